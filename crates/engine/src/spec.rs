@@ -1,0 +1,178 @@
+//! What the engine compiles: policies with everything resolved, no text left to parse.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use weir_rules::ir::{Expr, ValueExpr};
+
+use crate::{AddressSet, StringSet};
+
+/// Number of a rule in its specification, counted over all policies in the order of the file.
+/// Findings, logs and the ledger refer to rules by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RuleIndex(pub u32);
+
+/// Everything to compile.
+#[derive(Clone, Default)]
+pub struct Specification {
+    /// Policies in the order of the file; `weir_apply` picks some of them.
+    pub policies: Vec<PolicySpec>,
+    /// Named lists.
+    pub lists: HashMap<String, List>,
+    /// Geographic data, if configured.
+    pub geo: Option<Arc<dyn Geo>>,
+    /// Number of rate limits in all policies; each has its own `limit` number below it.
+    pub rate_limits: u32,
+}
+
+/// One policy.
+#[derive(Clone, Debug)]
+pub struct PolicySpec {
+    /// Its id, as in `weir_apply`.
+    pub id: String,
+    /// Whether its actions are carried out or only logged.
+    pub mode: Mode,
+    /// Its selectors, in order.
+    pub selectors: Vec<SelectorSpec>,
+}
+
+/// Whether actions are carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// Actions are carried out.
+    #[default]
+    On,
+    /// Findings say what would have been done.
+    Detect,
+}
+
+/// Picks traffic for its rules.
+#[derive(Clone, Debug)]
+pub struct SelectorSpec {
+    /// Its id, unique in the policy.
+    pub id: String,
+    /// Which traffic; `None` is all.
+    pub when: Option<Expr>,
+    /// Its rules, in order.
+    pub rules: Vec<RuleSpec>,
+}
+
+/// One rule.
+#[derive(Clone, Debug)]
+pub struct RuleSpec {
+    /// Its number in the specification.
+    pub index: RuleIndex,
+    /// Its id, unique in the specification.
+    pub id: String,
+    /// What it found, for people; may be empty.
+    pub message: String,
+    /// Added to the request's score when it matches.
+    pub score: u32,
+    /// When it matches.
+    pub when: Expr,
+    /// What happens then, in order.
+    pub actions: Vec<Action>,
+}
+
+/// What a rule does when it matches.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Answer with this; nothing more is evaluated.
+    Block(Arc<Response>),
+    /// Stop evaluating.
+    Allow(AllowScope),
+    /// Write a finding to the attack log.
+    Log,
+    /// Answer with a redirect; nothing more is evaluated.
+    Redirect {
+        /// 301, 302, 303, 307 or 308.
+        status: u16,
+        /// Value of `Location`.
+        to: ValueExpr,
+    },
+    /// Set a header field, replacing all of that name.
+    SetHeader(Side, Vec<u8>, ValueExpr),
+    /// Remove all header fields of that name.
+    RemoveHeader(Side, Vec<u8>),
+    /// Count the request; past the limit answer 429.
+    RateLimit(RateLimit),
+    /// Remember a tag, for later rules and the logs.
+    Tag(String),
+}
+
+/// How far an `allow` reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AllowScope {
+    /// The rest of this policy is skipped.
+    Policy,
+    /// Everything that would come after is skipped.
+    All,
+}
+
+/// Which message a header action changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The request, before it is proxied.
+    Request,
+    /// The response, before it is sent.
+    Response,
+}
+
+/// An answer that Weir gives itself.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Response {
+    /// Status code, 200 to 599.
+    pub status: u16,
+    /// Body; empty means nginx's own page for that status, and `error_page` applies.
+    pub body: Vec<u8>,
+    /// `Content-Type` of the body.
+    pub content_type: Vec<u8>,
+    /// Further header fields.
+    pub headers: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+/// A token-bucket limit (generic cell rate algorithm).
+#[derive(Clone, Debug, PartialEq)]
+pub struct RateLimit {
+    /// Number of this limit in the specification: keys of different limits never meet.
+    pub limit: u32,
+    /// What is counted by, such as `ip.src`.
+    pub key: ValueExpr,
+    /// Requests allowed per `period_ms`, at least 1.
+    pub requests: u64,
+    /// The period in milliseconds, at least 1.
+    pub period_ms: u64,
+    /// How many requests may come at once beyond the steady rate.
+    pub burst: u64,
+    /// The answer past the limit; `Retry-After` and the `RateLimit` fields are added.
+    pub response: Arc<Response>,
+}
+
+/// A named list.
+#[derive(Clone)]
+pub enum List {
+    /// Addresses and networks.
+    Addresses(Arc<AddressSet>),
+    /// Byte strings, compared whole.
+    Strings(Arc<StringSet>),
+    /// Integers, sorted.
+    Integers(Arc<Vec<i64>>),
+}
+
+/// Where an address is, as far as known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place<'a> {
+    /// ISO 3166-1 alpha-2 country code.
+    pub country: &'a str,
+    /// Two-letter continent code.
+    pub continent: &'a str,
+    /// Autonomous system number, or 0.
+    pub asnum: u32,
+}
+
+/// Looks up places; what `maxminddb` does in `crates/policy`.
+pub trait Geo: Send + Sync {
+    /// The place of `address`; empty fields if unknown.
+    fn place(&self, address: IpAddr) -> Place<'_>;
+}

@@ -1,0 +1,56 @@
+//! Broken encodings are visible to rules as flags, never errors: a parser in the request path
+//! that refuses input would itself decide about traffic, which is the policy's business.
+
+bitflags::bitflags! {
+    /// What was wrong with the request, as far as it has been parsed.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Anomalies: u32 {
+        /// A `%` not followed by two hexadecimal digits.
+        const INVALID_PERCENT = 1;
+        /// Text that is not UTF-8 in a path, argument, cookie or form value.
+        const INVALID_UTF8 = 1 << 1;
+        /// A NUL byte in a decoded path, argument, cookie or form value.
+        const NUL_BYTE = 1 << 2;
+        /// More arguments, cookies, fields, parts or elements than the stated bound.
+        const TOO_MANY_ITEMS = 1 << 3;
+        /// JSON that does not parse.
+        const INVALID_JSON = 1 << 4;
+        /// JSON or XML nested deeper than the stated bound.
+        const TOO_DEEP = 1 << 5;
+        /// A multipart body that does not follow RFC 7578 or ends too soon.
+        const INVALID_MULTIPART = 1 << 6;
+        /// XML that does not parse.
+        const INVALID_XML = 1 << 7;
+        /// The body was longer than the limit; rules saw its beginning only.
+        const BODY_TRUNCATED = 1 << 8;
+        /// A cookie header that is not `name=value; ...`.
+        const INVALID_COOKIE = 1 << 9;
+        /// Several fields of a kind that may occur once only (`Host`, `Content-Length`, `Content-Type`).
+        const DUPLICATE_HEADER = 1 << 10;
+        /// A forwarding header (`X-Forwarded-For`, `Forwarded`) that does not parse.
+        const INVALID_FORWARDED = 1 << 11;
+    }
+}
+
+impl Anomalies {
+    /// Names as rules see them in `http.request.anomalies`, e.g. `invalid_percent`.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        NAMES.iter().filter(move |(flag, _)| self.contains(*flag)).map(|(_, name)| *name)
+    }
+}
+
+/// Every flag with its name in rules and logs.
+pub const NAMES: &[(Anomalies, &str)] = &[
+    (Anomalies::INVALID_PERCENT, "invalid_percent"),
+    (Anomalies::INVALID_UTF8, "invalid_utf8"),
+    (Anomalies::NUL_BYTE, "nul_byte"),
+    (Anomalies::TOO_MANY_ITEMS, "too_many_items"),
+    (Anomalies::INVALID_JSON, "invalid_json"),
+    (Anomalies::TOO_DEEP, "too_deep"),
+    (Anomalies::INVALID_MULTIPART, "invalid_multipart"),
+    (Anomalies::INVALID_XML, "invalid_xml"),
+    (Anomalies::BODY_TRUNCATED, "body_truncated"),
+    (Anomalies::INVALID_COOKIE, "invalid_cookie"),
+    (Anomalies::DUPLICATE_HEADER, "duplicate_header"),
+    (Anomalies::INVALID_FORWARDED, "invalid_forwarded"),
+];

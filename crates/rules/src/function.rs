@@ -1,0 +1,60 @@
+//! Every function of the expression language, in one table.
+
+use crate::Type;
+
+/// One row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct FunctionInfo {
+    /// The function.
+    pub function: Function,
+    /// Its name in expressions.
+    pub name: &'static str,
+    /// Types of its parameters; the last one may repeat if `variadic`.
+    pub parameters: &'static [Type],
+    /// How many of the parameters must be given.
+    pub required: usize,
+    /// Whether the last parameter may be given any number of times.
+    pub variadic: bool,
+    /// Type of the result.
+    pub returns: Type,
+    /// Meaning, in a sentence.
+    pub doc: &'static str,
+}
+
+macro_rules! functions {
+    ($($id:ident $name:literal [$($param:ident)*] $required:literal $variadic:literal $returns:ident $doc:literal;)*) => {
+        /// A function that expressions can apply to values.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum Function { $(#[doc = $doc] $id,)* }
+
+        /// The table, in the order of [`Function`].
+        pub const FUNCTIONS: &[FunctionInfo] = &[$(FunctionInfo {
+            function: Function::$id, name: $name, parameters: &[$(Type::$param,)*], required: $required,
+            variadic: $variadic, returns: Type::$returns, doc: $doc,
+        },)*];
+    };
+}
+
+functions! {
+    Lower "lower" [Bytes] 1 false Bytes "ASCII letters in lower case.";
+    Upper "upper" [Bytes] 1 false Bytes "ASCII letters in upper case.";
+    Len "len" [Bytes] 1 false Int "Length in bytes.";
+    StartsWith "starts_with" [Bytes Bytes] 2 false Bool "Whether the first argument begins with the second.";
+    EndsWith "ends_with" [Bytes Bytes] 2 false Bool "Whether the first argument ends with the second.";
+    UrlDecode "url_decode" [Bytes] 1 false Bytes "Percent-decoded once, plus signs as spaces; broken sequences stay as they are.";
+    RemoveSpaces "remove_spaces" [Bytes] 1 false Bytes "Without ASCII white space.";
+    Concat "concat" [Bytes] 1 true Bytes "All arguments joined; integers and addresses are written as text.";
+    Substring "substring" [Bytes Int Int] 2 false Bytes "Bytes from start to end (exclusive; to the last byte if not given); negative positions count from the end.";
+    ToString "to_string" [Bytes] 1 false Bytes "The value as text; takes any type.";
+    DecodeBase64 "decode_base64" [Bytes] 1 false Bytes "Base64-decoded; empty if it is not Base64.";
+    Cidr "cidr" [Ip Int Int] 3 false Ip "The address with all bits but the first n zero: n is the second argument for IPv4, the third for IPv6.";
+}
+
+impl Function {
+    /// The function's row in the table.
+    #[must_use]
+    pub fn info(self) -> &'static FunctionInfo {
+        &FUNCTIONS[self as usize]
+    }
+}
