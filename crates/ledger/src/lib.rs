@@ -1,3 +1,52 @@
 //! The ledger: always-on cost counters and the run-time switches, in files that every nginx
 //! worker maps and that `weir cost`, `weir status` and `weir silence` read and write from
 //! outside at any time.
+//!
+//! # Why mapped files
+//!
+//! nginx's shared memory has no name outside nginx, dies with the master and needs nginx's slab
+//! allocator to be read. A mapped file costs the same per access (it is the page cache), can be
+//! read by any process of the same user while nginx runs, hangs or lies dead after `kill -9`,
+//! and needs no protocol. See `docs/adr/004-ledger-in-mapped-files.md`.
+//!
+//! # What keeps readers safe
+//!
+//! - A file gets its full length, with its blocks reserved, before it gets its name; it never
+//!   shrinks. A new generation is a new file. So a mapping whose length was checked cannot fault.
+//! - Magic, version and every size are checked on opening; what does not fit is an error that
+//!   says what to do.
+//! - Each cell has one writer, which adds by a relaxed load and a relaxed store: no locked
+//!   instruction, no cache line shared between workers. Readers see each counter whole; two
+//!   counters may be of slightly different moments.
+//!
+//! # Who may read and write
+//!
+//! The directory is 0700 and the files 0600, owned by whoever starts nginx's master (usually
+//! root). Workers inherit the mappings over `fork` and never open a file, so they need no rights.
+
+mod clock;
+mod control;
+mod counter;
+mod entry;
+mod error;
+mod file;
+mod ledger;
+mod process;
+mod report;
+mod row;
+mod share;
+mod worker;
+
+pub use clock::Clock;
+pub use control::Control;
+pub use counter::Counter;
+pub use entry::{Entry, EntryKind};
+pub use error::LedgerError;
+pub use ledger::{Ledger, MAX_ENTRIES, MAX_LEDGER_BYTES};
+pub use process::{cpu_ns, is_running};
+pub use report::{EntryReport, Report};
+pub use row::Row;
+pub use worker::{MAX_WORKERS, VERDICTS, WorkerReport, WorkerSlot};
+
+/// Where the files are unless configured otherwise.
+pub const DEFAULT_DIR: &str = "/run/weir";

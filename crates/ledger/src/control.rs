@@ -1,0 +1,166 @@
+//! The control file: the run-time switches and the workers' own counters.
+//!
+//! Its size is fixed, so that it outlives reloads and restarts; the switches stay as they were
+//! set until somebody changes them or the directory (on tmpfs: the machine's uptime) ends.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::file::{Existing, Mapped, check_owner, make_dir};
+use crate::process::{identity, lives};
+use crate::worker::{MAX_WORKERS, WorkerReport, WorkerSlot};
+use crate::LedgerError;
+
+/// "WEIRCTRL" as it lies in memory.
+const MAGIC: u64 = u64::from_ne_bytes(*b"WEIRCTRL");
+/// Changes with the layout below.
+const VERSION: u64 = 1;
+const FILE_NAME: &str = "control";
+
+/// Words of the header. The switches share a line of their own that is hardly ever written, so
+/// that reading one is a hit in every worker's first-level cache.
+const HEADER_WORDS: usize = 32;
+const WORD_MAGIC: usize = 0;
+const WORD_VERSION: usize = 1;
+const WORD_BYTES: usize = 2;
+const WORD_SILENCE: usize = 16;
+const WORD_LOG_LEVEL: usize = 17;
+const WORD_GENERATION: usize = 18;
+
+const BYTES: usize = HEADER_WORDS * 8 + MAX_WORKERS * size_of::<WorkerSlot>();
+const _: () = assert!((HEADER_WORDS * 8).is_multiple_of(align_of::<WorkerSlot>()));
+
+/// The control file, mapped.
+pub struct Control {
+    mapped: Mapped,
+}
+
+impl Control {
+    /// Opens the control file of `dir`, or makes both. For nginx's master.
+    ///
+    /// A file of another version of Weir is replaced; its processes keep the one they have.
+    pub fn open_or_create(dir: &Path) -> Result<Self, LedgerError> {
+        make_dir(dir)?;
+        let path = dir.join(FILE_NAME);
+        check_owner(&path)?;
+        let existing = match Self::open(dir) {
+            Err(LedgerError::Missing { .. }) => Existing::Keep,
+            Err(LedgerError::Version { .. }) => Existing::Replace,
+            other => return other,
+        };
+        let created = Mapped::create(&path, BYTES, existing, |mapped| {
+            let words = mapped.words();
+            words[WORD_VERSION].store(VERSION, Ordering::Relaxed);
+            words[WORD_BYTES].store(BYTES as u64, Ordering::Relaxed);
+            words[WORD_MAGIC].store(MAGIC, Ordering::Relaxed);
+        })?;
+        // Another master was quicker: its file is as good.
+        created.map_or_else(|| Self::open(dir), |mapped| Ok(Self { mapped }))
+    }
+
+    /// Opens the control file of `dir`.
+    pub fn open(dir: &Path) -> Result<Self, LedgerError> {
+        let path = dir.join(FILE_NAME);
+        let mapped = Mapped::open(&path, HEADER_WORDS, |header| check_header(&path, header, MAGIC, VERSION).map(|()| BYTES))?;
+        if mapped.words()[WORD_BYTES].load(Ordering::Relaxed) != BYTES as u64 {
+            return Err(LedgerError::Damaged { path, detail: "its header gives another size".into() });
+        }
+        Ok(Self { mapped })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &PathBuf {
+        &self.mapped.path
+    }
+
+    fn word(&self, word: usize) -> &AtomicU64 {
+        &self.mapped.words()[word]
+    }
+
+    /// Whether Weir is to let everything pass.
+    #[inline]
+    #[must_use]
+    pub fn silenced(&self) -> bool {
+        self.word(WORD_SILENCE).load(Ordering::Relaxed) != 0
+    }
+
+    /// Turns silence on or off for all workers, from their next request on.
+    pub fn set_silence(&self, on: bool) {
+        self.word(WORD_SILENCE).store(u64::from(on), Ordering::Relaxed);
+    }
+
+    /// The diagnostic log level set at run time: nginx's 1 (emerg) to 8 (debug), or 0 for the
+    /// configured one.
+    #[inline]
+    #[must_use]
+    pub fn log_level(&self) -> u32 {
+        self.word(WORD_LOG_LEVEL).load(Ordering::Relaxed) as u32
+    }
+
+    /// Sets the diagnostic log level; more than 8 counts as 8.
+    pub fn set_log_level(&self, level: u32) {
+        self.word(WORD_LOG_LEVEL).store(u64::from(level.min(8)), Ordering::Relaxed);
+    }
+
+    /// Which generation of the ledger is the current one; 0 before the first.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.word(WORD_GENERATION).load(Ordering::Acquire)
+    }
+
+    /// Makes a generation the current one. Its ledger must be there already.
+    pub fn set_generation(&self, generation: u64) {
+        self.word(WORD_GENERATION).store(generation, Ordering::Release);
+    }
+
+    fn slots(&self) -> &[WorkerSlot] {
+        let words = &self.mapped.words()[HEADER_WORDS..];
+        // SAFETY: the file is BYTES long (checked before mapping): MAX_WORKERS slots follow the
+        // header, aligned because the mapping is page-aligned and the header a multiple of their
+        // alignment. A slot consists of atomics, for which any bits are valid.
+        unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<WorkerSlot>(), MAX_WORKERS) }
+    }
+
+    /// A slot for the process `pid`: the one that it has, or one that nobody had or whose process
+    /// is dead; the counters of such a one start at zero.
+    pub fn claim_worker(&self, pid: u32) -> Result<&WorkerSlot, LedgerError> {
+        let me = identity(pid);
+        let owner_of = |slot: &WorkerSlot| slot.owner.load(Ordering::Relaxed);
+        if let Some(slot) = self.slots().iter().find(|slot| owner_of(slot) == me) {
+            return Ok(slot);
+        }
+        for slot in self.slots() {
+            let owner = owner_of(slot);
+            if (owner == 0 || !lives(owner)) && slot.owner.compare_exchange(owner, me, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                slot.reset();
+                return Ok(slot);
+            }
+        }
+        Err(LedgerError::Limit { what: "workers", wanted: MAX_WORKERS + 1, limit: MAX_WORKERS })
+    }
+
+    /// All slots that were ever claimed, living or dead.
+    #[must_use]
+    pub fn workers(&self) -> Vec<WorkerReport> {
+        self.slots().iter().filter(|slot| slot.pid() != 0).map(WorkerSlot::report).collect()
+    }
+}
+
+/// Checks what every file of the ledger begins with.
+pub(crate) fn check_header(path: &Path, header: &[u64], magic: u64, version: u64) -> Result<(), LedgerError> {
+    if header.iter().all(|&word| word == 0) {
+        return Err(LedgerError::Foreign { path: path.to_owned(), detail: "it is empty".into() });
+    }
+    if header[WORD_MAGIC] != magic {
+        return Err(LedgerError::Foreign { path: path.to_owned(), detail: "it does not begin with Weir's mark".into() });
+    }
+    if header[WORD_VERSION] == 0 {
+        return Err(LedgerError::Damaged { path: path.to_owned(), detail: "it ends within its header".into() });
+    }
+    if header[WORD_VERSION] != version {
+        let found = u32::try_from(header[WORD_VERSION]).unwrap_or(u32::MAX);
+        return Err(LedgerError::Version { path: path.to_owned(), found, expected: version as u32 });
+    }
+    Ok(())
+}

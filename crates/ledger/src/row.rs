@@ -1,0 +1,122 @@
+//! One worker's cells of the ledger.
+//!
+//! A cell is one cache line: counting an evaluation touches one line and no other worker's.
+
+use crate::process::{identity, own_cpu_ns};
+use crate::{Clock, Counter};
+
+/// Counters of one entry in one worker.
+#[derive(Debug, Default)]
+#[repr(C, align(64))]
+pub(crate) struct Cell {
+    pub calls: Counter,
+    pub hits: Counter,
+    /// Samples that were booked, and their ticks.
+    pub samples: Counter,
+    pub ticks: Counter,
+    /// Samples that were not booked because the kernel had the CPU meanwhile.
+    pub preempted: Counter,
+}
+
+/// What a row knows of its worker.
+#[derive(Debug, Default)]
+#[repr(C, align(128))]
+pub(crate) struct RowHead {
+    /// `process::identity` of the worker.
+    pub owner: Counter,
+    pub requests: Counter,
+    /// CPU time of the worker when it took the row.
+    pub cpu_start_ns: Counter,
+    /// CPU time of the worker since then, as of its last beat.
+    pub cpu_ns: Counter,
+    /// CPU time of earlier workers on this row.
+    pub cpu_before_ns: Counter,
+    /// Limits of `Row::time` in this process's ticks.
+    pub floor_ticks: Counter,
+    pub first_ticks: Counter,
+}
+
+/// A sample this far beyond the running mean was interrupted ...
+const OUTLIER: u128 = 64;
+/// ... if it also took longer than this: short work is often slow once, after a cache miss.
+const OUTLIER_FLOOR_NS: u64 = 20_000;
+/// As long as there is no mean to compare with, this is the limit.
+const FIRST_SAMPLES: u64 = 16;
+const FIRST_LIMIT_NS: u64 = 200_000;
+/// If more than one sample in this many is an outlier, then it is the entry that is so.
+const OUTLIERS_OF: u64 = 16;
+
+/// One worker's cells. A plain view: copy it freely, but only within the worker whose row it is.
+#[derive(Clone, Copy)]
+pub struct Row<'l> {
+    pub(crate) head: &'l RowHead,
+    pub(crate) cells: &'l [Cell],
+}
+
+impl Row<'_> {
+    /// Takes the row for the calling process; to be called once when a worker starts. What an
+    /// earlier worker has counted in it stays.
+    pub fn attach(&self) {
+        let clock = Clock::calibrate();
+        self.head.cpu_before_ns.add(self.head.cpu_ns.get());
+        self.head.cpu_ns.set(0);
+        self.head.cpu_start_ns.set(own_cpu_ns());
+        self.head.floor_ticks.set(clock.ticks_of(OUTLIER_FLOOR_NS));
+        self.head.first_ticks.set(clock.ticks_of(FIRST_LIMIT_NS));
+        self.head.owner.set(identity(std::process::id()));
+    }
+
+    /// Notes the worker's CPU time, so that it is not lost with the worker; for the heartbeat.
+    pub fn beat(&self) {
+        self.head.cpu_ns.set(own_cpu_ns().saturating_sub(self.head.cpu_start_ns.get()));
+    }
+
+    /// Counts a client request.
+    #[inline]
+    pub fn request(&self) {
+        self.head.requests.add(1);
+    }
+
+    /// Counts one call of an entry, and whether it had an effect (a rule: whether it matched).
+    /// A number that is no entry counts nowhere.
+    #[inline]
+    pub fn add(&self, entry: u32, hit: bool) {
+        if let Some(cell) = self.cells.get(entry as usize) {
+            cell.calls.add(1);
+            if hit {
+                cell.hits.add(1);
+            }
+        }
+    }
+
+    /// Books one sampled time of an entry, in ticks and including the clock's own overhead.
+    ///
+    /// A sample that is far beyond the entry's mean is counted as `preempted` and not booked: one
+    /// time slice of 4 ms, scaled up by the sampling, would outweigh a million evaluations. Work
+    /// that really is so uneven is recognised by how often that happens.
+    #[inline]
+    pub fn time(&self, entry: u32, ticks: u64) {
+        if let Some(cell) = self.cells.get(entry as usize) {
+            let samples = cell.samples.get();
+            if self.is_outlier(cell, samples, ticks) {
+                cell.preempted.add(1);
+            } else {
+                cell.samples.set(samples.wrapping_add(1));
+                cell.ticks.add(ticks);
+            }
+        }
+    }
+
+    #[inline]
+    fn is_outlier(&self, cell: &Cell, samples: u64, ticks: u64) -> bool {
+        if ticks <= self.head.floor_ticks.get() {
+            return false;
+        }
+        let far = if samples < FIRST_SAMPLES {
+            ticks > self.head.first_ticks.get()
+        } else {
+            u128::from(ticks) * u128::from(samples) > OUTLIER * u128::from(cell.ticks.get())
+        };
+        far && cell.preempted.get().saturating_mul(OUTLIERS_OF) <= samples
+    }
+}
