@@ -1,0 +1,25 @@
+//! `curl`, for what is pointless to write again: TLS and HTTP/2.
+
+use std::process::Command;
+
+use super::{Response, find};
+
+/// Runs `curl -isk` with these arguments and gives its last response.
+///
+/// # Panics
+/// If curl is missing or fails.
+#[must_use]
+pub fn curl(arguments: &[&str]) -> Response {
+    let run = Command::new("curl").args(["-isk", "--max-time", "20"]).args(arguments).output().expect("curl is installed");
+    assert!(run.status.success(), "curl {arguments:?}: {} {}", run.status, String::from_utf8_lossy(&run.stderr));
+    let mut rest = run.stdout.as_slice();
+    loop {
+        let end = find(rest, b"\r\n\r\n").expect("curl -i shows a header") + 4;
+        let mut response = Response::parse_head(&rest[..end]);
+        rest = &rest[end..];
+        if response.status >= 200 || !rest.starts_with(b"HTTP/") {
+            response.body = rest.to_vec();
+            return response;
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! An HTTP/1.1 request, put together by a test.
+
+use super::{Connection, Response};
+
+/// How many bytes go into a chunk.
+const CHUNK: usize = 7_919;
+
+/// A request to be.
+#[derive(Clone)]
+pub struct Request {
+    method: String,
+    target: String,
+    version: &'static str,
+    host: Option<String>,
+    headers: Vec<u8>,
+    body: Option<Vec<u8>>,
+    chunked: bool,
+}
+
+impl Request {
+    /// Any method.
+    #[must_use]
+    pub fn new(method: &str, target: &str) -> Self {
+        Self {
+            method: method.into(),
+            target: target.into(),
+            version: "HTTP/1.1",
+            host: Some("weir.test".into()),
+            headers: Vec::new(),
+            body: None,
+            chunked: false,
+        }
+    }
+
+    /// `GET`
+    #[must_use]
+    pub fn get(target: &str) -> Self {
+        Self::new("GET", target)
+    }
+
+    /// `POST` with a body and `Content-Length`.
+    #[must_use]
+    pub fn post(target: &str, content_type: &str, body: impl Into<Vec<u8>>) -> Self {
+        Self::new("POST", target).header("Content-Type", content_type).body(body)
+    }
+
+    /// Adds a header field.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        self.headers.extend([name.as_bytes(), b": ", value.as_ref(), b"\r\n"].concat());
+        self
+    }
+
+    /// Another `Host` than `weir.test`.
+    #[must_use]
+    pub fn host(mut self, host: &str) -> Self {
+        self.host = Some(host.into());
+        self
+    }
+
+    /// HTTP/1.0
+    #[must_use]
+    pub fn http10(mut self) -> Self {
+        self.version = "HTTP/1.0";
+        self
+    }
+
+    /// With this body.
+    #[must_use]
+    pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
+        self.body = Some(body.into());
+        self
+    }
+
+    /// With the body in chunks instead of after `Content-Length`.
+    #[must_use]
+    pub fn chunked(mut self) -> Self {
+        self.chunked = true;
+        self
+    }
+
+    /// Header and body as they go over the wire.
+    #[must_use]
+    pub fn wire(&self) -> Vec<u8> {
+        let mut wire = self.head();
+        if let Some(body) = &self.body {
+            wire.extend(if self.chunked { chunks(body) } else { body.clone() });
+        }
+        wire
+    }
+
+    /// The header with its empty line.
+    #[must_use]
+    pub fn head(&self) -> Vec<u8> {
+        let mut head = format!("{} {} {}\r\n", self.method, self.target, self.version).into_bytes();
+        if let Some(host) = &self.host {
+            head.extend(format!("Host: {host}\r\n").into_bytes());
+        }
+        head.extend(&self.headers);
+        match &self.body {
+            Some(_) if self.chunked => head.extend(b"Transfer-Encoding: chunked\r\n"),
+            Some(body) => head.extend(format!("Content-Length: {}\r\n", body.len()).into_bytes()),
+            None => {}
+        }
+        head.extend(b"\r\n");
+        head
+    }
+
+    /// Sends it on a new connection and reads the response.
+    #[must_use]
+    pub fn send(&self, port: u16) -> Response {
+        self.send_on(&mut Connection::open(port))
+    }
+
+    /// Sends it on `connection` and reads the response.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[must_use]
+    pub fn send_on(&self, connection: &mut Connection) -> Response {
+        self.try_send_on(connection).expect("a whole response")
+    }
+
+    /// Sends it on `connection` and reads the response.
+    ///
+    /// # Errors
+    /// If the connection ends before the response does.
+    pub fn try_send_on(&self, connection: &mut Connection) -> std::io::Result<Response> {
+        // A server may answer and stop reading before a large body is through; its answer counts.
+        let sent = connection.try_send(&self.wire());
+        connection.try_receive(self.method == "HEAD").map_err(|error| sent.err().unwrap_or(error))
+    }
+}
+
+/// A body in chunks, with the last one.
+#[must_use]
+fn chunks(body: &[u8]) -> Vec<u8> {
+    let mut wire = Vec::with_capacity(body.len() + 1024);
+    for chunk in body.chunks(CHUNK) {
+        wire.extend(format!("{:x}\r\n", chunk.len()).into_bytes());
+        wire.extend(chunk);
+        wire.extend(b"\r\n");
+    }
+    wire.extend(b"0\r\n\r\n");
+    wire
+}

@@ -1,0 +1,32 @@
+//! Origins: what stands behind the gateway in a test. Each is a thread or two of the test's own
+//! process and tells what it received.
+
+pub mod echo;
+pub mod events;
+pub mod fastcgi;
+pub mod grpc;
+pub mod websocket;
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::thread;
+
+pub use echo::Echo;
+
+/// Accepts connections on a free port of 127.0.0.1 for as long as the process lives, a thread
+/// for each.
+///
+/// # Panics
+/// If nothing can be bound.
+pub fn serve(handle: impl Fn(TcpStream) -> io::Result<()> + Send + Sync + Clone + 'static) -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+    let address = listener.local_addr().expect("it is bound");
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let handle = handle.clone();
+            // An error is the other side's closing; the test sees its effect.
+            thread::spawn(move || drop(handle(stream)));
+        }
+    });
+    address
+}
