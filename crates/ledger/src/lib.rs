@@ -24,6 +24,35 @@
 //! The directory is 0700 and the files 0600, owned by whoever starts nginx's master (usually
 //! root). Workers inherit the mappings over `fork` and never open a file, so they need no rights.
 
+//! # How a writer uses it
+//!
+//! ```
+//! # let dir = tempfile::tempdir().unwrap();
+//! use weir_ledger::{Clock, Control, Entry, EntryKind, Ledger};
+//! // The master, once per accepted configuration (not for `nginx -t`):
+//! let control = Control::open_or_create(dir.path())?;
+//! let entry = Entry { kind: EntryKind::Rule, policy: "p".into(), id: "sqli".into(), plugin: "block".into(), rules: vec![] };
+//! let generation = control.generation() + 1;
+//! let ledger = Ledger::create(dir.path(), generation, "r1", &[entry], 1, 64)?;
+//! control.set_generation(generation);
+//! // Each worker, once:
+//! let slot = control.claim_worker(std::process::id())?;
+//! slot.set_revision("r1");
+//! let (row, clock) = (ledger.row(0), Clock::calibrate());
+//! row.attach();
+//! // Each request; the times in every 64th only:
+//! slot.requests.add(1);
+//! row.request();
+//! let start = clock.ticks();
+//! let hit = true; // evaluate
+//! row.add(0, hit);
+//! row.time(0, clock.ticks() - start);
+//! // The heartbeat:
+//! slot.beat();
+//! row.beat();
+//! # Ok::<(), weir_ledger::LedgerError>(())
+//! ```
+
 mod clock;
 mod control;
 mod counter;

@@ -31,9 +31,6 @@ pub(crate) struct RowHead {
     pub cpu_ns: Counter,
     /// CPU time of earlier workers on this row.
     pub cpu_before_ns: Counter,
-    /// Limits of `Row::time` in this process's ticks.
-    pub floor_ticks: Counter,
-    pub first_ticks: Counter,
 }
 
 /// A sample this far beyond the running mean was interrupted ...
@@ -51,24 +48,36 @@ const OUTLIERS_OF: u64 = 16;
 pub struct Row<'l> {
     pub(crate) head: &'l RowHead,
     pub(crate) cells: &'l [Cell],
+    /// Limits for outliers, in the writers' ticks.
+    floor_ticks: u64,
+    first_ticks: u64,
 }
 
-impl Row<'_> {
+impl<'l> Row<'l> {
+    pub(crate) fn new(head: &'l RowHead, cells: &'l [Cell], clock: Clock) -> Self {
+        let [floor_ticks, first_ticks] = [OUTLIER_FLOOR_NS, FIRST_LIMIT_NS].map(|ns| clock.ticks_of(ns));
+        Self {
+            head,
+            cells,
+            floor_ticks,
+            first_ticks,
+        }
+    }
+
     /// Takes the row for the calling process; to be called once when a worker starts. What an
     /// earlier worker has counted in it stays.
     pub fn attach(&self) {
-        let clock = Clock::calibrate();
         self.head.cpu_before_ns.add(self.head.cpu_ns.get());
         self.head.cpu_ns.set(0);
         self.head.cpu_start_ns.set(own_cpu_ns());
-        self.head.floor_ticks.set(clock.ticks_of(OUTLIER_FLOOR_NS));
-        self.head.first_ticks.set(clock.ticks_of(FIRST_LIMIT_NS));
         self.head.owner.set(identity(std::process::id()));
     }
 
     /// Notes the worker's CPU time, so that it is not lost with the worker; for the heartbeat.
     pub fn beat(&self) {
-        self.head.cpu_ns.set(own_cpu_ns().saturating_sub(self.head.cpu_start_ns.get()));
+        self.head
+            .cpu_ns
+            .set(own_cpu_ns().saturating_sub(self.head.cpu_start_ns.get()));
     }
 
     /// Counts a client request.
@@ -109,11 +118,11 @@ impl Row<'_> {
 
     #[inline]
     fn is_outlier(&self, cell: &Cell, samples: u64, ticks: u64) -> bool {
-        if ticks <= self.head.floor_ticks.get() {
+        if ticks <= self.floor_ticks {
             return false;
         }
         let far = if samples < FIRST_SAMPLES {
-            ticks > self.head.first_ticks.get()
+            ticks > self.first_ticks
         } else {
             u128::from(ticks) * u128::from(samples) > OUTLIER * u128::from(cell.ticks.get())
         };
