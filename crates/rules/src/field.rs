@@ -144,4 +144,10 @@ impl Field {
     pub fn folds_names(self) -> bool {
         matches!(self, Self::Headers | Self::ResponseHeaders)
     }
+
+    /// The row of the field called `name`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<&'static FieldInfo> {
+        FIELDS.iter().find(|row| row.name == name)
+    }
 }

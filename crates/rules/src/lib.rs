@@ -2,9 +2,30 @@
 //!
 //! Now one language, expressions; SecLang joins it and yields the same form.
 
+mod advice;
+mod check;
+mod constant;
+mod error;
 mod field;
+mod fold;
 mod function;
 pub mod ir;
+mod lexer;
+pub mod limits;
+mod lists;
+mod operator;
+mod parse;
+mod parser;
+mod pattern;
+mod quoted;
+mod set;
+mod suggest;
+mod syntax;
 
+pub use error::ExpressionError;
 pub use field::{FIELDS, Field, FieldInfo, Phase, Shape, Type};
 pub use function::{FUNCTIONS, Function, FunctionInfo};
+pub use lists::{ListKind, ListKinds, NoLists};
+pub use operator::{OPERATORS, Operands, Operator, OperatorInfo};
+pub use parse::{parse, parse_value};
+pub use pattern::regex_parser;

@@ -1,0 +1,32 @@
+//! Every bound of the language in one place, each with its reason.
+
+/// Longest expression, in bytes. Sixteen times what Cloudflare takes; a longer one is a list
+/// that belongs into a file.
+pub const MAX_TEXT_BYTES: usize = 64 * 1024;
+
+/// Deepest nesting of parentheses, `not`, `xor` and function calls. Every walk over an
+/// expression recurses this deep at most, far within the smallest thread stack.
+pub const MAX_DEPTH: usize = 128;
+
+/// Most entries of a list in braces. More belong into a named list, which lives in a trie or
+/// a hash set that all rules share.
+pub const MAX_SET_ITEMS: usize = 100_000;
+
+/// Longest pattern of `matches`, in bytes; the longest of the OWASP CRS has 7 KiB.
+pub const MAX_PATTERN_BYTES: usize = 32 * 1024;
+
+/// Most automaton states that a pattern may unfold to: `(\w{500}){500}` is short as text and
+/// a quarter of a million states as a machine.
+pub const MAX_PATTERN_STATES: usize = 200_000;
+
+/// Deepest nesting of groups and repetitions in a pattern.
+pub const MAX_PATTERN_DEPTH: u32 = 200;
+
+/// Most errors reported for one expression; a text with more is not an expression.
+pub const MAX_ERRORS: usize = 20;
+
+/// Most columns of a line that an error shows around its place.
+pub const MAX_EXCERPT_COLUMNS: usize = 120;
+
+/// Most `#` around a raw string, as in Rust and Cloudflare's language.
+pub const MAX_RAW_HASHES: usize = 255;

@@ -1,0 +1,60 @@
+//! Text to the typed form: lexer, parser, checker in a row, each taking what the one before
+//! it made.
+
+use crate::check::Checker;
+use crate::error::{Errors, Span};
+use crate::ir::{Expr, ValueExpr};
+use crate::limits::MAX_TEXT_BYTES;
+use crate::parser::Parser;
+use crate::{ExpressionError, ListKinds, NoLists, lexer};
+
+/// Reads a condition.
+///
+/// # Errors
+/// Every mistake that could be found, in the order of the text; at least one.
+pub fn parse(text: &str, lists: &dyn ListKinds) -> Result<Expr, Vec<ExpressionError>> {
+    let mut errors = Errors::default();
+    let expr = if within_limit(text, &mut errors) {
+        let tokens = lexer::tokens(text, &mut errors);
+        let tree = Parser::new(tokens, &mut errors).condition();
+        Checker { text, lists, errors: &mut errors }.condition(&tree, None)
+    } else {
+        None
+    };
+    finish(expr, errors)
+}
+
+/// Reads a value: a constant, a field, or functions of them. Used for parameters of actions.
+///
+/// # Errors
+/// Every mistake that could be found, in the order of the text; at least one.
+pub fn parse_value(text: &str) -> Result<ValueExpr, Vec<ExpressionError>> {
+    let mut errors = Errors::default();
+    let value = if within_limit(text, &mut errors) {
+        let tokens = lexer::tokens(text, &mut errors);
+        let operand = Parser::new(tokens, &mut errors).value();
+        operand.and_then(|operand| Checker { text, lists: &NoLists, errors: &mut errors }.value(&operand))
+    } else {
+        None
+    };
+    finish(value.map(|(value, _)| value), errors)
+}
+
+fn within_limit(text: &str, errors: &mut Errors) -> bool {
+    let fits = text.len() <= MAX_TEXT_BYTES;
+    if !fits {
+        let message = format!("the expression has {} bytes, {MAX_TEXT_BYTES} are allowed", text.len());
+        errors.add(Span::new(0, 0), message, Some("put long sets into named lists, or split the rule".into()));
+    }
+    fits
+}
+
+fn finish<T>(result: Option<T>, errors: Errors) -> Result<T, Vec<ExpressionError>> {
+    match result {
+        Some(result) if errors.is_empty() => Ok(result),
+        _ => {
+            debug_assert!(!errors.is_empty(), "nothing fails without an error");
+            Err(errors.into_sorted())
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! "Did you mean": the nearest of the names that would be right.
+
+use crate::{FIELDS, FUNCTIONS, OPERATORS, Operator};
+
+/// Longest text for which near names are looked for; the cost is its square.
+const MAX_NAME_BYTES: usize = 80;
+
+/// Longest text that a message quotes.
+const MAX_QUOTED_CHARS: usize = 40;
+
+/// The candidate nearest to `text`, if one is near: at most a third of it differs. Case does
+/// not count as difference.
+pub(crate) fn nearest<'c>(text: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
+    if text.len() > MAX_NAME_BYTES {
+        return None;
+    }
+    let text = text.to_ascii_lowercase();
+    let allowed = (text.chars().count() / 3).max(1);
+    candidates
+        .map(|candidate| (distance(&text, &candidate.to_ascii_lowercase()), candidate))
+        .filter(|(distance, candidate)| *distance <= allowed && *distance < candidate.len())
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// The field that `text` was meant to be.
+pub(crate) fn field(text: &str) -> Option<&'static str> {
+    nearest(text, FIELDS.iter().map(|row| row.name)).or_else(|| {
+        // Its end alone, as in `uri.path` or `user_agent`.
+        let ending = |name: &str| name.strip_suffix(text).is_some_and(|rest| rest.ends_with('.'));
+        FIELDS.iter().map(|row| row.name).filter(|name| ending(name)).min_by_key(|name| name.len())
+    })
+}
+
+/// The function that `text` was meant to be.
+pub(crate) fn function(text: &str) -> Option<&'static str> {
+    nearest(text, FUNCTIONS.iter().map(|row| row.name).chain(["any", "all"]))
+}
+
+/// The operator that `text` was meant to be.
+pub(crate) fn operator(text: &str) -> Option<Operator> {
+    nearest(text, OPERATORS.iter().map(|row| row.name)).and_then(Operator::from_text)
+}
+
+/// `text`, cut if it is too long for a message.
+pub(crate) fn shorten(text: &str) -> String {
+    match text.char_indices().nth(MAX_QUOTED_CHARS) {
+        Some((cut, _)) => format!("{}…", &text[..cut]),
+        None => text.to_owned(),
+    }
+}
+
+/// Optimal string alignment distance: insertions, deletions, replacements and swaps of
+/// neighbours each count one.
+fn distance(left: &str, right: &str) -> usize {
+    let left: Vec<char> = left.chars().collect();
+    let right: Vec<char> = right.chars().collect();
+    let mut before = vec![0; right.len() + 1];
+    let mut above: Vec<usize> = (0..=right.len()).collect();
+    for (i, &l) in left.iter().enumerate() {
+        let mut row = vec![i + 1; right.len() + 1];
+        for (j, &r) in right.iter().enumerate() {
+            let mut best = (above[j] + usize::from(l != r)).min(above[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && l == right[j - 1] && left[i - 1] == r {
+                best = best.min(before[j - 1] + 1);
+            }
+            row[j + 1] = best;
+        }
+        before = std::mem::replace(&mut above, row);
+    }
+    above[right.len()]
+}
