@@ -1,0 +1,224 @@
+//! From a specification to a plan.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use regex_automata::meta::Regex;
+use regex_automata::util::syntax;
+use weir_rules::Phase;
+use weir_rules::ir::{Expr, ValueExpr};
+
+use crate::check::{Check, Node, Resolve, Test};
+use crate::filter::FilterBuilder;
+use crate::gate::{self, Condition, Gate};
+use crate::plan::{LaneTable, PlannedAction, Rule, Selector, Stage};
+use crate::value::Source;
+use crate::{Action, LaneInfo, List, Mode, Plan, RuleIndex, Side, Specification};
+
+/// Policies in one specification: sets of them are one machine word.
+pub const MAX_POLICIES: usize = 64;
+/// Bytes of automaton that one pattern may take; `a{1000}{1000}` would take gigabytes.
+pub const MAX_PATTERN_BYTES: usize = 2 << 20;
+
+/// Why a specification does not compile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompileError {
+    /// The rule it is about, if one.
+    pub rule: Option<RuleIndex>,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl fmt::Display for CompileError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for CompileError {}
+
+struct Compiler<'s> {
+    spec: &'s Specification,
+    lanes: LaneTable,
+    regexes: HashMap<String, Arc<Regex>>,
+    errors: Vec<CompileError>,
+}
+
+impl Resolve for Compiler<'_> {
+    fn regex(&mut self, pattern: &str) -> Result<Arc<Regex>, String> {
+        if let Some(regex) = self.regexes.get(pattern) {
+            return Ok(Arc::clone(regex));
+        }
+        let regex = Regex::builder()
+            .syntax(syntax::Config::new().utf8(false).unicode(false))
+            // Full DFAs and one-pass automata cost load time and memory for every pattern, and
+            // only candidates are ever run.
+            .configure(Regex::config().utf8_empty(false).dfa(false).onepass(false).nfa_size_limit(Some(MAX_PATTERN_BYTES)))
+            .build(pattern)
+            .map_err(|error| format!("the pattern does not compile: {error}"))?;
+        let regex = Arc::new(regex);
+        self.regexes.insert(pattern.to_owned(), Arc::clone(&regex));
+        Ok(regex)
+    }
+
+    fn list(&self, name: &str) -> Option<List> {
+        self.spec.lists.get(name).cloned()
+    }
+}
+
+impl Plan {
+    /// Compiles the policies at the positions `apply` of the specification, in that order.
+    ///
+    /// # Errors
+    /// All that is wrong, in the order of the rules: patterns that are too large, lists that do
+    /// not exist, positions that do not, more than [`MAX_POLICIES`] policies.
+    pub fn compile(spec: &Specification, apply: &[usize]) -> Result<Self, Vec<CompileError>> {
+        let mut compiler = Compiler { spec, lanes: LaneTable::default(), regexes: HashMap::new(), errors: Vec::new() };
+        let plan = compiler.plan(apply);
+        if compiler.errors.is_empty() { Ok(plan) } else { Err(compiler.errors) }
+    }
+}
+
+impl Compiler<'_> {
+    fn fail(&mut self, rule: Option<RuleIndex>, message: String) {
+        self.errors.push(CompileError { rule, message });
+    }
+
+    fn plan(&mut self, apply: &[usize]) -> Plan {
+        let mut selectors = Vec::new();
+        let mut rules = Vec::new();
+        let mut gates: Vec<(Phase, Gate)> = Vec::new();
+        let mut policies = 0;
+        let spec = self.spec;
+        if spec.policies.len() > MAX_POLICIES {
+            self.fail(None, format!("there are {} policies; at most {MAX_POLICIES} are possible", spec.policies.len()));
+        }
+        for &position in apply {
+            let Some(policy) = spec.policies.get(position).filter(|_| position < MAX_POLICIES) else {
+                self.fail(None, format!("there is no policy number {position}"));
+                continue;
+            };
+            policies |= 1 << position;
+            for selector in &policy.selectors {
+                let when = selector.when.as_ref().and_then(|when| self.node(when, selector.rules.first().map(|rule| rule.index)));
+                let number = selectors.len() as u32;
+                selectors.push(Selector { when });
+                for rule in &selector.rules {
+                    let Some(node) = self.node(&rule.when, Some(rule.index)) else { continue };
+                    let mut phase = rule.when.phase();
+                    let mut gate = gate::gate(&rule.when);
+                    if let Some(when) = &selector.when {
+                        phase = phase.max(when.phase());
+                        gate = gate::best(gate, gate::gate(when));
+                    }
+                    let actions: Vec<PlannedAction> = rule.actions.iter().map(planned).collect();
+                    for action in &rule.actions {
+                        phase = phase.max(parameter(action).map_or(Phase::Request, ValueExpr::phase));
+                    }
+                    gates.push((phase, gate));
+                    rules.push(Rule {
+                        index: rule.index,
+                        id: rule.id.clone(),
+                        policy: 1 << position,
+                        detect: policy.mode == Mode::Detect,
+                        selector: number,
+                        node,
+                        actions,
+                        score: rule.score,
+                    });
+                }
+            }
+        }
+        let mut infos = Vec::new();
+        let stages = [Phase::Request, Phase::Body, Phase::Response].map(|phase| self.stage(phase, &rules, &gates, &mut infos));
+        let changes_response = rules.iter().flat_map(|rule| &rule.actions).any(|planned| {
+            matches!(planned.action, Action::SetHeader(Side::Response, ..) | Action::RemoveHeader(Side::Response, _))
+        });
+        let lanes = std::mem::take(&mut self.lanes.lanes);
+        Plan { lanes, selectors, rules, stages, infos, geo: spec.geo.clone(), policies, changes_response }
+    }
+
+    fn stage(&mut self, phase: Phase, rules: &[Rule], gates: &[(Phase, Gate)], infos: &mut Vec<LaneInfo>) -> Stage {
+        let mut stage = Stage::default();
+        let mut builders: Vec<(u32, FilterBuilder)> = Vec::new();
+        let mut by_lane: HashMap<u32, usize> = HashMap::new();
+        for (number, (_, gate)) in gates.iter().enumerate().filter(|(_, (of, _))| *of == phase) {
+            let at = stage.rules.len() as u32;
+            match gate {
+                Gate::Never => continue,
+                Gate::AnyOf(openings) if openings.iter().all(|opening| gate::is_bytes(&opening.value)) => {
+                    for opening in openings {
+                        let lane = self.lanes.number(&opening.value);
+                        let slot = *by_lane.entry(lane).or_insert_with(|| {
+                            builders.push((lane, FilterBuilder::default()));
+                            builders.len() - 1
+                        });
+                        match &opening.condition {
+                            Condition::Contains(literals) => builders[slot].1.contains(literals, at),
+                            Condition::Equals(strings) => builders[slot].1.equals(strings, at),
+                        }
+                    }
+                }
+                Gate::AnyOf(_) | Gate::Always => {
+                    let word = at as usize >> 6;
+                    stage.ungated.resize(stage.ungated.len().max(word + 1), 0);
+                    stage.ungated[word] |= 1 << (at & 63);
+                }
+            }
+            stage.rules.push(number as u32);
+        }
+        stage.ungated.resize(stage.rules.len().div_ceil(64), 0);
+        for (lane, builder) in builders {
+            let filter = builder.build(lane, infos.len() as u32);
+            let of_lane = filter.rules().into_iter().map(|at| rules[stage.rules[at as usize] as usize].index).collect();
+            let suffix = match phase {
+                Phase::Request => "",
+                Phase::Body => " (body)",
+                Phase::Response => " (response)",
+            };
+            infos.push(LaneInfo { name: format!("{:?}{suffix}", self.lanes.lanes[lane as usize].value), rules: of_lane });
+            stage.filters.push(filter);
+        }
+        stage
+    }
+
+    fn node(&mut self, expr: &Expr, rule: Option<RuleIndex>) -> Option<Node> {
+        Some(match expr {
+            Expr::Const(truth) => Node::Const(*truth),
+            Expr::Not(inner) => Node::Not(Box::new(self.node(inner, rule)?)),
+            Expr::And(parts) => Node::And(self.nodes(parts, rule)?),
+            Expr::Or(parts) => Node::Or(self.nodes(parts, rule)?),
+            Expr::Xor(left, right) => Node::Xor(Box::new(self.node(left, rule)?), Box::new(self.node(right, rule)?)),
+            Expr::Test(test) => {
+                let lane = self.lanes.number(&test.value);
+                match Check::new(&test.predicate, self) {
+                    Ok(check) => Node::Test(Test { lane, quantifier: test.quantifier, check, phase: test.value.phase() }),
+                    Err(message) => {
+                        self.fail(rule, message);
+                        return None;
+                    }
+                }
+            }
+        })
+    }
+
+    fn nodes(&mut self, parts: &[Expr], rule: Option<RuleIndex>) -> Option<Vec<Node>> {
+        // All of them are compiled even if one fails, for its errors.
+        let nodes: Vec<Option<Node>> = parts.iter().map(|part| self.node(part, rule)).collect();
+        nodes.into_iter().collect()
+    }
+}
+
+fn parameter(action: &Action) -> Option<&ValueExpr> {
+    match action {
+        Action::Redirect { to, .. } => Some(to),
+        Action::SetHeader(_, _, value) => Some(value),
+        Action::RateLimit(limit) => Some(&limit.key),
+        _ => None,
+    }
+}
+
+fn planned(action: &Action) -> PlannedAction {
+    PlannedAction { action: action.clone(), parameter: parameter(action).map(Source::new) }
+}

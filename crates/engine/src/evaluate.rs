@@ -1,0 +1,219 @@
+//! Evaluation: one filter pass per lane, then the candidates in order.
+//!
+//! The candidates are a bit set over the stage's rules. Filters set bits; a loop over the set
+//! bits evaluates those rules exactly, in the order of the policy, with full semantics. Nothing
+//! is allocated outside the transaction's arena unless a rule matches.
+
+use std::cell::{Cell, OnceCell};
+
+use weir_http::{BodyKind, Transaction};
+use weir_rules::{Field, Phase};
+
+use crate::check::Node;
+use crate::plan::{Plan, Rule};
+use crate::rate::RateTable;
+use crate::value::{Reader, Values};
+use crate::{Decision, Meter, Outcome};
+
+/// What evaluation needs from its caller.
+pub struct Context<'c, M> {
+    /// Whether actions are only logged, whatever the policies say.
+    pub detect: bool,
+    /// The request's id, for rules that read it.
+    pub request_id: &'c [u8],
+    /// Milliseconds on a clock that all workers share.
+    pub now_ms: u64,
+    /// Where rate limits are counted; without it they let everything pass.
+    pub limits: Option<&'c RateTable<'c>>,
+    /// Receives the costs.
+    pub meter: &'c mut M,
+}
+
+/// Selectors are asked once: unknown, false, true.
+#[derive(Clone, Copy, PartialEq)]
+enum Asked {
+    No,
+    False,
+    True,
+}
+
+/// One pass over one stage.
+pub(crate) struct Pass<'p, 'a, 'e> {
+    pub(crate) plan: &'p Plan,
+    pub(crate) reader: Reader<'a, 'e>,
+    lanes: &'a [OnceCell<Values<'a>>],
+    selectors: &'a [Cell<Asked>],
+}
+
+impl Plan {
+    /// Evaluates the rules of one phase. Call once per phase, in order, as its data becomes
+    /// known; policies that this transaction has been through are not repeated, whichever plan
+    /// they came in.
+    pub fn evaluate<M: Meter>(
+        &self,
+        phase: Phase,
+        transaction: &Transaction<'_>,
+        context: &mut Context<'_, M>,
+        outcome: &mut Outcome,
+    ) -> Decision {
+        let stage = &self.stages[phase as usize];
+        let over = outcome.done[phase as usize] | outcome.allowed;
+        if self.policies & !over == 0 {
+            return Decision::Continue;
+        }
+        outcome.done[phase as usize] |= self.policies;
+        if stage.rules.is_empty() {
+            return Decision::Continue;
+        }
+        let tags = std::mem::take(&mut outcome.tags);
+        let pass = Pass::new(self, transaction, context.request_id, &tags);
+        let candidates = transaction.arena().alloc_slice_copy(&stage.ungated);
+        let sampled = context.meter.sampled();
+        for filter in &stage.filters {
+            let begun = if sampled { context.meter.now() } else { 0 };
+            filter.open(pass.values(filter.lane).as_slice(), candidates);
+            let ticks = if sampled { context.meter.now().saturating_sub(begun) } else { 0 };
+            context.meter.lane(filter.info, ticks);
+        }
+        let mut decision = Decision::Continue;
+        // Tags that rules of this pass set are seen by later passes' expressions and by the logs.
+        let mut added = Vec::new();
+        'all: for (word, bits) in candidates.iter().enumerate() {
+            let mut bits = *bits;
+            while bits != 0 {
+                let at = word * 64 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                let rule = &self.rules[stage.rules[at] as usize];
+                if rule.policy & (over | outcome.allowed) != 0 {
+                    continue;
+                }
+                let begun = if sampled { context.meter.now() } else { 0 };
+                let hit = pass.selected(rule) && pass.holds(&rule.node);
+                let ticks = if sampled { context.meter.now().saturating_sub(begun) } else { 0 };
+                context.meter.rule(rule.index, hit, ticks);
+                if hit {
+                    decision = crate::act::act(&pass, rule, context, outcome, &mut added);
+                    if decision != Decision::Continue {
+                        break 'all;
+                    }
+                }
+            }
+        }
+        drop(pass);
+        outcome.tags = tags;
+        outcome.tags.append(&mut added);
+        decision
+    }
+
+    /// Whether a rule that may still match has to see this request's body. Asked after
+    /// [`Phase::Request`] has been evaluated; `false` means that the body need not be read.
+    #[must_use]
+    pub fn wants_body(&self, transaction: &Transaction<'_>, outcome: &Outcome) -> bool {
+        let stage = &self.stages[Phase::Body as usize];
+        let over = outcome.done[Phase::Body as usize] | outcome.allowed;
+        if stage.rules.is_empty() || self.policies & !over == 0 {
+            return false;
+        }
+        let pass = Pass::new(self, transaction, b"", &outcome.tags);
+        let kind = transaction.body_kind();
+        let rules = stage.rules.iter().map(|rule| &self.rules[*rule as usize]).filter(|rule| rule.policy & over == 0);
+        for (count, rule) in rules.enumerate() {
+            let when = self.selectors[rule.selector as usize].when.as_ref();
+            let selected = when.map_or(Some(true), |when| pass.foresee(when, kind));
+            if count >= MAX_FORESEEN || (selected != Some(false) && pass.foresee(&rule.node, kind) != Some(false)) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// Rules asked one by one whether they want the body; past it the answer is yes.
+const MAX_FORESEEN: usize = 256;
+
+impl<'p, 'a, 'e> Pass<'p, 'a, 'e> {
+    fn new(plan: &'p Plan, transaction: &'e Transaction<'a>, request_id: &'e [u8], tags: &'e [String]) -> Self
+    where
+        'p: 'e,
+    {
+        let arena = transaction.arena();
+        Self {
+            plan,
+            reader: Reader { transaction, request_id, tags, geo: plan.geo.as_deref(), place: Cell::new(None) },
+            lanes: arena.alloc_slice_fill_with(plan.lanes.len(), |_| OnceCell::new()),
+            selectors: arena.alloc_slice_fill_with(plan.selectors.len(), |_| Cell::new(Asked::No)),
+        }
+    }
+
+    /// The values of a lane, read at most once.
+    pub(crate) fn values(&self, lane: u32) -> &Values<'a> {
+        self.lanes[lane as usize].get_or_init(|| self.plan.lanes[lane as usize].source.read(&self.reader))
+    }
+
+    fn selected(&self, rule: &Rule) -> bool {
+        let Some(when) = &self.plan.selectors[rule.selector as usize].when else { return true };
+        let asked = &self.selectors[rule.selector as usize];
+        if asked.get() == Asked::No {
+            asked.set(if self.holds(when) { Asked::True } else { Asked::False });
+        }
+        asked.get() == Asked::True
+    }
+
+    pub(crate) fn holds(&self, node: &Node) -> bool {
+        match node {
+            Node::Const(truth) => *truth,
+            Node::Not(inner) => !self.holds(inner),
+            Node::And(parts) => parts.iter().all(|part| self.holds(part)),
+            Node::Or(parts) => parts.iter().any(|part| self.holds(part)),
+            Node::Xor(left, right) => self.holds(left) != self.holds(right),
+            Node::Test(test) => test.holds(self.values(test.lane).as_slice()),
+        }
+    }
+
+    /// The truth of an expression as far as it is decided before the body is known.
+    fn foresee(&self, node: &Node, kind: BodyKind) -> Option<bool> {
+        match node {
+            Node::Const(truth) => Some(*truth),
+            Node::Not(inner) => self.foresee(inner, kind).map(|truth| !truth),
+            Node::And(parts) => self.foresee_all(parts, kind, false),
+            Node::Or(parts) => self.foresee_all(parts, kind, true),
+            Node::Xor(left, right) => Some(self.foresee(left, kind)? != self.foresee(right, kind)?),
+            Node::Test(test) if test.phase == Phase::Request => Some(self.holds(node)),
+            // Of a body of another kind the field has no values, which decides the test too.
+            Node::Test(test) if !yields(&self.plan.lanes[test.lane as usize].value, kind) => Some(test.holds(&[])),
+            Node::Test(_) => None,
+        }
+    }
+
+    /// The first part that is `decisive` decides; otherwise all have to be known.
+    fn foresee_all(&self, parts: &[Node], kind: BodyKind, decisive: bool) -> Option<bool> {
+        let mut all = Some(!decisive);
+        for part in parts {
+            match self.foresee(part, kind) {
+                Some(truth) if truth == decisive => return Some(decisive),
+                Some(_) => {}
+                None => all = None,
+            }
+        }
+        all
+    }
+}
+
+/// Whether a value that reads the body has any values for a body of this kind.
+fn yields(value: &weir_rules::ir::ValueExpr, kind: BodyKind) -> bool {
+    let mut all = true;
+    value.fields(&mut |access| {
+        all &= match access.field {
+            Field::BodyForm | Field::BodyFormNames | Field::BodyFormValues => matches!(kind, BodyKind::Form | BodyKind::Multipart),
+            Field::BodyJson | Field::BodyJsonNames | Field::BodyJsonValues => kind == BodyKind::Json,
+            Field::BodyXml => kind == BodyKind::Xml,
+            Field::BodyMultipartNames
+            | Field::BodyMultipartFilenames
+            | Field::BodyMultipartTypes
+            | Field::BodyMultipartValues
+            | Field::BodyMultipartSizes => kind == BodyKind::Multipart,
+            _ => true,
+        };
+    });
+    all
+}

@@ -1,0 +1,101 @@
+//! The filter of one lane: from its values to the rules that may match.
+
+use hashbrown::HashMap;
+
+use crate::literal::Literals;
+use crate::scan::{Needle, Scanner};
+use crate::value::Value;
+
+/// What opens gates on one lane.
+#[derive(Debug)]
+pub(crate) struct Filter {
+    pub(crate) lane: u32,
+    /// Its number among the plan's lanes, for the meter.
+    pub(crate) info: u32,
+    scanner: Scanner,
+    equals: HashMap<Vec<u8>, Vec<u32>, foldhash::fast::RandomState>,
+    /// Longest key of `equals`: longer values are not hashed.
+    longest_equal: usize,
+    /// Rules per literal, by the scanner's owner number.
+    owners: Vec<Vec<u32>>,
+}
+
+/// Collects the conditions of a lane.
+#[derive(Default)]
+pub(crate) struct FilterBuilder {
+    literals: HashMap<Vec<u8>, Vec<u32>>,
+    equals: HashMap<Vec<u8>, Vec<u32>, foldhash::fast::RandomState>,
+}
+
+impl FilterBuilder {
+    /// Opens `rule` where one of `literals` (folded) occurs.
+    pub(crate) fn contains(&mut self, literals: &Literals, rule: u32) {
+        for literal in literals {
+            push(self.literals.entry(literal.clone()).or_default(), rule);
+        }
+    }
+
+    /// Opens `rule` where a value is one of `strings`.
+    pub(crate) fn equals(&mut self, strings: &[Vec<u8>], rule: u32) {
+        for string in strings {
+            push(self.equals.entry(string.clone()).or_default(), rule);
+        }
+    }
+
+    pub(crate) fn build(self, lane: u32, info: u32) -> Filter {
+        let mut owners = Vec::with_capacity(self.literals.len());
+        let mut needles = Vec::with_capacity(self.literals.len());
+        let mut literals: Vec<_> = self.literals.into_iter().collect();
+        literals.sort_unstable();
+        for (literal, rules) in literals {
+            needles.push(Needle { literal, owner: owners.len() as u32 });
+            owners.push(rules);
+        }
+        let longest_equal = self.equals.keys().map(Vec::len).max().unwrap_or(0);
+        Filter { lane, info, scanner: Scanner::new(needles), equals: self.equals, longest_equal, owners }
+    }
+}
+
+/// Gates come rule by rule, so duplicates are neighbours.
+fn push(rules: &mut Vec<u32>, rule: u32) {
+    if rules.last() != Some(&rule) {
+        rules.push(rule);
+    }
+}
+
+impl Filter {
+    /// Sets the bit of every rule whose gate these values open.
+    pub(crate) fn open(&self, values: &[Value<'_>], candidates: &mut [u64]) {
+        let mut mark = |rules: &[u32]| {
+            for rule in rules {
+                candidates[*rule as usize >> 6] |= 1 << (rule & 63);
+            }
+        };
+        for value in values {
+            let Value::Bytes(bytes) = value else { continue };
+            if !self.scanner.is_empty() {
+                let mut last = u32::MAX;
+                self.scanner.scan(bytes, |owner| {
+                    // A literal repeated through a value is marked once, as far as it repeats in a row.
+                    if owner != last {
+                        last = owner;
+                        mark(&self.owners[owner as usize]);
+                    }
+                });
+            }
+            if !self.equals.is_empty() && bytes.len() <= self.longest_equal {
+                if let Some(rules) = self.equals.get(*bytes) {
+                    mark(rules);
+                }
+            }
+        }
+    }
+
+    /// All rules that it can open.
+    pub(crate) fn rules(&self) -> Vec<u32> {
+        let mut rules: Vec<u32> = self.owners.iter().chain(self.equals.values()).flatten().copied().collect();
+        rules.sort_unstable();
+        rules.dedup();
+        rules
+    }
+}

@@ -1,0 +1,208 @@
+//! The functions of the expression language, applied to values.
+//!
+//! A function of several values (`lower(http.request.uri.args.values[*])`) yields several. One
+//! that changes nothing returns the slice it was given.
+
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use bumpalo::Bump;
+use bumpalo::collections::Vec as ArenaVec;
+use weir_http::Anomalies;
+use weir_rules::Function;
+
+use crate::value::{Reader, Source, Value, Values};
+
+/// Calls of more arguments are refused by the checker's own bound long before.
+const MAX_ARGUMENTS: usize = 64;
+
+/// Reads the arguments and applies the function: for each value of the first argument that has
+/// several, with the first value of the others.
+pub(crate) fn call<'a>(function: Function, arguments: &[Source], reader: &Reader<'a, '_>) -> Values<'a> {
+    let arena = reader.transaction.arena();
+    let mut read: ArenaVec<'_, Values<'a>> = ArenaVec::with_capacity_in(arguments.len().min(MAX_ARGUMENTS), arena);
+    read.extend(arguments.iter().take(MAX_ARGUMENTS).map(|argument| argument.read(reader)));
+    let mut single: ArenaVec<'_, Value<'a>> = ArenaVec::with_capacity_in(read.len(), arena);
+    let mut several = None;
+    for (position, values) in read.iter().enumerate() {
+        if let (Values::Many(_), None) = (values, several) {
+            several = Some(position);
+        }
+        match values.as_slice().first() {
+            Some(first) => single.push(*first),
+            None => return Values::Many(&[]),
+        }
+    }
+    match several {
+        None => apply(function, &single, arena).map_or(Values::Many(&[]), Values::One),
+        Some(position) => {
+            let mut results = ArenaVec::with_capacity_in(read[position].as_slice().len(), arena);
+            for value in read[position].as_slice() {
+                single[position] = *value;
+                results.extend(apply(function, &single, arena));
+            }
+            Values::Many(results.into_bump_slice())
+        }
+    }
+}
+
+/// One application. `None` for arguments that do not fit, which the checker rules out.
+fn apply<'a>(function: Function, arguments: &[Value<'a>], arena: &'a Bump) -> Option<Value<'a>> {
+    use Value::{Bool, Bytes, Int, Ip};
+    Some(match (function, arguments) {
+        (Function::Lower, [Bytes(text)]) => Bytes(map_bytes(text, arena, u8::is_ascii_uppercase, u8::to_ascii_lowercase)),
+        (Function::Upper, [Bytes(text)]) => Bytes(map_bytes(text, arena, u8::is_ascii_lowercase, u8::to_ascii_uppercase)),
+        (Function::Len, [Bytes(text)]) => Int(text.len() as i64),
+        (Function::StartsWith, [Bytes(text), Bytes(start)]) => Bool(text.starts_with(start)),
+        (Function::EndsWith, [Bytes(text), Bytes(end)]) => Bool(text.ends_with(end)),
+        (Function::UrlDecode, [Bytes(text)]) => Bytes(weir_http::uri::decode(arena, text, true, &mut Anomalies::empty())),
+        (Function::RemoveSpaces, [Bytes(text)]) => Bytes(remove_spaces(text, arena)),
+        (Function::Concat, parts) => {
+            let mut joined = ArenaVec::new_in(arena);
+            parts.iter().for_each(|part| write_text(part, &mut joined));
+            Bytes(joined.into_bump_slice())
+        }
+        (Function::ToString, [Bytes(text)]) => Bytes(text),
+        (Function::ToString, [other]) => {
+            let mut text = ArenaVec::new_in(arena);
+            write_text(other, &mut text);
+            Bytes(text.into_bump_slice())
+        }
+        (Function::Substring, [Bytes(text), Int(start)]) => Bytes(substring(text, *start, text.len() as i64)),
+        (Function::Substring, [Bytes(text), Int(start), Int(end)]) => Bytes(substring(text, *start, *end)),
+        (Function::DecodeBase64, [Bytes(text)]) => Bytes(decode_base64(text, arena)),
+        (Function::Cidr, [Ip(address), Int(v4), Int(v6)]) => Ip(network_of(*address, *v4, *v6)),
+        _ => return None,
+    })
+}
+
+/// Appends a value as text.
+pub(crate) fn write_text(value: &Value<'_>, out: &mut ArenaVec<'_, u8>) {
+    let written = match value {
+        Value::Bytes(bytes) => {
+            out.extend_from_slice(bytes);
+            Ok(())
+        }
+        Value::Int(number) => write!(out, "{number}"),
+        Value::Bool(truth) => write!(out, "{truth}"),
+        Value::Ip(address) => write!(out, "{address}"),
+    };
+    debug_assert!(written.is_ok(), "writing to memory cannot fail");
+}
+
+fn map_bytes<'a>(text: &'a [u8], arena: &'a Bump, changes: impl Fn(&u8) -> bool, map: impl Fn(&u8) -> u8) -> &'a [u8] {
+    if !text.iter().any(changes) {
+        return text;
+    }
+    arena.alloc_slice_fill_iter(text.iter().map(map))
+}
+
+fn remove_spaces<'a>(text: &'a [u8], arena: &'a Bump) -> &'a [u8] {
+    if !text.iter().any(u8::is_ascii_whitespace) {
+        return text;
+    }
+    let mut kept = ArenaVec::with_capacity_in(text.len(), arena);
+    kept.extend(text.iter().copied().filter(|byte| !byte.is_ascii_whitespace()));
+    kept.into_bump_slice()
+}
+
+/// Positions count from the end if negative, and are clamped to the text.
+fn substring(text: &[u8], start: i64, end: i64) -> &[u8] {
+    let len = text.len() as i64;
+    let clamp = |position: i64| (if position < 0 { position.saturating_add(len) } else { position }).clamp(0, len) as usize;
+    let (start, end) = (clamp(start), clamp(end));
+    text.get(start..end).unwrap_or_default()
+}
+
+fn decode_base64<'a>(text: &[u8], arena: &'a Bump) -> &'a [u8] {
+    let mut decoded = ArenaVec::with_capacity_in(text.len() / 4 * 3 + 3, arena);
+    let (mut bits, mut count) = (0u32, 0);
+    let trimmed = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
+    for byte in trimmed {
+        let six = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => return &[],
+        };
+        bits = bits << 6 | u32::from(six);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            decoded.push((bits >> count) as u8);
+        }
+    }
+    if count == 6 {
+        return &[];
+    }
+    decoded.into_bump_slice()
+}
+
+fn network_of(address: IpAddr, v4: i64, v6: i64) -> IpAddr {
+    match address {
+        IpAddr::V4(address) => {
+            let mask = u32::MAX.checked_shl(32 - v4.clamp(0, 32) as u32).unwrap_or(0);
+            Ipv4Addr::from_bits(address.to_bits() & mask).into()
+        }
+        IpAddr::V6(address) => {
+            let mask = u128::MAX.checked_shl(128 - v6.clamp(0, 128) as u32).unwrap_or(0);
+            Ipv6Addr::from_bits(address.to_bits() & mask).into()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes<'a>(arena: &'a Bump, function: Function, arguments: &[Value<'a>]) -> &'a [u8] {
+        match apply(function, arguments, arena) {
+            Some(Value::Bytes(bytes)) => bytes,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn functions_yield_what_their_documentation_says() {
+        let arena = Bump::new();
+        let text = |text: &'static str| Value::Bytes(text.as_bytes());
+        for (function, arguments, expected) in [
+            (Function::Lower, vec![text("AbC")], "abc"),
+            (Function::Upper, vec![text("AbC")], "ABC"),
+            (Function::RemoveSpaces, vec![text("a b\tc")], "abc"),
+            (Function::Concat, vec![text("a"), Value::Int(-7), Value::Ip("::1".parse().unwrap())], "a-7::1"),
+            (Function::Substring, vec![text("abcdef"), Value::Int(1), Value::Int(3)], "bc"),
+            (Function::Substring, vec![text("abcdef"), Value::Int(-2)], "ef"),
+            (Function::Substring, vec![text("abc"), Value::Int(5), Value::Int(2)], ""),
+            (Function::Substring, vec![text("abc"), Value::Int(i64::MIN), Value::Int(i64::MAX)], "abc"),
+            (Function::DecodeBase64, vec![text("d2Vpcg==")], "weir"),
+            (Function::DecodeBase64, vec![text("d2Vpcg")], "weir"),
+            (Function::DecodeBase64, vec![text("d2V*")], ""),
+            (Function::ToString, vec![Value::Bool(true)], "true"),
+        ] {
+            assert_eq!(bytes(&arena, function, &arguments), expected.as_bytes(), "{function:?} {arguments:?}");
+        }
+    }
+
+    #[test]
+    fn what_changes_nothing_is_not_copied() {
+        let arena = Bump::new();
+        let text = b"already lower";
+        assert!(std::ptr::eq(bytes(&arena, Function::Lower, &[Value::Bytes(text)]), &text[..]));
+    }
+
+    #[test]
+    fn cidr_keeps_the_network() {
+        for (address, v4, v6, expected) in [
+            ("192.0.2.129", 24, 64, "192.0.2.0"),
+            ("192.0.2.129", 0, 64, "0.0.0.0"),
+            ("192.0.2.129", 32, 64, "192.0.2.129"),
+            ("192.0.2.129", 99, -1, "192.0.2.129"),
+            ("2001:db8::1", 24, 32, "2001:db8::"),
+        ] {
+            assert_eq!(network_of(address.parse().unwrap(), v4, v6), expected.parse::<IpAddr>().unwrap());
+        }
+    }
+}

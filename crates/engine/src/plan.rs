@@ -1,0 +1,131 @@
+//! The plan: what a set of policies compiles to.
+//!
+//! Rules are sorted into stages by the phase in which everything they read is known. Each stage
+//! has filters, one per lane (a value expression that some rule's gate looks at), which mark the
+//! candidates; the others are never touched. See `evaluate.rs` for the pass itself.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use weir_rules::Phase;
+use weir_rules::ir::ValueExpr;
+
+use crate::check::Node;
+use crate::filter::Filter;
+use crate::value::Source;
+use crate::{Action, Geo, RuleIndex};
+
+/// Policies compiled for evaluation. Immutable; share it in an `Arc`.
+pub struct Plan {
+    pub(crate) lanes: Vec<Lane>,
+    pub(crate) selectors: Vec<Selector>,
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) stages: [Stage; 3],
+    pub(crate) infos: Vec<LaneInfo>,
+    pub(crate) geo: Option<Arc<dyn Geo>>,
+    /// Policies in this plan, one bit each.
+    pub(crate) policies: u64,
+    pub(crate) changes_response: bool,
+}
+
+/// A lane as the ledger names it.
+#[derive(Clone, Debug)]
+pub struct LaneInfo {
+    /// The value it looks at, as an expression, and the phase unless it is the request's.
+    pub name: String,
+    /// The rules that share it.
+    pub rules: Vec<RuleIndex>,
+}
+
+/// One value expression, read at most once per evaluation.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    pub(crate) value: ValueExpr,
+    pub(crate) source: Source,
+}
+
+#[derive(Debug)]
+pub(crate) struct Selector {
+    pub(crate) when: Option<Node>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Rule {
+    pub(crate) index: RuleIndex,
+    pub(crate) id: String,
+    /// The policy's bit.
+    pub(crate) policy: u64,
+    pub(crate) detect: bool,
+    pub(crate) selector: u32,
+    pub(crate) node: Node,
+    pub(crate) actions: Vec<PlannedAction>,
+    pub(crate) score: u32,
+}
+
+/// An action with its parameters ready to be read.
+#[derive(Debug)]
+pub(crate) struct PlannedAction {
+    pub(crate) action: Action,
+    pub(crate) parameter: Option<Source>,
+}
+
+/// The rules of one phase.
+#[derive(Debug, Default)]
+pub(crate) struct Stage {
+    /// Positions in `Plan::rules`, in order.
+    pub(crate) rules: Vec<u32>,
+    /// One bit per entry of `rules`: those without a gate.
+    pub(crate) ungated: Vec<u64>,
+    pub(crate) filters: Vec<Filter>,
+}
+
+impl Plan {
+    /// Whether any rule has work in that phase.
+    #[must_use]
+    pub fn has(&self, phase: Phase) -> bool {
+        !self.stages[phase as usize].rules.is_empty()
+    }
+
+    /// Whether it has no rules at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// Whether a rule may change or stop a response: a header filter is needed.
+    #[must_use]
+    pub fn touches_response(&self) -> bool {
+        self.changes_response || self.has(Phase::Response)
+    }
+
+    /// Its lanes, as numbered in [`crate::Meter::lane`].
+    #[must_use]
+    pub fn lanes(&self) -> &[LaneInfo] {
+        &self.infos
+    }
+}
+
+impl std::fmt::Debug for Plan {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Plan").field("rules", &self.rules.len()).field("lanes", &self.infos.len()).finish_non_exhaustive()
+    }
+}
+
+/// Lanes by value expression, numbered as they come.
+#[derive(Default)]
+pub(crate) struct LaneTable {
+    pub(crate) lanes: Vec<Lane>,
+    numbers: HashMap<ValueExpr, u32>,
+}
+
+impl LaneTable {
+    pub(crate) fn number(&mut self, value: &ValueExpr) -> u32 {
+        if let Some(number) = self.numbers.get(value) {
+            return *number;
+        }
+        let number = self.lanes.len() as u32;
+        self.lanes.push(Lane { value: value.clone(), source: Source::new(value) });
+        self.numbers.insert(value.clone(), number);
+        number
+    }
+}
