@@ -5,11 +5,11 @@ bitflags::bitflags! {
     /// What was wrong with the request, as far as it has been parsed.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct Anomalies: u32 {
-        /// A `%` not followed by two hexadecimal digits.
+        /// A `%` not followed by two hexadecimal digits, in the path as sent, an argument or form value.
         const INVALID_PERCENT = 1;
-        /// Text that is not UTF-8 in a path, argument, cookie or form value.
+        /// Text that is not UTF-8 in a path, argument, cookie or form value, or a JSON or XML body that is not.
         const INVALID_UTF8 = 1 << 1;
-        /// A NUL byte in a decoded path, argument, cookie or form value.
+        /// A NUL byte in a decoded path, argument, cookie, form value or JSON string.
         const NUL_BYTE = 1 << 2;
         /// More arguments, cookies, fields, parts or elements than the stated bound.
         const TOO_MANY_ITEMS = 1 << 3;

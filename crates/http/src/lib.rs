@@ -6,11 +6,26 @@
 //! same code runs in `weir replay`, in tests and under the fuzzers.
 
 mod anomaly;
+pub mod bound;
+pub mod client_address;
+pub mod content_type;
+pub mod cookie;
+pub mod form;
 mod head;
 mod header;
+pub mod json;
+mod json_token;
+pub mod multipart;
+mod parameter;
+pub mod text;
 mod transaction;
+pub mod uri;
+pub mod xml;
 
-pub use anomaly::Anomalies;
+pub use anomaly::{Anomalies, NAMES as ANOMALY_NAMES};
+pub use bound::Extent;
+pub use client_address::{ClientAddressConfig, Source};
+pub use content_type::{BodyKind, ContentType};
 pub use head::{Head, Tls, Version};
 pub use header::{Header, header_hash};
 pub use transaction::{Pair, Part, ResponseHead, Transaction};

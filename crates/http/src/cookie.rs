@@ -1,0 +1,106 @@
+//! `Cookie: a=1; b=2`, as servers read it (RFC 6265, section 5.4).
+//!
+//! Values stay as sent: cookies have no encoding of their own, and quotes belong to the value.
+//! A piece without `=` is what browsers send for a nameless cookie, so it becomes a value
+//! without a name: rules that look at all values see it.
+
+use bumpalo::Bump;
+use bumpalo::collections::Vec;
+
+use crate::bound::MAX_ITEMS;
+use crate::{Anomalies, Pair, text};
+
+/// The cookies of all `Cookie` header fields, in order, borrowed.
+#[must_use]
+pub fn parse<'a>(
+    arena: &'a Bump,
+    headers: impl Iterator<Item = &'a [u8]> + Clone,
+    anomalies: &mut Anomalies,
+) -> &'a [Pair<'a>] {
+    let expected: usize = headers.clone().map(|header| memchr::memchr_iter(b';', header).count() + 1).sum();
+    if expected == 0 {
+        return &[];
+    }
+    let mut pairs = Vec::with_capacity_in(expected.min(MAX_ITEMS), arena);
+    for header in headers {
+        *anomalies |= text::check(header);
+        for piece in header.split(|byte| *byte == b';') {
+            let piece = text::trim(piece);
+            if piece.is_empty() {
+                continue; // `a=1; ` is common and harmless
+            }
+            if pairs.len() == MAX_ITEMS {
+                *anomalies |= Anomalies::TOO_MANY_ITEMS;
+                return pairs.into_bump_slice();
+            }
+            pairs.push(match memchr::memchr(b'=', piece) {
+                Some(at) if at > 0 => Pair { name: text::trim(&piece[..at]), value: text::trim(&piece[at + 1..]) },
+                nameless => {
+                    *anomalies |= Anomalies::INVALID_COOKIE;
+                    Pair { name: b"", value: text::trim(&piece[nameless.map_or(0, |at| at + 1)..]) }
+                }
+            });
+        }
+    }
+    pairs.into_bump_slice()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parsed(headers: &[&[u8]]) -> (String, Anomalies) {
+        let arena = Bump::new();
+        let mut anomalies = Anomalies::empty();
+        let headers: std::vec::Vec<&[u8]> = headers.iter().map(|header| &*arena.alloc_slice_copy(header)).collect();
+        let pairs = parse(&arena, headers.iter().copied(), &mut anomalies);
+        let shown: std::vec::Vec<String> =
+            pairs.iter().map(|pair| format!("{}={}", pair.name.escape_ascii(), pair.value.escape_ascii())).collect();
+        (shown.join("|"), anomalies)
+    }
+
+    #[test]
+    fn parses() {
+        const GOOD: Anomalies = Anomalies::empty();
+        const BAD: Anomalies = Anomalies::INVALID_COOKIE;
+        let cases: [(&[&[u8]], &str, Anomalies); 13] = [
+            (&[], "", GOOD),
+            (&[b""], "", GOOD),
+            (&[b"a=1; b=2"], "a=1|b=2", GOOD),
+            (&[b"a=1;b=2;"], "a=1|b=2", GOOD),
+            (&[b"a=1", b"b=2"], "a=1|b=2", GOOD),
+            (&[b"a=%41+x"], "a=%41+x", GOOD),
+            (&[b"a=\"q q\"; b"], "a=\\\"q q\\\"|=b", BAD),
+            (&[b" a = 1 ;\tb = 2"], "a=1|b=2", GOOD),
+            (&[b"a=b=c"], "a=b=c", GOOD),
+            (&[b"=x"], "=x", BAD),
+            (&[b"a=;b="], "a=|b=", GOOD),
+            (&[b"a=\xff"], "a=\\xff", Anomalies::INVALID_UTF8),
+            (&[b"a=\0"], "a=\\x00", Anomalies::NUL_BYTE),
+        ];
+        for (headers, expected, anomalies) in cases {
+            assert_eq!(parsed(headers), (expected.to_owned(), anomalies), "{headers:?}");
+        }
+    }
+
+    #[test]
+    fn bounds_the_number_of_cookies() {
+        let arena = Bump::new();
+        let many = b"a=1;".repeat(2 * MAX_ITEMS);
+        let mut anomalies = Anomalies::empty();
+        assert_eq!(parse(&arena, std::iter::once(&many[..]), &mut anomalies).len(), MAX_ITEMS);
+        assert_eq!(anomalies, Anomalies::TOO_MANY_ITEMS);
+    }
+
+    proptest! {
+        #[test]
+        fn takes_any_bytes(headers: std::vec::Vec<std::vec::Vec<u8>>) {
+            let arena = Bump::new();
+            let pairs = parse(&arena, headers.iter().map(|header| &header[..]), &mut Anomalies::empty());
+            let total: usize = pairs.iter().map(|pair| pair.name.len() + pair.value.len()).sum();
+            prop_assert!(total <= headers.iter().map(std::vec::Vec::len).sum());
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Cases of the JSON flattener.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const GOOD: Anomalies = Anomalies::empty();
+const BAD: Anomalies = Anomalies::INVALID_JSON;
+
+fn parsed(body: &[u8], extent: Extent) -> (String, Anomalies) {
+    let arena = Bump::new();
+    let mut anomalies = Anomalies::empty();
+    let pairs = parse(&arena, body, extent, &mut anomalies);
+    let shown: std::vec::Vec<String> = pairs
+        .iter()
+        .map(|pair| format!("{}={}", String::from_utf8_lossy(pair.name), String::from_utf8_lossy(pair.value)))
+        .collect();
+    (shown.join("|"), anomalies)
+}
+
+#[test]
+fn flattens() {
+    let cases: [(&str, &str, Anomalies); 34] = [
+        ("", "", GOOD),
+        (" \r\n\t", "", GOOD),
+        ("1", "=1", GOOD),
+        ("\"a\"", "=a", GOOD),
+        ("\u{feff}null", "=null", GOOD),
+        ("{}", "", GOOD),
+        ("[]", "", GOOD),
+        ("[{},[],{\"a\":[]}]", "", GOOD),
+        (r#"{"a":1,"b":"x","c":true,"d":null}"#, "a=1|b=x|c=true|d=null", GOOD),
+        (r#"{"a":{"b":[1,{"c":-2.5e+3}]},"d":0}"#, "a.b.0=1|a.b.1.c=-2.5e+3|d=0", GOOD),
+        ("[1,[2,3],4]", "0=1|1.0=2|1.1=3|2=4", GOOD),
+        (r#"{"a":1,"a":2}"#, "a=1|a=2", GOOD),
+        (r#"{"":1,"x":{"":2}}"#, "=1|x.=2", GOOD),
+        (r#" { "a" : [ 1 , 2 ] } "#, "a.0=1|a.1=2", GOOD),
+        (r#""\"\\\/\b\f\n\r\t\u0041""#, "=\"\\/\u{8}\u{c}\n\r\tA", GOOD),
+        (r#"{"\u0061":{"\u0062":"\ud83d\ude00"}}"#, "a.b=\u{1f600}", GOOD),
+        (r#""\ud83d""#, "=\u{fffd}", BAD),
+        (r#""\ude00\ud83d\n""#, "=\u{fffd}\u{fffd}\n", BAD),
+        (r#""\ud83d\u0041""#, "=\u{fffd}A", BAD),
+        (r#""\x41\u12""#, "=\\x41\\u12", BAD),
+        (r#""\u+123""#, "=\\u+123", BAD),
+        ("\"a\nb\"", "=a\nb", BAD),
+        (r#""\u0000""#, "=\0", Anomalies::NUL_BYTE),
+        (r#"{"a":1"#, "a=1", BAD),
+        (r#"{"a":1,}"#, "a=1", BAD),
+        ("[1,]", "0=1", BAD),
+        ("[1 2]", "0=1", BAD),
+        ("[1}", "0=1", BAD),
+        ("1 2", "=1", BAD),
+        ("{a:1}", "", BAD),
+        ("{\"a\" 1}", "", BAD),
+        ("{\"a\":\"x", "", BAD),
+        ("\"\\", "", BAD),
+        ("nul", "", BAD),
+    ];
+    for (body, expected, anomalies) in cases {
+        assert_eq!(parsed(body.as_bytes(), Extent::Whole), (expected.to_owned(), anomalies), "{body}");
+    }
+}
+
+#[test]
+fn knows_numbers() {
+    for good in ["0", "-0", "10", "1.5", "1e5", "1E-5", "-1.0e+10"] {
+        assert_eq!(parsed(good.as_bytes(), Extent::Whole), (format!("={good}"), GOOD));
+    }
+    for bad in ["01", "-", "+1", ".5", "1.", "1e", "1e+", "0x1", "NaN", "--1", "1.2.3", "TRUE"] {
+        assert_eq!(parsed(bad.as_bytes(), Extent::Whole), (String::new(), BAD), "{bad}");
+    }
+}
+
+#[test]
+fn a_cut_body_is_not_broken_at_its_end() {
+    let body = "{\"a\":[1,true,\"x\\u0041\\\\\"],\"gr\u{f6}\u{df}e\":{\"c\":-1.5e3}}";
+    for cut in 0..body.len() {
+        assert_eq!(parsed(&body.as_bytes()[..cut], Extent::Beginning).1, GOOD, "cut at {cut}");
+    }
+    assert_eq!(parsed(b"{a", Extent::Beginning).1, BAD);
+}
+
+#[test]
+fn flags_what_is_not_utf8() {
+    assert_eq!(parsed(b"\"\xff\"", Extent::Whole).1, Anomalies::INVALID_UTF8);
+}
+
+#[test]
+fn borrows_what_has_no_escape() {
+    let arena = Bump::new();
+    let body = br#"{"name":"value"}"#;
+    let pairs = parse(&arena, body, Extent::Whole, &mut Anomalies::empty());
+    let range = body.as_ptr_range();
+    assert!(range.contains(&pairs[0].name.as_ptr()) && range.contains(&pairs[0].value.as_ptr()));
+}
+
+#[test]
+fn bounds_depth() {
+    for (depth, expected) in [(MAX_DEPTH, GOOD), (MAX_DEPTH + 1, Anomalies::TOO_DEEP), (10_000, Anomalies::TOO_DEEP)] {
+        for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
+            let body = format!("{}1{}", open.repeat(depth), close.repeat(depth));
+            assert_eq!(parsed(body.as_bytes(), Extent::Whole).1, expected, "{depth} times {open}");
+        }
+    }
+}
+
+#[test]
+fn bounds_items() {
+    let body = format!("[{}1]", "1,".repeat(100_000));
+    let arena = Bump::new();
+    let mut anomalies = GOOD;
+    assert_eq!(parse(&arena, body.as_bytes(), Extent::Whole, &mut anomalies).len(), MAX_ITEMS);
+    assert_eq!(anomalies, Anomalies::TOO_MANY_ITEMS);
+}
+
+#[test]
+fn bounds_paths() {
+    let long = "k".repeat(3 * MAX_PATH_BYTES);
+    let body = format!("{{\"a\":{{\"{long}\":[{}1]}}}}", "1,".repeat(9_000));
+    let arena = Bump::new();
+    let mut anomalies = GOOD;
+    let pairs = parse(&arena, body.as_bytes(), Extent::Whole, &mut anomalies);
+    assert!(pairs.iter().all(|pair| pair.name.len() <= MAX_PATH_BYTES));
+    assert!(anomalies.contains(Anomalies::TOO_MANY_ITEMS | Anomalies::TOO_DEEP));
+    let paths: usize = pairs.iter().map(|pair| pair.name.len()).sum();
+    assert!(paths <= max_path_arena(body.len()));
+}
+
+proptest! {
+    #[test]
+    fn takes_any_text(pieces in proptest::collection::vec(proptest::sample::select(vec![
+        "{", "}", "[", "]", ",", ":", "\"", "\\", "\\u", "d83d", "\\ude00", "1", "-", ".5", "e", "true", "nul", "\"a\":", " ", "\n", "\0", "\u{e9}",
+    ]), 0..60)) {
+        let body = pieces.concat();
+        let arena = Bump::new();
+        let pairs = parse(&arena, body.as_bytes(), Extent::Whole, &mut Anomalies::empty());
+        prop_assert!(pairs.iter().map(|pair| pair.value.len()).sum::<usize>() <= body.len());
+    }
+
+    #[test]
+    fn takes_any_bytes(body: std::vec::Vec<u8>) {
+        let arena = Bump::new();
+        let _ = parse(&arena, &body, Extent::Whole, &mut Anomalies::empty());
+    }
+
+    #[test]
+    fn reads_back_what_it_is_told(texts in proptest::collection::vec("\\PC{0,8}", 0..10)) {
+        let body = format!("[{}]", texts.iter().map(|text| {
+            let escaped: String = text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
+            format!("\"{escaped}\"")
+        }).collect::<std::vec::Vec<_>>().join(","));
+        let arena = Bump::new();
+        let mut anomalies = Anomalies::empty();
+        let pairs = parse(&arena, body.as_bytes(), Extent::Whole, &mut anomalies);
+        prop_assert_eq!(anomalies, Anomalies::empty());
+        for (at, (pair, text)) in pairs.iter().zip(&texts).enumerate() {
+            prop_assert_eq!(pair.value, text.as_bytes());
+            prop_assert_eq!(String::from_utf8_lossy(pair.name), at.to_string());
+        }
+    }
+}

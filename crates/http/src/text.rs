@@ -1,0 +1,80 @@
+//! The two checks that every decoded text gets: is it UTF-8, and has it a NUL byte.
+//!
+//! Nearly all text is ASCII, so the common case is one vectorised pass; the UTF-8 validator
+//! runs only where a byte above 0x7f occurs.
+
+use crate::Anomalies;
+
+/// What is wrong with `text` as text.
+#[inline]
+#[must_use]
+pub fn check(text: &[u8]) -> Anomalies {
+    let mut found = Anomalies::empty();
+    if text.contains(&0) {
+        found |= Anomalies::NUL_BYTE;
+    }
+    if !text.is_ascii() && std::str::from_utf8(text).is_err() {
+        found |= Anomalies::INVALID_UTF8;
+    }
+    found
+}
+
+/// Whether `text` is ASCII without NUL, so that no part of it needs a [`check`].
+#[inline]
+#[must_use]
+pub(crate) fn is_plain(text: &[u8]) -> bool {
+    text.is_ascii() && memchr::memchr(0, text).is_none()
+}
+
+/// `text` without spaces and tabs (and the line ends of folded lines) around it.
+#[inline]
+#[must_use]
+pub(crate) fn trim(mut text: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t' | b'\r' | b'\n', rest @ ..] = text {
+        text = rest;
+    }
+    while let [rest @ .., b' ' | b'\t' | b'\r' | b'\n'] = text {
+        text = rest;
+    }
+    text
+}
+
+/// `text` in lower case (ASCII): itself if it is already, else a copy in the arena.
+#[must_use]
+pub fn lower<'a>(arena: &'a bumpalo::Bump, text: &'a [u8]) -> &'a [u8] {
+    if !text.iter().any(u8::is_ascii_uppercase) {
+        return text;
+    }
+    let copy = arena.alloc_slice_copy(text);
+    copy.make_ascii_lowercase();
+    copy
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_what_is_not_text() {
+        let cases: [(&[u8], Anomalies); 7] = [
+            (b"", Anomalies::empty()),
+            (b"plain", Anomalies::empty()),
+            ("größe".as_bytes(), Anomalies::empty()),
+            (b"a\0b", Anomalies::NUL_BYTE),
+            (b"\xff", Anomalies::INVALID_UTF8),
+            (b"\xc3", Anomalies::INVALID_UTF8),
+            (b"\0\xed\xa0\x80", Anomalies::NUL_BYTE.union(Anomalies::INVALID_UTF8)),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(check(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn lower_borrows_what_is_lower() {
+        let arena = bumpalo::Bump::new();
+        let text = b"text/html; v=1";
+        assert!(std::ptr::eq(lower(&arena, text), text));
+        assert_eq!(lower(&arena, b"Text/HTML"), b"text/html");
+    }
+}
