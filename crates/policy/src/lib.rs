@@ -1,1 +1,37 @@
-//! policy
+//! The policy: what may be in the file, what is wrong with it, and what workers hold of it.
+//!
+//! ```text
+//! text ─ document (nodes with places) ─ check (against the table) ─ build (expressions, files) ─ Snapshot
+//! ```
+//! Each step takes the earlier one's output and goes on after a fault, so that one run reports
+//! all faults. [`serde`] was the alternative for the first two; it stops at the first fault and
+//! forgets where the text inside a scalar was written.
+
+mod action;
+mod build;
+mod check;
+mod digest;
+mod document;
+mod error;
+mod geo;
+mod leaf;
+mod list;
+mod reference;
+mod schema;
+mod snapshot;
+mod source;
+mod table;
+
+pub use document::{MAX_DEPTH, MAX_DOCUMENT_BYTES, MAX_NODES};
+pub use error::{MAX_ERRORS, PolicyError, PolicyErrors};
+pub use geo::MAX_GEO_BYTES;
+pub use list::{MAX_LIST_BYTES, MAX_LIST_ENTRIES, MAX_STRING_BYTES};
+pub use reference::reference;
+pub use schema::json_schema;
+pub use snapshot::{ApplyError, RuleLabel, Snapshot};
+pub use weir_engine::MAX_POLICIES;
+
+/// Writing MMDB files, for tests and demonstrations.
+pub mod mmdb {
+    pub use crate::geo::writer::{MAX_TEXT_BYTES, Record, Writer};
+}

@@ -1,0 +1,28 @@
+//! `allow`: stop evaluating.
+
+use weir_engine::{Action, AllowScope};
+
+use super::ActionKind;
+use crate::table::{Key, Kind, Need, Resource};
+
+pub(super) static ALLOW: ActionKind = ActionKind {
+    resource: &Resource {
+        name: "allow",
+        article: "`allow`",
+        doc: "Lets the request pass without evaluating what comes after. `allow: all` is short for `allow: {scope: all}`.",
+        short: Some("scope"),
+        keys: &[Key {
+            name: "scope",
+            kind: Kind::Choice(&[
+                ("policy", "the rest of this policy is skipped"),
+                ("all", "the rest of all policies is skipped"),
+            ]),
+            need: Need::Default("policy"),
+            doc: "What is skipped.",
+        }],
+    },
+    build: |fields, _| {
+        let scope = if fields.choice("scope") == Some("all") { AllowScope::All } else { AllowScope::Policy };
+        Some(Action::Allow(scope))
+    },
+};

@@ -1,0 +1,17 @@
+//! `log`: write a finding, and go on.
+
+use weir_engine::Action;
+
+use super::ActionKind;
+use crate::table::Resource;
+
+pub(super) static LOG: ActionKind = ActionKind {
+    resource: &Resource {
+        name: "log",
+        article: "`log`",
+        doc: "Writes a finding to the attack log and goes on.",
+        short: None,
+        keys: &[],
+    },
+    build: |_, _| Some(Action::Log),
+};

@@ -1,0 +1,48 @@
+//! The actions: one file each, with its row of the table and how the engine's action is made of it.
+//! A new action is a new file and a line in [`ACTIONS`].
+
+mod allow;
+mod answer;
+mod block;
+mod header;
+mod log;
+mod rate_limit;
+mod redirect;
+mod tag;
+
+use weir_engine::Action;
+
+use crate::build::Builder;
+use crate::check::Fields;
+use crate::table::Resource;
+
+/// A kind of action.
+#[derive(Debug)]
+pub(crate) struct ActionKind {
+    /// Name, meaning and parameters.
+    pub resource: &'static Resource,
+    /// From checked parameters to the engine's action; `None` after reporting what is wrong.
+    pub build: fn(&Fields<'_>, &mut Builder<'_>) -> Option<Action>,
+}
+
+/// All of them, in the order of the reference page.
+pub(crate) static ACTIONS: [&ActionKind; 8] = [
+    &block::BLOCK,
+    &allow::ALLOW,
+    &log::LOG,
+    &tag::TAG,
+    &redirect::REDIRECT,
+    &header::SET_HEADER,
+    &header::REMOVE_HEADER,
+    &rate_limit::RATE_LIMIT,
+];
+
+/// The action of that name.
+pub(crate) fn find(name: &str) -> Option<&'static ActionKind> {
+    ACTIONS.iter().find(|kind| kind.resource.name == name).copied()
+}
+
+/// All names.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> + Clone {
+    ACTIONS.iter().map(|kind| kind.resource.name)
+}

@@ -1,0 +1,66 @@
+//! `rate_limit`: count, and answer 429 past the limit.
+
+use weir_engine::{Action, RateLimit};
+use weir_rules::Field;
+use weir_rules::ir::{Access, ValueExpr};
+
+use super::{ActionKind, answer};
+use crate::check::Value;
+use crate::table::{Key, Kind, Need, Resource};
+
+/// Most requests that a limit lets come at once.
+const MAX_BURST: i64 = 1_000_000_000;
+
+pub(super) static RATE_LIMIT: ActionKind = ActionKind {
+    resource: &Resource {
+        name: "rate_limit",
+        article: "`rate_limit`",
+        doc: "Counts the request; past the limit answers 429 with `Retry-After` and the `RateLimit` header fields, otherwise goes on. The count is shared by all workers. `rate_limit: RATE` is short for `rate_limit: {rate: RATE}`.",
+        short: Some("rate"),
+        keys: &[
+            Key {
+                name: "rate",
+                kind: Kind::Rate,
+                need: Need::Required,
+                doc: "How many requests in how long a time, for each key: `100/s`, `600/m`, `1000/h`, `10/30s`.",
+            },
+            Key { name: "key", kind: Kind::Value, need: Need::Default("`ip.src`"), doc: "What is counted by." },
+            Key {
+                name: "burst",
+                kind: Kind::Integer(0, MAX_BURST),
+                need: Need::Default("the rate's requests less one"),
+                doc: "How many requests may come at once beyond the steady rate. With `0` they must be evenly spaced; by default all of a period's requests may come at once.",
+            },
+            Key {
+                name: "status",
+                kind: Kind::Integer(400, 599),
+                need: Need::Default("429"),
+                doc: "Status code of the answer past the limit.",
+            },
+            answer::BODY,
+            answer::CONTENT_TYPE,
+            answer::HEADERS,
+        ],
+    },
+    build: |fields, builder| {
+        let key = match fields.key_node("key") {
+            Some(_) => builder.value(fields, "key"),
+            None => Some(ValueExpr::Field(Access { field: Field::IpSrc, key: None, index: None })),
+        };
+        let response = answer::response(fields, builder, 429)?;
+        let Value::Rate(rate) = fields.get("rate")?.value else { return None };
+        let burst = match fields.integer("burst") {
+            Some(burst) => u64::try_from(burst).ok()?,
+            None => rate.requests - 1,
+        };
+        let limit = builder.next_limit();
+        Some(Action::RateLimit(RateLimit {
+            limit,
+            key: key?,
+            requests: rate.requests,
+            period_ms: rate.period_ms,
+            burst,
+            response,
+        }))
+    },
+};

@@ -1,0 +1,17 @@
+//! `tag`: remember a word, for later rules and the logs.
+
+use weir_engine::Action;
+
+use super::ActionKind;
+use crate::table::{Key, Kind, Need, Resource, Word};
+
+pub(super) static TAG: ActionKind = ActionKind {
+    resource: &Resource {
+        name: "tag",
+        article: "`tag`",
+        doc: "Sets a tag, which later rules see in `weir.tags[*]`, and the logs too. `tag: NAME` is short for `tag: {name: NAME}`.",
+        short: Some("name"),
+        keys: &[Key { name: "name", kind: Kind::Word(Word::Id), need: Need::Required, doc: "The tag." }],
+    },
+    build: |fields, _| Some(Action::Tag(fields.text("name")?.to_owned())),
+};

@@ -1,0 +1,235 @@
+//! Rules: ids claimed, expressions parsed, actions made.
+
+use std::collections::HashMap;
+
+use weir_engine::{Action, RuleIndex, RuleSpec, SelectorSpec, Side};
+use weir_rules::ir::{Expr, Literal, ValueExpr};
+use weir_rules::{ExpressionError, Phase};
+
+use super::Built;
+use crate::RuleLabel;
+use crate::check::{Fields, Item, Value};
+use crate::document::{Node, place, quoted};
+use crate::error::Reporter;
+use crate::leaf;
+use crate::list::Kinds;
+use crate::source::Source;
+
+/// Ids that are taken, with the byte offset where.
+#[derive(Default)]
+pub(crate) struct Names(HashMap<String, usize>);
+
+impl Names {
+    /// The resource's id, reported if it is taken.
+    pub fn claim<'n>(
+        &mut self,
+        fields: &Fields<'n>,
+        what: &str,
+        within: &str,
+        builder: &mut Builder<'_>,
+    ) -> Option<&'n str> {
+        let id = fields.text("id")?;
+        let node = fields.get("id")?.node;
+        if let Some(first) = self.0.get(id) {
+            let line = builder.source.position(*first).line;
+            let message = format!("the {what} id {} is already taken", quoted(id));
+            builder.fault(
+                node,
+                message,
+                Some(format!("ids of {}s are unique in {within}; the first is on line {line}", what)),
+            );
+        } else {
+            self.0.insert(id.to_owned(), node.at);
+        }
+        Some(id)
+    }
+}
+
+/// Makes rules and actions.
+pub(crate) struct Builder<'b> {
+    pub source: &'b Source,
+    pub reporter: &'b mut Reporter,
+    kinds: &'b Kinds,
+    limits: u32,
+}
+
+impl<'b> Builder<'b> {
+    pub fn new(source: &'b Source, reporter: &'b mut Reporter, kinds: &'b Kinds) -> Self {
+        Self { source, reporter, kinds, limits: 0 }
+    }
+
+    /// Reports what is wrong with a node.
+    pub fn fault(&mut self, node: &Node, message: impl Into<String>, hint: Option<String>) {
+        self.reporter.at(self.source, node.at, message, hint);
+    }
+
+    /// A number for the next rate limit.
+    pub fn next_limit(&mut self) -> u32 {
+        self.limits += 1;
+        self.limits - 1
+    }
+
+    /// How many rate limits there are.
+    pub fn limits(&self) -> u32 {
+        self.limits
+    }
+
+    /// A condition parsed, or `None` after reporting its faults at their places.
+    pub fn condition(&mut self, item: &Item<'_>) -> Option<Expr> {
+        let Value::Text(text) = item.value else { return None };
+        let parsed = weir_rules::parse(text, self.kinds);
+        self.expression(item.node, parsed, None)
+    }
+
+    /// A value expression parsed, or `None` after reporting its faults at their places.
+    pub fn value(&mut self, fields: &Fields<'_>, key: &str) -> Option<ValueExpr> {
+        let item = fields.get(key)?;
+        let Value::Text(text) = item.value else { return None };
+        let parsed = weir_rules::parse_value(text);
+        let is_word = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b" -_/.,:".contains(&byte));
+        let hint = is_word.then(|| format!("a constant text needs quotes inside the quotes: '\"{text}\"'"));
+        self.expression(item.node, parsed, hint)
+    }
+
+    /// A value for a header field: a constant must not break out of it.
+    pub fn header_value(&mut self, fields: &Fields<'_>, key: &str) -> Option<ValueExpr> {
+        let value = self.value(fields, key)?;
+        let mut wrong = None;
+        literals(&value, &mut |bytes| wrong = wrong.or(leaf::header_value(&String::from_utf8_lossy(bytes)).err()));
+        let Some(hint) = wrong else { return Some(value) };
+        let node = fields.get(key)?.node;
+        self.fault(node, "expected a value that fits into a header", Some(hint.to_owned()));
+        None
+    }
+
+    fn expression<T>(
+        &mut self,
+        node: &Node,
+        parsed: Result<T, Vec<ExpressionError>>,
+        hint: Option<String>,
+    ) -> Option<T> {
+        match parsed {
+            Ok(parsed) => Some(parsed),
+            Err(errors) => {
+                for error in errors {
+                    let at = place(self.source, node, error.span.start);
+                    self.reporter.at(self.source, at, error.message, error.hint.or_else(|| hint.clone()));
+                }
+                None
+            }
+        }
+    }
+
+    /// A selector with the rules of `fields`.
+    pub fn selector(
+        &mut self,
+        fields: &Fields<'_>,
+        (policy, id): (&str, &str),
+        when: Option<Expr>,
+        names: &mut Names,
+        built: &mut Built,
+    ) -> SelectorSpec {
+        let phase = when.as_ref().map_or(Phase::Request, Expr::phase);
+        let mut rules = Vec::new();
+        for fields in fields.items("rules").iter().filter_map(|item| item.as_fields()) {
+            let rule = self.rule(fields, phase, names, RuleIndex(built.labels.len() as u32));
+            let Some((rule, plugin)) = rule else { continue };
+            built.labels.push(RuleLabel {
+                policy: policy.to_owned(),
+                selector: id.to_owned(),
+                id: rule.id.clone(),
+                message: rule.message.clone(),
+                line: self.source.position(fields.node.at).line,
+                plugin,
+            });
+            built.places.push(fields.get("when").map_or(fields.node, |item| item.node).at);
+            rules.push(rule);
+        }
+        SelectorSpec { id: id.to_owned(), when, rules }
+    }
+
+    /// A rule and the name of its first action.
+    fn rule(
+        &mut self,
+        fields: &Fields<'_>,
+        phase: Phase,
+        names: &mut Names,
+        index: RuleIndex,
+    ) -> Option<(RuleSpec, &'static str)> {
+        let id = names.claim(fields, "rule", "the file", self);
+        let when = fields.get("when").and_then(|item| self.condition(item));
+        self.one_way_to_act(fields);
+        let items = fields.items("actions").iter().chain(fields.get("action"));
+        let mut actions = Vec::new();
+        let mut plugin = None;
+        for item in items {
+            let Value::Action(kind, parameters) = &item.value else { continue };
+            let action = (kind.build)(parameters, self)?;
+            plugin.get_or_insert(kind.resource.name);
+            actions.push((item.node, parameters, action));
+        }
+        let when = when?;
+        let phase = actions
+            .iter()
+            .filter_map(|(_, _, action)| parameter(action))
+            .map(ValueExpr::phase)
+            .fold(phase.max(when.phase()), Phase::max);
+        for (node, parameters, action) in &actions {
+            self.in_time(node, parameters, action, phase);
+        }
+        let rule = RuleSpec {
+            index,
+            id: id?.to_owned(),
+            message: fields.text("message").unwrap_or_default().to_owned(),
+            score: fields.integer("score").map_or(Some(0), |score| u32::try_from(score).ok())?,
+            when,
+            actions: actions.into_iter().map(|(_, _, action)| action).collect(),
+        };
+        Some((rule, plugin?))
+    }
+
+    fn one_way_to_act(&mut self, fields: &Fields<'_>) {
+        match (fields.key_node("actions"), fields.key_node("action")) {
+            (None, None) => {
+                let hint = "for one action write `action: block`; `log` only writes a finding".to_owned();
+                self.fault(fields.node, "a rule needs `actions`", Some(hint));
+            }
+            (Some(_), Some(node)) => {
+                self.fault(
+                    node,
+                    "a rule has either `actions` or `action`",
+                    Some("put all of them into `actions`".to_owned()),
+                );
+            }
+            _ => {}
+        }
+    }
+
+    /// A rule that needs the response runs when the origin has long had the request.
+    fn in_time(&mut self, node: &Node, parameters: &Fields<'_>, action: &Action, phase: Phase) {
+        let changes_request =
+            matches!(action, Action::SetHeader(Side::Request, ..) | Action::RemoveHeader(Side::Request, ..));
+        if changes_request && phase == Phase::Response {
+            let node = parameters.get("on").map_or(node, |item| item.node);
+            let hint = "the origin has answered by then; use `on: response`, or read only the request".to_owned();
+            self.fault(node, "a rule that reads the response cannot change the request", Some(hint));
+        }
+    }
+}
+
+/// The expression among an action's parameters.
+fn parameter(action: &Action) -> Option<&ValueExpr> {
+    match action {
+        Action::Redirect { to: value, .. } | Action::SetHeader(_, _, value) => Some(value),
+        Action::RateLimit(limit) => Some(&limit.key),
+        Action::Block(_) | Action::Allow(_) | Action::Log | Action::RemoveHeader(..) | Action::Tag(_) => None,
+    }
+}
+
+fn literals(value: &ValueExpr, see: &mut dyn FnMut(&[u8])) {
+    match value {
+        ValueExpr::Literal(Literal::Bytes(bytes)) => see(bytes),
+        ValueExpr::Literal(_) | ValueExpr::Field(_) => {}
+        ValueExpr::Call(_, arguments) => arguments.iter().for_each(|argument| literals(argument, see)),
+    }
+}

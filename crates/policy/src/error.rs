@@ -1,0 +1,201 @@
+//! What is wrong with a policy, all of it in one go.
+//!
+//! A policy is refused whole, so whoever mends it should see every fault at once, each with its
+//! place, the line itself and, where one can be given, advice.
+
+use std::fmt;
+
+use crate::source::Source;
+
+/// One fault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyError {
+    /// The file, as it was named.
+    pub file: String,
+    /// Line, from 1; 0 if the fault is the whole file's.
+    pub line: u32,
+    /// Column in characters, from 1; 0 if the fault is the whole line's or file's.
+    pub column: u32,
+    /// What was expected and what was found.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+    /// The line with a caret below the place; empty if there is none to show.
+    pub excerpt: String,
+}
+
+/// All faults of a policy, in the order found; never empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyErrors {
+    errors: Vec<PolicyError>,
+    more: usize,
+}
+
+impl PolicyErrors {
+    /// The faults; at most [`MAX_ERRORS`] of them.
+    #[must_use]
+    pub fn errors(&self) -> &[PolicyError] {
+        &self.errors
+    }
+
+    /// How many were found beyond those.
+    #[must_use]
+    pub fn more(&self) -> usize {
+        self.more
+    }
+}
+
+/// How many faults are kept: a list file in the wrong format would give a million.
+pub const MAX_ERRORS: usize = 100;
+
+impl fmt::Display for PolicyError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}:", self.file)?;
+        for number in [self.line, self.column] {
+            if number > 0 {
+                write!(out, "{number}:")?;
+            }
+        }
+        write!(out, " {}", self.message)?;
+        if !self.excerpt.is_empty() {
+            write!(out, "\n{}", self.excerpt)?;
+        }
+        match &self.hint {
+            Some(hint) => write!(out, "\n  hint: {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for PolicyErrors {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, error) in self.errors.iter().enumerate() {
+            let separator = if index > 0 { "\n" } else { "" };
+            write!(out, "{separator}{error}")?;
+        }
+        if self.more > 0 {
+            write!(out, "\nand {} more errors", self.more)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for PolicyError {}
+impl std::error::Error for PolicyErrors {}
+
+/// Collects faults while the policy is read.
+#[derive(Debug, Default)]
+pub(crate) struct Reporter {
+    errors: Vec<PolicyError>,
+    more: usize,
+}
+
+impl Reporter {
+    /// A fault at a byte offset of a source.
+    pub fn at(&mut self, source: &Source, offset: usize, message: impl Into<String>, hint: Option<String>) {
+        if self.is_full() {
+            self.more += 1;
+            return;
+        }
+        let position = source.position(offset);
+        self.push(PolicyError {
+            file: source.file.clone(),
+            line: position.line,
+            column: position.column,
+            message: message.into(),
+            hint,
+            excerpt: source.excerpt(offset),
+        });
+    }
+
+    /// A fault of a line (0: of the whole file) of a file whose text is not kept.
+    pub fn line(&mut self, file: &str, line: u32, message: impl Into<String>, hint: Option<String>) {
+        let (file, message) = (file.to_owned(), message.into());
+        self.push(PolicyError { file, line, column: 0, message, hint, excerpt: String::new() });
+    }
+
+    /// Whether further faults will only be counted.
+    pub fn is_full(&self) -> bool {
+        self.errors.len() >= MAX_ERRORS
+    }
+
+    fn push(&mut self, error: PolicyError) {
+        // An anchor that is used ten times shows its fault once.
+        if self.errors.last() == Some(&error) {
+            return;
+        }
+        if self.is_full() { self.more += 1 } else { self.errors.push(error) }
+    }
+
+    /// The result, if no fault was found.
+    pub fn finish<T>(self, value: Option<T>) -> Result<T, PolicyErrors> {
+        match value {
+            Some(value) if self.errors.is_empty() => Ok(value),
+            _ => Err(PolicyErrors { errors: self.errors, more: self.more }),
+        }
+    }
+}
+
+/// The nearest of `known` to what was written, if it is near enough to be a slip.
+pub(crate) fn nearest<'k>(written: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    let limit = written.chars().count().div_ceil(3).min(MAX_SLIPS);
+    known
+        .into_iter()
+        .filter(|name| name.len().abs_diff(written.len()) <= MAX_SLIPS * 4)
+        .map(|name| (distance(&written.to_lowercase(), &name.to_lowercase()), name))
+        .filter(|(distance, _)| *distance <= limit)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
+/// How many letters may differ for a suggestion: more would be guessing.
+const MAX_SLIPS: usize = 3;
+
+/// Levenshtein distance with swapped neighbours as one slip (optimal string alignment).
+fn distance(left: &str, right: &str) -> usize {
+    let (left, right): (Vec<char>, Vec<char>) = (left.chars().collect(), right.chars().collect());
+    let mut before = vec![0; right.len() + 1];
+    let mut last: Vec<usize> = (0..=right.len()).collect();
+    for i in 1..=left.len() {
+        let mut row = vec![i; right.len() + 1];
+        for j in 1..=right.len() {
+            let change = usize::from(left[i - 1] != right[j - 1]);
+            row[j] = (last[j] + 1).min(row[j - 1] + 1).min(last[j - 1] + change);
+            if i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1] {
+                row[j] = row[j].min(before[j - 2] + 1);
+            }
+        }
+        before = std::mem::replace(&mut last, row);
+    }
+    last[right.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_are_recognised_and_other_words_are_not() {
+        let known = ["selectors", "rules", "mode", "id"];
+        for (written, expected) in [
+            ("selector", Some("selectors")),
+            ("ruels", Some("rules")),
+            ("Mode", Some("mode")),
+            ("banana", None),
+            ("di", Some("id")),
+        ] {
+            assert_eq!(nearest(written, known), expected, "{written}");
+        }
+    }
+
+    #[test]
+    fn errors_beyond_the_bound_are_counted() {
+        let mut reporter = Reporter::default();
+        for line in 0..250 {
+            reporter.line("f", line, "bad", None);
+        }
+        let errors = reporter.finish(Some(())).unwrap_err();
+        assert_eq!((errors.errors().len(), errors.more()), (MAX_ERRORS, 150));
+        assert!(errors.to_string().ends_with("and 150 more errors"));
+    }
+}

@@ -1,0 +1,99 @@
+//! Geographic data from MMDB files.
+//!
+//! A record of a City database has some fifty fields in eight languages; a look-up decodes only
+//! the two or three that rules can read, borrowed from the file's memory. Which field holds what
+//! differs between publishers, so the layout is found once, when the file is loaded.
+
+mod layout;
+pub mod writer;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use maxminddb::{MaxMindDbError, Reader};
+use weir_engine::{Geo, Place};
+
+use crate::build::Loader;
+use crate::check::Fields;
+use layout::{ASN, Asn, CONTINENT, COUNTRY, Path};
+
+/// Largest MMDB file; the largest City databases have 150 MB.
+pub const MAX_GEO_BYTES: u64 = 1 << 30;
+
+/// A database and the paths of what is read from it.
+struct Database {
+    reader: Reader<Vec<u8>>,
+    paths: Vec<Path>,
+}
+
+/// Country, continent and autonomous system from up to two databases.
+struct Places {
+    country: Option<Database>,
+    asn: Option<Database>,
+}
+
+/// Reads the files that `geo` names, or `None` after reporting what is wrong.
+pub(crate) fn build(fields: &Fields<'_>, loader: &mut Loader<'_>) -> Option<Arc<dyn Geo>> {
+    if fields.key_node("country").is_none() && fields.key_node("asn").is_none() {
+        loader.builder.fault(
+            fields.node,
+            "`geo` needs `country` or `asn`",
+            Some("remove `geo` if there is no data".to_owned()),
+        );
+    }
+    let country = open(fields, "country", &[COUNTRY, CONTINENT], loader);
+    let asn = open(fields, "asn", &[ASN], loader);
+    Some(Arc::new(Places { country, asn }))
+}
+
+fn open(fields: &Fields<'_>, key: &str, wanted: &[&'static [Path]], loader: &mut Loader<'_>) -> Option<Database> {
+    let item = fields.get(key)?;
+    let (path, content) = loader.read(item, "MMDB", MAX_GEO_BYTES)?;
+    match read(content, wanted) {
+        Ok(database) => Some(database),
+        Err((reason, hint)) => {
+            loader.builder.fault(item.node, format!("cannot use `{}`: {reason}", path.display()), Some(hint));
+            None
+        }
+    }
+}
+
+fn read(content: Vec<u8>, wanted: &[&'static [Path]]) -> Result<Database, (String, String)> {
+    let broken = |error: MaxMindDbError| {
+        let hint = "expected an MMDB file, unpacked and downloaded whole".to_owned();
+        (format!("it is not a sound MMDB file: {error}"), hint)
+    };
+    let reader = Reader::from_source(content).map_err(broken)?;
+    let paths: Vec<Path> = layout::find(&reader, wanted).map_err(broken)?;
+    if paths.iter().all(|path| path.is_empty()) {
+        let found = format!("it is a database of type `{}`", reader.metadata().database_type);
+        let fields: Vec<String> = wanted.iter().flat_map(|paths| paths.iter()).map(|path| layout::show(path)).collect();
+        return Err((
+            format!("{found}, and none of its records has what is needed"),
+            format!("expected one of the fields {}", fields.join(", ")),
+        ));
+    }
+    Ok(Database { reader, paths })
+}
+
+impl Geo for Places {
+    fn place(&self, address: IpAddr) -> Place<'_> {
+        let mut place = Place::default();
+        if let Some(Database { reader, paths }) = &self.country
+            && let Ok(found) = reader.lookup(address)
+        {
+            let text = |path: Path| if path.is_empty() { None } else { found.decode_path::<&str>(path).ok().flatten() };
+            place.country = text(paths[0]).unwrap_or_default();
+            place.continent = text(paths[1]).unwrap_or_default();
+        }
+        if let Some(Database { reader, paths }) = &self.asn
+            && let Ok(found) = reader.lookup(address)
+        {
+            place.asnum = found.decode_path::<Asn>(paths[0]).ok().flatten().unwrap_or_default().0;
+        }
+        place
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+use super::writer::{Record, Writer};
+use super::*;
+
+fn record(country: &str, continent: &str, asnum: u32) -> Record {
+    Record { country: country.into(), continent: continent.into(), asnum }
+}
+
+/// One database for both: nested networks, both families, a default route for IPv6.
+fn sample() -> Vec<u8> {
+    let mut writer = Writer::new("Test-City");
+    for (network, one) in [
+        ("192.0.2.128/25", record("FR", "EU", 64_501)),
+        ("192.0.2.0/24", record("DE", "EU", 64_500)),
+        ("192.0.2.200/32", record("", "", 7)),
+        ("198.51.100.0/24", record("US", "NA", 4_200_000_000)),
+        ("2001:db8::/32", record("JP", "AS", 0)),
+    ] {
+        writer.insert(network.parse().unwrap(), one);
+    }
+    writer.to_bytes()
+}
+
+fn places(bytes: Vec<u8>) -> Places {
+    let country = read(bytes.clone(), &[COUNTRY, CONTINENT]).ok();
+    Places { country, asn: read(bytes, &[ASN]).ok() }
+}
+
+#[test]
+fn what_the_writer_writes_the_reader_finds() {
+    let places = places(sample());
+    for (address, country, continent, asnum) in [
+        ("192.0.2.1", "DE", "EU", 64_500),
+        ("192.0.2.129", "FR", "EU", 64_501),
+        ("192.0.2.200", "", "", 7),
+        ("192.0.2.201", "FR", "EU", 64_501),
+        ("192.0.3.0", "", "", 0),
+        ("198.51.100.255", "US", "NA", 4_200_000_000),
+        ("2001:db8::7", "JP", "AS", 0),
+        ("2001:db9::", "", "", 0),
+        ("255.255.255.255", "", "", 0),
+        ("::", "", "", 0),
+    ] {
+        let found = places.place(address.parse().unwrap());
+        assert_eq!(found, Place { country, continent, asnum }, "{address}");
+    }
+}
+
+#[test]
+fn the_writers_files_pass_the_readers_verification() {
+    for networks in [1usize, 30, 300] {
+        let mut writer = Writer::new(&"x".repeat(networks.min(284)));
+        for n in 0..networks {
+            let network = format!("10.{}.{}.0/24", n / 256, n % 256).parse().unwrap();
+            writer.insert(network, record(&format!("C{n}"), "EU", n as u32));
+        }
+        Reader::from_source(writer.to_bytes()).unwrap().verify().unwrap();
+    }
+    let mut all = Writer::new("All");
+    all.insert("::/0".parse().unwrap(), record("ZZ", "", 0));
+    all.insert("10.0.0.0/8".parse().unwrap(), record("AA", "", 0));
+    let places = places(all.to_bytes());
+    assert_eq!(places.place("10.1.1.1".parse().unwrap()).country, "AA");
+    assert_eq!(places.place("8.1.1.1".parse().unwrap()).country, "ZZ");
+}
+
+#[test]
+fn files_cut_anywhere_are_refused_or_answer_without_a_panic() {
+    let whole = sample();
+    for length in 0..whole.len() {
+        if let Ok(database) = read(whole[..length].to_vec(), &[COUNTRY, CONTINENT]) {
+            let places = Places { country: Some(database), asn: None };
+            places.place("192.0.2.1".parse().unwrap());
+        }
+    }
+    for at in 0..whole.len() {
+        let mut broken = whole.clone();
+        broken[at] ^= 0xff;
+        let places = places(broken);
+        for address in ["192.0.2.1", "2001:db8::7", "0.0.0.0"] {
+            places.place(address.parse().unwrap());
+        }
+    }
+}
+
+#[test]
+fn a_database_without_the_fields_says_which_it_needs() {
+    let mut writer = Writer::new("Only-ASN");
+    writer.insert("10.0.0.0/8".parse().unwrap(), record("", "", 5));
+    let (reason, hint) = read(writer.to_bytes(), &[COUNTRY, CONTINENT]).err().unwrap();
+    assert!(reason.contains("`Only-ASN`"), "{reason}");
+    assert!(hint.contains("`country.iso_code`"), "{hint}");
+}
+
+/// Prints nanoseconds per look-up: `cargo test --release -p weir-policy lookup_cost -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn lookup_cost() {
+    let mut writer = Writer::new("Big");
+    for n in 0..1_000_000u32 {
+        let network = IpNet::from(ipnet::Ipv4Net::new((n << 11).into(), 21).unwrap());
+        writer.insert(network, record(&format!("{:02}", n % 100), "EU", n));
+    }
+    let places = places(writer.to_bytes());
+    let mut address = 1u32;
+    let rounds = 2_000_000u32;
+    let start = std::time::Instant::now();
+    let mut sum = 0u64;
+    for _ in 0..rounds {
+        address = address.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let place = places.place(IpAddr::from((address >> 1).to_be_bytes()));
+        sum += u64::from(place.asnum) + place.country.len() as u64;
+    }
+    println!("{} ns per look-up ({sum})", start.elapsed().as_nanos() / u128::from(rounds));
+}
+
+use ipnet::IpNet;

@@ -1,0 +1,195 @@
+//! Named lists: entries in the policy itself, or one a line in a file.
+//!
+//! Files are read as a whole and their lines parsed as bytes in one pass; a million networks
+//! load in well under a second (`tests/large.rs`).
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use ipnet::IpNet;
+use weir_engine::{AddressSet, List, StringSet};
+use weir_rules::{ListKind, ListKinds};
+
+use crate::build::Loader;
+use crate::check::{Fields, Item, Value};
+use crate::document::quoted;
+use crate::leaf;
+
+/// Most entries in one list: ten times the largest public block lists, 200 MB as addresses.
+pub const MAX_LIST_ENTRIES: usize = 10_000_000;
+/// Largest list file.
+pub const MAX_LIST_BYTES: u64 = 1 << 30;
+/// Longest string in a list.
+pub const MAX_STRING_BYTES: usize = 8 << 10;
+
+/// The kinds of lists, with the keys that name them.
+const KINDS: [(&str, ListKind); 3] =
+    [("addresses", ListKind::Addresses), ("strings", ListKind::Strings), ("integers", ListKind::Integers)];
+
+/// Names and kinds of all lists, for the expression checker.
+#[derive(Default)]
+pub(crate) struct Kinds(HashMap<String, ListKind>);
+
+impl Kinds {
+    /// Learns a list's kind, as far as it is known, even if its content is faulty: expressions
+    /// that use it are then not reported as well.
+    pub fn learn(&mut self, name: &str, fields: &Fields<'_>) {
+        let inline = KINDS.iter().find(|(key, _)| fields.key_node(key).is_some());
+        let named = KINDS.iter().find(|(key, _)| fields.choice("kind") == Some(key));
+        if let Some((_, kind)) = inline.or(named) {
+            self.0.insert(name.to_owned(), *kind);
+        }
+    }
+}
+
+impl ListKinds for Kinds {
+    fn kind(&self, name: &str) -> Option<ListKind> {
+        self.0.get(name).copied()
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.0.keys().cloned().collect();
+        names.sort_unstable();
+        names
+    }
+}
+
+/// Entries while they are read.
+enum Entries {
+    Addresses(Vec<IpNet>),
+    Strings(Vec<Vec<u8>>),
+    Integers(Vec<i64>),
+}
+
+impl Entries {
+    fn new(kind: &str) -> Option<Self> {
+        match kind {
+            "addresses" => Some(Self::Addresses(Vec::new())),
+            "strings" => Some(Self::Strings(Vec::new())),
+            "integers" => Some(Self::Integers(Vec::new())),
+            _ => None,
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Addresses(entries) => entries.len(),
+            Self::Strings(entries) => entries.len(),
+            Self::Integers(entries) => entries.len(),
+        }
+    }
+
+    fn item(&mut self, item: &Item<'_>) {
+        match (self, &item.value) {
+            (Self::Addresses(entries), Value::Network(network)) => entries.push(*network),
+            (Self::Strings(entries), Value::Text(text)) => entries.push(text.as_bytes().to_vec()),
+            (Self::Integers(entries), Value::Integer(number)) => entries.push(*number),
+            _ => {}
+        }
+    }
+
+    /// Takes a line; gives what was expected if it is none.
+    fn line(&mut self, line: &[u8]) -> Result<(), &'static str> {
+        match self {
+            Self::Strings(entries) if line.len() <= MAX_STRING_BYTES => entries.push(line.to_vec()),
+            Self::Strings(_) => return Err("a string of at most 8192 bytes"),
+            Self::Addresses(entries) => entries.push(network(line).ok_or("an address or a network")?),
+            Self::Integers(entries) => {
+                let number = std::str::from_utf8(line).ok().and_then(|text| text.parse().ok());
+                entries.push(number.ok_or("an integer")?);
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> List {
+        match self {
+            Self::Addresses(entries) => List::Addresses(Arc::new(AddressSet::from_networks(entries))),
+            Self::Strings(entries) => List::Strings(Arc::new(StringSet::from_strings(entries))),
+            Self::Integers(mut entries) => {
+                entries.sort_unstable();
+                entries.dedup();
+                List::Integers(Arc::new(entries))
+            }
+        }
+    }
+}
+
+/// A line as a network.
+fn network(line: &[u8]) -> Option<IpNet> {
+    leaf::network(std::str::from_utf8(line).ok()?).ok()
+}
+
+/// The list that the resource describes, or `None` after reporting what is wrong.
+pub(crate) fn build(name: &str, fields: &Fields<'_>, loader: &mut Loader<'_>) -> Option<List> {
+    let given: Vec<&str> = KINDS.iter().map(|(key, _)| *key).filter(|key| fields.key_node(key).is_some()).collect();
+    let file = fields.key_node("file");
+    match (given.as_slice(), file) {
+        ([kind], None) => {
+            if let Some(node) = fields.key_node("kind") {
+                let hint = format!("`{kind}:` already says the kind");
+                loader.builder.fault(node, "`kind` goes with `file`", Some(hint));
+            }
+            let mut entries = Entries::new(kind)?;
+            fields.items(kind).iter().for_each(|item| entries.item(item));
+            fields.get(kind).map(|_| entries.finish())
+        }
+        ([], Some(_)) => {
+            if fields.key_node("kind").is_none() {
+                let message = format!("the list `{name}` needs `kind` beside `file`");
+                loader.builder.fault(
+                    fields.node,
+                    message,
+                    Some("expected `addresses`, `strings` or `integers`".to_owned()),
+                );
+            }
+            from_file(fields, loader)
+        }
+        _ => {
+            let message =
+                format!("the list `{name}` needs one of `addresses`, `strings`, `integers`, or `kind` and `file`");
+            let found: Vec<&str> = given.iter().copied().chain(file.map(|_| "file")).collect();
+            let hint = (!found.is_empty()).then(|| format!("found {} of them: {}", found.len(), found.join(", ")));
+            loader.builder.fault(fields.node, message, hint);
+            None
+        }
+    }
+}
+
+fn from_file(fields: &Fields<'_>, loader: &mut Loader<'_>) -> Option<List> {
+    let mut entries = Entries::new(fields.choice("kind")?)?;
+    let item = fields.get("file")?;
+    let (path, content) = loader.read(item, "list", MAX_LIST_BYTES)?;
+    read_lines(&path, &content, &mut entries, loader);
+    Some(entries.finish())
+}
+
+fn read_lines(path: &Path, content: &[u8], entries: &mut Entries, loader: &mut Loader<'_>) {
+    let file = path.display().to_string();
+    let is_text = matches!(entries, Entries::Strings(_));
+    let content = content.strip_prefix("\u{feff}".as_bytes()).unwrap_or(content);
+    for (index, line) in content.split(|byte| *byte == b'\n').enumerate() {
+        let line = line.trim_ascii();
+        // In lists of strings `#` inside a line may be part of the string.
+        let end = if is_text { line.len() } else { line.iter().position(|byte| *byte == b'#').unwrap_or(line.len()) };
+        let entry = if line.starts_with(b"#") { b"" } else { line[..end].trim_ascii_end() };
+        if entry.is_empty() {
+            continue;
+        }
+        if entries.len() >= MAX_LIST_ENTRIES {
+            let message = format!("more than {MAX_LIST_ENTRIES} entries in a list");
+            loader.builder.reporter.line(
+                &file,
+                index as u32 + 1,
+                message,
+                Some("split it into several lists".to_owned()),
+            );
+            return;
+        }
+        if let Err(expected) = entries.line(entry) {
+            let found = quoted(&String::from_utf8_lossy(entry));
+            loader.builder.reporter.line(&file, index as u32 + 1, format!("expected {expected}, found {found}"), None);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The reference page of a policy file, made from the table; `weir docs` writes it.
+
+use std::fmt::Write;
+
+use crate::action::ACTIONS;
+use crate::table::{CLIENT_ADDRESS, GEO, Key, Kind, LIST, Need, POLICY, ROOT, RULE, Resource, SELECTOR};
+
+/// Resources in the order of the page.
+static ORDER: [&Resource; 7] = [&ROOT, &POLICY, &SELECTOR, &RULE, &LIST, &GEO, &CLIENT_ADDRESS];
+
+/// The page, in Markdown.
+#[must_use]
+pub fn reference() -> String {
+    let mut page = String::from(
+        "# Policy reference\n\n<!-- Made by `weir docs` from the table in crates/policy; do not edit. -->\n\n\
+         A policy file is YAML, or JSON if its name ends in `.json`. Texts may be quoted or not; expressions are best \
+         written in single quotes. An unknown key is an error.\n",
+    );
+    for resource in ORDER {
+        section(&mut page, "##", resource);
+    }
+    page.push_str("\n## Actions\n\nAn action is its name alone (`- log`), or its name with parameters (`- block: {status: 404}`).\n");
+    for kind in ACTIONS {
+        section(&mut page, "###", kind.resource);
+    }
+    page
+}
+
+fn section(page: &mut String, level: &str, resource: &Resource) {
+    let _ = write!(page, "\n{level} {}\n\n{}\n", resource.name, resource.doc);
+    if resource.keys.is_empty() {
+        return;
+    }
+    page.push_str("\n| key | value | default | meaning |\n| --- | --- | --- | --- |\n");
+    for key in resource.keys {
+        let default = if let Need::Default(text) = key.need { cell(text) } else { "**required**".to_owned() };
+        let _ =
+            writeln!(page, "| `{}` | {} | {default} | {} |", key.name, cell(&key.kind.summary()), cell(&meaning(key)));
+    }
+}
+
+fn meaning(key: &Key) -> String {
+    let Kind::Choice(choices) = &key.kind else { return key.doc.to_owned() };
+    let choices: Vec<String> = choices.iter().map(|(name, doc)| format!("`{name}`: {doc}")).collect();
+    format!("{} {}.", key.doc, choices.join("; "))
+}
+
+/// A bar inside a table's cell would end it.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ")
+}

@@ -1,0 +1,155 @@
+//! What values may be: each kind with what messages, schema and reference page say of it.
+
+use super::Resource;
+
+/// What a value is.
+#[derive(Debug)]
+pub(crate) enum Kind {
+    /// Any text; numbers and booleans are taken as written.
+    Text,
+    /// Text of a bounded length that names something.
+    Word(Word),
+    /// A condition in the expression language.
+    Condition,
+    /// A value in the expression language.
+    Value,
+    /// An integer between two bounds, both included.
+    Integer(i64, i64),
+    /// One of these, each with its meaning.
+    Choice(&'static [(&'static str, &'static str)]),
+    /// One of these integers.
+    OneOf(&'static [i64]),
+    /// An address or a network.
+    Network,
+    /// A rate such as `100/s`.
+    Rate,
+    /// A name of an HTTP header field that may be set.
+    HeaderName,
+    /// A value of an HTTP header field.
+    HeaderValue,
+    /// A file, relative to the policy's.
+    File,
+    /// A list; with `true`, of at least one item.
+    List(&'static Kind, bool),
+    /// A mapping of names to values; the first kind is the names'.
+    Map(&'static Kind, &'static Kind),
+    /// A mapping with known keys.
+    Resource(&'static Resource),
+    /// One action: its name, or a mapping of its name to its parameters.
+    Action,
+}
+
+/// Names of things.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Word {
+    /// An id of a policy, selector or rule, or a tag.
+    Id,
+    /// A list's name, which expressions write after `$`.
+    List,
+    /// A revision.
+    Revision,
+}
+
+/// Longest id, tag or list name, in bytes: they are repeated in every log line.
+pub const MAX_ID_BYTES: usize = 128;
+/// Longest revision, in bytes: what a worker's slot of the ledger holds.
+pub const MAX_REVISION_BYTES: usize = 32;
+
+impl Word {
+    /// Most bytes.
+    pub const fn max_bytes(self) -> usize {
+        match self {
+            Self::Id | Self::List => MAX_ID_BYTES,
+            Self::Revision => MAX_REVISION_BYTES,
+        }
+    }
+
+    /// As a regular expression, for the schema.
+    pub const fn pattern(self) -> &'static str {
+        match self {
+            Self::Id | Self::Revision => "^[A-Za-z0-9][A-Za-z0-9_.:/-]*$",
+            Self::List => "^[A-Za-z_][A-Za-z0-9_]*$",
+        }
+    }
+
+    /// In words, for messages.
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Self::Id => "a name of letters, digits and _ . : / - that begins with a letter or digit",
+            Self::List => "a list name of letters, digits and _ that does not begin with a digit",
+            Self::Revision => {
+                "a revision of at most 32 letters, digits and _ . : / - that begins with a letter or digit"
+            }
+        }
+    }
+
+    /// Whether `text` is one.
+    pub fn fits(self, text: &str) -> bool {
+        let mut bytes = text.bytes();
+        let Some(first) = bytes.next() else { return false };
+        let (begins, goes_on): (bool, fn(u8) -> bool) = match self {
+            Self::Id | Self::Revision => {
+                (first.is_ascii_alphanumeric(), |byte| byte.is_ascii_alphanumeric() || b"_.:/-".contains(&byte))
+            }
+            Self::List => {
+                (first.is_ascii_alphabetic() || first == b'_', |byte| byte.is_ascii_alphanumeric() || byte == b'_')
+            }
+        };
+        begins && text.len() <= self.max_bytes() && bytes.all(goes_on)
+    }
+}
+
+impl Kind {
+    /// What is expected, for messages.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Text => "a text".into(),
+            Self::Word(word) => word.describe().into(),
+            Self::Condition => "a condition, such as 'http.host eq \"example.com\"'".into(),
+            Self::Value => "a value in the expression language, such as 'ip.src.country' or '\"text\"'".into(),
+            Self::Integer(low, high) => format!("an integer from {low} to {high}"),
+            Self::Choice(choices) => one_of(&choices.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>()),
+            Self::OneOf(numbers) => one_of(&numbers.iter().map(i64::to_string).collect::<Vec<_>>()),
+            Self::Network => "an address or a network, such as 192.0.2.1 or 2001:db8::/32".into(),
+            Self::Rate => "a rate, such as 100/s, 600/m, 1000/h or 10/30s".into(),
+            Self::HeaderName => "a header name, such as X-Country".into(),
+            Self::HeaderValue => "a header value: one line of text".into(),
+            Self::File => "the path of a file".into(),
+            Self::List(_, _) => "a list".into(),
+            Self::Map(_, _) | Self::Resource(_) => "a mapping".into(),
+            Self::Action => "an action: its name or a mapping `name: {parameters}`".into(),
+        }
+    }
+
+    /// For the reference page's column *type*; resources are linked.
+    pub fn summary(&self) -> String {
+        match self {
+            Self::Text => "text".into(),
+            Self::Word(Word::Id) => "id".into(),
+            Self::Word(Word::List) => "list name".into(),
+            Self::Word(Word::Revision) => "id of at most 32 bytes".into(),
+            Self::Condition => "condition (an expression)".into(),
+            Self::Value => "value (an expression)".into(),
+            Self::Integer(low, high) => format!("integer, {low} to {high}"),
+            Self::Choice(choices) => choices.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(", "),
+            Self::OneOf(numbers) => numbers.iter().map(i64::to_string).collect::<Vec<_>>().join(", "),
+            Self::Network => "address or network".into(),
+            Self::Rate => "rate".into(),
+            Self::HeaderName => "header name".into(),
+            Self::HeaderValue => "header value".into(),
+            Self::File => "file".into(),
+            Self::List(inner, _) => format!("list of: {}", inner.summary()),
+            Self::Map(names, inner) => format!("mapping of {} to {}", names.summary(), inner.summary()),
+            Self::Resource(resource) => format!("[{0}](#{0})", resource.name),
+            Self::Action => "[action](#actions)".into(),
+        }
+    }
+}
+
+fn one_of(words: &[String]) -> String {
+    match words {
+        [] => String::new(),
+        [only] => only.clone(),
+        [start @ .., last] => format!("{} or {last}", start.join(", ")),
+    }
+}

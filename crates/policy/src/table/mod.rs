@@ -1,0 +1,55 @@
+//! Everything a policy file may contain: one table.
+//!
+//! The walker that checks a file ([`crate::check`]), the JSON Schema and the reference page are
+//! all made from these rows, so they cannot disagree. A new key is one row here and its use in
+//! the resource's builder; a new action is one file in `action/` with its own row.
+
+mod kind;
+mod resources;
+
+pub(crate) use kind::{Kind, MAX_ID_BYTES, Word};
+pub(crate) use resources::{CLIENT_ADDRESS, GEO, LIST, POLICY, ROOT, RULE, SELECTOR};
+
+/// A mapping with known keys.
+#[derive(Debug)]
+pub(crate) struct Resource {
+    /// Its name, as in `$defs` of the schema and in titles: `policy`, `rate_limit`.
+    pub name: &'static str,
+    /// What it is called in messages: `a policy`.
+    pub article: &'static str,
+    /// Meaning, in a sentence or two.
+    pub doc: &'static str,
+    /// Its keys, in the order of the reference page.
+    pub keys: &'static [Key],
+    /// The key whose value may be written instead of the whole mapping.
+    pub short: Option<&'static str>,
+}
+
+/// A key of a resource.
+#[derive(Debug)]
+pub(crate) struct Key {
+    /// As written.
+    pub name: &'static str,
+    /// What its value is.
+    pub kind: Kind,
+    /// Whether it must be there.
+    pub need: Need,
+    /// Meaning, in a sentence or two.
+    pub doc: &'static str,
+}
+
+/// Whether a key must be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// It must.
+    Required,
+    /// Without it, this holds; in words or as a value.
+    Default(&'static str),
+}
+
+impl Resource {
+    /// The key of that name.
+    pub fn key(&self, name: &str) -> Option<&'static Key> {
+        self.keys.iter().find(|key| key.name == name)
+    }
+}

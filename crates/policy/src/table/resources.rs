@@ -1,0 +1,234 @@
+//! The rows: every resource but the actions, which bring their own (`action/`).
+
+use super::{Key, Kind, Need, Resource, Word};
+
+/// Highest score of one rule.
+pub const MAX_SCORE: i64 = 1_000_000;
+
+/// The whole file.
+pub(crate) static ROOT: Resource = Resource {
+    name: "file",
+    article: "a policy file",
+    doc: "The whole file: lists and data that expressions use, and the policies.",
+    short: None,
+    keys: &[
+        Key {
+            name: "revision",
+            kind: Kind::Word(Word::Revision),
+            need: Need::Default("a hash of everything loaded"),
+            doc: "Name of this state of the policy, for logs and `weir status`.",
+        },
+        Key {
+            name: "client_address",
+            kind: Kind::Resource(&CLIENT_ADDRESS),
+            need: Need::Default("the address of the connection"),
+            doc: "Whose word is taken for the client's address (`ip.src`).",
+        },
+        Key {
+            name: "geo",
+            kind: Kind::Resource(&GEO),
+            need: Need::Default("no geographic data"),
+            doc: "Where `ip.src.country`, `ip.src.continent` and `ip.src.asnum` come from.",
+        },
+        Key {
+            name: "lists",
+            kind: Kind::Map(&Kind::Word(Word::List), &Kind::Resource(&LIST)),
+            need: Need::Default("none"),
+            doc: "Named lists, for expressions such as `ip.src in $office`.",
+        },
+        Key {
+            name: "policies",
+            kind: Kind::List(&Kind::Resource(&POLICY), true),
+            need: Need::Required,
+            doc: "The policies, evaluated in this order; `weir_apply` picks some of them by id. At most 64.",
+        },
+    ],
+};
+
+/// Trusted proxies.
+pub(crate) static CLIENT_ADDRESS: Resource = Resource {
+    name: "client_address",
+    article: "`client_address`",
+    doc: "How the client's address is found behind proxies. The header is read from its end; the first address that is not trusted is the client.",
+    short: None,
+    keys: &[
+        Key {
+            name: "trusted",
+            kind: Kind::List(&Kind::Network, true),
+            need: Need::Required,
+            doc: "Addresses of the proxies whose word is taken. From anyone else the header is ignored.",
+        },
+        Key {
+            name: "from",
+            kind: Kind::Choice(&[
+                ("x-forwarded-for", "the `X-Forwarded-For` header"),
+                ("forwarded", "the `Forwarded` header (RFC 7239)"),
+                ("proxy_protocol", "the PROXY protocol line, which needs `listen ... proxy_protocol`"),
+            ]),
+            need: Need::Default("x-forwarded-for"),
+            doc: "Where they say it.",
+        },
+    ],
+};
+
+/// Geographic data.
+pub(crate) static GEO: Resource = Resource {
+    name: "geo",
+    article: "`geo`",
+    doc: "MMDB files with geographic data. A file alone (`geo: FILE`) is short for `{country: FILE}`.",
+    short: Some("country"),
+    keys: &[
+        Key {
+            name: "country",
+            kind: Kind::File,
+            need: Need::Default("none"),
+            doc: "A Country or City database: `country.iso_code` and `continent.code`.",
+        },
+        Key {
+            name: "asn",
+            kind: Kind::File,
+            need: Need::Default("none"),
+            doc: "An ASN database: `autonomous_system_number`.",
+        },
+    ],
+};
+
+/// A named list.
+pub(crate) static LIST: Resource = Resource {
+    name: "list",
+    article: "a list",
+    doc: "A named list: the entries themselves under the key that says their kind, or `kind` and `file`.",
+    short: None,
+    keys: &[
+        Key {
+            name: "addresses",
+            kind: Kind::List(&Kind::Network, false),
+            need: Need::Default("none"),
+            doc: "Addresses and networks.",
+        },
+        Key {
+            name: "strings",
+            kind: Kind::List(&Kind::Text, false),
+            need: Need::Default("none"),
+            doc: "Texts, compared whole and with case.",
+        },
+        Key {
+            name: "integers",
+            kind: Kind::List(&Kind::Integer(i64::MIN, i64::MAX), false),
+            need: Need::Default("none"),
+            doc: "Integers.",
+        },
+        Key {
+            name: "kind",
+            kind: Kind::Choice(&[
+                ("addresses", "addresses and networks"),
+                ("strings", "texts"),
+                ("integers", "integers"),
+            ]),
+            need: Need::Default("none"),
+            doc: "What the lines of `file` are.",
+        },
+        Key {
+            name: "file",
+            kind: Kind::File,
+            need: Need::Default("none"),
+            doc: "A file with one entry a line; empty lines and lines that begin with `#` are skipped. At most 10,000,000 entries.",
+        },
+    ],
+};
+
+/// A policy.
+pub(crate) static POLICY: Resource = Resource {
+    name: "policy",
+    article: "a policy",
+    doc: "What nginx applies by name. It has either `selectors`, or `rules` for all traffic.",
+    short: None,
+    keys: &[
+        Key {
+            name: "id",
+            kind: Kind::Word(Word::Id),
+            need: Need::Required,
+            doc: "Its name, unique in the file; `weir_apply` and the logs use it. `none` is reserved.",
+        },
+        Key {
+            name: "mode",
+            kind: Kind::Choice(&[
+                ("on", "actions are carried out"),
+                ("detect", "findings say what would have been done"),
+            ]),
+            need: Need::Default("on"),
+            doc: "Whether actions are carried out.",
+        },
+        Key {
+            name: "selectors",
+            kind: Kind::List(&Kind::Resource(&SELECTOR), true),
+            need: Need::Default("one, `default`, with `rules`"),
+            doc: "Parts of the traffic, each with its rules.",
+        },
+        Key {
+            name: "rules",
+            kind: Kind::List(&Kind::Resource(&RULE), true),
+            need: Need::Default("none"),
+            doc: "Rules for all traffic, instead of `selectors`.",
+        },
+    ],
+};
+
+/// A selector.
+pub(crate) static SELECTOR: Resource = Resource {
+    name: "selector",
+    article: "a selector",
+    doc: "Picks traffic for its rules.",
+    short: None,
+    keys: &[
+        Key { name: "id", kind: Kind::Word(Word::Id), need: Need::Required, doc: "Its name, unique in its policy." },
+        Key { name: "when", kind: Kind::Condition, need: Need::Default("all traffic"), doc: "Which traffic." },
+        Key {
+            name: "rules",
+            kind: Kind::List(&Kind::Resource(&RULE), true),
+            need: Need::Required,
+            doc: "Its rules, evaluated in this order.",
+        },
+    ],
+};
+
+/// A rule.
+pub(crate) static RULE: Resource = Resource {
+    name: "rule",
+    article: "a rule",
+    doc: "Says when, and what then.",
+    short: None,
+    keys: &[
+        Key {
+            name: "id",
+            kind: Kind::Word(Word::Id),
+            need: Need::Required,
+            doc: "Its name, unique in the file; the logs and `weir cost` use it.",
+        },
+        Key { name: "when", kind: Kind::Condition, need: Need::Required, doc: "When it matches." },
+        Key {
+            name: "message",
+            kind: Kind::Text,
+            need: Need::Default("empty"),
+            doc: "What it found, for people who read the attack log.",
+        },
+        Key {
+            name: "score",
+            kind: Kind::Integer(0, MAX_SCORE),
+            need: Need::Default("0"),
+            doc: "Added to the request's score when it matches.",
+        },
+        Key {
+            name: "actions",
+            kind: Kind::List(&Kind::Action, true),
+            need: Need::Default("`action`"),
+            doc: "What happens then, in this order. One of `actions` and `action` must be there.",
+        },
+        Key {
+            name: "action",
+            kind: Kind::Action,
+            need: Need::Default("`actions`"),
+            doc: "Short for `actions` with one action.",
+        },
+    ],
+};
