@@ -12,18 +12,27 @@ use crate::{Field, FieldInfo, Function, FunctionInfo, OPERATORS, Operator, Shape
 
 impl Checker<'_> {
     /// A name that is no field, where a value was expected.
-    pub(crate) fn unknown_name(&mut self, span: Span, name: &str, hint: Option<String>) {
+    pub(crate) fn unknown_name(&mut self, span: Span, name: &str) {
+        if self.errors.is_full() {
+            return;
+        }
         let shown = suggest::shorten(name);
         if let Some(function) = Function::from_name(name) {
             let message = format!("`{name}` is a function and needs arguments");
             self.errors.add(span, message, Some(format!("write {}", function.signature())));
             return;
         }
-        let hint = hint.or_else(|| suggest::field(name).map(|near| format!("did you mean `{near}`?")));
-        self.errors.add(span, format!("unknown field `{shown}`"), hint);
+        let hint = match suggest::field(name) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "`weir docs` lists all fields".to_owned(),
+        };
+        self.errors.add(span, format!("unknown field `{shown}`"), Some(hint));
     }
 
     pub(crate) fn unknown_function(&mut self, span: Span, name: &str) {
+        if self.errors.is_full() {
+            return;
+        }
         let shown = suggest::shorten(name);
         if let Some(row) = Field::from_name(name) {
             let hint = format!("a field has no parentheses: `{}`", row.name);
@@ -38,6 +47,9 @@ impl Checker<'_> {
     }
 
     pub(crate) fn unknown_list(&mut self, span: Span, name: &str) {
+        if self.errors.is_full() {
+            return;
+        }
         let names = self.lists.names();
         let hint = match suggest::nearest(name, names.iter().map(String::as_str)) {
             Some(near) => format!("did you mean `${near}`?"),
@@ -90,6 +102,9 @@ impl Checker<'_> {
             }
             (OperandKind::Text(text), _) => unquote(&String::from_utf8_lossy(&text.bytes), &left, ty),
             (OperandKind::Word(Word::Name(name)), Type::Ip) => address_hint(name),
+            (OperandKind::Word(Word::Name(name)), Type::Int) if name.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit()) => {
+                Some(format!("integers go from {} to {}", i64::MIN, i64::MAX))
+            }
             (OperandKind::Word(Word::Name(name)), Type::Bool) => {
                 suggest::nearest(name, ["true", "false"].into_iter()).map(|near| format!("did you mean `{near}`?"))
             }
@@ -133,10 +148,10 @@ impl Checker<'_> {
             return;
         }
         let (message, hint) = match (row.shape, index) {
-            (Shape::Scalar, _) => (format!("`{name}` has one value and takes no index"), map_of(row)),
+            (Shape::Scalar, _) => (format!("`{name}` has one value and takes no index"), None),
             (Shape::Array, _) => (
                 format!("`{name}` is an array and takes [*] or a number"),
-                map_of(row).or_else(|| Some(format!("write {name}[*] for all its values"))),
+                map_of(row).map(|map| format!("did you mean `{map}{}`?", self.shown(span))).or_else(|| Some(format!("write {name}[*] for all its values"))),
             ),
             (Shape::Map, Index::Number(_)) => {
                 (format!("`{name}` is a map and takes a name"), Some(format!("write {name}[\"name\"], and [0] after that")))
@@ -239,10 +254,10 @@ fn address_hint(text: &str) -> Option<String> {
     dotted.then(|| "an IPv4 address has four numbers from 0 to 255: 192.0.2.1".to_owned())
 }
 
-/// How to index the map that `row` is the names or values of.
-fn map_of(row: &FieldInfo) -> Option<String> {
+/// The map whose names or values `row` has.
+fn map_of(row: &FieldInfo) -> Option<&'static str> {
     let map = row.name.strip_suffix(".names").or_else(|| row.name.strip_suffix(".values"))?;
-    Field::from_name(map).filter(|row| row.shape == Shape::Map).map(|row| format!("did you mean {}[\"name\"]?", row.name))
+    Field::from_name(map).filter(|row| row.shape == Shape::Map).map(|row| row.name)
 }
 
 fn either(names: &[&str]) -> String {

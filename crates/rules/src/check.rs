@@ -136,7 +136,7 @@ impl Checker<'_> {
     fn field(&mut self, operand: &Operand<'_>, name: &str) -> Option<(ValueExpr, Type)> {
         let Some(row) = Field::from_name(name) else {
             let start = operand.span.start;
-            self.unknown_name(Span::new(start, start + name.len()), name, None);
+            self.unknown_name(Span::new(start, start + name.len()), name);
             return None;
         };
         let mut access = Access { field: row.field, key: None, index: None };
@@ -185,7 +185,7 @@ impl Checker<'_> {
                 (least, most) if least == most => least.to_string(),
                 (least, most) => format!("{least} to {most}"),
             };
-            let message = format!("{name}() takes {wanted} argument{}, found {}", if wanted == "1" { "" } else { "s" }, arguments.len());
+            let message = format!("{name}() takes {wanted} argument{}, found {}", if wanted.ends_with("least 1") || wanted == "1" { "" } else { "s" }, arguments.len());
             self.errors.add(span, message, Some(format!("write {}", row.signature())));
             return None;
         }

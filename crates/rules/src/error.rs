@@ -122,9 +122,14 @@ impl Errors {
     /// Adds an error, unless there are too many or one at the same place.
     pub fn add(&mut self, span: Span, message: impl Into<String>, hint: Option<String>) {
         let same = |error: &ExpressionError| error.span.start == span.start && error.span.end == span.end;
-        if self.0.len() < crate::limits::MAX_ERRORS && !self.0.iter().any(same) {
+        if !self.is_full() && !self.0.iter().any(same) {
             self.0.push(ExpressionError { span: span.start..span.end, message: message.into(), hint });
         }
+    }
+
+    /// Whether further errors are dropped, so that nobody need look for them.
+    pub fn is_full(&self) -> bool {
+        self.0.len() >= crate::limits::MAX_ERRORS
     }
 
     pub fn is_empty(&self) -> bool {

@@ -8,7 +8,7 @@
 use crate::error::{Errors, Span};
 use crate::operator::{MISSPELLINGS, OPERATORS};
 use crate::quoted::{self, Escapes, Quoted};
-use crate::Operator;
+use crate::{Operator, suggest};
 
 #[derive(Debug)]
 pub(crate) struct Token<'t> {
@@ -70,10 +70,10 @@ impl<'t> Lexer<'t, '_> {
             '"' => self.quoted(b'"'),
             '\'' => self.single_quoted(),
             'r' if quoted::is_raw(self.text, start) => {
-                let (text, end) = quoted::read_raw(self.text, start, self.errors);
-                self.at = end;
-                self.push(start, TokenKind::Text(text));
+                let string = quoted::read_raw(self.text, start, self.errors);
+                self.string(start, string);
             }
+            _ if QUOTES.contains(&first) => self.typographic(first),
             '(' | ')' | '{' | '}' | '[' | ']' | ',' | '*' => {
                 self.at += 1;
                 self.push(start, TokenKind::Mark(first as u8));
@@ -110,21 +110,52 @@ impl<'t> Lexer<'t, '_> {
         }
     }
 
-    fn quoted(&mut self, quote: u8) {
-        let start = self.at;
-        let escapes = self.escapes();
-        let (text, end) = quoted::read(self.text, start, quote, escapes, self.errors);
+    /// Adds the string that was read; the rest of the text is skipped if it has no end.
+    fn string(&mut self, start: usize, string: Option<(Quoted, usize)>) {
+        let (kind, end) = match string {
+            Some((text, end)) => (TokenKind::Text(text), end),
+            None => (TokenKind::Bad, self.text.len()),
+        };
         self.at = end;
-        self.push(start, TokenKind::Text(text));
+        self.push(start, kind);
+    }
+
+    fn quoted(&mut self, quote: u8) {
+        let escapes = self.escapes();
+        let string = quoted::read(self.text, self.at, quote, escapes, self.errors);
+        self.string(self.at, string);
     }
 
     fn single_quoted(&mut self) {
         let start = self.at;
         self.quoted(b'\'');
-        let inside = self.text[start + 1..self.at].trim_end_matches('\'');
-        let hint = format!("write it in double quotes: \"{}\"", inside.replace('"', "\\\""));
+        if matches!(self.tokens.last().map(|token| &token.kind), Some(TokenKind::Bad)) {
+            return;
+        }
+        let inside = self.text[start + 1..self.at].trim_end_matches('\'').replace('"', "\\\"");
+        let hint = format!("write it in double quotes: \"{}\"", suggest::shorten(&inside));
         let message = "strings are written in double quotes, found a single quote";
         self.errors.add(Span::new(start, self.at), message, Some(hint));
+    }
+
+    /// A string in the quotes that a word processor made of double quotes.
+    fn typographic(&mut self, first: char) {
+        let start = self.at;
+        let inside = start + first.len_utf8();
+        let line = self.text[inside..].split('\n').next().unwrap_or_default();
+        let end = line.find(QUOTES).map(|end| inside + end);
+        self.at = end.unwrap_or(inside);
+        let kind = match end {
+            Some(end) => {
+                self.at = end + self.text[end..].chars().next().map_or(0, char::len_utf8);
+                TokenKind::Text(Quoted { bytes: self.text.as_bytes()[inside..end].to_vec(), start: inside, dropped: Vec::new() })
+            }
+            None => TokenKind::Bad,
+        };
+        let hint = "write straight double quotes: \"...\"".to_owned();
+        let message = format!("strings are written in double quotes, found `{first}`");
+        self.errors.add(Span::new(start, self.at), message, Some(hint));
+        self.push(start, kind);
     }
 
     fn list(&mut self) {
@@ -189,9 +220,8 @@ impl<'t> Lexer<'t, '_> {
             }
         }
         self.at += first.len_utf8();
-        let hint = QUOTES.contains(&first).then(|| "strings are written in straight double quotes: \"...\"".to_owned());
         let message = format!("unexpected character `{}`", first.escape_debug());
-        self.errors.add(Span::new(start, self.at), message, hint);
+        self.errors.add(Span::new(start, self.at), message, None);
         self.push(start, TokenKind::Bad);
     }
 }

@@ -27,6 +27,3 @@ pub const MAX_ERRORS: usize = 20;
 
 /// Most columns of a line that an error shows around its place.
 pub const MAX_EXCERPT_COLUMNS: usize = 120;
-
-/// Most `#` around a raw string, as in Rust and Cloudflare's language.
-pub const MAX_RAW_HASHES: usize = 255;

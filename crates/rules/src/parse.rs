@@ -6,7 +6,7 @@ use crate::error::{Errors, Span};
 use crate::ir::{Expr, ValueExpr};
 use crate::limits::MAX_TEXT_BYTES;
 use crate::parser::Parser;
-use crate::{ExpressionError, ListKinds, NoLists, lexer};
+use crate::{ExpressionError, ListKinds, NoLists};
 
 /// Reads a condition.
 ///
@@ -15,8 +15,7 @@ use crate::{ExpressionError, ListKinds, NoLists, lexer};
 pub fn parse(text: &str, lists: &dyn ListKinds) -> Result<Expr, Vec<ExpressionError>> {
     let mut errors = Errors::default();
     let expr = if within_limit(text, &mut errors) {
-        let tokens = lexer::tokens(text, &mut errors);
-        let tree = Parser::new(tokens, &mut errors).condition();
+        let tree = Parser::new(text, &mut errors).condition();
         Checker { text, lists, errors: &mut errors }.condition(&tree, None)
     } else {
         None
@@ -31,8 +30,7 @@ pub fn parse(text: &str, lists: &dyn ListKinds) -> Result<Expr, Vec<ExpressionEr
 pub fn parse_value(text: &str) -> Result<ValueExpr, Vec<ExpressionError>> {
     let mut errors = Errors::default();
     let value = if within_limit(text, &mut errors) {
-        let tokens = lexer::tokens(text, &mut errors);
-        let operand = Parser::new(tokens, &mut errors).value();
+        let operand = Parser::new(text, &mut errors).value();
         operand.and_then(|operand| Checker { text, lists: &NoLists, errors: &mut errors }.value(&operand))
     } else {
         None

@@ -5,20 +5,22 @@
 use crate::error::{Errors, Span};
 use crate::ir::Quantifier;
 use crate::lexer::{Token, TokenKind};
-use crate::limits::{MAX_DEPTH, MAX_SET_ITEMS};
-use crate::operator::{MISSPELLINGS, Operands};
-use crate::suggest;
-use crate::syntax::{Index, Item, Node, Operand, OperandKind, Right, Word};
-use crate::Operator;
+use crate::limits::MAX_DEPTH;
+use crate::operator::Operands;
+use crate::{lexer, suggest};
+use crate::operand::height;
+use crate::syntax::{Node, Operand, OperandKind, Right, Word};
+use crate::{Field, Operator};
 
 pub(crate) struct Parser<'t, 'e> {
+    text: &'t str,
     tokens: Vec<Token<'t>>,
-    at: usize,
+    pub(crate) at: usize,
     /// Parentheses, `not`s and calls around the current token.
     depth: usize,
     /// Whether the current token is inside `any(...)` or `all(...)`, which do not nest.
     quantified: bool,
-    errors: &'e mut Errors,
+    pub(crate) errors: &'e mut Errors,
 }
 
 /// Stops the current condition; the error is already known.
@@ -28,12 +30,18 @@ pub(crate) struct Stop;
 type Tall<'t> = (Node<'t>, usize);
 
 impl<'t, 'e> Parser<'t, 'e> {
-    pub fn new(tokens: Vec<Token<'t>>, errors: &'e mut Errors) -> Self {
-        Self { tokens, at: 0, depth: 0, quantified: false, errors }
+    pub fn new(text: &'t str, errors: &'e mut Errors) -> Self {
+        let tokens = lexer::tokens(text, errors);
+        Self { text, tokens, at: 0, depth: 0, quantified: false, errors }
     }
 
     /// The whole text as a condition.
     pub fn condition(mut self) -> Node<'t> {
+        if matches!(self.kind(), TokenKind::End) {
+            let hint = "write a condition, such as http.host eq \"example.com\", or `true`".to_owned();
+            self.errors.add(self.span(), "the expression is empty", Some(hint));
+            return Node::Bad;
+        }
         let (node, _) = self.or();
         self.end("`and`, `or` or the end of the expression");
         node
@@ -53,28 +61,35 @@ impl<'t, 'e> Parser<'t, 'e> {
                 self.at += 1;
                 continue;
             }
-            self.unexpected(expected);
+            let starts = matches!(self.kind(), TokenKind::Word(_) | TokenKind::Operator(Operator::Not) | TokenKind::Mark(b'('));
+            if starts && !self.errors.is_full() {
+                let found = describe(self.kind());
+                let hint = "join conditions by `and` or `or`".to_owned();
+                self.errors.add(self.span(), format!("expected {expected}, found {found}"), Some(hint));
+            } else {
+                self.unexpected(expected);
+            }
             return;
         }
     }
 
-    fn kind(&self) -> &TokenKind<'t> {
+    pub(crate) fn kind(&self) -> &TokenKind<'t> {
         &self.tokens[self.at].kind
     }
 
-    fn span(&self) -> Span {
+    pub(crate) fn span(&self) -> Span {
         self.tokens[self.at].span
     }
 
-    fn previous(&self) -> Span {
+    pub(crate) fn previous(&self) -> Span {
         self.tokens[self.at.saturating_sub(1)].span
     }
 
-    fn is(&self, mark: u8) -> bool {
+    pub(crate) fn is(&self, mark: u8) -> bool {
         matches!(self.kind(), TokenKind::Mark(found) if *found == mark)
     }
 
-    fn take(&mut self, mark: u8) -> bool {
+    pub(crate) fn take(&mut self, mark: u8) -> bool {
         let found = self.is(mark);
         self.at += usize::from(found);
         found
@@ -87,8 +102,23 @@ impl<'t, 'e> Parser<'t, 'e> {
         found
     }
 
+    /// The token after this one.
+    pub(crate) fn next_kind(&self) -> &TokenKind<'t> {
+        &self.tokens[(self.at + 1).min(self.tokens.len() - 1)].kind
+    }
+
+    /// Makes the current token another one.
+    pub(crate) fn replace(&mut self, kind: TokenKind<'t>) {
+        self.tokens[self.at].kind = kind;
+    }
+
+    /// The text at `span`, short enough for a message.
+    pub(crate) fn shown(&self, span: Span) -> String {
+        suggest::shorten(span.of(self.text))
+    }
+
     /// Moves to the next token and gives the current one's kind.
-    fn bump(&mut self) -> TokenKind<'t> {
+    pub(crate) fn bump(&mut self) -> TokenKind<'t> {
         let kind = std::mem::replace(&mut self.tokens[self.at].kind, TokenKind::Bad);
         if matches!(kind, TokenKind::End) {
             self.tokens[self.at].kind = TokenKind::End;
@@ -99,7 +129,7 @@ impl<'t, 'e> Parser<'t, 'e> {
     }
 
     /// Reports that something else was expected here.
-    fn unexpected(&mut self, expected: &str) -> Stop {
+    pub(crate) fn unexpected(&mut self, expected: &str) -> Stop {
         let found = describe(self.kind());
         if !matches!(self.kind(), TokenKind::Bad) {
             self.errors.add(self.span(), format!("expected {expected}, found {found}"), None);
@@ -169,6 +199,7 @@ impl<'t, 'e> Parser<'t, 'e> {
     }
 
     fn not(&mut self) -> Tall<'t> {
+        self.fix_not();
         let span = self.span();
         if !self.take_operator(Operator::Not) {
             return self.primary();
@@ -180,7 +211,7 @@ impl<'t, 'e> Parser<'t, 'e> {
     }
 
     /// Runs `inside` one level deeper.
-    fn nested<T>(&mut self, span: Span, inside: impl FnOnce(&mut Self) -> T) -> Result<T, Stop> {
+    pub(crate) fn nested<T>(&mut self, span: Span, inside: impl FnOnce(&mut Self) -> T) -> Result<T, Stop> {
         if self.depth >= MAX_DEPTH {
             return Err(self.too_deep(span));
         }
@@ -200,10 +231,17 @@ impl<'t, 'e> Parser<'t, 'e> {
             }
             None => self.comparison(),
         };
-        result.unwrap_or_else(|Stop| {
+        let tree = result.unwrap_or_else(|Stop| {
             self.recover();
             (Node::Bad, 0)
-        })
+        });
+        self.fix_joiner();
+        tree
+    }
+
+    /// Whether `word` joins conditions but for its case.
+    fn is_joiner(&self, word: &str) -> bool {
+        Operator::from_text(&word.to_ascii_lowercase()).is_some_and(|operator| operator.info().operands == Operands::Conditions)
     }
 
     /// Whether `any(` or `all(` comes now.
@@ -213,7 +251,7 @@ impl<'t, 'e> Parser<'t, 'e> {
             TokenKind::Word("all") => Quantifier::All,
             _ => return None,
         };
-        matches!(self.tokens[self.at + 1].kind, TokenKind::Mark(b'(')).then_some(quantifier)
+        matches!(self.next_kind(), TokenKind::Mark(b'(')).then_some(quantifier)
     }
 
     fn quantified(&mut self, quantifier: Quantifier) -> Result<Tall<'t>, Stop> {
@@ -260,18 +298,13 @@ impl<'t, 'e> Parser<'t, 'e> {
         let height = height(&left);
         let (operator, span) = match self.kind() {
             TokenKind::Operator(operator) if operator.compares() => (*operator, self.span()),
-            TokenKind::Operator(Operator::Not) => return Err(self.inverted()),
-            TokenKind::Word(word) => match self.misspelt(word) {
-                Some(operator) => (operator, self.span()),
-                None => return Err(self.unexpected("an operator")),
-            },
-            TokenKind::Text(_) | TokenKind::List(_) | TokenKind::Mark(b'{') => {
-                let expected = "an operator, such as `eq` or `in`";
-                return Err(self.unexpected(expected));
+            TokenKind::Operator(Operator::Not) => return Err(self.inverted(&left)),
+            TokenKind::Word(word) if !self.is_joiner(word) => {
+                let word = *word;
+                (self.misspelt(&left, word)?, self.span())
             }
-            TokenKind::Mark(b'(') => {
-                let name = self.previous();
-                return Err(self.not_callable(name));
+            TokenKind::Text(_) | TokenKind::List(_) | TokenKind::Mark(b'{' | b'(' | b'*') | TokenKind::Bad => {
+                return Err(self.unexpected("an operator, such as `eq` or `in`"));
             }
             _ => return Ok((Node::Value(left), height)),
         };
@@ -295,203 +328,23 @@ impl<'t, 'e> Parser<'t, 'e> {
             self.errors.add(self.span(), format!("expected {expected}, found {found}"), Some(hint));
             return Err(Stop);
         }
-        self.operand(expected)
-    }
-
-    /// `x not in {...}`: reported with how to write it.
-    fn inverted(&mut self) -> Stop {
-        let next = &self.tokens[self.at + 1].kind;
-        match next {
-            TokenKind::Operator(operator) if operator.compares() => {
-                let hint = format!("write `not` before the whole comparison: not ... {} ...", operator.info().name);
-                self.errors.add(self.span(), "expected an operator, found `not`", Some(hint));
-                Stop
-            }
-            _ => self.unexpected("an operator"),
-        }
-    }
-
-    /// The operator that `word` was meant to be; reported.
-    fn misspelt(&mut self, word: &str) -> Option<Operator> {
-        let lower = word.to_ascii_lowercase();
-        let known = MISSPELLINGS.iter().find(|(wrong, _)| *wrong == lower).map(|(_, operator)| *operator);
-        let operator = known.or_else(|| Operator::from_text(&lower)).or_else(|| suggest::operator(&lower))?;
-        let message = format!("expected an operator, found `{word}`");
-        let hint = if operator.compares() || known.is_some() || lower != word {
-            format!("did you mean `{}`?", operator.info().name)
-        } else {
-            return None;
-        };
-        self.errors.add(self.span(), message, Some(hint));
-        operator.compares().then_some(operator)
-    }
-
-    fn not_callable(&mut self, name: Span) -> Stop {
-        self.errors.add(self.span(), "expected an operator, found `(`", None);
-        let _ = name;
-        Stop
-    }
-
-    /// A value with its indexes.
-    fn operand(&mut self, expected: &str) -> Result<Operand<'t>, Stop> {
-        let start = self.span();
-        let kind = match self.kind() {
-            TokenKind::Word(name) => {
-                let name = *name;
-                self.at += 1;
-                if self.is(b'(') && matches!(Word::classify(name), Word::Name(_)) {
-                    OperandKind::Call(start, name, self.arguments()?)
-                } else {
-                    OperandKind::Word(Word::classify(name))
-                }
-            }
-            TokenKind::Text(_) => match self.bump() {
-                TokenKind::Text(text) => OperandKind::Text(text),
-                _ => return Err(Stop),
-            },
-            _ => return Err(self.unexpected(expected)),
-        };
-        let mut indexes = Vec::new();
-        while self.is(b'[') {
-            indexes.push(self.index()?);
-        }
-        Ok(Operand { span: start.to(self.previous()), kind, indexes })
-    }
-
-    fn arguments(&mut self) -> Result<Vec<Operand<'t>>, Stop> {
-        let open = self.span();
-        self.at += 1;
-        let mut arguments = Vec::new();
-        if self.take(b')') {
-            return Ok(arguments);
-        }
-        loop {
-            arguments.push(self.nested(open, |parser| parser.operand("an argument"))??);
-            if self.take(b')') {
-                return Ok(arguments);
-            }
-            if !self.take(b',') {
-                return Err(match self.kind() {
-                    TokenKind::End => {
-                        self.errors.add(open, "this parenthesis is never closed", Some("add a `)`".into()));
-                        Stop
-                    }
-                    TokenKind::Operator(operator) if operator.compares() => {
-                        let hint = "compare the result: close the parenthesis before the operator".to_owned();
-                        let message = format!("expected `,` or `)`, found `{}`", operator.info().name);
-                        self.errors.add(self.span(), message, Some(hint));
-                        Stop
-                    }
-                    _ => self.unexpected("`,` or `)`"),
-                });
-            }
-        }
-    }
-
-    fn index(&mut self) -> Result<(Span, Index), Stop> {
-        let open = self.span();
-        self.at += 1;
-        let index = match self.bump() {
-            TokenKind::Mark(b'*') => Some(Index::Each),
-            TokenKind::Text(text) => Some(Index::Key(text.bytes)),
-            TokenKind::Word(word) if !word.starts_with('+') => word.parse().ok().map(Index::Number),
-            _ => None,
-        };
-        let inside = self.previous();
-        let Some(index) = index else {
-            let hint = "write [*] for all values, [0] for the first, or [\"name\"]".to_owned();
-            self.errors.add(open.to(inside), "expected an index", Some(hint));
+        if self.is(b'*') {
+            let start = self.span();
+            let text = self.unquoted(start).of(self.text);
+            let hint = format!("put the pattern in double quotes: \"{}\"", suggest::shorten(text));
+            self.errors.add(start.to(self.previous()), format!("expected {expected}, found `{}`", suggest::shorten(text)), Some(hint));
             return Err(Stop);
-        };
-        if !self.take(b']') {
-            return Err(self.unexpected("`]`"));
         }
-        Ok((open.to(self.previous()), index))
-    }
-
-    /// What follows `in`.
-    fn set(&mut self) -> Result<Right<'t>, Stop> {
-        let start = self.span();
-        match self.kind() {
-            TokenKind::List(name) => {
-                let name = *name;
-                self.at += 1;
-                return Ok(Right::List(start, name));
-            }
-            TokenKind::Mark(b'{') => self.at += 1,
-            TokenKind::Mark(b'[' | b'(') => {
-                let found = describe(self.kind());
-                let message = format!("expected `{{` or a named list, found {found}");
-                self.errors.add(start, message, Some("sets are written in braces: {\"a\" \"b\"}".into()));
-                return Err(Stop);
-            }
-            TokenKind::Word(word) if matches!(Word::classify(word), Word::Name(_)) => {
-                let message = format!("expected `{{` or a named list, found `{word}`");
-                let hint = format!("a named list is written ${word}, a set {{...}}");
-                self.errors.add(start, message, Some(hint));
-                self.at += 1;
-                return Ok(Right::Bad);
-            }
-            TokenKind::Word(_) | TokenKind::Text(_) => {
-                let found = describe(self.kind());
-                let hint = format!("write it in braces: {{{}}}", found.trim_matches('`'));
-                self.errors.add(start, format!("expected `{{` or a named list, found {found}"), Some(hint));
-                self.at += 1;
-                return Ok(Right::Bad);
-            }
-            _ => return Err(self.unexpected("`{` or a named list")),
+        let mut operand = self.operand(expected)?;
+        if matches!(&operand.kind, OperandKind::Word(Word::Name(name)) if Field::from_name(name).is_none()) {
+            operand.span = self.unquoted(operand.span);
         }
-        self.items(start)
-    }
-
-    /// The items of a set, after its `{`.
-    fn items(&mut self, open: Span) -> Result<Right<'t>, Stop> {
-        let mut items = Vec::new();
-        loop {
-            let span = self.span();
-            match self.bump() {
-                TokenKind::Word(word) => items.push((span, Item::Word(Word::classify(word)))),
-                TokenKind::Text(text) => items.push((span, Item::Text(text))),
-                TokenKind::Mark(b'}') => return Ok(Right::Set(open.to(span), items)),
-                TokenKind::Mark(b',') => {
-                    let hint = "separate the items by spaces: {80 443}".to_owned();
-                    self.errors.add(span, "items of a set are not separated by commas", Some(hint));
-                    while self.take(b',') || matches!(self.kind(), TokenKind::Word(_) | TokenKind::Text(_)) {
-                        if matches!(self.kind(), TokenKind::Word(_) | TokenKind::Text(_)) {
-                            break;
-                        }
-                    }
-                }
-                TokenKind::Bad => {}
-                TokenKind::End => {
-                    self.errors.add(open, "this brace is never closed", Some("add a `}`".into()));
-                    return Err(Stop);
-                }
-                kind => {
-                    let found = describe(&kind);
-                    self.errors.add(span, format!("expected an item or `}}`, found {found}"), None);
-                    return Err(Stop);
-                }
-            }
-            if items.len() > MAX_SET_ITEMS {
-                let hint = "put it into a file and use it as a named list".to_owned();
-                self.errors.add(span, format!("more than {MAX_SET_ITEMS} items in a set"), Some(hint));
-                return Err(Stop);
-            }
-        }
-    }
-}
-
-/// How deep the calls of a value nest.
-fn height(operand: &Operand<'_>) -> usize {
-    match &operand.kind {
-        OperandKind::Call(_, _, arguments) => 1 + arguments.iter().map(height).max().unwrap_or(0),
-        OperandKind::Text(_) | OperandKind::Word(_) => 0,
+        Ok(operand)
     }
 }
 
 /// A token in an error message.
-fn describe(kind: &TokenKind<'_>) -> String {
+pub(crate) fn describe(kind: &TokenKind<'_>) -> String {
     match kind {
         TokenKind::Word(word) => format!("`{}`", suggest::shorten(word)),
         TokenKind::Text(text) => {

@@ -12,7 +12,6 @@
 //! mean a star. Everywhere else an unknown escape is an error that says how to write it.
 
 use crate::error::{Errors, Span};
-use crate::limits::MAX_RAW_HASHES;
 
 /// A decoded string.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,15 +42,15 @@ pub(crate) enum Escapes {
     Pattern,
 }
 
-/// Reads a string whose opening quote is at `at`; gives it and the offset after the closing
-/// quote. Without a closing quote the rest of the text is the string.
-pub(crate) fn read(text: &str, at: usize, quote: u8, escapes: Escapes, errors: &mut Errors) -> (Quoted, usize) {
+/// Reads a string whose opening quote is at `at`; gives it and the offset after its closing
+/// quote, or nothing if it has none, which is then reported.
+pub(crate) fn read(text: &str, at: usize, quote: u8, escapes: Escapes, errors: &mut Errors) -> Option<(Quoted, usize)> {
     let source = text.as_bytes();
     let mut out = Quoted { bytes: Vec::new(), start: at + 1, dropped: Vec::new() };
     let mut here = at + 1;
     while let Some(&byte) = source.get(here) {
         if byte == quote {
-            return (out, here + 1);
+            return Some((out, here + 1));
         }
         if byte == b'\\' {
             here = escape(text, here, quote, escapes, &mut out, errors);
@@ -62,7 +61,7 @@ pub(crate) fn read(text: &str, at: usize, quote: u8, escapes: Escapes, errors: &
     }
     let hint = if quote == b'"' { "end the string with a double quote" } else { "write strings in double quotes" };
     errors.add(Span::new(at, at + 1), "this string has no end", Some(hint.into()));
-    (out, source.len())
+    None
 }
 
 /// Reads the escape whose backslash is at `at`; gives the offset after it.
@@ -121,22 +120,18 @@ pub(crate) fn is_raw(text: &str, at: usize) -> bool {
     }
 }
 
-/// Reads the raw string that begins at `at`; gives it and the offset after it.
-pub(crate) fn read_raw(text: &str, at: usize, errors: &mut Errors) -> (Quoted, usize) {
+/// Reads the raw string that begins at `at`; gives it and the offset after it, or nothing if
+/// it has no end, which is then reported.
+pub(crate) fn read_raw(text: &str, at: usize, errors: &mut Errors) -> Option<(Quoted, usize)> {
     let hashes = text.as_bytes()[at + 1..].iter().take_while(|&&byte| byte == b'#').count();
     let start = at + 1 + hashes + 1;
-    if hashes > MAX_RAW_HASHES {
-        errors.add(Span::new(at, start), format!("more than {MAX_RAW_HASHES} `#` before a raw string"), None);
-    }
     let mut closing = String::with_capacity(hashes + 1);
     closing.push('"');
     closing.extend(std::iter::repeat_n('#', hashes));
-    let (end, after) = match text[start..].find(&closing) {
-        Some(found) => (start + found, start + found + closing.len()),
-        None => {
-            errors.add(Span::new(at, start), "this raw string has no end", Some(format!("end it with `{closing}`")));
-            (text.len(), text.len())
-        }
+    let Some(length) = text[start..].find(&closing) else {
+        errors.add(Span::new(at, start), "this raw string has no end", Some(format!("end it with `{closing}`")));
+        return None;
     };
-    (Quoted { bytes: text.as_bytes()[start..end].to_vec(), start, dropped: Vec::new() }, after)
+    let end = start + length;
+    Some((Quoted { bytes: text.as_bytes()[start..end].to_vec(), start, dropped: Vec::new() }, end + closing.len()))
 }

@@ -23,8 +23,45 @@ pub(crate) fn nearest<'c>(text: &str, candidates: impl Iterator<Item = &'c str>)
         .map(|(_, candidate)| candidate)
 }
 
+/// Fields by names that they have or had elsewhere: older Cloudflare rules, Wireshark, nginx,
+/// ModSecurity.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("ip.geoip.country", "ip.src.country"),
+    ("ip.geoip.continent", "ip.src.continent"),
+    ("ip.geoip.asnum", "ip.src.asnum"),
+    ("ip.src.asn", "ip.src.asnum"),
+    ("ip.addr", "ip.src"),
+    ("ip.remote_addr", "ip.src"),
+    ("remote_addr", "ip.src"),
+    ("cf.edge.server_ip", "ip.dst"),
+    ("cf.edge.server_port", "tcp.dstport"),
+    ("cf.edge.client_tcp", "tcp.srcport"),
+    ("cf.tls_version", "tls.version"),
+    ("cf.tls_cipher", "tls.cipher"),
+    ("cf.ray_id", "weir.request_id"),
+    ("http.request.body", "http.request.body.raw"),
+    ("http.request.path", "http.request.uri.path"),
+    ("http.request.query", "http.request.uri.query"),
+    ("http.request.host", "http.host"),
+    ("http.request.user_agent", "http.user_agent"),
+    ("http.response.status", "http.response.code"),
+    ("http.status", "http.response.code"),
+    ("request_uri", "http.request.uri"),
+    ("request_method", "http.request.method"),
+    ("request_body", "http.request.body.raw"),
+    ("query_string", "http.request.uri.query"),
+    ("args", "http.request.uri.args"),
+    ("cookies", "http.request.cookies"),
+    ("headers", "http.request.headers"),
+    ("response.code", "http.response.code"),
+];
+
 /// The field that `text` was meant to be.
 pub(crate) fn field(text: &str) -> Option<&'static str> {
+    let lower = text.to_ascii_lowercase();
+    if let Some((_, name)) = ELSEWHERE.iter().find(|(elsewhere, _)| *elsewhere == lower) {
+        return Some(name);
+    }
     nearest(text, FIELDS.iter().map(|row| row.name)).or_else(|| {
         // Its end alone, as in `uri.path` or `user_agent`.
         let ending = |name: &str| name.strip_suffix(text).is_some_and(|rest| rest.ends_with('.'));

@@ -1,0 +1,90 @@
+//! Operators that were written otherwise: reported, and then read as what was meant, so that
+//! the rest of the expression is checked as well.
+
+use crate::error::Span;
+use crate::lexer::TokenKind;
+use crate::operator::{MISSPELLINGS, Operands};
+use crate::parser::{Parser, Stop};
+use crate::syntax::Operand;
+use crate::{FUNCTIONS, Function, Operator, Type, suggest};
+
+impl Parser<'_, '_> {
+    /// `AND`, `Or`: reported and made the operator.
+    pub(crate) fn fix_joiner(&mut self) {
+        self.fix_case(Operands::Conditions);
+    }
+
+    /// `NOT`: reported and made the operator.
+    pub(crate) fn fix_not(&mut self) {
+        self.fix_case(Operands::Condition);
+    }
+
+    /// A word that is an operator of that kind but for its case.
+    fn fix_case(&mut self, operands: Operands) {
+        let TokenKind::Word(word) = *self.kind() else { return };
+        let Some(operator) = Operator::from_text(&word.to_ascii_lowercase()) else { return };
+        if operator.info().operands == operands {
+            let message = format!("expected an operator, found `{word}`");
+            self.errors.add(self.span(), message, Some(format!("did you mean `{}`?", operator.info().name)));
+            self.replace(TokenKind::Operator(operator));
+        }
+    }
+
+    /// The operator that `word`, which stands after `left`, was meant to be.
+    pub(crate) fn misspelt(&mut self, left: &Operand<'_>, word: &str) -> Result<Operator, Stop> {
+        let shown = suggest::shorten(word);
+        let message = format!("expected an operator, found `{shown}`");
+        if self.errors.is_full() {
+            return Err(Stop);
+        }
+        let lower = word.to_ascii_lowercase();
+        if let Some(function) = infix(&lower) {
+            let hint = format!("{function} is a function: {function}({}, ...)", self.shown(left.span));
+            self.errors.add(self.span(), message, Some(hint));
+            return Err(Stop);
+        }
+        let known = MISSPELLINGS.iter().find(|(wrong, _)| *wrong == lower).map(|(_, operator)| *operator);
+        let meant = known.or_else(|| Operator::from_text(&lower)).or_else(|| suggest::operator(&lower));
+        let hint = meant.map(|operator| format!("did you mean `{}`?", operator.info().name));
+        self.errors.add(self.span(), message, hint);
+        meant.filter(|operator| operator.compares()).ok_or(Stop)
+    }
+
+    /// `x not in {...}`: reported with how to write it.
+    pub(crate) fn inverted(&mut self, left: &Operand<'_>) -> Stop {
+        let TokenKind::Operator(operator) = self.next_kind() else {
+            return self.unexpected("an operator");
+        };
+        let hint = format!("write `not` before the whole comparison: not {} {} ...", self.shown(left.span), operator.info().name);
+        self.errors.add(self.span(), "expected an operator, found `not`", Some(hint));
+        Stop
+    }
+
+    /// Text without quotes may be several words: takes the rest of them, for the message.
+    pub(crate) fn unquoted(&mut self, first: Span) -> Span {
+        let mut all = first;
+        loop {
+            match self.kind() {
+                TokenKind::Mark(b'*') => {}
+                TokenKind::Word(word) if Operator::from_text(&word.to_ascii_lowercase()).is_none() => {}
+                _ => break,
+            }
+            if matches!(self.next_kind(), TokenKind::Operator(operator) if operator.compares()) {
+                break;
+            }
+            all = all.to(self.span());
+            self.at += 1;
+        }
+        all
+    }
+}
+
+/// The function that `word` is, or nearly is, if people write it between two values.
+fn infix(word: &str) -> Option<&'static str> {
+    let tests = || FUNCTIONS.iter().filter(|row| row.returns == Type::Bool).map(|row| row.name);
+    match word {
+        "begins_with" | "beginswith" | "starts" | "prefix" => Some(Function::StartsWith.info().name),
+        "ends" | "suffix" => Some(Function::EndsWith.info().name),
+        _ => suggest::nearest(word, tests()),
+    }
+}
