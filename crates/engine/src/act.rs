@@ -146,7 +146,7 @@ fn finding(pass: &Pass<'_, '_, '_>, rule: &Rule, action: &'static str, detected_
     let Some(test) = evidence(pass, &rule.node).or_else(|| selector.and_then(|when| evidence(pass, when))) else { return finding };
     let lane = &pass.plan.lanes[test.lane as usize];
     let values = pass.values(test.lane).as_slice();
-    finding.variable = format!("{:?}", lane.value);
+    finding.variable = lane.value.to_string();
     if let Some((position, value, range)) = test.evidence(values) {
         if let Some(name) = name_of(pass, &lane.value, position) {
             finding.variable = name;

@@ -1,22 +1,19 @@
 //! A set of addresses and networks: a million entries, one look-up under 200 ns.
 //!
-//! Networks are merged into disjoint ranges, which are then the leaves of a two-level trie: the
-//! first 16 bits of an address index a root table, which gives the few ranges that begin under
-//! that prefix, and a binary search among them ends in one or two cache lines. A poptrie with a
-//! stride of 6 bits was the alternative: for a million random /32 it takes 53 MB (2.2 million
-//! nodes of 24 bytes) and six dependent loads, against 8 MB and two or three.
-//! IPv6 uses the same structure below the 2000::/3 block, whose addresses differ first in later
-//! bits: the root index is the 16 bits after the longest prefix common to all entries.
+//! Networks are merged into disjoint ranges, which are the leaves of a compressed trie
+//! (`range_trie.rs`). `benches/lists.rs` has the figures.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
 
+use crate::range_trie::RangeTrie;
+
 /// Immutable set of addresses.
 #[derive(Clone, Debug, Default)]
 pub struct AddressSet {
-    v4: Ranges<u32>,
-    v6: Ranges<u128>,
+    v4: RangeTrie<u32>,
+    v6: RangeTrie<u128>,
     entries: usize,
 }
 
@@ -38,7 +35,7 @@ impl AddressSet {
                 },
             }
         }
-        Self { v4: Ranges::new(v4), v6: Ranges::new(v6), entries }
+        Self { v4: RangeTrie::new(v4), v6: RangeTrie::new(v6), entries }
     }
 
     /// Whether `address` is in the set. IPv4-mapped IPv6 addresses count as IPv4.
@@ -71,99 +68,6 @@ impl AddressSet {
 
     fn contains_v6(&self, address: Ipv6Addr) -> bool {
         self.v6.contains(address.to_bits())
-    }
-}
-
-/// Unsigned integers as wide as an address.
-trait Bits: Copy + Ord + std::fmt::Debug {
-    const WIDTH: u32;
-    /// The bits from `shift` on (counted from the top), at most 16 of them.
-    fn root(self, shift: u32) -> usize;
-    fn common_prefix(self, other: Self) -> u32;
-    fn next(self) -> Option<Self>;
-}
-
-impl Bits for u32 {
-    const WIDTH: u32 = 32;
-    fn root(self, shift: u32) -> usize {
-        (self.wrapping_shl(shift) >> 16) as usize
-    }
-    fn common_prefix(self, other: Self) -> u32 {
-        (self ^ other).leading_zeros()
-    }
-    fn next(self) -> Option<Self> {
-        self.checked_add(1)
-    }
-}
-
-impl Bits for u128 {
-    const WIDTH: u32 = 128;
-    fn root(self, shift: u32) -> usize {
-        (self.wrapping_shl(shift) >> 112) as usize
-    }
-    fn common_prefix(self, other: Self) -> u32 {
-        (self ^ other).leading_zeros()
-    }
-    fn next(self) -> Option<Self> {
-        self.checked_add(1)
-    }
-}
-
-/// Below this many ranges a plain binary search is as quick as the root table is large.
-const ROOT_FROM: usize = 64;
-
-/// Disjoint inclusive ranges, sorted, with a root table over 16 bits.
-#[derive(Clone, Debug, Default)]
-struct Ranges<B> {
-    starts: Vec<B>,
-    ends: Vec<B>,
-    /// `root[i]` is the first range whose start has root bits >= i; 65,537 entries or none.
-    root: Vec<u32>,
-    /// Where the root bits begin.
-    shift: u32,
-}
-
-impl<B: Bits> Ranges<B> {
-    fn new(mut ranges: Vec<(B, B)>) -> Self {
-        ranges.sort_unstable();
-        let mut merged: Vec<(B, B)> = Vec::with_capacity(ranges.len());
-        for (start, end) in ranges {
-            match merged.last_mut() {
-                Some(last) if last.1.next().is_none_or(|next| start <= next) => last.1 = last.1.max(end),
-                _ => merged.push((start, end)),
-            }
-        }
-        let starts: Vec<B> = merged.iter().map(|range| range.0).collect();
-        let ends: Vec<B> = merged.iter().map(|range| range.1).collect();
-        let (mut root, mut shift) = (Vec::new(), 0);
-        if starts.len() >= ROOT_FROM {
-            let (first, last) = (starts[0], ends[ends.len() - 1]);
-            shift = first.common_prefix(last).min(B::WIDTH - 16);
-            root = Vec::with_capacity(65_537);
-            for (index, start) in starts.iter().enumerate() {
-                while root.len() <= start.root(shift) {
-                    root.push(index as u32);
-                }
-            }
-            root.resize(65_537, starts.len() as u32);
-        }
-        Self { starts, ends, root, shift }
-    }
-
-    fn contains(&self, address: B) -> bool {
-        let Some((&first, &last)) = self.starts.first().zip(self.ends.last()) else { return false };
-        if address < first || address > last {
-            return false;
-        }
-        // The range that holds the address, if any, is the last one that starts at or before it.
-        let after = if self.root.is_empty() {
-            self.starts.partition_point(|start| *start <= address)
-        } else {
-            let bits = address.root(self.shift);
-            let (low, high) = (self.root[bits] as usize, self.root[bits + 1] as usize);
-            low + self.starts[low..high].partition_point(|start| *start <= address)
-        };
-        after > 0 && address <= self.ends[after - 1]
     }
 }
 
@@ -202,6 +106,16 @@ mod tests {
         assert!(!AddressSet::default().contains("0.0.0.0".parse().unwrap()));
         assert!(set(&["0.0.0.0/0"]).contains("255.1.2.3".parse().unwrap()));
         assert!(set(&["::/0"]).contains("fe80::1".parse().unwrap()));
+    }
+
+    #[test]
+    fn one_wide_network_after_many_narrow_ones() {
+        let mut texts: Vec<String> = (0..64).map(|last| format!("0.0.0.{}/32", last * 2)).collect();
+        texts.push("128.0.0.0/1".to_owned());
+        let set = set(&texts.iter().map(String::as_str).collect::<Vec<_>>());
+        for (address, expected) in [("0.0.0.2", true), ("0.0.0.3", false), ("127.0.0.1", false), ("255.255.255.255", true)] {
+            assert_eq!(set.contains(address.parse().unwrap()), expected, "{address}");
+        }
     }
 
     proptest! {

@@ -177,7 +177,7 @@ impl Compiler<'_> {
                 Phase::Body => " (body)",
                 Phase::Response => " (response)",
             };
-            infos.push(LaneInfo { name: format!("{:?}{suffix}", self.lanes.lanes[lane as usize].value), rules: of_lane });
+            infos.push(LaneInfo { name: format!("{}{suffix}", self.lanes.lanes[lane as usize].value), rules: of_lane });
             stage.filters.push(filter);
         }
         stage

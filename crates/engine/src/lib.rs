@@ -20,6 +20,7 @@ mod meter;
 pub mod naive;
 mod outcome;
 mod plan;
+mod range_trie;
 mod rate;
 mod scan;
 mod spec;

@@ -15,7 +15,7 @@ const DEPTH: u8 = 4;
 pub const NAMES: &[&[u8]] = &[b"a", b"b", b"x", b"content-type", b"x-a", b"items.0", b"user-agent"];
 
 /// Addresses in rules and traffic.
-pub const ADDRESSES: &[&str] = &["192.0.2.1", "192.0.2.200", "198.51.100.7", "2001:db8::1", "2001:db8:1::2", "::ffff:192.0.2.1"];
+pub const ADDRESSES: &[&str] = &["192.0.2.1", "192.0.2.200", "198.51.100.7", "2001:db8::1", "2001:db8:1::2"];
 
 const COMPARISONS: &[Comparison] =
     &[Comparison::Eq, Comparison::Ne, Comparison::Lt, Comparison::Le, Comparison::Gt, Comparison::Ge];
@@ -67,7 +67,7 @@ pub fn value(source: &mut Source<'_>, phase: Phase, ty: Type, depth: u8) -> Valu
     }
     // `http.request.anomalies` grows as the request is parsed, and how far it has been parsed
     // when a rule looks is what a plan may optimise.
-    let fits = |row: &&FieldInfo| row.ty == ty && row.phase <= phase && row.name != "http.request.anomalies";
+    let fits = |row: &&FieldInfo| row.ty == ty && row.phase <= phase && row.name != "http.request.anomalies" && row.name != "weir.tags" && row.name != "weir.request_id";
     let rows: Vec<&FieldInfo> = FIELDS.iter().filter(fits).collect();
     // Fields of the phase itself are the interesting ones.
     let late: Vec<&FieldInfo> = rows.iter().copied().filter(|row| row.phase == phase).collect();
