@@ -35,6 +35,7 @@ pub fn parse<'a>(
     let mut parts = Vec::new_in(arena);
     let mut open: Option<usize> = None; // where the current part begins
     let mut closed = false;
+    let mut end = 0; // of the last delimiter
     for at in finder.find_iter(body) {
         let Some(line) = Delimiter::at(body, at, delimiter.len(), anomalies) else { continue };
         match open {
@@ -53,9 +54,7 @@ pub fn parse<'a>(
         }
         closed |= line.last;
         open = if line.last { None } else { Some(line.end) };
-        if line.last && !text::trim(&body[line.end..]).is_empty() {
-            *anomalies |= BAD; // epilogue
-        }
+        end = line.end;
     }
     if let Some(begin) = open {
         *anomalies |= extent.ends_too_soon(BAD);
@@ -66,6 +65,8 @@ pub fn parse<'a>(
         }
     } else if !closed {
         *anomalies |= extent.ends_too_soon(BAD); // not one delimiter
+    } else if !text::trim(&body[end..]).is_empty() {
+        *anomalies |= BAD; // epilogue
     }
     parts.into_bump_slice()
 }

@@ -222,9 +222,11 @@ impl<'a> Transaction<'a> {
                 self.body_variable(&self.form, |body, found| form::parse(self.arena, body, self.extent.get(), found))
             }
             BodyKind::Multipart => self.body_variable(&self.form, |_, _| {
-                let fields = self.multipart().iter().filter(|part| part.file_name.is_none());
-                let pairs = fields.map(|part| Pair { name: part.name, value: part.value });
-                bumpalo::collections::Vec::from_iter_in(pairs, self.arena).into_bump_slice()
+                let parts = self.multipart();
+                let mut pairs = bumpalo::collections::Vec::with_capacity_in(parts.len(), self.arena);
+                let fields = parts.iter().filter(|part| part.file_name.is_none());
+                pairs.extend(fields.map(|part| Pair { name: part.name, value: part.value }));
+                pairs.into_bump_slice()
             }),
             _ => &[],
         }
