@@ -1,1 +1,7 @@
-fn main() {}
+//! The `weir` command; everything it does is in the library beside it.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    weir_cli::main()
+}

@@ -30,11 +30,7 @@ impl Clock {
     #[must_use]
     pub fn calibrate() -> Self {
         *CALIBRATED.get_or_init(|| {
-            let mut clock = Self {
-                counter: counter_is_steady(),
-                scale: 1 << 32,
-                overhead: 0,
-            };
+            let mut clock = Self { counter: counter_is_steady(), scale: 1 << 32, overhead: 0 };
             if clock.counter {
                 clock.scale = measure_scale();
             }
@@ -47,11 +43,7 @@ impl Clock {
     #[inline]
     #[must_use]
     pub fn ticks(&self) -> u64 {
-        if self.counter {
-            read_counter()
-        } else {
-            monotonic_ns()
-        }
+        if self.counter { read_counter() } else { monotonic_ns() }
     }
 
     /// Ticks in nanoseconds.
@@ -80,11 +72,7 @@ impl Clock {
 
     /// The clock of another process, for converting its ticks.
     pub(crate) fn recorded(scale: u64, overhead: u64) -> Self {
-        Self {
-            counter: false,
-            scale,
-            overhead,
-        }
+        Self { counter: false, scale, overhead }
     }
 
     fn measure_overhead(&self) -> u64 {
@@ -100,10 +88,7 @@ impl Clock {
 }
 
 fn monotonic_ns() -> u64 {
-    let mut now = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `now` is a valid timespec for the call to fill in.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
@@ -124,11 +109,7 @@ fn reading_pair() -> (u64, u64) {
             let before = read_counter();
             let ns = monotonic_ns();
             let after = read_counter();
-            (
-                after.saturating_sub(before),
-                before + after.saturating_sub(before) / 2,
-                ns,
-            )
+            (after.saturating_sub(before), before + after.saturating_sub(before) / 2, ns)
         })
         .min()
         .map(|(_, ticks, ns)| (ticks, ns))
@@ -173,10 +154,7 @@ mod tests {
         let clock = Clock::calibrate();
         let (start, wall) = (clock.ticks(), std::time::Instant::now());
         std::thread::sleep(Duration::from_millis(50));
-        let (ns, wall) = (
-            clock.ns(clock.ticks() - start) as f64,
-            wall.elapsed().as_nanos() as f64,
-        );
+        let (ns, wall) = (clock.ns(clock.ticks() - start) as f64, wall.elapsed().as_nanos() as f64);
         assert!((ns / wall - 1.0).abs() < 0.02, "{ns} ns against {wall}");
     }
 

@@ -61,14 +61,10 @@ impl Control {
     /// Opens the control file of `dir`.
     pub fn open(dir: &Path) -> Result<Self, LedgerError> {
         let path = dir.join(FILE_NAME);
-        let mapped = Mapped::open(&path, HEADER_WORDS, |header| {
-            check_header(&path, header, MAGIC, VERSION).map(|()| BYTES)
-        })?;
+        let mapped =
+            Mapped::open(&path, HEADER_WORDS, |header| check_header(&path, header, MAGIC, VERSION).map(|()| BYTES))?;
         if mapped.words()[WORD_BYTES].load(Ordering::Relaxed) != BYTES as u64 {
-            return Err(LedgerError::Damaged {
-                path,
-                detail: "its header gives another size".into(),
-            });
+            return Err(LedgerError::Damaged { path, detail: "its header gives another size".into() });
         }
         Ok(Self { mapped })
     }
@@ -105,8 +101,7 @@ impl Control {
 
     /// Sets the diagnostic log level; more than 8 counts as 8.
     pub fn set_log_level(&self, level: u32) {
-        self.word(WORD_LOG_LEVEL)
-            .store(u64::from(level.min(8)), Ordering::Relaxed);
+        self.word(WORD_LOG_LEVEL).store(u64::from(level.min(8)), Ordering::Relaxed);
     }
 
     /// Which generation of the ledger is the current one; 0 before the first.
@@ -139,40 +134,26 @@ impl Control {
         for slot in self.slots() {
             let owner = owner_of(slot);
             if (owner == 0 || !lives(owner))
-                && slot
-                    .owner
-                    .compare_exchange(owner, me, Ordering::AcqRel, Ordering::Relaxed)
-                    .is_ok()
+                && slot.owner.compare_exchange(owner, me, Ordering::AcqRel, Ordering::Relaxed).is_ok()
             {
                 slot.reset();
                 return Ok(slot);
             }
         }
-        Err(LedgerError::Limit {
-            what: "workers",
-            wanted: MAX_WORKERS + 1,
-            limit: MAX_WORKERS,
-        })
+        Err(LedgerError::Limit { what: "workers", wanted: MAX_WORKERS + 1, limit: MAX_WORKERS })
     }
 
     /// All slots that were ever claimed, living or dead.
     #[must_use]
     pub fn workers(&self) -> Vec<WorkerReport> {
-        self.slots()
-            .iter()
-            .filter(|slot| slot.pid() != 0)
-            .map(WorkerSlot::report)
-            .collect()
+        self.slots().iter().filter(|slot| slot.pid() != 0).map(WorkerSlot::report).collect()
     }
 }
 
 /// Checks what every file of the ledger begins with.
 pub(crate) fn check_header(path: &Path, header: &[u64], magic: u64, version: u64) -> Result<(), LedgerError> {
     if header.iter().all(|&word| word == 0) {
-        return Err(LedgerError::Foreign {
-            path: path.to_owned(),
-            detail: "it is empty".into(),
-        });
+        return Err(LedgerError::Foreign { path: path.to_owned(), detail: "it is empty".into() });
     }
     if header[WORD_MAGIC] != magic {
         return Err(LedgerError::Foreign {
@@ -181,18 +162,11 @@ pub(crate) fn check_header(path: &Path, header: &[u64], magic: u64, version: u64
         });
     }
     if header[WORD_VERSION] == 0 {
-        return Err(LedgerError::Damaged {
-            path: path.to_owned(),
-            detail: "it ends within its header".into(),
-        });
+        return Err(LedgerError::Damaged { path: path.to_owned(), detail: "it ends within its header".into() });
     }
     if header[WORD_VERSION] != version {
         let found = u32::try_from(header[WORD_VERSION]).unwrap_or(u32::MAX);
-        return Err(LedgerError::Version {
-            path: path.to_owned(),
-            found,
-            expected: version as u32,
-        });
+        return Err(LedgerError::Version { path: path.to_owned(), found, expected: version as u32 });
     }
     Ok(())
 }

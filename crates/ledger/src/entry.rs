@@ -47,13 +47,7 @@ pub(crate) struct Names {
 impl Names {
     /// Writes the file whole before it gets its name.
     pub fn write(&self, path: &Path) -> Result<(), LedgerError> {
-        let io = |doing| {
-            move |source| LedgerError::Io {
-                path: path.to_owned(),
-                doing,
-                source,
-            }
-        };
+        let io = |doing| move |source| LedgerError::Io { path: path.to_owned(), doing, source };
         let unnamed = path.with_extension(format!("new.{}", std::process::id()));
         let _ = fs::remove_file(&unnamed);
         let text = serde_json::to_vec(self).expect("names are plain data");
@@ -63,27 +57,17 @@ impl Names {
             .mode(0o600)
             .open(&unnamed)
             .and_then(|mut file| file.write_all(&text));
-        let named = written
-            .and_then(|()| fs::rename(&unnamed, path))
-            .map_err(io("write it"));
+        let named = written.and_then(|()| fs::rename(&unnamed, path)).map_err(io("write it"));
         let _ = fs::remove_file(&unnamed);
         named
     }
 
     pub fn read(path: &Path) -> Result<Self, LedgerError> {
         let text = fs::read(path).map_err(|source| match source.kind() {
-            std::io::ErrorKind::NotFound => LedgerError::Missing {
-                path: path.to_owned(),
-            },
-            _ => LedgerError::Io {
-                path: path.to_owned(),
-                doing: "read it",
-                source,
-            },
+            std::io::ErrorKind::NotFound => LedgerError::Missing { path: path.to_owned() },
+            _ => LedgerError::Io { path: path.to_owned(), doing: "read it", source },
         })?;
-        serde_json::from_slice(&text).map_err(|error| LedgerError::Damaged {
-            path: path.to_owned(),
-            detail: error.to_string(),
-        })
+        serde_json::from_slice(&text)
+            .map_err(|error| LedgerError::Damaged { path: path.to_owned(), detail: error.to_string() })
     }
 }

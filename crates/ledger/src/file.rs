@@ -35,13 +35,7 @@ impl Mapped {
         existing: Existing,
         fill: impl FnOnce(&Self),
     ) -> Result<Option<Self>, LedgerError> {
-        let io = |doing| {
-            move |source| LedgerError::Io {
-                path: path.to_owned(),
-                doing,
-                source,
-            }
-        };
+        let io = |doing| move |source| LedgerError::Io { path: path.to_owned(), doing, source };
         let unnamed = path.with_extension(format!("new.{}", std::process::id()));
         let _ = fs::remove_file(&unnamed);
         let file = OpenOptions::new()
@@ -52,9 +46,8 @@ impl Mapped {
             .custom_flags(libc::O_NOFOLLOW)
             .open(&unnamed)
             .map_err(io("create it"))?;
-        let mapped = reserve(&file, bytes)
-            .map_err(io("reserve its space"))
-            .and_then(|()| Self::map(&file, path, bytes));
+        let mapped =
+            reserve(&file, bytes).map_err(io("reserve its space")).and_then(|()| Self::map(&file, path, bytes));
         let named = mapped.and_then(|mapped| {
             fill(&mapped);
             let named = match existing {
@@ -78,61 +71,39 @@ impl Mapped {
         header: usize,
         length: impl FnOnce(&[u64]) -> Result<usize, LedgerError>,
     ) -> Result<Self, LedgerError> {
-        let io = |doing| {
-            move |source| LedgerError::Io {
-                path: path.to_owned(),
-                doing,
-                source,
-            }
-        };
+        let io = |doing| move |source| LedgerError::Io { path: path.to_owned(), doing, source };
         let file = OpenOptions::new()
             .read(true)
             .write(true)
             .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
             .open(path)
             .map_err(|source| match source.kind() {
-                io::ErrorKind::NotFound => LedgerError::Missing {
-                    path: path.to_owned(),
-                },
+                io::ErrorKind::NotFound => LedgerError::Missing { path: path.to_owned() },
                 _ => io("open it")(source),
             })?;
         let metadata = file.metadata().map_err(io("look at it"))?;
         if !metadata.is_file() {
-            return Err(LedgerError::Foreign {
-                path: path.to_owned(),
-                detail: "it is no regular file".into(),
-            });
+            return Err(LedgerError::Foreign { path: path.to_owned(), detail: "it is no regular file".into() });
         }
         let mut bytes = vec![0; header * 8];
         read_start(&file, &mut bytes).map_err(io("read it"))?;
-        let words: Vec<u64> = bytes
-            .chunks_exact(8)
-            .map(|word| u64::from_ne_bytes(word.try_into().expect("8 bytes")))
-            .collect();
+        let words: Vec<u64> =
+            bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().expect("8 bytes"))).collect();
         let length = length(&words)?;
         if metadata.len() != length as u64 {
             let detail = format!("it has {} bytes where {length} belong", metadata.len());
-            return Err(LedgerError::Damaged {
-                path: path.to_owned(),
-                detail,
-            });
+            return Err(LedgerError::Damaged { path: path.to_owned(), detail });
         }
         Self::map(&file, path, length)
     }
 
     fn map(file: &File, path: &Path, bytes: usize) -> Result<Self, LedgerError> {
-        let map = MmapOptions::new()
-            .len(bytes)
-            .map_raw(file)
-            .map_err(|source| LedgerError::Io {
-                path: path.to_owned(),
-                doing: "map it",
-                source,
-            })?;
-        Ok(Self {
-            map,
+        let map = MmapOptions::new().len(bytes).map_raw(file).map_err(|source| LedgerError::Io {
             path: path.to_owned(),
-        })
+            doing: "map it",
+            source,
+        })?;
+        Ok(Self { map, path: path.to_owned() })
     }
 
     /// All of the file as words. `bytes` were checked to be the file's length when it was mapped.
@@ -146,11 +117,7 @@ impl Mapped {
 /// Makes the directory, for its owner only; one that exists is left as it is.
 pub(crate) fn make_dir(dir: &Path) -> Result<(), LedgerError> {
     let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
-    made.map_err(|source| LedgerError::Io {
-        path: dir.to_owned(),
-        doing: "create the runtime directory",
-        source,
-    })
+    made.map_err(|source| LedgerError::Io { path: dir.to_owned(), doing: "create the runtime directory", source })
 }
 
 /// Refuses a file that somebody else could have prepared: its owner must be us or root.
@@ -160,10 +127,7 @@ pub(crate) fn check_owner(path: &Path) -> Result<(), LedgerError> {
     match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.uid() != me && metadata.uid() != 0 => {
             let detail = format!("it belongs to user {}, we are {me}", metadata.uid());
-            Err(LedgerError::Foreign {
-                path: path.to_owned(),
-                detail,
-            })
+            Err(LedgerError::Foreign { path: path.to_owned(), detail })
         }
         _ => Ok(()),
     }

@@ -62,11 +62,7 @@ impl Ledger {
         let bytes = bytes_for(entries.len(), workers);
         limit("bytes of the ledger", bytes, MAX_LEDGER_BYTES)?;
         make_dir(dir)?;
-        let names = Names {
-            revision: revision.to_owned(),
-            sample_every,
-            entries: entries.to_vec(),
-        };
+        let names = Names { revision: revision.to_owned(), sample_every, entries: entries.to_vec() };
         names.write(&names_path(dir, generation))?;
         let clock = Clock::calibrate();
         let mapped = Mapped::create(&cells_path(dir, generation), bytes, Existing::Replace, |mapped| {
@@ -87,11 +83,7 @@ impl Ledger {
         })?;
         let mapped = mapped.expect("a file that replaces another is always made");
         unlink_other_generations(dir, generation);
-        Ok(Self {
-            mapped,
-            entries: entries.len(),
-            workers,
-        })
+        Ok(Self { mapped, entries: entries.len(), workers })
     }
 
     /// Opens a generation that somebody else made.
@@ -103,8 +95,7 @@ impl Ledger {
             let within = |word: usize, most: usize| usize::try_from(header[word]).ok().filter(|&n| n <= most);
             let sizes = within(WORD_ENTRIES, MAX_ENTRIES).zip(within(WORD_WORKERS, MAX_WORKERS));
             let agrees = |&(entries, workers): &(usize, usize)| {
-                header[WORD_BYTES] == bytes_for(entries, workers) as u64
-                    && header[WORD_GENERATION] == generation
+                header[WORD_BYTES] == bytes_for(entries, workers) as u64 && header[WORD_GENERATION] == generation
             };
             (entries, workers) = sizes.filter(agrees).ok_or_else(|| LedgerError::Damaged {
                 path: path.clone(),
@@ -112,11 +103,7 @@ impl Ledger {
             })?;
             Ok(bytes_for(entries, workers))
         })?;
-        Ok(Self {
-            mapped,
-            entries,
-            workers,
-        })
+        Ok(Self { mapped, entries, workers })
     }
 
     /// Number of rows.
@@ -146,11 +133,7 @@ impl Ledger {
         // page, header and row to multiples of 128.
         unsafe {
             let cells = row.byte_add(size_of::<RowHead>()).cast::<Cell>();
-            Row::new(
-                &*row.cast::<RowHead>(),
-                std::slice::from_raw_parts(cells, self.entries),
-                self.clock(),
-            )
+            Row::new(&*row.cast::<RowHead>(), std::slice::from_raw_parts(cells, self.entries), self.clock())
         }
     }
 
@@ -179,11 +162,7 @@ fn bytes_for(entries: usize, workers: usize) -> usize {
 }
 
 fn limit(what: &'static str, wanted: usize, limit: usize) -> Result<(), LedgerError> {
-    if wanted > limit {
-        Err(LedgerError::Limit { what, wanted, limit })
-    } else {
-        Ok(())
-    }
+    if wanted > limit { Err(LedgerError::Limit { what, wanted, limit }) } else { Ok(()) }
 }
 
 pub(crate) fn cells_path(dir: &Path, generation: u64) -> PathBuf {
@@ -199,14 +178,9 @@ fn unlink_other_generations(dir: &Path, generation: u64) {
     let Ok(files) = fs::read_dir(dir) else { return };
     for file in files.flatten() {
         let name = file.file_name();
-        let number = name
-            .to_str()
-            .and_then(|name| name.strip_prefix("ledger."))
-            .and_then(|rest| rest.split('.').next());
-        if number
-            .and_then(|number| number.parse::<u64>().ok())
-            .is_some_and(|number| number < generation)
-        {
+        let number =
+            name.to_str().and_then(|name| name.strip_prefix("ledger.")).and_then(|rest| rest.split('.').next());
+        if number.and_then(|number| number.parse::<u64>().ok()).is_some_and(|number| number < generation) {
             let _ = fs::remove_file(file.path());
         }
     }

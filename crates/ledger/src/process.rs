@@ -11,11 +11,7 @@ const START_BITS: u32 = 42;
 pub(crate) fn identity(pid: u32) -> u64 {
     let Some(stat) = Stat::read(pid) else {
         // Without /proc the start time is unknown; the pid alone has to do.
-        return if answers_signals(pid) {
-            u64::from(pid) << START_BITS
-        } else {
-            0
-        };
+        return if answers_signals(pid) { u64::from(pid) << START_BITS } else { 0 };
     };
     if stat.dead {
         return 0;
@@ -48,10 +44,7 @@ pub fn cpu_ns(pid: u32) -> Option<u64> {
 
 /// CPU time of the calling process in nanoseconds.
 pub(crate) fn own_cpu_ns() -> u64 {
-    let mut now = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `now` is a valid timespec for the call to fill in.
     unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut now) };
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
@@ -59,9 +52,7 @@ pub(crate) fn own_cpu_ns() -> u64 {
 
 /// Milliseconds since 1970.
 pub(crate) fn now_ms() -> u64 {
-    std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |since| since.as_millis() as u64)
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }
 
 fn answers_signals(pid: u32) -> bool {
@@ -91,11 +82,7 @@ impl Stat {
         let start = number(6)?;
         // SAFETY: sysconf reads a constant of the system.
         let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as u64;
-        Some(Self {
-            dead: matches!(state, "Z" | "X"),
-            start,
-            cpu_ns: (user + system) * (1_000_000_000 / per_second),
-        })
+        Some(Self { dead: matches!(state, "Z" | "X"), start, cpu_ns: (user + system) * (1_000_000_000 / per_second) })
     }
 }
 

@@ -84,11 +84,7 @@ impl Report {
         let path = names_path(dir, generation);
         let names = Names::read(&path)?;
         if names.entries.len() != ledger.entries() {
-            let detail = format!(
-                "it names {} entries, the ledger has {}",
-                names.entries.len(),
-                ledger.entries()
-            );
+            let detail = format!("it names {} entries, the ledger has {}", names.entries.len(), ledger.entries());
             return Err(LedgerError::Damaged { path, detail });
         }
         let clock = ledger.clock();
@@ -134,26 +130,15 @@ impl Report {
     /// Work out everything that follows from the counters.
     fn attribute(&mut self) {
         for entry in &mut self.entries {
-            let mean = if entry.samples == 0 {
-                0.0
-            } else {
-                entry.sampled_ns / entry.samples as f64
-            };
+            let mean = if entry.samples == 0 { 0.0 } else { entry.sampled_ns / entry.samples as f64 };
             entry.own_ns = mean * entry.calls as f64;
         }
-        let (entries, own): (Vec<_>, Vec<_>) = self
-            .entries
-            .iter()
-            .map(|entry| (entry.entry.clone(), entry.own_ns))
-            .unzip();
+        let (entries, own): (Vec<_>, Vec<_>) =
+            self.entries.iter().map(|entry| (entry.entry.clone(), entry.own_ns)).unzip();
         self.total_ns = own.iter().sum();
         for (entry, share) in self.entries.iter_mut().zip(lane_shares(&entries, &own)) {
             entry.lane_ns = share;
-            entry.ns_total = if entry.entry.kind == EntryKind::Lane {
-                0.0
-            } else {
-                entry.own_ns + share
-            };
+            entry.ns_total = if entry.entry.kind == EntryKind::Lane { 0.0 } else { entry.own_ns + share };
             entry.ns_per_request = entry.ns_total / self.requests.max(1) as f64;
         }
     }
@@ -201,9 +186,7 @@ impl RowHead {
         let owner = self.owner.get();
         let noted = self.cpu_ns.get();
         let now = if lives(owner) { cpu_ns(pid_of(owner)) } else { None };
-        let running = now.map_or(noted, |now| {
-            now.saturating_sub(self.cpu_start_ns.get()).max(noted)
-        });
+        let running = now.map_or(noted, |now| now.saturating_sub(self.cpu_start_ns.get()).max(noted));
         self.cpu_before_ns.get() + running
     }
 }

@@ -56,12 +56,7 @@ pub struct Row<'l> {
 impl<'l> Row<'l> {
     pub(crate) fn new(head: &'l RowHead, cells: &'l [Cell], clock: Clock) -> Self {
         let [floor_ticks, first_ticks] = [OUTLIER_FLOOR_NS, FIRST_LIMIT_NS].map(|ns| clock.ticks_of(ns));
-        Self {
-            head,
-            cells,
-            floor_ticks,
-            first_ticks,
-        }
+        Self { head, cells, floor_ticks, first_ticks }
     }
 
     /// Takes the row for the calling process; to be called once when a worker starts. What an
@@ -75,9 +70,7 @@ impl<'l> Row<'l> {
 
     /// Notes the worker's CPU time, so that it is not lost with the worker; for the heartbeat.
     pub fn beat(&self) {
-        self.head
-            .cpu_ns
-            .set(own_cpu_ns().saturating_sub(self.head.cpu_start_ns.get()));
+        self.head.cpu_ns.set(own_cpu_ns().saturating_sub(self.head.cpu_start_ns.get()));
     }
 
     /// Counts a client request.

@@ -7,23 +7,11 @@ use crate::{Entry, EntryKind};
 
 /// Of each entry the part of lanes' time that falls to it; `own[n]` is the own time of entry `n`.
 pub(crate) fn lane_shares(entries: &[Entry], own: &[f64]) -> Vec<f64> {
-    let rules: Vec<usize> = entries
-        .iter()
-        .enumerate()
-        .filter(|(_, entry)| entry.kind == EntryKind::Rule)
-        .map(|(index, _)| index)
-        .collect();
+    let rules: Vec<usize> =
+        entries.iter().enumerate().filter(|(_, entry)| entry.kind == EntryKind::Rule).map(|(index, _)| index).collect();
     let mut shares = vec![0.0; entries.len()];
-    for (entry, time) in entries
-        .iter()
-        .zip(own)
-        .filter(|(entry, _)| entry.kind == EntryKind::Lane)
-    {
-        let sharing: Vec<usize> = entry
-            .rules
-            .iter()
-            .filter_map(|&rule| rules.get(rule as usize).copied())
-            .collect();
+    for (entry, time) in entries.iter().zip(own).filter(|(entry, _)| entry.kind == EntryKind::Lane) {
+        let sharing: Vec<usize> = entry.rules.iter().filter_map(|&rule| rules.get(rule as usize).copied()).collect();
         for &index in &sharing {
             shares[index] += time / sharing.len() as f64;
         }
@@ -36,13 +24,7 @@ mod tests {
     use super::*;
 
     fn entry(kind: EntryKind, rules: &[u32]) -> Entry {
-        Entry {
-            kind,
-            policy: String::new(),
-            id: String::new(),
-            plugin: String::new(),
-            rules: rules.to_vec(),
-        }
+        Entry { kind, policy: String::new(), id: String::new(), plugin: String::new(), rules: rules.to_vec() }
     }
 
     #[test]

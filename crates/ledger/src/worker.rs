@@ -66,23 +66,16 @@ impl WorkerSlot {
     /// Says which revision the worker serves; cut after 32 bytes.
     pub fn set_revision(&self, revision: &str) {
         let mut bytes = [0; REVISION_BYTES];
-        let length = (0..=revision.len().min(REVISION_BYTES))
-            .rev()
-            .find(|&end| revision.is_char_boundary(end))
-            .unwrap_or(0);
+        let length =
+            (0..=revision.len().min(REVISION_BYTES)).rev().find(|&end| revision.is_char_boundary(end)).unwrap_or(0);
         bytes[..length].copy_from_slice(&revision.as_bytes()[..length]);
         let sequence = self.revision_sequence.load(Ordering::Relaxed);
-        self.revision_sequence
-            .store(sequence.wrapping_add(1), Ordering::Relaxed);
+        self.revision_sequence.store(sequence.wrapping_add(1), Ordering::Relaxed);
         fence(Ordering::Release);
         for (word, eight) in self.revision.iter().zip(bytes.chunks_exact(8)) {
-            word.store(
-                u64::from_ne_bytes(eight.try_into().expect("8 bytes")),
-                Ordering::Relaxed,
-            );
+            word.store(u64::from_ne_bytes(eight.try_into().expect("8 bytes")), Ordering::Relaxed);
         }
-        self.revision_sequence
-            .store(sequence.wrapping_add(2), Ordering::Release);
+        self.revision_sequence.store(sequence.wrapping_add(2), Ordering::Release);
     }
 
     /// The revision that the worker serves. Empty if its writer died in the middle.
@@ -92,11 +85,8 @@ impl WorkerSlot {
         const TRIES: usize = 1000;
         for _ in 0..TRIES {
             let before = self.revision_sequence.load(Ordering::Acquire);
-            let bytes: Vec<u8> = self
-                .revision
-                .iter()
-                .flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes())
-                .collect();
+            let bytes: Vec<u8> =
+                self.revision.iter().flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes()).collect();
             fence(Ordering::Acquire);
             if before.is_multiple_of(2) && self.revision_sequence.load(Ordering::Relaxed) == before {
                 let length = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());

@@ -5,13 +5,7 @@ use std::path::Path;
 use weir_ledger::{Clock, Control, Entry, EntryKind, Ledger, Report};
 
 fn entry(kind: EntryKind, id: &str, rules: &[u32]) -> Entry {
-    Entry {
-        kind,
-        policy: "p".into(),
-        id: id.into(),
-        plugin: "block".into(),
-        rules: rules.to_vec(),
-    }
+    Entry { kind, policy: "p".into(), id: id.into(), plugin: "block".into(), rules: rules.to_vec() }
 }
 
 fn ledger(dir: &Path, entries: &[Entry], workers: usize) -> Ledger {
@@ -28,23 +22,13 @@ fn sample(ns: u64) -> u64 {
 }
 
 fn assert_near(have: f64, want: f64) {
-    assert!(
-        (have - want).abs() <= want.abs() * 0.01 + 3.0,
-        "{have} instead of {want}"
-    );
+    assert!((have - want).abs() <= want.abs() * 0.01 + 3.0, "{have} instead of {want}");
 }
 
 #[test]
 fn calls_and_hits_are_exact_and_times_are_scaled_from_the_samples() {
     let dir = tempfile::tempdir().expect("temp dir");
-    let ledger = ledger(
-        dir.path(),
-        &[
-            entry(EntryKind::Rule, "a", &[]),
-            entry(EntryKind::Plugin, "geo", &[]),
-        ],
-        2,
-    );
+    let ledger = ledger(dir.path(), &[entry(EntryKind::Rule, "a", &[]), entry(EntryKind::Plugin, "geo", &[])], 2);
     for worker in 0..2 {
         let row = ledger.row(worker);
         row.attach();
@@ -57,20 +41,9 @@ fn calls_and_hits_are_exact_and_times_are_scaled_from_the_samples() {
         }
     }
     let report = Report::read(dir.path()).expect("reads");
-    assert_eq!(
-        (
-            report.requests,
-            report.workers,
-            report.sample_every,
-            report.revision.as_str()
-        ),
-        (12_800, 2, 64, "r1")
-    );
+    assert_eq!((report.requests, report.workers, report.sample_every, report.revision.as_str()), (12_800, 2, 64, "r1"));
     let rule = &report.entries[0];
-    assert_eq!(
-        (rule.calls, rule.hits, rule.samples, rule.preempted),
-        (12_800, 128, 200, 0)
-    );
+    assert_eq!((rule.calls, rule.hits, rule.samples, rule.preempted), (12_800, 128, 200, 0));
     assert_near(rule.own_ns, 12_800_000.0);
     assert_near(rule.ns_per_request, 1000.0);
     assert_near(report.total_ns, 12_800_000.0);
@@ -134,14 +107,7 @@ fn a_sample_during_which_the_kernel_had_the_cpu_is_not_booked() {
 #[test]
 fn work_that_is_long_or_uneven_by_nature_is_booked() {
     let dir = tempfile::tempdir().expect("temp dir");
-    let ledger = ledger(
-        dir.path(),
-        &[
-            entry(EntryKind::Rule, "long", &[]),
-            entry(EntryKind::Rule, "uneven", &[]),
-        ],
-        1,
-    );
+    let ledger = ledger(dir.path(), &[entry(EntryKind::Rule, "long", &[]), entry(EntryKind::Rule, "uneven", &[])], 1);
     let row = ledger.row(0);
     row.attach();
     for call in 0..1000 {
@@ -152,11 +118,7 @@ fn work_that_is_long_or_uneven_by_nature_is_booked() {
     }
     let report = Report::read(dir.path()).expect("reads");
     let mean = |entry: usize| report.entries[entry].own_ns / report.entries[entry].calls as f64;
-    assert!(
-        report.entries[0].preempted <= 2,
-        "{}",
-        report.entries[0].preempted
-    );
+    assert!(report.entries[0].preempted <= 2, "{}", report.entries[0].preempted);
     assert_near(mean(0), 2_000_000.0);
     assert!((100_000.0..=130_000.0).contains(&mean(1)), "{}", mean(1));
 }
@@ -177,14 +139,7 @@ fn two_reports_give_what_came_between_them() {
     let first = Report::read(dir.path()).expect("reads");
     serve(50, 3000);
     let between = Report::read(dir.path()).expect("reads").since(&first);
-    assert_eq!(
-        (
-            between.requests,
-            between.entries[0].calls,
-            between.entries[0].hits
-        ),
-        (50, 50, 50)
-    );
+    assert_eq!((between.requests, between.entries[0].calls, between.entries[0].hits), (50, 50, 50));
     assert_near(between.entries[0].ns_per_request, 3000.0);
     assert_near(between.total_ns, 150_000.0);
 }

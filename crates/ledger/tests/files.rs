@@ -8,13 +8,7 @@ use std::path::Path;
 use weir_ledger::{Control, Entry, EntryKind, Ledger, LedgerError, MAX_ENTRIES, MAX_WORKERS, Report};
 
 fn entry(id: &str) -> Entry {
-    Entry {
-        kind: EntryKind::Rule,
-        policy: "p".into(),
-        id: id.into(),
-        plugin: "block".into(),
-        rules: vec![],
-    }
+    Entry { kind: EntryKind::Rule, policy: "p".into(), id: id.into(), plugin: "block".into(), rules: vec![] }
 }
 
 fn mode(path: &Path) -> u32 {
@@ -28,10 +22,7 @@ fn everything_is_for_its_owner_only() {
     let _control = Control::open_or_create(&dir).expect("creates");
     let _ledger = Ledger::create(&dir, 1, "r1", &[entry("a")], 2, 64).expect("creates");
     assert_eq!(mode(&dir), 0o700);
-    let mut names: Vec<_> = fs::read_dir(&dir)
-        .expect("reads")
-        .map(|file| file.expect("reads").file_name())
-        .collect();
+    let mut names: Vec<_> = fs::read_dir(&dir).expect("reads").map(|file| file.expect("reads").file_name()).collect();
     names.sort();
     assert_eq!(names, ["control", "ledger.1", "ledger.1.json"]);
     for name in names {
@@ -61,10 +52,7 @@ fn a_missing_file_names_the_likely_reason() {
     assert!(matches!(error, LedgerError::Missing { .. }));
     assert!(error.to_string().contains("is nginx running"), "{error}");
     Control::open_or_create(dir.path()).expect("creates");
-    assert!(
-        matches!(Report::read(dir.path()), Err(LedgerError::Missing { .. })),
-        "no generation yet"
-    );
+    assert!(matches!(Report::read(dir.path()), Err(LedgerError::Missing { .. })), "no generation yet");
 }
 
 #[test]
@@ -73,61 +61,35 @@ fn every_truncation_of_a_control_file_is_an_error() {
     drop(Control::open_or_create(dir.path()).expect("creates"));
     let path = dir.path().join("control");
     let whole = fs::read(&path).expect("reads");
-    for length in [
-        0,
-        1,
-        7,
-        8,
-        16,
-        100,
-        4096,
-        whole.len() / 2,
-        whole.len() - 1,
-        whole.len() + 1,
-    ] {
+    for length in [0, 1, 7, 8, 16, 100, 4096, whole.len() / 2, whole.len() - 1, whole.len() + 1] {
         let mut bytes = whole.clone();
         bytes.resize(length, 0);
         fs::write(&path, &bytes).expect("writes");
         let (opened, created) = (Control::open(dir.path()), Control::open_or_create(dir.path()));
-        assert!(
-            opened.is_err() && created.is_err(),
-            "{length} of {} bytes",
-            whole.len()
-        );
+        assert!(opened.is_err() && created.is_err(), "{length} of {} bytes", whole.len());
     }
 }
 
 #[test]
 fn every_truncation_of_a_ledger_is_an_error() {
     let dir = tempfile::tempdir().expect("temp dir");
-    Control::open_or_create(dir.path())
-        .expect("creates")
-        .set_generation(1);
+    Control::open_or_create(dir.path()).expect("creates").set_generation(1);
     drop(Ledger::create(dir.path(), 1, "r1", &[entry("a"), entry("b")], 3, 64).expect("creates"));
     assert!(Report::read(dir.path()).is_ok());
     let path = dir.path().join("ledger.1");
     let whole = fs::read(&path).expect("reads");
-    for length in (0..whole.len())
-        .step_by(8)
-        .chain([whole.len() - 1, whole.len() + 1])
-    {
+    for length in (0..whole.len()).step_by(8).chain([whole.len() - 1, whole.len() + 1]) {
         let mut bytes = whole.clone();
         bytes.resize(length, 0);
         fs::write(&path, &bytes).expect("writes");
-        assert!(
-            Report::read(dir.path()).is_err(),
-            "{length} of {} bytes",
-            whole.len()
-        );
+        assert!(Report::read(dir.path()).is_err(), "{length} of {} bytes", whole.len());
     }
 }
 
 #[test]
 fn a_header_that_lies_about_sizes_is_an_error() {
     let dir = tempfile::tempdir().expect("temp dir");
-    Control::open_or_create(dir.path())
-        .expect("creates")
-        .set_generation(1);
+    Control::open_or_create(dir.path()).expect("creates").set_generation(1);
     drop(Ledger::create(dir.path(), 1, "r1", &[entry("a")], 3, 64).expect("creates"));
     let path = dir.path().join("ledger.1");
     let whole = fs::read(&path).expect("reads");
@@ -165,10 +127,7 @@ fn another_version_is_an_error_for_readers_and_replaced_by_nginx() {
     bytes[8] = 99;
     fs::write(&path, bytes).expect("writes");
     let error = Control::open(dir.path()).err().expect("is of another version");
-    assert!(
-        error.to_string().contains("has format 99, this is format 1"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("has format 99, this is format 1"), "{error}");
     let new = Control::open_or_create(dir.path()).expect("replaces it");
     new.set_silence(true);
     assert!(!old.silenced(), "processes with the old file keep it");
@@ -183,10 +142,8 @@ fn a_new_generation_removes_the_older_ones_and_leaves_them_usable() {
     fs::write(dir.path().join("ledger.txt"), "").expect("writes");
     let _new = Ledger::create(dir.path(), 10, "r10", &[entry("a")], 1, 64).expect("creates");
     old.row(0).add(0, true);
-    let mut names: Vec<_> = fs::read_dir(dir.path())
-        .expect("reads")
-        .map(|file| file.expect("reads").file_name())
-        .collect();
+    let mut names: Vec<_> =
+        fs::read_dir(dir.path()).expect("reads").map(|file| file.expect("reads").file_name()).collect();
     names.sort();
     assert_eq!(names, ["ledger.10", "ledger.10.json", "ledger.txt"]);
 }
@@ -194,16 +151,11 @@ fn a_new_generation_removes_the_older_ones_and_leaves_them_usable() {
 #[test]
 fn names_that_do_not_fit_the_ledger_are_an_error() {
     let dir = tempfile::tempdir().expect("temp dir");
-    Control::open_or_create(dir.path())
-        .expect("creates")
-        .set_generation(1);
+    Control::open_or_create(dir.path()).expect("creates").set_generation(1);
     let _ledger = Ledger::create(dir.path(), 1, "r1", &[entry("a")], 1, 64).expect("creates");
     for text in ["", "[]", r#"{"revision":"r","sample_every":1,"entries":[]}"#] {
         fs::write(dir.path().join("ledger.1.json"), text).expect("writes");
-        assert!(
-            matches!(Report::read(dir.path()), Err(LedgerError::Damaged { .. })),
-            "{text}"
-        );
+        assert!(matches!(Report::read(dir.path()), Err(LedgerError::Damaged { .. })), "{text}");
     }
 }
 
@@ -212,18 +164,8 @@ fn more_than_there_is_room_for_is_refused() {
     let dir = tempfile::tempdir().expect("temp dir");
     let many = vec![entry("a"); MAX_ENTRIES + 1];
     let refused = |entries: &[Entry], workers| {
-        matches!(
-            Ledger::create(dir.path(), 1, "r", entries, workers, 64),
-            Err(LedgerError::Limit { .. })
-        )
+        matches!(Ledger::create(dir.path(), 1, "r", entries, workers, 64), Err(LedgerError::Limit { .. }))
     };
-    assert!(
-        refused(&many, 1)
-            && refused(&many[..1], MAX_WORKERS + 1)
-            && refused(&many[..MAX_ENTRIES], MAX_WORKERS)
-    );
-    assert!(
-        fs::read_dir(dir.path()).expect("reads").next().is_none(),
-        "nothing is left behind"
-    );
+    assert!(refused(&many, 1) && refused(&many[..1], MAX_WORKERS + 1) && refused(&many[..MAX_ENTRIES], MAX_WORKERS));
+    assert!(fs::read_dir(dir.path()).expect("reads").next().is_none(), "nothing is left behind");
 }

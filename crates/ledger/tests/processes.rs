@@ -22,10 +22,7 @@ fn writer_process() {
     let row = ledger.row(0);
     row.attach();
     let ticks = Clock::calibrate().ticks_of(100);
-    let revisions = [
-        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-        "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb",
-    ];
+    let revisions = ["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"];
     for count in 0.. {
         slot.requests.add(1);
         slot.set_revision(revisions[count % 2]);
@@ -38,23 +35,14 @@ fn writer_process() {
 fn start_writer(dir: &Path) -> Child {
     let program = std::env::current_exe().expect("is known");
     let mut command = Command::new(program);
-    command
-        .args(["--exact", "writer_process"])
-        .env(WRITE_TO, dir)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+    command.args(["--exact", "writer_process"]).env(WRITE_TO, dir).stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().expect("starts")
 }
 
 fn prepare(dir: &Path) -> (Control, Ledger) {
     let control = Control::open_or_create(dir).expect("creates");
-    let entry = Entry {
-        kind: EntryKind::Rule,
-        policy: "p".into(),
-        id: "a".into(),
-        plugin: "block".into(),
-        rules: vec![],
-    };
+    let entry =
+        Entry { kind: EntryKind::Rule, policy: "p".into(), id: "a".into(), plugin: "block".into(), rules: vec![] };
     let ledger = Ledger::create(dir, 1, "r1", &[entry], 1, 1).expect("creates");
     control.set_generation(1);
     (control, ledger)
@@ -63,10 +51,7 @@ fn prepare(dir: &Path) -> (Control, Ledger) {
 fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
     let start = Instant::now();
     while !done() {
-        assert!(
-            start.elapsed() < Duration::from_secs(20),
-            "waited in vain: {what}"
-        );
+        assert!(start.elapsed() < Duration::from_secs(20), "waited in vain: {what}");
         std::thread::sleep(Duration::from_millis(2));
     }
 }
@@ -76,12 +61,7 @@ fn a_reader_sees_a_running_writer_and_what_it_leaves_when_killed() {
     let dir = tempfile::tempdir().expect("temp dir");
     let (control, _ledger) = prepare(dir.path());
     let mut writer = start_writer(dir.path());
-    wait_for("the writer's first requests", || {
-        control
-            .workers()
-            .first()
-            .is_some_and(|worker| worker.requests > 1000)
-    });
+    wait_for("the writer's first requests", || control.workers().first().is_some_and(|worker| worker.requests > 1000));
 
     let mut last = 0;
     let end = Instant::now() + Duration::from_millis(300);
@@ -92,8 +72,7 @@ fn a_reader_sees_a_running_writer_and_what_it_leaves_when_killed() {
         last = report.requests;
         let worker = &control.workers()[0];
         assert!(worker.alive && worker.pid == writer.id());
-        let whole =
-            worker.revision.is_empty() || ["a", "b"].iter().any(|one| worker.revision == one.repeat(32));
+        let whole = worker.revision.is_empty() || ["a", "b"].iter().any(|one| worker.revision == one.repeat(32));
         assert!(whole, "half of each: {}", worker.revision);
     }
     assert!(Report::read(dir.path()).expect("reads").cpu_ns > 0);
@@ -113,12 +92,7 @@ fn the_slot_of_a_dead_worker_is_used_again_from_zero() {
     let dir = tempfile::tempdir().expect("temp dir");
     let (control, _ledger) = prepare(dir.path());
     let mut first = start_writer(dir.path());
-    wait_for("the first writer", || {
-        control
-            .workers()
-            .first()
-            .is_some_and(|worker| worker.requests > 1000)
-    });
+    wait_for("the first writer", || control.workers().first().is_some_and(|worker| worker.requests > 1000));
     let mine = control.claim_worker(std::process::id()).expect("has room");
     assert_eq!(control.workers().len(), 2, "a living worker keeps its slot");
     first.kill().expect("kills");
@@ -129,13 +103,9 @@ fn the_slot_of_a_dead_worker_is_used_again_from_zero() {
 
     let before = Report::read(dir.path()).expect("reads").requests;
     let mut second = start_writer(dir.path());
-    wait_for("the second writer", || {
-        control.workers()[0].pid == second.id() && control.workers()[0].alive
-    });
+    wait_for("the second writer", || control.workers()[0].pid == second.id() && control.workers()[0].alive);
     assert_eq!(control.workers().len(), 2, "no third slot");
-    wait_for("its row", || {
-        Report::read(dir.path()).expect("reads").requests > before
-    });
+    wait_for("its row", || Report::read(dir.path()).expect("reads").requests > before);
     second.kill().expect("kills");
     second.wait().expect("reaps");
 }
@@ -145,14 +115,7 @@ fn many_processes_claim_at_once_and_each_gets_its_own() {
     let dir = tempfile::tempdir().expect("temp dir");
     let (control, _ledger) = prepare(dir.path());
     let mut writers: Vec<Child> = (0..8).map(|_| start_writer(dir.path())).collect();
-    wait_for("all of them", || {
-        control
-            .workers()
-            .iter()
-            .filter(|worker| worker.requests > 0)
-            .count()
-            == writers.len()
-    });
+    wait_for("all of them", || control.workers().iter().filter(|worker| worker.requests > 0).count() == writers.len());
     let mut claimed: Vec<u32> = control.workers().iter().map(|worker| worker.pid).collect();
     let mut started: Vec<u32> = writers.iter().map(Child::id).collect();
     claimed.sort_unstable();
@@ -171,10 +134,7 @@ fn silence_set_by_one_process_is_seen_by_a_mapping_inherited_over_fork() {
     // SAFETY: the child only loads from the mapping, sleeps and exits: all async-signal-safe.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        let pause = libc::timespec {
-            tv_sec: 0,
-            tv_nsec: 1_000_000,
-        };
+        let pause = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
         for _ in 0..10_000 {
             if control.silenced() {
                 // SAFETY: ends the child without running anything of the parent's.

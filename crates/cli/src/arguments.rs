@@ -1,0 +1,181 @@
+//! The command line: one table, from which the parser, the help and the completions come.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// A web application firewall inside nginx that knows what it costs.
+#[derive(Debug, Parser)]
+#[command(name = "weir", version, propagate_version = true, disable_help_subcommand = true)]
+#[command(
+    after_help = "Exit codes: 0 done, 1 failed (bad policy, nothing running, port taken, ...), 2 wrong command line."
+)]
+pub struct Arguments {
+    /// Where the running nginx keeps switches and counters (`weir_runtime`).
+    #[arg(long, global = true, value_name = "DIR", env = "WEIR_RUNTIME", default_value = weir_ledger::DEFAULT_DIR, hide_env_values = true)]
+    pub runtime: PathBuf,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What `weir` can do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Start nginx with Weir in front of a small demo site.
+    Up(Up),
+    /// Check a policy and show every error in it.
+    Check(Check),
+    /// Print the JSON Schema of policies.
+    Schema,
+    /// Show workers, revision, silence and rates of the running nginx.
+    Status(Json),
+    /// Let everything pass at once, without a reload, or stop doing so.
+    Silence {
+        /// `on`, `off`, or `status` to ask.
+        #[arg(value_enum)]
+        switch: Switch,
+    },
+    /// Rank what Weir does by what it costs.
+    Cost(Cost),
+    /// Show or set the level of Weir's messages in the error log, without a reload.
+    LogLevel {
+        /// The new level; `default` for the configured one. Without it the level is shown.
+        #[arg(value_enum)]
+        level: Option<Level>,
+    },
+    /// Write the reference pages, made from the tables that the code uses.
+    Docs(Docs),
+    /// Measure Weir against nginx, HAProxy, Lua and ModSecurity on this machine.
+    Bench(weir_lab::BenchArguments),
+    /// Print a completion script.
+    Completions {
+        /// For which shell.
+        #[arg(value_enum)]
+        shell: Shell,
+    },
+    /// Print the version.
+    Version,
+}
+
+/// `weir up`
+#[derive(Debug, Args)]
+pub struct Up {
+    /// Port on 127.0.0.1.
+    #[arg(long, env = "WEIR_PORT", default_value_t = 8080, value_parser = clap::value_parser!(u16).range(1..), hide_env_values = true)]
+    pub port: u16,
+    /// The policy; without it examples/demo.yaml, or the copy of it in this program.
+    #[arg(long, value_name = "FILE")]
+    pub policy: Option<PathBuf>,
+    /// Weir's nginx module; without it the one beside this program, or nginx's own directory.
+    #[arg(long, value_name = "PATH", env = "WEIR_MODULE", hide_env_values = true)]
+    pub module: Option<PathBuf>,
+    /// nginx; without it the one in PATH.
+    #[arg(long, value_name = "PATH", env = "NGINX_BIN", hide_env_values = true)]
+    pub nginx: Option<PathBuf>,
+    /// Directory for configuration, logs and runtime files, which stays afterwards; without it
+    /// `weir-PORT` in the directory for temporary files, which is removed.
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// Number of nginx workers.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub workers: u16,
+}
+
+/// `weir check`
+#[derive(Debug, Args)]
+pub struct Check {
+    /// The policy, in YAML or JSON.
+    pub file: PathBuf,
+    /// The result as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Commands that only choose their format.
+#[derive(Debug, Args)]
+pub struct Json {
+    /// The result as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `weir cost`
+#[derive(Debug, Args)]
+pub struct Cost {
+    /// The result as JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Show again and again what came in between.
+    #[arg(long)]
+    pub watch: bool,
+    /// Seconds between two looks with --watch.
+    #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub interval: u64,
+    /// Show only the N most expensive.
+    #[arg(long, value_name = "N")]
+    pub top: Option<usize>,
+    /// What makes a row.
+    #[arg(long, value_enum, default_value_t = By::Rule)]
+    pub by: By,
+}
+
+/// What makes a row of `weir cost`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum By {
+    /// Each rule with its share of lanes, and each plugin beside the rules.
+    Rule,
+    /// Rules by the plugin of their first action, and the plugins beside the rules.
+    Plugin,
+    /// Rules by policy; what serves all policies is `(weir)`.
+    Policy,
+    /// Each lane: one transformation and filter pass that rules share.
+    Lane,
+}
+
+/// `weir silence`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Switch {
+    /// Everything passes, from the next request of every worker on.
+    On,
+    /// The policy applies again.
+    Off,
+    /// Say which it is.
+    Status,
+}
+
+/// nginx's levels, and the one that was configured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[repr(u32)]
+#[allow(missing_docs, reason = "the names are nginx's")]
+pub enum Level {
+    Default = 0,
+    Emerg = 1,
+    Alert = 2,
+    Crit = 3,
+    Error = 4,
+    Warn = 5,
+    Notice = 6,
+    Info = 7,
+    Debug = 8,
+}
+
+/// `weir docs`
+#[derive(Debug, Args)]
+pub struct Docs {
+    /// Where to.
+    #[arg(default_value = "docs/reference")]
+    pub dir: PathBuf,
+    /// Write nothing; fail if a page differs.
+    #[arg(long)]
+    pub check: bool,
+}
+
+/// A shell that completions are made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[allow(missing_docs, reason = "the names are the shells'")]
+pub enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+}

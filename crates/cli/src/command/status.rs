@@ -1,0 +1,147 @@
+//! `weir status`: what is running, read from outside without asking it.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use weir_engine::Verdict;
+use weir_ledger::{Control, VERDICTS, WorkerReport};
+
+use super::log_level;
+use crate::Failure;
+use crate::style::{Stream, Style};
+use crate::table::{Align, duration, grouped, microseconds, render};
+
+/// Verdicts in the order of a worker's counters.
+const ORDER: [Verdict; VERDICTS] = [
+    Verdict::Pass,
+    Verdict::Allow,
+    Verdict::Detect,
+    Verdict::Redirect,
+    Verdict::RateLimit,
+    Verdict::Block,
+    Verdict::Fail,
+];
+
+/// Between the two readings that give the rates of now.
+const MEASURED: Duration = Duration::from_millis(500);
+
+pub(crate) fn run(runtime: &Path, as_json: bool) -> Result<(), Failure> {
+    let control = Control::open(runtime)?;
+    let (before, start) = (living(&control), Instant::now());
+    if !before.is_empty() {
+        std::thread::sleep(MEASURED);
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    let workers: Vec<(WorkerReport, f64)> = living(&control)
+        .into_iter()
+        .map(|worker| {
+            let then = before.iter().find(|before| before.pid == worker.pid);
+            let more = then.map_or(0, |then| worker.requests.saturating_sub(then.requests));
+            (worker, more as f64 / seconds)
+        })
+        .collect();
+    if as_json {
+        println!("{}", as_value(&control, &workers));
+    } else {
+        print!("{}", as_text(runtime, &control, &workers));
+    }
+    Ok(())
+}
+
+fn living(control: &Control) -> Vec<WorkerReport> {
+    control.workers().into_iter().filter(|worker| worker.alive).collect()
+}
+
+fn as_value(control: &Control, workers: &[(WorkerReport, f64)]) -> Value {
+    let workers: Vec<Value> = workers
+        .iter()
+        .map(|(worker, rate)| {
+            let mut value = serde_json::to_value(worker).expect("a report is plain data");
+            value["requests_per_second"] = json!(rate);
+            value["verdicts"] = ORDER
+                .iter()
+                .zip(worker.verdicts)
+                .map(|(name, count)| (name.as_str().to_owned(), json!(count)))
+                .collect();
+            value
+        })
+        .collect();
+    json!({
+        "silenced": control.silenced(),
+        "log_level": log_level::name(control.log_level()),
+        "generation": control.generation(),
+        "workers": workers,
+    })
+}
+
+fn as_text(runtime: &Path, control: &Control, workers: &[(WorkerReport, f64)]) -> String {
+    let style = Style::of(Stream::Out);
+    let state = match (workers.is_empty(), control.silenced()) {
+        (true, _) => style.red("no worker is running"),
+        (false, true) => style.yellow("silenced: every request passes unseen"),
+        (false, false) => style.green("policies apply"),
+    };
+    let mut text = format!("{} at {}\n", style.bold(&state), runtime.display());
+    text.push_str(&format!(
+        "log level {}, generation {}\n",
+        log_level::name(control.log_level()),
+        control.generation()
+    ));
+    if workers.is_empty() {
+        return text;
+    }
+    let columns = [
+        ("WORKER", Align::Right),
+        ("UP", Align::Right),
+        ("REVISION", Align::Left),
+        ("REQUESTS", Align::Right),
+        ("PER SECOND", Align::Right),
+        ("µs IN WEIR", Align::Right),
+        ("STOPPED", Align::Right),
+        ("FAULTS", Align::Right),
+        ("LOST LINES", Align::Right),
+        ("MiB", Align::Right),
+    ];
+    let rows: Vec<Vec<String>> = workers.iter().map(|(worker, rate)| row(worker, *rate)).collect();
+    text.push_str(&render(&columns, &rows));
+    let totals = ORDER.iter().enumerate().filter_map(|(index, verdict)| {
+        let count: u64 = workers.iter().map(|(worker, _)| worker.verdicts[index]).sum();
+        (count > 0).then(|| format!("{} {}", verdict.as_str(), grouped(count)))
+    });
+    let totals: Vec<String> = totals.collect();
+    if !totals.is_empty() {
+        text.push_str(&format!("verdicts: {}\n", totals.join(", ")));
+    }
+    text
+}
+
+fn row(worker: &WorkerReport, rate: f64) -> Vec<String> {
+    let stopped: u64 =
+        ORDER.iter().zip(worker.verdicts).filter(|(verdict, _)| **verdict >= Verdict::Redirect).map(|(_, n)| n).sum();
+    let now_ms =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |now| now.as_millis() as u64);
+    vec![
+        worker.pid.to_string(),
+        duration(now_ms.saturating_sub(worker.started_ms)),
+        crate::terminal::shown(&worker.revision, 32),
+        grouped(worker.requests),
+        format!("{rate:.0}"),
+        microseconds(worker.weir_ns as f64 / worker.requests.max(1) as f64),
+        grouped(stopped),
+        grouped(worker.faults),
+        grouped(worker.dropped_lines),
+        format!("{:.1}", worker.rss_bytes as f64 / f64::from(1 << 20)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verdicts_stand_in_the_order_of_their_type() {
+        assert!(ORDER.is_sorted());
+        assert_eq!(ORDER[Verdict::Block as usize], Verdict::Block);
+    }
+}

@@ -1,0 +1,58 @@
+//! How a command says that it failed: one line, and a hint of what to do.
+
+use std::fmt;
+
+use weir_ledger::LedgerError;
+
+use crate::style::{Stream, Style};
+
+/// A command failed. Exit code 1.
+#[derive(Debug)]
+pub struct Failure {
+    message: String,
+    hint: Option<String>,
+}
+
+impl Failure {
+    /// With what failed, in one line.
+    pub fn new(message: impl fmt::Display) -> Self {
+        Self { message: message.to_string(), hint: None }
+    }
+
+    /// Adds what to do about it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl fmt::Display) -> Self {
+        self.hint = Some(hint.to_string());
+        self
+    }
+
+    /// For the terminal.
+    pub(crate) fn render(&self, stream: Stream) -> String {
+        let style = Style::of(stream);
+        let mut text = format!("{} {}", style.red("weir:"), self.message);
+        if let Some(hint) = &self.hint {
+            text.push_str(&format!("\n{} {hint}", style.bold("hint:")));
+        }
+        text
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<LedgerError> for Failure {
+    fn from(error: LedgerError) -> Self {
+        Self::new(error)
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::new(error)
+    }
+}

@@ -1,0 +1,53 @@
+//! `weir up`: nginx with Weir in front of a small demo site, for as long as the command runs.
+//!
+//! Everything is private to one run directory and one process group, so that it can stand beside
+//! any other nginx and leaves nothing behind: nginx is a child that dies with this process even
+//! if that is killed (`PR_SET_PDEATHSIG`), its workers with it.
+
+mod child;
+mod configuration;
+mod demo;
+mod follow;
+mod parts;
+mod port;
+mod run_dir;
+mod signal;
+
+use std::time::Duration;
+
+use self::child::Nginx;
+use self::follow::Follower;
+use self::parts::Parts;
+use self::run_dir::RunDir;
+use crate::Failure;
+use crate::arguments::Up;
+use crate::style::{Stream, Style};
+
+/// How often the attack log, the child and the signals are looked at.
+const LOOK: Duration = Duration::from_millis(50);
+
+pub(crate) fn run(up: &Up) -> Result<(), Failure> {
+    signal::watch();
+    let parts = Parts::find(up)?;
+    port::check_free(up.port)?;
+    let dir = RunDir::make(up.dir.as_deref(), up.port)?;
+    let policy = parts.policy(&dir)?;
+    let configuration = configuration::write(&dir, &parts, &policy, up, port::any_free()?)?;
+    let mut nginx = Nginx::start(&parts.nginx, &dir, &configuration)?;
+    nginx.wait_until_it_listens(up.port)?;
+
+    print!("{}", demo::introduction(up, &dir, &policy));
+    println!("weir: ready on http://127.0.0.1:{}", up.port);
+    let mut attacks = Follower::new(dir.attack_log());
+    let style = Style::of(Stream::Out);
+    while !signal::received() {
+        std::thread::sleep(LOOK);
+        for line in attacks.lines() {
+            println!("{}", follow::readable(&line, style));
+        }
+        nginx.check_alive()?;
+    }
+    nginx.stop();
+    println!("weir: stopped");
+    Ok(())
+}

@@ -1,0 +1,52 @@
+//! What `weir up` prints first: where things are, and what to try.
+
+use std::path::Path;
+
+use super::run_dir::RunDir;
+use crate::arguments::Up;
+use crate::style::{Stream, Style};
+
+/// A request to try: arguments of curl after the URL, what is asked for, and what it yields.
+struct Try {
+    path: &'static str,
+    more: &'static str,
+    expect: &'static str,
+}
+
+/// What shows the demo policy at work; `tests/e2e` and the README's tour send the same.
+const TRIES: &[Try] = &[
+    Try { path: "/", more: "", expect: "200, the demo site" },
+    Try { path: "/search?q=union+station", more: "", expect: "200, harmless" },
+    Try { path: "/search?q=1+union+select+password", more: "", expect: "403, SQL injection" },
+    Try { path: "/search?q=%3Cscript%3Ealert(1)", more: "", expect: "403, cross-site scripting" },
+    Try { path: "/login", more: "-d 'user=ann&password=secret'", expect: "200, harmless" },
+    Try { path: "/login", more: r#"-d "user=admin' or '1'='1""#, expect: "403, SQL injection in a form" },
+];
+
+/// Everything before the line that says that it is ready.
+pub(super) fn introduction(up: &Up, dir: &RunDir, policy: &Path) -> String {
+    let style = Style::of(Stream::Out);
+    let path = dir.path().display();
+    let port = up.port;
+    let mut text = format!(
+        "{}\n  policy    {}\n  logs      {path}/{{access,attack,heartbeat,error}}.log\n  \
+         reload    kill -HUP $(cat {path}/nginx.pid)\n  commands  export WEIR_RUNTIME={}\n            \
+         weir status, weir cost --watch, weir silence on\n",
+        style.bold(&format!("nginx with Weir on 127.0.0.1:{port}, {} workers, before a demo site", up.workers)),
+        policy.display(),
+        dir.runtime().display(),
+    );
+    if up.policy.is_none() {
+        text.push_str(&format!("{}\n", style.bold("to try in another terminal")));
+        let lines: Vec<String> = TRIES
+            .iter()
+            .map(|one| format!("curl -i 'http://127.0.0.1:{port}{}' {}", one.path, one.more).trim_end().to_owned())
+            .collect();
+        let width = lines.iter().map(String::len).max().unwrap_or(0);
+        for (line, one) in lines.iter().zip(TRIES) {
+            text.push_str(&format!("  {line:width$}  {}\n", style.dim(&format!("# {}", one.expect))));
+        }
+    }
+    text.push_str("attacks appear below; Ctrl-C stops everything\n");
+    text
+}

@@ -1,0 +1,73 @@
+//! Finds what `weir up` puts together: nginx, the module, the policy.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::run_dir::RunDir;
+use crate::Failure;
+use crate::arguments::Up;
+
+/// File name of the module.
+const MODULE: &str = "libngx_http_weir_module.so";
+/// Where distributions keep nginx's modules.
+const MODULE_DIR: &str = "/usr/lib/nginx/modules";
+/// The demo policy, in the repository and in this program.
+const DEMO_POLICY: &str = "examples/demo.yaml";
+const DEMO_POLICY_TEXT: &str = include_str!("../../../../examples/demo.yaml");
+
+/// What was found.
+pub(super) struct Parts {
+    pub nginx: PathBuf,
+    pub module: PathBuf,
+    policy: Option<PathBuf>,
+}
+
+impl Parts {
+    pub fn find(up: &Up) -> Result<Self, Failure> {
+        let nginx = match &up.nginx {
+            Some(path) => existing(path, "nginx", "--nginx or NGINX_BIN names it")?,
+            None => in_path("nginx").ok_or_else(|| {
+                Failure::new("there is no nginx here").hint("install it: make setup, or name one with --nginx")
+            })?,
+        };
+        let module = match &up.module {
+            Some(path) => existing(path, "module", "--module or WEIR_MODULE names it; make build makes it")?,
+            None => built_module().ok_or_else(|| {
+                Failure::new("Weir's nginx module is not built").hint("build it: make build, or name one with --module")
+            })?,
+        };
+        let policy = match &up.policy {
+            Some(path) => Some(existing(path, "policy", "--policy names it")?),
+            None => fs::canonicalize(DEMO_POLICY).ok(),
+        };
+        Ok(Self { nginx, module, policy })
+    }
+
+    /// The policy's path; the one in this program is written to the run directory first.
+    pub fn policy(&self, dir: &RunDir) -> Result<PathBuf, Failure> {
+        if let Some(path) = &self.policy {
+            return Ok(path.clone());
+        }
+        let path = dir.path().join("policy.yaml");
+        fs::write(&path, DEMO_POLICY_TEXT).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+        Ok(path)
+    }
+}
+
+fn existing(path: &Path, what: &str, hint: &str) -> Result<PathBuf, Failure> {
+    fs::canonicalize(path).map_err(|error| Failure::new(format!("{what} {}: {error}", path.display())).hint(hint))
+}
+
+/// `/usr/sbin` too, which is not in the PATH of plain users.
+fn in_path(name: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let dirs = env::split_paths(&path).chain(["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from));
+    dirs.map(|dir| dir.join(name)).find(|candidate| candidate.is_file())
+}
+
+fn built_module() -> Option<PathBuf> {
+    let program = env::current_exe().ok()?;
+    let dirs = [program.parent()?.to_owned(), PathBuf::from(MODULE_DIR)];
+    dirs.iter().map(|dir| dir.join(MODULE)).find(|candidate| candidate.is_file())
+}

@@ -1,0 +1,257 @@
+//! The command as people meet it: help, errors, exit codes and output, byte for byte.
+//!
+//! What is printed is compared with files in `golden/`; `WEIR_GOLDEN=write cargo test -p weir-cli`
+//! writes them, to be read before they are committed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use weir_ledger::{Clock, Control, Entry, EntryKind, Ledger};
+
+const SUBCOMMANDS: [&str; 11] =
+    ["up", "check", "schema", "status", "silence", "cost", "log-level", "docs", "bench", "completions", "version"];
+
+fn golden_dir() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+}
+
+fn weir(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+    for name in ["WEIR_RUNTIME", "WEIR_PORT", "WEIR_MODULE", "NGINX_BIN"] {
+        command.env_remove(name);
+    }
+    // The width that help is wrapped to.
+    command.env("COLUMNS", "100").args(arguments).current_dir(golden_dir());
+    command.output().expect("runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("is UTF-8")
+}
+
+/// Exit code, standard output and error output, as one text.
+fn transcript(arguments: &[&str], replace: &[(&str, &str)]) -> String {
+    let output = weir(arguments);
+    let code = output.status.code().expect("ends by itself");
+    let all = format!("exit {code}\n--- out\n{}--- err\n{}", text(&output.stdout), text(&output.stderr));
+    replace.iter().fold(all, |all, (from, to)| all.replace(from, to))
+}
+
+fn assert_golden(name: &str, have: &str) {
+    let path = golden_dir().join(name);
+    if std::env::var_os("WEIR_GOLDEN").is_some_and(|value| value == "write") {
+        fs::write(&path, have).expect("writes");
+    }
+    let want = fs::read_to_string(&path).unwrap_or_default();
+    assert!(have == want, "{} differs; now it is:\n{have}", path.display());
+}
+
+/// A runtime directory as a running nginx would have it, with this process as its worker.
+fn runtime() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("temp dir");
+    let rule = |id: &str, plugin: &str| Entry {
+        kind: EntryKind::Rule,
+        policy: "shop".into(),
+        id: id.into(),
+        plugin: plugin.into(),
+        rules: vec![],
+    };
+    let control = Control::open_or_create(dir.path()).expect("creates");
+    let ledger = Ledger::create(dir.path(), 1, "abc", &[rule("sqli", "block"), rule("bots", "log")], 1, 64);
+    let ledger = ledger.expect("creates");
+    control.set_generation(1);
+    let (row, clock) = (ledger.row(0), Clock::calibrate());
+    row.attach();
+    for (entry, us) in [(0, 20), (1, 100)] {
+        row.add(entry, true);
+        row.time(entry, clock.ticks_of(us * 1000));
+    }
+    row.request();
+    let slot = control.claim_worker(std::process::id()).expect("has room");
+    slot.set_revision("abc");
+    slot.requests.add(1);
+    slot.verdicts[5].add(1);
+    dir
+}
+
+fn with_runtime(dir: &tempfile::TempDir, arguments: &[&str]) -> Output {
+    let dir = dir.path().to_str().expect("is UTF-8");
+    weir(&[arguments, &["--runtime", dir]].concat())
+}
+
+#[test]
+fn help_of_every_subcommand_works() {
+    assert_golden("help.txt", &transcript(&["--help"], &[]));
+    for name in SUBCOMMANDS {
+        let output = weir(&[name, "--help"]);
+        assert!(output.status.success(), "{name}: {}", text(&output.stderr));
+        assert!(text(&output.stdout).contains(&format!("Usage: weir {name}")), "{name}");
+    }
+    let listed = text(&weir(&["--help"]).stdout);
+    let commands = listed.split("Commands:").nth(1).and_then(|rest| rest.split("\n\n").next()).expect("a list");
+    let names: Vec<&str> = commands
+        .lines()
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert_eq!(names, SUBCOMMANDS, "every subcommand is in this test");
+}
+
+#[test]
+fn a_wrong_command_line_is_exit_code_2() {
+    for arguments in [
+        &[][..],
+        &["chek"],
+        &["check"],
+        &["silence"],
+        &["silence", "maybe"],
+        &["cost", "--top", "x"],
+        &["up", "--port", "0"],
+    ] {
+        assert_eq!(weir(arguments).status.code(), Some(2), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_good_policy_is_counted() {
+    assert_golden("check-good.txt", &transcript(&["check", "good.yaml"], &[]));
+    let json: serde_json::Value =
+        serde_json::from_slice(&weir(&["check", "--json", "good.yaml"]).stdout).expect("JSON");
+    assert_eq!((&json["ok"], &json["rules"], &json["policies"]), (&true.into(), &3.into(), &2.into()));
+}
+
+#[test]
+fn a_bad_policy_shows_every_error_at_its_place() {
+    assert_golden("check-bad.txt", &transcript(&["check", "bad.yaml"], &[]));
+    let output = weir(&["check", "--json", "bad.yaml"]);
+    assert_eq!(output.status.code(), Some(1));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(json["ok"], false);
+    let errors = json["errors"].as_array().expect("errors");
+    assert!(errors.len() >= 2 && errors.iter().all(|error| error["line"].as_u64() > Some(0)), "{json}");
+}
+
+#[test]
+fn a_policy_that_is_not_there_is_one_line() {
+    let output = weir(&["check", "nowhere.yaml"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("nowhere.yaml"));
+}
+
+#[test]
+fn without_a_running_nginx_every_command_says_so() {
+    let dir = tempfile::tempdir().expect("temp dir");
+    let path = dir.path().to_str().expect("is UTF-8");
+    for arguments in [&["status"][..], &["cost"], &["silence", "on"], &["log-level"]] {
+        let have = transcript(&[arguments, &["--runtime", path]].concat(), &[(path, "DIR")]);
+        assert_golden("not-running.txt", &have);
+    }
+}
+
+#[test]
+fn a_foreign_runtime_file_is_an_error_and_no_crash() {
+    let dir = tempfile::tempdir().expect("temp dir");
+    for content in ["", "short", &"long ".repeat(50_000)] {
+        fs::write(dir.path().join("control"), content).expect("writes");
+        let output = with_runtime(&dir, &["status"]);
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).starts_with("weir: "), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn silence_and_log_level_reach_the_running_nginx() {
+    let dir = runtime();
+    let control = Control::open(dir.path()).expect("opens");
+    let say = |arguments: &[&str]| text(&with_runtime(&dir, arguments).stdout);
+    assert_eq!(say(&["silence", "on"]), "silence is on: every request passes unseen\n");
+    assert!(control.silenced());
+    assert_eq!(say(&["silence", "status"]), "silence is on: every request passes unseen\n");
+    assert_eq!(say(&["silence", "off"]), "silence is off: policies apply\n");
+    assert!(!control.silenced());
+    assert_eq!(say(&["log-level", "debug"]), "log level: debug\n");
+    assert_eq!(control.log_level(), 8);
+    assert_eq!(say(&["log-level"]), "log level: debug\n");
+    assert_eq!(say(&["log-level", "default"]), "log level: as configured\n");
+}
+
+#[test]
+fn status_shows_the_workers() {
+    let dir = runtime();
+    let shown = text(&with_runtime(&dir, &["status"]).stdout);
+    assert!(shown.starts_with("policies apply at "), "{shown}");
+    assert!(shown.contains(&format!("{}", std::process::id())) && shown.contains("verdicts: block 1"), "{shown}");
+    let json: serde_json::Value =
+        serde_json::from_slice(&with_runtime(&dir, &["status", "--json"]).stdout).expect("JSON");
+    assert_eq!(json["workers"][0]["verdicts"]["block"], 1);
+    assert_eq!(json["workers"][0]["revision"], "abc");
+    assert_eq!(json["silenced"], false);
+}
+
+#[test]
+fn cost_ranks_the_dearest_first() {
+    let dir = runtime();
+    let shown = text(&with_runtime(&dir, &["cost"]).stdout);
+    let (bots, sqli) = (shown.find("bots").expect("is shown"), shown.find("sqli").expect("is shown"));
+    assert!(bots < sqli, "{shown}");
+    let json: serde_json::Value =
+        serde_json::from_slice(&with_runtime(&dir, &["cost", "--json", "--top", "1"]).stdout).expect("JSON");
+    assert_eq!(json["rows"].as_array().map(Vec::len), Some(1));
+    assert_eq!(json["rows"][0]["id"], "bots");
+    for by in ["rule", "plugin", "policy", "lane"] {
+        assert!(with_runtime(&dir, &["cost", "--by", by]).status.success(), "{by}");
+    }
+}
+
+#[test]
+fn the_schema_is_json() {
+    let schema: serde_json::Value = serde_json::from_slice(&weir(&["schema"]).stdout).expect("JSON");
+    assert!(schema["$schema"].is_string());
+}
+
+#[test]
+fn completions_are_made_for_every_shell() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = text(&weir(&["completions", shell]).stdout);
+        assert!(SUBCOMMANDS.iter().all(|name| script.contains(name)), "{shell}");
+    }
+}
+
+#[test]
+fn docs_are_written_once_and_then_compared() {
+    let dir = tempfile::tempdir().expect("temp dir");
+    let path = dir.path().join("reference");
+    let path = path.to_str().expect("is UTF-8");
+    assert_eq!(weir(&["docs", path, "--check"]).status.code(), Some(1));
+    assert!(weir(&["docs", path]).status.success());
+    assert!(weir(&["docs", path, "--check"]).status.success());
+    fs::write(Path::new(path).join("policy.md"), "old").expect("writes");
+    let output = weir(&["docs", path, "--check"]);
+    assert!(text(&output.stderr).contains("policy.md") && output.status.code() == Some(1));
+}
+
+#[test]
+fn up_without_its_parts_says_what_to_do() {
+    let cases: [(&[&str], &str); 3] = [
+        (&["up", "--nginx", "/nowhere/nginx"], "nginx /nowhere/nginx"),
+        (&["up", "--module", "/nowhere/weir.so"], "make build"),
+        (&["up", "--policy", "/nowhere/policy.yaml", "--module", "/dev/null"], "policy /nowhere/policy.yaml"),
+    ];
+    for (arguments, want) in cases {
+        let output = weir(arguments);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(text(&output.stderr).contains(want), "{arguments:?}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn up_on_a_taken_port_names_it_and_its_holder() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("binds");
+    let port = listener.local_addr().expect("is bound").port().to_string();
+    let output = weir(&["up", "--port", &port, "--module", "/dev/null", "--nginx", "/bin/true"]);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(error.contains(&format!("port {port} on 127.0.0.1 is taken by process {}", std::process::id())), "{error}");
+    assert!(error.contains("WEIR_PORT"), "{error}");
+}
