@@ -111,7 +111,6 @@ impl Delimiter {
             [] => {}
             [b'\r'] | [b'-'] if !last => return None, // ends too soon
             [b'\r'] => {}
-            _ if last => *anomalies |= BAD,
             _ => {
                 *anomalies |= BAD; // a boundary with something behind it: servers disagree
                 return None;

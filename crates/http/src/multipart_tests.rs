@@ -31,7 +31,8 @@ fn parses_what_browsers_send() {
 
 #[test]
 fn flags_what_is_odd_and_sees_it_all_the_same() {
-    let cases: [(&str, String, &[&str], Anomalies); 25] = [
+    let cases: [(&str, String, &[&str], Anomalies); 26] = [
+        ("end with a tail", format!("--xx\r\n{A}\r\n1\r\n--xx--y\r\n--xx--"), &["a|-||1\\r\\n--xx--y"], BAD),
         ("no last line end", format!("--xx\r\n{A}\r\n1\r\n--xx--"), &["a|-||1"], GOOD),
         ("only the end", "--xx--\r\n".into(), &[], GOOD),
         ("no body", String::new(), &[], BAD),
