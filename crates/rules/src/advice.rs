@@ -35,13 +35,15 @@ impl Checker<'_> {
         }
         let shown = suggest::shorten(name);
         if let Some(row) = Field::from_name(name) {
-            let hint = format!("a field has no parentheses: `{}`", row.name);
+            let hint = format!("write `{}` without parentheses", row.name);
             self.errors.add(span, format!("`{shown}` is a field, not a function"), Some(hint));
             return;
         }
         let hint = match suggest::function(name) {
             Some(near) => format!("did you mean `{near}()`?"),
-            None => format!("functions are {}", crate::FUNCTIONS.iter().map(|row| row.name).collect::<Vec<_>>().join(", ")),
+            None => {
+                format!("functions are {}", crate::FUNCTIONS.iter().map(|row| row.name).collect::<Vec<_>>().join(", "))
+            }
         };
         self.errors.add(span, format!("unknown function `{shown}`"), Some(hint));
     }
@@ -101,13 +103,17 @@ impl Checker<'_> {
                 Some(format!("to test for a range write `{left} in {{{shown}}}`"))
             }
             (OperandKind::Text(text), _) => unquote(&String::from_utf8_lossy(&text.bytes), &left, ty),
-            (OperandKind::Word(Word::Name(name)), Type::Ip) => address_hint(name),
-            (OperandKind::Word(Word::Name(name)), Type::Int) if name.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit()) => {
+            (OperandKind::Word(Word::Name(name)), Type::Ip) if address_hint(name).is_some() => address_hint(name),
+            (OperandKind::Word(Word::Name(name)), Type::Int)
+                if name.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit()) =>
+            {
                 Some(format!("integers go from {} to {}", i64::MIN, i64::MAX))
             }
-            (OperandKind::Word(Word::Name(name)), Type::Bool) => {
-                suggest::nearest(name, ["true", "false"].into_iter()).map(|near| format!("did you mean `{near}`?"))
+            (OperandKind::Word(Word::Name(name)), Type::Bool) if suggest::truth(name).is_some() => {
+                suggest::truth(name).map(|near| format!("did you mean `{near}`?"))
             }
+            (_, Type::Ip) => Some("write an address such as 192.0.2.1 or 2001:db8::1".to_owned()),
+            (_, Type::Bool) => Some(format!("use `{left}` or `not {left}` on its own")),
             _ => None,
         };
         self.errors.add(right.span, message, hint);
@@ -121,7 +127,9 @@ impl Checker<'_> {
             Item::Word(word) => word_found(word, &shown),
         };
         let hint = match (item, ty) {
-            (Item::Word(Word::Literal(IntOrIp::Int(_))), Type::Bytes) if span_of(left, self.text).contains("country") => {
+            (Item::Word(Word::Literal(IntOrIp::Int(_))), Type::Bytes)
+                if span_of(left, self.text).contains("country") =>
+            {
                 Some("countries are two-letter codes, such as \"DE\"; AS numbers are in `ip.src.asnum`".to_owned())
             }
             (Item::Word(_), Type::Bytes) => Some(format!("put text in double quotes: \"{shown}\"")),
@@ -151,18 +159,28 @@ impl Checker<'_> {
             (Shape::Scalar, _) => (format!("`{name}` has one value and takes no index"), None),
             (Shape::Array, _) => (
                 format!("`{name}` is an array and takes [*] or a number"),
-                map_of(row).map(|map| format!("did you mean `{map}{}`?", self.shown(span))).or_else(|| Some(format!("write {name}[*] for all its values"))),
+                map_of(row)
+                    .map(|map| format!("did you mean `{map}{}`?", self.shown(span)))
+                    .or_else(|| Some(format!("write {name}[*] for all its values"))),
             ),
-            (Shape::Map, Index::Number(_)) => {
-                (format!("`{name}` is a map and takes a name"), Some(format!("write {name}[\"name\"], and [0] after that")))
-            }
+            (Shape::Map, Index::Number(_)) => (
+                format!("`{name}` is a map and takes a name"),
+                Some(format!("write {name}[\"name\"], and [0] after that")),
+            ),
             (Shape::Map, _) => ("expected [*] or a number after the name".to_owned(), None),
         };
         self.errors.add(span, message, hint);
     }
 
     /// An argument of the wrong type.
-    pub(crate) fn argument_misfit(&mut self, argument: &Operand<'_>, row: &FunctionInfo, at: usize, wanted: Type, ty: Type) {
+    pub(crate) fn argument_misfit(
+        &mut self,
+        argument: &Operand<'_>,
+        row: &FunctionInfo,
+        at: usize,
+        wanted: Type,
+        ty: Type,
+    ) {
         let message = format!(
             "argument {} of {}() must be {}, `{}` is {}",
             at + 1,
@@ -175,7 +193,9 @@ impl Checker<'_> {
             (Type::Bytes, Type::Int | Type::Ip) if argument.literal().is_none() => {
                 Some(format!("convert it: to_string({})", self.shown(argument.span)))
             }
-            (Type::Bytes, Type::Int | Type::Ip) => Some(format!("put text in double quotes: \"{}\"", self.shown(argument.span))),
+            (Type::Bytes, Type::Int | Type::Ip) => {
+                Some(format!("put text in double quotes: \"{}\"", self.shown(argument.span)))
+            }
             _ => Some(format!("write {}", row.signature())),
         };
         self.errors.add(argument.span, message, hint);

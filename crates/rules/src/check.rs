@@ -84,7 +84,12 @@ impl Checker<'_> {
             let hint = match right {
                 Right::Operand(field) if field.literal().is_none() => {
                     let swapped = swapped(operator);
-                    Some(format!("turn it around: {} {} {}", self.shown(field.span), swapped.info().name, self.shown(left.span)))
+                    Some(format!(
+                        "turn it around: {} {} {}",
+                        self.shown(field.span),
+                        swapped.info().name,
+                        self.shown(left.span)
+                    ))
                 }
                 _ => None,
             };
@@ -164,7 +169,8 @@ impl Checker<'_> {
 
     /// Only `[*]` may follow a call, and it changes nothing.
     fn call_indexes(&mut self, operand: &Operand<'_>) -> bool {
-        let wrong = operand.indexes.iter().enumerate().find(|(at, (_, index))| *at > 0 || !matches!(index, Index::Each));
+        let wrong =
+            operand.indexes.iter().enumerate().find(|(at, (_, index))| *at > 0 || !matches!(index, Index::Each));
         if let Some((_, (span, _))) = wrong {
             let hint = "index the field inside the call".to_owned();
             self.errors.add(*span, "expected nothing or [*] after a function call, found an index", Some(hint));
@@ -185,7 +191,11 @@ impl Checker<'_> {
                 (least, most) if least == most => least.to_string(),
                 (least, most) => format!("{least} to {most}"),
             };
-            let message = format!("{name}() takes {wanted} argument{}, found {}", if wanted.ends_with("least 1") || wanted == "1" { "" } else { "s" }, arguments.len());
+            let message = format!(
+                "{name}() takes {wanted} argument{}, found {}",
+                if wanted.ends_with("least 1") || wanted == "1" { "" } else { "s" },
+                arguments.len()
+            );
             self.errors.add(span, message, Some(format!("write {}", row.signature())));
             return None;
         }
@@ -206,7 +216,7 @@ impl Checker<'_> {
         if fine && row.function == Function::Cidr {
             fine = self.prefix_lengths(arguments);
         }
-        fine.then(|| (ValueExpr::Call(row.function, values), row.returns))
+        fine.then_some((ValueExpr::Call(row.function, values), row.returns))
     }
 
     /// The constant prefix lengths of `cidr()` must be possible.
@@ -250,7 +260,9 @@ fn truth_test(value: ValueExpr, quantifier: Quantifier) -> Expr {
         let subject = arguments.pop().expect("two arguments");
         let starts = function == Function::StartsWith;
         if constant {
-            let ValueExpr::Literal(Literal::Bytes(whole)) = subject else { unreachable!("just seen, and checked to be bytes") };
+            let ValueExpr::Literal(Literal::Bytes(whole)) = subject else {
+                unreachable!("just seen, and checked to be bytes")
+            };
             return Expr::Const(if starts { whole.starts_with(&part) } else { whole.ends_with(&part) });
         }
         let predicate = if starts { Predicate::StartsWith(part) } else { Predicate::EndsWith(part) };

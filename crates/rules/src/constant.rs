@@ -13,7 +13,13 @@ use crate::{Operator, Type, pattern};
 
 impl Checker<'_> {
     /// What `operator` asks of a value of type `ty`, which it applies to.
-    pub(crate) fn predicate(&mut self, left: &Operand<'_>, operator: Operator, ty: Type, right: &Right<'_>) -> Option<Asked> {
+    pub(crate) fn predicate(
+        &mut self,
+        left: &Operand<'_>,
+        operator: Operator,
+        ty: Type,
+        right: &Right<'_>,
+    ) -> Option<Asked> {
         let operand = match right {
             Right::Bad => return None,
             Right::Set(span, items) => return self.set(left, *span, items, ty).map(Asked::Predicate),
@@ -21,7 +27,9 @@ impl Checker<'_> {
             Right::Operand(operand) => operand,
         };
         let predicate = match (operator, &operand.kind) {
-            (Operator::Matches, OperandKind::Text(text)) => Predicate::Matches(pattern::regex(text, operand.span, self.errors)?),
+            (Operator::Matches, OperandKind::Text(text)) => {
+                Predicate::Matches(pattern::regex(text, operand.span, self.errors)?)
+            }
             (Operator::Wildcard | Operator::StrictWildcard, OperandKind::Text(text)) => Predicate::Wildcard {
                 pattern: pattern::wildcard(text, operand.span, self.errors)?,
                 strict: operator == Operator::StrictWildcard,
@@ -33,7 +41,9 @@ impl Checker<'_> {
                 },
                 (Some(Literal::Int(integer)), Type::Int) => Predicate::Int(order(operator)?, integer),
                 (Some(Literal::Ip(address)), Type::Ip) => Predicate::Ip(order(operator)?, address),
-                (Some(Literal::Bool(truth)), Type::Bool) => return Some(Asked::Truth(truth == (operator == Operator::Eq))),
+                (Some(Literal::Bool(truth)), Type::Bool) => {
+                    return Some(Asked::Truth(truth == (operator == Operator::Eq)));
+                }
                 _ => {
                     self.constant_misfit(left, operator, operand, ty);
                     return None;

@@ -42,7 +42,8 @@ impl ExpressionError {
         let end = floor_boundary(text, self.span.end).clamp(start, last);
         let width = text[start..end].chars().count().max(1);
 
-        let skip = if line.len() > MAX_EXCERPT_COLUMNS { (column - 1).saturating_sub(MAX_EXCERPT_COLUMNS / 3) } else { 0 };
+        let skip =
+            if line.len() > MAX_EXCERPT_COLUMNS { (column - 1).saturating_sub(MAX_EXCERPT_COLUMNS / 3) } else { 0 };
         let shown: String = line.iter().skip(skip).take(MAX_EXCERPT_COLUMNS).collect();
         let (head, indent) = if skip > 0 { ("… ", column + 1 - skip) } else { ("", column - 1) };
         let tail = if line.len() > skip + MAX_EXCERPT_COLUMNS { " …" } else { "" };
@@ -91,6 +92,11 @@ fn printable(character: char) -> char {
     }
 }
 
+/// Messages quote the text, which may hold anything; logs and terminals get one clean line.
+fn one_line(message: String) -> String {
+    if message.contains(char::is_control) { message.replace(char::is_control, " ") } else { message }
+}
+
 /// A place in the text; the copyable form of [`ExpressionError::span`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
@@ -116,29 +122,42 @@ impl Span {
 
 /// The errors found so far, at most [`crate::limits::MAX_ERRORS`].
 #[derive(Debug, Default)]
-pub(crate) struct Errors(Vec<ExpressionError>);
+pub(crate) struct Errors {
+    all: Vec<ExpressionError>,
+    closed: bool,
+}
 
 impl Errors {
     /// Adds an error, unless there are too many or one at the same place.
     pub fn add(&mut self, span: Span, message: impl Into<String>, hint: Option<String>) {
         let same = |error: &ExpressionError| error.span.start == span.start && error.span.end == span.end;
-        if !self.is_full() && !self.0.iter().any(same) {
-            self.0.push(ExpressionError { span: span.start..span.end, message: message.into(), hint });
+        if !self.is_full() && !self.all.iter().any(same) {
+            let error = ExpressionError {
+                span: span.start..span.end,
+                message: one_line(message.into()),
+                hint: hint.map(one_line),
+            };
+            self.all.push(error);
         }
+    }
+
+    /// Drops all further errors: what comes after the last one is noise.
+    pub fn close(&mut self) {
+        self.closed = true;
     }
 
     /// Whether further errors are dropped, so that nobody need look for them.
     pub fn is_full(&self) -> bool {
-        self.0.len() >= crate::limits::MAX_ERRORS
+        self.closed || self.all.len() >= crate::limits::MAX_ERRORS
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.all.is_empty()
     }
 
     /// All of them in the order of the text.
     pub fn into_sorted(mut self) -> Vec<ExpressionError> {
-        self.0.sort_by_key(|error| (error.span.start, error.span.end));
-        self.0
+        self.all.sort_by_key(|error| (error.span.start, error.span.end));
+        self.all
     }
 }

@@ -142,13 +142,18 @@ impl<'t> Lexer<'t, '_> {
     fn typographic(&mut self, first: char) {
         let start = self.at;
         let inside = start + first.len_utf8();
-        let line = self.text[inside..].split('\n').next().unwrap_or_default();
-        let end = line.find(QUOTES).map(|end| inside + end);
+        let stop = |character: char| character == '\n' || QUOTES.contains(&character);
+        let end =
+            self.text[inside..].find(stop).map(|end| inside + end).filter(|&end| !self.text[end..].starts_with('\n'));
         self.at = end.unwrap_or(inside);
         let kind = match end {
             Some(end) => {
                 self.at = end + self.text[end..].chars().next().map_or(0, char::len_utf8);
-                TokenKind::Text(Quoted { bytes: self.text.as_bytes()[inside..end].to_vec(), start: inside, dropped: Vec::new() })
+                TokenKind::Text(Quoted {
+                    bytes: self.text.as_bytes()[inside..end].to_vec(),
+                    start: inside,
+                    dropped: Vec::new(),
+                })
             }
             None => TokenKind::Bad,
         };
@@ -189,7 +194,8 @@ impl<'t> Lexer<'t, '_> {
 
     /// The operator of two words whose first is `first`, if the second follows.
     fn two_words(&mut self, first: &str) -> Option<Operator> {
-        let row = OPERATORS.iter().find(|row| row.name.strip_prefix(first).is_some_and(|rest| rest.starts_with(' ')))?;
+        let row =
+            OPERATORS.iter().find(|row| row.name.strip_prefix(first).is_some_and(|rest| rest.starts_with(' ')))?;
         let second = &row.name[first.len() + 1..];
         let rest = self.text[self.at..].trim_start();
         let follows = rest.strip_prefix(second)?;

@@ -20,6 +20,8 @@ mod parse;
 mod parser;
 mod pattern;
 mod print;
+#[cfg(test)]
+mod properties;
 mod quoted;
 mod reference;
 mod set;

@@ -6,7 +6,7 @@ use crate::lexer::TokenKind;
 use crate::operator::{MISSPELLINGS, Operands};
 use crate::parser::{Parser, Stop};
 use crate::syntax::Operand;
-use crate::{FUNCTIONS, Function, Operator, Type, suggest};
+use crate::{FUNCTIONS, Field, Function, Operator, Type, suggest};
 
 impl Parser<'_, '_> {
     /// `AND`, `Or`: reported and made the operator.
@@ -37,6 +37,10 @@ impl Parser<'_, '_> {
         if self.errors.is_full() {
             return Err(Stop);
         }
+        if Field::from_name(word).is_some() || matches!(self.next_kind(), TokenKind::Mark(b'(')) {
+            self.errors.add(self.span(), message, Some("join conditions by `and` or `or`".into()));
+            return Err(Stop);
+        }
         let lower = word.to_ascii_lowercase();
         if let Some(function) = infix(&lower) {
             let hint = format!("{function} is a function: {function}({}, ...)", self.shown(left.span));
@@ -52,10 +56,16 @@ impl Parser<'_, '_> {
 
     /// `x not in {...}`: reported with how to write it.
     pub(crate) fn inverted(&mut self, left: &Operand<'_>) -> Stop {
-        let TokenKind::Operator(operator) = self.next_kind() else {
-            return self.unexpected("an operator");
+        let operator = match self.next_kind() {
+            TokenKind::Operator(operator) if operator.compares() => *operator,
+            TokenKind::List(_) | TokenKind::Mark(b'{') => Operator::In,
+            _ => return self.unexpected("an operator"),
         };
-        let hint = format!("write `not` before the whole comparison: not {} {} ...", self.shown(left.span), operator.info().name);
+        let hint = format!(
+            "write `not` before the whole comparison: not {} {} ...",
+            self.shown(left.span),
+            operator.info().name
+        );
         self.errors.add(self.span(), "expected an operator, found `not`", Some(hint));
         Stop
     }

@@ -89,16 +89,21 @@ impl<'t> Parser<'t, '_> {
     fn index(&mut self) -> Result<(Span, Index), Stop> {
         let open = self.span();
         self.at += 1;
+        let span = self.span();
+        let mut hint = "write [*] for all values, [0] for the first, or [\"name\"]".to_owned();
         let index = match self.bump() {
             TokenKind::Mark(b'*') => Some(Index::Each),
             TokenKind::Text(text) => Some(Index::Key(text.bytes)),
-            TokenKind::Word(word) if !word.starts_with('+') => word.parse().ok().map(Index::Number),
+            TokenKind::Word(word) => {
+                if matches!(Word::classify(word), Word::Name(_)) {
+                    hint = format!("put the name in double quotes: [\"{}\"]", self.shown(span));
+                }
+                word.parse().ok().filter(|_| word.starts_with(|first: char| first.is_ascii_digit())).map(Index::Number)
+            }
             _ => None,
         };
-        let inside = self.previous();
         let Some(index) = index else {
-            let hint = "write [*] for all values, [0] for the first, or [\"name\"]".to_owned();
-            self.errors.add(open.to(inside), "expected an index", Some(hint));
+            self.errors.add(span, "expected an index", Some(hint));
             return Err(Stop);
         };
         if !self.take(b']') {
@@ -145,20 +150,18 @@ impl<'t> Parser<'t, '_> {
     /// The items of a set, after its `{`.
     fn items(&mut self, open: Span) -> Result<Right<'t>, Stop> {
         let mut items = Vec::new();
+        let mut commas = false;
         loop {
             let span = self.span();
             match self.bump() {
                 TokenKind::Word(word) => items.push((span, Item::Word(Word::classify(word)))),
                 TokenKind::Text(text) => items.push((span, Item::Text(text))),
                 TokenKind::Mark(b'}') => return Ok(Right::Set(open.to(span), items)),
+                TokenKind::Mark(b',') if commas => {}
                 TokenKind::Mark(b',') => {
+                    commas = true;
                     let hint = "separate the items by spaces: {80 443}".to_owned();
                     self.errors.add(span, "items of a set are not separated by commas", Some(hint));
-                    while self.take(b',') || matches!(self.kind(), TokenKind::Word(_) | TokenKind::Text(_)) {
-                        if matches!(self.kind(), TokenKind::Word(_) | TokenKind::Text(_)) {
-                            break;
-                        }
-                    }
                 }
                 TokenKind::Bad => {}
                 TokenKind::End => {
@@ -167,7 +170,8 @@ impl<'t> Parser<'t, '_> {
                 }
                 kind => {
                     let found = describe(&kind);
-                    self.errors.add(span, format!("expected an item or `}}`, found {found}"), None);
+                    let hint = "items are constants, separated by spaces: {80 443}".to_owned();
+                    self.errors.add(span, format!("expected an item or `}}`, found {found}"), Some(hint));
                     return Err(Stop);
                 }
             }

@@ -6,11 +6,11 @@ use crate::error::{Errors, Span};
 use crate::ir::Quantifier;
 use crate::lexer::{Token, TokenKind};
 use crate::limits::MAX_DEPTH;
-use crate::operator::Operands;
-use crate::{lexer, suggest};
 use crate::operand::height;
+use crate::operator::Operands;
 use crate::syntax::{Node, Operand, OperandKind, Right, Word};
 use crate::{Field, Operator};
+use crate::{lexer, suggest};
 
 pub(crate) struct Parser<'t, 'e> {
     text: &'t str,
@@ -61,7 +61,8 @@ impl<'t, 'e> Parser<'t, 'e> {
                 self.at += 1;
                 continue;
             }
-            let starts = matches!(self.kind(), TokenKind::Word(_) | TokenKind::Operator(Operator::Not) | TokenKind::Mark(b'('));
+            let starts =
+                matches!(self.kind(), TokenKind::Word(_) | TokenKind::Operator(Operator::Not) | TokenKind::Mark(b'('));
             if starts && !self.errors.is_full() {
                 let found = describe(self.kind());
                 let hint = "join conditions by `and` or `or`".to_owned();
@@ -143,7 +144,9 @@ impl<'t, 'e> Parser<'t, 'e> {
         loop {
             match self.kind() {
                 TokenKind::End => return,
-                TokenKind::Operator(operator) if open == 0 && operator.info().operands == Operands::Conditions => return,
+                TokenKind::Operator(operator) if open == 0 && operator.info().operands == Operands::Conditions => {
+                    return;
+                }
                 TokenKind::Mark(b'(') => open += 1,
                 TokenKind::Mark(b')') if open == 0 => return,
                 TokenKind::Mark(b')') => open -= 1,
@@ -156,7 +159,7 @@ impl<'t, 'e> Parser<'t, 'e> {
     fn too_deep(&mut self, span: Span) -> Stop {
         let hint = "join conditions on one level, or split the rule".to_owned();
         self.errors.add(span, format!("nested more than {MAX_DEPTH} deep"), Some(hint));
-        // Nothing inside can be parsed any more, and what follows is noise.
+        self.errors.close();
         self.at = self.tokens.len() - 1;
         Stop
     }
@@ -184,7 +187,12 @@ impl<'t, 'e> Parser<'t, 'e> {
         self.chain(Operator::And, Self::not, Node::And)
     }
 
-    fn chain(&mut self, operator: Operator, next: fn(&mut Self) -> Tall<'t>, join: fn(Vec<Node<'t>>) -> Node<'t>) -> Tall<'t> {
+    fn chain(
+        &mut self,
+        operator: Operator,
+        next: fn(&mut Self) -> Tall<'t>,
+        join: fn(Vec<Node<'t>>) -> Node<'t>,
+    ) -> Tall<'t> {
         let (first, mut height) = next(self);
         if !matches!(self.kind(), TokenKind::Operator(found) if *found == operator) {
             return (first, height);
@@ -241,7 +249,8 @@ impl<'t, 'e> Parser<'t, 'e> {
 
     /// Whether `word` joins conditions but for its case.
     fn is_joiner(&self, word: &str) -> bool {
-        Operator::from_text(&word.to_ascii_lowercase()).is_some_and(|operator| operator.info().operands == Operands::Conditions)
+        Operator::from_text(&word.to_ascii_lowercase())
+            .is_some_and(|operator| operator.info().operands == Operands::Conditions)
     }
 
     /// Whether `any(` or `all(` comes now.
@@ -275,7 +284,8 @@ impl<'t, 'e> Parser<'t, 'e> {
             return match self.kind() {
                 TokenKind::Operator(operator) if operator.compares() => {
                     let hint = "leave out the parentheses around the left side".to_owned();
-                    let message = format!("`{}` compares a value, found a condition in parentheses", operator.info().name);
+                    let message =
+                        format!("`{}` compares a value, found a condition in parentheses", operator.info().name);
                     self.errors.add(self.span(), message, Some(hint));
                     Err(Stop)
                 }
@@ -294,6 +304,11 @@ impl<'t, 'e> Parser<'t, 'e> {
     }
 
     fn comparison(&mut self) -> Result<Tall<'t>, Stop> {
+        if let TokenKind::Word(word @ ("any" | "all")) = *self.kind() {
+            let hint = format!("write {word}(...) around the condition");
+            self.errors.add(self.span(), format!("expected `(` after `{word}`"), Some(hint));
+            return Err(Stop);
+        }
         let left = self.operand("a field or a function")?;
         let height = height(&left);
         let (operator, span) = match self.kind() {
@@ -303,7 +318,13 @@ impl<'t, 'e> Parser<'t, 'e> {
                 let word = *word;
                 (self.misspelt(&left, word)?, self.span())
             }
-            TokenKind::Text(_) | TokenKind::List(_) | TokenKind::Mark(b'{' | b'(' | b'*') | TokenKind::Bad => {
+            TokenKind::Text(_) => {
+                let hint = format!("write {} eq {}", self.shown(left.span), self.shown(self.span()));
+                let found = describe(self.kind());
+                self.errors.add(self.span(), format!("expected an operator, found {found}"), Some(hint));
+                return Err(Stop);
+            }
+            TokenKind::List(_) | TokenKind::Mark(b'{' | b'(' | b'*') | TokenKind::Bad => {
                 return Err(self.unexpected("an operator, such as `eq` or `in`"));
             }
             _ => return Ok((Node::Value(left), height)),
@@ -330,9 +351,11 @@ impl<'t, 'e> Parser<'t, 'e> {
         }
         if self.is(b'*') {
             let start = self.span();
-            let text = self.unquoted(start).of(self.text);
-            let hint = format!("put the pattern in double quotes: \"{}\"", suggest::shorten(text));
-            self.errors.add(start.to(self.previous()), format!("expected {expected}, found `{}`", suggest::shorten(text)), Some(hint));
+            self.at += 1;
+            let span = self.unquoted(start);
+            let shown = self.shown(span);
+            let hint = format!("put the pattern in double quotes: \"{shown}\"");
+            self.errors.add(span, format!("expected {expected}, found `{shown}`"), Some(hint));
             return Err(Stop);
         }
         let mut operand = self.operand(expected)?;

@@ -42,7 +42,9 @@ pub(crate) fn regex(quoted: &Quoted, span: Span, errors: &mut Errors) -> Option<
         }
         Err(error) => {
             let (start, end, message) = match &error {
-                regex_syntax::Error::Parse(error) => (error.span().start.offset, error.span().end.offset, error.kind().to_string()),
+                regex_syntax::Error::Parse(error) => {
+                    (error.span().start.offset, error.span().end.offset, error.kind().to_string())
+                }
                 regex_syntax::Error::Translate(error) => {
                     (error.span().start.offset, error.span().end.offset, error.kind().to_string())
                 }
@@ -59,7 +61,10 @@ pub(crate) fn regex(quoted: &Quoted, span: Span, errors: &mut Errors) -> Option<
 /// Advice for the mistakes that people make who know other dialects.
 fn hint(message: &str) -> Option<String> {
     const HINTS: &[(&str, &str)] = &[
-        ("look-around", "matching is linear in the input, so there is no look-around; use two comparisons with `and` and `not`"),
+        (
+            "look-around",
+            "matching is linear in the input, so there is no look-around; use two comparisons with `and` and `not`",
+        ),
         ("backreferences", "matching is linear in the input, so there are no back-references"),
         ("Unicode not allowed", "Unicode is off; turn it on with (?u) at the beginning of the pattern"),
         ("unrecognized escape", "write `\\\\` for a backslash"),
@@ -83,7 +88,9 @@ fn states(hir: &Hir) -> usize {
             states(&repetition.sub).saturating_mul(times)
         }
         HirKind::Capture(capture) => states(&capture.sub),
-        HirKind::Concat(all) | HirKind::Alternation(all) => all.iter().fold(1, |sum, one| states(one).saturating_add(sum)),
+        HirKind::Concat(all) | HirKind::Alternation(all) => {
+            all.iter().fold(1, |sum, one| states(one).saturating_add(sum))
+        }
     }
 }
 
@@ -102,7 +109,11 @@ pub(crate) fn wildcard(quoted: &Quoted, span: Span, errors: &mut Errors) -> Opti
             b'\\' => {
                 let Some(escaped @ (b'*' | b'\\')) = bytes.next() else {
                     let hint = "in a wildcard pattern a backslash is written r\"\\\\\", a star r\"\\*\"".to_owned();
-                    errors.add(span, "a backslash in a wildcard pattern stands before `*` or another backslash", Some(hint));
+                    errors.add(
+                        span,
+                        "a backslash in a wildcard pattern stands before `*` or another backslash",
+                        Some(hint),
+                    );
                     return None;
                 };
                 pattern.extend([b'\\', escaped]);

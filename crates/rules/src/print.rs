@@ -99,7 +99,9 @@ fn write_test(f: &mut Formatter<'_>, test: &Test, stars: Stars) -> fmt::Result {
         Predicate::Int(comparison, integer) => write!(f, "{value} {comparison} {integer}"),
         Predicate::Ip(comparison, address) => write!(f, "{value} {comparison} {address}"),
         Predicate::Contains(part) => write!(f, "{value} {} {}", name(Operator::Contains), Quote(part)),
-        Predicate::Wildcard { pattern, strict: false } => write!(f, "{value} {} {}", name(Operator::Wildcard), Quote(pattern)),
+        Predicate::Wildcard { pattern, strict: false } => {
+            write!(f, "{value} {} {}", name(Operator::Wildcard), Quote(pattern))
+        }
         Predicate::Wildcard { pattern, strict: true } => {
             write!(f, "{value} {} {}", name(Operator::StrictWildcard), Quote(pattern))
         }

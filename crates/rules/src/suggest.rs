@@ -79,6 +79,11 @@ pub(crate) fn operator(text: &str) -> Option<Operator> {
     nearest(text, OPERATORS.iter().map(|row| row.name)).and_then(Operator::from_text)
 }
 
+/// The boolean that `text` was meant to be.
+pub(crate) fn truth(text: &str) -> Option<&'static str> {
+    nearest(text, ["true", "false"].into_iter())
+}
+
 /// `text`, cut if it is too long for a message.
 pub(crate) fn shorten(text: &str) -> String {
     match text.char_indices().nth(MAX_QUOTED_CHARS) {

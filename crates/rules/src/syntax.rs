@@ -4,10 +4,10 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
+use crate::Operator;
 use crate::error::Span;
 use crate::ir::{Literal, Quantifier};
 use crate::quoted::Quoted;
-use crate::Operator;
 
 /// A condition.
 #[derive(Debug)]

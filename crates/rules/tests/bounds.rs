@@ -1,0 +1,142 @@
+//! Texts at and past every bound: refused with an error that names the bound, never a crash,
+//! and in time that grows with the text and no faster.
+
+use std::fmt::Write;
+use std::time::Instant;
+
+use weir_rules::limits::{MAX_DEPTH, MAX_ERRORS, MAX_PATTERN_BYTES, MAX_TEXT_BYTES};
+use weir_rules::{NoLists, parse};
+
+fn message(text: &str) -> String {
+    let errors = parse(text, &NoLists).expect_err("past a bound");
+    assert!(errors.len() <= MAX_ERRORS);
+    for error in &errors {
+        assert!(!error.explain(text).is_empty());
+    }
+    errors[0].message.clone()
+}
+
+fn nested(open: &str, inner: &str, close: &str, times: usize) -> String {
+    format!("{}{inner}{}", open.repeat(times), close.repeat(times))
+}
+
+#[test]
+fn text_has_a_longest_length() {
+    let padding = " ".repeat(MAX_TEXT_BYTES - "ssl".len());
+    assert!(parse(&format!("{padding}ssl"), &NoLists).is_ok());
+    assert_eq!(message(&format!("{padding} ssl")), "the expression has 65537 bytes, 65536 are allowed");
+}
+
+#[test]
+fn nesting_has_a_deepest_level() {
+    let deep = format!("nested more than {MAX_DEPTH} deep");
+    let cases = [("(", "ssl", ")"), ("not ", "ssl", ""), ("lower(", "http.host", ")")];
+    for (open, inner, close) in cases {
+        let tail = if inner == "ssl" { "" } else { " eq \"a\"" };
+        let fits = format!("{}{tail}", nested(open, inner, close, MAX_DEPTH - 1));
+        let expr = parse(&fits, &NoLists).unwrap_or_else(|errors| panic!("{open}: {}", errors[0].explain(&fits)));
+        assert_eq!(parse(&expr.to_string(), &NoLists), Ok(expr));
+        for times in [MAX_DEPTH + 1, 5_000] {
+            assert_eq!(message(&format!("{}{tail}", nested(open, inner, close, times))), deep);
+        }
+    }
+}
+
+#[test]
+fn chains_are_wide_except_those_of_xor_which_nest() {
+    let chain = |joiner: &str, times: usize| vec!["ssl"; times].join(joiner);
+    for joiner in [" and ", " or "] {
+        assert!(parse(&chain(joiner, 5_000), &NoLists).is_ok());
+    }
+    assert!(parse(&chain(" xor ", MAX_DEPTH), &NoLists).is_ok());
+    assert_eq!(message(&chain(" xor ", 5_000)), format!("nested more than {MAX_DEPTH} deep"));
+}
+
+#[test]
+fn what_fits_prints_to_something_that_fits() {
+    // Forms that print longer than they were written, at the deepest level where they fit.
+    let leaves = [
+        "ssl eq false",
+        "http.request.uri.args.values contains \"x\"",
+        "starts_with(http.request.uri.args, \"a\") eq false",
+    ];
+    for leaf in leaves {
+        for open in ["not (ssl and ", "(ssl xor ", "(ssl or http.host eq \"a\" and not "] {
+            let close = ")";
+            for times in (0..=MAX_DEPTH).rev() {
+                let text = nested(open, leaf, close, times);
+                if let Ok(expr) = parse(&text, &NoLists) {
+                    assert_eq!(parse(&expr.to_string(), &NoLists), Ok(expr), "{text}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn patterns_have_a_longest_length() {
+    let text = |length: usize| format!("http.host matches \"{}\"", "a".repeat(length));
+    assert!(parse(&text(MAX_PATTERN_BYTES), &NoLists).is_ok());
+    assert_eq!(message(&text(MAX_PATTERN_BYTES + 1)), format!("the pattern is longer than {MAX_PATTERN_BYTES} bytes"));
+    assert!(message(&format!("http.host matches \"{}\"", nested("(", "a", ")", 1000))).contains("nest"));
+}
+
+#[test]
+fn errors_stop_at_a_number() {
+    let text = "foo eq 1 and ".repeat(1_000) + "ssl";
+    assert_eq!(parse(&text, &NoLists).expect_err("unknown fields").len(), MAX_ERRORS);
+}
+
+/// The worst texts of every kind at full length take about eight times as long as at an eighth.
+#[test]
+fn time_grows_with_the_text_and_no_faster() {
+    let kinds: &[(&str, &str)] = &[
+        ("", "("),
+        ("", "a and "),
+        ("", "not "),
+        ("", "\""),
+        ("", "'"),
+        ("", "r#"),
+        ("", "r\""),
+        ("", "“"),
+        ("", "$"),
+        ("", "strict "),
+        ("", "http.host eq 1 or "),
+        ("", "http.request.uri.pat eq \"\" or "),
+        ("", "lower("),
+        ("", "any("),
+        ("", "x["),
+        ("", "1..2 "),
+        ("http.host in {", "\"a\" "),
+        ("tcp.dstport in {", "9..1 "),
+        ("tcp.dstport in {", "5 "),
+        ("ip.src in {", "1::1..f::e "),
+        ("http.host matches \"", "\\\""),
+        ("http.host matches \"", "(a"),
+        ("http.host matches \"", "[a"),
+        ("http.host eq \"", "\\q"),
+        ("http.host wildcard \"", "*"),
+        ("ssl ", "foo "),
+        ("http.host eq ", "foo "),
+        ("", "# \n"),
+        ("", "http.host[*]"),
+        ("", ")"),
+    ];
+    for (start, repeated) in kinds {
+        let time = |bytes: usize| {
+            let mut text = (*start).to_owned();
+            while text.len() + repeated.len() <= bytes {
+                let _ = text.write_str(repeated);
+            }
+            let best = (0..3).map(|_| {
+                let begun = Instant::now();
+                let _ = parse(&text, &NoLists);
+                begun.elapsed()
+            });
+            best.min().expect("three times")
+        };
+        let (small, large) = (time(MAX_TEXT_BYTES / 8), time(MAX_TEXT_BYTES));
+        // Quadratic would be 64 times; the constant forgives a busy machine.
+        assert!(large.as_micros() < 24 * small.as_micros() + 20_000, "{start}{repeated}: {small:?} became {large:?}");
+    }
+}
