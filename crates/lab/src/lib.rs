@@ -1,1 +1,36 @@
-//! lab
+//! Load and measurement: what `weir bench` runs.
+//!
+//! The question is always the same: how much CPU does the process under test spend on one
+//! request, compared with its peer? Absolute times on shared machines mean nothing, so every
+//! number is taken beside its baseline in the same round, and every variant is first seen to do
+//! the work that its name promises. `bench/README.md` says how, and what to distrust.
+
+mod addresses;
+mod check;
+mod child;
+mod command;
+mod comparison;
+mod cores;
+mod error;
+mod geo;
+mod growth;
+mod haproxy;
+mod log_fields;
+mod nginx;
+mod policy;
+mod port;
+mod process;
+mod report;
+mod request;
+mod rounds;
+mod rules;
+mod server;
+mod silence;
+mod site;
+mod soak;
+mod statistics;
+mod variants;
+mod wrk;
+
+pub use command::{BenchArguments, Scenario, run};
+pub use error::LabError;

@@ -1,0 +1,158 @@
+//! Configurations of nginx: everything that is alike in all variants stands here once, so that
+//! two variants differ in what they are about and in nothing else.
+
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::child::{Child, Launch};
+use crate::error::LabError;
+use crate::server::Server;
+use crate::site::{Site, write};
+
+/// Connections that one worker may hold; the same for every variant.
+const WORKER_CONNECTIONS: u32 = 4096;
+/// Idle connections to the origin that a worker keeps.
+const UPSTREAM_KEEPALIVE: u32 = 64;
+/// Requests on one connection before it is closed: never within a round.
+const CONNECTION_REQUESTS: u32 = 100_000_000;
+/// Bodies up to this size stay in memory in every variant, so that the body rows compare
+/// inspection and not the disk.
+const BODY_BUFFER: &str = "2m";
+/// What the origin answers.
+const ANSWER: &str = "{\\\"status\\\":\\\"ok\\\",\\\"items\\\":[1,2,3]}\\n";
+
+/// The parts in which variants differ.
+#[derive(Clone, Debug, Default)]
+pub struct Parts {
+    /// Paths of the modules to load.
+    pub modules: Vec<PathBuf>,
+    /// Directives of the http block.
+    pub http: String,
+    /// Directives of the server block.
+    pub server: String,
+    /// Directives to add to the location that proxies.
+    pub location: String,
+    /// Directory of the variant, for what it keeps there.
+    pub directory: PathBuf,
+    /// Files written while serving.
+    pub logs: Vec<PathBuf>,
+}
+
+/// Starts a proxy in front of the origin.
+pub fn start_proxy(site: &Site, name: &str, parts: Parts) -> Result<Server, LabError> {
+    let http = format!(
+        "  upstream origin {{ server 127.0.0.1:{}; keepalive {UPSTREAM_KEEPALIVE}; keepalive_requests {CONNECTION_REQUESTS}; }}\n{}",
+        site.origin_port, parts.http
+    );
+    let location = format!(
+        "proxy_pass http://origin; proxy_http_version 1.1; proxy_set_header Connection \"\"; \
+         proxy_set_header Host $host;{}",
+        parts.location
+    );
+    let port = crate::port::free()?;
+    start(site, name, port, site.cores.tested, &Parts { http, ..parts }, &location)
+}
+
+/// Starts the origin: a fixed small answer.
+pub fn start_origin(site: &Site) -> Result<Server, LabError> {
+    // A `return` leaves the body unread; nginx then discards it, as any origin reads it.
+    let location = format!("default_type application/json; return 200 \"{ANSWER}\";");
+    start(site, "origin", site.origin_port, site.cores.load, &Parts::default(), &location)
+}
+
+fn start(
+    site: &Site,
+    name: &str,
+    port: u16,
+    core: Option<usize>,
+    parts: &Parts,
+    location: &str,
+) -> Result<Server, LabError> {
+    let directory = site.directory_of(name)?;
+    let configuration = directory.join("nginx.conf");
+    write(&configuration, &render(port, parts, location))?;
+    let arguments = ["-p".into(), directory.clone().into_os_string(), "-c".into(), configuration.into_os_string()];
+    let child = Child::start(Launch {
+        program: OsStr::new(&binary()),
+        arguments: arguments.to_vec(),
+        environment: Vec::new(),
+        core,
+        output: directory.join("nginx.out"),
+    })?;
+    Server::adopt(child, port, directory, parts.logs.clone(), true)
+}
+
+fn render(port: u16, parts: &Parts, location: &str) -> String {
+    let mut text = String::from("daemon off;\nworker_processes 1;\npid nginx.pid;\nerror_log error.log warn;\n");
+    // SAFETY: geteuid only reads a number of the process.
+    if unsafe { libc::geteuid() } == 0 {
+        text.push_str("user root;\n");
+    }
+    for module in &parts.modules {
+        let _ = writeln!(text, "load_module {};", module.display());
+    }
+    let _ = write!(
+        text,
+        "events {{ worker_connections {WORKER_CONNECTIONS}; }}\n\
+         http {{\n  access_log off;\n  keepalive_timeout 300s;\n  keepalive_requests {CONNECTION_REQUESTS};\n\
+         \x20 client_max_body_size 0;\n  client_body_buffer_size {BODY_BUFFER};\n\
+         \x20 client_body_temp_path body_temp;\n  proxy_temp_path proxy_temp;\n  fastcgi_temp_path fastcgi_temp;\n\
+         \x20 uwsgi_temp_path uwsgi_temp;\n  scgi_temp_path scgi_temp;\n\
+         {http}  server {{\n    listen 127.0.0.1:{port};\n    server_name www.example.com;\n\
+         {server}    location / {{ {location} }}\n  }}\n}}\n",
+        http = parts.http,
+        server = parts.server,
+    );
+    text
+}
+
+/// The nginx to use: `NGINX_BIN`, or the one in PATH or /usr/sbin.
+#[must_use]
+pub fn binary() -> String {
+    let fallback = || if Path::new("/usr/sbin/nginx").exists() { "/usr/sbin/nginx".into() } else { "nginx".into() };
+    std::env::var("NGINX_BIN").unwrap_or_else(|_| fallback())
+}
+
+/// Version and module directory of the installed nginx.
+pub fn describe() -> Result<(String, PathBuf), LabError> {
+    let binary = binary();
+    let output = Command::new(&binary).arg("-V").output().map_err(|error| {
+        LabError::Missing(format!("{binary} cannot be started ({error}): install nginx with `scripts/setup.sh bench`"))
+    })?;
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let version = text.lines().next().and_then(|line| line.rsplit('/').next()).unwrap_or("unknown").to_owned();
+    let modules = text
+        .split_whitespace()
+        .find_map(|word| word.strip_prefix("--modules-path="))
+        .map_or_else(|| PathBuf::from("/usr/lib/nginx/modules"), PathBuf::from);
+    Ok((version, modules))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_land_in_their_blocks() {
+        let parts = Parts {
+            modules: vec!["/m/a.so".into(), "/m/b.so".into()],
+            http: "  H;\n".into(),
+            server: "    S;\n".into(),
+            ..Parts::default()
+        };
+        let text = render(20_001, &parts, "return 200;");
+        let order = [
+            "load_module /m/a.so;",
+            "load_module /m/b.so;",
+            "http {",
+            "  H;",
+            "server {",
+            "    S;",
+            "location / { return 200; }",
+        ];
+        let places: Vec<usize> = order.iter().map(|part| text.find(part).expect(part)).collect();
+        assert!(places.is_sorted(), "{text}");
+    }
+}

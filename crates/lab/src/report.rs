@@ -1,0 +1,169 @@
+//! Results as JSON for machines and as a table for people.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::LabError;
+
+/// One line of a comparison: medians over rounds, and what surrounds them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// The contender.
+    pub name: String,
+    /// CPU of the process under test per request, microseconds.
+    pub cpu_us_per_request: f64,
+    /// That, divided by the baseline's of the same round.
+    pub ratio: Option<f64>,
+    /// Requests per second.
+    pub rps: f64,
+    /// Median response time, microseconds.
+    pub p50_us: f64,
+    /// 99th percentile of the response time, microseconds.
+    pub p99_us: f64,
+    /// CPU of the cheapest round.
+    pub cpu_us_min: f64,
+    /// CPU of the dearest round.
+    pub cpu_us_max: f64,
+    /// Smallest ratio of a round.
+    pub ratio_min: Option<f64>,
+    /// Largest ratio of a round.
+    pub ratio_max: Option<f64>,
+    /// Lower end of the 95 % interval of the median ratio.
+    pub ratio_low: Option<f64>,
+    /// Upper end of it.
+    pub ratio_high: Option<f64>,
+    /// User time per request from ticks, microseconds.
+    pub user_us: f64,
+    /// System time per request from ticks, microseconds.
+    pub system_us: f64,
+    /// Share of the time that the process under test waited for its core: noise.
+    pub waiting_share: f64,
+    /// Requests over all measured turns.
+    pub requests: u64,
+    /// Rounds.
+    pub rounds: usize,
+}
+
+/// A growth row: a row and the number that grows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GrowthRow {
+    /// What grows: `rules`, `list` or `body`.
+    pub of: String,
+    /// How many rules, entries or bytes.
+    pub size: usize,
+    /// Bytes of memory (proportional set size) of the worker, where it was read.
+    pub worker_pss_kib: Option<u64>,
+    /// The measurement.
+    #[serde(flatten)]
+    pub row: Row,
+}
+
+/// The machine and the circumstances.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Host {
+    /// Processor model.
+    pub cpu: String,
+    /// Cores that we may use.
+    pub cores: usize,
+    /// Kernel release.
+    pub kernel: String,
+    /// Version of nginx.
+    pub nginx: String,
+    /// Whether the process under test had a core of its own.
+    pub pinned: bool,
+    /// Rounds and seconds of each turn.
+    pub schedule: String,
+    /// When the run began, seconds since 1970.
+    pub started: u64,
+}
+
+/// What `bench/results/SCENARIO.json` holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Results {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Where it ran.
+    pub host: Host,
+    /// The comparison.
+    pub rows: Vec<Row>,
+    /// Cost against the size of the policy and of the request.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub growth: Vec<GrowthRow>,
+    /// Variants that could not be measured here, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<String>,
+}
+
+impl Results {
+    /// Writes the file, rounded to what the measurement can tell.
+    pub fn write(&self, path: &Path) -> Result<(), LabError> {
+        let value = rounded(serde_json::to_value(self).expect("results hold strings and finite numbers only"));
+        let mut text = serde_json::to_string_pretty(&value).expect("a JSON value can be written");
+        text.push('\n');
+        crate::site::write(path, &text)
+    }
+}
+
+/// Three decimals are more than any of it is good for.
+fn rounded(value: serde_json::Value) -> serde_json::Value {
+    use serde_json::Value;
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            number.as_f64().map_or(Value::Null, |float| Value::from((float * 1000.0).round() / 1000.0))
+        }
+        Value::Array(items) => items.into_iter().map(rounded).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(name, field)| (name, rounded(field))).collect(),
+        other => other,
+    }
+}
+
+/// The rows as a table.
+#[must_use]
+pub fn table<'r>(rows: impl IntoIterator<Item = &'r Row>) -> String {
+    let mut text = format!(
+        "{:<20} {:>10} {:>17} {:>8} {:>15} {:>9} {:>8} {:>8} {:>6}\n",
+        "variant", "CPU us/req", "min - max", "ratio", "min - max", "req/s", "p50 us", "p99 us", "wait"
+    );
+    for row in rows {
+        let ratio = row.ratio.map_or_else(|| "-".into(), |ratio| format!("{ratio:.3}"));
+        let range =
+            row.ratio_min.zip(row.ratio_max).map_or_else(|| "-".into(), |(min, max)| format!("{min:.2} - {max:.2}"));
+        let _ = writeln!(
+            text,
+            "{:<20} {:>10.2} {:>17} {:>8} {:>15} {:>9.0} {:>8.0} {:>8.0} {:>5.0}%",
+            row.name,
+            row.cpu_us_per_request,
+            format!("{:.2} - {:.2}", row.cpu_us_min, row.cpu_us_max),
+            ratio,
+            range,
+            row.rps,
+            row.p50_us,
+            row.p99_us,
+            row.waiting_share * 100.0
+        );
+    }
+    text
+}
+
+impl Host {
+    /// Describes this machine.
+    #[must_use]
+    pub fn here(nginx: &str, pinned: bool, schedule: String) -> Self {
+        let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or(": unknown");
+        let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let started =
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        Self {
+            cpu: model.trim_start_matches([' ', '\t', ':']).to_owned(),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            kernel: kernel.trim().to_owned(),
+            nginx: nginx.to_owned(),
+            pinned,
+            schedule,
+            started,
+        }
+    }
+}

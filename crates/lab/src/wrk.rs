@@ -1,0 +1,161 @@
+//! The load: Debian's `wrk` with our Lua script, and what it reports.
+//!
+//! `wrk` and not a generator of our own: it has been looked at by many, costs little CPU per
+//! request, and everybody can repeat a run by hand. Its closed loop (a connection sends when
+//! the last answer came) is right for CPU per request and misleading for latency under a given
+//! rate, which the bench's README says.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::child::{Child, Launch};
+use crate::error::LabError;
+
+/// The script, as it lies in `bench/load`.
+pub const SCRIPT: &str = include_str!("../../../bench/load/rs.lua");
+/// How much longer than asked `wrk` may take before it counts as hung.
+const GRACE: Duration = Duration::from_secs(30);
+/// Marks the script's line among what `wrk` prints.
+const MARK: &str = "weir-lab ";
+
+/// One run of the load.
+#[derive(Clone, Debug)]
+pub struct Load {
+    /// Port on 127.0.0.1.
+    pub port: u16,
+    /// Concurrent keep-alive connections.
+    pub connections: u32,
+    /// Length of the run in seconds.
+    pub seconds: u32,
+    /// Size of the bodies; the script's small form if `None`.
+    pub body_bytes: Option<usize>,
+    /// Core for the generator.
+    pub core: Option<usize>,
+    /// Where the script has been written.
+    pub script: PathBuf,
+    /// File for what `wrk` prints.
+    pub output: PathBuf,
+}
+
+/// What the script reports at the end of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+pub struct LoadReport {
+    /// Answers received completely.
+    pub requests: u64,
+    /// Length of the run in microseconds.
+    pub duration_us: u64,
+    /// Bytes received.
+    pub bytes: u64,
+    /// Half of the answers came within this time.
+    pub p50_us: u64,
+    /// 90 % of them.
+    pub p90_us: u64,
+    /// 99 % of them.
+    pub p99_us: u64,
+    /// The slowest.
+    pub max_us: u64,
+    /// Connections that could not be opened.
+    pub failed_connects: u64,
+    /// Reads that failed.
+    pub failed_reads: u64,
+    /// Writes that failed.
+    pub failed_writes: u64,
+    /// Answers with a status of 400 or more.
+    pub bad_statuses: u64,
+    /// Answers that took more than two seconds.
+    pub timeouts: u64,
+}
+
+impl LoadReport {
+    /// Answers per second.
+    #[must_use]
+    pub fn rate(&self) -> f64 {
+        self.requests as f64 * 1e6 / self.duration_us.max(1) as f64
+    }
+
+    /// What went wrong, in words; `None` if nothing did.
+    #[must_use]
+    pub fn trouble(&self) -> Option<String> {
+        let counts = [
+            (self.bad_statuses, "answers with a status of 400 or more"),
+            (self.failed_connects, "failed connects"),
+            (self.failed_reads, "failed reads"),
+            (self.failed_writes, "failed writes"),
+        ];
+        let words: Vec<String> =
+            counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+        match (words.is_empty(), self.requests) {
+            (true, 0) => Some("no answer at all".into()),
+            (true, _) => None,
+            (false, requests) => Some(format!("{} among {requests} requests", words.join(", "))),
+        }
+    }
+}
+
+impl Load {
+    /// Runs it to its end.
+    pub fn run(&self) -> Result<LoadReport, LabError> {
+        let arguments = [
+            "-t1".into(),
+            format!("-c{}", self.connections),
+            format!("-d{}s", self.seconds),
+            "-s".into(),
+            self.script.display().to_string(),
+            format!("http://127.0.0.1:{}/", self.port),
+        ];
+        let mut child = Child::start(Launch {
+            program: OsStr::new("wrk"),
+            arguments: arguments.iter().map(Into::into).collect(),
+            environment: self.body_bytes.map(|bytes| ("WEIR_BENCH_BODY", bytes.to_string())).into_iter().collect(),
+            core: self.core,
+            output: self.output.clone(),
+        })?;
+        let status = child.wait(Duration::from_secs(u64::from(self.seconds)) + GRACE)?;
+        let text = std::fs::read_to_string(&self.output).map_err(LabError::file(&self.output))?;
+        crate::child::check_interrupted()?;
+        parse(&text).ok_or_else(|| LabError::program("wrk", format!("{status}, and no report in its output:\n{text}")))
+    }
+}
+
+/// Finds the script's line in what `wrk` printed.
+fn parse(text: &str) -> Option<LoadReport> {
+    let line = text.lines().find_map(|line| line.strip_prefix(MARK))?;
+    serde_json::from_str(line).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OUTPUT: &str = "Running 3s test @ http://127.0.0.1:20001/\n  1 threads and 64 connections\n\
+        Requests/sec:  55000.12\n\
+        weir-lab {\"requests\":165003,\"duration_us\":3000120,\"bytes\":24750450,\"p50_us\":1100,\"p90_us\":1300,\
+        \"p99_us\":2100,\"max_us\":9000,\"failed_connects\":0,\"failed_reads\":0,\"failed_writes\":0,\
+        \"bad_statuses\":0,\"timeouts\":0}\n";
+
+    #[test]
+    fn the_scripts_line_is_found_among_the_rest() {
+        let report = parse(OUTPUT).unwrap();
+        assert_eq!((report.requests, report.p50_us, report.p99_us), (165_003, 1100, 2100));
+        assert!((report.rate() - 54_998.8).abs() < 0.1, "{}", report.rate());
+        assert_eq!(report.trouble(), None);
+    }
+
+    #[test]
+    fn output_without_the_line_is_no_report() {
+        assert_eq!(parse("unable to connect to 127.0.0.1:1 Connection refused\n"), None);
+        assert_eq!(parse("weir-lab {\"requests\":1"), None);
+    }
+
+    #[test]
+    fn bad_answers_are_named_and_counted() {
+        let bad = OUTPUT.replace("\"bad_statuses\":0", "\"bad_statuses\":12");
+        let words = parse(&bad).unwrap().trouble().unwrap();
+        assert!(words.contains("12 answers with a status of 400 or more among 165003"), "{words}");
+        let none = OUTPUT.replace("165003", "0");
+        assert_eq!(parse(&none).unwrap().trouble().as_deref(), Some("no answer at all"));
+    }
+}
