@@ -67,7 +67,7 @@ pub fn value(source: &mut Source<'_>, phase: Phase, ty: Type, depth: u8) -> Valu
     }
     // `http.request.anomalies` grows as the request is parsed, and how far it has been parsed
     // when a rule looks is what a plan may optimise.
-    let fits = |row: &&FieldInfo| row.ty == ty && row.phase <= phase && row.name != "http.request.anomalies" && row.name != "weir.tags" && row.name != "weir.request_id";
+    let fits = |row: &&FieldInfo| row.ty == ty && row.phase <= phase && row.name != "http.request.anomalies";
     let rows: Vec<&FieldInfo> = FIELDS.iter().filter(fits).collect();
     // Fields of the phase itself are the interesting ones.
     let late: Vec<&FieldInfo> = rows.iter().copied().filter(|row| row.phase == phase).collect();
