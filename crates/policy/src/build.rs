@@ -105,7 +105,7 @@ fn selectors(
     built: &mut Built,
 ) -> Vec<SelectorSpec> {
     match (policy.key_node("selectors"), policy.key_node("rules")) {
-        (None, None) => {
+        (None, None) if policy.lacks(&["rules", "selectors"]) => {
             let hint = "write `rules:` for all traffic, or `selectors:` to pick some".to_owned();
             builder.fault(policy.node, "a policy needs `rules` or `selectors`", Some(hint));
         }

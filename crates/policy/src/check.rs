@@ -51,6 +51,16 @@ impl<'n> Fields<'n> {
         self.found.iter().find(|(key, _, _)| key.name == name).map(|(_, node, _)| *node)
     }
 
+    /// Whether none of the keys is there, not even misspelt, which has been reported.
+    pub fn lacks(&self, names: &[&str]) -> bool {
+        let pairs = if let NodeKind::Mapping(pairs) = &self.node.kind { pairs.as_slice() } else { &[] };
+        let meant = |name: &str| {
+            let known = || self.resource.keys.iter().map(|key| key.name);
+            pairs.iter().filter_map(|(key, _)| key.as_scalar()).any(|key| nearest(&key.text, known()) == Some(name))
+        };
+        names.iter().all(|name| self.key_node(name).is_none() && !meant(name))
+    }
+
     /// A text, word or file.
     pub fn text(&self, name: &str) -> Option<&'n str> {
         match self.get(name)?.value {
@@ -166,7 +176,7 @@ impl Checker<'_> {
 
     fn required(&mut self, fields: &Fields<'_>) {
         for key in fields.resource.keys {
-            if key.need == Need::Required && fields.key_node(key.name).is_none() {
+            if key.need == Need::Required && fields.lacks(&[key.name]) {
                 let message = format!("{} needs `{}`", fields.resource.article, key.name);
                 self.fault(fields.node, message, Some(format!("expected {}", key.kind.describe())));
             }

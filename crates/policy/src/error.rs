@@ -24,7 +24,7 @@ pub struct PolicyError {
     pub excerpt: String,
 }
 
-/// All faults of a policy, in the order found; never empty.
+/// All faults of a policy, each file's in the order of its lines; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyErrors {
     errors: Vec<PolicyError>,
@@ -127,11 +127,16 @@ impl Reporter {
         if self.is_full() { self.more += 1 } else { self.errors.push(error) }
     }
 
-    /// The result, if no fault was found.
-    pub fn finish<T>(self, value: Option<T>) -> Result<T, PolicyErrors> {
+    /// The result, if no fault was found; else the faults, each file's in the order of its lines.
+    pub fn finish<T>(mut self, value: Option<T>) -> Result<T, PolicyErrors> {
         match value {
             Some(value) if self.errors.is_empty() => Ok(value),
-            _ => Err(PolicyErrors { errors: self.errors, more: self.more }),
+            _ => {
+                let files: Vec<String> = self.errors.iter().map(|error| error.file.clone()).collect();
+                let first = |error: &PolicyError| files.iter().position(|file| *file == error.file);
+                self.errors.sort_by_cached_key(|error| (first(error), error.line, error.column));
+                Err(PolicyErrors { errors: self.errors, more: self.more })
+            }
         }
     }
 }
@@ -171,6 +176,7 @@ fn distance(left: &str, right: &str) -> usize {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

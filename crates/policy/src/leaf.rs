@@ -45,7 +45,7 @@ type Checked<T> = Result<T, Fault>;
 pub(crate) fn check<'n>(node: &'n Node, kind: &Kind) -> Checked<Value<'n>> {
     let found = |hint: Option<&str>| Fault { found: node.describe(), hint: hint.map(str::to_owned) };
     let Some(scalar) = node.as_scalar().filter(|_| !node.is_null()) else {
-        let hint = matches!(kind, Kind::Condition | Kind::Value)
+        let hint = (matches!(kind, Kind::Condition | Kind::Value) && !node.is_null())
             .then_some("an expression with braces, a colon or a # needs quotes around it");
         return Err(found(hint));
     };
@@ -159,6 +159,7 @@ pub(crate) fn header_value(text: &str) -> Result<(), &'static str> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -121,3 +121,7 @@ fn kind(of: &Kind) -> Value {
         Kind::Action => reference("action"),
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

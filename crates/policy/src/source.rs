@@ -104,6 +104,7 @@ fn printable(c: char) -> char {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -33,11 +33,7 @@ impl Names {
         if let Some(first) = self.0.get(id) {
             let line = builder.source.position(*first).line;
             let message = format!("the {what} id {} is already taken", quoted(id));
-            builder.fault(
-                node,
-                message,
-                Some(format!("ids of {}s are unique in {within}; the first is on line {line}", what)),
-            );
+            builder.fault(node, message, Some(format!("it is unique in {within}; the first is on line {line}")));
         } else {
             self.0.insert(id.to_owned(), node.at);
         }
@@ -162,13 +158,16 @@ impl<'b> Builder<'b> {
         let items = fields.items("actions").iter().chain(fields.get("action"));
         let mut actions = Vec::new();
         let mut plugin = None;
+        let mut all_made = true;
         for item in items {
             let Value::Action(kind, parameters) = &item.value else { continue };
-            let action = (kind.build)(parameters, self)?;
             plugin.get_or_insert(kind.resource.name);
-            actions.push((item.node, parameters, action));
+            match (kind.build)(parameters, self) {
+                Some(action) => actions.push((item.node, parameters, action)),
+                None => all_made = false,
+            }
         }
-        let when = when?;
+        let when = when.filter(|_| all_made)?;
         let phase = actions
             .iter()
             .filter_map(|(_, _, action)| parameter(action))
@@ -190,7 +189,7 @@ impl<'b> Builder<'b> {
 
     fn one_way_to_act(&mut self, fields: &Fields<'_>) {
         match (fields.key_node("actions"), fields.key_node("action")) {
-            (None, None) => {
+            (None, None) if fields.lacks(&["actions", "action"]) => {
                 let hint = "for one action write `action: block`; `log` only writes a finding".to_owned();
                 self.fault(fields.node, "a rule needs `actions`", Some(hint));
             }

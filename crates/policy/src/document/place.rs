@@ -109,3 +109,7 @@ impl Iterator for Written<'_> {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

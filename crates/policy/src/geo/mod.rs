@@ -34,7 +34,7 @@ struct Places {
 
 /// Reads the files that `geo` names, or `None` after reporting what is wrong.
 pub(crate) fn build(fields: &Fields<'_>, loader: &mut Loader<'_>) -> Option<Arc<dyn Geo>> {
-    if fields.key_node("country").is_none() && fields.key_node("asn").is_none() {
+    if fields.lacks(&["country", "asn"]) {
         loader.builder.fault(
             fields.node,
             "`geo` needs `country` or `asn`",
@@ -96,4 +96,5 @@ impl Geo for Places {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests;

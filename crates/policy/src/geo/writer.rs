@@ -43,6 +43,8 @@ const SEPARATOR: usize = 16;
 const MARKER: &[u8] = b"\xab\xcd\xefMaxMind.com";
 /// Longest text: what a header of two bytes can say.
 pub const MAX_TEXT_BYTES: usize = 29 + 255;
+/// Build time, always the same so that equal input gives equal files; libmaxminddb refuses 0.
+const BUILD_EPOCH: u32 = 1;
 /// Bits of a record in the trie.
 const RECORD_BITS: u32 = 32;
 
@@ -121,7 +123,7 @@ impl Writer {
             unsigned(Unsigned::Sixteen, value, out);
         }
         text("build_epoch", out);
-        unsigned(Unsigned::SixtyFour, 0, out);
+        unsigned(Unsigned::SixtyFour, BUILD_EPOCH, out);
         text("database_type", out);
         text(&self.database_type, out);
         text("description", out);

@@ -68,7 +68,7 @@ impl Word {
     pub const fn pattern(self) -> &'static str {
         match self {
             Self::Id | Self::Revision => "^[A-Za-z0-9][A-Za-z0-9_.:/-]*$",
-            Self::List => "^[A-Za-z_][A-Za-z0-9_]*$",
+            Self::List => "^[A-Za-z_][A-Za-z0-9_.-]*$",
         }
     }
 
@@ -76,7 +76,7 @@ impl Word {
     pub const fn describe(self) -> &'static str {
         match self {
             Self::Id => "a name of letters, digits and _ . : / - that begins with a letter or digit",
-            Self::List => "a list name of letters, digits and _ that does not begin with a digit",
+            Self::List => "a list name of letters, digits and _ . - that begins with a letter or _",
             Self::Revision => {
                 "a revision of at most 32 letters, digits and _ . : / - that begins with a letter or digit"
             }
@@ -91,9 +91,9 @@ impl Word {
             Self::Id | Self::Revision => {
                 (first.is_ascii_alphanumeric(), |byte| byte.is_ascii_alphanumeric() || b"_.:/-".contains(&byte))
             }
-            Self::List => {
-                (first.is_ascii_alphabetic() || first == b'_', |byte| byte.is_ascii_alphanumeric() || byte == b'_')
-            }
+            Self::List => (first.is_ascii_alphabetic() || first == b'_', |byte| {
+                byte.is_ascii_alphanumeric() || b"_.-".contains(&byte)
+            }),
         };
         begins && text.len() <= self.max_bytes() && bytes.all(goes_on)
     }
@@ -107,6 +107,7 @@ impl Kind {
             Self::Word(word) => word.describe().into(),
             Self::Condition => "a condition, such as 'http.host eq \"example.com\"'".into(),
             Self::Value => "a value in the expression language, such as 'ip.src.country' or '\"text\"'".into(),
+            Self::Integer(i64::MIN, i64::MAX) => "an integer".into(),
             Self::Integer(low, high) => format!("an integer from {low} to {high}"),
             Self::Choice(choices) => one_of(&choices.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>()),
             Self::OneOf(numbers) => one_of(&numbers.iter().map(i64::to_string).collect::<Vec<_>>()),
@@ -130,6 +131,7 @@ impl Kind {
             Self::Word(Word::Revision) => "id of at most 32 bytes".into(),
             Self::Condition => "condition (an expression)".into(),
             Self::Value => "value (an expression)".into(),
+            Self::Integer(i64::MIN, i64::MAX) => "integer".into(),
             Self::Integer(low, high) => format!("integer, {low} to {high}"),
             Self::Choice(choices) => choices.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(", "),
             Self::OneOf(numbers) => numbers.iter().map(i64::to_string).collect::<Vec<_>>().join(", "),

@@ -1,0 +1,137 @@
+use super::*;
+use crate::document::{self, Class, Kind as NodeKind, Node};
+use crate::source::Source;
+
+/// A document as plain JSON.
+fn value(node: &Node) -> Value {
+    match &node.kind {
+        NodeKind::Sequence(items) => items.iter().map(|item| value(item)).collect(),
+        NodeKind::Mapping(pairs) => pairs
+            .iter()
+            .map(|(key, item)| (key.as_scalar().unwrap().text.clone(), value(item)))
+            .collect::<Map<_, _>>()
+            .into(),
+        NodeKind::Scalar(scalar) => match scalar.class() {
+            Class::Null => Value::Null,
+            Class::Bool => json!(scalar.text.eq_ignore_ascii_case("true")),
+            Class::Integer(number) => json!(number),
+            Class::Float => json!(scalar.text.parse::<f64>().unwrap()),
+            Class::Text => json!(scalar.text),
+        },
+    }
+}
+
+fn parse(text: &str) -> Value {
+    value(&document::parse(&Source::new("p.yaml".into(), text)).unwrap())
+}
+
+/// The part of JSON Schema that the schema uses, patterns aside; a keyword that is not known here
+/// is a fault of this test.
+fn fits(schema: &Value, root: &Value, value: &Value) -> bool {
+    let list = |rule: &Value| rule.as_array().unwrap().clone();
+    schema.as_object().unwrap().iter().all(|(keyword, rule)| match keyword.as_str() {
+        "$ref" => fits(root.pointer(rule.as_str().unwrap().trim_start_matches('#')).unwrap(), root, value),
+        "anyOf" => list(rule).iter().any(|one| fits(one, root, value)),
+        "oneOf" => list(rule).iter().filter(|one| fits(one, root, value)).count() == 1,
+        "enum" => list(rule).contains(value),
+        "type" => {
+            let types = rule.as_array().cloned().unwrap_or_else(|| vec![rule.clone()]);
+            types.iter().any(|name| is(name.as_str().unwrap(), value))
+        }
+        "required" => value
+            .as_object()
+            .is_none_or(|object| list(rule).iter().all(|key| object.contains_key(key.as_str().unwrap()))),
+        "properties" => value.as_object().is_none_or(|object| {
+            object.iter().all(|(key, item)| rule.get(key).is_none_or(|schema| fits(schema, root, item)))
+        }),
+        "additionalProperties" => value.as_object().is_none_or(|object| {
+            let known = |key: &String| schema.get("properties").is_some_and(|known| known.get(key).is_some());
+            let fits = |item: &Value| if rule.is_object() { fits(rule, root, item) } else { rule == &json!(true) };
+            object.iter().all(|(key, item)| known(key) || fits(item))
+        }),
+        "propertyNames" => {
+            value.as_object().is_none_or(|object| object.keys().all(|key| fits(rule, root, &json!(key))))
+        }
+        "items" => value.as_array().is_none_or(|items| items.iter().all(|item| fits(rule, root, item))),
+        "minItems" => value.as_array().is_none_or(|items| items.len() as u64 >= rule.as_u64().unwrap()),
+        "minimum" => value.as_i64().is_none_or(|number| number >= rule.as_i64().unwrap()),
+        "maximum" => value.as_i64().is_none_or(|number| number <= rule.as_i64().unwrap()),
+        "minLength" => value.as_str().is_none_or(|text| text.len() as u64 >= rule.as_u64().unwrap()),
+        "maxLength" => value.as_str().is_none_or(|text| text.len() as u64 <= rule.as_u64().unwrap()),
+        "pattern" | "description" | "title" | "$schema" | "$defs" => true,
+        other => panic!("the schema uses `{other}`, which this test does not know"),
+    })
+}
+
+fn is(name: &str, value: &Value) -> bool {
+    match name {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "integer" => value.is_i64(),
+        "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
+        "null" => value.is_null(),
+        other => panic!("unknown type {other}"),
+    }
+}
+
+#[test]
+fn the_schema_takes_the_examples_and_the_guide() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut texts: Vec<String> = std::fs::read_dir(root.join("examples"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "yaml"))
+        .map(|path| std::fs::read_to_string(path).unwrap())
+        .collect();
+    let guide = std::fs::read_to_string(root.join("docs/policy.md")).unwrap();
+    texts.extend(guide.split("```yaml\n").skip(1).map(|block| block.split("```").next().unwrap().to_owned()));
+    assert!(texts.len() > 7);
+    let schema = json_schema();
+    for text in texts {
+        assert!(fits(&schema, &schema, &parse(&text)), "{text}");
+    }
+}
+
+#[test]
+fn the_schema_refuses_what_the_walker_refuses() {
+    let schema = json_schema();
+    let rule = |rest: &str| format!("policies: [{{id: p, rules: [{{id: a, when: ssl, {rest}}}]}}]");
+    for (text, good) in [
+        (rule("action: log"), true),
+        (rule("action: {log: }"), true),
+        (rule("actions: [block, {block: 404}, {allow: all}, {tag: t}, {rate_limit: 5/m}, {redirect: '\"/\"'}]"), true),
+        (rule("action: log, actions: [log]"), false),
+        (rule("score: 1"), false),
+        (rule("action: log, score: -1"), false),
+        (rule("action: log, sore: 1"), false),
+        (rule("action: blok"), false),
+        (rule("action: tag"), false),
+        (rule("action: {block: {status: 99}}"), false),
+        (rule("action: {block: {state: 403}}"), false),
+        (rule("action: {log: , block: }"), false),
+        (rule("action: {redirect: {to: x, status: 200}}"), false),
+        (rule("action: {set_header: {name: X}}"), false),
+        ("policies: []".into(), false),
+        ("{}".into(), false),
+        ("policies: [{id: p}]".into(), false),
+        (format!("lists: {{a: {{strings: [x], integers: [1]}}}}\n{}", rule("action: log")), false),
+        (format!("lists: {{a: {{kind: strings, file: x}}}}\n{}", rule("action: log")), true),
+        (format!("geo: x.mmdb\n{}", rule("action: log")), true),
+        (format!("client_address: {{from: forwarded}}\n{}", rule("action: log")), false),
+    ] {
+        assert_eq!(fits(&schema, &schema, &parse(&text)), good, "{text}");
+    }
+}
+
+#[test]
+fn every_reference_leads_somewhere() {
+    let schema = json_schema();
+    let text = schema.to_string();
+    let names: Vec<&str> = text.split("#/$defs/").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+    assert!(names.len() > 10);
+    for name in names {
+        assert!(schema["$defs"].get(name).is_some(), "{name}");
+    }
+}

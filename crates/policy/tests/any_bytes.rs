@@ -1,0 +1,68 @@
+//! No text, however broken, makes the loader panic or point outside of the file.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+
+use proptest::prelude::*;
+use weir_policy::Snapshot;
+
+const SEEDS: [&str; 3] = [
+    include_str!("../../../examples/demo.yaml"),
+    include_str!("../../../examples/minimal.yaml"),
+    r#"{"lists": {"a": {"strings": ["x"]}}, "policies": [{"id": "p", "rules": [{"id": "a", "when": "http.host in $a", "actions": [{"block": {"status": 404}}]}]}]}"#,
+];
+
+fn load(text: &str) {
+    for name in ["p.yaml", "p.json"] {
+        let Err(errors) = Snapshot::parse(text, Path::new(name)) else { continue };
+        assert!(!errors.errors().is_empty());
+        let lines: Vec<&str> = text.trim_start_matches('\u{feff}').split('\n').collect();
+        for error in errors.errors() {
+            // A lone carriage return ends a line too.
+            let carriages = text.matches('\r').count();
+            assert!(error.line as usize <= lines.len() + carriages, "{error}");
+            assert!(!error.to_string().contains('\u{1b}'), "{error}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn any_text_is_a_policy_or_an_error(text in "\\PC{0,200}") {
+        load(&text);
+    }
+
+    #[test]
+    fn any_structure_is_a_policy_or_an_error(text in "([ \n\t]|[-?:,{}\\[\\]&*!|>'\"%@`#]|policies|id|when|rules|- |: |\u{1b}|\r){0,80}") {
+        load(&text);
+    }
+
+    #[test]
+    fn broken_policies_are_errors(seed in 0..SEEDS.len(), edits in prop::collection::vec((any::<prop::sample::Index>(), 0usize..12, "\\PC{0,4}|[\n\t\r'\":{}\\[\\]&*]{0,3}"), 1..6)) {
+        let mut text: Vec<char> = SEEDS[seed].chars().collect();
+        for (at, length, insert) in edits {
+            let at = at.index(text.len() + 1);
+            let end = (at + length).min(text.len());
+            text.splice(at..end, insert.chars());
+        }
+        load(&text.into_iter().collect::<String>());
+    }
+
+    #[test]
+    fn any_bytes_in_a_file_are_a_policy_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200), list in prop::collection::vec(any::<u8>(), 0..100)) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("p.yaml");
+        std::fs::write(&path, &bytes).unwrap();
+        let _ = Snapshot::load(&path);
+        std::fs::write(folder.path().join("l"), &list).unwrap();
+        for kind in ["addresses", "strings", "integers"] {
+            let policy = format!("geo: l\nlists: {{l: {{kind: {kind}, file: l}}}}\npolicies: [{{id: p, rules: [{{id: a, when: ssl, action: log}}]}}]\n");
+            std::fs::write(&path, policy).unwrap();
+            let errors = Snapshot::load(&path).unwrap_err();
+            assert!(errors.errors().iter().any(|error| error.message.contains("MMDB")), "{errors}");
+        }
+    }
+}
