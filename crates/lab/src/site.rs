@@ -101,3 +101,37 @@ pub fn write(path: &Path, text: &str) -> Result<(), LabError> {
     }
     fs::write(path, text).map_err(LabError::file(path))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_policy::Snapshot;
+
+    #[test]
+    fn weir_accepts_every_generated_policy_and_the_data_beside_it() {
+        let site = Site::create(Cores::default(), None, PathBuf::new()).unwrap();
+        let others = [("rules", policy::many_rules(1_000), 1_000), ("list", policy::list_only(), 1)];
+        for (name, text, _) in &others {
+            site.write_policy(name, text, &addresses::list(10)).unwrap();
+        }
+        let all = others.iter().map(|(name, _, rules)| (*name, *rules)).chain([("rs", 42)]);
+        for (name, rules) in all {
+            let snapshot = Snapshot::load(&site.policy(name)).unwrap_or_else(|errors| panic!("{name}: {errors}"));
+            assert_eq!(snapshot.rules().len(), rules, "{name}");
+            assert!(snapshot.plan(&["rs"]).is_ok(), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_directory_is_removed_unless_it_is_kept() {
+        let gone = Site::create(Cores::default(), None, PathBuf::new()).unwrap();
+        let path = gone.path("");
+        drop(gone);
+        assert!(!path.exists());
+        let mut kept = Site::create(Cores::default(), None, PathBuf::new()).unwrap();
+        let path = kept.keep();
+        drop(kept);
+        assert!(path.join("load.lua").exists());
+        fs::remove_dir_all(path).unwrap();
+    }
+}
