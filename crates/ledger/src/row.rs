@@ -91,6 +91,12 @@ impl<'l> Row<'l> {
         }
     }
 
+    /// Calls and hits of all entries together, for the heartbeat.
+    #[must_use]
+    pub fn totals(&self) -> (u64, u64) {
+        self.cells.iter().fold((0, 0), |(calls, hits), cell| (calls + cell.calls.get(), hits + cell.hits.get()))
+    }
+
     /// Books one sampled time of an entry, in ticks and including the clock's own overhead.
     ///
     /// A sample that is far beyond the entry's mean is counted as `preempted` and not booked: one

@@ -1,1 +1,37 @@
-//! nginx
+//! Weir inside nginx: the module that `load_module` loads.
+//!
+//! Thin by intent: it shows nginx's request to the engine as borrowed slices, carries out what
+//! the engine decides, and writes the logs. Whatever can live without nginx lives in other
+//! crates. Raw bindings are used throughout, behind the few functions of [`ffi`].
+//!
+//! ```text
+//! module      what nginx finds          directive, configuration   what nginx.conf says
+//! cycle       start and end             phase, body, respond       the request's way
+//! transaction its one inspection        header_filter, headers     the response, header changes
+//! request     the view of its head      log                        access, attack and heartbeat logs
+//! worker      what a process has        fault, diagnostic, meter   panics, messages, costs
+//! ```
+
+mod body;
+mod configuration;
+mod cycle;
+mod diagnostic;
+mod directive;
+mod fault;
+mod ffi;
+mod header_filter;
+mod headers;
+mod log;
+mod meter;
+mod module;
+mod phase;
+mod random;
+mod request;
+mod request_id;
+mod respond;
+mod shared;
+mod transaction;
+mod variable;
+mod worker;
+
+pub use module::{ngx_http_weir_module, ngx_module_names, ngx_module_order, ngx_modules};

@@ -1,0 +1,47 @@
+//! The reference page, in Markdown, from the tables.
+
+use std::fmt::Write;
+
+use crate::{Context, DIRECTIVES, LOG_FIELDS, VARIABLES};
+
+/// The whole page: directives, variables, access-log fields.
+#[must_use]
+pub fn markdown() -> String {
+    let mut page = String::from("# nginx directives, variables and log fields\n\n## Directives\n");
+    for info in DIRECTIVES {
+        let context = match info.context {
+            Context::Main => "`http`",
+            Context::Everywhere => "`http`, `server`, `location`",
+        };
+        // Writing to a String cannot fail.
+        let _ = write!(
+            page,
+            "\n### {name}\n\n```nginx\n{name} {syntax};\n```\n\nContext: {context}. Default: {default}.\n\n{doc}\n",
+            name = info.name,
+            syntax = info.syntax,
+            default = info.default,
+            doc = info.doc,
+        );
+    }
+    page.push_str("\n## Variables\n\n| variable | value |\n| --- | --- |\n");
+    for info in VARIABLES {
+        let _ = writeln!(page, "| `${}` | {} |", info.name, info.doc);
+    }
+    page.push_str("\n## Access-log fields\n\n| field | value |\n| --- | --- |\n");
+    for info in LOG_FIELDS {
+        let _ = writeln!(page, "| `{}` | {} |", info.name, info.doc);
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_row_is_on_the_page() {
+        let page = super::markdown();
+        for info in crate::DIRECTIVES {
+            assert!(page.contains(&format!("### {}\n", info.name)));
+        }
+        assert!(page.contains("`$weir_verdict`") && page.contains("`upstream_addr`"));
+    }
+}

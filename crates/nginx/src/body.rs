@@ -1,0 +1,201 @@
+//! The request's body: read only when a rule asks for it, handed over as one slice.
+
+use bumpalo::Bump;
+use nginx_sys::{
+    ngx_buf_t, ngx_http_core_run_phases, ngx_http_read_client_request_body, ngx_http_request_t, ngx_int_t, ngx_read_file,
+};
+
+use crate::configuration::{FailMode, Location};
+use crate::transaction::{self, Body, Inspection};
+use crate::{ffi, meter, note, worker};
+
+/// nginx's lowest status that a handler may return as such.
+const SPECIAL_RESPONSE: ngx_int_t = 300;
+
+/// How asking for the body ended.
+pub enum Asked {
+    /// It is there.
+    Read,
+    /// nginx reads it and comes back to our handler.
+    Later,
+    /// nginx refused the request.
+    Refused(ngx_int_t),
+}
+
+/// Whether the request has a body.
+///
+/// # Safety
+/// `r` is a live request.
+pub unsafe fn is_announced(r: *const ngx_http_request_t) -> bool {
+    // SAFETY: as the caller promises.
+    unsafe { (*r).headers_in.content_length_n > 0 || (*r).headers_in.chunked() != 0 }
+}
+
+/// Whether the body is a stream that must not be held up: gRPC over HTTP/2 without a length.
+/// An upgraded connection (WebSocket) has no request body, so it needs no exception here; one
+/// for every `Upgrade` header would be a way past the rules.
+///
+/// # Safety
+/// `r` is a live request.
+pub unsafe fn is_stream(r: *const ngx_http_request_t) -> bool {
+    const GRPC: &[u8] = b"application/grpc";
+    // SAFETY: as the caller promises; content_type is null or one of the request's fields.
+    unsafe {
+        if (*r).http_version < 2000 || (*r).headers_in.content_length_n >= 0 {
+            return false;
+        }
+        let content_type = (*r).headers_in.content_type.as_ref();
+        content_type.is_some_and(|field| ffi::bytes(&field.value).get(..GRPC.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(GRPC)))
+    }
+}
+
+/// Whether its stated length alone is past the limit of a location that fails closed.
+///
+/// # Safety
+/// `r` is a live request.
+pub unsafe fn is_refused_unread(r: *const ngx_http_request_t, location: &Location) -> bool {
+    // SAFETY: as the caller promises.
+    let length = unsafe { (*r).headers_in.content_length_n };
+    location.fail == FailMode::Closed && length > 0 && length as u64 > location.body_limit as u64
+}
+
+/// Has nginx read the body.
+///
+/// # Safety
+/// `r` is a live main request in a phase handler, `inspection` its inspection.
+pub unsafe fn read(r: *mut ngx_http_request_t, inspection: *mut Inspection) -> Asked {
+    // SAFETY: as the caller promises. References to the inspection must not span the call, which
+    // may run `arrived`.
+    unsafe {
+        if !(*r).request_body.is_null() {
+            (*inspection).body = Body::Read; // somebody before us had it read
+            return Asked::Read;
+        }
+        (*inspection).body = Body::Reading;
+        (*r).set_request_body_in_single_buf(1);
+        let answer = ngx_http_read_client_request_body(r, Some(arrived));
+        if answer >= SPECIAL_RESPONSE || answer == ffi::code::ERROR {
+            return Asked::Refused(answer);
+        }
+        // nginx counts the reader as one more user of the request; we are the same one as before.
+        (*(*r).main).set_count((*(*r).main).count() - 1);
+        if (*inspection).body == Body::Read {
+            return Asked::Read;
+        }
+        (*inspection).body = Body::Awaited;
+        Asked::Later
+    }
+}
+
+/// nginx has the whole body, maybe already within [`read`].
+unsafe extern "C" fn arrived(r: *mut ngx_http_request_t) {
+    // SAFETY: nginx calls it with the live request that `read` was called for.
+    unsafe {
+        (*r).write_event_handler = Some(ngx_http_core_run_phases);
+        let Some(inspection) = transaction::find(r) else { return };
+        let awaited = (*inspection).body == Body::Awaited;
+        (*inspection).body = Body::Read;
+        if awaited {
+            ngx_http_core_run_phases(r);
+        }
+    }
+}
+
+/// Gives the transaction what nginx has read; `false` if it is past the limit of a location that
+/// fails closed.
+///
+/// # Safety
+/// `r` is live and its body has been read.
+pub unsafe fn give(r: *mut ngx_http_request_t, inspection: &mut Inspection, location: &Location) -> bool {
+    let begun = worker::ticks();
+    inspection.body = Body::Given;
+    // SAFETY: as the caller promises; the pieces live as long as the request's pool.
+    let (body, length) = unsafe { collect(r, location.body_limit, inspection.transaction.arena()) };
+    if length > location.body_limit as u64 {
+        if location.fail == FailMode::Closed {
+            return false;
+        }
+        // SAFETY: a live connection has a log.
+        let log = unsafe { (*(*r).connection).log };
+        note!(
+            log,
+            Warn,
+            "weir: request body of {length} bytes is past weir_body_limit, rules see its first {}, request_id {}",
+            location.body_limit,
+            String::from_utf8_lossy(inspection.request_id())
+        );
+        inspection.transaction.set_body_truncated();
+    }
+    inspection.transaction.set_body(body);
+    meter::book(meter::Part::RequestBody, inspection.sampled, begun, true);
+    true
+}
+
+/// The body as one slice of at most `limit` bytes, and its whole length. One buffer in memory is
+/// borrowed; several, or those in a file, are put together in the arena.
+unsafe fn collect(r: *mut ngx_http_request_t, limit: usize, arena: &'static Bump) -> (&'static [u8], u64) {
+    // SAFETY: the chain ends with null; its buffers live as long as the request's pool, and nginx
+    // does not write to them again.
+    unsafe {
+        let Some(body) = (*r).request_body.as_ref() else { return (&[], 0) };
+        let (mut length, mut pieces) = (0, 0usize);
+        let mut link = body.bufs;
+        while let Some(one) = link.as_ref() {
+            length += size(one.buf);
+            pieces += 1;
+            link = one.next;
+        }
+        if let (1, Some(one)) = (pieces, body.bufs.as_ref()) {
+            if in_memory(one.buf) {
+                let whole = std::slice::from_raw_parts((*one.buf).pos, size(one.buf) as usize);
+                return (&whole[..whole.len().min(limit)], length);
+            }
+        }
+        let wanted = usize::try_from(length).unwrap_or(usize::MAX).min(limit);
+        let joined = arena.alloc_slice_fill_copy(wanted, 0u8);
+        let mut filled = 0;
+        link = body.bufs;
+        while let (Some(one), true) = (link.as_ref(), filled < wanted) {
+            filled += copy(one.buf, &mut joined[filled..]);
+            link = one.next;
+        }
+        (&joined[..filled], length)
+    }
+}
+
+unsafe fn in_memory(buffer: *const ngx_buf_t) -> bool {
+    // SAFETY: a live buffer.
+    unsafe { (*buffer).temporary() != 0 || (*buffer).memory() != 0 || (*buffer).mmap() != 0 }
+}
+
+unsafe fn size(buffer: *const ngx_buf_t) -> u64 {
+    // SAFETY: a live buffer: either both pointers are into the same memory, or both are offsets.
+    unsafe {
+        if in_memory(buffer) {
+            (*buffer).last.offset_from((*buffer).pos).max(0) as u64
+        } else {
+            ((*buffer).file_last - (*buffer).file_pos).max(0) as u64
+        }
+    }
+}
+
+/// Copies the beginning of a buffer; returns how much.
+unsafe fn copy(buffer: *mut ngx_buf_t, to: &mut [u8]) -> usize {
+    // SAFETY: a live buffer; its file, if it has one, is open.
+    unsafe {
+        let length = to.len().min(size(buffer) as usize);
+        if in_memory(buffer) {
+            to[..length].copy_from_slice(std::slice::from_raw_parts((*buffer).pos, length));
+            return length;
+        }
+        let mut done = 0;
+        while done < length && !(*buffer).file.is_null() {
+            let at = (*buffer).file_pos + done as i64;
+            match ngx_read_file((*buffer).file, to[done..].as_mut_ptr(), length - done, at) {
+                read @ 1.. => done += read as usize,
+                _ => break, // nginx has logged why
+            }
+        }
+        done
+    }
+}

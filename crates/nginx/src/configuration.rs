@@ -1,0 +1,358 @@
+//! Configuration: what the directives say, inherited from outer to inner levels, and what it
+//! comes to for each location.
+//!
+//! The policy is loaded once per configuration, before nginx merges its levels, so that each
+//! location can be given its compiled plan. Everything lives in the cycle's pool: when the last
+//! process is done with a cycle, its policy, plans and mappings are freed with it.
+
+use std::cell::OnceCell;
+use std::ffi::{c_char, c_void};
+use std::path::{Path, PathBuf};
+use std::ptr;
+use std::sync::Arc;
+
+use nginx_sys::{ngx_conf_t, ngx_int_t, ngx_shm_zone_t};
+use weir_engine::{Action, Plan, RateTable, RuleIndex, Specification};
+use weir_http::header_hash;
+use weir_ledger::{Control, DEFAULT_DIR, Ledger};
+use weir_policy::Snapshot;
+use weir_rules::ir::ValueExpr;
+use weir_rules::{Field, Phase};
+
+use crate::diagnostic::Level;
+use crate::log::{AccessLog, Heartbeat, LogFile};
+use crate::{directive, fault, ffi, header_filter, log, meter, phase, shared};
+
+/// Whether a location is evaluated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Not at all.
+    #[default]
+    Off,
+    /// Actions are carried out.
+    On,
+    /// Actions are only logged.
+    Detect,
+}
+
+/// What happens after a fault and past the body limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FailMode {
+    /// The request passes.
+    #[default]
+    Open,
+    /// The request is refused.
+    Closed,
+}
+
+/// Where a test wants a panic.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Injected {
+    /// Nowhere.
+    #[default]
+    Never,
+    /// While the request's header is evaluated.
+    Request,
+    /// While its body is.
+    Body,
+    /// While the response is.
+    Response,
+    /// While the logs are written.
+    Log,
+}
+
+/// `weir_body_limit` unless configured.
+const DEFAULT_BODY_LIMIT: usize = 128 * 1024;
+
+/// `weir_sample` unless configured: the two clock readings per rule then cost less than 1 %.
+const DEFAULT_SAMPLE: u32 = 64;
+
+/// Set, at nginx's start, to honour `weir_inject_panic`.
+const TESTING: &str = "WEIR_TESTING";
+
+/// Where a request id may come from.
+pub struct InboundId {
+    /// Header name in lower case.
+    pub name: Vec<u8>,
+    /// Its hash.
+    pub hash: u64,
+    /// Whether everyone is believed, not only trusted proxies.
+    pub from_any: bool,
+}
+
+impl InboundId {
+    /// From the header's name in any case.
+    pub fn new(name: &str, from_any: bool) -> Self {
+        let name = name.to_ascii_lowercase().into_bytes();
+        Self { hash: header_hash(&name), name, from_any }
+    }
+}
+
+/// A plan, and where its lanes begin in the ledger.
+pub struct Placed {
+    /// The plan.
+    pub plan: Arc<Plan>,
+    /// Ledger entry of its lane 0.
+    pub lanes_at: u32,
+}
+
+/// The configuration of `http`, and what belongs to the whole cycle.
+#[derive(Default)]
+pub struct Main {
+    /// `weir_policy`
+    pub policy_path: Option<PathBuf>,
+    /// `weir_runtime`
+    pub runtime: Option<PathBuf>,
+    /// `weir_log_level`
+    pub log_level: Option<Level>,
+    /// `weir_rate_limit_zone`
+    pub zone_bytes: Option<usize>,
+    /// `weir_sample`
+    pub sample: Option<u32>,
+    /// `weir_request_id_header`
+    pub inbound_id: Option<InboundId>,
+    /// `weir_heartbeat_log`
+    pub heartbeat: Option<Option<Heartbeat>>,
+    /// The policy, loaded.
+    pub snapshot: Option<Snapshot>,
+    /// Every plan that some location uses.
+    pub plans: Vec<Placed>,
+    /// Whether rules read the request id, so that it has to be there before they run.
+    pub reads_request_id: bool,
+    /// Whether rules or logs read our own address, which may cost a system call per connection.
+    pub reads_server_address: bool,
+    /// Whether any location is evaluated.
+    pub evaluates: bool,
+    /// Whether any location evaluates or changes responses.
+    pub touches_response: bool,
+    /// Whether any location writes a log.
+    pub logs: bool,
+    /// Whether `weir_inject_panic` is honoured.
+    pub testing: bool,
+    /// Every log file, for the last flush.
+    pub files: Vec<*mut LogFile>,
+    /// Shared memory of the rate limits, if there are any.
+    pub zone: Option<ptr::NonNull<ngx_shm_zone_t>>,
+    /// The table in it, once a worker has asked for it.
+    pub rates: OnceCell<Option<RateTable<'static>>>,
+    /// Counters and switches; `None` if they could not be opened, which has been logged.
+    pub control: Option<Arc<Control>>,
+    /// The ledger of this cycle.
+    pub ledger: Option<Arc<Ledger>>,
+}
+
+impl Main {
+    /// Where counters and switches are.
+    pub fn runtime_dir(&self) -> &Path {
+        self.runtime.as_deref().unwrap_or(Path::new(DEFAULT_DIR))
+    }
+
+    /// Every how many requests one is timed.
+    pub fn sample_every(&self) -> u32 {
+        self.sample.unwrap_or(DEFAULT_SAMPLE)
+    }
+
+    /// The policy's revision, or nothing.
+    pub fn revision(&self) -> &str {
+        self.snapshot.as_ref().map_or("", Snapshot::revision)
+    }
+
+    /// Id and policy of a rule.
+    pub fn rule(&self, rule: RuleIndex) -> Option<&weir_policy::RuleLabel> {
+        self.snapshot.as_ref()?.rules().get(rule.0 as usize)
+    }
+
+    /// The table of rate limits.
+    pub fn rate_table(&self) -> Option<&RateTable<'static>> {
+        let zone = self.zone?;
+        self.rates.get_or_init(|| shared::table(zone)).as_ref()
+    }
+
+    fn place(&mut self, plan: Arc<Plan>) -> u32 {
+        if let Some(placed) = self.plans.iter().find(|placed| Arc::ptr_eq(&placed.plan, &plan)) {
+            return placed.lanes_at;
+        }
+        let rules = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.rules().len());
+        let lanes_at = self.plans.last().map_or(meter::first_lane(rules), |last| last.lanes_at + last.plan.lanes().len() as u32);
+        self.plans.push(Placed { plan, lanes_at });
+        lanes_at
+    }
+}
+
+/// What the directives of one level say; `None` inherits.
+#[derive(Clone, Default)]
+pub struct Settings {
+    /// `weir`
+    pub mode: Option<Mode>,
+    /// `weir_apply`; empty for `none`
+    pub apply: Option<Vec<String>>,
+    /// `weir_fail`
+    pub fail: Option<FailMode>,
+    /// `weir_body_limit`
+    pub body_limit: Option<usize>,
+    /// `weir_access_log`
+    pub access_log: Option<Option<Arc<AccessLog>>>,
+    /// `weir_attack_log`
+    pub attack_log: Option<Option<*mut LogFile>>,
+    /// `weir_inject_panic`
+    pub inject: Option<Injected>,
+}
+
+/// The configuration of one location, server or `http`.
+#[derive(Default)]
+pub struct Location {
+    /// As written and inherited.
+    pub settings: Settings,
+    /// Whether it is evaluated; off without a plan that has work.
+    pub mode: Mode,
+    /// What is evaluated.
+    pub plan: Option<Arc<Plan>>,
+    /// Ledger entry of the plan's lane 0.
+    pub lanes_at: u32,
+    /// Fail mode.
+    pub fail: FailMode,
+    /// How much of a body rules see.
+    pub body_limit: usize,
+    /// Access log.
+    pub access_log: Option<Arc<AccessLog>>,
+    /// Attack log.
+    pub attack_log: Option<*mut LogFile>,
+    /// Injected fault.
+    pub inject: Injected,
+}
+
+/// nginx's `create_main_conf`.
+pub unsafe extern "C" fn create_main(cf: *mut ngx_conf_t) -> *mut c_void {
+    let main = Main { testing: std::env::var_os(TESTING).is_some(), ..Main::default() };
+    // SAFETY: the cycle's pool.
+    unsafe { ffi::keep((*cf).pool, main) }.map_or(ptr::null_mut(), |main| main.cast())
+}
+
+/// nginx's `create_loc_conf`.
+pub unsafe extern "C" fn create_location(cf: *mut ngx_conf_t) -> *mut c_void {
+    // SAFETY: the cycle's pool.
+    unsafe { ffi::keep((*cf).pool, Location::default()) }.map_or(ptr::null_mut(), |location| location.cast())
+}
+
+/// nginx's `init_main_conf`: everything in `http` has been read; loads the policy.
+pub unsafe extern "C" fn init_main(cf: *mut ngx_conf_t, conf: *mut c_void) -> *mut c_char {
+    // SAFETY: our own configuration.
+    let main = unsafe { &mut *conf.cast::<Main>() };
+    let loaded = fault::contain("policy loading", || -> Result<(), String> {
+        let Some(path) = &main.policy_path else { return Ok(()) };
+        let snapshot = Snapshot::load(path).map_err(|errors| errors.to_string())?;
+        let reads = |field| reads_field(snapshot.specification(), field);
+        main.reads_request_id = reads(Field::RequestId);
+        main.reads_server_address |= reads(Field::IpServer);
+        if snapshot.specification().rate_limits > 0 {
+            main.zone = Some(shared::add(cf, main.zone_bytes.unwrap_or(shared::DEFAULT_BYTES))?);
+        }
+        main.snapshot = Some(snapshot);
+        Ok(())
+    });
+    match loaded {
+        Some(Ok(())) => ptr::null_mut(),
+        Some(Err(message)) => directive::refuse(cf, &message),
+        None => usize::MAX as *mut c_char,
+    }
+}
+
+/// Whether any rule reads a field, in a condition or in an action's parameter.
+fn reads_field(specification: &Specification, wanted: Field) -> bool {
+    let mut found = false;
+    let mut see_value = |value: &ValueExpr| value.fields(&mut |access| found |= access.field == wanted);
+    for selector in specification.policies.iter().flat_map(|policy| &policy.selectors) {
+        for when in selector.when.iter().chain(selector.rules.iter().map(|rule| &rule.when)) {
+            when.tests(&mut |test| see_value(&test.value));
+        }
+        for action in selector.rules.iter().flat_map(|rule| &rule.actions) {
+            match action {
+                Action::Redirect { to: value, .. } | Action::SetHeader(_, _, value) => see_value(value),
+                Action::RateLimit(limit) => see_value(&limit.key),
+                Action::Block(_) | Action::Allow(_) | Action::Log | Action::RemoveHeader(..) | Action::Tag(_) => {}
+            }
+        }
+    }
+    found
+}
+
+/// nginx's `merge_loc_conf`: inherits, and works out what it comes to.
+pub unsafe extern "C" fn merge_location(cf: *mut ngx_conf_t, parent: *mut c_void, child: *mut c_void) -> *mut c_char {
+    // SAFETY: both are ours; the outer one has been merged already or is that of `http`.
+    let (main, outer, inner) = unsafe { (ffi::main_of::<Main>(cf), &*parent.cast::<Location>(), &mut *child.cast::<Location>()) };
+    match fault::contain("configuration", || inner.merge(&outer.settings, main)) {
+        Some(Ok(())) => ptr::null_mut(),
+        Some(Err(message)) => directive::refuse(cf, &message),
+        None => usize::MAX as *mut c_char,
+    }
+}
+
+impl Location {
+    fn merge(&mut self, outer: &Settings, main: &mut Main) -> Result<(), String> {
+        let settings = &mut self.settings;
+        settings.mode = settings.mode.or(outer.mode);
+        settings.apply = settings.apply.take().or_else(|| outer.apply.clone());
+        settings.fail = settings.fail.or(outer.fail);
+        settings.body_limit = settings.body_limit.or(outer.body_limit);
+        settings.access_log = settings.access_log.take().or_else(|| outer.access_log.clone());
+        settings.attack_log = settings.attack_log.or(outer.attack_log);
+        settings.inject = settings.inject.or(outer.inject);
+
+        self.mode = settings.mode.unwrap_or_default();
+        self.fail = settings.fail.unwrap_or_default();
+        self.body_limit = settings.body_limit.unwrap_or(DEFAULT_BODY_LIMIT);
+        self.access_log = settings.access_log.clone().flatten();
+        self.attack_log = settings.attack_log.flatten();
+        self.inject = if main.testing { settings.inject.unwrap_or_default() } else { Injected::Never };
+        main.logs |= self.access_log.is_some();
+        if self.mode == Mode::Off {
+            return Ok(());
+        }
+        self.choose_plan(main)
+    }
+
+    fn choose_plan(&mut self, main: &mut Main) -> Result<(), String> {
+        let Some(snapshot) = &main.snapshot else {
+            return match &self.settings.apply {
+                Some(names) if !names.is_empty() => Err("\"weir_apply\" needs a \"weir_policy\"".into()),
+                _ => Ok(()),
+            };
+        };
+        let plan = match &self.settings.apply {
+            Some(names) => snapshot.plan(&names.iter().map(String::as_str).collect::<Vec<_>>()),
+            None => snapshot.plan(&snapshot.policy_names().collect::<Vec<_>>()),
+        };
+        let plan = plan.map_err(|error| format!("\"weir_apply\": {error}"))?;
+        if plan.is_empty() {
+            return Ok(());
+        }
+        main.evaluates = true;
+        main.touches_response |= plan.touches_response();
+        main.logs |= self.attack_log.is_some() || plan.has(Phase::Request);
+        self.lanes_at = main.place(Arc::clone(&plan));
+        self.plan = Some(plan);
+        Ok(())
+    }
+}
+
+/// nginx's `postconfiguration`: installs what some location needs, and nothing else.
+pub unsafe extern "C" fn install(cf: *mut ngx_conf_t) -> ngx_int_t {
+    // SAFETY: within http, after all levels have been merged.
+    let main = unsafe { ffi::main_of::<Main>(cf) };
+    let installed = fault::contain("configuration", || {
+        // SAFETY: as above.
+        unsafe {
+            if main.evaluates {
+                phase::install(cf)?;
+            }
+            if main.touches_response {
+                header_filter::install();
+            }
+            if main.evaluates || main.logs {
+                log::install(cf)?;
+            }
+        }
+        Some(())
+    });
+    if installed.flatten().is_some() { ffi::code::OK } else { ffi::code::ERROR }
+}

@@ -1,0 +1,138 @@
+//! The life of a configuration and of its workers.
+
+use std::sync::Arc;
+
+use nginx_sys::{
+    ngx_add_timer, ngx_cycle_t, ngx_event_t, ngx_http_conf_ctx_t, ngx_http_module, ngx_int_t, ngx_msec_t,
+};
+use weir_ledger::{Control, Ledger, MAX_WORKERS};
+
+use crate::configuration::Main;
+use crate::{diagnostic, fault, ffi, log, meter, note, worker};
+
+/// How often a worker says that it lives.
+const BEAT_MS: ngx_msec_t = 1000;
+
+/// Our main configuration in a cycle; `None` if it has no `http`.
+unsafe fn main_in<'a>(cycle: *mut ngx_cycle_t) -> Option<&'a mut Main> {
+    // SAFETY: a complete cycle; the http module's context holds one pointer per module.
+    unsafe {
+        let context = (*(*cycle).conf_ctx.add((*(&raw const ngx_http_module)).index)).cast::<ngx_http_conf_ctx_t>();
+        context.as_ref().map(|context| &mut *(*context.main_conf.add(ffi::context_index())).cast::<Main>())
+    }
+}
+
+/// nginx's `init_module`: the configuration is good and about to be served. From here on nothing
+/// may fail: nginx would end, on a reload too.
+pub unsafe extern "C" fn init_module(cycle: *mut ngx_cycle_t) -> ngx_int_t {
+    fault::contain("start", || {
+        // SAFETY: a complete cycle.
+        unsafe {
+            let Some(main) = main_in(cycle) else { return };
+            diagnostic::configure(main.log_level);
+            if nginx_sys::ngx_test_config != 0 || !(main.evaluates || main.logs) {
+                return;
+            }
+            if let Err(error) = open_counters(main, worker_count(cycle)) {
+                note!((*cycle).log, Error, "weir: no counters and no run-time switches: {error}");
+            }
+        }
+    });
+    ffi::code::OK
+}
+
+unsafe fn worker_count(cycle: *mut ngx_cycle_t) -> usize {
+    // SAFETY: the core module's configuration is there in a complete cycle.
+    let core = unsafe { (*(*cycle).conf_ctx.add(nginx_sys::ngx_core_module.index)).cast::<nginx_sys::ngx_core_conf_t>() };
+    // SAFETY: as above.
+    let workers = unsafe { (*core).worker_processes };
+    usize::try_from(workers).unwrap_or(1).clamp(1, MAX_WORKERS)
+}
+
+fn open_counters(main: &mut Main, workers: usize) -> Result<(), weir_ledger::LedgerError> {
+    let dir = main.runtime_dir().to_owned();
+    let control = Control::open_or_create(&dir)?;
+    let generation = control.generation() + 1;
+    let ledger = Ledger::create(&dir, generation, main.revision(), &meter::entries(main), workers, main.sample_every())?;
+    control.set_generation(generation);
+    main.control = Some(Arc::new(control));
+    main.ledger = Some(Arc::new(ledger));
+    Ok(())
+}
+
+/// nginx's `init_process`.
+pub unsafe extern "C" fn init_process(cycle: *mut ngx_cycle_t) -> ngx_int_t {
+    fault::contain("start of a worker", || {
+        // SAFETY: a complete cycle, in the process that will serve it.
+        unsafe {
+            let is_worker = matches!(nginx_sys::ngx_process as u32, nginx_sys::NGX_PROCESS_WORKER | nginx_sys::NGX_PROCESS_SINGLE);
+            if let (Some(main), true) = (main_in(cycle), is_worker) {
+                begin(cycle, main);
+            }
+        }
+    });
+    ffi::code::OK
+}
+
+unsafe fn begin(cycle: *mut ngx_cycle_t, main: &'static Main) {
+    // A worker needs both until its end, so its share of them is leaked.
+    let control: Option<&'static Control> = main.control.clone().map(|control| &**Box::leak(Box::new(control)));
+    let ledger: Option<&'static Ledger> = main.ledger.clone().map(|ledger| &**Box::leak(Box::new(ledger)));
+    let slot = control.and_then(|control| control.claim_worker(std::process::id()).ok());
+    // SAFETY: set by nginx before init_process; 0 without a master.
+    let number = unsafe { nginx_sys::ngx_worker };
+    let row = ledger.map(|ledger| ledger.row(number));
+    worker::start(cycle, control, slot, row);
+    if let Some(row) = row {
+        row.attach();
+    }
+    if let Some(slot) = slot {
+        slot.set_revision(main.revision());
+        slot.beat();
+    }
+    if slot.is_some() || main.heartbeat.is_some() {
+        // SAFETY: leaked above or living as long as the cycle.
+        unsafe { arm(cycle, main) };
+    }
+}
+
+/// Starts the timer of the worker's signs of life.
+unsafe fn arm(cycle: *mut ngx_cycle_t, main: &'static Main) {
+    // SAFETY: ngx_event_t is plain data, and nginx's own begin as zeros; the event is leaked.
+    unsafe {
+        let event: *mut ngx_event_t = Box::leak(Box::new(std::mem::zeroed()));
+        (*event).handler = Some(beat);
+        (*event).data = (&raw const *main).cast_mut().cast();
+        (*event).log = (*cycle).log;
+        (*event).set_cancelable(1);
+        ngx_add_timer(event, BEAT_MS);
+    }
+}
+
+unsafe extern "C" fn beat(event: *mut ngx_event_t) {
+    // SAFETY: set by `arm`.
+    let main = unsafe { &*(*event).data.cast::<Main>() };
+    fault::contain("heartbeat", || {
+        if let Some(slot) = worker::slot() {
+            slot.beat();
+        }
+        if let Some(row) = worker::row() {
+            row.beat();
+        }
+        log::heartbeat(main);
+    });
+    // SAFETY: as above; nginx has just removed the timer.
+    unsafe { ngx_add_timer(event, BEAT_MS) };
+}
+
+/// nginx's `exit_process`: what is in the buffers goes out.
+pub unsafe extern "C" fn exit_process(cycle: *mut ngx_cycle_t) {
+    fault::contain("end of a worker", || {
+        // SAFETY: a complete cycle; log files live as long as it.
+        unsafe {
+            for file in main_in(cycle).into_iter().flat_map(|main| &main.files) {
+                (**file).finish();
+            }
+        }
+    });
+}

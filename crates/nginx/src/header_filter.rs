@@ -1,0 +1,144 @@
+//! The header filter: response rules, and header changes to responses.
+//!
+//! Installed only if some plan touches responses; for requests without work it costs two
+//! pointer reads.
+
+use std::cell::Cell;
+
+use nginx_sys::{
+    NGX_HTTP_INTERNAL_SERVER_ERROR, ngx_http_filter_finalize_request, ngx_http_output_header_filter_pt, ngx_http_request_t,
+    ngx_http_top_header_filter, ngx_int_t,
+};
+use weir_engine::{Decision, Plan};
+use weir_http::{Header, ResponseHead};
+use weir_rules::Phase;
+
+use crate::configuration::{FailMode, Injected, Location, Main};
+use crate::module::ngx_http_weir_module;
+use crate::transaction::{self, Inspection};
+use crate::{fault, ffi, headers, meter, respond, worker};
+
+struct Next(Cell<ngx_http_output_header_filter_pt>);
+
+// SAFETY: written while the configuration is read, in the only thread.
+unsafe impl Sync for Next {}
+
+static NEXT: Next = Next(Cell::new(None));
+
+/// Header fields that fit without growing.
+const USUAL_FIELDS: usize = 16;
+
+/// Puts the filter before those that are there.
+///
+/// # Safety
+/// Called while the configuration is read.
+pub unsafe fn install() {
+    // SAFETY: as the caller promises.
+    unsafe {
+        NEXT.0.set(ngx_http_top_header_filter);
+        ngx_http_top_header_filter = Some(filter);
+    }
+}
+
+unsafe extern "C" fn filter(r: *mut ngx_http_request_t) -> ngx_int_t {
+    // SAFETY: nginx calls it with a live request; the next filter is there.
+    unsafe {
+        if r == (*r).main && !worker::silenced() {
+            let location = ffi::location_of::<Location>(r);
+            let plan = location.plan.as_deref().filter(|plan| plan.has(Phase::Response));
+            let inspection = match (transaction::find(r), plan) {
+                (None, Some(_)) => transaction::find_or_create(r, ffi::request_main_of::<Main>(r)),
+                (found, _) => found,
+            };
+            if let Some(inspection) = inspection {
+                if let Some(answer) = work(r, inspection, plan, location) {
+                    return answer;
+                }
+            }
+        }
+        NEXT.0.get().map_or(ffi::code::OK, |next| next(r))
+    }
+}
+
+/// Evaluates and changes the response; `Some` if it has been replaced.
+unsafe fn work(r: *mut ngx_http_request_t, inspection: *mut Inspection, plan: Option<&Plan>, location: &Location) -> Option<ngx_int_t> {
+    // SAFETY: a live main request; references to the inspection end before nginx is called.
+    unsafe {
+        let evaluates = plan.filter(|_| !(*inspection).finished);
+        if evaluates.is_none() && (*inspection).response_changes.is_empty() {
+            return None;
+        }
+        let begun = worker::ticks();
+        let decision = fault::contain_request(r, "response evaluation", || {
+            let inspection = &mut *inspection;
+            let decision = evaluates.map_or(Decision::Continue, |plan| evaluate(r, inspection, plan, location));
+            headers::change_response(r, &inspection.response_changes, inspection.sampled);
+            decision
+        });
+        let spent = worker::ticks().saturating_sub(begun);
+        worker::spent(spent);
+        (*inspection).ticks += spent;
+        match decision {
+            Some(Decision::Continue) => None,
+            Some(Decision::Respond(response)) => {
+                (*inspection).finished = true;
+                Some(respond::replace(r, response))
+            }
+            None if location.fail == FailMode::Open => {
+                (*inspection).finished = true;
+                None
+            }
+            None => {
+                (*inspection).fail();
+                (*inspection).response_changes.clear();
+                Some(ngx_http_filter_finalize_request(
+                    r,
+                    &raw mut ngx_http_weir_module,
+                    NGX_HTTP_INTERNAL_SERVER_ERROR as ngx_int_t,
+                ))
+            }
+        }
+    }
+}
+
+unsafe fn evaluate(r: *mut ngx_http_request_t, inspection: &mut Inspection, plan: &Plan, location: &Location) -> Decision {
+    if location.inject == Injected::Response {
+        panic!("injected by weir_inject_panic");
+    }
+    let begun = worker::ticks();
+    // SAFETY: as for `work`.
+    let head = unsafe { response_head(r, inspection) };
+    inspection.transaction.set_response(head);
+    meter::book(meter::Part::Response, inspection.sampled, begun, true);
+    let decision = inspection.run(Phase::Response, plan, location);
+    // Changes to the request come too late.
+    drop(inspection.take_request_changes());
+    decision
+}
+
+/// The response's header as it will be sent, except what nginx's last filter adds itself
+/// (`Server`, `Date`, `Connection`).
+unsafe fn response_head(r: *mut ngx_http_request_t, inspection: &Inspection) -> ResponseHead<'static> {
+    let arena = inspection.transaction.arena();
+    // SAFETY: a live request; fields live as long as its pool, and values that are replaced later
+    // are replaced by other memory.
+    unsafe {
+        let out = &raw const (*r).headers_out;
+        let mut fields = bumpalo::collections::Vec::with_capacity_in(USUAL_FIELDS, arena);
+        if (*out).content_type.len > 0 {
+            fields.push(Header::new(b"Content-Type", ffi::bytes(&(*out).content_type)));
+        }
+        if (*out).content_length_n >= 0 && (*out).content_length.is_null() {
+            let digits = bumpalo::format!(in arena, "{}", (*out).content_length_n);
+            fields.push(Header::new(b"Content-Length", digits.into_bump_str().as_bytes()));
+        }
+        for field in ffi::fields(&raw const (*out).headers).filter(|field| (**field).hash != 0) {
+            fields.push(Header::new(ffi::bytes(&(*field).key), ffi::bytes(&(*field).value)));
+        }
+        let status = match (*r).err_status {
+            0 => (*out).status,
+            status => status,
+        };
+        ResponseHead { status: status as u16, headers: fields.into_bump_slice() }
+    }
+}

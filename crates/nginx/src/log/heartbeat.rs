@@ -1,0 +1,75 @@
+//! The heartbeat log: a line per worker and interval that says what it has done so far.
+
+use std::cell::Cell;
+
+use weir_engine::Verdict;
+use weir_ledger::WorkerSlot;
+
+use super::writer::LogFile;
+use super::{clock, json};
+use crate::configuration::Main;
+use crate::{ffi, worker};
+
+/// Every verdict, in the order of the worker's counters.
+const VERDICTS: [Verdict; weir_ledger::VERDICTS] =
+    [Verdict::Pass, Verdict::Allow, Verdict::Detect, Verdict::Redirect, Verdict::RateLimit, Verdict::Block, Verdict::Fail];
+
+/// The log and how often it is written.
+pub struct Heartbeat {
+    file: *mut LogFile,
+    interval_ms: u64,
+    last_ms: Cell<u64>,
+}
+
+impl Heartbeat {
+    /// A log that is written every `interval_ms`.
+    pub fn new(file: *mut LogFile, interval_ms: u64) -> Self {
+        Self { file, interval_ms, last_ms: Cell::new(0) }
+    }
+}
+
+/// Writes a line if it is time to.
+pub fn beat(main: &Main) {
+    let (Some(Some(heartbeat)), Some(slot)) = (&main.heartbeat, worker::slot()) else { return };
+    let now = ffi::now_ms();
+    if now.saturating_sub(heartbeat.last_ms.get()) < heartbeat.interval_ms {
+        return;
+    }
+    heartbeat.last_ms.set(now);
+    // SAFETY: in a worker's timer; the file has its final address.
+    unsafe { LogFile::line(heartbeat.file, |out| write(out, now, main, slot)) };
+}
+
+fn write(out: &mut Vec<u8>, now_ms: u64, main: &Main, slot: &WorkerSlot) {
+    out.extend_from_slice(b"{\"time\":");
+    clock::write(out, now_ms);
+    out.extend_from_slice(b",\"pid\":");
+    json::number(out, worker::pid());
+    out.extend_from_slice(b",\"revision\":");
+    json::string(out, main.revision().as_bytes());
+    out.extend_from_slice(b",\"requests\":");
+    json::number(out, slot.requests.get());
+    out.extend_from_slice(b",\"verdicts\":");
+    for (place, (verdict, count)) in VERDICTS.iter().zip(&slot.verdicts).enumerate() {
+        out.push(if place == 0 { b'{' } else { b',' });
+        json::plain(out, verdict.as_str().as_bytes());
+        out.push(b':');
+        json::number(out, count.get());
+    }
+    out.push(b'}');
+    let totals = worker::row().map(|row| row.totals()).unwrap_or_default();
+    for (name, number) in [
+        (&b",\"ledger\":{\"calls\":"[..], totals.0),
+        (b",\"hits\":", totals.1),
+        (b",\"weir_ns\":", slot.weir_ns.get()),
+        (b"},\"rss_bytes\":", slot.rss_bytes.get()),
+        (b",\"access_lines\":", slot.access_lines.get()),
+        (b",\"attack_lines\":", slot.attack_lines.get()),
+        (b",\"dropped_lines\":", slot.dropped_lines.get()),
+        (b",\"faults\":", slot.faults.get()),
+    ] {
+        out.extend_from_slice(name);
+        json::number(out, number);
+    }
+    out.push(b'}');
+}

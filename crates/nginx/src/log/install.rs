@@ -1,0 +1,59 @@
+//! The log phase: one handler for verdict counters, access log and attack log.
+
+use nginx_sys::{ngx_conf_t, ngx_http_phases_NGX_HTTP_LOG_PHASE, ngx_http_request_t, ngx_int_t};
+
+use super::writer::LogFile;
+use super::{access, attack};
+use crate::configuration::{Injected, Location, Main};
+use crate::transaction::{self, Inspection};
+use crate::{fault, ffi, meter, phase, worker};
+
+/// Installs the handler.
+///
+/// # Safety
+/// As for [`phase::push`].
+pub unsafe fn install(cf: *mut ngx_conf_t) -> Option<()> {
+    // SAFETY: as the caller promises.
+    unsafe { phase::push(cf, ngx_http_phases_NGX_HTTP_LOG_PHASE, handler) }
+}
+
+unsafe extern "C" fn handler(r: *mut ngx_http_request_t) -> ngx_int_t {
+    // SAFETY: nginx calls it with a live request.
+    unsafe {
+        if r != (*r).main || worker::silenced() {
+            return ffi::code::OK;
+        }
+        let location = ffi::location_of::<Location>(r);
+        let inspection = match transaction::find(r) {
+            None if location.access_log.is_some() => transaction::find_or_create(r, ffi::request_main_of::<Main>(r)),
+            found => found,
+        };
+        if let Some(inspection) = inspection {
+            let begun = worker::ticks();
+            fault::contain_request(r, "logs", || write(r, &*inspection, location));
+            worker::spent(worker::ticks().saturating_sub(begun));
+        }
+    }
+    ffi::code::OK
+}
+
+unsafe fn write(r: *mut ngx_http_request_t, inspection: &Inspection, location: &Location) {
+    if location.inject == Injected::Log {
+        panic!("injected by weir_inject_panic");
+    }
+    if inspection.evaluated {
+        worker::count_verdict(inspection.outcome.verdict);
+    }
+    if let Some(log) = &location.access_log {
+        let begun = worker::ticks();
+        // SAFETY: a live request in a worker.
+        unsafe { LogFile::line(log.file, |out| log.write(out, &access::Facts::new(r, inspection))) };
+        meter::book(meter::Part::AccessLog, inspection.sampled, begun, true);
+    }
+    if let (Some(file), true) = (location.attack_log, attack::is_wanted(inspection)) {
+        let begun = worker::ticks();
+        // SAFETY: a live request in a worker.
+        unsafe { LogFile::line(file, |out| attack::write(out, &access::Facts::new(r, inspection))) };
+        meter::book(meter::Part::AttackLog, inspection.sampled, begun, true);
+    }
+}

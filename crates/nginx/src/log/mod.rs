@@ -1,0 +1,19 @@
+//! Weir's own logs, written as JSON straight into buffers.
+//!
+//! The log hook ate half of case 1's throughput, and nginx's own JSON format costs 5 µs for 33
+//! fields; here a line costs less than one.
+
+mod access;
+mod attack;
+mod clock;
+mod heartbeat;
+mod install;
+pub mod json;
+mod parameter;
+mod writer;
+
+pub use access::AccessLog;
+pub use heartbeat::{Heartbeat, beat as heartbeat};
+pub use install::install;
+pub use parameter::{access_from, file_from, heartbeat_from};
+pub use writer::{Kind, LogFile};

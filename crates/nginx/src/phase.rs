@@ -1,0 +1,186 @@
+//! The rewrite phase: where requests are evaluated before anything is done with them.
+//!
+//! Why this phase: it is the first one in which the location is known, and handlers of a later
+//! module run before those of the rewrite module, so `return`, `proxy_pass`, static files,
+//! `auth_request` and Lua handlers all come after. The access phase would miss `return`; the
+//! server rewrite phase does not know the location. (A `return` directly in `server` happens
+//! before any location is chosen; such answers are logged but not evaluated.)
+
+use nginx_sys::{
+    NGX_HTTP_INTERNAL_SERVER_ERROR, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE, ngx_array_push, ngx_conf_t, ngx_http_core_main_conf_t,
+    ngx_http_core_module, ngx_http_handler_pt, ngx_http_phases_NGX_HTTP_REWRITE_PHASE, ngx_http_request_t, ngx_int_t,
+};
+use weir_engine::{Decision, Plan, Response};
+use weir_rules::Phase;
+
+use crate::configuration::{FailMode, Injected, Location, Main};
+use crate::transaction::{self, Body, Inspection};
+use crate::{body, fault, ffi, headers, respond, worker};
+use std::sync::Arc;
+
+/// Adds a handler to one of nginx's phases.
+///
+/// # Safety
+/// `cf` is within http, after its configuration has been read.
+pub unsafe fn push(cf: *mut ngx_conf_t, phase: u32, handler: unsafe extern "C" fn(*mut ngx_http_request_t) -> ngx_int_t) -> Option<()> {
+    // SAFETY: the core module has its main configuration, with one array per phase.
+    unsafe {
+        let core: *mut ngx_http_core_main_conf_t = ffi::main_of_module(cf, &raw const ngx_http_core_module);
+        let place = ngx_array_push(&raw mut (*core).phases[phase as usize].handlers).cast::<ngx_http_handler_pt>();
+        if place.is_null() {
+            return None;
+        }
+        *place = Some(handler);
+        Some(())
+    }
+}
+
+/// Installs the handler.
+///
+/// # Safety
+/// As for [`push`].
+pub unsafe fn install(cf: *mut ngx_conf_t) -> Option<()> {
+    // SAFETY: as the caller promises.
+    unsafe { push(cf, ngx_http_phases_NGX_HTTP_REWRITE_PHASE, handler) }
+}
+
+/// What evaluation comes to.
+enum Step {
+    /// The request goes on.
+    Pass,
+    /// nginx reads the body and calls again.
+    Wait,
+    /// We answer.
+    Answer(Arc<Response>),
+    /// nginx answers with this status, or fails.
+    Status(ngx_int_t),
+}
+
+unsafe extern "C" fn handler(r: *mut ngx_http_request_t) -> ngx_int_t {
+    // SAFETY: nginx calls it with a live request.
+    let location = unsafe {
+        if r != (*r).main || (*r).post_action() != 0 {
+            return ffi::code::DECLINED; // subrequests and post_action are the same client request
+        }
+        ffi::location_of::<Location>(r)
+    };
+    let Some(plan) = &location.plan else { return ffi::code::DECLINED };
+    if worker::silenced() {
+        return ffi::code::DECLINED;
+    }
+    let begun = worker::ticks();
+    // SAFETY: as above.
+    let step = match unsafe { fault::contain_request(r, "request evaluation", || evaluate(r, location, plan)) } {
+        Some(step) => step,
+        // SAFETY: as above.
+        None => unsafe { after_fault(r, location) },
+    };
+    let spent = worker::ticks().saturating_sub(begun);
+    worker::spent(spent);
+    // SAFETY: as above; no reference to the inspection lives.
+    unsafe {
+        if let Some(inspection) = transaction::find(r) {
+            (*inspection).ticks += spent;
+        }
+        match step {
+            Step::Pass => ffi::code::DECLINED,
+            Step::Wait => ffi::code::DONE,
+            Step::Status(status) => status,
+            Step::Answer(response) => fault::contain_request(r, "answer", || respond::answer(r, response))
+                .unwrap_or(NGX_HTTP_INTERNAL_SERVER_ERROR as ngx_int_t),
+        }
+    }
+}
+
+/// What a request gets after a panic.
+unsafe fn after_fault(r: *mut ngx_http_request_t, location: &Location) -> Step {
+    // SAFETY: as for the handler.
+    let inspection = unsafe { transaction::find(r).map(|inspection| &mut *inspection) };
+    match location.fail {
+        FailMode::Open => {
+            if let Some(inspection) = inspection {
+                inspection.finished = true;
+            }
+            Step::Pass
+        }
+        FailMode::Closed => {
+            if let Some(inspection) = inspection {
+                inspection.fail();
+            }
+            Step::Status(NGX_HTTP_INTERNAL_SERVER_ERROR as ngx_int_t)
+        }
+    }
+}
+
+unsafe fn evaluate(r: *mut ngx_http_request_t, location: &'static Location, plan: &Plan) -> Step {
+    // SAFETY: a live main request; references to its inspection end before nginx is called.
+    unsafe {
+        let main = ffi::request_main_of::<Main>(r);
+        let Some(inspection) = transaction::find_or_create(r, main) else {
+            return after_fault(r, location); // out of memory
+        };
+        if (*inspection).finished {
+            return Step::Pass; // the page for our own answer, or after a fault
+        }
+        if let Some(step) = (*inspection).step(r, Phase::Request, plan, location) {
+            return step;
+        }
+        if !plan.has(Phase::Body) {
+            return Step::Pass;
+        }
+        if matches!((*inspection).body, Body::Unread) && body::is_announced(r) {
+            if body::is_stream(r) || !plan.wants_body(&(*inspection).transaction, &(*inspection).outcome) {
+                return Step::Pass; // no rule can match, or none may hold the stream up
+            }
+            if body::is_refused_unread(r, location) {
+                return too_large(r, inspection);
+            }
+            match body::read(r, inspection) {
+                body::Asked::Read => {}
+                body::Asked::Later => return Step::Wait,
+                body::Asked::Refused(status) => return Step::Status(status),
+            }
+        }
+        if (*inspection).body == Body::Read && !body::give(r, &mut *inspection, location) {
+            return too_large(r, inspection);
+        }
+        (*inspection).step(r, Phase::Body, plan, location).unwrap_or(Step::Pass)
+    }
+}
+
+unsafe fn too_large(r: *mut ngx_http_request_t, inspection: *mut Inspection) -> Step {
+    // SAFETY: as for `evaluate`.
+    unsafe {
+        (*inspection).fail();
+        crate::note!(
+            (*(*r).connection).log,
+            Warn,
+            "weir: request body is past weir_body_limit, request refused, request_id {}",
+            String::from_utf8_lossy((*inspection).request_id())
+        );
+    }
+    Step::Status(NGX_HTTP_REQUEST_ENTITY_TOO_LARGE as ngx_int_t)
+}
+
+impl Inspection {
+    /// Evaluates one phase and makes the changes to the request that it wants.
+    unsafe fn step(&mut self, r: *mut ngx_http_request_t, phase: Phase, plan: &Plan, location: &Location) -> Option<Step> {
+        match (location.inject, phase) {
+            (Injected::Request, Phase::Request) | (Injected::Body, Phase::Body) => panic!("injected by weir_inject_panic"),
+            _ => {}
+        }
+        let decision = self.run(phase, plan, location);
+        let changes = self.take_request_changes();
+        if !changes.is_empty() {
+            // SAFETY: a live request, not yet proxied.
+            unsafe { headers::change_request(r, &changes, self.sampled) };
+        }
+        match decision {
+            Decision::Continue => None,
+            Decision::Respond(response) => {
+                self.finished = true;
+                Some(Step::Answer(response))
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Answers that Weir gives itself.
+//!
+//! Without a body of its own an answer is left to nginx: its page for that status, or whatever
+//! `error_page` says. Connections are kept alive where nginx would keep them.
+
+use std::sync::Arc;
+
+use nginx_sys::{
+    ngx_buf_t, ngx_chain_t, ngx_http_clean_header, ngx_http_discard_request_body, ngx_http_filter_finalize_request,
+    ngx_http_output_filter, ngx_http_request_t, ngx_http_send_header, ngx_int_t, ngx_pcalloc,
+};
+use weir_engine::Response;
+
+use crate::module::ngx_http_weir_module;
+use crate::{ffi, headers, transaction};
+
+/// Whether nginx itself can answer with that status when a handler returns it.
+fn is_special(status: u16) -> bool {
+    status >= 300 || status == 201 || status == 204
+}
+
+/// Whether nginx is to make the body.
+fn is_left_to_nginx(response: &Response) -> bool {
+    is_special(response.status) && (response.body.is_empty() || matches!(response.status, 204 | 304))
+}
+
+/// Answers from a phase handler; returns what that handler has to return.
+///
+/// # Safety
+/// `r` is a live main request whose response has not begun.
+pub unsafe fn answer(r: *mut ngx_http_request_t, response: Arc<Response>) -> ngx_int_t {
+    // SAFETY: as the caller promises.
+    unsafe {
+        set_headers(r, &response);
+        if is_left_to_nginx(&response) {
+            return response.status as ngx_int_t;
+        }
+        (*r).set_expect_tested(1); // no "100 Continue" for a body that is thrown away
+        let discarded = ngx_http_discard_request_body(r);
+        if discarded != ffi::code::OK {
+            return discarded;
+        }
+        send(r, response)
+    }
+}
+
+/// Replaces the response that is about to be sent, from the header filter; returns what that
+/// filter has to return.
+///
+/// # Safety
+/// `r` is a live main request whose response header is being filtered.
+pub unsafe fn replace(r: *mut ngx_http_request_t, response: Arc<Response>) -> ngx_int_t {
+    // SAFETY: as the caller promises. This is what ngx_http_filter_finalize_request does, with a
+    // body of our own; the error stops whoever was sending the other body.
+    unsafe {
+        if is_left_to_nginx(&response) && response.headers.is_empty() {
+            return ngx_http_filter_finalize_request(r, &raw mut ngx_http_weir_module, response.status as ngx_int_t);
+        }
+        ngx_http_clean_header(r);
+        (*r).set_filter_finalize(1);
+        set_headers(r, &response);
+        match send(r, response) {
+            ffi::code::OK | ffi::code::DONE => ffi::code::ERROR,
+            other => other,
+        }
+    }
+}
+
+unsafe fn set_headers(r: *mut ngx_http_request_t, response: &Response) {
+    for (name, value) in &response.headers {
+        // SAFETY: as for `answer`.
+        unsafe { headers::set_response(r, name, value) };
+    }
+}
+
+/// Sends header and body.
+unsafe fn send(r: *mut ngx_http_request_t, response: Arc<Response>) -> ngx_int_t {
+    // SAFETY: as for `answer`. The body's bytes are nginx's to read until the request ends: the
+    // inspection holds on to the response until then.
+    unsafe {
+        let Some(inspection) = transaction::find(r) else { return ffi::code::ERROR };
+        let response = &**(*inspection).answer.insert(response);
+        (*r).headers_out.status = usize::from(response.status);
+        (*r).headers_out.content_length_n = response.body.len() as i64;
+        if !response.body.is_empty() {
+            let content_type = if response.content_type.is_empty() { b"text/plain" } else { &response.content_type[..] };
+            headers::set_response(r, b"content-type", content_type);
+        }
+        let sent = ngx_http_send_header(r);
+        if sent == ffi::code::ERROR || sent > ffi::code::OK || (*r).header_only() != 0 {
+            return sent;
+        }
+        let buffer = ngx_pcalloc((*r).pool, size_of::<ngx_buf_t>()).cast::<ngx_buf_t>();
+        if buffer.is_null() {
+            return ffi::code::ERROR;
+        }
+        let bytes = response.body.as_ptr_range();
+        (*buffer).pos = bytes.start.cast_mut();
+        (*buffer).last = bytes.end.cast_mut();
+        (*buffer).set_memory(u32::from(!response.body.is_empty()));
+        (*buffer).set_last_buf(1);
+        (*buffer).set_last_in_chain(1);
+        let mut chain = ngx_chain_t { buf: buffer, next: std::ptr::null_mut() };
+        ngx_http_output_filter(r, &raw mut chain)
+    }
+}

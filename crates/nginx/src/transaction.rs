@@ -1,0 +1,262 @@
+//! The one transaction of a client request: where it lives, how it is found again.
+//!
+//! It lives in an arena that the worker recycles and dies with the request's pool. nginx forgets
+//! module contexts on internal redirects (`error_page`, `try_files`, `X-Accel-Redirect`), so it is
+//! found through the pool's cleanup then, as nginx's realip module does. The arena is not the
+//! request's pool because that one is 4 KiB, mostly used up by nginx, and would grow.
+
+use std::cell::OnceCell;
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use bumpalo::Bump;
+use nginx_sys::{ngx_http_request_t, ngx_pool_cleanup_add};
+use weir_engine::{Decision, HeaderChange, Outcome, Plan, Response, Side, Verdict};
+use weir_http::Transaction;
+use weir_rules::Phase;
+
+use crate::configuration::{Location, Main, Mode};
+use crate::meter::{self, HookMeter};
+use crate::request_id::{self, MAX_INBOUND};
+use crate::{ffi, request, worker};
+
+/// How far the request's body has got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// Nobody has asked for it.
+    Unread,
+    /// nginx is reading it.
+    Reading,
+    /// nginx is reading it and will run the phases again.
+    Awaited,
+    /// nginx has read it.
+    Read,
+    /// It has been given to the transaction.
+    Given,
+}
+
+/// Everything that Weir knows of one client request.
+pub struct Inspection {
+    /// What rules look at.
+    pub transaction: Transaction<'static>,
+    /// What they found.
+    pub outcome: Outcome,
+    /// The cycle's configuration.
+    pub main: &'static Main,
+    /// How far the body has got.
+    pub body: Body,
+    /// Whether any rules have been asked.
+    pub evaluated: bool,
+    /// Whether everything has been decided: nothing is evaluated any more.
+    pub finished: bool,
+    /// Whether rules are timed.
+    pub sampled: bool,
+    /// What rules want changed in the response's header.
+    pub response_changes: Vec<HeaderChange>,
+    /// The answer being sent, whose bytes nginx refers to.
+    pub answer: Option<Arc<Response>>,
+    /// Ticks spent so far.
+    pub ticks: u64,
+    /// Ticks and nginx's milliseconds when the request was first seen.
+    pub seen: (u64, u64),
+    request_id: OnceCell<Id>,
+    country: OnceCell<[u8; 2]>,
+}
+
+struct Id {
+    length: u8,
+    bytes: [u8; MAX_INBOUND],
+}
+
+/// What the pool's cleanup gives back.
+struct Owned {
+    arena: *mut Bump,
+    inspection: *mut Inspection,
+}
+
+/// The inspection of this client request, if there is one.
+///
+/// # Safety
+/// `r` is a live main request. The pointer is valid until its pool's end; references made from it
+/// must not overlap, which nested calls into nginx would make them.
+#[inline]
+pub unsafe fn find(r: *mut ngx_http_request_t) -> Option<*mut Inspection> {
+    // SAFETY: ctx has one pointer per http module; ours is null or was set by `create`.
+    unsafe {
+        let known = (*(*r).ctx.add(ffi::context_index())).cast::<Inspection>();
+        if !known.is_null() {
+            return Some(known);
+        }
+        if (*r).internal() == 0 && (*r).filter_finalize() == 0 {
+            return None;
+        }
+        let mut cleanup = (*(*r).pool).cleanup;
+        while let Some(one) = cleanup.as_ref() {
+            if one.handler.is_some_and(|handler| std::ptr::fn_addr_eq(handler, release as unsafe extern "C" fn(_))) {
+                let inspection = (*one.data.cast::<Owned>()).inspection;
+                *(*r).ctx.add(ffi::context_index()) = inspection.cast();
+                return Some(inspection);
+            }
+            cleanup = one.next;
+        }
+        None
+    }
+}
+
+/// Finds the inspection or begins it; `None` if there is no memory left.
+///
+/// # Safety
+/// As for [`find`].
+pub unsafe fn find_or_create(r: *mut ngx_http_request_t, main: &'static Main) -> Option<*mut Inspection> {
+    // SAFETY: as the caller promises.
+    unsafe { find(r).or_else(|| create(r, main)) }
+}
+
+#[inline]
+unsafe fn create(r: *mut ngx_http_request_t, main: &'static Main) -> Option<*mut Inspection> {
+    let begun = worker::ticks();
+    // SAFETY: a live request; Owned fits the pool's alignment.
+    unsafe {
+        let cleanup = ngx_pool_cleanup_add((*r).pool, size_of::<Owned>());
+        if cleanup.is_null() {
+            return None;
+        }
+        let arena = Box::into_raw(worker::take_arena());
+        // SAFETY: here, and only here, lifetimes are extended. The arena is boxed and stays at its
+        // address until `release`, which drops the transaction first. What the head borrows from
+        // nginx (header buffers, pool memory) lives until the request's pool is destroyed, whose
+        // cleanups run before its memory goes; nginx moves none of it meanwhile.
+        let lasting: &'static Bump = &*arena;
+        let (head, anomalies) = request::head(r, main, lasting);
+        let transaction = Transaction::new(head, lasting);
+        transaction.flag(anomalies);
+        let inspection: *mut Inspection = lasting.alloc(Inspection {
+            transaction,
+            outcome: Outcome::default(),
+            main,
+            body: Body::Unread,
+            evaluated: false,
+            finished: false,
+            sampled: worker::next_is_sampled(main.sample_every()),
+            response_changes: Vec::new(),
+            answer: None,
+            ticks: 0,
+            seen: (begun, ffi::now_ms()),
+            request_id: OnceCell::new(),
+            country: OnceCell::new(),
+        });
+        (*cleanup).data.cast::<Owned>().write(Owned { arena, inspection });
+        (*cleanup).handler = Some(release);
+        *(*r).ctx.add(ffi::context_index()) = inspection.cast();
+        worker::count_request();
+        meter::book(meter::Part::Transaction, (*inspection).sampled, begun, true);
+        Some(inspection)
+    }
+}
+
+/// The pool's cleanup.
+unsafe extern "C" fn release(data: *mut c_void) {
+    // SAFETY: data is the Owned of `create`; pools run each cleanup once.
+    let owned = unsafe { data.cast::<Owned>().read() };
+    crate::fault::contain("request end", || {
+        // SAFETY: both come from `create`; the inspection borrows from the arena and goes first.
+        unsafe {
+            std::ptr::drop_in_place(owned.inspection);
+            worker::give_arena(Box::from_raw(owned.arena));
+        }
+    });
+}
+
+impl Inspection {
+    /// Evaluates one phase of a location's plan and sorts out what it wants changed.
+    pub fn run(&mut self, phase: Phase, plan: &Plan, location: &Location) -> Decision {
+        self.evaluated = true;
+        let mut id = [0; MAX_INBOUND];
+        let mut length = 0;
+        if self.main.reads_request_id {
+            let bytes = self.request_id();
+            length = bytes.len();
+            id[..length].copy_from_slice(bytes);
+        }
+        let mut meter = HookMeter::new(self.sampled, location.lanes_at);
+        let mut context = weir_engine::Context {
+            detect: location.mode == Mode::Detect,
+            request_id: &id[..length],
+            now_ms: ffi::now_ms(),
+            limits: self.main.rate_table(),
+            meter: &mut meter,
+        };
+        plan.evaluate(phase, &self.transaction, &mut context, &mut self.outcome)
+    }
+
+    /// The request's id, made when it is first asked for.
+    pub fn request_id(&self) -> &[u8] {
+        let id = self.request_id.get_or_init(|| {
+            let mut bytes = [0; MAX_INBOUND];
+            let length = match self.inbound_id() {
+                Some(inbound) => {
+                    bytes[..inbound.len()].copy_from_slice(inbound);
+                    inbound.len()
+                }
+                None => {
+                    let made = request_id::uuid_v7(ffi::now_ms(), worker::random());
+                    bytes[..made.len()].copy_from_slice(&made);
+                    made.len()
+                }
+            };
+            Id { length: length as u8, bytes }
+        });
+        &id.bytes[..usize::from(id.length)]
+    }
+
+    /// An id from whoever may give one.
+    fn inbound_id(&self) -> Option<&'static [u8]> {
+        let from = self.main.inbound_id.as_ref()?;
+        let trusted = |peer| self.main.snapshot.as_ref().is_some_and(|snapshot| snapshot.client_address().trusts(peer));
+        if !from.from_any && !trusted(self.transaction.head.peer) {
+            return None;
+        }
+        self.transaction.header(&from.name, from.hash).filter(|id| request_id::is_acceptable(id))
+    }
+
+    /// The verdict's name; empty if no rules have been asked.
+    pub fn verdict(&self) -> &'static str {
+        match self.outcome.verdict {
+            Verdict::Pass if !self.evaluated => "",
+            verdict => verdict.as_str(),
+        }
+    }
+
+    /// Country code of the client, or nothing.
+    pub fn country(&self) -> &[u8] {
+        let code = self.country.get_or_init(|| country_of(self.main, self.transaction.head.client, self.sampled));
+        if code[0] == 0 { &[] } else { code }
+    }
+
+    /// Separates the header changes by message: returns those for the request.
+    pub fn take_request_changes(&mut self) -> Vec<HeaderChange> {
+        if self.outcome.header_changes.is_empty() {
+            return Vec::new();
+        }
+        let (request, response) = std::mem::take(&mut self.outcome.header_changes).into_iter().partition(|change| change.side == Side::Request);
+        let response: Vec<HeaderChange> = response;
+        self.response_changes.extend(response);
+        request
+    }
+
+    /// Books the verdict of a fault or a body past its limit.
+    pub fn fail(&mut self) {
+        self.outcome.verdict = Verdict::Fail;
+        self.outcome.decided_by = None;
+        self.finished = true;
+    }
+}
+
+/// Country code of an address; zeros if unknown.
+pub fn country_of(main: &Main, address: std::net::IpAddr, sampled: bool) -> [u8; 2] {
+    let Some(geo) = main.snapshot.as_ref().and_then(|snapshot| snapshot.geo()) else { return [0; 2] };
+    let begun = worker::ticks();
+    let code = geo.place(address).country.as_bytes().try_into().unwrap_or([0; 2]);
+    meter::book(meter::Part::Geo, sampled, begun, code != [0; 2]);
+    code
+}

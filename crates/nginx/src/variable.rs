@@ -1,0 +1,80 @@
+//! nginx variables.
+
+use nginx_sys::{
+    NGX_HTTP_VAR_NOCACHEABLE, ngx_conf_t, ngx_http_add_variable, ngx_http_request_t, ngx_http_variable_value_t, ngx_int_t,
+};
+use weir_directives::{VARIABLES, Variable};
+
+use crate::configuration::Main;
+use crate::transaction::{self, Inspection};
+use crate::{fault, ffi, log, worker};
+
+/// nginx's `preconfiguration`: makes the variables known.
+pub unsafe extern "C" fn add_all(cf: *mut ngx_conf_t) -> ngx_int_t {
+    fault::install_hook();
+    for (index, info) in VARIABLES.iter().enumerate() {
+        let mut name = ffi::static_str(info.name.as_bytes());
+        // SAFETY: nginx is about to read http; it copies the name.
+        unsafe {
+            let variable = ngx_http_add_variable(cf, &raw mut name, NGX_HTTP_VAR_NOCACHEABLE as usize);
+            if variable.is_null() {
+                return ffi::code::ERROR;
+            }
+            (*variable).get_handler = Some(get);
+            (*variable).data = index;
+        }
+    }
+    ffi::code::OK
+}
+
+unsafe extern "C" fn get(r: *mut ngx_http_request_t, value: *mut ngx_http_variable_value_t, index: usize) -> ngx_int_t {
+    let text = fault::contain("variable", || {
+        // SAFETY: a live request; its main one is the client's.
+        unsafe {
+            let main_request = (*r).main;
+            let variable = Variable::from_index(index)?;
+            // Ids and countries can be had of any request; the rest only of evaluated ones.
+            let inspection = match variable {
+                Variable::RequestId | Variable::Country if !worker::silenced() => {
+                    transaction::find_or_create(main_request, ffi::request_main_of::<Main>(main_request))
+                }
+                _ => transaction::find(main_request),
+            };
+            let text = text(&*inspection?, variable);
+            if text.is_empty() { None } else { ffi::copy((*r).pool, &text) }
+        }
+    });
+    // SAFETY: nginx passes a value to fill in.
+    unsafe {
+        let value = &mut *value;
+        value.set_valid(1);
+        value.set_no_cacheable(0);
+        value.set_not_found(0);
+        let text = text_or_empty(text.flatten());
+        value.set_len(text.len as u32);
+        value.data = text.data;
+    }
+    ffi::code::OK
+}
+
+fn text_or_empty(text: Option<nginx_sys::ngx_str_t>) -> nginx_sys::ngx_str_t {
+    text.unwrap_or(const { ffi::static_str(b"") })
+}
+
+fn text(inspection: &Inspection, variable: Variable) -> Vec<u8> {
+    let outcome = &inspection.outcome;
+    match variable {
+        Variable::RequestId => inspection.request_id().to_vec(),
+        Variable::Verdict => inspection.verdict().into(),
+        Variable::Rule => {
+            outcome.decided_by.and_then(|rule| inspection.main.rule(rule)).map_or_else(Vec::new, |rule| rule.id.clone().into_bytes())
+        }
+        Variable::Country => inspection.country().to_vec(),
+        Variable::Score => {
+            let mut text = Vec::new();
+            log::json::number(&mut text, outcome.score.into());
+            text
+        }
+        Variable::Tags => outcome.tags.join(",").into_bytes(),
+    }
+}

@@ -1,0 +1,197 @@
+//! What one worker process has for itself: its counters, its clock, its random numbers, its
+//! arenas.
+//!
+//! nginx workers are single-threaded and this module never runs on nginx's thread pools, so the
+//! state is a plain static with cells: a thread-local in a loaded library costs a call per access.
+
+use std::cell::{Cell, RefCell};
+
+use bumpalo::Bump;
+use nginx_sys::ngx_cycle_t;
+use weir_engine::Verdict;
+use weir_ledger::{Clock, Control, Row, WorkerSlot};
+
+use crate::log::Kind;
+use crate::random::Random;
+
+/// Arenas kept for the next requests: more than a worker has requests in evaluation at a time;
+/// long-lived ones (WebSocket, downloads) get a fresh one.
+const MAX_ARENAS: usize = 256;
+
+/// An arena that grew beyond this is given back to the system: rare large bodies must not pin
+/// memory for ever.
+const MAX_ARENA_BYTES: usize = 256 * 1024;
+
+/// What an arena begins with: enough for the view of a usual request and its decoded arguments.
+const ARENA_BYTES: usize = 8 * 1024;
+
+struct Worker {
+    cycle: Cell<*mut ngx_cycle_t>,
+    pid: Cell<u64>,
+    clock: Cell<Option<Clock>>,
+    control: Cell<Option<&'static Control>>,
+    slot: Cell<Option<&'static WorkerSlot>>,
+    row: Cell<Option<Row<'static>>>,
+    random: Cell<Random>,
+    until_sample: Cell<u32>,
+    arenas: RefCell<Vec<Box<Bump>>>,
+}
+
+// SAFETY: one thread per process ever touches it, see above.
+unsafe impl Sync for Worker {}
+
+static WORKER: Worker = Worker {
+    cycle: Cell::new(std::ptr::null_mut()),
+    pid: Cell::new(0),
+    clock: Cell::new(None),
+    control: Cell::new(None),
+    slot: Cell::new(None),
+    row: Cell::new(None),
+    random: Cell::new(Random::unseeded()),
+    until_sample: Cell::new(0),
+    arenas: RefCell::new(Vec::new()),
+};
+
+/// Starts the worker's life in `cycle`.
+pub fn start(cycle: *mut ngx_cycle_t, control: Option<&'static Control>, slot: Option<&'static WorkerSlot>, row: Option<Row<'static>>) {
+    WORKER.cycle.set(cycle);
+    WORKER.pid.set(std::process::id().into());
+    WORKER.clock.set(Some(Clock::calibrate()));
+    WORKER.control.set(control);
+    WORKER.slot.set(slot);
+    WORKER.row.set(row);
+    WORKER.random.set(Random::seeded());
+}
+
+/// The cycle that the worker serves, or nginx's current one before.
+pub fn cycle() -> *mut ngx_cycle_t {
+    let cycle = WORKER.cycle.get();
+    // SAFETY: nginx keeps ngx_cycle pointing to a cycle.
+    if cycle.is_null() { unsafe { nginx_sys::ngx_cycle } } else { cycle }
+}
+
+/// The worker's process id.
+pub fn pid() -> u64 {
+    WORKER.pid.get()
+}
+
+/// Whether everything is to pass untouched: the one load that silence costs.
+#[inline]
+pub fn silenced() -> bool {
+    WORKER.control.get().is_some_and(Control::silenced)
+}
+
+/// The log level set at run time, or 0.
+#[inline]
+pub fn log_level() -> u32 {
+    WORKER.control.get().map_or(0, Control::log_level)
+}
+
+/// The time in ticks; 0 before the worker has started.
+#[inline]
+pub fn ticks() -> u64 {
+    WORKER.clock.get().map_or(0, |clock| clock.ticks())
+}
+
+/// Ticks in nanoseconds.
+#[inline]
+pub fn ns(ticks: u64) -> u64 {
+    WORKER.clock.get().map_or(0, |clock| clock.ns(ticks))
+}
+
+/// The worker's cells of the ledger.
+#[inline]
+pub fn row() -> Option<Row<'static>> {
+    WORKER.row.get()
+}
+
+/// The worker's counters.
+#[inline]
+pub fn slot() -> Option<&'static WorkerSlot> {
+    WORKER.slot.get()
+}
+
+/// 128 random bits.
+#[inline]
+pub fn random() -> [u64; 2] {
+    let mut random = WORKER.random.get();
+    let bits = [random.next(), random.next()];
+    WORKER.random.set(random);
+    bits
+}
+
+/// Whether the next request is one of those whose rules are timed.
+#[inline]
+pub fn next_is_sampled(every: u32) -> bool {
+    let left = WORKER.until_sample.get();
+    WORKER.until_sample.set(if left == 0 { every.max(1) - 1 } else { left - 1 });
+    left == 0
+}
+
+/// Books time spent in Weir.
+#[inline]
+pub fn spent(ticks: u64) {
+    if let (Some(slot), Some(clock)) = (WORKER.slot.get(), WORKER.clock.get()) {
+        slot.add_weir_time(&clock, ticks);
+    }
+}
+
+/// Counts a client request.
+#[inline]
+pub fn count_request() {
+    if let Some(slot) = slot() {
+        slot.requests.add(1);
+    }
+    if let Some(row) = row() {
+        row.request();
+    }
+}
+
+/// Counts the final verdict of a request.
+#[inline]
+pub fn count_verdict(verdict: Verdict) {
+    if let Some(slot) = slot() {
+        slot.verdicts[verdict as usize].add(1);
+    }
+}
+
+/// Counts a line written to a log.
+#[inline]
+pub fn count_line(kind: Kind) {
+    if let Some(slot) = slot() {
+        match kind {
+            Kind::Access => slot.access_lines.add(1),
+            Kind::Attack => slot.attack_lines.add(1),
+            Kind::Heartbeat => {}
+        }
+    }
+}
+
+/// Counts log lines that could not be written.
+pub fn count_dropped(lines: u64) {
+    if let Some(slot) = slot() {
+        slot.dropped_lines.add(lines);
+    }
+}
+
+/// Counts a panic that was caught.
+pub fn count_fault() {
+    if let Some(slot) = slot() {
+        slot.faults.add(1);
+    }
+}
+
+/// An empty arena.
+pub fn take_arena() -> Box<Bump> {
+    let kept = WORKER.arenas.borrow_mut().pop();
+    kept.unwrap_or_else(|| Box::new(Bump::with_capacity(ARENA_BYTES)))
+}
+
+/// Takes an arena back, or drops it.
+pub fn give_arena(mut arena: Box<Bump>) {
+    let mut arenas = WORKER.arenas.borrow_mut();
+    if arenas.len() < MAX_ARENAS && arena.allocated_bytes() <= MAX_ARENA_BYTES {
+        arena.reset();
+        arenas.push(arena);
+    }
+}
