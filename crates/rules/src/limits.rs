@@ -9,7 +9,8 @@ pub const MAX_TEXT_BYTES: usize = 64 * 1024;
 pub const MAX_DEPTH: usize = 128;
 
 /// Most entries of a list in braces. More belong into a named list, which lives in a trie or
-/// a hash set that all rules share.
+/// a hash set that all rules share. While a text has 64 KiB at most, that is reached first; this
+/// one stands for when it grows.
 pub const MAX_SET_ITEMS: usize = 100_000;
 
 /// Longest pattern of `matches`, in bytes; the longest of the OWASP CRS has 7 KiB.

@@ -3,20 +3,34 @@
 
 use std::fmt::Write;
 
-use crate::limits::{MAX_DEPTH, MAX_PATTERN_BYTES, MAX_PATTERN_STATES, MAX_SET_ITEMS, MAX_TEXT_BYTES};
+use crate::limits::{MAX_DEPTH, MAX_PATTERN_BYTES, MAX_PATTERN_STATES, MAX_TEXT_BYTES};
 use crate::{FIELDS, FUNCTIONS, OPERATORS, Operands, Phase, Shape, Type};
+
+/// What stands above the tables.
+const INTRODUCTION: &str = "\
+# Expressions: reference
+
+<!-- Made by `weir docs` from the tables in crates/rules; do not edit. -->
+
+Fields, operators and functions of the expression language; the guide is [expressions.md](../expressions.md).
+
+```weir
+http.request.uri.path matches \"^/api/\" and not ip.src in {192.0.2.0/24}
+any(http.request.uri.args.values[*] contains \"<script\")
+lower(http.host) in {\"example.com\" \"www.example.com\"}
+```
+
+A field of several values is read with `[*]` inside `any(...)` or `all(...)`, or with the number of one (`[0]`); a map takes
+the name, too: `http.request.headers[\"x-y\"]`. What a request does not have has no value, and no comparison of it holds.
+";
 
 /// The reference page, in Markdown.
 #[must_use]
 pub fn reference() -> String {
-    let mut page = String::from(
-        "# Expressions: reference\n\n\
-         <!-- Made by `weir docs` from the tables in crates/rules; change those. -->\n\n\
-         The guide is [expressions.md](../expressions.md).\n",
-    );
+    let mut page = INTRODUCTION.to_owned();
+    fields(&mut page);
     operators(&mut page);
     functions(&mut page);
-    fields(&mut page);
     bounds(&mut page);
     page
 }
@@ -77,7 +91,6 @@ fn bounds(page: &mut String) {
     let rows = [
         ("length of an expression", format!("{MAX_TEXT_BYTES} bytes")),
         ("nesting", format!("{MAX_DEPTH} levels")),
-        ("items of a set in braces", MAX_SET_ITEMS.to_string()),
         ("length of a pattern", format!("{MAX_PATTERN_BYTES} bytes")),
         ("automaton states of a pattern", MAX_PATTERN_STATES.to_string()),
     ];

@@ -112,3 +112,47 @@ fn distance(left: &str, right: &str) -> usize {
     }
     above[right.len()]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Field;
+    use crate::operator::MISSPELLINGS;
+
+    #[test]
+    fn names_from_elsewhere_are_not_ours_and_lead_to_ours() {
+        for (elsewhere, ours) in ELSEWHERE {
+            assert!(Field::from_name(elsewhere).is_none(), "{elsewhere}");
+            assert!(Field::from_name(ours).is_some(), "{ours}");
+        }
+        for (wrong, _) in MISSPELLINGS {
+            assert!(Operator::from_text(wrong).is_none(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn near_names_are_near() {
+        let cases = [
+            ("http.request.uri.pth", Some("http.request.uri.path")),
+            ("http.reqeust.uri", Some("http.request.uri")),
+            ("HTTP.User_Agent", Some("http.user_agent")),
+            ("user_agent", Some("http.user_agent")),
+            ("uri.args.names", Some("http.request.uri.args.names")),
+            ("completely.different.thing", None),
+            ("", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(field(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn distance_counts_edits_and_swaps() {
+        for (left, right, expected) in
+            [("", "", 0), ("abc", "", 3), ("abc", "abd", 1), ("abc", "acb", 1), ("kitten", "sitting", 3)]
+        {
+            assert_eq!(distance(left, right), expected);
+            assert_eq!(distance(right, left), expected);
+        }
+    }
+}

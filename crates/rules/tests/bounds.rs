@@ -128,15 +128,17 @@ fn time_grows_with_the_text_and_no_faster() {
             while text.len() + repeated.len() <= bytes {
                 let _ = text.write_str(repeated);
             }
-            let best = (0..3).map(|_| {
-                let begun = Instant::now();
-                let _ = parse(&text, &NoLists);
-                begun.elapsed()
-            });
-            best.min().expect("three times")
+            let begun = Instant::now();
+            let _ = parse(&text, &NoLists);
+            begun.elapsed()
         };
-        let (small, large) = (time(MAX_TEXT_BYTES / 8), time(MAX_TEXT_BYTES));
-        // Quadratic would be 64 times; the constant forgives a busy machine.
-        assert!(large.as_micros() < 24 * small.as_micros() + 20_000, "{start}{repeated}: {small:?} became {large:?}");
+        // Quadratic would be 64 times, every time; a busy machine is slow only now and then.
+        let mut seen = Vec::new();
+        let linear = (0..20).any(|_| {
+            let (small, large) = (time(MAX_TEXT_BYTES / 8), time(MAX_TEXT_BYTES));
+            seen.push((small, large));
+            large.as_micros() < 20 * small.as_micros() + 2_000
+        });
+        assert!(linear, "{start}{repeated}: {seen:?}");
     }
 }
