@@ -64,7 +64,7 @@ pub struct Up {
     /// Port on 127.0.0.1.
     #[arg(long, env = "WEIR_PORT", default_value_t = 8080, value_parser = clap::value_parser!(u16).range(1..), hide_env_values = true)]
     pub port: u16,
-    /// The policy; without it examples/demo.yaml, or the copy of it in this program.
+    /// The policy; without it a copy of examples/demo.yaml, in the run directory and free to change.
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
     /// Weir's nginx module; without it the one beside this program, or nginx's own directory.

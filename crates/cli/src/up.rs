@@ -12,7 +12,9 @@ mod parts;
 mod port;
 mod run_dir;
 mod signal;
+mod worker_user;
 
+use std::io::Write;
 use std::time::Duration;
 
 use self::child::Nginx;
@@ -36,18 +38,22 @@ pub(crate) fn run(up: &Up) -> Result<(), Failure> {
     let mut nginx = Nginx::start(&parts.nginx, &dir, &configuration)?;
     nginx.wait_until_it_listens(up.port)?;
 
-    print!("{}", demo::introduction(up, &dir, &policy));
-    println!("weir: ready on http://127.0.0.1:{}", up.port);
+    say(&format!("{}weir: ready on http://127.0.0.1:{}", demo::introduction(up, &dir, &policy), up.port));
     let mut attacks = Follower::new(dir.attack_log());
     let style = Style::of(Stream::Out);
     while !signal::received() {
         std::thread::sleep(LOOK);
         for line in attacks.lines() {
-            println!("{}", follow::readable(&line, style));
+            say(&follow::readable(&line, style));
         }
         nginx.check_alive()?;
     }
     nginx.stop();
-    println!("weir: stopped");
+    say("weir: stopped");
     Ok(())
+}
+
+/// Prints a line. That nobody reads it any more (a closed pipe) is no reason to stop the gateway.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}");
 }

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::parts::Parts;
-use super::run_dir::{RunDir, user};
+use super::run_dir::RunDir;
+use super::worker_user::WorkerUser;
 use crate::Failure;
 use crate::arguments::Up;
 
@@ -32,18 +33,9 @@ fn fill(dir: &RunDir, parts: &Parts, policy: &Path, up: &Up, origin: u16) -> Res
     Ok(values.iter().fold(TEMPLATE.to_owned(), |text, (name, value)| text.replace(name, value)))
 }
 
-/// Workers give up root where somebody else exists; without root nginx ignores the line and warns.
+/// Workers give up root; without root nginx would ignore the line and warn.
 fn user_line() -> String {
-    let exists = |name: &str| {
-        let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
-        users.lines().any(|line| line.split(':').next() == Some(name))
-    };
-    if user() != 0 {
-        return String::new();
-    }
-    let known = [("www-data", "www-data"), ("nginx", "nginx"), ("nobody", "nogroup"), ("nobody", "nobody")];
-    let found = known.iter().find(|(name, _)| exists(name));
-    found.map_or_else(String::new, |(name, group)| format!("user {name} {group};"))
+    WorkerUser::find().map_or_else(String::new, |user| format!("user {} {};", user.name, user.group))
 }
 
 fn quotable(path: &Path) -> Result<String, Failure> {

@@ -13,14 +13,15 @@ struct Try {
     expect: &'static str,
 }
 
-/// What shows the demo policy at work; `tests/e2e` and the README's tour send the same.
+/// What shows the demo policy at work; `tests/command` sends each and compares the status.
 const TRIES: &[Try] = &[
     Try { path: "/", more: "", expect: "200, the demo site" },
     Try { path: "/search?q=union+station", more: "", expect: "200, harmless" },
-    Try { path: "/search?q=1+union+select+password", more: "", expect: "403, SQL injection" },
-    Try { path: "/search?q=%3Cscript%3Ealert(1)", more: "", expect: "403, cross-site scripting" },
-    Try { path: "/login", more: "-d 'user=ann&password=secret'", expect: "200, harmless" },
-    Try { path: "/login", more: r#"-d "user=admin' or '1'='1""#, expect: "403, SQL injection in a form" },
+    Try { path: "/search?q=1+union+select+password", more: "", expect: "403, rule sql-injection" },
+    Try { path: "/search?page=../../etc/passwd", more: "", expect: "403, rule path-traversal" },
+    Try { path: "/", more: "-A sqlmap/1.8", expect: "403, rule scanner" },
+    Try { path: "/login", more: "-d 'user=ann&password=secret'", expect: "200; 429 after five in a minute" },
+    Try { path: "/login", more: r#"-d "user=admin' or 1=1""#, expect: "403, rule sql-injection, in a form" },
 ];
 
 /// Everything before the line that says that it is ready.

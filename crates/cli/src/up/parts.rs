@@ -12,8 +12,7 @@ use crate::arguments::Up;
 const MODULE: &str = "libngx_http_weir_module.so";
 /// Where distributions keep nginx's modules.
 const MODULE_DIR: &str = "/usr/lib/nginx/modules";
-/// The demo policy, in the repository and in this program.
-const DEMO_POLICY: &str = "examples/demo.yaml";
+/// The demo policy. The copy in the run directory is there to be changed.
 const DEMO_POLICY_TEXT: &str = include_str!("../../../../examples/demo.yaml");
 
 /// What was found.
@@ -39,12 +38,12 @@ impl Parts {
         };
         let policy = match &up.policy {
             Some(path) => Some(existing(path, "policy", "--policy names it")?),
-            None => fs::canonicalize(DEMO_POLICY).ok(),
+            None => None,
         };
         Ok(Self { nginx, module, policy })
     }
 
-    /// The policy's path; the one in this program is written to the run directory first.
+    /// The policy's path; the demo is written to the run directory first.
     pub fn policy(&self, dir: &RunDir) -> Result<PathBuf, Failure> {
         if let Some(path) = &self.policy {
             return Ok(path.clone());

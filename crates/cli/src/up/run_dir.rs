@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use super::worker_user::WorkerUser;
 use crate::Failure;
 
 /// A run directory; removed at the end unless its user has named it.
@@ -30,12 +31,12 @@ impl RunDir {
             }
             _ => {}
         }
-        // Workers of another user must get through to nginx's temporary files, but see no names.
-        let mode = if user() == 0 { 0o711 } else { 0o700 };
-        fs::DirBuilder::new().recursive(named.is_some()).mode(mode).create(&path).map_err(fail)?;
+        fs::DirBuilder::new().recursive(named.is_some()).mode(0o700).create(&path).map_err(fail)?;
         let path = fs::canonicalize(&path).map_err(fail)?;
-        if named.is_none() {
-            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).map_err(fail)?;
+        if let Some(workers) = WorkerUser::find() {
+            // Workers must get through to nginx's temporary files; nobody else into the logs.
+            std::os::unix::fs::chown(&path, None, Some(workers.gid)).map_err(fail)?;
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o710)).map_err(fail)?;
         }
         let dir = Self { path, keep: named.is_some() };
         fs::create_dir_all(dir.temp()).map_err(fail)?;

@@ -15,7 +15,7 @@ pub(super) fn watch() {
         // SAFETY: the handler only stores to an atomic, which is async-signal-safe.
         unsafe { libc::signal(signal, handler as libc::sighandler_t) };
     }
-    // The reader of our output may go first (`weir up | head`); nginx must still be stopped.
+    // The reader of our output may go first (`weir up | head`); nginx goes on, and is stopped in order.
     // SAFETY: ignoring a signal runs no code.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
 }
