@@ -13,6 +13,9 @@ pub const MAX_DEPTH: usize = 128;
 /// one stands for when it grows.
 pub const MAX_SET_ITEMS: usize = 100_000;
 
+/// Most arguments of a function; the engine reads no more.
+pub const MAX_ARGUMENTS: usize = 64;
+
 /// Longest pattern of `matches`, in bytes; the longest of the OWASP CRS has 7 KiB.
 pub const MAX_PATTERN_BYTES: usize = 32 * 1024;
 

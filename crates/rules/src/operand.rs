@@ -3,7 +3,7 @@
 
 use crate::error::Span;
 use crate::lexer::TokenKind;
-use crate::limits::MAX_SET_ITEMS;
+use crate::limits::{MAX_ARGUMENTS, MAX_SET_ITEMS};
 use crate::parser::{Parser, Stop, describe};
 use crate::syntax::{Index, Item, Operand, OperandKind, Right, Word};
 
@@ -43,6 +43,10 @@ impl<'t> Parser<'t, '_> {
             return Ok(arguments);
         }
         loop {
+            if arguments.len() == MAX_ARGUMENTS {
+                self.errors.add(self.span(), format!("more than {MAX_ARGUMENTS} arguments"), None);
+                return Err(self.leave_call());
+            }
             match self.nested(open, |parser| parser.operand("an argument")) {
                 Ok(Ok(argument)) => arguments.push(argument),
                 Ok(Err(Stop)) | Err(Stop) => return Err(self.leave_call()),

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::time::Instant;
 
-use weir_rules::limits::{MAX_DEPTH, MAX_ERRORS, MAX_PATTERN_BYTES, MAX_TEXT_BYTES};
+use weir_rules::limits::{MAX_ARGUMENTS, MAX_DEPTH, MAX_ERRORS, MAX_PATTERN_BYTES, MAX_TEXT_BYTES};
 use weir_rules::{NoLists, parse};
 
 fn message(text: &str) -> String {
@@ -71,6 +71,13 @@ fn what_fits_prints_to_something_that_fits() {
             }
         }
     }
+}
+
+#[test]
+fn calls_have_a_largest_number_of_arguments() {
+    let text = |count: usize| format!("concat({}) eq \"\"", vec!["http.host"; count].join(", "));
+    assert!(parse(&text(MAX_ARGUMENTS), &NoLists).is_ok());
+    assert_eq!(message(&text(MAX_ARGUMENTS + 1)), format!("more than {MAX_ARGUMENTS} arguments"));
 }
 
 #[test]
