@@ -1,4 +1,4 @@
-//! No input is expensive: half a megabyte of anything repetitive takes every parser
+//! No input is expensive: a quarter of a megabyte of anything repetitive takes every parser
 //! milliseconds. A quadratic parser would take minutes, so the bound can be generous enough
 //! for a busy machine and still tell.
 
@@ -107,7 +107,7 @@ const AROUND: &[(Parser, &str, &str)] = &[
     (read_content_type, "multipart/form-data; boundary=\"", "\""),
 ];
 
-const LENGTH: usize = 512 * 1024;
+const LENGTH: usize = 256 * 1024;
 
 fn read_uri(arena: &Bump, bytes: &[u8], found: &mut Anomalies) {
     let _ = (uri::decode(arena, bytes, true, found), uri::raw_path(bytes), uri::percent_is_valid(bytes));
