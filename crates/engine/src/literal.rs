@@ -39,18 +39,18 @@ pub(crate) fn required(hir: &Hir) -> Option<Literals> {
 /// How likely a set is to let a harmless value through: the sum over its strings of the
 /// estimated frequency of the rarest window of each. Lower is better.
 pub(crate) fn likelihood(set: &[Vec<u8>]) -> f64 {
-    set.iter().map(|literal| window_likelihood(literal).1).sum()
+    set.iter().map(|literal| windows(literal, literal.len().min(4)).map(|window| window.1).fold(1.0, f64::min)).sum()
 }
 
-/// The rarest window of at most four bytes: where it begins, and its estimated frequency.
-pub(crate) fn window_likelihood(literal: &[u8]) -> (usize, f64) {
-    let width = literal.len().min(4);
-    literal
-        .windows(width.max(1))
-        .enumerate()
-        .map(|(at, window)| (at, window.iter().map(|byte| frequency(*byte)).product::<f64>()))
-        .min_by(|a, b| a.1.total_cmp(&b.1))
-        .unwrap_or((0, 1.0))
+/// Where the rarest window of `width` bytes begins in a literal of at least as many.
+pub(crate) fn rarest_window(literal: &[u8], width: usize) -> usize {
+    windows(literal, width).min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |window| window.0)
+}
+
+/// Each window's beginning and estimated frequency.
+fn windows(literal: &[u8], width: usize) -> impl Iterator<Item = (usize, f64)> {
+    let likelihood = |window: &[u8]| window.iter().map(|byte| frequency(*byte)).product::<f64>();
+    literal.windows(width.max(1)).map(likelihood).enumerate()
 }
 
 /// Rough frequency of a folded byte in URLs, cookies, user agents and form values.
@@ -128,7 +128,7 @@ fn walk(hir: &Hir) -> Node {
                 Node::exactly(vec![folded])
             } else {
                 // The rarest stretch of a long literal filters as well as the whole.
-                let at = window_likelihood(&folded).0.min(folded.len() - MAX_LENGTH);
+                let at = rarest_window(&folded, 4).min(folded.len() - MAX_LENGTH);
                 Node { exact: None, required: Some(vec![folded[at..at + MAX_LENGTH].to_vec()]) }
             }
         }

@@ -3,15 +3,14 @@
 //!
 //! Each literal is represented by its rarest window of four bytes (shorter ones by all they
 //! have). The pass folds the value eight bytes at a time, hashes the window at every position
-//! and tests one bit of a table that stays in the first-level cache; the few positions that pass
-//! are looked up and the whole literal is verified there. That is Wu and Manber's idea (1994)
-//! with windows chosen by rarity and no shifts, since the literals of attack patterns are too
-//! short for shifts to skip much.
+//! and tests a table that stays in the first-level cache (in the second for thousands of
+//! literals), with one branch for four positions; the few that pass are looked up and the whole
+//! literal is verified there. That is Wu and Manber's idea (1994) with windows chosen by rarity
+//! and no shifts, since the literals of attack patterns are too short for shifts to skip much.
 //!
-//! What lost, measured with `benches/tiers.rs` (see `docs/adr/006-filter.md`): an Aho-Corasick
-//! automaton (its DFA outgrows the caches at 10,000 literals, its NFA is slower from the start).
+//! What lost is in `docs/adr/006-filter.md`, measured with `benches/tiers.rs`.
 
-use crate::literal::window_likelihood;
+use crate::literal::rarest_window;
 
 /// Number of whatever a literal stands for; a rule in this crate.
 pub(crate) type Owner = u32;
@@ -34,6 +33,11 @@ impl Scanner {
         for needle in needles {
             debug_assert!(!needle.literal.is_empty(), "an empty literal is no filter");
             by_width[needle.literal.len().min(4) - 1].push(needle);
+        }
+        // A pass more costs more than the selectivity of a fourth byte is worth to a few literals.
+        if !by_width[2].is_empty() && by_width[2].len() + by_width[3].len() <= SMALL {
+            let wider = std::mem::take(&mut by_width[3]);
+            by_width[2].extend(wider);
         }
         let tiers = by_width.into_iter().enumerate().rev().filter(|(_, needles)| !needles.is_empty());
         Self { tiers: tiers.map(|(width, needles)| Tier::new(width + 1, needles)).collect() }
@@ -61,30 +65,44 @@ impl Scanner {
 const CHECKS_PER_BYTE: usize = 2;
 /// The same for values of any length; a benign value of a kilobyte needs a few dozen.
 const MIN_CHECKS: usize = 1024;
-/// Bits of the filter table per literal: one in 64 is set, so one position in 64 of random text
-/// goes on to the look-up.
-const BITS_PER_NEEDLE: usize = 64;
-/// 8 KiB of bits: a fourth of the first-level cache, for all but the largest rule sets.
-const MIN_FILTER_BITS: u32 = 12;
-/// 256 KiB of bits, within the second-level cache.
-const MAX_FILTER_BITS: u32 = 21;
+/// Up to so many literals use the small table.
+const SMALL: usize = 128;
+/// Entries of the small table, a byte each: an eighth of the first-level cache, and at most one
+/// entry in 32 set.
+const SMALL_BITS: u32 = 12;
+/// Entries of the large table, a bit each: 128 KiB, within the second-level cache; one in a
+/// hundred set by 10,000 literals.
+const LARGE_BITS: u32 = 20;
+
+/// Which windows may begin a literal, by hash.
+#[derive(Clone)]
+enum Table {
+    Small(Box<[u8; 1 << SMALL_BITS]>),
+    Large(Box<[u8; 1 << (LARGE_BITS - 3)]>),
+}
 
 /// All literals whose window has the same width.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 struct Tier {
     /// Window width in bytes, 1 to 4.
     width: usize,
     /// Keeps the window's bytes of a 4-byte load.
     mask: u32,
-    /// One bit per hash value.
-    filter: Vec<u64>,
-    filter_shift: u32,
+    /// Hashes a 4-byte load by multiplication; its low zero bytes drop those beyond the window.
+    multiplier: u32,
+    table: Table,
     /// `slots[h]..slots[h + 1]` of `entries` have hash `h`.
     slots: Vec<u32>,
     slot_shift: u32,
     entries: Vec<Entry>,
     /// The literals, end to end.
     bytes: Vec<u8>,
+}
+
+impl std::fmt::Debug for Tier {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Tier").field("width", &self.width).field("literals", &self.entries.len()).finish_non_exhaustive()
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -97,24 +115,23 @@ struct Entry {
     offset: u16,
 }
 
-const FOLD: u32 = 0x2020_2020;
 const FOLD8: u64 = 0x2020_2020_2020_2020;
-
-#[inline(always)]
-fn hash(key: u32) -> u32 {
-    key.wrapping_mul(0x9E37_79B1)
-}
+/// 2^32 divided by the golden ratio: spreads neighbouring keys (Knuth, 6.4).
+const GOLDEN: u32 = 0x9E37_79B1;
 
 impl Tier {
     fn new(width: usize, needles: Vec<Needle>) -> Self {
-        let mask = if width == 4 { u32::MAX } else { (1u32 << (8 * width)) - 1 };
-        let filter_bits = (needles.len() * BITS_PER_NEEDLE).next_power_of_two().ilog2().clamp(MIN_FILTER_BITS, MAX_FILTER_BITS);
+        let unused = 8 * (4 - width as u32);
         let slot_bits = (needles.len() * 2).next_power_of_two().ilog2().max(1);
         let mut tier = Self {
             width,
-            mask,
-            filter: vec![0; 1 << (filter_bits - 6)],
-            filter_shift: 32 - filter_bits,
+            mask: u32::MAX >> unused,
+            multiplier: GOLDEN << unused,
+            table: if needles.len() <= SMALL {
+                Table::Small(Box::new([0; 1 << SMALL_BITS]))
+            } else {
+                Table::Large(Box::new([0; 1 << (LARGE_BITS - 3)]))
+            },
             slots: vec![0; (1 << slot_bits) + 1],
             slot_shift: 32 - slot_bits,
             entries: Vec::with_capacity(needles.len()),
@@ -122,11 +139,11 @@ impl Tier {
         };
         for needle in &needles {
             let literal = &needle.literal[..needle.literal.len().min(u16::MAX as usize)];
-            let offset = window_likelihood(literal).0.min(literal.len() - width);
+            let offset = rarest_window(literal, width);
             let mut window = [0; 4];
             window[..width].copy_from_slice(&literal[offset..offset + width]);
             tier.entries.push(Entry {
-                key: u32::from_le_bytes(window) & mask,
+                key: u32::from_le_bytes(window),
                 owner: needle.owner,
                 start: tier.bytes.len() as u32,
                 len: literal.len() as u16,
@@ -134,13 +151,16 @@ impl Tier {
             });
             tier.bytes.extend_from_slice(literal);
         }
-        let slot_shift = tier.slot_shift;
+        let (slot_shift, multiplier) = (tier.slot_shift, tier.multiplier);
+        let hash = |key: u32| key.wrapping_mul(multiplier);
         tier.entries.sort_by_key(|entry| (hash(entry.key) >> slot_shift, entry.key));
         for entry in &tier.entries {
-            let hashed = hash(entry.key);
-            let bit = (hashed >> tier.filter_shift) as usize;
-            tier.filter[bit >> 6] |= 1 << (bit & 63);
-            tier.slots[(hashed >> slot_shift) as usize + 1] += 1;
+            let hash = hash(entry.key);
+            match &mut tier.table {
+                Table::Small(table) => table[(hash >> (32 - SMALL_BITS)) as usize] = 1,
+                Table::Large(table) => table[(hash >> (35 - LARGE_BITS)) as usize] |= 1 << (hash >> (32 - LARGE_BITS) & 7),
+            }
+            tier.slots[(hash >> slot_shift) as usize + 1] += 1;
         }
         for slot in 1..tier.slots.len() {
             tier.slots[slot] += tier.slots[slot - 1];
@@ -149,49 +169,58 @@ impl Tier {
     }
 
     /// Whether the whole value was scanned within the budget.
-    #[inline]
     fn scan(&self, value: &[u8], budget: &mut usize, found: &mut impl FnMut(Owner)) -> bool {
-        if value.len() < self.width {
-            return true;
-        }
-        let positions = value.len() - self.width + 1;
-        let mut at = 0;
-        // Four windows from one load of eight bytes (they span seven).
-        while at + 8 <= value.len() && at + 4 <= positions {
-            let eight = u64::from_le_bytes(value[at..at + 8].try_into().expect("eight bytes")) | FOLD8;
-            for step in 0..4 {
-                let key = (eight >> (8 * step)) as u32 & self.mask;
-                if self.may_begin(key) && !self.look_up(value, at + step, key, budget, found) {
-                    return false;
-                }
+        // The index is below the table's length by construction, so no bounds are checked.
+        match &self.table {
+            Table::Small(table) => self.pass(value, |hash| table[(hash >> (32 - SMALL_BITS)) as usize], budget, found),
+            Table::Large(table) => {
+                let bit = |hash: u32| table[(hash >> (35 - LARGE_BITS)) as usize] >> (hash >> (32 - LARGE_BITS) & 7) & 1;
+                self.pass(value, bit, budget, found)
             }
-            at += 4;
         }
-        while at < positions {
-            let mut window = [0; 4];
-            let taken = (value.len() - at).min(4);
-            window[..taken].copy_from_slice(&value[at..at + taken]);
-            let key = (u32::from_le_bytes(window) | FOLD) & self.mask;
-            if self.may_begin(key) && !self.look_up(value, at, key, budget, found) {
-                return false;
-            }
-            at += 1;
-        }
-        true
     }
 
     #[inline(always)]
-    fn may_begin(&self, key: u32) -> bool {
-        let bit = (hash(key) >> self.filter_shift) as usize;
-        // The shift keeps `bit` below the filter's length; the bounds check is a compare that
-        // never fails and is predicted.
-        self.filter[bit >> 6] >> (bit & 63) & 1 != 0
+    fn pass(&self, value: &[u8], table: impl Fn(u32) -> u8, budget: &mut usize, found: &mut impl FnMut(Owner)) -> bool {
+        let len = value.len();
+        if len < self.width {
+            return true;
+        }
+        let multiplier = self.multiplier;
+        // Looks at the windows that begin at the given bytes of `eight`, which stands at `at`.
+        let mut windows = |eight: u64, at: usize, steps: std::ops::Range<usize>| {
+            for step in steps {
+                let key = (eight >> (8 * step)) as u32;
+                if table(key.wrapping_mul(multiplier)) != 0 && !self.look_up(value, at + step, key, budget, found) {
+                    return false;
+                }
+            }
+            true
+        };
+        let Some(last) = value.last_chunk::<8>() else {
+            let mut padded = [0; 8];
+            padded[..len].copy_from_slice(value);
+            return windows(u64::from_le_bytes(padded) | FOLD8, 0, 0..len + 1 - self.width);
+        };
+        let mut at = 0;
+        // Four windows from one load of eight bytes (they span seven), and one branch for them.
+        while let Some(eight) = value.get(at..at + 8).and_then(<[u8]>::first_chunk::<8>) {
+            let eight = u64::from_le_bytes(*eight) | FOLD8;
+            let may = |step: u32| table(((eight >> (8 * step)) as u32).wrapping_mul(multiplier));
+            if may(0) | may(1) | may(2) | may(3) != 0 && !windows(eight, at, 0..4) {
+                return false;
+            }
+            at += 4;
+        }
+        // The windows that are left, from the last eight bytes.
+        windows(u64::from_le_bytes(*last) | FOLD8, len - 8, at + 8 - len..9 - self.width)
     }
 
     /// Whether the budget lasted.
     #[inline(never)]
     fn look_up(&self, value: &[u8], at: usize, key: u32, budget: &mut usize, found: &mut impl FnMut(Owner)) -> bool {
-        let slot = (hash(key) >> self.slot_shift) as usize;
+        let slot = (key.wrapping_mul(self.multiplier) >> self.slot_shift) as usize;
+        let key = key & self.mask;
         let entries = &self.entries[self.slots[slot] as usize..self.slots[slot + 1] as usize];
         if *budget < entries.len() {
             return false;
