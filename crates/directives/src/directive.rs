@@ -58,7 +58,7 @@ macro_rules! directives {
 
 directives! {
     Weir "weir" Everywhere One "on | off | detect" "off"
-        "Whether requests are evaluated. With `detect` nothing is stopped or changed; findings say what would have been done.";
+        "Whether Weir looks at requests and logs them. With `detect` nothing is stopped or changed; findings say what would have been done.";
     Policy "weir_policy" Main One "FILE" "none"
         "The policy, in YAML or JSON. A relative path counts from nginx's configuration directory. Errors in it fail `nginx -t`, and a reload keeps the policy that is serving.";
     Apply "weir_apply" Everywhere AtLeastOne "NAME... | none" "all policies of the file"

@@ -145,12 +145,11 @@ unsafe fn collect(r: *mut ngx_http_request_t, limit: usize, arena: &'static Bump
             pieces += 1;
             link = one.next;
         }
-        if let (1, Some(one)) = (pieces, body.bufs.as_ref()) {
-            if in_memory(one.buf) {
+        if let (1, Some(one)) = (pieces, body.bufs.as_ref())
+            && in_memory(one.buf) {
                 let whole = std::slice::from_raw_parts((*one.buf).pos, size(one.buf) as usize);
                 return (&whole[..whole.len().min(limit)], length);
             }
-        }
         let wanted = usize::try_from(length).unwrap_or(usize::MAX).min(limit);
         let joined = arena.alloc_slice_fill_copy(wanted, 0u8);
         let mut filled = 0;

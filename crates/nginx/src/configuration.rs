@@ -9,6 +9,7 @@ use std::cell::OnceCell;
 use std::ffi::{c_char, c_void};
 use std::path::{Path, PathBuf};
 use std::ptr;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use nginx_sys::{ngx_conf_t, ngx_int_t, ngx_shm_zone_t};
@@ -17,7 +18,7 @@ use weir_http::header_hash;
 use weir_ledger::{Control, DEFAULT_DIR, Ledger};
 use weir_policy::Snapshot;
 use weir_rules::ir::ValueExpr;
-use weir_rules::{Field, Phase};
+use weir_rules::Field;
 
 use crate::diagnostic::Level;
 use crate::log::{AccessLog, Heartbeat, LogFile};
@@ -125,7 +126,7 @@ pub struct Main {
     pub evaluates: bool,
     /// Whether any location evaluates or changes responses.
     pub touches_response: bool,
-    /// Whether any location writes a log.
+    /// Whether any location writes an access log.
     pub logs: bool,
     /// Whether `weir_inject_panic` is honoured.
     pub testing: bool,
@@ -191,7 +192,7 @@ pub struct Settings {
     /// `weir_body_limit`
     pub body_limit: Option<usize>,
     /// `weir_access_log`
-    pub access_log: Option<Option<Arc<AccessLog>>>,
+    pub access_log: Option<Option<Rc<AccessLog>>>,
     /// `weir_attack_log`
     pub attack_log: Option<Option<*mut LogFile>>,
     /// `weir_inject_panic`
@@ -203,7 +204,7 @@ pub struct Settings {
 pub struct Location {
     /// As written and inherited.
     pub settings: Settings,
-    /// Whether it is evaluated; off without a plan that has work.
+    /// Whether it is evaluated.
     pub mode: Mode,
     /// What is evaluated.
     pub plan: Option<Arc<Plan>>,
@@ -214,7 +215,7 @@ pub struct Location {
     /// How much of a body rules see.
     pub body_limit: usize,
     /// Access log.
-    pub access_log: Option<Arc<AccessLog>>,
+    pub access_log: Option<Rc<AccessLog>>,
     /// Attack log.
     pub attack_log: Option<*mut LogFile>,
     /// Injected fault.
@@ -301,13 +302,13 @@ impl Location {
         self.mode = settings.mode.unwrap_or_default();
         self.fail = settings.fail.unwrap_or_default();
         self.body_limit = settings.body_limit.unwrap_or(DEFAULT_BODY_LIMIT);
-        self.access_log = settings.access_log.clone().flatten();
-        self.attack_log = settings.attack_log.flatten();
         self.inject = if main.testing { settings.inject.unwrap_or_default() } else { Injected::Never };
-        main.logs |= self.access_log.is_some();
         if self.mode == Mode::Off {
             return Ok(());
         }
+        self.access_log = settings.access_log.clone().flatten();
+        self.attack_log = settings.attack_log.flatten();
+        main.logs |= self.access_log.is_some();
         self.choose_plan(main)
     }
 
@@ -328,7 +329,6 @@ impl Location {
         }
         main.evaluates = true;
         main.touches_response |= plan.touches_response();
-        main.logs |= self.attack_log.is_some() || plan.has(Phase::Request);
         self.lanes_at = main.place(Arc::clone(&plan));
         self.plan = Some(plan);
         Ok(())

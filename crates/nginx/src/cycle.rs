@@ -17,7 +17,7 @@ const BEAT_MS: ngx_msec_t = 1000;
 unsafe fn main_in<'a>(cycle: *mut ngx_cycle_t) -> Option<&'a mut Main> {
     // SAFETY: a complete cycle; the http module's context holds one pointer per module.
     unsafe {
-        let context = (*(*cycle).conf_ctx.add((*(&raw const ngx_http_module)).index)).cast::<ngx_http_conf_ctx_t>();
+        let context = (*(*cycle).conf_ctx.add(ngx_http_module.index)).cast::<ngx_http_conf_ctx_t>();
         context.as_ref().map(|context| &mut *(*context.main_conf.add(ffi::context_index())).cast::<Main>())
     }
 }

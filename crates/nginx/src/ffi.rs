@@ -113,7 +113,7 @@ pub unsafe fn fields(list: *const ngx_list_t) -> impl Iterator<Item = *mut ngx_t
 #[inline]
 pub fn context_index() -> usize {
     // SAFETY: nginx writes it once while it reads the configuration, before anything else runs.
-    unsafe { (*(&raw const ngx_http_weir_module)).ctx_index }
+    unsafe { ngx_http_weir_module.ctx_index }
 }
 
 /// Our main configuration, during configuration.

@@ -50,11 +50,10 @@ unsafe extern "C" fn filter(r: *mut ngx_http_request_t) -> ngx_int_t {
                 (None, Some(_)) => transaction::find_or_create(r, ffi::request_main_of::<Main>(r)),
                 (found, _) => found,
             };
-            if let Some(inspection) = inspection {
-                if let Some(answer) = work(r, inspection, plan, location) {
+            if let Some(inspection) = inspection
+                && let Some(answer) = work(r, inspection, plan, location) {
                     return answer;
                 }
-            }
         }
         NEXT.0.get().map_or(ffi::code::OK, |next| next(r))
     }

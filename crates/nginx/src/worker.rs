@@ -34,6 +34,7 @@ struct Worker {
     row: Cell<Option<Row<'static>>>,
     random: Cell<Random>,
     until_sample: Cell<u32>,
+    #[expect(clippy::vec_box, reason = "transactions refer to their arena, which has to keep its address")]
     arenas: RefCell<Vec<Box<Bump>>>,
 }
 

@@ -14,6 +14,9 @@ use crate::{ffi, worker};
 
 type Out = Vec<u8>;
 
+/// Writes the value of one field.
+type Writer = fn(&mut Out, &Facts<'_>);
+
 /// What a line is about.
 pub struct Facts<'a> {
     r: *mut ngx_http_request_t,
@@ -27,7 +30,7 @@ pub struct Facts<'a> {
 pub struct AccessLog {
     /// The file.
     pub file: *mut LogFile,
-    fields: Vec<(Box<[u8]>, fn(&mut Out, &Facts<'_>))>,
+    fields: Vec<(Box<[u8]>, Writer)>,
 }
 
 impl AccessLog {
@@ -129,7 +132,7 @@ macro_rules! header {
 }
 
 /// The table of writers.
-fn writer(field: LogField) -> fn(&mut Out, &Facts<'_>) {
+fn writer(field: LogField) -> Writer {
     match field {
         LogField::RequestId => |out, facts| json::plain(out, facts.inspection.request_id()),
         LogField::Time => |out, facts| facts.time(out),
@@ -175,7 +178,7 @@ fn writer(field: LogField) -> fn(&mut Out, &Facts<'_>) {
         LogField::TlsVersion => |out, facts| json::string(out, facts.head().tls.map_or(b"", |tls| tls.version)),
         LogField::TlsCipher => |out, facts| json::string(out, facts.head().tls.map_or(b"", |tls| tls.cipher)),
         LogField::Sni => |out, facts| json::string(out, facts.head().tls.map_or(b"", |tls| tls.server_name)),
-        LogField::Connection => |out, facts| json::number(out, facts.connection().number as u64),
+        LogField::Connection => |out, facts| json::number(out, facts.connection().number),
         LogField::ConnectionRequests => |out, facts| json::number(out, facts.connection().requests as u64),
         LogField::Pid => |out, _| json::number(out, worker::pid()),
         LogField::Country => |out, facts| json::string(out, facts.inspection.country()),

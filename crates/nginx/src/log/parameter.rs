@@ -1,6 +1,6 @@
 //! `PATH|off` and the `name=value` parameters of the log directives.
 
-use std::sync::Arc;
+use std::rc::Rc;
 
 use nginx_sys::{ngx_conf_open_file, ngx_conf_t};
 use weir_directives::{LOG_FIELDS, LogField};
@@ -72,7 +72,7 @@ fn open(cf: *mut ngx_conf_t, path: &str, kind: Kind, buffer: usize, flush_ms: us
 }
 
 /// `weir_access_log`
-pub fn access_from(cf: *mut ngx_conf_t, arguments: &[&str]) -> Result<Option<Arc<AccessLog>>, String> {
+pub fn access_from(cf: *mut ngx_conf_t, arguments: &[&str]) -> Result<Option<Rc<AccessLog>>, String> {
     if arguments == ["off"] {
         return Ok(None);
     }
@@ -86,7 +86,7 @@ pub fn access_from(cf: *mut ngx_conf_t, arguments: &[&str]) -> Result<Option<Arc
         unsafe { ffi::main_of::<Main>(cf) }.reads_server_address = true;
     }
     let file = open(cf, arguments[0], Kind::Access, parameters.buffer, parameters.flush_ms)?;
-    Ok(Some(Arc::new(AccessLog::new(file, &fields))))
+    Ok(Some(Rc::new(AccessLog::new(file, &fields))))
 }
 
 fn named(name: &str) -> Result<LogField, String> {

@@ -101,7 +101,7 @@ impl LogFile {
 
     /// What the file was configured with: kind, buffer, flush time.
     pub fn parameters(&self) -> (Kind, usize, usize) {
-        (self.kind, self.limit, self.flush_ms as usize)
+        (self.kind, self.limit, self.flush_ms)
     }
 
     /// Adds one line, which `write` puts together without the newline.
