@@ -19,9 +19,10 @@ pub const MAX_ARGUMENTS: usize = 64;
 /// Longest pattern of `matches`, in bytes; the longest of the OWASP CRS has 7 KiB.
 pub const MAX_PATTERN_BYTES: usize = 32 * 1024;
 
-/// Most automaton states that a pattern may unfold to: `(\w{500}){500}` is short as text and
-/// a quarter of a million states as a machine.
-pub const MAX_PATTERN_STATES: usize = 200_000;
+/// Most bytes of automaton that a pattern may take, by estimate from above: `(\w{500}){500}` is
+/// short as text and a quarter of a million states as a machine. The engine has the same bound
+/// on what it builds, so that a pattern which passes here compiles there.
+pub const MAX_AUTOMATON_BYTES: usize = 2 << 20;
 
 /// Deepest nesting of groups and repetitions in a pattern.
 pub const MAX_PATTERN_DEPTH: u32 = 200;

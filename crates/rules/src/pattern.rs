@@ -9,7 +9,7 @@
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 use crate::error::{Errors, Span};
-use crate::limits::{MAX_PATTERN_BYTES, MAX_PATTERN_DEPTH, MAX_PATTERN_STATES};
+use crate::limits::{MAX_AUTOMATON_BYTES, MAX_PATTERN_BYTES, MAX_PATTERN_DEPTH};
 use crate::quoted::Quoted;
 
 /// The regular-expression parser set up for the language's dialect: Unicode off, and matches
@@ -32,9 +32,10 @@ pub(crate) fn regex(quoted: &Quoted, span: Span, errors: &mut Errors) -> Option<
     };
     match regex_parser().parse(pattern) {
         Ok(hir) => {
-            let states = states(&hir);
-            if states > MAX_PATTERN_STATES {
-                let message = format!("the pattern needs {states} automaton states, {MAX_PATTERN_STATES} are allowed");
+            let bytes = automaton_bytes(&hir);
+            if bytes > MAX_AUTOMATON_BYTES {
+                let (needed, most) = (bytes >> 10, MAX_AUTOMATON_BYTES >> 10);
+                let message = format!("the pattern needs {needed} KiB of automaton, {most} are allowed");
                 errors.add(span, message, Some("make the counts of repetitions smaller, or use `+` and `*`".into()));
                 return None;
             }
@@ -76,20 +77,28 @@ fn hint(message: &str) -> Option<String> {
     HINTS.iter().find(|(part, _)| message.contains(part)).map(|(_, hint)| (*hint).to_owned())
 }
 
-/// About how many states the pattern's automaton has, with repetitions unfolded.
-fn states(hir: &Hir) -> usize {
+/// At most how many bytes the pattern's automaton takes, with repetitions unfolded. Weights are
+/// what `regex-automata` takes while it builds forward and reverse automata, rounded up; a test
+/// compares.
+fn automaton_bytes(hir: &Hir) -> usize {
+    const STATE: usize = 64;
+    const RANGE: usize = 8;
+    // Classes of Unicode unfold to sequences of bytes: a few states always, and some a range.
+    const UNICODE: usize = 1600;
+    const UNICODE_RANGE: usize = 128;
     match hir.kind() {
-        HirKind::Empty | HirKind::Look(_) => 1,
-        HirKind::Literal(literal) => literal.0.len(),
-        HirKind::Class(Class::Bytes(_)) => 1,
-        HirKind::Class(Class::Unicode(class)) => class.ranges().len().max(1),
+        HirKind::Empty | HirKind::Look(_) => STATE,
+        HirKind::Literal(literal) => literal.0.len() * STATE,
+        HirKind::Class(Class::Bytes(class)) => STATE + class.ranges().len() * RANGE,
+        HirKind::Class(Class::Unicode(class)) => UNICODE + class.ranges().len() * UNICODE_RANGE,
         HirKind::Repetition(repetition) => {
             let times = repetition.max.unwrap_or(repetition.min).max(1) as usize;
-            states(&repetition.sub).saturating_mul(times)
+            automaton_bytes(&repetition.sub).saturating_add(2 * STATE).saturating_mul(times)
         }
-        HirKind::Capture(capture) => states(&capture.sub),
+        HirKind::Capture(capture) => automaton_bytes(&capture.sub).saturating_add(2 * STATE),
         HirKind::Concat(all) | HirKind::Alternation(all) => {
-            all.iter().fold(1, |sum, one| states(one).saturating_add(sum))
+            let parts = all.iter().map(|one| automaton_bytes(one).saturating_add(RANGE));
+            parts.fold(2 * STATE, usize::saturating_add)
         }
     }
 }
@@ -123,4 +132,60 @@ pub(crate) fn wildcard(quoted: &Quoted, span: Span, errors: &mut Errors) -> Opti
         star = byte == b'*';
     }
     Some(pattern)
+}
+
+#[cfg(test)]
+mod tests {
+    use regex_automata::nfa::thompson::{Config, NFA, WhichCaptures};
+    use regex_automata::util::syntax;
+
+    use super::*;
+
+    /// The largest count of repetitions that passes.
+    fn largest(part: &str) -> String {
+        let (mut low, mut high) = (1, 100_000);
+        while low + 1 < high {
+            let middle = (low + high) / 2;
+            let hir = regex_parser().parse(&format!("(?:{part}){{{middle}}}")).expect("a pattern");
+            if automaton_bytes(&hir) <= MAX_AUTOMATON_BYTES { low = middle } else { high = middle }
+        }
+        format!("(?:{part}){{{low}}}")
+    }
+
+    #[test]
+    fn what_passes_compiles_within_the_same_bound() {
+        let parts = [
+            "a",
+            r"\w",
+            "[acegikmoqsuwy]",
+            "a|b|cde|foo|bar",
+            "a?",
+            "x*",
+            "(a{1,3}b)",
+            "((a)(b)(c))",
+            "^",
+            "(?i)select",
+            ".",
+            r"(?u)\w",
+            r"(?u)\P{Greek}",
+            "(?u)[^a]",
+            "(?u).",
+            "(?iu)[a-z]",
+            "(?u)[é-ö]",
+            "(?u)é",
+            r"\b|\xff",
+        ];
+        for part in parts {
+            let pattern = largest(part);
+            for reverse in [false, true] {
+                let captures = if reverse { WhichCaptures::None } else { WhichCaptures::All };
+                let config = Config::new().utf8(false).reverse(reverse).which_captures(captures);
+                let built = NFA::compiler()
+                    .syntax(syntax::Config::new().utf8(false).unicode(false))
+                    .configure(config.nfa_size_limit(Some(MAX_AUTOMATON_BYTES)))
+                    .build(&pattern);
+                assert!(built.is_ok(), "{pattern}, reverse: {reverse}");
+            }
+        }
+    }
 }

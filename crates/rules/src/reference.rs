@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use crate::limits::{MAX_DEPTH, MAX_PATTERN_BYTES, MAX_PATTERN_STATES, MAX_TEXT_BYTES};
+use crate::limits::{MAX_AUTOMATON_BYTES, MAX_DEPTH, MAX_PATTERN_BYTES, MAX_TEXT_BYTES};
 use crate::{FIELDS, FUNCTIONS, OPERATORS, Operands, Phase, Shape, Type};
 
 /// What stands above the tables.
@@ -92,7 +92,7 @@ fn bounds(page: &mut String) {
         ("length of an expression", format!("{MAX_TEXT_BYTES} bytes")),
         ("nesting", format!("{MAX_DEPTH} levels")),
         ("length of a pattern", format!("{MAX_PATTERN_BYTES} bytes")),
-        ("automaton states of a pattern", MAX_PATTERN_STATES.to_string()),
+        ("automaton of a pattern", format!("{} KiB", MAX_AUTOMATON_BYTES >> 10)),
     ];
     for (what, most) in rows {
         table_row(page, &[what, &most]);
