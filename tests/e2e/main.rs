@@ -4,4 +4,44 @@
 //! says what must hold.
 #![allow(clippy::unwrap_used)]
 
+mod beside;
+mod body_kinds;
+mod body_limits;
+mod clients;
+mod evaluated_once;
+mod faults;
 mod harness_itself;
+mod headers;
+mod hostile;
+mod logs;
+mod protocols;
+mod rate_limits;
+mod reload;
+mod request_ids;
+mod rotation;
+mod silence;
+mod streams;
+mod verdicts;
+
+/// A policy that looks everywhere for `attack-` and a word.
+const LOOKS_EVERYWHERE: &str = r#"
+policies:
+  - id: waf
+    rules:
+      - {id: path, when: 'http.request.uri.path contains "attack-path"', message: In the path, score: 5, action: block}
+      - {id: args, when: 'any(http.request.uri.args.values[*] matches "(?i)union\s+select")', message: SQL injection, score: 5, action: block}
+      - {id: header, when: 'any(http.request.headers["x-probe"][*] contains "attack-header")', message: In a header, score: 4, action: block}
+      - {id: cookie, when: 'any(http.request.cookies.values[*] contains "attack-cookie")', message: In a cookie, score: 3, action: block}
+      - {id: referer, when: 'http.referer contains "attack-referer"', message: In the referer, score: 2, action: block}
+      - {id: agent, when: 'http.user_agent contains "attack-agent"', message: A scanner, score: 1, action: block}
+      - {id: form, when: 'any(http.request.body.form.values[*] contains "attack-form")', message: In a form, score: 5, action: block}
+      - {id: raw, when: 'http.request.body.raw contains "attack-body"', message: In the body, score: 5, action: block}
+"#;
+
+/// A policy that needs every body and finds `attack-body` in it.
+const READS_BODIES: &str = r#"
+policies:
+  - id: bodies
+    rules:
+      - {id: raw, when: 'http.request.body.raw contains "attack-body"', action: block}
+"#;

@@ -165,6 +165,12 @@ impl Connection {
         }
     }
 
+    /// Whether the beginning of a response has come, but not yet its end.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        !self.buffer.is_empty()
+    }
+
     /// The bare socket, for what is not HTTP any more. Nothing may be buffered.
     ///
     /// # Panics

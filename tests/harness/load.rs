@@ -63,7 +63,7 @@ fn client(port: u16, life: Life, request: &Request, stop: &AtomicBool, count: &A
             Ok(response) => totals.failed.push(format!("status {}", response.status)),
             // A server may close an idle connection at any time (RFC 9112, section 9.3.1): a
             // request that crosses with that is sent again on a new one, as every client does.
-            Err(_) if !fresh => {}
+            Err(_) if !fresh && !connection.has_begun() => {}
             Err(error) => totals.failed.push(error.to_string()),
         }
     }

@@ -48,7 +48,7 @@ impl Nginx {
                 panic!("nginx ended with {status}:\n{}", this.error_log());
             }
             let up = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
-            (up && !this.workers().is_empty()).then_some(())
+            (up && this.workers().len() == usize::from(this.setup.workers)).then_some(())
         });
         this
     }

@@ -19,8 +19,9 @@ pub struct Setup {
     http: String,
     listen: String,
     server: String,
-    workers: u8,
+    pub(crate) workers: u8,
     error_level: String,
+    environment: Vec<(String, String)>,
 }
 
 impl Setup {
@@ -44,6 +45,7 @@ impl Setup {
             server: String::new(),
             workers: 2,
             error_level: "info".into(),
+            environment: Vec::new(),
         }
     }
 
@@ -140,6 +142,13 @@ impl Setup {
         self
     }
 
+    /// Sets an environment variable of nginx.
+    #[must_use]
+    pub fn environment(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+
     /// Starts nginx and waits until it listens.
     #[must_use]
     pub fn start(self) -> Nginx {
@@ -159,6 +168,7 @@ impl Setup {
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(binary());
         let prefix = self.prefix();
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.arg("-p").arg(prefix).arg("-c").arg(prefix.join("nginx.conf")).arg("-e").arg(prefix.join("error.log"));
         command
     }

@@ -1,0 +1,119 @@
+//! What streams keeps streaming: nothing is buffered that no rule needs.
+
+use std::time::{Duration, Instant};
+
+use weir_tests::client::GrpcCall;
+use weir_tests::origin::{self, events};
+use weir_tests::wait::PATIENCE;
+use weir_tests::{Request, Setup};
+
+use crate::LOOKS_EVERYWHERE;
+
+/// Rules in all phases, none of which needs the body of a stream.
+const ALL_PHASES: &str = r#"
+policies:
+  - id: p
+    rules:
+      - {id: request, when: 'http.user_agent contains "attack-agent"', action: block}
+      - {id: form, when: 'any(http.request.body.form.values[*] contains "attack-form")', action: block}
+      - {id: json, when: 'any(http.request.body.json.values[*] contains "attack-json")', action: block}
+      - {id: response, when: 'http.response.code eq 500', action: {block: 502}}
+      - {id: mark, when: 'http.response.code in {100..499}', action: {set_header: {on: response, name: X-Marked, value: '"1"'}}}
+"#;
+
+#[test]
+fn events_arrive_as_they_are_sent() {
+    const COUNT: usize = 5;
+    let setup = Setup::policy(ALL_PHASES).proxy(events::start(COUNT));
+    let nginx = setup.start();
+    let mut connection = nginx.connect();
+    connection.send(&Request::get("/events").wire());
+    let mut head = Vec::new();
+    loop {
+        let line = connection.line().unwrap();
+        if line.is_empty() {
+            break;
+        }
+        head.push(line);
+    }
+    assert!(head.iter().any(|line| line == "X-Marked: 1"), "{head:?}");
+    let mut arrivals = Vec::new();
+    while let Some(chunk) = connection.chunk().unwrap() {
+        assert_eq!(String::from_utf8_lossy(&chunk), format!("data: {}\n\n", arrivals.len()));
+        arrivals.push(Instant::now());
+    }
+    assert_eq!(arrivals.len(), COUNT);
+    let first_to_last = arrivals[COUNT - 1] - arrivals[0];
+    assert!(first_to_last > events::PERIOD * 3, "events were held back: all came within {first_to_last:?}");
+}
+
+#[test]
+fn a_web_socket_is_upgraded_and_echoes() {
+    let location = format!(
+        "location / {{ proxy_pass http://{}; proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; }}",
+        origin::websocket::start()
+    );
+    let nginx = Setup::policy(LOOKS_EVERYWHERE).server(&location).start();
+    let stream = nginx.connect().into_stream();
+    let (mut socket, response) = tungstenite::client(format!("ws://127.0.0.1:{}/chat", nginx.port), stream).unwrap();
+    assert_eq!(response.status().as_u16(), 101);
+    for message in ["hello", "attack-body is no business of the handshake's rules", &"x".repeat(100_000)] {
+        socket.send(message.into()).unwrap();
+        assert_eq!(socket.read().unwrap().into_text().unwrap().as_str(), message);
+    }
+    socket.close(None).unwrap();
+    let stream = nginx.connect().into_stream();
+    let refused = tungstenite::client(format!("ws://127.0.0.1:{}/attack-path", nginx.port), stream);
+    assert!(refused.is_err(), "a blocked handshake is not upgraded");
+    let lines = nginx.accesses(2);
+    assert!(lines.iter().any(|line| line["status"] == 101), "{lines:#?}");
+}
+
+#[test]
+fn grpc_streams_flow_both_ways_with_body_rules_active() {
+    let setup = Setup::policy(ALL_PHASES).listen("http2");
+    let nginx = setup.server(&format!("location / {{ grpc_pass grpc://{}; }}", origin::grpc::start())).start();
+    let mut call = GrpcCall::start(nginx.port, "/echo.Echo/Both");
+    call.send(b"one", false);
+    assert_eq!(call.status(), 200);
+    for (send, expect) in [("two", "one"), ("three", "two"), ("four", "three")] {
+        assert!(call.receive().unwrap().ends_with(expect.as_bytes()));
+        call.send(send.as_bytes(), send == "four");
+    }
+    assert!(call.receive().unwrap().ends_with(b"four"));
+    assert!(call.receive().is_none());
+    assert_eq!(call.trailers()["grpc-status"], "0");
+}
+
+#[test]
+fn an_upload_that_no_rule_needs_is_not_held_back() {
+    // The origin answers each frame as it comes; here the frames are HTTP/1.1 chunks that nginx
+    // passes on as they come.
+    let origin = origin::serve(|mut stream| {
+        use std::io::{Read, Write};
+        let mut seen = Vec::new();
+        let mut block = [0; 4096];
+        while !seen.ends_with(b"first") && !String::from_utf8_lossy(&seen).contains("first") {
+            let read = stream.read(&mut block)?;
+            seen.extend(&block[..read]);
+        }
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\nseen")
+    });
+    let location = format!("location / {{ proxy_http_version 1.1; proxy_request_buffering off; proxy_pass http://{origin}; }}");
+    let nginx = Setup::policy(ALL_PHASES).server(&location).start();
+    let mut connection = nginx.connect();
+    connection.send(b"POST /up HTTP/1.1\r\nHost: a\r\nContent-Type: application/octet-stream\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n");
+    let start = Instant::now();
+    assert_eq!(connection.receive().text(), "seen");
+    assert!(start.elapsed() < PATIENCE / 2, "held back for {:?}", start.elapsed());
+}
+
+#[test]
+fn a_large_download_is_not_touched_by_response_rules() {
+    let nginx = Setup::policy(ALL_PHASES).proxy(origin::Echo::start()).start();
+    let start = Instant::now();
+    let response = nginx.get("/big/20000000");
+    assert_eq!((response.status, response.body.len()), (200, 20_000_000));
+    assert_eq!(response.header("x-marked"), Some("1"));
+    assert!(start.elapsed() < PATIENCE + Duration::from_secs(1));
+}
