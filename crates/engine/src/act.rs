@@ -17,16 +17,13 @@ use crate::{Action, AllowScope, Decision, Finding, HeaderChange, Meter, Outcome,
 
 /// Findings kept for one request: beyond it a log line says nothing new.
 pub const MAX_FINDINGS: usize = 64;
-/// Tags kept for one request.
-pub const MAX_TAGS: usize = 32;
 
-/// Carries out `rule`'s actions in order. New tags go to `added`.
+/// Carries out `rule`'s actions in order.
 pub(crate) fn act<M: Meter>(
     pass: &Pass<'_, '_, '_>,
     rule: &Rule,
     context: &mut Context<'_, M>,
     outcome: &mut Outcome,
-    added: &mut Vec<String>,
 ) -> Decision {
     outcome.score = outcome.score.saturating_add(rule.score);
     let detect = context.detect || rule.detect;
@@ -34,12 +31,7 @@ pub(crate) fn act<M: Meter>(
     let mut decision = Decision::Continue;
     for planned in &rule.actions {
         match &planned.action {
-            Action::Tag(tag) => {
-                let known = pass.reader.tags.contains(tag) || added.contains(tag);
-                if !known && pass.reader.tags.len() + added.len() < MAX_TAGS {
-                    added.push(tag.clone());
-                }
-            }
+            Action::Tag(tag) => pass.tag(tag),
             Action::Log => said = said.filter(|said| said.0 != "score").or(Some(("log", false))),
             Action::SetHeader(side, name, _) | Action::RemoveHeader(side, name) if !detect => {
                 let value = planned.parameter.as_ref().map(|_| clean(text_of(pass, planned)));
@@ -145,7 +137,8 @@ fn finding(pass: &Pass<'_, '_, '_>, rule: &Rule, action: &'static str, detected_
     let selector = pass.plan.selectors[rule.selector as usize].when.as_ref();
     let Some(test) = evidence(pass, &rule.node).or_else(|| selector.and_then(|when| evidence(pass, when))) else { return finding };
     let lane = &pass.plan.lanes[test.lane as usize];
-    let values = pass.values(test.lane).as_slice();
+    let values = pass.values(test.lane);
+    let values = values.as_slice();
     finding.variable = lane.value.to_string();
     if let Some((position, value, range)) = test.evidence(values) {
         if let Some(name) = name_of(pass, &lane.value, position) {

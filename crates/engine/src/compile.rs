@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use regex_automata::meta::Regex;
 use regex_automata::util::syntax;
-use weir_rules::Phase;
+use weir_rules::{Field, Phase};
 use weir_rules::ir::{Expr, ValueExpr};
 
 use crate::check::{Check, Node, Resolve, Test};
 use crate::filter::FilterBuilder;
 use crate::gate::{self, Condition, Gate};
-use crate::plan::{LaneTable, PlannedAction, Rule, Selector, Stage};
+use crate::plan::{Lane, LaneTable, PlannedAction, Rule, Selector, Stage};
 use crate::value::Source;
 use crate::{Action, LaneInfo, List, Mode, Plan, RuleIndex, Side, Specification};
 
@@ -87,6 +87,7 @@ impl Compiler<'_> {
 
     fn plan(&mut self, apply: &[usize]) -> Plan {
         let mut selectors = Vec::new();
+        let mut tag_selectors = Vec::new();
         let mut rules = Vec::new();
         let mut gates: Vec<(Phase, Gate)> = Vec::new();
         let mut policies = 0;
@@ -103,6 +104,9 @@ impl Compiler<'_> {
             for selector in &policy.selectors {
                 let when = selector.when.as_ref().and_then(|when| self.node(when, selector.rules.first().map(|rule| rule.index)));
                 let number = selectors.len() as u32;
+                if selector.when.as_ref().is_some_and(|when| gate::reads(when, Field::Tags)) {
+                    tag_selectors.push(number);
+                }
                 selectors.push(Selector { when });
                 for rule in &selector.rules {
                     let Some(node) = self.node(&rule.when, Some(rule.index)) else { continue };
@@ -135,8 +139,21 @@ impl Compiler<'_> {
         let changes_response = rules.iter().flat_map(|rule| &rule.actions).any(|planned| {
             matches!(planned.action, Action::SetHeader(Side::Response, ..) | Action::RemoveHeader(Side::Response, _))
         });
+        let of_body = stages[Phase::Body as usize].rules.iter().flat_map(|rule| &rules[*rule as usize].actions);
+        let body_sets_tags = of_body.into_iter().any(|planned| matches!(planned.action, Action::Tag(_)));
         let lanes = std::mem::take(&mut self.lanes.lanes);
-        Plan { lanes, selectors, rules, stages, infos, geo: spec.geo.clone(), policies, changes_response }
+        let reading = |field| -> Vec<u32> {
+            let reads = |lane: &Lane| gate::value_reads(&lane.value, field);
+            lanes.iter().enumerate().filter(|(_, lane)| reads(lane)).map(|(number, _)| number as u32).collect()
+        };
+        let tag_lanes = reading(Field::Tags);
+        // Whether the body is wanted is asked without making a request id; and a rule of the body
+        // phase may still set a tag that is asked for.
+        let mut unforeseen = reading(Field::RequestId);
+        if body_sets_tags {
+            unforeseen.extend(&tag_lanes);
+        }
+        Plan { lanes, selectors, rules, stages, infos, tag_lanes, tag_selectors, unforeseen, geo: spec.geo.clone(), policies, changes_response }
     }
 
     fn stage(&mut self, phase: Phase, rules: &[Rule], gates: &[(Phase, Gate)], infos: &mut Vec<LaneInfo>) -> Stage {
@@ -147,7 +164,7 @@ impl Compiler<'_> {
             let at = stage.rules.len() as u32;
             match gate {
                 Gate::Never => continue,
-                Gate::AnyOf(openings) if openings.iter().all(|opening| gate::is_bytes(&opening.value)) => {
+                Gate::AnyOf(openings) => {
                     for opening in openings {
                         let lane = self.lanes.number(&opening.value);
                         let slot = *by_lane.entry(lane).or_insert_with(|| {
@@ -157,10 +174,11 @@ impl Compiler<'_> {
                         match &opening.condition {
                             Condition::Contains(literals) => builders[slot].1.contains(literals, at),
                             Condition::Equals(strings) => builders[slot].1.equals(strings, at),
+                            Condition::Within(networks) => builders[slot].1.within(networks, at),
                         }
                     }
                 }
-                Gate::AnyOf(_) | Gate::Always => {
+                Gate::Always => {
                     let word = at as usize >> 6;
                     stage.ungated.resize(stage.ungated.len().max(word + 1), 0);
                     stage.ungated[word] |= 1 << (at & 63);

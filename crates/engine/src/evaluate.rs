@@ -4,7 +4,7 @@
 //! bits evaluates those rules exactly, in the order of the policy, with full semantics. Nothing
 //! is allocated outside the transaction's arena unless a rule matches.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, RefCell};
 
 use weir_http::{BodyKind, Transaction};
 use weir_rules::{Field, Phase};
@@ -41,7 +41,7 @@ enum Asked {
 pub(crate) struct Pass<'p, 'a, 'e> {
     pub(crate) plan: &'p Plan,
     pub(crate) reader: Reader<'a, 'e>,
-    lanes: &'a [OnceCell<Values<'a>>],
+    lanes: &'a [Cell<Option<Values<'a>>>],
     selectors: &'a [Cell<Asked>],
 }
 
@@ -65,8 +65,7 @@ impl Plan {
         if stage.rules.is_empty() {
             return Decision::Continue;
         }
-        let tags = std::mem::take(&mut outcome.tags);
-        let pass = Pass::new(self, transaction, context.request_id, &tags);
+        let pass = Pass::new(self, transaction, context.request_id, std::mem::take(&mut outcome.tags));
         let candidates = transaction.arena().alloc_slice_copy(&stage.ungated);
         let sampled = context.meter.sampled();
         for filter in &stage.filters {
@@ -76,8 +75,6 @@ impl Plan {
             context.meter.lane(filter.info, ticks);
         }
         let mut decision = Decision::Continue;
-        // Tags that rules of this pass set are seen by later passes' expressions and by the logs.
-        let mut added = Vec::new();
         'all: for (word, bits) in candidates.iter().enumerate() {
             let mut bits = *bits;
             while bits != 0 {
@@ -92,16 +89,14 @@ impl Plan {
                 let ticks = if sampled { context.meter.now().saturating_sub(begun) } else { 0 };
                 context.meter.rule(rule.index, hit, ticks);
                 if hit {
-                    decision = crate::act::act(&pass, rule, context, outcome, &mut added);
+                    decision = crate::act::act(&pass, rule, context, outcome);
                     if decision != Decision::Continue {
                         break 'all;
                     }
                 }
             }
         }
-        drop(pass);
-        outcome.tags = tags;
-        outcome.tags.append(&mut added);
+        outcome.tags = pass.reader.tags.into_inner();
         decision
     }
 
@@ -114,7 +109,7 @@ impl Plan {
         if stage.rules.is_empty() || self.policies & !over == 0 {
             return false;
         }
-        let pass = Pass::new(self, transaction, b"", &outcome.tags);
+        let pass = Pass::new(self, transaction, b"", outcome.tags.clone());
         let kind = transaction.body_kind();
         let rules = stage.rules.iter().map(|rule| &self.rules[*rule as usize]).filter(|rule| rule.policy & over == 0);
         for (count, rule) in rules.enumerate() {
@@ -128,26 +123,45 @@ impl Plan {
     }
 }
 
+/// Tags kept for one request.
+pub const MAX_TAGS: usize = 32;
 /// Rules asked one by one whether they want the body; past it the answer is yes.
 const MAX_FORESEEN: usize = 256;
 
 impl<'p, 'a, 'e> Pass<'p, 'a, 'e> {
-    fn new(plan: &'p Plan, transaction: &'e Transaction<'a>, request_id: &'e [u8], tags: &'e [String]) -> Self
+    fn new(plan: &'p Plan, transaction: &'e Transaction<'a>, request_id: &'e [u8], tags: Vec<String>) -> Self
     where
         'p: 'e,
     {
         let arena = transaction.arena();
         Self {
             plan,
-            reader: Reader { transaction, request_id, tags, geo: plan.geo.as_deref(), place: Cell::new(None) },
-            lanes: arena.alloc_slice_fill_with(plan.lanes.len(), |_| OnceCell::new()),
+            reader: Reader { transaction, request_id, tags: RefCell::new(tags), geo: plan.geo.as_deref(), place: Cell::new(None) },
+            lanes: arena.alloc_slice_fill_with(plan.lanes.len(), |_| Cell::new(None)),
             selectors: arena.alloc_slice_fill_with(plan.selectors.len(), |_| Cell::new(Asked::No)),
         }
     }
 
     /// The values of a lane, read at most once.
-    pub(crate) fn values(&self, lane: u32) -> &Values<'a> {
-        self.lanes[lane as usize].get_or_init(|| self.plan.lanes[lane as usize].source.read(&self.reader))
+    pub(crate) fn values(&self, lane: u32) -> Values<'a> {
+        let read = &self.lanes[lane as usize];
+        if let Some(values) = read.get() {
+            return values;
+        }
+        let values = self.plan.lanes[lane as usize].source.read(&self.reader);
+        read.set(Some(values));
+        values
+    }
+
+    /// Sets a tag, which later rules see: what depends on tags is asked anew.
+    pub(crate) fn tag(&self, tag: &str) {
+        let mut tags = self.reader.tags.borrow_mut();
+        if tags.len() >= MAX_TAGS || tags.iter().any(|known| known == tag) {
+            return;
+        }
+        tags.push(tag.to_owned());
+        self.plan.tag_lanes.iter().for_each(|lane| self.lanes[*lane as usize].set(None));
+        self.plan.tag_selectors.iter().for_each(|selector| self.selectors[*selector as usize].set(Asked::No));
     }
 
     fn selected(&self, rule: &Rule) -> bool {
@@ -178,6 +192,7 @@ impl<'p, 'a, 'e> Pass<'p, 'a, 'e> {
             Node::And(parts) => self.foresee_all(parts, kind, false),
             Node::Or(parts) => self.foresee_all(parts, kind, true),
             Node::Xor(left, right) => Some(self.foresee(left, kind)? != self.foresee(right, kind)?),
+            Node::Test(test) if self.plan.unforeseen.contains(&test.lane) => None,
             Node::Test(test) if test.phase == Phase::Request => Some(self.holds(node)),
             // Of a body of another kind the field has no values, which decides the test too.
             Node::Test(test) if !yields(&self.plan.lanes[test.lane as usize].value, kind) => Some(test.holds(&[])),

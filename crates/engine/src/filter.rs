@@ -1,7 +1,9 @@
 //! The filter of one lane: from its values to the rules that may match.
 
 use hashbrown::HashMap;
+use ipnet::IpNet;
 
+use crate::address_gate::AddressGate;
 use crate::literal::Literals;
 use crate::scan::{Needle, Scanner};
 use crate::value::Value;
@@ -16,6 +18,7 @@ pub(crate) struct Filter {
     equals: HashMap<Vec<u8>, Vec<u32>, foldhash::fast::RandomState>,
     /// Longest key of `equals`: longer values are not hashed.
     longest_equal: usize,
+    addresses: AddressGate,
     /// Rules per literal, by the scanner's owner number.
     owners: Vec<Vec<u32>>,
 }
@@ -25,6 +28,7 @@ pub(crate) struct Filter {
 pub(crate) struct FilterBuilder {
     literals: HashMap<Vec<u8>, Vec<u32>>,
     equals: HashMap<Vec<u8>, Vec<u32>, foldhash::fast::RandomState>,
+    addresses: AddressGate,
 }
 
 impl FilterBuilder {
@@ -42,6 +46,11 @@ impl FilterBuilder {
         }
     }
 
+    /// Opens `rule` for addresses in one of `networks`.
+    pub(crate) fn within(&mut self, networks: &[IpNet], rule: u32) {
+        networks.iter().for_each(|network| self.addresses.add(*network, rule));
+    }
+
     pub(crate) fn build(self, lane: u32, info: u32) -> Filter {
         let mut owners = Vec::with_capacity(self.literals.len());
         let mut needles = Vec::with_capacity(self.literals.len());
@@ -52,7 +61,7 @@ impl FilterBuilder {
             owners.push(rules);
         }
         let longest_equal = self.equals.keys().map(Vec::len).max().unwrap_or(0);
-        Filter { lane, info, scanner: Scanner::new(needles), equals: self.equals, longest_equal, owners }
+        Filter { lane, info, scanner: Scanner::new(needles), equals: self.equals, longest_equal, addresses: self.addresses, owners }
     }
 }
 
@@ -72,7 +81,14 @@ impl Filter {
             }
         };
         for value in values {
-            let Value::Bytes(bytes) = value else { continue };
+            let bytes = match value {
+                Value::Bytes(bytes) => bytes,
+                Value::Ip(address) if !self.addresses.is_empty() => {
+                    self.addresses.look_up(*address, &mut mark);
+                    continue;
+                }
+                _ => continue,
+            };
             if !self.scanner.is_empty() {
                 let mut last = u32::MAX;
                 self.scanner.scan(bytes, |owner| {
@@ -93,7 +109,7 @@ impl Filter {
 
     /// All rules that it can open.
     pub(crate) fn rules(&self) -> Vec<u32> {
-        let mut rules: Vec<u32> = self.owners.iter().chain(self.equals.values()).flatten().copied().collect();
+        let mut rules: Vec<u32> = self.owners.iter().chain(self.equals.values()).chain(self.addresses.rules()).flatten().copied().collect();
         rules.sort_unstable();
         rules.dedup();
         rules

@@ -4,7 +4,8 @@
 //! its parts, of an *or* all of them together; a *not* has none. A rule whose gate stays shut is
 //! never looked at: not even its turn in a loop is spent on it.
 
-use weir_rules::Type;
+use ipnet::IpNet;
+use weir_rules::Field;
 use weir_rules::ir::{Comparison, Expr, Predicate, Quantifier, Test, ValueExpr};
 
 use crate::literal::{self, Literals};
@@ -34,6 +35,8 @@ pub(crate) enum Condition {
     Contains(Literals),
     /// One of the values is one of these, exactly.
     Equals(Vec<Vec<u8>>),
+    /// One of the addresses lies in one of these networks.
+    Within(Vec<IpNet>),
 }
 
 /// More openings than this for one rule cost more than evaluating it.
@@ -76,18 +79,22 @@ fn likelihood(gate: &Gate) -> f64 {
         Gate::AnyOf(openings) => openings.iter().map(|opening| match &opening.condition {
             Condition::Contains(set) => literal::likelihood(set),
             Condition::Equals(set) => set.len() as f64 * EQUALS_LIKELIHOOD,
+            Condition::Within(networks) => networks.len() as f64 * EQUALS_LIKELIHOOD,
         }).sum(),
     }
 }
 
 fn of_test(test: &Test) -> Option<Condition> {
-    if test.quantifier == Quantifier::All {
-        // True of no values at all, so nothing has to occur.
+    // *All* is true of no values at all, so nothing has to occur; tags change after the filters.
+    if test.quantifier == Quantifier::All || value_reads(&test.value, Field::Tags) {
         return None;
     }
     let contains = |bytes: &[u8]| (!bytes.is_empty()).then(|| Condition::Contains(vec![literal::fold(bytes)]));
     match &test.predicate {
         Predicate::Bytes(Comparison::Eq, bytes) => Some(Condition::Equals(vec![bytes.clone()])),
+        Predicate::Ip(Comparison::Eq, address) => Some(Condition::Within(vec![IpNet::from(address.to_canonical())])),
+        // IPv4-mapped networks match IPv4 addresses too; they are rare enough to do without a gate.
+        Predicate::IpIn(networks) if !networks.iter().any(is_mapped) => Some(Condition::Within(networks.clone())),
         Predicate::BytesIn(set) => Some(Condition::Equals(set.clone())),
         Predicate::Contains(bytes) | Predicate::StartsWith(bytes) | Predicate::EndsWith(bytes) => contains(bytes),
         Predicate::Wildcard { pattern, strict } => contains(crate::wildcard::Wildcard::new(pattern, *strict).longest_piece()),
@@ -99,11 +106,24 @@ fn of_test(test: &Test) -> Option<Condition> {
     }
 }
 
-/// Whether gates can look at this value: several conditions on it must be comparable bytes.
-pub(crate) fn is_bytes(value: &ValueExpr) -> bool {
-    match value {
-        ValueExpr::Literal(_) => false,
-        ValueExpr::Field(access) => access.field.info().ty == Type::Bytes,
-        ValueExpr::Call(function, _) => function.info().returns == Type::Bytes,
+/// Whether an IPv6 network holds IPv4-mapped addresses.
+fn is_mapped(network: &IpNet) -> bool {
+    match network {
+        IpNet::V4(_) => false,
+        IpNet::V6(net) => net.contains(&std::net::Ipv4Addr::UNSPECIFIED.to_ipv6_mapped()) || net.network().to_ipv4_mapped().is_some(),
     }
+}
+
+/// Whether an expression reads a field.
+pub(crate) fn reads(expr: &Expr, field: Field) -> bool {
+    let mut found = false;
+    expr.tests(&mut |test| found |= value_reads(&test.value, field));
+    found
+}
+
+/// Whether a value reads a field.
+pub(crate) fn value_reads(value: &ValueExpr, field: Field) -> bool {
+    let mut found = false;
+    value.fields(&mut |access| found |= access.field == field);
+    found
 }

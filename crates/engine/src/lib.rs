@@ -7,6 +7,7 @@
 //! measurements that decided between the ways to do that pass.
 
 mod act;
+mod address_gate;
 mod address_set;
 mod check;
 mod compile;
@@ -28,10 +29,10 @@ mod string_set;
 mod value;
 mod wildcard;
 
-pub use act::{MAX_FINDINGS, MAX_TAGS};
+pub use act::MAX_FINDINGS;
 pub use address_set::AddressSet;
 pub use compile::{CompileError, MAX_PATTERN_BYTES, MAX_POLICIES};
-pub use evaluate::Context;
+pub use evaluate::{Context, MAX_TAGS};
 pub use meter::{Meter, NoMeter};
 pub use outcome::{Decision, Finding, HeaderChange, MATCHED_BYTES, Outcome, Verdict};
 pub use plan::{LaneInfo, Plan};

@@ -22,6 +22,11 @@ pub struct Plan {
     pub(crate) rules: Vec<Rule>,
     pub(crate) stages: [Stage; 3],
     pub(crate) infos: Vec<LaneInfo>,
+    /// Lanes and selectors that read tags, which rules change on the way.
+    pub(crate) tag_lanes: Vec<u32>,
+    pub(crate) tag_selectors: Vec<u32>,
+    /// Lanes whose values are not known, or not final, when it is asked whether the body is wanted.
+    pub(crate) unforeseen: Vec<u32>,
     pub(crate) geo: Option<Arc<dyn Geo>>,
     /// Policies in this plan, one bit each.
     pub(crate) policies: u64,

@@ -3,7 +3,7 @@
 //! A source borrows wherever it can: a field is a slice of the request's memory, and a function
 //! that changes nothing returns the slice it was given.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::net::IpAddr;
 
 use weir_http::{Anomalies, Pair, Transaction};
@@ -43,7 +43,7 @@ impl<'a> Values<'a> {
 pub(crate) struct Reader<'a, 'e> {
     pub(crate) transaction: &'e Transaction<'a>,
     pub(crate) request_id: &'e [u8],
-    pub(crate) tags: &'e [String],
+    pub(crate) tags: RefCell<Vec<String>>,
     pub(crate) geo: Option<&'e dyn Geo>,
     pub(crate) place: Cell<Option<Place<'e>>>,
 }
@@ -225,7 +225,7 @@ fn read_field<'a>(field: Field, reader: &Reader<'a, '_>) -> Values<'a> {
             return reader.many(response_headers().iter().map(|header| Value::Bytes(header.value)));
         }
         Field::Anomalies => return reader.collect(transaction.all_anomalies().names().map(|name| Value::Bytes(name.as_bytes()))),
-        Field::Tags => return reader.many(reader.tags.iter().map(|tag| reader.copy(tag.as_bytes()))),
+        Field::Tags => return reader.many(reader.tags.borrow().iter().map(|tag| reader.copy(tag.as_bytes()))),
         Field::BodyMultipartNames => return reader.many(parts().map(|part| Value::Bytes(part.name))),
         Field::BodyMultipartFilenames => return reader.collect(parts().filter_map(|part| part.file_name).map(Value::Bytes)),
         Field::BodyMultipartTypes => {
