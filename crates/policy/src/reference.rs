@@ -49,3 +49,25 @@ fn meaning(key: &Key) -> String {
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_has_every_key_and_links_that_lead_somewhere() {
+        let page = reference();
+        let actions = ACTIONS.iter().map(|kind| kind.resource);
+        for resource in ORDER.into_iter().chain(actions) {
+            assert!(page.contains(&format!("# {}\n", resource.name)), "{}", resource.name);
+            for key in resource.keys {
+                assert!(page.contains(&format!("\n| `{}` | ", key.name)), "{}", key.name);
+            }
+        }
+        for link in page.split("](#").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let title =
+                page.lines().any(|line| line.starts_with('#') && line.to_lowercase().ends_with(&format!(" {link}")));
+            assert!(title, "{link}");
+        }
+    }
+}

@@ -3,6 +3,11 @@
 //! A record of a City database has some fifty fields in eight languages; a look-up decodes only
 //! the two or three that rules can read, borrowed from the file's memory. Which field holds what
 //! differs between publishers, so the layout is found once, when the file is loaded.
+//!
+//! Country, continent and autonomous system of one address cost 150 ns of CPU (two databases of
+//! half a million networks, the address in the cache; 1.2 µs if each address is another one and
+//! the core shares its cache with busy neighbours): `lookup_cost` in `tests.rs`. 30 ns of each
+//! are the walk, about 35 ns each field. The engine asks once per request, and only if a rule does.
 
 mod layout;
 pub mod writer;
