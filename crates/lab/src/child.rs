@@ -52,6 +52,8 @@ pub struct Launch<'l> {
     pub environment: Vec<(&'static str, String)>,
     /// The core to stay on, if any.
     pub core: Option<usize>,
+    /// Nice value.
+    pub nice: i32,
     /// File that takes both of its output streams.
     pub output: PathBuf,
 }
@@ -73,13 +75,19 @@ impl Child {
         let mut command = Command::new(launch.program);
         command.args(&launch.arguments).stdin(Stdio::null()).stdout(output).stderr(errors);
         command.envs(launch.environment.iter().map(|(name, value)| (*name, value)));
-        let core = launch.core;
+        let (core, nice) = (launch.core, launch.nice);
         // SAFETY: between fork and exec only async-signal-safe system calls are made, on the
         // stack of the child; no allocation, no lock.
         unsafe {
             command.pre_exec(move || {
                 if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) != 0 {
                     return Err(std::io::Error::last_os_error());
+                }
+                // A session of its own: Ctrl-C comes to us alone, and the scheduler weighs it as a
+                // group of its own where it groups by session (sched(7), autogroup).
+                libc::setsid();
+                if nice != 0 {
+                    be_nice(nice)?;
                 }
                 match core {
                     Some(core) => stay_on(core),
@@ -176,6 +184,27 @@ pub fn tail(path: &Path) -> String {
     String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(QUOTED_BYTES)..]).trim().to_owned()
 }
 
+/// Sets the nice value of this process and, where there is one, of its session's group: within
+/// groups alone a nice value says nothing against other sessions.
+fn be_nice(nice: i32) -> std::io::Result<()> {
+    // SAFETY: setpriority takes three integers.
+    if unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) } != 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    // "-15" at most; written by hand because nothing may be allocated here.
+    let (magnitude, negative) = (nice.unsigned_abs() as u8, nice < 0);
+    let digits = [if negative { b'-' } else { b'0' }, b'0' + magnitude / 10 % 10, b'0' + magnitude % 10];
+    // SAFETY: the path is a C string, the digits live on our stack, and the descriptor is ours.
+    unsafe {
+        let file = libc::open(c"/proc/self/autogroup".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+        if file >= 0 {
+            libc::write(file, digits.as_ptr().cast(), digits.len());
+            libc::close(file);
+        }
+    }
+    Ok(())
+}
+
 fn stay_on(core: usize) -> std::io::Result<()> {
     // SAFETY: the set is a plain bit array that lives on our stack; CPU_SET bounds the core.
     let result = unsafe {
@@ -196,6 +225,7 @@ mod tests {
             arguments: arguments.iter().map(OsString::from).collect(),
             environment: Vec::new(),
             core: None,
+            nice: 0,
             output,
         }
     }

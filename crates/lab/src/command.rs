@@ -6,8 +6,8 @@ use std::rc::Rc;
 use clap::{Args, ValueEnum};
 
 use crate::child;
-use crate::cores::Cores;
 use crate::error::LabError;
+use crate::placement::Placement;
 use crate::report::{GrowthRow, Host, Results, table};
 use crate::rounds::Schedule;
 use crate::site::Site;
@@ -58,6 +58,9 @@ pub struct BenchArguments {
     /// Leave the placing on cores to the scheduler
     #[arg(long)]
     pub no_pin: bool,
+    /// Nice value of everything that is started; below 0 needs root and keeps neighbours out
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(-20..=19))]
+    pub nice: i32,
     /// Leave out the growth rows of scenario rs
     #[arg(long)]
     pub no_growth: bool,
@@ -76,8 +79,9 @@ pub struct BenchArguments {
 pub fn run(arguments: &BenchArguments) -> Result<bool, LabError> {
     child::catch_interrupts();
     let (version, module_directory) = nginx::describe()?;
-    let cores = if arguments.no_pin { Cores::default() } else { Cores::pinned() };
-    let mut site = Site::create(cores, find_module(arguments.module.as_deref())?, module_directory)?;
+    let placing = if arguments.no_pin { Placement::default() } else { Placement::pinned() };
+    let placement = Placement { nice: arguments.nice, ..placing };
+    let mut site = Site::create(placement, find_module(arguments.module.as_deref())?, module_directory)?;
     if arguments.keep {
         eprintln!("everything is kept in {}", site.keep().display());
     }
@@ -91,7 +95,7 @@ pub fn run(arguments: &BenchArguments) -> Result<bool, LabError> {
         "{} rounds of {} s, {} connections, seed {}",
         schedule.rounds, schedule.seconds, schedule.connections, schedule.seed
     );
-    let host = Host::here(&version, cores.tested.is_some(), words);
+    let host = Host::here(&version, placement.tested.is_some(), words);
     let output =
         arguments.output.clone().or_else(|| arguments.only.is_empty().then(|| results_path(arguments.scenario)));
     let results = match arguments.scenario {

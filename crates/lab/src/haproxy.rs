@@ -25,7 +25,8 @@ pub fn start(site: &Site, name: &str) -> Result<Server, LabError> {
         program: OsStr::new("haproxy"),
         arguments: vec!["-db".into(), "-f".into(), configuration.into_os_string()],
         environment: Vec::new(),
-        core: site.cores.tested,
+        core: site.placement.tested,
+        nice: site.placement.nice,
         output: directory.join("haproxy.out"),
     })?;
     Server::adopt(child, port, directory, Vec::new(), false)

@@ -10,13 +10,14 @@ mod check;
 mod child;
 mod command;
 mod comparison;
-mod cores;
+
 mod error;
 mod geo;
 mod growth;
 mod haproxy;
 mod log_fields;
 mod nginx;
+mod placement;
 mod policy;
 mod port;
 mod process;

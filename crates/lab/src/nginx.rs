@@ -52,14 +52,14 @@ pub fn start_proxy(site: &Site, name: &str, parts: Parts) -> Result<Server, LabE
         parts.location
     );
     let port = crate::port::free()?;
-    start(site, name, port, site.cores.tested, &Parts { http, ..parts }, &location)
+    start(site, name, port, site.placement.tested, &Parts { http, ..parts }, &location)
 }
 
 /// Starts the origin: a fixed small answer.
 pub fn start_origin(site: &Site) -> Result<Server, LabError> {
     // A `return` leaves the body unread; nginx then discards it, as any origin reads it.
     let location = format!("default_type application/json; return 200 \"{ANSWER}\";");
-    start(site, "origin", site.origin_port, site.cores.load, &Parts::default(), &location)
+    start(site, "origin", site.origin_port, site.placement.load, &Parts::default(), &location)
 }
 
 fn start(
@@ -79,6 +79,7 @@ fn start(
         arguments: arguments.to_vec(),
         environment: Vec::new(),
         core,
+        nice: site.placement.nice,
         output: directory.join("nginx.out"),
     })?;
     Server::adopt(child, port, directory, parts.logs.clone(), true)

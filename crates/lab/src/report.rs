@@ -34,6 +34,8 @@ pub struct Row {
     pub ratio_low: Option<f64>,
     /// Upper end of it.
     pub ratio_high: Option<f64>,
+    /// Cheapest round divided by the baseline's cheapest round: disturbances only add.
+    pub ratio_of_minima: Option<f64>,
     /// User time per request from ticks, microseconds.
     pub user_us: f64,
     /// System time per request from ticks, microseconds.
@@ -65,7 +67,7 @@ pub struct GrowthRow {
 pub struct Host {
     /// Processor model.
     pub cpu: String,
-    /// Cores that we may use.
+    /// Placement that we may use.
     pub cores: usize,
     /// Kernel release.
     pub kernel: String,
@@ -123,21 +125,23 @@ fn rounded(value: serde_json::Value) -> serde_json::Value {
 #[must_use]
 pub fn table<'r>(rows: impl IntoIterator<Item = &'r Row>) -> String {
     let mut text = format!(
-        "{:<20} {:>10} {:>17} {:>8} {:>15} {:>9} {:>8} {:>8} {:>6}\n",
+        "{:<20} {:>10} {:>17} {:>8} {:>15} {:>9} {:>9} {:>8} {:>8} {:>6}\n",
         "variant", "CPU us/req", "min - max", "ratio", "min - max", "req/s", "p50 us", "p99 us", "wait"
     );
     for row in rows {
         let ratio = row.ratio.map_or_else(|| "-".into(), |ratio| format!("{ratio:.3}"));
         let range =
             row.ratio_min.zip(row.ratio_max).map_or_else(|| "-".into(), |(min, max)| format!("{min:.2} - {max:.2}"));
+        let minima = row.ratio_of_minima.map_or_else(|| "-".into(), |ratio| format!("{ratio:.3}"));
         let _ = writeln!(
             text,
-            "{:<20} {:>10.2} {:>17} {:>8} {:>15} {:>9.0} {:>8.0} {:>8.0} {:>5.0}%",
+            "{:<20} {:>10.2} {:>17} {:>8} {:>15} {:>9} {:>9.0} {:>8.0} {:>8.0} {:>5.0}%",
             row.name,
             row.cpu_us_per_request,
             format!("{:.2} - {:.2}", row.cpu_us_min, row.cpu_us_max),
             ratio,
             range,
+            minima,
             row.rps,
             row.p50_us,
             row.p99_us,

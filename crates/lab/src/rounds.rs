@@ -94,7 +94,8 @@ fn turn(site: &Site, contender: &Contender, schedule: Schedule) -> Result<Turn, 
         connections: schedule.connections,
         seconds: schedule.seconds,
         body_bytes: contender.body_bytes,
-        core: site.cores.load,
+        core: site.placement.load,
+        nice: site.placement.nice,
         script: site.path("load.lua"),
         output: site.path("wrk.out"),
     };
@@ -147,6 +148,9 @@ fn row(contender: &Contender, own: &[Turn], base: Option<&[Turn]>) -> Row {
         ratio_max: ratio.map(|ratio| ratio.max),
         ratio_low: ratio.map(|ratio| ratio.low),
         ratio_high: ratio.map(|ratio| ratio.high),
+        ratio_of_minima: base.and_then(|base| {
+            Some(cpu.min / Summary::of(&base.iter().map(|turn| turn.cpu_us).collect::<Vec<_>>())?.min)
+        }),
         user_us: of(&|turn| turn.user_us).median,
         system_us: of(&|turn| turn.system_us).median,
         waiting_share: of(&|turn| turn.waiting).median,

@@ -6,8 +6,8 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use crate::addresses;
-use crate::cores::Cores;
 use crate::error::LabError;
+use crate::placement::Placement;
 use crate::policy;
 
 /// Entries of the RS policy's address list.
@@ -26,7 +26,7 @@ const LUA_FILES: &[(&str, &str)] = &[
 pub struct Site {
     directory: tempfile::TempDir,
     /// Which core runs what.
-    pub cores: Cores,
+    pub placement: Placement,
     /// Port of the origin.
     pub origin_port: u16,
     /// The module under test, if it has been built.
@@ -37,10 +37,10 @@ pub struct Site {
 
 impl Site {
     /// Makes the directory and the shared data.
-    pub fn create(cores: Cores, module: Option<PathBuf>, module_directory: PathBuf) -> Result<Self, LabError> {
+    pub fn create(placement: Placement, module: Option<PathBuf>, module_directory: PathBuf) -> Result<Self, LabError> {
         let base = std::env::temp_dir();
         let directory = tempfile::Builder::new().prefix("weir-lab-").tempdir().map_err(LabError::file(base))?;
-        let site = Self { directory, cores, origin_port: crate::port::free()?, module, module_directory };
+        let site = Self { directory, placement, origin_port: crate::port::free()?, module, module_directory };
         write(&site.path("load.lua"), crate::wrk::SCRIPT)?;
         for (name, text) in LUA_FILES {
             write(&site.path("lua").join(name), text)?;
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn weir_accepts_every_generated_policy_and_the_data_beside_it() {
-        let site = Site::create(Cores::default(), None, PathBuf::new()).unwrap();
+        let site = Site::create(Placement::default(), None, PathBuf::new()).unwrap();
         let others = [("rules", policy::many_rules(1_000), 1_000), ("list", policy::list_only(), 1)];
         for (name, text, _) in &others {
             site.write_policy(name, text, &addresses::list(10)).unwrap();
@@ -124,11 +124,11 @@ mod tests {
 
     #[test]
     fn the_directory_is_removed_unless_it_is_kept() {
-        let gone = Site::create(Cores::default(), None, PathBuf::new()).unwrap();
+        let gone = Site::create(Placement::default(), None, PathBuf::new()).unwrap();
         let path = gone.path("");
         drop(gone);
         assert!(!path.exists());
-        let mut kept = Site::create(Cores::default(), None, PathBuf::new()).unwrap();
+        let mut kept = Site::create(Placement::default(), None, PathBuf::new()).unwrap();
         let path = kept.keep();
         drop(kept);
         assert!(path.join("load.lua").exists());

@@ -34,6 +34,8 @@ pub struct Load {
     pub body_bytes: Option<usize>,
     /// Core for the generator.
     pub core: Option<usize>,
+    /// Nice value of the generator.
+    pub nice: i32,
     /// Where the script has been written.
     pub script: PathBuf,
     /// File for what `wrk` prints.
@@ -111,6 +113,7 @@ impl Load {
             arguments: arguments.iter().map(Into::into).collect(),
             environment: self.body_bytes.map(|bytes| ("WEIR_BENCH_BODY", bytes.to_string())).into_iter().collect(),
             core: self.core,
+            nice: self.nice,
             output: self.output.clone(),
         })?;
         let status = child.wait(Duration::from_secs(u64::from(self.seconds)) + GRACE)?;

@@ -192,7 +192,8 @@ impl Soak<'_> {
             .map(Into::into)
             .collect(),
             environment: Vec::new(),
-            core: self.site.cores.load,
+            core: self.site.placement.load,
+            nice: self.site.placement.nice,
             output: self.site.path("h2load.out"),
         })?;
         child.wait(Duration::from_secs(120))?;
