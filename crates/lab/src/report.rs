@@ -126,7 +126,7 @@ fn rounded(value: serde_json::Value) -> serde_json::Value {
 pub fn table<'r>(rows: impl IntoIterator<Item = &'r Row>) -> String {
     let mut text = format!(
         "{:<20} {:>10} {:>17} {:>8} {:>15} {:>9} {:>9} {:>8} {:>8} {:>6}\n",
-        "variant", "CPU us/req", "min - max", "ratio", "min - max", "req/s", "p50 us", "p99 us", "wait"
+        "variant", "CPU us/req", "min - max", "ratio", "min - max", "of minima", "req/s", "p50 us", "p99 us", "wait"
     );
     for row in rows {
         let ratio = row.ratio.map_or_else(|| "-".into(), |ratio| format!("{ratio:.3}"));
