@@ -28,7 +28,7 @@ fn load(text: &str) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn any_text_is_a_policy_or_an_error(text in "\\PC{0,200}") {

@@ -140,3 +140,9 @@ fn nothing_is_left_when_a_snapshot_is_dropped() {
     drop(copy);
     assert!(plan.upgrade().is_none());
 }
+
+#[test]
+fn snapshots_can_be_shared_between_threads() {
+    fn shared<T: Send + Sync + Clone>(_: &T) {}
+    shared(&load(&policies(1)));
+}

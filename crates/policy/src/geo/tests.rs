@@ -1,3 +1,5 @@
+//! Databases written, read, cut and broken; and what a look-up costs.
+
 use ipnet::IpNet;
 
 use super::writer::{Record, Writer};

@@ -1,3 +1,5 @@
+//! The schema against the examples, the guide and what the walker refuses.
+
 use super::*;
 use crate::document::{self, Class, Kind as NodeKind, Node};
 use crate::source::Source;

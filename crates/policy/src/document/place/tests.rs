@@ -1,3 +1,5 @@
+//! Every style of scalar, with the place of every character.
+
 use proptest::prelude::*;
 
 use super::super::{Kind, parse};
