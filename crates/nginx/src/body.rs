@@ -2,7 +2,8 @@
 
 use bumpalo::Bump;
 use nginx_sys::{
-    ngx_buf_t, ngx_http_core_run_phases, ngx_http_read_client_request_body, ngx_http_request_t, ngx_int_t, ngx_read_file,
+    ngx_buf_t, ngx_http_core_run_phases, ngx_http_read_client_request_body, ngx_http_request_t, ngx_int_t,
+    ngx_read_file,
 };
 
 use crate::configuration::{FailMode, Location};
@@ -45,7 +46,9 @@ pub unsafe fn is_stream(r: *const ngx_http_request_t) -> bool {
             return false;
         }
         let content_type = (*r).headers_in.content_type.as_ref();
-        content_type.is_some_and(|field| ffi::bytes(&field.value).get(..GRPC.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(GRPC)))
+        content_type.is_some_and(|field| {
+            ffi::bytes(&field.value).get(..GRPC.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(GRPC))
+        })
     }
 }
 
@@ -146,10 +149,11 @@ unsafe fn collect(r: *mut ngx_http_request_t, limit: usize, arena: &'static Bump
             link = one.next;
         }
         if let (1, Some(one)) = (pieces, body.bufs.as_ref())
-            && in_memory(one.buf) {
-                let whole = std::slice::from_raw_parts((*one.buf).pos, size(one.buf) as usize);
-                return (&whole[..whole.len().min(limit)], length);
-            }
+            && in_memory(one.buf)
+        {
+            let whole = std::slice::from_raw_parts((*one.buf).pos, size(one.buf) as usize);
+            return (&whole[..whole.len().min(limit)], length);
+        }
         let wanted = usize::try_from(length).unwrap_or(usize::MAX).min(limit);
         let joined = arena.alloc_slice_fill_copy(wanted, 0u8);
         let mut filled = 0;

@@ -17,8 +17,8 @@ use weir_engine::{Action, Plan, RateTable, RuleIndex, Specification};
 use weir_http::header_hash;
 use weir_ledger::{Control, DEFAULT_DIR, Ledger};
 use weir_policy::Snapshot;
-use weir_rules::ir::ValueExpr;
 use weir_rules::Field;
+use weir_rules::ir::ValueExpr;
 
 use crate::diagnostic::Level;
 use crate::log::{AccessLog, Heartbeat, LogFile};
@@ -174,7 +174,8 @@ impl Main {
             return placed.lanes_at;
         }
         let rules = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.rules().len());
-        let lanes_at = self.plans.last().map_or(meter::first_lane(rules), |last| last.lanes_at + last.plan.lanes().len() as u32);
+        let lanes_at =
+            self.plans.last().map_or(meter::first_lane(rules), |last| last.lanes_at + last.plan.lanes().len() as u32);
         self.plans.push(Placed { plan, lanes_at });
         lanes_at
     }
@@ -280,7 +281,8 @@ fn reads_field(specification: &Specification, wanted: Field) -> bool {
 /// nginx's `merge_loc_conf`: inherits, and works out what it comes to.
 pub unsafe extern "C" fn merge_location(cf: *mut ngx_conf_t, parent: *mut c_void, child: *mut c_void) -> *mut c_char {
     // SAFETY: both are ours; the outer one has been merged already or is that of `http`.
-    let (main, outer, inner) = unsafe { (ffi::main_of::<Main>(cf), &*parent.cast::<Location>(), &mut *child.cast::<Location>()) };
+    let (main, outer, inner) =
+        unsafe { (ffi::main_of::<Main>(cf), &*parent.cast::<Location>(), &mut *child.cast::<Location>()) };
     match fault::contain("configuration", || inner.merge(&outer.settings, main)) {
         Some(Ok(())) => ptr::null_mut(),
         Some(Err(message)) => directive::refuse(cf, &message),

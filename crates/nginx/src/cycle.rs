@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use nginx_sys::{
-    ngx_add_timer, ngx_cycle_t, ngx_event_t, ngx_http_conf_ctx_t, ngx_http_module, ngx_int_t, ngx_msec_t,
-};
+use nginx_sys::{ngx_add_timer, ngx_cycle_t, ngx_event_t, ngx_http_conf_ctx_t, ngx_http_module, ngx_int_t, ngx_msec_t};
 use weir_ledger::{Control, Ledger, MAX_WORKERS};
 
 use crate::configuration::Main;
@@ -43,7 +41,8 @@ pub unsafe extern "C" fn init_module(cycle: *mut ngx_cycle_t) -> ngx_int_t {
 
 unsafe fn worker_count(cycle: *mut ngx_cycle_t) -> usize {
     // SAFETY: the core module's configuration is there in a complete cycle.
-    let core = unsafe { (*(*cycle).conf_ctx.add(nginx_sys::ngx_core_module.index)).cast::<nginx_sys::ngx_core_conf_t>() };
+    let core =
+        unsafe { (*(*cycle).conf_ctx.add(nginx_sys::ngx_core_module.index)).cast::<nginx_sys::ngx_core_conf_t>() };
     // SAFETY: as above.
     let workers = unsafe { (*core).worker_processes };
     usize::try_from(workers).unwrap_or(1).clamp(1, MAX_WORKERS)
@@ -53,7 +52,8 @@ fn open_counters(main: &mut Main, workers: usize) -> Result<(), weir_ledger::Led
     let dir = main.runtime_dir().to_owned();
     let control = Control::open_or_create(&dir)?;
     let generation = control.generation() + 1;
-    let ledger = Ledger::create(&dir, generation, main.revision(), &meter::entries(main), workers, main.sample_every())?;
+    let ledger =
+        Ledger::create(&dir, generation, main.revision(), &meter::entries(main), workers, main.sample_every())?;
     control.set_generation(generation);
     main.control = Some(Arc::new(control));
     main.ledger = Some(Arc::new(ledger));
@@ -65,7 +65,8 @@ pub unsafe extern "C" fn init_process(cycle: *mut ngx_cycle_t) -> ngx_int_t {
     fault::contain("start of a worker", || {
         // SAFETY: a complete cycle, in the process that will serve it.
         unsafe {
-            let is_worker = matches!(nginx_sys::ngx_process as u32, nginx_sys::NGX_PROCESS_WORKER | nginx_sys::NGX_PROCESS_SINGLE);
+            let is_worker =
+                matches!(nginx_sys::ngx_process as u32, nginx_sys::NGX_PROCESS_WORKER | nginx_sys::NGX_PROCESS_SINGLE);
             if let (Some(main), true) = (main_in(cycle), is_worker) {
                 begin(cycle, main);
             }

@@ -6,7 +6,8 @@ use std::ptr;
 
 use nginx_sys::{
     NGX_CONF_1MORE, NGX_CONF_TAKE1, NGX_CONF_TAKE12, NGX_HTTP_LOC_CONF, NGX_HTTP_LOC_CONF_OFFSET, NGX_HTTP_MAIN_CONF,
-    NGX_HTTP_MAIN_CONF_OFFSET, NGX_HTTP_SRV_CONF, NGX_LOG_EMERG, ngx_command_t, ngx_conf_log_error, ngx_conf_t, ngx_str_t,
+    NGX_HTTP_MAIN_CONF_OFFSET, NGX_HTTP_SRV_CONF, NGX_LOG_EMERG, NGX_LOG_WARN, ngx_command_t, ngx_conf_log_error,
+    ngx_conf_t, ngx_str_t,
 };
 use weir_directives::{Arguments, Context, DIRECTIVES, Directive};
 
@@ -23,7 +24,9 @@ pub static mut COMMANDS: [ngx_command_t; DIRECTIVES.len() + 1] = {
         let info = &DIRECTIVES[row];
         let (places, offset) = match info.context {
             Context::Main => (NGX_HTTP_MAIN_CONF, NGX_HTTP_MAIN_CONF_OFFSET),
-            Context::Everywhere => (NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF, NGX_HTTP_LOC_CONF_OFFSET),
+            Context::Everywhere => {
+                (NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF, NGX_HTTP_LOC_CONF_OFFSET)
+            }
         };
         let arguments = match info.arguments {
             Arguments::One => NGX_CONF_TAKE1,
@@ -50,6 +53,12 @@ pub fn refuse(cf: *mut ngx_conf_t, message: &str) -> *mut c_char {
         unsafe { ngx_conf_log_error(NGX_LOG_EMERG as usize, cf, 0, c"%*s".as_ptr(), line.len(), line.as_ptr()) };
     }
     usize::MAX as *mut c_char
+}
+
+/// Says that something is odd, with file and line.
+fn warn(cf: *mut ngx_conf_t, message: &str) {
+    // SAFETY: as for `refuse`.
+    unsafe { ngx_conf_log_error(NGX_LOG_WARN as usize, cf, 0, c"%*s".as_ptr(), message.len(), message.as_ptr()) };
 }
 
 unsafe extern "C" fn set(cf: *mut ngx_conf_t, command: *mut ngx_command_t, conf: *mut c_void) -> *mut c_char {
@@ -106,7 +115,12 @@ fn choose<T: Copy>(given: &str, table: &[(&str, T)]) -> Result<T, String> {
     })
 }
 
-unsafe fn set_main(cf: *mut ngx_conf_t, directive: Directive, arguments: &[&str], main: &mut Main) -> Result<(), String> {
+unsafe fn set_main(
+    cf: *mut ngx_conf_t,
+    directive: Directive,
+    arguments: &[&str],
+    main: &mut Main,
+) -> Result<(), String> {
     let first = arguments[0];
     match directive {
         Directive::Policy => once(&mut main.policy_path, full_path(cf, first, true)?),
@@ -144,7 +158,12 @@ unsafe fn set_main(cf: *mut ngx_conf_t, directive: Directive, arguments: &[&str]
     }
 }
 
-unsafe fn set_location(cf: *mut ngx_conf_t, directive: Directive, arguments: &[&str], conf: &mut Location) -> Result<(), String> {
+unsafe fn set_location(
+    cf: *mut ngx_conf_t,
+    directive: Directive,
+    arguments: &[&str],
+    conf: &mut Location,
+) -> Result<(), String> {
     let first = arguments[0];
     let settings = &mut conf.settings;
     match directive {
@@ -159,7 +178,9 @@ unsafe fn set_location(cf: *mut ngx_conf_t, directive: Directive, arguments: &[&
             let names = if none { Vec::new() } else { arguments.iter().map(|name| (*name).to_owned()).collect() };
             once(&mut settings.apply, names)
         }
-        Directive::Fail => once(&mut settings.fail, choose(first, &[("open", FailMode::Open), ("closed", FailMode::Closed)])?),
+        Directive::Fail => {
+            once(&mut settings.fail, choose(first, &[("open", FailMode::Open), ("closed", FailMode::Closed)])?)
+        }
         Directive::BodyLimit => once(&mut settings.body_limit, size(first)?),
         Directive::AccessLog => {
             let access = log::access_from(cf, arguments)?;
@@ -169,19 +190,25 @@ unsafe fn set_location(cf: *mut ngx_conf_t, directive: Directive, arguments: &[&
             let attack = log::file_from(cf, arguments, Kind::Attack)?;
             once(&mut settings.attack_log, attack)
         }
-        Directive::InjectPanic => once(
-            &mut settings.inject,
-            choose(
-                first,
-                &[
-                    ("request", Injected::Request),
-                    ("body", Injected::Body),
-                    ("response", Injected::Response),
-                    ("log", Injected::Log),
-                    ("off", Injected::Never),
-                ],
-            )?,
-        ),
+        Directive::InjectPanic => {
+            // SAFETY: `cf` is within http.
+            if !unsafe { ffi::main_of::<Main>(cf) }.testing {
+                warn(cf, "\"weir_inject_panic\" is ignored: nginx was not started for tests");
+            }
+            once(
+                &mut settings.inject,
+                choose(
+                    first,
+                    &[
+                        ("request", Injected::Request),
+                        ("body", Injected::Body),
+                        ("response", Injected::Response),
+                        ("log", Injected::Log),
+                        ("off", Injected::Never),
+                    ],
+                )?,
+            )
+        }
         Directive::Policy
         | Directive::HeartbeatLog
         | Directive::LogLevel

@@ -6,8 +6,8 @@
 use std::cell::Cell;
 
 use nginx_sys::{
-    NGX_HTTP_INTERNAL_SERVER_ERROR, ngx_http_filter_finalize_request, ngx_http_output_header_filter_pt, ngx_http_request_t,
-    ngx_http_top_header_filter, ngx_int_t,
+    NGX_HTTP_INTERNAL_SERVER_ERROR, ngx_http_filter_finalize_request, ngx_http_output_header_filter_pt,
+    ngx_http_request_t, ngx_http_top_header_filter, ngx_int_t,
 };
 use weir_engine::{Decision, Plan};
 use weir_http::{Header, ResponseHead};
@@ -43,24 +43,32 @@ pub unsafe fn install() {
 unsafe extern "C" fn filter(r: *mut ngx_http_request_t) -> ngx_int_t {
     // SAFETY: nginx calls it with a live request; the next filter is there.
     unsafe {
-        if r == (*r).main && !worker::silenced() {
+        if r == (*r).main {
             let location = ffi::location_of::<Location>(r);
             let plan = location.plan.as_deref().filter(|plan| plan.has(Phase::Response));
             let inspection = match (transaction::find(r), plan) {
-                (None, Some(_)) => transaction::find_or_create(r, ffi::request_main_of::<Main>(r)),
+                (None, Some(_)) if !worker::silenced() => {
+                    transaction::find_or_create(r, ffi::request_main_of::<Main>(r))
+                }
                 (found, _) => found,
             };
             if let Some(inspection) = inspection
-                && let Some(answer) = work(r, inspection, plan, location) {
-                    return answer;
-                }
+                && let Some(answer) = work(r, inspection, plan, location)
+            {
+                return answer;
+            }
         }
         NEXT.0.get().map_or(ffi::code::OK, |next| next(r))
     }
 }
 
 /// Evaluates and changes the response; `Some` if it has been replaced.
-unsafe fn work(r: *mut ngx_http_request_t, inspection: *mut Inspection, plan: Option<&Plan>, location: &Location) -> Option<ngx_int_t> {
+unsafe fn work(
+    r: *mut ngx_http_request_t,
+    inspection: *mut Inspection,
+    plan: Option<&Plan>,
+    location: &Location,
+) -> Option<ngx_int_t> {
     // SAFETY: a live main request; references to the inspection end before nginx is called.
     unsafe {
         let evaluates = plan.filter(|_| !(*inspection).finished);
@@ -100,7 +108,12 @@ unsafe fn work(r: *mut ngx_http_request_t, inspection: *mut Inspection, plan: Op
     }
 }
 
-unsafe fn evaluate(r: *mut ngx_http_request_t, inspection: &mut Inspection, plan: &Plan, location: &Location) -> Decision {
+unsafe fn evaluate(
+    r: *mut ngx_http_request_t,
+    inspection: &mut Inspection,
+    plan: &Plan,
+    location: &Location,
+) -> Decision {
     if location.inject == Injected::Response {
         panic!("injected by weir_inject_panic");
     }

@@ -7,8 +7,8 @@
 use std::ffi::c_void;
 
 use nginx_sys::{
-    ngx_hash_find, ngx_http_core_main_conf_t, ngx_http_core_module, ngx_http_header_t, ngx_http_request_t, ngx_list_init,
-    ngx_list_push, ngx_list_t, ngx_pnalloc, ngx_table_elt_t,
+    ngx_hash_find, ngx_http_core_main_conf_t, ngx_http_core_module, ngx_http_header_t, ngx_http_request_t,
+    ngx_list_init, ngx_list_push, ngx_list_t, ngx_pnalloc, ngx_table_elt_t,
 };
 use weir_engine::HeaderChange;
 use weir_http::header_hash;
@@ -112,12 +112,14 @@ unsafe fn know_request(r: *mut ngx_http_request_t, name: &[u8]) -> Option<()> {
         let core: *mut ngx_http_core_main_conf_t = (*(*r).main_conf.add(ngx_http_core_module.ctx_index)).cast();
         let lower = name.to_ascii_lowercase();
         let hash = header_hash(&lower) as usize;
-        let known: *const ngx_http_header_t = ngx_hash_find(&raw mut (*core).headers_in_hash, hash, lower.as_ptr().cast_mut(), lower.len()).cast();
+        let known: *const ngx_http_header_t =
+            ngx_hash_find(&raw mut (*core).headers_in_hash, hash, lower.as_ptr().cast_mut(), lower.len()).cast();
         if known.is_null() || (*known).offset == 0 {
             return Some(());
         }
-        let of_name: Vec<*mut ngx_table_elt_t> =
-            ffi::fields(&raw const (*r).headers_in.headers).filter(|field| ffi::bytes(&(**field).key).eq_ignore_ascii_case(name)).collect();
+        let of_name: Vec<*mut ngx_table_elt_t> = ffi::fields(&raw const (*r).headers_in.headers)
+            .filter(|field| ffi::bytes(&(**field).key).eq_ignore_ascii_case(name))
+            .collect();
         let place = (&raw mut (*r).headers_in).cast::<u8>().add((*known).offset).cast::<c_void>();
         point(r, place, &lower, &of_name)
     }
@@ -125,7 +127,12 @@ unsafe fn know_request(r: *mut ngx_http_request_t, name: &[u8]) -> Option<()> {
 
 /// nginx before 1.23 keeps an array of pointers for fields that may be repeated.
 #[cfg(not(nginx_linked_headers))]
-unsafe fn point(r: *mut ngx_http_request_t, place: *mut c_void, name: &[u8], fields: &[*mut ngx_table_elt_t]) -> Option<()> {
+unsafe fn point(
+    r: *mut ngx_http_request_t,
+    place: *mut c_void,
+    name: &[u8],
+    fields: &[*mut ngx_table_elt_t],
+) -> Option<()> {
     use nginx_sys::{ngx_array_create, ngx_array_push, ngx_array_t};
     // SAFETY: `place` is what nginx's table of known fields says: an array for these two names,
     // else a pointer.
@@ -153,7 +160,12 @@ unsafe fn point(r: *mut ngx_http_request_t, place: *mut c_void, name: &[u8], fie
 
 /// nginx since 1.23 links fields of one name.
 #[cfg(nginx_linked_headers)]
-unsafe fn point(_: *mut ngx_http_request_t, place: *mut c_void, _: &[u8], fields: &[*mut ngx_table_elt_t]) -> Option<()> {
+unsafe fn point(
+    _: *mut ngx_http_request_t,
+    place: *mut c_void,
+    _: &[u8],
+    fields: &[*mut ngx_table_elt_t],
+) -> Option<()> {
     // SAFETY: `place` is a pointer to the first field of the name, `next` to the one after.
     unsafe {
         let mut link = place.cast::<*mut ngx_table_elt_t>();
@@ -268,7 +280,10 @@ unsafe fn remove_response(r: *mut ngx_http_request_t, name: &[u8]) -> Option<()>
 }
 
 /// nginx's own pointer to a known field of the response.
-unsafe fn known_response(out: *mut nginx_sys::ngx_http_headers_out_t, name: &[u8]) -> Option<*mut *mut ngx_table_elt_t> {
+unsafe fn known_response(
+    out: *mut nginx_sys::ngx_http_headers_out_t,
+    name: &[u8],
+) -> Option<*mut *mut ngx_table_elt_t> {
     // SAFETY: fields of a live structure.
     unsafe {
         let known: [(&[u8], *mut *mut ngx_table_elt_t); 10] = [

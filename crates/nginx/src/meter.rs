@@ -30,7 +30,8 @@ pub enum Part {
 }
 
 /// Their names in `weir cost`, in the order of [`Part`].
-const PARTS: [&str; 7] = ["transaction", "request_body", "geo", "header_changes", "response", "access_log", "attack_log"];
+const PARTS: [&str; 7] =
+    ["transaction", "request_body", "geo", "header_changes", "response", "access_log", "attack_log"];
 
 /// Entry of rule 0.
 const FIRST_RULE: u32 = PARTS.len() as u32;

@@ -7,8 +7,9 @@
 //! before any location is chosen; such answers are logged but not evaluated.)
 
 use nginx_sys::{
-    NGX_HTTP_INTERNAL_SERVER_ERROR, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE, ngx_array_push, ngx_conf_t, ngx_http_core_main_conf_t,
-    ngx_http_core_module, ngx_http_handler_pt, ngx_http_phases_NGX_HTTP_REWRITE_PHASE, ngx_http_request_t, ngx_int_t,
+    NGX_HTTP_INTERNAL_SERVER_ERROR, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE, ngx_array_push, ngx_conf_t,
+    ngx_http_core_main_conf_t, ngx_http_core_module, ngx_http_handler_pt, ngx_http_phases_NGX_HTTP_REWRITE_PHASE,
+    ngx_http_request_t, ngx_int_t,
 };
 use weir_engine::{Decision, Plan, Response};
 use weir_rules::Phase;
@@ -22,7 +23,11 @@ use std::sync::Arc;
 ///
 /// # Safety
 /// `cf` is within http, after its configuration has been read.
-pub unsafe fn push(cf: *mut ngx_conf_t, phase: u32, handler: unsafe extern "C" fn(*mut ngx_http_request_t) -> ngx_int_t) -> Option<()> {
+pub unsafe fn push(
+    cf: *mut ngx_conf_t,
+    phase: u32,
+    handler: unsafe extern "C" fn(*mut ngx_http_request_t) -> ngx_int_t,
+) -> Option<()> {
     // SAFETY: the core module has its main configuration, with one array per phase.
     unsafe {
         let core: *mut ngx_http_core_main_conf_t = ffi::main_of_module(cf, &raw const ngx_http_core_module);
@@ -164,9 +169,17 @@ unsafe fn too_large(r: *mut ngx_http_request_t, inspection: *mut Inspection) -> 
 
 impl Inspection {
     /// Evaluates one phase and makes the changes to the request that it wants.
-    unsafe fn step(&mut self, r: *mut ngx_http_request_t, phase: Phase, plan: &Plan, location: &Location) -> Option<Step> {
+    unsafe fn step(
+        &mut self,
+        r: *mut ngx_http_request_t,
+        phase: Phase,
+        plan: &Plan,
+        location: &Location,
+    ) -> Option<Step> {
         match (location.inject, phase) {
-            (Injected::Request, Phase::Request) | (Injected::Body, Phase::Body) => panic!("injected by weir_inject_panic"),
+            (Injected::Request, Phase::Request) | (Injected::Body, Phase::Body) => {
+                panic!("injected by weir_inject_panic")
+            }
             _ => {}
         }
         let decision = self.run(phase, plan, location);

@@ -4,10 +4,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use bumpalo::Bump;
 use nginx_sys::{
-    ngx_connection_local_sockaddr, ngx_connection_t, ngx_http_core_module, ngx_http_core_srv_conf_t, ngx_http_request_t, sockaddr,
-    sockaddr_in, sockaddr_in6,
+    ngx_connection_local_sockaddr, ngx_connection_t, ngx_http_core_module, ngx_http_core_srv_conf_t,
+    ngx_http_request_t, sockaddr, sockaddr_in, sockaddr_in6,
 };
-use weir_http::{Anomalies, Header, Head, Tls, Version};
+use weir_http::{Anomalies, Head, Header, Tls, Version};
 
 use crate::configuration::Main;
 use crate::ffi;
@@ -94,7 +94,10 @@ unsafe fn client(
     }
     // SAFETY: proxy_protocol is null or lives as long as the connection.
     let proxied = unsafe {
-        (*connection).proxy_protocol.as_ref().and_then(|proxied| std::str::from_utf8(ffi::bytes(&proxied.src_addr)).ok()?.parse().ok())
+        (*connection)
+            .proxy_protocol
+            .as_ref()
+            .and_then(|proxied| std::str::from_utf8(ffi::bytes(&proxied.src_addr)).ok()?.parse().ok())
     };
     config.resolve(peer, headers, proxied, anomalies)
 }

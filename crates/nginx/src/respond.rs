@@ -51,8 +51,9 @@ pub unsafe fn answer(r: *mut ngx_http_request_t, response: Arc<Response>) -> ngx
 /// `r` is a live main request whose response header is being filtered.
 pub unsafe fn replace(r: *mut ngx_http_request_t, response: Arc<Response>) -> ngx_int_t {
     // SAFETY: as the caller promises. This is what ngx_http_filter_finalize_request does, with a
-    // body of our own; the error stops whoever was sending the other body.
+    // body of our own; the error stops whoever was sending the other body, and ends the connection.
     unsafe {
+        (*r).set_keepalive(0);
         if is_left_to_nginx(&response) && response.headers.is_empty() {
             return ngx_http_filter_finalize_request(r, &raw mut ngx_http_weir_module, response.status as ngx_int_t);
         }
@@ -83,7 +84,8 @@ unsafe fn send(r: *mut ngx_http_request_t, response: Arc<Response>) -> ngx_int_t
         (*r).headers_out.status = usize::from(response.status);
         (*r).headers_out.content_length_n = response.body.len() as i64;
         if !response.body.is_empty() {
-            let content_type = if response.content_type.is_empty() { b"text/plain" } else { &response.content_type[..] };
+            let content_type =
+                if response.content_type.is_empty() { b"text/plain" } else { &response.content_type[..] };
             headers::set_response(r, b"content-type", content_type);
         }
         let sent = ngx_http_send_header(r);

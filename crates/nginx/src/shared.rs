@@ -37,13 +37,15 @@ pub fn add(cf: *mut ngx_conf_t, bytes: usize) -> Result<NonNull<ngx_shm_zone_t>,
 unsafe extern "C" fn init(zone: *mut ngx_shm_zone_t, old: *mut c_void) -> ngx_int_t {
     // SAFETY: a mapped zone.
     unsafe {
-        if old.is_null() && (*zone).shm.exists == 0
-            && let Some(words) = NonNull::new(zone).map(|zone| words(zone)) {
-                let used = words.iter().take(64).any(|word| word.load(std::sync::atomic::Ordering::Relaxed) != 0);
-                if used {
-                    words.iter().for_each(|word| word.store(0, std::sync::atomic::Ordering::Relaxed));
-                }
+        if old.is_null()
+            && (*zone).shm.exists == 0
+            && let Some(words) = NonNull::new(zone).map(|zone| words(zone))
+        {
+            let used = words.iter().take(64).any(|word| word.load(std::sync::atomic::Ordering::Relaxed) != 0);
+            if used {
+                words.iter().for_each(|word| word.store(0, std::sync::atomic::Ordering::Relaxed));
             }
+        }
         (*zone).data = zone.cast(); // not null: this memory has been ours before
     }
     ffi::code::OK

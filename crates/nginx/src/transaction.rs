@@ -238,7 +238,9 @@ impl Inspection {
         if self.outcome.header_changes.is_empty() {
             return Vec::new();
         }
-        let (request, response) = std::mem::take(&mut self.outcome.header_changes).into_iter().partition(|change| change.side == Side::Request);
+        let (request, response) = std::mem::take(&mut self.outcome.header_changes)
+            .into_iter()
+            .partition(|change| change.side == Side::Request);
         let response: Vec<HeaderChange> = response;
         self.response_changes.extend(response);
         request

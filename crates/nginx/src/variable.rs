@@ -1,7 +1,8 @@
 //! nginx variables.
 
 use nginx_sys::{
-    NGX_HTTP_VAR_NOCACHEABLE, ngx_conf_t, ngx_http_add_variable, ngx_http_request_t, ngx_http_variable_value_t, ngx_int_t,
+    NGX_HTTP_VAR_NOCACHEABLE, ngx_conf_t, ngx_http_add_variable, ngx_http_request_t, ngx_http_variable_value_t,
+    ngx_int_t,
 };
 use weir_directives::{VARIABLES, Variable};
 
@@ -66,9 +67,10 @@ fn text(inspection: &Inspection, variable: Variable) -> Vec<u8> {
     match variable {
         Variable::RequestId => inspection.request_id().to_vec(),
         Variable::Verdict => inspection.verdict().into(),
-        Variable::Rule => {
-            outcome.decided_by.and_then(|rule| inspection.main.rule(rule)).map_or_else(Vec::new, |rule| rule.id.clone().into_bytes())
-        }
+        Variable::Rule => outcome
+            .decided_by
+            .and_then(|rule| inspection.main.rule(rule))
+            .map_or_else(Vec::new, |rule| rule.id.clone().into_bytes()),
         Variable::Country => inspection.country().to_vec(),
         Variable::Score => {
             let mut text = Vec::new();

@@ -54,7 +54,12 @@ static WORKER: Worker = Worker {
 };
 
 /// Starts the worker's life in `cycle`.
-pub fn start(cycle: *mut ngx_cycle_t, control: Option<&'static Control>, slot: Option<&'static WorkerSlot>, row: Option<Row<'static>>) {
+pub fn start(
+    cycle: *mut ngx_cycle_t,
+    control: Option<&'static Control>,
+    slot: Option<&'static WorkerSlot>,
+    row: Option<Row<'static>>,
+) {
     WORKER.cycle.set(cycle);
     WORKER.pid.set(std::process::id().into());
     WORKER.clock.set(Some(Clock::calibrate()));

@@ -166,15 +166,21 @@ fn writer(field: LogField) -> Writer {
         LogField::UpstreamConnectMs => |out, facts| facts.upstream_ms(out, |state| state.connect_time),
         LogField::UpstreamHeaderMs => |out, facts| facts.upstream_ms(out, |state| state.header_time),
         LogField::UpstreamResponseMs => |out, facts| facts.upstream_ms(out, |state| state.response_time),
-        LogField::UpstreamBytes => |out, facts| optional(out, facts.upstream.map(|state| state.bytes_received.max(0) as u64)),
+        LogField::UpstreamBytes => {
+            |out, facts| optional(out, facts.upstream.map(|state| state.bytes_received.max(0) as u64))
+        }
         LogField::UserAgent => header!(b"user-agent"),
         LogField::Referer => header!(b"referer"),
         LogField::Cookie => header!(b"cookie"),
         LogField::XForwardedFor => header!(b"x-forwarded-for"),
         LogField::ContentType => header!(b"content-type"),
-        LogField::ContentLength => |out, facts| optional(out, u64::try_from(facts.request().headers_in.content_length_n).ok()),
+        LogField::ContentLength => {
+            |out, facts| optional(out, u64::try_from(facts.request().headers_in.content_length_n).ok())
+        }
         // SAFETY: a string of nginx in a live request.
-        LogField::ResponseContentType => |out, facts| json::string(out, unsafe { ffi::bytes(&facts.request().headers_out.content_type) }),
+        LogField::ResponseContentType => {
+            |out, facts| json::string(out, unsafe { ffi::bytes(&facts.request().headers_out.content_type) })
+        }
         LogField::TlsVersion => |out, facts| json::string(out, facts.head().tls.map_or(b"", |tls| tls.version)),
         LogField::TlsCipher => |out, facts| json::string(out, facts.head().tls.map_or(b"", |tls| tls.cipher)),
         LogField::Sni => |out, facts| json::string(out, facts.head().tls.map_or(b"", |tls| tls.server_name)),
@@ -203,4 +209,3 @@ pub fn tags(out: &mut Out, facts: &Facts<'_>) {
     }
     out.push(b']');
 }
-

@@ -25,7 +25,8 @@ pub fn write(out: &mut Vec<u8>, facts: &Facts<'_>) {
     facts.time(out);
     out.extend_from_slice(b",\"client\":");
     json::address(out, head.client);
-    for (name, value) in [(&b",\"host\":"[..], head.host), (b",\"method\":", head.method), (b",\"uri\":", head.target)] {
+    for (name, value) in [(&b",\"host\":"[..], head.host), (b",\"method\":", head.method), (b",\"uri\":", head.target)]
+    {
         out.extend_from_slice(name);
         json::string(out, value);
     }

@@ -38,7 +38,13 @@ fn format(second: u64) -> [u8; 20] {
     let year = year_of_era + era * 400 + i64::from(month <= 2);
     let mut text = Vec::with_capacity(20);
     json::padded::<4>(&mut text, year as u64);
-    for (mark, number) in [(b'-', month as u64), (b'-', day as u64), (b'T', second / 3600 % 24), (b':', second / 60 % 60), (b':', second % 60)] {
+    for (mark, number) in [
+        (b'-', month as u64),
+        (b'-', day as u64),
+        (b'T', second / 3600 % 24),
+        (b':', second / 60 % 60),
+        (b':', second % 60),
+    ] {
         text.push(mark);
         json::padded::<2>(&mut text, number);
     }

@@ -20,12 +20,15 @@ pub unsafe fn install(cf: *mut ngx_conf_t) -> Option<()> {
 unsafe extern "C" fn handler(r: *mut ngx_http_request_t) -> ngx_int_t {
     // SAFETY: nginx calls it with a live request.
     unsafe {
-        if r != (*r).main || worker::silenced() {
+        if r != (*r).main {
             return ffi::code::OK;
         }
         let location = ffi::location_of::<Location>(r);
         let inspection = match transaction::find(r) {
-            None if location.access_log.is_some() => transaction::find_or_create(r, ffi::request_main_of::<Main>(r)),
+            // What was evaluated before silence is still logged.
+            None if location.access_log.is_some() && !worker::silenced() => {
+                transaction::find_or_create(r, ffi::request_main_of::<Main>(r))
+            }
             found => found,
         };
         if let Some(inspection) = inspection {

@@ -23,7 +23,8 @@ struct Parameters<'a> {
 }
 
 fn parse<'a>(given: &[&'a str], allowed: &[&str]) -> Result<Parameters<'a>, String> {
-    let mut parameters = Parameters { fields: None, buffer: DEFAULT_BUFFER, flush_ms: DEFAULT_FLUSH_MS, interval_ms: 10_000 };
+    let mut parameters =
+        Parameters { fields: None, buffer: DEFAULT_BUFFER, flush_ms: DEFAULT_FLUSH_MS, interval_ms: 10_000 };
     for text in given {
         let (name, value) = text.split_once('=').unwrap_or((text, ""));
         if !allowed.contains(&name) {

@@ -94,7 +94,8 @@ impl LogFile {
     pub unsafe fn registered(file: *mut ngx_open_file_t) -> Option<*mut Self> {
         // SAFETY: data is ours if and only if flush is.
         unsafe {
-            let ours = (*file).flush.is_some_and(|flush| std::ptr::fn_addr_eq(flush, reopen as unsafe extern "C" fn(_, _)));
+            let ours =
+                (*file).flush.is_some_and(|flush| std::ptr::fn_addr_eq(flush, reopen as unsafe extern "C" fn(_, _)));
             ours.then(|| (*file).data.cast())
         }
     }
