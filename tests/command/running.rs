@@ -46,7 +46,11 @@ pub fn command(arguments: &[&str]) -> Command {
 impl Running {
     /// Starts it and waits until it is ready.
     pub fn start(more: &[&str]) -> Self {
-        let port = weir_tests::port::free();
+        Self::start_on(weir_tests::port::free(), more)
+    }
+
+    /// The same on a port.
+    pub fn start_on(port: u16, more: &[&str]) -> Self {
         let mut child = command(&[&["up", "--port", &port.to_string()], more].concat())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())

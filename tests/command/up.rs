@@ -1,6 +1,6 @@
 //! `weir up`: ready when it says so, and nothing of it is left, however it ends.
 
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener};
 use std::process::Command;
 
 use crate::running::{Running, command, root, runs, wait_for};
@@ -55,16 +55,14 @@ fn a_signal_stops_everything_and_leaves_nothing() {
 #[test]
 fn killed_it_takes_nginx_with_it_and_the_next_run_works() {
     let mut up = Running::start(&[]);
-    let (nginx, port) = (up.nginx(), up.port.to_string());
+    let nginx = up.nginx();
     up.child.kill().expect("kills");
     up.child.wait().expect("reaps");
     wait_for("nginx ends with its parent", || !nginx.iter().any(|&pid| runs(pid)));
     assert!(up.dir().exists(), "nobody could clean up");
-    let mut again = command(&["up", "--port", &port]).stdout(std::process::Stdio::null()).spawn().expect("starts");
-    wait_for("the second run", || TcpStream::connect((Ipv4Addr::LOCALHOST, up.port)).is_ok());
-    // SAFETY: sends a signal to the child just started.
-    unsafe { libc::kill(i32::try_from(again.id()).expect("is a pid"), libc::SIGTERM) };
-    assert!(again.wait().expect("ends").success());
+    let mut again = Running::start_on(up.port, &[]);
+    again.signal(libc::SIGTERM);
+    assert!(again.child.wait().expect("ends").success());
 }
 
 #[test]

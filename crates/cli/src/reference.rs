@@ -35,8 +35,8 @@ Parameters of actions that say *expression* (`to:`, `value:`, `key:`) take a val
 a constant or a function, such as `concat(\"https://\", http.host, http.request.uri)`.
 
 Fields with several values are read with `[*]` inside `any(...)` or `all(...)`, or with the number of one (`[0]`).
-Fields with named values take the name: `http.request.headers[\"x-y\"]`. What a request does not have has no
-value, and no comparison of it is true.
+Fields with named values take the name: `http.request.headers[\"x-y\"]`; a name that the request does not have has no
+value, and no comparison of it is true. A field with one value is then empty, zero or false.
 ";
 
 const ACCESS_LOG: &str = "\
@@ -139,6 +139,24 @@ mod tests {
         }
         let page = access_log();
         assert!(LOG_FIELDS.iter().all(|info| page.contains(&format!("\n| `{}` | ", info.name))));
+    }
+
+    #[test]
+    fn what_the_page_shows_is_right() {
+        struct Office;
+        impl weir_rules::ListKinds for Office {
+            fn kind(&self, name: &str) -> Option<weir_rules::ListKind> {
+                (name == "office").then_some(weir_rules::ListKind::Addresses)
+            }
+            fn names(&self) -> Vec<String> {
+                vec!["office".into()]
+            }
+        }
+        let shown = EXPRESSIONS.split("```").nth(1).expect("a block of examples");
+        for line in shown.lines().filter(|line| !line.is_empty()) {
+            weir_rules::parse(line, &Office).unwrap_or_else(|errors| panic!("{}", errors[0].render(line)));
+        }
+        weir_rules::parse_value("concat(\"https://\", http.host, http.request.uri)").expect("is a value");
     }
 
     #[test]

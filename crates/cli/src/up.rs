@@ -36,7 +36,7 @@ pub(crate) fn run(up: &Up) -> Result<(), Failure> {
     let policy = parts.policy(&dir)?;
     let configuration = configuration::write(&dir, &parts, &policy, up, port::any_free()?)?;
     let mut nginx = Nginx::start(&parts.nginx, &dir, &configuration)?;
-    nginx.wait_until_it_listens(up.port)?;
+    nginx.wait_until_ready(&dir, up)?;
 
     say(&format!("{}weir: ready on http://127.0.0.1:{}", demo::introduction(up, &dir, &policy), up.port));
     let mut attacks = Follower::new(dir.attack_log());

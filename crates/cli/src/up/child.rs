@@ -7,9 +7,12 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use weir_ledger::Control;
+
 use super::run_dir::RunDir;
 use super::signal;
 use crate::Failure;
+use crate::arguments::Up;
 
 /// How long nginx may take to listen: a policy with a million addresses loads in seconds.
 const START: Duration = Duration::from_secs(60);
@@ -48,16 +51,17 @@ impl Nginx {
         Ok(Self { child, error_log: dir.error_log() })
     }
 
-    /// Waits until it takes connections.
-    pub fn wait_until_it_listens(&mut self, port: u16) -> Result<(), Failure> {
+    /// Waits until it takes connections, all workers run, and signals can be sent to its pid.
+    pub fn wait_until_ready(&mut self, dir: &RunDir, up: &Up) -> Result<(), Failure> {
         let start = Instant::now();
-        while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
+        while !is_ready(dir, up) {
             self.check_alive()?;
             if signal::received() {
                 return Err(Failure::new("stopped before nginx was ready"));
             }
             if start.elapsed() > START {
-                return Err(Failure::new(format!("nginx does not listen on port {port} after {} s", START.as_secs())));
+                return Err(Failure::new(format!("nginx is not ready after {} s", START.as_secs()))
+                    .hint(format!("its log is {}", self.error_log.display())));
             }
             std::thread::sleep(LOOK);
         }
@@ -99,6 +103,14 @@ impl Drop for Nginx {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+fn is_ready(dir: &RunDir, up: &Up) -> bool {
+    let workers =
+        || Control::open(&dir.runtime()).map_or(0, |control| control.workers().iter().filter(|one| one.alive).count());
+    TcpStream::connect((Ipv4Addr::LOCALHOST, up.port)).is_ok()
+        && fs::read_to_string(dir.path().join("nginx.pid")).is_ok_and(|pid| pid.ends_with('\n'))
+        && workers() >= usize::from(up.workers)
 }
 
 /// In the child: end when the parent does, however it does.
