@@ -98,7 +98,7 @@ fn absurd_bodies_take_bounded_work() {
 
 #[test]
 fn malformed_requests_are_answered_or_closed_and_logged_as_valid_json() {
-    let nginx = start();
+    let mut nginx = start();
     let workers = nginx.workers();
     let cases: [&[u8]; 16] = [
         b"\r\n\r\n\r\n",
@@ -127,6 +127,7 @@ fn malformed_requests_are_answered_or_closed_and_logged_as_valid_json() {
     }
     assert_eq!(nginx.workers(), workers);
     assert!(nginx.crashes().is_empty());
+    nginx.stop();
     assert!(weir_tests::log::lines(&nginx.path("access.log")).len() >= cases.len() / 2);
 }
 

@@ -7,7 +7,9 @@
 mod beside;
 mod body_kinds;
 mod body_limits;
+mod chaos;
 mod clients;
+mod configuration;
 mod evaluated_once;
 mod faults;
 mod harness_itself;

@@ -136,3 +136,40 @@ policies:
     assert_eq!((&first["sni"], &first["scheme"]), (&json!("weir.test"), &json!("https")));
     assert_eq!((&lines[2]["tls_version"], &lines[2]["scheme"]), (&json!(""), &json!("http")));
 }
+
+#[test]
+fn http_2_uploads_without_a_length_are_read_and_limited() {
+    let (nginx, port) = tls(&format!("{LOOKS_EVERYWHERE}      - {{id: cut, when: 'http.request.body.truncated', action: {{block: 413}}}}\n"));
+    let upload = |bytes: &[u8]| {
+        std::fs::write(nginx.path("upload"), bytes).unwrap();
+        let (from, url) = (nginx.path("upload").display().to_string(), format!("https://localhost:{port}/"));
+        curl(&["--http2", "-T", &from, "-H", "Transfer-Encoding: chunked", &url])
+    };
+    let body = vec![b'z'; 100_000];
+    let passed = upload(&body);
+    assert_eq!((passed.status, &passed.json()["body_fnv"]), (200, &json!(fnv(&body))));
+    assert_eq!(upload(&[&body[..], b"attack-body"].concat()).status, 403);
+    assert_eq!(upload(&[&body[..], &body, b"attack-body"].concat()).status, 413);
+}
+
+#[test]
+fn header_changes_and_replaced_responses_over_http_2() {
+    let text = r#"
+policies:
+  - id: p
+    rules:
+      - {id: mark, when: 'true', actions: [{set_header: {on: request, name: X-Mark, value: http.request.version}}, {set_header: {on: response, name: X-Mark, value: http.request.version}}, {remove_header: {on: response, name: X-Origin}}]}
+      - {id: leak, when: 'any(http.response.headers["x-leak"][*] contains "secret")', action: {block: {status: 502, body: hidden}}}
+"#;
+    let (nginx, port) = tls(text);
+    let url = |path: &str| format!("https://localhost:{port}{path}");
+    let response = curl(&["--http2", &url("/")]);
+    assert_eq!((response.header("x-mark"), response.header("x-origin")), (Some("HTTP/2.0"), None));
+    assert_eq!(response.received("x-mark").as_deref(), Some("HTTP/2.0"));
+    // Two requests on one connection: the second is not hurt by the first one's fate.
+    let both = curl(&["--http2", &url("/header/X-Leak/secret"), &url("/after")]);
+    assert_eq!((both.status, both.json()["target"].as_str()), (200, Some("/after")));
+    let leak = curl(&["--http2", &url("/header/X-Leak/secret")]);
+    assert_eq!((leak.status, leak.text().as_str()), (502, "hidden"));
+    assert!(nginx.crashes().is_empty());
+}

@@ -9,7 +9,7 @@ mod differential;
 use proptest::prelude::*;
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
 
     #[test]
     fn plan_and_naive_evaluator_agree(seed in any::<u64>(), size in 16usize..600) {

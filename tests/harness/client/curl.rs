@@ -17,9 +17,12 @@ pub fn curl(arguments: &[&str]) -> Response {
         let end = find(rest, b"\r\n\r\n").expect("curl -i shows a header") + 4;
         let mut response = Response::parse_head(&rest[..end]);
         rest = &rest[end..];
-        if response.status >= 200 || !rest.starts_with(b"HTTP/") {
+        let length = response.header("content-length").and_then(|length| length.parse::<usize>().ok()).unwrap_or(0);
+        let next = if response.status < 200 { rest } else { rest.get(length..).unwrap_or_default() };
+        if !next.starts_with(b"HTTP/") {
             response.body = rest.to_vec();
             return response;
         }
+        rest = next;
     }
 }

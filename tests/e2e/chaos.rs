@@ -1,0 +1,133 @@
+//! Everything at once: traffic of all kinds while policies reload, logs rotate, silence toggles
+//! and workers die. Afterwards no worker has crashed and every log line is whole.
+
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use weir_ledger::Control;
+use weir_tests::origin::Echo;
+use weir_tests::{Connection, Nginx, Request, Setup, log, wait};
+
+use crate::LOOKS_EVERYWHERE;
+
+/// How long the storm lasts.
+const STORM: Duration = Duration::from_secs(4);
+
+const MORE: &str = r#"
+  - id: more
+    rules:
+      - {id: limit, when: 'true', action: {rate_limit: {key: 'http.request.uri.path', rate: 50/s}}}
+      - {id: mark, when: 'true', actions: [{set_header: {on: request, name: X-Mark, value: weir.request_id}}, {set_header: {on: response, name: X-Mark, value: weir.request_id}}, {tag: marked}]}
+      - {id: leak, when: 'any(http.response.headers["x-leak"][*] contains "secret")', action: {block: {status: 502, body: hidden}}}
+      - {id: away, when: 'http.request.uri.path eq "/away"', action: {redirect: '"/elsewhere"'}}
+"#;
+
+fn requests() -> Vec<Request> {
+    let form = "application/x-www-form-urlencoded";
+    vec![
+        Request::get("/?a=b&c=d"),
+        Request::get("/file"),
+        Request::get("/attack-path"),
+        Request::get("/away"),
+        Request::get("/returned"),
+        Request::get("/missing/file"),
+        Request::get("/header/X-Leak/secret"),
+        Request::get("/inside"),
+        Request::new("HEAD", "/attack-path"),
+        Request::post("/", form, "a=b&c=attack-form"),
+        Request::post("/", form, "a=".to_owned() + &"b".repeat(50_000)).chunked(),
+        Request::post("/", "application/json", r#"{"a": [1, {"b": "c"}]}"#),
+        Request::post("/", "text/plain", "x".repeat(300_000)),
+        Request::post("/", "multipart/form-data; boundary=B", "--B\r\nContent-Disposition: form-data; name=a\r\n\r\nb\r\n--B--\r\n"),
+        Request::get("/").header("Cookie", "a=\u{fc}\u{1}; b=attack-cookie").header("X-Probe", [0xff, 0xfe, b'"']),
+        Request::get("/%00%ff?%zz=%00"),
+    ]
+}
+
+/// Sends all kinds of requests in its own order, some half, some pipelined, until told to stop.
+fn client(port: u16, seed: usize, stop: &AtomicBool) -> usize {
+    let requests = requests();
+    let (mut at, mut answered) = (seed, 0);
+    while !stop.load(Ordering::Relaxed) {
+        at = at.wrapping_mul(31).wrapping_add(7);
+        let request = &requests[at % requests.len()];
+        let Ok(mut connection) = Connection::try_open(port) else { continue };
+        match at % 11 {
+            0 => drop(connection.try_send(&request.wire()[..request.head().len() / 2])),
+            1 => drop(connection.try_send(&request.wire()[..request.wire().len() - 1])),
+            2 => drop(connection.try_send(&request.wire())),
+            3 => {
+                let next = &requests[(at + 1) % requests.len()];
+                drop(connection.try_send(&[request.wire(), next.wire()].concat()));
+                answered += (0..2).filter(|_| connection.try_receive(false).is_ok()).count();
+            }
+            _ => answered += usize::from(request.try_send_on(&mut connection).is_ok()),
+        }
+    }
+    answered
+}
+
+fn disturb(nginx: &Nginx) {
+    let control = Control::open(&nginx.path("run")).unwrap();
+    let begun = Instant::now();
+    let mut round = 0;
+    while begun.elapsed() < STORM {
+        round += 1;
+        control.set_silence(round % 3 == 0);
+        control.set_log_level(round % 9);
+        nginx.write_policy(&format!("{}{}", LOOKS_EVERYWHERE, if round % 2 == 0 { MORE } else { "" }));
+        nginx.signal(libc::SIGHUP);
+        for name in ["access.log", "attack.log"] {
+            let _ = fs::rename(nginx.path(name), nginx.path(&format!("{name}.{round}")));
+        }
+        nginx.reopen();
+        if round % 4 == 0 {
+            if let Some(worker) = nginx.workers().first() {
+                weir_tests::nginx::kill(*worker, libc::SIGKILL);
+            }
+        }
+        thread::sleep(Duration::from_millis(150));
+    }
+    control.set_silence(false);
+    control.set_log_level(0);
+}
+
+#[test]
+fn nothing_crashes_and_no_line_is_torn_in_a_storm() {
+    let origin = Echo::start();
+    let server = format!(
+        "error_page 403 /denied.html; error_page 404 = @missing;\nclient_body_buffer_size 8k;\n\
+         location / {{ proxy_pass http://{origin}; }}\nlocation /file {{ try_files /a.txt =404; }}\n\
+         location = /denied.html {{ }}\nlocation @missing {{ return 404 none; }}\nlocation /missing/ {{ }}\n\
+         location /returned {{ return 200 returned; }}\nlocation /inside {{ rewrite ^ /file last; }}"
+    );
+    let setup = Setup::policy(&format!("{LOOKS_EVERYWHERE}{MORE}")).http("weir_heartbeat_log beat.log interval=100ms;\nweir_sample 3;");
+    let mut nginx = setup.server(&server).file("html/a.txt", "a").file("html/denied.html", "denied").start();
+    let stop = AtomicBool::new(false);
+    let answered: usize = thread::scope(|scope| {
+        let stop = &stop;
+        let port = nginx.port;
+        let clients: Vec<_> = (0..4).map(|seed| scope.spawn(move || client(port, seed, stop))).collect();
+        disturb(&nginx);
+        stop.store(true, Ordering::Relaxed);
+        clients.into_iter().map(|client| client.join().unwrap()).sum()
+    });
+    assert!(answered > 200, "{answered}");
+    wait::until("workers of the last reload", || (nginx.workers().len() == 2).then_some(()));
+    wait::until("the site to answer", || (nginx.get("/attack-path").status == 403).then_some(()));
+    nginx.stop();
+    assert!(nginx.crashes().is_empty(), "{:?}", nginx.crashes());
+    let log = nginx.error_log();
+    assert!(!log.contains("fault in"), "{}", log.lines().filter(|line| line.contains("fault in")).collect::<Vec<_>>().join("\n"));
+    let mut lines = 0;
+    for entry in fs::read_dir(nginx.prefix()).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if name.starts_with("access.log") || name.starts_with("attack.log") {
+            lines += log::lines(&path).len();
+        }
+    }
+    assert!(lines > 100, "{lines}");
+}
