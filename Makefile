@@ -24,8 +24,11 @@ build: setup ## the module and the command
 	$(CARGO) build --profile $(PROFILE) -p weir-cli -p weir-nginx
 
 # Unit, property and integration tests of every crate, and the end-to-end and tidy tests in
-# tests/, which start the module and the command that were just built.
-test: build ## all tests, end to end too
+# tests/, which start the module and the command that were just built. One build for all of it:
+# `make build` leaves out what only tests need, which changes features of shared dependencies,
+# and they would be compiled twice.
+test: setup ## all tests, end to end too
+	$(CARGO) build --profile $(PROFILE) --workspace --lib --bins --tests
 	WEIR_MODULE=$(abspath $(TARGET)/$(PROFILE)/libngx_http_weir_module.so) \
 	WEIR_BIN=$(abspath $(TARGET)/$(PROFILE)/weir) \
 	$(CARGO) test --profile $(PROFILE) --workspace --no-fail-fast
