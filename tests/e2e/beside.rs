@@ -32,7 +32,9 @@ fn fastcgi_gets_parameters_and_the_inspected_body() {
 
 #[test]
 fn return_and_rewrite_modules_answer_and_are_logged() {
-    let nginx = Setup::policy(LOOKS_EVERYWHERE).server("location /r { return 302 /elsewhere; }\nlocation /t { return 200 \"text $weir_request_id\"; }").start();
+    let nginx = Setup::policy(LOOKS_EVERYWHERE)
+        .server("location /r { return 302 /elsewhere; }\nlocation /t { return 200 \"text $weir_request_id\"; }")
+        .start();
     assert_eq!(nginx.get("/r").status, 302);
     assert_eq!(nginx.get("/t").text().len(), "text ".len() + 36);
     assert_eq!(nginx.accesses(2).len(), 2);
@@ -42,17 +44,20 @@ fn return_and_rewrite_modules_answer_and_are_logged() {
 fn nginx_access_log_map_and_if_see_the_variables() {
     let setup = Setup::policy(LOOKS_EVERYWHERE);
     let log = setup.prefix().join("nginx.log");
-    let http = format!(
-        "log_format weir escape=json '{{\"id\":\"$weir_request_id\",\"verdict\":\"$weir_verdict\",\"rule\":\"$weir_rule\",\"mapped\":\"$mapped\"}}';\n\
-         map $weir_verdict $mapped {{ default other; block stopped; pass through; }}"
-    );
+    let http = "log_format weir escape=json '{\"id\":\"$weir_request_id\",\"verdict\":\"$weir_verdict\",\"rule\":\"$weir_rule\",\"mapped\":\"$mapped\"}';\n\
+         map $weir_verdict $mapped { default other; block stopped; pass through; }";
     let server = format!("access_log {} weir;", log.display());
-    let nginx = setup.http(&http).server(&server).proxy(Echo::start()).workers(1).start();
+    let nginx = setup.http(http).server(&server).proxy(Echo::start()).workers(1).start();
     assert_eq!(nginx.get("/").status, 200);
     assert_eq!(nginx.get("/attack-path").status, 403);
-    let lines = wait::until("two lines of nginx's own log", || Some(weir_tests::log::lines(&log)).filter(|lines| lines.len() == 2));
+    let lines = wait::until("two lines of nginx's own log", || {
+        Some(weir_tests::log::lines(&log)).filter(|lines| lines.len() == 2)
+    });
     assert_eq!((&lines[0]["verdict"], &lines[0]["mapped"]), (&json!("pass"), &json!("through")));
-    assert_eq!((&lines[1]["verdict"], &lines[1]["rule"], &lines[1]["mapped"]), (&json!("block"), &json!("path"), &json!("stopped")));
+    assert_eq!(
+        (&lines[1]["verdict"], &lines[1]["rule"], &lines[1]["mapped"]),
+        (&json!("block"), &json!("path"), &json!("stopped"))
+    );
     let ours = nginx.accesses(2);
     assert_eq!((&ours[0]["request_id"], &ours[1]["request_id"]), (&lines[0]["id"], &lines[1]["id"]));
 }
@@ -104,7 +109,9 @@ fn beside_gzip_limit_req_realip_and_proxy_cache() {
         cache.display()
     );
     let origin = Echo::start();
-    let server = format!("location / {{ limit_req zone=l burst=100 nodelay; proxy_cache c; proxy_cache_valid 200 1m; proxy_pass http://{origin}; }}");
+    let server = format!(
+        "location / {{ limit_req zone=l burst=100 nodelay; proxy_cache c; proxy_cache_valid 200 1m; proxy_pass http://{origin}; }}"
+    );
     let nginx = setup.http(&http).server(&server).workers(1).start();
     let request = Request::get("/cached").header("Accept-Encoding", "gzip").header("X-Real-IP", "192.0.2.9");
     for _ in 0..3 {

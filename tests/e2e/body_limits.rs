@@ -31,7 +31,11 @@ fn failing_open_every_body_reaches_the_origin_byte_for_byte() {
     for (size, chunked) in sizes() {
         let body = bytes(size);
         let json = nginx.send(&post(body.clone(), chunked)).json();
-        assert_eq!((&json["body_length"], &json["body_fnv"]), (&json!(size), &json!(fnv(&body))), "{size} chunked {chunked}");
+        assert_eq!(
+            (&json["body_length"], &json["body_fnv"]),
+            (&json!(size), &json!(fnv(&body))),
+            "{size} chunked {chunked}"
+        );
     }
     assert!(nginx.error_log().contains("weir"), "a body over the limit is told in the error log");
 }
@@ -92,7 +96,8 @@ policies:
 
 #[test]
 fn a_body_spilled_to_a_file_is_inspected_and_passed_on() {
-    for directive in ["client_body_buffer_size 1k;", "client_body_in_file_only on;", "client_body_in_single_buffer on;"] {
+    for directive in ["client_body_buffer_size 1k;", "client_body_in_file_only on;", "client_body_in_single_buffer on;"]
+    {
         let nginx = Setup::policy(READS_BODIES).http(directive).proxy(Echo::start()).start();
         for chunked in [false, true] {
             let mut body = bytes(100_000);
@@ -130,11 +135,19 @@ policies:
       - {id: header, when: 'http.request.uri.path eq "/stop"', action: block}
       - {id: form, when: 'any(http.request.body.form.values[*] contains "attack")', action: block}
 "#;
-    let nginx = Setup::policy(text).server("location / { return 204; }\nlocation /file { try_files /a.txt =404; }").start();
+    let nginx =
+        Setup::policy(text).server("location / { return 204; }\nlocation /file { try_files /a.txt =404; }").start();
     std::fs::write(nginx.path("html/a.txt"), "static").unwrap();
-    for (target, content_type, status) in [("/stop", "application/x-www-form-urlencoded", 403), ("/file", "application/json", 405)] {
+    for (target, content_type, status) in
+        [("/stop", "application/x-www-form-urlencoded", 403), ("/file", "application/json", 405)]
+    {
         let mut connection = nginx.connect();
-        connection.send(format!("POST {target} HTTP/1.1\r\nHost: a\r\nContent-Type: {content_type}\r\nContent-Length: 1000000\r\n\r\n").as_bytes());
+        connection.send(
+            format!(
+                "POST {target} HTTP/1.1\r\nHost: a\r\nContent-Type: {content_type}\r\nContent-Length: 1000000\r\n\r\n"
+            )
+            .as_bytes(),
+        );
         assert_eq!(connection.receive().status, status, "{target}");
     }
 }

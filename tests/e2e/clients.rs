@@ -12,7 +12,11 @@ fn policy(trusted: &str, from: &str) -> String {
 }
 
 fn start(policy: &str) -> Nginx {
-    Setup::policy(policy).workers(1).server("location / { return 204; }\nlocation /f { try_files /a.txt =404; }").file("html/a.txt", "a").start()
+    Setup::policy(policy)
+        .workers(1)
+        .server("location / { return 204; }\nlocation /f { try_files /a.txt =404; }")
+        .file("html/a.txt", "a")
+        .start()
 }
 
 fn client(nginx: &Nginx, name: &str, value: &str) -> (u16, Option<String>) {
@@ -92,7 +96,9 @@ fn listen_on_ipv6_gives_ipv6_facts() {
 /// What the generated database says of two networks.
 fn database() -> Vec<u8> {
     let mut writer = Writer::new("Test-Country");
-    for (network, country, continent, asnum) in [("198.51.100.0/24", "DE", "EU", 64500), ("2001:db8::/32", "JP", "AS", 64501)] {
+    for (network, country, continent, asnum) in
+        [("198.51.100.0/24", "DE", "EU", 64500), ("2001:db8::/32", "JP", "AS", 64501)]
+    {
         let record = Record { country: country.into(), continent: continent.into(), asnum };
         writer.insert(network.parse().unwrap(), record);
     }
@@ -104,9 +110,14 @@ fn countries_come_from_the_mmdb_file_to_rules_variable_and_log() {
     let rules = "      - {id: asia, when: 'ip.src.continent eq \"AS\" and ip.src.asnum eq 64501', action: block}\n      - {id: show";
     let text = policy("127.0.0.1", "x-forwarded-for").replace("      - {id: show", rules).replace(" 2001:db8::/32", "");
     let setup = Setup::policy(&format!("geo: {{country: country.mmdb, asn: country.mmdb}}\n{text}"));
-    let setup = setup.file("country.mmdb", database()).file("html/a.txt", "a").server("add_header X-Country \"[$weir_country]\" always;");
+    let setup = setup
+        .file("country.mmdb", database())
+        .file("html/a.txt", "a")
+        .server("add_header X-Country \"[$weir_country]\" always;");
     let nginx = setup.workers(1).start();
-    for (address, status, country) in [("198.51.100.7", 200, "DE"), ("203.0.113.1", 200, ""), ("2001:db8::7", 403, "JP")] {
+    for (address, status, country) in
+        [("198.51.100.7", 200, "DE"), ("203.0.113.1", 200, ""), ("2001:db8::7", 403, "JP")]
+    {
         let response = nginx.send(&Request::get("/a.txt").header("X-Forwarded-For", address));
         let shown = format!("[{country}]");
         assert_eq!((response.status, response.header("x-country")), (status, Some(shown.as_str())), "{address}");

@@ -94,7 +94,11 @@ fn response_rules_see_files_ranges_conditions_and_added_headers() {
     let nginx = Setup::policy(SHOWS).server(server).file("html/a.html", "0123456789").start();
     let seen = |request: &Request| {
         let response = nginx.send(request);
-        (response.status, response.header("x-seen").unwrap_or_default().to_owned(), response.header("x-length").map(str::to_owned))
+        (
+            response.status,
+            response.header("x-seen").unwrap_or_default().to_owned(),
+            response.header("x-length").map(str::to_owned),
+        )
     };
     let length = |length: &str| Some(length.to_owned());
     let whole = nginx.get("/a.html");
@@ -114,7 +118,8 @@ fn response_rules_see_files_ranges_conditions_and_added_headers() {
 fn a_unix_socket_is_a_listener_like_any_other() {
     let setup = Setup::policy(LOOKS_EVERYWHERE);
     let path = setup.prefix().join("nginx.sock");
-    let nginx = setup.http(&format!("server {{ listen unix:{}; location / {{ return 204; }} }}", path.display())).start();
+    let nginx =
+        setup.http(&format!("server {{ listen unix:{}; location / {{ return 204; }} }}", path.display())).start();
     for (target, status) in [("/", "204"), ("/attack-path", "403")] {
         let mut stream = UnixStream::connect(&path).unwrap();
         stream.write_all(format!("GET {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").as_bytes()).unwrap();

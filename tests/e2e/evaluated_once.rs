@@ -20,7 +20,7 @@ policies:
 /// Stops nginx and gives its attack and access logs, whole.
 fn logs(mut nginx: Nginx) -> (Vec<Value>, Vec<Value>) {
     nginx.stop();
-    (log::lines(&nginx.path("attack.log")), log::lines(&nginx.path("access.log")))
+    (log::whole(&nginx.path("attack.log")), log::whole(&nginx.path("access.log")))
 }
 
 /// Sends `targets` one by one and expects these statuses, and for each one line in each log.
@@ -60,14 +60,18 @@ fn try_files_and_named_locations() {
         "location / {{ try_files $uri @fallback; }}\nlocation @fallback {{ proxy_pass http://{origin}; }}\n\
          location /chain {{ try_files /none1 /none2 /dir/index.html; }}"
     );
-    let targets = [("/a.txt", 200), ("/nothing", 200), ("/chain", 200), ("/nothing?attack", 403), ("/chain?attack", 403)];
+    let targets =
+        [("/a.txt", 200), ("/nothing", 200), ("/chain", 200), ("/nothing?attack", 403), ("/chain?attack", 403)];
     expect_once(setup(&server), &json!(["seen"]), &targets);
     assert_eq!(origin.seen().len(), 1);
 }
 
 #[test]
 fn error_page_shows_its_page_for_our_403() {
-    let nginx = setup("error_page 403 /denied.html;\nerror_page 404 = @missing;\nlocation @missing { return 200 missing; }").workers(1).start();
+    let nginx =
+        setup("error_page 403 /denied.html;\nerror_page 404 = @missing;\nlocation @missing { return 200 missing; }")
+            .workers(1)
+            .start();
     let denied = nginx.get("/x?attack");
     assert_eq!((denied.status, denied.text().as_str()), (403, "custom page"));
     assert_eq!(nginx.get("/nothing").text(), "missing");
@@ -80,7 +84,8 @@ fn error_page_shows_its_page_for_our_403() {
 #[test]
 fn error_page_to_the_origin_does_not_let_a_blocked_request_escape() {
     let origin = Echo::start();
-    let server = format!("error_page 403 = @other;\nlocation @other {{ proxy_pass http://{origin}/denied; }}").replace("/denied;", ";");
+    let server = format!("error_page 403 = @other;\nlocation @other {{ proxy_pass http://{origin}/denied; }}")
+        .replace("/denied;", ";");
     let nginx = setup(&server).start();
     // The user wants the origin to render the page; the verdict stays.
     assert_eq!(nginx.get("/x?attack").status, 200);
@@ -107,7 +112,10 @@ fn x_accel_redirect_from_the_origin() {
     let targets = [("/header/X-Accel-Redirect/%2Finside?attack", 403)];
     expect_once(setup(&server), &json!(["seen"]), &targets);
     let server = server.replace("proxy_pass http://", "proxy_set_header X-A b; proxy_pass http://");
-    let nginx = setup(&server.replace("location / {", "location /go { rewrite ^ /header/X-Accel-Redirect/@file break;")).server("location @file { root html; try_files /a.txt =404; }").start();
+    let nginx =
+        setup(&server.replace("location / {", "location /go { rewrite ^ /header/X-Accel-Redirect/@file break;"))
+            .server("location @file { root html; try_files /a.txt =404; }")
+            .start();
     assert_eq!(nginx.get("/go").text(), "static");
     let (attacks, accesses) = logs(nginx);
     assert_eq!((attacks.len(), accesses.len()), (1, 1), "{attacks:#?}");
@@ -150,7 +158,11 @@ fn server_side_includes_and_post_action() {
     );
     let page = "[<!--# include virtual=\"/part?1\" -->|<!--# include virtual=\"/part?attack\" -->]";
     let nginx = setup(&server).file("html/page.html", page).start();
-    assert_eq!(nginx.get("/page").text(), "[static|static]", "what the site includes itself is not the client's request");
+    assert_eq!(
+        nginx.get("/page").text(),
+        "[static|static]",
+        "what the site includes itself is not the client's request"
+    );
     weir_tests::wait::until("the action after the request", || (after.seen().len() == 1).then_some(()));
     let (attacks, accesses) = logs(nginx);
     assert_eq!((attacks.len(), accesses.len()), (1, 1), "{attacks:#?} {accesses:#?}");
@@ -185,7 +197,10 @@ policies:
 
 #[test]
 fn refused_requests_that_nginx_answers_itself_leave_an_access_line() {
-    let nginx = setup("location /limited { limit_except GET { deny all; } try_files /a.txt =404; }\nlocation /deny { deny all; }").start();
+    let nginx = setup(
+        "location /limited { limit_except GET { deny all; } try_files /a.txt =404; }\nlocation /deny { deny all; }",
+    )
+    .start();
     assert_eq!(nginx.send(&Request::new("DELETE", "/limited")).status, 403);
     assert_eq!(nginx.get("/deny").status, 403);
     let mut connection = nginx.connect();

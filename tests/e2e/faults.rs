@@ -42,7 +42,8 @@ fn a_panic_follows_the_fail_mode_and_the_worker_lives_on() {
             });
         }
         assert!(nginx.crashes().is_empty());
-        let faults = || Control::open(&nginx.path("run")).unwrap().workers().iter().map(|worker| worker.faults).sum::<u64>();
+        let faults =
+            || Control::open(&nginx.path("run")).unwrap().workers().iter().map(|worker| worker.faults).sum::<u64>();
         wait::until("the faults to be counted", || (faults() >= 6).then_some(()));
     }
 }
@@ -58,7 +59,10 @@ fn a_panic_is_a_fail_verdict_in_the_log_when_closed() {
 
 #[test]
 fn panics_are_injected_only_where_testing_is_on() {
-    let nginx = Setup::policy(LOOKS_EVERYWHERE).server("weir_fail closed;\nweir_inject_panic request;").proxy(Echo::start()).start();
+    let nginx = Setup::policy(LOOKS_EVERYWHERE)
+        .server("weir_fail closed;\nweir_inject_panic request;")
+        .proxy(Echo::start())
+        .start();
     assert_eq!(nginx.get("/").status, 200);
     assert!(nginx.error_log().contains("weir_inject_panic"), "{}", nginx.error_log());
 }
@@ -72,7 +76,8 @@ fn a_killed_worker_is_replaced_and_counters_and_switches_go_on() {
     }
     let control = Control::open(&nginx.path("run")).unwrap();
     wait::until("all workers in the control file", || {
-        let known: Vec<_> = control.workers().into_iter().filter(|worker| worker.alive).map(|worker| worker.pid as i32).collect();
+        let known: Vec<_> =
+            control.workers().into_iter().filter(|worker| worker.alive).map(|worker| worker.pid as i32).collect();
         nginx.workers().iter().all(|pid| known.contains(pid)).then_some(())
     });
     control.set_silence(true);

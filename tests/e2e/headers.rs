@@ -38,7 +38,10 @@ fn the_origin_sees_request_headers_set_and_removed() {
     let json = response.json();
     let all = |name: &str| -> Vec<String> {
         let headers = json["headers"].as_array().unwrap().iter();
-        headers.filter(|pair| pair[0].as_str().unwrap().eq_ignore_ascii_case(name)).map(|pair| pair[1].as_str().unwrap().to_owned()).collect()
+        headers
+            .filter(|pair| pair[0].as_str().unwrap().eq_ignore_ascii_case(name))
+            .map(|pair| pair[1].as_str().unwrap().to_owned())
+            .collect()
     };
     for (name, expected) in [
         ("X-Client", vec!["127.0.0.1"]),

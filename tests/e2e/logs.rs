@@ -66,10 +66,14 @@ fn an_access_line_has_at_least_33_fields_with_the_right_values() {
 
 #[test]
 fn without_an_upstream_its_fields_are_null() {
-    let nginx = Setup::policy(LOOKS_EVERYWHERE).server("location / { return 204; }\nlocation /f { try_files /a =404; }").start();
+    let nginx = Setup::policy(LOOKS_EVERYWHERE)
+        .server("location / { return 204; }\nlocation /f { try_files /a =404; }")
+        .start();
     assert_eq!(nginx.get("/f").status, 404);
     let line = &nginx.accesses(1)[0];
-    for field in ["upstream_status", "upstream_connect_ms", "upstream_header_ms", "upstream_response_ms", "content_length"] {
+    for field in
+        ["upstream_status", "upstream_connect_ms", "upstream_header_ms", "upstream_response_ms", "content_length"]
+    {
         assert!(line[field].is_null(), "{field} in {line:#}");
     }
 }
@@ -103,7 +107,8 @@ policies:
 fn every_line_is_valid_json_whatever_bytes_come() {
     let nginx = Setup::policy(LOOKS_EVERYWHERE).proxy(Echo::start()).start();
     let all: Vec<u8> = (1..=255u8).filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
-    let nasty: [&[u8]; 6] = [&all, b"\"\\\"", b"\xff\xfe\xfd", b"\xed\xa0\x80", b"\xf0\x9f\x98\x80 \xc3", b"\x1b[31m\x7f\x08"];
+    let nasty: [&[u8]; 6] =
+        [&all, b"\"\\\"", b"\xff\xfe\xfd", b"\xed\xa0\x80", b"\xf0\x9f\x98\x80 \xc3", b"\x1b[31m\x7f\x08"];
     let mut count = 0;
     for bytes in nasty {
         for name in ["User-Agent", "Referer", "Cookie", "X-Forwarded-For", "Content-Type", "X-Probe"] {
@@ -115,7 +120,9 @@ fn every_line_is_valid_json_whatever_bytes_come() {
             }
         }
         let target: String = bytes.iter().map(|byte| format!("%{byte:02x}")).collect();
-        for target in [format!("/{target}"), format!("/?{target}={target}"), format!("/?union%20select{target}=union%20select")] {
+        for target in
+            [format!("/{target}"), format!("/?{target}={target}"), format!("/?union%20select{target}=union%20select")]
+        {
             assert!(nginx.get(&target).status < 500);
             count += 1;
         }
@@ -139,8 +146,14 @@ fn every_line_is_valid_json_whatever_bytes_come() {
 fn fields_are_selected_and_ordered() {
     let setup = Setup::weir();
     let prefix = setup.prefix().display().to_string();
-    let server = format!("weir_access_log {prefix}/few.log fields=status,uri,request_id flush=50ms;\nlocation / {{ return 204; }}\nlocation /quiet {{ weir_access_log off; return 204; }}");
-    let mut nginx = setup.file("policy.yaml", LOOKS_EVERYWHERE).http(&format!("weir on; weir_policy {prefix}/policy.yaml;")).server(&server).start();
+    let server = format!(
+        "weir_access_log {prefix}/few.log fields=status,uri,request_id flush=50ms;\nlocation / {{ return 204; }}\nlocation /quiet {{ weir_access_log off; return 204; }}"
+    );
+    let mut nginx = setup
+        .file("policy.yaml", LOOKS_EVERYWHERE)
+        .http(&format!("weir on; weir_policy {prefix}/policy.yaml;"))
+        .server(&server)
+        .start();
     assert_eq!(nginx.get("/x").status, 204);
     assert_eq!(nginx.get("/quiet").status, 204);
     nginx.stop();
@@ -171,18 +184,21 @@ fn access_lines_are_written_where_no_policy_applies() {
 fn heartbeats_tell_of_every_worker() {
     let setup = Setup::policy(LOOKS_EVERYWHERE);
     let path = setup.prefix().join("beat.log");
-    let nginx = setup.http(&format!("weir_heartbeat_log {} interval=200ms;", path.display())).proxy(Echo::start()).start();
+    let nginx =
+        setup.http(&format!("weir_heartbeat_log {} interval=200ms;", path.display())).proxy(Echo::start()).start();
     for _ in 0..5 {
         assert_eq!(nginx.get("/").status, 200);
         assert_eq!(nginx.get("/attack-path").status, 403);
     }
     let workers = nginx.workers();
-    let sum = |field: &str| wait::until("heartbeats that tell of all requests", || {
-        let lines = weir_tests::log::lines(&path);
-        let last = |pid: &i32| lines.iter().rev().find(|line| line["pid"] == json!(pid)).cloned();
-        let last: Option<Vec<_>> = workers.iter().map(last).collect();
-        last.filter(|last| last.iter().map(|line| line[field].as_u64().unwrap_or(0)).sum::<u64>() >= 10)
-    });
+    let sum = |field: &str| {
+        wait::until("heartbeats that tell of all requests", || {
+            let lines = weir_tests::log::lines(&path);
+            let last = |pid: &i32| lines.iter().rev().find(|line| line["pid"] == json!(pid)).cloned();
+            let last: Option<Vec<_>> = workers.iter().map(last).collect();
+            last.filter(|last| last.iter().map(|line| line[field].as_u64().unwrap_or(0)).sum::<u64>() >= 10)
+        })
+    };
     let last = sum("requests");
     let blocked: u64 = last.iter().map(|line| line["verdicts"]["block"].as_u64().unwrap()).sum();
     assert_eq!(blocked, 5, "{last:#?}");
@@ -229,5 +245,9 @@ fn a_full_disk_drops_and_counts_lines_and_never_stops_traffic() {
 fn a_log_that_cannot_be_opened_fails_the_check() {
     let check = Setup::weir().server("weir_access_log /nonexistent/dir/x.log;").check();
     assert!(!check.status.success());
-    assert!(String::from_utf8_lossy(&check.stderr).contains("/nonexistent/dir/x.log"), "{}", String::from_utf8_lossy(&check.stderr));
+    assert!(
+        String::from_utf8_lossy(&check.stderr).contains("/nonexistent/dir/x.log"),
+        "{}",
+        String::from_utf8_lossy(&check.stderr)
+    );
 }

@@ -109,7 +109,8 @@ fn http_2_requests_are_evaluated_with_headers_and_bodies() {
 #[test]
 fn http_2_cookies_sent_in_pieces_are_one_header() {
     let (nginx, port) = tls(LOOKS_EVERYWHERE);
-    let response = curl(&["--http2", &format!("https://localhost:{port}/"), "-H", "Cookie: a=1", "-H", "Cookie: b=attack-cookie"]);
+    let response =
+        curl(&["--http2", &format!("https://localhost:{port}/"), "-H", "Cookie: a=1", "-H", "Cookie: b=attack-cookie"]);
     assert_eq!(response.status, 403);
     assert_eq!(nginx.attacks(1)[0]["rule_ids"], json!(["cookie"]));
 }
@@ -139,7 +140,9 @@ policies:
 
 #[test]
 fn http_2_uploads_without_a_length_are_read_and_limited() {
-    let (nginx, port) = tls(&format!("{LOOKS_EVERYWHERE}      - {{id: cut, when: 'http.request.body.truncated', action: {{block: 413}}}}\n"));
+    let (nginx, port) = tls(&format!(
+        "{LOOKS_EVERYWHERE}      - {{id: cut, when: 'http.request.body.truncated', action: {{block: 413}}}}\n"
+    ));
     let upload = |bytes: &[u8]| {
         std::fs::write(nginx.path("upload"), bytes).unwrap();
         let (from, url) = (nginx.path("upload").display().to_string(), format!("https://localhost:{port}/"));

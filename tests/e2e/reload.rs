@@ -20,7 +20,13 @@ fn reloads_under_load(life: Life) {
             wait::until("traffic after the reload", || (count.load(Ordering::Relaxed) > before + 20).then_some(()));
         }
     });
-    assert!(totals.failed.is_empty(), "{} of {} failed: {:?}", totals.failed.len(), totals.answered, &totals.failed[..1]);
+    assert!(
+        totals.failed.is_empty(),
+        "{} of {} failed: {:?}",
+        totals.failed.len(),
+        totals.answered,
+        &totals.failed[..1]
+    );
     assert!(totals.answered > 100);
     assert!(nginx.crashes().is_empty(), "{:?}", nginx.crashes());
 }
@@ -100,7 +106,12 @@ fn bad_directives_fail_the_check_and_say_why() {
         ("weir_policy /nonexistent.yaml;", "weir_policy"),
     ] {
         let setup = Setup::policy(LOOKS_EVERYWHERE);
-        let check = if directive.contains("policy") || directive.contains("header") { setup.http(directive) } else { setup.server(directive) }.check();
+        let check = if directive.contains("policy") || directive.contains("header") {
+            setup.http(directive)
+        } else {
+            setup.server(directive)
+        }
+        .check();
         let said = String::from_utf8_lossy(&check.stderr).into_owned();
         assert!(!check.status.success(), "{directive}");
         assert!(said.contains(expected), "{directive}: {said}");

@@ -31,7 +31,8 @@ fn ids_are_unique_uuids_of_the_time_of_the_request() {
         }
     }
     assert_eq!(ids.len(), 300);
-    let logged: HashSet<String> = nginx.accesses(300).iter().map(|line| line["request_id"].as_str().unwrap().to_owned()).collect();
+    let logged: HashSet<String> =
+        nginx.accesses(300).iter().map(|line| line["request_id"].as_str().unwrap().to_owned()).collect();
     assert_eq!(logged, ids);
 }
 
@@ -41,7 +42,9 @@ fn inbound_ids_are_taken_from_trusted_peers_only() {
         let text = format!("client_address: {{trusted: [{policy}]}}\n{EMPTY}");
         let setup = Setup::policy(&text).http("weir_request_id_header X-Request-Id trusted;");
         let nginx = setup.proxy(Echo::start()).server(SHOWN).start();
-        let shown = |value: &str| nginx.send(&Request::get("/").header("X-Request-Id", value)).header("x-id").unwrap().to_owned();
+        let shown = |value: &str| {
+            nginx.send(&Request::get("/").header("X-Request-Id", value)).header("x-id").unwrap().to_owned()
+        };
         assert_eq!(shown("abc-123_X.y") == "abc-123_X.y", trusted);
         for bad in ["", "a b", "<script>", "\u{e4}", &"x".repeat(65)] {
             time_of(&shown(bad));
@@ -52,7 +55,11 @@ fn inbound_ids_are_taken_from_trusted_peers_only() {
 
 #[test]
 fn any_peer_is_believed_if_so_configured() {
-    let nginx = Setup::policy(EMPTY).http("weir_request_id_header X-Request-Id any;").proxy(Echo::start()).server(SHOWN).start();
+    let nginx = Setup::policy(EMPTY)
+        .http("weir_request_id_header X-Request-Id any;")
+        .proxy(Echo::start())
+        .server(SHOWN)
+        .start();
     let response = nginx.send(&Request::get("/").header("X-Request-Id", "mine"));
     assert_eq!(response.header("x-id"), Some("mine"));
 }

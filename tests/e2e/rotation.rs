@@ -12,7 +12,8 @@ const LOGS_ALL: &str = "policies: [{id: p, rules: [{id: seen, when: 'true', acti
 #[test]
 fn logs_renamed_and_reopened_under_load_lose_and_tear_no_line() {
     const ROTATIONS: usize = 5;
-    let mut nginx = Setup::policy(LOGS_ALL).server("location / { try_files /a.txt =404; }").file("html/a.txt", "a").start();
+    let mut nginx =
+        Setup::policy(LOGS_ALL).server("location / { try_files /a.txt =404; }").file("html/a.txt", "a").start();
     let totals = during(nginx.port, 4, Life::KeepAlive, &Request::get("/"), |count| {
         for rotation in 0..ROTATIONS {
             let before = count.load(std::sync::atomic::Ordering::Relaxed);
@@ -34,7 +35,7 @@ fn logs_renamed_and_reopened_under_load_lose_and_tear_no_line() {
     nginx.stop();
     for name in ["access.log", "attack.log"] {
         let rotated = (0..ROTATIONS).map(|rotation| format!("{name}.{rotation}"));
-        let files: Vec<Vec<_>> = rotated.chain([name.to_owned()]).map(|name| log::lines(&nginx.path(&name))).collect();
+        let files: Vec<Vec<_>> = rotated.chain([name.to_owned()]).map(|name| log::whole(&nginx.path(&name))).collect();
         let sizes: Vec<usize> = files.iter().map(Vec::len).collect();
         assert_eq!(sizes.iter().sum::<usize>(), totals.answered, "{name}: {sizes:?}");
         assert!(sizes.iter().filter(|size| **size > 0).count() > ROTATIONS / 2, "{name}: {sizes:?}");
@@ -79,5 +80,5 @@ fn a_graceful_stop_and_a_reload_flush_everything() {
         assert_eq!(nginx.get("/").status, 204);
     }
     nginx.stop();
-    assert_eq!(log::lines(&nginx.path("held.log")).len(), 40);
+    assert_eq!(log::whole(&nginx.path("held.log")).len(), 40);
 }

@@ -62,7 +62,11 @@ policies:
       - {id: every, when: 'http.request.method ne "NEVER"', action: {tag: x}}
       - {id: some, when: 'http.request.uri.query contains "hit"', action: log}
 "#;
-    let nginx = Setup::policy(text).http("weir_sample 1;").server("location / { try_files /a.txt =404; }").file("html/a.txt", "a").start();
+    let nginx = Setup::policy(text)
+        .http("weir_sample 1;")
+        .server("location / { try_files /a.txt =404; }")
+        .file("html/a.txt", "a")
+        .start();
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
@@ -78,15 +82,19 @@ policies:
         Report::read(&nginx.path("run")).ok().filter(|report| report.requests >= 200)
     });
     assert_eq!(report.requests, 200);
-    let entry = |id: &str| report.entries.iter().find(|entry| entry.entry.id == id).unwrap_or_else(|| panic!("{id} in {report:#?}"));
+    let entry = |id: &str| {
+        report.entries.iter().find(|entry| entry.entry.id == id).unwrap_or_else(|| panic!("{id} in {report:#?}"))
+    };
     assert_eq!((entry("every").hits, entry("some").hits), (200, 40));
     assert!(entry("every").ns_total > 0.0 && report.total_ns > 0.0, "{report:#?}");
 }
 
 #[test]
 fn the_log_level_changes_at_run_time() {
-    let nginx = Setup::policy(LOOKS_EVERYWHERE).http("weir_log_level error;").error_level("debug").proxy(Echo::start()).start();
-    let weir_lines = || nginx.error_log().lines().filter(|line| line.contains("weir") && !line.contains("[notice]")).count();
+    let nginx =
+        Setup::policy(LOOKS_EVERYWHERE).http("weir_log_level error;").error_level("debug").proxy(Echo::start()).start();
+    let weir_lines =
+        || nginx.error_log().lines().filter(|line| line.contains("weir") && !line.contains("[notice]")).count();
     assert_eq!(nginx.get("/attack-path").status, 403);
     let before = weir_lines();
     Control::open(&nginx.path("run")).unwrap().set_log_level(8);

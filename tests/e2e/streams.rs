@@ -99,7 +99,8 @@ fn an_upload_that_no_rule_needs_is_not_held_back() {
         }
         stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\nseen")
     });
-    let location = format!("location / {{ proxy_http_version 1.1; proxy_request_buffering off; proxy_pass http://{origin}; }}");
+    let location =
+        format!("location / {{ proxy_http_version 1.1; proxy_request_buffering off; proxy_pass http://{origin}; }}");
     let nginx = Setup::policy(ALL_PHASES).server(&location).start();
     let mut connection = nginx.connect();
     connection.send(b"POST /up HTTP/1.1\r\nHost: a\r\nContent-Type: application/octet-stream\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n");

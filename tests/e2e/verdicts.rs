@@ -1,6 +1,6 @@
 //! What a policy says is what happens.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use weir_tests::origin::Echo;
 use weir_tests::{Nginx, Request, Setup};
 
@@ -18,14 +18,23 @@ fn benign_requests_reach_the_origin_unchanged() {
     let (with, without) = (guarded(&origin, LOOKS_EVERYWHERE), Setup::plain().proxy(&origin).start());
     for request in [
         Request::get("/a/b%20c/..%2f?x=1&y=%41&y=z&&flag"),
-        Request::get("/").header("Cookie", "a=b; c=d").header("X-Probe", "x").header("X-Probe", "y").header("User-Agent", "test/1"),
+        Request::get("/")
+            .header("Cookie", "a=b; c=d")
+            .header("X-Probe", "x")
+            .header("X-Probe", "y")
+            .header("User-Agent", "test/1"),
         Request::post("/form", "application/x-www-form-urlencoded", "a=b&c=%20d"),
         Request::post("/json", "application/json", r#"{"a": [1, 2]}"#).chunked(),
         Request::new("DELETE", "/thing"),
         Request::new("OPTIONS", "*"),
     ] {
         let (got, expected) = (with.send(&request), without.send(&request));
-        assert_eq!((got.status, &got.body), (expected.status, &expected.body), "{}", String::from_utf8_lossy(&request.head()));
+        assert_eq!(
+            (got.status, &got.body),
+            (expected.status, &expected.body),
+            "{}",
+            String::from_utf8_lossy(&request.head())
+        );
         let comparable = |headers: &[(String, String)]| -> Vec<_> {
             headers.iter().filter(|(name, _)| name != "Date").cloned().collect()
         };
@@ -42,8 +51,18 @@ fn an_attack_anywhere_gets_403_and_one_line_that_explains_itself() {
     let cases = [
         ("path", "attack-path", "http.request.uri.path", Request::get("/x/%61ttack-path")),
         ("args", "UNION  SELECT", "http.request.uri.args[\"q\"]", Request::get(UNION)),
-        ("header", "attack-header", "http.request.headers[\"x-probe\"]", Request::get("/").header("X-Probe", "an attack-header")),
-        ("cookie", "attack-cookie", "http.request.cookies[\"b\"]", Request::get("/").header("Cookie", "a=1; b=attack-cookie")),
+        (
+            "header",
+            "attack-header",
+            "http.request.headers[\"x-probe\"]",
+            Request::get("/").header("X-Probe", "an attack-header"),
+        ),
+        (
+            "cookie",
+            "attack-cookie",
+            "http.request.cookies[\"b\"]",
+            Request::get("/").header("Cookie", "a=1; b=attack-cookie"),
+        ),
         ("referer", "attack-referer", "http.referer", Request::get("/").header("Referer", "http://x/attack-referer")),
         ("agent", "attack-agent", "http.user_agent", Request::get("/").header("User-Agent", "attack-agent/1.0")),
         ("form", "attack-form", "http.request.body.form[\"b\"]", form("a=1&b=%61ttack-form")),
@@ -54,7 +73,10 @@ fn an_attack_anywhere_gets_403_and_one_line_that_explains_itself() {
     }
     let lines = nginx.attacks(cases.len());
     for (rule, matched, variable, _) in &cases {
-        let line = lines.iter().find(|line| line["rule_ids"] == json!([rule])).unwrap_or_else(|| panic!("no line for {rule}: {lines:#?}"));
+        let line = lines
+            .iter()
+            .find(|line| line["rule_ids"] == json!([rule]))
+            .unwrap_or_else(|| panic!("no line for {rule}: {lines:#?}"));
         let finding = &line["findings"][0];
         assert_eq!((&finding["rule"], &finding["matched"]), (&json!(rule), &json!(matched)), "{line:#}");
         let shown = finding["variable"].as_str().unwrap();
@@ -133,11 +155,14 @@ fn allow_skips_the_rest_of_its_policy_or_of_all() {
     let path = |path: &str| format!("starts_with(http.request.uri.path, \"{path}\")");
     let text = format!(
         "policies:\n{}{}",
-        policy("first", &[
-            ("all", &path("/all"), "allow: all"),
-            ("own", &path("/policy"), "allow: policy"),
-            ("other", "true", "tag: first"),
-        ]),
+        policy(
+            "first",
+            &[
+                ("all", &path("/all"), "allow: all"),
+                ("own", &path("/policy"), "allow: policy"),
+                ("other", "true", "tag: first"),
+            ]
+        ),
         policy("second", &[("block", "http.request.uri.query contains \"evil\"", "block")]),
     );
     let nginx = Setup::policy(&text).proxy(Echo::start()).server("add_header X-Tags \"[$weir_tags]\" always;").start();
@@ -273,5 +298,5 @@ fn apply_and_off_are_per_location() {
         assert_eq!(nginx.get(target).status, status, "{target}");
     }
     let lines = nginx.attacks(6);
-    assert_eq!(lines.iter().filter(|line| line["action"] == Value::from("detect")).count(), 1);
+    assert_eq!(lines.iter().filter(|line| line["action"] == "detect").count(), 1);
 }

@@ -121,7 +121,8 @@ impl Connection {
     pub fn chunk(&mut self) -> std::io::Result<Option<Vec<u8>>> {
         let line = self.line()?;
         let size = line.split(';').next().unwrap_or_default().trim();
-        let size = usize::from_str_radix(size, 16).map_err(|_| std::io::Error::other(format!("chunk size {line:?}")))?;
+        let size =
+            usize::from_str_radix(size, 16).map_err(|_| std::io::Error::other(format!("chunk size {line:?}")))?;
         let chunk = self.exactly(size)?;
         self.line()?;
         Ok((size > 0).then_some(chunk))

@@ -24,7 +24,13 @@ pub enum Life {
 }
 
 /// Sends `request` over and over from `clients` threads while `meanwhile` runs.
-pub fn during(port: u16, clients: usize, life: Life, request: &Request, meanwhile: impl FnOnce(&AtomicUsize)) -> Totals {
+pub fn during(
+    port: u16,
+    clients: usize,
+    life: Life,
+    request: &Request,
+    meanwhile: impl FnOnce(&AtomicUsize),
+) -> Totals {
     let (stop, count) = (AtomicBool::new(false), AtomicUsize::new(0));
     thread::scope(|scope| {
         let run = || client(port, life, request, &stop, &count);

@@ -7,14 +7,30 @@ use serde_json::Value;
 
 use crate::wait::until;
 
-/// All complete lines of a log so far; none if it does not exist yet.
+/// All complete lines of a log that is still being written to; none if it does not exist yet.
+/// (A file grows page by page, so a reader may see the beginning of a write.)
+///
+/// # Panics
+/// If a line is not a JSON object in valid UTF-8.
+#[must_use]
+pub fn lines(path: &Path) -> Vec<Value> {
+    let Ok(bytes) = fs::read(path) else { return Vec::new() };
+    let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    parse_all(path, &bytes[..end])
+}
+
+/// All lines of a log that nobody writes to any more.
 ///
 /// # Panics
 /// If a line is not a JSON object in valid UTF-8, or the last one is not ended.
 #[must_use]
-pub fn lines(path: &Path) -> Vec<Value> {
+pub fn whole(path: &Path) -> Vec<Value> {
     let Ok(bytes) = fs::read(path) else { return Vec::new() };
     assert!(bytes.is_empty() || bytes.ends_with(b"\n"), "{}: the last line is torn", path.display());
+    parse_all(path, &bytes)
+}
+
+fn parse_all(path: &Path, bytes: &[u8]) -> Vec<Value> {
     bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(|line| parse(path, line)).collect()
 }
 

@@ -114,7 +114,10 @@ impl Nginx {
     /// Process ids of the workers that live and are not shutting down.
     #[must_use]
     pub fn workers(&self) -> Vec<i32> {
-        children(self.master()).into_iter().filter(|pid| title(*pid).contains("worker process") && !title(*pid).contains("shutting down")).collect()
+        children(self.master())
+            .into_iter()
+            .filter(|pid| title(*pid).contains("worker process") && !title(*pid).contains("shutting down"))
+            .collect()
     }
 
     /// Sends `signal` to the master.
@@ -175,7 +178,8 @@ impl Nginx {
     #[must_use]
     pub fn crashes(&self) -> Vec<String> {
         let log = self.error_log();
-        let bad = |line: &&str| line.contains("exited on signal") && !line.contains("signal 9") || line.contains("[emerg]");
+        let bad =
+            |line: &&str| line.contains("exited on signal") && !line.contains("signal 9") || line.contains("[emerg]");
         log.lines().filter(bad).map(str::to_owned).collect()
     }
 

@@ -220,7 +220,8 @@ pub fn module() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let built = ["quick", "release", "debug"].map(|profile| target.join(profile).join("libngx_http_weir_module.so"));
-    let newest = built.iter().filter(|path| path.exists()).max_by_key(|path| path.metadata().and_then(|m| m.modified()).ok());
-    let newest = newest.unwrap_or_else(|| panic!("the module is not built: `make module` makes {}", built[0].display()));
+    let newest =
+        built.iter().filter(|path| path.exists()).max_by_key(|path| path.metadata().and_then(|m| m.modified()).ok());
+    let newest = newest.unwrap_or_else(|| panic!("the module is not built: `make build` makes {}", built[0].display()));
     newest.canonicalize().expect("it exists")
 }

@@ -14,7 +14,9 @@ use weir_http::Transaction;
 use weir_rules::Phase;
 use weir_rules::ir::{Expr, Quantifier, Test, ValueExpr};
 
-use crate::{Action, AllowScope, Mode, PolicySpec, RateLimit, RuleIndex, RuleSpec, SelectorSpec, Side, Specification, Verdict};
+use crate::{
+    Action, AllowScope, Mode, PolicySpec, RateLimit, RuleIndex, RuleSpec, SelectorSpec, Side, Specification, Verdict,
+};
 
 pub use value::Value;
 

@@ -10,7 +10,8 @@ use super::{Response, find};
 /// If curl is missing or fails.
 #[must_use]
 pub fn curl(arguments: &[&str]) -> Response {
-    let run = Command::new("curl").args(["-isk", "--max-time", "20"]).args(arguments).output().expect("curl is installed");
+    let run =
+        Command::new("curl").args(["-isk", "--max-time", "20"]).args(arguments).output().expect("curl is installed");
     assert!(run.status.success(), "curl {arguments:?}: {} {}", run.status, String::from_utf8_lossy(&run.stderr));
     let mut rest = run.stdout.as_slice();
     loop {

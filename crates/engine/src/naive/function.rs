@@ -16,9 +16,7 @@ pub(super) fn call(function: Function, arguments: &[Value]) -> Value {
         Function::StartsWith => Value::Bool(text.starts_with(&second())),
         Function::EndsWith => Value::Bool(text.ends_with(&second())),
         Function::UrlDecode => Value::Bytes(url_decode(&text)),
-        Function::RemoveSpaces => {
-            Value::Bytes(text.into_iter().filter(|byte| !byte.is_ascii_whitespace()).collect())
-        }
+        Function::RemoveSpaces => Value::Bytes(text.into_iter().filter(|byte| !byte.is_ascii_whitespace()).collect()),
         Function::Concat => Value::Bytes(arguments.iter().flat_map(Value::text).collect()),
         Function::Substring => {
             let length = text.len() as i64;

@@ -79,7 +79,13 @@ fn wildcard(elements: &[Option<u8>], bytes: &[u8]) -> bool {
     reached[0] = true;
     for element in elements {
         reached = match element {
-            None => reached.iter().scan(false, |seen, here| { *seen |= here; Some(*seen) }).collect(),
+            None => reached
+                .iter()
+                .scan(false, |seen, here| {
+                    *seen |= here;
+                    Some(*seen)
+                })
+                .collect(),
             Some(byte) => {
                 let step = bytes.iter().zip(&reached).map(|(have, here)| *here && have == byte);
                 std::iter::once(false).chain(step).collect()

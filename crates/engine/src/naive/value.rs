@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use weir_http::{Anomalies, Pair, Transaction};
-use weir_rules::ir::{Access, Literal, ValueExpr};
 use weir_rules::Field;
+use weir_rules::ir::{Access, Literal, ValueExpr};
 
 use super::{Found, Naive, function::call};
 use crate::Place;
@@ -79,7 +79,9 @@ impl Naive<'_> {
                     let column = self.values(argument, transaction, found);
                     rows = rows
                         .iter()
-                        .flat_map(|row| column.iter().map(|value| [row.as_slice(), std::slice::from_ref(value)].concat()))
+                        .flat_map(|row| {
+                            column.iter().map(|value| [row.as_slice(), std::slice::from_ref(value)].concat())
+                        })
                         .collect();
                 }
                 rows.iter().map(|row| call(*function, row)).collect()

@@ -29,7 +29,8 @@ pub fn check(bytes: &[u8]) -> usize {
         Ok(plan) => plan,
         Err(errors) => panic!("a checked policy compiles: {errors:?}\n{:#?}", specification.policies),
     };
-    let memory: Vec<AtomicU64> = std::iter::repeat_with(AtomicU64::default).take(RateTable::bytes_for(RATE_SLOTS) / 8).collect();
+    let memory: Vec<AtomicU64> =
+        std::iter::repeat_with(AtomicU64::default).take(RateTable::bytes_for(RATE_SLOTS) / 8).collect();
     let table = RateTable::new(&memory);
     let mut buckets = Buckets::default();
     let mut findings = 0;
@@ -66,7 +67,11 @@ fn compare(
                     // No live rule needs the body: then the phase must change nothing.
                     let before = found.hits;
                     naive.evaluate(phase, &transaction, buckets, &mut found);
-                    assert_eq!(before, found.hits, "body not wanted, but a body rule matches\n{message:#?}\n{:#?}", specification.policies);
+                    assert_eq!(
+                        before, found.hits,
+                        "body not wanted, but a body rule matches\n{message:#?}\n{:#?}",
+                        specification.policies
+                    );
                     continue;
                 }
             }
@@ -82,14 +87,16 @@ fn compare(
         };
         let decision = plan.evaluate(phase, &transaction, &mut context, &mut outcome);
         naive.evaluate(phase, &transaction, buckets, &mut found);
-        let story = || format!("{phase:?}\n{message:#?}\n{:#?}\nplan: {outcome:#?}\nnaive: {found:#?}", specification.policies);
+        let story =
+            || format!("{phase:?}\n{message:#?}\n{:#?}\nplan: {outcome:#?}\nnaive: {found:#?}", specification.policies);
         let mut ids: Vec<_> = outcome.findings.iter().map(|finding| finding.rule).collect();
         ids.dedup();
         assert_eq!(ids, found.findings, "findings differ in {}", story());
         assert_eq!(outcome.verdict, found.verdict, "verdicts differ in {}", story());
         assert_eq!(outcome.score, found.score, "scores differ in {}", story());
         assert_eq!(outcome.tags, found.tags, "tags differ in {}", story());
-        let changes = outcome.header_changes.iter().map(|change| (change.side, change.name.clone(), change.value.clone()));
+        let changes =
+            outcome.header_changes.iter().map(|change| (change.side, change.name.clone(), change.value.clone()));
         assert_eq!(changes.collect::<Vec<_>>(), found.header_changes, "header changes differ in {}", story());
         let status = match &decision {
             Decision::Continue => None,

@@ -32,10 +32,7 @@ fn expression(source: &mut Source<'_>, phase: Phase, depth: u8) -> Expr {
         7 => Expr::And(branches(source, phase, depth)),
         8 => Expr::Or(branches(source, phase, depth)),
         9 => Expr::Not(Box::new(expression(source, phase, depth - 1))),
-        10 => Expr::Xor(
-            Box::new(expression(source, phase, depth - 1)),
-            Box::new(expression(source, phase, depth - 1)),
-        ),
+        10 => Expr::Xor(Box::new(expression(source, phase, depth - 1)), Box::new(expression(source, phase, depth - 1))),
         _ => Expr::Const(source.below(2) == 0),
     }
 }
@@ -55,7 +52,9 @@ fn test(source: &mut Source<'_>, phase: Phase) -> Test {
 fn many(value: &ValueExpr) -> bool {
     match value {
         ValueExpr::Literal(_) => false,
-        ValueExpr::Field(access) => access.field.info().shape != Shape::Scalar && access.key.is_none() && access.index.is_none(),
+        ValueExpr::Field(access) => {
+            access.field.info().shape != Shape::Scalar && access.key.is_none() && access.index.is_none()
+        }
         ValueExpr::Call(_, arguments) => arguments.iter().any(many),
     }
 }
@@ -110,7 +109,8 @@ fn source_type(depth: u8) -> Type {
 }
 
 fn predicate(source: &mut Source<'_>, ty: Type) -> Predicate {
-    let address = |source: &mut Source<'_>| source.pick(ADDRESSES).parse::<IpAddr>().expect("the table holds addresses");
+    let address =
+        |source: &mut Source<'_>| source.pick(ADDRESSES).parse::<IpAddr>().expect("the table holds addresses");
     match ty {
         Type::Bool => Predicate::IsTrue,
         Type::Int => match source.below(3) {
@@ -195,7 +195,29 @@ fn regex(source: &mut Source<'_>) -> String {
 
 /// Pieces that may be repeated.
 const ATOMS: &[&str] = &[
-    "a", "b", "(?:ab)", "(?:union|select)", "[a-c]", "[^a]", r"\s", r"\d", r"\w", ".", "(?:.)", "k", "(?:admin|)",
-    r"(?:\.\./)", "(?:<script)", r"\x00", "(?:ä|ö)", r"(?u:\p{Lu})", r"(?:\bselect\b)", r"(?-u:\xff)", "(?:a|b|[x-z]1)",
-    "(?i:UnIoN)", "(?:example\\.com)", "(?:aaaa)", "%",
+    "a",
+    "b",
+    "(?:ab)",
+    "(?:union|select)",
+    "[a-c]",
+    "[^a]",
+    r"\s",
+    r"\d",
+    r"\w",
+    ".",
+    "(?:.)",
+    "k",
+    "(?:admin|)",
+    r"(?:\.\./)",
+    "(?:<script)",
+    r"\x00",
+    "(?:ä|ö)",
+    r"(?u:\p{Lu})",
+    r"(?:\bselect\b)",
+    r"(?-u:\xff)",
+    "(?:a|b|[x-z]1)",
+    "(?i:UnIoN)",
+    "(?:example\\.com)",
+    "(?:aaaa)",
+    "%",
 ];

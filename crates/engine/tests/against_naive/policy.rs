@@ -67,11 +67,20 @@ fn rule(source: &mut Source<'_>, numbers: &mut Numbers) -> RuleSpec {
     // What is answered after the response's header is known is the module's affair, not the engine's.
     let phase = when.phase();
     let actions = (0..=source.below(3)).map(|_| action(source, phase, numbers)).collect();
-    RuleSpec { index, id: format!("r{}", index.0), message: String::new(), score: u32::from(source.below(6)), when, actions }
+    RuleSpec {
+        index,
+        id: format!("r{}", index.0),
+        message: String::new(),
+        score: u32::from(source.below(6)),
+        when,
+        actions,
+    }
 }
 
 fn action(source: &mut Source<'_>, phase: Phase, numbers: &mut Numbers) -> Action {
-    let side = |source: &mut Source<'_>| if phase == Phase::Response { Side::Response } else { source.copy(&[Side::Request, Side::Response]) };
+    let side = |source: &mut Source<'_>| {
+        if phase == Phase::Response { Side::Response } else { source.copy(&[Side::Request, Side::Response]) }
+    };
     match source.below(16) {
         0..=4 => Action::Log,
         5..=7 => Action::Tag(source.pick(&["a", "b", "admin"]).to_owned()),

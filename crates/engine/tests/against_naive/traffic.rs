@@ -31,7 +31,8 @@ pub struct Message {
 impl Message {
     /// A message that arrives at `received_ms`.
     pub fn generate(source: &mut Source<'_>, received_ms: u64) -> Self {
-        let path = [b"/".as_slice(), &source.text(), source.pick(&[b"".as_slice(), b"/x.PhP", b"/.a", b"/b."])].concat();
+        let path =
+            [b"/".as_slice(), &source.text(), source.pick(&[b"".as_slice(), b"/x.PhP", b"/.a", b"/b."])].concat();
         let query = pairs(source, b'&');
         let target = if query.is_empty() { path.clone() } else { [path.as_slice(), b"?", &query].concat() };
         let mut fields = fields(source);
