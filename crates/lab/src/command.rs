@@ -91,10 +91,13 @@ pub fn run(arguments: &BenchArguments) -> Result<bool, LabError> {
         connections: arguments.connections,
         seed: arguments.seed.unwrap_or_else(clock_seed),
     };
-    let words = format!(
-        "{} rounds of {} s, {} connections, seed {}",
-        schedule.rounds, schedule.seconds, schedule.connections, schedule.seed
-    );
+    let words = match arguments.scenario {
+        Scenario::Soak => format!("scale {}", arguments.scale),
+        Scenario::Rs | Scenario::Growth => format!(
+            "{} rounds of {} s, {} connections, seed {}",
+            schedule.rounds, schedule.seconds, schedule.connections, schedule.seed
+        ),
+    };
     let host = Host::here(&version, placement.tested.is_some(), words);
     let output =
         arguments.output.clone().or_else(|| arguments.only.is_empty().then(|| results_path(arguments.scenario)));

@@ -134,6 +134,9 @@ pub fn describe() -> Result<(String, PathBuf), LabError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check;
+    use crate::placement::Placement;
+    use crate::variants::Duty;
 
     #[test]
     fn parts_land_in_their_blocks() {
@@ -155,5 +158,28 @@ mod tests {
         ];
         let places: Vec<usize> = order.iter().map(|part| text.find(part).expect(part)).collect();
         assert!(places.is_sorted(), "{text}");
+    }
+
+    #[test]
+    fn a_proxy_before_the_origin_passes_everything_and_ends_with_its_handle() {
+        let (_, modules) = describe().expect("nginx is installed wherever Weir is built");
+        let site = Site::create(Placement::default(), None, modules).unwrap();
+        let origin = start_origin(&site).unwrap();
+        let proxy = start_proxy(&site, "proxy", Parts::default()).unwrap();
+        check::duty("proxy", Duty::Pass, proxy.port).unwrap();
+        let refused = check::duty("proxy", Duty::Policy, proxy.port).unwrap_err().to_string();
+        assert!(refused.contains("listed address was answered with 200, expected 403"), "{refused}");
+        assert_eq!(proxy.workers().len(), 1);
+        let ports = [proxy.port, origin.port];
+        drop((proxy, origin));
+        assert!(ports.iter().all(|port| std::net::TcpStream::connect(("127.0.0.1", *port)).is_err()));
+    }
+
+    #[test]
+    fn a_configuration_that_nginx_refuses_is_an_error_with_its_words() {
+        let site = Site::create(Placement::default(), None, PathBuf::new()).unwrap();
+        let parts = Parts { http: "  no_such_directive on;\n".into(), ..Parts::default() };
+        let words = start_proxy(&site, "broken", parts).unwrap_err().to_string();
+        assert!(words.contains("no_such_directive"), "{words}");
     }
 }

@@ -74,8 +74,13 @@ pub struct Footprint {
     pub rss_kib: u64,
     /// Resident memory with shared pages divided by their users, in KiB.
     pub pss_kib: u64,
-    /// Open file descriptors.
+    /// The part of it that is no file: heap, stacks, shared memory. A file's pages are divided
+    /// among all processes of the machine that map it, strangers too.
+    pub pss_own_kib: u64,
+    /// Open file descriptors that are no sockets.
     pub descriptors: u64,
+    /// Open sockets.
+    pub sockets: u64,
     /// Shared writable mappings: number.
     pub shared_mappings: u64,
     /// Shared writable mappings: size in KiB.
@@ -88,11 +93,14 @@ impl Footprint {
         let directory = PathBuf::from(format!("/proc/{pid}"));
         let rollup = read(&directory.join("smaps_rollup"))?;
         let (shared_mappings, shared_bytes) = parse_shared_mappings(&read(&directory.join("maps"))?);
-        let handles = directory.join("fd");
+        let (descriptors, sockets) = count_descriptors(&directory.join("fd"))?;
+        let own = ["Pss_Anon:", "Pss_Shmem:"].iter().filter_map(|key| parse_kib(&rollup, key)).sum();
         Ok(Self {
+            pss_own_kib: own,
+            sockets,
             rss_kib: parse_kib(&rollup, "Rss:").unwrap_or(0),
             pss_kib: parse_kib(&rollup, "Pss:").unwrap_or(0),
-            descriptors: fs::read_dir(&handles).map_err(LabError::file(&handles))?.count() as u64,
+            descriptors,
             shared_mappings,
             shared_kib: shared_bytes / 1024,
         })
@@ -112,6 +120,17 @@ pub fn children(pid: u32) -> Vec<u32> {
 pub fn command_line(pid: u32) -> String {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&bytes).replace('\0', " ").trim_end().to_owned()
+}
+
+/// Descriptors that are no sockets, and sockets.
+fn count_descriptors(directory: &Path) -> Result<(u64, u64), LabError> {
+    let entries = fs::read_dir(directory).map_err(LabError::file(directory))?;
+    // One that was closed since the listing has no target and does not count.
+    let targets = entries.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+    Ok(targets.fold((0, 0), |(others, sockets), target| match target.to_string_lossy().starts_with("socket:") {
+        true => (others, sockets + 1),
+        false => (others + 1, sockets),
+    }))
 }
 
 fn read(path: &Path) -> Result<String, LabError> {
@@ -201,13 +220,15 @@ mod tests {
     }
 
     #[test]
-    fn our_own_footprint_is_plausible() {
+    fn a_footprint_tells_files_from_sockets() {
         let before = Footprint::of(std::process::id()).unwrap();
-        let file = fs::File::open("/proc/self/stat").unwrap();
+        let files: Vec<_> = (0..50).map(|_| fs::File::open("/proc/self/stat").unwrap()).collect();
+        let sockets: Vec<_> = (0..40).map(|_| std::net::UdpSocket::bind("127.0.0.1:0").unwrap()).collect();
         let after = Footprint::of(std::process::id()).unwrap();
-        assert!(before.rss_kib > 500 && before.descriptors >= 3);
-        // Other tests run beside this one and open files too, so only the lower bound is certain.
-        assert!(after.descriptors >= 4);
-        drop(file);
+        assert!(before.rss_kib > 500 && before.pss_own_kib > 100);
+        // Other tests run beside this one and open and close some too.
+        assert!((40..60).contains(&(after.descriptors - before.descriptors)), "{before:?} {after:?}");
+        assert!((30..50).contains(&(after.sockets - before.sockets)), "{before:?} {after:?}");
+        drop((files, sockets));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -26,6 +27,9 @@ const REQUESTS: u64 = 3_000_000;
 const RELOADS: u32 = 200;
 /// The first weighing comes after one part in this many.
 const FIRST_PART: u32 = 10;
+/// But not before this many reloads: until then two generations of the policy have not yet
+/// found their places in the master's heap.
+const FIRST_RELOADS: u32 = 8;
 /// Requests over HTTP/2 in each generation, per hundred.
 const HTTP2_PERCENT: u64 = 10;
 /// The last generation serves this many times a generation's share, is weighed, and serves
@@ -80,21 +84,27 @@ pub fn run(site: &Site, scale: f64, host: Host, output: Option<&Path>) -> Result
     let server = start(site, http2_port)?;
     let mut soak = Soak { server: &server, site, http2_port, requests: 0, reloads: 0, seen: Seen::default() };
     let started = Instant::now();
+    let first = (reloads / FIRST_PART).max(FIRST_RELOADS);
+    let live = std::io::stderr().is_terminal();
     let mut weights = BTreeMap::new();
     for generation in 1..=reloads {
         soak.generation(share, true)?;
-        if generation == reloads / FIRST_PART {
+        if generation == first {
             weights.insert("early", soak.weigh()?);
         }
         let left = started.elapsed() / generation * (reloads - generation);
-        eprint!(
-            "\r{} requests, {generation} reloads, {} min {:02} s left   ",
-            soak.requests,
-            left.as_secs() / 60,
-            left.as_secs() % 60
-        );
+        if live || generation % (reloads / 10) == 0 {
+            let (start, end) = if live { ("\r\x1b[K", "") } else { ("", "\n") };
+            let left = (left.as_secs() / 60, left.as_secs() % 60);
+            eprint!(
+                "{start}{} requests, {generation} reloads, {} min {:02} s left{end}",
+                soak.requests, left.0, left.1
+            );
+        }
     }
-    eprintln!();
+    if live {
+        eprintln!();
+    }
     weights.insert("late", soak.weigh()?);
     soak.generation(share * LONG_LIFE, false)?;
     weights.insert("long life, early", soak.weigh()?);
