@@ -51,21 +51,26 @@ fn requests() -> Vec<Request> {
 }
 
 /// Sends all kinds of requests in its own order, some half, some pipelined, until told to stop.
-fn client(port: u16, seed: usize, stop: &AtomicBool) -> usize {
+fn client(port: u16, seed: u64, stop: &AtomicBool) -> usize {
     let requests = requests();
-    let (mut at, mut answered) = (seed, 0);
+    let (mut state, mut answered) = (seed, 0);
+    let mut below = |bound: usize| {
+        // Knuth's linear congruential generator (MMIX); its upper bits are the random ones.
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % bound
+    };
     while !stop.load(Ordering::Relaxed) {
-        at = at.wrapping_mul(31).wrapping_add(7);
-        let request = &requests[at % requests.len()];
+        let (request, next) = (&requests[below(requests.len())], &requests[below(requests.len())]);
+        let wire = request.wire();
         let Ok(mut connection) = Connection::try_open(port) else { continue };
-        match at % 11 {
-            0 => drop(connection.try_send(&request.wire()[..request.head().len() / 2])),
-            1 => drop(connection.try_send(&request.wire()[..request.wire().len() - 1])),
-            2 => drop(connection.try_send(&request.wire())),
+        match below(11) {
+            0 => drop(connection.try_send(&wire[..request.head().len() / 2])),
+            1 => drop(connection.try_send(&wire[..wire.len() - 1])),
+            2 => drop(connection.try_send(&wire)),
             3 => {
-                let next = &requests[(at + 1) % requests.len()];
-                drop(connection.try_send(&[request.wire(), next.wire()].concat()));
-                answered += (0..2).filter(|_| connection.try_receive(false).is_ok()).count();
+                drop(connection.try_send(&[wire, next.wire()].concat()));
+                let both = [request, next].map(|request| connection.try_receive(request.is_head()).is_ok());
+                answered += both.into_iter().filter(|ok| *ok).count();
             }
             _ => answered += usize::from(request.try_send_on(&mut connection).is_ok()),
         }

@@ -79,6 +79,12 @@ impl Request {
         self
     }
 
+    /// Whether the response will have no body.
+    #[must_use]
+    pub fn is_head(&self) -> bool {
+        self.method == "HEAD"
+    }
+
     /// Header and body as they go over the wire.
     #[must_use]
     pub fn wire(&self) -> Vec<u8> {
@@ -128,7 +134,7 @@ impl Request {
     pub fn try_send_on(&self, connection: &mut Connection) -> std::io::Result<Response> {
         // A server may answer and stop reading before a large body is through; its answer counts.
         let sent = connection.try_send(&self.wire());
-        connection.try_receive(self.method == "HEAD").map_err(|error| sent.err().unwrap_or(error))
+        connection.try_receive(self.is_head()).map_err(|error| sent.err().unwrap_or(error))
     }
 }
 
