@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use memchr::memmem;
 use regex_automata::meta::Regex;
-use weir_rules::Phase;
-use weir_rules::ir::{Comparison, Predicate, Quantifier};
+use weir_http::BodyKind;
+use weir_rules::ir::{Comparison, Predicate, Quantifier, ValueExpr};
+use weir_rules::{Field, Phase};
 
 use crate::value::Value;
 use crate::wildcard::Wildcard;
@@ -36,6 +37,41 @@ pub(crate) struct Test {
     pub(crate) check: Check,
     /// When its value is known.
     pub(crate) phase: Phase,
+    /// Bodies of which the value has anything at all.
+    pub(crate) kinds: Kinds,
+}
+
+/// A set of kinds of bodies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kinds(u8);
+
+impl Kinds {
+    /// The kinds of bodies in which `value` may find something; all if it reads none.
+    pub(crate) fn of(value: &ValueExpr) -> Self {
+        let mut kinds = u8::MAX;
+        value.fields(&mut |access| {
+            kinds &= match access.field {
+                Field::BodyForm | Field::BodyFormNames | Field::BodyFormValues => bit(BodyKind::Form) | bit(BodyKind::Multipart),
+                Field::BodyJson | Field::BodyJsonNames | Field::BodyJsonValues => bit(BodyKind::Json),
+                Field::BodyXml => bit(BodyKind::Xml),
+                Field::BodyMultipartNames
+                | Field::BodyMultipartFilenames
+                | Field::BodyMultipartTypes
+                | Field::BodyMultipartValues
+                | Field::BodyMultipartSizes => bit(BodyKind::Multipart),
+                _ => u8::MAX,
+            };
+        });
+        Self(kinds)
+    }
+
+    pub(crate) fn contains(self, kind: BodyKind) -> bool {
+        self.0 & bit(kind) != 0
+    }
+}
+
+const fn bit(kind: BodyKind) -> u8 {
+    1 << kind as u8
 }
 
 /// A compiled predicate.

@@ -9,7 +9,7 @@ use regex_automata::util::syntax;
 use weir_rules::{Field, Phase};
 use weir_rules::ir::{Expr, ValueExpr};
 
-use crate::check::{Check, Node, Resolve, Test};
+use crate::check::{Check, Kinds, Node, Resolve, Test};
 use crate::filter::FilterBuilder;
 use crate::gate::{self, Condition, Gate};
 use crate::plan::{Lane, LaneTable, PlannedAction, Rule, Selector, Stage};
@@ -211,7 +211,7 @@ impl Compiler<'_> {
             Expr::Test(test) => {
                 let lane = self.lanes.number(&test.value);
                 match Check::new(&test.predicate, self) {
-                    Ok(check) => Node::Test(Test { lane, quantifier: test.quantifier, check, phase: test.value.phase() }),
+                    Ok(check) => Node::Test(Test { lane, quantifier: test.quantifier, check, phase: test.value.phase(), kinds: Kinds::of(&test.value) }),
                     Err(message) => {
                         self.fail(rule, message);
                         return None;

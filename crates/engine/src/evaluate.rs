@@ -7,7 +7,7 @@
 use std::cell::{Cell, RefCell};
 
 use weir_http::{BodyKind, Transaction};
-use weir_rules::{Field, Phase};
+use weir_rules::Phase;
 
 use crate::check::Node;
 use crate::plan::{Plan, Rule};
@@ -195,7 +195,7 @@ impl<'p, 'a, 'e> Pass<'p, 'a, 'e> {
             Node::Test(test) if self.plan.unforeseen.contains(&test.lane) => None,
             Node::Test(test) if test.phase == Phase::Request => Some(self.holds(node)),
             // Of a body of another kind the field has no values, which decides the test too.
-            Node::Test(test) if !yields(&self.plan.lanes[test.lane as usize].value, kind) => Some(test.holds(&[])),
+            Node::Test(test) if !test.kinds.contains(kind) => Some(test.holds(&[])),
             Node::Test(_) => None,
         }
     }
@@ -212,23 +212,4 @@ impl<'p, 'a, 'e> Pass<'p, 'a, 'e> {
         }
         all
     }
-}
-
-/// Whether a value that reads the body has any values for a body of this kind.
-fn yields(value: &weir_rules::ir::ValueExpr, kind: BodyKind) -> bool {
-    let mut all = true;
-    value.fields(&mut |access| {
-        all &= match access.field {
-            Field::BodyForm | Field::BodyFormNames | Field::BodyFormValues => matches!(kind, BodyKind::Form | BodyKind::Multipart),
-            Field::BodyJson | Field::BodyJsonNames | Field::BodyJsonValues => kind == BodyKind::Json,
-            Field::BodyXml => kind == BodyKind::Xml,
-            Field::BodyMultipartNames
-            | Field::BodyMultipartFilenames
-            | Field::BodyMultipartTypes
-            | Field::BodyMultipartValues
-            | Field::BodyMultipartSizes => kind == BodyKind::Multipart,
-            _ => true,
-        };
-    });
-    all
 }

@@ -162,17 +162,45 @@ pub enum List {
 
 /// Where an address is, as far as known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place<'a> {
+pub struct Place {
     /// ISO 3166-1 alpha-2 country code.
-    pub country: &'a str,
-    /// Two-letter continent code.
-    pub continent: &'a str,
+    pub country: Code,
+    /// Continent code.
+    pub continent: Code,
     /// Autonomous system number, or 0.
     pub asnum: u32,
+}
+
+/// A code of two ASCII characters, or nothing: small enough to keep a thousand places in a cache.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct Code([u8; 2]);
+
+impl From<&str> for Code {
+    /// The code, or nothing if `text` is not one.
+    fn from(text: &str) -> Self {
+        match text.as_bytes() {
+            [a, b] if text.is_ascii() && *a != 0 => Self([*a, *b]),
+            _ => Self::default(),
+        }
+    }
+}
+
+impl std::ops::Deref for Code {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        if self.0[0] == 0 { "" } else { std::str::from_utf8(&self.0).expect("codes are ASCII") }
+    }
+}
+
+impl std::fmt::Debug for Code {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{:?}", &**self)
+    }
 }
 
 /// Looks up places; what `maxminddb` does in `crates/policy`.
 pub trait Geo: Send + Sync {
     /// The place of `address`; empty fields if unknown.
-    fn place(&self, address: IpAddr) -> Place<'_>;
+    fn place(&self, address: IpAddr) -> Place;
 }

@@ -45,11 +45,11 @@ pub(crate) struct Reader<'a, 'e> {
     pub(crate) request_id: &'e [u8],
     pub(crate) tags: RefCell<Vec<String>>,
     pub(crate) geo: Option<&'e dyn Geo>,
-    pub(crate) place: Cell<Option<Place<'e>>>,
+    pub(crate) place: Cell<Option<Place>>,
 }
 
 impl<'a, 'e> Reader<'a, 'e> {
-    fn place(&self) -> Place<'e> {
+    fn place(&self) -> Place {
         if let Some(place) = self.place.get() {
             return place;
         }

@@ -9,6 +9,7 @@
 //! the core shares its cache with busy neighbours): `lookup_cost` in `tests.rs`. 30 ns of each
 //! are the walk, about 35 ns each field. The engine asks once per request, and only if a rule does.
 
+mod cache;
 mod layout;
 pub mod writer;
 
@@ -35,6 +36,8 @@ struct Database {
 struct Places {
     country: Option<Database>,
     asn: Option<Database>,
+    /// Tells this data from another policy's in the cache.
+    owner: cache::Owner,
 }
 
 /// Reads the files that `geo` names, or `None` after reporting what is wrong.
@@ -48,7 +51,7 @@ pub(crate) fn build(fields: &Fields<'_>, loader: &mut Loader<'_>) -> Option<Arc<
     }
     let country = open(fields, "country", &[COUNTRY, CONTINENT], loader);
     let asn = open(fields, "asn", &[ASN], loader);
-    Some(Arc::new(Places { country, asn }))
+    Some(Arc::new(Places::new(country, asn)))
 }
 
 fn open(fields: &Fields<'_>, key: &str, wanted: &[&'static [Path]], loader: &mut Loader<'_>) -> Option<Database> {
@@ -81,15 +84,19 @@ fn read(content: Vec<u8>, wanted: &[&'static [Path]]) -> Result<Database, (Strin
     Ok(Database { reader, paths })
 }
 
-impl Geo for Places {
-    fn place(&self, address: IpAddr) -> Place<'_> {
+impl Places {
+    fn new(country: Option<Database>, asn: Option<Database>) -> Self {
+        Self { country, asn, owner: cache::Owner::new() }
+    }
+
+    fn look_up(&self, address: IpAddr) -> Place {
         let mut place = Place::default();
         if let Some(Database { reader, paths }) = &self.country
             && let Ok(found) = reader.lookup(address)
         {
             let text = |path: Path| if path.is_empty() { None } else { found.decode_path::<&str>(path).ok().flatten() };
-            place.country = text(paths[0]).unwrap_or_default();
-            place.continent = text(paths[1]).unwrap_or_default();
+            place.country = text(paths[0]).unwrap_or_default().into();
+            place.continent = text(paths[1]).unwrap_or_default().into();
         }
         if let Some(Database { reader, paths }) = &self.asn
             && let Ok(found) = reader.lookup(address)
@@ -97,6 +104,12 @@ impl Geo for Places {
             place.asnum = found.decode_path::<Asn>(paths[0]).ok().flatten().unwrap_or_default().0;
         }
         place
+    }
+}
+
+impl Geo for Places {
+    fn place(&self, address: IpAddr) -> Place {
+        cache::place(self.owner, address, || self.look_up(address))
     }
 }
 

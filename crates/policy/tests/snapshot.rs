@@ -107,7 +107,7 @@ fn places_come_from_the_files_that_geo_names() {
         let place = snapshot.geo().unwrap().place(inside);
         let country = if geo.starts_with("{asn") { "" } else { "DE" };
         let asnum = if geo == "demo.mmdb" { 0 } else { 64_500 };
-        assert_eq!((place.country, place.asnum), (country, asnum), "{geo}");
+        assert_eq!((&*place.country, place.asnum), (country, asnum), "{geo}");
     }
 }
 

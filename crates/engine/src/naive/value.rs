@@ -104,7 +104,7 @@ impl Naive<'_> {
         }
     }
 
-    fn place(&self, transaction: &Transaction<'_>) -> Place<'_> {
+    fn place(&self, transaction: &Transaction<'_>) -> Place {
         self.specification.geo.as_ref().map(|geo| geo.place(transaction.head.client)).unwrap_or_default()
     }
 
@@ -149,8 +149,8 @@ impl Naive<'_> {
             Field::RequestId => one(bytes(self.request_id)),
             Field::Tags => unnamed(found.tags.iter().map(bytes)),
             Field::IpSrc => one(Value::Ip(head.client)),
-            Field::IpSrcCountry => one(bytes(self.place(transaction).country)),
-            Field::IpSrcContinent => one(bytes(self.place(transaction).continent)),
+            Field::IpSrcCountry => one(bytes(&*self.place(transaction).country)),
+            Field::IpSrcContinent => one(bytes(&*self.place(transaction).continent)),
             Field::IpSrcAsnum => one(Value::Int(self.place(transaction).asnum.into())),
             Field::IpPeer => one(Value::Ip(head.peer)),
             Field::PeerPort => one(Value::Int(head.peer_port.into())),

@@ -16,9 +16,9 @@ use super::source::Source;
 struct Halves;
 
 impl Geo for Halves {
-    fn place(&self, address: IpAddr) -> Place<'_> {
+    fn place(&self, address: IpAddr) -> Place {
         match address {
-            IpAddr::V4(_) => Place { country: "DE", continent: "EU", asnum: 42 },
+            IpAddr::V4(_) => Place { country: "DE".into(), continent: "EU".into(), asnum: 42 },
             IpAddr::V6(_) => Place::default(),
         }
     }
