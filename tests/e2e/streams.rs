@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use weir_tests::client::GrpcCall;
+use weir_tests::client::{self, GrpcCall};
 use weir_tests::origin::{self, events};
 use weir_tests::wait::PATIENCE;
 use weir_tests::{Request, Setup};
@@ -71,7 +71,9 @@ fn a_web_socket_is_upgraded_and_echoes() {
 
 #[test]
 fn grpc_streams_flow_both_ways_with_body_rules_active() {
-    let setup = Setup::policy(ALL_PHASES).listen("http2");
+    // One rule that would need every body, and must not hold a stream up for it.
+    let raw = "      - {id: raw, when: 'http.request.body.raw contains \"attack-body\"', action: block}\n";
+    let setup = Setup::policy(&format!("{ALL_PHASES}{raw}")).listen("http2");
     let nginx = setup.server(&format!("location / {{ grpc_pass grpc://{}; }}", origin::grpc::start())).start();
     let mut call = GrpcCall::start(nginx.port, "/echo.Echo/Both");
     call.send(b"one", false);
@@ -117,4 +119,14 @@ fn a_large_download_is_not_touched_by_response_rules() {
     assert_eq!((response.status, response.body.len()), (200, 20_000_000));
     assert_eq!(response.header("x-marked"), Some("1"));
     assert!(start.elapsed() < PATIENCE + Duration::from_secs(1));
+}
+
+#[test]
+fn claiming_to_be_grpc_does_not_get_a_body_past_the_rules() {
+    let nginx = Setup::policy(LOOKS_EVERYWHERE).listen("http2").proxy(origin::Echo::start()).start();
+    let (from, url) = (nginx.path("upload").display().to_string(), format!("http://127.0.0.1:{}/", nginx.port));
+    std::fs::write(&from, "an attack-body").unwrap();
+    let chunked = ["-H", "Transfer-Encoding: chunked", "-H", "Content-Type: application/grpc"];
+    let response = client::curl(&[&["--http2-prior-knowledge", "-T", &from, &url], &chunked[..]].concat());
+    assert_eq!(response.status, 403);
 }

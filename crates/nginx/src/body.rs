@@ -2,8 +2,8 @@
 
 use bumpalo::Bump;
 use nginx_sys::{
-    ngx_buf_t, ngx_http_core_run_phases, ngx_http_read_client_request_body, ngx_http_request_t, ngx_int_t,
-    ngx_read_file,
+    ngx_buf_t, ngx_http_core_run_phases, ngx_http_read_client_request_body, ngx_http_request_t,
+    ngx_http_upstream_conf_t, ngx_int_t, ngx_read_file,
 };
 
 use crate::configuration::{FailMode, Location};
@@ -32,9 +32,10 @@ pub unsafe fn is_announced(r: *const ngx_http_request_t) -> bool {
     unsafe { (*r).headers_in.content_length_n > 0 || (*r).headers_in.chunked() != 0 }
 }
 
-/// Whether the body is a stream that must not be held up: gRPC over HTTP/2 without a length.
-/// An upgraded connection (WebSocket) has no request body, so it needs no exception here; one
-/// for every `Upgrade` header would be a way past the rules.
+/// Whether the body is a stream that must not be held up: gRPC over HTTP/2 without a length, on
+/// its way to a `grpc_pass`. What the client says of its content is not enough: elsewhere it would
+/// be a way past the rules, as an exception for every `Upgrade` header would be. (An upgraded
+/// connection has no request body, so it needs none.)
 ///
 /// # Safety
 /// `r` is a live request.
@@ -46,9 +47,31 @@ pub unsafe fn is_stream(r: *const ngx_http_request_t) -> bool {
             return false;
         }
         let content_type = (*r).headers_in.content_type.as_ref();
-        content_type.is_some_and(|field| {
+        let says_so = content_type.is_some_and(|field| {
             ffi::bytes(&field.value).get(..GRPC.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(GRPC))
-        })
+        });
+        says_so && goes_to_grpc(r)
+    }
+}
+
+/// Whether the location has a `grpc_pass` (to a name or address; one with variables is not seen).
+///
+/// # Safety
+/// `r` is a live request.
+unsafe fn goes_to_grpc(r: *const ngx_http_request_t) -> bool {
+    // SAFETY: the cycle's modules end with null and have names. The module is looked up by name
+    // because nginx may be built without it. Its location configuration begins with that of its
+    // upstream in every version so far, whose server is null unless the location passes to one.
+    unsafe {
+        let mut modules = (*worker::cycle()).modules;
+        while let Some(module) = (*modules).as_ref() {
+            if std::ffi::CStr::from_ptr(module.name) == c"ngx_http_grpc_module" {
+                let location = (*(*r).loc_conf.add(module.ctx_index)).cast::<ngx_http_upstream_conf_t>();
+                return location.as_ref().is_some_and(|conf| !conf.upstream.is_null());
+            }
+            modules = modules.add(1);
+        }
+        false
     }
 }
 
