@@ -129,9 +129,19 @@ impl Child {
 
     /// Waits for its end, at most `limit`; past that it is ended and this is an error.
     pub fn wait(&mut self, limit: Duration) -> Result<ExitStatus, LabError> {
+        self.wait_and(limit, &mut || Ok(()))
+    }
+
+    /// The same, and calls `meanwhile` again and again.
+    pub fn wait_and(
+        &mut self,
+        limit: Duration,
+        meanwhile: &mut dyn FnMut() -> Result<(), LabError>,
+    ) -> Result<ExitStatus, LabError> {
         let deadline = Instant::now() + limit;
         loop {
             check_interrupted()?;
+            meanwhile()?;
             match self.inner.try_wait() {
                 Ok(Some(status)) => return Ok(status),
                 Ok(None) if Instant::now() < deadline => std::thread::sleep(POLL),

@@ -28,6 +28,7 @@ mod rules;
 mod server;
 mod silence;
 mod site;
+mod slices;
 mod soak;
 mod statistics;
 mod variants;

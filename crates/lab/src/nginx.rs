@@ -10,6 +10,7 @@ use crate::child::{Child, Launch};
 use crate::error::LabError;
 use crate::server::Server;
 use crate::site::{Site, write};
+use crate::slices::STATUS_PATH;
 
 /// Connections that one worker may hold; the same for every variant.
 const WORKER_CONNECTIONS: u32 = 4096;
@@ -59,7 +60,8 @@ pub fn start_proxy(site: &Site, name: &str, parts: Parts) -> Result<Server, LabE
 pub fn start_origin(site: &Site) -> Result<Server, LabError> {
     // A `return` leaves the body unread; nginx then discards it, as any origin reads it.
     let location = format!("default_type application/json; return 200 \"{ANSWER}\";");
-    start(site, "origin", site.origin_port, site.placement.load, &Parts::default(), &location)
+    let server = format!("    location = {STATUS_PATH} {{ stub_status; }}\n");
+    start(site, "origin", site.origin_port, site.placement.load, &Parts { server, ..Parts::default() }, &location)
 }
 
 fn start(

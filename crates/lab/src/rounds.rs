@@ -14,6 +14,7 @@ use crate::error::LabError;
 use crate::report::Row;
 use crate::server::Server;
 use crate::site::Site;
+use crate::slices::{self, Sampler};
 use crate::statistics::Summary;
 use crate::wrk::{Load, LoadReport};
 
@@ -49,7 +50,7 @@ pub struct Schedule {
 }
 
 /// What one turn of one contender gave.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Turn {
     /// CPU of the workers per request, in microseconds.
     pub cpu_us: f64,
@@ -59,6 +60,8 @@ pub struct Turn {
     pub system_us: f64,
     /// Share of the turn that the workers waited for a core.
     pub waiting: f64,
+    /// CPU per request of each tenth of a second, in microseconds.
+    pub slices: Vec<f64>,
     /// What the load generator saw.
     pub load: LoadReport,
 }
@@ -99,11 +102,12 @@ fn turn(site: &Site, contender: &Contender, schedule: Schedule) -> Result<Turn, 
         script: site.path("load.lua"),
         output: site.path("wrk.out"),
     };
-    Load { seconds: WARM_UP_SECONDS, ..load.clone() }.run()?;
+    Load { seconds: WARM_UP_SECONDS, ..load.clone() }.run(&mut || Ok(()))?;
     server.empty_logs()?;
     let before = server.cpu()?;
     let workers = server.workers();
-    let report = load.run()?;
+    let mut sampler = Sampler::begin(server, site.origin_port)?;
+    let report = load.run(&mut || sampler.tick())?;
     let spent = server.cpu()?.since(before);
     if let Some(trouble) = report.trouble() {
         return Err(LabError::wrong(
@@ -124,6 +128,7 @@ fn turn(site: &Site, contender: &Contender, schedule: Schedule) -> Result<Turn, 
         user_us: per_request(spent.user_ns),
         system_us: per_request(spent.system_ns),
         waiting: spent.wait_ns as f64 / 1e3 / report.duration_us.max(1) as f64,
+        slices: sampler.end(),
         load: report,
     })
 }
@@ -134,6 +139,9 @@ fn row(contender: &Contender, own: &[Turn], base: Option<&[Turn]>) -> Row {
     };
     let ratios = base.map(|base| own.iter().zip(base).map(|(own, base)| own.cpu_us / base.cpu_us).collect::<Vec<_>>());
     let cpu = of(&|turn| turn.cpu_us);
+    let quiet =
+        |turns: &[Turn]| slices::quiet(&turns.iter().flat_map(|turn| turn.slices.iter().copied()).collect::<Vec<_>>());
+    let quiet_us = quiet(own);
     let ratio = ratios.as_deref().and_then(Summary::of);
     Row {
         name: contender.name.clone(),
@@ -148,9 +156,8 @@ fn row(contender: &Contender, own: &[Turn], base: Option<&[Turn]>) -> Row {
         ratio_max: ratio.map(|ratio| ratio.max),
         ratio_low: ratio.map(|ratio| ratio.low),
         ratio_high: ratio.map(|ratio| ratio.high),
-        ratio_of_minima: base.and_then(|base| {
-            Some(cpu.min / Summary::of(&base.iter().map(|turn| turn.cpu_us).collect::<Vec<_>>())?.min)
-        }),
+        cpu_us_quiet: quiet_us,
+        ratio_quiet: quiet_us.zip(base.and_then(quiet)).map(|(own, base)| own / base),
         user_us: of(&|turn| turn.user_us).median,
         system_us: of(&|turn| turn.system_us).median,
         waiting_share: of(&|turn| turn.waiting).median,

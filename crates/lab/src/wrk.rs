@@ -98,8 +98,8 @@ impl LoadReport {
 }
 
 impl Load {
-    /// Runs it to its end.
-    pub fn run(&self) -> Result<LoadReport, LabError> {
+    /// Runs it to its end and calls `meanwhile` again and again.
+    pub fn run(&self, meanwhile: &mut dyn FnMut() -> Result<(), LabError>) -> Result<LoadReport, LabError> {
         let arguments = [
             "-t1".into(),
             format!("-c{}", self.connections),
@@ -116,7 +116,7 @@ impl Load {
             nice: self.nice,
             output: self.output.clone(),
         })?;
-        let status = child.wait(Duration::from_secs(u64::from(self.seconds)) + GRACE)?;
+        let status = child.wait_and(Duration::from_secs(u64::from(self.seconds)) + GRACE, meanwhile)?;
         let text = std::fs::read_to_string(&self.output).map_err(LabError::file(&self.output))?;
         crate::child::check_interrupted()?;
         parse(&text).ok_or_else(|| LabError::program("wrk", format!("{status}, and no report in its output:\n{text}")))
