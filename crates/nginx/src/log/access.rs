@@ -177,9 +177,11 @@ fn writer(field: LogField) -> Writer {
         LogField::ContentLength => {
             |out, facts| optional(out, u64::try_from(facts.request().headers_in.content_length_n).ok())
         }
-        // SAFETY: a string of nginx in a live request.
         LogField::ResponseContentType => {
-            |out, facts| json::string(out, unsafe { ffi::bytes(&facts.request().headers_out.content_type) })
+            |out, facts| {
+                // SAFETY: a string of nginx in a live request.
+                json::string(out, unsafe { ffi::bytes(&facts.request().headers_out.content_type) });
+            }
         }
         LogField::TlsVersion => |out, facts| json::string(out, facts.head().tls.map_or(b"", |tls| tls.version)),
         LogField::TlsCipher => |out, facts| json::string(out, facts.head().tls.map_or(b"", |tls| tls.cipher)),
