@@ -61,6 +61,9 @@ pub struct BenchArguments {
     /// Nice value of everything that is started; below 0 needs root and keeps neighbours out
     #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(-20..=19))]
     pub nice: i32,
+    /// Load the baseline at the same time on the same core: steadier ratios on a crowded machine
+    #[arg(long)]
+    pub paired: bool,
     /// Leave out the growth rows of scenario rs
     #[arg(long)]
     pub no_growth: bool,
@@ -89,13 +92,18 @@ pub fn run(arguments: &BenchArguments) -> Result<bool, LabError> {
         rounds: arguments.rounds,
         seconds: arguments.seconds,
         connections: arguments.connections,
+        paired: arguments.paired,
         seed: arguments.seed.unwrap_or_else(clock_seed),
     };
     let words = match arguments.scenario {
         Scenario::Soak => format!("scale {}", arguments.scale),
         Scenario::Rs | Scenario::Growth => format!(
-            "{} rounds of {} s, {} connections, seed {}",
-            schedule.rounds, schedule.seconds, schedule.connections, schedule.seed
+            "{} rounds of {} s, {} connections{}, seed {}",
+            schedule.rounds,
+            schedule.seconds,
+            schedule.connections,
+            if schedule.paired { ", paired" } else { "" },
+            schedule.seed
         ),
     };
     let host = Host::here(&version, placement.tested.is_some(), words);

@@ -31,6 +31,7 @@ mod site;
 mod slices;
 mod soak;
 mod statistics;
+mod turn;
 mod variants;
 mod wrk;
 

@@ -4,22 +4,25 @@
 //! one contender for a minute and then the next compares minutes. Here a ratio is taken within
 //! a round, a few seconds apart, and the median over rounds is reported. Before its turn a
 //! contender is warmed up, because it has slept through the others' turns with a cold cache.
+//!
+//! Where even a few seconds are too far apart, turns can be paired: the baseline is loaded at
+//! the same time on the same core, the scheduler deals the core out to both in slices of a few
+//! milliseconds, and whatever the machine does meets both. The two share caches then, which
+//! costs both a little; with several sessions at work on one machine, the ratio of the same
+//! build varied by a tenth instead of by half.
 
 use std::io::{IsTerminal, Write};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use crate::check;
 use crate::error::LabError;
 use crate::report::Row;
 use crate::server::Server;
 use crate::site::Site;
-use crate::slices::{self, Sampler};
+use crate::slices;
 use crate::statistics::Summary;
-use crate::wrk::{Load, LoadReport};
+use crate::turn::{self, Turn, WARM_UP_SECONDS};
 
-/// Length of the warm-up before each turn, in seconds; the least that `wrk` can do.
-pub const WARM_UP_SECONDS: u32 = 1;
 /// What a turn takes beyond its load: starting `wrk` twice, reading /proc, emptying logs.
 const OVERHEAD: Duration = Duration::from_millis(250);
 
@@ -45,25 +48,10 @@ pub struct Schedule {
     pub seconds: u32,
     /// Connections of the load.
     pub connections: u32,
+    /// Whether the baseline is loaded at the same time, on the same core.
+    pub paired: bool,
     /// Start of the generator that draws the orders.
     pub seed: u64,
-}
-
-/// What one turn of one contender gave.
-#[derive(Clone, Debug)]
-pub struct Turn {
-    /// CPU of the workers per request, in microseconds.
-    pub cpu_us: f64,
-    /// The user part, from ticks.
-    pub user_us: f64,
-    /// The system part, from ticks.
-    pub system_us: f64,
-    /// Share of the turn that the workers waited for a core.
-    pub waiting: f64,
-    /// CPU per request of each tenth of a second, in microseconds.
-    pub slices: Vec<f64>,
-    /// What the load generator saw.
-    pub load: LoadReport,
 }
 
 /// Runs all rounds and returns a row per contender, in the given order.
@@ -75,7 +63,8 @@ pub fn run(site: &Site, contenders: &[Contender], schedule: Schedule) -> Result<
         for index in shuffled(contenders.len(), &mut random) {
             let contender = &contenders[index];
             progress.step(round, schedule.rounds, &contender.name);
-            turns[index].push(turn(site, contender, schedule)?);
+            let companion = contenders.iter().find(|other| other.name == contender.baseline);
+            turns[index].push(turn::take(site, contender, companion.filter(|_| schedule.paired), schedule)?);
         }
     }
     progress.end();
@@ -89,55 +78,13 @@ pub fn run(site: &Site, contenders: &[Contender], schedule: Schedule) -> Result<
         .collect())
 }
 
-/// One measured turn.
-fn turn(site: &Site, contender: &Contender, schedule: Schedule) -> Result<Turn, LabError> {
-    let server = &contender.server;
-    let load = Load {
-        port: server.port,
-        connections: schedule.connections,
-        seconds: schedule.seconds,
-        body_bytes: contender.body_bytes,
-        core: site.placement.load,
-        nice: site.placement.nice,
-        script: site.path("load.lua"),
-        output: site.path("wrk.out"),
-    };
-    Load { seconds: WARM_UP_SECONDS, ..load.clone() }.run(&mut || Ok(()))?;
-    server.empty_logs()?;
-    let before = server.cpu()?;
-    let workers = server.workers();
-    let mut sampler = Sampler::begin(server, site.origin_port)?;
-    let report = load.run(&mut || sampler.tick())?;
-    let spent = server.cpu()?.since(before);
-    if let Some(trouble) = report.trouble() {
-        return Err(LabError::wrong(
-            &contender.name,
-            format!("{trouble}; its error log ends with:\n{}", server.error_log()),
-        ));
-    }
-    if workers != server.workers() {
-        return Err(LabError::wrong(&contender.name, format!("a worker died under load:\n{}", server.error_log())));
-    }
-    for path in &server.logs {
-        check::log(&contender.name, path, report.requests)?;
-    }
-    server.empty_logs()?;
-    let per_request = |nanoseconds: u64| nanoseconds as f64 / 1e3 / report.requests as f64;
-    Ok(Turn {
-        cpu_us: per_request(spent.run_ns),
-        user_us: per_request(spent.user_ns),
-        system_us: per_request(spent.system_ns),
-        waiting: spent.wait_ns as f64 / 1e3 / report.duration_us.max(1) as f64,
-        slices: sampler.end(),
-        load: report,
-    })
-}
-
 fn row(contender: &Contender, own: &[Turn], base: Option<&[Turn]>) -> Row {
     let of = |value: &dyn Fn(&Turn) -> f64| {
         Summary::of(&own.iter().map(value).collect::<Vec<_>>()).expect("a schedule has at least one round")
     };
-    let ratios = base.map(|base| own.iter().zip(base).map(|(own, base)| own.cpu_us / base.cpu_us).collect::<Vec<_>>());
+    let ratios = base.map(|base| {
+        own.iter().zip(base).map(|(own, base)| own.cpu_us / own.companion_us.unwrap_or(base.cpu_us)).collect::<Vec<_>>()
+    });
     let cpu = of(&|turn| turn.cpu_us);
     let quiet =
         |turns: &[Turn]| slices::quiet(&turns.iter().flat_map(|turn| turn.slices.iter().copied()).collect::<Vec<_>>());

@@ -98,8 +98,13 @@ impl LoadReport {
 }
 
 impl Load {
-    /// Runs it to its end and calls `meanwhile` again and again.
-    pub fn run(&self, meanwhile: &mut dyn FnMut() -> Result<(), LabError>) -> Result<LoadReport, LabError> {
+    /// Runs it to its end.
+    pub fn run(&self) -> Result<LoadReport, LabError> {
+        self.start()?.finish(&mut || Ok(()))
+    }
+
+    /// Starts it.
+    pub fn start(&self) -> Result<RunningLoad, LabError> {
         let arguments = [
             "-t1".into(),
             format!("-c{}", self.connections),
@@ -108,7 +113,7 @@ impl Load {
             self.script.display().to_string(),
             format!("http://127.0.0.1:{}/", self.port),
         ];
-        let mut child = Child::start(Launch {
+        let child = Child::start(Launch {
             program: OsStr::new("wrk"),
             arguments: arguments.iter().map(Into::into).collect(),
             environment: self.body_bytes.map(|bytes| ("WEIR_BENCH_BODY", bytes.to_string())).into_iter().collect(),
@@ -116,7 +121,23 @@ impl Load {
             nice: self.nice,
             output: self.output.clone(),
         })?;
-        let status = child.wait_and(Duration::from_secs(u64::from(self.seconds)) + GRACE, meanwhile)?;
+        let limit = Duration::from_secs(u64::from(self.seconds)) + GRACE;
+        Ok(RunningLoad { child, output: self.output.clone(), limit })
+    }
+}
+
+/// A load that is under way.
+#[derive(Debug)]
+pub struct RunningLoad {
+    child: Child,
+    output: PathBuf,
+    limit: Duration,
+}
+
+impl RunningLoad {
+    /// Waits for its end and calls `meanwhile` again and again.
+    pub fn finish(mut self, meanwhile: &mut dyn FnMut() -> Result<(), LabError>) -> Result<LoadReport, LabError> {
+        let status = self.child.wait_and(self.limit, meanwhile)?;
         let text = std::fs::read_to_string(&self.output).map_err(LabError::file(&self.output))?;
         crate::child::check_interrupted()?;
         parse(&text).ok_or_else(|| LabError::program("wrk", format!("{status}, and no report in its output:\n{text}")))

@@ -1,0 +1,126 @@
+//! One turn: one contender under load for a few seconds, with its baseline beside it if paired.
+
+use std::rc::Rc;
+
+use crate::check;
+use crate::error::LabError;
+use crate::process::CpuTime;
+use crate::rounds::{Contender, Schedule};
+use crate::server::Server;
+use crate::site::Site;
+use crate::slices::Sampler;
+use crate::wrk::{Load, LoadReport, RunningLoad};
+
+/// Length of the warm-up before each turn, in seconds; the least that `wrk` can do.
+pub const WARM_UP_SECONDS: u32 = 1;
+
+/// What one turn of one contender gave.
+#[derive(Clone, Debug)]
+pub struct Turn {
+    /// CPU of the workers per request, in microseconds.
+    pub cpu_us: f64,
+    /// The same of the baseline, if it ran at the same time.
+    pub companion_us: Option<f64>,
+    /// The user part, from ticks.
+    pub user_us: f64,
+    /// The system part, from ticks.
+    pub system_us: f64,
+    /// Share of the turn that the workers waited for a core.
+    pub waiting: f64,
+    /// CPU per request of each tenth of a second, in microseconds; none if paired, because the
+    /// origin cannot tell whose requests it counts.
+    pub slices: Vec<f64>,
+    /// What the load generator saw.
+    pub load: LoadReport,
+}
+
+/// A server under load.
+struct Loaded<'l> {
+    name: &'l str,
+    server: &'l Server,
+    workers: Vec<u32>,
+    before: CpuTime,
+    running: RunningLoad,
+}
+
+/// Takes a turn, beside the companion if there is one (and it is not the contender itself).
+pub fn take(
+    site: &Site,
+    contender: &Contender,
+    companion: Option<&Contender>,
+    schedule: Schedule,
+) -> Result<Turn, LabError> {
+    let companion = companion.filter(|other| !Rc::ptr_eq(&other.server, &contender.server));
+    let load = load_of(site, contender, schedule, "wrk.out");
+    let other_load = companion.map(|other| (other, load_of(site, other, schedule, "wrk-companion.out")));
+    Load { seconds: WARM_UP_SECONDS, ..load.clone() }.run()?;
+    if let Some((_, load)) = &other_load {
+        Load { seconds: WARM_UP_SECONDS, ..load.clone() }.run()?;
+    }
+    let other = other_load.as_ref().map(|(other, load)| Loaded::start(other, load)).transpose()?;
+    let own = Loaded::start(contender, &load)?;
+    if let Some(other) = other {
+        let (own_spent, own_load) = own.end(&mut || Ok(()))?;
+        let (other_spent, other_load) = other.end(&mut || Ok(()))?;
+        let companion_us = other_spent.run_ns as f64 / 1e3 / other_load.requests as f64;
+        return Ok(turn(own_spent, own_load, Some(companion_us), Vec::new()));
+    }
+    let mut sampler = Sampler::begin(&contender.server, site.origin_port)?;
+    let (spent, report) = own.end(&mut || sampler.tick())?;
+    Ok(turn(spent, report, None, sampler.end()))
+}
+
+fn load_of(site: &Site, contender: &Contender, schedule: Schedule, output: &str) -> Load {
+    Load {
+        port: contender.server.port,
+        connections: schedule.connections,
+        seconds: schedule.seconds,
+        body_bytes: contender.body_bytes,
+        core: site.placement.load,
+        nice: site.placement.nice,
+        script: site.path("load.lua"),
+        output: site.path(output),
+    }
+}
+
+fn turn(spent: CpuTime, load: LoadReport, companion_us: Option<f64>, slices: Vec<f64>) -> Turn {
+    let per_request = |nanoseconds: u64| nanoseconds as f64 / 1e3 / load.requests as f64;
+    Turn {
+        cpu_us: per_request(spent.run_ns),
+        companion_us,
+        user_us: per_request(spent.user_ns),
+        system_us: per_request(spent.system_ns),
+        waiting: spent.wait_ns as f64 / 1e3 / load.duration_us.max(1) as f64,
+        slices,
+        load,
+    }
+}
+
+impl<'l> Loaded<'l> {
+    fn start(contender: &'l Contender, load: &Load) -> Result<Self, LabError> {
+        let server = &contender.server;
+        server.empty_logs()?;
+        let (workers, before) = (server.workers(), server.cpu()?);
+        Ok(Self { name: &contender.name, server, workers, before, running: load.start()? })
+    }
+
+    /// Waits for the end of the load and looks whether all went well.
+    fn end(self, meanwhile: &mut dyn FnMut() -> Result<(), LabError>) -> Result<(CpuTime, LoadReport), LabError> {
+        let Self { name, server, workers, before, running } = self;
+        let report = running.finish(meanwhile)?;
+        let spent = server.cpu()?.since(before);
+        let wrong =
+            |what: &str| LabError::wrong(name, format!("{what}; its error log ends with:\n{}", server.error_log()));
+        if let Some(trouble) = report.trouble() {
+            return Err(wrong(&trouble));
+        }
+        if workers != server.workers() {
+            return Err(wrong("a worker died under load"));
+        }
+        for path in &server.logs {
+            check::log(name, path, report.requests)?;
+        }
+        server.empty_logs()?;
+        Ok((spent, report))
+    }
+}
