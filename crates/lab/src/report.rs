@@ -102,24 +102,38 @@ pub struct Results {
 
 impl Results {
     /// Writes the file, rounded to what the measurement can tell.
-    pub fn write(&self, path: &Path) -> Result<(), LabError> {
-        let value = rounded(serde_json::to_value(self).expect("results hold strings and finite numbers only"));
-        let mut text = serde_json::to_string_pretty(&value).expect("a JSON value can be written");
+    pub fn write(mut self, path: &Path) -> Result<(), LabError> {
+        self.rows.iter_mut().chain(self.growth.iter_mut().map(|growth| &mut growth.row)).for_each(Row::round);
+        let mut text = serde_json::to_string_pretty(&self).expect("results hold strings and finite numbers only");
         text.push('\n');
         crate::site::write(path, &text)
     }
 }
 
-/// Three decimals are more than any of it is good for.
-fn rounded(value: serde_json::Value) -> serde_json::Value {
-    use serde_json::Value;
-    match value {
-        Value::Number(number) if number.is_f64() => {
-            number.as_f64().map_or(Value::Null, |float| Value::from((float * 1000.0).round() / 1000.0))
+impl Row {
+    /// Three decimals are more than any of it is good for.
+    fn round(&mut self) {
+        let fields = [
+            Some(&mut self.cpu_us_per_request),
+            self.ratio.as_mut(),
+            Some(&mut self.rps),
+            Some(&mut self.p50_us),
+            Some(&mut self.p99_us),
+            Some(&mut self.cpu_us_min),
+            Some(&mut self.cpu_us_max),
+            self.ratio_min.as_mut(),
+            self.ratio_max.as_mut(),
+            self.ratio_low.as_mut(),
+            self.ratio_high.as_mut(),
+            self.cpu_us_quiet.as_mut(),
+            self.ratio_quiet.as_mut(),
+            Some(&mut self.user_us),
+            Some(&mut self.system_us),
+            Some(&mut self.waiting_share),
+        ];
+        for field in fields.into_iter().flatten() {
+            *field = (*field * 1000.0).round() / 1000.0;
         }
-        Value::Array(items) => items.into_iter().map(rounded).collect(),
-        Value::Object(fields) => fields.into_iter().map(|(name, field)| (name, rounded(field))).collect(),
-        other => other,
     }
 }
 
@@ -171,5 +185,42 @@ impl Host {
             schedule,
             started,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROW: &str = r#"{"name":"nginx","cpu_us_per_request":12.34567,"ratio":1.0,"rps":50000.12345,"p50_us":1.0,
+        "p99_us":2.0,"cpu_us_min":1.0,"cpu_us_max":1.0,"ratio_min":null,"ratio_max":null,"ratio_low":null,
+        "ratio_high":null,"cpu_us_quiet":null,"ratio_quiet":0.98765,"user_us":1.0,"system_us":1.0,"waiting_share":0.1,
+        "requests":1,"rounds":1}"#;
+
+    #[test]
+    fn the_file_has_the_promised_shape_and_rounded_numbers() {
+        let row: Row = serde_json::from_str(ROW).unwrap();
+        let growth = GrowthRow { of: "rules".into(), size: 10, worker_pss_kib: None, row: row.clone() };
+        let host = Host::here("1.22.1", true, String::new());
+        let results = Results { scenario: "rs".into(), host, rows: vec![row], growth: vec![growth], skipped: vec![] };
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("results/rs.json");
+        results.write(&path).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with("{\n  \"scenario\": \"rs\",\n  \"host\""), "{text}");
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(value["rows"][0]["cpu_us_per_request"], 12.346);
+        assert_eq!(value["rows"][0]["ratio_quiet"], 0.988);
+        assert_eq!((&value["growth"][0]["of"], &value["growth"][0]["name"]), (&"rules".into(), &"nginx".into()));
+        assert_eq!(serde_json::from_str::<Results>(&text).unwrap().rows[0].name, "nginx");
+    }
+
+    #[test]
+    fn a_table_has_a_line_for_every_row_and_a_dash_where_nothing_was_measured() {
+        let row: Row = serde_json::from_str(ROW).unwrap();
+        let text = table([&row, &Row { name: "weir-rs".into(), ratio: None, ..row.clone() }]);
+        assert_eq!(text.lines().count(), 3);
+        assert!(text.lines().nth(2).unwrap().starts_with("weir-rs "));
+        assert!(text.contains(" - "));
     }
 }

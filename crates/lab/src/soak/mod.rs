@@ -8,6 +8,7 @@
 //! many times its usual share and is weighed twice.
 
 mod client;
+mod drive;
 mod run;
 mod traffic;
 mod verdict;

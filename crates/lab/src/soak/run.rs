@@ -1,21 +1,16 @@
 //! The course of a soak.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::io::IsTerminal;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde::Serialize;
 
-use super::client::{Client, Manner};
-use super::traffic;
+use super::drive::Soak;
 use super::verdict::{Finding, Weight, compare};
-use crate::child::{Child, Launch, check_interrupted};
 use crate::error::LabError;
 use crate::nginx::{self, Parts};
-use crate::process::Footprint;
 use crate::report::Host;
 use crate::server::Server;
 use crate::site::Site;
@@ -30,17 +25,9 @@ const FIRST_PART: u32 = 10;
 /// But not before this many reloads: until then two generations of the policy have not yet
 /// found their places in the master's heap.
 const FIRST_RELOADS: u32 = 8;
-/// Requests over HTTP/2 in each generation, per hundred.
-const HTTP2_PERCENT: u64 = 10;
 /// The last generation serves this many times a generation's share, is weighed, and serves
 /// twice as many more.
 const LONG_LIFE: u64 = 10;
-/// Threads of the client; each has one connection.
-const CLIENTS: u64 = 8;
-/// How long an old worker may take to finish after a reload.
-const RELOAD_LIMIT: Duration = Duration::from_secs(60);
-/// Wrong answers that are quoted.
-const QUOTED: usize = 10;
 
 #[derive(Serialize)]
 struct Record<'r> {
@@ -55,23 +42,6 @@ struct Record<'r> {
     findings: &'r [Finding],
 }
 
-/// What the clients have seen so far, by kind and status.
-#[derive(Debug, Default)]
-struct Seen {
-    answers: BTreeMap<String, u64>,
-    wrong: Vec<String>,
-    wrong_count: u64,
-}
-
-struct Soak<'s> {
-    server: &'s Server,
-    site: &'s Site,
-    http2_port: u16,
-    requests: u64,
-    reloads: u32,
-    seen: Seen,
-}
-
 /// Runs it; `Ok(false)` if something grew or was answered wrongly.
 pub fn run(site: &Site, scale: f64, host: Host, output: Option<&Path>) -> Result<bool, LabError> {
     if !(scale > 0.0 && scale <= 100.0) {
@@ -82,7 +52,43 @@ pub fn run(site: &Site, scale: f64, host: Host, output: Option<&Path>) -> Result
     let _origin = nginx::start_origin(site)?;
     let http2_port = crate::port::free()?;
     let server = start(site, http2_port)?;
-    let mut soak = Soak { server: &server, site, http2_port, requests: 0, reloads: 0, seen: Seen::default() };
+    let mut soak = Soak::new(&server, site, http2_port);
+    let started = Instant::now();
+    let weights = course(&mut soak, reloads, share)?;
+    let mut findings = compare("reloads", &weights["early"], &weights["late"]);
+    findings.extend(compare("one worker", &weights["long life, early"], &weights["long life, late"]));
+    findings.extend(soak.findings());
+    let record = Record {
+        scenario: "soak",
+        host,
+        scale,
+        requests: soak.requests,
+        reloads: soak.reloads,
+        seconds: started.elapsed().as_secs_f64().round(),
+        answers: &soak.seen.answers,
+        weights: &weights,
+        findings: &findings,
+    };
+    conclude(&record, output)
+}
+
+/// Prints the findings and the count, and writes the record.
+fn conclude(record: &Record<'_>, output: Option<&Path>) -> Result<bool, LabError> {
+    for finding in record.findings {
+        println!("{} {}", if finding.passed { "ok  " } else { "FAIL" }, finding.what);
+    }
+    let failed = record.findings.iter().filter(|finding| !finding.passed).count();
+    println!("{} passed, {failed} failed", record.findings.len() - failed);
+    if let Some(path) = output {
+        let mut text = serde_json::to_string_pretty(record).expect("the record holds strings and finite numbers only");
+        text.push('\n');
+        crate::site::write(path, &text)?;
+    }
+    Ok(failed == 0)
+}
+
+/// All generations, weighed at four moments.
+fn course(soak: &mut Soak<'_>, reloads: u32, share: u64) -> Result<BTreeMap<&'static str, Weight>, LabError> {
     let started = Instant::now();
     let first = (reloads / FIRST_PART).max(FIRST_RELOADS);
     let live = std::io::stderr().is_terminal();
@@ -111,31 +117,7 @@ pub fn run(site: &Site, scale: f64, host: Host, output: Option<&Path>) -> Result
     soak.generation(share * LONG_LIFE * 2, false)?;
     weights.insert("long life, late", soak.weigh()?);
 
-    let mut findings = compare("reloads", &weights["early"], &weights["late"]);
-    findings.extend(compare("one worker", &weights["long life, early"], &weights["long life, late"]));
-    findings.extend(soak.findings());
-    for finding in &findings {
-        println!("{} {}", if finding.passed { "ok  " } else { "FAIL" }, finding.what);
-    }
-    let failed = findings.iter().filter(|finding| !finding.passed).count();
-    println!("{} passed, {failed} failed", findings.len() - failed);
-    let record = Record {
-        scenario: "soak",
-        host,
-        scale,
-        requests: soak.requests,
-        reloads: soak.reloads,
-        seconds: started.elapsed().as_secs_f64().round(),
-        answers: &soak.seen.answers,
-        weights: &weights,
-        findings: &findings,
-    };
-    if let Some(path) = output {
-        let mut text = serde_json::to_string_pretty(&record).expect("the record holds strings and finite numbers only");
-        text.push('\n');
-        crate::site::write(path, &text)?;
-    }
-    Ok(failed == 0)
+    Ok(weights)
 }
 
 fn start(site: &Site, http2_port: u16) -> Result<Server, LabError> {
@@ -143,209 +125,4 @@ fn start(site: &Site, http2_port: u16) -> Result<Server, LabError> {
     variants::weir_soak(site, &mut parts)?;
     parts.server.push_str(&format!("    listen 127.0.0.1:{http2_port} http2;\n"));
     nginx::start_proxy(site, "soak", parts)
-}
-
-impl Soak<'_> {
-    /// One generation's share of requests; the reload falls into the middle of the HTTP/1 part.
-    fn generation(&mut self, share: u64, reload: bool) -> Result<(), LabError> {
-        let http2 = share * HTTP2_PERCENT / 100;
-        let half = (share - http2) / 2;
-        let old = self.server.workers();
-        if reload {
-            let server = self.server;
-            self.mixed(half, || server.signal(libc::SIGHUP))?;
-            self.await_new_worker(&old)?;
-            self.reloads += 1;
-        } else {
-            self.mixed(half, || ())?;
-        }
-        self.mixed(share - http2 - half, || ())?;
-        self.over_http2(http2)?;
-        self.server.empty_logs()
-    }
-
-    /// Sends `count` mixed requests from several threads; `meanwhile` is called while they run.
-    fn mixed(&mut self, count: u64, meanwhile: impl FnOnce()) -> Result<(), LabError> {
-        check_interrupted()?;
-        let (port, base) = (self.server.port, self.requests);
-        let next = AtomicU64::new(0);
-        let seen = std::thread::scope(|scope| {
-            let clients: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(|| serve(port, base, count, &next))).collect();
-            while next.load(Ordering::Relaxed) < count / 2 {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            meanwhile();
-            clients.into_iter().map(|client| client.join().expect("a client does not panic")).collect::<Vec<_>>()
-        });
-        for one in seen {
-            self.seen.merge(one);
-        }
-        self.requests += count;
-        Ok(())
-    }
-
-    fn over_http2(&mut self, count: u64) -> Result<(), LabError> {
-        if count == 0 {
-            return Ok(());
-        }
-        let mut child = Child::start(Launch {
-            program: OsStr::new("h2load"),
-            arguments: [
-                format!("-n{count}"),
-                "-c8".into(),
-                "-m8".into(),
-                "-HUser-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0".into(),
-                "-HX-Forwarded-For: 20.30.40.50".into(),
-                format!("http://127.0.0.1:{}/products/17?page=3", self.http2_port),
-            ]
-            .iter()
-            .map(Into::into)
-            .collect(),
-            environment: Vec::new(),
-            core: self.site.placement.load,
-            nice: self.site.placement.nice,
-            output: self.site.path("h2load.out"),
-        })?;
-        child.wait(Duration::from_secs(120))?;
-        let said = child.said();
-        let good = successes(&said)
-            .ok_or_else(|| LabError::program("h2load", format!("no status line in its output:\n{said}")))?;
-        *self.seen.answers.entry("http/2: 200".into()).or_default() += good;
-        if good < count {
-            self.seen.wrong_count += count - good;
-            self.seen.wrong.push(format!("http/2: {} of {count} requests had no answer of class 2", count - good));
-        }
-        self.requests += count;
-        Ok(())
-    }
-
-    fn await_new_worker(&self, old: &[u32]) -> Result<(), LabError> {
-        let deadline = Instant::now() + RELOAD_LIMIT;
-        loop {
-            check_interrupted()?;
-            let all = crate::process::children(self.server.id());
-            let replaced =
-                all.len() == old.len() && self.server.workers() == all && !all.iter().any(|pid| old.contains(pid));
-            if replaced {
-                return Ok(());
-            }
-            if Instant::now() > deadline {
-                return Err(LabError::wrong(
-                    "soak",
-                    format!(
-                        "a reload was not over after {RELOAD_LIMIT:?}: workers {old:?} before, children {all:?} now\n{}",
-                        self.server.error_log()
-                    ),
-                ));
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    }
-
-    fn weigh(&self) -> Result<Weight, LabError> {
-        let worker = *self.server.workers().first().ok_or_else(|| LabError::wrong("soak", "there is no worker"))?;
-        let runtime = self.server.directory.join("run");
-        Ok(Weight {
-            requests: self.requests,
-            reloads: self.reloads,
-            worker: Footprint::of(worker)?,
-            master: Footprint::of(self.server.id())?,
-            runtime_files: std::fs::read_dir(&runtime).map_err(LabError::file(&runtime))?.count() as u64,
-        })
-    }
-
-    fn findings(&self) -> Vec<Finding> {
-        let log = std::fs::read_to_string(self.server.directory.join("error.log")).unwrap_or_default();
-        let crashes: Vec<&str> =
-            log.lines().filter(|line| line.contains("exited on signal") || line.contains("panic")).collect();
-        let wrong = match self.seen.wrong.is_empty() {
-            true => format!("all {} requests were answered as they must be", self.requests),
-            false => format!(
-                "{} requests were answered wrongly, such as: {}",
-                self.seen.wrong_count,
-                self.seen.wrong.join("; ")
-            ),
-        };
-        let crashed = match crashes.first() {
-            None => "no worker crashed and nothing panicked".to_owned(),
-            Some(first) => format!("{} crashes or panics, the first: {first}", crashes.len()),
-        };
-        vec![Finding::new(self.seen.wrong.is_empty(), wrong), Finding::new(crashes.is_empty(), crashed)]
-    }
-}
-
-/// One client's part: takes numbers until `count` have been taken.
-fn serve(port: u16, base: u64, count: u64, next: &AtomicU64) -> Seen {
-    let mut client = Client::new(port);
-    let mut seen = Seen::default();
-    loop {
-        let number = next.fetch_add(1, Ordering::Relaxed);
-        if number >= count {
-            return seen;
-        }
-        let random = mix(base + number);
-        let kind = traffic::draw(random);
-        let answer = client.send(&(kind.bytes)(random >> 32), kind.manner);
-        let words = match &answer {
-            Ok(status) => format!("{}: {status}", kind.name),
-            Err(error) => format!("{}: {error}", kind.name),
-        };
-        let right = match answer {
-            Ok(status) => kind.right.contains(&status),
-            Err(_) => kind.manner != Manner::Whole,
-        };
-        if !right {
-            seen.wrong_count += 1;
-            if seen.wrong.len() < QUOTED {
-                seen.wrong.push(words.clone());
-            }
-        }
-        *seen.answers.entry(words).or_default() += 1;
-    }
-}
-
-impl Seen {
-    fn merge(&mut self, other: Self) {
-        for (words, count) in other.answers {
-            *self.answers.entry(words).or_default() += count;
-        }
-        self.wrong_count += other.wrong_count;
-        let room = QUOTED.saturating_sub(self.wrong.len());
-        self.wrong.extend(other.wrong.into_iter().take(room));
-    }
-}
-
-/// The finaliser of splitmix64: spreads consecutive numbers.
-fn mix(number: u64) -> u64 {
-    let mut mixed = number.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    mixed ^ (mixed >> 31)
-}
-
-/// Answers of class 2 in h2load's summary: `status codes: 1500 2xx, 0 3xx, ...`.
-fn successes(text: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix("status codes: "))?;
-    line.split(" 2xx").next()?.trim().parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn h2loads_summary_is_read() {
-        let text = "finished in 1s\nrequests: 1500 total\nstatus codes: 1498 2xx, 0 3xx, 2 4xx, 0 5xx\ntraffic: 1";
-        assert_eq!(successes(text), Some(1498));
-        assert_eq!(successes("nothing"), None);
-    }
-
-    #[test]
-    fn merged_reports_keep_counts_and_bound_their_quotes() {
-        let one =
-            || Seen { answers: BTreeMap::from([("get: 200".into(), 2)]), wrong: vec!["x".into(); 7], wrong_count: 7 };
-        let mut all = one();
-        all.merge(one());
-        assert_eq!((all.answers["get: 200"], all.wrong_count, all.wrong.len()), (4, 14, QUOTED));
-    }
 }
