@@ -24,6 +24,8 @@ mod plan;
 mod range_trie;
 mod rate;
 mod scan;
+#[cfg(target_arch = "x86_64")]
+mod shuffle;
 mod spec;
 mod string_set;
 mod value;

@@ -8,9 +8,12 @@
 //! literal is verified there. That is Wu and Manber's idea (1994) with windows chosen by rarity
 //! and no shifts, since the literals of attack patterns are too short for shifts to skip much.
 //!
-//! What lost is in `docs/adr/006-filter.md`, measured with `benches/tiers.rs`.
+//! Up to 128 literals, a first look by shuffles (`shuffle.rs`) at all positions spares most of them
+//! the hashing. What lost is in `docs/adr/006-filter.md`, measured with `benches/tiers.rs`.
 
 use crate::literal::rarest_window;
+#[cfg(target_arch = "x86_64")]
+use crate::shuffle::Shuffle;
 
 /// Number of whatever a literal stands for; a rule in this crate.
 pub(crate) type Owner = u32;
@@ -19,6 +22,9 @@ pub(crate) type Owner = u32;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scanner {
     tiers: Vec<Tier>,
+    /// The first look, for few literals on processors that have it.
+    #[cfg(target_arch = "x86_64")]
+    shuffle: Option<Shuffle>,
 }
 
 /// A literal to find: folded, not empty.
@@ -40,7 +46,23 @@ impl Scanner {
             by_width[2].extend(wider);
         }
         let tiers = by_width.into_iter().enumerate().rev().filter(|(_, needles)| !needles.is_empty());
-        Self { tiers: tiers.map(|(width, needles)| Tier::new(width + 1, needles)).collect() }
+        let tiers: Vec<Tier> = tiers.map(|(width, needles)| Tier::new(width + 1, needles)).collect();
+        Self {
+            #[cfg(target_arch = "x86_64")]
+            shuffle: Self::shuffle(&tiers),
+            tiers,
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn shuffle(tiers: &[Tier]) -> Option<Shuffle> {
+        let literals: usize = tiers.iter().map(|tier| tier.entries.len()).sum();
+        if literals == 0 || literals > SMALL {
+            return None;
+        }
+        // The look takes four bytes where the literal has them: more than the tier's own width.
+        let windows = tiers.iter().flat_map(|tier| tier.entries.iter().map(|entry| tier.window(entry)));
+        Shuffle::new(windows)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -52,6 +74,15 @@ impl Scanner {
     /// common, the scan gives up and reports every owner, which a filter may.
     #[inline]
     pub(crate) fn scan(&self, value: &[u8], mut found: impl FnMut(Owner)) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(shuffle) = &self.shuffle {
+            let mut budget = value.len() * CHECKS_PER_BYTE + MIN_CHECKS;
+            let within_budget = shuffle.scan(value, |at| self.tiers.iter().all(|tier| tier.at(value, at, &mut budget, &mut found)));
+            if !within_budget {
+                self.tiers.iter().flat_map(|tier| &tier.entries).for_each(|entry| found(entry.owner));
+            }
+            return;
+        }
         for tier in &self.tiers {
             let mut budget = value.len() * CHECKS_PER_BYTE + MIN_CHECKS;
             if !tier.scan(value, &mut budget, &mut found) {
@@ -168,6 +199,31 @@ impl Tier {
         tier
     }
 
+    /// The bytes from an entry's window on, at most four.
+    #[cfg(target_arch = "x86_64")]
+    fn window(&self, entry: &Entry) -> &[u8] {
+        let (start, end) = (entry.start as usize + entry.offset as usize, entry.start as usize + entry.len as usize);
+        &self.bytes[start..end.min(start + 4)]
+    }
+
+    /// Looks at one position; whether the budget lasted.
+    #[cfg(target_arch = "x86_64")]
+    #[inline]
+    fn at(&self, value: &[u8], at: usize, budget: &mut usize, found: &mut impl FnMut(Owner)) -> bool {
+        let rest = &value[at..];
+        if rest.len() < self.width {
+            return true;
+        }
+        let key = match rest.first_chunk::<4>() {
+            Some(four) => u32::from_le_bytes(*four),
+            None => rest.iter().rev().fold(0, |key, byte| key << 8 | u32::from(*byte)),
+        } | FOLD8 as u32;
+        match &self.table {
+            Table::Small(table) if table[(key.wrapping_mul(self.multiplier) >> (32 - SMALL_BITS)) as usize] == 0 => true,
+            _ => self.look_up(value, at, key, budget, found),
+        }
+    }
+
     /// Whether the whole value was scanned within the budget.
     fn scan(&self, value: &[u8], budget: &mut usize, found: &mut impl FnMut(Owner)) -> bool {
         // The index is below the table's length by construction, so no bounds are checked.
@@ -254,12 +310,23 @@ mod tests {
         literals.iter().enumerate().filter(|(_, literal)| found(literal)).map(|(owner, _)| owner as Owner).collect()
     }
 
+    /// What the scanner finds, with and without shuffles.
     fn scanned(literals: &[Vec<u8>], value: &[u8]) -> BTreeSet<Owner> {
         let needles = literals.iter().enumerate().map(|(owner, literal)| Needle { literal: fold(literal), owner: owner as Owner });
-        let mut found = BTreeSet::new();
-        Scanner::new(needles.collect()).scan(value, |owner| {
-            found.insert(owner);
-        });
+        let mut scanner = Scanner::new(needles.collect());
+        let find = |scanner: &Scanner| {
+            let mut found = BTreeSet::new();
+            scanner.scan(value, |owner| {
+                found.insert(owner);
+            });
+            found
+        };
+        let found = find(&scanner);
+        #[cfg(target_arch = "x86_64")]
+        {
+            scanner.shuffle = None;
+            assert_eq!(find(&scanner), found, "with and without shuffles");
+        }
         found
     }
 

@@ -1,5 +1,7 @@
 //! nginx variables.
 
+use std::borrow::Cow;
+
 use nginx_sys::{
     NGX_HTTP_VAR_NOCACHEABLE, ngx_conf_t, ngx_http_add_variable, ngx_http_request_t, ngx_http_variable_value_t,
     ngx_int_t,
@@ -62,21 +64,21 @@ fn text_or_empty(text: Option<nginx_sys::ngx_str_t>) -> nginx_sys::ngx_str_t {
     text.unwrap_or(const { ffi::static_str(b"") })
 }
 
-fn text(inspection: &Inspection, variable: Variable) -> Vec<u8> {
+fn text(inspection: &Inspection, variable: Variable) -> Cow<'_, [u8]> {
     let outcome = &inspection.outcome;
     match variable {
-        Variable::RequestId => inspection.request_id().to_vec(),
-        Variable::Verdict => inspection.verdict().into(),
-        Variable::Rule => outcome
-            .decided_by
-            .and_then(|rule| inspection.main.rule(rule))
-            .map_or_else(Vec::new, |rule| rule.id.clone().into_bytes()),
-        Variable::Country => inspection.country().to_vec(),
+        Variable::RequestId => inspection.request_id().into(),
+        Variable::Verdict => inspection.verdict().as_bytes().into(),
+        Variable::Rule => {
+            let rule = outcome.decided_by.and_then(|rule| inspection.main.rule(rule));
+            rule.map_or(&[][..], |rule| rule.id.as_bytes()).into()
+        }
+        Variable::Country => inspection.country().into(),
         Variable::Score => {
             let mut text = Vec::new();
             log::json::number(&mut text, outcome.score.into());
-            text
+            text.into()
         }
-        Variable::Tags => outcome.tags.join(",").into_bytes(),
+        Variable::Tags => outcome.tags.join(",").into_bytes().into(),
     }
 }
