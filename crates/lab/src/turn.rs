@@ -43,14 +43,17 @@ struct Loaded<'l> {
     running: RunningLoad,
 }
 
-/// Takes a turn, beside the companion if there is one (and it is not the contender itself).
+/// Takes a turn, beside the companion if there is one (and the contender is neither it nor the
+/// origin).
 pub fn take(
     site: &Site,
     contender: &Contender,
     companion: Option<&Contender>,
     schedule: Schedule,
 ) -> Result<Turn, LabError> {
-    let companion = companion.filter(|other| !Rc::ptr_eq(&other.server, &contender.server));
+    // The origin works for the companion too, so its own CPU could not be told apart.
+    let alone = contender.server.port == site.origin_port;
+    let companion = companion.filter(|other| !alone && !Rc::ptr_eq(&other.server, &contender.server));
     let load = load_of(site, contender, schedule, "wrk.out");
     let other_load = companion.map(|other| (other, load_of(site, other, schedule, "wrk-companion.out")));
     Load { seconds: WARM_UP_SECONDS, ..load.clone() }.run()?;
