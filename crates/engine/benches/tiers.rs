@@ -11,7 +11,8 @@ use criterion::Criterion;
 use regex_automata::meta::Regex;
 use regex_automata::util::syntax;
 use weir_engine::{
-    Action, Context, Mode, NoMeter, Outcome, Plan, PolicySpec, Response, RuleIndex, RuleSpec, SelectorSpec, Specification,
+    Action, Context, Mode, NoMeter, Outcome, Plan, PolicySpec, Response, RuleIndex, RuleSpec, SelectorSpec,
+    Specification,
 };
 use weir_http::{Head, Header, Transaction, Version};
 use weir_rules::Phase;
@@ -27,7 +28,8 @@ const LANES: [&str; 6] = [
     "http.referer",
     "http.request.body.form.values",
 ];
-const BODY: &[u8] = b"name=Ada+Lovelace&email=ada%40example.com&city=London&comment=Looking+forward+to+the+next+meeting&agree=yes";
+const BODY: &[u8] =
+    b"name=Ada+Lovelace&email=ada%40example.com&city=London&comment=Looking+forward+to+the+next+meeting&agree=yes";
 
 struct NoLists;
 
@@ -64,7 +66,10 @@ fn plan(count: usize) -> Plan {
 fn headers() -> Vec<Header<'static>> {
     [
         ("Host", "shop.example.com"),
-        ("User-Agent", "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/129.0.0.0 Safari/537.36"),
+        (
+            "User-Agent",
+            "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/129.0.0.0 Safari/537.36",
+        ),
         ("Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"),
         ("Accept-Language", "en-GB,en;q=0.7,de;q=0.3"),
         ("Accept-Encoding", "gzip, deflate, br"),
@@ -141,32 +146,45 @@ fn ways() -> Vec<Way> {
     let arena = Bump::new();
     let lanes = values(&headers(), &arena);
     let regex = |pattern: &str| {
-        Regex::builder().syntax(syntax::Config::new().utf8(false).unicode(false)).build(pattern).expect("patterns compile")
+        Regex::builder()
+            .syntax(syntax::Config::new().utf8(false).unicode(false))
+            .build(pattern)
+            .expect("patterns compile")
     };
-    let each: Vec<(usize, Regex)> = (0..40).map(|number| (number % LANES.len(), regex(&patterns::pattern(number)))).collect();
+    let each: Vec<(usize, Regex)> =
+        (0..40).map(|number| (number % LANES.len(), regex(&patterns::pattern(number)))).collect();
     let of = lanes.clone();
-    ways.push(("every-regex-40", Box::new(move || {
-        for (lane, regex) in &each {
-            for value in &of[*lane] {
-                assert!(!black_box(regex.is_match(value)));
+    ways.push((
+        "every-regex-40",
+        Box::new(move || {
+            for (lane, regex) in &each {
+                for value in &of[*lane] {
+                    assert!(!black_box(regex.is_match(value)));
+                }
             }
-        }
-    })));
+        }),
+    ));
     for (name, count) in [("aho-corasick-40", 40), ("aho-corasick-10000", 10_000)] {
         let automata: Vec<aho_corasick::AhoCorasick> = (0..LANES.len())
             .map(|lane| {
-                let of_lane = (0..count).filter(|number| number % LANES.len() == lane).flat_map(|number| patterns::literals(number));
-                aho_corasick::AhoCorasick::builder().ascii_case_insensitive(true).build(of_lane).expect("literals compile")
+                let of_lane = (0..count).filter(|number| number % LANES.len() == lane).flat_map(patterns::literals);
+                aho_corasick::AhoCorasick::builder()
+                    .ascii_case_insensitive(true)
+                    .build(of_lane)
+                    .expect("literals compile")
             })
             .collect();
         let of = lanes.clone();
-        ways.push((name, Box::new(move || {
-            for (automaton, values) in automata.iter().zip(&of) {
-                for value in values {
-                    black_box(automaton.find_overlapping_iter(value).count());
+        ways.push((
+            name,
+            Box::new(move || {
+                for (automaton, values) in automata.iter().zip(&of) {
+                    for value in values {
+                        black_box(automaton.find_overlapping_iter(value).count());
+                    }
                 }
-            }
-        })));
+            }),
+        ));
     }
     ways
 }

@@ -57,7 +57,8 @@ pub(crate) fn act<M: Meter>(
             Action::RateLimit(limit) => {
                 if let Some(retry_after_ms) = refused(pass, planned, limit, context) {
                     said = Some(("rate_limit", detect));
-                    decision = stop(outcome, rule, detect, Verdict::RateLimit, || too_many(rule, limit, retry_after_ms));
+                    decision =
+                        stop(outcome, rule, detect, Verdict::RateLimit, || too_many(rule, limit, retry_after_ms));
                 }
             }
         }
@@ -65,10 +66,10 @@ pub(crate) fn act<M: Meter>(
             break;
         }
     }
-    if let Some((action, detected_only)) = said {
-        if outcome.findings.len() < MAX_FINDINGS {
-            outcome.findings.push(finding(pass, rule, action, detected_only));
-        }
+    if let Some((action, detected_only)) = said
+        && outcome.findings.len() < MAX_FINDINGS
+    {
+        outcome.findings.push(finding(pass, rule, action, detected_only));
     }
     decision
 }
@@ -80,7 +81,13 @@ fn decide(outcome: &mut Outcome, verdict: Verdict, rule: &Rule) {
     }
 }
 
-fn stop(outcome: &mut Outcome, rule: &Rule, detect: bool, verdict: Verdict, response: impl FnOnce() -> Arc<Response>) -> Decision {
+fn stop(
+    outcome: &mut Outcome,
+    rule: &Rule,
+    detect: bool,
+    verdict: Verdict,
+    response: impl FnOnce() -> Arc<Response>,
+) -> Decision {
     if detect {
         decide(outcome, Verdict::Detect, rule);
         return Decision::Continue;
@@ -92,10 +99,10 @@ fn stop(outcome: &mut Outcome, rule: &Rule, detect: bool, verdict: Verdict, resp
 /// The action's parameter as text; several values give the first, none gives nothing.
 fn text_of(pass: &Pass<'_, '_, '_>, planned: &PlannedAction) -> Vec<u8> {
     let mut text = ArenaVec::new_in(pass.reader.transaction.arena());
-    if let Some(parameter) = &planned.parameter {
-        if let Some(value) = parameter.read(&pass.reader).as_slice().first() {
-            write_text(value, &mut text);
-        }
+    if let Some(parameter) = &planned.parameter
+        && let Some(value) = parameter.read(&pass.reader).as_slice().first()
+    {
+        write_text(value, &mut text);
     }
     text.to_vec()
 }
@@ -107,7 +114,12 @@ fn clean(mut value: Vec<u8>) -> Vec<u8> {
 }
 
 /// Milliseconds to wait, if the request is over the limit.
-fn refused<M: Meter>(pass: &Pass<'_, '_, '_>, planned: &PlannedAction, limit: &RateLimit, context: &Context<'_, M>) -> Option<u64> {
+fn refused<M: Meter>(
+    pass: &Pass<'_, '_, '_>,
+    planned: &PlannedAction,
+    limit: &RateLimit,
+    context: &Context<'_, M>,
+) -> Option<u64> {
     let table = context.limits?;
     let pace = Pace { requests: limit.requests, period_ms: limit.period_ms, burst: limit.burst };
     match table.take(limit.limit, &text_of(pass, planned), pace, context.now_ms) {
@@ -135,7 +147,9 @@ fn too_many(rule: &Rule, limit: &RateLimit, retry_after_ms: u64) -> Arc<Response
 fn finding(pass: &Pass<'_, '_, '_>, rule: &Rule, action: &'static str, detected_only: bool) -> Finding {
     let mut finding = Finding { rule: rule.index, action, detected_only, variable: String::new(), matched: Vec::new() };
     let selector = pass.plan.selectors[rule.selector as usize].when.as_ref();
-    let Some(test) = evidence(pass, &rule.node).or_else(|| selector.and_then(|when| evidence(pass, when))) else { return finding };
+    let Some(test) = evidence(pass, &rule.node).or_else(|| selector.and_then(|when| evidence(pass, when))) else {
+        return finding;
+    };
     let lane = &pass.plan.lanes[test.lane as usize];
     let values = pass.values(test.lane);
     let values = values.as_slice();
@@ -169,7 +183,13 @@ fn evidence<'n>(pass: &Pass<'_, '_, '_>, node: &'n Node) -> Option<&'n Test> {
             found.iter().find(|test| test.check.searches()).or(found.first()).copied()
         }
         Node::Or(parts) => parts.iter().filter(|part| pass.holds(part)).find_map(|part| evidence(pass, part)),
-        Node::Xor(left, right) => if pass.holds(left) { evidence(pass, left) } else { evidence(pass, right) },
+        Node::Xor(left, right) => {
+            if pass.holds(left) {
+                evidence(pass, left)
+            } else {
+                evidence(pass, right)
+            }
+        }
         Node::Test(test) => test.holds(pass.values(test.lane).as_slice()).then_some(test),
     }
 }

@@ -53,7 +53,10 @@ impl AddressGate {
 
     /// All rules that it can open.
     pub(crate) fn rules(&self) -> impl Iterator<Item = &Vec<u32>> {
-        self.v4.iter().flat_map(|level| level.rules.values()).chain(self.v6.iter().flat_map(|level| level.rules.values()))
+        self.v4
+            .iter()
+            .flat_map(|level| level.rules.values())
+            .chain(self.v6.iter().flat_map(|level| level.rules.values()))
     }
 }
 

@@ -82,7 +82,8 @@ mod tests {
 
     #[test]
     fn holds_what_its_networks_hold() {
-        let set = set(&["192.0.2.0/24", "10.0.0.1/32", "2001:db8::/32", "::ffff:203.0.113.0/120", "255.255.255.255/32"]);
+        let set =
+            set(&["192.0.2.0/24", "10.0.0.1/32", "2001:db8::/32", "::ffff:203.0.113.0/120", "255.255.255.255/32"]);
         for (address, expected) in [
             ("192.0.2.0", true),
             ("192.0.2.255", true),
@@ -113,7 +114,9 @@ mod tests {
         let mut texts: Vec<String> = (0..64).map(|last| format!("0.0.0.{}/32", last * 2)).collect();
         texts.push("128.0.0.0/1".to_owned());
         let set = set(&texts.iter().map(String::as_str).collect::<Vec<_>>());
-        for (address, expected) in [("0.0.0.2", true), ("0.0.0.3", false), ("127.0.0.1", false), ("255.255.255.255", true)] {
+        for (address, expected) in
+            [("0.0.0.2", true), ("0.0.0.3", false), ("127.0.0.1", false), ("255.255.255.255", true)]
+        {
             assert_eq!(set.contains(address.parse().unwrap()), expected, "{address}");
         }
     }

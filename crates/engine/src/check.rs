@@ -51,7 +51,9 @@ impl Kinds {
         let mut kinds = u8::MAX;
         value.fields(&mut |access| {
             kinds &= match access.field {
-                Field::BodyForm | Field::BodyFormNames | Field::BodyFormValues => bit(BodyKind::Form) | bit(BodyKind::Multipart),
+                Field::BodyForm | Field::BodyFormNames | Field::BodyFormValues => {
+                    bit(BodyKind::Form) | bit(BodyKind::Multipart)
+                }
                 Field::BodyJson | Field::BodyJsonNames | Field::BodyJsonValues => bit(BodyKind::Json),
                 Field::BodyXml => bit(BodyKind::Xml),
                 Field::BodyMultipartNames
@@ -197,7 +199,9 @@ impl Check {
             Predicate::Int(comparison, number) => Self::Int(*comparison, *number),
             Predicate::IntIn(ranges) => Self::IntIn(ranges.clone()),
             Predicate::Ip(comparison, address) => Self::Ip(*comparison, *address),
-            Predicate::IpIn(networks) => Self::InAddresses(Arc::new(AddressSet::from_networks(networks.iter().copied()))),
+            Predicate::IpIn(networks) => {
+                Self::InAddresses(Arc::new(AddressSet::from_networks(networks.iter().copied())))
+            }
             Predicate::InList(name) => match resolve.list(name) {
                 Some(crate::List::Addresses(set)) => Self::InAddresses(set),
                 Some(crate::List::Strings(set)) => Self::InStrings(set),

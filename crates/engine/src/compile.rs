@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use regex_automata::meta::Regex;
 use regex_automata::util::syntax;
-use weir_rules::{Field, Phase};
 use weir_rules::ir::{Expr, ValueExpr};
+use weir_rules::{Field, Phase};
 
 use crate::check::{Check, Kinds, Node, Resolve, Test};
 use crate::filter::FilterBuilder;
@@ -54,7 +54,9 @@ impl Resolve for Compiler<'_> {
             .syntax(syntax::Config::new().utf8(false).unicode(false))
             // Full DFAs and one-pass automata cost load time and memory for every pattern, and
             // only candidates are ever run.
-            .configure(Regex::config().utf8_empty(false).dfa(false).onepass(false).nfa_size_limit(Some(MAX_PATTERN_BYTES)))
+            .configure(
+                Regex::config().utf8_empty(false).dfa(false).onepass(false).nfa_size_limit(Some(MAX_PATTERN_BYTES)),
+            )
             .build(pattern)
             .map_err(|error| format!("the pattern does not compile: {error}"))?;
         let regex = Arc::new(regex);
@@ -102,7 +104,10 @@ impl Compiler<'_> {
             };
             policies |= 1 << position;
             for selector in &policy.selectors {
-                let when = selector.when.as_ref().and_then(|when| self.node(when, selector.rules.first().map(|rule| rule.index)));
+                let when = selector
+                    .when
+                    .as_ref()
+                    .and_then(|when| self.node(when, selector.rules.first().map(|rule| rule.index)));
                 let number = selectors.len() as u32;
                 if selector.when.as_ref().is_some_and(|when| gate::reads(when, Field::Tags)) {
                     tag_selectors.push(number);
@@ -135,7 +140,8 @@ impl Compiler<'_> {
             }
         }
         let mut infos = Vec::new();
-        let stages = [Phase::Request, Phase::Body, Phase::Response].map(|phase| self.stage(phase, &rules, &gates, &mut infos));
+        let stages =
+            [Phase::Request, Phase::Body, Phase::Response].map(|phase| self.stage(phase, &rules, &gates, &mut infos));
         let changes_response = rules.iter().flat_map(|rule| &rule.actions).any(|planned| {
             matches!(planned.action, Action::SetHeader(Side::Response, ..) | Action::RemoveHeader(Side::Response, _))
         });
@@ -153,7 +159,19 @@ impl Compiler<'_> {
         if body_sets_tags {
             unforeseen.extend(&tag_lanes);
         }
-        Plan { lanes, selectors, rules, stages, infos, tag_lanes, tag_selectors, unforeseen, geo: spec.geo.clone(), policies, changes_response }
+        Plan {
+            lanes,
+            selectors,
+            rules,
+            stages,
+            infos,
+            tag_lanes,
+            tag_selectors,
+            unforeseen,
+            geo: spec.geo.clone(),
+            policies,
+            changes_response,
+        }
     }
 
     fn stage(&mut self, phase: Phase, rules: &[Rule], gates: &[(Phase, Gate)], infos: &mut Vec<LaneInfo>) -> Stage {
@@ -211,7 +229,13 @@ impl Compiler<'_> {
             Expr::Test(test) => {
                 let lane = self.lanes.number(&test.value);
                 match Check::new(&test.predicate, self) {
-                    Ok(check) => Node::Test(Test { lane, quantifier: test.quantifier, check, phase: test.value.phase(), kinds: Kinds::of(&test.value) }),
+                    Ok(check) => Node::Test(Test {
+                        lane,
+                        quantifier: test.quantifier,
+                        check,
+                        phase: test.value.phase(),
+                        kinds: Kinds::of(&test.value),
+                    }),
                     Err(message) => {
                         self.fail(rule, message);
                         return None;

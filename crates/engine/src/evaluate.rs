@@ -136,7 +136,13 @@ impl<'p, 'a, 'e> Pass<'p, 'a, 'e> {
         let arena = transaction.arena();
         Self {
             plan,
-            reader: Reader { transaction, request_id, tags: RefCell::new(tags), geo: plan.geo.as_deref(), place: Cell::new(None) },
+            reader: Reader {
+                transaction,
+                request_id,
+                tags: RefCell::new(tags),
+                geo: plan.geo.as_deref(),
+                place: Cell::new(None),
+            },
             lanes: arena.alloc_slice_fill_with(plan.lanes.len(), |_| Cell::new(None)),
             selectors: arena.alloc_slice_fill_with(plan.selectors.len(), |_| Cell::new(Asked::No)),
         }

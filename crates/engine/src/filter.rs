@@ -61,7 +61,15 @@ impl FilterBuilder {
             owners.push(rules);
         }
         let longest_equal = self.equals.keys().map(Vec::len).max().unwrap_or(0);
-        Filter { lane, info, scanner: Scanner::new(needles), equals: self.equals, longest_equal, addresses: self.addresses, owners }
+        Filter {
+            lane,
+            info,
+            scanner: Scanner::new(needles),
+            equals: self.equals,
+            longest_equal,
+            addresses: self.addresses,
+            owners,
+        }
     }
 }
 
@@ -99,17 +107,19 @@ impl Filter {
                     }
                 });
             }
-            if !self.equals.is_empty() && bytes.len() <= self.longest_equal {
-                if let Some(rules) = self.equals.get(*bytes) {
-                    mark(rules);
-                }
+            if !self.equals.is_empty()
+                && bytes.len() <= self.longest_equal
+                && let Some(rules) = self.equals.get(*bytes)
+            {
+                mark(rules);
             }
         }
     }
 
     /// All rules that it can open.
     pub(crate) fn rules(&self) -> Vec<u32> {
-        let mut rules: Vec<u32> = self.owners.iter().chain(self.equals.values()).chain(self.addresses.rules()).flatten().copied().collect();
+        let mut rules: Vec<u32> =
+            self.owners.iter().chain(self.equals.values()).chain(self.addresses.rules()).flatten().copied().collect();
         rules.sort_unstable();
         rules.dedup();
         rules

@@ -50,12 +50,18 @@ pub(crate) fn call<'a>(function: Function, arguments: &[Source], reader: &Reader
 fn apply<'a>(function: Function, arguments: &[Value<'a>], arena: &'a Bump) -> Option<Value<'a>> {
     use Value::{Bool, Bytes, Int, Ip};
     Some(match (function, arguments) {
-        (Function::Lower, [Bytes(text)]) => Bytes(map_bytes(text, arena, u8::is_ascii_uppercase, u8::to_ascii_lowercase)),
-        (Function::Upper, [Bytes(text)]) => Bytes(map_bytes(text, arena, u8::is_ascii_lowercase, u8::to_ascii_uppercase)),
+        (Function::Lower, [Bytes(text)]) => {
+            Bytes(map_bytes(text, arena, u8::is_ascii_uppercase, u8::to_ascii_lowercase))
+        }
+        (Function::Upper, [Bytes(text)]) => {
+            Bytes(map_bytes(text, arena, u8::is_ascii_lowercase, u8::to_ascii_uppercase))
+        }
         (Function::Len, [Bytes(text)]) => Int(text.len() as i64),
         (Function::StartsWith, [Bytes(text), Bytes(start)]) => Bool(text.starts_with(start)),
         (Function::EndsWith, [Bytes(text), Bytes(end)]) => Bool(text.ends_with(end)),
-        (Function::UrlDecode, [Bytes(text)]) => Bytes(weir_http::uri::decode(arena, text, true, &mut Anomalies::empty())),
+        (Function::UrlDecode, [Bytes(text)]) => {
+            Bytes(weir_http::uri::decode(arena, text, true, &mut Anomalies::empty()))
+        }
         (Function::RemoveSpaces, [Bytes(text)]) => Bytes(remove_spaces(text, arena)),
         (Function::Concat, parts) => {
             let mut joined = ArenaVec::new_in(arena);
@@ -109,7 +115,8 @@ fn remove_spaces<'a>(text: &'a [u8], arena: &'a Bump) -> &'a [u8] {
 /// Positions count from the end if negative, and are clamped to the text.
 fn substring(text: &[u8], start: i64, end: i64) -> &[u8] {
     let len = text.len() as i64;
-    let clamp = |position: i64| (if position < 0 { position.saturating_add(len) } else { position }).clamp(0, len) as usize;
+    let clamp =
+        |position: i64| (if position < 0 { position.saturating_add(len) } else { position }).clamp(0, len) as usize;
     let (start, end) = (clamp(start), clamp(end));
     text.get(start..end).unwrap_or_default()
 }

@@ -48,9 +48,8 @@ pub(crate) fn gate(expr: &Expr) -> Gate {
     match expr {
         Expr::Const(false) => Gate::Never,
         Expr::Const(true) | Expr::Not(_) | Expr::Xor(..) => Gate::Always,
-        Expr::Test(test) => of_test(test).map_or(Gate::Always, |condition| {
-            Gate::AnyOf(vec![Opening { value: test.value.clone(), condition }])
-        }),
+        Expr::Test(test) => of_test(test)
+            .map_or(Gate::Always, |condition| Gate::AnyOf(vec![Opening { value: test.value.clone(), condition }])),
         Expr::And(parts) => parts.iter().map(gate).fold(Gate::Always, best),
         Expr::Or(parts) => parts.iter().map(gate).fold(Gate::Never, union),
     }
@@ -76,11 +75,14 @@ fn likelihood(gate: &Gate) -> f64 {
     match gate {
         Gate::Always => f64::INFINITY,
         Gate::Never => 0.0,
-        Gate::AnyOf(openings) => openings.iter().map(|opening| match &opening.condition {
-            Condition::Contains(set) => literal::likelihood(set),
-            Condition::Equals(set) => set.len() as f64 * EQUALS_LIKELIHOOD,
-            Condition::Within(networks) => networks.len() as f64 * EQUALS_LIKELIHOOD,
-        }).sum(),
+        Gate::AnyOf(openings) => openings
+            .iter()
+            .map(|opening| match &opening.condition {
+                Condition::Contains(set) => literal::likelihood(set),
+                Condition::Equals(set) => set.len() as f64 * EQUALS_LIKELIHOOD,
+                Condition::Within(networks) => networks.len() as f64 * EQUALS_LIKELIHOOD,
+            })
+            .sum(),
     }
 }
 
@@ -97,7 +99,9 @@ fn of_test(test: &Test) -> Option<Condition> {
         Predicate::IpIn(networks) if !networks.iter().any(is_mapped) => Some(Condition::Within(networks.clone())),
         Predicate::BytesIn(set) => Some(Condition::Equals(set.clone())),
         Predicate::Contains(bytes) | Predicate::StartsWith(bytes) | Predicate::EndsWith(bytes) => contains(bytes),
-        Predicate::Wildcard { pattern, strict } => contains(crate::wildcard::Wildcard::new(pattern, *strict).longest_piece()),
+        Predicate::Wildcard { pattern, strict } => {
+            contains(crate::wildcard::Wildcard::new(pattern, *strict).longest_piece())
+        }
         Predicate::Matches(pattern) => {
             let hir = weir_rules::regex_parser().parse(pattern).ok()?;
             literal::required(&hir).map(Condition::Contains)
@@ -110,7 +114,9 @@ fn of_test(test: &Test) -> Option<Condition> {
 fn is_mapped(network: &IpNet) -> bool {
     match network {
         IpNet::V4(_) => false,
-        IpNet::V6(net) => net.contains(&std::net::Ipv4Addr::UNSPECIFIED.to_ipv6_mapped()) || net.network().to_ipv4_mapped().is_some(),
+        IpNet::V6(net) => {
+            net.contains(&std::net::Ipv4Addr::UNSPECIFIED.to_ipv6_mapped()) || net.network().to_ipv4_mapped().is_some()
+        }
     }
 }
 

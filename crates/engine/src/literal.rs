@@ -33,7 +33,7 @@ pub(crate) fn fold(bytes: &[u8]) -> Vec<u8> {
 /// known.
 pub(crate) fn required(hir: &Hir) -> Option<Literals> {
     let node = walk(hir);
-    node.exact.filter(|set| useful(set)).or(node.required)
+    node.exact.filter(useful).or(node.required)
 }
 
 /// How likely a set is to let a harmless value through: the sum over its strings of the
@@ -81,7 +81,7 @@ impl Node {
 
     /// The best requirement of the node as it stands.
     fn into_required(self) -> Option<Literals> {
-        better(self.exact.filter(|set| useful(set)), self.required)
+        better(self.exact.filter(useful), self.required)
     }
 }
 

@@ -112,7 +112,10 @@ impl Plan {
 
 impl std::fmt::Debug for Plan {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Plan").field("rules", &self.rules.len()).field("lanes", &self.infos.len()).finish_non_exhaustive()
+        out.debug_struct("Plan")
+            .field("rules", &self.rules.len())
+            .field("lanes", &self.infos.len())
+            .finish_non_exhaustive()
     }
 }
 

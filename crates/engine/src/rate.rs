@@ -141,7 +141,7 @@ impl<'m> Hold<'m> {
                 Err(holder) => {
                     std::hint::spin_loop();
                     spins += 1;
-                    if spins % SPINS == 0 {
+                    if spins.is_multiple_of(SPINS) {
                         std::thread::yield_now();
                         let since = *waiting_since.get_or_insert_with(Instant::now);
                         let dead = holder != 0 && holder != me && !process_exists(holder);
@@ -229,7 +229,16 @@ mod tests {
     fn a_lock_left_by_a_dead_process_is_taken_over() {
         let memory = memory(7);
         let table = RateTable::new(&memory);
-        let dead = u64::from(std::process::Command::new("true").spawn().and_then(|mut child| { let id = child.id(); child.wait()?; Ok(id) }).unwrap());
+        let dead = u64::from(
+            std::process::Command::new("true")
+                .spawn()
+                .and_then(|mut child| {
+                    let id = child.id();
+                    child.wait()?;
+                    Ok(id)
+                })
+                .unwrap(),
+        );
         memory[BUCKET_WORDS].store(dead, Ordering::Relaxed);
         assert!(matches!(table.take(0, b"a", PACE, 1), Take::Allowed { .. }));
     }

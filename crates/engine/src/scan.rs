@@ -77,7 +77,8 @@ impl Scanner {
         #[cfg(target_arch = "x86_64")]
         if let Some(shuffle) = &self.shuffle {
             let mut budget = value.len() * CHECKS_PER_BYTE + MIN_CHECKS;
-            let within_budget = shuffle.scan(value, |at| self.tiers.iter().all(|tier| tier.at(value, at, &mut budget, &mut found)));
+            let within_budget =
+                shuffle.scan(value, |at| self.tiers.iter().all(|tier| tier.at(value, at, &mut budget, &mut found)));
             if !within_budget {
                 self.tiers.iter().flat_map(|tier| &tier.entries).for_each(|entry| found(entry.owner));
             }
@@ -132,7 +133,10 @@ struct Tier {
 
 impl std::fmt::Debug for Tier {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Tier").field("width", &self.width).field("literals", &self.entries.len()).finish_non_exhaustive()
+        out.debug_struct("Tier")
+            .field("width", &self.width)
+            .field("literals", &self.entries.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -189,7 +193,9 @@ impl Tier {
             let hash = hash(entry.key);
             match &mut tier.table {
                 Table::Small(table) => table[(hash >> (32 - SMALL_BITS)) as usize] = 1,
-                Table::Large(table) => table[(hash >> (35 - LARGE_BITS)) as usize] |= 1 << (hash >> (32 - LARGE_BITS) & 7),
+                Table::Large(table) => {
+                    table[(hash >> (35 - LARGE_BITS)) as usize] |= 1 << (hash >> (32 - LARGE_BITS) & 7)
+                }
             }
             tier.slots[(hash >> slot_shift) as usize + 1] += 1;
         }
@@ -219,7 +225,9 @@ impl Tier {
             None => rest.iter().rev().fold(0, |key, byte| key << 8 | u32::from(*byte)),
         } | FOLD8 as u32;
         match &self.table {
-            Table::Small(table) if table[(key.wrapping_mul(self.multiplier) >> (32 - SMALL_BITS)) as usize] == 0 => true,
+            Table::Small(table) if table[(key.wrapping_mul(self.multiplier) >> (32 - SMALL_BITS)) as usize] == 0 => {
+                true
+            }
             _ => self.look_up(value, at, key, budget, found),
         }
     }
@@ -230,7 +238,8 @@ impl Tier {
         match &self.table {
             Table::Small(table) => self.pass(value, |hash| table[(hash >> (32 - SMALL_BITS)) as usize], budget, found),
             Table::Large(table) => {
-                let bit = |hash: u32| table[(hash >> (35 - LARGE_BITS)) as usize] >> (hash >> (32 - LARGE_BITS) & 7) & 1;
+                let bit =
+                    |hash: u32| table[(hash >> (35 - LARGE_BITS)) as usize] >> (hash >> (32 - LARGE_BITS) & 7) & 1;
                 self.pass(value, bit, budget, found)
             }
         }
@@ -312,7 +321,10 @@ mod tests {
 
     /// What the scanner finds, with and without shuffles.
     fn scanned(literals: &[Vec<u8>], value: &[u8]) -> BTreeSet<Owner> {
-        let needles = literals.iter().enumerate().map(|(owner, literal)| Needle { literal: fold(literal), owner: owner as Owner });
+        let needles = literals
+            .iter()
+            .enumerate()
+            .map(|(owner, literal)| Needle { literal: fold(literal), owner: owner as Owner });
         let mut scanner = Scanner::new(needles.collect());
         let find = |scanner: &Scanner| {
             let mut found = BTreeSet::new();
@@ -332,8 +344,22 @@ mod tests {
 
     #[test]
     fn finds_literals_of_every_width_at_every_edge() {
-        let literals: Vec<Vec<u8>> = ["x", "<%", "../", "etc/passwd", "passwd", "PASSWD", "union select", "\0"].iter().map(|s| s.as_bytes().to_vec()).collect();
-        for value in ["", "x", "../", "a../etc/passwd", "/etc/PassWd", "UNION SELECT", "union selec", "<%", "aaaaaaaaaa\0", "12345678x"] {
+        let literals: Vec<Vec<u8>> = ["x", "<%", "../", "etc/passwd", "passwd", "PASSWD", "union select", "\0"]
+            .iter()
+            .map(|s| s.as_bytes().to_vec())
+            .collect();
+        for value in [
+            "",
+            "x",
+            "../",
+            "a../etc/passwd",
+            "/etc/PassWd",
+            "UNION SELECT",
+            "union selec",
+            "<%",
+            "aaaaaaaaaa\0",
+            "12345678x",
+        ] {
             assert_eq!(scanned(&literals, value.as_bytes()), naive(&literals, value.as_bytes()), "{value:?}");
         }
     }

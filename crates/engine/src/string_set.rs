@@ -77,7 +77,9 @@ mod tests {
     fn holds_exactly_its_strings() {
         let set = StringSet::from_strings([b"curl".to_vec(), b"wget".to_vec(), b"curl".to_vec(), Vec::new()]);
         assert_eq!(set.len(), 3);
-        for (string, expected) in [(&b"curl"[..], true), (b"wget", true), (b"", true), (b"Curl", false), (b"cur", false)] {
+        for (string, expected) in
+            [(&b"curl"[..], true), (b"wget", true), (b"", true), (b"Curl", false), (b"cur", false)]
+        {
             assert_eq!(set.contains(string), expected);
         }
         assert!(!StringSet::default().contains(b""));

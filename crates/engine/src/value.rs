@@ -79,7 +79,11 @@ pub(crate) enum Source {
     Literal(Literal),
     Field(Field),
     /// A header by lower-case name and hash; of the response if the flag is set.
-    Header { name: Vec<u8>, hash: u64, response: bool },
+    Header {
+        name: Vec<u8>,
+        hash: u64,
+        response: bool,
+    },
     /// An item of another map.
     Item(Field, Vec<u8>),
     /// The n-th of several values.
@@ -127,7 +131,8 @@ impl Source {
                 } else {
                     transaction.head.headers
                 };
-                let mut found = headers.iter().filter(|header| header.is(name, *hash)).map(|header| Value::Bytes(header.value));
+                let mut found =
+                    headers.iter().filter(|header| header.is(name, *hash)).map(|header| Value::Bytes(header.value));
                 match (found.next(), found.next()) {
                     (None, _) => Values::Many(&[]),
                     (Some(only), None) => Values::One(only),
@@ -207,27 +212,43 @@ fn read_field<'a>(field: Field, reader: &Reader<'a, '_>) -> Values<'a> {
         Field::BodyTruncated => Value::Bool(transaction.anomalies().contains(Anomalies::BODY_TRUNCATED)),
         Field::ResponseCode => Value::Int(transaction.response().map_or(0, |response| response.status.into())),
         Field::ResponseMime => {
-            let content_type = response_headers().iter().find(|header| header.is(b"content-type", const { weir_http::header_hash(b"content-type") }));
+            let content_type = response_headers()
+                .iter()
+                .find(|header| header.is(b"content-type", const { weir_http::header_hash(b"content-type") }));
             let parse = |value| weir_http::ContentType::parse(transaction.arena(), value, &mut Anomalies::empty());
             Value::Bytes(content_type.map(|header| parse(header.value).mime).unwrap_or_default())
         }
         Field::UriArgsNames | Field::CookiesNames | Field::BodyFormNames | Field::BodyJsonNames => {
             return reader.many(pairs(field, transaction).iter().map(|pair| Value::Bytes(pair.name)));
         }
-        Field::UriArgs | Field::UriArgsValues | Field::Cookies | Field::CookiesValues | Field::BodyForm | Field::BodyFormValues
-        | Field::BodyJson | Field::BodyJsonValues => {
+        Field::UriArgs
+        | Field::UriArgsValues
+        | Field::Cookies
+        | Field::CookiesValues
+        | Field::BodyForm
+        | Field::BodyFormValues
+        | Field::BodyJson
+        | Field::BodyJsonValues => {
             return reader.many(pairs(field, transaction).iter().map(|pair| Value::Bytes(pair.value)));
         }
         Field::HeadersNames => return reader.many(head.headers.iter().map(|header| Value::Bytes(header.name))),
-        Field::Headers | Field::HeadersValues => return reader.many(head.headers.iter().map(|header| Value::Bytes(header.value))),
-        Field::ResponseHeadersNames => return reader.many(response_headers().iter().map(|header| Value::Bytes(header.name))),
+        Field::Headers | Field::HeadersValues => {
+            return reader.many(head.headers.iter().map(|header| Value::Bytes(header.value)));
+        }
+        Field::ResponseHeadersNames => {
+            return reader.many(response_headers().iter().map(|header| Value::Bytes(header.name)));
+        }
         Field::ResponseHeaders | Field::ResponseHeadersValues => {
             return reader.many(response_headers().iter().map(|header| Value::Bytes(header.value)));
         }
-        Field::Anomalies => return reader.collect(transaction.all_anomalies().names().map(|name| Value::Bytes(name.as_bytes()))),
+        Field::Anomalies => {
+            return reader.collect(transaction.all_anomalies().names().map(|name| Value::Bytes(name.as_bytes())));
+        }
         Field::Tags => return reader.many(reader.tags.borrow().iter().map(|tag| reader.copy(tag.as_bytes()))),
         Field::BodyMultipartNames => return reader.many(parts().map(|part| Value::Bytes(part.name))),
-        Field::BodyMultipartFilenames => return reader.collect(parts().filter_map(|part| part.file_name).map(Value::Bytes)),
+        Field::BodyMultipartFilenames => {
+            return reader.collect(parts().filter_map(|part| part.file_name).map(Value::Bytes));
+        }
         Field::BodyMultipartTypes => {
             let typed = parts().map(|part| part.content_type).filter(|content_type| !content_type.is_empty());
             return reader.collect(typed.map(Value::Bytes));

@@ -86,7 +86,11 @@ mod tests {
             ("*c*b*", "abxcx", true, false),
             ("**", "x", true, true),
         ] {
-            assert_eq!(Wildcard::new(pattern.as_bytes(), strict).matches(value.as_bytes()), expected, "{pattern} on {value}");
+            assert_eq!(
+                Wildcard::new(pattern.as_bytes(), strict).matches(value.as_bytes()),
+                expected,
+                "{pattern} on {value}"
+            );
         }
     }
 }

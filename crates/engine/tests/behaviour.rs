@@ -6,15 +6,17 @@ use std::sync::atomic::AtomicU64;
 
 use bumpalo::Bump;
 use weir_engine::{
-    Action, AllowScope, Context, Decision, Mode, NoMeter, Outcome, Plan, PolicySpec, RateLimit, RateTable, Response, RuleIndex,
-    RuleSpec, SelectorSpec, Side, Specification, Verdict,
+    Action, AllowScope, Context, Decision, Mode, NoMeter, Outcome, Plan, PolicySpec, RateLimit, RateTable, Response,
+    RuleIndex, RuleSpec, SelectorSpec, Side, Specification, Verdict,
 };
 use weir_http::{Head, Header, Transaction, Version};
 use weir_rules::Phase;
 
 /// A policy of rules given as condition and actions, in one selector.
 fn policy(id: &str, mode: Mode, when: Option<&str>, rules: Vec<(&str, Vec<Action>)>, first: u32) -> PolicySpec {
-    let parse = |text: &str| weir_rules::parse(text, &weir_rules::NoLists).unwrap_or_else(|errors| panic!("{}", errors[0].render(text)));
+    let parse = |text: &str| {
+        weir_rules::parse(text, &weir_rules::NoLists).unwrap_or_else(|errors| panic!("{}", errors[0].render(text)))
+    };
     let rules = rules.into_iter().enumerate().map(|(number, (when, actions))| RuleSpec {
         index: RuleIndex(first + number as u32),
         id: format!("{id}-{number}"),
@@ -49,7 +51,7 @@ impl Request {
     }
 
     fn head(&self) -> Head<'_> {
-        let local: IpAddr = "192.0.2.7".parse().unwrap();
+        let local: IpAddr = "192.0.2.7".parse().expect("an address");
         let (path, query) = self.target.split_once('?').unwrap_or((self.target, ""));
         Head {
             method: if self.body.is_empty() { b"GET" } else { b"POST" },
@@ -72,7 +74,7 @@ impl Request {
 
 fn plan(policies: Vec<PolicySpec>) -> Plan {
     let apply: Vec<usize> = (0..policies.len()).collect();
-    Plan::compile(&Specification { policies, ..Specification::default() }, &apply).unwrap()
+    Plan::compile(&Specification { policies, ..Specification::default() }, &apply).expect("the policies compile")
 }
 
 /// Runs the request phase, and the body phase if the plan wants the body.
@@ -101,11 +103,17 @@ fn status(decision: &Decision) -> u16 {
 #[test]
 fn the_first_rule_that_stops_a_request_decides() {
     let not_found = Action::Block(Arc::new(Response { status: 404, ..Response::default() }));
-    let plan = plan(vec![policy("p", Mode::On, None, vec![
-        ("http.request.uri.path contains \"nothing\"", vec![block()]),
-        ("http.request.uri.args[\"q\"] matches \"(?i)union\\s+select\"", vec![not_found]),
-        ("http.request.uri.path eq \"/a\"", vec![block()]),
-    ], 0)]);
+    let plan = plan(vec![policy(
+        "p",
+        Mode::On,
+        None,
+        vec![
+            ("http.request.uri.path contains \"nothing\"", vec![block()]),
+            ("http.request.uri.args[\"q\"] matches \"(?i)union\\s+select\"", vec![not_found]),
+            ("http.request.uri.path eq \"/a\"", vec![block()]),
+        ],
+        0,
+    )]);
     let (decision, outcome) = run(&plan, &Request::get("/a?q=1+UNION+%20SELECT+2"), false);
     assert_eq!((status(&decision), outcome.verdict, outcome.decided_by), (404, Verdict::Block, Some(RuleIndex(1))));
     let finding = &outcome.findings[0];
@@ -118,9 +126,13 @@ fn the_first_rule_that_stops_a_request_decides() {
 
 #[test]
 fn a_finding_names_the_item_that_matched() {
-    let plan = plan(vec![policy("p", Mode::On, None, vec![
-        ("any(http.request.uri.args.values[*] contains \"evil\")", vec![block()]),
-    ], 0)]);
+    let plan = plan(vec![policy(
+        "p",
+        Mode::On,
+        None,
+        vec![("any(http.request.uri.args.values[*] contains \"evil\")", vec![block()])],
+        0,
+    )]);
     let (_, outcome) = run(&plan, &Request::get("/?a=good&b=so+evil+indeed"), false);
     assert_eq!(outcome.findings[0].variable, "http.request.uri.args[\"b\"]");
     assert_eq!(outcome.findings[0].matched, b"evil");
@@ -129,10 +141,16 @@ fn a_finding_names_the_item_that_matched() {
 #[test]
 fn detection_says_what_would_have_been_done_and_goes_on() {
     for (mode, detect) in [(Mode::Detect, false), (Mode::On, true)] {
-        let plan = plan(vec![policy("p", mode, None, vec![
-            ("http.request.uri.path eq \"/a\"", vec![block()]),
-            ("http.request.uri.path contains \"a\"", vec![block(), Action::Tag("seen".into())]),
-        ], 0)]);
+        let plan = plan(vec![policy(
+            "p",
+            mode,
+            None,
+            vec![
+                ("http.request.uri.path eq \"/a\"", vec![block()]),
+                ("http.request.uri.path contains \"a\"", vec![block(), Action::Tag("seen".into())]),
+            ],
+            0,
+        )]);
         let (decision, outcome) = run(&plan, &Request::get("/a"), detect);
         assert_eq!((decision, outcome.verdict), (Decision::Continue, Verdict::Detect));
         assert_eq!(outcome.findings.len(), 2);
@@ -143,10 +161,21 @@ fn detection_says_what_would_have_been_done_and_goes_on() {
 
 #[test]
 fn allow_stops_its_policy_or_all() {
-    let policies = |scope| vec![
-        policy("first", Mode::On, None, vec![("ip.src in {192.0.2.0/24}", vec![Action::Allow(scope)]), ("http.request.uri.path contains \"/\"", vec![block()])], 0),
-        policy("second", Mode::On, None, vec![("http.request.uri.path eq \"/a\"", vec![block()])], 2),
-    ];
+    let policies = |scope| {
+        vec![
+            policy(
+                "first",
+                Mode::On,
+                None,
+                vec![
+                    ("ip.src in {192.0.2.0/24}", vec![Action::Allow(scope)]),
+                    ("http.request.uri.path contains \"/\"", vec![block()]),
+                ],
+                0,
+            ),
+            policy("second", Mode::On, None, vec![("http.request.uri.path eq \"/a\"", vec![block()])], 2),
+        ]
+    };
     let (decision, outcome) = run(&plan(policies(AllowScope::All)), &Request::get("/a"), false);
     assert_eq!((decision, outcome.verdict), (Decision::Continue, Verdict::Allow));
     let (decision, outcome) = run(&plan(policies(AllowScope::Policy)), &Request::get("/a"), false);
@@ -156,10 +185,16 @@ fn allow_stops_its_policy_or_all() {
 
 #[test]
 fn the_body_is_wanted_only_where_a_rule_may_need_it() {
-    let plan = plan(vec![policy("p", Mode::On, Some("http.host eq \"example.com\""), vec![
-        ("http.request.method eq \"POST\" and http.request.body.form[\"a\"] contains \"evil\"", vec![block()]),
-        ("http.request.uri.path eq \"/json\" and http.request.body.json[\"a\"] eq \"evil\"", vec![block()]),
-    ], 0)]);
+    let plan = plan(vec![policy(
+        "p",
+        Mode::On,
+        Some("http.host eq \"example.com\""),
+        vec![
+            ("http.request.method eq \"POST\" and http.request.body.form[\"a\"] contains \"evil\"", vec![block()]),
+            ("http.request.uri.path eq \"/json\" and http.request.body.json[\"a\"] eq \"evil\"", vec![block()]),
+        ],
+        0,
+    )]);
     let wants = |request: &Request| {
         let arena = Bump::new();
         plan.wants_body(&Transaction::new(request.head(), &arena), &Outcome::default())
@@ -205,7 +240,13 @@ fn rate_limits_answer_429_with_its_header_fields() {
         burst: 1,
         response: Arc::new(Response { status: 429, ..Response::default() }),
     };
-    let plan = plan(vec![policy("p", Mode::On, None, vec![("http.request.uri.path eq \"/\"", vec![Action::RateLimit(limit)])], 0)]);
+    let plan = plan(vec![policy(
+        "p",
+        Mode::On,
+        None,
+        vec![("http.request.uri.path eq \"/\"", vec![Action::RateLimit(limit)])],
+        0,
+    )]);
     let memory: Vec<AtomicU64> = (0..RateTable::bytes_for(100) / 8).map(|_| AtomicU64::new(0)).collect();
     let table = RateTable::new(&memory);
     let arena = Bump::new();
@@ -213,25 +254,42 @@ fn rate_limits_answer_429_with_its_header_fields() {
     let answers: Vec<Decision> = (0..3)
         .map(|_| {
             let transaction = Transaction::new(request.head(), &arena);
-            let mut context = Context { detect: false, request_id: b"", now_ms: 5_000, limits: Some(&table), meter: &mut NoMeter };
+            let mut context =
+                Context { detect: false, request_id: b"", now_ms: 5_000, limits: Some(&table), meter: &mut NoMeter };
             plan.evaluate(Phase::Request, &transaction, &mut context, &mut Outcome::default())
         })
         .collect();
     assert_eq!(answers.iter().map(status).collect::<Vec<_>>(), [0, 0, 429]);
     let Decision::Respond(response) = &answers[2] else { panic!() };
-    let headers: Vec<(&str, &str)> = response.headers.iter().map(|(n, v)| (std::str::from_utf8(n).unwrap(), std::str::from_utf8(v).unwrap())).collect();
-    assert_eq!(headers, [("Retry-After", "1"), ("RateLimit-Policy", "\"p-0\";q=60;w=60"), ("RateLimit", "\"p-0\";r=0;t=1")]);
+    let headers: Vec<(&str, &str)> = response
+        .headers
+        .iter()
+        .map(|(n, v)| (std::str::from_utf8(n).unwrap(), std::str::from_utf8(v).unwrap()))
+        .collect();
+    assert_eq!(
+        headers,
+        [("Retry-After", "1"), ("RateLimit-Policy", "\"p-0\";q=60;w=60"), ("RateLimit", "\"p-0\";r=0;t=1")]
+    );
 }
 
 #[test]
 fn header_changes_and_redirects_carry_values_without_line_ends() {
     let value = |text| weir_rules::parse_value(text).unwrap();
     let rules = vec![
-        ("http.request.method eq \"GET\"", vec![
-            Action::SetHeader(Side::Request, b"X-Query".to_vec(), value("url_decode(http.request.uri.query)")),
-            Action::RemoveHeader(Side::Response, b"Server".to_vec()),
-        ]),
-        ("http.request.uri.path eq \"/old\"", vec![Action::Redirect { status: 301, to: value("concat(\"https://\", http.host, \"/new?\", http.request.uri.query)") }]),
+        (
+            "http.request.method eq \"GET\"",
+            vec![
+                Action::SetHeader(Side::Request, b"X-Query".to_vec(), value("url_decode(http.request.uri.query)")),
+                Action::RemoveHeader(Side::Response, b"Server".to_vec()),
+            ],
+        ),
+        (
+            "http.request.uri.path eq \"/old\"",
+            vec![Action::Redirect {
+                status: 301,
+                to: value("concat(\"https://\", http.host, \"/new?\", http.request.uri.query)"),
+            }],
+        ),
     ];
     let plan = plan(vec![policy("p", Mode::On, None, rules, 0)]);
     assert!(plan.touches_response());
@@ -245,11 +303,17 @@ fn header_changes_and_redirects_carry_values_without_line_ends() {
 
 #[test]
 fn an_expression_that_is_never_true_and_one_that_always_is() {
-    let plan = plan(vec![policy("p", Mode::On, None, vec![
-        ("not http.request.uri.path contains \"/\"", vec![block()]),
-        ("all(http.request.uri.args.values[*] contains \"x\")", vec![Action::Tag("all-of-none".into())]),
-        ("http.request.method ne \"POST\"", vec![Action::Log]),
-    ], 0)]);
+    let plan = plan(vec![policy(
+        "p",
+        Mode::On,
+        None,
+        vec![
+            ("not http.request.uri.path contains \"/\"", vec![block()]),
+            ("all(http.request.uri.args.values[*] contains \"x\")", vec![Action::Tag("all-of-none".into())]),
+            ("http.request.method ne \"POST\"", vec![Action::Log]),
+        ],
+        0,
+    )]);
     let (decision, outcome) = run(&plan, &Request::get("/"), false);
     assert_eq!((decision, outcome.tags.as_slice()), (Decision::Continue, &["all-of-none".to_owned()][..]));
     assert_eq!(outcome.findings.last().unwrap().action, "log");
