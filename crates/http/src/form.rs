@@ -1,15 +1,57 @@
 //! `a=1&b=2`: query strings and urlencoded bodies (WHATWG URL standard, section 5.1).
 //!
-//! The hot path of the crate: nearly every request has a query. One vectorised pass counts the
-//! separators so that the list is allocated once, at its size; one looks for `%` and `+`, and
-//! without any the pairs are borrowed and nothing is looked at again; one finds out that all of
-//! it is plain ASCII, so that no single value has to be checked.
+//! The hot path of the crate: nearly every request has a query. Names and values are mostly
+//! shorter than a vectorised search takes to begin, so one pass looks at each byte's class once;
+//! only stretches of 32 bytes without any delimiter, as in large bodies, are skipped whole. Four
+//! searches (for separators, equal signs, escapes, and bytes to check) took six times as many
+//! instructions for an ordinary form.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
 
 use crate::bound::{Extent, MAX_ITEMS};
 use crate::{Anomalies, Pair, text, uri};
+
+/// Pairs that fit without growing; browsers' forms have about eight.
+const USUAL_PAIRS: usize = 8;
+/// Bytes looked at together.
+const STRIDE: usize = 32;
+
+/// What a byte means for parsing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Text,
+    Separator,
+    Equals,
+    /// `%` and `+`
+    Escape,
+    /// NUL and what is not ASCII: the text has to be checked.
+    Odd,
+}
+
+const CLASSES: [Class; 256] = {
+    let mut classes = [Class::Text; 256];
+    classes[b'&' as usize] = Class::Separator;
+    classes[b'=' as usize] = Class::Equals;
+    classes[b'%' as usize] = Class::Escape;
+    classes[b'+' as usize] = Class::Escape;
+    classes[0] = Class::Odd;
+    let mut byte = 0x80;
+    while byte < 256 {
+        classes[byte] = Class::Odd;
+        byte += 1;
+    }
+    classes
+};
+
+/// One name or value as it stands in the text.
+#[derive(Clone, Copy, Default)]
+struct Half {
+    begin: usize,
+    end: usize,
+    escaped: bool,
+    odd: bool,
+}
 
 /// The pairs of `bytes`, decoded, in order. Names without `=` have an empty value; empty
 /// pieces (`a&&b`) are none. Of a body that was cut, the last piece raises no anomalies.
@@ -18,78 +60,79 @@ pub fn parse<'a>(arena: &'a Bump, bytes: &'a [u8], extent: Extent, anomalies: &m
     if bytes.is_empty() {
         return &[];
     }
-    let separators = memchr::memchr_iter(b'&', bytes).count();
-    let mut pairs = Vec::with_capacity_in((separators + 1).min(MAX_ITEMS), arena);
-    let escaped = memchr::memchr2(b'%', b'+', bytes).is_some();
-    let plain = text::is_plain(bytes);
-    let mut rest = bytes;
+    let mut pairs = Vec::with_capacity_in(USUAL_PAIRS, arena);
+    let mut name = None;
+    let mut half = Half::default();
+    let mut at = 0;
     loop {
-        let end = find(b'&', rest);
-        let piece = &rest[..end.unwrap_or(rest.len())];
-        if !piece.is_empty() {
-            if pairs.len() == MAX_ITEMS {
-                *anomalies |= Anomalies::TOO_MANY_ITEMS;
+        if at == bytes.len() || CLASSES[usize::from(bytes[at])] == Class::Separator {
+            half.end = at;
+            let (name, value) = match name.take() {
+                Some(name) => (name, half),
+                None => (half, Half { begin: at, end: at, ..Half::default() }),
+            };
+            if at > name.begin {
+                if pairs.len() == MAX_ITEMS {
+                    *anomalies |= Anomalies::TOO_MANY_ITEMS;
+                    break;
+                }
+                let mut found = Anomalies::empty();
+                let pair = Pair {
+                    name: decode(arena, bytes, name, &mut found),
+                    value: decode(arena, bytes, value, &mut found),
+                };
+                if at < bytes.len() || extent == Extent::Whole {
+                    *anomalies |= found;
+                }
+                pairs.push(pair);
+            }
+            if at == bytes.len() {
                 break;
             }
-            let mut found = Anomalies::empty();
-            let mut pair = split(piece);
-            if escaped {
-                pair.name = decode(arena, pair.name, plain, &mut found);
-                pair.value = decode(arena, pair.value, plain, &mut found);
-            } else if !plain {
-                found |= text::check(piece);
+            half = Half { begin: at + 1, ..Half::default() };
+        } else {
+            match CLASSES[usize::from(bytes[at])] {
+                Class::Equals if name.is_none() => {
+                    name = Some(Half { end: at, ..half });
+                    half = Half { begin: at + 1, ..Half::default() };
+                }
+                Class::Escape => half.escaped = true,
+                Class::Odd => half.odd = true,
+                _ => {
+                    // A stretch of text is skipped, by strides once it is long.
+                    at += 1;
+                    if (at - half.begin).is_multiple_of(STRIDE) {
+                        at = skip_text(bytes, at);
+                    }
+                    continue;
+                }
             }
-            if end.is_some() || extent == Extent::Whole {
-                *anomalies |= found;
-            }
-            pairs.push(pair);
         }
-        match end {
-            Some(end) => rest = &rest[end + 1..],
-            None => break,
-        }
+        at += 1;
     }
     pairs.into_bump_slice()
 }
 
-/// Names and values are mostly shorter than this, and then a loop is done before a vectorised
-/// search has begun: it halved the instructions of ordinary forms.
-const SHORT: usize = 16;
-
-/// Where the first `byte` is.
+/// The next position that may not be text, at most a stride before it.
 #[inline]
-fn find(byte: u8, bytes: &[u8]) -> Option<usize> {
-    let (near, far) = bytes.split_at(bytes.len().min(SHORT));
-    match near.iter().position(|one| *one == byte) {
-        Some(at) => Some(at),
-        None if far.is_empty() => None,
-        None => memchr::memchr(byte, far).map(|at| near.len() + at),
+fn skip_text(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(stride) = bytes.get(at..).and_then(<[u8]>::first_chunk::<STRIDE>) {
+        // No early exit: the compiler makes a few vector instructions of it.
+        let special = |byte: u8| matches!(byte, b'&' | b'=' | b'%' | b'+' | 0) | (byte >= 0x80);
+        if stride.iter().fold(false, |any, byte| any | special(*byte)) {
+            break;
+        }
+        at += STRIDE;
     }
+    at
 }
 
-/// Whether there is anything to decode.
+/// Decodes one name or value and checks what came out, if there is anything to decode or check.
 #[inline]
-fn is_escaped(bytes: &[u8]) -> bool {
-    if bytes.len() <= SHORT {
-        return bytes.iter().any(|byte| matches!(byte, b'%' | b'+'));
-    }
-    memchr::memchr2(b'%', b'+', bytes).is_some()
-}
-
-/// Name and value of `name=value`.
-#[inline]
-fn split(piece: &[u8]) -> Pair<'_> {
-    match find(b'=', piece) {
-        Some(at) => Pair { name: &piece[..at], value: &piece[at + 1..] },
-        None => Pair { name: piece, value: b"" },
-    }
-}
-
-/// Decodes one name or value and checks what came out, unless it is known to be plain.
-#[inline]
-fn decode<'a>(arena: &'a Bump, bytes: &'a [u8], plain: bool, found: &mut Anomalies) -> &'a [u8] {
-    let decoded = if is_escaped(bytes) { uri::decode(arena, bytes, true, found) } else { bytes };
-    if !plain || !std::ptr::eq(decoded, bytes) {
+fn decode<'a>(arena: &'a Bump, bytes: &'a [u8], half: Half, found: &mut Anomalies) -> &'a [u8] {
+    let raw = &bytes[half.begin..half.end];
+    let decoded = if half.escaped { uri::decode(arena, raw, true, found) } else { raw };
+    if half.odd || !std::ptr::eq(decoded, raw) {
         *found |= text::check(decoded);
     }
     decoded

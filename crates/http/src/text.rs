@@ -19,13 +19,6 @@ pub fn check(text: &[u8]) -> Anomalies {
     found
 }
 
-/// Whether `text` is ASCII without NUL, so that no part of it needs a [`check`].
-#[inline]
-#[must_use]
-pub(crate) fn is_plain(text: &[u8]) -> bool {
-    text.is_ascii() && memchr::memchr(0, text).is_none()
-}
-
 /// `text` without spaces and tabs (and the line ends of folded lines) around it.
 #[inline]
 #[must_use]
