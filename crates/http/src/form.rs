@@ -46,9 +46,8 @@ const CLASSES: [Class; 256] = {
 
 /// One name or value as it stands in the text.
 #[derive(Clone, Copy, Default)]
-struct Half {
-    begin: usize,
-    end: usize,
+struct Half<'b> {
+    raw: &'b [u8],
     escaped: bool,
     odd: bool,
 }
@@ -61,56 +60,62 @@ pub fn parse<'a>(arena: &'a Bump, bytes: &'a [u8], extent: Extent, anomalies: &m
         return &[];
     }
     let mut pairs = Vec::with_capacity_in(USUAL_PAIRS, arena);
-    let mut name = None;
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let (name, stopped_at) = half(rest, false);
+        let mut value = Half::default();
+        let mut end = name.raw.len();
+        if stopped_at == Some(b'=') {
+            let after;
+            (value, after) = half(&rest[end + 1..], true);
+            end += 1 + value.raw.len();
+            debug_assert!(after != Some(b'='), "a value goes on to the separator");
+        }
+        if end > 0 {
+            if pairs.len() == MAX_ITEMS {
+                *anomalies |= Anomalies::TOO_MANY_ITEMS;
+                break;
+            }
+            let mut found = Anomalies::empty();
+            let pair = Pair { name: decode(arena, &name, &mut found), value: decode(arena, &value, &mut found) };
+            if end < rest.len() || extent == Extent::Whole {
+                *anomalies |= found;
+            }
+            pairs.push(pair);
+        }
+        rest = rest.get(end + 1..).unwrap_or_default();
+    }
+    pairs.into_bump_slice()
+}
+
+/// The name or value that `bytes` begin with, and the delimiter after it.
+#[inline]
+fn half(bytes: &[u8], is_value: bool) -> (Half<'_>, Option<u8>) {
     let mut half = Half::default();
     let mut at = 0;
     loop {
-        if at == bytes.len() || CLASSES[usize::from(bytes[at])] == Class::Separator {
-            half.end = at;
-            let (name, value) = match name.take() {
-                Some(name) => (name, half),
-                None => (half, Half { begin: at, end: at, ..Half::default() }),
-            };
-            if at > name.begin {
-                if pairs.len() == MAX_ITEMS {
-                    *anomalies |= Anomalies::TOO_MANY_ITEMS;
-                    break;
-                }
-                let mut found = Anomalies::empty();
-                let pair = Pair {
-                    name: decode(arena, bytes, name, &mut found),
-                    value: decode(arena, bytes, value, &mut found),
-                };
-                if at < bytes.len() || extent == Extent::Whole {
-                    *anomalies |= found;
-                }
-                pairs.push(pair);
+        let near = &bytes[at..bytes.len().min(at + STRIDE)];
+        match near.iter().position(|byte| CLASSES[usize::from(*byte)] != Class::Text) {
+            None if at + near.len() == bytes.len() => {
+                half.raw = bytes;
+                return (half, None);
             }
-            if at == bytes.len() {
-                break;
-            }
-            half = Half { begin: at + 1, ..Half::default() };
-        } else {
-            match CLASSES[usize::from(bytes[at])] {
-                Class::Equals if name.is_none() => {
-                    name = Some(Half { end: at, ..half });
-                    half = Half { begin: at + 1, ..Half::default() };
-                }
-                Class::Escape => half.escaped = true,
-                Class::Odd => half.odd = true,
-                _ => {
-                    // A stretch of text is skipped, by strides once it is long.
-                    at += 1;
-                    if (at - half.begin).is_multiple_of(STRIDE) {
-                        at = skip_text(bytes, at);
+            None => at = skip_text(bytes, at + near.len()),
+            Some(offset) => {
+                at += offset;
+                match CLASSES[usize::from(bytes[at])] {
+                    Class::Escape => half.escaped = true,
+                    Class::Odd => half.odd = true,
+                    Class::Equals if is_value => {}
+                    _ => {
+                        half.raw = &bytes[..at];
+                        return (half, Some(bytes[at]));
                     }
-                    continue;
                 }
+                at += 1;
             }
         }
-        at += 1;
     }
-    pairs.into_bump_slice()
 }
 
 /// The next position that may not be text, at most a stride before it.
@@ -129,10 +134,9 @@ fn skip_text(bytes: &[u8], mut at: usize) -> usize {
 
 /// Decodes one name or value and checks what came out, if there is anything to decode or check.
 #[inline]
-fn decode<'a>(arena: &'a Bump, bytes: &'a [u8], half: Half, found: &mut Anomalies) -> &'a [u8] {
-    let raw = &bytes[half.begin..half.end];
-    let decoded = if half.escaped { uri::decode(arena, raw, true, found) } else { raw };
-    if half.odd || !std::ptr::eq(decoded, raw) {
+fn decode<'a>(arena: &'a Bump, half: &Half<'a>, found: &mut Anomalies) -> &'a [u8] {
+    let decoded = if half.escaped { uri::decode(arena, half.raw, true, found) } else { half.raw };
+    if half.odd || !std::ptr::eq(decoded, half.raw) {
         *found |= text::check(decoded);
     }
     decoded
