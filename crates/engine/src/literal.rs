@@ -54,7 +54,7 @@ fn windows(literal: &[u8], width: usize) -> impl Iterator<Item = (usize, f64)> {
 }
 
 /// Rough frequency of a folded byte in URLs, cookies, user agents and form values.
-fn frequency(byte: u8) -> f64 {
+pub(crate) fn frequency(byte: u8) -> f64 {
     match byte {
         b'e' | b'a' | b't' | b'i' | b'o' | b'n' | b's' | b'r' => 0.06,
         b'l' | b'c' | b'd' | b'm' | b'p' | b'u' | b'h' | b'g' => 0.03,

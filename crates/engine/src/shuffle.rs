@@ -12,6 +12,8 @@ use std::arch::x86_64::{
     _mm256_movemask_epi8, _mm256_set1_epi8, _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_srli_epi16,
 };
 
+use crate::literal::frequency;
+
 /// Bytes of a window.
 const WIDTH: usize = 4;
 /// Positions per step.
@@ -34,25 +36,23 @@ impl Shuffle {
             return None;
         }
         let mut windows: Vec<&[u8]> = windows.collect();
-        // Windows with the same low halves add nothing to each other's tables; short ones, which
-        // match more, keep to themselves.
-        windows.sort_by_key(|window| (window.len(), window.iter().map(|byte| byte & 15).collect::<Vec<_>>()));
+        // The short ones first, since they match most; then each goes where it adds least to what
+        // its bucket lets through.
+        windows.sort_by_key(|window| window.len());
         windows.dedup();
+        let mut buckets = [[Halves::default(); WIDTH]; BUCKETS];
+        for window in windows {
+            let joined = buckets.map(|bucket| join(&bucket, window));
+            let added = |number: usize| likelihood(&joined[number]) - likelihood(&buckets[number]);
+            let best = (0..BUCKETS).min_by(|a, b| added(*a).total_cmp(&added(*b))).expect("there are buckets");
+            buckets[best] = joined[best];
+        }
         let mut tables = Self { low: [[0; 16]; WIDTH], high: [[0; 16]; WIDTH] };
-        for (index, window) in windows.iter().enumerate() {
-            let bucket = 1 << (index * BUCKETS / windows.len());
-            for position in 0..WIDTH {
-                match window.get(position) {
-                    None => {
-                        tables.low[position].iter_mut().for_each(|entry| *entry |= bucket);
-                        tables.high[position].iter_mut().for_each(|entry| *entry |= bucket);
-                    }
-                    Some(byte) => {
-                        // Two bytes fold to this one: with the bit 0x20 and without.
-                        tables.low[position][usize::from(byte & 15)] |= bucket;
-                        tables.high[position][usize::from(byte >> 4)] |= bucket;
-                        tables.high[position][usize::from(byte >> 4 & !2)] |= bucket;
-                    }
+        for (number, bucket) in buckets.iter().enumerate() {
+            for (position, halves) in bucket.iter().enumerate() {
+                for half in 0..16 {
+                    tables.low[position][half] |= ((halves.low >> half & 1) as u8) << number;
+                    tables.high[position][half] |= ((halves.high >> half & 1) as u8) << number;
                 }
             }
         }
@@ -102,6 +102,36 @@ impl Shuffle {
         };
         std::array::from_fn(|position| (wide(&self.low[position]), wide(&self.high[position])))
     }
+}
+
+/// Which low and high halves of a byte a bucket lets through at one position, a bit each.
+#[derive(Clone, Copy, Debug, Default)]
+struct Halves {
+    low: u16,
+    high: u16,
+}
+
+/// A bucket with a window added.
+fn join(bucket: &[Halves; WIDTH], window: &[u8]) -> [Halves; WIDTH] {
+    let mut joined = *bucket;
+    for (position, halves) in joined.iter_mut().enumerate() {
+        match window.get(position) {
+            None => *halves = Halves { low: u16::MAX, high: u16::MAX },
+            Some(byte) => {
+                // Two bytes fold to this one: with the bit 0x20 and without.
+                halves.low |= 1 << (byte & 15);
+                halves.high |= 1 << (byte >> 4) | 1 << (byte >> 4 & !2);
+            }
+        }
+    }
+    joined
+}
+
+/// How much of ordinary text a bucket lets through.
+fn likelihood(bucket: &[Halves; WIDTH]) -> f64 {
+    let passes = |halves: &Halves, byte: u8| halves.low >> (byte & 15) & 1 != 0 && halves.high >> (byte >> 4) & 1 != 0;
+    let of_position = |halves: &Halves| -> f64 { (0..128).filter(|byte| passes(halves, *byte)).map(frequency).sum() };
+    bucket.iter().map(of_position).product()
 }
 
 /// One bit for each of the 32 positions that may begin a window.
