@@ -13,6 +13,7 @@ use weir_http::BodyKind;
 use weir_rules::ir::{Comparison, Predicate, Quantifier, ValueExpr};
 use weir_rules::{Field, Phase};
 
+use crate::gate::Condition;
 use crate::value::Value;
 use crate::wildcard::Wildcard;
 use crate::{AddressSet, StringSet};
@@ -39,6 +40,11 @@ pub(crate) struct Test {
     pub(crate) phase: Phase,
     /// Bodies of which the value has anything at all.
     pub(crate) kinds: Kinds,
+    /// What a value must meet for the test to hold for it.
+    pub(crate) condition: Option<Condition>,
+    /// Whether the filter of its lane notices every value that meets the condition: then only the
+    /// values that it noticed need the exact check.
+    pub(crate) sifted: bool,
 }
 
 /// A set of kinds of bodies.
@@ -110,6 +116,20 @@ impl Test {
         }
     }
 
+    /// As [`Self::holds`], where `hits` has a bit for each value that the lane's filter noticed.
+    pub(crate) fn holds_in(&self, values: &[Value<'_>], hits: &[u64]) -> bool {
+        hits.iter().enumerate().any(|(word, bits)| {
+            let mut bits = *bits;
+            while bits != 0 {
+                if self.check.holds(&values[word * 64 + bits.trailing_zeros() as usize]) {
+                    return true;
+                }
+                bits &= bits - 1;
+            }
+            false
+        })
+    }
+
     /// The first value for which it holds with its position, and where in it.
     pub(crate) fn evidence<'v, 'a>(&self, values: &'v [Value<'a>]) -> Option<(usize, &'v Value<'a>, Range<usize>)> {
         let (position, value) = values.iter().enumerate().find(|(_, value)| self.check.holds(value))?;
@@ -172,6 +192,22 @@ fn compare(comparison: Comparison, order: std::cmp::Ordering) -> bool {
         Comparison::Le => order.is_le(),
         Comparison::Gt => order.is_gt(),
         Comparison::Ge => order.is_ge(),
+    }
+}
+
+impl Node {
+    /// Calls `see` for every test.
+    pub(crate) fn tests(&mut self, see: &mut impl FnMut(&mut Test)) {
+        match self {
+            Self::Const(_) => {}
+            Self::Not(inner) => inner.tests(see),
+            Self::And(parts) | Self::Or(parts) => parts.iter_mut().for_each(|part| part.tests(see)),
+            Self::Xor(left, right) => {
+                left.tests(see);
+                right.tests(see);
+            }
+            Self::Test(test) => see(test),
+        }
     }
 }
 

@@ -140,8 +140,8 @@ impl Compiler<'_> {
             }
         }
         let mut infos = Vec::new();
-        let stages =
-            [Phase::Request, Phase::Body, Phase::Response].map(|phase| self.stage(phase, &rules, &gates, &mut infos));
+        let stages = [Phase::Request, Phase::Body, Phase::Response]
+            .map(|phase| self.stage(phase, &mut rules, &gates, &mut infos));
         let changes_response = rules.iter().flat_map(|rule| &rule.actions).any(|planned| {
             matches!(planned.action, Action::SetHeader(Side::Response, ..) | Action::RemoveHeader(Side::Response, _))
         });
@@ -174,7 +174,7 @@ impl Compiler<'_> {
         }
     }
 
-    fn stage(&mut self, phase: Phase, rules: &[Rule], gates: &[(Phase, Gate)], infos: &mut Vec<LaneInfo>) -> Stage {
+    fn stage(&mut self, phase: Phase, rules: &mut [Rule], gates: &[(Phase, Gate)], infos: &mut Vec<LaneInfo>) -> Stage {
         let mut stage = Stage::default();
         let mut builders: Vec<(u32, FilterBuilder)> = Vec::new();
         let mut by_lane: HashMap<u32, usize> = HashMap::new();
@@ -205,6 +205,13 @@ impl Compiler<'_> {
             stage.rules.push(number as u32);
         }
         stage.ungated.resize(stage.rules.len().div_ceil(64), 0);
+        for rule in &stage.rules {
+            rules[*rule as usize].node.tests(&mut |test| {
+                let condition = test.condition.take();
+                let builder = by_lane.get(&test.lane).map(|slot| &builders[*slot].1);
+                test.sifted = builder.zip(condition).is_some_and(|(builder, condition)| builder.notices(&condition));
+            });
+        }
         for (lane, builder) in builders {
             let filter = builder.build(lane, infos.len() as u32);
             let of_lane = filter.rules().into_iter().map(|at| rules[stage.rules[at as usize] as usize].index).collect();
@@ -235,6 +242,8 @@ impl Compiler<'_> {
                         check,
                         phase: test.value.phase(),
                         kinds: Kinds::of(&test.value),
+                        condition: gate::of_test(test),
+                        sifted: false,
                     }),
                     Err(message) => {
                         self.fail(rule, message);

@@ -42,6 +42,8 @@ pub(crate) struct Pass<'p, 'a, 'e> {
     pub(crate) plan: &'p Plan,
     pub(crate) reader: Reader<'a, 'e>,
     lanes: &'a [Cell<Option<Values<'a>>>],
+    /// For lanes whose filter has run: the values that it noticed.
+    hits: &'a [Cell<Option<&'a [u64]>>],
     selectors: &'a [Cell<Asked>],
 }
 
@@ -70,7 +72,10 @@ impl Plan {
         let sampled = context.meter.sampled();
         for filter in &stage.filters {
             let begun = if sampled { context.meter.now() } else { 0 };
-            filter.open(pass.values(filter.lane).as_slice(), candidates);
+            let values = pass.values(filter.lane);
+            let hits = transaction.arena().alloc_slice_fill_copy(values.as_slice().len().div_ceil(64), 0);
+            filter.open(values.as_slice(), candidates, hits);
+            pass.hits[filter.lane as usize].set(Some(hits));
             let ticks = if sampled { context.meter.now().saturating_sub(begun) } else { 0 };
             context.meter.lane(filter.info, ticks);
         }
@@ -144,6 +149,7 @@ impl<'p, 'a, 'e> Pass<'p, 'a, 'e> {
                 place: Cell::new(None),
             },
             lanes: arena.alloc_slice_fill_with(plan.lanes.len(), |_| Cell::new(None)),
+            hits: arena.alloc_slice_fill_with(plan.lanes.len(), |_| Cell::new(None)),
             selectors: arena.alloc_slice_fill_with(plan.selectors.len(), |_| Cell::new(Asked::No)),
         }
     }
@@ -186,7 +192,10 @@ impl<'p, 'a, 'e> Pass<'p, 'a, 'e> {
             Node::And(parts) => parts.iter().all(|part| self.holds(part)),
             Node::Or(parts) => parts.iter().any(|part| self.holds(part)),
             Node::Xor(left, right) => self.holds(left) != self.holds(right),
-            Node::Test(test) => test.holds(self.values(test.lane).as_slice()),
+            Node::Test(test) => match self.hits[test.lane as usize].get() {
+                Some(hits) if test.sifted => test.holds_in(self.values(test.lane).as_slice(), hits),
+                _ => test.holds(self.values(test.lane).as_slice()),
+            },
         }
     }
 

@@ -4,6 +4,7 @@ use hashbrown::HashMap;
 use ipnet::IpNet;
 
 use crate::address_gate::AddressGate;
+use crate::gate::Condition;
 use crate::literal::Literals;
 use crate::scan::{Needle, Scanner};
 use crate::value::Value;
@@ -51,6 +52,15 @@ impl FilterBuilder {
         networks.iter().for_each(|network| self.addresses.add(*network, rule));
     }
 
+    /// Whether a value that meets `condition` surely opens something.
+    pub(crate) fn notices(&self, condition: &Condition) -> bool {
+        match condition {
+            Condition::Contains(literals) => literals.iter().all(|literal| self.literals.contains_key(literal)),
+            Condition::Equals(strings) => strings.iter().all(|string| self.equals.contains_key(string)),
+            Condition::Within(_) => false,
+        }
+    }
+
     pub(crate) fn build(self, lane: u32, info: u32) -> Filter {
         let mut owners = Vec::with_capacity(self.literals.len());
         let mut needles = Vec::with_capacity(self.literals.len());
@@ -82,13 +92,15 @@ fn push(rules: &mut Vec<u32>, rule: u32) {
 
 impl Filter {
     /// Sets the bit of every rule whose gate these values open.
-    pub(crate) fn open(&self, values: &[Value<'_>], candidates: &mut [u64]) {
+    /// In `hits`, one bit for each value, it notes the values that opened any.
+    pub(crate) fn open(&self, values: &[Value<'_>], candidates: &mut [u64], hits: &mut [u64]) {
         let mut mark = |rules: &[u32]| {
             for rule in rules {
                 candidates[*rule as usize >> 6] |= 1 << (rule & 63);
             }
         };
-        for value in values {
+        for (index, value) in values.iter().enumerate() {
+            let mut hit = false;
             let bytes = match value {
                 Value::Bytes(bytes) => bytes,
                 Value::Ip(address) if !self.addresses.is_empty() => {
@@ -100,6 +112,7 @@ impl Filter {
             if !self.scanner.is_empty() {
                 let mut last = u32::MAX;
                 self.scanner.scan(bytes, |owner| {
+                    hit = true;
                     // A literal repeated through a value is marked once, as far as it repeats in a row.
                     if owner != last {
                         last = owner;
@@ -111,8 +124,10 @@ impl Filter {
                 && bytes.len() <= self.longest_equal
                 && let Some(rules) = self.equals.get(*bytes)
             {
+                hit = true;
                 mark(rules);
             }
+            hits[index / 64] |= u64::from(hit) << (index % 64);
         }
     }
 

@@ -86,7 +86,8 @@ fn likelihood(gate: &Gate) -> f64 {
     }
 }
 
-fn of_test(test: &Test) -> Option<Condition> {
+/// What one of the test's values must meet for it to hold; `None` if nothing is known.
+pub(crate) fn of_test(test: &Test) -> Option<Condition> {
     // *All* is true of no values at all, so nothing has to occur; tags change after the filters.
     if test.quantifier == Quantifier::All || value_reads(&test.value, Field::Tags) {
         return None;

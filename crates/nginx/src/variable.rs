@@ -19,7 +19,10 @@ pub unsafe extern "C" fn add_all(cf: *mut ngx_conf_t) -> ngx_int_t {
         let mut name = ffi::static_str(info.name.as_bytes());
         // SAFETY: nginx is about to read http; it copies the name.
         unsafe {
-            let variable = ngx_http_add_variable(cf, &raw mut name, NGX_HTTP_VAR_NOCACHEABLE as usize);
+            // All but the id change while a request is on its way.
+            let fixed = Variable::from_index(index) == Some(Variable::RequestId);
+            let flags = if fixed { 0 } else { NGX_HTTP_VAR_NOCACHEABLE as usize };
+            let variable = ngx_http_add_variable(cf, &raw mut name, flags);
             if variable.is_null() {
                 return ffi::code::ERROR;
             }
