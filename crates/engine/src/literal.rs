@@ -47,9 +47,20 @@ pub(crate) fn rarest_window(literal: &[u8], width: usize) -> usize {
     windows(literal, width).min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |window| window.0)
 }
 
-/// Each window's beginning and estimated frequency.
+/// What nearly every request has somewhere, folded: windows of it say nothing.
+const COMMON: &[u8] =
+    b"https://www. http://www. .com/ .org/ .net/ .html .php mozilla/5.0 (windows nt applewebkit/537.36 (khtml, \
+    like gecko) chrome/ safari/537.36 firefox/ gzip, deflate text/html application/ charset=utf-8";
+/// How frequent such a window counts as.
+const COMMON_FREQUENCY: f64 = 0.5;
+
+/// Each window's beginning and estimated frequency: the product of its bytes' frequencies, which
+/// takes `://` for rare, unless it is one of the commonplaces.
 fn windows(literal: &[u8], width: usize) -> impl Iterator<Item = (usize, f64)> {
-    let likelihood = |window: &[u8]| window.iter().map(|byte| frequency(*byte)).product::<f64>();
+    let likelihood = |window: &[u8]| match window.len() >= 3 && memchr::memmem::find(COMMON, window).is_some() {
+        true => COMMON_FREQUENCY,
+        false => window.iter().map(|byte| frequency(*byte)).product::<f64>(),
+    };
     literal.windows(width.max(1)).map(likelihood).enumerate()
 }
 
@@ -261,6 +272,7 @@ mod tests {
             (r"x(foo|bar)?y", Some(vec!["xbary", "xfooy", "xy"])),
             (r"\bexec\b", Some(vec!["exec"])),
             (r"\d+evil\d+", Some(vec!["evil"])),
+            (r"(?i)https?://[^/]*(?:semalt|darodar)\.", Some(vec!["darodar.", "semalt."])),
             ("", None),
             (r"(?s).*", None),
         ] {
