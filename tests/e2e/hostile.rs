@@ -169,3 +169,38 @@ fn clients_that_vanish_leave_nothing_behind() {
     assert_eq!(nginx.workers(), workers);
     assert!(nginx.crashes().is_empty());
 }
+
+#[test]
+fn an_http_09_request_survives_the_header_fields_that_rules_add() {
+    // nginx makes no list of header fields for such a request; adding to it took the worker down.
+    let policy = "policies: [{id: p, rules: [{id: r, when: 'http.request.uri.path eq \"/\"', \
+                  action: {set_header: {name: X-Seen, value: '\"yes\"'}}}]}]";
+    let nginx = Setup::policy(policy).proxy(Echo::start()).start();
+    let workers = nginx.workers();
+    for _ in 0..4 {
+        let mut connection = nginx.connect();
+        connection.send(b"GET /\r\n");
+        connection.finish();
+        let _ = connection.to_end();
+    }
+    let received = nginx.get("/").received("X-Seen");
+    assert_eq!(received.as_deref(), Some("yes"));
+    assert_eq!(nginx.workers(), workers);
+    assert!(nginx.crashes().is_empty());
+}
+
+#[test]
+fn what_is_past_a_parsers_bound_is_for_the_fail_mode() {
+    let policy = "policies: [{id: p, rules: [{id: r, when: 'any(http.request.body.form.values[*] eq \"attack\") \
+                  or any(http.request.body.json.values[*] eq \"attack\")', action: block}]}]";
+    let form = format!("{}q=attack", "a=1&".repeat(10_001));
+    let json = format!("{}\"attack\"{}", "[".repeat(200), "]".repeat(200));
+    for (mode, status) in [("open", 200), ("closed", 413)] {
+        let nginx = Setup::policy(policy).http(&format!("weir_fail {mode};")).proxy(Echo::start()).start();
+        for (kind, body) in [("application/x-www-form-urlencoded", &form), ("application/json", &json)] {
+            assert_eq!(nginx.send(&Request::post("/", kind, body.as_str())).status, status, "{kind}, {mode}");
+        }
+        assert_eq!(nginx.error_log().matches("past a bound of its parsers").count(), 2, "{mode}");
+        assert_eq!(nginx.send(&Request::post("/", "application/json", "[\"attack\"]")).status, 403);
+    }
+}

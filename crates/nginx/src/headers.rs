@@ -178,6 +178,9 @@ unsafe fn point(
     }
 }
 
+/// Room in a list that nginx has not made: only our own fields go there.
+const FIELDS_OF_A_NEW_LIST: usize = 4;
+
 /// Adds a field to the end of a list.
 unsafe fn push(
     r: *mut ngx_http_request_t,
@@ -187,6 +190,13 @@ unsafe fn push(
 ) -> Option<*mut ngx_table_elt_t> {
     // SAFETY: a live request and one of its lists; everything is copied to its pool.
     unsafe {
+        // nginx does not make the list of an HTTP/0.9 request, which cannot have header fields.
+        if (*list).last.is_null() {
+            let size = size_of::<ngx_table_elt_t>();
+            if nginx_sys::ngx_list_init(list, (*r).pool, FIELDS_OF_A_NEW_LIST, size) != ffi::code::OK {
+                return None;
+            }
+        }
         let key = ffi::copy((*r).pool, name)?;
         let lower = ngx_pnalloc((*r).pool, name.len()).cast::<u8>();
         let field = ngx_list_push(list).cast::<ngx_table_elt_t>();

@@ -12,6 +12,7 @@ use nginx_sys::{
     ngx_http_request_t, ngx_int_t,
 };
 use weir_engine::{Decision, Plan, Response};
+use weir_http::Anomalies;
 use weir_rules::Phase;
 
 use crate::configuration::{FailMode, Injected, Location, Main};
@@ -117,7 +118,46 @@ unsafe fn after_fault(r: *mut ngx_http_request_t, location: &Location) -> Step {
     }
 }
 
+/// Evaluates what is known, then sees whether rules could look at all of it.
 unsafe fn evaluate(r: *mut ngx_http_request_t, location: &'static Location, plan: &Plan) -> Step {
+    // SAFETY: a live main request; references to its inspection end before nginx is called.
+    unsafe {
+        match decide(r, location, plan) {
+            Step::Pass => match transaction::find(r) {
+                Some(inspection) => past_bounds(r, &mut *inspection, location).unwrap_or(Step::Pass),
+                None => Step::Pass,
+            },
+            step => step,
+        }
+    }
+}
+
+/// What is past a parser's bound (arguments, fields, depth) rules have not seen: the fail mode
+/// decides about such a request as about a body past its limit, and the log says so.
+unsafe fn past_bounds(r: *mut ngx_http_request_t, inspection: &mut Inspection, location: &Location) -> Option<Step> {
+    let past = inspection.transaction.anomalies() & Anomalies::TOO_MANY_ITEMS.union(Anomalies::TOO_DEEP);
+    if past.is_empty() || inspection.finished || inspection.past_bounds_noted {
+        return None;
+    }
+    inspection.past_bounds_noted = true;
+    let open = location.fail == FailMode::Open;
+    crate::note!(
+        // SAFETY: as for `evaluate`.
+        unsafe { (*(*r).connection).log },
+        Warn,
+        "weir: request is past a bound of its parsers ({}), {}, request_id {}",
+        past.names().collect::<Vec<_>>().join(", "),
+        if open { "rules see its beginning" } else { "request refused" },
+        String::from_utf8_lossy(inspection.request_id())
+    );
+    if open {
+        return None;
+    }
+    inspection.fail();
+    Some(Step::Status(NGX_HTTP_REQUEST_ENTITY_TOO_LARGE as ngx_int_t))
+}
+
+unsafe fn decide(r: *mut ngx_http_request_t, location: &'static Location, plan: &Plan) -> Step {
     // SAFETY: a live main request; references to its inspection end before nginx is called.
     unsafe {
         let main = ffi::request_main_of::<Main>(r);

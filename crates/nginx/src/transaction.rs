@@ -49,6 +49,8 @@ pub struct Inspection {
     pub evaluated: bool,
     /// Whether everything has been decided: nothing is evaluated any more.
     pub finished: bool,
+    /// Whether the log has been told that the request is past a parser's bound.
+    pub past_bounds_noted: bool,
     /// Whether rules are timed.
     pub sampled: bool,
     /// What rules want changed in the response's header.
@@ -137,6 +139,7 @@ unsafe fn create(r: *mut ngx_http_request_t, main: &'static Main) -> Option<*mut
             body: Body::Unread,
             evaluated: false,
             finished: false,
+            past_bounds_noted: false,
             sampled: worker::next_is_sampled(main.sample_every()),
             response_changes: Vec::new(),
             answer: None,

@@ -52,6 +52,8 @@ pub struct LogFile {
     buffer: Vec<u8>,
     /// The buffer begins in the middle of a line whose beginning has been written.
     torn: bool,
+    /// Whether the error log has been told that lines cannot be written.
+    complained: bool,
     is_pipe: bool,
     prepared: RawFd,
     event: ngx_event_t,
@@ -68,6 +70,7 @@ impl LogFile {
             flush_ms: flush_ms as ngx_msec_t,
             buffer: Vec::new(),
             torn: false,
+            complained: false,
             is_pipe: false,
             prepared: -1,
             // SAFETY: ngx_event_t is plain data; nginx itself starts with zeroed ones.
@@ -172,13 +175,35 @@ impl LogFile {
             match unsafe { libc::write(fd, chunk.as_ptr().cast(), chunk.len()) } {
                 written @ 1.. => done += written as usize,
                 -1 if Error::last_os_error().kind() == ErrorKind::Interrupted => {}
-                _ => break, // full, or nobody reads: the rest waits, within the buffer's bound
+                _ => {
+                    // Full, or nobody reads: the rest waits, within the buffer's bound.
+                    self.complain(&Error::last_os_error());
+                    break;
+                }
             }
+        }
+        if done == self.buffer.len() {
+            self.complained = false;
         }
         if done > 0 {
             self.torn = self.buffer[done - 1] != b'\n';
             self.buffer.drain(..done);
         }
+    }
+
+    /// Says once in the error log that lines cannot be written, until they can again.
+    fn complain(&mut self, error: &Error) {
+        if std::mem::replace(&mut self.complained, true) {
+            return;
+        }
+        // SAFETY: the cycle and its open file live as long as the worker.
+        let (log, name) = unsafe { ((*worker::cycle()).log, crate::ffi::bytes(&(*self.file).name)) };
+        crate::note!(
+            log,
+            Error,
+            "weir: cannot write to \"{}\" ({error}): lines wait in the buffer, then they are dropped and counted",
+            String::from_utf8_lossy(name)
+        );
     }
 
     /// Everything at once to a file; whole lines of at most [`PIPE_ATOMIC`] bytes to a pipe.
