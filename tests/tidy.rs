@@ -95,7 +95,7 @@ fn no_path_of_one_machine_is_written_down() {
     let roots = [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/")];
     let names_one = |line: &str| {
         roots.iter().flat_map(|root| line.match_indices(root)).any(|(at, _)| {
-            // `crates/work/` is another matter, and so is a URL that a test asks for.
+            // A folder of that name further down is another matter, and so is a URL that a test asks for.
             let before = line[..at].chars().next_back();
             !before.is_some_and(|c| c.is_alphanumeric() || "._-}".contains(c))
         })

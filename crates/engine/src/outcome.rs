@@ -34,6 +34,10 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// All of them in order, which is also the order of a worker's counters in the ledger.
+    pub const ALL: [Self; 7] =
+        [Self::Pass, Self::Allow, Self::Detect, Self::Redirect, Self::RateLimit, Self::Block, Self::Fail];
+
     /// As in `$weir_verdict` and the logs.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -13,15 +13,7 @@ use crate::style::{Stream, Style};
 use crate::table::{Align, duration, grouped, microseconds, render};
 
 /// Verdicts in the order of a worker's counters.
-const ORDER: [Verdict; VERDICTS] = [
-    Verdict::Pass,
-    Verdict::Allow,
-    Verdict::Detect,
-    Verdict::Redirect,
-    Verdict::RateLimit,
-    Verdict::Block,
-    Verdict::Fail,
-];
+const ORDER: [Verdict; VERDICTS] = Verdict::ALL;
 
 /// Between the two readings that give the rates of now.
 const MEASURED: Duration = Duration::from_millis(500);

@@ -11,15 +11,7 @@ use crate::configuration::Main;
 use crate::{ffi, worker};
 
 /// Every verdict, in the order of the worker's counters.
-const VERDICTS: [Verdict; weir_ledger::VERDICTS] = [
-    Verdict::Pass,
-    Verdict::Allow,
-    Verdict::Detect,
-    Verdict::Redirect,
-    Verdict::RateLimit,
-    Verdict::Block,
-    Verdict::Fail,
-];
+const VERDICTS: [Verdict; weir_ledger::VERDICTS] = Verdict::ALL;
 
 /// The log and how often it is written.
 pub struct Heartbeat {
