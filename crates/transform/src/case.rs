@@ -1,0 +1,31 @@
+//! `lowercase` and `uppercase`: ASCII letters only, as in C's locale.
+
+use bumpalo::Bump;
+
+use crate::byteset::ByteSet;
+
+/// Bytes looked at together: a loop without an early exit becomes vector code.
+const CHUNK: usize = 64;
+
+pub(crate) const UPPER: ByteSet = ByteSet::range(b'A', b'Z');
+pub(crate) const LOWER: ByteSet = ByteSet::range(b'a', b'z');
+
+pub(crate) fn lowercase<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
+    let Some(first) = first_chunk(input, u8::is_ascii_uppercase) else { return input };
+    let out = arena.alloc_slice_copy(input);
+    out[first..].make_ascii_lowercase();
+    out
+}
+
+pub(crate) fn uppercase<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
+    let Some(first) = first_chunk(input, u8::is_ascii_lowercase) else { return input };
+    let out = arena.alloc_slice_copy(input);
+    out[first..].make_ascii_uppercase();
+    out
+}
+
+/// Where the first chunk with such a byte begins.
+fn first_chunk(input: &[u8], wanted: impl Fn(&u8) -> bool) -> Option<usize> {
+    let has = |chunk: &[u8]| chunk.iter().fold(false, |any, byte| any | wanted(byte));
+    input.chunks(CHUNK).position(has).map(|index| index * CHUNK)
+}

@@ -1,0 +1,44 @@
+//! `cmdLine`: makes the ways to hide a shell command look alike.
+//!
+//! Quotes, backslashes and carets go; commas, semicolons and white space become one space, none
+//! before `/` and `(`; letters become lower case. Idea and choice are Marc Stern's, by way of
+//! ModSecurity.
+
+use bumpalo::Bump;
+use bumpalo::collections::Vec;
+
+use crate::byteset::ByteSet;
+use crate::edit::changed;
+
+/// `/` and `(` are not among them: they change something only after a space.
+pub(crate) const TRIGGERS: ByteSet = ByteSet::from_list(b"\"'\\^ ,;\t\r\n").union(&crate::case::UPPER);
+
+pub(crate) fn command_line<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
+    let Some(first) = input.iter().position(|&byte| TRIGGERS.contains(byte)) else { return input };
+    let mut out = Vec::with_capacity_in(input.len(), arena);
+    out.extend_from_slice_copy(&input[..first]);
+    let mut after_space = false; // The last byte of `out` is a space that stands for a separator.
+    for &byte in &input[first..] {
+        match byte {
+            b'"' | b'\'' | b'\\' | b'^' => {}
+            b' ' | b',' | b';' | b'\t' | b'\r' | b'\n' => {
+                if !after_space {
+                    out.push(b' ');
+                    after_space = true;
+                }
+            }
+            b'/' | b'(' => {
+                if after_space {
+                    out.pop();
+                }
+                out.push(byte);
+                after_space = false;
+            }
+            _ => {
+                out.push(byte.to_ascii_lowercase());
+                after_space = false;
+            }
+        }
+    }
+    changed(input, out.into_bump_slice())
+}

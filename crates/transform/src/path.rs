@@ -1,0 +1,159 @@
+//! `normalisePath` and `normalisePathWin`: `//`, `/./` and `/../` resolved.
+//!
+//! A state machine over one buffer, written after ModSecurity's step by step: its corners (what
+//! `a..` or `/..//` becomes) follow from the order of its steps, not from a definition. It works
+//! in place, since it both reads ahead and takes back what it wrote.
+
+use bumpalo::Bump;
+
+use crate::byteset::ByteSet;
+use crate::edit::changed;
+
+pub(crate) const UNIX: ByteSet = ByteSet::from_list(b"./");
+pub(crate) const WINDOWS: ByteSet = UNIX.with(b'\\');
+
+pub(crate) fn normalise<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
+    if !input.iter().any(|&byte| UNIX.contains(byte)) {
+        return input;
+    }
+    changed(input, Path::run(arena.alloc_slice_copy(input), Separators::Slash))
+}
+
+/// Backslashes count as slashes, and become slashes: but for the last of three or more in a row,
+/// which ModSecurity overlooks.
+pub(crate) fn normalise_windows<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
+    if !input.iter().any(|&byte| WINDOWS.contains(byte)) {
+        return input;
+    }
+    changed(input, Path::run(arena.alloc_slice_copy(input), Separators::SlashAndBackslash))
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Separators {
+    Slash,
+    SlashAndBackslash,
+}
+
+impl Separators {
+    fn contain(self, byte: Option<&u8>) -> bool {
+        byte == Some(&b'/') || self == Self::SlashAndBackslash && byte == Some(&b'\\')
+    }
+}
+
+struct Path<'a> {
+    bytes: &'a mut [u8],
+    /// Where the next byte is read; never before `written`.
+    read: usize,
+    /// What is before this is the result so far.
+    written: usize,
+    separators: Separators,
+    relative: bool,
+    /// Back-references have eaten up everything: the next ones are copied.
+    at_root: bool,
+}
+
+/// What a segment's end asks for.
+enum Step {
+    /// Copy the byte at `read`.
+    Copy,
+    /// The path is done.
+    End,
+}
+
+impl<'a> Path<'a> {
+    fn run(bytes: &'a mut [u8], separators: Separators) -> &'a [u8] {
+        let relative = !separators.contain(bytes.first());
+        let trailing = separators.contain(bytes.last());
+        let mut path = Self { bytes, read: 0, written: 0, separators, relative, at_root: false };
+        while path.read < path.bytes.len() {
+            path.convert();
+            let is_last = path.read + 1 == path.bytes.len();
+            let ends_segment = is_last || path.bytes[path.read + 1] == b'/';
+            if ends_segment && matches!(path.end_segment(is_last), Step::End) {
+                break;
+            }
+            path.copy();
+            if is_last {
+                break;
+            }
+        }
+        if !trailing && path.written > 0 && path.bytes[path.written - 1] == b'/' {
+            path.written -= 1;
+        }
+        let Self { bytes, written, .. } = path;
+        &bytes[..written]
+    }
+
+    /// Makes slashes of backslashes at `read` and behind it.
+    fn convert(&mut self) {
+        if self.separators == Separators::SlashAndBackslash {
+            let next_two = self.bytes[self.read..].iter_mut().take(2);
+            next_two.filter(|byte| **byte == b'\\').for_each(|byte| *byte = b'/');
+        }
+    }
+
+    /// The byte at `read` is the last of a segment: resolves a reference that ends there.
+    fn end_segment(&mut self, is_last: bool) -> Step {
+        let before = self.written.checked_sub(1).map(|at| self.bytes[at]);
+        match (self.bytes[self.read], before) {
+            (b'/', _) if !is_last => Step::Copy, // An empty segment: copying skips it.
+            (b'.', Some(b'.')) => self.back(is_last),
+            (b'.', None) => self.skip(is_last),
+            (b'.', Some(b'/')) => {
+                if !is_last {
+                    self.written -= 1;
+                }
+                self.skip(is_last)
+            }
+            (b'.', Some(_)) => Step::Copy,
+            (_, before) => {
+                if before.is_some() {
+                    self.at_root = false;
+                }
+                Step::Copy
+            }
+        }
+    }
+
+    /// A back-reference, whose first dot is written: takes back the segment before it.
+    fn back(&mut self, is_last: bool) -> Step {
+        if self.relative && (self.at_root || self.written <= 2) {
+            self.at_root = true;
+            return Step::Copy;
+        }
+        self.written = match self.written.checked_sub(3) {
+            Some(from) => self.bytes[..=from].iter().rposition(|&byte| byte == b'/').unwrap_or(0),
+            None => 0,
+        };
+        if self.written == 0 {
+            self.at_root = true;
+            // An absolute path keeps its slash.
+            self.written = usize::from(!self.relative && is_last);
+        }
+        self.skip(is_last)
+    }
+
+    fn skip(&mut self, is_last: bool) -> Step {
+        if is_last {
+            return Step::End;
+        }
+        self.read += 1;
+        Step::Copy
+    }
+
+    /// Copies the byte at `read`, of several slashes only the last.
+    fn copy(&mut self) {
+        if self.bytes[self.read] == b'/' {
+            while self.separators.contain(self.bytes.get(self.read + 1)) {
+                self.read += 1;
+            }
+            if self.relative && self.written == 0 {
+                self.read += 1;
+                return;
+            }
+        }
+        self.bytes[self.written] = self.bytes[self.read];
+        self.written += 1;
+        self.read += 1;
+    }
+}
