@@ -46,10 +46,13 @@ const CLASSES: [Class; 256] = {
 
 /// One name or value as it stands in the text.
 #[derive(Clone, Copy, Default)]
-struct Half<'b> {
-    raw: &'b [u8],
-    escaped: bool,
-    odd: bool,
+pub(crate) struct Half<'b> {
+    /// Up to the delimiter.
+    pub raw: &'b [u8],
+    /// Whether there is a `%` or `+` in it.
+    pub escaped: bool,
+    /// Whether the text is to be checked.
+    pub odd: bool,
 }
 
 /// The pairs of `bytes`, decoded, in order. Names without `=` have an empty value; empty
@@ -90,7 +93,7 @@ pub fn parse<'a>(arena: &'a Bump, bytes: &'a [u8], extent: Extent, anomalies: &m
 
 /// The name or value that `bytes` begin with, and the delimiter after it.
 #[inline]
-fn half(bytes: &[u8], is_value: bool) -> (Half<'_>, Option<u8>) {
+pub(crate) fn half(bytes: &[u8], is_value: bool) -> (Half<'_>, Option<u8>) {
     let mut half = Half::default();
     let mut at = 0;
     loop {

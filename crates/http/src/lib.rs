@@ -17,6 +17,7 @@ pub mod json;
 mod json_token;
 pub mod multipart;
 mod parameter;
+pub mod seclang;
 pub mod text;
 mod transaction;
 pub mod uri;

@@ -30,7 +30,7 @@ pub fn parse<'a>(arena: &'a Bump, body: &'a [u8], extent: Extent, anomalies: &mu
 }
 
 /// The part of `body` that is UTF-8.
-fn valid_utf8(body: &[u8], extent: Extent) -> (&str, Anomalies) {
+pub(crate) fn valid_utf8(body: &[u8], extent: Extent) -> (&str, Anomalies) {
     match std::str::from_utf8(body) {
         Ok(document) => (document, Anomalies::empty()),
         Err(error) => {
@@ -164,7 +164,7 @@ const MAX_REFERENCE_BYTES: usize = 16;
 
 /// `text` with predefined entities and character numbers resolved: itself if there are none.
 /// Others stay as written and are flagged.
-fn resolve<'a>(arena: &'a Bump, text: &'a [u8], found: &mut Anomalies) -> &'a [u8] {
+pub(crate) fn resolve<'a>(arena: &'a Bump, text: &'a [u8], found: &mut Anomalies) -> &'a [u8] {
     let Some(mut at) = memchr::memchr(b'&', text) else { return text };
     let mut out = Vec::with_capacity_in(text.len(), arena);
     let mut rest = text;

@@ -5,8 +5,10 @@
 use std::time::{Duration, Instant};
 
 use bumpalo::Bump;
+use weir_http::seclang::{Limits, View};
 use weir_http::{
-    Anomalies, ClientAddressConfig, ContentType, Extent, Header, Source, cookie, form, json, multipart, uri, xml,
+    Anomalies, ClientAddressConfig, ContentType, Extent, Head, Header, Source, Transaction, Version, cookie, form,
+    json, multipart, uri, xml,
 };
 
 /// What is repeated, alone and between a beginning and an end that give it a meaning.
@@ -105,6 +107,21 @@ const AROUND: &[(Parser, &str, &str)] = &[
     (read_multipart, "--x\r\n", ""),
     (read_content_type, "multipart/form-data", ""),
     (read_content_type, "multipart/form-data; boundary=\"", "\""),
+    (view_head, "", ""),
+    (view_form, "", ""),
+    (view_json, "", ""),
+    (view_json, "{\"a\":[", "]}"),
+    (view_json, "\"", "\""),
+    (view_json, "{\"kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk\":[", "]}"),
+    (view_xml, "", ""),
+    (view_xml, "<a", "/>"),
+    (view_xml, "<a b='", "'>x</a>"),
+    (view_xml, "<a>", "</a>"),
+    (view_multipart, "", ""),
+    (view_multipart, "--x\r\nContent-Disposition: form-data; name=\"", "\"\r\n\r\n1\r\n--x--"),
+    (view_multipart, "--x\r\nContent-Disposition: form-data; name=a\r\n\r\n", "\r\n--x--"),
+    (view_multipart, "--x\r\nContent-Disposition: form-data; wrong=a\r\n", ""),
+    (view_multipart, "--x\r\n", ""),
 ];
 
 const LENGTH: usize = 256 * 1024;
@@ -144,6 +161,54 @@ fn read_forwarded(_: &Bump, bytes: &[u8], found: &mut Anomalies) {
         let headers = [Header::new(name.as_bytes(), bytes)];
         let _ = ClientAddressConfig { trusted, source }.resolve(peer, &headers, None, found);
     }
+}
+
+fn view_head(arena: &Bump, bytes: &[u8], found: &mut Anomalies) {
+    *found |= view(arena, bytes, &[Header::new(b"Cookie", bytes), Header::new(b"Authorization", bytes)], b"");
+}
+
+fn view_form(arena: &Bump, bytes: &[u8], found: &mut Anomalies) {
+    let header = Header::new(b"Content-Type", b"application/x-www-form-urlencoded");
+    *found |= view(arena, b"/", &[header], bytes);
+}
+
+fn view_json(arena: &Bump, bytes: &[u8], found: &mut Anomalies) {
+    *found |= view(arena, b"/", &[Header::new(b"Content-Type", b"application/json")], bytes);
+}
+
+fn view_xml(arena: &Bump, bytes: &[u8], found: &mut Anomalies) {
+    *found |= view(arena, b"/", &[Header::new(b"Content-Type", b"text/xml")], bytes);
+}
+
+fn view_multipart(arena: &Bump, bytes: &[u8], found: &mut Anomalies) {
+    *found |= view(arena, b"/", &[Header::new(b"Content-Type", b"multipart/form-data; boundary=x")], bytes);
+}
+
+/// Reads all that SecLang's variables show of a request.
+fn view<'a>(arena: &'a Bump, target: &'a [u8], headers: &'a [Header<'a>], body: &'a [u8]) -> Anomalies {
+    let address = std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+    let head = Head {
+        method: b"POST",
+        target,
+        path: b"/",
+        query: b"",
+        version: Version::Http11,
+        host: b"",
+        headers,
+        peer: address,
+        peer_port: 1,
+        client: address,
+        server: address,
+        server_port: 2,
+        tls: None,
+        received_ms: 0,
+    };
+    let limits = Limits { xml_json_by_content_type: true, ..Limits::default() };
+    let view = View::new(&Transaction::new(head, arena), limits);
+    view.set_body(body, false);
+    let _ = (view.args_get(), view.args_body(), view.request_cookies(), view.files_sizes(), view.xml_text());
+    let _ = (view.request_uri(), view.auth_type(), view.remote_user(), view.full_request(), view.reqbody_error());
+    view.anomalies()
 }
 
 /// Runs the parser and checks what it cost.
