@@ -24,6 +24,7 @@ mod print;
 mod properties;
 mod quoted;
 mod reference;
+pub mod seclang;
 mod set;
 mod suggest;
 mod syntax;

@@ -1,0 +1,79 @@
+//! Where evaluation goes on, and rules that others leave out.
+
+use super::Set;
+use crate::seclang::chain::Chain;
+use crate::seclang::diagnostic::{Report, Spot};
+use crate::seclang::ir::{Control, Effect, Flow, Phase, TextMatch};
+
+pub(super) fn check(chain: &Chain, at: usize, set: &Set<'_>, report: &mut Report) {
+    for link in &chain.links {
+        if let Some((Flow::SkipAfter(name), spot)) = &link.actions.flow {
+            marker(name, *spot, at, set, report);
+        }
+        for (effect, spot) in &link.actions.effects {
+            if let Effect::Control(control) = effect {
+                self::control(control, *spot, (chain.phase, at), set, report);
+            }
+        }
+    }
+}
+
+fn marker(name: &str, spot: Spot, at: usize, set: &Set<'_>, report: &mut Report) {
+    let id = || name.parse().ok().and_then(|id: u64| set.rules.get(&id)).map(|(_, at)| *at);
+    match set.markers.get(name).copied().or_else(id) {
+        Some(marker) if marker > at => {}
+        Some(_) => report.warn(
+            spot,
+            name,
+            format!("the marker `{name}` stands before this rule: the rest of the phase is left out"),
+            None,
+        ),
+        None => {
+            report.warn(spot, name, format!("there is no marker `{name}`: the rest of the phase is left out"), None)
+        }
+    }
+}
+
+fn control(control: &Control, spot: Spot, here: (Phase, usize), set: &Set<'_>, report: &mut Report) {
+    match control {
+        Control::RemoveById(ranges) | Control::RemoveTargetById(ranges, _) => {
+            for &(low, high) in ranges {
+                let rules = || set.rules.range(low..=high).map(|(_, place)| *place);
+                let name = if low == high { format!("rule {low}") } else { format!("rule from {low} to {high}") };
+                if rules().next().is_none() {
+                    report.warn(spot, &name, format!("there is no {name}"), None);
+                } else if rules().all(|place| place <= here) {
+                    early(&name, spot, report);
+                }
+            }
+        }
+        Control::RemoveByTag(TextMatch::Exact(tag)) | Control::RemoveTargetByTag(TextMatch::Exact(tag), _) => {
+            chosen(("tag", tag), set.tags.get(tag.as_str()), spot, here, report);
+        }
+        Control::RemoveByMessage(TextMatch::Exact(text))
+        | Control::RemoveTargetByMessage(TextMatch::Exact(text), _) => {
+            chosen(("message", text), set.messages.get(text.as_bytes()), spot, here, report);
+        }
+        _ => {}
+    }
+}
+
+fn early(name: &str, spot: Spot, report: &mut Report) {
+    let hint = "move this rule before it, or into an earlier phase";
+    report.warn(spot, name, format!("{name} runs before this, so it is not changed"), Some(hint));
+}
+
+/// Rules by a tag or message, of which the last runs there.
+fn chosen(by: (&str, &str), last: Option<&(Phase, usize)>, spot: Spot, here: (Phase, usize), report: &mut Report) {
+    let (what, text) = by;
+    match last {
+        Some(last) if *last > here => {}
+        Some(_) => early(&format!("each rule with the {what} `{text}`"), spot, report),
+        None => {
+            let looks_like_pattern = text.contains(['*', '^', '$', '(', '[', '+', '\\']);
+            let hint = "it is compared as it stands: ModSecurity 2 took patterns, version 3 does not";
+            let message = format!("no rule has the {what} `{text}`");
+            report.warn(spot, text, message, looks_like_pattern.then_some(hint));
+        }
+    }
+}

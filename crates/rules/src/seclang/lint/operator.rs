@@ -1,0 +1,109 @@
+//! Operators with parameters that do not suit them.
+
+use regex_syntax::hir::{Hir, HirKind};
+
+use crate::seclang::diagnostic::{Report, Severity, Spot, shown};
+use crate::seclang::draft::Link;
+use crate::seclang::ir::{Operator, PatternText};
+use crate::seclang::operator::Written;
+use crate::seclang::pattern::Pattern;
+
+/// How deep a pattern is looked into.
+const MAX_DEPTH: usize = 64;
+
+pub(super) fn check(link: &Link, report: &mut Report) {
+    let Some(test) = &link.test else { return };
+    let targets = &test.targets;
+    if targets.targets.iter().all(|target| targets.exclusions.contains(target)) {
+        report.warn(link.spot, "", "the rule looks at nothing and never matches", None);
+    }
+    let Some(written) = &test.operator else { return };
+    let parameter = &written.parameter;
+    if parameter.windows(2).any(|pair| pair == b"\\\n") {
+        let hint = "ModSecurity v3 keeps both; write the parameter in one line";
+        report.warn(written.spot, "\\", "a backslash and an end of line are part of the parameter", Some(hint));
+    }
+    match &written.operator {
+        Operator::Compare(_, text) => {
+            let number = text.as_text().map(|text| String::from_utf8_lossy(text).trim().parse::<i64>());
+            if let Some(Err(_)) = number {
+                let message = format!("`{}` is no number and counts as 0", shown(parameter));
+                report.warn(written.spot, &shown(parameter), message, Some("`@streq` compares texts"));
+            }
+        }
+        Operator::Rx { pattern: PatternText::Ready(pattern), .. } => rx(pattern, written, report),
+        _ => {}
+    }
+}
+
+fn rx(pattern: &Pattern, written: &Written, report: &mut Report) {
+    let source = pattern.source();
+    if let Some((operator, text)) = plain(source) {
+        let hint = format!("`@{operator} {text}` says the same and is cheaper");
+        report.add(Severity::Note, written.spot, source, "a pattern without anything special".into(), Some(hint));
+    }
+    let anchored = ["^", r"\A", "(?i)^", "(?i:^"].iter().any(|start| source.starts_with(start));
+    if written.negated && !anchored && !source.ends_with('$') {
+        let hint = "write ^ before and $ behind it if the whole value is meant";
+        report.warn(
+            written.spot,
+            source,
+            "the negated pattern is not anchored: a value that has it anywhere passes",
+            Some(hint),
+        );
+    }
+    nested(pattern, written.spot, report);
+}
+
+/// The operator that does what a pattern without anything special does, with its parameter.
+fn plain(source: &str) -> Option<(&'static str, &str)> {
+    let inside = source.strip_prefix('^').unwrap_or(source);
+    let begins = inside.len() < source.len();
+    let text = inside.strip_suffix('$').unwrap_or(inside);
+    let ends = text.len() < inside.len();
+    let special = |character: char| r"\^$.|?*+()[]{}".contains(character);
+    if text.is_empty() || text.contains(special) {
+        return None;
+    }
+    let operator = match (begins, ends) {
+        (true, true) => "streq",
+        (true, false) => "beginsWith",
+        (false, true) => "endsWith",
+        (false, false) => "contains",
+    };
+    Some((operator, text))
+}
+
+/// Repetitions inside of repetitions, which a backtracking matcher may take forever over.
+fn nested(pattern: &Pattern, spot: Spot, report: &mut Report) {
+    if pattern.needs_backtracking() {
+        let message = "look-around or a back-reference: matched under a limit of steps";
+        report.note(spot, pattern.source(), message);
+        return;
+    }
+    let mut parser = regex_syntax::ParserBuilder::new().unicode(false).utf8(false).nest_limit(512).build();
+    if parser.parse(pattern.rust()).is_ok_and(|hir| has_nested(&hir, false, 0)) {
+        let message = "a repetition inside of a repetition: harmless here, where patterns run in linear time";
+        report.note(spot, pattern.source(), message);
+    }
+}
+
+fn has_nested(hir: &Hir, inside: bool, depth: usize) -> bool {
+    if depth > MAX_DEPTH {
+        return false;
+    }
+    match hir.kind() {
+        HirKind::Repetition(repetition) => {
+            let unbounded = repetition.max.is_none();
+            (unbounded && inside) || has_nested(&repetition.sub, inside || unbounded, depth + 1)
+        }
+        HirKind::Capture(group) => has_nested(&group.sub, inside, depth + 1),
+        // Behind something fixed a repetition begins at known places only.
+        HirKind::Concat(parts) => {
+            let fixed = parts.iter().any(|part| matches!(part.kind(), HirKind::Literal(_)));
+            parts.iter().any(|part| has_nested(part, inside && !fixed, depth + 1))
+        }
+        HirKind::Alternation(parts) => parts.iter().any(|part| has_nested(part, inside, depth + 1)),
+        HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) | HirKind::Look(_) => false,
+    }
+}

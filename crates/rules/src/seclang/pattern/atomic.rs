@@ -1,0 +1,75 @@
+//! When a possessive quantifier or an atomic group can be had without backtracking.
+//!
+//! Atomic means: of the ways to match, only the first is tried with what follows. The plain form
+//! matches the same, in the same place, if the other ways could not succeed. Two cases are
+//! proved, and they are what people write:
+//!
+//! 1. *What follows cannot fail* (nothing, `x*`): the first way already succeeds.
+//! 2. *The other ways leave a byte that what follows cannot take.* The body is a greedy repetition
+//!    of one set, so the other ways are shorter prefixes of the same run and leave a byte of the
+//!    set; what follows must take a byte, and begins with none of the set (`\s++x`).
+//!
+//! A body with a single way to match (sets in a row) is plain anyway.
+
+use super::set::Set;
+use super::tree::{Mode, Node};
+
+/// What is known of the rest of the pattern behind a node.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Follow {
+    /// Bytes that the rest can begin with.
+    pub(super) first: Set,
+    /// Whether the rest can match without taking a byte.
+    pub(super) nullable: bool,
+    /// Whether the rest matches everywhere.
+    pub(super) infallible: bool,
+}
+
+impl Follow {
+    /// The end of the pattern.
+    pub(super) const END: Self = Self { first: Set::EMPTY, nullable: true, infallible: true };
+
+    /// What follows whatever stands before `node`.
+    pub(super) fn before(self, node: &Node) -> Self {
+        let nullable = node.is_nullable();
+        let first = if nullable { node.first().union(self.first) } else { node.first() };
+        Self { first, nullable: nullable && self.nullable, infallible: node.is_infallible() && self.infallible }
+    }
+
+    /// What follows the body of a repetition that is followed by `self`: perhaps itself again.
+    pub(super) fn within_repeat(self, body: &Node, min: u32, max: Option<u32>) -> Self {
+        if max.is_some_and(|max| max <= 1) {
+            return self;
+        }
+        Self { first: self.first.union(body.first()), nullable: self.nullable, infallible: self.infallible && min <= 1 }
+    }
+}
+
+/// Whether a possessive repetition of `node` may be greedy before `follow`.
+pub(super) fn may_be_greedy(node: &Node, follow: Follow) -> bool {
+    match node {
+        _ if follow.infallible => true,
+        Node::Set(set) => !follow.nullable && set.is_disjoint(follow.first),
+        _ => false,
+    }
+}
+
+/// Whether an atomic group around `node` may be plain before `follow`.
+pub(super) fn may_be_plain(node: &Node, follow: Follow) -> bool {
+    match node {
+        _ if follow.infallible || has_one_way(node) => true,
+        Node::Repeat { node, mode: Mode::Greedy, .. } => may_be_greedy(node, follow),
+        _ => false,
+    }
+}
+
+/// Whether it can match in one way only at a given place.
+pub(super) fn has_one_way(node: &Node) -> bool {
+    match node {
+        Node::Empty | Node::Set(_) | Node::At(_) => true,
+        Node::Concat(nodes) => nodes.iter().all(has_one_way),
+        Node::Capture(node) => has_one_way(node),
+        Node::Repeat { node, min, max, .. } => *max == Some(*min) && has_one_way(node),
+        _ => false,
+    }
+}

@@ -1,0 +1,247 @@
+//! The tree in the syntax of `regex-syntax` and in that of `fancy-regex`.
+//!
+//! No flags: sets carry case and newlines, places are spelled out. `fancy-regex` sees characters,
+//! so that its `\b` would be Unicode's; look-around says what is meant.
+
+use std::fmt::Write as _;
+
+use super::atomic::{Follow, has_one_way, may_be_greedy, may_be_plain};
+use super::set::Set;
+use super::tree::{Direction, Mode, Node, Place};
+
+/// A pattern for `regex-syntax`.
+pub(super) struct Linear {
+    pub(super) text: String,
+    /// It matches more than the pattern does.
+    pub(super) is_inexact: bool,
+    /// See [`super::Pattern::differs_after_final_newline`].
+    pub(super) differs_after_final_newline: bool,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Syntax {
+    Rust,
+    Fancy,
+}
+
+struct Printer {
+    syntax: Syntax,
+    out: Linear,
+}
+
+pub(super) fn rust(tree: &Node) -> Linear {
+    print(tree, Syntax::Rust)
+}
+
+pub(super) fn fancy(tree: &Node) -> String {
+    print(tree, Syntax::Fancy).text
+}
+
+fn print(tree: &Node, syntax: Syntax) -> Linear {
+    let out = Linear { text: String::new(), is_inexact: false, differs_after_final_newline: false };
+    let mut printer = Printer { syntax, out };
+    printer.node(tree, Follow::END);
+    printer.out
+}
+
+impl Printer {
+    fn text(&mut self, text: &str) {
+        self.out.text.push_str(text);
+    }
+
+    /// Prints `node`, which `follow` follows.
+    fn node(&mut self, node: &Node, follow: Follow) {
+        match node {
+            Node::Empty => {}
+            Node::Set(set) => self.set(*set),
+            Node::At(place) => self.place(*place, follow),
+            Node::Capture(node) => self.enclosed("(", node, follow),
+            Node::Concat(nodes) => self.concat(nodes, follow),
+            Node::Either(nodes) => self.either(nodes, follow),
+            Node::Repeat { node, min, max, mode } => self.repeat(node, (*min, *max), *mode, follow),
+            Node::Atomic(node) if may_be_plain(node, follow) => self.enclosed("(?:", node, follow),
+            Node::Atomic(node) => {
+                let open = self.only_fancy("(?>", "(?:");
+                self.enclosed(open, node, follow);
+            }
+            Node::Look { direction, negative, node } => self.look(*direction, *negative, node),
+            Node::Reference { group, caseless } => self.reference(*group, *caseless),
+            Node::Keep => {
+                let keep = self.only_fancy("\\K", "");
+                self.text(keep);
+            }
+        }
+    }
+
+    /// `fancy` where it can be said; elsewhere `wider`, and the result is inexact.
+    fn only_fancy<'t>(&mut self, fancy: &'t str, wider: &'t str) -> &'t str {
+        if self.syntax == Syntax::Fancy {
+            return fancy;
+        }
+        self.out.is_inexact = true;
+        wider
+    }
+
+    fn enclosed(&mut self, open: &str, node: &Node, follow: Follow) {
+        self.text(open);
+        self.node(node, follow);
+        self.text(")");
+    }
+
+    fn either(&mut self, nodes: &[Node], follow: Follow) {
+        for (index, node) in nodes.iter().enumerate() {
+            self.text(if index > 0 { "|" } else { "" });
+            self.node(node, follow);
+        }
+        // `regex-syntax` 0.8 makes `x+y|x+z` into `x+(?:y|z)`, which prefers the longest `x+` to
+        // the first branch. A last branch that matches nothing keeps it from that.
+        if self.syntax == Syntax::Rust && shares_choice(nodes) {
+            self.text("|[a&&b]");
+        }
+    }
+
+    fn concat(&mut self, nodes: &[Node], follow: Follow) {
+        let mut follows = vec![follow];
+        for node in nodes.iter().skip(1).rev() {
+            let before = follows.last().map_or(follow, |follow| follow.before(node));
+            follows.push(before);
+        }
+        for (node, &follow) in nodes.iter().zip(follows.iter().rev()) {
+            match node {
+                Node::Either(_) => self.enclosed("(?:", node, follow),
+                _ => self.node(node, follow),
+            }
+        }
+    }
+
+    fn repeat(&mut self, node: &Node, (min, max): (u32, Option<u32>), mode: Mode, follow: Follow) {
+        let greedy = mode == Mode::Possessive && may_be_greedy(node, follow);
+        let atomic = mode == Mode::Possessive && !greedy;
+        let open = if atomic { self.only_fancy("(?>", "(?:") } else { "" };
+        self.text(open);
+        let within = follow.within_repeat(node, min, max);
+        match node {
+            Node::Set(_) | Node::Capture(_) => self.node(node, within),
+            _ => self.enclosed("(?:", node, within),
+        }
+        let out = &mut self.out.text;
+        let written = match (min, max) {
+            (0, None) => write!(out, "*"),
+            (1, None) => write!(out, "+"),
+            (0, Some(1)) => write!(out, "?"),
+            (min, None) => write!(out, "{{{min},}}"),
+            (min, Some(max)) if min == max => write!(out, "{{{min}}}"),
+            (min, Some(max)) => write!(out, "{{{min},{max}}}"),
+        };
+        written.expect("writing to memory");
+        if mode == Mode::Lazy {
+            self.text("?");
+        }
+        self.text(if open.is_empty() { "" } else { ")" });
+    }
+
+    fn look(&mut self, direction: Direction, negative: bool, node: &Node) {
+        if self.syntax == Syntax::Rust {
+            self.out.is_inexact = true;
+            return;
+        }
+        let open = match (direction, negative) {
+            (Direction::Ahead, false) => "(?=",
+            (Direction::Ahead, true) => "(?!",
+            (Direction::Behind, false) => "(?<=",
+            (Direction::Behind, true) => "(?<!",
+        };
+        // Branches may differ in length, as PCRE allows: each gets a look-behind of its own.
+        let (Direction::Behind, Node::Either(branches)) = (direction, node) else {
+            return self.enclosed(open, node, Follow::END);
+        };
+        self.text("(?:");
+        for (index, branch) in branches.iter().enumerate() {
+            self.text(if index > 0 && !negative { "|" } else { "" });
+            self.enclosed(open, branch, Follow::END);
+        }
+        self.text(")");
+    }
+
+    fn reference(&mut self, group: u32, caseless: bool) {
+        if self.syntax == Syntax::Rust {
+            self.out.is_inexact = true;
+            self.text("[\\x00-\\xFF]*");
+            return;
+        }
+        let flag = if caseless { "i" } else { "" };
+        write!(self.out.text, "(?{flag}:\\{group})").expect("writing to memory");
+    }
+
+    fn place(&mut self, place: Place, follow: Follow) {
+        const WORD: &str = "(?:(?<=[0-9A-Z_a-z])(?![0-9A-Z_a-z])|(?<![0-9A-Z_a-z])(?=[0-9A-Z_a-z]))";
+        const NOT_WORD: &str = "(?:(?<=[0-9A-Z_a-z])(?=[0-9A-Z_a-z])|(?<![0-9A-Z_a-z])(?![0-9A-Z_a-z]))";
+        let is_rust = self.syntax == Syntax::Rust;
+        if is_rust && place == Place::LineStart && follow.nullable {
+            self.out.differs_after_final_newline = true;
+        }
+        let text = match place {
+            Place::TextStart => "\\A",
+            Place::TextEnd => "\\z",
+            Place::LineStart if is_rust => "(?m:^)",
+            Place::LineStart => "(?:\\A|(?<=\\x0A)(?!\\z))",
+            Place::LineEnd if is_rust => "(?m:$)",
+            Place::LineEnd => "(?=\\x0A|\\z)",
+            Place::LastLineEnd => self.only_fancy("(?=\\x0A?\\z)", "(?m:$)"),
+            Place::WordBoundary if is_rust => "\\b",
+            Place::WordBoundary => WORD,
+            Place::NotWordBoundary if is_rust => "\\B",
+            Place::NotWordBoundary => NOT_WORD,
+        };
+        self.text(text);
+    }
+
+    fn set(&mut self, set: Set) {
+        if let Some(byte) = set.single() {
+            return self.byte(byte);
+        }
+        if set == Set::EMPTY {
+            // Matches nowhere; an empty class is not accepted by both.
+            return self.text("(?:\\z[\\x00-\\xFF])");
+        }
+        self.text("[");
+        for (first, last) in set.ranges() {
+            self.byte(first);
+            if last > first {
+                self.text(if last - first > 1 { "-" } else { "" });
+                self.byte(last);
+            }
+        }
+        self.text("]");
+    }
+
+    /// A byte, in or outside a class.
+    fn byte(&mut self, byte: u8) {
+        let written = match byte {
+            b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'_' => write!(self.out.text, "{}", char::from(byte)),
+            _ => write!(self.out.text, "\\x{byte:02X}"),
+        };
+        written.expect("writing to memory");
+    }
+}
+
+/// Whether all branches begin alike with something that can match in several ways.
+fn shares_choice(branches: &[Node]) -> bool {
+    let mut flat = Vec::new();
+    flatten(branches, &mut flat);
+    let Some((first, others)) = flat.split_first() else { return false };
+    let shared =
+        first.iter().enumerate().take_while(|(at, node)| others.iter().all(|other| other.get(*at) == Some(node)));
+    shared.map(|(_, node)| node).any(|node| !has_one_way(node))
+}
+
+/// The items of each branch, with branches of branches among them.
+fn flatten<'n>(branches: &'n [Node], flat: &mut Vec<&'n [Node]>) {
+    for branch in branches {
+        match branch {
+            Node::Either(branches) => flatten(branches, flat),
+            Node::Concat(nodes) => flat.push(nodes),
+            node => flat.push(std::slice::from_ref(node)),
+        }
+    }
+}

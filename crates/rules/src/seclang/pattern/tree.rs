@@ -1,0 +1,104 @@
+//! A parsed pattern: flags resolved, bytes and classes alike are sets.
+
+use super::set::Set;
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Node {
+    Empty,
+    /// One byte of these; none if the set is empty (`[^\s\S]`).
+    Set(Set),
+    At(Place),
+    /// Capturing, numbered by their order in the tree.
+    Capture(Box<Node>),
+    Concat(Vec<Node>),
+    Either(Vec<Node>),
+    Repeat {
+        node: Box<Node>,
+        min: u32,
+        max: Option<u32>,
+        mode: Mode,
+    },
+    Atomic(Box<Node>),
+    Look {
+        direction: Direction,
+        negative: bool,
+        node: Box<Node>,
+    },
+    Reference {
+        group: u32,
+        caseless: bool,
+    },
+    /// `\K`: the match begins here.
+    Keep,
+}
+
+/// Places between bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Place {
+    TextStart,
+    TextEnd,
+    /// At the beginning, and behind a newline that is not the last byte.
+    LineStart,
+    /// At the end, and before a newline.
+    LineEnd,
+    /// At the end, and before a newline that is the last byte.
+    LastLineEnd,
+    WordBoundary,
+    NotWordBoundary,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Mode {
+    Greedy,
+    Lazy,
+    Possessive,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Direction {
+    Ahead,
+    Behind,
+}
+
+impl Node {
+    /// Whether it can match nothing, if the assertions in it hold.
+    pub(super) fn is_nullable(&self) -> bool {
+        match self {
+            Self::Set(_) => false,
+            Self::Empty | Self::At(_) | Self::Look { .. } | Self::Reference { .. } | Self::Keep => true,
+            Self::Capture(node) | Self::Atomic(node) => node.is_nullable(),
+            Self::Concat(nodes) => nodes.iter().all(Self::is_nullable),
+            Self::Either(nodes) => nodes.iter().any(Self::is_nullable),
+            Self::Repeat { node, min, .. } => *min == 0 || node.is_nullable(),
+        }
+    }
+
+    /// Whether it matches wherever one tries it.
+    pub(super) fn is_infallible(&self) -> bool {
+        match self {
+            Self::Empty | Self::Keep => true,
+            Self::Set(_) | Self::At(_) | Self::Look { .. } | Self::Reference { .. } => false,
+            Self::Capture(node) | Self::Atomic(node) => node.is_infallible(),
+            Self::Concat(nodes) => nodes.iter().all(Self::is_infallible),
+            Self::Either(nodes) => nodes.iter().any(Self::is_infallible),
+            Self::Repeat { node, min, .. } => *min == 0 || node.is_infallible(),
+        }
+    }
+
+    /// The bytes that it can begin with (or more).
+    pub(super) fn first(&self) -> Set {
+        match self {
+            Self::Set(set) => *set,
+            Self::Empty | Self::At(_) | Self::Look { .. } | Self::Keep => Set::EMPTY,
+            Self::Reference { .. } => Set::ALL,
+            Self::Capture(node) | Self::Atomic(node) => node.first(),
+            Self::Concat(nodes) => {
+                let reached = nodes.iter().position(|node| !node.is_nullable()).map_or(nodes.len(), |at| at + 1);
+                nodes[..reached].iter().fold(Set::EMPTY, |set, node| set.union(node.first()))
+            }
+            Self::Either(nodes) => nodes.iter().fold(Set::EMPTY, |set, node| set.union(node.first())),
+            Self::Repeat { max: Some(0), .. } => Set::EMPTY,
+            Self::Repeat { node, .. } => node.first(),
+        }
+    }
+}

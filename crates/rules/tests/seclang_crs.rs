@@ -1,0 +1,69 @@
+//! The Core Rule Set loads whole: Debian's, where it is installed, and any other that
+//! `CRS_RULES` (its directory of rules) and `CRS_SETUP` (its setup file) name.
+
+use std::path::{Path, PathBuf};
+
+use weir_rules::seclang::ir::Entry;
+use weir_rules::seclang::{Options, Root, Severity, load};
+
+const DEBIAN_RULES: &str = "/usr/share/modsecurity-crs/rules";
+const DEBIAN_SETUP: &str = "/etc/modsecurity/crs/crs-setup.conf";
+
+/// Lines that begin a rule, an action or a marker, counted without any parser.
+fn plain_count(files: &[PathBuf], directive: &str) -> usize {
+    let begins =
+        |line: &&str| line.trim_start().strip_prefix(directive).is_some_and(|rest| rest.starts_with([' ', '\\']));
+    let count = |path: &PathBuf| {
+        let bytes = std::fs::read(path).expect("readable");
+        String::from_utf8_lossy(&bytes).lines().filter(begins).count()
+    };
+    files.iter().map(count).sum()
+}
+
+fn check(rules: &Path, setup: &Path) {
+    let roots = [Root::File(setup.to_path_buf()), Root::File(rules.join("*.conf"))];
+    let loaded = load(&roots, &Options::default()).unwrap_or_else(|problems| {
+        let text: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        panic!("{}", text.join("\n"));
+    });
+    let listed = std::fs::read_dir(rules).expect("a directory").map(|entry| entry.expect("readable").path());
+    let mut files: Vec<PathBuf> = listed.filter(|path| path.extension().is_some_and(|end| end == "conf")).collect();
+    files.push(setup.to_path_buf());
+
+    let (mut links, mut actions, mut markers) = (0, 0, 0);
+    for entry in &loaded.set.entries {
+        match entry {
+            Entry::Marker(_) => markers += 1,
+            Entry::Rule(rule) => {
+                links += rule.links.iter().filter(|link| link.test.is_some()).count();
+                actions += rule.links.iter().filter(|link| link.test.is_none()).count();
+            }
+        }
+    }
+    assert_eq!(links, plain_count(&files, "SecRule"));
+    assert_eq!(actions, plain_count(&files, "SecAction"));
+    assert_eq!(markers, plain_count(&files, "SecMarker"));
+    let warnings: Vec<String> =
+        loaded.warnings.iter().filter(|one| one.severity == Severity::Warning).map(ToString::to_string).collect();
+    assert!(warnings.is_empty(), "{}", warnings.join("\n"));
+    println!("{}: {links} rules, {actions} actions, {markers} markers", rules.display());
+}
+
+#[test]
+fn debians_rules_load_untouched() {
+    let (rules, setup) = (Path::new(DEBIAN_RULES), Path::new(DEBIAN_SETUP));
+    if !rules.is_dir() || !setup.is_file() {
+        println!("skipped: modsecurity-crs is not installed");
+        return;
+    }
+    check(rules, setup);
+}
+
+#[test]
+fn rules_elsewhere_load_untouched() {
+    let (Some(rules), Some(setup)) = (std::env::var_os("CRS_RULES"), std::env::var_os("CRS_SETUP")) else {
+        println!("skipped: CRS_RULES and CRS_SETUP are not set");
+        return;
+    };
+    check(Path::new(&rules), Path::new(&setup));
+}

@@ -1,0 +1,140 @@
+//! Whatever the text: no panic, problems that point into it, and time that grows with its length.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+use weir_rules::seclang::{Diagnostic, Memory, OnUnsupported, Options, Root, load_from};
+
+const WORDS: &[&str] = &[
+    "SecRule",
+    "SecAction",
+    "SecMarker",
+    "SecDefaultAction",
+    "SecRuleRemoveById",
+    "SecRuleUpdateTargetByTag",
+    "Include",
+    "ARGS",
+    "TX:/a/",
+    "XML:/*",
+    "!",
+    "&",
+    "|",
+    ",",
+    ":",
+    "=",
+    "@rx",
+    "@pm",
+    "@within",
+    "@ipMatch",
+    "id:1",
+    "id:2",
+    "phase:2",
+    "chain",
+    "deny",
+    "block",
+    "t:none",
+    "t:lowercase",
+    "setvar:",
+    "tx.a",
+    "%{",
+    "}",
+    "ctl:",
+    "ruleRemoveTargetById=1;ARGS:a",
+    "msg:",
+    "'",
+    "\"",
+    "\\",
+    "\\\n",
+    "\n",
+    "\r\n",
+    " ",
+    "#",
+    "(",
+    "[a",
+    "$",
+    "1-9",
+    "\u{e9}",
+    "<IfModule>",
+    "self",
+    "*",
+];
+
+fn load(bytes: &[u8]) -> (usize, Vec<Diagnostic>) {
+    let files = Memory(BTreeMap::from([(PathBuf::from("self"), bytes.to_vec())]));
+    let options = Options { lint: true, on_unsupported: OnUnsupported::Warn, ..Options::default() };
+    match load_from(&[Root::File("self".into())], &options, &files) {
+        Ok(loaded) => (loaded.set.entries.len(), loaded.warnings),
+        Err(problems) => (0, problems),
+    }
+}
+
+fn check(bytes: &[u8]) {
+    let (_, problems) = load(bytes);
+    let lines = bytes.iter().filter(|byte| **byte == b'\n').count() + 1;
+    for problem in problems {
+        assert!(problem.line >= 1 && problem.line as usize <= lines, "{problem}");
+        assert!(problem.column >= 1 && problem.column as usize <= bytes.len() + 1, "{problem}");
+        assert!(!problem.to_string().contains('\n'), "{problem}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        check(&bytes);
+    }
+
+    #[test]
+    fn any_words_are_read(words in prop::collection::vec(prop::sample::select(WORDS), 0..60), blanks in any::<bool>()) {
+        check(words.join(if blanks { " " } else { "" }).as_bytes());
+    }
+
+    #[test]
+    fn rules_with_anything_in_them_are_read(inside in prop::collection::vec(prop::sample::select(WORDS), 0..20)) {
+        let inside = inside.join("");
+        check(format!("SecRule {inside} \"{inside}\" \"id:1,{inside}\"\nSecAction \"{inside}\"").as_bytes());
+    }
+}
+
+/// The quickest of three runs, which other work on the machine slows the least.
+fn time(bytes: &[u8]) -> Duration {
+    let run = || {
+        let start = Instant::now();
+        load(bytes);
+        start.elapsed()
+    };
+    (0..3).map(|_| run()).min().unwrap_or_default()
+}
+
+#[test]
+fn time_grows_with_length() {
+    let pieces = [
+        "SecRule ARGS \"@contains x\" \"id:1,phase:2,msg:'a'\"\n",
+        "SecRule ARGS \"@contains x\n",
+        "SecAction \"id:1,msg:'open\n",
+        "SecAction id:1,setvar:tx.a='\n",
+        "SecMarker \"\\\"\n",
+        "%{",
+        "'",
+        "\"",
+        "\\",
+        "\\\n",
+        "SecRule ARGS|",
+        "ARGS|!TX:/",
+        "#SecRule \\\n",
+        "(((",
+        "SecAction \"",
+        ",a:='",
+        "Include *\n",
+    ];
+    for piece in pieces {
+        let (short, long) = (piece.repeat(20_000 / piece.len()), piece.repeat(160_000 / piece.len()));
+        let (few, many) = (time(short.as_bytes()), time(long.as_bytes()));
+        // Eight times the text: were it the square, it would be 64 times the time.
+        assert!(many < few * 32 + Duration::from_millis(30), "{piece:?}: {few:?} and {many:?}");
+    }
+}
