@@ -11,6 +11,7 @@ use crate::evaluate::{Context, Pass};
 use crate::function::write_text;
 use crate::outcome::MATCHED_BYTES;
 use crate::plan::{PlannedAction, Rule};
+use crate::seclang::Run;
 use crate::rate::{Pace, Take};
 use crate::value::Value;
 use crate::{Action, AllowScope, Decision, Finding, HeaderChange, Meter, Outcome, RateLimit, Response, Verdict};
@@ -19,11 +20,11 @@ use crate::{Action, AllowScope, Decision, Finding, HeaderChange, Meter, Outcome,
 pub const MAX_FINDINGS: usize = 64;
 
 /// Carries out `rule`'s actions in order.
-pub(crate) fn act<M: Meter>(
-    pass: &Pass<'_, '_, '_>,
+pub(crate) fn act<'a, M: Meter>(
+    pass: &Pass<'_, 'a, '_>,
     rule: &Rule,
     context: &mut Context<'_, M>,
-    outcome: &mut Outcome,
+    outcome: &mut Outcome<'a>,
 ) -> Decision {
     outcome.score = outcome.score.saturating_add(rule.score);
     let detect = context.detect || rule.detect;
@@ -32,6 +33,12 @@ pub(crate) fn act<M: Meter>(
     for planned in &rule.actions {
         match &planned.action {
             Action::Tag(tag) => pass.tag(tag),
+            Action::RuleSet(profile) => {
+                let holds = |when: &Option<Node>| when.as_ref().is_none_or(|when| pass.holds(when));
+                let exclusions = planned.exclusions.iter().map(holds);
+                let run = Run::new(profile, rule.index, detect, planned.lanes_at, pass, exclusions);
+                decision = outcome.begin_rule_set(run, pass.reader.transaction, context);
+            }
             Action::Log => said = said.filter(|said| said.0 != "score").or(Some(("log", false))),
             Action::SetHeader(side, name, _) | Action::RemoveHeader(side, name) if !detect => {
                 let value = planned.parameter.as_ref().map(|_| clean(text_of(pass, planned)));
@@ -74,7 +81,7 @@ pub(crate) fn act<M: Meter>(
     decision
 }
 
-fn decide(outcome: &mut Outcome, verdict: Verdict, rule: &Rule) {
+fn decide(outcome: &mut Outcome<'_>, verdict: Verdict, rule: &Rule) {
     if verdict > outcome.verdict {
         outcome.verdict = verdict;
         outcome.decided_by = Some(rule.index);
@@ -82,7 +89,7 @@ fn decide(outcome: &mut Outcome, verdict: Verdict, rule: &Rule) {
 }
 
 fn stop(
-    outcome: &mut Outcome,
+    outcome: &mut Outcome<'_>,
     rule: &Rule,
     detect: bool,
     verdict: Verdict,
@@ -145,7 +152,7 @@ fn too_many(rule: &Rule, limit: &RateLimit, retry_after_ms: u64) -> Arc<Response
 }
 
 fn finding(pass: &Pass<'_, '_, '_>, rule: &Rule, action: &'static str, detected_only: bool) -> Finding {
-    let mut finding = Finding { rule: rule.index, action, detected_only, variable: String::new(), matched: Vec::new() };
+    let mut finding = Finding { rule: rule.index, action, detected_only, score: rule.score, ..Finding::default() };
     let selector = pass.plan.selectors[rule.selector as usize].when.as_ref();
     let Some(test) = evidence(pass, &rule.node).or_else(|| selector.and_then(|when| evidence(pass, when))) else {
         return finding;

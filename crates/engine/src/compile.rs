@@ -7,11 +7,13 @@ use std::sync::Arc;
 use regex_automata::meta::Regex;
 use regex_automata::util::syntax;
 use weir_rules::ir::{Expr, ValueExpr};
+use weir_rules::seclang::ir::Phase as SecPhase;
 use weir_rules::{Field, Phase};
 
 use crate::check::{Check, Kinds, Node, Resolve, Test};
 use crate::filter::FilterBuilder;
 use crate::gate::{self, Condition, Gate};
+use crate::seclang::Sifter;
 use crate::plan::{Lane, LaneTable, PlannedAction, Rule, Selector, Stage};
 use crate::value::Source;
 use crate::{Action, LaneInfo, List, Mode, Plan, RuleIndex, Side, Specification};
@@ -121,7 +123,8 @@ impl Compiler<'_> {
                         phase = phase.max(when.phase());
                         gate = gate::best(gate, gate::gate(when));
                     }
-                    let actions: Vec<PlannedAction> = rule.actions.iter().map(planned).collect();
+                    let actions: Vec<PlannedAction> =
+                        rule.actions.iter().map(|action| self.action(action, rule.index)).collect();
                     for action in &rule.actions {
                         phase = phase.max(parameter(action).map_or(Phase::Request, ValueExpr::phase));
                     }
@@ -144,6 +147,26 @@ impl Compiler<'_> {
             .map(|phase| self.stage(phase, &mut rules, &gates, &mut infos));
         let changes_response = rules.iter().flat_map(|rule| &rule.actions).any(|planned| {
             matches!(planned.action, Action::SetHeader(Side::Response, ..) | Action::RemoveHeader(Side::Response, _))
+        });
+        let mut known: Vec<(*const Sifter, u32)> = Vec::new();
+        for planned in rules.iter_mut().flat_map(|rule| &mut rule.actions) {
+            let Action::RuleSet(profile) = &planned.action else { continue };
+            let sifter = std::ptr::from_ref(profile.sifter());
+            // Profiles that share a filter share its lanes.
+            if let Some((_, lanes_at)) = known.iter().find(|(of, _)| *of == sifter) {
+                planned.lanes_at = *lanes_at;
+                continue;
+            }
+            planned.lanes_at = infos.len() as u32;
+            known.push((sifter, planned.lanes_at));
+            infos.extend(profile.lanes().map(|(name, rules)| LaneInfo { name, rules }));
+        }
+        let rule_sets = [SecPhase::RequestHeaders, SecPhase::RequestBody, SecPhase::ResponseHeaders].map(|phase| {
+            let has = |planned: &PlannedAction| match &planned.action {
+                Action::RuleSet(profile) => profile.has(phase),
+                _ => false,
+            };
+            rules.iter().flat_map(|rule| &rule.actions).any(has)
         });
         let of_body = stages[Phase::Body as usize].rules.iter().flat_map(|rule| &rules[*rule as usize].actions);
         let body_sets_tags = of_body.into_iter().any(|planned| matches!(planned.action, Action::Tag(_)));
@@ -171,6 +194,7 @@ impl Compiler<'_> {
             geo: spec.geo.clone(),
             policies,
             changes_response,
+            rule_sets,
         }
     }
 
@@ -254,6 +278,19 @@ impl Compiler<'_> {
         })
     }
 
+    fn action(&mut self, action: &Action, rule: RuleIndex) -> PlannedAction {
+        let whens = match action {
+            Action::RuleSet(profile) => profile.exclusions().iter().map(|exclusion| exclusion.when.as_ref()).collect(),
+            _ => Vec::new(),
+        };
+        PlannedAction {
+            action: action.clone(),
+            parameter: parameter(action).map(Source::new),
+            lanes_at: 0,
+            exclusions: whens.into_iter().map(|when| when.and_then(|when| self.node(when, Some(rule)))).collect(),
+        }
+    }
+
     fn nodes(&mut self, parts: &[Expr], rule: Option<RuleIndex>) -> Option<Vec<Node>> {
         // All of them are compiled even if one fails, for its errors.
         let nodes: Vec<Option<Node>> = parts.iter().map(|part| self.node(part, rule)).collect();
@@ -270,6 +307,4 @@ fn parameter(action: &Action) -> Option<&ValueExpr> {
     }
 }
 
-fn planned(action: &Action) -> PlannedAction {
-    PlannedAction { action: action.clone(), parameter: parameter(action).map(Source::new) }
-}
+

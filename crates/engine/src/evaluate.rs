@@ -8,10 +8,12 @@ use std::cell::{Cell, RefCell};
 
 use weir_http::{BodyKind, Transaction};
 use weir_rules::Phase;
+use weir_rules::seclang::ir::Phase as SecPhase;
 
 use crate::check::Node;
 use crate::plan::{Plan, Rule};
 use crate::rate::RateTable;
+use crate::seclang::{Collections, Run};
 use crate::value::{Reader, Values};
 use crate::{Decision, Meter, Outcome};
 
@@ -25,6 +27,8 @@ pub struct Context<'c, M> {
     pub now_ms: u64,
     /// Where rate limits are counted; without it they let everything pass.
     pub limits: Option<&'c RateTable<'c>>,
+    /// Where rule sets keep persistent collections; without it they are empty and stay so.
+    pub collections: Option<&'c dyn Collections>,
     /// Receives the costs.
     pub meter: &'c mut M,
 }
@@ -51,12 +55,29 @@ impl Plan {
     /// Evaluates the rules of one phase. Call once per phase, in order, as its data becomes
     /// known; policies that this transaction has been through are not repeated, whichever plan
     /// they came in.
-    pub fn evaluate<M: Meter>(
+    pub fn evaluate<'a, M: Meter>(
         &self,
         phase: Phase,
-        transaction: &Transaction<'_>,
+        transaction: &Transaction<'a>,
         context: &mut Context<'_, M>,
-        outcome: &mut Outcome,
+        outcome: &mut Outcome<'a>,
+    ) -> Decision {
+        match self.evaluate_rules(phase, transaction, context, outcome) {
+            Decision::Continue => match phase {
+                Phase::Request => Decision::Continue, // a rule set's first phase runs where its rule stands
+                Phase::Body => outcome.run_rule_sets(SecPhase::RequestBody, transaction, context),
+                Phase::Response => outcome.run_rule_sets(SecPhase::ResponseHeaders, transaction, context),
+            },
+            decision => decision,
+        }
+    }
+
+    fn evaluate_rules<'a, M: Meter>(
+        &self,
+        phase: Phase,
+        transaction: &Transaction<'a>,
+        context: &mut Context<'_, M>,
+        outcome: &mut Outcome<'a>,
     ) -> Decision {
         let stage = &self.stages[phase as usize];
         let over = outcome.done[phase as usize] | outcome.allowed;
@@ -108,7 +129,10 @@ impl Plan {
     /// Whether a rule that may still match has to see this request's body. Asked after
     /// [`Phase::Request`] has been evaluated; `false` means that the body need not be read.
     #[must_use]
-    pub fn wants_body(&self, transaction: &Transaction<'_>, outcome: &Outcome) -> bool {
+    pub fn wants_body(&self, transaction: &Transaction<'_>, outcome: &Outcome<'_>) -> bool {
+        if outcome.runs.iter().any(Run::wants_body) {
+            return true;
+        }
         let stage = &self.stages[Phase::Body as usize];
         let over = outcome.done[Phase::Body as usize] | outcome.allowed;
         if stage.rules.is_empty() || self.policies & !over == 0 {

@@ -24,6 +24,7 @@ mod plan;
 mod range_trie;
 mod rate;
 mod scan;
+pub mod seclang;
 #[cfg(target_arch = "x86_64")]
 mod shuffle;
 mod spec;

@@ -140,6 +140,8 @@ impl Naive<'_> {
                         found.answer(rule, Verdict::RateLimit, limit.response.status, detect);
                     }
                 }
+                // Rule sets have a naive evaluation of their own: `Profile::naive`.
+                Action::RuleSet(_) => {}
                 Action::Log => found.mention(rule),
                 Action::Tag(tag) => {
                     if !found.tags.contains(tag) {

@@ -2,7 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::{Response, RuleIndex, Side};
+use weir_http::Transaction;
+use weir_rules::seclang::ir::Phase;
+
+use crate::evaluate::Context;
+use crate::seclang::Run;
+use crate::{Meter, Response, RuleIndex, Side};
 
 /// What the caller has to do now.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,10 +59,12 @@ impl Verdict {
 }
 
 /// One rule that matched and has something to say in the attack log.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Finding {
     /// The rule.
     pub rule: RuleIndex,
+    /// Of a rule in a rule set: the policy's rule that ran the set.
+    pub via: Option<RuleIndex>,
     /// Name of the action, e.g. `block`; see [`Verdict`] for whether it was carried out.
     pub action: &'static str,
     /// Whether it was only detected.
@@ -66,6 +73,12 @@ pub struct Finding {
     pub variable: String,
     /// The bytes that matched, at most [`MATCHED_BYTES`] of them, not escaped.
     pub matched: Vec<u8>,
+    /// What it added to the score.
+    pub score: u32,
+    /// Its message with macros expanded, if it has any; otherwise the rule's own message holds.
+    pub message: Option<String>,
+    /// `logdata` of a SecLang rule, expanded, at most [`MATCHED_BYTES`] times four; not escaped.
+    pub log_data: Vec<u8>,
 }
 
 /// How many matched bytes a finding keeps: enough to recognise an attack, and a bound for the log.
@@ -84,7 +97,7 @@ pub struct HeaderChange {
 
 /// A transaction's evaluation: carried through the phases, empty and unallocated for benign traffic.
 #[derive(Debug, Default)]
-pub struct Outcome {
+pub struct Outcome<'a> {
     /// Verdict so far.
     pub verdict: Verdict,
     /// The rule that made it so.
@@ -102,4 +115,58 @@ pub struct Outcome {
     pub(crate) done: [u64; 3],
     /// Policies whose rest is skipped by `allow`; all of them for [`crate::AllowScope::All`].
     pub(crate) allowed: u64,
+    /// Rule sets at work on the transaction.
+    pub(crate) runs: Vec<Run<'a>>,
+}
+
+impl<'a> Outcome<'a> {
+    /// Puts a rule set to work: runs its first phase.
+    pub(crate) fn begin_rule_set<M: Meter>(
+        &mut self,
+        mut run: Run<'a>,
+        transaction: &Transaction<'a>,
+        context: &mut Context<'_, M>,
+    ) -> Decision {
+        if self.runs.iter().any(|other| other.is_of(&run)) {
+            return Decision::Continue; // a later location applies the same policy again
+        }
+        let decision = run.evaluate(Phase::RequestHeaders, transaction, context, self);
+        self.runs.push(run);
+        decision
+    }
+
+    /// Runs a phase of the rule sets at work, those that have not had it. The caller asks for
+    /// phases 4 (response body) and 5 (logging); [`crate::Plan::evaluate`] runs the others.
+    pub fn run_rule_sets<M: Meter>(
+        &mut self,
+        phase: Phase,
+        transaction: &Transaction<'a>,
+        context: &mut Context<'_, M>,
+    ) -> Decision {
+        if self.runs.is_empty() {
+            return Decision::Continue;
+        }
+        let mut runs = std::mem::take(&mut self.runs);
+        let mut decision = Decision::Continue;
+        for run in &mut runs {
+            decision = run.evaluate(phase, transaction, context, self);
+            if decision != Decision::Continue {
+                break;
+            }
+        }
+        self.runs = runs;
+        decision
+    }
+
+    /// Whether a rule set has to see the body of a response of that media type, and how many bytes
+    /// of it at most.
+    #[must_use]
+    pub fn wants_response_body(&self, content_type: &[u8]) -> Option<usize> {
+        self.runs.iter().filter_map(|run| run.wants_response_body(content_type)).max()
+    }
+
+    /// Gives the response's body, or its beginning, to rule sets; then phase 4 may be run.
+    pub fn set_response_body(&mut self, body: &'a [u8]) {
+        self.runs.iter_mut().for_each(|run| run.set_response_body(body));
+    }
 }

@@ -31,6 +31,8 @@ pub struct Plan {
     /// Policies in this plan, one bit each.
     pub(crate) policies: u64,
     pub(crate) changes_response: bool,
+    /// Whether a rule set has rules for that phase, by [`Phase`].
+    pub(crate) rule_sets: [bool; 3],
 }
 
 /// A lane as the ledger names it.
@@ -72,6 +74,10 @@ pub(crate) struct Rule {
 pub(crate) struct PlannedAction {
     pub(crate) action: Action,
     pub(crate) parameter: Option<Source>,
+    /// Of a rule set: when each of its exclusions holds.
+    pub(crate) exclusions: Vec<Option<Node>>,
+    /// Of a rule set: number of its first lane.
+    pub(crate) lanes_at: u32,
 }
 
 /// The rules of one phase.
@@ -88,7 +94,7 @@ impl Plan {
     /// Whether any rule has work in that phase.
     #[must_use]
     pub fn has(&self, phase: Phase) -> bool {
-        !self.stages[phase as usize].rules.is_empty()
+        !self.stages[phase as usize].rules.is_empty() || self.rule_sets[phase as usize]
     }
 
     /// Whether it has no rules at all.

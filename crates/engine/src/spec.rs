@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use weir_rules::ir::{Expr, ValueExpr};
 
+use crate::seclang::Profile;
 use crate::{AddressSet, StringSet};
 
 /// Number of a rule in its specification, counted over all policies in the order of the file.
 /// Findings, logs and the ledger refer to rules by it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RuleIndex(pub u32);
 
 /// Everything to compile.
@@ -99,6 +100,9 @@ pub enum Action {
     RateLimit(RateLimit),
     /// Remember a tag, for later rules and the logs.
     Tag(String),
+    /// Run a SecLang rule set from here on: its rules of phase 1 now, of phase 2 after the rules
+    /// that look at the body, of phases 3 to 5 as the response comes.
+    RuleSet(Arc<Profile>),
 }
 
 /// How far an `allow` reaches.

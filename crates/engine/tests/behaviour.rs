@@ -84,7 +84,7 @@ fn run(plan: &Plan, request: &Request, detect: bool) -> (Decision, Outcome) {
     let mut outcome = Outcome::default();
     let memory: Vec<AtomicU64> = (0..RateTable::bytes_for(100) / 8).map(|_| AtomicU64::new(0)).collect();
     let table = RateTable::new(&memory);
-    let mut context = Context { detect, request_id: b"id", now_ms: 1_000, limits: Some(&table), meter: &mut NoMeter };
+    let mut context = Context { detect, request_id: b"id", now_ms: 1_000, limits: Some(&table), collections: None, meter: &mut NoMeter };
     let mut decision = plan.evaluate(Phase::Request, &transaction, &mut context, &mut outcome);
     if decision == Decision::Continue {
         transaction.set_body(if plan.wants_body(&transaction, &outcome) { request.body.as_bytes() } else { b"" });
@@ -222,7 +222,7 @@ fn policies_are_not_repeated_by_a_second_plan() {
     let request = Request::get("/a");
     let transaction = Transaction::new(request.head(), &arena);
     let mut outcome = Outcome::default();
-    let mut context = Context { detect: false, request_id: b"", now_ms: 0, limits: None, meter: &mut NoMeter };
+    let mut context = Context { detect: false, request_id: b"", now_ms: 0, limits: None, collections: None, meter: &mut NoMeter };
     for plan in [&one, &both, &one, &both] {
         let _ = plan.evaluate(Phase::Request, &transaction, &mut context, &mut outcome);
     }
@@ -255,7 +255,7 @@ fn rate_limits_answer_429_with_its_header_fields() {
         .map(|_| {
             let transaction = Transaction::new(request.head(), &arena);
             let mut context =
-                Context { detect: false, request_id: b"", now_ms: 5_000, limits: Some(&table), meter: &mut NoMeter };
+                Context { detect: false, request_id: b"", now_ms: 5_000, limits: Some(&table), collections: None, meter: &mut NoMeter };
             plan.evaluate(Phase::Request, &transaction, &mut context, &mut Outcome::default())
         })
         .collect();

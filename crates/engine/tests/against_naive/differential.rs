@@ -83,6 +83,7 @@ fn compare(
             request_id: naive.request_id,
             now_ms: naive.now_ms,
             limits: Some(table),
+            collections: None,
             meter: &mut meter,
         };
         let decision = plan.evaluate(phase, &transaction, &mut context, &mut outcome);

@@ -1,0 +1,226 @@
+//! Operators on one value, exactly as ModSecurity v3 defines them.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use aho_corasick::AhoCorasick;
+use bumpalo::Bump;
+use ipnet::IpNet;
+use memchr::memmem;
+use weir_rules::seclang::ir::{Comparison, Verify};
+
+use super::expand::Text;
+use super::matcher::{Groups, Matcher};
+use super::number;
+use crate::literal::Literals;
+
+/// An operator with its parameter compiled.
+#[derive(Clone, Debug)]
+pub(crate) enum Operator {
+    Always,
+    Never,
+    Rx(Arc<Matcher>),
+    RxGlobal(Arc<Matcher>),
+    /// A pattern with macros in it: compiled for each evaluation, bounded by what patterns may take.
+    RxText(Text),
+    /// The automaton, and its phrases folded for the filter.
+    Pm(Arc<AhoCorasick>, Arc<Literals>),
+    Within(Text),
+    Contains(Text),
+    ContainsWord(Text),
+    BeginsWith(Text),
+    EndsWith(Text),
+    StrEq(Text),
+    Compare(Comparison, Text),
+    IpMatch(Arc<Vec<IpNet>>),
+    Sqli,
+    Xss,
+    ByteRange([u64; 4]),
+    UrlEncoding,
+    Utf8,
+    Verify(Verify, Arc<Matcher>),
+    GeoLookup,
+}
+
+/// What an operator has found.
+#[derive(Debug, Default)]
+pub(crate) struct Found<'a> {
+    /// The part of the value that made it match, if it is a part.
+    pub(crate) range: Option<(u32, u32)>,
+    /// What `capture` keeps.
+    pub(crate) captured: Captured<'a>,
+}
+
+/// What `capture` keeps in `TX:0` to `TX:9`.
+#[derive(Debug, Default)]
+pub(crate) enum Captured<'a> {
+    #[default]
+    Nothing,
+    /// Parts of the value.
+    Groups(Groups),
+    /// `TX:0`: the whole value, or a fingerprint.
+    Text(&'a [u8]),
+}
+
+/// What operators need beside the value.
+pub(crate) struct Setting<'a, 'e> {
+    pub(crate) arena: &'a Bump,
+    /// The text of the parameter, macros expanded.
+    pub(crate) text: &'e [u8],
+    /// Whether captures are wanted.
+    pub(crate) capture: bool,
+    /// Whether it is all the same where it matches.
+    pub(crate) verdict_only: bool,
+}
+
+impl Operator {
+    /// The parameter, if it is a text that may have macros.
+    pub(crate) fn text(&self) -> Option<&Text> {
+        match self {
+            Self::RxText(text) | Self::Within(text) | Self::Contains(text) | Self::ContainsWord(text)
+            | Self::BeginsWith(text) | Self::EndsWith(text) | Self::StrEq(text) | Self::Compare(_, text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Whether the value matches, and where.
+    pub(crate) fn find<'a>(&self, value: &'a [u8], setting: &Setting<'a, '_>) -> Option<Found<'a>> {
+        let (arena, text) = (setting.arena, setting.text);
+        let when = |truth: bool| truth.then(Found::default);
+        match self {
+            Self::Always => when(true),
+            Self::Never | Self::GeoLookup => None,
+            Self::Rx(matcher) => rx(matcher, value, setting),
+            Self::RxGlobal(matcher) => matcher.find_all(value, arena).map(of_groups),
+            Self::RxText(_) => {
+                let source = String::from_utf8_lossy(text);
+                let pattern = weir_rules::seclang::pattern::Pattern::parse(&source).ok()?;
+                rx(&Matcher::new(&pattern).ok()?, value, setting)
+            }
+            Self::Pm(phrases, _) => phrases.find(value).map(|found| {
+                let range = (found.start() as u32, found.end() as u32);
+                let mut groups = Groups::default();
+                groups[0] = Some(range);
+                Found { range: Some(range), captured: Captured::Groups(groups) }
+            }),
+            Self::Within(_) => when(value.is_empty() || memmem::find(text, value).is_some()),
+            Self::Contains(_) => memmem::find(value, text).map(|at| of_range(at, at + text.len())),
+            Self::ContainsWord(_) => when(contains_word(value, text)),
+            Self::BeginsWith(_) => value.starts_with(text).then(|| of_range(0, text.len())),
+            Self::EndsWith(_) => value.ends_with(text).then(|| of_range(value.len() - text.len(), value.len())),
+            Self::StrEq(_) => when(value == text),
+            Self::Compare(comparison, _) => when(compare(*comparison, number::parse(value), number::parse(text))),
+            Self::IpMatch(networks) => when(in_networks(value, networks)),
+            Self::Sqli => weir_detect::sqli(value).map(|fingerprint| Found {
+                range: None,
+                captured: Captured::Text(arena.alloc_slice_copy(fingerprint.as_bytes())),
+            }),
+            Self::Xss => {
+                weir_detect::xss(value).then_some(Found { range: None, captured: Captured::Text(value) })
+            }
+            Self::ByteRange(allowed) => {
+                let outside = |byte: &u8| allowed[usize::from(byte >> 6)] >> (byte & 63) & 1 == 0;
+                value.iter().position(outside).map(|at| of_range(at, at + 1))
+            }
+            Self::UrlEncoding => when(weir_detect::check_url_encoding(value).is_err()),
+            Self::Utf8 => when(weir_detect::check_utf8(value).is_err()),
+            Self::Verify(kind, matcher) => verify(*kind, matcher, value, arena),
+        }
+    }
+}
+
+fn of_range(start: usize, end: usize) -> Found<'static> {
+    Found { range: Some((start as u32, end as u32)), captured: Captured::Nothing }
+}
+
+fn of_groups(groups: Groups) -> Found<'static> {
+    Found { range: groups[0], captured: Captured::Groups(groups) }
+}
+
+fn rx<'a>(matcher: &Matcher, value: &'a [u8], setting: &Setting<'a, '_>) -> Option<Found<'a>> {
+    if setting.verdict_only {
+        return matcher.is_match(value, setting.arena).then(Found::default);
+    }
+    if setting.capture {
+        return matcher.groups(value, setting.arena).map(of_groups);
+    }
+    matcher.find(value, setting.arena).map(|found| of_range(found.start, found.end))
+}
+
+fn compare(comparison: Comparison, left: i64, right: i64) -> bool {
+    match comparison {
+        Comparison::Eq => left == right,
+        Comparison::Ge => left >= right,
+        Comparison::Gt => left > right,
+        Comparison::Le => left <= right,
+        Comparison::Lt => left < right,
+    }
+}
+
+fn in_networks(value: &[u8], networks: &[IpNet]) -> bool {
+    let address = std::str::from_utf8(value).ok().and_then(|text| text.parse::<IpAddr>().ok());
+    address.is_some_and(|address| networks.iter().any(|network| network.contains(&address)))
+}
+
+/// Whether `word` occurs in `value` with no letter beside it. At the very beginning and end one
+/// side is enough, as in ModSecurity v3, whose test for "before the first byte" looks past the end.
+fn contains_word(value: &[u8], word: &[u8]) -> bool {
+    if word.is_empty() || value == word {
+        return true;
+    }
+    // A position outside the value bounds no word there.
+    let bounds = |at: Option<usize>| at.and_then(|at| value.get(at)).is_some_and(|byte| !byte.is_ascii_alphabetic());
+    memmem::find_iter(value, word).any(|at| {
+        let (before, after) = (at.checked_sub(1), Some(at + word.len()));
+        match (at == 0, at + word.len() == value.len()) {
+            (true, _) => bounds(after),
+            (_, true) => bounds(before),
+            _ => bounds(before) && bounds(after),
+        }
+    })
+}
+
+/// A number with check digits among the matches of a pattern.
+fn verify<'a>(kind: Verify, matcher: &Matcher, value: &'a [u8], arena: &'a Bump) -> Option<Found<'a>> {
+    let is_valid = match kind {
+        Verify::CreditCard => weir_detect::is_card_number,
+        Verify::Ssn => weir_detect::is_ssn,
+        Verify::Cpf => weir_detect::is_cpf,
+        Verify::Svnr => weir_detect::is_svnr,
+    };
+    let mut from = 0;
+    // At most so many beginnings are tried, so that a long run of digits costs no square.
+    for _ in 0..MAX_VERIFIED {
+        let found = matcher.find(value.get(from..)?, arena)?;
+        let (start, end) = (from + found.start, from + found.end);
+        if is_valid(&value[start..end]) {
+            return Some(Found { range: Some((start as u32, end as u32)), captured: Captured::Text(&value[start..end]) });
+        }
+        from = start + 1;
+    }
+    None
+}
+
+/// Candidates for numbers with check digits in one value.
+const MAX_VERIFIED: usize = 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_have_no_letters_beside_them() {
+        for (value, word, expected) in [
+            ("", "", true),
+            ("", "x", false),
+            ("x", "x", true),
+            ("x abc y", "abc", true),
+            ("xabc y", "abc", false),
+            ("abc y", "abc", true),
+            ("abcd abc", "abc", true),
+            ("1abc2", "abc", true),
+        ] {
+            assert_eq!(contains_word(value.as_bytes(), word.as_bytes()), expected, "{word} in {value}");
+        }
+    }
+}

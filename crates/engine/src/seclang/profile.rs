@@ -1,0 +1,208 @@
+//! One use of a program: its settings and exclusions.
+
+use std::sync::{Arc, PoisonError};
+
+use weir_rules::ir::Expr;
+use weir_rules::seclang::ir::{Engine, Phase, Target, TextMatch};
+
+use super::bits::Bits;
+use super::sift::Sifter;
+use super::template::{Status, Template};
+use super::{Program, compile};
+use crate::RuleIndex;
+
+/// What one use of a rule set changes about it.
+#[derive(Clone, Debug, Default)]
+pub struct Tuning {
+    /// Whether disruptive actions are only logged.
+    pub detect: bool,
+    /// What is left out.
+    pub exclusions: Vec<Exclusion>,
+    /// Variables of `TX` set before the first rule, names in lower case.
+    pub variables: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Variables of `TX` set at the marker [`super::SETTINGS_MARKER`] in phase 1, which a loader
+    /// puts between a setup file and the rules, so that they win over that file.
+    pub settings: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Whether bodies of requests are inspected, whatever `SecRequestBodyAccess` says.
+    pub request_body: Option<bool>,
+    /// Whether bodies of responses are inspected, whatever `SecResponseBodyAccess` says.
+    pub response_body: Option<bool>,
+    /// Whether JSON and XML bodies are read as such by their `Content-Type`, without a rule that
+    /// says so (as ModSecurity's recommended configuration does with rules 200000 and 200001).
+    pub processors_by_content_type: bool,
+}
+
+/// Rules, or targets of rules, to leave out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exclusion {
+    /// Which rules.
+    pub rules: RuleChoice,
+    /// Only this target of them; `None` is the whole rule.
+    pub target: Option<Target>,
+    /// In which requests; an expression over the request's head. `None` is all.
+    pub when: Option<Expr>,
+}
+
+/// How rules are chosen.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RuleChoice {
+    /// Ids and ranges, both ends included.
+    Ids(Vec<(u64, u64)>),
+    /// By tag.
+    Tag(TextMatch),
+}
+
+/// A program with a tuning, ready for requests.
+#[derive(Debug)]
+pub struct Profile {
+    pub(crate) program: Arc<Program>,
+    pub(crate) base: RuleIndex,
+    tuning: Tuning,
+    template: Template,
+    sifter: Arc<Sifter>,
+    pub(crate) excluded: Vec<compile::Excluded>,
+}
+
+/// A profile is the same as itself only: there is one for each action that uses a rule set.
+impl PartialEq for Profile {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl Profile {
+    /// A use of `program` whose rules count as `base` and the following numbers in findings, logs
+    /// and the ledger.
+    #[must_use]
+    pub fn new(program: Arc<Program>, base: RuleIndex, tuning: Tuning) -> Self {
+        let excluded: Vec<_> = tuning.exclusions.iter().map(|exclusion| compile::excluded(&program, exclusion)).collect();
+        let mut removed = Bits::new(program.rules.len());
+        for one in excluded.iter().zip(&tuning.exclusions).filter(|(one, how)| one.pick.is_none() && how.when.is_none()) {
+            one.0.rules.iter().for_each(|rule| removed.insert(rule));
+        }
+        let template = Template::new(&program, &tuning.variables, &tuning.settings, &removed);
+        Self::with(program, base, tuning, template, excluded)
+    }
+
+    fn with(
+        program: Arc<Program>,
+        base: RuleIndex,
+        tuning: Tuning,
+        template: Template,
+        excluded: Vec<compile::Excluded>,
+    ) -> Self {
+        let mut live = Bits::new(program.rules.len());
+        let positions = 0..program.rules.len();
+        positions.filter(|at| template.status(*at as u32) == Status::Live).for_each(|at| live.insert(at));
+        let sifter = {
+            let mut sifters = program.sifters.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = sifters.get(&live).and_then(std::sync::Weak::upgrade);
+            known.unwrap_or_else(|| {
+                let sifter = Arc::new(Sifter::new(&program, &live));
+                sifters.retain(|_, other| other.strong_count() > 0);
+                sifters.insert(live, Arc::downgrade(&sifter));
+                sifter
+            })
+        };
+        Self { program, base, tuning, template, sifter, excluded }
+    }
+
+    /// A profile that runs every rule on every value: what the others are compared with.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn naive(program: Arc<Program>, base: RuleIndex, tuning: Tuning) -> Self {
+        let mut profile = Self::new(Arc::clone(&program), base, tuning);
+        profile.template = profile.template.unfolded(&program, &profile.tuning.variables, &profile.tuning.settings);
+        let mut all = Bits::new(program.rules.len());
+        let positions = 0..program.rules.len();
+        positions.filter(|at| profile.template.status(*at as u32) == Status::Live).for_each(|at| all.insert(at));
+        profile.sifter = Arc::new(Sifter::without_gates(&program, all));
+        profile
+    }
+
+    /// The settings that some rule can see.
+    pub(crate) fn settings(&self) -> impl Iterator<Item = (super::names::TxId, &[u8])> {
+        self.tuning.settings.iter().filter_map(|(name, value)| Some((self.program.names.find(name)?, value.as_slice())))
+    }
+
+    /// The shared program.
+    #[must_use]
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    pub(crate) fn template(&self) -> &Template {
+        &self.template
+    }
+
+    pub(crate) fn sifter(&self) -> &Sifter {
+        &self.sifter
+    }
+
+    /// What its filter visits, for the ledger.
+    pub(crate) fn lanes(&self) -> impl Iterator<Item = (String, Vec<RuleIndex>)> {
+        let index = |rule: u32| RuleIndex(self.base.0 + self.program.rules[rule as usize].info);
+        self.sifter.lanes().map(move |(name, rules)| (name, rules.into_iter().map(index).collect()))
+    }
+
+    pub(crate) fn exclusions(&self) -> &[Exclusion] {
+        &self.tuning.exclusions
+    }
+
+    /// Whether any rule may have work in that phase.
+    #[must_use]
+    pub fn has(&self, phase: Phase) -> bool {
+        let has = |at: u32| !matches!(self.template.status(at), Status::Removed);
+        self.program.positions(phase).any(has)
+    }
+
+    /// Rules that are run, of all: the others are decided ahead of time or skipped.
+    #[must_use]
+    pub fn live_rules(&self) -> usize {
+        (0..self.program.rules.len() as u32).filter(|at| self.template.status(*at) == Status::Live).count()
+    }
+
+    /// The rules that every request runs, and how the others wait, as text for people.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let ids = self.sifter.ungated.iter().map(|at| self.program.infos[self.program.rules[at].info as usize].id);
+        let ids: Vec<String> = ids.map(|id| id.to_string()).collect();
+        format!("{} rules without a gate: {}", ids.len(), ids.join(" "))
+    }
+
+    /// Bytes that this profile takes beside what it shares, roughly.
+    #[must_use]
+    pub fn own_bytes(&self) -> usize {
+        size_of::<Self>() + self.template.bytes() + self.excluded.len() * (64 + self.program.rules.len() / 8)
+    }
+
+    pub(crate) fn engine(&self) -> Engine {
+        match self.program.settings.engine.unwrap_or(Engine::On) {
+            Engine::On if self.tuning.detect => Engine::DetectionOnly,
+            engine => engine,
+        }
+    }
+
+    pub(crate) fn request_body(&self) -> bool {
+        self.tuning.request_body.or(self.program.settings.request_body_access).unwrap_or(false)
+    }
+
+    pub(crate) fn response_body(&self) -> bool {
+        self.tuning.response_body.or(self.program.settings.response_body_access).unwrap_or(false)
+    }
+
+    /// How requests are read.
+    pub(crate) fn limits(&self) -> weir_http::seclang::Limits {
+        let settings = &self.program.settings;
+        let default = weir_http::seclang::Limits::default();
+        let bound = |value: Option<u64>, default: usize| value.map_or(default, |value| value as usize);
+        weir_http::seclang::Limits {
+            arguments: bound(settings.arguments_limit, default.arguments).min(default.arguments),
+            json_depth: bound(settings.json_depth_limit, default.json_depth),
+            no_files_bytes: settings.request_body_no_files_limit.map(|limit| limit as usize),
+            separator: settings.argument_separator.unwrap_or(default.separator),
+            xml_json_by_content_type: self.tuning.processors_by_content_type,
+            ..default
+        }
+    }
+}

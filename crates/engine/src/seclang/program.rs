@@ -1,0 +1,207 @@
+//! A compiled rule set, shared by everything that uses it.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, Weak};
+
+use weir_rules::seclang::ir::{
+    BodyProcessor, Collection, Disruption, Engine, Phase, Place, RuleSet, Selector, Settings,
+};
+
+use super::bits::Bits;
+use super::expand::Text;
+use super::names::{Names, TxId};
+use super::operator::Operator;
+use super::pipeline::{Node, Pipelines};
+use super::sift::Sifter;
+use super::variable::Source;
+
+/// A rule set ready to be run.
+#[derive(Debug)]
+pub struct Program {
+    pub(crate) infos: Vec<RuleInfo>,
+    /// By phase, within a phase in the order of the files: a rule's position is its number here.
+    pub(crate) rules: Vec<Rule>,
+    /// Positions of each phase's rules.
+    pub(crate) phases: [Range<u32>; 5],
+    pub(crate) names: Names,
+    pub(crate) pipelines: Pipelines,
+    pub(crate) settings: Settings,
+    pub(crate) files: Vec<String>,
+    /// Where a profile's settings are applied: the position in phase 1 of the marker
+    /// [`SETTINGS_MARKER`], or of the first rule.
+    pub(crate) settings_at: u32,
+    /// Filters by the set of rules that they know, shared by profiles that have the same.
+    pub(crate) sifters: Mutex<HashMap<Bits, Weak<Sifter>>>,
+}
+
+/// The marker at which [`crate::seclang::Tuning::settings`] take effect.
+pub const SETTINGS_MARKER: &str = "WEIR-SETTINGS";
+
+/// What logs and people are told of a rule.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RuleInfo {
+    /// Its id.
+    pub id: u64,
+    /// When it runs.
+    pub phase: Phase,
+    /// Where it was written; its file is a position in [`Program::files`].
+    pub place: Place,
+    /// `msg` without its macros expanded.
+    pub message: String,
+    /// `severity`.
+    pub severity: Option<u8>,
+    /// `tag`s.
+    pub tags: Vec<String>,
+}
+
+/// Why a rule does not compile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramError {
+    /// The rule's id.
+    pub rule: u64,
+    /// Where it is; the file is a position in the set's `files`.
+    pub place: Place,
+    /// What is wrong and what to do.
+    pub message: String,
+}
+
+/// A rule as it is run.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    /// Its number among the infos.
+    pub(crate) info: u32,
+    pub(crate) links: Vec<Link>,
+    pub(crate) message: Text,
+    pub(crate) log_data: Text,
+    pub(crate) log: bool,
+    pub(crate) disruption: Disrupt,
+    /// Where evaluation goes on after a match, if not at the next rule: a position within its
+    /// phase, or its end.
+    pub(crate) jump: Option<u32>,
+}
+
+/// A link of a chain.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) test: Option<Test>,
+    pub(crate) pipeline: Node,
+    /// For `multiMatch`: all stages of the pipeline.
+    pub(crate) stages: Vec<Node>,
+    pub(crate) capture: bool,
+    /// Done for each value that matches.
+    pub(crate) assignments: Vec<Assignment>,
+    /// Done once the whole chain has matched, of the last link first.
+    pub(crate) effects: Vec<Effect>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Test {
+    pub(crate) targets: Vec<Target>,
+    pub(crate) exclusions: Vec<Pick>,
+    pub(crate) operator: Operator,
+    pub(crate) negated: bool,
+}
+
+/// One target of a test.
+#[derive(Debug)]
+pub(crate) struct Target {
+    pub(crate) source: Source,
+    pub(crate) selector: Selector,
+    pub(crate) pattern: Option<Arc<super::matcher::Matcher>>,
+    pub(crate) count: bool,
+    /// The variable's name, as logs say it.
+    pub(crate) name: &'static str,
+}
+
+/// What is left out, or removed in the course of a request.
+#[derive(Clone, Debug)]
+pub(crate) struct Pick {
+    pub(crate) source: Source,
+    pub(crate) selector: Selector,
+    pub(crate) pattern: Option<Arc<super::matcher::Matcher>>,
+}
+
+/// `setvar`.
+#[derive(Debug)]
+pub(crate) struct Assignment {
+    pub(crate) collection: Collection,
+    pub(crate) name: Name,
+    pub(crate) change: Change,
+    /// Whether what it adds is an anomaly score of the rule that adds it, not a sum of scores.
+    pub(crate) scores: bool,
+}
+
+/// A variable's name.
+#[derive(Debug)]
+pub(crate) enum Name {
+    /// Of `TX`, known.
+    Tx(TxId),
+    /// Of `TX` with macros in it, or of a persistent collection.
+    Text(Text),
+}
+
+#[derive(Debug)]
+pub(crate) enum Change {
+    Set(Text),
+    Add(Text),
+    Subtract(Text),
+    Unset,
+}
+
+/// What a whole match does.
+#[derive(Debug)]
+pub(crate) enum Effect {
+    Expire(Collection, Text, Text),
+    InitCollection(Collection, Text),
+    SetEnvironment,
+    Engine(Engine),
+    RequestBodyAccess(bool),
+    ResponseBodyAccess(bool),
+    BodyProcessor(BodyProcessor),
+    ForceRequestBody(bool),
+    /// These rules are not run any more.
+    Remove(Bits),
+    /// These rules do not look at that any more.
+    RemoveTarget(Bits, Arc<Pick>),
+}
+
+#[derive(Debug)]
+pub(crate) enum Disrupt {
+    Pass,
+    Redirect(u16, Text),
+    Other(Disruption),
+}
+
+impl Program {
+    /// The rules, in the order of the files. A finding's rule is the profile's first index plus a
+    /// position here.
+    #[must_use]
+    pub fn rules(&self) -> &[RuleInfo] {
+        &self.infos
+    }
+
+    /// The files that it was read from; [`Place::file`] is a position here.
+    #[must_use]
+    pub fn files(&self) -> &[String] {
+        &self.files
+    }
+
+    /// What its configuration directives say.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Compiles a rule set.
+    ///
+    /// # Errors
+    /// Every rule that cannot be compiled, such as one whose pattern is too large.
+    pub fn compile(set: &RuleSet) -> Result<Self, Vec<ProgramError>> {
+        super::compile::compile(set)
+    }
+
+    pub(crate) fn positions(&self, phase: Phase) -> Range<u32> {
+        self.phases[phase as usize - 1].clone()
+    }
+}

@@ -1,0 +1,185 @@
+//! One value on its way through the filter.
+
+use bumpalo::Bump;
+use weir_transform::{ByteSet, Transformation};
+
+use super::super::need::Need;
+use super::plan::{MAX_NODES, Nodes, Plan, Step, Wanted};
+use super::{Hit, MAX_HITS, Sifted, Sifter};
+use crate::scan::Scanner;
+
+/// A value after some of the transformations.
+#[derive(Clone, Copy)]
+struct Form<'a> {
+    value: &'a [u8],
+    occurring: ByteSet,
+    /// The nodes that have come to it.
+    nodes: Nodes,
+    /// The form whose scan serves this one: the scanner does not tell capitals from small letters.
+    scanned_as: u8,
+}
+
+/// A value of a collection.
+pub(super) struct Visit<'s, 'a> {
+    pub(super) sifter: &'s Sifter,
+    pub(super) scanner: &'s Scanner,
+    pub(super) plan: &'s Plan,
+    pub(super) named: Option<&'s Wanted>,
+    pub(super) item: u32,
+    pub(super) raw: &'a [u8],
+}
+
+impl<'a> Visit<'_, 'a> {
+    pub(super) fn value(&self, arena: &'a Bump, seen: &mut [u64], out: &mut Sifted<'a, '_>) {
+        let occurring = ByteSet::of(self.raw);
+        let raw = Form { value: self.raw, occurring, nodes: Nodes::MAX, scanned_as: 0 };
+        let steps = match occurring.is_disjoint(&self.plan.triggers) {
+            true if self.plan.always.is_empty() => return self.look(&[raw], seen, out),
+            true => &self.plan.always,
+            false => &self.plan.steps,
+        };
+        let mut of_node = [0u8; MAX_NODES];
+        // Of each transformation: the form that it was last applied to (counted from 1), and the result.
+        let mut done = [(0u8, 0u8); Transformation::ALL.len()];
+        let mut forms = bumpalo::collections::Vec::with_capacity_in(4, arena);
+        forms.push(raw);
+        for Step { place, parent, transformation } in steps {
+            let from = of_node[usize::from(*parent)];
+            let form = &forms[usize::from(from)];
+            let mut to = from;
+            let done = &mut done[*transformation as usize];
+            if done.0 == from + 1 {
+                to = done.1;
+            } else if transformation.may_change(&form.occurring) {
+                let value = transformation.apply(arena, form.value);
+                if !std::ptr::eq(value, form.value) {
+                    let scanned_as = form.scanned_as;
+                    to = form_of(&mut forms, value, scanned_as, *transformation);
+                }
+                *done = (from + 1, to);
+            }
+            if to != 0 {
+                of_node[usize::from(*place)] = to;
+                forms[usize::from(to)].nodes |= 1 << place;
+                forms[0].nodes &= !(1 << place);
+            }
+        }
+        self.look(&forms, seen, out);
+    }
+
+    /// Looks at all forms of the value.
+    fn look(&self, forms: &[Form<'a>], seen: &mut [u64], out: &mut Sifted<'a, '_>) {
+        seen.fill(0);
+        for wanted in std::iter::once(&self.plan.all).chain(self.named) {
+            for form in forms {
+                self.without_scan(wanted, form, seen, out);
+            }
+        }
+        let has_literals = self.plan.all.has_literals() || self.named.is_some_and(Wanted::has_literals);
+        if !has_literals {
+            return;
+        }
+        for (number, form) in forms.iter().enumerate() {
+            if usize::from(form.scanned_as) == number && self.is_awaited(forms, number) {
+                self.scan(forms, number, seen, out);
+            }
+        }
+    }
+
+    /// Whether a rule waits for a literal in one of the forms that a scan serves.
+    fn is_awaited(&self, forms: &[Form<'a>], number: usize) -> bool {
+        let served = || forms.iter().filter(|form| usize::from(form.scanned_as) == number);
+        let awaits = |wanted: &Wanted| {
+            served().any(|form| wanted.awaits_literals(form.nodes, &form.occurring, form.value.len()))
+        };
+        forms[number].value.len() >= self.sifter.shortest && std::iter::once(&self.plan.all).chain(self.named).any(awaits)
+    }
+
+    fn without_scan(&self, wanted: &Wanted, form: &Form<'a>, seen: &mut [u64], out: &mut Sifted<'a, '_>) {
+        let here = |(_, nodes): &&(u32, Nodes)| nodes & form.nodes != 0;
+        for (rule, _) in wanted.any.iter().filter(here) {
+            self.hit(*rule, form, seen, out);
+        }
+        if wanted.special.intersects(&form.occurring) {
+            for waiting in &wanted.bytes {
+                if waiting.nodes & form.nodes != 0 && waiting.is_met(&form.occurring, form.value.len()) {
+                    self.hit(waiting.rule, form, seen, out);
+                }
+            }
+        }
+        for (rule, _) in wanted.sqli.iter().filter(here) {
+            if weir_detect::sqli_possible_with(form.value, form.occurring.words()) {
+                self.hit(*rule, form, seen, out);
+            }
+        }
+        for (rule, _) in wanted.xss.iter().filter(here) {
+            if weir_detect::xss_possible_with(form.value, form.occurring.words()) {
+                self.hit(*rule, form, seen, out);
+            }
+        }
+    }
+
+    /// Finds literals in one form, for all forms that differ from it in case only.
+    fn scan(&self, forms: &[Form<'a>], number: usize, seen: &mut [u64], out: &mut Sifted<'a, '_>) {
+        self.scanner.scan(forms[number].value, |owner| {
+            for rule in &self.sifter.owners[owner as usize] {
+                let nodes = self.plan.all.literal_nodes(*rule)
+                    | self.named.map_or(0, |wanted| wanted.literal_nodes(*rule));
+                if nodes == 0 {
+                    continue;
+                }
+                for form in forms.iter().filter(|form| usize::from(form.scanned_as) == number) {
+                    if form.nodes & nodes != 0 && self.has_bytes(*rule, form) {
+                        self.hit(*rule, form, seen, out);
+                    }
+                }
+            }
+        });
+    }
+
+    fn has_bytes(&self, rule: u32, form: &Form<'_>) -> bool {
+        match self.sifter.gates[rule as usize].as_ref().map(|gate| &gate.need) {
+            Some(Need::Literals(_, bytes)) => bytes.met(&form.occurring, form.value.len()),
+            _ => true,
+        }
+    }
+
+    /// Notes that the value may match a rule, once.
+    fn hit(&self, rule: u32, form: &Form<'a>, seen: &mut [u64], out: &mut Sifted<'a, '_>) {
+        let (word, bit) = (rule as usize / 64, 1 << (rule % 64));
+        if seen[word] & bit != 0 {
+            return;
+        }
+        seen[word] |= bit;
+        out.candidates[word] |= bit;
+        let is_multi = self.sifter.multi.contains(rule as usize);
+        let is_here = |hit: &&Hit<'_>| hit.origin == self.plan.origin && hit.item == self.item;
+        // `multiMatch` makes all forms of the untransformed value by itself.
+        if is_multi && out.hits.iter().rev().take_while(is_here).any(|hit| hit.rule == rule) {
+            return;
+        }
+        if out.hits.len() >= MAX_HITS {
+            out.whole[word] |= bit;
+            return;
+        }
+        let value = if is_multi { self.raw } else { form.value };
+        out.hits.push(Hit { rule, origin: self.plan.origin, item: self.item, value });
+    }
+}
+
+/// The number of the form with that value, a new one if need be.
+fn form_of<'a>(
+    forms: &mut bumpalo::collections::Vec<'a, Form<'a>>,
+    value: &'a [u8],
+    parent_scanned_as: u8,
+    transformation: Transformation,
+) -> u8 {
+    // What another chain has come to already is looked at with it.
+    if let Some(known) = forms.iter().position(|form| form.value == value) {
+        return known as u8;
+    }
+    let number = forms.len() as u8;
+    let scanned_as = if transformation == Transformation::Lowercase { parent_scanned_as } else { number };
+    forms.push(Form { value, occurring: ByteSet::of(value), nodes: 0, scanned_as });
+    number
+}
