@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 60
 export FUZZ_SECONDS
 
 .DEFAULT_GOAL := help
-.PHONY: help run test build setup lint bench soak fuzz docs clean
+.PHONY: help run test build setup lint conformance bench soak fuzz docs clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -40,7 +40,13 @@ lint: setup ## formatting, clippy, licences and advisories of dependencies
 	$(CARGO) deny check bans licenses sources
 	@$(CARGO) deny check advisories || { echo "lint: advisories were not checked, or found something (see above)"; [ -z "$$CI" ]; }
 
-bench: ## measure against nginx, HAProxy, Lua and ModSecurity (SCENARIO=rs|growth)
+# The cases are not part of this repository: CRS_TESTS and SECLANG_TESTS say where they are.
+conformance: ## language vectors and CRS's own regression cases on nginx (CONFORMANCE_FLAGS)
+	@scripts/setup.sh conformance
+	$(CARGO) build --profile $(PROFILE) -p weir-cli -p weir-nginx
+	@CARGO="$(CARGO)" scripts/conformance.sh $(TARGET)/$(PROFILE)/weir $(PROFILE) $(CONFORMANCE_FLAGS)
+
+bench: ## measure against nginx, HAProxy, Lua and ModSecurity (SCENARIO=rs|growth|crs|differential)
 	@scripts/setup.sh bench
 	$(CARGO) build --release -p weir-cli -p weir-nginx
 	$(TARGET)/release/weir bench $(SCENARIO) $(BENCH_FLAGS)

@@ -26,6 +26,13 @@ pub enum Command {
     Up(Up),
     /// Check a policy and show every error in it.
     Check(Check),
+    /// Run recorded requests against a policy, without nginx, and show what fires and what it costs.
+    Replay(Replay),
+    /// List rules of rule sets, or explain one.
+    #[command(subcommand)]
+    Rules(Rules),
+    /// Propose the narrowest exclusions for false positives in an attack log.
+    Tune(Tune),
     /// Print the JSON Schema of policies.
     Schema,
     /// Show workers, revision, silence and rates of the running nginx.
@@ -85,8 +92,117 @@ pub struct Up {
 /// `weir check`
 #[derive(Debug, Args)]
 pub struct Check {
-    /// The policy, in YAML or JSON.
+    /// The policy, in YAML or JSON; with --lint also files of SecLang rules (`*.conf`), read in this order.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// The result as JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Also look for what is right by SecLang but trips people over. Warnings alone are exit code 0.
+    #[arg(long)]
+    pub lint: bool,
+    /// With --lint, exit code 1 for warnings too.
+    #[arg(long, requires = "lint")]
+    pub strict: bool,
+}
+
+/// Which rules: those of a policy, or CRS as it was installed.
+#[derive(Debug, Args)]
+pub struct RuleSource {
+    /// The policy; without it one that runs CRS, and only detects.
+    #[arg(long, value_name = "FILE")]
+    pub policy: Option<PathBuf>,
+    /// Without --policy: the folder of CRS, a package's or a checkout's.
+    #[arg(long, value_name = "DIR", conflicts_with = "policy")]
+    pub crs: Option<PathBuf>,
+    /// Without --policy: the paranoia level.
+    #[arg(long, value_name = "N", conflicts_with = "policy", value_parser = clap::value_parser!(u8).range(1..=4))]
+    pub paranoia: Option<u8>,
+}
+
+/// `weir replay`
+#[derive(Debug, Args)]
+pub struct Replay {
+    /// Raw HTTP requests, a HAR file, or lines of an attack log; `-` is standard input.
     pub file: PathBuf,
+    /// Where the rules come from.
+    #[command(flatten)]
+    pub source: RuleSource,
+    /// Only this policy of the file, as in `weir_apply`; may be given several times.
+    #[arg(long, value_name = "ID", requires = "policy")]
+    pub policy_id: Vec<String>,
+    /// Address that requests come from, unless the file says so.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    pub client: std::net::IpAddr,
+    /// Time each request so often, and show the median.
+    #[arg(long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub repeat: u32,
+    /// Show only the N most expensive lanes and rules of each request.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub top: usize,
+    /// The result as JSON, one line for each request.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `weir rules`
+#[derive(Debug, Subcommand)]
+pub enum Rules {
+    /// Say what a rule looks at, what it does, how Weir runs it, and how to exclude it.
+    Explain {
+        /// Its id, such as 942100.
+        id: String,
+        /// Where the rules come from.
+        #[command(flatten)]
+        source: RuleSource,
+        /// The result as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// List rules.
+    List {
+        /// Only rules with this tag; of several tags, with all of them.
+        #[arg(long, value_name = "TAG")]
+        tag: Vec<String>,
+        /// Only rules of files whose path contains this.
+        #[arg(long, value_name = "TEXT")]
+        file: Option<String>,
+        /// Where the rules come from.
+        #[command(flatten)]
+        source: RuleSource,
+        /// The result as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// `weir tune`
+#[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("which").required(true).multiple(true)))]
+pub struct Tune {
+    /// The attack log; `-` is standard input.
+    pub log: PathBuf,
+    /// The request with this id is a false positive; may be given several times.
+    #[arg(long, value_name = "REQUEST_ID", num_args = 1.., group = "which")]
+    pub false_positive: Vec<String>,
+    /// Findings of this rule are false positives; may be given several times.
+    #[arg(long, value_name = "ID", num_args = 1.., group = "which")]
+    pub rule: Vec<u64>,
+    /// Requests whose path begins so are false positives; may be given several times.
+    #[arg(long, value_name = "PREFIX", num_args = 1.., group = "which")]
+    pub path: Vec<String>,
+    /// Requests from this address or network are false positives; may be given several times.
+    #[arg(long, value_name = "ADDRESS", num_args = 1.., group = "which")]
+    pub all_from: Vec<String>,
+    /// Write the exclusions into the `crs` or `rule_set` action of this policy, and leave the rest as it is.
+    #[arg(long, value_name = "POLICY_FILE")]
+    pub apply: Option<PathBuf>,
+    /// The rule of the policy whose action that is, if there are several.
+    #[arg(long, value_name = "RULE_ID", requires = "apply")]
+    pub into: Option<String>,
+    /// With --apply, check and show what would be written, and write nothing.
+    #[arg(long, requires = "apply")]
+    pub dry_run: bool,
     /// The result as JSON.
     #[arg(long)]
     pub json: bool,

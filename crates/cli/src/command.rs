@@ -6,9 +6,12 @@ mod completions;
 mod cost;
 mod docs;
 mod log_level;
+mod replay;
+mod rules;
 mod schema;
 mod silence;
 mod status;
+mod tune;
 
 use std::process::ExitCode;
 
@@ -21,6 +24,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let done = match arguments.command {
         Command::Check(check) => return check::run(&check),
         Command::Bench(bench) => return bench::run(&bench),
+        Command::Replay(replay) => return replay::run(&replay),
+        Command::Rules(rules) => rules::run(&rules),
+        Command::Tune(tune) => return tune::run(&tune),
         Command::Up(up) => up::run(&up),
         Command::Schema => schema::run(),
         Command::Status(format) => status::run(runtime, format.json),

@@ -14,6 +14,7 @@ pub fn pages() -> Vec<(&'static str, String)> {
         ("directives.md", weir_directives::markdown()),
         ("expressions.md", expressions()),
         ("policy.md", weir_policy::reference()),
+        ("seclang.md", weir_rules::seclang::reference()),
     ]
 }
 

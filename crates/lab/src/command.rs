@@ -6,6 +6,8 @@ use std::rc::Rc;
 use clap::{Args, ValueEnum};
 
 use crate::child;
+use crate::conformance::ConformanceArguments;
+use crate::differential::DifferentialArguments;
 use crate::error::LabError;
 use crate::placement::Placement;
 use crate::report::{GrowthRow, Host, Results, table};
@@ -29,6 +31,12 @@ pub enum Scenario {
     Growth,
     /// Millions of mixed requests and hundreds of reloads: does anything grow?
     Soak,
+    /// CRS's own regression cases on nginx: does the engine find what they expect?
+    Conformance,
+    /// The Core Rule Set in nginx with ModSecurity and with Weir, and in Coraza
+    Crs,
+    /// Generated requests: the same rules as libmodsecurity?
+    Differential,
 }
 
 /// Arguments of `weir bench`.
@@ -64,7 +72,7 @@ pub struct BenchArguments {
     /// Load the baseline at the same time on the same core: steadier ratios on a crowded machine
     #[arg(long)]
     pub paired: bool,
-    /// Leave out the growth rows of scenario rs
+    /// Leave out the growth rows of the scenarios rs and crs
     #[arg(long)]
     pub no_growth: bool,
     /// Keep the temporary directory with configurations and logs
@@ -76,6 +84,12 @@ pub struct BenchArguments {
     /// Seed of the random orders (default: from the clock)
     #[arg(long)]
     pub seed: Option<u64>,
+    /// What the scenarios conformance and differential ask
+    #[command(flatten)]
+    pub conformance: ConformanceArguments,
+    /// What only the scenario differential asks
+    #[command(flatten)]
+    pub differential: DifferentialArguments,
 }
 
 /// Runs it. `Ok(false)` if it ran and its verdict is bad.
@@ -88,6 +102,14 @@ pub fn run(arguments: &BenchArguments) -> Result<bool, LabError> {
     if arguments.keep {
         eprintln!("everything is kept in {}", site.keep().display());
     }
+    if arguments.scenario == Scenario::Conformance {
+        return crate::conformance::run(&site, &arguments.conformance, arguments.output.as_deref());
+    }
+    if arguments.scenario == Scenario::Differential {
+        let output = arguments.output.clone().unwrap_or_else(|| results_path(Scenario::Differential));
+        let (own, common) = (&arguments.differential, &arguments.conformance);
+        return crate::differential::run(&site, own, common, arguments.seed, Some(&output));
+    }
     let schedule = Schedule {
         rounds: arguments.rounds,
         seconds: arguments.seconds,
@@ -97,7 +119,7 @@ pub fn run(arguments: &BenchArguments) -> Result<bool, LabError> {
     };
     let words = match arguments.scenario {
         Scenario::Soak => format!("scale {}", arguments.scale),
-        Scenario::Rs | Scenario::Growth => format!(
+        _ => format!(
             "{} rounds of {} s, {} connections{}, seed {}",
             schedule.rounds,
             schedule.seconds,
@@ -112,6 +134,8 @@ pub fn run(arguments: &BenchArguments) -> Result<bool, LabError> {
     let results = match arguments.scenario {
         Scenario::Rs => rs(&site, arguments, schedule, host)?,
         Scenario::Growth => growth_only(&site, schedule, host)?,
+        Scenario::Conformance | Scenario::Differential => unreachable!("it has ended above"),
+        Scenario::Crs => return crs(&site, arguments, schedule, host, output.as_deref()),
         Scenario::Soak => return crate::soak::run(&site, arguments.scale, host, output.as_deref()),
     };
     if let Some(path) = output {
@@ -135,6 +159,24 @@ fn rs(site: &Site, arguments: &BenchArguments, schedule: Schedule, host: Host) -
     }
     results.skipped = skipped;
     Ok(results)
+}
+
+fn crs(
+    site: &Site,
+    arguments: &BenchArguments,
+    schedule: Schedule,
+    host: Host,
+    output: Option<&Path>,
+) -> Result<bool, LabError> {
+    let growth = arguments.only.is_empty() && !arguments.no_growth;
+    let results = crate::crs::run(site, &arguments.only, growth, schedule, host)?;
+    print!("{}", results.text());
+    print!("\n{}", table(results.growth.iter().map(|row| &row.row)));
+    if let Some(path) = output {
+        results.write(path)?;
+        eprintln!("written to {}", path.display());
+    }
+    Ok(true)
 }
 
 fn growth_only(site: &Site, schedule: Schedule, host: Host) -> Result<Results, LabError> {

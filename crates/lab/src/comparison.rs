@@ -9,6 +9,7 @@ use crate::rounds::{self, Contender, Schedule};
 use crate::server::Server;
 use crate::site::Site;
 use crate::variants::{BASELINE, VARIANTS, Variant};
+use crate::wrk::Traffic;
 
 /// Starts the chosen variants (all if `only` is empty), checks that they do their work, and
 /// measures them. The second value says what was skipped and why.
@@ -35,7 +36,7 @@ pub fn run(
             name: variant.name.to_owned(),
             baseline: BASELINE.to_owned(),
             server,
-            body_bytes: None,
+            traffic: Traffic::default(),
         });
     }
     Ok((rounds::run(site, &contenders, schedule)?, skipped))

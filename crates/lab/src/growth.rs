@@ -15,6 +15,7 @@ use crate::rounds::{self, Contender, Schedule};
 use crate::server::Server;
 use crate::site::Site;
 use crate::variants::{self, BASELINE};
+use crate::wrk::Traffic;
 
 /// Rules of the rule group.
 pub const RULE_COUNTS: [usize; 4] = [10, 100, 1_000, 10_000];
@@ -94,5 +95,10 @@ fn bodies(site: &Site, baseline: &Rc<Server>) -> Result<Vec<Sized>, LabError> {
 }
 
 fn contender(name: String, baseline: &str, server: &Rc<Server>, body_bytes: Option<usize>) -> Contender {
-    Contender { name, baseline: baseline.to_owned(), server: Rc::clone(server), body_bytes }
+    Contender {
+        name,
+        baseline: baseline.to_owned(),
+        server: Rc::clone(server),
+        traffic: Traffic { body_bytes, ..Traffic::default() },
+    }
 }

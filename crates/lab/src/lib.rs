@@ -10,7 +10,9 @@ mod check;
 mod child;
 mod command;
 mod comparison;
-
+mod conformance;
+mod crs;
+mod differential;
 mod error;
 mod geo;
 mod growth;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::LabError;
 
 /// One line of a comparison: medians over rounds, and what surrounds them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// The contender.
     pub name: String,
@@ -112,7 +112,7 @@ impl Results {
 
 impl Row {
     /// Three decimals are more than any of it is good for.
-    fn round(&mut self) {
+    pub fn round(&mut self) {
         let fields = [
             Some(&mut self.cpu_us_per_request),
             self.ratio.as_mut(),

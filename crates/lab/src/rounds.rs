@@ -22,6 +22,7 @@ use crate::site::Site;
 use crate::slices;
 use crate::statistics::Summary;
 use crate::turn::{self, Turn, WARM_UP_SECONDS};
+use crate::wrk::Traffic;
 
 /// What a turn takes beyond its load: starting `wrk` twice, reading /proc, emptying logs.
 const OVERHEAD: Duration = Duration::from_millis(250);
@@ -35,8 +36,8 @@ pub struct Contender {
     pub baseline: String,
     /// Who is loaded and measured.
     pub server: Rc<Server>,
-    /// Size of the bodies; the script's form if `None`.
-    pub body_bytes: Option<usize>,
+    /// What it is loaded with.
+    pub traffic: Traffic,
 }
 
 /// How long and how often.

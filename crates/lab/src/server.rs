@@ -11,6 +11,8 @@ use crate::process::{self, CpuTime};
 /// How long a server may take from its start to its first accepted connection. Compiling
 /// 10,000 rules, or ModSecurity's CRS, takes seconds.
 const START_LIMIT: Duration = Duration::from_secs(60);
+/// How long a server may take to end when it is asked to finish what it has begun.
+const QUIT_LIMIT: Duration = Duration::from_secs(30);
 /// How often readiness is looked at.
 const POLL: Duration = Duration::from_millis(20);
 
@@ -82,6 +84,12 @@ impl Server {
     /// Sends a signal to the process that we started.
     pub fn signal(&self, signal: libc::c_int) {
         self.child.signal(signal);
+    }
+
+    /// Ends nginx gracefully: requests under way are answered, and logs are written to the end.
+    pub fn quit(mut self) -> Result<(), LabError> {
+        self.child.signal(libc::SIGQUIT);
+        self.child.wait(QUIT_LIMIT).map(drop)
     }
 
     /// Empties the files that it writes: a bench writes gigabytes. They are opened for append,

@@ -41,7 +41,9 @@ impl Site {
         let base = std::env::temp_dir();
         let directory = tempfile::Builder::new().prefix("weir-lab-").tempdir().map_err(LabError::file(base))?;
         let site = Self { directory, placement, origin_port: crate::port::free()?, module, module_directory };
-        write(&site.path("load.lua"), crate::wrk::SCRIPT)?;
+        for (name, text) in crate::wrk::SCRIPTS {
+            write(&site.path(name), text)?;
+        }
         for (name, text) in LUA_FILES {
             write(&site.path("lua").join(name), text)?;
         }
@@ -131,7 +133,7 @@ mod tests {
         let mut kept = Site::create(Placement::default(), None, PathBuf::new()).unwrap();
         let path = kept.keep();
         drop(kept);
-        assert!(path.join("load.lua").exists());
+        assert!(path.join("load-rs.lua").exists());
         fs::remove_dir_all(path).unwrap();
     }
 }

@@ -1,6 +1,7 @@
 //! One turn: one contender under load for a few seconds, with its baseline beside it if paired.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use crate::check;
 use crate::error::LabError;
@@ -13,6 +14,14 @@ use crate::wrk::{Load, LoadReport, RunningLoad};
 
 /// Length of the warm-up before each turn, in seconds; the least that `wrk` can do.
 pub const WARM_UP_SECONDS: u32 = 1;
+/// Length of the run that looks whether all answers are right, in seconds: the slowest peer
+/// answers some 200 requests a second, and there are 64 to see.
+const CHECK_SECONDS: u32 = 2;
+/// Connections to those that need milliseconds for a request: what is half done when a turn ends
+/// has cost CPU and is not counted, and must be few among some hundred.
+const SLOW_CONNECTIONS: u32 = 4;
+/// How long they take to notice that the warm-up's connections are gone.
+const DRAIN: Duration = Duration::from_millis(300);
 
 /// What one turn of one contender gave.
 #[derive(Clone, Debug)]
@@ -37,6 +46,7 @@ pub struct Turn {
 /// A server under load.
 struct Loaded<'l> {
     name: &'l str,
+    refused: bool,
     server: &'l Server,
     workers: Vec<u32>,
     before: CpuTime,
@@ -60,6 +70,10 @@ pub fn take(
     if let Some((_, load)) = &other_load {
         Load { seconds: WARM_UP_SECONDS, ..load.clone() }.run()?;
     }
+    if contender.traffic.slow {
+        // What the warm-up left half done would count as the turn's.
+        std::thread::sleep(DRAIN);
+    }
     let other = other_load.as_ref().map(|(other, load)| Loaded::start(other, load)).transpose()?;
     let own = Loaded::start(contender, &load)?;
     if let Some(other) = other {
@@ -73,15 +87,28 @@ pub fn take(
     Ok(turn(spent, report, None, sampler.end()))
 }
 
+/// Runs the load for a moment: every answer must be the right one.
+pub fn check(site: &Site, contender: &Contender, schedule: Schedule) -> Result<(), LabError> {
+    let load = Load { seconds: CHECK_SECONDS, ..load_of(site, contender, schedule, "wrk-check.out") };
+    match load.run()?.trouble(contender.traffic.refused) {
+        None => Ok(()),
+        Some(trouble) => {
+            let kind = contender.traffic.kind.unwrap_or("usual");
+            let log = contender.server.error_log();
+            Err(LabError::wrong(&contender.name, format!("load {kind}: {trouble}; its error log ends with:\n{log}")))
+        }
+    }
+}
+
 fn load_of(site: &Site, contender: &Contender, schedule: Schedule, output: &str) -> Load {
     Load {
         port: contender.server.port,
-        connections: schedule.connections,
+        connections: if contender.traffic.slow { SLOW_CONNECTIONS } else { schedule.connections },
         seconds: schedule.seconds,
-        body_bytes: contender.body_bytes,
+        traffic: contender.traffic,
         core: site.placement.load,
         nice: site.placement.nice,
-        script: site.path("load.lua"),
+        script: site.path(contender.traffic.script()),
         output: site.path(output),
     }
 }
@@ -104,17 +131,18 @@ impl<'l> Loaded<'l> {
         let server = &contender.server;
         server.empty_logs()?;
         let (workers, before) = (server.workers(), server.cpu()?);
-        Ok(Self { name: &contender.name, server, workers, before, running: load.start()? })
+        let refused = contender.traffic.refused;
+        Ok(Self { name: &contender.name, refused, server, workers, before, running: load.start()? })
     }
 
     /// Waits for the end of the load and looks whether all went well.
     fn end(self, meanwhile: &mut dyn FnMut() -> Result<(), LabError>) -> Result<(CpuTime, LoadReport), LabError> {
-        let Self { name, server, workers, before, running } = self;
+        let Self { name, refused, server, workers, before, running } = self;
         let report = running.finish(meanwhile)?;
         let spent = server.cpu()?.since(before);
         let wrong =
             |what: &str| LabError::wrong(name, format!("{what}; its error log ends with:\n{}", server.error_log()));
-        if let Some(trouble) = report.trouble() {
+        if let Some(trouble) = report.trouble(refused) {
             return Err(wrong(&trouble));
         }
         if workers != server.workers() {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::conformance::engine::{SETUP, modsecurity_rules};
 use crate::error::LabError;
 use crate::log_fields;
 use crate::nginx::{self, Parts};
@@ -44,7 +45,9 @@ enum Kind {
 const LUA: &[&str] = &["ndk_http_module.so", "ngx_http_lua_module.so", "ngx_http_geoip2_module.so"];
 const MODSECURITY: &[&str] = &["ngx_http_modsecurity_module.so"];
 
-const NO_MODULE: &str = "Weir's module has not been built; `make build` does it, --module or WEIR_MODULE names another";
+/// What to do when the module is missing.
+pub const NO_MODULE: &str =
+    "Weir's module has not been built; `make build` does it, --module or WEIR_MODULE names another";
 
 /// The name of the row that all ratios refer to.
 pub const BASELINE: &str = "nginx";
@@ -138,13 +141,7 @@ fn lua(site: &Site, parts: &mut Parts, flavour: &str) {
 /// blocks instead of only detecting, nothing goes to the audit log, and the scratch files lie
 /// in our directory.
 fn modsecurity(_: &Site, parts: &mut Parts) {
-    let recommended = std::fs::read_to_string("/etc/nginx/modsecurity.conf").unwrap_or_default();
-    let kept = recommended.lines().filter(|line| !line.starts_with("SecUnicodeMapFile"));
-    let rules = format!(
-        "{}\nSecRuleEngine On\nSecAuditEngine Off\nSecUnicodeMapFile /etc/nginx/unicode.mapping 20127\n\
-         Include /etc/modsecurity/crs/crs-setup.conf\nInclude /usr/share/modsecurity-crs/rules/*.conf\n",
-        kept.collect::<Vec<_>>().join("\n")
-    );
+    let rules = modsecurity_rules("On", Path::new(SETUP));
     // A failure shows when nginx does not find the file.
     let path = parts.directory.join("rules.conf");
     let _ = crate::site::write(&path, &rules);

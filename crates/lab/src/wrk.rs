@@ -14,12 +14,47 @@ use serde::Deserialize;
 use crate::child::{Child, Launch};
 use crate::error::LabError;
 
-/// The script, as it lies in `bench/load`.
-pub const SCRIPT: &str = include_str!("../../../bench/load/rs.lua");
+/// The scripts, as they lie in `bench/load`: name in the run's directory, and text.
+pub const SCRIPTS: [(&str, &str); 2] =
+    [(RS, include_str!("../../../bench/load/rs.lua")), (CRS, include_str!("../../../bench/load/crs.lua"))];
+/// The script of the RS pipeline.
+const RS: &str = "load-rs.lua";
+/// The script of the loads that have a kind.
+const CRS: &str = "load-crs.lua";
 /// How much longer than asked `wrk` may take before it counts as hung.
 const GRACE: Duration = Duration::from_secs(30);
 /// Marks the script's line among what `wrk` prints.
 const MARK: &str = "weir-lab ";
+
+/// What a load sends, and what must come back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Kind of the requests, one of those in `crs.lua`; the form of `rs.lua` if `None`.
+    pub kind: Option<&'static str>,
+    /// Size of the bodies; the script's own if `None`.
+    pub body_bytes: Option<usize>,
+    /// Hosts `site-0.example.com` and so on to go round; `www.example.com` if `None`.
+    pub sites: Option<usize>,
+    /// Whether every request must be refused, and not every one be passed.
+    pub refused: bool,
+    /// Whether a request takes milliseconds, so that 64 at a time would outlast the run.
+    pub slow: bool,
+}
+
+impl Traffic {
+    /// File name of the script that makes it.
+    #[must_use]
+    pub fn script(&self) -> &'static str {
+        if self.kind.is_some() { CRS } else { RS }
+    }
+
+    fn environment(&self) -> Vec<(&'static str, String)> {
+        let kind = self.kind.map(|kind| ("WEIR_BENCH_LOAD", kind.to_owned()));
+        let bytes = self.body_bytes.map(|bytes| ("WEIR_BENCH_BODY", bytes.to_string()));
+        let sites = self.sites.map(|sites| ("WEIR_BENCH_SITES", sites.to_string()));
+        kind.into_iter().chain(bytes).chain(sites).collect()
+    }
+}
 
 /// One run of the load.
 #[derive(Clone, Debug)]
@@ -30,8 +65,8 @@ pub struct Load {
     pub connections: u32,
     /// Length of the run in seconds.
     pub seconds: u32,
-    /// Size of the bodies; the script's small form if `None`.
-    pub body_bytes: Option<usize>,
+    /// What is sent.
+    pub traffic: Traffic,
     /// Core for the generator.
     pub core: Option<usize>,
     /// Nice value of the generator.
@@ -78,11 +113,17 @@ impl LoadReport {
         self.requests as f64 * 1e6 / self.duration_us.max(1) as f64
     }
 
-    /// What went wrong, in words; `None` if nothing did.
+    /// What went wrong, in words; `None` if nothing did. All answers must be refusals if `refused`
+    /// says so, and none if not.
     #[must_use]
-    pub fn trouble(&self) -> Option<String> {
+    pub fn trouble(&self, refused: bool) -> Option<String> {
+        let passed = self.requests.saturating_sub(self.bad_statuses);
         let counts = [
-            (self.bad_statuses, "answers with a status of 400 or more"),
+            if refused {
+                (passed, "answers with a status below 400")
+            } else {
+                (self.bad_statuses, "answers with a status of 400 or more")
+            },
             (self.failed_connects, "failed connects"),
             (self.failed_reads, "failed reads"),
             (self.failed_writes, "failed writes"),
@@ -116,7 +157,7 @@ impl Load {
         let child = Child::start(Launch {
             program: OsStr::new("wrk"),
             arguments: arguments.iter().map(Into::into).collect(),
-            environment: self.body_bytes.map(|bytes| ("WEIR_BENCH_BODY", bytes.to_string())).into_iter().collect(),
+            environment: self.traffic.environment(),
             core: self.core,
             nice: self.nice,
             output: self.output.clone(),
@@ -165,7 +206,7 @@ mod tests {
         let report = parse(OUTPUT).unwrap();
         assert_eq!((report.requests, report.p50_us, report.p99_us), (165_003, 1100, 2100));
         assert!((report.rate() - 54_998.8).abs() < 0.1, "{}", report.rate());
-        assert_eq!(report.trouble(), None);
+        assert_eq!(report.trouble(false), None);
     }
 
     #[test]
@@ -177,9 +218,9 @@ mod tests {
     #[test]
     fn bad_answers_are_named_and_counted() {
         let bad = OUTPUT.replace("\"bad_statuses\":0", "\"bad_statuses\":12");
-        let words = parse(&bad).unwrap().trouble().unwrap();
+        let words = parse(&bad).unwrap().trouble(false).unwrap();
         assert!(words.contains("12 answers with a status of 400 or more among 165003"), "{words}");
         let none = OUTPUT.replace("165003", "0");
-        assert_eq!(parse(&none).unwrap().trouble().as_deref(), Some("no answer at all"));
+        assert_eq!(parse(&none).unwrap().trouble(false).as_deref(), Some("no answer at all"));
     }
 }

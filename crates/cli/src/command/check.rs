@@ -1,65 +1,110 @@
-//! `weir check`: loads a policy as nginx would, and shows every error in it.
+//! `weir check`: loads a policy as nginx would, and shows every error in it; with `--lint` also
+//! what is right but dubious in SecLang rules, the policy's own or plain files.
 
+mod lint;
+
+use std::path::Path;
 use std::process::ExitCode;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use weir_engine::{Mode, Specification};
-use weir_policy::{PolicyErrors, Snapshot};
+use weir_policy::{PolicyError, PolicyErrors, Snapshot};
 
+use self::lint::Findings;
+use super::rules::refused;
 use crate::Failure;
 use crate::arguments::Check;
 
 pub(crate) fn run(check: &Check) -> Result<ExitCode, Failure> {
-    match Snapshot::load(&check.file) {
+    let (policies, rules): (Vec<_>, Vec<_>) = check.files.iter().partition(|path| !check.lint || is_policy(path));
+    if policies.len() + usize::from(!rules.is_empty()) > 1 {
+        return Err(Failure::new("these are several policies or a policy and rule files")
+            .hint("check one policy at a time, or give files of rules only, with --lint"));
+    }
+    match policies.as_slice() {
+        [path] => policy(check, path),
+        _ => plain_rules(check, &rules),
+    }
+}
+
+/// Whether a file is a policy by its name; all others are rules.
+fn is_policy(path: &Path) -> bool {
+    path.extension().is_some_and(|end| ["yaml", "yml", "json"].iter().any(|known| end == *known))
+}
+
+fn policy(check: &Check, path: &Path) -> Result<ExitCode, Failure> {
+    match Snapshot::load(path) {
         Ok(snapshot) => {
             // What each policy compiles to is nginx's business when a location applies it; what
             // cannot be compiled at all is found here.
             for name in snapshot.policy_names() {
                 let plan = snapshot.plan(&[name]);
-                plan.map_err(|error| Failure::new(format!("{}: policy {name}: {error}", check.file.display())))?;
+                plan.map_err(|error| Failure::new(format!("{}: policy {name}: {error}", path.display())))?;
             }
-            println!("{}", good(check, &snapshot));
-            Ok(ExitCode::SUCCESS)
+            let findings = if check.lint { Findings::of_policy(&snapshot) } else { Findings::default() };
+            if check.json {
+                println!("{}", good_value(check, &snapshot, &findings));
+            } else {
+                snapshot.warnings().iter().for_each(|warning| eprintln!("{warning}"));
+                findings.print();
+                println!("{}", good(path, &snapshot));
+            }
+            Ok(findings.exit_code(check.strict))
         }
         Err(errors) if check.json => {
             println!("{}", bad(&errors));
             Ok(ExitCode::FAILURE)
         }
         Err(errors) => {
-            eprintln!("{}", errors.to_string().trim_end());
-            let count = errors.errors().len();
-            let plural = if count == 1 { "" } else { "s" };
-            Err(Failure::new(format!("{}: {count} error{plural}", check.file.display())))
+            let failure = refused(&errors, path);
+            Err(if !check.lint && path.extension().is_some_and(|end| end == "conf") {
+                failure.hint(format!("for a file of SecLang rules: weir check --lint {}", path.display()))
+            } else {
+                failure
+            })
         }
     }
 }
 
-fn good(check: &Check, snapshot: &Snapshot) -> String {
-    let counts = Counts::of(snapshot.specification());
-    let revision = snapshot.revision();
+fn plain_rules(check: &Check, files: &[&std::path::PathBuf]) -> Result<ExitCode, Failure> {
+    let findings = Findings::of_files(files);
     if check.json {
-        let Counts { policies, detecting, selectors, rules, lists } = counts;
-        return json!({
-            "ok": true, "revision": revision, "policies": policies, "detecting": detecting,
-            "selectors": selectors, "rules": rules, "lists": lists, "errors": [],
-        })
-        .to_string();
+        println!("{}", json!({ "ok": findings.errors == 0, "rules": findings.rules, "lint": findings.as_value() }));
+    } else {
+        findings.print();
+        println!("{}", findings.sentence(files.len()));
     }
-    format!("{}: good, revision {revision}: {}", check.file.display(), counts.sentence())
+    Ok(findings.exit_code(check.strict))
+}
+
+fn good(path: &Path, snapshot: &Snapshot) -> String {
+    let counts = Counts::of(snapshot.specification());
+    format!("{}: good, revision {}: {}", path.display(), snapshot.revision(), counts.sentence())
+}
+
+fn good_value(check: &Check, snapshot: &Snapshot, findings: &Findings) -> Value {
+    let Counts { policies, detecting, selectors, rules, lists } = Counts::of(snapshot.specification());
+    let mut value = json!({
+        "ok": true, "revision": snapshot.revision(), "policies": policies, "detecting": detecting,
+        "selectors": selectors, "rules": rules, "lists": lists, "errors": [],
+        "warnings": snapshot.warnings().iter().map(one).collect::<Vec<_>>(),
+    });
+    if check.lint {
+        value["lint"] = findings.as_value();
+    }
+    value
 }
 
 fn bad(errors: &PolicyErrors) -> String {
-    let errors: Vec<_> = errors
-        .errors()
-        .iter()
-        .map(|error| {
-            json!({
-                "file": error.file, "line": error.line, "column": error.column,
-                "message": error.message, "hint": error.hint, "excerpt": error.excerpt,
-            })
-        })
-        .collect();
+    let errors: Vec<_> = errors.errors().iter().map(one).collect();
     json!({ "ok": false, "errors": errors }).to_string()
+}
+
+fn one(error: &PolicyError) -> Value {
+    json!({
+        "file": error.file, "line": error.line, "column": error.column,
+        "message": error.message, "hint": error.hint, "excerpt": error.excerpt,
+    })
 }
 
 struct Counts {

@@ -1,0 +1,227 @@
+//! One request through the plan, as a worker does it, and then again and again for its time.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bumpalo::Bump;
+use weir_engine::{Context, Decision, Finding, Meter, Outcome, Plan, RuleIndex, Verdict};
+use weir_http::{Anomalies, Head, Header, Transaction};
+use weir_ledger::Clock;
+use weir_policy::{RuleLabel, Snapshot};
+use weir_rules::Phase;
+use weir_rules::seclang::ir::Phase as RuleSetPhase;
+
+use super::path::normalise;
+use super::recorded::Recorded;
+use super::stopwatch::{Stopwatch, Timed, median};
+use crate::Failure;
+use crate::arguments::Replay;
+use crate::command::rules::Chosen;
+
+/// A policy ready for requests.
+pub(super) struct Replayer<'s> {
+    pub chosen: &'s Chosen,
+    pub plan: Arc<Plan>,
+    /// How many lanes and rules are shown.
+    pub top: usize,
+    client: IpAddr,
+    repeat: u32,
+    clock: Clock,
+}
+
+/// What a request has come to.
+pub(super) struct Replayed {
+    pub verdict: Verdict,
+    /// Status that Weir would answer with; `None` if the request goes on.
+    pub status: Option<u16>,
+    pub score: u32,
+    pub decided_by: Option<RuleIndex>,
+    pub findings: Vec<Finding>,
+    pub tags: Vec<String>,
+    /// What is broken in the request.
+    pub anomalies: Vec<&'static str>,
+    /// Whether nginx answers 400 before any rule is asked.
+    pub refused_by_nginx: bool,
+    /// Nanoseconds of all phases; median.
+    pub total_ns: u64,
+    /// Lanes and rules, the dearest first.
+    pub costs: Vec<Line>,
+}
+
+/// What a lane or rule has cost.
+pub(super) struct Line {
+    pub what: Timed,
+    pub calls: u32,
+    pub hits: u32,
+    /// Nanoseconds; median.
+    pub ns: u64,
+}
+
+impl<'s> Replayer<'s> {
+    pub fn new(chosen: &'s Chosen, replay: &Replay) -> Result<Self, Failure> {
+        let all: Vec<&str> = chosen.snapshot.policy_names().collect();
+        let wanted: Vec<&str> = match replay.policy_id.as_slice() {
+            [] => all,
+            ids => ids.iter().map(String::as_str).collect(),
+        };
+        let plan = chosen.snapshot.plan(&wanted).map_err(Failure::new)?;
+        let (client, repeat, top) = (replay.client, replay.repeat, replay.top);
+        Ok(Self { chosen, plan, top, client, repeat, clock: Clock::calibrate() })
+    }
+
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.chosen.snapshot
+    }
+
+    /// What logs call a rule.
+    pub fn label(&self, rule: RuleIndex) -> Option<&RuleLabel> {
+        self.snapshot().rules().get(rule.0 as usize)
+    }
+
+    /// Runs a request once for what it comes to, which also warms the caches, then for its time.
+    pub fn replay(&self, request: &Recorded) -> Replayed {
+        let mut arena = Bump::new();
+        let mut replayed = self.once(request, &arena, &mut Stopwatch::new(self.clock, false), |evaluated| {
+            let Evaluated { outcome, transaction, decision } = evaluated;
+            Replayed {
+                verdict: outcome.verdict,
+                status: match decision {
+                    Decision::Continue => None,
+                    Decision::Respond(response) => Some(response.status),
+                },
+                score: outcome.score,
+                decided_by: outcome.decided_by,
+                findings: std::mem::take(&mut outcome.findings),
+                tags: std::mem::take(&mut outcome.tags),
+                anomalies: transaction.all_anomalies().names().collect(),
+                refused_by_nginx: normalise(&request.target).refused,
+                total_ns: 0,
+                costs: Vec::new(),
+            }
+        });
+        let mut totals = Vec::new();
+        let mut parts: BTreeMap<Timed, Vec<(u32, u32, u64)>> = BTreeMap::new();
+        for _ in 0..self.repeat {
+            for is_timed in [false, true] {
+                arena.reset();
+                let mut watch = Stopwatch::new(self.clock, is_timed);
+                let begun = self.clock.ticks();
+                self.once(request, &arena, &mut watch, |_| ());
+                let ticks = self.clock.ticks().saturating_sub(begun);
+                if is_timed {
+                    for (what, cost) in watch.costs() {
+                        parts.entry(what).or_default().push((cost.calls, cost.hits, cost.ns));
+                    }
+                } else {
+                    totals.push(self.clock.ns(ticks));
+                }
+            }
+        }
+        replayed.total_ns = median(totals);
+        let line = |(what, costs): (Timed, Vec<(u32, u32, u64)>)| {
+            let (calls, hits, _) = costs[0];
+            Line { what, calls, hits, ns: median(costs.into_iter().map(|cost| cost.2).collect()) }
+        };
+        replayed.costs = parts.into_iter().map(line).collect();
+        replayed.costs.sort_by_key(|line| std::cmp::Reverse(line.ns));
+        replayed
+    }
+
+    fn once<'a, M: Meter, T>(
+        &self,
+        request: &'a Recorded,
+        arena: &'a Bump,
+        meter: &mut M,
+        then: impl FnOnce(&mut Evaluated<'a, '_>) -> T,
+    ) -> T {
+        let transaction = Transaction::new(self.head(request, arena), arena);
+        let mut outcome = Outcome::default();
+        let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_millis() as u64);
+        let mut context =
+            Context { detect: false, request_id: b"replay", now_ms, limits: None, collections: None, meter };
+        let decision = self.request_phases(request, &transaction, &mut context, &mut outcome);
+        // Logged in nginx's log phase, answered or not.
+        outcome.run_rule_sets(RuleSetPhase::Logging, &transaction, &mut context);
+        then(&mut Evaluated { outcome: &mut outcome, transaction: &transaction, decision })
+    }
+
+    /// The phases up to the body's, as `crates/nginx/src/phase.rs` runs them.
+    fn request_phases<'a, M: Meter>(
+        &self,
+        request: &'a Recorded,
+        transaction: &Transaction<'a>,
+        context: &mut Context<'_, M>,
+        outcome: &mut Outcome<'a>,
+    ) -> Decision {
+        let decision = self.plan.evaluate(Phase::Request, transaction, context, outcome);
+        if decision != Decision::Continue || !self.plan.has(Phase::Body) {
+            return decision;
+        }
+        if !request.body.is_empty() {
+            if !self.plan.wants_body(transaction, outcome) {
+                return outcome.run_rule_sets(RuleSetPhase::RequestBody, transaction, context);
+            }
+            transaction.set_body(&request.body);
+        }
+        self.plan.evaluate(Phase::Body, transaction, context, outcome)
+    }
+
+    fn head<'a>(&self, request: &'a Recorded, arena: &'a Bump) -> Head<'a> {
+        let fields = request.headers.iter().map(|(name, value)| Header::new(name, value));
+        let headers: &'a [Header<'a>] = arena.alloc_slice_fill_iter(fields.collect::<Vec<_>>());
+        let query = match request.target.iter().position(|byte| *byte == b'?') {
+            Some(at) => &request.target[at + 1..],
+            None => b"",
+        };
+        let query = &query[..query.iter().position(|byte| *byte == b'#').unwrap_or(query.len())];
+        let peer = request.client.unwrap_or(self.client);
+        let client = match request.client {
+            Some(known) => known,
+            None => self.snapshot().client_address().resolve(peer, headers, None, &mut Anomalies::empty()),
+        };
+        Head {
+            method: &request.method,
+            target: &request.target,
+            path: arena.alloc_slice_copy(&normalise(&request.target).path),
+            query,
+            version: request.version,
+            host: arena.alloc_slice_copy(&host(&request.host)),
+            headers,
+            peer,
+            peer_port: 40_000,
+            client,
+            server: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            server_port: 80,
+            tls: None,
+            received_ms: 0,
+        }
+    }
+}
+
+struct Evaluated<'a, 'e> {
+    outcome: &'e mut Outcome<'a>,
+    transaction: &'e Transaction<'a>,
+    decision: Decision,
+}
+
+/// A host without its port, in lower case.
+fn host(host: &[u8]) -> Vec<u8> {
+    let is_port = |text: &[u8]| text.iter().all(u8::is_ascii_digit);
+    let end = match host.iter().rposition(|byte| *byte == b':') {
+        Some(colon) if is_port(&host[colon + 1..]) => colon,
+        _ => host.len(),
+    };
+    host[..end].to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_host_has_no_port_and_no_capitals() {
+        for (text, want) in [("X.Example:80", "x.example"), ("x", "x"), ("[::1]:8080", "[::1]"), ("[::1]", "[::1]")] {
+            assert_eq!(super::host(text.as_bytes()), want.as_bytes(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! A rule as it was written, after removals and updates: what the compiled program no longer has.
+//!
+//! Programs keep no text, because two hundred sites share them for years and nobody asks. So the
+//! files are read again here. A file that another one includes is among the program's files too;
+//! it is read once, where the first of them names it.
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use weir_engine::seclang::Program;
+use weir_rules::seclang::ir::{Entry, Rule};
+use weir_rules::seclang::{Diagnostic, Disk, Files, Loaded, OnUnsupported, Options, Root, load_from};
+
+/// The rule of that id. `None` if the files have changed under us.
+pub(super) fn rule(program: &Program, id: u64) -> Option<Rule> {
+    let set = load(program, false).ok()?.set;
+    set.entries.into_iter().find_map(|entry| match entry {
+        Entry::Rule(rule) if rule.id == id => Some(*rule),
+        _ => None,
+    })
+}
+
+/// Reads a program's files again.
+///
+/// # Errors
+/// If they have changed meanwhile and are wrong now.
+pub(crate) fn load(program: &Program, lint: bool) -> Result<Loaded, Vec<Diagnostic>> {
+    let files: Vec<PathBuf> = program.files().iter().map(PathBuf::from).filter(|path| path.is_file()).collect();
+    let once = Once { roots: files.iter().cloned().collect(), seen: RefCell::default() };
+    let roots: Vec<Root> = files.into_iter().map(Root::File).collect();
+    // A set that is in use has been checked: what it lacks here was left out there as well.
+    let options = Options { on_unsupported: OnUnsupported::Warn, geo: true, lint, ..Options::default() };
+    load_from(&roots, &options, &once)
+}
+
+/// The disk, on which a file of rules is empty once it has been read.
+struct Once {
+    roots: HashSet<PathBuf>,
+    seen: RefCell<HashSet<PathBuf>>,
+}
+
+impl Files for Once {
+    fn read(&self, path: &Path, limit: usize) -> io::Result<Vec<u8>> {
+        // Files of phrases are none of the roots and may be read by many rules.
+        if self.roots.contains(path) && !self.seen.borrow_mut().insert(self.identity(path)) {
+            return Ok(Vec::new());
+        }
+        Disk.read(path, limit)
+    }
+
+    fn list(&self, directory: &Path) -> io::Result<Vec<String>> {
+        Disk.list(directory)
+    }
+
+    fn identity(&self, path: &Path) -> PathBuf {
+        Disk.identity(path)
+    }
+}

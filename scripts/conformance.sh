@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# What `make conformance` runs once Weir is built: the language vectors of each crate that has
+# some, then CRS's regression cases on nginx, then one line that sums both up.
+#
+#   scripts/conformance.sh WEIR [PROFILE] [arguments of `weir bench conformance`]
+#
+# A test program tests/vectors.rs prints lines that end in "N passed, N failed"; one that cannot
+# find its vectors says so and passes.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+weir=$1
+profile=${2:-quick}
+shift "$(($# < 2 ? $# : 2))"
+export SECLANG_TESTS=${SECLANG_TESTS:-$PWD/../shared/secrules-language-tests}
+export CRS_TESTS=${CRS_TESTS:-$PWD/../shared/crs-3.3.4}
+output=$(mktemp)
+trap 'rm -f "$output"' EXIT
+status=0
+
+for crate in transform detect engine; do
+  [ -e "crates/$crate/tests/vectors.rs" ] || continue
+  echo "language vectors of weir-$crate"
+  "${CARGO:-cargo}" test --quiet --profile "$profile" -p "weir-$crate" --test vectors -- --nocapture 2>&1 |
+    tee -a "$output" || status=1
+done
+[ -d "$SECLANG_TESTS" ] || echo "language vectors: skipped, $SECLANG_TESTS is not there (SECLANG_TESTS names another place)"
+
+"$weir" bench conformance "$@" | tee -a "$output" || status=1
+
+# cargo's own counts are of test functions, not of vectors.
+grep -v '^test result:' "$output" | grep -oE '[0-9]+ passed, [0-9]+ failed' | awk '
+  { passed += $1; failed += $3 }
+  END { printf "\n%d passed, %d failed\n", passed, failed }'
+exit $status
