@@ -178,6 +178,10 @@ pub enum Rules {
 
 /// `weir tune`
 #[derive(Debug, Args)]
+#[command(
+    override_usage = "weir tune LOG --false-positive REQUEST_ID...\n       weir tune LOG [--rule ID...] [--path PREFIX...] [--all-from ADDRESS...] [--apply POLICY_FILE]",
+    after_help = "Several options narrow each other down, several values of one option add up. The log comes first."
+)]
 #[command(group(clap::ArgGroup::new("which").required(true).multiple(true)))]
 pub struct Tune {
     /// The attack log; `-` is standard input.

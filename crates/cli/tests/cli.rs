@@ -9,8 +9,22 @@ use std::process::{Command, Output};
 
 use weir_ledger::{Clock, Control, Entry, EntryKind, Ledger};
 
-const SUBCOMMANDS: [&str; 11] =
-    ["up", "check", "schema", "status", "silence", "cost", "log-level", "docs", "bench", "completions", "version"];
+const SUBCOMMANDS: [&str; 14] = [
+    "up",
+    "check",
+    "replay",
+    "rules",
+    "tune",
+    "schema",
+    "status",
+    "silence",
+    "cost",
+    "log-level",
+    "docs",
+    "bench",
+    "completions",
+    "version",
+];
 
 fn golden_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")

@@ -79,6 +79,8 @@ directives! {
         "Where counters and switches are, for `weir cost`, `weir status` and `weir silence`.";
     RateLimitZone "weir_rate_limit_zone" Main One "SIZE" "8m"
         "Shared memory for rate limits. Kept over reloads as long as the size stays the same.";
+    CollectionsZone "weir_collections_zone" Main One "SIZE" "8m"
+        "Shared memory for what SecLang rules remember from request to request (`IP`, `GLOBAL`, `SESSION` and other persistent collections). Kept over reloads as long as the size stays the same; when it is full, what would expire first is given up, which the error log says.";
     RequestIdHeader "weir_request_id_header" Main OneOrTwo "NAME [trusted | any]" "none"
         "Takes the request id from this request header, if the value is 1 to 64 of `A-Za-z0-9._-`: with `trusted` (the default) only from peers that `client_address.trusted` of the policy names, with `any` from everyone.";
     Sample "weir_sample" Main One "N" "64"

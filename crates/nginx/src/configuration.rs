@@ -5,7 +5,7 @@
 //! location can be given its compiled plan. Everything lives in the cycle's pool: when the last
 //! process is done with a cycle, its policy, plans and mappings are freed with it.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::ffi::{c_char, c_void};
 use std::path::{Path, PathBuf};
 use std::ptr;
@@ -13,16 +13,16 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use nginx_sys::{ngx_conf_t, ngx_int_t, ngx_shm_zone_t};
-use weir_engine::{Action, Plan, RateTable, RuleIndex, Specification};
+use weir_collections::{Counts, Table};
+use weir_engine::seclang::Collections;
+use weir_engine::{Plan, RateTable, RuleIndex};
 use weir_http::header_hash;
 use weir_ledger::{Control, DEFAULT_DIR, Ledger};
 use weir_policy::Snapshot;
-use weir_rules::Field;
-use weir_rules::ir::ValueExpr;
 
 use crate::diagnostic::Level;
 use crate::log::{AccessLog, Heartbeat, LogFile};
-use crate::{directive, fault, ffi, header_filter, log, meter, phase, shared};
+use crate::{body_filter, directive, fault, ffi, header_filter, log, meter, phase, policy, shared};
 
 /// Whether a location is evaluated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -108,6 +108,8 @@ pub struct Main {
     pub log_level: Option<Level>,
     /// `weir_rate_limit_zone`
     pub zone_bytes: Option<usize>,
+    /// `weir_collections_zone`
+    pub collections_bytes: Option<usize>,
     /// `weir_sample`
     pub sample: Option<u32>,
     /// `weir_request_id_header`
@@ -136,6 +138,14 @@ pub struct Main {
     pub zone: Option<ptr::NonNull<ngx_shm_zone_t>>,
     /// The table in it, once a worker has asked for it.
     pub rates: OnceCell<Option<RateTable<'static>>>,
+    /// Shared memory of the collections of rule sets, if there are any.
+    pub collections_zone: Option<ptr::NonNull<ngx_shm_zone_t>>,
+    /// The table in it, once a worker has asked for it.
+    pub collections: OnceCell<Option<Table<'static>>>,
+    /// What has been said of its losses, and when.
+    pub losses_said: Cell<(u64, Counts)>,
+    /// Whether a rule set may want to see bodies of responses.
+    pub holds_responses: bool,
     /// Counters and switches; `None` if they could not be opened, which has been logged.
     pub control: Option<Arc<Control>>,
     /// The ledger of this cycle.
@@ -167,6 +177,17 @@ impl Main {
     pub fn rate_table(&self) -> Option<&RateTable<'static>> {
         let zone = self.zone?;
         self.rates.get_or_init(|| shared::table(zone)).as_ref()
+    }
+
+    /// Where rule sets keep their collections.
+    pub fn collections(&self) -> Option<&dyn Collections> {
+        Some(self.collections_table()?)
+    }
+
+    /// The same, for who reports on it.
+    pub fn collections_table(&self) -> Option<&Table<'static>> {
+        let zone = self.collections_zone?;
+        self.collections.get_or_init(|| shared::collections(zone)).as_ref()
     }
 
     fn place(&mut self, plan: Arc<Plan>) -> u32 {
@@ -240,42 +261,12 @@ pub unsafe extern "C" fn create_location(cf: *mut ngx_conf_t) -> *mut c_void {
 pub unsafe extern "C" fn init_main(cf: *mut ngx_conf_t, conf: *mut c_void) -> *mut c_char {
     // SAFETY: our own configuration.
     let main = unsafe { &mut *conf.cast::<Main>() };
-    let loaded = fault::contain("policy loading", || -> Result<(), String> {
-        let Some(path) = &main.policy_path else { return Ok(()) };
-        let snapshot = Snapshot::load(path).map_err(|errors| errors.to_string())?;
-        let reads = |field| reads_field(snapshot.specification(), field);
-        main.reads_request_id = reads(Field::RequestId);
-        main.reads_server_address |= reads(Field::IpServer);
-        if snapshot.specification().rate_limits > 0 {
-            main.zone = Some(shared::add(cf, main.zone_bytes.unwrap_or(shared::DEFAULT_BYTES))?);
-        }
-        main.snapshot = Some(snapshot);
-        Ok(())
-    });
+    let loaded = fault::contain("policy loading", || policy::load(cf, main));
     match loaded {
         Some(Ok(())) => ptr::null_mut(),
         Some(Err(message)) => directive::refuse(cf, &message),
         None => usize::MAX as *mut c_char,
     }
-}
-
-/// Whether any rule reads a field, in a condition or in an action's parameter.
-fn reads_field(specification: &Specification, wanted: Field) -> bool {
-    let mut found = false;
-    let mut see_value = |value: &ValueExpr| value.fields(&mut |access| found |= access.field == wanted);
-    for selector in specification.policies.iter().flat_map(|policy| &policy.selectors) {
-        for when in selector.when.iter().chain(selector.rules.iter().map(|rule| &rule.when)) {
-            when.tests(&mut |test| see_value(&test.value));
-        }
-        for action in selector.rules.iter().flat_map(|rule| &rule.actions) {
-            match action {
-                Action::Redirect { to: value, .. } | Action::SetHeader(_, _, value) => see_value(value),
-                Action::RateLimit(limit) => see_value(&limit.key),
-                Action::Block(_) | Action::Allow(_) | Action::Log | Action::RemoveHeader(..) | Action::Tag(_) => {}
-            }
-        }
-    }
-    found
 }
 
 /// nginx's `merge_loc_conf`: inherits, and works out what it comes to.
@@ -347,8 +338,11 @@ pub unsafe extern "C" fn install(cf: *mut ngx_conf_t) -> ngx_int_t {
             if main.evaluates {
                 phase::install(cf)?;
             }
-            if main.touches_response {
+            if main.touches_response || main.holds_responses {
                 header_filter::install();
+            }
+            if main.holds_responses {
+                body_filter::install();
             }
             if main.evaluates || main.logs {
                 log::install(cf)?;

@@ -121,9 +121,38 @@ unsafe extern "C" fn beat(event: *mut ngx_event_t) {
             row.beat();
         }
         log::heartbeat(main);
+        report_losses(main);
     });
     // SAFETY: as above; nginx has just removed the timer.
     unsafe { ngx_add_timer(event, BEAT_MS) };
+}
+
+/// Least time between two messages about the same loss.
+const REPORT_MS: u64 = 60_000;
+
+/// Says what the memory of collections has lost since it was last said; one worker speaks for all.
+fn report_losses(main: &Main) {
+    // SAFETY: set by nginx before init_process; 0 without a master.
+    if unsafe { nginx_sys::ngx_worker } != 0 {
+        return;
+    }
+    let Some(table) = main.collections_table() else { return };
+    let (now, counts) = (ffi::now_ms(), table.counts());
+    let (said_ms, said) = main.losses_said.get();
+    if counts == said || now.saturating_sub(said_ms) < REPORT_MS {
+        return;
+    }
+    main.losses_said.set((now, counts));
+    note!(
+        // SAFETY: a cycle has a log.
+        unsafe { (*worker::cycle()).log },
+        Warn,
+        "weir: weir_collections_zone has lost members of collections so far: {} for want of room, {} too long, \
+         {} times after the death of a worker",
+        counts.evicted,
+        counts.refused,
+        counts.reset
+    );
 }
 
 /// nginx's `exit_process`: what is in the buffers goes out.

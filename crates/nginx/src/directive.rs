@@ -56,7 +56,7 @@ pub fn refuse(cf: *mut ngx_conf_t, message: &str) -> *mut c_char {
 }
 
 /// Says that something is odd, with file and line.
-fn warn(cf: *mut ngx_conf_t, message: &str) {
+pub fn warn(cf: *mut ngx_conf_t, message: &str) {
     // SAFETY: as for `refuse`.
     unsafe { ngx_conf_log_error(NGX_LOG_WARN as usize, cf, 0, c"%*s".as_ptr(), message.len(), message.as_ptr()) };
 }
@@ -132,6 +132,13 @@ unsafe fn set_main(
                 return Err(format!("must be at least {}k", shared::MIN_BYTES / 1024));
             }
             once(&mut main.zone_bytes, bytes)
+        }
+        Directive::CollectionsZone => {
+            let bytes = size(first)?;
+            if bytes < shared::MIN_BYTES {
+                return Err(format!("must be at least {}k", shared::MIN_BYTES / 1024));
+            }
+            once(&mut main.collections_bytes, bytes)
         }
         Directive::Sample => match first.parse() {
             Ok(every @ 1..=1_000_000) => once(&mut main.sample, every),
@@ -214,6 +221,7 @@ unsafe fn set_location(
         | Directive::LogLevel
         | Directive::Runtime
         | Directive::RateLimitZone
+        | Directive::CollectionsZone
         | Directive::RequestIdHeader
         | Directive::Sample => unreachable!("the table says where these stand"),
     }

@@ -12,11 +12,12 @@ use nginx_sys::{
 use weir_engine::{Decision, Plan};
 use weir_http::{Header, ResponseHead};
 use weir_rules::Phase;
+use weir_rules::seclang::ir::Phase as RuleSetPhase;
 
 use crate::configuration::{FailMode, Injected, Location, Main};
 use crate::module::ngx_http_weir_module;
 use crate::transaction::{self, Inspection};
-use crate::{fault, ffi, headers, meter, respond, worker};
+use crate::{body_filter, fault, ffi, headers, meter, respond, worker};
 
 struct Next(Cell<ngx_http_output_header_filter_pt>);
 
@@ -45,10 +46,11 @@ unsafe extern "C" fn filter(r: *mut ngx_http_request_t) -> ngx_int_t {
     unsafe {
         if r == (*r).main {
             let location = ffi::location_of::<Location>(r);
-            let plan = location.plan.as_deref().filter(|plan| plan.has(Phase::Response));
+            let main = ffi::request_main_of::<Main>(r);
+            let plan = location.plan.as_deref().filter(|plan| plan.has(Phase::Response) || main.holds_responses);
             let inspection = match (transaction::find(r), plan) {
-                (None, Some(_)) if !worker::silenced() => {
-                    transaction::find_or_create(r, ffi::request_main_of::<Main>(r))
+                (None, Some(plan)) if plan.has(Phase::Response) && !worker::silenced() => {
+                    transaction::find_or_create(r, main)
                 }
                 (found, _) => found,
             };
@@ -58,8 +60,17 @@ unsafe extern "C" fn filter(r: *mut ngx_http_request_t) -> ngx_int_t {
                 return answer;
             }
         }
-        NEXT.0.get().map_or(ffi::code::OK, |next| next(r))
+        pass(r)
     }
+}
+
+/// Passes the header on to the filters after this one.
+///
+/// # Safety
+/// `r` is a live request whose response header has been set.
+pub unsafe fn pass(r: *mut ngx_http_request_t) -> ngx_int_t {
+    // SAFETY: as the caller promises; the next filter is there.
+    unsafe { NEXT.0.get().map_or(ffi::code::OK, |next| next(r)) }
 }
 
 /// Evaluates and changes the response; `Some` if it has been replaced.
@@ -80,12 +91,17 @@ unsafe fn work(
             let inspection = &mut *inspection;
             let decision = evaluates.map_or(Decision::Continue, |plan| evaluate(r, inspection, plan, location));
             headers::change_response(r, &inspection.response_changes, inspection.sampled);
-            decision
+            if decision == Decision::Continue && evaluates.is_some() {
+                body_phase(r, inspection, location)
+            } else {
+                decision
+            }
         });
         let spent = worker::ticks().saturating_sub(begun);
         worker::spent(spent);
         (*inspection).ticks += spent;
         match decision {
+            Some(Decision::Continue) if (*inspection).held.is_some() => Some(ffi::code::OK), // sent with the body
             Some(Decision::Continue) => None,
             Some(Decision::Respond(response)) => {
                 (*inspection).finished = true;
@@ -105,6 +121,17 @@ unsafe fn work(
                 ))
             }
         }
+    }
+}
+
+/// Holds the body back for the rules that want to see it; if none does, or none is to come, they
+/// run now.
+unsafe fn body_phase(r: *mut ngx_http_request_t, inspection: &mut Inspection, location: &Location) -> Decision {
+    // SAFETY: as for `work`.
+    if inspection.main.holds_responses && !unsafe { body_filter::hold(r, inspection) } {
+        inspection.run_rule_sets(RuleSetPhase::ResponseBody, location)
+    } else {
+        Decision::Continue
     }
 }
 

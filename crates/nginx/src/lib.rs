@@ -8,11 +8,13 @@
 //! module      what nginx finds          directive, configuration   what nginx.conf says
 //! cycle       start and end             phase, body, respond       the request's way
 //! transaction its one inspection        header_filter, headers     the response, header changes
-//! request     the view of its head      log                        access, attack and heartbeat logs
+//! request     the view of its head      body_filter                the response's body, held back
+//! shared      memory between workers    log                        access, attack and heartbeat logs
 //! worker      what a process has        fault, diagnostic, meter   panics, messages, costs
 //! ```
 
 mod body;
+mod body_filter;
 mod configuration;
 mod cycle;
 mod diagnostic;
@@ -25,6 +27,7 @@ mod log;
 mod meter;
 mod module;
 mod phase;
+mod policy;
 mod random;
 mod request;
 mod request_id;

@@ -23,6 +23,8 @@ pub enum Part {
     HeaderChanges,
     /// Building the view of the response.
     Response,
+    /// Holding back the response's body for rule sets.
+    ResponseBody,
     /// Writing a line of the access log.
     AccessLog,
     /// Writing a line of the attack log.
@@ -30,8 +32,8 @@ pub enum Part {
 }
 
 /// Their names in `weir cost`, in the order of [`Part`].
-const PARTS: [&str; 7] =
-    ["transaction", "request_body", "geo", "header_changes", "response", "access_log", "attack_log"];
+const PARTS: [&str; 8] =
+    ["transaction", "request_body", "geo", "header_changes", "response", "response_body", "access_log", "attack_log"];
 
 /// Entry of rule 0.
 const FIRST_RULE: u32 = PARTS.len() as u32;

@@ -14,10 +14,11 @@ use nginx_sys::{
 use weir_engine::{Decision, Plan, Response};
 use weir_http::Anomalies;
 use weir_rules::Phase;
+use weir_rules::seclang::ir::Phase as RuleSetPhase;
 
 use crate::configuration::{FailMode, Injected, Location, Main};
 use crate::transaction::{self, Body, Inspection};
-use crate::{body, fault, ffi, headers, respond, worker};
+use crate::{body, body_filter, fault, ffi, headers, respond, worker};
 use std::sync::Arc;
 
 /// Adds a handler to one of nginx's phases.
@@ -124,7 +125,12 @@ unsafe fn evaluate(r: *mut ngx_http_request_t, location: &'static Location, plan
     unsafe {
         match decide(r, location, plan) {
             Step::Pass => match transaction::find(r) {
-                Some(inspection) => past_bounds(r, &mut *inspection, location).unwrap_or(Step::Pass),
+                Some(inspection) => {
+                    if (*inspection).main.holds_responses && !(*inspection).finished {
+                        body_filter::ask_for_plain(r, &*inspection);
+                    }
+                    past_bounds(r, &mut *inspection, location).unwrap_or(Step::Pass)
+                }
                 None => Step::Pass,
             },
             step => step,
@@ -175,7 +181,9 @@ unsafe fn decide(r: *mut ngx_http_request_t, location: &'static Location, plan: 
         }
         if matches!((*inspection).body, Body::Unread) && body::is_announced(r) {
             if body::is_stream(r) || !plan.wants_body(&(*inspection).transaction, &(*inspection).outcome) {
-                return Step::Pass; // no rule can match, or none may hold the stream up
+                // No rule of the plan can match, or none may hold the stream up; rule sets have
+                // rules in this phase that do not look at the body.
+                return rule_sets_without_body(&mut *inspection, location);
             }
             if body::is_refused_unread(r, location) {
                 return too_large(r, inspection);
@@ -190,6 +198,16 @@ unsafe fn decide(r: *mut ngx_http_request_t, location: &'static Location, plan: 
             return too_large(r, inspection);
         }
         (*inspection).step(r, Phase::Body, plan, location).unwrap_or(Step::Pass)
+    }
+}
+
+fn rule_sets_without_body(inspection: &mut Inspection, location: &Location) -> Step {
+    match inspection.run_rule_sets(RuleSetPhase::RequestBody, location) {
+        Decision::Continue => Step::Pass,
+        Decision::Respond(response) => {
+            inspection.finished = true;
+            Step::Answer(response)
+        }
     }
 }
 

@@ -14,6 +14,9 @@ use weir_engine::Response;
 use crate::module::ngx_http_weir_module;
 use crate::{ffi, headers, transaction};
 
+/// nginx's own code for closing the connection without an answer.
+const CLOSE: u16 = 444;
+
 /// Whether nginx itself can answer with that status when a handler returns it.
 fn is_special(status: u16) -> bool {
     status >= 300 || status == 201 || status == 204
@@ -54,6 +57,10 @@ pub unsafe fn replace(r: *mut ngx_http_request_t, response: Arc<Response>) -> ng
     // body of our own; the error stops whoever was sending the other body, and ends the connection.
     unsafe {
         (*r).set_keepalive(0);
+        if response.status == CLOSE {
+            (*(*r).connection).set_error(1);
+            return ffi::code::ERROR;
+        }
         if is_left_to_nginx(&response) && response.headers.is_empty() {
             return ngx_http_filter_finalize_request(r, &raw mut ngx_http_weir_module, response.status as ngx_int_t);
         }

@@ -1,34 +1,47 @@
-//! Shared memory for rate limits.
+//! Shared memory for rate limits and for the collections of rule sets.
 //!
 //! nginx shares it among workers and keeps it over reloads as long as its size stays the same.
-//! Its slab allocator is not used: the table has a fixed size and lays itself out in the pages
+//! Its slab allocator is not used: a table has a fixed size and lays itself out in the pages
 //! behind the slab's header.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
+use nginx_sys::ngx_str_t;
 use nginx_sys::{ngx_conf_t, ngx_int_t, ngx_shared_memory_add, ngx_shm_zone_t, ngx_slab_pool_t};
+use weir_collections::Table;
 use weir_engine::RateTable;
 
 use crate::ffi;
 use crate::module::ngx_http_weir_module;
 
-/// `weir_rate_limit_zone` unless configured: some 450,000 keys.
+/// Size of a zone unless configured: some 450,000 keys of rate limits, or 80,000 records.
 pub const DEFAULT_BYTES: usize = 8 << 20;
 
 /// Smallest size: nginx's slab header and a useful table.
 pub const MIN_BYTES: usize = 64 << 10;
 
+/// Which memory: its name in nginx, and the directive that says how much.
+pub struct Zone {
+    name: &'static [u8],
+    directive: &'static str,
+}
+
+/// Rate limits.
+pub static RATE_LIMITS: Zone = Zone { name: b"weir_rate_limit", directive: "weir_rate_limit_zone" };
+/// Collections of rule sets.
+pub static COLLECTIONS: Zone = Zone { name: b"weir_collections", directive: "weir_collections_zone" };
+
 /// Asks nginx for the memory.
-pub fn add(cf: *mut ngx_conf_t, bytes: usize) -> Result<NonNull<ngx_shm_zone_t>, String> {
-    let mut name = ffi::static_str(b"weir_rate_limit");
+pub fn add(cf: *mut ngx_conf_t, zone: &'static Zone, bytes: usize) -> Result<NonNull<ngx_shm_zone_t>, String> {
+    let mut name: ngx_str_t = ffi::static_str(zone.name);
     // SAFETY: `cf` is being parsed; the name is static.
     unsafe {
-        let zone = ngx_shared_memory_add(cf, &raw mut name, bytes, (&raw mut ngx_http_weir_module).cast());
-        let zone = NonNull::new(zone).ok_or("\"weir_rate_limit_zone\": cannot be had")?;
-        (*zone.as_ptr()).init = Some(init);
-        Ok(zone)
+        let memory = ngx_shared_memory_add(cf, &raw mut name, bytes, (&raw mut ngx_http_weir_module).cast());
+        let memory = NonNull::new(memory).ok_or_else(|| format!("\"{}\": cannot be had", zone.directive))?;
+        (*memory.as_ptr()).init = Some(init);
+        Ok(memory)
     }
 }
 
@@ -56,6 +69,12 @@ pub fn table(zone: NonNull<ngx_shm_zone_t>) -> Option<RateTable<'static>> {
     // SAFETY: workers run after nginx has mapped all zones.
     let words = unsafe { words(zone) };
     (words.len() >= 2 * 16).then(|| RateTable::new(words))
+}
+
+/// The table of collections in a mapped zone.
+pub fn collections(zone: NonNull<ngx_shm_zone_t>) -> Option<Table<'static>> {
+    // SAFETY: as for `table`.
+    Table::new(unsafe { words(zone) })
 }
 
 /// The zone's pages behind the slab header.

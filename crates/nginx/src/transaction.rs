@@ -14,7 +14,9 @@ use nginx_sys::{ngx_http_request_t, ngx_pool_cleanup_add};
 use weir_engine::{Decision, HeaderChange, Outcome, Plan, Response, Side, Verdict};
 use weir_http::Transaction;
 use weir_rules::Phase;
+use weir_rules::seclang::ir::Phase as RuleSetPhase;
 
+use crate::body_filter::Held;
 use crate::configuration::{Location, Main, Mode};
 use crate::meter::{self, HookMeter};
 use crate::request_id::{self, MAX_INBOUND};
@@ -40,7 +42,7 @@ pub struct Inspection {
     /// What rules look at.
     pub transaction: Transaction<'static>,
     /// What they found.
-    pub outcome: Outcome,
+    pub outcome: Outcome<'static>,
     /// The cycle's configuration.
     pub main: &'static Main,
     /// How far the body has got.
@@ -53,6 +55,8 @@ pub struct Inspection {
     pub past_bounds_noted: bool,
     /// Whether rules are timed.
     pub sampled: bool,
+    /// The response's body while it is held back.
+    pub held: Option<Held>,
     /// What rules want changed in the response's header.
     pub response_changes: Vec<HeaderChange>,
     /// The answer being sent, whose bytes nginx refers to.
@@ -141,6 +145,7 @@ unsafe fn create(r: *mut ngx_http_request_t, main: &'static Main) -> Option<*mut
             finished: false,
             past_bounds_noted: false,
             sampled: worker::next_is_sampled(main.sample_every()),
+            held: None,
             response_changes: Vec::new(),
             answer: None,
             ticks: 0,
@@ -171,9 +176,27 @@ unsafe extern "C" fn release(data: *mut c_void) {
 }
 
 impl Inspection {
-    /// Evaluates one phase of a location's plan and sorts out what it wants changed.
+    /// Evaluates one phase of a location's plan.
     pub fn run(&mut self, phase: Phase, plan: &Plan, location: &Location) -> Decision {
         self.evaluated = true;
+        self.in_context(location, |transaction, context, outcome| plan.evaluate(phase, transaction, context, outcome))
+    }
+
+    /// Runs a phase of the rule sets at work that is not one of the plan's.
+    pub fn run_rule_sets(&mut self, phase: RuleSetPhase, location: &Location) -> Decision {
+        self.in_context(location, |transaction, context, outcome| outcome.run_rule_sets(phase, transaction, context))
+    }
+
+    /// Evaluates something with what evaluation needs.
+    fn in_context(
+        &mut self,
+        location: &Location,
+        evaluate: impl FnOnce(
+            &Transaction<'static>,
+            &mut weir_engine::Context<'_, HookMeter>,
+            &mut Outcome<'static>,
+        ) -> Decision,
+    ) -> Decision {
         let mut id = [0; MAX_INBOUND];
         let mut length = 0;
         if self.main.reads_request_id {
@@ -187,9 +210,10 @@ impl Inspection {
             request_id: &id[..length],
             now_ms: ffi::now_ms(),
             limits: self.main.rate_table(),
+            collections: self.main.collections(),
             meter: &mut meter,
         };
-        plan.evaluate(phase, &self.transaction, &mut context, &mut self.outcome)
+        evaluate(&self.transaction, &mut context, &mut self.outcome)
     }
 
     /// The request's id, made when it is first asked for.

@@ -4,10 +4,13 @@
 mod allow;
 mod answer;
 mod block;
+mod crs;
 mod header;
 mod log;
 mod rate_limit;
 mod redirect;
+mod rule_set;
+mod sec_lang;
 mod tag;
 
 use weir_engine::Action;
@@ -26,7 +29,7 @@ pub(crate) struct ActionKind {
 }
 
 /// All of them, in the order of the reference page.
-pub(crate) static ACTIONS: [&ActionKind; 8] = [
+pub(crate) static ACTIONS: [&ActionKind; 10] = [
     &block::BLOCK,
     &allow::ALLOW,
     &log::LOG,
@@ -35,6 +38,8 @@ pub(crate) static ACTIONS: [&ActionKind; 8] = [
     &header::SET_HEADER,
     &header::REMOVE_HEADER,
     &rate_limit::RATE_LIMIT,
+    &crs::CRS,
+    &rule_set::RULE_SET,
 ];
 
 /// The action of that name.

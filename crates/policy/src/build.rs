@@ -9,15 +9,15 @@ use std::path::Path;
 use weir_engine::{Mode, PolicySpec, SelectorSpec, Specification};
 use weir_http::{ClientAddressConfig, Source as AddressSource};
 
-pub(crate) use loader::{Loader, read};
+pub(crate) use loader::read;
 pub(crate) use rule::Builder;
 use rule::Names;
 
 use crate::check::{Fields, Value};
-use crate::digest::Digest;
 use crate::error::Reporter;
 use crate::geo;
 use crate::list::{self, Kinds};
+use crate::rule_set::RuleSetNeeds;
 use crate::source::Source;
 use crate::{MAX_POLICIES, RuleLabel};
 
@@ -30,6 +30,7 @@ pub(crate) struct Built {
     pub places: Vec<usize>,
     pub client_address: ClientAddressConfig,
     pub revision: String,
+    pub needs: RuleSetNeeds,
 }
 
 /// Builds everything; what is wrong goes to the reporter.
@@ -40,24 +41,36 @@ pub(crate) fn build(root: &Fields<'_>, source: &Source, folder: &Path, reporter:
             kinds.learn(name, fields);
         }
     }
-    let mut digest = Digest::new();
-    digest.add(source.text.as_bytes());
-    let mut loader = Loader { builder: Builder::new(source, reporter, &kinds), digest, folder };
+    let mut builder = Builder::new(source, reporter, &kinds, folder);
+    builder.programs.own_rules = count_rules(root);
     let mut built = Built::default();
     if let Some(fields) = root.fields("client_address") {
         built.client_address = client_address(fields);
     }
     if let Some(fields) = root.fields("geo") {
-        built.specification.geo = geo::build(fields, &mut loader);
+        builder.has_geo = true;
+        built.specification.geo = geo::build(fields, &mut builder);
     }
     for (_, name, item) in root.map("lists") {
-        let list = item.as_fields().and_then(|fields| list::build(name, fields, &mut loader));
+        let list = item.as_fields().and_then(|fields| list::build(name, fields, &mut builder));
         built.specification.lists.extend(list.map(|list| ((*name).to_owned(), list)));
     }
-    policies(root, &mut loader.builder, &mut built);
-    built.specification.rate_limits = loader.builder.limits();
-    built.revision = root.text("revision").map_or_else(|| loader.digest.finish(), str::to_owned);
+    policies(root, &mut builder, &mut built);
+    built.specification.rate_limits = builder.limits();
+    built.needs = builder.programs.needs;
+    built.labels.append(&mut builder.programs.labels);
+    built.revision = root.text("revision").map_or_else(|| builder.digest.finish(), str::to_owned);
     built
+}
+
+/// Rules of the file itself: those of rule sets are numbered after them.
+fn count_rules(root: &Fields<'_>) -> u32 {
+    let policies = root.items("policies").iter().filter_map(|item| item.as_fields());
+    let count = |fields: &Fields<'_>| fields.items("rules").len();
+    let of_policy = |policy: &Fields<'_>| {
+        count(policy) + policy.items("selectors").iter().filter_map(|item| item.as_fields()).map(count).sum::<usize>()
+    };
+    policies.map(of_policy).sum::<usize>() as u32
 }
 
 fn client_address(fields: &Fields<'_>) -> ClientAddressConfig {
@@ -87,6 +100,7 @@ fn policies(root: &Fields<'_>, builder: &mut Builder<'_>, built: &mut Built) {
             builder.fault(policy.node, message, Some("`weir_apply none` means no policy".to_owned()));
         }
         let mode = if policy.choice("mode") == Some("detect") { Mode::Detect } else { Mode::On };
+        builder.detects = mode == Mode::Detect;
         let selectors = selectors(policy, id, &mut rules, builder, built);
         built.specification.policies.push(PolicySpec { id: id.to_owned(), mode, selectors });
     }

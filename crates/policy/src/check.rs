@@ -25,6 +25,9 @@ pub(crate) enum Value<'n> {
     Choice(&'static str),
     Network(ipnet::IpNet),
     Rate(Rate),
+    Flag(bool),
+    /// Ranges of rule ids, both ends included.
+    RuleIds(Vec<(u64, u64)>),
     List(Vec<Item<'n>>),
     Map(Vec<(&'n Node, &'n str, Item<'n>)>),
     Fields(Fields<'n>),
@@ -85,6 +88,14 @@ impl<'n> Fields<'n> {
         }
     }
 
+    /// `true` or `false`.
+    pub fn flag(&self, name: &str) -> Option<bool> {
+        match self.get(name)?.value {
+            Value::Flag(flag) => Some(flag),
+            _ => None,
+        }
+    }
+
     /// The items of a list; none if it is missing.
     pub fn items(&self, name: &str) -> &[Item<'n>] {
         match self.get(name).map(|item| &item.value) {
@@ -131,6 +142,7 @@ impl Checker<'_> {
             Kind::List(inner, needs_one) => self.list(node, inner, *needs_one, what),
             Kind::Map(names, inner) => self.map(node, names, inner, what),
             Kind::Action => self.action(node),
+            Kind::RuleIds => self.rule_ids(node, kind, what),
             _ => self.leaf(node, kind, what),
         };
         value.map(|value| Item { node, value })
@@ -215,6 +227,23 @@ impl Checker<'_> {
         }
         let what = format!("an item of {what}");
         Some(Value::List(items.iter().filter_map(|item| self.check(item, inner, &what)).collect()))
+    }
+
+    /// One id or range, or a list of them.
+    fn rule_ids<'n>(&mut self, node: &'n Node, kind: &'static Kind, what: &str) -> Option<Value<'n>> {
+        let NodeKind::Sequence(items) = &node.kind else { return self.leaf(node, kind, what) };
+        if items.is_empty() {
+            self.fault(node, format!("expected at least one item in {what}, found an empty list"), None);
+            return None;
+        }
+        let mut all = Vec::new();
+        for item in items {
+            match self.leaf(item, kind, what)? {
+                Value::RuleIds(ranges) => all.extend(ranges),
+                _ => unreachable!("a leaf of this kind is a range"),
+            }
+        }
+        Some(Value::RuleIds(all))
     }
 
     fn map<'n>(&mut self, node: &'n Node, names: &'static Kind, inner: &'static Kind, what: &str) -> Option<Value<'n>> {

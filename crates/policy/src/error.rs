@@ -88,6 +88,7 @@ impl std::error::Error for PolicyErrors {}
 pub(crate) struct Reporter {
     errors: Vec<PolicyError>,
     more: usize,
+    warnings: Vec<PolicyError>,
 }
 
 impl Reporter {
@@ -97,15 +98,24 @@ impl Reporter {
             self.more += 1;
             return;
         }
-        let position = source.position(offset);
-        self.push(PolicyError {
-            file: source.file.clone(),
-            line: position.line,
-            column: position.column,
-            message: message.into(),
-            hint,
-            excerpt: source.excerpt(offset),
-        });
+        self.push(fault_at(source, offset, message.into(), hint));
+    }
+
+    /// Something odd at a byte offset of a source, which refuses nothing.
+    pub fn warn_at(&mut self, source: &Source, offset: usize, message: impl Into<String>, hint: Option<String>) {
+        self.warn(fault_at(source, offset, message.into(), hint));
+    }
+
+    /// Something odd, which refuses nothing.
+    pub fn warn(&mut self, warning: PolicyError) {
+        if self.warnings.len() < MAX_ERRORS && !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
+    }
+
+    /// What was odd.
+    pub fn take_warnings(&mut self) -> Vec<PolicyError> {
+        std::mem::take(&mut self.warnings)
     }
 
     /// A fault of a line (0: of the whole file) of a file whose text is not kept.
@@ -119,7 +129,8 @@ impl Reporter {
         self.errors.len() >= MAX_ERRORS
     }
 
-    fn push(&mut self, error: PolicyError) {
+    /// A fault that has a place already.
+    pub fn push(&mut self, error: PolicyError) {
         // An anchor that is used ten times shows its fault once.
         if self.errors.last() == Some(&error) {
             return;
@@ -138,6 +149,18 @@ impl Reporter {
                 Err(PolicyErrors { errors: self.errors, more: self.more })
             }
         }
+    }
+}
+
+fn fault_at(source: &Source, offset: usize, message: String, hint: Option<String>) -> PolicyError {
+    let position = source.position(offset);
+    PolicyError {
+        file: source.file.clone(),
+        line: position.line,
+        column: position.column,
+        message,
+        hint,
+        excerpt: source.excerpt(offset),
     }
 }
 

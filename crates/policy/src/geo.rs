@@ -19,7 +19,7 @@ use std::sync::Arc;
 use maxminddb::{MaxMindDbError, Reader};
 use weir_engine::{Geo, Place};
 
-use crate::build::Loader;
+use crate::build::Builder;
 use crate::check::Fields;
 use layout::{ASN, Asn, CONTINENT, COUNTRY, Path};
 
@@ -41,26 +41,26 @@ struct Places {
 }
 
 /// Reads the files that `geo` names, or `None` after reporting what is wrong.
-pub(crate) fn build(fields: &Fields<'_>, loader: &mut Loader<'_>) -> Option<Arc<dyn Geo>> {
+pub(crate) fn build(fields: &Fields<'_>, builder: &mut Builder<'_>) -> Option<Arc<dyn Geo>> {
     if fields.lacks(&["country", "asn"]) {
-        loader.builder.fault(
+        builder.fault(
             fields.node,
             "`geo` needs `country` or `asn`",
             Some("remove `geo` if there is no data".to_owned()),
         );
     }
-    let country = open(fields, "country", &[COUNTRY, CONTINENT], loader);
-    let asn = open(fields, "asn", &[ASN], loader);
+    let country = open(fields, "country", &[COUNTRY, CONTINENT], builder);
+    let asn = open(fields, "asn", &[ASN], builder);
     Some(Arc::new(Places::new(country, asn)))
 }
 
-fn open(fields: &Fields<'_>, key: &str, wanted: &[&'static [Path]], loader: &mut Loader<'_>) -> Option<Database> {
+fn open(fields: &Fields<'_>, key: &str, wanted: &[&'static [Path]], builder: &mut Builder<'_>) -> Option<Database> {
     let item = fields.get(key)?;
-    let (path, content) = loader.read(item, "MMDB", MAX_GEO_BYTES)?;
+    let (path, content) = builder.read(item, "MMDB", MAX_GEO_BYTES)?;
     match read(content, wanted) {
         Ok(database) => Some(database),
         Err((reason, hint)) => {
-            loader.builder.fault(item.node, format!("cannot use `{}`: {reason}", path.display()), Some(hint));
+            builder.fault(item.node, format!("cannot use `{}`: {reason}", path.display()), Some(hint));
             None
         }
     }

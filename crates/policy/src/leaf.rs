@@ -63,6 +63,12 @@ pub(crate) fn check<'n>(node: &'n Node, kind: &Kind) -> Checked<Value<'n>> {
                 Err(Fault { found: node.describe(), hint: near.map(|name| format!("did you mean `{name}`?")) })
             }
         },
+        Kind::Flag => match (scalar.class(), text) {
+            (Class::Bool, "true" | "True" | "TRUE") => Ok(Value::Flag(true)),
+            (Class::Bool, _) => Ok(Value::Flag(false)),
+            _ => Err(found(matches!(text, "true" | "false").then_some("remove the quotes"))),
+        },
+        Kind::RuleIds => rule_ids(text).map(Value::RuleIds).map_err(found),
         Kind::Network => network(text).map(Value::Network).map_err(found),
         Kind::Rate => rate(text).map(Value::Rate).map_err(|hint| found(Some(hint))),
         Kind::Word(word) if !word.fits(text) => Err(found((text.len() > word.max_bytes()).then_some("it is too long"))),
@@ -75,6 +81,19 @@ pub(crate) fn check<'n>(node: &'n Node, kind: &Kind) -> Checked<Value<'n>> {
         }),
         _ => Ok(Value::Text(text)),
     }
+}
+
+/// `942100` or `942100-942199`.
+fn rule_ids(text: &str) -> Result<Vec<(u64, u64)>, Option<&'static str>> {
+    let number = |text: &str| text.trim().parse::<u64>().map_err(|_| None);
+    let (first, last) = match text.split_once('-') {
+        Some((first, last)) => (number(first)?, number(last)?),
+        None => (number(text)?, number(text)?),
+    };
+    if first > last {
+        return Err(Some("the first id of a range is the lower one"));
+    }
+    Ok(vec![(first, last)])
 }
 
 fn integer(scalar: &Scalar, node: &Node) -> Checked<i64> {

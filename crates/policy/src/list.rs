@@ -11,7 +11,7 @@ use ipnet::IpNet;
 use weir_engine::{AddressSet, List, StringSet};
 use weir_rules::{ListKind, ListKinds};
 
-use crate::build::Loader;
+use crate::build::Builder;
 use crate::check::{Fields, Item, Value};
 use crate::document::quoted;
 use crate::leaf;
@@ -122,14 +122,14 @@ fn network(line: &[u8]) -> Option<IpNet> {
 }
 
 /// The list that the resource describes, or `None` after reporting what is wrong.
-pub(crate) fn build(name: &str, fields: &Fields<'_>, loader: &mut Loader<'_>) -> Option<List> {
+pub(crate) fn build(name: &str, fields: &Fields<'_>, builder: &mut Builder<'_>) -> Option<List> {
     let given: Vec<&str> = KINDS.iter().map(|(key, _)| *key).filter(|key| fields.key_node(key).is_some()).collect();
     let file = fields.key_node("file");
     match (given.as_slice(), file) {
         ([kind], None) => {
             if let Some(node) = fields.key_node("kind") {
                 let hint = format!("`{kind}:` already says the kind");
-                loader.builder.fault(node, "`kind` goes with `file`", Some(hint));
+                builder.fault(node, "`kind` goes with `file`", Some(hint));
             }
             let mut entries = Entries::new(kind)?;
             fields.items(kind).iter().for_each(|item| entries.item(item));
@@ -138,34 +138,30 @@ pub(crate) fn build(name: &str, fields: &Fields<'_>, loader: &mut Loader<'_>) ->
         ([], Some(_)) => {
             if fields.key_node("kind").is_none() {
                 let message = format!("the list `{name}` needs `kind` beside `file`");
-                loader.builder.fault(
-                    fields.node,
-                    message,
-                    Some("expected `addresses`, `strings` or `integers`".to_owned()),
-                );
+                builder.fault(fields.node, message, Some("expected `addresses`, `strings` or `integers`".to_owned()));
             }
-            from_file(fields, loader)
+            from_file(fields, builder)
         }
         _ => {
             let message =
                 format!("the list `{name}` needs one of `addresses`, `strings`, `integers`, or `kind` and `file`");
             let found: Vec<&str> = given.iter().copied().chain(file.map(|_| "file")).collect();
             let hint = (!found.is_empty()).then(|| format!("found {} of them: {}", found.len(), found.join(", ")));
-            loader.builder.fault(fields.node, message, hint);
+            builder.fault(fields.node, message, hint);
             None
         }
     }
 }
 
-fn from_file(fields: &Fields<'_>, loader: &mut Loader<'_>) -> Option<List> {
+fn from_file(fields: &Fields<'_>, builder: &mut Builder<'_>) -> Option<List> {
     let mut entries = Entries::new(fields.choice("kind")?)?;
     let item = fields.get("file")?;
-    let (path, content) = loader.read(item, "list", MAX_LIST_BYTES)?;
-    read_lines(&path, &content, &mut entries, loader);
+    let (path, content) = builder.read(item, "list", MAX_LIST_BYTES)?;
+    read_lines(&path, &content, &mut entries, builder);
     Some(entries.finish())
 }
 
-fn read_lines(path: &Path, content: &[u8], entries: &mut Entries, loader: &mut Loader<'_>) {
+fn read_lines(path: &Path, content: &[u8], entries: &mut Entries, builder: &mut Builder<'_>) {
     let file = path.display().to_string();
     let is_text = matches!(entries, Entries::Strings(_));
     let content = content.strip_prefix("\u{feff}".as_bytes()).unwrap_or(content);
@@ -179,17 +175,12 @@ fn read_lines(path: &Path, content: &[u8], entries: &mut Entries, loader: &mut L
         }
         if entries.len() >= MAX_LIST_ENTRIES {
             let message = format!("more than {MAX_LIST_ENTRIES} entries in a list");
-            loader.builder.reporter.line(
-                &file,
-                index as u32 + 1,
-                message,
-                Some("split it into several lists".to_owned()),
-            );
+            builder.reporter.line(&file, index as u32 + 1, message, Some("split it into several lists".to_owned()));
             return;
         }
         if let Err(expected) = entries.line(entry) {
             let found = quoted(&String::from_utf8_lossy(entry));
-            loader.builder.reporter.line(&file, index as u32 + 1, format!("expected {expected}, found {found}"), None);
+            builder.reporter.line(&file, index as u32 + 1, format!("expected {expected}, found {found}"), None);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::action::ACTIONS;
-use crate::table::{CLIENT_ADDRESS, GEO, Key, Kind, LIST, Need, POLICY, ROOT, RULE, Resource, SELECTOR};
+use crate::table::{CLIENT_ADDRESS, EXCLUSION, GEO, Key, Kind, LIST, Need, POLICY, ROOT, RULE, Resource, SELECTOR};
 
 /// Resources in the order of the page.
 static ORDER: [&Resource; 7] = [&ROOT, &POLICY, &SELECTOR, &RULE, &LIST, &GEO, &CLIENT_ADDRESS];
@@ -23,6 +23,7 @@ pub fn reference() -> String {
     for kind in ACTIONS {
         section(&mut page, "###", kind.resource);
     }
+    section(&mut page, "##", &EXCLUSION);
     page
 }
 
@@ -58,7 +59,7 @@ mod tests {
     fn the_page_has_every_key_and_links_that_lead_somewhere() {
         let page = reference();
         let actions = ACTIONS.iter().map(|kind| kind.resource);
-        for resource in ORDER.into_iter().chain(actions) {
+        for resource in ORDER.into_iter().chain(actions).chain([&EXCLUSION]) {
             assert!(page.contains(&format!("# {}\n", resource.name)), "{}", resource.name);
             for key in resource.keys {
                 assert!(page.contains(&format!("\n| `{}` | ", key.name)), "{}", key.name);

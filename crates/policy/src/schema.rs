@@ -3,10 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use crate::action::ACTIONS;
-use crate::table::{CLIENT_ADDRESS, GEO, Kind, LIST, Need, POLICY, ROOT, RULE, Resource, SELECTOR};
+use crate::table::{CLIENT_ADDRESS, EXCLUSION, GEO, Kind, LIST, Need, POLICY, ROOT, RULE, Resource, SELECTOR};
 
 /// Resources with a definition of their own.
-static DEFINED: [&Resource; 6] = [&CLIENT_ADDRESS, &GEO, &LIST, &POLICY, &SELECTOR, &RULE];
+static DEFINED: [&Resource; 7] = [&CLIENT_ADDRESS, &GEO, &LIST, &POLICY, &SELECTOR, &RULE, &EXCLUSION];
 
 /// The schema of a policy file.
 #[must_use]
@@ -62,6 +62,7 @@ fn alternatives(name: &str) -> Value {
     let choices: &[&str] = match name {
         "policy" => &["rules", "selectors"],
         "rule" => &["actions", "action"],
+        "exclusion" => &["rule", "tag"],
         "list" => &["addresses", "strings", "integers", "file"],
         _ => return Value::Null,
     };
@@ -104,6 +105,14 @@ fn kind(of: &Kind) -> Value {
         Kind::Integer(low, high) => json!({ "type": "integer", "minimum": low, "maximum": high }),
         Kind::Choice(choices) => json!({ "enum": choices.iter().map(|(name, _)| *name).collect::<Vec<_>>() }),
         Kind::OneOf(numbers) => json!({ "enum": numbers }),
+        Kind::Flag => json!({ "type": "boolean" }),
+        Kind::RuleIds => {
+            let one = json!({ "anyOf": [
+                { "type": "integer", "minimum": 0 },
+                { "type": "string", "pattern": "^[0-9]+( *- *[0-9]+)?$" },
+            ] });
+            json!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 1 }] })
+        }
         Kind::Network => json!({ "type": "string", "pattern": "^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$" }),
         Kind::Rate => json!({ "type": "string", "pattern": "^[0-9]+ */ *[0-9]*(ms|s|m|h|d)$" }),
         Kind::HeaderName => json!({ "type": "string", "pattern": "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" }),

@@ -11,7 +11,8 @@ use weir_http::ClientAddressConfig;
 use crate::build::{Built, build};
 use crate::check::Checker;
 use crate::document;
-use crate::error::{PolicyErrors, Reporter, nearest};
+use crate::error::{PolicyError, PolicyErrors, Reporter, nearest};
+use crate::rule_set::RuleSetNeeds;
 use crate::source::Source;
 use crate::table::ROOT;
 
@@ -26,9 +27,11 @@ struct Inner {
     labels: Vec<RuleLabel>,
     client_address: ClientAddressConfig,
     revision: String,
-    /// Plans by the set of policies, one bit each. Configurations are read by one thread at a
-    /// time and requests never come here, so a lock costs nothing.
-    plans: Mutex<HashMap<u64, Arc<Plan>>>,
+    warnings: Vec<PolicyError>,
+    needs: RuleSetNeeds,
+    /// Plans by the positions of their policies, sorted. Configurations are read by one thread at
+    /// a time and requests never come here, so a lock costs nothing.
+    plans: Mutex<HashMap<Vec<usize>, Arc<Plan>>>,
 }
 
 /// What logs and the ledger say of a rule.
@@ -42,10 +45,16 @@ pub struct RuleLabel {
     pub id: String,
     /// What it found, for people; may be empty.
     pub message: String,
-    /// Its line in the policy file, from 1.
+    /// Its line, from 1, in the policy file or in `file`.
     pub line: u32,
-    /// Name of its first action, such as `block`.
+    /// Of a rule in a rule set: the file that it is in.
+    pub file: Option<Arc<str>>,
+    /// Name of its first action, such as `block`; of a rule in a rule set, of the action that runs it.
     pub plugin: &'static str,
+    /// Of a rule in a rule set: `CRITICAL`, `WARNING` and so on, if it has a severity.
+    pub severity: Option<&'static str>,
+    /// Of a rule in a rule set: its tags.
+    pub tags: Vec<String>,
 }
 
 /// A policy is asked for that is not there.
@@ -111,13 +120,14 @@ impl Snapshot {
         let root = Checker { source: &source, reporter: &mut reporter }.resource(&node, &ROOT);
         let folder = path.parent().unwrap_or(Path::new(""));
         let built = root.map(|root| build(&root, &source, folder, &mut reporter));
+        let warnings = reporter.take_warnings();
         let built = reporter.finish(built)?;
-        Self::compile(built, &source)
+        Self::compile(built, warnings, &source)
     }
 
     /// Compiles all policies: what only compiling finds is an error of the policy too, and the
     /// plan of all of them is what nginx applies unless told otherwise.
-    fn compile(built: Built, source: &Source) -> Result<Self, PolicyErrors> {
+    fn compile(built: Built, warnings: Vec<PolicyError>, source: &Source) -> Result<Self, PolicyErrors> {
         let all: Vec<usize> = (0..built.specification.policies.len()).collect();
         let plan = match Plan::compile(&built.specification, &all) {
             Ok(plan) => plan,
@@ -130,9 +140,9 @@ impl Snapshot {
                 return reporter.finish(None);
             }
         };
-        let plans = Mutex::new(HashMap::from([(set(&all), Arc::new(plan))]));
-        let Built { specification, labels, client_address, revision, .. } = built;
-        Ok(Self { inner: Arc::new(Inner { specification, labels, client_address, revision, plans }) })
+        let plans = Mutex::new(HashMap::from([(all, Arc::new(plan))]));
+        let Built { specification, labels, client_address, revision, needs, .. } = built;
+        Ok(Self { inner: Arc::new(Inner { specification, labels, client_address, revision, warnings, needs, plans }) })
     }
 
     /// 12 hexadecimal digits of a hash of everything loaded, or the file's own `revision`.
@@ -156,6 +166,18 @@ impl Snapshot {
     #[must_use]
     pub fn rules(&self) -> &[RuleLabel] {
         &self.inner.labels
+    }
+
+    /// What the rule sets in use need of whoever runs them.
+    #[must_use]
+    pub fn rule_set_needs(&self) -> RuleSetNeeds {
+        self.inner.needs
+    }
+
+    /// What is odd about the policy and refuses nothing, such as rules that were left out.
+    #[must_use]
+    pub fn warnings(&self) -> &[PolicyError] {
+        &self.inner.warnings
     }
 
     /// Whom to believe about the client's address.
@@ -184,11 +206,13 @@ impl Snapshot {
         positions.sort_unstable();
         positions.dedup();
         let mut plans = self.inner.plans.lock().unwrap_or_else(PoisonError::into_inner);
-        let plan = plans.entry(set(&positions)).or_insert_with(|| {
-            let plan = Plan::compile(&self.inner.specification, &positions);
-            Arc::new(plan.expect("all policies together have compiled when the policy was loaded"))
-        });
-        Ok(Arc::clone(plan))
+        if let Some(plan) = plans.get(&positions) {
+            return Ok(Arc::clone(plan));
+        }
+        let plan = Plan::compile(&self.inner.specification, &positions);
+        let plan = Arc::new(plan.expect("all policies together have compiled when the policy was loaded"));
+        plans.insert(positions, Arc::clone(&plan));
+        Ok(plan)
     }
 
     fn unknown(&self, name: &str) -> ApplyError {
@@ -208,9 +232,4 @@ impl fmt::Debug for Snapshot {
             .field("policies", &policies)
             .finish_non_exhaustive()
     }
-}
-
-/// Positions of policies as a set.
-fn set(positions: &[usize]) -> u64 {
-    positions.iter().fold(0, |set, position| set | 1 << position)
 }

@@ -68,6 +68,14 @@ impl Source {
         rest.char_indices().nth(character % STRIDE).map_or(self.text.len(), |(at, _)| start + at)
     }
 
+    /// Byte offset of a line and column, both from 1; past the end it is the end.
+    pub fn offset_of(&self, line: u32, column: u32) -> usize {
+        let Some(start) = self.lines.get((line as usize).saturating_sub(1)) else { return self.text.len() };
+        let rest = &self.text[*start..];
+        let before = (column as usize).saturating_sub(1);
+        rest.char_indices().nth(before).map_or(self.text.len(), |(at, _)| start + at)
+    }
+
     /// The whole line at `offset`.
     pub fn line_at(&self, offset: usize) -> &str {
         let line = self.position(offset).line as usize;

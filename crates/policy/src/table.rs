@@ -8,7 +8,7 @@ mod kind;
 mod resources;
 
 pub(crate) use kind::{Kind, MAX_ID_BYTES, Word};
-pub(crate) use resources::{CLIENT_ADDRESS, GEO, LIST, POLICY, ROOT, RULE, SELECTOR};
+pub(crate) use resources::{CLIENT_ADDRESS, EXCLUSION, GEO, LIST, POLICY, ROOT, RULE, SELECTOR};
 
 /// A mapping with known keys.
 #[derive(Debug)]

@@ -7,7 +7,7 @@
 
 mod attack_log;
 mod har;
-mod path;
+pub(crate) mod path;
 mod raw;
 mod recorded;
 mod run;
@@ -15,8 +15,8 @@ mod show;
 mod source;
 mod stopwatch;
 
-pub(crate) use attack_log::Entry;
-pub(crate) use source::{Lines, open};
+pub(crate) use attack_log::{Entry, Found};
+pub(crate) use source::Lines;
 
 use std::process::ExitCode;
 

@@ -27,10 +27,6 @@ impl Bits {
         self.0[number / 64] |= 1 << (number % 64);
     }
 
-    pub(crate) fn remove(&mut self, number: usize) {
-        self.0[number / 64] &= !(1 << (number % 64));
-    }
-
     pub(crate) fn contains(&self, number: usize) -> bool {
         self.0.get(number / 64).is_some_and(|word| word >> (number % 64) & 1 != 0)
     }
@@ -56,8 +52,7 @@ mod tests {
             bits.insert(number);
         }
         assert_eq!(bits.iter().collect::<Vec<_>>(), [0, 63, 64, 199]);
-        bits.remove(63);
-        assert!(!bits.contains(63) && bits.contains(64) && !bits.contains(1000));
+        assert!(bits.contains(64) && !bits.contains(1) && !bits.contains(1000));
         assert_eq!(next(&bits.0, 65), Some(199));
         assert_eq!(next(&bits.0, 200), None);
     }

@@ -13,6 +13,7 @@ use super::bits::Bits;
 use super::expand::Text;
 use super::matcher::Matcher;
 use super::names::Names;
+use super::need::Need;
 use super::operator::Operator;
 use super::pipeline::Pipelines;
 use super::program::{
@@ -21,7 +22,6 @@ use super::program::{
 };
 use super::variable::Source;
 use super::{Exclusion, RuleChoice};
-use crate::literal;
 
 /// Phrases of one automaton past which the compact kind is used.
 const LARGE_PHRASES: usize = 2000;
@@ -46,6 +46,8 @@ pub(super) fn compile(set: &RuleSet) -> Result<Program, Vec<ProgramError>> {
     if !compiler.errors.is_empty() {
         return Err(compiler.errors);
     }
+    let mut rules = rules;
+    find_names(&mut rules, &compiler.names);
     Ok(Program {
         infos,
         rules,
@@ -57,6 +59,18 @@ pub(super) fn compile(set: &RuleSet) -> Result<Program, Vec<ProgramError>> {
         settings_at: layout.settings_at,
         sifters: std::sync::Mutex::default(),
     })
+}
+
+/// Which variables of `TX` each pattern over their names picks, once all names are known.
+fn find_names(rules: &mut [Rule], names: &Names) {
+    let arena = bumpalo::Bump::new();
+    let tests = rules.iter_mut().flat_map(|rule| &mut rule.links).filter_map(|link| link.test.as_mut());
+    for target in tests.flat_map(|test| &mut test.targets).filter(|target| target.source == Source::Tx) {
+        let all = 0..names.len() as u16;
+        let is_picked =
+            |id: &u16| super::values::selects(&target.selector, target.pattern.as_deref(), names.name(*id), &arena);
+        target.tx = all.filter(is_picked).collect();
+    }
 }
 
 fn info(rule: &ir::Rule) -> RuleInfo {
@@ -201,7 +215,8 @@ impl Compiler<'_> {
     fn target(&mut self, target: &ir::Target) -> Target {
         let pick = self.pick(target);
         let name = target.variable.name();
-        Target { source: pick.source, selector: pick.selector, pattern: pick.pattern, count: target.count, name }
+        let (source, selector, pattern) = (pick.source, pick.selector, pick.pattern);
+        Target { source, selector, pattern, count: target.count, name, tx: Vec::new() }
     }
 
     fn pick(&mut self, target: &ir::Target) -> Pick {
@@ -209,13 +224,7 @@ impl Compiler<'_> {
             self.names.intern(name);
         }
         let pattern = match &target.selector {
-            Selector::Pattern(pattern) => match of_names(pattern) {
-                Ok(matcher) => Some(Arc::new(matcher)),
-                Err(message) => {
-                    self.errors.push(ProgramError { rule: self.at.0, place: self.at.1, message });
-                    None
-                }
-            },
+            Selector::Pattern(pattern) => self.matcher(pattern),
             _ => None,
         };
         Pick { source: Source::new(target.variable), selector: target.selector.clone(), pattern }
@@ -242,6 +251,12 @@ impl Compiler<'_> {
         match operator {
             ir::Operator::UnconditionalMatch => Operator::Always,
             ir::Operator::NoMatch | ir::Operator::Rbl(_) => Operator::Never,
+            // With dots that match line ends, these two take the whole value.
+            ir::Operator::Rx { pattern: PatternText::Ready(pattern), global: false }
+                if matches!(pattern.source(), "^.*$" | "^.*") =>
+            {
+                Operator::Whole
+            }
             ir::Operator::Rx { pattern: PatternText::Ready(pattern), global } => {
                 match (self.matcher(pattern), global) {
                     (Some(matcher), false) => Operator::Rx(matcher),
@@ -284,12 +299,7 @@ impl Compiler<'_> {
             .kind(Some(kind))
             .build(phrases);
         match built {
-            Ok(automaton) => {
-                let mut folded: Vec<Vec<u8>> = phrases.iter().map(|phrase| literal::fold(phrase)).collect();
-                folded.sort_unstable();
-                folded.dedup();
-                Operator::Pm(Arc::new(automaton), Arc::new(folded))
-            }
+            Ok(automaton) => Operator::Pm(Arc::new(automaton), Arc::new(Need::of_phrases(phrases))),
             Err(error) => {
                 let message = format!("the phrases do not compile: {error}");
                 self.errors.push(ProgramError { rule: self.at.0, place: self.at.1, message });
@@ -409,17 +419,11 @@ pub(crate) fn excluded(program: &Program, exclusion: &Exclusion) -> Excluded {
         source: Source::new(target.variable),
         selector: target.selector.clone(),
         pattern: match &target.selector {
-            Selector::Pattern(pattern) => of_names(pattern).ok().map(Arc::new),
+            Selector::Pattern(pattern) => Matcher::new(pattern).ok().map(Arc::new),
             _ => None,
         },
     });
     Excluded { rules, pick }
-}
-
-/// A pattern over names, whose case does not matter.
-fn of_names(pattern: &Pattern) -> Result<Matcher, String> {
-    let source = format!("(?i){}", pattern.source());
-    Matcher::new(&Pattern::parse(&source).map_err(|error| error.message)?)
 }
 
 /// CRS's counters of one paranoia level, to which each rule adds its own score: what they are

@@ -92,6 +92,12 @@ impl Profile {
         Some(Explanation { way, exclusions: exclusions.collect() })
     }
 
+    /// How many exclusions it has.
+    #[must_use]
+    pub fn exclusion_count(&self) -> usize {
+        self.exclusions().len()
+    }
+
     fn live(&self, at: usize) -> Way {
         let Some(gate) = self.sifter().gate(at as u32) else { return Way::Always };
         let link = &self.program.rules[at].links[gate.link];

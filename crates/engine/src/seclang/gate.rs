@@ -26,7 +26,9 @@ const USUAL: [&[u8]; 4] = [b"host", b"user-agent", b"accept", b"connection"];
 /// The gate of a rule; `None` if it has to be run in every request.
 pub(crate) fn gate(rule: &Rule, phase: Phase) -> Option<Gate> {
     // A link that sets variables does so whether those behind it match or not.
-    let sets = |link: &Link| link.capture || !link.assignments.is_empty();
+    // What does not match has no groups.
+    let captures = |link: &Link| link.capture && link.test.as_ref().is_some_and(|test| !test.negated);
+    let sets = |link: &Link| captures(link) || !link.assignments.is_empty();
     let first = rule.links.iter().position(sets).map_or(rule.links.len(), |first| first + 1);
     let links = rule.links[..first].iter().enumerate();
     let gates = links.filter_map(|(number, link)| {

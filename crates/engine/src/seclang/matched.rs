@@ -40,8 +40,9 @@ impl<'a> Machine<'_, 'a, '_> {
         let (id, name) = match &assignment.name {
             Name::Tx(id) => (Some(*id), &b""[..]),
             Name::Text(text) => {
-                let lower = self.expand(text, self.at).to_ascii_lowercase();
-                (profile.program.names.find(&lower), &*self.arena.alloc_slice_copy(&lower))
+                let lower = self.arena.alloc_slice_copy(self.expand(text, self.at));
+                lower.make_ascii_lowercase();
+                (profile.program.names.find(lower), &*lower)
             }
         };
         let known = match id {

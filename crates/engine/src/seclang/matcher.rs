@@ -67,22 +67,28 @@ impl Matcher {
 
     /// Whether there is a match at all.
     pub(crate) fn is_match(&self, value: &[u8], arena: &Bump) -> bool {
+        if !value.ends_with(b"\n") && self.inner.as_ref().is_some_and(|inner| inner.is_match(value)) {
+            return true;
+        }
         if !self.linear.is_match(value) {
             return false;
         }
         let Some(regex) = self.decider(value) else { return true };
-        if !value.ends_with(b"\n") && self.inner.as_ref().is_some_and(|inner| inner.is_match(value)) {
-            return true;
-        }
         regex.is_match(widened(value, arena)).unwrap_or(false)
     }
 
     /// The first match.
     pub(crate) fn find(&self, value: &[u8], arena: &Bump) -> Option<Range<usize>> {
-        let found = self.linear.find(value)?.range();
+        self.find_from(value, 0, arena)
+    }
+
+    /// The first match that begins at an offset or behind it; look-behind sees what is before.
+    pub(crate) fn find_from(&self, value: &[u8], from: usize, arena: &Bump) -> Option<Range<usize>> {
+        let found = self.linear.find(Input::new(value).range(from..))?.range();
         let Some(regex) = self.decider(value) else { return Some(found) };
         let text = widened(value, arena);
-        let found = regex.find(text).ok()??;
+        let wide = from + value[..from].iter().filter(|byte| !byte.is_ascii()).count();
+        let found = regex.find_from_pos(text, wide).ok()??;
         Some(narrow_offset(text, found.start())..narrow_offset(text, found.end()))
     }
 
@@ -99,7 +105,11 @@ impl Matcher {
             }
             return Some(groups);
         }
-        self.linear.find(value)?; // allocates nothing, and most candidates do not match
+        let whole = self.linear.find(value)?; // allocates nothing, and most candidates do not match
+        if self.linear.captures_len() == 1 {
+            groups[0] = Some((whole.start() as u32, whole.end() as u32));
+            return Some(groups);
+        }
         let mut captures: Captures = self.linear.create_captures();
         self.linear.captures(value, &mut captures);
         captures.get_match()?;

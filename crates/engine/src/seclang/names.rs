@@ -11,13 +11,13 @@ pub(crate) const CAPTURES: TxId = 10;
 /// All names that a program mentions, in lower case.
 #[derive(Debug)]
 pub(crate) struct Names {
-    numbers: HashMap<Box<[u8]>, TxId>,
+    numbers: HashMap<Box<[u8]>, TxId, foldhash::fast::RandomState>,
     names: Vec<Box<[u8]>>,
 }
 
 impl Names {
     pub(crate) fn new() -> Self {
-        let mut names = Self { numbers: HashMap::new(), names: Vec::new() };
+        let mut names = Self { numbers: HashMap::default(), names: Vec::new() };
         for digit in b'0'..=b'9' {
             names.intern(&[digit]);
         }

@@ -100,7 +100,7 @@ impl Need {
             Operator::Rx(matcher) | Operator::RxGlobal(matcher) | Operator::Verify(_, matcher) => {
                 matcher.need.clone()
             }
-            Operator::Pm(_, literals) => Self::Literals(literals.as_ref().clone(), Bytes::default()),
+            Operator::Pm(_, need) => need.as_ref().clone(),
             Operator::Contains(text) | Operator::BeginsWith(text) | Operator::EndsWith(text) => contains(text),
             Operator::StrEq(Text::Plain(text)) if !text.is_empty() => {
                 let length = Bytes { min_length: text.len(), max_length: text.len(), ..Bytes::default() };
@@ -119,6 +119,15 @@ impl Need {
         let mut set = ByteSet::EMPTY;
         (0..=255).filter(|byte| wanted(*byte)).for_each(|byte| set.insert(byte));
         Self::Bytes(Bytes { sets: vec![set], min_length: 1, ..Bytes::default() })
+    }
+
+    /// Of phrases of which one occurs, whatever the case.
+    pub(crate) fn of_phrases(phrases: &[Vec<u8>]) -> Self {
+        let mut folded: Vec<Vec<u8>> = phrases.iter().map(|phrase| literal::fold(phrase)).collect();
+        folded.sort_unstable();
+        folded.dedup();
+        let min_length = phrases.iter().map(Vec::len).min().unwrap_or(0);
+        Self::Literals(folded, Bytes { sets: punctuation(phrases).into_iter().collect(), min_length, ..Bytes::default() })
     }
 
     /// Of a pattern.
@@ -143,6 +152,24 @@ impl Need {
             None => Self::Bytes(bytes),
         }
     }
+}
+
+/// A set of bytes, none of them a letter or digit, of which each phrase has one, if they are rare
+/// enough to tell: paths have a slash or a dot.
+fn punctuation(phrases: &[Vec<u8>]) -> Option<ByteSet> {
+    let mut set = ByteSet::EMPTY;
+    let mut left: Vec<&Vec<u8>> = phrases.iter().collect();
+    while !left.is_empty() {
+        let covers = |byte: u8| left.iter().filter(|phrase| phrase.contains(&byte)).count();
+        let candidates = (0..=127u8).filter(|byte| !byte.is_ascii_alphanumeric() && *byte != b' ');
+        let best = candidates.max_by_key(|byte| covers(*byte))?;
+        if covers(best) == 0 {
+            return None;
+        }
+        set.insert(best);
+        left.retain(|phrase| !phrase.contains(&best));
+    }
+    Some(set).filter(|set| of_set(set) < MAX_FREQUENCY)
 }
 
 /// Sets of which each match has at least one byte.

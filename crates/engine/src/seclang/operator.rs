@@ -11,20 +11,22 @@ use weir_rules::seclang::ir::{Comparison, Verify};
 
 use super::expand::Text;
 use super::matcher::{Groups, Matcher};
+use super::need::Need;
 use super::number;
-use crate::literal::Literals;
 
 /// An operator with its parameter compiled.
 #[derive(Clone, Debug)]
 pub(crate) enum Operator {
     Always,
+    /// A pattern that matches every value whole, which CRS uses to capture it.
+    Whole,
     Never,
     Rx(Arc<Matcher>),
     RxGlobal(Arc<Matcher>),
     /// A pattern with macros in it: compiled for each evaluation, bounded by what patterns may take.
     RxText(Text),
-    /// The automaton, and its phrases folded for the filter.
-    Pm(Arc<AhoCorasick>, Arc<Literals>),
+    /// The automaton, and what the filter looks for.
+    Pm(Arc<AhoCorasick>, Arc<Need>),
     Within(Text),
     Contains(Text),
     ContainsWord(Text),
@@ -89,6 +91,11 @@ impl Operator {
         let when = |truth: bool| truth.then(Found::default);
         match self {
             Self::Always => when(true),
+            Self::Whole => {
+                let mut groups = Groups::default();
+                groups[0] = Some((0, value.len() as u32));
+                Some(of_groups(groups))
+            }
             Self::Never | Self::GeoLookup => None,
             Self::Rx(matcher) => rx(matcher, value, setting),
             Self::RxGlobal(matcher) => matcher.find_all(value, arena).map(of_groups),
@@ -191,8 +198,12 @@ fn verify<'a>(kind: Verify, matcher: &Matcher, value: &'a [u8], arena: &'a Bump)
     let mut from = 0;
     // At most so many beginnings are tried, so that a long run of digits costs no square.
     for _ in 0..MAX_VERIFIED {
-        let found = matcher.find(value.get(from..)?, arena)?;
-        let (start, end) = (from + found.start, from + found.end);
+        let rest = value.get(from..)?;
+        // ModSecurity looks for cards in the whole value, for the others in what is left of it.
+        let (start, end) = match kind {
+            Verify::CreditCard => matcher.find_from(value, from, arena).map(|found| (found.start, found.end)),
+            _ => matcher.find(rest, arena).map(|found| (from + found.start, from + found.end)),
+        }?;
         if is_valid(&value[start..end]) {
             return Some(Found { range: Some((start as u32, end as u32)), captured: Captured::Text(&value[start..end]) });
         }

@@ -112,6 +112,8 @@ pub(crate) struct Target {
     pub(crate) count: bool,
     /// The variable's name, as logs say it.
     pub(crate) name: &'static str,
+    /// Of `TX`: the variables that the program names and that the selector picks.
+    pub(crate) tx: Vec<TxId>,
 }
 
 /// What is left out, or removed in the course of a request.

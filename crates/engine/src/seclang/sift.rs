@@ -10,10 +10,11 @@
 //! transformations unchanged; a literal found for a rule that does not look here is dropped by one
 //! bit test.
 
+mod memory;
 mod plan;
+mod search;
 mod visit;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use bumpalo::Bump;
@@ -25,8 +26,8 @@ use super::gate::{Gate, gate};
 use super::need::Need;
 use super::program::Program;
 use super::variable::{Known, Origin, Source, pairs};
-use crate::scan::{Needle, Scanner};
 use plan::Plan;
+use search::{Literals, Search};
 use visit::Visit;
 
 /// The filter for a set of live rules.
@@ -34,19 +35,17 @@ use visit::Visit;
 pub(crate) struct Sifter {
     /// Kept for the pipelines.
     program: Arc<Program>,
+    /// Its own number, for what is remembered.
+    number: u64,
     plans: Vec<Plan>,
-    /// For what the request has, and for what the response has.
-    scanners: [Scanner; 2],
-    /// Rules by the scanners' owner.
-    owners: Vec<Vec<u32>>,
+    /// Each plan has the number of its own.
+    searches: Vec<Search>,
     /// By rule.
     gates: Vec<Option<Gate>>,
     /// Live rules without a gate: run in every request.
     pub(crate) ungated: Bits,
     /// Rules with `multiMatch` in the gated link, whose hits carry the untransformed value.
     multi: Bits,
-    /// Bytes of the shortest literal.
-    shortest: usize,
 }
 
 /// A value that may match a rule's gate.
@@ -72,33 +71,18 @@ pub(crate) struct Sifted<'a, 'e> {
 /// Hits kept for one request: a benign one has a few dozen.
 const MAX_HITS: usize = 4096;
 
-/// Rules by the literals that they wait for; of the request and of the response.
-type Literals = [HashMap<Vec<u8>, Vec<u32>>; 2];
-
 impl Sifter {
     pub(crate) fn new(program: &Arc<Program>, live: &Bits) -> Self {
-        let mut literals = Literals::default();
         let mut sifter = Self::without_gates(program, Bits::new(program.rules.len()));
         for position in live.iter() {
             let rule = &program.rules[position];
             let gate = gate(rule, program.infos[rule.info as usize].phase);
-            if !gate.is_some_and(|gate| sifter.add(position as u32, gate, &mut literals)) {
+            if !gate.is_some_and(|gate| sifter.add(position as u32, gate)) {
                 sifter.ungated.insert(position);
             }
         }
-        sifter.scanners = literals.map(|literals| {
-            let mut literals: Vec<_> = literals.into_iter().collect();
-            literals.sort_unstable();
-            let mut needles = Vec::with_capacity(literals.len());
-            for (literal, mut rules) in literals {
-                rules.dedup();
-                sifter.shortest = sifter.shortest.min(literal.len());
-                needles.push(Needle { literal, owner: sifter.owners.len() as u32 });
-                sifter.owners.push(rules);
-            }
-            Scanner::new(needles)
-        });
         sifter.plans.iter_mut().for_each(|plan| plan.settle(program.rules.len()));
+        sifter.make_searches();
         sifter.plans.sort_by_key(|plan| plan.origin);
         sifter
     }
@@ -108,18 +92,17 @@ impl Sifter {
         let count = program.rules.len();
         Self {
             program: Arc::clone(program),
+            number: memory::next_number(),
             plans: Vec::new(),
-            scanners: Default::default(),
-            owners: Vec::new(),
+            searches: Vec::new(),
             gates: (0..count).map(|_| None).collect(),
             ungated: live,
             multi: Bits::new(count),
-            shortest: usize::MAX,
         }
     }
 
     /// Puts a rule behind its gate; `false` if there is no room for one more transformation.
-    fn add(&mut self, rule: u32, gate: Gate, literals: &mut Literals) -> bool {
+    fn add(&mut self, rule: u32, gate: Gate) -> bool {
         let program = Arc::clone(&self.program);
         let link = &program.rules[rule as usize].links[gate.link];
         let Some(test) = &link.test else { return false };
@@ -149,10 +132,6 @@ impl Sifter {
                     };
                     plan.wanted(name).add(rule, node, &gate.need);
                 }
-                if let Need::Literals(set, _) = &gate.need {
-                    let literals = &mut literals[usize::from(plan.known >= Known::ResponseHead)];
-                    set.iter().for_each(|literal| literals.entry(literal.clone()).or_default().push(rule));
-                }
             }
         }
         if !link.stages.is_empty() {
@@ -160,6 +139,36 @@ impl Sifter {
         }
         self.gates[rule as usize] = Some(gate);
         true
+    }
+
+    /// A search for each collection with few literals; the others share one, those of the request
+    /// and those of the response.
+    fn make_searches(&mut self) {
+        let mut shared = [(Literals::new(), Vec::new()), (Literals::new(), Vec::new())];
+        for (number, plan) in self.plans.iter_mut().enumerate() {
+            let mut literals = Literals::new();
+            for rule in plan.awaiting_literals() {
+                let Some(Gate { need: Need::Literals(set, _), .. }) = &self.gates[rule as usize] else { continue };
+                set.iter().for_each(|literal| literals.entry(literal.clone()).or_default().push(rule));
+            }
+            if literals.len() <= search::FEW {
+                plan.search = self.searches.len();
+                self.searches.push(Search::new(&literals));
+                continue;
+            }
+            let (all, plans) = &mut shared[usize::from(plan.known >= Known::ResponseHead)];
+            plans.push(number);
+            for (literal, rules) in literals {
+                let known: &mut Vec<u32> = all.entry(literal).or_default();
+                known.extend(rules);
+                known.sort_unstable();
+                known.dedup();
+            }
+        }
+        for (literals, plans) in shared {
+            plans.iter().for_each(|plan| self.plans[*plan].search = self.searches.len());
+            self.searches.push(Search::new(&literals));
+        }
     }
 
     fn plan(&mut self, origin: Origin) -> &mut Plan {
@@ -196,17 +205,30 @@ impl Sifter {
         meter: &mut impl FnMut(usize, bool),
     ) {
         let seen = arena.alloc_slice_fill_copy(self.ungated.0.len(), 0);
-        let scanner = &self.scanners[usize::from(known >= Known::ResponseHead)];
         for (number, plan) in self.plans.iter().enumerate().filter(|(_, plan)| plan.known == known) {
             meter(number, true);
             let all_is_empty = plan.all.is_empty();
+            let search = &self.searches[plan.search];
             for (item, pair) in pairs(view, arena, plan.origin.base).iter().enumerate() {
                 let named = plan.named(pair.name);
                 if all_is_empty && named.is_none() {
                     continue;
                 }
                 let raw = if plan.origin.names { pair.name } else { pair.value };
-                Visit { sifter: self, scanner, plan, named, item: item as u32, raw }.value(arena, seen, out);
+                let of_name = named.map_or(0, |wanted| wanted.number);
+                let key = memory::Key { plan: self.number | (number as u64) << 12 | u64::from(of_name), value: raw };
+                let is_memorable = raw.len() <= memory::MAX_BYTES && out.hits.len() + memory::MAX_RULES < MAX_HITS;
+                let before = out.hits.len();
+                let hit = |rule| Hit { rule, origin: plan.origin, item: item as u32, value: raw };
+                if is_memorable && memory::recall(key, |rule| out.hits.push(hit(rule))) {
+                    out.hits[before..].iter().for_each(|hit| super::state::set(out.candidates, hit.rule));
+                    continue;
+                }
+                Visit { sifter: self, search, plan, named, item: item as u32, raw }.value(arena, seen, out);
+                let found = &out.hits[before..];
+                if is_memorable && found.iter().all(|hit| std::ptr::eq(hit.value, raw)) {
+                    memory::remember(key, found.iter().map(|hit| hit.rule));
+                }
             }
             meter(number, false);
         }

@@ -130,11 +130,7 @@ impl<'a> State<'a> {
     fn touch(&mut self, profile: &Profile, name: &[u8], id: Option<TxId>, at: u32, from: u32) {
         let template = profile.template();
         let mut due = bumpalo::collections::Vec::new_in(self.arena);
-        for (pattern, rule) in template.wide() {
-            if *rule >= from && pattern.as_ref().is_none_or(|pattern| pattern.find(name, self.arena).is_some()) {
-                self.unfold(profile, *rule, at, &mut due);
-            }
-        }
+        self.unfold_wide(profile, name, at, from, &mut due);
         due.extend(id);
         // Each variable comes here at most once: when it ceases to be the template's.
         let mut is_first = true;
@@ -142,13 +138,31 @@ impl<'a> State<'a> {
             for rule in template.touchers(id).iter().filter(|rule| **rule >= from) {
                 self.unfold(profile, *rule, at, &mut due);
             }
-            for (pattern, rule) in template.wide().iter().filter(|(_, rule)| !is_first && *rule >= from) {
-                let name = profile.program.names.name(id);
-                if pattern.as_ref().is_none_or(|pattern| pattern.find(name, self.arena).is_some()) {
-                    self.unfold(profile, *rule, at, &mut due);
-                }
+            if !is_first {
+                self.unfold_wide(profile, profile.program.names.name(id), at, from, &mut due);
             }
             is_first = false;
+        }
+    }
+
+    /// Unfolds the rules that read the variable of that name by a pattern.
+    fn unfold_wide(
+        &mut self,
+        profile: &Profile,
+        name: &[u8],
+        at: u32,
+        from: u32,
+        due: &mut bumpalo::collections::Vec<'a, TxId>,
+    ) {
+        let all = profile.template().wide();
+        if all.is_empty() {
+            return;
+        }
+        let folded = self.arena.alloc_slice_fill_iter(name.iter().map(|byte| byte | 0x20));
+        for wide in all.iter().filter(|wide| wide.reads(name, folded, self.arena)) {
+            for rule in wide.rules.iter().filter(|rule| **rule >= from) {
+                self.unfold(profile, *rule, at, due);
+            }
         }
     }
 

@@ -10,12 +10,14 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use memchr::memmem::Finder;
 use weir_rules::seclang::ir::Selector;
 
 use super::bits::Bits;
 use super::expand::{Text, TextPiece};
 use super::matcher::Matcher;
 use super::names::{CAPTURES, TxId};
+use super::need::Need;
 use super::number;
 use super::operator::{Operator, Setting};
 use super::program::{Assignment, Change, Disrupt, Link, Name, Program, Rule, Test};
@@ -46,8 +48,8 @@ pub(crate) struct Template {
     status: Vec<Status>,
     /// By variable: the folded rules that read or write it, ascending.
     touchers: Vec<Vec<u32>>,
-    /// Folded rules that read all variables, or those whose names match.
-    wide: Vec<(Option<Arc<Matcher>>, u32)>,
+    /// Folded rules that read the variables whose names match.
+    wide: Vec<Wide>,
     /// Folded rules that jump.
     jumping: Bits,
 }
@@ -149,8 +151,8 @@ impl Template {
         &self.touchers[usize::from(id)]
     }
 
-    /// Those that read variables by patterns or all of them.
-    pub(crate) fn wide(&self) -> &[(Option<Arc<Matcher>>, u32)] {
+    /// Those that read variables by patterns.
+    pub(crate) fn wide(&self) -> &[Wide] {
         &self.wide
     }
 
@@ -159,6 +161,30 @@ impl Template {
         self.status.len()
             + self.touchers.iter().map(|list| 24 + list.len() * 4).sum::<usize>()
             + self.history.iter().map(|list| 24 + list.len() * 48).sum::<usize>()
+    }
+}
+
+/// Folded rules that read variables by a pattern.
+#[derive(Debug)]
+pub(crate) struct Wide {
+    pattern: Arc<Matcher>,
+    /// What every name that matches contains, folded; empty if nothing is known.
+    literal: Finder<'static>,
+    pub(crate) rules: Vec<u32>,
+}
+
+impl Wide {
+    fn new(pattern: &Arc<Matcher>) -> Self {
+        let literal: &[u8] = match &pattern.need {
+            Need::Literals(literals, _) if literals.len() == 1 => &literals[0],
+            _ => b"",
+        };
+        Self { pattern: Arc::clone(pattern), literal: Finder::new(literal).into_owned(), rules: Vec::new() }
+    }
+
+    /// Whether they read the variable of that name; `folded` is the name folded.
+    pub(crate) fn reads(&self, name: &[u8], folded: &[u8], arena: &bumpalo::Bump) -> bool {
+        self.literal.find(folded).is_some() && self.pattern.find(name, arena).is_some()
     }
 }
 
@@ -219,7 +245,12 @@ impl Fold<'_> {
             self.template.touchers[usize::from(id)].push(at);
         }
         for pattern in seen.wide {
-            self.template.wide.push((pattern, at));
+            let wide = &mut self.template.wide;
+            let known = wide.iter().position(|one| Arc::ptr_eq(&one.pattern, &pattern)).unwrap_or_else(|| {
+                wide.push(Wide::new(&pattern));
+                wide.len() - 1
+            });
+            wide[known].rules.push(at);
         }
         let jump = rule.jump.filter(|_| times > 0)?;
         self.template.jumping.insert(at as usize);
@@ -239,7 +270,8 @@ impl Fold<'_> {
             let mut reads = Seen::default();
             let values = self.link(link, &mut reads);
             // Each match sets variables at once, which later values and links see.
-            let several = values.is_some_and(|(values, _)| values > 1);
+            let targets = link.test.as_ref().map_or(0, |test| test.targets.len());
+            let several = targets > 1 || values.is_some_and(|(values, _)| values > 1);
             let before = &rule.links[..number + usize::from(several)];
             if before.iter().flat_map(|link| &link.assignments).any(|one| self.is_read(one, &reads)) {
                 return Ahead::Depends;
@@ -268,7 +300,7 @@ impl Fold<'_> {
         let Name::Tx(id) = assignment.name else { return true };
         let name = self.program.names.name(id);
         let finds = |pattern: &Arc<Matcher>| pattern.find(name, &bumpalo::Bump::new()).is_some();
-        reads.ids.contains(&id) || reads.wide.iter().any(|pattern| pattern.as_ref().is_none_or(finds))
+        reads.ids.contains(&id) || reads.wide.iter().any(finds)
     }
 
     /// How many values a link has, and how many match; `None` if that depends on the request.
@@ -310,7 +342,7 @@ impl Fold<'_> {
                 Selector::All => return None, // captures are among them
                 Selector::Pattern(_) => {
                     let pattern = target.pattern.as_ref()?;
-                    seen.wide.push(Some(Arc::clone(pattern)));
+                    seen.wide.push(Arc::clone(pattern));
                     for id in 0..self.state.len() as TxId {
                         if pattern.find(self.program.names.name(id), &bumpalo::Bump::new()).is_none() {
                             continue;
@@ -368,7 +400,7 @@ impl Fold<'_> {
 #[derive(Default)]
 struct Seen {
     ids: HashSet<TxId>,
-    wide: Vec<Option<Arc<Matcher>>>,
+    wide: Vec<Arc<Matcher>>,
 }
 
 impl Seen {

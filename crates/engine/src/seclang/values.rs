@@ -63,7 +63,7 @@ impl<'m, 'a> Machine<'m, 'a, '_> {
                     add(b"", value);
                 }
             }
-            Source::Tx => self.tx_members(&target.selector, at, &mut add),
+            Source::Tx => self.tx_members(target, at, &mut members),
             Source::Stored(collection) => self.stored(*collection, &mut add),
             Source::State(variable) => self.state_members(*variable, &mut add),
         }
@@ -76,22 +76,19 @@ impl<'m, 'a> Machine<'m, 'a, '_> {
         members
     }
 
-    fn tx_members(&self, selector: &Selector, at: u32, add: &mut dyn FnMut(&'a [u8], &'a [u8])) {
+    fn tx_members(&self, target: &Target, at: u32, members: &mut ArenaVec<'a, Member<'a>>) {
         let (arena, names) = (self.arena, &self.profile.program.names);
-        let mut known = |id: u16| {
-            if let Some(value) = self.run.state.tx(self.profile.template(), id, at) {
-                add(arena.alloc_slice_copy(names.name(id)), arena.alloc_slice_copy(value));
+        for id in &target.tx {
+            if let Some(value) = self.run.state.tx(self.profile.template(), *id, at) {
+                let (name, value) = (arena.alloc_slice_copy(names.name(*id)), arena.alloc_slice_copy(value));
+                members.push(Member { name, value });
             }
-        };
-        if let Selector::Name(name) = selector
-            && let Some(id) = names.find(name)
-        {
-            return known(id);
         }
-        (0..names.len() as u16).for_each(&mut known);
         for (name, value) in &self.run.state.others {
-            if let Some(value) = value {
-                add(name, value);
+            if let Some(value) = value
+                && selects(&target.selector, target.pattern.as_deref(), name, arena)
+            {
+                members.push(Member { name, value });
             }
         }
     }
@@ -187,8 +184,8 @@ impl<'m, 'a> Machine<'m, 'a, '_> {
                 TextPiece::Tx(id) => push(self.run.state.tx(self.profile.template(), *id, at).unwrap_or_default()),
                 TextPiece::Variable(variable, name) => {
                     let selector = name.as_ref().map_or(Selector::All, |name| Selector::Name(name.to_vec()));
-                    let target =
-                        Target { source: Source::new(*variable), selector, pattern: None, count: false, name: "" };
+                    let source = Source::new(*variable);
+                    let target = Target { source, selector, pattern: None, count: false, name: "", tx: Vec::new() };
                     push(self.members(&target, &[], at).first().map_or(b"", |member| member.value));
                 }
             }

@@ -63,11 +63,19 @@ fn skip_after_goes_on_behind_the_marker() {
                    SecAction \"id:4,phase:1,pass,msg:'m'\"\n";
     let folded = "SecAction \"id:1,phase:1,pass,nolog,skipAfter:M\"\n\
                   SecAction \"id:2,phase:1,pass,msg:'m'\"\nSecMarker M\nSecAction \"id:4,phase:1,pass,msg:'m'\"\n";
-    check([
-        (forward, get("/?a=1"), "4 3"),
-        (forward, get("/?a=2"), "2 4 3"),
-        (folded, get("/"), "4"),
-    ]);
+    check([(forward, get("/?a=1"), "4 3"), (forward, get("/?a=2"), "2 4 3"), (folded, get("/"), "4")]);
+}
+
+/// ModSecurity 3.0.9 carries both into the next phases: there the rest of a `skip` is skipped, and
+/// all rules up to the marker, or all without one. Weir's jumps end with their phase.
+#[test]
+fn jumps_end_with_their_phase() {
+    let rest = "SecRule ARGS:a \"@rx .\" \"id:2,phase:1,pass\"\nSecRule ARGS:a \"@rx .\" \"id:3,phase:2,pass\"\n\
+                SecRule ARGS:a \"@rx .\" \"id:5,phase:5,pass\"\n";
+    for flow in ["skip:9", "skipAfter:NONE", "skipAfter:BACK"] {
+        let rules = format!("SecMarker BACK\nSecRule ARGS:a \"@streq 1\" \"id:1,phase:1,pass,nolog,{flow}\"\n{rest}");
+        check([(&*rules.leak(), get("/?a=1"), "3 5")]);
+    }
 }
 
 #[test]
@@ -75,10 +83,7 @@ fn rules_run_by_phase_and_in_the_order_of_the_file() {
     let rules = "SecAction \"id:5,phase:5,pass,msg:'m'\"\nSecAction \"id:4,phase:4,pass,msg:'m'\"\nSecAction \"id:2,phase:2,pass,msg:'m'\"\n\
                  SecAction \"id:3,phase:3,pass,msg:'m'\"\nSecAction \"id:1,phase:1,pass,msg:'m'\"\nSecAction \"id:22,phase:request,pass,msg:'m'\"\n\
                  SecAction \"id:55,phase:logging,pass,msg:'m'\"\nSecAction \"id:11,pass,msg:'m'\"\n";
-    check([
-        (rules, get("/").answer(200, "text/html", ""), "1 11 2 22 3 4 5 55"),
-        (rules, get("/"), "1 11 2 22 5 55"),
-    ]);
+    check([(rules, get("/").answer(200, "text/html", ""), "1 11 2 22 3 4 5 55"), (rules, get("/"), "1 11 2 22 5 55")]);
 }
 
 #[test]
@@ -95,11 +100,7 @@ fn jumps_of_rules_that_look_at_the_request_undo_what_was_worked_out() {
                  SecRule TX:a \"@eq 0\" \"id:10,phase:1,pass\"\n\
                  SecRule TX:a \"@eq 1\" \"id:11,phase:1,pass\"\n\
                  SecRule TX:level \"@eq 2\" \"id:12,phase:1,pass\"\n";
-    check([
-        (rules, get("/"), "11"),
-        (rules, get("/?x=up"), "6 11 12"),
-        (rules, get("/?x=jump"), "6 10"),
-    ]);
+    check([(rules, get("/"), "11"), (rules, get("/?x=up"), "6 11 12"), (rules, get("/?x=jump"), "6 10")]);
 }
 
 #[test]

@@ -196,7 +196,8 @@ impl Site {
 
 fn head<'a>(request: &'a Request, headers: &'a [Header<'a>]) -> Head<'a> {
     let query = request.target.iter().position(|byte| *byte == b'?');
-    let (path, query) = query.map_or((&request.target[..], &b""[..]), |at| (&request.target[..at], &request.target[at + 1..]));
+    let (path, query) =
+        query.map_or((&request.target[..], &b""[..]), |at| (&request.target[..at], &request.target[at + 1..]));
     let address = "127.0.0.1".parse().unwrap();
     Head {
         method: request.method.as_bytes(),
@@ -227,9 +228,8 @@ pub fn check(cases: impl IntoIterator<Item = (&'static str, Request, &'static st
 pub fn program(rules: &str) -> Result<Arc<Program>, String> {
     let files = Memory(BTreeMap::from([(PathBuf::from("words.data"), b"alpha\n# beta\nGamma ray\n".to_vec())]));
     let roots = [Root::Text { name: "rules".to_owned(), text: rules.to_owned() }];
-    let loaded = load_from(&roots, &Options::default(), &files).map_err(|problems| {
-        problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
-    })?;
+    let loaded = load_from(&roots, &Options::default(), &files)
+        .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
     Program::compile(&loaded.set).map(Arc::new).map_err(|errors| format!("{errors:?}"))
 }
 

@@ -114,6 +114,15 @@ impl<'a> Facts<'a> {
     pub fn rule(&self) -> Option<&weir_policy::RuleLabel> {
         self.inspection.outcome.decided_by.and_then(|rule| self.inspection.main.rule(rule))
     }
+
+    /// The policy of the rule that decided. Of a rule in a rule set, which many policies may share, it
+    /// is the one that runs the set here.
+    pub fn policy(&self, decided: Option<&'a weir_policy::RuleLabel>) -> &'a [u8] {
+        let outcome = &self.inspection.outcome;
+        let by = |finding: &&weir_engine::Finding| outcome.decided_by.is_none_or(|rule| rule == finding.rule);
+        let via = outcome.findings.iter().find(by).and_then(|finding| self.inspection.main.rule(finding.via?));
+        via.or(decided).map_or(b"", |rule| rule.policy.as_bytes())
+    }
 }
 
 /// Writes a number or `null`.
@@ -192,7 +201,7 @@ fn writer(field: LogField) -> Writer {
         LogField::Country => |out, facts| json::string(out, facts.inspection.country()),
         LogField::Verdict => |out, facts| json::plain(out, facts.inspection.verdict().as_bytes()),
         LogField::Rule => |out, facts| json::string(out, facts.rule().map_or(b"", |rule| rule.id.as_bytes())),
-        LogField::Policy => |out, facts| json::string(out, facts.rule().map_or(b"", |rule| rule.policy.as_bytes())),
+        LogField::Policy => |out, facts| json::string(out, facts.policy(facts.rule())),
         LogField::Score => |out, facts| json::number(out, facts.inspection.outcome.score.into()),
         LogField::Tags => |out, facts| tags(out, facts),
         LogField::Revision => |out, facts| json::string(out, facts.inspection.main.revision().as_bytes()),

@@ -1,6 +1,7 @@
 //! The attack log: one JSON object per request with findings, which explains itself.
 
-use weir_engine::{Finding, Verdict};
+use weir_engine::{Finding, RuleIndex, Verdict};
+use weir_policy::RuleLabel;
 
 use super::access::{self, Facts};
 use super::json;
@@ -35,7 +36,7 @@ pub fn write(out: &mut Vec<u8>, facts: &Facts<'_>) {
     out.extend_from_slice(b",\"action\":");
     json::plain(out, action(inspection).as_bytes());
     out.extend_from_slice(b",\"policy\":");
-    json::string(out, decided.map_or(b"", |rule| rule.policy.as_bytes()));
+    json::string(out, facts.policy(decided));
     out.extend_from_slice(b",\"revision\":");
     json::string(out, inspection.main.revision().as_bytes());
     list(out, b",\"rule_ids\":", &outcome.findings, |out, finding| json::string(out, rule_id(inspection, finding)));
@@ -61,7 +62,8 @@ fn rule_id<'a>(inspection: &'a Inspection, finding: &Finding) -> &'a [u8] {
 }
 
 fn explain(out: &mut Vec<u8>, inspection: &Inspection, finding: &Finding) {
-    let message = inspection.main.rule(finding.rule).map_or("", |rule| &rule.message);
+    let rule = inspection.main.rule(finding.rule);
+    let message = finding.message.as_deref().or(rule.map(|rule| rule.message.as_str())).unwrap_or_default();
     out.extend_from_slice(b"{\"rule\":");
     json::string(out, rule_id(inspection, finding));
     out.extend_from_slice(b",\"message\":");
@@ -70,7 +72,44 @@ fn explain(out: &mut Vec<u8>, inspection: &Inspection, finding: &Finding) {
     json::string(out, finding.variable.as_bytes());
     out.extend_from_slice(b",\"matched\":");
     json::string(out, &finding.matched);
+    if finding.score > 0 {
+        out.extend_from_slice(b",\"score\":");
+        json::number(out, finding.score.into());
+    }
+    if let Some(via) = finding.via {
+        of_rule_set(out, inspection, finding, via, rule);
+    }
     out.push(b'}');
+}
+
+/// What only findings of rule sets have.
+fn of_rule_set(
+    out: &mut Vec<u8>,
+    inspection: &Inspection,
+    finding: &Finding,
+    via: RuleIndex,
+    rule: Option<&RuleLabel>,
+) {
+    let via = inspection.main.rule(via);
+    for (name, value) in [
+        (&b",\"via\":"[..], via.map_or("", |rule| rule.id.as_str())),
+        (b",\"policy\":", via.map_or("", |rule| rule.policy.as_str())),
+    ] {
+        out.extend_from_slice(name);
+        json::string(out, value.as_bytes());
+    }
+    if !finding.log_data.is_empty() {
+        out.extend_from_slice(b",\"log_data\":");
+        json::string(out, &finding.log_data);
+    }
+    let Some(rule) = rule else { return };
+    if let Some(severity) = rule.severity {
+        out.extend_from_slice(b",\"severity\":");
+        json::plain(out, severity.as_bytes());
+    }
+    if !rule.tags.is_empty() {
+        list(out, b",\"tags\":", &rule.tags, |out, tag| json::string(out, tag.as_bytes()));
+    }
 }
 
 fn list<T>(out: &mut Vec<u8>, name: &[u8], items: &[T], write: impl Fn(&mut Vec<u8>, &T)) {

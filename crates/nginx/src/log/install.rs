@@ -2,6 +2,8 @@
 
 use nginx_sys::{ngx_conf_t, ngx_http_phases_NGX_HTTP_LOG_PHASE, ngx_http_request_t, ngx_int_t};
 
+use weir_rules::seclang::ir::Phase as RuleSetPhase;
+
 use super::writer::LogFile;
 use super::{access, attack};
 use crate::configuration::{Injected, Location, Main};
@@ -33,11 +35,20 @@ unsafe extern "C" fn handler(r: *mut ngx_http_request_t) -> ngx_int_t {
         };
         if let Some(inspection) = inspection {
             let begun = worker::ticks();
+            fault::contain_request(r, "last rules", || last_phase(&mut *inspection, location));
             fault::contain_request(r, "logs", || write(r, &*inspection, location));
             worker::spent(worker::ticks().saturating_sub(begun));
         }
     }
     ffi::code::OK
+}
+
+/// Rule sets have a phase after the response; what it finds is still logged.
+fn last_phase(inspection: &mut Inspection, location: &Location) {
+    if inspection.evaluated {
+        // There is nobody left to answer.
+        let _ = inspection.run_rule_sets(RuleSetPhase::Logging, location);
+    }
 }
 
 unsafe fn write(r: *mut ngx_http_request_t, inspection: &Inspection, location: &Location) {

@@ -6,18 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::Builder;
 use crate::check::{Item, Value};
-use crate::digest::Digest;
 
-/// A builder that may read files.
-pub(crate) struct Loader<'b> {
-    pub builder: Builder<'b>,
-    /// Everything read goes in here.
-    pub digest: Digest,
-    /// Where relative paths begin: the policy's folder.
-    pub folder: &'b Path,
-}
-
-impl Loader<'_> {
+impl Builder<'_> {
     /// Path and content of the file that a value names, or `None` after reporting why not.
     pub fn read(&mut self, item: &Item<'_>, what: &str, max_bytes: u64) -> Option<(PathBuf, Vec<u8>)> {
         let Value::Text(name) = item.value else { return None };
@@ -30,7 +20,7 @@ impl Loader<'_> {
             Err(reason) => {
                 let message = format!("cannot read the {what} file `{}`: {reason}", path.display());
                 let hint = Path::new(name).is_relative().then(|| "paths are relative to the policy file".to_owned());
-                self.builder.fault(item.node, message, hint);
+                self.fault(item.node, message, hint);
                 None
             }
         }

@@ -1,6 +1,7 @@
 //! Rules: ids claimed, expressions parsed, actions made.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use weir_engine::{Action, RuleIndex, RuleSpec, SelectorSpec, Side};
 use weir_rules::ir::{Expr, Literal, ValueExpr};
@@ -9,10 +10,12 @@ use weir_rules::{ExpressionError, Phase};
 use super::Built;
 use crate::RuleLabel;
 use crate::check::{Fields, Item, Value};
+use crate::digest::Digest;
 use crate::document::{Node, place, quoted};
 use crate::error::Reporter;
 use crate::leaf;
 use crate::list::Kinds;
+use crate::rule_set::Programs;
 use crate::source::Source;
 
 /// Ids that are taken, with the byte offset where.
@@ -47,16 +50,46 @@ pub(crate) struct Builder<'b> {
     pub reporter: &'b mut Reporter,
     kinds: &'b Kinds,
     limits: u32,
+    /// Everything read goes in here.
+    pub digest: Digest,
+    /// Where relative paths begin: the policy's folder.
+    pub folder: &'b Path,
+    /// Rule sets in use.
+    pub programs: Programs,
+    /// Whether the policy has geographic data.
+    pub has_geo: bool,
+    /// Whether the policy whose rules are being made only detects.
+    pub detects: bool,
+    /// Ids of the policy and selector whose rules are being made.
+    pub site: (String, String),
 }
 
 impl<'b> Builder<'b> {
-    pub fn new(source: &'b Source, reporter: &'b mut Reporter, kinds: &'b Kinds) -> Self {
-        Self { source, reporter, kinds, limits: 0 }
+    pub fn new(source: &'b Source, reporter: &'b mut Reporter, kinds: &'b Kinds, folder: &'b Path) -> Self {
+        let mut digest = Digest::new();
+        digest.add(source.text.as_bytes());
+        Self {
+            source,
+            reporter,
+            kinds,
+            limits: 0,
+            digest,
+            folder,
+            programs: Programs::default(),
+            has_geo: false,
+            detects: false,
+            site: Default::default(),
+        }
     }
 
     /// Reports what is wrong with a node.
     pub fn fault(&mut self, node: &Node, message: impl Into<String>, hint: Option<String>) {
         self.reporter.at(self.source, node.at, message, hint);
+    }
+
+    /// Reports what is odd about a node, which refuses nothing.
+    pub fn warn(&mut self, node: &Node, message: impl Into<String>, hint: Option<String>) {
+        self.reporter.warn_at(self.source, node.at, message, hint);
     }
 
     /// A number for the next rate limit.
@@ -126,6 +159,7 @@ impl<'b> Builder<'b> {
         built: &mut Built,
     ) -> SelectorSpec {
         let phase = when.as_ref().map_or(Phase::Request, Expr::phase);
+        self.site = (policy.to_owned(), id.to_owned());
         let mut rules = Vec::new();
         for fields in fields.items("rules").iter().filter_map(|item| item.as_fields()) {
             let rule = self.rule(fields, phase, names, RuleIndex(built.labels.len() as u32));
@@ -136,7 +170,10 @@ impl<'b> Builder<'b> {
                 id: rule.id.clone(),
                 message: rule.message.clone(),
                 line: self.source.position(fields.node.at).line,
+                file: None,
                 plugin,
+                severity: None,
+                tags: Vec::new(),
             });
             built.places.push(fields.get("when").map_or(fields.node, |item| item.node).at);
             rules.push(rule);
@@ -213,6 +250,10 @@ impl<'b> Builder<'b> {
             let hint = "the origin has answered by then; use `on: response`, or read only the request".to_owned();
             self.fault(node, "a rule that reads the response cannot change the request", Some(hint));
         }
+        if matches!(action, Action::RuleSet(_)) && phase != Phase::Request {
+            let hint = "its own rules read the rest; let the condition read only the request's head, or use `true`";
+            self.fault(node, "a rule set begins before the body is read", Some(hint.to_owned()));
+        }
     }
 }
 
@@ -221,7 +262,12 @@ fn parameter(action: &Action) -> Option<&ValueExpr> {
     match action {
         Action::Redirect { to: value, .. } | Action::SetHeader(_, _, value) => Some(value),
         Action::RateLimit(limit) => Some(&limit.key),
-        Action::Block(_) | Action::Allow(_) | Action::Log | Action::RemoveHeader(..) | Action::Tag(_) => None,
+        Action::Block(_)
+        | Action::Allow(_)
+        | Action::Log
+        | Action::RemoveHeader(..)
+        | Action::Tag(_)
+        | Action::RuleSet(_) => None,
     }
 }
 

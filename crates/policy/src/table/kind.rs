@@ -19,6 +19,10 @@ pub(crate) enum Kind {
     Choice(&'static [(&'static str, &'static str)]),
     /// One of these integers.
     OneOf(&'static [i64]),
+    /// `true` or `false`.
+    Flag,
+    /// Ids of SecLang rules: one, a range, or a list of both.
+    RuleIds,
     /// An address or a network.
     Network,
     /// A rate such as `100/s`.
@@ -48,6 +52,8 @@ pub(crate) enum Word {
     List,
     /// A revision.
     Revision,
+    /// A variable of a rule set.
+    Variable,
 }
 
 /// Longest id, tag or list name, in bytes: they are repeated in every log line.
@@ -59,7 +65,7 @@ impl Word {
     /// Most bytes.
     pub const fn max_bytes(self) -> usize {
         match self {
-            Self::Id | Self::List => MAX_ID_BYTES,
+            Self::Id | Self::List | Self::Variable => MAX_ID_BYTES,
             Self::Revision => MAX_REVISION_BYTES,
         }
     }
@@ -68,7 +74,7 @@ impl Word {
     pub const fn pattern(self) -> &'static str {
         match self {
             Self::Id | Self::Revision => "^[A-Za-z0-9][A-Za-z0-9_.:/-]*$",
-            Self::List => "^[A-Za-z_][A-Za-z0-9_.-]*$",
+            Self::List | Self::Variable => "^[A-Za-z_][A-Za-z0-9_.-]*$",
         }
     }
 
@@ -77,6 +83,7 @@ impl Word {
         match self {
             Self::Id => "a name of letters, digits and _ . : / - that begins with a letter or digit",
             Self::List => "a list name of letters, digits and _ . - that begins with a letter or _",
+            Self::Variable => "a variable's name of letters, digits and _ . - that begins with a letter or _",
             Self::Revision => {
                 "a revision of at most 32 letters, digits and _ . : / - that begins with a letter or digit"
             }
@@ -91,7 +98,7 @@ impl Word {
             Self::Id | Self::Revision => {
                 (first.is_ascii_alphanumeric(), |byte| byte.is_ascii_alphanumeric() || b"_.:/-".contains(&byte))
             }
-            Self::List => (first.is_ascii_alphabetic() || first == b'_', |byte| {
+            Self::List | Self::Variable => (first.is_ascii_alphabetic() || first == b'_', |byte| {
                 byte.is_ascii_alphanumeric() || b"_.-".contains(&byte)
             }),
         };
@@ -111,6 +118,8 @@ impl Kind {
             Self::Integer(low, high) => format!("an integer from {low} to {high}"),
             Self::Choice(choices) => one_of(&choices.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>()),
             Self::OneOf(numbers) => one_of(&numbers.iter().map(i64::to_string).collect::<Vec<_>>()),
+            Self::Flag => "`true` or `false`".into(),
+            Self::RuleIds => "a rule id, a range such as 942100-942199, or a list of them".into(),
             Self::Network => "an address or a network, such as 192.0.2.1 or 2001:db8::/32".into(),
             Self::Rate => "a rate, such as 100/s, 600/m, 1000/h or 10/30s".into(),
             Self::HeaderName => "a header name, such as X-Country".into(),
@@ -128,6 +137,7 @@ impl Kind {
             Self::Text => "text".into(),
             Self::Word(Word::Id) => "id".into(),
             Self::Word(Word::List) => "list name".into(),
+            Self::Word(Word::Variable) => "variable".into(),
             Self::Word(Word::Revision) => "id of at most 32 bytes".into(),
             Self::Condition => "condition (an expression)".into(),
             Self::Value => "value (an expression)".into(),
@@ -135,6 +145,8 @@ impl Kind {
             Self::Integer(low, high) => format!("integer, {low} to {high}"),
             Self::Choice(choices) => choices.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(", "),
             Self::OneOf(numbers) => numbers.iter().map(i64::to_string).collect::<Vec<_>>().join(", "),
+            Self::Flag => "`true`, `false`".into(),
+            Self::RuleIds => "rule id, range, or list of them".into(),
             Self::Network => "address or network".into(),
             Self::Rate => "rate".into(),
             Self::HeaderName => "header name".into(),

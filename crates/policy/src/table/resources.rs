@@ -232,3 +232,37 @@ pub(crate) static RULE: Resource = Resource {
         },
     ],
 };
+
+/// Rules, or targets of rules, that a rule set leaves out.
+pub(crate) static EXCLUSION: Resource = Resource {
+    name: "exclusion",
+    article: "an exclusion",
+    doc: "What a rule set leaves out: whole rules, or with `target` only one of the values that they look at. One of `rule` and `tag` must be there. Exclusions share the compiled rule set, so each site may have its own.",
+    short: None,
+    keys: &[
+        Key {
+            name: "rule",
+            kind: Kind::RuleIds,
+            need: Need::Default("none"),
+            doc: "Ids of the rules: `942100`, a range `942100-942199` or a list of both.",
+        },
+        Key {
+            name: "tag",
+            kind: Kind::Text,
+            need: Need::Default("none"),
+            doc: "A tag that the rules have, such as `attack-sqli`.",
+        },
+        Key {
+            name: "target",
+            kind: Kind::Text,
+            need: Need::Default("the whole rule"),
+            doc: "Only this target of them, as SecLang writes it: `ARGS:comment`, `REQUEST_COOKIES:/^track/`, `REQUEST_HEADERS:Referer`.",
+        },
+        Key {
+            name: "when",
+            kind: Kind::Condition,
+            need: Need::Default("all requests"),
+            doc: "In which requests. It may read what is known before the body: it is asked when the rule set begins.",
+        },
+    ],
+};

@@ -5,7 +5,7 @@
 
 /// What has become of a path.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Normalised {
+pub(crate) struct Normalised {
     /// As `$uri`.
     pub path: Vec<u8>,
     /// Whether nginx refuses the request for it.
@@ -13,7 +13,7 @@ pub(super) struct Normalised {
 }
 
 /// Normalises the path of a target, which ends at `?` or `#`.
-pub(super) fn normalise(target: &[u8]) -> Normalised {
+pub(crate) fn normalise(target: &[u8]) -> Normalised {
     let end = target.iter().position(|byte| matches!(byte, b'?' | b'#')).unwrap_or(target.len());
     let raw = &target[..end];
     if !raw.starts_with(b"/") {

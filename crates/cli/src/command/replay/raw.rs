@@ -152,7 +152,8 @@ fn request_line(line: &[u8], place: &str) -> Option<Recorded> {
         return None;
     }
     // A target with spaces, as some attacks have it: nginx takes all but the last word for it.
-    let begin = line.windows(target.len()).position(|window| window == target)?;
+    let begin =
+        line.len() - line[line.iter().position(|byte| *byte != b' ')? + method.len()..].trim_ascii_start().len();
     let end = last.map_or(line.len(), |text| line.len() - text.len());
     let target = line.get(begin..end)?.trim_ascii_end();
     Some(Recorded::new(method, target, version, place.to_owned()))

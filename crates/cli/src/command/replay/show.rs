@@ -21,11 +21,11 @@ pub(super) fn as_text(replayer: &Replayer<'_>, number: u64, request: &Recorded, 
     let mut out =
         format!("{}  {}\n", style.bold(&format!("{number}  {}", shown(&line, 160))), style.dim(&request.place));
     out.push_str(&format!("   {}\n", summary(replayer, replayed, style)));
-    for note in notes_of(request, replayed) {
+    for note in notes_of(replayer, request, replayed) {
         out.push_str(&format!("   {} {}\n", style.yellow("note:"), shown(&note, 300)));
     }
     if !replayed.findings.is_empty() {
-        out.push_str(&format!("\n{}\n", indented(&findings(replayer, &replayed.findings))));
+        out.push_str(&format!("\n{}", indented(&findings(replayer, &replayed.findings))));
     }
     out.push_str(&format!("\n{}\n", indented(&costs(replayer, replayed))));
     out
@@ -58,13 +58,20 @@ fn summary(replayer: &Replayer<'_>, replayed: &Replayed, style: Style) -> String
     )
 }
 
-fn notes_of(request: &Recorded, replayed: &Replayed) -> Vec<String> {
+fn notes_of(replayer: &Replayer<'_>, request: &Recorded, replayed: &Replayed) -> Vec<String> {
     let mut notes = request.missing.clone();
     if replayed.refused_by_nginx {
         notes.push("nginx answers 400 to this path or its escapes before any rule is asked".to_owned());
     }
     if !replayed.anomalies.is_empty() {
         notes.push(format!("broken in the request: {}", replayed.anomalies.join(", ")));
+    }
+    let fired = |id: &&String| replayed.findings.iter().any(|finding| self::id(replayer, finding.rule) == id.as_str());
+    let logged = request.logged.iter().flatten();
+    let mut silent: Vec<&str> = logged.filter(|id| !fired(id)).map(String::as_str).collect();
+    silent.dedup();
+    if !silent.is_empty() {
+        notes.push(format!("in the log, but not now: {}", silent.join(", ")));
     }
     if request.body.len() > DEFAULT_BODY_LIMIT {
         let limit = counted(DEFAULT_BODY_LIMIT as u64, "byte");
@@ -208,7 +215,7 @@ pub(super) fn as_value(replayer: &Replayer<'_>, number: u64, request: &Recorded,
         "findings": replayed.findings.iter().map(finding).collect::<Vec<_>>(),
         "logged_rule_ids": request.logged, "total_ns": replayed.total_ns,
         "costs": replayed.costs.iter().map(cost).collect::<Vec<_>>(),
-        "notes": notes_of(request, replayed).into_iter().chain(standing(replayer).into_iter().map(str::to_owned))
+        "notes": notes_of(replayer, request, replayed).into_iter().chain(standing(replayer).into_iter().map(str::to_owned))
             .collect::<Vec<_>>(),
     })
 }

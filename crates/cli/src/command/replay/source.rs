@@ -25,7 +25,7 @@ pub(super) enum Source {
 }
 
 /// Opens a file, or standard input for `-`.
-pub(crate) fn open(path: &Path) -> Result<Box<dyn BufRead>, Failure> {
+fn open(path: &Path) -> Result<Box<dyn BufRead>, Failure> {
     if path.as_os_str() == "-" {
         return Ok(Box::new(BufReader::new(stdin())));
     }

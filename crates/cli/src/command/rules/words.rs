@@ -102,7 +102,8 @@ pub(crate) fn target(target: &Target) -> String {
     let member = match &target.selector {
         Selector::All => String::new(),
         Selector::Name(name) => format!(":{}", lossless(name)),
-        Selector::Pattern(pattern) => format!(":/{}/", pattern.source()),
+        // The loader puts (?i) before it: names of members have no case.
+        Selector::Pattern(pattern) => format!(":/{}/", pattern.source().trim_start_matches("(?i)")),
     };
     format!("{count}{}{member}", target.variable.name())
 }

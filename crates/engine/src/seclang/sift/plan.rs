@@ -23,12 +23,17 @@ pub(super) struct Plan {
     pub(super) known: Known,
     /// Transformations wanted, parents before children; [`IDENTITY`] is the first.
     nodes: Vec<Node>,
-    /// One for each node but the first.
+    /// One for each node but the first: step `n` makes node `n + 1`.
     pub(super) steps: Vec<Step>,
-    /// Those whose outcome cannot be foreseen from the bytes that occur, such as decoding base64.
-    pub(super) always: Vec<Step>,
-    /// Bytes without which no other transformation changes anything.
+    /// The different transformations of untransformed and transformed values, and for each the
+    /// nodes that change if it changes the untransformed value.
+    pub(super) kinds: Vec<Kind>,
+    /// All their triggers, those that are `always` apart.
     pub(super) triggers: ByteSet,
+    /// Bytes of the shortest value that one of those changes.
+    pub(super) always_from: usize,
+    /// Number of the search for its literals.
+    pub(super) search: usize,
     /// Rules that look at every member.
     pub(super) all: Wanted,
     /// Rules that look at the member of that name.
@@ -39,11 +44,27 @@ pub(super) struct Plan {
 /// A transformation of a plan.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
-    /// Its place among the nodes.
-    pub(super) place: u8,
     /// The place of what it transforms.
     pub(super) parent: u8,
     pub(super) transformation: Transformation,
+    /// Bytes of the shortest value that is worth transforming: of a shorter one nothing comes that
+    /// a rule waits for. 0 where transformations may lengthen.
+    pub(super) min_length: usize,
+    /// Untransformed values without any of these bytes are not worth it either.
+    pub(super) worthwhile: ByteSet,
+}
+
+/// A transformation that occurs in a plan.
+#[derive(Debug)]
+pub(super) struct Kind {
+    pub(super) transformation: Transformation,
+    /// Bytes of which a value has one if it is worth transforming, unless `always`.
+    pub(super) triggers: ByteSet,
+    /// Whether it may change values of any bytes, such as decoding base64.
+    pub(super) always: bool,
+    pub(super) min_length: usize,
+    /// The nodes made by it or from what it makes.
+    pub(super) nodes: Nodes,
 }
 
 /// A rule that waits for bytes, or for a literal and bytes.
@@ -59,6 +80,8 @@ pub(super) struct Waiting {
 /// Rules, each with the nodes at which it waits.
 #[derive(Debug, Default)]
 pub(super) struct Wanted {
+    /// Of a member's name: a number other than 0, different from those of other names.
+    pub(super) number: u16,
     /// For a literal.
     literals: Vec<Waiting>,
     /// The same by rule, where there are enough of them to be worth the room.
@@ -83,8 +106,10 @@ impl Plan {
             known: BASES[usize::from(origin.base)].known,
             nodes: vec![IDENTITY],
             steps: Vec::new(),
-            always: Vec::new(),
+            kinds: Vec::new(),
             triggers: ByteSet::EMPTY,
+            always_from: usize::MAX,
+            search: 0,
             all: Wanted::default(),
             named: HashMap::default(),
             longest_name: 0,
@@ -114,22 +139,73 @@ impl Plan {
         }
         let (parent, transformation) = program.pipelines.step(node).expect("the identity is the first of the nodes");
         let parent = self.node(parent, program);
-        let place = self.nodes.len();
-        let step = Step { place: place as u8, parent: parent as u8, transformation };
-        let unforeseen = *transformation.triggers() == ByteSet::ALL || transformation.may_change(&ByteSet::EMPTY);
-        if unforeseen || self.always.iter().any(|step| usize::from(step.place) == parent) {
-            self.always.push(step);
-        } else {
-            self.triggers = self.triggers.union(transformation.triggers());
-        }
         self.nodes.push(node);
-        self.steps.push(step);
-        place
+        self.steps.push(Step { parent: parent as u8, transformation, min_length: 0, worthwhile: ByteSet::EMPTY });
+        self.nodes.len() - 1
     }
 
     pub(super) fn settle(&mut self, rules: usize) {
         self.all.settle(rules);
-        self.named.values_mut().for_each(|wanted| wanted.settle(rules));
+        for (number, wanted) in self.named.values_mut().enumerate() {
+            wanted.number = number as u16 + 1;
+            wanted.settle(rules);
+        }
+        let mut shortest = vec![usize::MAX; self.nodes.len()];
+        for wanted in std::iter::once(&self.all).chain(self.named.values()) {
+            wanted.shortest(&mut shortest);
+        }
+        for number in (0..self.steps.len()).rev() {
+            let step = &mut self.steps[number];
+            let needed = shortest[number + 1];
+            step.min_length = if lengthens(step.transformation) { 0 } else { needed };
+            let parent = &mut shortest[usize::from(step.parent)];
+            *parent = (*parent).min(step.min_length);
+        }
+        for number in 0..self.steps.len() {
+            let mut worthwhile = ByteSet::EMPTY;
+            for wanted in std::iter::once(&self.all).chain(self.named.values()) {
+                worthwhile = worthwhile.union(&wanted.worthwhile(number + 1, &self.steps));
+            }
+            // What is made from a node needs the node.
+            let mut place = number + 1;
+            while place != 0 {
+                let step = &mut self.steps[place - 1];
+                step.worthwhile = step.worthwhile.union(&worthwhile);
+                place = usize::from(step.parent);
+            }
+        }
+        let mut kinds: Vec<Kind> = Vec::new();
+        for (number, step) in self.steps.iter().enumerate() {
+            let known = kinds.iter().position(|kind| kind.transformation == step.transformation);
+            let kind = known.unwrap_or_else(|| {
+                let triggers = *step.transformation.triggers();
+                kinds.push(Kind {
+                    transformation: step.transformation,
+                    triggers,
+                    always: triggers == ByteSet::ALL || step.transformation.may_change(&ByteSet::EMPTY),
+                    min_length: usize::MAX,
+                    nodes: 0,
+                });
+                kinds.len() - 1
+            });
+            kinds[kind].min_length = kinds[kind].min_length.min(step.min_length);
+            kinds[kind].nodes |= self.subtree(number + 1);
+        }
+        let (always, foreseen): (Vec<&Kind>, Vec<&Kind>) = kinds.iter().partition(|kind| kind.always);
+        self.always_from = always.iter().map(|kind| kind.min_length).min().unwrap_or(usize::MAX);
+        self.triggers = foreseen.iter().fold(ByteSet::EMPTY, |all, kind| all.union(&kind.triggers));
+        self.kinds = kinds;
+    }
+
+    /// A node and all that are made from it.
+    fn subtree(&self, place: usize) -> Nodes {
+        let mut nodes: Nodes = 1 << place;
+        for (number, step) in self.steps.iter().enumerate() {
+            if nodes >> step.parent & 1 != 0 {
+                nodes |= 1 << (number + 1);
+            }
+        }
+        nodes
     }
 
     /// Rules that ask for the member of that name only.
@@ -153,6 +229,15 @@ impl Plan {
         if self.origin.names { format!("{name} (names)") } else { name.to_owned() }
     }
 
+    /// Rules that wait for a literal here, each once.
+    pub(super) fn awaiting_literals(&self) -> Vec<u32> {
+        let wanted = std::iter::once(&self.all).chain(self.named.values());
+        let mut rules: Vec<u32> = wanted.flat_map(|wanted| wanted.literals.iter().map(|waiting| waiting.rule)).collect();
+        rules.sort_unstable();
+        rules.dedup();
+        rules
+    }
+
     /// All rules that look here.
     pub(super) fn rules(&self) -> Vec<u32> {
         let wanted = std::iter::once(&self.all).chain(self.named.values());
@@ -161,6 +246,40 @@ impl Plan {
         rules.dedup();
         rules
     }
+}
+
+/// Bytes that may stand in what a transformation makes although they are not in what it was given;
+/// all if nothing better is known.
+fn made_by(transformation: Transformation) -> ByteSet {
+    use Transformation as T;
+    const SMALL: ByteSet = ByteSet::range(b'a', b'z');
+    match transformation {
+        T::Lowercase => SMALL,
+        T::CmdLine => SMALL.with(b' '),
+        T::CompressWhitespace | T::ReplaceComments | T::ReplaceNulls => ByteSet::EMPTY.with(b' '),
+        T::RemoveNulls | T::RemoveWhitespace | T::Trim | T::TrimLeft | T::TrimRight => ByteSet::EMPTY,
+        T::Utf8ToUnicode => ByteSet::range(b'a', b'f').union(&ByteSet::range(b'0', b'9')).with(b'%').with(b'u'),
+        _ => ByteSet::ALL,
+    }
+}
+
+/// Whether a transformation may make a value longer, or something of nothing.
+fn lengthens(transformation: Transformation) -> bool {
+    use Transformation as T;
+    matches!(
+        transformation,
+        T::Base64Encode
+            | T::HexEncode
+            | T::Length
+            | T::Md5
+            | T::Sha1
+            | T::UrlEncode
+            | T::Utf8ToUnicode
+            | T::RemoveComments
+            | T::ReplaceComments
+            | T::NormalisePath
+            | T::NormalisePathWin
+    )
 }
 
 impl Waiting {
@@ -212,6 +331,39 @@ impl Wanted {
     #[inline]
     pub(super) fn awaits_literals(&self, nodes: Nodes, occurring: &ByteSet, length: usize) -> bool {
         self.literals.iter().any(|waiting| waiting.nodes & nodes != 0 && waiting.is_met(occurring, length))
+    }
+
+    /// Bytes of which an untransformed value has one if it may open a rule at a node.
+    fn worthwhile(&self, place: usize, steps: &[Step]) -> ByteSet {
+        let here = |nodes: Nodes| nodes >> place & 1 != 0;
+        if [&self.sqli, &self.xss, &self.any].into_iter().flatten().any(|(_, nodes)| here(*nodes)) {
+            return ByteSet::ALL;
+        }
+        let mut all = ByteSet::EMPTY;
+        for waiting in self.literals.iter().chain(&self.bytes).filter(|waiting| here(waiting.nodes)) {
+            let mut set = waiting.first;
+            let mut at = place;
+            while at != 0 {
+                let step = &steps[at - 1];
+                // The byte was there before, or the transformation has made it.
+                if set.intersects(&made_by(step.transformation)) {
+                    set = set.union(step.transformation.triggers());
+                }
+                at = usize::from(step.parent);
+            }
+            all = all.union(&set);
+        }
+        all
+    }
+
+    /// Lowers, for each node, the length of the shortest value that may open a rule there.
+    fn shortest(&self, of_nodes: &mut [usize]) {
+        let mut lower = |nodes: Nodes, length: usize| {
+            let here = of_nodes.iter_mut().enumerate().filter(|(place, _)| nodes >> place & 1 != 0);
+            here.for_each(|(_, shortest)| *shortest = (*shortest).min(length));
+        };
+        self.literals.iter().chain(&self.bytes).for_each(|waiting| lower(waiting.nodes, waiting.bytes.min_length));
+        [&self.sqli, &self.xss, &self.any].into_iter().flatten().for_each(|(_, nodes)| lower(*nodes, 0));
     }
 
     /// Whether any rule waits for a literal.

@@ -4,9 +4,12 @@ use bumpalo::Bump;
 use weir_transform::{ByteSet, Transformation};
 
 use super::super::need::Need;
+use super::search::Search;
 use super::plan::{MAX_NODES, Nodes, Plan, Step, Wanted};
 use super::{Hit, MAX_HITS, Sifted, Sifter};
-use crate::scan::Scanner;
+
+/// Values of so many bytes are not scanned for rules that other bytes refuse already.
+const LONG: usize = 256;
 
 /// A value after some of the transformations.
 #[derive(Clone, Copy)]
@@ -22,7 +25,7 @@ struct Form<'a> {
 /// A value of a collection.
 pub(super) struct Visit<'s, 'a> {
     pub(super) sifter: &'s Sifter,
-    pub(super) scanner: &'s Scanner,
+    pub(super) search: &'s Search,
     pub(super) plan: &'s Plan,
     pub(super) named: Option<&'s Wanted>,
     pub(super) item: u32,
@@ -33,24 +36,37 @@ impl<'a> Visit<'_, 'a> {
     pub(super) fn value(&self, arena: &'a Bump, seen: &mut [u64], out: &mut Sifted<'a, '_>) {
         let occurring = ByteSet::of(self.raw);
         let raw = Form { value: self.raw, occurring, nodes: Nodes::MAX, scanned_as: 0 };
-        let steps = match occurring.is_disjoint(&self.plan.triggers) {
-            true if self.plan.always.is_empty() => return self.look(&[raw], seen, out),
-            true => &self.plan.always,
-            false => &self.plan.steps,
-        };
+        let length = self.raw.len();
+        if length < self.plan.always_from && !self.plan.triggers.intersects(&occurring) {
+            return self.look(&[raw], seen, out);
+        }
+        let changing = self.plan.kinds.iter().filter(|kind| {
+            length >= kind.min_length && (kind.always || kind.triggers.intersects(&occurring))
+        });
+        // Nodes that may differ from the untransformed value.
+        let mut left = changing.fold(0, |nodes: Nodes, kind| nodes | kind.nodes);
+        if left == 0 {
+            return self.look(&[raw], seen, out);
+        }
         let mut of_node = [0u8; MAX_NODES];
         // Of each transformation: the form that it was last applied to (counted from 1), and the result.
         let mut done = [(0u8, 0u8); Transformation::ALL.len()];
         let mut forms = bumpalo::collections::Vec::with_capacity_in(4, arena);
         forms.push(raw);
-        for Step { place, parent, transformation } in steps {
+        while left != 0 {
+            let place = left.trailing_zeros();
+            left &= left - 1;
+            let Step { parent, transformation, min_length, worthwhile } = &self.plan.steps[place as usize - 1];
+            if !worthwhile.intersects(&occurring) && *worthwhile != ByteSet::ALL {
+                continue;
+            }
             let from = of_node[usize::from(*parent)];
             let form = &forms[usize::from(from)];
             let mut to = from;
             let done = &mut done[*transformation as usize];
             if done.0 == from + 1 {
                 to = done.1;
-            } else if transformation.may_change(&form.occurring) {
+            } else if form.value.len() >= *min_length && transformation.may_change(&form.occurring) {
                 let value = transformation.apply(arena, form.value);
                 if !std::ptr::eq(value, form.value) {
                     let scanned_as = form.scanned_as;
@@ -59,7 +75,7 @@ impl<'a> Visit<'_, 'a> {
                 *done = (from + 1, to);
             }
             if to != 0 {
-                of_node[usize::from(*place)] = to;
+                of_node[place as usize] = to;
                 forms[usize::from(to)].nodes |= 1 << place;
                 forms[0].nodes &= !(1 << place);
             }
@@ -92,7 +108,9 @@ impl<'a> Visit<'_, 'a> {
         let awaits = |wanted: &Wanted| {
             served().any(|form| wanted.awaits_literals(form.nodes, &form.occurring, form.value.len()))
         };
-        forms[number].value.len() >= self.sifter.shortest && std::iter::once(&self.plan.all).chain(self.named).any(awaits)
+        let length = forms[number].value.len();
+        // Of short values a scan costs less than to ask whether it is worth it.
+        length >= self.search.shortest && (length < LONG || std::iter::once(&self.plan.all).chain(self.named).any(awaits))
     }
 
     fn without_scan(&self, wanted: &Wanted, form: &Form<'a>, seen: &mut [u64], out: &mut Sifted<'a, '_>) {
@@ -121,17 +139,15 @@ impl<'a> Visit<'_, 'a> {
 
     /// Finds literals in one form, for all forms that differ from it in case only.
     fn scan(&self, forms: &[Form<'a>], number: usize, seen: &mut [u64], out: &mut Sifted<'a, '_>) {
-        self.scanner.scan(forms[number].value, |owner| {
-            for rule in &self.sifter.owners[owner as usize] {
-                let nodes = self.plan.all.literal_nodes(*rule)
-                    | self.named.map_or(0, |wanted| wanted.literal_nodes(*rule));
-                if nodes == 0 {
-                    continue;
-                }
-                for form in forms.iter().filter(|form| usize::from(form.scanned_as) == number) {
-                    if form.nodes & nodes != 0 && self.has_bytes(*rule, form) {
-                        self.hit(*rule, form, seen, out);
-                    }
+        self.search.scan(forms[number].value, |rule| {
+            let nodes =
+                self.plan.all.literal_nodes(rule) | self.named.map_or(0, |wanted| wanted.literal_nodes(rule));
+            if nodes == 0 {
+                return;
+            }
+            for form in forms.iter().filter(|form| usize::from(form.scanned_as) == number) {
+                if form.nodes & nodes != 0 && self.has_bytes(rule, form) {
+                    self.hit(rule, form, seen, out);
                 }
             }
         });

@@ -1,0 +1,141 @@
+//! First pass: what was named, by rule, target and path.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use super::choice::Choice;
+use super::exclusion::{Exclusion, Proposal};
+use super::log::Log;
+use super::place::{Place, SEVERAL, Shape, path_of};
+use super::target::{Target, target_of};
+use crate::Failure;
+use crate::command::replay::Entry;
+use crate::table::counted;
+
+/// Distinct findings that are kept. People cannot read more, and an attacker can make any number.
+const MAX_GROUPS: usize = 10_000;
+/// Bytes of a message or sample that are kept.
+const MAX_SAMPLE: usize = 200;
+
+/// What an exclusion is about, without the path.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Key {
+    /// The policy's rule that runs the rule set.
+    pub via: String,
+    /// The rule.
+    pub rule: String,
+    /// Of what it looks at.
+    pub target: Target,
+}
+
+/// Paths of one key. Of those with an id in them no more are kept than tell that there are several.
+#[derive(Default)]
+struct Paths {
+    plain: BTreeSet<Vec<u8>>,
+    shaped: BTreeMap<Shape, BTreeSet<Vec<u8>>>,
+}
+
+impl Paths {
+    /// Whether it is one more to be kept.
+    fn add(&mut self, path: Vec<u8>) -> bool {
+        let known = match Shape::of(&path) {
+            Some(shape) => self.shaped.entry(shape).or_default(),
+            None => return self.plain.insert(path),
+        };
+        known.len() < SEVERAL && known.insert(path)
+    }
+}
+
+/// What has been named so far.
+#[derive(Default)]
+pub(super) struct Groups {
+    paths: BTreeMap<Key, Paths>,
+    samples: BTreeMap<Key, (String, String)>,
+    count: usize,
+    entries: u64,
+    named: u64,
+    /// Findings of the policy's own rules, which are to be changed themselves.
+    own: u64,
+    seen: HashSet<String>,
+}
+
+impl Groups {
+    /// Looks at one entry.
+    pub fn see(&mut self, entry: &Entry, choice: &Choice) -> Result<(), Failure> {
+        self.entries += 1;
+        if choice.is_of_request(&entry.request_id) {
+            self.seen.insert(entry.request_id.clone());
+        }
+        if !choice.names(entry) {
+            return Ok(());
+        }
+        self.named += 1;
+        for found in entry.findings.iter().filter(|found| choice.names_finding(found)) {
+            let Some(via) = &found.via else {
+                self.own += 1;
+                continue;
+            };
+            let Some(target) = target_of(found).filter(|_| found.rule.parse::<u64>().is_ok()) else { continue };
+            let key = Key { via: via.clone(), rule: found.rule.clone(), target };
+            self.samples.entry(key.clone()).or_insert_with(|| (cut(&found.message), cut(&found.matched)));
+            self.count += usize::from(self.paths.entry(key).or_default().add(path_of(entry)));
+            if self.count > MAX_GROUPS {
+                return Err(Failure::new(format!("more than {MAX_GROUPS} distinct findings are named"))
+                    .hint("name fewer: by --rule, --path or --false-positive"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails if nothing can come of it.
+    pub fn check(&self, log: &Log, choice: &Choice) -> Result<(), Failure> {
+        if self.count > 0 {
+            return Ok(());
+        }
+        if self.entries == 0 {
+            return Err(Failure::new(format!("{}: no line of it is an attack log's", log.name))
+                .hint("weir_attack_log in nginx's configuration names the log"));
+        }
+        if let [first, ..] = choice.missing(&self.seen).as_slice() {
+            return Err(Failure::new(format!("{}: there is no request {first} in it", log.name))
+                .hint("ids are those of `request_id` in the log"));
+        }
+        let entries = counted(self.entries, "request");
+        let failure = Failure::new(format!("{}: none of its {entries} has such a finding of a rule set", log.name));
+        Err(if self.own > 0 {
+            failure.hint("they are of the policy's own rules: change the conditions of those")
+        } else {
+            failure.hint("weir tune --help says how findings are named")
+        })
+    }
+
+    /// Exclusions for all of it. Paths in which an id stands are one place if there are several.
+    pub fn propose(self) -> Proposal {
+        let mut exclusions = Vec::new();
+        for (key, paths) in self.paths {
+            let mut places: Vec<Place> = paths.plain.into_iter().map(Place::Path).collect();
+            for (shape, paths) in paths.shaped {
+                if paths.len() >= SEVERAL {
+                    places.push(Place::Shape(shape));
+                } else {
+                    places.extend(paths.into_iter().map(Place::Path));
+                }
+            }
+            places.sort();
+            let (message, sample) = self.samples.get(&key).cloned().unwrap_or_default();
+            exclusions.extend(places.into_iter().map(|place| Exclusion {
+                key: key.clone(),
+                place,
+                message: message.clone(),
+                sample: sample.clone(),
+                named: Default::default(),
+                others: Default::default(),
+                other: None,
+            }));
+        }
+        Proposal::new(exclusions, self.own, self.seen)
+    }
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(MAX_SAMPLE).collect()
+}

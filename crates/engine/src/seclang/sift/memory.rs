@@ -1,0 +1,125 @@
+//! Values that have been looked at before.
+//!
+//! Most of what a request carries was in the last one too: names of arguments and cookies, header
+//! fields, tokens of sessions, choices in forms. The filter's answer depends on the collection, the
+//! member's name and the value alone, so the rules that it opened, mostly none, can be remembered.
+//! Whole values are kept and compared, not their hashes: nobody can make a harmful value look like a
+//! harmless one. Direct-mapped and of fixed size; what is not found costs a hash and one look. Only
+//! the filter's part is remembered: rules that a value opens are run in every request.
+
+use std::cell::RefCell;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Longer values are not remembered.
+pub(super) const MAX_BYTES: usize = 176;
+/// Values remembered by each thread, 208 bytes each.
+const SLOTS: usize = 4096;
+/// Values that open more rules are not remembered.
+pub(super) const MAX_RULES: usize = 6;
+
+/// What a value is looked up by.
+#[derive(Clone, Copy)]
+pub(super) struct Key<'v> {
+    /// The filter's own number, the collection's within it, and the member's if rules ask for it by
+    /// name.
+    pub(super) plan: u64,
+    pub(super) value: &'v [u8],
+}
+
+#[derive(Clone, Copy)]
+struct Slot {
+    /// 0 is nobody's.
+    plan: u64,
+    length: u8,
+    count: u8,
+    rules: [u16; MAX_RULES],
+    bytes: [u8; MAX_BYTES],
+}
+
+struct Memory {
+    slots: Box<[Slot]>,
+    hasher: foldhash::fast::RandomState,
+}
+
+thread_local! {
+    static MEMORY: RefCell<Memory> = RefCell::new(Memory {
+        slots: vec![Slot { plan: 0, length: 0, count: 0, rules: [0; MAX_RULES], bytes: [0; MAX_BYTES] }; SLOTS].into(),
+        hasher: foldhash::fast::RandomState::default(),
+    });
+}
+
+/// A number for a new filter: no two ever share one in a process.
+pub(super) fn next_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed) << 24
+}
+
+impl Memory {
+    fn place(&self, key: Key<'_>) -> usize {
+        let mut hasher = self.hasher.build_hasher();
+        hasher.write(key.value);
+        hasher.write_u64(key.plan);
+        hasher.finish() as usize % SLOTS
+    }
+}
+
+/// Calls `opens` for the rules that the value is known to open there; `false` if it is not known.
+pub(super) fn recall(key: Key<'_>, mut opens: impl FnMut(u32)) -> bool {
+    MEMORY.with_borrow(|memory| {
+        let slot = &memory.slots[memory.place(key)];
+        let is_known = slot.plan == key.plan && slot.bytes.get(..usize::from(slot.length)) == Some(key.value);
+        if is_known {
+            slot.rules[..usize::from(slot.count)].iter().for_each(|rule| opens(u32::from(*rule)));
+        }
+        is_known
+    })
+}
+
+/// Remembers the rules that a value opens as it is, without any transformation.
+pub(super) fn remember(key: Key<'_>, rules: impl ExactSizeIterator<Item = u32>) {
+    if key.value.len() > MAX_BYTES || rules.len() > MAX_RULES {
+        return;
+    }
+    let mut numbers = [0; MAX_RULES];
+    let count = rules.len() as u8;
+    for (number, rule) in numbers.iter_mut().zip(rules) {
+        let Ok(rule) = u16::try_from(rule) else { return };
+        *number = rule;
+    }
+    MEMORY.with_borrow_mut(|memory| {
+        let place = memory.place(key);
+        let slot = &mut memory.slots[place];
+        slot.plan = key.plan;
+        slot.length = key.value.len() as u8;
+        (slot.count, slot.rules) = (count, numbers);
+        slot.bytes[..key.value.len()].copy_from_slice(key.value);
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn knows_what_it_was_told_and_nothing_else() {
+        let plan = next_number();
+        let known = |plan, value: &[u8]| {
+            let mut rules = Vec::new();
+            recall(Key { plan, value }, |rule| rules.push(rule)).then_some(rules)
+        };
+        assert_eq!(known(plan, b""), None, "nothing is known at first");
+        for (value, rules) in [(&b""[..], vec![]), (b"a", vec![7, 9]), (&[b'x'; MAX_BYTES], vec![1])] {
+            remember(Key { plan, value }, rules.iter().copied());
+            assert_eq!(known(plan, value), Some(rules));
+            assert_eq!(known(plan + 1, value), None, "another collection");
+        }
+        remember(Key { plan, value: b"ab" }, [].into_iter());
+        assert_eq!(known(plan, b"abc"), None, "a beginning is not the value");
+        let long = [b'x'; MAX_BYTES + 1];
+        remember(Key { plan, value: &long }, [].into_iter());
+        assert_eq!(known(plan, &long), None, "too long");
+        remember(Key { plan, value: b"many" }, [1; MAX_RULES + 1].into_iter());
+        assert_eq!(known(plan, b"many"), None, "too many rules");
+    }
+}

@@ -1,0 +1,77 @@
+//! Operators behind the filter: what it lets through it lets through rightly, with every
+//! transformation in between.
+
+use crate::site::{Request, check};
+
+fn get(target: &str) -> Request {
+    Request::get(target)
+}
+
+#[test]
+fn each_operator_finds_what_it_looks_for() {
+    for (operator, found, not_found) in [
+        ("@rx sel(ect)?\\s", "a+select+b", "selec"),
+        ("@rx (?i)UNION.*select", "uNiOn%0aSELECT", "select+union"),
+        ("@rx ^(?!ok)\\w+$", "nok", "okay"),
+        ("@rx [<>]{2}", "a%3C%3E", "%3Ca%3E"),
+        ("@pm evil worse", "so+EVIL", "vile"),
+        ("@pmFromFile words.data", "a+gamma+RAY", "delta"),
+        ("@contains Evil", "aEvil", "aevil"),
+        ("@containsWord evil", "an+evil+one", "aneviline"),
+        ("@beginsWith ev", "evil", "devil"),
+        ("@endsWith il", "evil", "evils"),
+        ("@streq evil", "evil", "evil+"),
+        ("@strmatch vi", "evil", "iv"),
+        ("@within evil,good", "good", "bad"),
+        ("@eq 5", "5", "6"),
+        ("@gt 5", "6", "5"),
+        ("@ge 5", "5", "4"),
+        ("@lt 5", "-1", "5"),
+        ("@le 5", "5", "6"),
+        ("@ipMatch 10.0.0.0/8,::1", "10.1.2.3", "11.1.2.3"),
+        ("@validateByteRange 32-126", "%00", "a"),
+        ("@validateUrlEncoding", "%25zz", "%2541"),
+        ("@validateUtf8Encoding", "%ff", "%c3%a4"),
+        ("@detectSQLi", "1%27+or+%271%27=%271", "it+is+fine"),
+        ("@detectXSS", "%3Cscript%3E", "a+b"),
+        ("@verifyCC \\d{13,16}", "4111111111111111", "123456789012"),
+    ] {
+        let rules = format!(
+            "SecRule ARGS:v \"{operator}\" \"id:1,phase:1,pass\"\nSecRule ARGS \"{operator}\" \"id:2,phase:1,pass,t:none\"\n\
+             SecRule ARGS:v \"!{operator}\" \"id:3,phase:1,pass\"\n"
+        );
+        let rules: &'static str = rules.leak();
+        check([(rules, get(&format!("/?v={found}")), "1 2"), (rules, get(&format!("/?v={not_found}")), "3")]);
+    }
+}
+
+#[test]
+fn transformations_bring_out_what_is_hidden() {
+    for (transformations, hidden) in [
+        ("urlDecodeUni", "%2565vil"),
+        ("urlDecodeUni", "%25u0065vil"),
+        ("lowercase", "EVIL"),
+        ("hexDecode", "6576696c"),
+        ("base64Decode", "ZXZpbA=="),
+        ("htmlEntityDecode", "%26%23101;vil"),
+        ("jsDecode", "\\x65vil"),
+        ("cssDecode", "\\65%20vil"),
+        ("removeNulls", "ev%00il"),
+        ("removeWhitespace", "e+v+i+l"),
+        ("replaceComments,removeWhitespace", "ev/*x*/il"),
+        ("cmdLine", "e^v\"il"),
+        ("normalizePath", "x/../evil"),
+        ("trim", "+evil+"),
+        ("urlDecode,urlDecode,lowercase", "%252545VIL"),
+        ("base64Decode,hexDecode", "NjU3NjY5NmM="),
+        ("utf8toUnicode,urlDecodeUni", "evil"),
+    ] {
+        let chain: String = transformations.split(',').map(|one| format!(",t:{one}")).collect();
+        let rules = format!(
+            "SecRule ARGS:v \"@streq evil\" \"id:1,phase:1,pass,t:none{chain}\"\n\
+             SecRule ARGS \"@rx ^evil$\" \"id:2,phase:1,pass,t:none{chain}\"\n\
+             SecRule ARGS|!ARGS:w \"@pm evil\" \"id:3,phase:1,pass,multiMatch,t:none{chain}\"\n"
+        );
+        check([(&*rules.leak(), get(&format!("/?v={hidden}")), "1 2 3")]);
+    }
+}

@@ -1,0 +1,184 @@
+//! `crs`: run the OWASP Core Rule Set, from Debian's package or any checkout, as it is.
+//!
+//! What a policy states wins over the setup file; what it does not state is the setup file's
+//! business, and CRS's own initialisation has the rest. So the setup comes first, then a marker
+//! at which the engine sets what the policy states, then the rules, whose initialisation only
+//! sets what is not there yet. Names of both CRS 3 and CRS 4 are set: each ignores the other's.
+
+use std::path::{Path, PathBuf};
+
+use weir_engine::seclang::SETTINGS_MARKER;
+use weir_rules::seclang::Root;
+
+use super::{ActionKind, sec_lang};
+use crate::build::Builder;
+use crate::check::Fields;
+use crate::rule_set::expand;
+use crate::table::{Key, Kind, Need, Resource};
+
+/// Where Debian's `modsecurity-crs` puts the rules.
+const DEBIAN_PATH: &str = "/usr/share/modsecurity-crs";
+/// Where it puts what is to be edited.
+const DEBIAN_SETUP: &str = "/etc/modsecurity/crs/crs-setup.conf";
+
+pub(super) static CRS: ActionKind = ActionKind {
+    resource: &Resource {
+        name: "crs",
+        article: "`crs`",
+        doc: "Runs the OWASP Core Rule Set from here on, CRS 3 or 4, unedited. `crs: PATH` is short for `crs: {path: PATH}`. What the policy states wins over the setup file; what it leaves out is up to the setup file, and then to CRS (paranoia level 1, thresholds 5 and 4). The rule that runs it may read only the request's head.",
+        short: Some("path"),
+        keys: &[
+            Key {
+                name: "path",
+                kind: Kind::File,
+                need: Need::Default("/usr/share/modsecurity-crs"),
+                doc: "The folder that has `rules/` in it: a package's or a checkout's. Plugins of CRS 4 in its `plugins/` are read too.",
+            },
+            Key {
+                name: "setup",
+                kind: Kind::File,
+                need: Need::Default("`crs-setup.conf` in `path`"),
+                doc: "The setup file. For a `path` below /usr/share without one it is Debian's /etc/modsecurity/crs/crs-setup.conf; in a fresh checkout it is `crs-setup.conf.example`, with a warning. `REQUEST-900-EXCLUSION*.conf` and `RESPONSE-999-EXCLUSION*.conf` beside it are read before and after the rules.",
+            },
+            Key {
+                name: "paranoia",
+                kind: Kind::Integer(1, 4),
+                need: Need::Default("what the setup file says, else 1"),
+                doc: "The paranoia level whose rules count: the higher, the stricter and the more false positives.",
+            },
+            Key {
+                name: "executing_paranoia",
+                kind: Kind::Integer(1, 4),
+                need: Need::Default("`paranoia`"),
+                doc: "The paranoia level whose rules run; those above `paranoia` are logged and do not count. CRS 4 calls it the detection paranoia level.",
+            },
+            Key {
+                name: "inbound_threshold",
+                kind: Kind::Integer(1, MAX_THRESHOLD),
+                need: Need::Default("what the setup file says, else 5"),
+                doc: "Score from which a request is blocked; a critical rule scores 5.",
+            },
+            Key {
+                name: "outbound_threshold",
+                kind: Kind::Integer(1, MAX_THRESHOLD),
+                need: Need::Default("what the setup file says, else 4"),
+                doc: "Score from which a response is blocked.",
+            },
+            sec_lang::EXCLUDE,
+            sec_lang::DETECT,
+            sec_lang::REQUEST_BODY,
+            sec_lang::RESPONSE_BODY,
+            sec_lang::VARIABLES,
+            Key {
+                name: "before",
+                kind: Kind::List(&Kind::File, false),
+                need: Need::Default("none"),
+                doc: "Files of SecLang read after the setup and before the rules; a name may have `*` and `?`.",
+            },
+            Key {
+                name: "after",
+                kind: Kind::List(&Kind::File, false),
+                need: Need::Default("none"),
+                doc: "Files read after the rules, such as those with `SecRuleUpdateTargetById`.",
+            },
+            sec_lang::ON_UNSUPPORTED,
+        ],
+    },
+    build: |fields, builder| {
+        let settings = settings(fields, builder);
+        let roots = roots(fields, builder)?;
+        sec_lang::action(fields, builder, "crs", roots, settings)
+    },
+};
+
+/// Highest threshold: no request scores so high.
+const MAX_THRESHOLD: i64 = 1_000_000;
+
+/// Keys of the action, and the variables that they set: CRS 3's and CRS 4's names.
+const SETTINGS: [(&str, &[&str]); 4] = [
+    ("paranoia", &["paranoia_level", "blocking_paranoia_level"]),
+    ("executing_paranoia", &["executing_paranoia_level", "detection_paranoia_level"]),
+    ("inbound_threshold", &["inbound_anomaly_score_threshold"]),
+    ("outbound_threshold", &["outbound_anomaly_score_threshold"]),
+];
+
+/// What the policy states, as variables.
+fn settings(fields: &Fields<'_>, builder: &mut Builder<'_>) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut all = Vec::new();
+    for (key, variables) in SETTINGS {
+        // A setup file that runs fewer rules than count is refused by CRS in every request.
+        let stated = match (key, fields.key_node(key)) {
+            ("executing_paranoia", None) => fields.integer("paranoia"),
+            _ => fields.integer(key),
+        };
+        let Some(number) = stated else { continue };
+        all.extend(variables.iter().map(|name| (name.as_bytes().to_vec(), number.to_string().into_bytes())));
+    }
+    if let (Some(paranoia), Some(executing)) = (fields.integer("paranoia"), fields.integer("executing_paranoia"))
+        && executing < paranoia
+        && let Some(node) = fields.key_node("executing_paranoia")
+    {
+        let message = format!("`executing_paranoia` {executing} is below `paranoia` {paranoia}");
+        builder.fault(node, message, Some("rules that do not run cannot count".to_owned()));
+    }
+    all
+}
+
+/// All files in their order, or `None` after reporting which are missing.
+fn roots(fields: &Fields<'_>, builder: &mut Builder<'_>) -> Option<Vec<Root>> {
+    let path = builder.folder.join(fields.text("path").unwrap_or(DEBIAN_PATH));
+    let node = fields.get("path").map_or(fields.node, |item| item.node);
+    let rules = path.join("rules/*.conf");
+    let rules = match expand(&rules) {
+        Ok(rules) => rules,
+        Err(_) => {
+            let message = format!("there are no CRS rules in `{}`", path.join("rules").display());
+            let hint = "install the package modsecurity-crs, or give the folder of a checkout as `path`".to_owned();
+            builder.fault(node, message, Some(hint));
+            return None;
+        }
+    };
+    let setup = setup(fields, &path, builder)?;
+    let beside = setup.parent().filter(|folder| *folder != path.join("rules")).unwrap_or(Path::new("/"));
+    let plugins = path.join("plugins");
+    let mut roots = vec![Root::File(setup.clone())];
+    roots.extend(optional(&plugins, "*-config.conf"));
+    roots.push(sec_lang::text("settings of the policy", format!("SecMarker {SETTINGS_MARKER}\n")));
+    roots.extend(optional(beside, "REQUEST-900-EXCLUSION*.conf"));
+    roots.extend(sec_lang::files(fields.items("before"), builder).into_iter().map(Root::File));
+    roots.extend(optional(&plugins, "*-before.conf"));
+    roots.extend(rules.into_iter().map(Root::File));
+    roots.extend(optional(&plugins, "*-after.conf"));
+    roots.extend(sec_lang::files(fields.items("after"), builder).into_iter().map(Root::File));
+    roots.extend(optional(beside, "RESPONSE-999-EXCLUSION*.conf"));
+    Some(roots)
+}
+
+/// Files that may be there.
+fn optional(folder: &Path, pattern: &str) -> impl Iterator<Item = Root> + use<> {
+    expand(&folder.join(pattern)).unwrap_or_default().into_iter().map(Root::File)
+}
+
+/// The setup file.
+fn setup(fields: &Fields<'_>, path: &Path, builder: &mut Builder<'_>) -> Option<PathBuf> {
+    if let Some(setup) = fields.text("setup") {
+        return Some(builder.folder.join(setup));
+    }
+    let own = path.join("crs-setup.conf");
+    if own.is_file() {
+        return Some(own);
+    }
+    if path.starts_with("/usr/share") && Path::new(DEBIAN_SETUP).is_file() {
+        return Some(DEBIAN_SETUP.into());
+    }
+    let example = path.join("crs-setup.conf.example");
+    let node = fields.get("path").map_or(fields.node, |item| item.node);
+    if example.is_file() {
+        let message = format!("`{}` is used: there is no `{}`", example.display(), own.display());
+        builder.warn(node, message, Some("copy it to `crs-setup.conf`, or name a file as `setup`".to_owned()));
+        return Some(example);
+    }
+    let message = format!("there is no setup file `{}`", own.display());
+    builder.fault(node, message, Some("name it as `setup`".to_owned()));
+    None
+}

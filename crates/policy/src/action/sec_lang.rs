@@ -1,0 +1,116 @@
+//! What `crs` and `rule_set` share: their common keys, and the way from files to the action.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use weir_engine::Action;
+use weir_engine::seclang::{Profile, Tuning};
+use weir_rules::seclang::{OnUnsupported, Options, Root};
+
+use crate::build::Builder;
+use crate::check::{Fields, Item, Value};
+use crate::rule_set::{exclusions, expand};
+use crate::table::{EXCLUSION, Key, Kind, Need, Word};
+
+pub(super) const EXCLUDE: Key = Key {
+    name: "exclude",
+    kind: Kind::List(&Kind::Resource(&EXCLUSION), false),
+    need: Need::Default("nothing"),
+    doc: "Rules, or targets of rules, to leave out.",
+};
+
+pub(super) const DETECT: Key = Key {
+    name: "detect",
+    kind: Kind::Flag,
+    need: Need::Default("`false`"),
+    doc: "Whether what the rules decide is only logged.",
+};
+
+pub(super) const REQUEST_BODY: Key = Key {
+    name: "request_body",
+    kind: Kind::Flag,
+    need: Need::Default("what the files say (`SecRequestBodyAccess`), else `true`"),
+    doc: "Whether rules see the request's body, up to `weir_body_limit`.",
+};
+
+pub(super) const RESPONSE_BODY: Key = Key {
+    name: "response_body",
+    kind: Kind::Flag,
+    need: Need::Default("what the files say (`SecResponseBodyAccess`), else `false`"),
+    doc: "Whether rules see the response's body, which is held back until they have. The origin is then asked not to compress it.",
+};
+
+pub(super) const VARIABLES: Key = Key {
+    name: "variables",
+    kind: Kind::Map(&Kind::Word(Word::Variable), &Kind::Text),
+    need: Need::Default("none"),
+    doc: "Further variables of `TX`, such as `allowed_methods: GET HEAD POST`.",
+};
+
+pub(super) const ON_UNSUPPORTED: Key = Key {
+    name: "on_unsupported",
+    kind: Kind::Choice(&[
+        ("error", "the policy is refused"),
+        ("warn", "the rule or directive is left out, with a warning"),
+    ]),
+    need: Need::Default("error"),
+    doc: "What happens if the files use what Weir does not have.",
+};
+
+/// What holds unless the files say otherwise.
+const DEFAULTS: &str = "SecRuleEngine On\nSecRequestBodyAccess On\nSecResponseBodyAccess Off\n";
+
+/// Text that stands between files.
+pub(super) fn text(name: &str, text: impl Into<String>) -> Root {
+    Root::Text { name: name.to_owned(), text: text.into() }
+}
+
+/// The action that runs `roots` with what `fields` and `settings` say, or `None` after reporting
+/// what is wrong.
+pub(super) fn action(
+    fields: &Fields<'_>,
+    builder: &mut Builder<'_>,
+    plugin: &'static str,
+    roots: Vec<Root>,
+    mut settings: Vec<(Vec<u8>, Vec<u8>)>,
+) -> Option<Action> {
+    let mut all = vec![text("defaults of weir", DEFAULTS)];
+    all.extend(roots);
+    let on_unsupported = match fields.choice("on_unsupported") {
+        Some("warn") => OnUnsupported::Warn,
+        _ => OnUnsupported::Error,
+    };
+    let options = Options { on_unsupported, geo: builder.has_geo, ..Options::default() };
+    let (program, first) = builder.program(&all, &options, plugin)?;
+    for (_, name, item) in fields.map("variables") {
+        if let Value::Text(value) = item.value {
+            settings.push((name.to_ascii_lowercase().into_bytes(), value.as_bytes().to_vec()));
+        }
+    }
+    let tuning = Tuning {
+        detect: builder.detects || fields.flag("detect").unwrap_or_default(),
+        exclusions: exclusions(fields, &program, builder),
+        settings,
+        request_body: fields.flag("request_body"),
+        response_body: fields.flag("response_body"),
+        processors_by_content_type: true,
+        ..Tuning::default()
+    };
+    Some(Action::RuleSet(Arc::new(Profile::new(program, first, tuning))))
+}
+
+/// The files that the items of a list name, in order, each pattern's sorted.
+pub(super) fn files(items: &[Item<'_>], builder: &mut Builder<'_>) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for item in items {
+        let Value::Text(pattern) = item.value else { continue };
+        match expand(&builder.folder.join(pattern)) {
+            Ok(files) => all.extend(files),
+            Err(error) => {
+                let hint = Path::new(pattern).is_relative().then(|| "paths are relative to the policy file".to_owned());
+                builder.fault(item.node, format!("`{pattern}`: {}", error.describe()), hint);
+            }
+        }
+    }
+    all
+}

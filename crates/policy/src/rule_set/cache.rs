@@ -1,0 +1,180 @@
+//! Programs that this process has compiled, found again by the content of their files.
+//!
+//! `nginx -s reload` loads the policy anew in the same master process, while the old one still
+//! serves. Parsing and compiling the Core Rule Set costs a good part of a second; reading and
+//! hashing its two megabytes costs milliseconds. So what a program was made of is remembered with
+//! it, weakly: when the last policy that uses it goes, it goes.
+
+use std::cell::RefCell;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use sha2::{Digest, Sha256};
+use weir_engine::seclang::{Program, ProgramError};
+use weir_rules::seclang::{Diagnostic, Disk, Files, Options, Root, Severity};
+
+use super::RuleSetNeeds;
+use crate::PolicyError;
+use crate::source::Source;
+
+/// Largest file of which errors show a line.
+const EXCERPT_FILE_BYTES: usize = 1 << 20;
+
+type Hash = [u8; 32];
+
+/// A hash of what was asked for: roots and options.
+pub(super) type Key = Hash;
+
+/// A program with what is to be said of it.
+#[derive(Clone)]
+pub(super) struct Loaded {
+    pub program: Arc<Program>,
+    pub warnings: Arc<[PolicyError]>,
+    pub needs: RuleSetNeeds,
+    /// Hash of everything that was read.
+    pub digest: Hash,
+}
+
+/// A program that may still live.
+struct Known {
+    key: Key,
+    seen: Seen,
+    program: Weak<Program>,
+    warnings: Arc<[PolicyError]>,
+    needs: RuleSetNeeds,
+}
+
+/// What loading looked at: each file and folder once, with a hash of what was in it. Folders
+/// count because a pattern such as `*.conf` may match more files next time.
+#[derive(Default)]
+struct Seen {
+    files: Vec<(PathBuf, usize, Hash)>,
+    folders: Vec<(PathBuf, Hash)>,
+}
+
+static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
+
+/// The key of what is asked for.
+pub(super) fn key(roots: &[Root], options: &Options) -> Key {
+    let mut hash = Sha256::new();
+    hash.update(format!("{options:?}"));
+    for root in roots {
+        hash.update(format!("{root:?}\n"));
+    }
+    hash.finalize().into()
+}
+
+/// The program of these files: the one that lives already if nothing has changed.
+pub(super) fn load(key: Key, roots: &[Root], options: &Options) -> Result<Loaded, Vec<PolicyError>> {
+    if let Some(found) = find(&key) {
+        return Ok(found);
+    }
+    let recorder = Recorder::default();
+    let loaded = weir_rules::seclang::load_from(roots, options, &recorder).map_err(|all| {
+        all.into_iter().filter(|one| one.severity == Severity::Error).map(error_of).collect::<Vec<_>>()
+    })?;
+    let files = &loaded.set.files;
+    let program = Program::compile(&loaded.set)
+        .map_err(|errors| errors.into_iter().map(|error| uncompiled(error, files)).collect::<Vec<_>>())?;
+    let program = Arc::new(program);
+    let needs = RuleSetNeeds::of(&loaded.set);
+    let warnings = loaded.warnings.into_iter().filter(|warning| warning.severity != Severity::Note);
+    let warnings: Arc<[PolicyError]> = warnings.map(error_of).collect();
+    let seen = recorder.0.into_inner();
+    let digest = seen.digest(&key);
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    known.retain(|known| known.program.strong_count() > 0);
+    known.push(Known { key, seen, program: Arc::downgrade(&program), warnings: Arc::clone(&warnings), needs });
+    Ok(Loaded { program, warnings, needs, digest })
+}
+
+/// A program that lives, was asked for in the same way, and whose files are what they were.
+fn find(key: &Key) -> Option<Loaded> {
+    let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    known.iter().filter(|known| known.key == *key).find_map(|known| {
+        let program = known.program.upgrade()?;
+        let Known { seen, warnings, needs, .. } = known;
+        let found = || Loaded { program, warnings: Arc::clone(warnings), needs: *needs, digest: seen.digest(key) };
+        seen.is_unchanged().then(found)
+    })
+}
+
+impl Seen {
+    /// Whether all of it is as it was.
+    fn is_unchanged(&self) -> bool {
+        let same_file = |(path, limit, hash): &(PathBuf, usize, Hash)| of_file(&Disk.read(path, *limit)) == *hash;
+        let same_folder = |(path, hash): &(PathBuf, Hash)| of_folder(&Disk.list(path)) == *hash;
+        self.folders.iter().all(same_folder) && self.files.iter().all(same_file)
+    }
+
+    fn digest(&self, key: &Key) -> Hash {
+        let mut hash = Sha256::new();
+        hash.update(key);
+        self.files.iter().for_each(|(_, _, content)| hash.update(content));
+        hash.finalize().into()
+    }
+}
+
+fn of_file(content: &io::Result<Vec<u8>>) -> Hash {
+    content.as_ref().map_or([0; 32], |content| Sha256::digest(content).into())
+}
+
+fn of_folder(names: &io::Result<Vec<String>>) -> Hash {
+    let Ok(names) = names else { return [0; 32] };
+    let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
+    names.sort_unstable();
+    Sha256::digest(names.join("\n")).into()
+}
+
+/// The disk, remembering what was seen.
+#[derive(Default)]
+struct Recorder(RefCell<Seen>);
+
+impl Files for Recorder {
+    fn read(&self, path: &Path, limit: usize) -> io::Result<Vec<u8>> {
+        let content = Disk.read(path, limit);
+        let mut seen = self.0.borrow_mut();
+        if !seen.files.iter().any(|(known, _, _)| known == path) {
+            seen.files.push((path.to_owned(), limit, of_file(&content)));
+        }
+        content
+    }
+
+    fn list(&self, directory: &Path) -> io::Result<Vec<String>> {
+        let names = Disk.list(directory);
+        let mut seen = self.0.borrow_mut();
+        if !seen.folders.iter().any(|(known, _)| known == directory) {
+            seen.folders.push((directory.to_owned(), of_folder(&names)));
+        }
+        names
+    }
+
+    fn identity(&self, path: &Path) -> PathBuf {
+        Disk.identity(path)
+    }
+}
+
+fn error_of(diagnostic: Diagnostic) -> PolicyError {
+    let excerpt = excerpt(&diagnostic);
+    let Diagnostic { file, line, column, message, hint, .. } = diagnostic;
+    PolicyError { file, line, column, message, hint, excerpt }
+}
+
+/// The line with a caret below the place; nothing for texts that stand in no file.
+fn excerpt(diagnostic: &Diagnostic) -> String {
+    let Ok(content) = Disk.read(Path::new(&diagnostic.file), EXCERPT_FILE_BYTES) else { return String::new() };
+    let source = Source::new(diagnostic.file.clone(), &String::from_utf8_lossy(&content));
+    source.excerpt(source.offset_of(diagnostic.line, diagnostic.column))
+}
+
+fn uncompiled(error: ProgramError, files: &[String]) -> PolicyError {
+    PolicyError {
+        file: files.get(error.place.file as usize).cloned().unwrap_or_default(),
+        line: error.place.line,
+        column: 0,
+        message: format!("rule {}: {}", error.rule, error.message),
+        hint: None,
+        excerpt: String::new(),
+    }
+}
