@@ -33,6 +33,7 @@ fn block() -> Action {
     Action::Block(Arc::new(Response { status: 403, ..Response::default() }))
 }
 
+#[derive(Clone)]
 struct Request {
     target: &'static str,
     headers: Vec<Header<'static>>,
@@ -78,13 +79,22 @@ fn plan(policies: Vec<PolicySpec>) -> Plan {
 }
 
 /// Runs the request phase, and the body phase if the plan wants the body.
-fn run(plan: &Plan, request: &Request, detect: bool) -> (Decision, Outcome) {
-    let arena = Bump::new();
-    let transaction = Transaction::new(request.head(), &arena);
+fn run(plan: &Plan, request: &Request, detect: bool) -> (Decision, Outcome<'static>) {
+    // An outcome may refer to the request and the transaction's arena.
+    let request: &Request = Box::leak(Box::new(request.clone()));
+    let arena: &Bump = Box::leak(Box::default());
+    let transaction = Transaction::new(request.head(), arena);
     let mut outcome = Outcome::default();
     let memory: Vec<AtomicU64> = (0..RateTable::bytes_for(100) / 8).map(|_| AtomicU64::new(0)).collect();
     let table = RateTable::new(&memory);
-    let mut context = Context { detect, request_id: b"id", now_ms: 1_000, limits: Some(&table), collections: None, meter: &mut NoMeter };
+    let mut context = Context {
+        detect,
+        request_id: b"id",
+        now_ms: 1_000,
+        limits: Some(&table),
+        collections: None,
+        meter: &mut NoMeter,
+    };
     let mut decision = plan.evaluate(Phase::Request, &transaction, &mut context, &mut outcome);
     if decision == Decision::Continue {
         transaction.set_body(if plan.wants_body(&transaction, &outcome) { request.body.as_bytes() } else { b"" });
@@ -222,7 +232,8 @@ fn policies_are_not_repeated_by_a_second_plan() {
     let request = Request::get("/a");
     let transaction = Transaction::new(request.head(), &arena);
     let mut outcome = Outcome::default();
-    let mut context = Context { detect: false, request_id: b"", now_ms: 0, limits: None, collections: None, meter: &mut NoMeter };
+    let mut context =
+        Context { detect: false, request_id: b"", now_ms: 0, limits: None, collections: None, meter: &mut NoMeter };
     for plan in [&one, &both, &one, &both] {
         let _ = plan.evaluate(Phase::Request, &transaction, &mut context, &mut outcome);
     }
@@ -254,8 +265,14 @@ fn rate_limits_answer_429_with_its_header_fields() {
     let answers: Vec<Decision> = (0..3)
         .map(|_| {
             let transaction = Transaction::new(request.head(), &arena);
-            let mut context =
-                Context { detect: false, request_id: b"", now_ms: 5_000, limits: Some(&table), collections: None, meter: &mut NoMeter };
+            let mut context = Context {
+                detect: false,
+                request_id: b"",
+                now_ms: 5_000,
+                limits: Some(&table),
+                collections: None,
+                meter: &mut NoMeter,
+            };
             plan.evaluate(Phase::Request, &transaction, &mut context, &mut Outcome::default())
         })
         .collect();

@@ -139,6 +139,11 @@ impl Profile {
         &self.sifter
     }
 
+    /// The number of the rule at a position in logs and the ledger.
+    pub(crate) fn index(&self, at: u32) -> RuleIndex {
+        RuleIndex(self.base.0 + self.program.rules[at as usize].info)
+    }
+
     /// What its filter visits, for the ledger.
     pub(crate) fn lanes(&self) -> impl Iterator<Item = (String, Vec<RuleIndex>)> {
         let index = |rule: u32| RuleIndex(self.base.0 + self.program.rules[rule as usize].info);

@@ -10,7 +10,7 @@ use weir_rules::seclang::ir::{AllowScope, Engine, Phase};
 use super::Profile;
 use super::bits;
 use super::program::{Link, RuleInfo, Test};
-use super::sift::{Hit, Sifted};
+use super::sift::{Event, Hit, Sifted};
 use super::state::{Matched, State, is_set};
 use super::values::Member;
 use super::variable::{Known, Source};
@@ -226,14 +226,22 @@ impl<'a> Run<'a> {
     /// Finds which rules what has become known may match.
     fn sift<M: Meter>(&mut self, profile: &Profile, known: Known, context: &mut Context<'_, M>) {
         let sampled = context.meter.sampled();
-        let mut begun = 0;
         let lanes_at = self.lanes_at;
-        let mut meter = |lane: usize, begins: bool| match begins {
-            true if sampled => begun = context.meter.now(),
-            true => {}
-            false => {
-                let ticks = if sampled { context.meter.now().saturating_sub(begun) } else { 0 };
-                context.meter.lane(lanes_at + lane as u32, ticks);
+        // When the lane and the rule began, and what rules have taken of the lane's time.
+        let (mut lane, mut rule, mut of_rules) = (0, 0, 0);
+        let mut meter = |event: Event| {
+            let now = if sampled { context.meter.now() } else { 0 };
+            match event {
+                Event::LaneBegins => (lane, of_rules) = (now, 0),
+                Event::LaneEnds(number) => {
+                    context.meter.lane(lanes_at + number, now.saturating_sub(lane).saturating_sub(of_rules));
+                }
+                Event::RuleBegins => rule = now,
+                Event::RuleEnds(at) => {
+                    let ticks = now.saturating_sub(rule);
+                    of_rules += ticks;
+                    context.meter.rule(profile.index(at), false, ticks);
+                }
             }
         };
         let state = &mut self.state;
@@ -293,7 +301,7 @@ impl<'a> Machine<'_, 'a, '_> {
 
     /// The rule's number in logs and the ledger.
     pub(super) fn index(&self) -> RuleIndex {
-        RuleIndex(self.profile.base.0 + self.profile.program.rules[self.at as usize].info)
+        self.profile.index(self.at)
     }
 
     pub(super) fn via(&self) -> RuleIndex {

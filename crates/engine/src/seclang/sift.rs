@@ -10,6 +10,7 @@
 //! transformations unchanged; a literal found for a rule that does not look here is dropped by one
 //! bit test.
 
+mod decide;
 mod memory;
 mod plan;
 mod search;
@@ -66,6 +67,17 @@ pub(crate) struct Sifted<'a, 'e> {
     pub(crate) hits: &'e mut Vec<Hit<'a>>,
     /// One bit for each rule that has to look at all values after all: there were too many hits.
     pub(crate) whole: &'e mut [u64],
+}
+
+/// What a meter is told.
+pub(crate) enum Event {
+    LaneBegins,
+    /// The lane of that number.
+    LaneEnds(u32),
+    /// A rule is tested exactly.
+    RuleBegins,
+    /// That rule has been.
+    RuleEnds(u32),
 }
 
 /// Hits kept for one request: a benign one has a few dozen.
@@ -194,19 +206,18 @@ impl Sifter {
         self.plans.iter().map(|plan| (plan.name(), plan.rules()))
     }
 
-    /// Looks at everything that has just become known. `meter` is told each collection's lane
-    /// before and after.
+    /// Looks at everything that has just become known. `meter` is told what begins and ends.
     pub(crate) fn sift<'a>(
         &self,
         known: Known,
         view: &View<'a>,
         arena: &'a Bump,
         out: &mut Sifted<'a, '_>,
-        meter: &mut impl FnMut(usize, bool),
+        meter: &mut impl FnMut(Event),
     ) {
         let seen = arena.alloc_slice_fill_copy(self.ungated.0.len(), 0);
         for (number, plan) in self.plans.iter().enumerate().filter(|(_, plan)| plan.known == known) {
-            meter(number, true);
+            meter(Event::LaneBegins);
             let all_is_empty = plan.all.is_empty();
             let search = &self.searches[plan.search];
             for (item, pair) in pairs(view, arena, plan.origin.base).iter().enumerate() {
@@ -220,17 +231,41 @@ impl Sifter {
                 let is_memorable = raw.len() <= memory::MAX_BYTES && out.hits.len() + memory::MAX_RULES < MAX_HITS;
                 let before = out.hits.len();
                 let hit = |rule| Hit { rule, origin: plan.origin, item: item as u32, value: raw };
-                if is_memorable && memory::recall(key, |rule| out.hits.push(hit(rule))) {
-                    out.hits[before..].iter().for_each(|hit| super::state::set(out.candidates, hit.rule));
-                    continue;
+                if !is_memorable || !memory::recall(key, |rule| out.hits.push(hit(rule))) {
+                    Visit { sifter: self, search, plan, named, item: item as u32, raw }.value(arena, seen, out);
+                    if is_memorable {
+                        self.decide(before, arena, out.hits, meter);
+                        let found = &out.hits[before..];
+                        if found.iter().all(|hit| std::ptr::eq(hit.value, raw)) {
+                            memory::remember(key, found.iter().map(|hit| hit.rule));
+                        }
+                    }
                 }
-                Visit { sifter: self, search, plan, named, item: item as u32, raw }.value(arena, seen, out);
-                let found = &out.hits[before..];
-                if is_memorable && found.iter().all(|hit| std::ptr::eq(hit.value, raw)) {
-                    memory::remember(key, found.iter().map(|hit| hit.rule));
-                }
+                out.hits[before..].iter().for_each(|hit| super::state::set(out.candidates, hit.rule));
             }
-            meter(number, false);
+            meter(Event::LaneEnds(number as u32));
         }
+    }
+
+    /// Drops the hits from `first` on that do not stand the exact test.
+    fn decide<'a>(
+        &self,
+        first: usize,
+        arena: &'a Bump,
+        hits: &mut Vec<Hit<'a>>,
+        meter: &mut impl FnMut(Event),
+    ) {
+        let mut kept = first;
+        for number in first..hits.len() {
+            let hit = hits[number];
+            meter(Event::RuleBegins);
+            if self.stands(&hit, arena) {
+                hits[kept] = hit;
+                kept += 1;
+            } else {
+                meter(Event::RuleEnds(hit.rule));
+            }
+        }
+        hits.truncate(kept);
     }
 }

@@ -141,7 +141,10 @@ fn roots(fields: &Fields<'_>, builder: &mut Builder<'_>) -> Option<Vec<Root>> {
     let setup = setup(fields, &path, builder)?;
     let beside = setup.parent().filter(|folder| *folder != path.join("rules")).unwrap_or(Path::new("/"));
     let plugins = path.join("plugins");
-    let mut roots = vec![Root::File(setup.clone())];
+    // As in the configuration that ModSecurity's packages recommend: without the map `%uff1c` is not
+    // the `<` that servers make of it.
+    let unicode = sec_lang::text("unicode map", "SecUnicodeMapFile unicode.mapping 20127\n");
+    let mut roots = vec![unicode, Root::File(setup.clone())];
     roots.extend(optional(&plugins, "*-config.conf"));
     roots.push(sec_lang::text("settings of the policy", format!("SecMarker {SETTINGS_MARKER}\n")));
     roots.extend(optional(beside, "REQUEST-900-EXCLUSION*.conf"));

@@ -167,17 +167,13 @@ impl<'a> Visit<'_, 'a> {
             return;
         }
         seen[word] |= bit;
-        out.candidates[word] |= bit;
         let is_multi = self.sifter.multi.contains(rule as usize);
-        let is_here = |hit: &&Hit<'_>| hit.origin == self.plan.origin && hit.item == self.item;
-        // `multiMatch` makes all forms of the untransformed value by itself.
-        if is_multi && out.hits.iter().rev().take_while(is_here).any(|hit| hit.rule == rule) {
-            return;
-        }
         if out.hits.len() >= MAX_HITS {
+            out.candidates[word] |= bit;
             out.whole[word] |= bit;
             return;
         }
+        // `multiMatch` makes all forms of the untransformed value by itself.
         let value = if is_multi { self.raw } else { form.value };
         out.hits.push(Hit { rule, origin: self.plan.origin, item: self.item, value });
     }

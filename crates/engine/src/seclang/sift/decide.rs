@@ -1,0 +1,30 @@
+//! Which of a value's hits stand the exact test.
+//!
+//! Words of everyday text open rules ("selected", "update") whose patterns then find nothing. Where
+//! the operator's answer depends on the value alone it is worked out here, so that it is remembered
+//! with the value and not asked again in the next request.
+
+use bumpalo::Bump;
+
+use super::super::expand::Text;
+use super::super::operator::{Operator, Setting};
+use super::{Hit, Sifter};
+
+impl Sifter {
+    /// Whether a value that opened a rule may match it.
+    pub(super) fn stands<'a>(&self, hit: &Hit<'a>, arena: &'a Bump) -> bool {
+        let Some(gate) = self.gate(hit.rule) else { return true };
+        let link = &self.program.rules[hit.rule as usize].links[gate.link];
+        let Some(test) = link.test.as_ref().filter(|test| !test.negated && link.stages.is_empty()) else { return true };
+        let text: &[u8] = match test.operator.text() {
+            None => b"",
+            Some(Text::Plain(text)) => text,
+            Some(Text::Pieces(_)) => return true, // macros differ from request to request
+        };
+        // These are decided by look-ups of their own, or by what is configured.
+        if matches!(test.operator, Operator::GeoLookup) {
+            return true;
+        }
+        test.operator.find(hit.value, &Setting { arena, text, capture: false, verdict_only: true }).is_some()
+    }
+}
