@@ -42,7 +42,7 @@ lint: setup ## formatting, clippy, licences and advisories of dependencies
 
 # The cases are not part of this repository: CRS_TESTS and SECLANG_TESTS say where they are.
 conformance: ## language vectors and CRS's own regression cases on nginx (CONFORMANCE_FLAGS)
-	@scripts/setup.sh conformance
+	@scripts/setup.sh
 	$(CARGO) build --profile $(PROFILE) -p weir-cli -p weir-nginx
 	@CARGO="$(CARGO)" scripts/conformance.sh $(TARGET)/$(PROFILE)/weir $(PROFILE) $(CONFORMANCE_FLAGS)
 

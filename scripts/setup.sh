@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs what building and testing Weir needs and this Debian machine lacks.
 #
-#   scripts/setup.sh          nginx, its headers, a C compiler's library for bindgen, curl, openssl
-#   scripts/setup.sh conformance  also the Core Rule Set
+#   scripts/setup.sh          nginx, its headers, a C compiler's library for bindgen, the OWASP Core
+#                             Rule Set, curl, openssl
 #   scripts/setup.sh bench    also the rivals and load generators of `make bench`
 #
 # Quick the second time: only what is missing is asked for. An nginx service that was not running
@@ -10,16 +10,15 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-packages=(gcc libc6-dev make nginx nginx-dev libclang-dev clang libpcre2-dev libssl-dev zlib1g-dev curl openssl ca-certificates)
+packages=(gcc libc6-dev make nginx nginx-dev libclang-dev clang libpcre2-dev libssl-dev zlib1g-dev curl openssl ca-certificates
+  modsecurity-crs)
 if [ "${1:-}" = bench ]; then
   packages+=(wrk nghttp2-client haproxy libnginx-mod-http-lua libnginx-mod-http-modsecurity libnginx-mod-http-geoip2
-    modsecurity-crs libmodsecurity-dev)
+    libmodsecurity-dev)
   # Coraza needs a newer Go than Debian 12 has; without it its rows are left out.
   command -v go >/dev/null || echo "setup: there is no Go 1.25 (https://go.dev/dl): Coraza will not be measured" >&2
-elif [ "${1:-}" = conformance ]; then
-  packages+=(modsecurity-crs)
 elif [ $# -gt 0 ]; then
-  echo "setup: unknown argument '$1'; it is 'bench', 'conformance' or none" >&2
+  echo "setup: unknown argument '$1'; it is 'bench' or none" >&2
   exit 2
 fi
 

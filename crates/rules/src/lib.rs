@@ -1,6 +1,8 @@
-//! The rule languages: text to a typed intermediate form that the engine compiles.
+//! The rule languages: text to typed intermediate forms that the engine compiles.
 //!
-//! Now one language, expressions; SecLang joins it and yields the same form.
+//! Expressions are Weir's own rules' conditions; [`seclang`] is the language of ModSecurity and of
+//! the OWASP Core Rule Set. Each has a form of its own ([`ir`], [`seclang::ir`]): an expression has
+//! no state, a rule set is a program with variables and jumps.
 
 mod advice;
 mod check;

@@ -122,10 +122,11 @@ pub(crate) fn pairs<'a>(view: &View<'a>, arena: &'a Bump, base: u8) -> &'a [Pair
 }
 
 /// `REQUEST_BODY`: as ModSecurity's manual has it and CRS expects it, not of XML, whose texts and
-/// attributes are variables. (v3.0.9 fills it there too: every tag then looks like an attack.)
+/// attributes are variables. (v3.0.9 fills it there too, and rules find words in names of tags.) Of
+/// XML that does not parse it is the only sight of what has not been read.
 fn request_body<'a>(view: &View<'a>) -> &'a [u8] {
     match view.processor() {
-        Some(BodyProcessor::Xml) if !view.body_is_forced() => b"",
+        Some(BodyProcessor::Xml) if !view.body_is_forced() && view.reqbody_error() == b"0" => b"",
         _ => view.request_body(),
     }
 }
