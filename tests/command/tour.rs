@@ -12,14 +12,15 @@ use crate::running::{Running, root, weir};
 const PAUSE: &str = "sleep 0.4";
 const MARK: &str = "=== end of a command ===";
 
+/// A command of a page, and what the page shows below it.
 #[derive(Debug, PartialEq)]
-struct Step {
-    command: String,
-    shown: Vec<String>,
+pub struct Step {
+    pub command: String,
+    pub shown: Vec<String>,
 }
 
 /// The commands of all `console` blocks, with what is shown after each.
-fn steps(markdown: &str) -> Vec<Step> {
+pub fn steps(markdown: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let (mut inside, mut continues) = (false, false);
     for line in markdown.lines() {
@@ -51,7 +52,8 @@ fn line_matches(pattern: &str, line: &str) -> bool {
     rest.ends_with(last)
 }
 
-fn lines_match(patterns: &[String], lines: &[&str]) -> bool {
+/// Whether lines are as shown.
+pub fn lines_match(patterns: &[String], lines: &[&str]) -> bool {
     match patterns {
         [] => lines.is_empty(),
         [any, rest @ ..] if any == "..." => (0..=lines.len()).any(|skip| lines_match(rest, &lines[skip..])),

@@ -11,8 +11,8 @@ use crate::evaluate::{Context, Pass};
 use crate::function::write_text;
 use crate::outcome::MATCHED_BYTES;
 use crate::plan::{PlannedAction, Rule};
-use crate::seclang::Run;
 use crate::rate::{Pace, Take};
+use crate::seclang::Run;
 use crate::value::Value;
 use crate::{Action, AllowScope, Decision, Finding, HeaderChange, Meter, Outcome, RateLimit, Response, Verdict};
 

@@ -13,8 +13,8 @@ use weir_rules::{Field, Phase};
 use crate::check::{Check, Kinds, Node, Resolve, Test};
 use crate::filter::FilterBuilder;
 use crate::gate::{self, Condition, Gate};
-use crate::seclang::Sifter;
 use crate::plan::{Lane, LaneTable, PlannedAction, Rule, Selector, Stage};
+use crate::seclang::Sifter;
 use crate::value::Source;
 use crate::{Action, LaneInfo, List, Mode, Plan, RuleIndex, Side, Specification};
 
@@ -306,5 +306,3 @@ fn parameter(action: &Action) -> Option<&ValueExpr> {
         _ => None,
     }
 }
-
-

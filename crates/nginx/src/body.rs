@@ -145,7 +145,7 @@ pub unsafe fn give(r: *mut ngx_http_request_t, inspection: &mut Inspection, loca
         let log = unsafe { (*(*r).connection).log };
         note!(
             log,
-            Warn,
+            Error,
             "weir: request body of {length} bytes is past weir_body_limit, rules see its first {}, request_id {}",
             location.body_limit,
             String::from_utf8_lossy(inspection.request_id())

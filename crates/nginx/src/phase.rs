@@ -150,7 +150,7 @@ unsafe fn past_bounds(r: *mut ngx_http_request_t, inspection: &mut Inspection, l
     crate::note!(
         // SAFETY: as for `evaluate`.
         unsafe { (*(*r).connection).log },
-        Warn,
+        Error,
         "weir: request is past a bound of its parsers ({}), {}, request_id {}",
         past.names().collect::<Vec<_>>().join(", "),
         if open { "rules see its beginning" } else { "request refused" },
@@ -217,7 +217,7 @@ unsafe fn too_large(r: *mut ngx_http_request_t, inspection: *mut Inspection) -> 
         (*inspection).fail();
         crate::note!(
             (*(*r).connection).log,
-            Warn,
+            Error,
             "weir: request body is past weir_body_limit, request refused, request_id {}",
             String::from_utf8_lossy((*inspection).request_id())
         );

@@ -198,14 +198,8 @@ impl<'a> Machine<'_, 'a, '_> {
     }
 
     fn finding(&self, rule: &Rule, action: &'static str, detected_only: bool, score: u32) -> Finding {
-        let mut finding = Finding {
-            rule: self.index(),
-            via: Some(self.via()),
-            action,
-            detected_only,
-            score,
-            ..Finding::default()
-        };
+        let mut finding =
+            Finding { rule: self.index(), via: Some(self.via()), action, detected_only, score, ..Finding::default() };
         if let Some(matched) = self.run.state.matched.last() {
             let name = self.full_name(matched.variable, &matched.member[..matched.member.len().min(MATCHED_BYTES)]);
             finding.variable = String::from_utf8_lossy(name).into_owned();

@@ -4,10 +4,10 @@
 use std::ops::Range;
 
 use bumpalo::Bump;
+use regex_automata::Input;
 use regex_automata::meta::Regex;
 use regex_automata::util::captures::Captures;
 use regex_automata::util::syntax;
-use regex_automata::Input;
 use weir_rules::seclang::pattern::{Pattern, RUST_NEST_LIMIT, narrow_offset};
 
 use super::need::Need;
@@ -50,10 +50,7 @@ impl Matcher {
         let backtracking = match pattern.fancy() {
             None => None,
             Some(text) => Some(Box::new(
-                fancy_regex::RegexBuilder::new(text)
-                    .backtrack_limit(MAX_STEPS)
-                    .build()
-                    .map_err(describe)?,
+                fancy_regex::RegexBuilder::new(text).backtrack_limit(MAX_STEPS).build().map_err(describe)?,
             )),
         };
         Ok(Self { linear, backtracking, inner, is_exact: !pattern.needs_backtracking(), need: Need::of_pattern(&hir) })

@@ -97,9 +97,7 @@ impl Need {
         };
         match operator {
             Operator::Never => Self::Never,
-            Operator::Rx(matcher) | Operator::RxGlobal(matcher) | Operator::Verify(_, matcher) => {
-                matcher.need.clone()
-            }
+            Operator::Rx(matcher) | Operator::RxGlobal(matcher) | Operator::Verify(_, matcher) => matcher.need.clone(),
             Operator::Pm(_, need) => need.as_ref().clone(),
             Operator::Contains(text) | Operator::BeginsWith(text) | Operator::EndsWith(text) => contains(text),
             Operator::StrEq(Text::Plain(text)) if !text.is_empty() => {
@@ -108,7 +106,9 @@ impl Need {
             }
             Operator::Sqli => Self::Sqli,
             Operator::Xss => Self::Xss,
-            Operator::ByteRange(allowed) => Self::of_bytes(|byte| allowed[usize::from(byte >> 6)] >> (byte & 63) & 1 == 0),
+            Operator::ByteRange(allowed) => {
+                Self::of_bytes(|byte| allowed[usize::from(byte >> 6)] >> (byte & 63) & 1 == 0)
+            }
             Operator::UrlEncoding => Self::of_bytes(|byte| byte == b'%'),
             Operator::Utf8 => Self::of_bytes(|byte| byte >= 0x80),
             _ => Self::Any,
@@ -127,7 +127,10 @@ impl Need {
         folded.sort_unstable();
         folded.dedup();
         let min_length = phrases.iter().map(Vec::len).min().unwrap_or(0);
-        Self::Literals(folded, Bytes { sets: punctuation(phrases).into_iter().collect(), min_length, ..Bytes::default() })
+        Self::Literals(
+            folded,
+            Bytes { sets: punctuation(phrases).into_iter().collect(), min_length, ..Bytes::default() },
+        )
     }
 
     /// Of a pattern.

@@ -79,8 +79,14 @@ impl Operator {
     /// The parameter, if it is a text that may have macros.
     pub(crate) fn text(&self) -> Option<&Text> {
         match self {
-            Self::RxText(text) | Self::Within(text) | Self::Contains(text) | Self::ContainsWord(text)
-            | Self::BeginsWith(text) | Self::EndsWith(text) | Self::StrEq(text) | Self::Compare(_, text) => Some(text),
+            Self::RxText(text)
+            | Self::Within(text)
+            | Self::Contains(text)
+            | Self::ContainsWord(text)
+            | Self::BeginsWith(text)
+            | Self::EndsWith(text)
+            | Self::StrEq(text)
+            | Self::Compare(_, text) => Some(text),
             _ => None,
         }
     }
@@ -122,9 +128,7 @@ impl Operator {
                 range: None,
                 captured: Captured::Text(arena.alloc_slice_copy(fingerprint.as_bytes())),
             }),
-            Self::Xss => {
-                weir_detect::xss(value).then_some(Found { range: None, captured: Captured::Text(value) })
-            }
+            Self::Xss => weir_detect::xss(value).then_some(Found { range: None, captured: Captured::Text(value) }),
             Self::ByteRange(allowed) => {
                 let outside = |byte: &u8| allowed[usize::from(byte >> 6)] >> (byte & 63) & 1 == 0;
                 value.iter().position(outside).map(|at| of_range(at, at + 1))
@@ -205,7 +209,10 @@ fn verify<'a>(kind: Verify, matcher: &Matcher, value: &'a [u8], arena: &'a Bump)
             _ => matcher.find(rest, arena).map(|found| (from + found.start, from + found.end)),
         }?;
         if is_valid(&value[start..end]) {
-            return Some(Found { range: Some((start as u32, end as u32)), captured: Captured::Text(&value[start..end]) });
+            return Some(Found {
+                range: Some((start as u32, end as u32)),
+                captured: Captured::Text(&value[start..end]),
+            });
         }
         from = start + 1;
     }

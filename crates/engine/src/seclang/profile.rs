@@ -75,9 +75,11 @@ impl Profile {
     /// and the ledger.
     #[must_use]
     pub fn new(program: Arc<Program>, base: RuleIndex, tuning: Tuning) -> Self {
-        let excluded: Vec<_> = tuning.exclusions.iter().map(|exclusion| compile::excluded(&program, exclusion)).collect();
+        let excluded: Vec<_> =
+            tuning.exclusions.iter().map(|exclusion| compile::excluded(&program, exclusion)).collect();
         let mut removed = Bits::new(program.rules.len());
-        for one in excluded.iter().zip(&tuning.exclusions).filter(|(one, how)| one.pick.is_none() && how.when.is_none()) {
+        for one in excluded.iter().zip(&tuning.exclusions).filter(|(one, how)| one.pick.is_none() && how.when.is_none())
+        {
             one.0.rules.iter().for_each(|rule| removed.insert(rule));
         }
         let template = Template::new(&program, &tuning.variables, &tuning.settings, &removed);

@@ -9,13 +9,13 @@ use weir_rules::seclang::ir::{AllowScope, Engine, Phase};
 
 use super::Profile;
 use super::bits;
+use super::collections::Collections;
+use super::operator::{Captured, Found, Setting};
 use super::program::{Link, RuleInfo, Test};
 use super::sift::{Event, Hit, Sifted};
 use super::state::{Matched, State, is_set};
 use super::values::Member;
 use super::variable::{Known, Source};
-use super::collections::Collections;
-use super::operator::{Captured, Found, Setting};
 use crate::evaluate::{Context, Pass};
 use crate::{Decision, Meter, Outcome, RuleIndex};
 
@@ -382,7 +382,12 @@ impl<'a> Machine<'_, 'a, '_> {
     fn is_out(&self, test: &Test, source: &Source, name: &[u8]) -> bool {
         let picks = |pick: &super::program::Pick| pick.picks(source, name, self.arena);
         test.exclusions.iter().any(picks)
-            || self.run.state.removed_targets.iter().any(|removed| is_set(removed.rules, self.at) && picks(&removed.pick))
+            || self
+                .run
+                .state
+                .removed_targets
+                .iter()
+                .any(|removed| is_set(removed.rules, self.at) && picks(&removed.pick))
     }
 
     /// Tests one value, in all its forms under `multiMatch`.

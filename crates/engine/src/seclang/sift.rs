@@ -248,13 +248,7 @@ impl Sifter {
     }
 
     /// Drops the hits from `first` on that do not stand the exact test.
-    fn decide<'a>(
-        &self,
-        first: usize,
-        arena: &'a Bump,
-        hits: &mut Vec<Hit<'a>>,
-        meter: &mut impl FnMut(Event),
-    ) {
+    fn decide<'a>(&self, first: usize, arena: &'a Bump, hits: &mut Vec<Hit<'a>>, meter: &mut impl FnMut(Event)) {
         let mut kept = first;
         for number in first..hits.len() {
             let hit = hits[number];

@@ -386,7 +386,9 @@ impl Fold<'_> {
         let mut text = |text: &Text| self.expand(text, seen).expect("static assignments read known variables only");
         let value: Value = match &assignment.change {
             Change::Set(value) => Some(text(value).into()),
-            Change::Add(delta) => Some(known.saturating_add(number::parse(&text(delta))).to_string().into_bytes().into()),
+            Change::Add(delta) => {
+                Some(known.saturating_add(number::parse(&text(delta))).to_string().into_bytes().into())
+            }
             Change::Subtract(delta) => {
                 Some(known.saturating_sub(number::parse(&text(delta))).to_string().into_bytes().into())
             }

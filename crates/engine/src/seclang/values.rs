@@ -68,7 +68,8 @@ impl<'m, 'a> Machine<'m, 'a, '_> {
             Source::State(variable) => self.state_members(*variable, &mut add),
         }
         if target.count {
-            let out = |member: &Member<'_>| exclusions.iter().any(|pick| pick.picks(&target.source, member.name, arena));
+            let out =
+                |member: &Member<'_>| exclusions.iter().any(|pick| pick.picks(&target.source, member.name, arena));
             let count = members.iter().filter(|member| !out(member)).count();
             members.clear();
             members.push(Member { name: b"", value: number::format(count as i64, arena) });
@@ -93,11 +94,7 @@ impl<'m, 'a> Machine<'m, 'a, '_> {
         }
     }
 
-    fn stored(
-        &self,
-        collection: weir_rules::seclang::ir::Collection,
-        add: &mut dyn FnMut(&'a [u8], &'a [u8]),
-    ) {
+    fn stored(&self, collection: weir_rules::seclang::ir::Collection, add: &mut dyn FnMut(&'a [u8], &'a [u8])) {
         let record = self.run.state.records.iter().find(|(of, _)| *of == collection);
         if let (Some((_, key)), Some(collections)) = (record, self.outside.collections) {
             collections.read(collection, key, self.outside.now_ms / 1000, &mut |name, value| {
@@ -120,7 +117,8 @@ impl<'m, 'a> Machine<'m, 'a, '_> {
             V::UniqueId => add(b"", self.arena.alloc_slice_copy(self.outside.request_id)),
             V::SessionId | V::UserId => {
                 let of = if variable == V::UserId { V::User } else { V::Session };
-                let record = state.records.iter().find(|(collection, _)| Source::new(of) == Source::Stored(*collection));
+                let record =
+                    state.records.iter().find(|(collection, _)| Source::new(of) == Source::Stored(*collection));
                 record.into_iter().for_each(|(_, key)| add(b"", key));
             }
             V::WebAppId => {

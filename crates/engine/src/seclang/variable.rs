@@ -255,10 +255,29 @@ impl Source {
             V::Session => Self::Stored(Collection::Session),
             V::User => Self::Stored(Collection::User),
             V::Resource => Self::Stored(Collection::Resource),
-            V::Duration | V::Env | V::Geo | V::HighestSeverity | V::MatchedVar | V::MatchedVarName | V::MatchedVars
-            | V::MatchedVarsNames | V::ModsecBuild | V::Rule | V::SessionId | V::Time | V::TimeDay | V::TimeEpoch
-            | V::TimeHour | V::TimeMin | V::TimeMon | V::TimeSec | V::TimeWday | V::TimeYear | V::UniqueId
-            | V::UserId | V::WebAppId => Self::State(variable),
+            V::Duration
+            | V::Env
+            | V::Geo
+            | V::HighestSeverity
+            | V::MatchedVar
+            | V::MatchedVarName
+            | V::MatchedVars
+            | V::MatchedVarsNames
+            | V::ModsecBuild
+            | V::Rule
+            | V::SessionId
+            | V::Time
+            | V::TimeDay
+            | V::TimeEpoch
+            | V::TimeHour
+            | V::TimeMin
+            | V::TimeMon
+            | V::TimeSec
+            | V::TimeWday
+            | V::TimeYear
+            | V::UniqueId
+            | V::UserId
+            | V::WebAppId => Self::State(variable),
             V::FilesSizes | V::FilesTmpNames => Self::Listed(variable),
             _ if BASES.iter().any(|base| base.variable == variable) => of(&[variable], false),
             _ => Self::Scalar(variable),

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use sha2::{Digest, Sha256};
 use weir_engine::seclang::{Program, ProgramError};
+use weir_rules::seclang::ir::Engine;
 use weir_rules::seclang::{Diagnostic, Disk, Files, Options, Root, Severity};
 
 use super::RuleSetNeeds;
@@ -80,7 +81,7 @@ pub(super) fn load(key: Key, roots: &[Root], options: &Options) -> Result<Loaded
     let program = Arc::new(program);
     let needs = RuleSetNeeds::of(&loaded.set);
     let warnings = loaded.warnings.into_iter().filter(|warning| warning.severity != Severity::Note);
-    let warnings: Arc<[PolicyError]> = warnings.map(error_of).collect();
+    let warnings: Arc<[PolicyError]> = warnings.map(error_of).chain(only_detects(&program)).collect();
     let seen = recorder.0.into_inner();
     let digest = seen.digest(&key);
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -166,6 +167,23 @@ fn excerpt(diagnostic: &Diagnostic) -> String {
     let Ok(content) = Disk.read(Path::new(&diagnostic.file), EXCERPT_FILE_BYTES) else { return String::new() };
     let source = Source::new(diagnostic.file.clone(), &String::from_utf8_lossy(&content));
     source.excerpt(source.offset_of(diagnostic.line, diagnostic.column))
+}
+
+/// A warning if the rules' own files keep them from blocking, which a policy does not show.
+fn only_detects(program: &Program) -> Option<PolicyError> {
+    let engine = match program.settings().engine? {
+        Engine::On => return None,
+        Engine::DetectionOnly => "DetectionOnly",
+        Engine::Off => "Off",
+    };
+    Some(PolicyError {
+        file: program.files().first().cloned().unwrap_or_default(),
+        line: 0,
+        column: 0,
+        message: format!("this rule set does not block: one of its files says `SecRuleEngine {engine}`"),
+        hint: Some("add `SecRuleEngine On` behind it, or say `detect: true` in the policy".to_owned()),
+        excerpt: String::new(),
+    })
 }
 
 fn uncompiled(error: ProgramError, files: &[String]) -> PolicyError {

@@ -192,6 +192,9 @@ impl<'f> Reader<'f> {
 
     /// What a directive says; `None` if the rest of its line is to be skipped.
     fn meaning(&mut self, row: &'static Row<Kind>, spot: Spot, cursor: &mut Cursor<'_>) -> Option<()> {
+        if let Status::NoEffect(why) = row.status {
+            self.report.note(spot, row.name, format!("`{}` has no effect: {why}", row.name));
+        }
         match row.kind {
             Kind::Rule => self.rule(spot, cursor),
             Kind::Action => self.action(spot, cursor),
@@ -204,12 +207,7 @@ impl<'f> Reader<'f> {
             Kind::UpdateTargetById | Kind::UpdateTargetByTag | Kind::UpdateTargetByMsg | Kind::UpdateActionById => {
                 self.update(row.kind, spot, cursor)
             }
-            Kind::Ignored => {
-                if let Status::NoEffect(why) = row.status {
-                    self.report.note(spot, row.name, format!("`{}` has no effect: {why}", row.name));
-                }
-                None
-            }
+            Kind::Ignored => None,
             _ => self.setting(row, spot, cursor),
         }
     }

@@ -4,7 +4,8 @@
 //! fields, tokens of sessions, choices in forms. The filter's answer depends on the collection, the
 //! member's name and the value alone, so the rules that it opened, mostly none, can be remembered.
 //! Whole values are kept and compared, not their hashes: nobody can make a harmful value look like a
-//! harmless one. Direct-mapped and of fixed size; what is not found costs a hash and one look. Only
+//! harmless one. Of fixed size, with two places for each value; what is not found costs a hash and two
+//! looks. Only
 //! the filter's part is remembered: rules that a value opens are run in every request.
 
 use std::cell::RefCell;
@@ -39,12 +40,15 @@ struct Slot {
 
 struct Memory {
     slots: Box<[Slot]>,
+    /// Which of its two places the next new value takes.
+    turn: usize,
     hasher: foldhash::fast::RandomState,
 }
 
 thread_local! {
     static MEMORY: RefCell<Memory> = RefCell::new(Memory {
         slots: vec![Slot { plan: 0, length: 0, count: 0, rules: [0; MAX_RULES], bytes: [0; MAX_BYTES] }; SLOTS].into(),
+        turn: 0,
         hasher: foldhash::fast::RandomState::default(),
     });
 }
@@ -53,6 +57,12 @@ thread_local! {
 pub(super) fn next_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed) << 24
+}
+
+impl Slot {
+    fn is_of(&self, key: Key<'_>) -> bool {
+        self.plan == key.plan && self.bytes.get(..usize::from(self.length)) == Some(key.value)
+    }
 }
 
 impl Memory {
@@ -67,12 +77,12 @@ impl Memory {
 /// Calls `opens` for the rules that the value is known to open there; `false` if it is not known.
 pub(super) fn recall(key: Key<'_>, mut opens: impl FnMut(u32)) -> bool {
     MEMORY.with_borrow(|memory| {
-        let slot = &memory.slots[memory.place(key)];
-        let is_known = slot.plan == key.plan && slot.bytes.get(..usize::from(slot.length)) == Some(key.value);
-        if is_known {
+        let place = memory.place(key);
+        let known = [place, place ^ 1].into_iter().map(|place| &memory.slots[place]).find(|slot| slot.is_of(key));
+        if let Some(slot) = known {
             slot.rules[..usize::from(slot.count)].iter().for_each(|rule| opens(u32::from(*rule)));
         }
-        is_known
+        known.is_some()
     })
 }
 
@@ -89,7 +99,8 @@ pub(super) fn remember(key: Key<'_>, rules: impl ExactSizeIterator<Item = u32>) 
     }
     MEMORY.with_borrow_mut(|memory| {
         let place = memory.place(key);
-        let slot = &mut memory.slots[place];
+        memory.turn ^= 1;
+        let slot = &mut memory.slots[place ^ memory.turn];
         slot.plan = key.plan;
         slot.length = key.value.len() as u8;
         (slot.count, slot.rules) = (count, numbers);

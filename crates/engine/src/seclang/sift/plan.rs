@@ -232,7 +232,8 @@ impl Plan {
     /// Rules that wait for a literal here, each once.
     pub(super) fn awaiting_literals(&self) -> Vec<u32> {
         let wanted = std::iter::once(&self.all).chain(self.named.values());
-        let mut rules: Vec<u32> = wanted.flat_map(|wanted| wanted.literals.iter().map(|waiting| waiting.rule)).collect();
+        let mut rules: Vec<u32> =
+            wanted.flat_map(|wanted| wanted.literals.iter().map(|waiting| waiting.rule)).collect();
         rules.sort_unstable();
         rules.dedup();
         rules

@@ -4,8 +4,8 @@ use bumpalo::Bump;
 use weir_transform::{ByteSet, Transformation};
 
 use super::super::need::Need;
-use super::search::Search;
 use super::plan::{MAX_NODES, Nodes, Plan, Step, Wanted};
+use super::search::Search;
 use super::{Hit, MAX_HITS, Sifted, Sifter};
 
 /// Values of so many bytes are not scanned for rules that other bytes refuse already.
@@ -40,9 +40,11 @@ impl<'a> Visit<'_, 'a> {
         if length < self.plan.always_from && !self.plan.triggers.intersects(&occurring) {
             return self.look(&[raw], seen, out);
         }
-        let changing = self.plan.kinds.iter().filter(|kind| {
-            length >= kind.min_length && (kind.always || kind.triggers.intersects(&occurring))
-        });
+        let changing = self
+            .plan
+            .kinds
+            .iter()
+            .filter(|kind| length >= kind.min_length && (kind.always || kind.triggers.intersects(&occurring)));
         // Nodes that may differ from the untransformed value.
         let mut left = changing.fold(0, |nodes: Nodes, kind| nodes | kind.nodes);
         if left == 0 {
@@ -110,7 +112,8 @@ impl<'a> Visit<'_, 'a> {
         };
         let length = forms[number].value.len();
         // Of short values a scan costs less than to ask whether it is worth it.
-        length >= self.search.shortest && (length < LONG || std::iter::once(&self.plan.all).chain(self.named).any(awaits))
+        length >= self.search.shortest
+            && (length < LONG || std::iter::once(&self.plan.all).chain(self.named).any(awaits))
     }
 
     fn without_scan(&self, wanted: &Wanted, form: &Form<'a>, seen: &mut [u64], out: &mut Sifted<'a, '_>) {
@@ -140,8 +143,7 @@ impl<'a> Visit<'_, 'a> {
     /// Finds literals in one form, for all forms that differ from it in case only.
     fn scan(&self, forms: &[Form<'a>], number: usize, seen: &mut [u64], out: &mut Sifted<'a, '_>) {
         self.search.scan(forms[number].value, |rule| {
-            let nodes =
-                self.plan.all.literal_nodes(rule) | self.named.map_or(0, |wanted| wanted.literal_nodes(rule));
+            let nodes = self.plan.all.literal_nodes(rule) | self.named.map_or(0, |wanted| wanted.literal_nodes(rule));
             if nodes == 0 {
                 return;
             }

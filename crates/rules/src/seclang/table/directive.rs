@@ -42,6 +42,8 @@ type Word = (&'static str, fn(&mut Settings));
 
 type Directive = Row<Kind>;
 
+const BODY_LIMIT: &str =
+    "`weir_body_limit` says how much of a body rules see, `weir_fail` what becomes of a longer one";
 const fn row(name: &'static str, kind: Kind, meaning: &'static str) -> Directive {
     Row::new(name, kind, meaning)
 }
@@ -146,12 +148,15 @@ pub(in crate::seclang) const DIRECTIVES: &[Directive] = &[
     row("SecRequestBodyAccess", switch!(request_body_access), "whether the request's body is read"),
     ignored("SecRequestBodyInMemoryLimit", "bytes of a body in memory", "nginx's client_body_buffer_size decides"),
     row("SecRequestBodyJsonDepthLimit", number!(json_depth_limit), "how deep JSON may be nested"),
-    row("SecRequestBodyLimit", number!(request_body_limit), "how many bytes of the request's body are read"),
-    row("SecRequestBodyLimitAction", limit_action!(request_body_limit_rejects), "whether a longer one is refused (`Reject`) or cut (`ProcessPartial`)"),
+    row("SecRequestBodyLimit", number!(request_body_limit), "how many bytes of the request's body are read")
+        .no_effect(BODY_LIMIT),
+    row("SecRequestBodyLimitAction", limit_action!(request_body_limit_rejects), "whether a longer one is refused (`Reject`) or cut (`ProcessPartial`)")
+        .no_effect(BODY_LIMIT),
     row("SecRequestBodyNoFilesLimit", number!(request_body_no_files_limit), "how many bytes of it may be no upload"),
     row("SecResponseBodyAccess", switch!(response_body_access), "whether the response's body is read"),
     row("SecResponseBodyLimit", number!(response_body_limit), "how many bytes of the response's body are read"),
-    row("SecResponseBodyLimitAction", limit_action!(response_body_limit_rejects), "whether a longer one is refused (`Reject`) or cut (`ProcessPartial`)"),
+    row("SecResponseBodyLimitAction", limit_action!(response_body_limit_rejects), "whether a longer one is refused (`Reject`) or cut (`ProcessPartial`)")
+        .no_effect("a response past the limit is inspected as far as it goes, and sent"),
     row("SecResponseBodyMimeType", Kind::Words(add_types), "types of responses whose body is read"),
     row("SecResponseBodyMimeTypesClear", Kind::Bare(|settings| settings.response_body_mime_types = Some(Vec::new())), "forgets those types"),
     row("SecRule", Kind::Rule, "variables, an operator, and what follows a match"),

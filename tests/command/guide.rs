@@ -1,0 +1,130 @@
+//! The guide "Moving from ModSecurity": its files are written, its commands run in one shell, with
+//! Debian's nginx, ModSecurity and CRS, and must print what it shows, as in the README's tour.
+//!
+//! A file is a block that is no `console` block, and its name stands last in the paragraph above.
+//! The guide's directory, ports and build stand for those of this test.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::replay::has_crs;
+use crate::running::{root, weir};
+use crate::tour::{lines_match, steps};
+
+const MODSECURITY: &str = "/usr/lib/nginx/modules/ngx_http_modsecurity_module.so";
+const MARK: &str = "=== end of a command ===";
+const FILE_END: &str = "END_OF_THE_FILE";
+/// What the test does not do, because it is done.
+const BUILD: &str = "make build";
+/// How the guide reloads nginx, and what the test does instead: on a busy machine loading CRS for
+/// two modules may take longer than anybody wants to sleep, so it waits until old workers are gone.
+const RELOAD: &str = "kill -HUP $(cat nginx.pid); sleep 3";
+const RELOAD_AND_WAIT: &str = r"master=$(cat nginx.pid); old=$(cat /proc/$master/task/$master/children)
+kill -HUP $master
+for pid in $old; do for try in $(seq 600); do kill -0 $pid 2>/dev/null || break; sleep 0.05; done; done";
+
+/// The last name of a configuration file or policy that a line has in backquotes.
+fn file_name(line: &str) -> Option<&str> {
+    let is_file = |name: &&str| {
+        let is_plain = |byte: u8| byte.is_ascii_lowercase() || matches!(byte, b'-' | b'.');
+        name.bytes().all(is_plain) && (name.ends_with(".conf") || name.ends_with(".yaml"))
+    };
+    line.split('`').skip(1).step_by(2).filter(is_file).last()
+}
+
+/// The guide as a script: files are written where they stand, [`MARK`] is printed after each command.
+fn script(guide: &str) -> String {
+    let mut script = String::from("exec 2>&1\n");
+    let (mut last, mut block) = ("", "");
+    for line in guide.lines() {
+        match (block, line) {
+            ("", "```console") => block = "console",
+            ("", fence) if fence.starts_with("```") => {
+                let name = file_name(last).expect("a file's name stands above it");
+                script.push_str(&format!("cat > /tmp/move/{name} <<'{FILE_END}'\n"));
+                block = "file";
+            }
+            ("", text) if !text.is_empty() => last = text,
+            ("console", "```") => block = "",
+            ("file", "```") => {
+                script.push_str(&format!("{FILE_END}\n"));
+                block = "";
+            }
+            ("console", line) => {
+                if let Some(command) = line.strip_prefix("$ ") {
+                    let command = if command == BUILD { ":" } else { command };
+                    script.push_str(&format!("{}\necho '{MARK}'\n", command.replace(RELOAD, RELOAD_AND_WAIT)));
+                }
+            }
+            ("file", line) => script.push_str(&format!("{line}\n")),
+            _ => {}
+        }
+    }
+    script
+}
+
+#[test]
+fn every_command_of_the_guide_from_modsecurity_prints_what_it_shows() {
+    if !has_crs() {
+        return;
+    }
+    if !Path::new(MODSECURITY).exists() {
+        eprintln!("skipped: there is no {MODSECURITY}; install libnginx-mod-http-modsecurity");
+        return;
+    }
+    let guide = std::fs::read_to_string(root().join("docs/from-modsecurity.md")).expect("is there");
+    let steps = steps(&guide);
+    assert!(steps.len() >= 40, "the guide has shrunk to {} commands", steps.len());
+    let dir = tempfile::tempdir().expect("temp dir");
+    let path = |path: &Path| path.to_str().expect("is text").to_owned();
+    let (module, command) = (weir_tests::setup::module(), weir());
+    let mine = [
+        ("target/quick/libngx_http_weir_module.so", path(&module)),
+        ("$PWD/target/quick", path(command.parent().expect("is in a directory"))),
+        ("/tmp/move", path(dir.path())),
+        ("18080", weir_tests::port::free().to_string()),
+        ("18081", weir_tests::port::free().to_string()),
+    ];
+    let script = mine.iter().fold(script(&guide), |script, (guide, mine)| script.replace(guide, mine));
+    let output = Command::new("bash")
+        .args(["-c", &script])
+        .current_dir(root())
+        .env_remove("WEIR_RUNTIME")
+        .envs([("NO_COLOR", "1"), ("COLUMNS", "100")])
+        .stdin(Stdio::null())
+        .output()
+        .expect("bash runs");
+    let output = String::from_utf8(output.stdout).expect("is text");
+    let output = mine[2..].iter().fold(output, |output, (guide, mine)| output.replace(mine, guide));
+    let mut wrong = Vec::new();
+    for (step, printed) in steps.iter().zip(output.split(&format!("{MARK}\n"))) {
+        if step.command != BUILD && !lines_match(&step.shown, &printed.lines().collect::<Vec<_>>()) {
+            wrong.push(format!("$ {}\nshown:\n{}\nprinted:\n{printed}", step.command, step.shown.join("\n")));
+        }
+    }
+    // Its last command stops nginx; where an earlier one failed the file still says which to stop.
+    if let Some(pid) =
+        std::fs::read_to_string(dir.path().join("nginx.pid")).ok().and_then(|pid| pid.trim().parse().ok())
+    {
+        // SAFETY: sends a signal to the nginx that the guide has started and not ended.
+        unsafe { libc::kill(pid, libc::SIGTERM) };
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    assert_eq!(output.matches(MARK).count(), steps.len());
+}
+
+#[test]
+fn a_file_s_name_is_the_last_one_of_its_paragraph() {
+    let cases = [
+        ("A policy, `policy.yaml`:", Some("policy.yaml")),
+        ("As `own.conf` for `modsec.conf`:", Some("modsec.conf")),
+        ("Load it in `nginx.conf`, `a b.conf`, and in `weir on`:", Some("nginx.conf")),
+        ("Nothing here: policy.yaml", None),
+    ];
+    for (line, want) in cases {
+        assert_eq!(file_name(line), want, "{line}");
+    }
+    let text = "As `a.conf`:\n\n```apache\nx\n```\n\n```console\n$ cat a.conf\nx\n```\n";
+    let want = format!("exec 2>&1\ncat > /tmp/move/a.conf <<'{FILE_END}'\nx\n{FILE_END}\ncat a.conf\necho '{MARK}'\n");
+    assert_eq!(script(text), want);
+}
