@@ -36,6 +36,15 @@ pub(crate) struct Matcher {
     is_exact: bool,
     /// What every value that it matches has.
     pub(crate) need: Need,
+    /// Of a pattern that is only a beginning, in either case: that beginning.
+    beginning: Option<Box<[u8]>>,
+}
+
+/// The beginning that a pattern such as `(?i)^header_name_` asks for.
+fn beginning(source: &str) -> Option<Box<[u8]>> {
+    let text = source.strip_prefix("(?i)^")?;
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    text.bytes().all(is_plain).then(|| text.as_bytes().into())
 }
 
 impl Matcher {
@@ -53,7 +62,14 @@ impl Matcher {
                 fancy_regex::RegexBuilder::new(text).backtrack_limit(MAX_STEPS).build().map_err(describe)?,
             )),
         };
-        Ok(Self { linear, backtracking, inner, is_exact: !pattern.needs_backtracking(), need: Need::of_pattern(&hir) })
+        Ok(Self {
+            linear,
+            backtracking,
+            inner,
+            is_exact: !pattern.needs_backtracking(),
+            need: Need::of_pattern(&hir),
+            beginning: beginning(pattern.source()),
+        })
     }
 
     /// The backtracker, if the value needs it.
@@ -64,6 +80,10 @@ impl Matcher {
 
     /// Whether there is a match at all.
     pub(crate) fn is_match(&self, value: &[u8], arena: &Bump) -> bool {
+        // `^` also stands behind line ends, which names do not have.
+        if let Some(beginning) = self.beginning.as_deref().filter(|_| memchr::memchr(b'\n', value).is_none()) {
+            return value.get(..beginning.len()).is_some_and(|start| start.eq_ignore_ascii_case(beginning));
+        }
         if !value.ends_with(b"\n") && self.inner.as_ref().is_some_and(|inner| inner.is_match(value)) {
             return true;
         }

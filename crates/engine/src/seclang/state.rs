@@ -2,6 +2,7 @@
 
 use bumpalo::Bump;
 use weir_rules::seclang::ir::{AllowScope, Collection, Engine};
+use weir_transform::ByteSet;
 
 use super::bits;
 use super::names::TxId;
@@ -159,7 +160,8 @@ impl<'a> State<'a> {
             return;
         }
         let folded = self.arena.alloc_slice_fill_iter(name.iter().map(|byte| byte | 0x20));
-        for wide in all.iter().filter(|wide| wide.reads(name, folded, self.arena)) {
+        let occurring = ByteSet::of(name);
+        for wide in all.iter().filter(|wide| wide.reads(name, &occurring, folded, self.arena)) {
             for rule in wide.rules.iter().filter(|rule| **rule >= from) {
                 self.unfold(profile, *rule, at, due);
             }

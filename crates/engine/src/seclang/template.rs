@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use memchr::memmem::Finder;
 use weir_rules::seclang::ir::Selector;
+use weir_transform::ByteSet;
 
 use super::bits::Bits;
 use super::expand::{Text, TextPiece};
@@ -182,9 +183,14 @@ impl Wide {
         Self { pattern: Arc::clone(pattern), literal: Finder::new(literal).into_owned(), rules: Vec::new() }
     }
 
-    /// Whether they read the variable of that name; `folded` is the name folded.
-    pub(crate) fn reads(&self, name: &[u8], folded: &[u8], arena: &bumpalo::Bump) -> bool {
-        self.literal.find(folded).is_some() && self.pattern.find(name, arena).is_some()
+    /// Whether they read the variable of that name, in which these bytes occur; `folded` is the name
+    /// folded.
+    pub(crate) fn reads(&self, name: &[u8], occurring: &ByteSet, folded: &[u8], arena: &bumpalo::Bump) -> bool {
+        let may = match &self.pattern.need {
+            Need::Literals(_, bytes) | Need::Bytes(bytes) => bytes.met(occurring, name.len()),
+            _ => true,
+        };
+        may && self.literal.find(folded).is_some() && self.pattern.is_match(name, arena)
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn selects(selector: &Selector, pattern: Option<&Matcher>, name: &[u8
     match selector {
         Selector::All => true,
         Selector::Name(wanted) => wanted.eq_ignore_ascii_case(name),
-        Selector::Pattern(_) => pattern.is_some_and(|pattern| pattern.find(name, arena).is_some()),
+        Selector::Pattern(_) => pattern.is_some_and(|pattern| pattern.is_match(name, arena)),
     }
 }
 
