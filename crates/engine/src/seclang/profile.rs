@@ -148,8 +148,7 @@ impl Profile {
 
     /// What its filter visits, for the ledger.
     pub(crate) fn lanes(&self) -> impl Iterator<Item = (String, Vec<RuleIndex>)> {
-        let index = |rule: u32| RuleIndex(self.base.0 + self.program.rules[rule as usize].info);
-        self.sifter.lanes().map(move |(name, rules)| (name, rules.into_iter().map(index).collect()))
+        self.sifter.lanes().map(|(name, rules)| (name, rules.into_iter().map(|rule| self.index(rule)).collect()))
     }
 
     pub(crate) fn exclusions(&self) -> &[Exclusion] {
@@ -161,26 +160,6 @@ impl Profile {
     pub fn has(&self, phase: Phase) -> bool {
         let has = |at: u32| !matches!(self.template.status(at), Status::Removed);
         self.program.positions(phase).any(has)
-    }
-
-    /// Rules that are run, of all: the others are decided ahead of time or skipped.
-    #[must_use]
-    pub fn live_rules(&self) -> usize {
-        (0..self.program.rules.len() as u32).filter(|at| self.template.status(*at) == Status::Live).count()
-    }
-
-    /// The rules that every request runs, and how the others wait, as text for people.
-    #[must_use]
-    pub fn describe(&self) -> String {
-        let ids = self.sifter.ungated.iter().map(|at| self.program.infos[self.program.rules[at].info as usize].id);
-        let ids: Vec<String> = ids.map(|id| id.to_string()).collect();
-        format!("{} rules without a gate: {}", ids.len(), ids.join(" "))
-    }
-
-    /// Bytes that this profile takes beside what it shares, roughly.
-    #[must_use]
-    pub fn own_bytes(&self) -> usize {
-        size_of::<Self>() + self.template.bytes() + self.excluded.len() * (64 + self.program.rules.len() / 8)
     }
 
     pub(crate) fn engine(&self) -> Engine {

@@ -77,7 +77,8 @@ pub(super) enum Next {
 }
 
 impl<'a> Run<'a> {
-    /// A run that has not begun. `detect` is the policy's or the place's; `exclusions` says of each of the profile's whether it holds.
+    /// A run that has not begun. `detect` is the policy's or the place's; `exclusions` says of each of
+    /// the profile's whether it holds.
     pub(crate) fn new(
         profile: &Arc<Profile>,
         via: RuleIndex,

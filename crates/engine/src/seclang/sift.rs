@@ -6,9 +6,9 @@
 //! that finds what it needs there gets a *hit*: this value may match it. Rules without hits are
 //! not run, and those with hits look at these values only.
 //!
-//! One scanner serves all collections and transformations, since most values pass through the
-//! transformations unchanged; a literal found for a rule that does not look here is dropped by one
-//! bit test.
+//! Collections with few literals have a search of their own, the others share one (`search.rs`): a
+//! literal found for a rule that does not look here is dropped by one bit test. What a short value
+//! opened is remembered for the next request (`memory.rs`).
 
 mod decide;
 mod memory;
@@ -233,7 +233,8 @@ impl Sifter {
                 let hit = |rule| Hit { rule, origin: plan.origin, item: item as u32, value: raw };
                 if !is_memorable || !memory::recall(key, |rule| out.hits.push(hit(rule))) {
                     Visit { sifter: self, search, plan, named, item: item as u32, raw }.value(arena, seen, out);
-                    if is_memorable {
+                    // Rules past the bound are not among the hits: such an answer is not the whole one.
+                    if is_memorable && out.hits.len() < MAX_HITS {
                         self.decide(before, arena, out.hits, meter);
                         let found = &out.hits[before..];
                         if found.iter().all(|hit| std::ptr::eq(hit.value, raw)) {

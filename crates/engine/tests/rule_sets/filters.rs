@@ -1,7 +1,7 @@
 //! Operators behind the filter: what it lets through it lets through rightly, with every
 //! transformation in between.
 
-use crate::site::{Request, check};
+use crate::site::{Request, Site, check};
 
 fn get(target: &str) -> Request {
     Request::get(target)
@@ -73,5 +73,22 @@ fn transformations_bring_out_what_is_hidden() {
              SecRule ARGS|!ARGS:w \"@pm evil\" \"id:3,phase:1,pass,multiMatch,t:none{chain}\"\n"
         );
         check([(&*rules.leak(), get(&format!("/?v={hidden}")), "1 2 3")]);
+    }
+}
+
+/// The filter keeps a bounded number of hits for a request. What it leaves out there it must not
+/// take for all that there is when the same value comes again.
+#[test]
+fn a_value_among_too_many_hits_is_not_remembered_as_harmless() {
+    let mut rules = String::from("SecRule ARGS \"@contains zz\" \"id:1,phase:1,pass,nolog\"\n");
+    for id in 2..20 {
+        rules.push_str(&format!("SecRule ARGS \"@rx foo[0-9]{{1,{id}}}\" \"id:{id},phase:1,pass\"\n"));
+    }
+    rules.push_str("SecRule ARGS \"@contains foo\" \"id:99,phase:1,pass\"\n");
+    for fillers in [4080, 4085, 4088, 4089, 4090, 4095] {
+        let site = Site::new(&rules);
+        let many = format!("/?{}x=foofoofoo", "a=zz&".repeat(fillers));
+        assert_eq!(site.see(&Request::get(&many)).ids(), "99", "{fillers}");
+        assert_eq!(site.see(&Request::get("/?x=foofoofoo")).ids(), "99", "after {fillers}");
     }
 }

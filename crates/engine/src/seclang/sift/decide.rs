@@ -7,7 +7,7 @@
 use bumpalo::Bump;
 
 use super::super::expand::Text;
-use super::super::operator::{Operator, Setting};
+use super::super::operator::Setting;
 use super::{Hit, Sifter};
 
 impl Sifter {
@@ -21,10 +21,6 @@ impl Sifter {
             Some(Text::Plain(text)) => text,
             Some(Text::Pieces(_)) => return true, // macros differ from request to request
         };
-        // These are decided by look-ups of their own, or by what is configured.
-        if matches!(test.operator, Operator::GeoLookup) {
-            return true;
-        }
         test.operator.find(hit.value, &Setting { arena, text, capture: false, verdict_only: true }).is_some()
     }
 }
