@@ -11,7 +11,6 @@
 //! Memory is bounded: a full bucket first gives up what has expired, then what would expire first.
 
 mod bucket;
-mod lock;
 mod table;
 
 pub use bucket::{MAX_NAME_BYTES, MAX_VALUE_BYTES};

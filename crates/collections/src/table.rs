@@ -9,7 +9,7 @@ use weir_engine::seclang::{Collections, StoredChange};
 use weir_rules::seclang::ir::Collection;
 
 use crate::bucket::{BYTES, Bucket};
-use crate::lock::Hold;
+use weir_engine::lock::Hold;
 
 /// Words of a bucket: the lock, the length, then the members.
 const WORDS: usize = 256;

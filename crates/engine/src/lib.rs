@@ -16,6 +16,7 @@ mod filter;
 mod function;
 mod gate;
 mod literal;
+pub mod lock;
 mod meter;
 #[doc(hidden)]
 pub mod naive;

@@ -9,18 +9,15 @@
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 
 use foldhash::SharedSeed;
 use foldhash::quality::SeedableRandomState;
 
+use crate::lock::Hold;
+
 /// Words in a bucket: the lock, then seven of key and arrival time, one to spare; two cache lines.
 const BUCKET_WORDS: usize = 16;
 const ENTRIES: usize = 7;
-/// A hold lasts some hundred nanoseconds; a process that is alive but off the CPU gets this long.
-const PATIENCE: Duration = Duration::from_millis(500);
-/// Spins between two looks at whether the holder is alive.
-const SPINS: u32 = 256;
 
 /// The table. The memory's first bucket holds the hash seed.
 pub struct RateTable<'m> {
@@ -125,45 +122,6 @@ fn entry_for(words: &[AtomicU64], hash: u64) -> &AtomicU64 {
     words[1 + 2 * victim].store(hash, Ordering::Relaxed);
     words[2 + 2 * victim].store(0, Ordering::Relaxed);
     &words[2 + 2 * victim]
-}
-
-/// The bucket's lock, let go on drop.
-struct Hold<'m>(&'m AtomicU64);
-
-impl<'m> Hold<'m> {
-    fn on(lock: &'m AtomicU64) -> Self {
-        let me = u64::from(std::process::id());
-        let mut waiting_since = None;
-        let mut spins = 0u32;
-        loop {
-            match lock.compare_exchange_weak(0, me, Ordering::Acquire, Ordering::Relaxed) {
-                Ok(_) => return Self(lock),
-                Err(holder) => {
-                    std::hint::spin_loop();
-                    spins += 1;
-                    if spins.is_multiple_of(SPINS) {
-                        std::thread::yield_now();
-                        let since = *waiting_since.get_or_insert_with(Instant::now);
-                        let dead = holder != 0 && holder != me && !process_exists(holder);
-                        let lost = dead || since.elapsed() > PATIENCE;
-                        if lost && lock.compare_exchange(holder, me, Ordering::Acquire, Ordering::Relaxed).is_ok() {
-                            return Self(lock);
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-impl Drop for Hold<'_> {
-    fn drop(&mut self) {
-        self.0.store(0, Ordering::Release);
-    }
-}
-
-fn process_exists(pid: u64) -> bool {
-    std::fs::metadata(format!("/proc/{pid}")).is_ok()
 }
 
 #[cfg(test)]

@@ -9,8 +9,9 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// Spins between two looks at whether the holder is alive.
 const SPINS: u32 = 256;
 
-/// The lock, let go on drop.
-pub(crate) struct Hold<'m> {
+/// A lock that is held: 0 in the word is nobody's, otherwise it is the holder's process id. Let go on
+/// drop.
+pub struct Hold<'m> {
     lock: &'m AtomicU64,
     /// Whether it was taken from somebody who did not let go: what it guards may be half-written.
     pub taken_over: bool,
@@ -18,6 +19,7 @@ pub(crate) struct Hold<'m> {
 
 impl<'m> Hold<'m> {
     /// Waits for the lock.
+    #[must_use]
     pub fn on(lock: &'m AtomicU64) -> Self {
         let me = u64::from(std::process::id());
         let mut waiting_since = None;
