@@ -162,6 +162,12 @@ impl Profile {
         self.program.positions(phase).any(has)
     }
 
+    /// Bytes that this profile takes beside what it shares, roughly.
+    #[must_use]
+    pub fn own_bytes(&self) -> usize {
+        size_of::<Self>() + self.template.bytes() + self.excluded.len() * (64 + self.program.rules.len() / 8)
+    }
+
     pub(crate) fn engine(&self) -> Engine {
         match self.program.settings.engine.unwrap_or(Engine::On) {
             Engine::On if self.tuning.detect => Engine::DetectionOnly,
