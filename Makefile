@@ -9,10 +9,10 @@ FUZZ_SECONDS ?= 60
 export FUZZ_SECONDS
 
 .DEFAULT_GOAL := help
-.PHONY: help run test build setup lint conformance bench soak fuzz docs clean
+.PHONY: help run test build setup lint conformance api-test bench soak fuzz docs clean
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 run: build ## nginx with Weir on 127.0.0.1:8080 (WEIR_PORT) before a demo site; Ctrl-C stops it
 	@exec $(TARGET)/$(PROFILE)/weir up
@@ -46,7 +46,10 @@ conformance: ## language vectors and CRS's own regression cases on nginx (CONFOR
 	$(CARGO) build --profile $(PROFILE) -p weir-cli -p weir-nginx
 	@CARGO="$(CARGO)" scripts/conformance.sh $(TARGET)/$(PROFILE)/weir $(PROFILE) $(CONFORMANCE_FLAGS)
 
-bench: ## measure against nginx, HAProxy, Lua and ModSecurity (SCENARIO=rs|growth|crs|differential)
+api-test: build ## Schemathesis against the running API and its OpenAPI document (SCHEMATHESIS_SECONDS)
+	@scripts/schemathesis.sh $(TARGET)/$(PROFILE)/weir
+
+bench: ## measure against nginx, HAProxy, Lua and ModSecurity (SCENARIO=rs|growth|crs|differential|events)
 	@scripts/setup.sh bench
 	$(CARGO) build --release -p weir-cli -p weir-nginx
 	$(TARGET)/release/weir bench $(SCENARIO) $(BENCH_FLAGS)

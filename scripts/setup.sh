@@ -14,7 +14,7 @@ packages=(gcc libc6-dev make nginx nginx-dev libclang-dev clang libpcre2-dev lib
   modsecurity-crs)
 if [ "${1:-}" = bench ]; then
   packages+=(wrk nghttp2-client haproxy libnginx-mod-http-lua libnginx-mod-http-modsecurity libnginx-mod-http-geoip2
-    libmodsecurity-dev)
+    libmodsecurity-dev caddy mosquitto)
   # Coraza needs a newer Go than Debian 12 has; without it its rows are left out.
   command -v go >/dev/null || echo "setup: there is no Go 1.25 (https://go.dev/dl): Coraza will not be measured" >&2
 elif [ $# -gt 0 ]; then
@@ -54,7 +54,7 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 
 command -v cargo >/dev/null || {
-  echo "setup: there is no cargo; install Rust 1.88 or later: https://rustup.rs" >&2
+  echo "setup: there is no cargo; install Rust 1.91 or later: https://rustup.rs" >&2
   exit 1
 }
 scripts/nginx-source.sh

@@ -5,9 +5,11 @@
 //! with it, so that all tests run at once. There are no mocks of nginx: what is tested is what
 //! users run.
 
+pub mod api;
 pub mod client;
 pub mod fnv;
 pub mod load;
+pub mod gateway;
 pub mod log;
 pub mod nginx;
 pub mod origin;
@@ -16,6 +18,8 @@ pub mod setup;
 pub mod tls;
 pub mod wait;
 
+pub use api::Api;
 pub use client::{Connection, Request, Response};
+pub use gateway::{Control, Gateway};
 pub use nginx::Nginx;
 pub use setup::Setup;

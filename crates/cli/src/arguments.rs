@@ -14,6 +14,9 @@ pub struct Arguments {
     /// Where the running nginx keeps switches and counters (`weir_runtime`).
     #[arg(long, global = true, value_name = "DIR", env = "WEIR_RUNTIME", default_value = weir_ledger::DEFAULT_DIR, hide_env_values = true)]
     pub runtime: PathBuf,
+    /// Where the control daemon answers: a socket or a URL; without it `control.sock` in the runtime directory.
+    #[arg(long, global = true, value_name = "SOCKET|URL", env = "WEIR_CONTROL", hide_env_values = true)]
+    pub control: Option<String>,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -22,8 +25,34 @@ pub struct Arguments {
 /// What `weir` can do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Start nginx with Weir in front of a small demo site.
+    /// Start nginx with Weir and its control in front of a small demo site.
     Up(Up),
+    /// Run the daemon that holds the policy and gives it to the workers.
+    Control(Control),
+    /// Compile policies under limits, for `weir control` alone.
+    #[command(hide = true)]
+    Sandbox,
+    /// Make the gateway what files say: show the difference, and apply it as one change.
+    Apply(Apply),
+    /// Show what the gateway has: everything, a collection, a resource, or a part of one.
+    Get(Get),
+    /// Put a resource or a part of it, such as a member, in place.
+    Put(Change),
+    /// Change some keys of a resource or of a part of it (RFC 7396: `null` removes a key).
+    Patch(Change),
+    /// Delete a resource or a part of it.
+    Delete(Delete),
+    /// List revisions, newest first.
+    Revisions(Revisions),
+    /// Show what a revision has changed.
+    Diff(Diff),
+    /// Go back to what a revision was, as a new revision.
+    Rollback(Rollback),
+    /// Show changes as they come.
+    Watch(Watch),
+    /// Make, list and revoke tokens for the API on TCP.
+    #[command(subcommand)]
+    Token(Token),
     /// Check a policy and show every error in it.
     Check(Check),
     /// Run recorded requests against a policy, without nginx, and show what fires and what it costs.
@@ -71,8 +100,12 @@ pub struct Up {
     /// Port on 127.0.0.1.
     #[arg(long, env = "WEIR_PORT", default_value_t = 8080, value_parser = clap::value_parser!(u16).range(1..), hide_env_values = true)]
     pub port: u16,
-    /// The policy; without it a copy of examples/demo.yaml, in the run directory and free to change.
+    /// What the gateway begins with (files for `weir apply`, may be given several times); without it
+    /// examples/gateway.yaml and examples/demo.yaml.
     #[arg(long, value_name = "FILE")]
+    pub apply: Vec<PathBuf>,
+    /// Without control: a policy file that nginx loads itself, before the demo site.
+    #[arg(long, value_name = "FILE", conflicts_with = "apply")]
     pub policy: Option<PathBuf>,
     /// Weir's nginx module; without it the one beside this program, or nginx's own directory.
     #[arg(long, value_name = "PATH", env = "WEIR_MODULE", hide_env_values = true)]
@@ -87,6 +120,202 @@ pub struct Up {
     /// Number of nginx workers.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub workers: u16,
+}
+
+/// `weir control`
+#[derive(Debug, Args)]
+pub struct Control {
+    /// Where the store is kept.
+    #[arg(long, value_name = "DIR", env = "WEIR_STATE", default_value = "/var/lib/weir", hide_env_values = true)]
+    pub state: PathBuf,
+    /// Socket of the API; without it `control.sock` in the runtime directory.
+    #[arg(long, value_name = "PATH")]
+    pub socket: Option<PathBuf>,
+    /// Also answer on this address, to holders of tokens.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen: Option<std::net::SocketAddr>,
+    /// Certificate (PEM) for --listen.
+    #[arg(long, value_name = "FILE", requires = "listen", requires = "tls_key")]
+    pub tls_certificate: Option<PathBuf>,
+    /// Its key (PEM).
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    pub tls_key: Option<PathBuf>,
+    /// Only answer clients whose certificate one of these authorities (PEM) has signed.
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    pub client_authorities: Option<PathBuf>,
+    /// Allow --listen without TLS on addresses that others can reach.
+    #[arg(long, requires = "listen")]
+    pub insecure: bool,
+    /// Memory that compiling policies may take, in MiB.
+    #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(64..=65_536))]
+    pub sandbox_memory: u64,
+    /// CPU time that compiling policies may take, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=600))]
+    pub sandbox_cpu: u64,
+    /// How much is said on standard error: `error`, `warn`, `info`, `debug`.
+    #[arg(long, value_name = "LEVEL", default_value = "info")]
+    pub log: weir_control::Level,
+}
+
+/// What a change may say besides what is changed.
+#[derive(Debug, Args)]
+pub struct HowToChange {
+    /// Check and show, change nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Why, for the list of revisions.
+    #[arg(long, short, value_name = "TEXT")]
+    pub message: Option<String>,
+    /// Answer when the change is accepted, not only when every worker has it.
+    #[arg(long)]
+    pub no_wait: bool,
+    /// Answer only when the change is on the disk, too.
+    #[arg(long)]
+    pub durable: bool,
+    /// The answer as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `weir apply`
+#[derive(Debug, Args)]
+pub struct Apply {
+    /// Files in YAML or JSON, or directories of them; `-` is standard input.
+    #[arg(required = true, value_name = "FILE|DIR")]
+    pub files: Vec<PathBuf>,
+    /// Also delete what the files do not name.
+    #[arg(long)]
+    pub prune: bool,
+    /// How.
+    #[command(flatten)]
+    pub how: HowToChange,
+}
+
+/// `weir get`
+#[derive(Debug, Args)]
+pub struct Get {
+    /// Such as `upstreams`, `upstreams/app`, `upstreams/app/members/a` or `policies/demo/rules/sqli`.
+    #[arg(default_value = "state")]
+    pub path: String,
+    /// As JSON instead of YAML.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `weir put` and `weir patch`
+#[derive(Debug, Args)]
+pub struct Change {
+    /// Such as `upstreams/app/members/a`.
+    pub path: String,
+    /// In YAML or JSON; `-` is standard input, `@FILE` a file.
+    pub body: String,
+    /// How.
+    #[command(flatten)]
+    pub how: HowToChange,
+}
+
+/// `weir delete`
+#[derive(Debug, Args)]
+pub struct Delete {
+    /// Such as `upstreams/app/members/a`.
+    pub path: String,
+    /// How.
+    #[command(flatten)]
+    pub how: HowToChange,
+}
+
+/// `weir revisions`
+#[derive(Debug, Args)]
+pub struct Revisions {
+    /// How many.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub limit: u64,
+    /// As JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `weir diff`
+#[derive(Debug, Args)]
+pub struct Diff {
+    /// The revision; without it the newest.
+    pub revision: Option<u64>,
+    /// As JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `weir rollback`
+#[derive(Debug, Args)]
+pub struct Rollback {
+    /// The revision to go back to; without it the one before the newest.
+    pub revision: Option<u64>,
+    /// How.
+    #[command(flatten)]
+    pub how: HowToChange,
+}
+
+/// `weir watch`
+#[derive(Debug, Args)]
+pub struct Watch {
+    /// Begin after this revision; without it with the next change.
+    #[arg(long, value_name = "REVISION")]
+    pub since: Option<u64>,
+    /// As JSON, a line for each.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `weir token`
+#[derive(Debug, Subcommand)]
+pub enum Token {
+    /// Make a token and print it; it is not shown again.
+    Create {
+        /// Whose it is.
+        name: String,
+        /// What it may do.
+        #[arg(long, value_enum, default_value_t = Role::Read)]
+        role: Role,
+        /// Where the store is kept.
+        #[arg(long, value_name = "DIR", env = "WEIR_STATE", default_value = "/var/lib/weir", hide_env_values = true)]
+        state: PathBuf,
+    },
+    /// Give a role to holders of a client certificate (`weir control --client-authorities`).
+    Grant {
+        /// The CN of the certificate's subject.
+        common_name: String,
+        /// What it may do.
+        #[arg(long, value_enum, default_value_t = Role::Read)]
+        role: Role,
+        /// Where the store is kept.
+        #[arg(long, value_name = "DIR", env = "WEIR_STATE", default_value = "/var/lib/weir", hide_env_values = true)]
+        state: PathBuf,
+    },
+    /// List tokens.
+    List {
+        /// Where the store is kept.
+        #[arg(long, value_name = "DIR", env = "WEIR_STATE", default_value = "/var/lib/weir", hide_env_values = true)]
+        state: PathBuf,
+    },
+    /// Revoke a token.
+    Revoke {
+        /// Whose it is.
+        name: String,
+        /// Where the store is kept.
+        #[arg(long, value_name = "DIR", env = "WEIR_STATE", default_value = "/var/lib/weir", hide_env_values = true)]
+        state: PathBuf,
+    },
+}
+
+/// What a token may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Role {
+    /// Read.
+    Read,
+    /// Read and change.
+    Edit,
+    /// Also go back to revisions and change settings.
+    Admin,
 }
 
 /// `weir check`

@@ -1,40 +1,60 @@
 //! One file for each subcommand.
 
+pub(crate) mod apply;
 mod bench;
+mod change;
 mod check;
 mod completions;
+mod control;
 mod cost;
 mod docs;
+mod get;
 mod log_level;
 mod replay;
+mod revisions;
 mod rules;
 mod schema;
 mod silence;
 mod status;
+mod token;
 mod tune;
 
 use std::process::ExitCode;
 
 use crate::arguments::{Arguments, Command};
+use crate::api::Api;
 use crate::{Failure, up};
 
 /// Carries out a command.
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let runtime = arguments.runtime.as_path();
-    let done = match arguments.command {
-        Command::Check(check) => return check::run(&check),
-        Command::Bench(bench) => return bench::run(&bench),
-        Command::Replay(replay) => return replay::run(&replay),
-        Command::Rules(rules) => rules::run(&rules),
-        Command::Tune(tune) => return tune::run(&tune),
-        Command::Up(up) => up::run(&up),
+    let api = || Api::of(&arguments);
+    let done = match &arguments.command {
+        Command::Check(check) => return check::run(check),
+        Command::Bench(bench) => return bench::run(bench),
+        Command::Replay(replay) => return replay::run(replay),
+        Command::Rules(rules) => rules::run(rules),
+        Command::Tune(tune) => return tune::run(tune),
+        Command::Up(up) => up::run(up),
+        Command::Sandbox => return Ok(weir_control::sandbox::child_main()),
+        Command::Control(control) => control::run(runtime, control),
+        Command::Apply(apply) => apply::run(&api()?, apply),
+        Command::Get(get) => get::run(&api()?, get),
+        Command::Put(one) => change::put(&api()?, one),
+        Command::Patch(one) => change::patch(&api()?, one),
+        Command::Delete(one) => change::delete(&api()?, one),
+        Command::Revisions(list) => revisions::list(&api()?, list),
+        Command::Diff(diff) => revisions::diff(&api()?, diff),
+        Command::Rollback(rollback) => revisions::rollback(&api()?, rollback),
+        Command::Watch(watch) => revisions::watch(&api()?, watch),
+        Command::Token(token) => token::run(token),
         Command::Schema => schema::run(),
         Command::Status(format) => status::run(runtime, format.json),
-        Command::Silence { switch } => silence::run(runtime, switch),
-        Command::Cost(cost) => cost::run(runtime, &cost),
-        Command::LogLevel { level } => log_level::run(runtime, level),
-        Command::Docs(docs) => docs::run(&docs),
-        Command::Completions { shell } => completions::run(shell),
+        Command::Silence { switch } => silence::run(runtime, *switch),
+        Command::Cost(cost) => cost::run(runtime, cost),
+        Command::LogLevel { level } => log_level::run(runtime, *level),
+        Command::Docs(docs) => docs::run(docs),
+        Command::Completions { shell } => completions::run(*shell),
         Command::Version => {
             println!("weir {}", env!("CARGO_PKG_VERSION"));
             Ok(())

@@ -4,14 +4,19 @@
 //! One subcommand is one file in `command/`. What they share is small: how an error is told
 //! ([`Failure`]), tables on the terminal ([`table`]) and where the runtime files are.
 
+mod api;
 mod arguments;
+mod body;
 mod command;
+mod difference;
 mod failure;
+mod moment;
 pub mod reference;
 mod style;
 mod table;
 mod terminal;
 mod up;
+mod yaml;
 
 use std::process::ExitCode;
 

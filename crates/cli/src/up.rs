@@ -1,11 +1,12 @@
-//! `weir up`: nginx with Weir in front of a small demo site, for as long as the command runs.
+//! `weir up`: nginx with Weir and its control in front of a small demo site, for as long as the command runs.
 //!
 //! Everything is private to one run directory and one process group, so that it can stand beside
-//! any other nginx and leaves nothing behind: nginx is a child that dies with this process even
-//! if that is killed (`PR_SET_PDEATHSIG`), its workers with it.
+//! any other nginx and leaves nothing behind: nginx and control are children that die with this
+//! process even if that is killed (`PR_SET_PDEATHSIG`), nginx's workers with it.
 
 mod child;
 mod configuration;
+mod daemon;
 mod demo;
 mod follow;
 mod parts;
@@ -18,11 +19,14 @@ use std::io::Write;
 use std::time::Duration;
 
 use self::child::Nginx;
+use self::daemon::Daemon;
 use self::follow::Follower;
 use self::parts::Parts;
 use self::run_dir::RunDir;
 use crate::Failure;
+use crate::api::Api;
 use crate::arguments::Up;
+use crate::command::apply;
 use crate::style::{Stream, Style};
 
 /// How often the attack log, the child and the signals are looked at.
@@ -33,12 +37,12 @@ pub(crate) fn run(up: &Up) -> Result<(), Failure> {
     let parts = Parts::find(up)?;
     port::check_free(up.port)?;
     let dir = RunDir::make(up.dir.as_deref(), up.port)?;
-    let policy = parts.policy(&dir)?;
-    let configuration = configuration::write(&dir, &parts, &policy, up, port::any_free()?)?;
+    let mut daemon = if parts.policy.is_none() { Some(control(&parts, &dir, up)?) } else { None };
+    let configuration = configuration::write(&dir, &parts, up)?;
     let mut nginx = Nginx::start(&parts.nginx, &dir, &configuration)?;
     nginx.wait_until_ready(&dir, up)?;
 
-    say(&format!("{}weir: ready on http://127.0.0.1:{}", demo::introduction(up, &dir, &policy), up.port));
+    say(&format!("{}weir: ready on http://127.0.0.1:{}", demo::introduction(up, &dir, &parts), up.port));
     let mut attacks = Follower::new(dir.attack_log());
     let style = Style::of(Stream::Out);
     while !signal::received() {
@@ -47,10 +51,27 @@ pub(crate) fn run(up: &Up) -> Result<(), Failure> {
             say(&follow::readable(&line, style));
         }
         nginx.check_alive()?;
+        if let Some(daemon) = &mut daemon {
+            daemon.check_alive()?;
+        }
     }
     nginx.stop();
+    drop(daemon);
     say("weir: stopped");
     Ok(())
+}
+
+/// Starts control, and gives it what the gateway begins with unless it has something already
+/// (`--dir` of an earlier run).
+fn control(parts: &Parts, dir: &RunDir, up: &Up) -> Result<Daemon, Failure> {
+    let mut daemon = Daemon::start(dir)?;
+    let api = Api::at(&dir.socket());
+    daemon.wait_until_ready(&api)?;
+    let files = parts.state(dir, up)?;
+    if api.get("/api/v1/revisions?limit=1")?["revisions"].as_array().is_none_or(Vec::is_empty) {
+        apply::begin(&api, &files)?;
+    }
+    Ok(daemon)
 }
 
 /// Prints a line. That nobody reads it any more (a closed pipe) is no reason to stop the gateway.

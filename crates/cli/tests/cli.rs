@@ -72,7 +72,7 @@ fn runtime() -> tempfile::TempDir {
         rules: vec![],
     };
     let control = Control::open_or_create(dir.path()).expect("creates");
-    let ledger = Ledger::create(dir.path(), 1, "abc", &[rule("sqli", "block"), rule("bots", "log")], 1, 64);
+    let ledger = Ledger::create(dir.path(), 1, "abc", &[rule("sqli", "block"), rule("bots", "log")], 1, 64, weir_ledger::Reserve::Nothing);
     let ledger = ledger.expect("creates");
     control.set_generation(1);
     let (row, clock) = (ledger.row(0), Clock::calibrate());

@@ -5,6 +5,8 @@
 pub enum Context {
     /// In `http` only.
     Main,
+    /// In `server` only.
+    Server,
     /// In `http`, `server` and `location`; inner ones win.
     Everywhere,
 }
@@ -61,6 +63,8 @@ directives! {
         "Whether Weir looks at requests and logs them. With `detect` nothing is stopped or changed; findings say what would have been done.";
     Policy "weir_policy" Main One "FILE" "none"
         "The policy, in YAML or JSON. A relative path counts from nginx's configuration directory. Errors in it fail `nginx -t`, and a reload keeps the policy that is serving.";
+    Gateway "weir_gateway" Server One "on | off" "off"
+        "Serves in this server whatever the live configuration says: sites, routes, upstreams and certificates that `weir control` keeps, changed without a reload. It brings a `location /` of its own; locations written beside it go on working and win by nginx's usual rules. An `ssl_certificate` of one's own, shown where no certificate of the live configuration fits, has to stand before it.";
     Apply "weir_apply" Everywhere AtLeastOne "NAME... | none" "all policies of the file"
         "Which policies apply, by id. `none` applies none; access logs are still written.";
     Fail "weir_fail" Everywhere One "open | closed" "open"

@@ -11,6 +11,7 @@ pub fn markdown() -> String {
     for info in DIRECTIVES {
         let context = match info.context {
             Context::Main => "`http`",
+            Context::Server => "`server`",
             Context::Everywhere => "`http`, `server`, `location`",
         };
         // Writing to a String cannot fail.

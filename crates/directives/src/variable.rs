@@ -31,6 +31,16 @@ variables! {
     Country "weir_country" "Country code of the client's address; empty if unknown.";
     Score "weir_score" "Sum of the scores of the rules that matched.";
     Tags "weir_tags" "Tags set by rules, separated by commas.";
+    Site "weir_site" "Id of the site that the gateway found; empty if none.";
+    Route "weir_route" "Id of the route; empty if none.";
+    Upstream "weir_upstream" "Id of the upstream that the request goes to; empty if none.";
+    Member "weir_member" "Id of the member that was tried last; empty if none.";
+    Worker "weir_worker" "Number of the worker that serves the request.";
+    GatewayRevision "weir_gateway_revision" "Revision of the live configuration that the request sees from start to end.";
+    UpstreamHost "weir_upstream_host" "What the `Host` header says to the member. For the gateway's own locations.";
+    Connection "weir_connection" "`upgrade` if the connection is to be upgraded and the route lets it, else empty. For the gateway's own locations.";
+    Upgrade "weir_upgrade" "`websocket`, likewise. For the gateway's own locations.";
+    NoCertificate "weir_no_certificate" "Always empty: stands where nginx wants a certificate and the gateway has its own.";
 }
 
 impl Variable {

@@ -129,7 +129,7 @@ fn refused<M: Meter>(
 ) -> Option<u64> {
     let table = context.limits?;
     let pace = Pace { requests: limit.requests, period_ms: limit.period_ms, burst: limit.burst };
-    match table.take(limit.limit, &text_of(pass, planned), pace, context.now_ms) {
+    match table.take(planned.limit, &text_of(pass, planned), pace, context.now_ms) {
         Take::Allowed { .. } => None,
         Take::Refused { retry_after_ms } => Some(retry_after_ms),
     }

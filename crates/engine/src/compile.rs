@@ -14,6 +14,7 @@ use crate::check::{Check, Kinds, Node, Resolve, Test};
 use crate::filter::FilterBuilder;
 use crate::gate::{self, Condition, Gate};
 use crate::plan::{Lane, LaneTable, PlannedAction, Rule, Selector, Stage};
+use crate::rate::limit_identity;
 use crate::seclang::Sifter;
 use crate::value::Source;
 use crate::{Action, LaneInfo, List, Mode, Plan, RuleIndex, Side, Specification};
@@ -123,8 +124,11 @@ impl Compiler<'_> {
                         phase = phase.max(when.phase());
                         gate = gate::best(gate, gate::gate(when));
                     }
-                    let actions: Vec<PlannedAction> =
+                    let mut actions: Vec<PlannedAction> =
                         rule.actions.iter().map(|action| self.action(action, rule.index)).collect();
+                    for (place, planned) in actions.iter_mut().enumerate() {
+                        planned.limit = limit_identity(&policy.id, &rule.id, place);
+                    }
                     for action in &rule.actions {
                         phase = phase.max(parameter(action).map_or(Phase::Request, ValueExpr::phase));
                     }
@@ -286,6 +290,7 @@ impl Compiler<'_> {
         PlannedAction {
             action: action.clone(),
             parameter: parameter(action).map(Source::new),
+            limit: 0,
             lanes_at: 0,
             exclusions: whens.into_iter().map(|when| when.and_then(|when| self.node(when, Some(rule)))).collect(),
         }

@@ -74,6 +74,8 @@ pub(crate) struct Rule {
 pub(crate) struct PlannedAction {
     pub(crate) action: Action,
     pub(crate) parameter: Option<Source>,
+    /// Of a rate limit: what it is known by, see [`crate::rate::limit_identity`].
+    pub(crate) limit: u64,
     /// Of a rule set: when each of its exclusions holds.
     pub(crate) exclusions: Vec<Option<Node>>,
     /// Of a rule set: number of its first lane.

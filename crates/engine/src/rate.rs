@@ -80,12 +80,13 @@ impl<'m> RateTable<'m> {
         self.buckets * ENTRIES
     }
 
-    /// Counts one request of `key` under limit number `limit` at `now_ms` (any clock that all
-    /// workers share).
+    /// Counts one request of `key` under the limit known as `limit` at `now_ms` (any clock that all
+    /// workers share). The memory outlives policies, so `limit` is a hash of what the limit is
+    /// called ([`limit_identity`]): a number would be another limit's in the next policy.
     #[must_use]
-    pub fn take(&self, limit: u32, key: &[u8], pace: Pace, now_ms: u64) -> Take {
+    pub fn take(&self, limit: u64, key: &[u8], pace: Pace, now_ms: u64) -> Take {
         let mut hasher = self.hasher.build_hasher();
-        hasher.write_u32(limit);
+        hasher.write_u64(limit);
         hasher.write(key);
         // Two keys that share all 64 bits share a limit; with a secret seed nobody can aim for it.
         let hash = hasher.finish() | 1;
@@ -104,6 +105,16 @@ impl<'m> RateTable<'m> {
         entry.store(arrival.saturating_add(interval), Ordering::Relaxed);
         Take::Allowed { remaining: (tolerance - ahead) / interval }
     }
+}
+
+/// What a limit is known by in all processes and all policies that have it: FNV-1a (64 bits) of its
+/// policy, its rule, and its place among the rule's actions.
+pub(crate) fn limit_identity(policy: &str, rule: &str, place: usize) -> u64 {
+    const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+    const PRIME: u64 = 0x0100_0000_01b3;
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(PRIME);
+    let names = policy.bytes().chain([0]).chain(rule.bytes()).chain([0]);
+    names.chain(place.to_le_bytes()).fold(BASIS, step)
 }
 
 /// The arrival time of `hash`: its own, a free one, or that of the entry soonest forgotten.
@@ -147,6 +158,15 @@ mod tests {
         assert_eq!(table.take(0, b"a", PACE, 1100), Take::Allowed { remaining: 0 });
         assert!(matches!(table.take(0, b"b", PACE, 1000), Take::Allowed { .. }), "another key");
         assert!(matches!(table.take(1, b"a", PACE, 1000), Take::Allowed { .. }), "another limit");
+    }
+
+    #[test]
+    fn a_limit_keeps_its_identity_only_by_name() {
+        let identity = limit_identity("p", "r", 0);
+        assert_eq!(identity, limit_identity("p", "r", 0));
+        for (policy, rule, place) in [("p", "r", 1), ("p", "s", 0), ("q", "r", 0), ("", "pr", 0), ("pr", "", 0)] {
+            assert_ne!(identity, limit_identity(policy, rule, place), "{policy} {rule} {place}");
+        }
     }
 
     #[test]

@@ -215,7 +215,8 @@ fn be_nice(nice: i32) -> std::io::Result<()> {
     Ok(())
 }
 
-fn stay_on(core: usize) -> std::io::Result<()> {
+/// Keeps the calling thread on a core.
+pub fn stay_on(core: usize) -> std::io::Result<()> {
     // SAFETY: the set is a plain bit array that lives on our stack; CPU_SET bounds the core.
     let result = unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();

@@ -37,6 +37,8 @@ pub enum Scenario {
     Crs,
     /// Generated requests: the same rules as libmodsecurity?
     Differential,
+    /// Changes until they are live, messages between workers, and the peers' ways to do both
+    Events,
 }
 
 /// Arguments of `weir bench`.
@@ -75,6 +77,9 @@ pub struct BenchArguments {
     /// Leave out the growth rows of the scenarios rs and crs
     #[arg(long)]
     pub no_growth: bool,
+    /// Only the rows with data traffic of the scenario events, quiet and beside changes
+    #[arg(long)]
+    pub under_load: bool,
     /// Keep the temporary directory with configurations and logs
     #[arg(long)]
     pub keep: bool,
@@ -129,12 +134,18 @@ pub fn run(arguments: &BenchArguments) -> Result<bool, LabError> {
         ),
     };
     let host = Host::here(&version, placement.tested.is_some(), words);
-    let output =
-        arguments.output.clone().or_else(|| arguments.only.is_empty().then(|| results_path(arguments.scenario)));
+    let output = arguments
+        .output
+        .clone()
+        .or_else(|| (arguments.only.is_empty() && !arguments.under_load).then(|| results_path(arguments.scenario)));
     let results = match arguments.scenario {
         Scenario::Rs => rs(&site, arguments, schedule, host)?,
         Scenario::Growth => growth_only(&site, schedule, host)?,
         Scenario::Conformance | Scenario::Differential => unreachable!("it has ended above"),
+        Scenario::Events => {
+            let (only, under_load) = (&arguments.only, arguments.under_load);
+            return crate::events::run(&site, only, under_load, schedule, host, output.as_deref());
+        }
         Scenario::Crs => return crs(&site, arguments, schedule, host, output.as_deref()),
         Scenario::Soak => return crate::soak::run(&site, arguments.scale, host, output.as_deref()),
     };

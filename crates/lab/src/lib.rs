@@ -14,6 +14,7 @@ mod conformance;
 mod crs;
 mod differential;
 mod error;
+mod events;
 mod geo;
 mod growth;
 mod haproxy;

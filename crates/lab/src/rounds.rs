@@ -115,7 +115,7 @@ fn row(contender: &Contender, own: &[Turn], base: Option<&[Turn]>) -> Row {
 }
 
 /// The numbers below `count` in an order drawn by Fisher and Yates from an xorshift generator.
-fn shuffled(count: usize, random: &mut u64) -> Vec<usize> {
+pub fn shuffled(count: usize, random: &mut u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     for last in (1..count).rev() {
         *random ^= *random << 13;
@@ -127,7 +127,7 @@ fn shuffled(count: usize, random: &mut u64) -> Vec<usize> {
 }
 
 /// Remaining time, on stderr.
-struct Progress {
+pub struct Progress {
     started: Instant,
     done: usize,
     total: usize,
@@ -136,12 +136,14 @@ struct Progress {
 }
 
 impl Progress {
-    fn new(total: usize, seconds: u32) -> Self {
+    /// Of so many turns of so many seconds.
+    pub fn new(total: usize, seconds: u32) -> Self {
         let each = Duration::from_secs(u64::from(seconds + WARM_UP_SECONDS)) + OVERHEAD;
         Self { started: Instant::now(), done: 0, total, each, live: std::io::stderr().is_terminal() }
     }
 
-    fn step(&mut self, round: u32, rounds: u32, name: &str) {
+    /// Says which turn begins.
+    pub fn step(&mut self, round: u32, rounds: u32, name: &str) {
         // From the second turn on, what the earlier ones took says more than the plan.
         let each = match u32::try_from(self.done) {
             Ok(done) if done > 0 => self.started.elapsed() / done,
@@ -159,7 +161,8 @@ impl Progress {
         self.done += 1;
     }
 
-    fn end(&self) {
+    /// Clears the line.
+    pub fn end(&self) {
         if self.live {
             let _ = write!(std::io::stderr(), "\r\x1b[K");
         }

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::bank::{BANK_ENTRIES, BANKS, NAMES_BYTES};
 use crate::control::check_header;
 use crate::entry::Names;
 use crate::file::{Existing, Mapped, make_dir};
@@ -15,7 +16,7 @@ use crate::{Clock, Entry, LedgerError, MAX_WORKERS};
 /// "WEIRLDGR" as it lies in memory.
 const MAGIC: u64 = u64::from_ne_bytes(*b"WEIRLDGR");
 /// Changes with the layout below.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// Entries in a ledger: ten times the largest policy that is measured (10,000 rules in the growth
 /// scenario of `make bench`).
@@ -32,6 +33,7 @@ const WORD_WORKERS: usize = 5;
 const WORD_CREATED_MS: usize = 6;
 const WORD_CLOCK_SCALE: usize = 7;
 const WORD_CLOCK_OVERHEAD: usize = 8;
+const WORD_BANK_ENTRIES: usize = 9;
 
 const _: () = assert!((HEADER_WORDS * 8).is_multiple_of(align_of::<RowHead>()));
 const _: () = assert!(size_of::<RowHead>().is_multiple_of(align_of::<RowHead>()) && size_of::<Cell>() == 64);
@@ -40,7 +42,17 @@ const _: () = assert!(size_of::<RowHead>().is_multiple_of(align_of::<RowHead>())
 pub struct Ledger {
     mapped: Mapped,
     entries: usize,
+    bank_entries: usize,
     workers: usize,
+}
+
+/// Whether cells are reserved for policies that come while nginx runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reserve {
+    /// No: nginx has its policies from its configuration.
+    Nothing,
+    /// Two banks (`BANK_ENTRIES` cells for each worker, and their names).
+    Banks,
 }
 
 impl Ledger {
@@ -48,7 +60,7 @@ impl Ledger {
     /// an older one mapped go on using it unseen.
     ///
     /// `revision` is the policy's, `workers` the number of rows, `sample_every` says that every
-    /// n-th request is timed. Not for `nginx -t`: it would take the ledger of the running nginx.
+    /// n-th request is timed, `reserve` whether policies come while nginx runs. Not for `nginx -t`: it would take the ledger of the running nginx.
     pub fn create(
         dir: &Path,
         generation: u64,
@@ -56,10 +68,12 @@ impl Ledger {
         entries: &[Entry],
         workers: usize,
         sample_every: u32,
+        reserve: Reserve,
     ) -> Result<Self, LedgerError> {
         limit("entries of the ledger", entries.len(), MAX_ENTRIES)?;
         limit("workers of the ledger", workers, MAX_WORKERS)?;
-        let bytes = bytes_for(entries.len(), workers);
+        let bank_entries = if reserve == Reserve::Banks { BANK_ENTRIES } else { 0 };
+        let bytes = bytes_for(entries.len(), bank_entries, workers);
         limit("bytes of the ledger", bytes, MAX_LEDGER_BYTES)?;
         make_dir(dir)?;
         let names = Names { revision: revision.to_owned(), sample_every, entries: entries.to_vec() };
@@ -76,6 +90,7 @@ impl Ledger {
                 now_ms(),
                 clock.scale(),
                 clock.overhead_ticks(),
+                bank_entries as u64,
             ];
             for (word, value) in mapped.words().iter().zip(header) {
                 word.store(value, Ordering::Relaxed);
@@ -83,27 +98,29 @@ impl Ledger {
         })?;
         let mapped = mapped.expect("a file that replaces another is always made");
         unlink_other_generations(dir, generation);
-        Ok(Self { mapped, entries: entries.len(), workers })
+        Ok(Self { mapped, entries: entries.len(), bank_entries, workers })
     }
 
     /// Opens a generation that somebody else made.
     pub fn open(dir: &Path, generation: u64) -> Result<Self, LedgerError> {
         let path = cells_path(dir, generation);
-        let (mut entries, mut workers) = (0, 0);
+        let (mut entries, mut bank_entries, mut workers) = (0, 0, 0);
         let mapped = Mapped::open(&path, HEADER_WORDS, |header| {
             check_header(&path, header, MAGIC, VERSION)?;
             let within = |word: usize, most: usize| usize::try_from(header[word]).ok().filter(|&n| n <= most);
-            let sizes = within(WORD_ENTRIES, MAX_ENTRIES).zip(within(WORD_WORKERS, MAX_WORKERS));
-            let agrees = |&(entries, workers): &(usize, usize)| {
-                header[WORD_BYTES] == bytes_for(entries, workers) as u64 && header[WORD_GENERATION] == generation
+            let rows = within(WORD_ENTRIES, MAX_ENTRIES).zip(within(WORD_WORKERS, MAX_WORKERS));
+            let banks = within(WORD_BANK_ENTRIES, BANK_ENTRIES).filter(|cells| [0, BANK_ENTRIES].contains(cells));
+            let sizes = rows.zip(banks).map(|((entries, workers), banks)| (entries, banks, workers));
+            let agrees = |&(entries, banks, workers): &(usize, usize, usize)| {
+                header[WORD_BYTES] == bytes_for(entries, banks, workers) as u64 && header[WORD_GENERATION] == generation
             };
-            (entries, workers) = sizes.filter(agrees).ok_or_else(|| LedgerError::Damaged {
+            (entries, bank_entries, workers) = sizes.filter(agrees).ok_or_else(|| LedgerError::Damaged {
                 path: path.clone(),
                 detail: "its header gives sizes that do not fit together".into(),
             })?;
-            Ok(bytes_for(entries, workers))
+            Ok(bytes_for(entries, bank_entries, workers))
         })?;
-        Ok(Self { mapped, entries, workers })
+        Ok(Self { mapped, entries, bank_entries, workers })
     }
 
     /// Number of rows.
@@ -112,10 +129,14 @@ impl Ledger {
         self.workers
     }
 
-    /// Number of entries.
+    /// Number of entries, without those of banks.
     #[must_use]
     pub fn entries(&self) -> usize {
         self.entries
+    }
+
+    pub(crate) fn bank_entries(&self) -> usize {
+        self.bank_entries
     }
 
     /// The cells of one worker, `worker` counted from 0 (nginx: `ngx_worker`); past the number of
@@ -125,20 +146,31 @@ impl Ledger {
     /// its end anyway: `Box::leak(Box::new(Arc::clone(&ledger))).row(worker)`.
     #[must_use]
     pub fn row(&self, worker: usize) -> Row<'_> {
+        let whole = self.whole_row(worker);
+        Row { cells: &whole.cells[..self.entries], ..whole }
+    }
+
+    /// The same with the cells of the banks behind.
+    pub(crate) fn whole_row(&self, worker: usize) -> Row<'_> {
         let worker = worker.min(self.workers.saturating_sub(1));
-        let start = HEADER_WORDS * 8 + worker * row_bytes(self.entries);
-        let row = self.mapped.words()[start / 8..][..row_bytes(self.entries) / 8].as_ptr();
-        // SAFETY: the slice just taken has row_bytes bytes: a head and `entries` cells. Both
+        let cells_each = self.entries + BANKS * self.bank_entries;
+        let start = HEADER_WORDS * 8 + worker * row_bytes(cells_each);
+        let row = self.mapped.words()[start / 8..][..row_bytes(cells_each) / 8].as_ptr();
+        // SAFETY: the slice just taken has row_bytes bytes: a head and `cells_each` cells. Both
         // consist of atomics, for which any bits are valid, and are aligned: the mapping to a
         // page, header and row to multiples of 128.
         unsafe {
             let cells = row.byte_add(size_of::<RowHead>()).cast::<Cell>();
-            Row::new(&*row.cast::<RowHead>(), std::slice::from_raw_parts(cells, self.entries), self.clock())
+            Row::new(&*row.cast::<RowHead>(), std::slice::from_raw_parts(cells, cells_each), self.clock())
         }
     }
 
-    fn word(&self, word: usize) -> &AtomicU64 {
+    pub(crate) fn word(&self, word: usize) -> &AtomicU64 {
         &self.mapped.words()[word]
+    }
+
+    pub(crate) fn all_words(&self) -> &[AtomicU64] {
+        self.mapped.words()
     }
 
     pub(crate) fn created_ms(&self) -> u64 {
@@ -157,8 +189,9 @@ fn row_bytes(entries: usize) -> usize {
     (size_of::<RowHead>() + entries * size_of::<Cell>()).next_multiple_of(align_of::<RowHead>())
 }
 
-fn bytes_for(entries: usize, workers: usize) -> usize {
-    HEADER_WORDS * 8 + workers.max(1) * row_bytes(entries)
+fn bytes_for(entries: usize, bank_entries: usize, workers: usize) -> usize {
+    let names = if bank_entries > 0 { BANKS * NAMES_BYTES } else { 0 };
+    HEADER_WORDS * 8 + workers.max(1) * row_bytes(entries + BANKS * bank_entries) + names
 }
 
 fn limit(what: &'static str, wanted: usize, limit: usize) -> Result<(), LedgerError> {

@@ -28,12 +28,12 @@
 //!
 //! ```
 //! # let dir = tempfile::tempdir().unwrap();
-//! use weir_ledger::{Clock, Control, Entry, EntryKind, Ledger};
+//! use weir_ledger::{Clock, Control, Entry, EntryKind, Ledger, Reserve};
 //! // The master, once per accepted configuration (not for `nginx -t`):
 //! let control = Control::open_or_create(dir.path())?;
 //! let entry = Entry { kind: EntryKind::Rule, policy: "p".into(), id: "sqli".into(), plugin: "block".into(), rules: vec![] };
 //! let generation = control.generation() + 1;
-//! let ledger = Ledger::create(dir.path(), generation, "r1", &[entry], 1, 64)?;
+//! let ledger = Ledger::create(dir.path(), generation, "r1", &[entry], 1, 64, Reserve::Nothing)?;
 //! control.set_generation(generation);
 //! // Each worker, once:
 //! let slot = control.claim_worker(std::process::id())?;
@@ -53,6 +53,7 @@
 //! # Ok::<(), weir_ledger::LedgerError>(())
 //! ```
 
+mod bank;
 mod clock;
 mod control;
 mod counter;
@@ -66,12 +67,13 @@ mod row;
 mod share;
 mod worker;
 
+pub use bank::{BANK_ENTRIES, BANKS, NAMES_BYTES};
 pub use clock::Clock;
 pub use control::Control;
 pub use counter::Counter;
 pub use entry::{Entry, EntryKind};
 pub use error::LedgerError;
-pub use ledger::{Ledger, MAX_ENTRIES, MAX_LEDGER_BYTES};
+pub use ledger::{Ledger, MAX_ENTRIES, MAX_LEDGER_BYTES, Reserve};
 pub use process::{cpu_ns, is_running};
 pub use report::{EntryReport, Report};
 pub use row::Row;

@@ -34,6 +34,9 @@ pub struct Report {
     pub requests: u64,
     /// One for each entry, in the ledger's order.
     pub entries: Vec<EntryReport>,
+    /// Tag of the policies that came while nginx ran, if any.
+    #[serde(skip)]
+    bank: u64,
 }
 
 /// The costs of one entry.
@@ -89,14 +92,24 @@ impl Report {
         }
         let clock = ledger.clock();
         let rows: Vec<_> = (0..ledger.workers()).map(|worker| ledger.row(worker)).collect();
-        let entries = names
+        let mut revision = names.revision;
+        let mut entries: Vec<EntryReport> = names
             .entries
             .into_iter()
             .enumerate()
             .map(|(index, entry)| EntryReport::sum(entry, rows.iter().map(|row| &row.cells[index]), clock))
             .collect();
+        let latest = ledger.latest();
+        let bank = latest.as_ref().map_or(0, |(_, tag, _)| *tag);
+        if let Some((number, tag, names)) = latest {
+            if revision.is_empty() {
+                revision = names.revision;
+            }
+            entries.extend(of_bank(&ledger, number, tag, names.entries, &entries));
+        }
         let mut report = Self {
-            revision: names.revision,
+            revision,
+            bank,
             generation,
             sample_every: names.sample_every,
             uptime_ms: now_ms().saturating_sub(ledger.created_ms()),
@@ -114,7 +127,10 @@ impl Report {
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut report = self.clone();
-        if earlier.generation != self.generation || earlier.entries.len() != self.entries.len() {
+        if earlier.generation != self.generation
+            || earlier.bank != self.bank
+            || earlier.entries.len() != self.entries.len()
+        {
             return report;
         }
         report.uptime_ms = self.uptime_ms.saturating_sub(earlier.uptime_ms);
@@ -142,6 +158,20 @@ impl Report {
             entry.ns_per_request = entry.ns_total / self.requests.max(1) as f64;
         }
     }
+}
+
+/// The entries of a bank, from the workers that count for its policies. Lanes name their rules by
+/// their places among those of the bank, which come behind those `before`.
+fn of_bank(ledger: &Ledger, number: usize, tag: u64, names: Vec<Entry>, before: &[EntryReport]) -> Vec<EntryReport> {
+    let start = ledger.entries() + number * ledger.bank_entries();
+    let rules_before = before.iter().filter(|entry| entry.entry.kind == EntryKind::Rule).count() as u32;
+    let rows = (0..ledger.workers()).map(|worker| ledger.whole_row(worker));
+    let rows: Vec<_> = rows.filter(|row| row.head.tags[number].get() == tag).collect();
+    let report = |(index, mut entry): (usize, Entry)| {
+        entry.rules.iter_mut().for_each(|rule| *rule = rule.saturating_add(rules_before));
+        EntryReport::sum(entry, rows.iter().map(|row| &row.cells[start + index]), ledger.clock())
+    };
+    names.into_iter().enumerate().map(report).collect()
 }
 
 impl EntryReport {

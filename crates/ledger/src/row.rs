@@ -2,6 +2,7 @@
 //!
 //! A cell is one cache line: counting an evaluation touches one line and no other worker's.
 
+use crate::bank::BANKS;
 use crate::process::{identity, own_cpu_ns};
 use crate::{Clock, Counter};
 
@@ -31,6 +32,8 @@ pub(crate) struct RowHead {
     pub cpu_ns: Counter,
     /// CPU time of earlier workers on this row.
     pub cpu_before_ns: Counter,
+    /// Of each bank, whose policies' counts its cells are.
+    pub tags: [Counter; BANKS],
 }
 
 /// A sample this far beyond the running mean was interrupted ...
@@ -49,8 +52,8 @@ pub struct Row<'l> {
     pub(crate) head: &'l RowHead,
     pub(crate) cells: &'l [Cell],
     /// Limits for outliers, in the writers' ticks.
-    floor_ticks: u64,
-    first_ticks: u64,
+    pub(crate) floor_ticks: u64,
+    pub(crate) first_ticks: u64,
 }
 
 impl<'l> Row<'l> {
@@ -73,6 +76,15 @@ impl<'l> Row<'l> {
         self.head.cpu_ns.set(own_cpu_ns().saturating_sub(self.head.cpu_start_ns.get()));
     }
 
+    /// Sets all cells to zero.
+    pub(crate) fn clear(&self) {
+        for cell in self.cells {
+            for counter in [&cell.calls, &cell.hits, &cell.samples, &cell.ticks, &cell.preempted] {
+                counter.set(0);
+            }
+        }
+    }
+
     /// Counts a client request.
     #[inline]
     pub fn request(&self) {
@@ -91,10 +103,13 @@ impl<'l> Row<'l> {
         }
     }
 
-    /// Calls and hits of all entries together, for the heartbeat.
+    /// Calls and hits of the first `entries` entries together, for the heartbeat.
     #[must_use]
-    pub fn totals(&self) -> (u64, u64) {
-        self.cells.iter().fold((0, 0), |(calls, hits), cell| (calls + cell.calls.get(), hits + cell.hits.get()))
+    pub fn totals(&self, entries: usize) -> (u64, u64) {
+        self.cells
+            .iter()
+            .take(entries)
+            .fold((0, 0), |(calls, hits), cell| (calls + cell.calls.get(), hits + cell.hits.get()))
     }
 
     /// Books one sampled time of an entry, in ticks and including the clock's own overhead.

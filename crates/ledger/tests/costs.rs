@@ -10,7 +10,7 @@ fn entry(kind: EntryKind, id: &str, rules: &[u32]) -> Entry {
 
 fn ledger(dir: &Path, entries: &[Entry], workers: usize) -> Ledger {
     let control = Control::open_or_create(dir).expect("creates");
-    let ledger = Ledger::create(dir, 1, "r1", entries, workers, 64).expect("creates");
+    let ledger = Ledger::create(dir, 1, "r1", entries, workers, 64, weir_ledger::Reserve::Nothing).expect("creates");
     control.set_generation(1);
     ledger
 }

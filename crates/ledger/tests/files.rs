@@ -20,7 +20,7 @@ fn everything_is_for_its_owner_only() {
     let temp = tempfile::tempdir().expect("temp dir");
     let dir = temp.path().join("run/weir");
     let _control = Control::open_or_create(&dir).expect("creates");
-    let _ledger = Ledger::create(&dir, 1, "r1", &[entry("a")], 2, 64).expect("creates");
+    let _ledger = Ledger::create(&dir, 1, "r1", &[entry("a")], 2, 64, weir_ledger::Reserve::Nothing).expect("creates");
     assert_eq!(mode(&dir), 0o700);
     let mut names: Vec<_> = fs::read_dir(&dir).expect("reads").map(|file| file.expect("reads").file_name()).collect();
     names.sort();
@@ -74,7 +74,10 @@ fn every_truncation_of_a_control_file_is_an_error() {
 fn every_truncation_of_a_ledger_is_an_error() {
     let dir = tempfile::tempdir().expect("temp dir");
     Control::open_or_create(dir.path()).expect("creates").set_generation(1);
-    drop(Ledger::create(dir.path(), 1, "r1", &[entry("a"), entry("b")], 3, 64).expect("creates"));
+    drop(
+        Ledger::create(dir.path(), 1, "r1", &[entry("a"), entry("b")], 3, 64, weir_ledger::Reserve::Nothing)
+            .expect("creates"),
+    );
     assert!(Report::read(dir.path()).is_ok());
     let path = dir.path().join("ledger.1");
     let whole = fs::read(&path).expect("reads");
@@ -90,7 +93,7 @@ fn every_truncation_of_a_ledger_is_an_error() {
 fn a_header_that_lies_about_sizes_is_an_error() {
     let dir = tempfile::tempdir().expect("temp dir");
     Control::open_or_create(dir.path()).expect("creates").set_generation(1);
-    drop(Ledger::create(dir.path(), 1, "r1", &[entry("a")], 3, 64).expect("creates"));
+    drop(Ledger::create(dir.path(), 1, "r1", &[entry("a")], 3, 64, weir_ledger::Reserve::Nothing).expect("creates"));
     let path = dir.path().join("ledger.1");
     let whole = fs::read(&path).expect("reads");
     for word in 0..6 {
@@ -137,10 +140,12 @@ fn another_version_is_an_error_for_readers_and_replaced_by_nginx() {
 #[test]
 fn a_new_generation_removes_the_older_ones_and_leaves_them_usable() {
     let dir = tempfile::tempdir().expect("temp dir");
-    let old = Ledger::create(dir.path(), 8, "r8", &[entry("a")], 1, 64).expect("creates");
+    let old =
+        Ledger::create(dir.path(), 8, "r8", &[entry("a")], 1, 64, weir_ledger::Reserve::Nothing).expect("creates");
     fs::write(dir.path().join("ledger.3.json.new.1"), "").expect("writes");
     fs::write(dir.path().join("ledger.txt"), "").expect("writes");
-    let _new = Ledger::create(dir.path(), 10, "r10", &[entry("a")], 1, 64).expect("creates");
+    let _new =
+        Ledger::create(dir.path(), 10, "r10", &[entry("a")], 1, 64, weir_ledger::Reserve::Nothing).expect("creates");
     old.row(0).add(0, true);
     let mut names: Vec<_> =
         fs::read_dir(dir.path()).expect("reads").map(|file| file.expect("reads").file_name()).collect();
@@ -152,7 +157,8 @@ fn a_new_generation_removes_the_older_ones_and_leaves_them_usable() {
 fn names_that_do_not_fit_the_ledger_are_an_error() {
     let dir = tempfile::tempdir().expect("temp dir");
     Control::open_or_create(dir.path()).expect("creates").set_generation(1);
-    let _ledger = Ledger::create(dir.path(), 1, "r1", &[entry("a")], 1, 64).expect("creates");
+    let _ledger =
+        Ledger::create(dir.path(), 1, "r1", &[entry("a")], 1, 64, weir_ledger::Reserve::Nothing).expect("creates");
     for text in ["", "[]", r#"{"revision":"r","sample_every":1,"entries":[]}"#] {
         fs::write(dir.path().join("ledger.1.json"), text).expect("writes");
         assert!(matches!(Report::read(dir.path()), Err(LedgerError::Damaged { .. })), "{text}");
@@ -164,7 +170,10 @@ fn more_than_there_is_room_for_is_refused() {
     let dir = tempfile::tempdir().expect("temp dir");
     let many = vec![entry("a"); MAX_ENTRIES + 1];
     let refused = |entries: &[Entry], workers| {
-        matches!(Ledger::create(dir.path(), 1, "r", entries, workers, 64), Err(LedgerError::Limit { .. }))
+        matches!(
+            Ledger::create(dir.path(), 1, "r", entries, workers, 64, weir_ledger::Reserve::Nothing),
+            Err(LedgerError::Limit { .. })
+        )
     };
     assert!(refused(&many, 1) && refused(&many[..1], MAX_WORKERS + 1) && refused(&many[..MAX_ENTRIES], MAX_WORKERS));
     assert!(fs::read_dir(dir.path()).expect("reads").next().is_none(), "nothing is left behind");

@@ -43,7 +43,7 @@ fn prepare(dir: &Path) -> (Control, Ledger) {
     let control = Control::open_or_create(dir).expect("creates");
     let entry =
         Entry { kind: EntryKind::Rule, policy: "p".into(), id: "a".into(), plugin: "block".into(), rules: vec![] };
-    let ledger = Ledger::create(dir, 1, "r1", &[entry], 1, 1).expect("creates");
+    let ledger = Ledger::create(dir, 1, "r1", &[entry], 1, 1, weir_ledger::Reserve::Nothing).expect("creates");
     control.set_generation(1);
     (control, ledger)
 }

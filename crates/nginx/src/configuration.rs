@@ -14,15 +14,16 @@ use std::sync::Arc;
 
 use nginx_sys::{ngx_conf_t, ngx_int_t, ngx_shm_zone_t};
 use weir_collections::{Counts, Table};
+use weir_engine::RateTable;
 use weir_engine::seclang::Collections;
-use weir_engine::{Plan, RateTable, RuleIndex};
 use weir_http::header_hash;
 use weir_ledger::{Control, DEFAULT_DIR, Ledger};
-use weir_policy::Snapshot;
 
 use crate::diagnostic::Level;
+use crate::live::Link;
 use crate::log::{AccessLog, Heartbeat, LogFile};
-use crate::{body_filter, directive, fault, ffi, header_filter, log, meter, phase, policy, shared};
+use crate::policy::{Needs, Placed, Policies};
+use crate::{body_filter, directive, fault, ffi, gateway, header_filter, log, phase, policy, shared};
 
 /// Whether a location is evaluated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,14 +90,6 @@ impl InboundId {
     }
 }
 
-/// A plan, and where its lanes begin in the ledger.
-pub struct Placed {
-    /// The plan.
-    pub plan: Arc<Plan>,
-    /// Ledger entry of its lane 0.
-    pub lanes_at: u32,
-}
-
 /// The configuration of `http`, and what belongs to the whole cycle.
 #[derive(Default)]
 pub struct Main {
@@ -116,13 +109,11 @@ pub struct Main {
     pub inbound_id: Option<InboundId>,
     /// `weir_heartbeat_log`
     pub heartbeat: Option<Option<Heartbeat>>,
-    /// The policy, loaded.
-    pub snapshot: Option<Snapshot>,
-    /// Every plan that some location uses.
-    pub plans: Vec<Placed>,
-    /// Whether rules read the request id, so that it has to be there before they run.
-    pub reads_request_id: bool,
-    /// Whether rules or logs read our own address, which may cost a system call per connection.
+    /// The policy of `weir_policy`, with every plan that some location uses.
+    pub policies: Option<Policies>,
+    /// Whether some server is a gateway: its policies come from control, while nginx runs.
+    pub gateway: bool,
+    /// Whether logs read our own address, which may cost a system call per connection.
     pub reads_server_address: bool,
     /// Whether any location is evaluated.
     pub evaluates: bool,
@@ -146,6 +137,8 @@ pub struct Main {
     pub losses_said: Cell<(u64, Counts)>,
     /// Whether a rule set may want to see bodies of responses.
     pub holds_responses: bool,
+    /// The journal of what control wants, and the bus, of a gateway.
+    pub link: Option<Link>,
     /// Counters and switches; `None` if they could not be opened, which has been logged.
     pub control: Option<Arc<Control>>,
     /// The ledger of this cycle.
@@ -163,14 +156,9 @@ impl Main {
         self.sample.unwrap_or(DEFAULT_SAMPLE)
     }
 
-    /// The policy's revision, or nothing.
+    /// The revision of `weir_policy`, or nothing.
     pub fn revision(&self) -> &str {
-        self.snapshot.as_ref().map_or("", Snapshot::revision)
-    }
-
-    /// Id and policy of a rule.
-    pub fn rule(&self, rule: RuleIndex) -> Option<&weir_policy::RuleLabel> {
-        self.snapshot.as_ref()?.rules().get(rule.0 as usize)
+        self.policies.as_ref().map_or("", |policies| policies.snapshot().revision())
     }
 
     /// The table of rate limits.
@@ -188,17 +176,6 @@ impl Main {
     pub fn collections_table(&self) -> Option<&Table<'static>> {
         let zone = self.collections_zone?;
         self.collections.get_or_init(|| shared::collections(zone)).as_ref()
-    }
-
-    fn place(&mut self, plan: Arc<Plan>) -> u32 {
-        if let Some(placed) = self.plans.iter().find(|placed| Arc::ptr_eq(&placed.plan, &plan)) {
-            return placed.lanes_at;
-        }
-        let rules = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.rules().len());
-        let lanes_at =
-            self.plans.last().map_or(meter::first_lane(rules), |last| last.lanes_at + last.plan.lanes().len() as u32);
-        self.plans.push(Placed { plan, lanes_at });
-        lanes_at
     }
 }
 
@@ -228,10 +205,8 @@ pub struct Location {
     pub settings: Settings,
     /// Whether it is evaluated.
     pub mode: Mode,
-    /// What is evaluated.
-    pub plan: Option<Arc<Plan>>,
-    /// Ledger entry of the plan's lane 0.
-    pub lanes_at: u32,
+    /// What is evaluated; of a gateway it depends on the route.
+    pub plan: Option<Placed>,
     /// Fail mode.
     pub fail: FailMode,
     /// How much of a body rules see.
@@ -242,6 +217,8 @@ pub struct Location {
     pub attack_log: Option<*mut LogFile>,
     /// Injected fault.
     pub inject: Injected,
+    /// Whether it is one of the locations that `weir_gateway` makes.
+    pub gateway: bool,
 }
 
 /// nginx's `create_main_conf`.
@@ -292,40 +269,47 @@ impl Location {
         settings.attack_log = settings.attack_log.or(outer.attack_log);
         settings.inject = settings.inject.or(outer.inject);
 
-        self.mode = settings.mode.unwrap_or_default();
+        main.gateway |= self.gateway;
+        self.mode = settings.mode.unwrap_or(if self.gateway { Mode::On } else { Mode::Off });
         self.fail = settings.fail.unwrap_or_default();
         self.body_limit = settings.body_limit.unwrap_or(DEFAULT_BODY_LIMIT);
         self.inject = if main.testing { settings.inject.unwrap_or_default() } else { Injected::Never };
-        if self.mode == Mode::Off {
+        if self.mode == Mode::Off && !self.gateway {
             return Ok(());
         }
         self.access_log = settings.access_log.clone().flatten();
         self.attack_log = settings.attack_log.flatten();
         main.logs |= self.access_log.is_some();
-        self.choose_plan(main)
+        if self.gateway { Ok(()) } else { self.choose_plan(main) }
     }
 
     fn choose_plan(&mut self, main: &mut Main) -> Result<(), String> {
-        let Some(snapshot) = &main.snapshot else {
+        let Some(policies) = &mut main.policies else {
             return match &self.settings.apply {
                 Some(names) if !names.is_empty() => Err("\"weir_apply\" needs a \"weir_policy\"".into()),
                 _ => Ok(()),
             };
         };
-        let plan = match &self.settings.apply {
-            Some(names) => snapshot.plan(&names.iter().map(String::as_str).collect::<Vec<_>>()),
-            None => snapshot.plan(&snapshot.policy_names().collect::<Vec<_>>()),
-        };
-        let plan = plan.map_err(|error| format!("\"weir_apply\": {error}"))?;
-        if plan.is_empty() {
+        let all = || policies.snapshot().policy_names().map(str::to_owned).collect();
+        let names = self.settings.apply.clone().unwrap_or_else(all);
+        let placed = policies.place(&names).map_err(|error| format!("\"weir_apply\": {error}"))?;
+        if placed.plan.is_empty() {
             return Ok(());
         }
         main.evaluates = true;
-        main.touches_response |= plan.touches_response();
-        self.lanes_at = main.place(Arc::clone(&plan));
-        self.plan = Some(plan);
+        main.touches_response |= placed.plan.touches_response();
+        self.plan = Some(placed.clone());
         Ok(())
     }
+}
+
+/// What policies that come later may need is there from the start.
+fn expect_anything(cf: *mut ngx_conf_t, main: &mut Main) -> Option<()> {
+    main.evaluates = true;
+    main.touches_response = true;
+    main.holds_responses = true;
+    let all = Needs { rate_limits: true, collections: true, ..Needs::default() };
+    policy::add_memory(cf, main, all).map_err(|message| directive::refuse(cf, &message)).ok()
 }
 
 /// nginx's `postconfiguration`: installs what some location needs, and nothing else.
@@ -333,8 +317,14 @@ pub unsafe extern "C" fn install(cf: *mut ngx_conf_t) -> ngx_int_t {
     // SAFETY: within http, after all levels have been merged.
     let main = unsafe { ffi::main_of::<Main>(cf) };
     let installed = fault::contain("configuration", || {
+        if main.gateway {
+            expect_anything(cf, main)?;
+        }
         // SAFETY: as above.
         unsafe {
+            if main.gateway {
+                gateway::install(cf)?;
+            }
             if main.evaluates {
                 phase::install(cf)?;
             }

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use nginx_sys::{ngx_add_timer, ngx_cycle_t, ngx_event_t, ngx_http_conf_ctx_t, ngx_http_module, ngx_int_t, ngx_msec_t};
-use weir_ledger::{Control, Ledger, MAX_WORKERS};
+use nginx_sys::{
+    ngx_add_timer, ngx_cycle_t, ngx_event_t, ngx_http_conf_ctx_t, ngx_http_module, ngx_int_t, ngx_log_t, ngx_msec_t,
+};
+use weir_ledger::{Control, Ledger, MAX_WORKERS, Reserve};
 
 use crate::configuration::Main;
-use crate::{diagnostic, fault, ffi, log, meter, note, worker};
+use crate::live::Link;
+use crate::{diagnostic, fault, ffi, live, log, meter, note, worker};
 
 /// How often a worker says that it lives.
 const BEAT_MS: ngx_msec_t = 1000;
@@ -31,8 +34,12 @@ pub unsafe extern "C" fn init_module(cycle: *mut ngx_cycle_t) -> ngx_int_t {
             if nginx_sys::ngx_test_config != 0 || !(main.evaluates || main.logs) {
                 return;
             }
-            if let Err(error) = open_counters(main, worker_count(cycle)) {
+            let workers = worker_count(cycle);
+            if let Err(error) = open_counters(main, workers) {
                 note!((*cycle).log, Error, "weir: no counters and no run-time switches: {error}");
+            }
+            if main.gateway {
+                open_link(main, workers, (*cycle).log);
             }
         }
     });
@@ -52,12 +59,27 @@ fn open_counters(main: &mut Main, workers: usize) -> Result<(), weir_ledger::Led
     let dir = main.runtime_dir().to_owned();
     let control = Control::open_or_create(&dir)?;
     let generation = control.generation() + 1;
-    let ledger =
-        Ledger::create(&dir, generation, main.revision(), &meter::entries(main), workers, main.sample_every())?;
+    let reserve = if main.gateway { Reserve::Banks } else { Reserve::Nothing };
+    let entries = meter::entries(main);
+    let ledger = Ledger::create(&dir, generation, main.revision(), &entries, workers, main.sample_every(), reserve)?;
     control.set_generation(generation);
     main.control = Some(Arc::new(control));
     main.ledger = Some(Arc::new(ledger));
     Ok(())
+}
+
+/// Opens what workers need to follow control, under the ledger's generation of this cycle.
+fn open_link(main: &mut Main, workers: usize, log: *mut ngx_log_t) {
+    let generation = main.control.as_ref().map_or(1, |control| control.generation());
+    match Link::open(main.runtime_dir(), generation, workers) {
+        Ok(link) => {
+            if let Some(fault) = link.fault() {
+                note!(log, Error, "weir: changes will reach workers only when they start: {fault}");
+            }
+            main.link = Some(link);
+        }
+        Err(error) => note!(log, Error, "weir: gateways serve nothing: {error}"),
+    }
 }
 
 /// nginx's `init_process`.
@@ -82,15 +104,16 @@ unsafe fn begin(cycle: *mut ngx_cycle_t, main: &'static Main) {
     let slot = control.and_then(|control| control.claim_worker(std::process::id()).ok());
     // SAFETY: set by nginx before init_process; 0 without a master.
     let number = unsafe { nginx_sys::ngx_worker };
-    let row = ledger.map(|ledger| ledger.row(number));
-    worker::start(cycle, control, slot, row);
-    if let Some(row) = row {
+    worker::start(cycle, control, slot, ledger.map(|ledger| (ledger, number)));
+    if let Some(row) = worker::row() {
         row.attach();
     }
     if let Some(slot) = slot {
         slot.set_revision(main.revision());
         slot.beat();
     }
+    // SAFETY: a complete cycle, in the process that will serve it.
+    unsafe { live::start(cycle, main) };
     if slot.is_some() || main.heartbeat.is_some() {
         // SAFETY: leaked above or living as long as the cycle.
         unsafe { arm(cycle, main) };
@@ -120,6 +143,7 @@ unsafe extern "C" fn beat(event: *mut ngx_event_t) {
         if let Some(row) = worker::row() {
             row.beat();
         }
+        live::beat();
         log::heartbeat(main);
         report_losses(main);
     });
@@ -158,6 +182,7 @@ fn report_losses(main: &Main) {
 /// nginx's `exit_process`: what is in the buffers goes out.
 pub unsafe extern "C" fn exit_process(cycle: *mut ngx_cycle_t) {
     fault::contain("end of a worker", || {
+        live::end();
         // SAFETY: a complete cycle; log files live as long as it.
         unsafe {
             for file in main_in(cycle).into_iter().flat_map(|main| &main.files) {

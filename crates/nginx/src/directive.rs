@@ -6,13 +6,14 @@ use std::ptr;
 
 use nginx_sys::{
     NGX_CONF_1MORE, NGX_CONF_TAKE1, NGX_CONF_TAKE12, NGX_HTTP_LOC_CONF, NGX_HTTP_LOC_CONF_OFFSET, NGX_HTTP_MAIN_CONF,
-    NGX_HTTP_MAIN_CONF_OFFSET, NGX_HTTP_SRV_CONF, NGX_LOG_EMERG, NGX_LOG_WARN, ngx_command_t, ngx_conf_log_error,
-    ngx_conf_t, ngx_str_t,
+    NGX_HTTP_MAIN_CONF_OFFSET, NGX_HTTP_SRV_CONF, NGX_HTTP_SRV_CONF_OFFSET, NGX_LOG_EMERG, NGX_LOG_WARN, ngx_command_t,
+    ngx_conf_log_error, ngx_conf_t, ngx_str_t,
 };
 use weir_directives::{Arguments, Context, DIRECTIVES, Directive};
 
 use crate::configuration::{FailMode, InboundId, Injected, Location, Main, Mode};
 use crate::diagnostic::LEVELS;
+use crate::gateway::{self, Server};
 use crate::log::{self, Kind};
 use crate::{fault, ffi, shared};
 
@@ -24,6 +25,8 @@ pub static mut COMMANDS: [ngx_command_t; DIRECTIVES.len() + 1] = {
         let info = &DIRECTIVES[row];
         let (places, offset) = match info.context {
             Context::Main => (NGX_HTTP_MAIN_CONF, NGX_HTTP_MAIN_CONF_OFFSET),
+            // The locations that `weir_gateway` makes are marked by the same directive.
+            Context::Server => (NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF, NGX_HTTP_SRV_CONF_OFFSET),
             Context::Everywhere => {
                 (NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF, NGX_HTTP_LOC_CONF_OFFSET)
             }
@@ -72,6 +75,10 @@ unsafe extern "C" fn set(cf: *mut ngx_conf_t, command: *mut ngx_command_t, conf:
         let set = unsafe {
             match info.context {
                 Context::Main => set_main(cf, info.directive, &arguments, &mut *conf.cast::<Main>()),
+                Context::Server => {
+                    let on = choose(arguments[0], &[("on", true), ("off", false)]);
+                    on.and_then(|on| gateway::configure(cf, on, conf.cast::<Server>()))
+                }
                 Context::Everywhere => set_location(cf, info.directive, &arguments, &mut *conf.cast::<Location>()),
             }
         };
@@ -156,6 +163,7 @@ unsafe fn set_main(
             once(&mut main.heartbeat, heartbeat)
         }
         Directive::Weir
+        | Directive::Gateway
         | Directive::Apply
         | Directive::Fail
         | Directive::BodyLimit
@@ -217,6 +225,7 @@ unsafe fn set_location(
             )
         }
         Directive::Policy
+        | Directive::Gateway
         | Directive::HeartbeatLog
         | Directive::LogLevel
         | Directive::Runtime

@@ -21,6 +21,11 @@ pub mod code {
     pub const OK: ngx_int_t = 0;
     /// Failed.
     pub const ERROR: ngx_int_t = -1;
+    /// Not yet.
+    #[cfg(ngx_feature = "http_ssl")]
+    pub const AGAIN: ngx_int_t = -2;
+    /// Nothing to be had.
+    pub const BUSY: ngx_int_t = -3;
     /// Somebody else goes on.
     pub const DONE: ngx_int_t = -4;
     /// Not mine.

@@ -17,7 +17,7 @@ use weir_rules::seclang::ir::Phase as RuleSetPhase;
 use crate::configuration::{FailMode, Injected, Location, Main};
 use crate::module::ngx_http_weir_module;
 use crate::transaction::{self, Inspection};
-use crate::{body_filter, fault, ffi, headers, meter, respond, worker};
+use crate::{body_filter, fault, ffi, gateway, headers, meter, respond, worker};
 
 struct Next(Cell<ngx_http_output_header_filter_pt>);
 
@@ -47,13 +47,20 @@ unsafe extern "C" fn filter(r: *mut ngx_http_request_t) -> ngx_int_t {
         if r == (*r).main {
             let location = ffi::location_of::<Location>(r);
             let main = ffi::request_main_of::<Main>(r);
-            let plan = location.plan.as_deref().filter(|plan| plan.has(Phase::Response) || main.holds_responses);
-            let inspection = match (transaction::find(r), plan) {
+            let static_plan = location.plan.as_ref().map(|placed| &*placed.plan);
+            let inspection = match (transaction::find(r), static_plan) {
                 (None, Some(plan)) if plan.has(Phase::Response) && !worker::silenced() => {
                     transaction::find_or_create(r, main)
                 }
                 (found, _) => found,
             };
+            // The plan is held for the call: nothing changes it, but who calls it has the inspection.
+            let plan =
+                inspection.and_then(|inspection| (*inspection).placed(location)).map(|placed| placed.plan.clone());
+            let plan = plan.as_deref().filter(|plan| plan.has(Phase::Response) || main.holds_responses);
+            if let Some(routed) = inspection.and_then(|inspection| (*inspection).routed.clone()) {
+                fault::contain("header changes", || gateway::change_response(r, &routed));
+            }
             if let Some(inspection) = inspection
                 && let Some(answer) = work(r, inspection, plan, location)
             {
@@ -128,7 +135,7 @@ unsafe fn work(
 /// run now.
 unsafe fn body_phase(r: *mut ngx_http_request_t, inspection: &mut Inspection, location: &Location) -> Decision {
     // SAFETY: as for `work`.
-    if inspection.main.holds_responses && !unsafe { body_filter::hold(r, inspection) } {
+    if inspection.holds_responses() && !unsafe { body_filter::hold(r, inspection) } {
         inspection.run_rule_sets(RuleSetPhase::ResponseBody, location)
     } else {
         Decision::Continue

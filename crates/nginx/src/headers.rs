@@ -35,22 +35,28 @@ fn is_sendable(value: &[u8]) -> bool {
 /// `r` is a live main request that has not been proxied yet.
 pub unsafe fn change_request(r: *mut ngx_http_request_t, changes: &[HeaderChange], sampled: bool) {
     let begun = worker::ticks();
-    for change in changes.iter().filter(|change| is_changeable(&change.name)) {
+    for change in changes {
         // SAFETY: as the caller promises.
         unsafe {
             match &change.value {
-                Some(value) if is_sendable(value) => set_request(r, &change.name, value),
-                Some(_) => None,
-                None => remove_request(r, &change.name, 0),
+                Some(value) => set_request(r, &change.name, value),
+                None => remove_request(r, &change.name),
             };
         }
     }
     meter::book(meter::Part::HeaderChanges, sampled, begun, true);
 }
 
-unsafe fn set_request(r: *mut ngx_http_request_t, name: &[u8], value: &[u8]) -> Option<()> {
+/// Sets a field of the request, replacing all of that name.
+///
+/// # Safety
+/// As for [`change_request`].
+pub unsafe fn set_request(r: *mut ngx_http_request_t, name: &[u8], value: &[u8]) -> Option<()> {
     // SAFETY: a live request.
     unsafe {
+        if !is_changeable(name) || !is_sendable(value) {
+            return None;
+        }
         let list = &raw mut (*r).headers_in.headers;
         let mut of_name = ffi::fields(list).filter(|field| ffi::bytes(&(**field).key).eq_ignore_ascii_case(name));
         let (first, more) = (of_name.next(), of_name.next().is_some());
@@ -60,7 +66,7 @@ unsafe fn set_request(r: *mut ngx_http_request_t, name: &[u8], value: &[u8]) -> 
             Some(field) => {
                 (*field).value = value;
                 if more {
-                    remove_request(r, name, 1)?;
+                    keep_request(r, name, 1)?;
                 }
             }
             None => {
@@ -71,8 +77,33 @@ unsafe fn set_request(r: *mut ngx_http_request_t, name: &[u8], value: &[u8]) -> 
     }
 }
 
+/// Adds a field to the request, beside others of that name.
+///
+/// # Safety
+/// As for [`change_request`].
+pub unsafe fn add_request(r: *mut ngx_http_request_t, name: &[u8], value: &[u8]) -> Option<()> {
+    // SAFETY: as the caller promises.
+    unsafe {
+        if !is_changeable(name) || !is_sendable(value) {
+            return None;
+        }
+        let value = ffi::copy((*r).pool, value)?;
+        push(r, &raw mut (*r).headers_in.headers, name, value)?;
+        know_request(r, name)
+    }
+}
+
+/// Removes all fields of a name from the request.
+///
+/// # Safety
+/// As for [`change_request`].
+pub unsafe fn remove_request(r: *mut ngx_http_request_t, name: &[u8]) -> Option<()> {
+    // SAFETY: as the caller promises.
+    unsafe { if is_changeable(name) { keep_request(r, name, 0) } else { None } }
+}
+
 /// Removes all fields of a name but the first `keep`, by building a new list.
-unsafe fn remove_request(r: *mut ngx_http_request_t, name: &[u8], keep: usize) -> Option<()> {
+unsafe fn keep_request(r: *mut ngx_http_request_t, name: &[u8], keep: usize) -> Option<()> {
     /// Room for fields to be added later, and never zero, for which nginx's lists are not made.
     const SPARE: usize = 4;
     // SAFETY: a live request; the old list's memory stays in the pool, so pointers into it that
@@ -261,10 +292,35 @@ pub unsafe fn set_response(r: *mut ngx_http_request_t, name: &[u8], value: &[u8]
     }
 }
 
+/// Adds a field to the response, beside others of that name; of those that nginx keeps one of, it replaces it.
+///
+/// # Safety
+/// As for [`change_response`].
+pub unsafe fn add_response(r: *mut ngx_http_request_t, name: &[u8], value: &[u8]) -> Option<()> {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let out = &raw mut (*r).headers_out;
+        if name.eq_ignore_ascii_case(b"content-type") || known_response(out, name).is_some() {
+            return set_response(r, name, value);
+        }
+        if !is_changeable(name) || !is_sendable(value) {
+            return None;
+        }
+        let value = ffi::copy((*r).pool, value)?;
+        push(r, &raw mut (*out).headers, name, value).map(|_| ())
+    }
+}
+
 /// Removes all fields of a name from the response.
-unsafe fn remove_response(r: *mut ngx_http_request_t, name: &[u8]) -> Option<()> {
+///
+/// # Safety
+/// As for [`change_response`].
+pub unsafe fn remove_response(r: *mut ngx_http_request_t, name: &[u8]) -> Option<()> {
     // SAFETY: as for `change_response`. nginx does not send fields whose hash is 0.
     unsafe {
+        if !is_changeable(name) {
+            return None;
+        }
         let out = &raw mut (*r).headers_out;
         for field in ffi::fields(&raw const (*out).headers) {
             if ffi::bytes(&(*field).key).eq_ignore_ascii_case(name) {

@@ -10,7 +10,9 @@
 //! transaction its one inspection        header_filter, headers     the response, header changes
 //! request     the view of its head      body_filter                the response's body, held back
 //! shared      memory between workers    log                        access, attack and heartbeat logs
+//! gateway     sites, routes, upstreams          live                what control changes meanwhile
 //! worker      what a process has        fault, diagnostic, meter   panics, messages, costs
+//! live        what a gateway serves     gateway                    how it serves a request
 //! ```
 
 mod body;
@@ -21,8 +23,10 @@ mod diagnostic;
 mod directive;
 mod fault;
 mod ffi;
+mod gateway;
 mod header_filter;
 mod headers;
+mod live;
 mod log;
 mod meter;
 mod module;

@@ -1,12 +1,14 @@
 //! What is booked where in the ledger.
 //!
-//! Entries are numbered: the parts of the module below, then every rule, then the lanes of each
-//! plan. Calls and hits are exact; times are taken in every n-th request (`weir_sample`).
+//! Entries are numbered: the parts of the module below, then every rule of `weir_policy`, then the
+//! lanes of each of its plans. Policies that come while nginx runs have banks of the ledger to
+//! themselves. Calls and hits are exact; times are taken in every n-th request (`weir_sample`).
 
 use weir_engine::{Meter, RuleIndex};
 use weir_ledger::{Entry, EntryKind, Row};
 
 use crate::configuration::Main;
+use crate::policy::{Cells, Policies};
 use crate::worker;
 
 /// Parts of the module that are metered beside rules and lanes.
@@ -35,13 +37,8 @@ pub enum Part {
 const PARTS: [&str; 8] =
     ["transaction", "request_body", "geo", "header_changes", "response", "response_body", "access_log", "attack_log"];
 
-/// Entry of rule 0.
-const FIRST_RULE: u32 = PARTS.len() as u32;
-
-/// Entry of the first lane of the first plan.
-pub fn first_lane(rules: usize) -> u32 {
-    FIRST_RULE + rules as u32
-}
+/// Entry of rule 0 of `weir_policy`.
+pub const FIRST_RULE: u32 = PARTS.len() as u32;
 
 /// Everything that is metered in this configuration.
 pub fn entries(main: &Main) -> Vec<Entry> {
@@ -53,24 +50,7 @@ pub fn entries(main: &Main) -> Vec<Entry> {
         rules: Vec::new(),
     };
     let mut entries: Vec<Entry> = PARTS.iter().map(part).collect();
-    for rule in main.snapshot.iter().flat_map(|snapshot| snapshot.rules()) {
-        entries.push(Entry {
-            kind: EntryKind::Rule,
-            policy: rule.policy.clone(),
-            id: rule.id.clone(),
-            plugin: rule.plugin.into(),
-            rules: Vec::new(),
-        });
-    }
-    for placed in &main.plans {
-        entries.extend(placed.plan.lanes().iter().map(|lane| Entry {
-            kind: EntryKind::Lane,
-            policy: String::new(),
-            id: lane.name.clone(),
-            plugin: "lane".into(),
-            rules: lane.rules.iter().map(|rule| rule.0).collect(),
-        }));
-    }
+    entries.extend(main.policies.iter().flat_map(Policies::entries));
     entries
 }
 
@@ -89,13 +69,17 @@ pub fn book(part: Part, sampled: bool, begun: u64, effect: bool) {
 pub struct HookMeter {
     row: Option<Row<'static>>,
     sampled: bool,
-    lanes_at: u32,
+    cells: Cells,
 }
 
 impl HookMeter {
-    /// For a plan whose lane 0 is entry `lanes_at`.
-    pub fn new(sampled: bool, lanes_at: u32) -> Self {
-        Self { row: worker::row(), sampled, lanes_at }
+    /// For a plan with these cells.
+    pub fn new(sampled: bool, cells: Cells) -> Self {
+        let row = match cells.bank {
+            None => worker::row(),
+            Some(bank) => worker::bank(bank),
+        };
+        Self { row, sampled, cells }
     }
 
     #[inline]
@@ -122,11 +106,11 @@ impl Meter for HookMeter {
 
     #[inline]
     fn rule(&mut self, rule: RuleIndex, hit: bool, ticks: u64) {
-        self.book(FIRST_RULE + rule.0, hit, ticks);
+        self.book(self.cells.rules_at + rule.0, hit, ticks);
     }
 
     #[inline]
     fn lane(&mut self, lane: u32, ticks: u64) {
-        self.book(self.lanes_at + lane, false, ticks);
+        self.book(self.cells.lanes_at + lane, false, ticks);
     }
 }

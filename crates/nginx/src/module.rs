@@ -5,14 +5,14 @@ use std::ptr;
 
 use nginx_sys::{NGX_HTTP_MODULE, ngx_http_module_t, ngx_module_t};
 
-use crate::{configuration, cycle, directive, variable};
+use crate::{configuration, cycle, directive, gateway, variable};
 
 static mut CONTEXT: ngx_http_module_t = ngx_http_module_t {
     preconfiguration: Some(variable::add_all),
     postconfiguration: Some(configuration::install),
     create_main_conf: Some(configuration::create_main),
     init_main_conf: Some(configuration::init_main),
-    create_srv_conf: None,
+    create_srv_conf: Some(gateway::create_server),
     merge_srv_conf: None,
     create_loc_conf: Some(configuration::create_location),
     merge_loc_conf: Some(configuration::merge_location),

@@ -16,9 +16,11 @@ use weir_http::Anomalies;
 use weir_rules::Phase;
 use weir_rules::seclang::ir::Phase as RuleSetPhase;
 
-use crate::configuration::{FailMode, Injected, Location, Main};
+use crate::configuration::{FailMode, Injected, Location, Main, Mode};
+use crate::gateway::{self, Enter, Leave};
+use crate::policy::Placed;
 use crate::transaction::{self, Body, Inspection};
-use crate::{body, body_filter, fault, ffi, headers, respond, worker};
+use crate::{body, body_filter, fault, ffi, headers, live, respond, worker};
 use std::sync::Arc;
 
 /// Adds a handler to one of nginx's phases.
@@ -71,23 +73,20 @@ unsafe extern "C" fn handler(r: *mut ngx_http_request_t) -> ngx_int_t {
         }
         ffi::location_of::<Location>(r)
     };
-    let Some(plan) = &location.plan else { return ffi::code::DECLINED };
-    if worker::silenced() {
+    if !location.gateway && (location.plan.is_none() || worker::silenced()) {
         return ffi::code::DECLINED;
     }
-    let begun = worker::ticks();
     // SAFETY: as above.
-    let step = match unsafe { fault::contain_request(r, "request evaluation", || evaluate(r, location, plan)) } {
-        Some(step) => step,
-        // SAFETY: as above.
-        None => unsafe { after_fault(r, location) },
+    let mut step = unsafe {
+        timed(r, || {
+            let work = || if location.gateway { route(r, location) } else { evaluate(r, location) };
+            fault::contain_request(r, "request evaluation", work).unwrap_or_else(|| after_fault(r, location))
+        })
     };
-    let spent = worker::ticks().saturating_sub(begun);
-    worker::spent(spent);
     // SAFETY: as above; no reference to the inspection lives.
     unsafe {
-        if let Some(inspection) = transaction::find(r) {
-            (*inspection).ticks += spent;
+        if let (true, Step::Pass) = (location.gateway, &step) {
+            step = fault::contain_request(r, "routing", || leave(r)).unwrap_or(BROKEN);
         }
         match step {
             Step::Pass => ffi::code::DECLINED,
@@ -95,6 +94,93 @@ unsafe extern "C" fn handler(r: *mut ngx_http_request_t) -> ngx_int_t {
             Step::Status(status) => status,
             Step::Answer(response) => fault::contain_request(r, "answer", || respond::answer(r, response))
                 .unwrap_or(NGX_HTTP_INTERNAL_SERVER_ERROR as ngx_int_t),
+        }
+    }
+}
+
+/// What a request gets that cannot be routed after a fault: there is nowhere for it to go.
+const BROKEN: Step = Step::Status(NGX_HTTP_INTERNAL_SERVER_ERROR as ngx_int_t);
+
+/// Books the time that `work` takes, with the worker and with the request.
+unsafe fn timed<T>(r: *mut ngx_http_request_t, work: impl FnOnce() -> T) -> T {
+    let begun = worker::ticks();
+    let result = work();
+    let spent = worker::ticks().saturating_sub(begun);
+    worker::spent(spent);
+    // SAFETY: a live main request; no reference to its inspection lives.
+    unsafe {
+        if let Some(inspection) = transaction::find(r) {
+            (*inspection).ticks += spent;
+        }
+    }
+    result
+}
+
+/// Finds out where a request to a gateway goes, and evaluates the policies that hold there.
+/// Silence skips the rules: where requests go does not depend on them.
+unsafe fn route(r: *mut ngx_http_request_t, location: &'static Location) -> Step {
+    // SAFETY: a live main request; references to its inspection end before nginx is called.
+    unsafe {
+        let main = ffi::request_main_of::<Main>(r);
+        let Some(inspection) = transaction::find_or_create(r, main) else { return BROKEN };
+        if (*inspection).routed.is_none() {
+            if (*inspection).live.is_none() {
+                (*inspection).live = live::current(); // redirected from a location that is no gateway
+            }
+            let routed = match gateway::enter(r, &*inspection) {
+                Enter::Routed(routed) => routed,
+                Enter::Answer(response) => {
+                    (*inspection).finished = true;
+                    return Step::Answer(response);
+                }
+                Enter::Status(status) => return Step::Status(status),
+            };
+            // After our own answer or a fault, the page for it is fetched without asking rules again.
+            let heard = location.mode != Mode::Off && !worker::silenced() && !(*inspection).finished;
+            let asked = heard && !routed.policies().is_empty();
+            let policies = (*inspection).policies().filter(|_| asked);
+            let placed = policies.and_then(|policies| policies.plan(routed.policies())).cloned();
+            (*inspection).routed = Some(routed);
+            if asked && placed.is_none() {
+                return without_plan(r, &mut *inspection, location);
+            }
+            (*inspection).placed = placed.filter(|placed| !placed.plan.is_empty());
+        }
+        if (*inspection).placed.is_some() { evaluate(r, location) } else { Step::Pass }
+    }
+}
+
+/// A route's policies are not there, which control does not let happen: the fail mode decides.
+unsafe fn without_plan(r: *mut ngx_http_request_t, inspection: &mut Inspection, location: &Location) -> Step {
+    crate::note!(
+        // SAFETY: as for `evaluate`.
+        unsafe { (*(*r).connection).log },
+        Error,
+        "weir: the policies of the route are not there, request_id {}",
+        String::from_utf8_lossy(inspection.request_id())
+    );
+    match location.fail {
+        FailMode::Open => Step::Pass,
+        FailMode::Closed => {
+            inspection.fail();
+            BROKEN
+        }
+    }
+}
+
+/// Sends a request that rules let pass where it goes.
+unsafe fn leave(r: *mut ngx_http_request_t) -> Step {
+    // SAFETY: as for `route`. The route is held for the call.
+    unsafe {
+        let Some(inspection) = transaction::find(r) else { return BROKEN };
+        let Some(routed) = (*inspection).routed.clone() else { return BROKEN };
+        match gateway::leave(r, &routed) {
+            Leave::Pass => Step::Pass,
+            Leave::Answer(response) => {
+                (*inspection).finished = true;
+                Step::Answer(response)
+            }
+            Leave::Status(status) => Step::Status(status),
         }
     }
 }
@@ -120,13 +206,13 @@ unsafe fn after_fault(r: *mut ngx_http_request_t, location: &Location) -> Step {
 }
 
 /// Evaluates what is known, then sees whether rules could look at all of it.
-unsafe fn evaluate(r: *mut ngx_http_request_t, location: &'static Location, plan: &Plan) -> Step {
+unsafe fn evaluate(r: *mut ngx_http_request_t, location: &'static Location) -> Step {
     // SAFETY: a live main request; references to its inspection end before nginx is called.
     unsafe {
-        match decide(r, location, plan) {
+        match decide(r, location) {
             Step::Pass => match transaction::find(r) {
                 Some(inspection) => {
-                    if (*inspection).main.holds_responses && !(*inspection).finished {
+                    if (*inspection).holds_responses() && !(*inspection).finished {
                         body_filter::ask_for_plain(r, &*inspection);
                     }
                     past_bounds(r, &mut *inspection, location).unwrap_or(Step::Pass)
@@ -163,7 +249,7 @@ unsafe fn past_bounds(r: *mut ngx_http_request_t, inspection: &mut Inspection, l
     Some(Step::Status(NGX_HTTP_REQUEST_ENTITY_TOO_LARGE as ngx_int_t))
 }
 
-unsafe fn decide(r: *mut ngx_http_request_t, location: &'static Location, plan: &Plan) -> Step {
+unsafe fn decide(r: *mut ngx_http_request_t, location: &'static Location) -> Step {
     // SAFETY: a live main request; references to its inspection end before nginx is called.
     unsafe {
         let main = ffi::request_main_of::<Main>(r);
@@ -173,6 +259,9 @@ unsafe fn decide(r: *mut ngx_http_request_t, location: &'static Location, plan: 
         if (*inspection).finished {
             return Step::Pass; // the page for our own answer, or after a fault
         }
+        // Held for the call: the inspection has it too, and is changed meanwhile.
+        let Some(Placed { plan, .. }) = (*inspection).placed(location).cloned() else { return Step::Pass };
+        let plan = &*plan;
         if let Some(step) = (*inspection).step(r, Phase::Request, plan, location) {
             return step;
         }

@@ -1,13 +1,150 @@
-//! Loading the policy, and finding out what it needs of nginx: what no rule asks for is not made.
+//! A policy as the module uses it: loaded, with what it needs of nginx (what no rule asks for is not
+//! made) and a plan for each set of policies that somebody asks for.
+//!
+//! There is one of `weir_policy` for a whole cycle, and for gateways one after the other as control
+//! changes the policies. Both are the same to a request: it holds on to the one that it began with.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry as MapEntry;
+use std::sync::Arc;
 
 use nginx_sys::ngx_conf_t;
-use weir_engine::{Action, Specification};
-use weir_policy::Snapshot;
+use weir_engine::{Action, Plan, RuleIndex, Specification};
+use weir_ledger::{Entry, EntryKind};
+use weir_policy::{ApplyError, RuleLabel, Snapshot};
 use weir_rules::Field;
 use weir_rules::ir::ValueExpr;
 
 use crate::configuration::Main;
-use crate::{directive, shared};
+use crate::{directive, meter, shared};
+
+/// Names of policies that are evaluated together.
+pub type Set = Box<[String]>;
+
+/// Where rules and lanes begin in the ledger.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cells {
+    /// Which bank of the ledger; `None` for the cells of what nginx was configured with.
+    pub bank: Option<u8>,
+    /// Entry of rule 0.
+    pub rules_at: u32,
+    /// Entry of the plan's lane 0.
+    pub lanes_at: u32,
+}
+
+/// A plan, and where it is in the ledger.
+#[derive(Clone)]
+pub struct Placed {
+    /// The plan.
+    pub plan: Arc<Plan>,
+    /// Its cells.
+    pub cells: Cells,
+}
+
+/// What the rules of a policy need of nginx.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Needs {
+    /// The request's id, before they run.
+    pub request_id: bool,
+    /// Our own address, which may cost a system call per connection.
+    pub server_address: bool,
+    /// The response's body, perhaps.
+    pub response_body: bool,
+    /// Memory of rate limits.
+    pub rate_limits: bool,
+    /// Memory of collections.
+    pub collections: bool,
+}
+
+/// A policy with its plans.
+pub struct Policies {
+    snapshot: Snapshot,
+    /// What it needs.
+    pub needs: Needs,
+    plans: HashMap<Set, Placed>,
+    /// Every plan once, in the order of the ledger.
+    order: Vec<Placed>,
+    next: Cells,
+}
+
+impl Policies {
+    /// A policy whose first rule has the ledger's cell `rules_at` of `bank`.
+    pub fn new(snapshot: Snapshot, bank: Option<u8>, rules_at: u32) -> Self {
+        let lanes_at = rules_at + snapshot.rules().len() as u32;
+        let needs = needs(&snapshot);
+        let next = Cells { bank, rules_at, lanes_at };
+        Self { snapshot, needs, plans: HashMap::new(), order: Vec::new(), next }
+    }
+
+    /// The plan of some policies; compiles it if it is not there yet.
+    pub fn place(&mut self, names: &[String]) -> Result<&Placed, ApplyError> {
+        match self.plans.entry(names.into()) {
+            MapEntry::Occupied(known) => Ok(known.into_mut()),
+            MapEntry::Vacant(vacant) => {
+                let plan = self.snapshot.plan(&names.iter().map(String::as_str).collect::<Vec<_>>())?;
+                let same = self.order.iter().find(|placed| Arc::ptr_eq(&placed.plan, &plan)).cloned();
+                let placed = same.unwrap_or_else(|| {
+                    let placed = Placed { plan, cells: self.next };
+                    self.next.lanes_at += placed.plan.lanes().len() as u32;
+                    self.order.push(placed.clone());
+                    placed
+                });
+                Ok(vacant.insert(placed))
+            }
+        }
+    }
+
+    /// Puts all plans into a bank of the ledger.
+    pub fn set_bank(&mut self, bank: u8) {
+        let placed = self.plans.values_mut().chain(&mut self.order).map(|placed| &mut placed.cells);
+        placed.chain([&mut self.next]).for_each(|cells| cells.bank = Some(bank));
+    }
+
+    /// Which bank that is.
+    pub fn bank(&self) -> Option<u8> {
+        self.next.bank
+    }
+
+    /// How many entries of the ledger it has.
+    pub fn entry_count(&self) -> usize {
+        (self.next.lanes_at - self.next.rules_at) as usize
+    }
+
+    /// The plan of some policies, if it has been placed.
+    #[inline]
+    pub fn plan(&self, names: &[String]) -> Option<&Placed> {
+        self.plans.get(names)
+    }
+
+    /// What the engine compiles, and whom to believe.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// Id and policy of a rule.
+    pub fn rule(&self, rule: RuleIndex) -> Option<&RuleLabel> {
+        self.snapshot.rules().get(rule.0 as usize)
+    }
+
+    /// Everything that is metered: the rules, then the lanes of each plan.
+    pub fn entries(&self) -> Vec<Entry> {
+        let rules = self.snapshot.rules().iter().map(|rule| Entry {
+            kind: EntryKind::Rule,
+            policy: rule.policy.clone(),
+            id: rule.id.clone(),
+            plugin: rule.plugin.into(),
+            rules: Vec::new(),
+        });
+        let lanes = self.order.iter().flat_map(|placed| placed.plan.lanes()).map(|lane| Entry {
+            kind: EntryKind::Lane,
+            policy: String::new(),
+            id: lane.name.clone(),
+            plugin: "lane".into(),
+            rules: lane.rules.iter().map(|rule| rule.0).collect(),
+        });
+        rules.chain(lanes).collect()
+    }
+}
 
 /// Loads the policy of `weir_policy`, if there is one; what is odd about it goes to the log.
 pub fn load(cf: *mut ngx_conf_t, main: &mut Main) -> Result<(), String> {
@@ -16,21 +153,36 @@ pub fn load(cf: *mut ngx_conf_t, main: &mut Main) -> Result<(), String> {
     for warning in snapshot.warnings() {
         warning.to_string().lines().for_each(|line| directive::warn(cf, line));
     }
-    let reads = |field| reads_field(snapshot.specification(), field);
-    let needs = snapshot.rule_set_needs();
-    main.reads_request_id = reads(Field::RequestId) || needs.request_id;
-    main.reads_server_address |= reads(Field::IpServer) || needs.server_address;
-    main.holds_responses = needs.response_body;
-    if snapshot.specification().rate_limits > 0 {
+    let policies = Policies::new(snapshot, None, meter::FIRST_RULE);
+    main.holds_responses |= policies.needs.response_body;
+    add_memory(cf, main, policies.needs)?;
+    main.policies = Some(policies);
+    Ok(())
+}
+
+/// Asks nginx for the memory that rules need, once.
+pub fn add_memory(cf: *mut ngx_conf_t, main: &mut Main, needs: Needs) -> Result<(), String> {
+    if needs.rate_limits && main.zone.is_none() {
         let bytes = main.zone_bytes.unwrap_or(shared::DEFAULT_BYTES);
         main.zone = Some(shared::add(cf, &shared::RATE_LIMITS, bytes)?);
     }
-    if needs.collections {
+    if needs.collections && main.collections_zone.is_none() {
         let bytes = main.collections_bytes.unwrap_or(shared::DEFAULT_BYTES);
         main.collections_zone = Some(shared::add(cf, &shared::COLLECTIONS, bytes)?);
     }
-    main.snapshot = Some(snapshot);
     Ok(())
+}
+
+fn needs(snapshot: &Snapshot) -> Needs {
+    let specification = snapshot.specification();
+    let of_sets = snapshot.rule_set_needs();
+    Needs {
+        request_id: of_sets.request_id || reads_field(specification, Field::RequestId),
+        server_address: of_sets.server_address || reads_field(specification, Field::IpServer),
+        response_body: of_sets.response_body,
+        rate_limits: specification.rate_limits > 0,
+        collections: of_sets.collections,
+    }
 }
 
 /// Whether any rule reads a field, in a condition or in an action's parameter.

@@ -11,24 +11,31 @@ use weir_http::{Anomalies, Head, Header, Tls, Version};
 
 use crate::configuration::Main;
 use crate::ffi;
+use crate::policy::Policies;
 
 /// Header fields that fit without growing: browsers send about 20.
 const USUAL_FIELDS: usize = 32;
 
-/// The head of `r`, and what was broken in it.
+/// The head of `r`, and what was broken in it. `policies` say whom to believe about the client.
 ///
 /// # Safety
 /// `r` is a live request whose header has been parsed, at least in part; the result is not used
 /// after its pool's end.
-pub unsafe fn head<'a>(r: *mut ngx_http_request_t, main: &Main, arena: &'a Bump) -> (Head<'a>, Anomalies) {
+pub unsafe fn head<'a>(
+    r: *mut ngx_http_request_t,
+    main: &Main,
+    policies: Option<&Policies>,
+    arena: &'a Bump,
+) -> (Head<'a>, Anomalies) {
     // SAFETY: nginx's strings in a request are null or live as long as its pool or buffers.
     unsafe {
         let connection = (*r).connection;
         let headers = headers(r, arena);
+        let exactly = main.reads_server_address || policies.is_some_and(|policies| policies.needs.server_address);
         let (peer, peer_port) = endpoint((*connection).sockaddr);
-        let (server, server_port) = server(r, main.reads_server_address);
+        let (server, server_port) = server(r, exactly);
         let mut anomalies = Anomalies::empty();
-        let client = client(main, peer, headers, connection, &mut anomalies);
+        let client = client(policies, peer, headers, connection, &mut anomalies);
         let head = Head {
             method: ffi::bytes(&(*r).method_name),
             target: ffi::bytes(&(*r).unparsed_uri),
@@ -81,14 +88,14 @@ unsafe fn headers<'a>(r: *mut ngx_http_request_t, arena: &'a Bump) -> &'a [Heade
 /// # Safety
 /// `connection` is live.
 unsafe fn client(
-    main: &Main,
+    policies: Option<&Policies>,
     peer: IpAddr,
     headers: &[Header<'_>],
     connection: *const ngx_connection_t,
     anomalies: &mut Anomalies,
 ) -> IpAddr {
-    let Some(snapshot) = &main.snapshot else { return peer };
-    let config = snapshot.client_address();
+    let Some(policies) = policies else { return peer };
+    let config = policies.snapshot().client_address();
     if config.trusted.is_empty() {
         return peer;
     }

@@ -7,18 +7,23 @@
 
 use std::cell::OnceCell;
 use std::ffi::c_void;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use bumpalo::Bump;
 use nginx_sys::{ngx_http_request_t, ngx_pool_cleanup_add};
-use weir_engine::{Decision, HeaderChange, Outcome, Plan, Response, Side, Verdict};
+use weir_engine::{Decision, HeaderChange, Outcome, Plan, Response, RuleIndex, Side, Verdict};
 use weir_http::Transaction;
+use weir_policy::RuleLabel;
 use weir_rules::Phase;
 use weir_rules::seclang::ir::Phase as RuleSetPhase;
 
 use crate::body_filter::Held;
 use crate::configuration::{Location, Main, Mode};
+use crate::gateway::Routed;
+use crate::live::{self, Live};
 use crate::meter::{self, HookMeter};
+use crate::policy::{Placed, Policies};
 use crate::request_id::{self, MAX_INBOUND};
 use crate::{ffi, request, worker};
 
@@ -45,6 +50,14 @@ pub struct Inspection {
     pub outcome: Outcome<'static>,
     /// The cycle's configuration.
     pub main: &'static Main,
+    /// The gateway as it was when the request came, of a request to one.
+    pub live: Option<Rc<Live>>,
+    /// Where it goes.
+    pub routed: Option<Rc<Routed>>,
+    /// Where it went before nginx redirected it internally; who serves it may still refer to that.
+    pub left: Vec<Rc<Routed>>,
+    /// What is evaluated there.
+    pub placed: Option<Placed>,
     /// How far the body has got.
     pub body: Body,
     /// Whether any rules have been asked.
@@ -101,6 +114,9 @@ pub unsafe fn find(r: *mut ngx_http_request_t) -> Option<*mut Inspection> {
             if one.handler.is_some_and(|handler| std::ptr::fn_addr_eq(handler, release as unsafe extern "C" fn(_))) {
                 let inspection = (*one.data.cast::<Owned>()).inspection;
                 *(*r).ctx.add(ffi::context_index()) = inspection.cast();
+                if (*r).filter_finalize() == 0 {
+                    (*inspection).redirected();
+                }
                 return Some(inspection);
             }
             cleanup = one.next;
@@ -133,13 +149,22 @@ unsafe fn create(r: *mut ngx_http_request_t, main: &'static Main) -> Option<*mut
         // nginx (header buffers, pool memory) lives until the request's pool is destroyed, whose
         // cleanups run before its memory goes; nginx moves none of it meanwhile.
         let lasting: &'static Bump = &*arena;
-        let (head, anomalies) = request::head(r, main, lasting);
+        let live = ffi::location_of::<Location>(r).gateway.then(live::current).flatten();
+        let policies = match &live {
+            Some(live) => live.policies.as_deref(),
+            None => main.policies.as_ref(),
+        };
+        let (head, anomalies) = request::head(r, main, policies, lasting);
         let transaction = Transaction::new(head, lasting);
         transaction.flag(anomalies);
         let inspection: *mut Inspection = lasting.alloc(Inspection {
             transaction,
             outcome: Outcome::default(),
             main,
+            live,
+            routed: None,
+            left: Vec::new(),
+            placed: None,
             body: Body::Unread,
             evaluated: false,
             finished: false,
@@ -176,6 +201,40 @@ unsafe extern "C" fn release(data: *mut c_void) {
 }
 
 impl Inspection {
+    /// The policies that hold for this request, whatever control changes meanwhile.
+    pub fn policies(&self) -> Option<&Policies> {
+        match &self.live {
+            Some(live) => live.policies.as_deref(),
+            None => self.main.policies.as_ref(),
+        }
+    }
+
+    /// Whether some rule set may want to see the response's body.
+    pub fn holds_responses(&self) -> bool {
+        self.policies().is_some_and(|policies| policies.needs.response_body)
+    }
+
+    /// What is evaluated in a location.
+    pub fn placed<'a>(&'a self, location: &'a Location) -> Option<&'a Placed> {
+        if location.gateway { self.placed.as_ref() } else { location.plan.as_ref() }
+    }
+
+    /// Id and policy of a rule.
+    pub fn rule(&self, rule: RuleIndex) -> Option<&RuleLabel> {
+        self.policies()?.rule(rule)
+    }
+
+    /// The revision that the request is served with.
+    pub fn revision(&self) -> &str {
+        self.live.as_ref().map_or(self.main.revision(), |live| live.revision())
+    }
+
+    /// nginx begins anew with another URI: another route may be the one.
+    fn redirected(&mut self) {
+        self.left.extend(self.routed.take());
+        self.placed = None;
+    }
+
     /// Evaluates one phase of a location's plan.
     pub fn run(&mut self, phase: Phase, plan: &Plan, location: &Location) -> Decision {
         self.evaluated = true;
@@ -199,12 +258,13 @@ impl Inspection {
     ) -> Decision {
         let mut id = [0; MAX_INBOUND];
         let mut length = 0;
-        if self.main.reads_request_id {
+        if self.policies().is_some_and(|policies| policies.needs.request_id) {
             let bytes = self.request_id();
             length = bytes.len();
             id[..length].copy_from_slice(bytes);
         }
-        let mut meter = HookMeter::new(self.sampled, location.lanes_at);
+        let cells = self.placed(location).map(|placed| placed.cells).unwrap_or_default();
+        let mut meter = HookMeter::new(self.sampled, cells);
         let mut context = weir_engine::Context {
             detect: location.mode == Mode::Detect,
             request_id: &id[..length],
@@ -239,7 +299,7 @@ impl Inspection {
     /// An id from whoever may give one.
     fn inbound_id(&self) -> Option<&'static [u8]> {
         let from = self.main.inbound_id.as_ref()?;
-        let trusted = |peer| self.main.snapshot.as_ref().is_some_and(|snapshot| snapshot.client_address().trusts(peer));
+        let trusted = |peer| self.policies().is_some_and(|policies| policies.snapshot().client_address().trusts(peer));
         if !from.from_any && !trusted(self.transaction.head.peer) {
             return None;
         }
@@ -256,8 +316,16 @@ impl Inspection {
 
     /// Country code of the client, or nothing.
     pub fn country(&self) -> &[u8] {
-        let code = self.country.get_or_init(|| country_of(self.main, self.transaction.head.client, self.sampled));
+        let code = self.country.get_or_init(|| self.find_country());
         if code[0] == 0 { &[] } else { code }
+    }
+
+    fn find_country(&self) -> [u8; 2] {
+        let Some(geo) = self.policies().and_then(|policies| policies.snapshot().geo()) else { return [0; 2] };
+        let begun = worker::ticks();
+        let code = geo.place(self.transaction.head.client).country.as_bytes().try_into().unwrap_or([0; 2]);
+        meter::book(meter::Part::Geo, self.sampled, begun, code != [0; 2]);
+        code
     }
 
     /// Separates the header changes by message: returns those for the request.
@@ -279,13 +347,4 @@ impl Inspection {
         self.outcome.decided_by = None;
         self.finished = true;
     }
-}
-
-/// Country code of an address; zeros if unknown.
-pub fn country_of(main: &Main, address: std::net::IpAddr, sampled: bool) -> [u8; 2] {
-    let Some(geo) = main.snapshot.as_ref().and_then(|snapshot| snapshot.geo()) else { return [0; 2] };
-    let begun = worker::ticks();
-    let code = geo.place(address).country.as_bytes().try_into().unwrap_or([0; 2]);
-    meter::book(meter::Part::Geo, sampled, begun, code != [0; 2]);
-    code
 }

@@ -10,7 +10,7 @@ use weir_directives::{VARIABLES, Variable};
 
 use crate::configuration::Main;
 use crate::transaction::{self, Inspection};
-use crate::{fault, ffi, log, worker};
+use crate::{fault, ffi, gateway, log, worker};
 
 /// nginx's `preconfiguration`: makes the variables known.
 pub unsafe extern "C" fn add_all(cf: *mut ngx_conf_t) -> ngx_int_t {
@@ -46,7 +46,11 @@ unsafe extern "C" fn get(r: *mut ngx_http_request_t, value: *mut ngx_http_variab
                 }
                 _ => transaction::find(main_request),
             };
-            let text = text(&*inspection?, variable);
+            let inspection = inspection?;
+            let text = match &(*inspection).routed {
+                Some(routed) if is_of_gateway(variable) => gateway::variable(r, routed, variable),
+                _ => text(&*inspection, variable),
+            };
             if text.is_empty() { None } else { ffi::copy((*r).pool, &text) }
         }
     });
@@ -63,6 +67,20 @@ unsafe extern "C" fn get(r: *mut ngx_http_request_t, value: *mut ngx_http_variab
     ffi::code::OK
 }
 
+/// Whether a variable is about where the gateway sends a request.
+const fn is_of_gateway(variable: Variable) -> bool {
+    !matches!(
+        variable,
+        Variable::RequestId
+            | Variable::Verdict
+            | Variable::Rule
+            | Variable::Country
+            | Variable::Score
+            | Variable::Tags
+            | Variable::Worker
+    )
+}
+
 fn text_or_empty(text: Option<nginx_sys::ngx_str_t>) -> nginx_sys::ngx_str_t {
     text.unwrap_or(const { ffi::static_str(b"") })
 }
@@ -73,7 +91,7 @@ fn text(inspection: &Inspection, variable: Variable) -> Cow<'_, [u8]> {
         Variable::RequestId => inspection.request_id().into(),
         Variable::Verdict => inspection.verdict().as_bytes().into(),
         Variable::Rule => {
-            let rule = outcome.decided_by.and_then(|rule| inspection.main.rule(rule));
+            let rule = outcome.decided_by.and_then(|rule| inspection.rule(rule));
             rule.map_or(&[][..], |rule| rule.id.as_bytes()).into()
         }
         Variable::Country => inspection.country().into(),
@@ -83,5 +101,16 @@ fn text(inspection: &Inspection, variable: Variable) -> Cow<'_, [u8]> {
             text.into()
         }
         Variable::Tags => outcome.tags.join(",").into_bytes().into(),
+        // SAFETY: set by nginx before it serves; 0 without a master.
+        Variable::Worker => unsafe { nginx_sys::ngx_worker }.to_string().into_bytes().into(),
+        Variable::Site
+        | Variable::Route
+        | Variable::Upstream
+        | Variable::Member
+        | Variable::GatewayRevision
+        | Variable::UpstreamHost
+        | Variable::Connection
+        | Variable::Upgrade
+        | Variable::NoCertificate => Cow::default(), // the request has not been routed
     }
 }

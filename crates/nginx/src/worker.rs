@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 use bumpalo::Bump;
 use nginx_sys::ngx_cycle_t;
 use weir_engine::Verdict;
-use weir_ledger::{Clock, Control, Row, WorkerSlot};
+use weir_ledger::{BANKS, Clock, Control, Ledger, Row, WorkerSlot};
 
 use crate::log::Kind;
 use crate::random::Random;
@@ -31,7 +31,9 @@ struct Worker {
     clock: Cell<Option<Clock>>,
     control: Cell<Option<&'static Control>>,
     slot: Cell<Option<&'static WorkerSlot>>,
+    ledger: Cell<Option<&'static Ledger>>,
     row: Cell<Option<Row<'static>>>,
+    banks: Cell<[Option<Row<'static>>; BANKS]>,
     random: Cell<Random>,
     until_sample: Cell<u32>,
     #[expect(clippy::vec_box, reason = "transactions refer to their arena, which has to keep its address")]
@@ -47,7 +49,9 @@ static WORKER: Worker = Worker {
     clock: Cell::new(None),
     control: Cell::new(None),
     slot: Cell::new(None),
+    ledger: Cell::new(None),
     row: Cell::new(None),
+    banks: Cell::new([None; BANKS]),
     random: Cell::new(Random::unseeded()),
     until_sample: Cell::new(0),
     arenas: RefCell::new(Vec::new()),
@@ -58,14 +62,15 @@ pub fn start(
     cycle: *mut ngx_cycle_t,
     control: Option<&'static Control>,
     slot: Option<&'static WorkerSlot>,
-    row: Option<Row<'static>>,
+    ledger: Option<(&'static Ledger, usize)>,
 ) {
     WORKER.cycle.set(cycle);
     WORKER.pid.set(std::process::id().into());
     WORKER.clock.set(Some(Clock::calibrate()));
     WORKER.control.set(control);
     WORKER.slot.set(slot);
-    WORKER.row.set(row);
+    WORKER.ledger.set(ledger.map(|(ledger, _)| ledger));
+    WORKER.row.set(ledger.map(|(ledger, number)| ledger.row(number)));
     WORKER.random.set(Random::seeded());
 }
 
@@ -109,6 +114,24 @@ pub fn ns(ticks: u64) -> u64 {
 #[inline]
 pub fn row() -> Option<Row<'static>> {
     WORKER.row.get()
+}
+
+/// The ledger.
+pub fn ledger() -> Option<&'static Ledger> {
+    WORKER.ledger.get()
+}
+
+/// The worker's cells in a bank of the ledger.
+#[inline]
+pub fn bank(bank: u8) -> Option<Row<'static>> {
+    WORKER.banks.get()[usize::from(bank) % BANKS]
+}
+
+/// Takes a bank's cells, once policies count in them.
+pub fn set_bank(bank: u8, row: Row<'static>) {
+    let mut banks = WORKER.banks.get();
+    banks[usize::from(bank) % BANKS] = Some(row);
+    WORKER.banks.set(banks);
 }
 
 /// The worker's counters.

@@ -10,7 +10,7 @@ mod log;
 mod rate_limit;
 mod redirect;
 mod rule_set;
-mod sec_lang;
+pub(crate) mod sec_lang;
 mod tag;
 
 use weir_engine::Action;

@@ -13,6 +13,7 @@ pub(crate) use loader::read;
 pub(crate) use rule::Builder;
 use rule::Names;
 
+use crate::action::sec_lang;
 use crate::check::{Fields, Value};
 use crate::error::Reporter;
 use crate::geo;
@@ -55,12 +56,32 @@ pub(crate) fn build(root: &Fields<'_>, source: &Source, folder: &Path, reporter:
         let list = item.as_fields().and_then(|fields| list::build(name, fields, &mut builder));
         built.specification.lists.extend(list.map(|list| ((*name).to_owned(), list)));
     }
+    for (_, name, item) in root.map("rule_sets") {
+        let Some(fields) = item.as_fields() else { continue };
+        either_rules_or_files(fields, &mut builder);
+        let roots = sec_lang::set(name, fields, &mut builder);
+        builder.rule_sets.insert((*name).to_owned(), roots);
+    }
     policies(root, &mut builder, &mut built);
+    builder.check_unused_sets();
     built.specification.rate_limits = builder.limits();
     built.needs = builder.programs.needs;
     built.labels.append(&mut builder.programs.labels);
     built.revision = root.text("revision").map_or_else(|| builder.digest.finish(), str::to_owned);
     built
+}
+
+/// A named rule set is a text or files.
+fn either_rules_or_files(fields: &Fields<'_>, builder: &mut Builder<'_>) {
+    match (fields.key_node("rules"), fields.key_node("files")) {
+        (None, None) if fields.lacks(&["rules", "files"]) => {
+            builder.fault(fields.node, "a rule set needs `rules` or `files`", None);
+        }
+        (Some(_), Some(node)) => {
+            builder.fault(node, "a rule set has either `rules` or `files`", Some("make two of it".to_owned()));
+        }
+        _ => {}
+    }
 }
 
 /// Rules of the file itself: those of rule sets are numbered after them.
@@ -107,7 +128,7 @@ fn policies(root: &Fields<'_>, builder: &mut Builder<'_>, built: &mut Built) {
 }
 
 /// What `weir_apply` says for no policy.
-const RESERVED: &str = "none";
+pub(crate) const RESERVED: &str = "none";
 /// Id of the selector that a policy's own `rules` get.
 const DEFAULT_SELECTOR: &str = "default";
 

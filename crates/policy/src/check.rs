@@ -1,139 +1,35 @@
 //! Checks a document against the table: every key known, once and present if required, every
 //! value of its kind. What fails is reported and left out, so that the rest is still checked.
 
+mod defaults;
+mod fields;
+mod what;
+
 use std::collections::HashSet;
 
 use crate::action::{self, ActionKind};
 use crate::document::{Class, Kind as NodeKind, Node, Scalar, quoted};
 use crate::error::{Reporter, nearest};
-use crate::leaf::{self, Rate};
+use crate::leaf;
 use crate::source::Source;
-use crate::table::{Key, Kind, Need, Resource};
+use crate::table::{Key, Kind, Need, POLICY, ROOT, Resource, gateway};
 
-/// A checked value and its place.
-#[derive(Debug)]
-pub(crate) struct Item<'n> {
-    pub node: &'n Node,
-    pub value: Value<'n>,
-}
-
-/// A value of a kind.
-#[derive(Debug)]
-pub(crate) enum Value<'n> {
-    Text(&'n str),
-    Integer(i64),
-    Choice(&'static str),
-    Network(ipnet::IpNet),
-    Rate(Rate),
-    Flag(bool),
-    /// Ranges of rule ids, both ends included.
-    RuleIds(Vec<(u64, u64)>),
-    List(Vec<Item<'n>>),
-    Map(Vec<(&'n Node, &'n str, Item<'n>)>),
-    Fields(Fields<'n>),
-    Action(&'static ActionKind, Fields<'n>),
-}
-
-/// A checked mapping with known keys.
-#[derive(Debug)]
-pub(crate) struct Fields<'n> {
-    pub node: &'n Node,
-    resource: &'static Resource,
-    found: Vec<(&'static Key, &'n Node, Option<Item<'n>>)>,
-}
-
-impl<'n> Fields<'n> {
-    /// The value of a key, if it is there and right.
-    pub fn get(&self, name: &str) -> Option<&Item<'n>> {
-        debug_assert!(self.resource.key(name).is_some(), "{name} is no key of {}", self.resource.name);
-        self.found.iter().find(|(key, _, _)| key.name == name)?.2.as_ref()
-    }
-
-    /// The node of a key, whether or not its value is right.
-    pub fn key_node(&self, name: &str) -> Option<&'n Node> {
-        self.found.iter().find(|(key, _, _)| key.name == name).map(|(_, node, _)| *node)
-    }
-
-    /// Whether none of the keys is there, not even misspelt, which has been reported.
-    pub fn lacks(&self, names: &[&str]) -> bool {
-        let pairs = if let NodeKind::Mapping(pairs) = &self.node.kind { pairs.as_slice() } else { &[] };
-        let meant = |name: &str| {
-            let known = || self.resource.keys.iter().map(|key| key.name);
-            pairs.iter().filter_map(|(key, _)| key.as_scalar()).any(|key| nearest(&key.text, known()) == Some(name))
-        };
-        names.iter().all(|name| self.key_node(name).is_none() && !meant(name))
-    }
-
-    /// A text, word or file.
-    pub fn text(&self, name: &str) -> Option<&'n str> {
-        match self.get(name)?.value {
-            Value::Text(text) => Some(text),
-            _ => None,
-        }
-    }
-
-    /// An integer.
-    pub fn integer(&self, name: &str) -> Option<i64> {
-        match self.get(name)?.value {
-            Value::Integer(number) => Some(number),
-            _ => None,
-        }
-    }
-
-    /// A choice.
-    pub fn choice(&self, name: &str) -> Option<&'static str> {
-        match self.get(name)?.value {
-            Value::Choice(choice) => Some(choice),
-            _ => None,
-        }
-    }
-
-    /// `true` or `false`.
-    pub fn flag(&self, name: &str) -> Option<bool> {
-        match self.get(name)?.value {
-            Value::Flag(flag) => Some(flag),
-            _ => None,
-        }
-    }
-
-    /// The items of a list; none if it is missing.
-    pub fn items(&self, name: &str) -> &[Item<'n>] {
-        match self.get(name).map(|item| &item.value) {
-            Some(Value::List(items)) => items,
-            _ => &[],
-        }
-    }
-
-    /// A mapping of names; none if it is missing.
-    pub fn map(&self, name: &str) -> &[(&'n Node, &'n str, Item<'n>)] {
-        match self.get(name).map(|item| &item.value) {
-            Some(Value::Map(pairs)) => pairs,
-            _ => &[],
-        }
-    }
-
-    /// A mapping with known keys.
-    pub fn fields(&self, name: &str) -> Option<&Fields<'n>> {
-        self.get(name)?.as_fields()
-    }
-}
-
-impl<'n> Item<'n> {
-    /// The mapping, if it is one.
-    pub fn as_fields(&self) -> Option<&Fields<'n>> {
-        if let Value::Fields(fields) = &self.value { Some(fields) } else { None }
-    }
-}
+#[cfg(test)]
+pub(crate) use defaults::default_fits;
+pub(crate) use fields::{Fields, Item, Value};
+pub(crate) use what::What;
 
 /// The checker.
 pub(crate) struct Checker<'c> {
     pub source: &'c Source,
     pub reporter: &'c mut Reporter,
+    /// Whether `one_of` of a resource is asked for here; the builders of a policy file do it themselves.
+    pub alternatives: bool,
 }
 
 impl Checker<'_> {
     /// The node as a value of that kind, or `None` after reporting why not.
-    pub fn check<'n>(&mut self, node: &'n Node, kind: &'static Kind, what: &str) -> Option<Item<'n>> {
+    pub fn check<'n>(&mut self, node: &'n Node, kind: &'static Kind, what: What<'_>) -> Option<Item<'n>> {
         if self.reporter.is_full() {
             return None;
         }
@@ -142,6 +38,12 @@ impl Checker<'_> {
             Kind::List(inner, needs_one) => self.list(node, inner, *needs_one, what),
             Kind::Map(names, inner) => self.map(node, names, inner, what),
             Kind::Action => self.action(node),
+            Kind::Switch(resource) => self.switch(node, resource),
+            Kind::AtMost(inner, most) => {
+                self.at_most(node, *most, what);
+                return self.check(node, inner, what);
+            }
+            Kind::Policies => self.policies(node, what),
             Kind::RuleIds => self.rule_ids(node, kind, what),
             _ => self.leaf(node, kind, what),
         };
@@ -152,26 +54,32 @@ impl Checker<'_> {
         self.reporter.at(self.source, node.at, message, hint);
     }
 
+    /// What was expected for something is not what was found.
+    fn mismatch(&mut self, node: &Node, expected: &str, what: Option<What<'_>>, found: &str, hint: Option<String>) {
+        self.reporter.mismatch(self.source, node.at, (expected, found), what, hint);
+    }
+
     /// A mapping with known keys, or the short form.
     pub fn resource<'n>(&mut self, node: &'n Node, resource: &'static Resource) -> Option<Fields<'n>> {
         let pairs = match (&node.kind, resource.short) {
             (NodeKind::Mapping(pairs), _) => pairs,
             (NodeKind::Scalar(_), Some(short)) if !node.is_null() => {
                 let key = resource.key(short).expect("the short form is a key");
-                let item = self.check(node, &key.kind, &format!("`{short}` of {}", resource.article));
+                let item = self.check(node, &key.kind, What::Key(key, resource));
                 return Some(Fields { node, resource, found: vec![(key, node, item)] });
             }
             _ => {
                 let keys: Vec<&str> = resource.keys.iter().map(|key| key.name).collect();
-                let message = format!("expected {} (a mapping), found {}", resource.article, node.describe());
-                self.fault(node, message, Some(format!("its keys are {}", keys.join(", "))));
+                let expected = format!("{} (a mapping)", resource.article);
+                let hint = format!("its keys are {}", keys.join(", "));
+                self.mismatch(node, &expected, None, &node.describe(), Some(hint));
                 return None;
             }
         };
         let mut fields = Fields { node, resource, found: Vec::with_capacity(pairs.len()) };
         for (name, value) in pairs {
             if let Some(key) = self.key(name, resource, &fields) {
-                let item = self.check(value, &key.kind, &format!("`{}` of {}", key.name, resource.article));
+                let item = self.check(value, &key.kind, What::Key(key, resource));
                 fields.found.push((key, name, item));
             }
         }
@@ -193,6 +101,69 @@ impl Checker<'_> {
                 self.fault(fields.node, message, Some(format!("expected {}", key.kind.describe())));
             }
         }
+        self.one_of(fields);
+    }
+
+    /// Of some keys exactly one must be there.
+    fn one_of(&mut self, fields: &Fields<'_>) {
+        let choices = fields.resource.one_of;
+        if !self.alternatives || choices.is_empty() {
+            return;
+        }
+        let mut given = choices.iter().filter_map(|name| Some((name, fields.key_node(name)?)));
+        let all = || choices.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        match (given.next(), given.next()) {
+            (None, _) if fields.lacks(choices) => {
+                let message = format!("{} needs one of {}", fields.resource.article, all());
+                self.fault(fields.node, message, None);
+            }
+            (Some((first, _)), Some((second, node))) => {
+                let message = format!("{} has either `{first}` or `{second}`", fields.resource.article);
+                self.fault(node, message, Some(format!("keep one of {}", all())));
+            }
+            _ => {}
+        }
+    }
+
+    /// A mapping, or `true` or `false`.
+    fn switch<'n>(&mut self, node: &'n Node, resource: &'static Resource) -> Option<Value<'n>> {
+        if let NodeKind::Mapping(_) = node.kind {
+            return self.resource(node, resource).map(Value::Fields);
+        }
+        match node.as_scalar().map(|scalar| (scalar.class(), scalar.text.as_str())) {
+            Some((Class::Bool, "true" | "True" | "TRUE")) => Some(Value::Flag(true)),
+            Some((Class::Bool, _)) => Some(Value::Flag(false)),
+            _ => {
+                let keys: Vec<&str> = resource.keys.iter().map(|key| key.name).collect();
+                let expected = Kind::Switch(resource).describe();
+                let hint = format!("its keys are {}; `false` switches it off", keys.join(", "));
+                self.mismatch(node, &expected, None, &node.describe(), Some(hint));
+                None
+            }
+        }
+    }
+
+    /// Lists and mappings are bounded.
+    fn at_most(&mut self, node: &Node, most: usize, what: What<'_>) {
+        let (found, name) = match &node.kind {
+            NodeKind::Sequence(items) => (items.len(), "items"),
+            NodeKind::Mapping(pairs) => (pairs.len(), "entries"),
+            NodeKind::Scalar(_) => return,
+        };
+        if found > most {
+            self.fault(node, format!("{found} {name} in {what}; at most {most} are possible"), None);
+        }
+    }
+
+    /// Policies by id, or as a list.
+    fn policies<'n>(&mut self, node: &'n Node, what: What<'_>) -> Option<Value<'n>> {
+        static NAMES: Kind = Kind::Id(crate::resource::Kind::Policies);
+        static DOCUMENT: Kind = Kind::Resource(&gateway::POLICY_DOCUMENT);
+        static POLICY_WITH_ID: Kind = Kind::Resource(&POLICY);
+        match &node.kind {
+            NodeKind::Sequence(_) => self.list(node, &POLICY_WITH_ID, false, what),
+            _ => self.map(node, &NAMES, &DOCUMENT, what),
+        }
     }
 
     fn key(&mut self, name: &Node, resource: &'static Resource, seen: &Fields<'_>) -> Option<&'static Key> {
@@ -201,7 +172,8 @@ impl Checker<'_> {
             return None;
         };
         let Some(key) = resource.key(text) else {
-            let hint = unknown_hint(text, resource.keys.iter().map(|key| key.name), "its keys are");
+            let hint = elsewhere(text, resource)
+                .unwrap_or_else(|| unknown_hint(text, resource.keys.iter().map(|key| key.name), "its keys are"));
             self.fault(name, format!("unknown key {} in {}", quoted(text), resource.article), Some(hint));
             return None;
         };
@@ -214,23 +186,22 @@ impl Checker<'_> {
         Some(key)
     }
 
-    fn list<'n>(&mut self, node: &'n Node, inner: &'static Kind, needs_one: bool, what: &str) -> Option<Value<'n>> {
+    fn list<'n>(&mut self, node: &'n Node, inner: &'static Kind, needs_one: bool, what: What<'_>) -> Option<Value<'n>> {
         let NodeKind::Sequence(items) = &node.kind else {
-            let message = format!("expected a list for {what}, found {}", node.describe());
             let hint = (!node.is_null()).then(|| "write `[...]`, or one item a line after `- `".to_owned());
-            self.fault(node, message, hint);
+            self.mismatch(node, "a list", Some(what), &node.describe(), hint);
             return None;
         };
         if needs_one && items.is_empty() {
             self.fault(node, format!("expected at least one item in {what}, found an empty list"), None);
             return None;
         }
-        let what = format!("an item of {what}");
-        Some(Value::List(items.iter().filter_map(|item| self.check(item, inner, &what)).collect()))
+        let what = What::Item(&what);
+        Some(Value::List(items.iter().filter_map(|item| self.check(item, inner, what)).collect()))
     }
 
     /// One id or range, or a list of them.
-    fn rule_ids<'n>(&mut self, node: &'n Node, kind: &'static Kind, what: &str) -> Option<Value<'n>> {
+    fn rule_ids<'n>(&mut self, node: &'n Node, kind: &'static Kind, what: What<'_>) -> Option<Value<'n>> {
         let NodeKind::Sequence(items) = &node.kind else { return self.leaf(node, kind, what) };
         if items.is_empty() {
             self.fault(node, format!("expected at least one item in {what}, found an empty list"), None);
@@ -246,22 +217,27 @@ impl Checker<'_> {
         Some(Value::RuleIds(all))
     }
 
-    fn map<'n>(&mut self, node: &'n Node, names: &'static Kind, inner: &'static Kind, what: &str) -> Option<Value<'n>> {
+    fn map<'n>(
+        &mut self,
+        node: &'n Node,
+        names: &'static Kind,
+        inner: &'static Kind,
+        what: What<'_>,
+    ) -> Option<Value<'n>> {
         let NodeKind::Mapping(pairs) = &node.kind else {
-            let message = format!("expected a mapping of names for {what}, found {}", node.describe());
-            self.fault(node, message, None);
+            self.mismatch(node, "a mapping of names", Some(what), &node.describe(), None);
             return None;
         };
         let mut seen = HashSet::new();
         let mut checked = Vec::with_capacity(pairs.len());
         for (name, value) in pairs {
-            let Some(Value::Text(text)) = self.leaf(name, names, &format!("a name in {what}")) else { continue };
+            let Some(Value::Text(text)) = self.name(name, names, What::Name(&what)) else { continue };
             let same = if matches!(names, Kind::HeaderName) { text.to_ascii_lowercase() } else { text.to_owned() };
             if !seen.insert(same) {
                 self.fault(name, format!("{} is given twice in {what}", quoted(text)), None);
                 continue;
             }
-            if let Some(item) = self.check(value, inner, &format!("{} in {what}", quoted(text))) {
+            if let Some(item) = self.check(value, inner, What::Named(text, &what)) {
                 checked.push((&**name, text, item));
             }
         }
@@ -313,16 +289,42 @@ impl Checker<'_> {
         kind
     }
 
-    fn leaf<'n>(&mut self, node: &'n Node, kind: &'static Kind, what: &str) -> Option<Value<'n>> {
-        match leaf::check(node, kind) {
+    fn leaf<'n>(&mut self, node: &'n Node, kind: &'static Kind, what: What<'_>) -> Option<Value<'n>> {
+        self.value(node, leaf::check(node, kind), kind, what)
+    }
+
+    /// The key of a mapping.
+    fn name<'n>(&mut self, node: &'n Node, kind: &'static Kind, what: What<'_>) -> Option<Value<'n>> {
+        self.value(node, leaf::name(node, kind), kind, what)
+    }
+
+    fn value<'n>(
+        &mut self,
+        node: &Node,
+        checked: Result<Value<'n>, leaf::Fault>,
+        kind: &'static Kind,
+        what: What<'_>,
+    ) -> Option<Value<'n>> {
+        match checked {
             Ok(value) => Some(value),
             Err(fault) => {
-                let message = format!("expected {} for {what}, found {}", kind.describe(), fault.found);
-                self.fault(node, message, fault.hint);
+                self.mismatch(node, &kind.describe(), Some(what), &fault.found, fault.hint);
                 None
             }
         }
     }
+}
+
+/// Where a key belongs that is none of this resource.
+fn elsewhere(key: &str, resource: &'static Resource) -> Option<String> {
+    if std::ptr::eq(resource, &ROOT) && gateway::STATE.key(key).is_some() {
+        return Some(format!("`{key}` is for a running gateway: `weir apply FILE` takes it, `weir_policy` does not"));
+    }
+    if std::ptr::eq(resource, &gateway::STATE) && key == "revision" {
+        return Some("leave it out: control counts the revisions of a running gateway".to_owned());
+    }
+    let has_id = gateway::ALL.iter().any(|one| std::ptr::eq(*one, resource)) && key == "id";
+    has_id.then(|| "the id is not part of it; it is the name under which it stands".to_owned())
 }
 
 /// `did you mean ...`, or else all there are.

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use crate::check::What;
 use crate::source::Source;
 
 /// One fault.
@@ -32,6 +33,12 @@ pub struct PolicyErrors {
 }
 
 impl PolicyErrors {
+    /// Faults that another process has found, as it told them, and how many it left out.
+    #[must_use]
+    pub fn told(errors: Vec<PolicyError>, more: usize) -> Self {
+        Self { errors, more }
+    }
+
     /// The faults; at most [`MAX_ERRORS`] of them.
     #[must_use]
     pub fn errors(&self) -> &[PolicyError] {
@@ -89,13 +96,65 @@ pub(crate) struct Reporter {
     errors: Vec<PolicyError>,
     more: usize,
     warnings: Vec<PolicyError>,
+    /// Faults with their parts, if these are wanted instead of places.
+    parts: Option<Vec<Parts>>,
+}
+
+/// A fault of a document that is not a file.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Parts {
+    /// Byte offset.
+    pub at: usize,
+    pub message: String,
+    pub expected: Option<String>,
+    pub found: Option<String>,
+    pub hint: Option<String>,
 }
 
 impl Reporter {
+    /// One that keeps the parts of faults.
+    pub fn of_parts() -> Self {
+        Self { parts: Some(Vec::new()), ..Self::default() }
+    }
+
+    /// The parts of the faults.
+    pub fn into_parts(self) -> Vec<Parts> {
+        self.parts.unwrap_or_default()
+    }
+
+    /// Whether something was wrong.
+    pub fn has_faults(&self) -> bool {
+        !self.errors.is_empty() || self.parts.as_ref().is_some_and(|parts| !parts.is_empty())
+    }
+
+    /// Something was expected at a byte offset, for something, and something else was found.
+    pub fn mismatch(
+        &mut self,
+        source: &Source,
+        offset: usize,
+        (expected, found): (&str, &str),
+        what: Option<What<'_>>,
+        hint: Option<String>,
+    ) {
+        let purpose = what.map_or(String::new(), |what| format!(" for {what}"));
+        let message = format!("expected {expected}{purpose}, found {found}");
+        let (expected, found) = (Some(expected.to_owned()), Some(found.to_owned()));
+        match &mut self.parts {
+            Some(parts) if parts.len() < MAX_ERRORS => {
+                parts.push(Parts { at: offset, message, expected, found, hint });
+            }
+            Some(_) => self.more += 1,
+            None => self.at(source, offset, message, hint),
+        }
+    }
     /// A fault at a byte offset of a source.
     pub fn at(&mut self, source: &Source, offset: usize, message: impl Into<String>, hint: Option<String>) {
         if self.is_full() {
             self.more += 1;
+            return;
+        }
+        if let Some(parts) = &mut self.parts {
+            parts.push(Parts { at: offset, message: message.into(), expected: None, found: None, hint });
             return;
         }
         self.push(fault_at(source, offset, message.into(), hint));
@@ -126,7 +185,7 @@ impl Reporter {
 
     /// Whether further faults will only be counted.
     pub fn is_full(&self) -> bool {
-        self.errors.len() >= MAX_ERRORS
+        self.parts.as_ref().map_or(self.errors.len(), Vec::len) >= MAX_ERRORS
     }
 
     /// A fault that has a place already.
@@ -152,7 +211,8 @@ impl Reporter {
     }
 }
 
-fn fault_at(source: &Source, offset: usize, message: String, hint: Option<String>) -> PolicyError {
+/// A fault at a byte offset of a source.
+pub(crate) fn fault_at(source: &Source, offset: usize, message: String, hint: Option<String>) -> PolicyError {
     let position = source.position(offset);
     PolicyError {
         file: source.file.clone(),

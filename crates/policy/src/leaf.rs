@@ -1,5 +1,8 @@
 //! Scalars: from a node to a value of its kind, or what is wrong with it.
 
+pub(crate) mod form;
+pub(crate) mod quantity;
+
 use std::net::IpAddr;
 
 use ipnet::IpNet;
@@ -7,7 +10,7 @@ use ipnet::IpNet;
 use crate::check::Value;
 use crate::document::{Class, Node, Scalar};
 use crate::error::nearest;
-use crate::table::Kind;
+use crate::table::{Kind, MAX_ID_BYTES};
 
 /// So many requests in so long a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +78,12 @@ pub(crate) fn check<'n>(node: &'n Node, kind: &Kind) -> Checked<Value<'n>> {
         Kind::HeaderName => header_name(text).map_err(|hint| found(Some(hint))).map(|()| Value::Text(text)),
         Kind::HeaderValue => header_value(text).map_err(|hint| found(Some(hint))).map(|()| Value::Text(text)),
         Kind::File if text.contains('\0') => Err(found(None)),
+        Kind::Form(_) | Kind::Id(_) if scalar.class() != Class::Text => Err(found(Some("put it in quotes"))),
+        Kind::Form(_) | Kind::Id(_) => name(node, kind),
+        Kind::Duration(low, high) => quantity::duration(text, *low, *high).map(Value::Milliseconds).map_err(found),
+        Kind::Size(most) => quantity::size(text, *most).map(Value::Bytes).map_err(found),
+        Kind::Percent => quantity::per_10000(text).map(Value::Per10000).map_err(found),
+        Kind::Statuses => quantity::statuses(text).map(|(low, high)| Value::Statuses(low, high)).map_err(found),
         _ if text.len() > MAX_TEXT_BYTES => Err(Fault {
             found: format!("{} bytes", text.len()),
             hint: Some(format!("at most {MAX_TEXT_BYTES} bytes are kept")),
@@ -83,9 +92,29 @@ pub(crate) fn check<'n>(node: &'n Node, kind: &Kind) -> Checked<Value<'n>> {
     }
 }
 
+/// The key of a mapping, or a scalar that is a text, as a value of a kind that names something. A key is
+/// a text however it is written.
+pub(crate) fn name<'n>(node: &'n Node, kind: &Kind) -> Checked<Value<'n>> {
+    let text = node.as_scalar().map_or("", |scalar| scalar.text.as_str());
+    let (good, max_bytes) = match kind {
+        Kind::Form(form) => ((form.check)(text), form.max_bytes),
+        Kind::Id(id) if id.takes_id(text) => (Ok(()), MAX_ID_BYTES),
+        Kind::Id(_) => {
+            (Err(Some("an id is made of letters, digits and _ . - and begins with a letter or digit")), MAX_ID_BYTES)
+        }
+        _ => return check(node, kind),
+    };
+    let good = if text.len() > max_bytes { Err(Some("it is too long")) } else { good };
+    match good {
+        Ok(()) => Ok(Value::Text(text)),
+        Err(hint) => Err(Fault { found: node.describe(), hint: hint.map(str::to_owned) }),
+    }
+}
+
 /// `942100` or `942100-942199`.
 fn rule_ids(text: &str) -> Result<Vec<(u64, u64)>, Option<&'static str>> {
-    let number = |text: &str| text.trim().parse::<u64>().map_err(|_| None);
+    let whole = |text: &str| quantity::whole(text).and_then(|number| u64::try_from(number).ok());
+    let number = |text: &str| text.trim().parse::<u64>().ok().or_else(|| whole(text)).ok_or(None);
     let (first, last) = match text.split_once('-') {
         Some((first, last)) => (number(first)?, number(last)?),
         None => (number(text)?, number(text)?),
@@ -99,6 +128,10 @@ fn rule_ids(text: &str) -> Result<Vec<(u64, u64)>, Option<&'static str>> {
 fn integer(scalar: &Scalar, node: &Node) -> Checked<i64> {
     match scalar.class() {
         Class::Integer(number) => Ok(number),
+        // JSON has one kind of number: `5.0` is the integer 5.
+        Class::Float if quantity::whole(&scalar.text).is_some() => {
+            Ok(quantity::whole(&scalar.text).unwrap_or_default())
+        }
         _ => {
             let is_quoted = scalar.text.parse::<i64>().is_ok();
             Err(Fault { found: node.describe(), hint: is_quoted.then(|| "remove the quotes".to_owned()) })
@@ -154,7 +187,7 @@ fn header_name(text: &str) -> Result<(), &'static str> {
     /// RFC 9110, section 5.6.2.
     const TOKEN: &[u8] = b"!#$%&'*+-.^_`|~";
     let is_token = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || TOKEN.contains(&byte));
-    if !is_token || text.len() > crate::table::MAX_ID_BYTES {
+    if !is_token || text.len() > MAX_ID_BYTES {
         return Err("a header name is letters, digits and -, without spaces or a colon");
     }
     if FRAMING.iter().any(|name| text.eq_ignore_ascii_case(name)) {

@@ -9,14 +9,17 @@
 
 mod action;
 mod build;
+mod certificate;
 mod check;
 mod digest;
 mod document;
 mod error;
+mod gateway;
 mod geo;
 mod leaf;
 mod list;
 mod reference;
+pub mod resource;
 mod rule_set;
 mod schema;
 mod snapshot;

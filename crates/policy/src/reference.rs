@@ -3,10 +3,22 @@
 use std::fmt::Write;
 
 use crate::action::ACTIONS;
-use crate::table::{CLIENT_ADDRESS, EXCLUSION, GEO, Key, Kind, LIST, Need, POLICY, ROOT, RULE, Resource, SELECTOR};
+use crate::table::gateway;
+use crate::table::{
+    CLIENT_ADDRESS, EXCLUSION, GEO, Key, Kind, LIST, POLICY, ROOT, RULE, RULE_SET_DOCUMENT, Resource, SELECTOR,
+};
 
 /// Resources in the order of the page.
 static ORDER: [&Resource; 7] = [&ROOT, &POLICY, &SELECTOR, &RULE, &LIST, &GEO, &CLIENT_ADDRESS];
+
+/// Before the resources of the gateway.
+const GATEWAY: &str = "
+## Gateway
+
+What `weir apply` reads and the API takes, beside lists, policies and rule sets: see the [guide](../gateway.md). Ids are \
+1 to 128 letters, digits and `_ . -` that begin with a letter or digit. Times are written as `250ms`, `5s`, `1m`, `1h`, \
+`1d`; sizes as bytes, or as `128k`, `1m`, `1g` (powers of 1024).
+";
 
 /// The page, in Markdown.
 #[must_use]
@@ -24,6 +36,12 @@ pub fn reference() -> String {
         section(&mut page, "###", kind.resource);
     }
     section(&mut page, "##", &EXCLUSION);
+    section(&mut page, "##", &RULE_SET_DOCUMENT);
+    page.push_str(GATEWAY);
+    // The rule sets are above.
+    for resource in gateway::ALL.into_iter().filter(|one| one.name != RULE_SET_DOCUMENT.name) {
+        section(&mut page, "###", resource);
+    }
     page
 }
 
@@ -34,7 +52,7 @@ fn section(page: &mut String, level: &str, resource: &Resource) {
     }
     page.push_str("\n| key | value | default | meaning |\n| --- | --- | --- | --- |\n");
     for key in resource.keys {
-        let default = if let Need::Default(text) = key.need { cell(text) } else { "**required**".to_owned() };
+        let default = key.need.default().map_or("**required**".to_owned(), cell);
         let _ =
             writeln!(page, "| `{}` | {} | {default} | {} |", key.name, cell(&key.kind.summary()), cell(&meaning(key)));
     }
@@ -59,7 +77,7 @@ mod tests {
     fn the_page_has_every_key_and_links_that_lead_somewhere() {
         let page = reference();
         let actions = ACTIONS.iter().map(|kind| kind.resource);
-        for resource in ORDER.into_iter().chain(actions).chain([&EXCLUSION]) {
+        for resource in ORDER.into_iter().chain(actions).chain([&EXCLUSION]).chain(gateway::ALL) {
             assert!(page.contains(&format!("# {}\n", resource.name)), "{}", resource.name);
             for key in resource.keys {
                 assert!(page.contains(&format!("\n| `{}` | ", key.name)), "{}", key.name);

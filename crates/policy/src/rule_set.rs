@@ -72,6 +72,19 @@ impl Builder<'_> {
         program
     }
 
+    /// Rule sets that no policy runs are compiled once and dropped: a broken one is told now, and not to
+    /// whoever first uses it.
+    pub fn check_unused_sets(&mut self) {
+        let unused = std::mem::take(&mut self.rule_sets).into_iter().filter(|(name, _)| !self.used_sets.contains(name));
+        let mut all: Vec<(String, Vec<Root>)> = unused.collect();
+        all.sort_unstable_by(|left, right| left.0.cmp(&right.0));
+        for (_, roots) in all {
+            let options = Options { geo: self.has_geo, ..Options::default() };
+            let loaded = cache::load(cache::key(&roots, &options), &roots, &options);
+            loaded.err().into_iter().flatten().for_each(|error| self.reporter.push(error));
+        }
+    }
+
     fn label(&mut self, program: &Program, plugin: &'static str) {
         let files: Vec<Arc<str>> = program.files().iter().map(|file| Arc::from(file.as_str())).collect();
         let (policy, selector) = &self.site;

@@ -1,9 +1,14 @@
-//! The JSON Schema (draft 2020-12) of a policy file, for editors, made from the table.
+//! JSON Schemas (draft 2020-12) of policy files, state files and documents of the API, made from the table.
 
 use serde_json::{Map, Value, json};
 
 use crate::action::ACTIONS;
-use crate::table::{CLIENT_ADDRESS, EXCLUSION, GEO, Kind, LIST, Need, POLICY, ROOT, RULE, Resource, SELECTOR};
+use crate::leaf::{MAX_HEADER_BYTES, MAX_TEXT_BYTES};
+use crate::resource::Kind as Of;
+use crate::table::{
+    CLIENT_ADDRESS, EXCLUSION, GEO, Kind, LIST, MAX_ID_BYTES, Need, POLICY, ROOT, RULE, Resource, SELECTOR, Word,
+    gateway,
+};
 
 /// Resources with a definition of their own.
 static DEFINED: [&Resource; 7] = [&CLIENT_ADDRESS, &GEO, &LIST, &POLICY, &SELECTOR, &RULE, &EXCLUSION];
@@ -11,18 +16,66 @@ static DEFINED: [&Resource; 7] = [&CLIENT_ADDRESS, &GEO, &LIST, &POLICY, &SELECT
 /// The schema of a policy file.
 #[must_use]
 pub fn json_schema() -> Value {
-    let mut root = resource(&ROOT);
-    let mut definitions: Map<String, Value> = DEFINED.iter().map(|one| (one.name.to_owned(), resource(one))).collect();
-    definitions.insert("action".to_owned(), action());
-    definitions.extend(ACTIONS.iter().map(|kind| (kind.resource.name.to_owned(), resource(kind.resource))));
+    whole(&ROOT, "Weir policy")
+}
+
+/// The schema of a state file, as `weir apply` reads it.
+#[must_use]
+pub fn state_schema() -> Value {
+    whole(&gateway::STATE, "Weir state")
+}
+
+/// The schema of a document of one kind, whole: what it refers to is in its `$defs`.
+#[must_use]
+pub fn json_schema_of(kind: Of) -> Value {
+    whole(kind.resource(), kind.singular())
+}
+
+/// The schema of a resource with the definitions that it needs, and no others.
+fn whole(of: &'static Resource, title: &str) -> Value {
+    let mut root = resource(of);
+    let mut definitions = Map::new();
+    let mut wanted = names(&root);
+    // Ends: each name is defined once, and there are as many as resources.
+    while let Some(name) = wanted.pop() {
+        if !definitions.contains_key(&name) {
+            let definition = define(&name);
+            wanted.extend(names(&definition));
+            definitions.insert(name, definition);
+        }
+    }
     root["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
-    root["title"] = json!("Weir policy");
+    root["title"] = json!(title);
     root["$defs"] = Value::Object(definitions);
     root
 }
 
+/// Names that a schema refers to.
+fn names(schema: &Value) -> Vec<String> {
+    match schema {
+        Value::Object(keys) => {
+            let own = keys.get("$ref").and_then(Value::as_str).and_then(|path| path.strip_prefix(DEFINITIONS));
+            own.map(str::to_owned).into_iter().chain(keys.values().flat_map(names)).collect()
+        }
+        Value::Array(items) => items.iter().flat_map(names).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Where definitions stand.
+const DEFINITIONS: &str = "#/$defs/";
+
+fn define(name: &str) -> Value {
+    let actions = ACTIONS.iter().map(|kind| kind.resource);
+    let all = DEFINED.into_iter().chain(gateway::ALL).chain(actions);
+    match all.into_iter().find(|one| one.name == name) {
+        Some(one) => resource(one),
+        None => action(),
+    }
+}
+
 fn reference(name: &str) -> Value {
-    json!({ "$ref": format!("#/$defs/{name}") })
+    json!({ "$ref": format!("{DEFINITIONS}{name}") })
 }
 
 fn resource(resource: &Resource) -> Value {
@@ -31,8 +84,11 @@ fn resource(resource: &Resource) -> Value {
         .iter()
         .map(|key| {
             let mut value = kind(&key.kind);
-            let default = if let Need::Default(text) = key.need { format!(" Default: {text}.") } else { String::new() };
+            let default = key.need.default().map_or(String::new(), |text| format!(" Default: {text}."));
             value["description"] = json!(format!("{}{default}", key.doc));
+            if let Need::Value(text) = key.need {
+                value["default"] = literal(&key.kind, text);
+            }
             (key.name.to_owned(), value)
         })
         .collect();
@@ -47,9 +103,8 @@ fn resource(resource: &Resource) -> Value {
     if !required.is_empty() {
         mapping["required"] = json!(required);
     }
-    let alternatives = alternatives(resource.name);
-    if !alternatives.is_null() {
-        mapping["oneOf"] = alternatives;
+    if !resource.one_of.is_empty() {
+        mapping["oneOf"] = resource.one_of.iter().map(|key| json!({ "required": [key] })).collect();
     }
     match resource.short.and_then(|short| resource.key(short)) {
         Some(short) => json!({ "anyOf": [mapping, kind(&short.kind)], "description": resource.doc }),
@@ -57,20 +112,9 @@ fn resource(resource: &Resource) -> Value {
     }
 }
 
-/// Keys of which exactly one must be there.
-fn alternatives(name: &str) -> Value {
-    let choices: &[&str] = match name {
-        "policy" => &["rules", "selectors"],
-        "rule" => &["actions", "action"],
-        "exclusion" => &["rule", "tag"],
-        "list" => &["addresses", "strings", "integers", "file"],
-        _ => return Value::Null,
-    };
-    choices.iter().map(|key| json!({ "required": [key] })).collect()
-}
-
 fn action() -> Value {
-    let bare = |resource: &Resource| resource.keys.iter().all(|key| key.need != Need::Required);
+    let bare =
+        |resource: &Resource| resource.one_of.is_empty() && resource.keys.iter().all(|key| key.need != Need::Required);
     let words: Vec<&str> =
         ACTIONS.iter().map(|kind| kind.resource).filter(|one| bare(one)).map(|one| one.name).collect();
     let mut choices = vec![json!({ "enum": words })];
@@ -92,30 +136,62 @@ fn action() -> Value {
     json!({ "description": "An action: its name, or a mapping of its name to its parameters.", "oneOf": choices })
 }
 
+/// Integers up to here are exact everywhere (RFC 7493, section 2.2).
+const MAX_NUMBER: u64 = (1 << 53) - 1;
+
+/// A default as it would be written.
+fn literal(kind: &Kind, text: &str) -> Value {
+    match kind {
+        Kind::Integer(..) | Kind::OneOf(_) | Kind::Flag | Kind::Switch(_) | Kind::Percent => {
+            serde_json::from_str(text).unwrap_or_default()
+        }
+        _ => json!(text),
+    }
+}
+
 fn kind(of: &Kind) -> Value {
     match of {
         // Numbers and booleans are taken as written.
-        Kind::Text | Kind::HeaderValue => json!({ "type": ["string", "number", "boolean"] }),
-        Kind::Word(word) => json!({
+        Kind::Text | Kind::Condition | Kind::Value => {
+            json!({ "type": ["string", "number", "boolean"], "maxLength": MAX_TEXT_BYTES })
+        }
+        Kind::File => json!({ "type": ["string", "number", "boolean"], "pattern": r"^[^\u0000]*$" }),
+        Kind::HeaderValue => json!({
             "type": ["string", "number", "boolean"],
-            "pattern": word.pattern(),
-            "maxLength": word.max_bytes(),
+            "pattern": r"^[^\u0000-\u0008\u000a-\u001f\u007f]*$",
+            "maxLength": MAX_HEADER_BYTES,
         }),
-        Kind::Condition | Kind::Value | Kind::File => json!({ "type": "string", "minLength": 1 }),
+        Kind::Word(word) => {
+            let text = json!({ "type": "string", "pattern": word.pattern(), "maxLength": word.max_bytes() });
+            match word {
+                Word::Id | Word::Revision => {
+                    json!({ "anyOf": [text, { "type": "number", "minimum": 0, "maximum": MAX_NUMBER }, { "type": "boolean" }] })
+                }
+                Word::List | Word::Variable => text,
+            }
+        }
         Kind::Integer(low, high) => json!({ "type": "integer", "minimum": low, "maximum": high }),
-        Kind::Choice(choices) => json!({ "enum": choices.iter().map(|(name, _)| *name).collect::<Vec<_>>() }),
+        Kind::Choice(choices) => {
+            // YAML takes `500` for a number, and it is as good.
+            let number = |name: &str| serde_json::from_str::<serde_json::Number>(name).ok();
+            let names = choices.iter().map(|(name, _)| json!(name));
+            let numbers = choices.iter().filter_map(|(name, _)| number(name)).map(Value::Number);
+            json!({ "enum": names.chain(numbers).collect::<Vec<_>>() })
+        }
         Kind::OneOf(numbers) => json!({ "enum": numbers }),
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::RuleIds => {
             let one = json!({ "anyOf": [
-                { "type": "integer", "minimum": 0 },
+                { "type": "integer", "minimum": 0, "maximum": MAX_NUMBER },
                 { "type": "string", "pattern": "^[0-9]+( *- *[0-9]+)?$" },
             ] });
             json!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 1 }] })
         }
         Kind::Network => json!({ "type": "string", "pattern": "^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$" }),
         Kind::Rate => json!({ "type": "string", "pattern": "^[0-9]+ */ *[0-9]*(ms|s|m|h|d)$" }),
-        Kind::HeaderName => json!({ "type": "string", "pattern": "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" }),
+        Kind::HeaderName => {
+            json!({ "type": "string", "pattern": "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$", "maxLength": MAX_ID_BYTES })
+        }
         Kind::List(inner, needs_one) => {
             let mut list = json!({ "type": "array", "items": kind(inner) });
             if *needs_one {
@@ -128,6 +204,41 @@ fn kind(of: &Kind) -> Value {
         }
         Kind::Resource(resource) => reference(resource.name),
         Kind::Action => reference("action"),
+        Kind::Form(form) => {
+            json!({ "type": "string", "pattern": form.pattern, "minLength": 1, "maxLength": form.max_bytes })
+        }
+        Kind::Id(of) => json!({ "type": "string", "pattern": of.id_pattern(), "maxLength": MAX_ID_BYTES }),
+        Kind::Duration(low, _) => {
+            let time = json!({ "type": "string", "pattern": "^[0-9]{1,9}(ms|s|m|h|d)$" });
+            if *low > 0 { time } else { json!({ "anyOf": [time, { "enum": [0, "0"] }] }) }
+        }
+        Kind::Size(most) => json!({ "anyOf": [
+            { "type": "integer", "minimum": 0, "maximum": most },
+            { "type": "string", "pattern": "^[0-9]{1,13}[kKmMgG]?$" },
+        ] }),
+        Kind::Percent => json!({ "anyOf": [
+            { "type": "number", "minimum": 0.01, "maximum": 100 },
+            { "type": "string", "pattern": "^[0-9]{1,3}([.][0-9]{1,9})?$" },
+        ] }),
+        Kind::Statuses => json!({ "anyOf": [
+            { "type": "integer", "minimum": 100, "maximum": 599 },
+            { "type": "string", "pattern": "^[1-5][0-9]{2}(-[1-5][0-9]{2})?$" },
+        ] }),
+        Kind::Switch(resource) => json!({ "anyOf": [reference(resource.name), { "type": "boolean" }] }),
+        Kind::AtMost(inner, most) => {
+            let mut schema = kind(inner);
+            let bound = if schema["type"] == "array" { "maxItems" } else { "maxProperties" };
+            schema[bound] = json!(most);
+            schema
+        }
+        Kind::Policies => json!({ "anyOf": [
+            { "type": "array", "items": reference(POLICY.name), "maxItems": crate::MAX_POLICIES },
+            {
+                "type": "object",
+                "propertyNames": kind(&Kind::Id(Of::Policies)),
+                "additionalProperties": reference(gateway::POLICY_DOCUMENT.name),
+            },
+        ] }),
     }
 }
 

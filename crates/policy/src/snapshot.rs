@@ -117,7 +117,7 @@ impl Snapshot {
                 return reporter.finish(None);
             }
         };
-        let root = Checker { source: &source, reporter: &mut reporter }.resource(&node, &ROOT);
+        let root = Checker { source: &source, reporter: &mut reporter, alternatives: false }.resource(&node, &ROOT);
         let folder = path.parent().unwrap_or(Path::new(""));
         let built = root.map(|root| build(&root, &source, folder, &mut reporter));
         let warnings = reporter.take_warnings();

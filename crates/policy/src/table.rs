@@ -4,11 +4,16 @@
 //! all made from these rows, so they cannot disagree. A new key is one row here and its use in
 //! the resource's builder; a new action is one file in `action/` with its own row.
 
+pub(crate) mod form;
+pub(crate) mod gateway;
 mod kind;
 mod resources;
 
+pub(crate) use form::Form;
 pub(crate) use kind::{Kind, MAX_ID_BYTES, Word};
-pub(crate) use resources::{CLIENT_ADDRESS, EXCLUSION, GEO, LIST, POLICY, ROOT, RULE, SELECTOR};
+pub(crate) use resources::{
+    CLIENT_ADDRESS, EXCLUSION, GEO, LIST, MODE, POLICY, ROOT, RULE, RULE_SET_DOCUMENT, RULES, SELECTOR, SELECTORS,
+};
 
 /// A mapping with known keys.
 #[derive(Debug)]
@@ -23,6 +28,8 @@ pub(crate) struct Resource {
     pub keys: &'static [Key],
     /// The key whose value may be written instead of the whole mapping.
     pub short: Option<&'static str>,
+    /// Keys of which exactly one must be there; empty if there is no such choice.
+    pub one_of: &'static [&'static str],
 }
 
 /// A key of a resource.
@@ -43,8 +50,20 @@ pub(crate) struct Key {
 pub(crate) enum Need {
     /// It must.
     Required,
-    /// Without it, this holds; in words or as a value.
+    /// Without it, this holds; in words.
     Default(&'static str),
+    /// Without it, this holds, as if it were written.
+    Value(&'static str),
+}
+
+impl Need {
+    /// What holds without the key, for people.
+    pub fn default(self) -> Option<&'static str> {
+        match self {
+            Self::Required => None,
+            Self::Default(text) | Self::Value(text) => Some(text),
+        }
+    }
 }
 
 impl Resource {

@@ -6,6 +6,36 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use weir_policy::Snapshot;
+use weir_policy::resource::{Kind, check, parse_state};
+
+/// Documents of the API.
+const DOCUMENTS: [(Kind, &str); 4] = [
+    (
+        Kind::Routes,
+        r#"{"site": "s", "path": {"template": "/a/{b}"}, "methods": ["GET"], "headers": {"a": {"one_of": ["b"]}}, "split": [{"upstream": "u", "weight": 5}], "timeouts": {"read": "5s"}, "body_limit": "1m", "rewrite": {"regex": "a", "to": "/b"}}"#,
+    ),
+    (
+        Kind::Upstreams,
+        r#"{"members": {"a": "10.0.0.1:80", "b": {"address": "[::1]:80", "weight": 2}}, "keepalive": {"idle": "1m"}, "health": {"active": {"http": {"path": "/", "expect": "200-299"}}}}"#,
+    ),
+    (Kind::Sites, r#"{"hosts": ["a.b", "*.c", "*"], "tls": {"min_version": "1.3"}}"#),
+    (
+        Kind::Certificates,
+        r#"{"certificate": "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----", "key": "-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----"}"#,
+    ),
+];
+
+/// Faults stand in the document, or there are none.
+fn see(kind: Kind, text: &[u8]) {
+    let Err(faults) = check(kind, "x", text) else { return };
+    let value: Option<serde_json::Value> = serde_json::from_slice(text).ok();
+    for fault in faults {
+        assert!(!fault.message.is_empty());
+        // Of a key that is given twice, only one is left in `value`.
+        let holder = fault.pointer.rsplit_once('/').map_or("", |(holder, _)| holder);
+        assert!(value.as_ref().is_none_or(|value| value.pointer(holder).is_some()), "{fault:?}");
+    }
+}
 
 const SEEDS: [&str; 3] = [
     include_str!("../../../examples/demo.yaml"),
@@ -33,6 +63,26 @@ proptest! {
     #[test]
     fn any_text_is_a_policy_or_an_error(text in "\\PC{0,200}") {
         load(&text);
+    }
+
+    #[test]
+    fn any_bytes_are_a_document_or_faults(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
+        Kind::ALL.into_iter().for_each(|kind| see(kind, &bytes));
+        let _ = parse_state(&String::from_utf8_lossy(&bytes), Path::new("s.yaml"));
+    }
+
+    #[test]
+    fn broken_documents_are_faults(seed in 0..DOCUMENTS.len(), edits in prop::collection::vec((any::<prop::sample::Index>(), 0usize..6, "\\PC{0,3}|[0-9\"{}\\[\\]:,]{0,3}|null|-1|\"a\""), 1..4)) {
+        let (kind, text) = DOCUMENTS[seed];
+        let mut text: Vec<char> = text.chars().collect();
+        for (at, length, insert) in edits {
+            let at = at.index(text.len() + 1);
+            let end = (at + length).min(text.len());
+            text.splice(at..end, insert.chars());
+        }
+        let text: String = text.into_iter().collect();
+        see(kind, text.as_bytes());
+        let _ = parse_state(&format!("{kind}:\n  x: {text}\n"), Path::new("s.yaml"));
     }
 
     #[test]

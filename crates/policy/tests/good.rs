@@ -25,7 +25,9 @@ fn blocks(page: &str, info: &str) -> Vec<String> {
 fn the_examples_load() {
     for entry in std::fs::read_dir(root().join("examples")).unwrap() {
         let path = entry.unwrap().path();
-        if path.extension().is_some_and(|extension| extension == "yaml") {
+        // The gateway's example is a state file (`gateway_guide.rs`).
+        let is_policy = !path.ends_with("gateway.yaml");
+        if is_policy && path.extension().is_some_and(|extension| extension == "yaml") {
             let snapshot = Snapshot::load(&path).unwrap_or_else(|errors| panic!("{errors}"));
             assert!(!snapshot.rules().is_empty(), "{}", path.display());
         }

@@ -2,11 +2,12 @@
 //! `{"method", "target", "version", "headers": [[name, value], ...], "body_length", "body_fnv"}`.
 //!
 //! `/status/404/...` answers with that status; `/slow/...` after 300 ms; `/header/NAME/VALUE`
-//! with that header field; `/big/BYTES` with a body of that many bytes.
+//! with that header field; `/big/BYTES` with a body of that many bytes. `X-Origin` says its name.
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -23,16 +24,39 @@ pub const SLOW: Duration = Duration::from_millis(300);
 pub struct Echo {
     address: SocketAddr,
     seen: Arc<Mutex<Vec<Value>>>,
+    connections: Arc<AtomicUsize>,
+    failing: Arc<AtomicBool>,
 }
 
 impl Echo {
-    /// Starts one.
+    /// Starts one that calls itself `echo`.
     #[must_use]
     pub fn start() -> Self {
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let log = Arc::clone(&seen);
-        let address = serve(move |stream| converse(stream, &log));
-        Self { address, seen }
+        Self::named("echo")
+    }
+
+    /// Starts one of that name.
+    #[must_use]
+    pub fn named(name: &'static str) -> Self {
+        let (seen, connections) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicUsize::new(0)));
+        let failing = Arc::new(AtomicBool::new(false));
+        let (log, count, fails) = (Arc::clone(&seen), Arc::clone(&connections), Arc::clone(&failing));
+        let address = serve(move |stream| {
+            count.fetch_add(1, Ordering::Relaxed);
+            converse(name, stream, &log, &fails)
+        });
+        Self { address, seen, connections, failing }
+    }
+
+    /// How many connections it has accepted.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    /// From now on every answer has the status 503, or no longer.
+    pub fn fail(&self, failing: bool) {
+        self.failing.store(failing, Ordering::Relaxed);
     }
 
     /// What it has received so far.
@@ -51,13 +75,13 @@ impl fmt::Display for Echo {
     }
 }
 
-fn converse(stream: TcpStream, seen: &Mutex<Vec<Value>>) -> io::Result<()> {
+fn converse(name: &str, stream: TcpStream, seen: &Mutex<Vec<Value>>, failing: &AtomicBool) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut writer = stream;
     while let Some((request, close)) = read_request(&mut reader)? {
         seen.lock().expect("no thread panicked").push(request.clone());
-        writer.write_all(&answer(&request))?;
+        writer.write_all(&answer(name, &request, failing.load(Ordering::Relaxed)))?;
         if close {
             break;
         }
@@ -65,7 +89,7 @@ fn converse(stream: TcpStream, seen: &Mutex<Vec<Value>>) -> io::Result<()> {
     Ok(())
 }
 
-fn answer(request: &Value) -> Vec<u8> {
+fn answer(name: &str, request: &Value, failing: bool) -> Vec<u8> {
     let target = request["target"].as_str().unwrap_or_default();
     let path = target.split('?').next().unwrap_or_default();
     let mut segments = path.split('/').skip(1);
@@ -77,11 +101,14 @@ fn answer(request: &Value) -> Vec<u8> {
         (Some("big"), Some(size), _) => body = vec![b'x'; size.parse().unwrap_or(0)],
         _ => {}
     }
+    if failing {
+        status = 503;
+    }
     if request["method"] == "HEAD" {
         body.clear();
     }
     let head = format!(
-        "HTTP/1.1 {status} Echo\r\nContent-Type: application/json\r\nContent-Length: {}\r\nX-Origin: echo\r\n{extra}\r\n",
+        "HTTP/1.1 {status} Echo\r\nContent-Type: application/json\r\nContent-Length: {}\r\nX-Origin: {name}\r\n{extra}\r\n",
         body.len()
     );
     [head.into_bytes(), body].concat()

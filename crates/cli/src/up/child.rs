@@ -71,11 +71,7 @@ impl Nginx {
     /// An error with the end of nginx's log, if it has ended.
     pub fn check_alive(&mut self) -> Result<(), Failure> {
         let Some(status) = self.child.try_wait()? else { return Ok(()) };
-        let log = fs::read_to_string(&self.error_log).unwrap_or_default();
-        let lines: Vec<&str> = log.lines().collect();
-        for line in &lines[lines.len().saturating_sub(5)..] {
-            eprintln!("{line}");
-        }
+        show_end(&self.error_log);
         Err(Failure::new(format!("nginx has ended ({})", status)))
     }
 
@@ -105,6 +101,15 @@ impl Drop for Nginx {
     }
 }
 
+/// Shows the last lines of a log.
+pub(super) fn show_end(log: &Path) {
+    let log = fs::read_to_string(log).unwrap_or_default();
+    let lines: Vec<&str> = log.lines().collect();
+    for line in &lines[lines.len().saturating_sub(5)..] {
+        eprintln!("{line}");
+    }
+}
+
 fn is_ready(dir: &RunDir, up: &Up) -> bool {
     let workers =
         || Control::open(&dir.runtime()).map_or(0, |control| control.workers().iter().filter(|one| one.alive).count());
@@ -114,7 +119,7 @@ fn is_ready(dir: &RunDir, up: &Up) -> bool {
 }
 
 /// In the child: end when the parent does, however it does.
-fn die_with(parent: u32) -> std::io::Result<()> {
+pub(super) fn die_with(parent: u32) -> std::io::Result<()> {
     // SAFETY: prctl with these arguments and getppid only touch this process's own attributes.
     unsafe {
         if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) != 0 {

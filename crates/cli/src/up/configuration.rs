@@ -5,32 +5,40 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::parts::Parts;
+use super::port;
 use super::run_dir::RunDir;
 use super::worker_user::WorkerUser;
 use crate::Failure;
 use crate::arguments::Up;
 
-const TEMPLATE: &str = include_str!("nginx.conf");
+/// With a gateway that control configures.
+const GATEWAY: &str = include_str!("gateway.conf");
+/// With a policy that nginx loads itself.
+const ALONE: &str = include_str!("nginx.conf");
 
 /// Writes it and returns its path.
-pub(super) fn write(dir: &RunDir, parts: &Parts, policy: &Path, up: &Up, origin: u16) -> Result<PathBuf, Failure> {
+pub(super) fn write(dir: &RunDir, parts: &Parts, up: &Up) -> Result<PathBuf, Failure> {
     let path = dir.path().join("nginx.conf");
-    let text = fill(dir, parts, policy, up, origin)?;
+    let text = match &parts.policy {
+        Some(policy) => {
+            ALONE.replace("@POLICY@", &quotable(policy)?).replace("@ORIGIN@", &port::any_free()?.to_string())
+        }
+        None => GATEWAY.to_owned(),
+    };
+    let text = fill(text, dir, parts, up)?;
     fs::write(&path, text).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
     Ok(path)
 }
 
-fn fill(dir: &RunDir, parts: &Parts, policy: &Path, up: &Up, origin: u16) -> Result<String, Failure> {
+fn fill(template: String, dir: &RunDir, parts: &Parts, up: &Up) -> Result<String, Failure> {
     let values = [
         ("@DIR@", quotable(dir.path())?),
         ("@MODULE@", quotable(&parts.module)?),
-        ("@POLICY@", quotable(policy)?),
         ("@USER@", user_line()),
         ("@WORKERS@", up.workers.to_string()),
         ("@PORT@", up.port.to_string()),
-        ("@ORIGIN@", origin.to_string()),
     ];
-    Ok(values.iter().fold(TEMPLATE.to_owned(), |text, (name, value)| text.replace(name, value)))
+    Ok(values.iter().fold(template, |text, (name, value)| text.replace(name, value)))
 }
 
 /// Workers give up root; without root nginx would ignore the line and warn.

@@ -12,14 +12,20 @@ use crate::arguments::Up;
 const MODULE: &str = "libngx_http_weir_module.so";
 /// Where distributions keep nginx's modules.
 const MODULE_DIR: &str = "/usr/lib/nginx/modules";
-/// The demo policy. The copy in the run directory is there to be changed.
-const DEMO_POLICY_TEXT: &str = include_str!("../../../../examples/demo.yaml");
+/// What the gateway begins with: its routes, and the policy before them.
+const DEMO: [(&str, &str); 2] = [
+    ("gateway.yaml", include_str!("../../../../examples/gateway.yaml")),
+    ("demo.yaml", include_str!("../../../../examples/demo.yaml")),
+];
+/// Where the example thinks that it runs.
+const DEMO_DIR: &str = "/tmp/weir-8080";
 
 /// What was found.
 pub(super) struct Parts {
     pub nginx: PathBuf,
     pub module: PathBuf,
-    policy: Option<PathBuf>,
+    /// A policy for nginx itself, without control.
+    pub policy: Option<PathBuf>,
 }
 
 impl Parts {
@@ -43,14 +49,19 @@ impl Parts {
         Ok(Self { nginx, module, policy })
     }
 
-    /// The policy's path; the demo is written to the run directory first.
-    pub fn policy(&self, dir: &RunDir) -> Result<PathBuf, Failure> {
-        if let Some(path) = &self.policy {
-            return Ok(path.clone());
+    /// The files that the gateway begins with; the example is written to the run directory first.
+    pub fn state(&self, dir: &RunDir, up: &Up) -> Result<Vec<PathBuf>, Failure> {
+        if !up.apply.is_empty() {
+            return up.apply.iter().map(|path| existing(path, "file", "--apply names it")).collect();
         }
-        let path = dir.path().join("policy.yaml");
-        fs::write(&path, DEMO_POLICY_TEXT).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
-        Ok(path)
+        let folder = dir.path().to_str().expect("the run directory was checked to be text");
+        let write = |(name, text): &(&str, &str)| {
+            let path = dir.path().join(name);
+            fs::write(&path, text.replace(DEMO_DIR, folder))
+                .map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+            Ok(path)
+        };
+        DEMO.iter().map(write).collect()
     }
 }
 

@@ -62,6 +62,11 @@ impl RunDir {
         self.path.join("runtime")
     }
 
+    /// Where control answers.
+    pub fn socket(&self) -> PathBuf {
+        self.runtime().join("control.sock")
+    }
+
     pub fn attack_log(&self) -> PathBuf {
         self.path.join("attack.log")
     }

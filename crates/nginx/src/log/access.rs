@@ -112,7 +112,7 @@ impl<'a> Facts<'a> {
 
     /// The rule that decided.
     pub fn rule(&self) -> Option<&weir_policy::RuleLabel> {
-        self.inspection.outcome.decided_by.and_then(|rule| self.inspection.main.rule(rule))
+        self.inspection.outcome.decided_by.and_then(|rule| self.inspection.rule(rule))
     }
 
     /// The policy of the rule that decided. Of a rule in a rule set, which many policies may share, it
@@ -120,7 +120,7 @@ impl<'a> Facts<'a> {
     pub fn policy(&self, decided: Option<&'a weir_policy::RuleLabel>) -> &'a [u8] {
         let outcome = &self.inspection.outcome;
         let by = |finding: &&weir_engine::Finding| outcome.decided_by.is_none_or(|rule| rule == finding.rule);
-        let via = outcome.findings.iter().find(by).and_then(|finding| self.inspection.main.rule(finding.via?));
+        let via = outcome.findings.iter().find(by).and_then(|finding| self.inspection.rule(finding.via?));
         via.or(decided).map_or(b"", |rule| rule.policy.as_bytes())
     }
 }
@@ -204,7 +204,7 @@ fn writer(field: LogField) -> Writer {
         LogField::Policy => |out, facts| json::string(out, facts.policy(facts.rule())),
         LogField::Score => |out, facts| json::number(out, facts.inspection.outcome.score.into()),
         LogField::Tags => |out, facts| tags(out, facts),
-        LogField::Revision => |out, facts| json::string(out, facts.inspection.main.revision().as_bytes()),
+        LogField::Revision => |out, facts| json::string(out, facts.inspection.revision().as_bytes()),
         LogField::WeirNs => |out, facts| json::number(out, worker::ns(facts.inspection.ticks)),
     }
 }

@@ -17,7 +17,7 @@ pub fn write(out: &mut Vec<u8>, facts: &Facts<'_>) {
     let inspection = facts.inspection;
     let outcome = &inspection.outcome;
     let head = &inspection.transaction.head;
-    let first = outcome.findings.first().and_then(|finding| inspection.main.rule(finding.rule));
+    let first = outcome.findings.first().and_then(|finding| inspection.rule(finding.rule));
     let decided = facts.rule().or(first);
 
     out.extend_from_slice(b"{\"request_id\":");
@@ -38,7 +38,7 @@ pub fn write(out: &mut Vec<u8>, facts: &Facts<'_>) {
     out.extend_from_slice(b",\"policy\":");
     json::string(out, facts.policy(decided));
     out.extend_from_slice(b",\"revision\":");
-    json::string(out, inspection.main.revision().as_bytes());
+    json::string(out, inspection.revision().as_bytes());
     list(out, b",\"rule_ids\":", &outcome.findings, |out, finding| json::string(out, rule_id(inspection, finding)));
     list(out, b",\"findings\":", &outcome.findings, |out, finding| explain(out, inspection, finding));
     out.extend_from_slice(b",\"score\":");
@@ -58,11 +58,11 @@ fn action(inspection: &Inspection) -> &'static str {
 }
 
 fn rule_id<'a>(inspection: &'a Inspection, finding: &Finding) -> &'a [u8] {
-    inspection.main.rule(finding.rule).map_or(b"", |rule| rule.id.as_bytes())
+    inspection.rule(finding.rule).map_or(b"", |rule| rule.id.as_bytes())
 }
 
 fn explain(out: &mut Vec<u8>, inspection: &Inspection, finding: &Finding) {
-    let rule = inspection.main.rule(finding.rule);
+    let rule = inspection.rule(finding.rule);
     let message = finding.message.as_deref().or(rule.map(|rule| rule.message.as_str())).unwrap_or_default();
     out.extend_from_slice(b"{\"rule\":");
     json::string(out, rule_id(inspection, finding));
@@ -90,7 +90,7 @@ fn of_rule_set(
     via: RuleIndex,
     rule: Option<&RuleLabel>,
 ) {
-    let via = inspection.main.rule(via);
+    let via = inspection.rule(via);
     for (name, value) in [
         (&b",\"via\":"[..], via.map_or("", |rule| rule.id.as_str())),
         (b",\"policy\":", via.map_or("", |rule| rule.policy.as_str())),

@@ -39,13 +39,27 @@ pub fn beat(main: &Main) {
     unsafe { LogFile::line(heartbeat.file, |out| write(out, now, main, slot)) };
 }
 
+/// Calls and hits of everything that is metered now.
+fn totals() -> (u64, u64) {
+    let configured = worker::row().map(|row| row.totals(usize::MAX)).unwrap_or_default();
+    let live = crate::live::current().and_then(|live| {
+        let policies = live.policies.as_ref()?;
+        Some(worker::bank(policies.bank()?)?.totals(policies.entry_count()))
+    });
+    let live = live.unwrap_or_default();
+    (configured.0 + live.0, configured.1 + live.1)
+}
+
 fn write(out: &mut Vec<u8>, now_ms: u64, main: &Main, slot: &WorkerSlot) {
     out.extend_from_slice(b"{\"time\":");
     clock::write(out, now_ms);
     out.extend_from_slice(b",\"pid\":");
     json::number(out, worker::pid());
     out.extend_from_slice(b",\"revision\":");
-    json::string(out, main.revision().as_bytes());
+    match crate::live::current() {
+        Some(live) => json::string(out, live.revision().as_bytes()),
+        None => json::string(out, main.revision().as_bytes()),
+    }
     out.extend_from_slice(b",\"requests\":");
     json::number(out, slot.requests.get());
     out.extend_from_slice(b",\"verdicts\":");
@@ -56,7 +70,7 @@ fn write(out: &mut Vec<u8>, now_ms: u64, main: &Main, slot: &WorkerSlot) {
         json::number(out, count.get());
     }
     out.push(b'}');
-    let totals = worker::row().map(|row| row.totals()).unwrap_or_default();
+    let totals = totals();
     for (name, number) in [
         (&b",\"ledger\":{\"calls\":"[..], totals.0),
         (b",\"hits\":", totals.1),

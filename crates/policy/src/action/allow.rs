@@ -11,6 +11,7 @@ pub(super) static ALLOW: ActionKind = ActionKind {
         article: "`allow`",
         doc: "Lets the request pass without evaluating what comes after. `allow: all` is short for `allow: {scope: all}`.",
         short: Some("scope"),
+        one_of: &[],
         keys: &[Key {
             name: "scope",
             kind: Kind::Choice(&[

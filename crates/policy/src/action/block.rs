@@ -11,6 +11,7 @@ pub(super) static BLOCK: ActionKind = ActionKind {
         article: "`block`",
         doc: "Answers instead of the origin and ends the evaluation. `block: 404` is short for `block: {status: 404}`.",
         short: Some("status"),
+        one_of: &[],
         keys: &[
             Key {
                 name: "status",

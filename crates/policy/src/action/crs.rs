@@ -27,6 +27,7 @@ pub(super) static CRS: ActionKind = ActionKind {
         article: "`crs`",
         doc: "Runs the OWASP Core Rule Set from here on, CRS 3 or 4, unedited. `crs: PATH` is short for `crs: {path: PATH}`. What the policy states wins over the setup file; what it leaves out is up to the setup file, and then to CRS (paranoia level 1, thresholds 5 and 4). The rule that runs it may read only the request's head.",
         short: Some("path"),
+        one_of: &[],
         keys: &[
             Key {
                 name: "path",

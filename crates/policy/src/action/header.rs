@@ -21,6 +21,7 @@ pub(super) static SET_HEADER: ActionKind = ActionKind {
         article: "`set_header`",
         doc: "Sets a header field and goes on. All fields of that name are replaced.",
         short: None,
+        one_of: &[],
         keys: &[
             ON,
             NAME,
@@ -44,6 +45,7 @@ pub(super) static REMOVE_HEADER: ActionKind = ActionKind {
         article: "`remove_header`",
         doc: "Removes all header fields of a name and goes on. `remove_header: NAME` is short for `remove_header: {name: NAME}`.",
         short: Some("name"),
+        one_of: &[],
         keys: &[ON, NAME],
     },
     build: |fields, _| Some(Action::RemoveHeader(side(fields), fields.text("name")?.into())),

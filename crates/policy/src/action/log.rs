@@ -11,6 +11,7 @@ pub(super) static LOG: ActionKind = ActionKind {
         article: "`log`",
         doc: "Writes a finding to the attack log and goes on.",
         short: None,
+        one_of: &[],
         keys: &[],
     },
     build: |_, _| Some(Action::Log),

@@ -17,6 +17,7 @@ pub(super) static RATE_LIMIT: ActionKind = ActionKind {
         article: "`rate_limit`",
         doc: "Counts the request; past the limit answers 429 with `Retry-After` and the `RateLimit` header fields, otherwise goes on. The count is shared by all workers. `rate_limit: RATE` is short for `rate_limit: {rate: RATE}`.",
         short: Some("rate"),
+        one_of: &[],
         keys: &[
             Key {
                 name: "rate",

@@ -14,6 +14,7 @@ pub(super) static REDIRECT: ActionKind = ActionKind {
         article: "`redirect`",
         doc: "Answers with a redirect and ends the evaluation. `redirect: VALUE` is short for `redirect: {to: VALUE}`.",
         short: Some("to"),
+        one_of: &[],
         keys: &[
             Key {
                 name: "to",

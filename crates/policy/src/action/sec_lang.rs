@@ -99,6 +99,19 @@ pub(super) fn action(
     Some(Action::RuleSet(Arc::new(Profile::new(program, first, tuning))))
 }
 
+/// The rules of a named set. Errors in its text name it as [`named`] does.
+pub(crate) fn set(name: &str, fields: &Fields<'_>, builder: &mut Builder<'_>) -> Vec<Root> {
+    match fields.text("rules") {
+        Some(rules) => vec![text(&named(name), rules)],
+        None => files(fields.items("files"), builder).into_iter().map(Root::File).collect(),
+    }
+}
+
+/// What errors call the text of a rule set.
+pub(crate) fn named(set: &str) -> String {
+    format!("rule_sets/{set}")
+}
+
 /// The files that the items of a list name, in order, each pattern's sorted.
 pub(super) fn files(items: &[Item<'_>], builder: &mut Builder<'_>) -> Vec<PathBuf> {
     let mut all = Vec::new();

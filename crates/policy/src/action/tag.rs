@@ -11,6 +11,7 @@ pub(super) static TAG: ActionKind = ActionKind {
         article: "`tag`",
         doc: "Sets a tag, which later rules see in `weir.tags[*]`, and the logs too. `tag: NAME` is short for `tag: {name: NAME}`.",
         short: Some("name"),
+        one_of: &[],
         keys: &[Key { name: "name", kind: Kind::Word(Word::Id), need: Need::Required, doc: "The tag." }],
     },
     build: |fields, _| Some(Action::Tag(fields.text("name")?.to_owned())),

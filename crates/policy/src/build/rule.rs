@@ -1,10 +1,11 @@
 //! Rules: ids claimed, expressions parsed, actions made.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use weir_engine::{Action, RuleIndex, RuleSpec, SelectorSpec, Side};
 use weir_rules::ir::{Expr, Literal, ValueExpr};
+use weir_rules::seclang::Root;
 use weir_rules::{ExpressionError, Phase};
 
 use super::Built;
@@ -54,6 +55,10 @@ pub(crate) struct Builder<'b> {
     pub digest: Digest,
     /// Where relative paths begin: the policy's folder.
     pub folder: &'b Path,
+    /// Named rule sets.
+    pub rule_sets: HashMap<String, Vec<Root>>,
+    /// Names of those that an action runs.
+    pub used_sets: HashSet<String>,
     /// Rule sets in use.
     pub programs: Programs,
     /// Whether the policy has geographic data.
@@ -75,6 +80,8 @@ impl<'b> Builder<'b> {
             limits: 0,
             digest,
             folder,
+            rule_sets: HashMap::new(),
+            used_sets: HashSet::new(),
             programs: Programs::default(),
             has_geo: false,
             detects: false,

@@ -1,5 +1,12 @@
 //! The schema against the examples, the guide and what the walker refuses.
 
+mod agreement;
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use regex_automata::meta::Regex;
+
 use super::*;
 use crate::document::{self, Class, Kind as NodeKind, Node};
 use crate::source::Source;
@@ -27,7 +34,15 @@ fn parse(text: &str) -> Value {
     value(&document::parse(&Source::new("p.yaml".into(), text)).unwrap())
 }
 
-/// The part of JSON Schema that the schema uses, patterns aside; a keyword that is not known here
+/// Whether a pattern of the schema, compiled once, is found in a text.
+fn matches(pattern: &str, text: &str) -> bool {
+    thread_local!(static COMPILED: RefCell<HashMap<String, Regex>> = RefCell::default());
+    COMPILED.with_borrow_mut(|known| {
+        known.entry(pattern.to_owned()).or_insert_with(|| Regex::new(pattern).unwrap()).is_match(text)
+    })
+}
+
+/// The part of JSON Schema that the schema uses; a keyword that is not known here
 /// is a fault of this test.
 fn fits(schema: &Value, root: &Value, value: &Value) -> bool {
     let list = |rule: &Value| rule.as_array().unwrap().clone();
@@ -56,11 +71,14 @@ fn fits(schema: &Value, root: &Value, value: &Value) -> bool {
         }
         "items" => value.as_array().is_none_or(|items| items.iter().all(|item| fits(rule, root, item))),
         "minItems" => value.as_array().is_none_or(|items| items.len() as u64 >= rule.as_u64().unwrap()),
-        "minimum" => value.as_i64().is_none_or(|number| number >= rule.as_i64().unwrap()),
-        "maximum" => value.as_i64().is_none_or(|number| number <= rule.as_i64().unwrap()),
+        "minimum" => value.as_f64().is_none_or(|number| number >= rule.as_f64().unwrap()),
+        "maximum" => value.as_f64().is_none_or(|number| number <= rule.as_f64().unwrap()),
         "minLength" => value.as_str().is_none_or(|text| text.len() as u64 >= rule.as_u64().unwrap()),
         "maxLength" => value.as_str().is_none_or(|text| text.len() as u64 <= rule.as_u64().unwrap()),
-        "pattern" | "description" | "title" | "$schema" | "$defs" => true,
+        "maxItems" => value.as_array().is_none_or(|items| items.len() as u64 <= rule.as_u64().unwrap()),
+        "maxProperties" => value.as_object().is_none_or(|keys| keys.len() as u64 <= rule.as_u64().unwrap()),
+        "pattern" => value.as_str().is_none_or(|text| matches(rule.as_str().unwrap(), text)),
+        "default" | "description" | "title" | "$schema" | "$defs" => true,
         other => panic!("the schema uses `{other}`, which this test does not know"),
     })
 }
@@ -70,7 +88,7 @@ fn is(name: &str, value: &Value) -> bool {
         "object" => value.is_object(),
         "array" => value.is_array(),
         "string" => value.is_string(),
-        "integer" => value.is_i64(),
+        "integer" => value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0),
         "number" => value.is_number(),
         "boolean" => value.is_boolean(),
         "null" => value.is_null(),
@@ -87,12 +105,16 @@ fn the_schema_takes_the_examples_and_the_guide() {
         .filter(|path| path.extension().is_some_and(|extension| extension == "yaml"))
         .map(|path| std::fs::read_to_string(path).unwrap())
         .collect();
-    let guide = std::fs::read_to_string(root.join("docs/policy.md")).unwrap();
-    texts.extend(guide.split("```yaml\n").skip(1).map(|block| block.split("```").next().unwrap().to_owned()));
+    for guide in ["docs/policy.md", "docs/gateway.md"] {
+        let guide = std::fs::read_to_string(root.join(guide)).unwrap();
+        texts.extend(guide.split("```yaml\n").skip(1).map(|block| block.split("```").next().unwrap().to_owned()));
+    }
     assert!(texts.len() > 7);
-    let schema = json_schema();
+    let (policy, state) = (json_schema(), state_schema());
     for text in texts {
-        assert!(fits(&schema, &schema, &parse(&text)), "{text}");
+        // A guide may show a part of a state file, which a policy file cannot have.
+        let document = parse(&text);
+        assert!(fits(&policy, &policy, &document) || fits(&state, &state, &document), "{text}");
     }
 }
 
@@ -129,11 +151,12 @@ fn the_schema_refuses_what_the_walker_refuses() {
 
 #[test]
 fn every_reference_leads_somewhere() {
-    let schema = json_schema();
-    let text = schema.to_string();
-    let names: Vec<&str> = text.split("#/$defs/").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
-    assert!(names.len() > 10);
-    for name in names {
-        assert!(schema["$defs"].get(name).is_some(), "{name}");
+    let of_kinds = Of::ALL.into_iter().map(json_schema_of);
+    for schema in of_kinds.chain([json_schema(), state_schema()]) {
+        let text = schema.to_string();
+        let names: Vec<&str> = text.split("#/$defs/").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+        for name in names {
+            assert!(schema["$defs"][name].get("description").is_some(), "{name}");
+        }
     }
 }

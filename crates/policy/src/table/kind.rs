@@ -1,6 +1,7 @@
 //! What values may be: each kind with what messages, schema and reference page say of it.
 
-use super::Resource;
+use super::{Form, Resource};
+use crate::resource;
 
 /// What a value is.
 #[derive(Debug)]
@@ -41,6 +42,24 @@ pub(crate) enum Kind {
     Resource(&'static Resource),
     /// One action: its name, or a mapping of its name to its parameters.
     Action,
+    /// A text that looks like something.
+    Form(&'static Form),
+    /// The id of a resource.
+    Id(resource::Kind),
+    /// A time such as `5s`, between two bounds in ms, both included; `0` if the lower one is 0.
+    Duration(u64, u64),
+    /// A size such as `1m`, of at most so many bytes.
+    Size(u64),
+    /// A share in percent, to two digits behind the point.
+    Percent,
+    /// A status code, or a range of them such as `200-399`.
+    Statuses,
+    /// A mapping with known keys, or `true` (its defaults) or `false` (none of it).
+    Switch(&'static Resource),
+    /// A list or mapping of at most so many entries.
+    AtMost(&'static Kind, usize),
+    /// Policies in a state file: by id, or a list with ids.
+    Policies,
 }
 
 /// Names of things.
@@ -128,6 +147,17 @@ impl Kind {
             Self::List(_, _) => "a list".into(),
             Self::Map(_, _) | Self::Resource(_) => "a mapping".into(),
             Self::Action => "an action: its name or a mapping `name: {parameters}`".into(),
+            Self::Form(form) => form.describe.into(),
+            Self::Id(kind) => format!("the id of a {}", kind.singular()),
+            Self::Duration(low, high) => {
+                format!("a time from {} to {}, such as 250ms, 5s, 1m", time(*low), time(*high))
+            }
+            Self::Size(high) => format!("a size of at most {}, such as 128k, 1m or a number of bytes", size(*high)),
+            Self::Percent => "a number of percent from 0.01 to 100".into(),
+            Self::Statuses => "a status code or a range such as 200-399".into(),
+            Self::Switch(resource) => format!("{} (a mapping), `true` or `false`", resource.article),
+            Self::AtMost(inner, _) => inner.describe(),
+            Self::Policies => "policies: a mapping of ids to policies, or a list of policies with ids".into(),
         }
     }
 
@@ -156,8 +186,34 @@ impl Kind {
             Self::Map(names, inner) => format!("mapping of {} to {}", names.summary(), inner.summary()),
             Self::Resource(resource) => format!("[{0}](#{0})", resource.name),
             Self::Action => "[action](#actions)".into(),
+            Self::Form(form) => form.name.into(),
+            Self::Id(kind) => format!("id of a {}", kind.singular()),
+            Self::Duration(low, high) => format!("time, {} to {}", time(*low), time(*high)),
+            Self::Size(high) => format!("size, at most {}", size(*high)),
+            Self::Percent => "percent, 0.01 to 100".into(),
+            Self::Statuses => "status or range".into(),
+            Self::Switch(resource) => format!("[{0}](#{0}), `true`, `false`", resource.name),
+            Self::AtMost(inner, most) => format!("{}; at most {most}", inner.summary()),
+            Self::Policies => "mapping of id to [policy](#policy), or list of policies".into(),
         }
     }
+}
+
+/// Units of time, the largest first, in ms.
+const TIMES: [(u64, &str); 5] = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1000, "s"), (1, "ms")];
+/// Units of size, the largest first.
+const SIZES: [(u64, &str); 4] = [(1 << 30, "g"), (1 << 20, "m"), (1 << 10, "k"), (1, "")];
+
+/// As it would be written.
+fn time(ms: u64) -> String {
+    let (unit, name) = TIMES.into_iter().find(|(unit, _)| ms > 0 && ms.is_multiple_of(*unit)).unwrap_or((1, ""));
+    format!("{}{name}", ms / unit)
+}
+
+/// As it would be written.
+fn size(bytes: u64) -> String {
+    let (unit, name) = SIZES.into_iter().find(|(unit, _)| bytes > 0 && bytes.is_multiple_of(*unit)).unwrap_or((1, ""));
+    format!("{}{name}", bytes / unit)
 }
 
 fn one_of(words: &[String]) -> String {

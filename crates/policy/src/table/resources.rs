@@ -1,6 +1,6 @@
 //! The rows: every resource but the actions, which bring their own (`action/`).
 
-use super::{Key, Kind, Need, Resource, Word};
+use super::{Key, Kind, Need, Resource, Word, form};
 
 /// Highest score of one rule.
 pub const MAX_SCORE: i64 = 1_000_000;
@@ -11,6 +11,7 @@ pub(crate) static ROOT: Resource = Resource {
     article: "a policy file",
     doc: "The whole file: lists and data that expressions use, and the policies.",
     short: None,
+    one_of: &[],
     keys: &[
         Key {
             name: "revision",
@@ -37,6 +38,12 @@ pub(crate) static ROOT: Resource = Resource {
             doc: "Named lists, for expressions such as `ip.src in $office`.",
         },
         Key {
+            name: "rule_sets",
+            kind: Kind::Map(&Kind::Id(crate::resource::Kind::RuleSets), &Kind::Resource(&RULE_SET_DOCUMENT)),
+            need: Need::Default("none"),
+            doc: "Named rule sets, for the action `rule_set: {set: NAME}`.",
+        },
+        Key {
             name: "policies",
             kind: Kind::List(&Kind::Resource(&POLICY), true),
             need: Need::Required,
@@ -51,6 +58,7 @@ pub(crate) static CLIENT_ADDRESS: Resource = Resource {
     article: "`client_address`",
     doc: "How the client's address is found behind proxies. The header is read from its end; the first address that is not trusted is the client.",
     short: None,
+    one_of: &[],
     keys: &[
         Key {
             name: "trusted",
@@ -77,6 +85,7 @@ pub(crate) static GEO: Resource = Resource {
     article: "`geo`",
     doc: "MMDB files with geographic data. A file alone (`geo: FILE`) is short for `{country: FILE}`.",
     short: Some("country"),
+    one_of: &[],
     keys: &[
         Key {
             name: "country",
@@ -99,6 +108,7 @@ pub(crate) static LIST: Resource = Resource {
     article: "a list",
     doc: "A named list: the entries themselves under the key that says their kind, or `kind` and `file`.",
     short: None,
+    one_of: &["addresses", "strings", "integers", "file"],
     keys: &[
         Key {
             name: "addresses",
@@ -137,12 +147,60 @@ pub(crate) static LIST: Resource = Resource {
     ],
 };
 
+/// Whether a policy acts.
+pub(crate) const MODE: Key = Key {
+    name: "mode",
+    kind: Kind::Choice(&[("on", "actions are carried out"), ("detect", "findings say what would have been done")]),
+    need: Need::Default("on"),
+    doc: "Whether actions are carried out.",
+};
+
+/// The selectors of a policy.
+pub(crate) const SELECTORS: Key = Key {
+    name: "selectors",
+    kind: Kind::List(&Kind::Resource(&SELECTOR), true),
+    need: Need::Default("one, `default`, with `rules`"),
+    doc: "Parts of the traffic, each with its rules.",
+};
+
+/// The rules of a policy without selectors.
+pub(crate) const RULES: Key = Key {
+    name: "rules",
+    kind: Kind::List(&Kind::Resource(&RULE), true),
+    need: Need::Default("none"),
+    doc: "Rules for all traffic, instead of `selectors`.",
+};
+
+/// Rules in SecLang under an id.
+pub(crate) static RULE_SET_DOCUMENT: Resource = Resource {
+    name: "rule_set_document",
+    article: "a rule set",
+    doc: "Rules in SecLang under a name, for the action [rule_set](#rule_set) (`rule_set: {set: NAME}`): the text itself, or files.",
+    short: None,
+    one_of: &["rules", "files"],
+    keys: &[
+        Key {
+            name: "rules",
+            kind: Kind::Form(&form::SECLANG),
+            need: Need::Default("`files`"),
+            doc: "The rules. What they `Include` is read too.",
+        },
+        Key {
+            name: "files",
+            kind: Kind::List(&Kind::File, true),
+            need: Need::Default("`rules`"),
+            doc: "Files with the rules, in this order; a name may have `*` and `?`.",
+        },
+    ],
+};
+
 /// A policy.
 pub(crate) static POLICY: Resource = Resource {
     name: "policy",
     article: "a policy",
     doc: "What nginx applies by name. It has either `selectors`, or `rules` for all traffic.",
     short: None,
+    one_of: &["rules", "selectors"],
     keys: &[
         Key {
             name: "id",
@@ -150,27 +208,9 @@ pub(crate) static POLICY: Resource = Resource {
             need: Need::Required,
             doc: "Its name, unique in the file; `weir_apply` and the logs use it. `none` is reserved.",
         },
-        Key {
-            name: "mode",
-            kind: Kind::Choice(&[
-                ("on", "actions are carried out"),
-                ("detect", "findings say what would have been done"),
-            ]),
-            need: Need::Default("on"),
-            doc: "Whether actions are carried out.",
-        },
-        Key {
-            name: "selectors",
-            kind: Kind::List(&Kind::Resource(&SELECTOR), true),
-            need: Need::Default("one, `default`, with `rules`"),
-            doc: "Parts of the traffic, each with its rules.",
-        },
-        Key {
-            name: "rules",
-            kind: Kind::List(&Kind::Resource(&RULE), true),
-            need: Need::Default("none"),
-            doc: "Rules for all traffic, instead of `selectors`.",
-        },
+        MODE,
+        SELECTORS,
+        RULES,
     ],
 };
 
@@ -180,6 +220,7 @@ pub(crate) static SELECTOR: Resource = Resource {
     article: "a selector",
     doc: "Picks traffic for its rules.",
     short: None,
+    one_of: &[],
     keys: &[
         Key { name: "id", kind: Kind::Word(Word::Id), need: Need::Required, doc: "Its name, unique in its policy." },
         Key { name: "when", kind: Kind::Condition, need: Need::Default("all traffic"), doc: "Which traffic." },
@@ -198,6 +239,7 @@ pub(crate) static RULE: Resource = Resource {
     article: "a rule",
     doc: "Says when, and what then.",
     short: None,
+    one_of: &["actions", "action"],
     keys: &[
         Key {
             name: "id",
@@ -239,6 +281,7 @@ pub(crate) static EXCLUSION: Resource = Resource {
     article: "an exclusion",
     doc: "What a rule set leaves out: whole rules, or with `target` only one of the values that they look at. One of `rule` and `tag` must be there. Exclusions share the compiled rule set, so each site may have its own.",
     short: None,
+    one_of: &["rule", "tag"],
     keys: &[
         Key {
             name: "rule",

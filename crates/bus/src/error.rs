@@ -1,0 +1,95 @@
+//! What can fail, for the person who reads the log and for the code that has to choose what to do next.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::address::Address;
+use crate::limits::{MESSAGE_MAX, OWNERS_MAX, WORKERS_MAX};
+
+/// A region cannot be made, opened or joined.
+#[derive(Debug, thiserror::Error)]
+pub enum BusError {
+    /// The system refused something.
+    #[error("cannot {what} {path}: {source}")]
+    Io {
+        /// What was tried: "create", "map".
+        what: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Too many workers, or none.
+    #[error("the bus takes 1 to {WORKERS_MAX} workers, not {0}; set worker_processes accordingly")]
+    Workers(usize),
+    /// Not a region, or one of another version of Weir.
+    #[error("{path}: {reason}; start nginx and control from the same version of Weir")]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// There is no such worker in the region.
+    #[error("no slot for {address:?}: the region has {workers} workers")]
+    NoSlot {
+        /// Who wanted to attach.
+        address: Address,
+        /// How many workers there are.
+        workers: usize,
+    },
+}
+
+impl BusError {
+    pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> BusError {
+        let path = path.to_path_buf();
+        move |source| BusError::Io { what, path, source }
+    }
+}
+
+/// A message was not sent. The receiver will see nothing of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// The receiver's ring is full. Try again when it had time to read, or drop the message: the choice is the sender's.
+    #[error("the receiver's ring is full")]
+    Full,
+    /// The receiver has left, or never was there.
+    #[error("the receiver is gone")]
+    Gone,
+    /// Key and payload together are too long.
+    #[error("the message is longer than {max} bytes")]
+    TooLong {
+        /// What would fit, in bytes.
+        max: usize,
+    },
+    /// Nobody has claimed the key.
+    #[error("the key has no owner")]
+    NoOwner,
+    /// There was no memory for the ring of this pair: the runtime directory's file system is full.
+    #[error("no space for a ring in the runtime directory")]
+    NoSpace,
+    /// A reply to something that was no request.
+    #[error("only a request can be replied to")]
+    NotARequest,
+}
+
+impl SendError {
+    pub(crate) const TOO_LONG: SendError = SendError::TooLong { max: MESSAGE_MAX };
+}
+
+/// A key was not claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OwnerError {
+    /// Someone who lives owns it.
+    #[error("the key is owned by {by:?}")]
+    Taken {
+        /// Who.
+        by: Address,
+    },
+    /// No entry is free where this key would have to be.
+    #[error("the owner table is full ({OWNERS_MAX} keys)")]
+    TableFull,
+    /// Only workers own keys.
+    #[error("control cannot own keys")]
+    NotAWorker,
+}

@@ -1,0 +1,74 @@
+//! What can be wrong with the journal.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::limits::FRAME_MAX;
+
+/// The journal cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// The system refused something.
+    #[error("cannot {what} the journal {path}: {source}{hint}", hint = hint(source))]
+    Io {
+        /// What was tried: "open", "append to".
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// It is not a journal, or one of another version of Weir.
+    #[error("{path} is not a journal of this version of Weir ({reason}); stop nginx and control, remove it, start both")]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// Someone else writes it.
+    #[error("the journal {path} is written by process {pid}; only one control can run in a runtime directory")]
+    Locked {
+        /// The file.
+        path: PathBuf,
+        /// Who, as far as is known; 0 if not.
+        pid: u32,
+    },
+    /// Something was appended before the first `begin`.
+    #[error("the journal has no generation of this writer yet; begin one first")]
+    NotBegun,
+    /// A frame is too long.
+    #[error("a frame of {bytes} bytes is longer than the journal takes ({FRAME_MAX})")]
+    TooLong {
+        /// Its length in bytes.
+        bytes: usize,
+    },
+    /// The area is full.
+    #[error("the journal's area is full; begin a new generation")]
+    AreaFull,
+    /// What was read makes no sense. The reader stays where it is until a new generation begins.
+    #[error("the journal is damaged at offset {offset} of generation {generation}: {reason}; restart control, it writes it anew")]
+    Damaged {
+        /// Bytes from the beginning of the file.
+        offset: u64,
+        /// The generation that was read.
+        generation: u64,
+        /// What is wrong.
+        reason: &'static str,
+    },
+}
+
+impl JournalError {
+    pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> JournalError {
+        let path = path.to_path_buf();
+        move |source| JournalError::Io { what, path, source }
+    }
+}
+
+fn hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull => "; make room in the file system of the runtime directory",
+        io::ErrorKind::NotFound => "; it is made by nginx or control, whichever starts first",
+        _ => "",
+    }
+}

@@ -1,0 +1,108 @@
+//! Where things lie in a region's file: header, slots, the indices of all rings, the owner table, then the rings.
+//!
+//! Everything before the rings has its blocks reserved when the file is made. A ring gets its blocks when its sender
+//! first uses it, so that 64 workers do not cost 270 MiB; without blocks a full file system would kill with SIGBUS.
+
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use crate::limits::{OWNER_ENTRIES, RING_BYTES};
+use crate::owner::Entry;
+use crate::slot::Slot;
+
+/// "WEIRBUS" and the version of the layout.
+pub(crate) const MAGIC: u64 = u64::from_be_bytes(*b"WEIRBUS\x01");
+
+/// What the file begins with. Written before the file gets its name, and constant then but for `claims`.
+#[repr(C, align(64))]
+pub(crate) struct Header {
+    pub(crate) magic: u64,
+    pub(crate) generation: u64,
+    pub(crate) workers: u64,
+    pub(crate) ring_bytes: u64,
+    pub(crate) bytes: u64,
+    pub(crate) created_ms: u64,
+    /// Seed of the hash of keys, random for each region.
+    pub(crate) seed: [u64; 2],
+    /// Claims of keys so far: the last generation number given out.
+    pub(crate) claims: AtomicU64,
+    _line1: [u64; 7],
+}
+
+/// The indices of one ring, in words of 8 bytes since the region was made; they only grow. One cache line for each side.
+#[repr(C, align(64))]
+pub(crate) struct Producer {
+    /// Written up to here. Storing it is what makes a message visible.
+    pub(crate) tail: AtomicU64,
+    /// `head` when the sender last looked: it reads the receiver's line only when the ring seems full.
+    pub(crate) seen_head: AtomicU64,
+    /// Whether the ring has its blocks.
+    pub(crate) backed: AtomicU32,
+}
+
+/// See [`Producer`].
+#[repr(C, align(64))]
+pub(crate) struct Consumer {
+    /// Read up to here. A message is given back when its handler has returned.
+    pub(crate) head: AtomicU64,
+    /// One more than the place of the message that is, or was last, in a handler's hands.
+    pub(crate) in_hand: AtomicU64,
+    /// How often it was taken into hands.
+    pub(crate) deliveries: AtomicU32,
+}
+
+/// Both sides.
+#[repr(C)]
+pub(crate) struct Indices {
+    pub(crate) producer: Producer,
+    pub(crate) consumer: Consumer,
+}
+
+/// Offsets of the parts, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Layout {
+    pub(crate) participants: usize,
+    pub(crate) slots: usize,
+    pub(crate) indices: usize,
+    pub(crate) owners: usize,
+    pub(crate) rings: usize,
+    pub(crate) bytes: usize,
+}
+
+impl Layout {
+    /// The layout for so many workers, at most [`WORKERS_MAX`](crate::WORKERS_MAX).
+    pub(crate) fn new(workers: usize) -> Self {
+        let participants = workers + 1;
+        let slots = size_of::<Header>();
+        let indices = slots + participants * size_of::<Slot>();
+        let owners = indices + participants * participants * size_of::<Indices>();
+        let rings = (owners + OWNER_ENTRIES * size_of::<Entry>()).next_multiple_of(4096);
+        Self { participants, slots, indices, owners, rings, bytes: rings + participants * participants * RING_BYTES }
+    }
+
+    /// The number of an ordered pair.
+    pub(crate) fn pair(&self, from: usize, to: usize) -> usize {
+        debug_assert!(from < self.participants && to < self.participants);
+        to * self.participants + from
+    }
+
+    /// Where the ring of a pair begins.
+    pub(crate) fn ring(&self, pair: usize) -> usize {
+        self.rings + pair * RING_BYTES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_aligned_and_do_not_overlap() {
+        for workers in [1, 2, 7, 64] {
+            let layout = Layout::new(workers);
+            assert!([layout.slots, layout.indices, layout.owners].iter().all(|at| at % 64 == 0));
+            assert_eq!(layout.rings % 4096, 0);
+            assert_eq!(layout.bytes, layout.ring((workers + 1).pow(2)));
+        }
+        assert_eq!((size_of::<Slot>(), size_of::<Indices>(), size_of::<Entry>()), (256, 128, 16));
+    }
+}

@@ -1,0 +1,37 @@
+//! Messages between control and workers and from worker to worker, and the journal that carries the policy.
+//!
+//! Two mapped files, both made before the workers are forked and both readable without anyone's help:
+//!
+//! - A [`Region`] holds a ring for each ordered pair of participants, a slot for each, and the owner table. An
+//!   [`Endpoint`] is one participant's view of it.
+//! - The [journal](Writer) holds the policy: a base and the changes since, in order. A worker that starts, or starts
+//!   again, reads it from the base on; control need not be there.
+//!
+//! Nobody ever waits for anybody: a message, an acknowledgement and a commit become visible with one atomic store, so a
+//! process that is killed in the middle of a write leaves nothing that others could see, and no lock. A *bell* wakes the
+//! receiver's event loop. The measurements and what lost are in `docs/adr/008-bus.md`.
+
+mod address;
+mod bell;
+mod broadcast;
+mod endpoint;
+mod error;
+mod journal;
+mod key;
+mod layout;
+mod limits;
+mod owner;
+mod process;
+mod region;
+mod ring;
+mod slot;
+
+pub use address::{Address, Kind, Received, RequestId, Ticket, To, Topic};
+pub use bell::{ControlBell, Ringer};
+pub use broadcast::Broadcast;
+pub use endpoint::Endpoint;
+pub use error::{BusError, OwnerError, SendError};
+pub use journal::{Frame, JournalError, Read, Reader, Writer};
+pub use limits::{BATCH, DELIVERIES_MAX, FRAME_MAX, MESSAGE_MAX, OWNERS_MAX, RING_BYTES, WORKERS_MAX};
+pub use region::Region;
+pub use slot::{Counts, Slot, State};

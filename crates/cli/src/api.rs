@@ -1,0 +1,207 @@
+//! The API of `weir control`, as commands use it: one request at a time, errors told as people read them.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use weir_control::client::{self, Client, Target};
+
+use crate::Failure;
+use crate::arguments::{Arguments, HowToChange};
+use crate::style::{Stream, Style};
+use crate::table::counted;
+use crate::terminal::shown;
+
+pub(crate) use weir_control::client::Method;
+
+/// Name of the socket in the runtime directory.
+pub(crate) const SOCKET: &str = "control.sock";
+/// The token for a URL: an environment variable, because arguments can be read by everybody on the machine.
+const TOKEN: &str = "WEIR_TOKEN";
+/// Errors shown of one refused change.
+const MAX_SHOWN: usize = 50;
+
+/// Control, somewhere.
+pub(crate) struct Api {
+    client: Client,
+    runtime: tokio::runtime::Runtime,
+}
+
+/// What it says of a change.
+pub(crate) struct Changed(Value);
+
+impl Api {
+    /// The one that the command line names.
+    pub fn of(arguments: &Arguments) -> Result<Self, Failure> {
+        match &arguments.control {
+            Some(url) if url.contains("://") => {
+                let target = Target::url(url, std::env::var(TOKEN).ok());
+                target.map(Self::to).map_err(|error| Failure::new(format!("--control {url}: {error}")))
+            }
+            Some(path) => Ok(Self::at(Path::new(path))),
+            None => Ok(Self::at(&arguments.runtime.join(SOCKET))),
+        }
+    }
+
+    /// The one behind a socket.
+    pub fn at(socket: &Path) -> Self {
+        Self::to(Target::Socket(PathBuf::from(socket)))
+    }
+
+    fn to(target: Target) -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        Self { client: Client::new(target), runtime: runtime.expect("a runtime of one thread can be made") }
+    }
+
+    /// The address of a resource: `upstreams/app`, also with a slash before it.
+    pub fn resource(&self, path: &str) -> Result<String, Failure> {
+        let path = path.trim_matches('/');
+        if path.is_empty() || path.contains(['?', '#', ' ']) || path.contains(char::is_control) {
+            return Err(Failure::new(format!("{path:?} is no resource")).hint("such as upstreams/app/members/a"));
+        }
+        Ok(format!("/api/v1/{path}"))
+    }
+
+    /// What is there.
+    pub fn get(&self, path: &str) -> Result<Value, Failure> {
+        self.call(Method::Get, path, None)
+    }
+
+    /// Makes a change.
+    pub fn change(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        how: &HowToChange,
+    ) -> Result<Changed, Failure> {
+        let mut query = Vec::new();
+        if how.dry_run {
+            query.push("dry_run=true".to_owned());
+        }
+        if how.no_wait {
+            query.push("wait=accepted".to_owned());
+        }
+        if how.durable {
+            query.push("durable=true".to_owned());
+        }
+        if let Some(message) = &how.message {
+            query.push(format!("message={}", client::encode(message)));
+        }
+        let mark = if query.is_empty() { "" } else { "?" };
+        self.call(method, &format!("{path}{mark}{}", query.join("&")), body).map(Changed)
+    }
+
+    /// Calls `see` for each event of a stream, until it ends.
+    pub fn events(&self, path: &str, see: &mut dyn FnMut(&Value)) -> Result<(), Failure> {
+        self.runtime.block_on(self.client.events(path, see)).map_err(|error| unreachable_(&self.client, &error))
+    }
+
+    fn call(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Value, Failure> {
+        let answer = self.runtime.block_on(self.client.call(method, path, body));
+        let answer = answer.map_err(|error| unreachable_(&self.client, &error))?;
+        if answer.status < 300 { Ok(answer.body) } else { Err(refusal(answer.status, &answer.body)) }
+    }
+}
+
+fn unreachable_(client: &Client, error: &client::ClientError) -> Failure {
+    Failure::new(format!("control at {} does not answer: {error}", client.target())).hint(
+        "is `weir control` running? --control or WEIR_CONTROL says where; weir status shows the workers without it",
+    )
+}
+
+/// A problem (RFC 9457) for the terminal: every error with its place and what to do.
+fn refusal(status: u16, problem: &Value) -> Failure {
+    let style = Style::of(Stream::Err);
+    let errors = problem["errors"].as_array().map_or(&[][..], Vec::as_slice);
+    for error in errors.iter().take(MAX_SHOWN) {
+        let text = |key: &str| error[key].as_str().map(|text| shown(text, 400)).unwrap_or_default();
+        eprintln!("{}: {}", style.bold(&text("pointer")), text("message"));
+        if !text("hint").is_empty() {
+            eprintln!("  {} {}", style.dim("hint:"), text("hint"));
+        }
+    }
+    if errors.len() > MAX_SHOWN {
+        eprintln!("and {} more", errors.len() - MAX_SHOWN);
+    }
+    let text = |key: &str| problem[key].as_str().map(|text| shown(text, 400));
+    let title = text("title").unwrap_or_else(|| format!("status {status}"));
+    let detail =
+        text("detail").filter(|detail| *detail != title).map_or_else(String::new, |detail| format!(": {detail}"));
+    Failure::new(format!("{title}{detail}"))
+}
+
+impl Changed {
+    /// Tells what came of it.
+    pub fn say(&self, how: &HowToChange) -> Result<(), Failure> {
+        if how.json {
+            println!("{:#}", self.0);
+            return Ok(());
+        }
+        println!("{}", self.sentence(how));
+        Ok(())
+    }
+
+    fn sentence(&self, how: &HowToChange) -> String {
+        let workers = self.0["workers"].as_array().map_or(&[][..], Vec::as_slice);
+        let applied: Vec<&Value> = workers.iter().filter(|worker| worker["result"] == "applied").collect();
+        let slowest = applied.iter().filter_map(|worker| worker["us"].as_u64()).max();
+        let revision = &self.0["revision"];
+        if how.dry_run {
+            return "good; nothing was changed".into();
+        }
+        if self.0["changed"].as_array().is_some_and(Vec::is_empty) {
+            return format!("revision {revision}: nothing to change");
+        }
+        if how.no_wait {
+            return format!("revision {revision}, accepted");
+        }
+        match (workers.len(), slowest) {
+            (0, _) => format!("revision {revision}; no worker is running"),
+            (all, Some(us)) if applied.len() == all => {
+                format!("revision {revision}, live in {} after {us} µs", counted(all as u64, "worker"))
+            }
+            (all, _) => format!("revision {revision}, live in {} of {all} workers so far", applied.len()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn how(dry_run: bool, no_wait: bool) -> HowToChange {
+        HowToChange { dry_run, message: None, no_wait, durable: false, json: false }
+    }
+
+    #[test]
+    fn what_came_of_a_change_is_said_in_a_sentence() {
+        let worker = |result: &str, us: u64| json!({"worker": 0, "result": result, "us": us});
+        for (answer, how, want) in [
+            (
+                json!({"revision": 7, "workers": [worker("applied", 80), worker("applied", 90)]}),
+                how(false, false),
+                "revision 7, live in 2 workers after 90 µs",
+            ),
+            (
+                json!({"revision": 7, "workers": [worker("applied", 80), worker("pending", 0)]}),
+                how(false, false),
+                "revision 7, live in 1 of 2 workers so far",
+            ),
+            (json!({"revision": 7, "workers": []}), how(false, false), "revision 7; no worker is running"),
+            (json!({"revision": 7}), how(false, true), "revision 7, accepted"),
+            (json!({"revision": 6}), how(true, false), "good; nothing was changed"),
+            (json!({"revision": 6, "changed": []}), how(false, false), "revision 6: nothing to change"),
+        ] {
+            assert_eq!(Changed(answer).sentence(&how), want);
+        }
+    }
+
+    #[test]
+    fn resources_are_named_with_or_without_a_slash() {
+        let api = Api::at(Path::new("/none"));
+        assert_eq!(api.resource("/upstreams/app/").ok().as_deref(), Some("/api/v1/upstreams/app"));
+        assert!(api.resource("").is_err() && api.resource("a?b").is_err());
+    }
+}

@@ -1,0 +1,184 @@
+//! `weir apply`: files say what is wanted; the difference to what is there is shown and applied as one change.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use weir_policy::resource::{self, Kind, State};
+
+use crate::api::{Api, Method};
+use crate::arguments::{Apply, HowToChange};
+use crate::style::{Stream, Style};
+use crate::table::counted;
+use crate::{Failure, body, difference};
+
+/// Extensions of the files that are read of a directory.
+const EXTENSIONS: &[&str] = &["yaml", "yml", "json"];
+
+/// Documents by path in the API, such as `upstreams/app`.
+type Documents = BTreeMap<String, Value>;
+
+pub(crate) fn run(api: &Api, apply: &Apply) -> Result<(), Failure> {
+    let wanted = documents(read(&apply.files)?);
+    let there = current(api)?;
+    let changes = changes(&there, &wanted, apply.prune);
+    if changes.is_empty() {
+        return say("nothing to change", apply.how.json);
+    }
+    if !apply.how.json {
+        print!("{}", shown(&there, &changes));
+    }
+    let body = transaction(&changes);
+    let answer = api.change(Method::Post, "/api/v1/transactions", Some(&body), &apply.how)?;
+    answer.say(&apply.how)
+}
+
+/// What the gateway begins with, without a word unless something is wrong.
+pub(crate) fn begin(api: &Api, files: &[PathBuf]) -> Result<(), Failure> {
+    let wanted = documents(read(files)?);
+    let changes: Vec<(&str, Option<&Value>)> =
+        wanted.iter().map(|(name, document)| (name.as_str(), Some(document))).collect();
+    let how = HowToChange {
+        dry_run: false,
+        message: Some("the beginning".into()),
+        no_wait: true,
+        durable: false,
+        json: false,
+    };
+    api.change(Method::Post, "/api/v1/transactions", Some(&transaction(&changes)), &how).map(|_| ())
+}
+
+fn say(text: &str, as_json: bool) -> Result<(), Failure> {
+    if as_json {
+        println!("{}", json!({"changed": []}));
+    } else {
+        println!("{text}");
+    }
+    Ok(())
+}
+
+/// What all files together say. The same resource in two of them is an error.
+fn read(paths: &[PathBuf]) -> Result<State, Failure> {
+    let mut all = State::default();
+    for path in files(paths)? {
+        let text = if path == Path::new("-") { body::standard_input()? } else { body::file(&path)? };
+        let state = resource::parse_state(&text, &path);
+        state.and_then(|state| all.merge(state)).map_err(|errors| {
+            eprintln!("{errors}");
+            Failure::new(format!("{}: nothing is applied", path.display()))
+        })?;
+    }
+    Ok(all)
+}
+
+fn documents(state: State) -> Documents {
+    state.into_documents().into_iter().map(|((kind, id), document)| (name(kind, &id), document)).collect()
+}
+
+fn name(kind: Kind, id: &str) -> String {
+    if kind == Kind::Settings { kind.plural().to_owned() } else { format!("{}/{id}", kind.plural()) }
+}
+
+/// Directories stand for their files, by name.
+fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut all = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            all.push(path.clone());
+            continue;
+        }
+        let entries = std::fs::read_dir(path).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+        let known = |path: &PathBuf| path.extension().is_some_and(|one| EXTENSIONS.iter().any(|known| one == *known));
+        let mut found: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(known).collect();
+        if found.is_empty() {
+            return Err(Failure::new(format!("{}: no file ends in {}", path.display(), EXTENSIONS.join(", "))));
+        }
+        found.sort();
+        all.append(&mut found);
+    }
+    Ok(all)
+}
+
+/// What the gateway has.
+fn current(api: &Api) -> Result<Documents, Failure> {
+    let state = api.get("/api/v1/state")?;
+    let mut all = Documents::new();
+    for (kind, value) in state.as_object().into_iter().flatten() {
+        if kind == Kind::Settings.plural() {
+            if value.as_object().is_some_and(|settings| !settings.is_empty()) {
+                all.insert(kind.clone(), value.clone());
+            }
+            continue;
+        }
+        for (id, document) in value.as_object().into_iter().flatten() {
+            all.insert(format!("{kind}/{id}"), document.clone());
+        }
+    }
+    Ok(all)
+}
+
+/// A resource that changes, and what it is to be; `None` if it goes.
+fn changes<'d>(there: &'d Documents, wanted: &'d Documents, prune: bool) -> Vec<(&'d str, Option<&'d Value>)> {
+    let put = wanted.iter().filter(|(name, document)| there.get(*name).is_none_or(|old| !same(old, document)));
+    let put = put.map(|(name, document)| (name.as_str(), Some(document)));
+    let gone = there.keys().filter(|name| prune && !wanted.contains_key(*name));
+    // Settings cannot be deleted; empty ones are the same as none.
+    gone.filter(|name| *name != Kind::Settings.plural()).map(|name| (name.as_str(), None)).chain(put).collect()
+}
+
+/// Whether a document is what the gateway has. It never shows keys, only their hashes.
+fn same(old: &Value, new: &Value) -> bool {
+    match (&old["key"]["sha256"], &new["key"]) {
+        (Value::String(hash), Value::String(key)) => {
+            let (mut old, mut new) = (old.clone(), new.clone());
+            old["key"] = Value::Null;
+            new["key"] = Value::Null;
+            *hash == weir_control::key_hash(key) && old == new
+        }
+        _ => old == new,
+    }
+}
+
+fn transaction(changes: &[(&str, Option<&Value>)]) -> Value {
+    let one = |(name, document): &(&str, Option<&Value>)| match document {
+        Some(document) => json!({"method": "PUT", "path": format!("/{name}"), "body": document}),
+        None => json!({"method": "DELETE", "path": format!("/{name}")}),
+    };
+    json!({"changes": changes.iter().map(one).collect::<Vec<_>>()})
+}
+
+fn shown(there: &Documents, changes: &[(&str, Option<&Value>)]) -> String {
+    let style = Style::of(Stream::Out);
+    let mut text: String =
+        changes.iter().map(|(name, new)| difference::render(name, there.get(*name), *new, style)).collect();
+    text.push_str(&format!("{} to change\n", counted(changes.len() as u64, "resource")));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn documents(all: &[(&str, Value)]) -> Documents {
+        all.iter().map(|(name, document)| ((*name).to_owned(), document.clone())).collect()
+    }
+
+    #[test]
+    fn only_what_differs_is_changed_and_only_prune_deletes() {
+        let there = documents(&[("sites/a", json!({"x": 1})), ("sites/b", json!({})), ("settings", json!({"y": 1}))]);
+        let wanted = documents(&[("sites/a", json!({"x": 2})), ("sites/c", json!({}))]);
+        let names = |prune| changes(&there, &wanted, prune).iter().map(|(name, _)| *name).collect::<Vec<_>>();
+        assert_eq!(names(false), ["sites/a", "sites/c"]);
+        assert_eq!(names(true), ["sites/b", "sites/a", "sites/c"]);
+        assert!(changes(&there, &there, true).is_empty());
+    }
+
+    #[test]
+    fn a_certificate_is_the_same_if_the_hash_of_its_key_is() {
+        let hash = weir_control::key_hash("secret");
+        let old = json!({"certificate": "c", "key": {"sha256": hash}});
+        assert!(same(&old, &json!({"certificate": "c", "key": "secret"})));
+        assert!(!same(&old, &json!({"certificate": "c", "key": "other"})));
+        assert!(!same(&old, &json!({"certificate": "d", "key": "secret"})));
+    }
+}

@@ -1,0 +1,41 @@
+//! `weir control`: the daemon that holds the policy.
+
+use std::path::Path;
+
+use weir_control::listen::{Bind, Tls};
+use weir_control::{Options, sandbox};
+
+use crate::Failure;
+use crate::arguments::Control;
+
+pub(crate) fn run(runtime: &Path, control: &Control) -> Result<(), Failure> {
+    // A client that goes away while it is answered must be an error of that answer, not the end of the daemon.
+    // SAFETY: sets a disposition before any thread exists.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+    let executable = std::env::current_exe()?;
+    let options = Options {
+        state: control.state.clone(),
+        runtime: runtime.to_owned(),
+        listen: listen(runtime, control),
+        executable,
+        sandbox: sandbox::Limits {
+            memory_bytes: control.sandbox_memory << 20,
+            cpu: std::time::Duration::from_secs(control.sandbox_cpu),
+            wall: std::time::Duration::from_secs(control.sandbox_cpu.saturating_mul(2)),
+        },
+        limits: weir_control::Limits::default(),
+        level: control.log,
+    };
+    weir_control::run(&options).map_err(Failure::new)
+}
+
+fn listen(runtime: &Path, control: &Control) -> Vec<Bind> {
+    let socket = control.socket.clone().unwrap_or_else(|| runtime.join(crate::api::SOCKET));
+    let tls = control.tls_certificate.as_ref().zip(control.tls_key.as_ref()).map(|(certificate, key)| Tls {
+        certificate: certificate.clone(),
+        key: key.clone(),
+        client_authorities: control.client_authorities.clone(),
+    });
+    let tcp = control.listen.map(|address| Bind::Tcp { address, tls, insecure: control.insecure });
+    std::iter::once(Bind::Unix(socket)).chain(tcp).collect()
+}

@@ -1,0 +1,63 @@
+//! The HTTP API: what a request means is here, what it does is elsewhere.
+//!
+//! Resources are not routes of the router: their paths name a part of a document, as deep as it goes, so one handler
+//! reads them. Everything that is not good is answered as a problem (RFC 9457).
+
+mod body;
+mod change;
+mod cost;
+pub mod openapi;
+mod problem;
+mod query;
+mod resource;
+mod revisions;
+mod status;
+mod transaction;
+mod watch;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::{StatusCode, Uri};
+use axum::routing::{any, get, post};
+
+use crate::daemon::Daemon;
+pub use problem::Problem;
+
+/// Where all of it is.
+pub const PREFIX: &str = "/api/v1";
+
+/// Everything that is served.
+pub fn router(daemon: Arc<Daemon>) -> Router {
+    let v1 = Router::new()
+        .route("/transactions", post(transaction::post))
+        .route("/revisions", get(revisions::list))
+        .route("/revisions/{revision}", get(revisions::one))
+        .route("/revisions/{revision}/diff", get(revisions::diff))
+        .route("/revisions/{revision}/rollback", post(revisions::rollback))
+        .route("/watch", get(watch::watch))
+        .route("/workers", get(status::workers))
+        .route("/cost", get(cost::cost))
+        .route("/state", get(status::state))
+        .route("/audit", get(status::audit))
+        .route("/{*path}", any(resource::resource))
+        .fallback(nothing)
+        .method_not_allowed_fallback(not_allowed);
+    Router::new()
+        .nest(PREFIX, v1)
+        .route("/healthz", get(status::healthz))
+        .route("/metrics", get(status::metrics))
+        .route("/openapi.json", get(status::openapi))
+        .fallback(nothing)
+        .method_not_allowed_fallback(not_allowed)
+        .with_state(daemon)
+}
+
+async fn nothing(uri: Uri) -> Problem {
+    let detail = format!("there is nothing at {}", uri.path());
+    Problem::new(StatusCode::NOT_FOUND, detail).hint("GET /openapi.json tells what there is")
+}
+
+async fn not_allowed(uri: Uri) -> Problem {
+    Problem::new(StatusCode::METHOD_NOT_ALLOWED, format!("{} does not take this method", uri.path()))
+}

@@ -1,0 +1,46 @@
+//! Bodies of requests.
+
+use axum::body::Body;
+use axum::http::{HeaderMap, StatusCode, header};
+use bytes::Bytes;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde_json::Value;
+
+use super::Problem;
+
+/// What a body may be called.
+const TYPES: [&str; 2] = ["application/json", "application/merge-patch+json"];
+
+/// A whole body that is not longer than `limit`.
+async fn collect(body: Body, limit: usize) -> Result<Bytes, Problem> {
+    match Limited::new(body, limit).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => {
+            let detail = format!("the body is longer than {limit} bytes");
+            Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail).hint("split the change into several"))
+        }
+        Err(error) => Err(Problem::malformed(format!("the body could not be read: {error}"))),
+    }
+}
+
+/// A body of JSON; `None` for an empty one.
+pub(super) async fn json(headers: &HeaderMap, body: Body, limit: usize) -> Result<Option<Value>, Problem> {
+    let bytes = collect(body, limit).await?;
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    if let Some(given) = headers.get(header::CONTENT_TYPE) {
+        let essence = given.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
+        if !TYPES.iter().any(|known| known.eq_ignore_ascii_case(essence)) {
+            let detail = format!("a body of `{}` is not taken, only JSON", essence.escape_default());
+            let problem = Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail);
+            return Err(problem.hint("send `Content-Type: application/json` (curl: --json instead of --data)"));
+        }
+    }
+    serde_json::from_slice(&bytes).map(Some).map_err(|error| Problem::malformed(format!("the body is not JSON: {error}")))
+}
+
+/// As [`json`], but there must be one.
+pub(super) async fn required(headers: &HeaderMap, body: Body, limit: usize) -> Result<Value, Problem> {
+    json(headers, body, limit).await?.ok_or_else(|| Problem::malformed("there is no body; one in JSON was expected"))
+}

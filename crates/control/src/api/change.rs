@@ -1,0 +1,181 @@
+//! Changes: what all of them have in common, and their answers.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::body::Body;
+use axum::http::{HeaderValue, Response, StatusCode, header, request};
+use axum::response::IntoResponse;
+use serde_json::json;
+
+use super::Problem;
+use super::query::Arguments;
+use crate::auth::{Peer, Role};
+use crate::daemon::Daemon;
+use crate::metrics::Outcome;
+use crate::publish::{Answer, Submission, What, WorkerResult};
+
+/// Arguments that every change takes.
+const ARGUMENTS: [&str; 5] = ["dry_run", "durable", "message", "timeout", "wait"];
+/// The longest reason, in bytes.
+const MAX_MESSAGE: usize = 4_096;
+
+/// How a change is to be made.
+#[derive(Debug)]
+pub(super) struct How {
+    submission: Submission,
+    durable: bool,
+    since: Instant,
+    what: String,
+    role: Option<Role>,
+}
+
+impl How {
+    /// From a request's head. What is to be done comes with [`How::make`].
+    pub fn of(daemon: &Daemon, head: &request::Parts) -> Result<Self, Problem> {
+        let arguments = Arguments::parse(head.uri.query(), &ARGUMENTS)?;
+        let peer = head.extensions.get::<Peer>();
+        let submission = Submission {
+            what: What::Edits(Vec::new()),
+            actor: peer.map_or_else(|| Arc::from("?"), |peer| peer.actor.clone()),
+            message: arguments.get("message").map(str::to_owned),
+            wait: arguments.wait()?,
+            timeout: arguments.timeout(&daemon.parts.limits)?,
+            dry_run: arguments.switch("dry_run")?,
+        };
+        let durable = arguments.switch("durable")?;
+        let what = format!("{} {}", head.method, head.uri.path());
+        let role = peer.map(|peer| peer.role);
+        Ok(Self { submission, durable, since: Instant::now(), what, role })
+    }
+
+    /// Why, if the body says so.
+    pub fn message(&mut self, message: Option<String>) {
+        self.submission.message = message.or(self.submission.message.take());
+    }
+
+    /// Why, if nobody has said so.
+    pub fn message_if_none(&mut self, message: impl FnOnce() -> String) {
+        self.submission.message.get_or_insert_with(message);
+    }
+
+    /// Who asks.
+    pub fn role(&self) -> Option<Role> {
+        self.role
+    }
+
+    /// Makes the change and answers.
+    pub async fn make(mut self, daemon: &Daemon, what: What) -> Response<Body> {
+        if self.submission.message.as_ref().is_some_and(|message| message.len() > MAX_MESSAGE) {
+            return Problem::malformed(format!("a message has at most {MAX_MESSAGE} bytes")).into_response();
+        }
+        self.submission.what = what;
+        let dry_run = self.submission.dry_run;
+        let actor = self.submission.actor.clone();
+        let answer = daemon.queue.submit(self.submission).await;
+        let outcome = outcome(&answer, dry_run);
+        let response = if self.durable && !dry_run && matches!(answer, Answer::Done { .. }) {
+            match daemon.parts.flusher.now().await {
+                Ok(Ok(())) => respond(answer, dry_run),
+                Ok(Err(error)) => Err(Problem::failed(format!("it was applied, but is not on disk: {error}"))),
+                Err(_) => Err(Problem::failed("it was applied, but control is stopping before it was flushed")),
+            }
+        } else {
+            respond(answer, dry_run)
+        };
+        daemon.parts.metrics.change(outcome, self.since.elapsed());
+        response.unwrap_or_else(|problem| {
+            daemon.audit(&actor, &self.what, &problem);
+            problem.into_response()
+        })
+    }
+}
+
+fn outcome(answer: &Answer, dry_run: bool) -> Outcome {
+    match answer {
+        _ if dry_run => Outcome::DryRun,
+        Answer::Done { pending: false, .. } => Outcome::Applied,
+        Answer::Done { .. } => Outcome::Pending,
+        Answer::Refused(crate::state::Refusal::Invalid(_)) => Outcome::Invalid,
+        Answer::Refused(_) | Answer::NoRevision { .. } => Outcome::Conflict,
+        Answer::Undone { .. } => Outcome::RolledBack,
+        Answer::Busy => Outcome::Busy,
+        Answer::Full(_) | Answer::Failed(_) => Outcome::Failed,
+    }
+}
+
+fn respond(answer: Answer, dry_run: bool) -> Result<Response<Body>, Problem> {
+    match answer {
+        Answer::Done { revision, changed, created, workers, pending } => {
+            let mut text = format!("{{\"revision\":{revision},\"workers\":[");
+            results(&mut text, &workers);
+            text.push_str("],\"changed\":[");
+            for (n, path) in changed.iter().enumerate() {
+                let _ = write!(text, "{}\"{path}\"", if n == 0 { "" } else { "," });
+            }
+            text.push_str(if dry_run { "],\"dry_run\":true}" } else { "]}" });
+            let mut response = Response::new(Body::from(text));
+            *response.status_mut() = match (pending, &created) {
+                (true, _) => StatusCode::ACCEPTED,
+                (false, Some(_)) if !dry_run => StatusCode::CREATED,
+                _ => StatusCode::OK,
+            };
+            let headers = response.headers_mut();
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            let location = created.filter(|_| !dry_run).map(|key| format!("{}{key}", super::PREFIX));
+            if let Some(location) = location.and_then(|path| HeaderValue::from_str(&path).ok()) {
+                headers.insert(header::LOCATION, location);
+            }
+            headers.insert(header::ETAG, etag(revision));
+            Ok(response)
+        }
+        Answer::Refused(refusal) => Err(Problem::of(refusal)),
+        Answer::Undone { revision, undone_by, reasons, pending } => {
+            let reasons: Vec<_> = (reasons.iter())
+                .map(|(id, reason)| json!({"generation": id.generation, "worker": id.worker, "reason": reason}))
+                .collect();
+            let first = reasons.first().and_then(|reason| reason["reason"].as_str()).unwrap_or_default();
+            let detail = format!("a worker refused revision {revision}, and revision {undone_by} undid it: {first}");
+            let problem = Problem::new(StatusCode::CONFLICT, detail);
+            let problem = problem.with("revision", revision).with("undone_by", undone_by).with("refused_by", reasons);
+            Err(if pending { problem.with("pending", true) } else { problem })
+        }
+        Answer::NoRevision { revision, oldest, newest } if revision > newest => {
+            let detail = format!("there is no revision {revision}; the newest is {newest}");
+            Err(Problem::new(StatusCode::NOT_FOUND, detail).with("oldest", oldest))
+        }
+        Answer::NoRevision { revision, oldest, newest } => {
+            let detail = format!("revision {revision} is not kept; one can go back to {oldest} to {newest}");
+            Err(Problem::new(StatusCode::GONE, detail).with("oldest", oldest))
+        }
+        Answer::Full(detail) => Err(Problem::new(StatusCode::INSUFFICIENT_STORAGE, detail)
+            .hint("nothing was changed; make space, and try again")),
+        Answer::Failed(detail) => Err(Problem::failed(detail).hint("nothing was changed")),
+        Answer::Busy => {
+            let detail = "too many changes wait for an answer";
+            Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, detail).hint("put changes into one transaction"))
+        }
+    }
+}
+
+fn results(text: &mut String, workers: &[WorkerResult]) {
+    for (n, worker) in workers.iter().enumerate() {
+        let WorkerResult { id, pid, us } = worker;
+        let separator = if n == 0 { "" } else { "," };
+        let _ = write!(
+            text,
+            "{separator}{{\"worker\":{},\"pid\":{pid},\"generation\":{},\"result\":\"{}\"",
+            id.worker,
+            id.generation,
+            if us.is_some() { "applied" } else { "pending" }
+        );
+        let _ = us.map(|us| write!(text, ",\"us\":{us}"));
+        text.push('}');
+    }
+}
+
+/// A revision as an entity tag.
+pub(super) fn etag(revision: u64) -> HeaderValue {
+    HeaderValue::from_str(&format!("\"{revision}\"")).expect("digits and quotes may stand in a header")
+}

@@ -1,0 +1,45 @@
+//! What rules and lanes cost: the rows of `weir cost --json`, the dearest first.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{Response, StatusCode};
+use serde_json::{Value, json};
+use weir_ledger::{EntryKind, Report};
+
+use super::{Problem, resource};
+use crate::daemon::Daemon;
+
+pub(super) async fn cost(State(daemon): State<Arc<Daemon>>) -> Result<Response<Body>, Problem> {
+    let report = Report::read(&daemon.runtime)
+        .map_err(|error| Problem::new(StatusCode::SERVICE_UNAVAILABLE, format!("there is no ledger: {error}")))?;
+    let revision = daemon.parts.state().revision();
+    Ok(resource::json(as_value(&report).to_string(), revision))
+}
+
+fn as_value(report: &Report) -> Value {
+    let share = |ns: f64, whole: f64| if whole > 0.0 { json!(ns / whole) } else { Value::Null };
+    let requests = report.requests.max(1) as f64;
+    let mut entries: Vec<_> = report.entries.iter().filter(|entry| entry.entry.kind != EntryKind::Lane).collect();
+    entries.sort_by(|a, b| (b.own_ns + b.lane_ns).total_cmp(&(a.own_ns + a.lane_ns)));
+    let rows: Vec<Value> = (entries.iter())
+        .map(|entry| {
+            let total = entry.own_ns + entry.lane_ns;
+            json!({
+                "kind": if entry.entry.kind == EntryKind::Plugin { "plugin" } else { "rule" },
+                "id": entry.entry.id, "policy": entry.entry.policy, "plugin": entry.entry.plugin,
+                "calls": entry.calls, "hits": entry.hits, "samples": entry.samples, "preempted": entry.preempted,
+                "own_ns": entry.own_ns, "lane_ns": entry.lane_ns, "ns_total": total,
+                "ns_per_request": total / requests, "share_of_cpu": share(total, report.cpu_ns as f64),
+                "share_of_weir": share(total, report.total_ns),
+            })
+        })
+        .collect();
+    json!({
+        "revision": report.revision, "generation": report.generation, "sample_every": report.sample_every,
+        "uptime_ms": report.uptime_ms, "workers": report.workers, "requests": report.requests,
+        "cpu_ns": report.cpu_ns, "total_ns": report.total_ns, "ns_per_request": report.total_ns / requests,
+        "share_of_cpu": share(report.total_ns, report.cpu_ns as f64), "by": "rule", "rows": rows,
+    })
+}

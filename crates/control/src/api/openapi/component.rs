@@ -1,0 +1,119 @@
+//! Schemas: those of resources, from the tables that check them, and those of what control says.
+
+use serde_json::{Value, json};
+use weir_policy::resource::{Kind, json_schema};
+
+use super::endpoint::Body;
+use super::own;
+
+/// A reference to a schema of the components.
+pub(super) fn reference(name: &str) -> Value {
+    json!({"$ref": format!("#/components/schemas/{name}")})
+}
+
+/// A document of a kind.
+pub(super) fn document(kind: Option<Kind>) -> Value {
+    kind.map_or_else(|| json!({"type": "object"}), |kind| reference(name(kind)))
+}
+
+const fn name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Settings => "Settings",
+        Kind::Sites => "Site",
+        Kind::Routes => "Route",
+        Kind::Upstreams => "Upstream",
+        Kind::Members => "Member",
+        Kind::Certificates => "Certificate",
+        Kind::Lists => "List",
+        Kind::Policies => "Policy",
+        Kind::RuleSets => "RuleSet",
+    }
+}
+
+/// What a request has as its body.
+pub(super) fn body(body: Body, kind: Option<Kind>) -> Option<Value> {
+    let any = json!({"type": "object"});
+    let (media_type, schema) = match body {
+        Body::None => return None,
+        Body::Document => ("application/json", document(kind)),
+        Body::Created => ("application/json", created(kind)),
+        Body::Rule => ("application/json", any),
+        Body::Patch => ("application/merge-patch+json", any),
+        Body::Transaction => ("application/json", reference("Transaction")),
+        Body::Message => ("application/json", reference("Message")),
+    };
+    Some(json!({"required": body != Body::Message, "content": {media_type: {"schema": schema}}}))
+}
+
+/// A document with its id in it. What else is in it is checked as [`document`] says; the schema of a resource allows
+/// no other keys, so it cannot be a part of this one.
+fn created(kind: Option<Kind>) -> Value {
+    let pattern = kind.map_or("", Kind::id_pattern);
+    json!({
+        "type": "object",
+        "properties": {"id": {"type": "string", "pattern": pattern, "maxLength": 128}},
+        "required": ["id"],
+    })
+}
+
+/// All schemas.
+pub(super) fn schemas() -> Value {
+    let mut all = own::schemas();
+    for kind in Kind::ALL {
+        let mut schema = json_schema(kind);
+        let definitions = schema.as_object_mut().and_then(|schema| schema.remove("$defs"));
+        for (definition, mut schema) in definitions.iter().filter_map(Value::as_object).flatten().map(owned) {
+            point_to_components(&mut schema);
+            all.insert(component_name(&definition), schema);
+        }
+        point_to_components(&mut schema);
+        if let Some(schema) = schema.as_object_mut() {
+            schema.remove("$schema");
+            schema.remove("$id");
+        }
+        if kind == Kind::Certificates {
+            allow_hash(&mut schema);
+        }
+        all.insert(name(kind).to_owned(), schema);
+    }
+    all.into()
+}
+
+fn owned((name, schema): (&String, &Value)) -> (String, Value) {
+    (name.clone(), schema.clone())
+}
+
+/// Names of definitions are prefixed, so that `site` is not taken for `Site` where case is lost.
+fn component_name(definition: &str) -> String {
+    format!("policy.{definition}")
+}
+
+/// Makes `#/$defs/x` mean the component of that definition.
+fn point_to_components(value: &mut Value) {
+    match value {
+        Value::Object(object) => {
+            for (key, value) in object {
+                match value.as_str().and_then(|text| text.strip_prefix("#/$defs/")) {
+                    Some(definition) if key == "$ref" => *value = reference(&component_name(definition))["$ref"].take(),
+                    _ => point_to_components(value),
+                }
+            }
+        }
+        Value::Array(array) => array.iter_mut().for_each(point_to_components),
+        _ => {}
+    }
+}
+
+/// A certificate is shown with the hash of its key, and may be sent back so.
+fn allow_hash(schema: &mut Value) {
+    let hash = json!({
+        "type": "object",
+        "description": "What is shown of a private key: its SHA-256.",
+        "properties": {"sha256": {"type": ["string", "null"]}},
+        "required": ["sha256"],
+        "additionalProperties": false,
+    });
+    if let Some(key) = schema.pointer_mut("/properties/key") {
+        *key = json!({"anyOf": [key.take(), hash]});
+    }
+}

@@ -1,0 +1,141 @@
+//! Schemas of what control itself says: problems, changes, revisions, workers.
+
+use serde_json::{Map, Value, json};
+
+use super::component::reference;
+
+/// All of them, by name.
+pub(super) fn schemas() -> Map<String, Value> {
+    let any = || json!({"type": "object"});
+    // Documents have short forms that are no objects.
+    let documents = json!({"type": "object", "additionalProperties": {}});
+    let schemas = [
+        ("Problem", problem()),
+        ("Fault", fault()),
+        ("Change", change()),
+        ("ChangeOfWorker", change_of_worker()),
+        ("Transaction", transaction()),
+        ("Message", message()),
+        ("Revision", object(&["revision", "time_ms", "actor"], revision())),
+        ("Revisions", object(&["revisions"], json!({"revisions": list(reference("Revision"))}))),
+        ("Diff", diff()),
+        ("State", json!({"type": "object", "additionalProperties": documents, "properties": {"settings": any()}})),
+        ("Workers", workers()),
+        ("Audit", any()),
+        ("Cost", any()),
+        ("Health", any()),
+        ("OpenApi", any()),
+    ];
+    schemas.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect()
+}
+
+/// An object that may have more than is named: clients must not break when it does.
+fn object(required: &[&str], properties: Value) -> Value {
+    json!({"type": "object", "properties": properties, "required": required})
+}
+
+fn list(of: Value) -> Value {
+    json!({"type": "array", "items": of})
+}
+
+fn number() -> Value {
+    json!({"type": "integer", "minimum": 0})
+}
+
+fn text() -> Value {
+    json!({"type": "string"})
+}
+
+fn text_or_null() -> Value {
+    json!({"type": ["string", "null"]})
+}
+
+/// RFC 9457, with all faults.
+fn problem() -> Value {
+    let properties = json!({
+        "type": text(),
+        "title": text(),
+        "status": {"type": "integer", "minimum": 400, "maximum": 599},
+        "detail": text(),
+        "errors": list(reference("Fault")),
+    });
+    object(&["type", "title", "status"], properties)
+}
+
+fn fault() -> Value {
+    let properties = json!({
+        "pointer": {"type": "string", "description": "JSON pointer (RFC 6901) that begins with kind and id."},
+        "message": text(),
+        "expected": text_or_null(),
+        "found": text_or_null(),
+        "hint": text_or_null(),
+    });
+    object(&["pointer", "message"], properties)
+}
+
+fn change() -> Value {
+    let properties = json!({
+        "revision": number(),
+        "changed": list(text()),
+        "workers": list(reference("ChangeOfWorker")),
+        "dry_run": {"type": "boolean"},
+    });
+    object(&["revision"], properties)
+}
+
+fn change_of_worker() -> Value {
+    let properties = json!({
+        "worker": number(),
+        "pid": number(),
+        "generation": number(),
+        "result": {"type": "string", "enum": ["applied", "pending", "refused", "gone"]},
+        "us": {"type": ["integer", "null"], "minimum": 0, "description": "Microseconds since it was published."},
+    });
+    object(&["worker", "pid", "result"], properties)
+}
+
+fn transaction() -> Value {
+    let properties = json!({
+        "method": {"type": "string", "enum": ["PUT", "PATCH", "POST", "DELETE"]},
+        "path": {"type": "string", "pattern": "^/", "description": "Below `/api/v1`, such as `/upstreams/app`."},
+        "body": {"description": "Of PUT, PATCH and POST."},
+        "if_match": {"type": "string", "description": "As the header."},
+    });
+    json!({
+        "type": "object",
+        "properties": {"changes": list(object(&["method", "path"], properties)), "message": {"type": "string", "maxLength": 1024}},
+        "required": ["changes"],
+        "additionalProperties": false,
+    })
+}
+
+fn message() -> Value {
+    json!({
+        "type": "object",
+        "properties": {"message": {"type": "string", "maxLength": 1024}},
+        "additionalProperties": false,
+    })
+}
+
+fn revision() -> Value {
+    json!({
+        "revision": number(),
+        "time_ms": {"type": "integer", "minimum": 0, "description": "Milliseconds since 1970."},
+        "actor": text(),
+        "message": text_or_null(),
+        "changed": list(text()),
+    })
+}
+
+fn diff() -> Value {
+    let mut properties = revision();
+    let change = json!({"path": text(), "old": {}, "new": {}});
+    properties["changes"] = list(object(&["path"], change));
+    object(&["revision", "changes"], properties)
+}
+
+fn workers() -> Value {
+    let worker = json!({"worker": number(), "pid": number(), "state": text(), "applied": number()});
+    let properties = json!({"revision": number(), "workers": list(object(&["worker", "pid", "state"], worker))});
+    object(&["workers"], properties)
+}

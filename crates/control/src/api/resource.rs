@@ -1,0 +1,172 @@
+//! Resources: collections, items, and parts of them.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderValue, Method, Request, Response, StatusCode, header, request};
+use axum::response::IntoResponse;
+use serde_json::Value;
+use weir_policy::resource::Kind;
+
+use super::change::{How, etag};
+use super::query::{Arguments, condition, tags};
+use super::{PREFIX, Problem, body};
+use crate::daemon::Daemon;
+use crate::publish::What;
+use crate::state::{self, Action, Edit, Key, Match, Target};
+
+/// What a collection takes.
+pub(super) const COLLECTION_METHODS: &str = "GET, HEAD, POST";
+/// What a resource takes.
+const ITEM_METHODS: &str = "GET, HEAD, PUT, PATCH, DELETE";
+/// Resources of a page, unless `?limit` says otherwise, and at most.
+const PAGE: (u64, u64) = (1_000, 10_000);
+
+/// Any method on any resource.
+pub(super) async fn resource(State(daemon): State<Arc<Daemon>>, request: Request<Body>) -> Response<Body> {
+    let (head, body) = request.into_parts();
+    answer(&daemon, head, body).await.unwrap_or_else(IntoResponse::into_response)
+}
+
+async fn answer(daemon: &Daemon, head: request::Parts, body: Body) -> Result<Response<Body>, Problem> {
+    // The router has taken the prefix off already.
+    let path = head.uri.path();
+    let path = path.strip_prefix(PREFIX).unwrap_or(path);
+    let target = Target::parse(path).ok_or_else(|| {
+        let detail = format!("there is nothing at {PREFIX}{path}");
+        Problem::new(StatusCode::NOT_FOUND, detail).hint("GET /openapi.json tells what there is")
+    })?;
+    match (&head.method, &target) {
+        (&Method::GET | &Method::HEAD, Target::Resource(key, steps)) => item(daemon, &head, key, steps),
+        (&Method::GET | &Method::HEAD, Target::Collection(kind, upstream)) => {
+            collection(daemon, &head, *kind, upstream.as_deref())
+        }
+        (&Method::PUT | &Method::PATCH | &Method::DELETE, Target::Resource(..)) | (&Method::POST, Target::Collection(..)) => {
+            change(daemon, head, body, target).await
+        }
+        (method, Target::Resource(key, _)) => {
+            let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, format!("{key} does not take {method}"));
+            Err(problem.allow(ITEM_METHODS))
+        }
+        (method, Target::Collection(..)) => {
+            let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, format!("a collection does not take {method}"));
+            Err(problem.allow(COLLECTION_METHODS))
+        }
+    }
+}
+
+async fn change(daemon: &Daemon, head: request::Parts, body: Body, target: Target) -> Result<Response<Body>, Problem> {
+    let how = How::of(daemon, &head)?;
+    let condition = condition(&head.headers)?;
+    let limit = daemon.parts.limits.body;
+    let action = match head.method {
+        Method::DELETE => Action::Delete,
+        Method::PUT => Action::Put(body::required(&head.headers, body, limit).await?),
+        Method::PATCH => Action::Patch(body::required(&head.headers, body, limit).await?),
+        _ => Action::Create(body::required(&head.headers, body, limit).await?),
+    };
+    Ok(how.make(daemon, What::Edits(vec![Edit { target, action, condition }])).await)
+}
+
+fn item(daemon: &Daemon, head: &request::Parts, key: &Key, steps: &[String]) -> Result<Response<Body>, Problem> {
+    Arguments::parse(head.uri.query(), &[])?;
+    let (text, revision) = {
+        let state = daemon.parts.state();
+        let missing = || Problem::new(StatusCode::NOT_FOUND, format!("there is no {key}"));
+        match (state.shown(key.kind, &key.id), state.get(key.kind, &key.id)) {
+            (Some(text), Some(held)) => (text, held.revision),
+            _ if key.kind == Kind::Settings => ("{}".to_owned(), 0),
+            _ => return Err(missing()),
+        }
+    };
+    if tags(&head.headers, &header::IF_NONE_MATCH)?.is_some_and(|tags| match tags {
+        Match::Any => true,
+        Match::Revisions(revisions) => revisions.contains(&revision),
+    }) {
+        let mut response = StatusCode::NOT_MODIFIED.into_response();
+        response.headers_mut().insert(header::ETAG, etag(revision));
+        return Ok(response);
+    }
+    let text = if steps.is_empty() {
+        text
+    } else {
+        let whole: Value = serde_json::from_str(&text).map_err(Problem::failed)?;
+        let part = state::find_nested(&whole, steps);
+        let missing = || Problem::new(StatusCode::NOT_FOUND, format!("{key} has no `{}`", steps.join("/")));
+        part.ok_or_else(missing)?.to_string()
+    };
+    Ok(json(text, revision))
+}
+
+fn collection(
+    daemon: &Daemon,
+    head: &request::Parts,
+    kind: Kind,
+    upstream: Option<&str>,
+) -> Result<Response<Body>, Problem> {
+    let arguments = Arguments::parse(head.uri.query(), &["limit", "after"])?;
+    let limit = usize::try_from(arguments.limit(PAGE.0, PAGE.1)?).unwrap_or(usize::MAX);
+    let after = arguments.get("after");
+    let state = daemon.parts.state();
+    let mut page = Page::default();
+    if let Some(upstream) = upstream {
+        if state.get(Kind::Upstreams, upstream).is_none() {
+            return Err(Problem::new(StatusCode::NOT_FOUND, format!("there is no upstream `{upstream}`")));
+        }
+        let behind = state.members(upstream).filter(|(id, ..)| after.is_none_or(|after| *id > after));
+        for (id, _, held) in behind.take(limit.saturating_add(1)) {
+            page.add(id, &held.document.text, limit);
+        }
+    } else {
+        for (id, _) in state.iter(kind, after).take(limit.saturating_add(1)) {
+            page.add(id, &state.shown(kind, id).unwrap_or_default(), limit);
+        }
+    }
+    let revision = state.revision();
+    drop(state);
+    let next = page.next.as_ref().map(|last| {
+        format!("<{PREFIX}{}?limit={limit}&after={last}>; rel=\"next\"", Target::Collection(kind, upstream.map(Into::into)))
+    });
+    let mut response = json(page.end(), revision);
+    if let Some(link) = next.and_then(|link| HeaderValue::from_str(&link).ok()) {
+        response.headers_mut().insert(header::LINK, link);
+    }
+    Ok(response)
+}
+
+/// Documents by id, as an object; `next` is the last id if there are more.
+#[derive(Default)]
+struct Page {
+    text: String,
+    count: usize,
+    last: String,
+    next: Option<String>,
+}
+
+impl Page {
+    fn add(&mut self, id: &str, document: &str, limit: usize) {
+        if self.count == limit {
+            self.next = Some(std::mem::take(&mut self.last));
+            return;
+        }
+        let _ = write!(self.text, "{}\"{id}\":{document}", if self.count == 0 { "{" } else { "," });
+        self.count += 1;
+        id.clone_into(&mut self.last);
+    }
+
+    fn end(mut self) -> String {
+        self.text.push_str(if self.count == 0 { "{}" } else { "}" });
+        self.text
+    }
+}
+
+/// JSON with the revision that it is of.
+pub(super) fn json(text: String, revision: u64) -> Response<Body> {
+    let mut response = Response::new(Body::from(text));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::ETAG, etag(revision));
+    response
+}

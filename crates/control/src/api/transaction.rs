@@ -1,0 +1,91 @@
+//! Many changes, all or none.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{Request, Response, StatusCode};
+use axum::response::IntoResponse;
+use serde::Deserialize;
+use serde_json::Value;
+use weir_policy::resource::Kind;
+
+use super::change::How;
+use super::{PREFIX, Problem, body};
+use crate::auth::Role;
+use crate::daemon::Daemon;
+use crate::publish::What;
+use crate::state::{Action, Condition, Edit, Match, Target};
+
+/// Changes of one transaction at most: everything that a full state has.
+const MAX_CHANGES: usize = 200_000;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Transaction {
+    changes: Vec<Change>,
+    #[serde(default)]
+    message: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Change {
+    method: String,
+    path: String,
+    #[serde(default)]
+    body: Option<Value>,
+    #[serde(default)]
+    if_match: Option<String>,
+}
+
+pub(super) async fn post(State(daemon): State<Arc<Daemon>>, request: Request<Body>) -> Response<Body> {
+    let (head, body) = request.into_parts();
+    let prepared = async {
+        let mut how = How::of(&daemon, &head)?;
+        let body = body::required(&head.headers, body, daemon.parts.limits.body).await?;
+        let transaction: Transaction = serde_json::from_value(body).map_err(|error| {
+            Problem::malformed(format!("this is no transaction: {error}"))
+                .hint(r#"{"changes": [{"method": "PUT", "path": "/upstreams/app", "body": {}}], "message": "why"}"#)
+        })?;
+        if transaction.changes.len() > MAX_CHANGES {
+            let detail = format!("a transaction has at most {MAX_CHANGES} changes");
+            return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail));
+        }
+        how.message(transaction.message);
+        let changes = transaction.changes.into_iter().enumerate();
+        let edits = changes.map(|(n, change)| edit(n, change)).collect::<Result<Vec<Edit>, Problem>>()?;
+        let settings = |edit: &Edit| matches!(&edit.target, Target::Resource(key, _) if key.kind == Kind::Settings);
+        if how.role() != Some(Role::Admin) && edits.iter().any(settings) {
+            return Err(Problem::new(StatusCode::FORBIDDEN, "changing the settings needs the role `admin`"));
+        }
+        Ok((how, edits))
+    };
+    match prepared.await {
+        Ok((how, edits)) => how.make(&daemon, What::Edits(edits)).await,
+        Err(problem) => problem.into_response(),
+    }
+}
+
+fn edit(n: usize, change: Change) -> Result<Edit, Problem> {
+    let bad = |what: String| Problem::malformed(format!("/changes/{n}: {what}"));
+    let path = change.path.strip_prefix(PREFIX).unwrap_or(&change.path);
+    let target = Target::parse(path).ok_or_else(|| bad(format!("there is nothing at `{path}`")))?;
+    let needs = |body: Option<Value>| body.ok_or_else(|| bad(format!("{} needs a body", change.method)));
+    let action = match change.method.to_ascii_uppercase().as_str() {
+        "PUT" => Action::Put(needs(change.body)?),
+        "PATCH" => Action::Patch(needs(change.body)?),
+        "POST" => Action::Create(needs(change.body)?),
+        "DELETE" => Action::Delete,
+        other => return Err(bad(format!("`{other}` is none of PUT, PATCH, POST, DELETE"))),
+    };
+    let matches = match change.if_match.as_deref() {
+        None => None,
+        Some("*") => Some(Match::Any),
+        Some(tag) => {
+            let revision = tag.trim_matches('"').parse();
+            Some(Match::Revisions(vec![revision.map_err(|_| bad(format!("`{tag}` is no ETag")))?]))
+        }
+    };
+    Ok(Edit { target, action, condition: Condition { matches, absent: false } })
+}

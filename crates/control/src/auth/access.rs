@@ -1,0 +1,162 @@
+//! Whether a request is let in, and as whom.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::body::Body;
+use axum::http::{Method, Request, Response, StatusCode, header};
+use serde_json::json;
+
+use super::failures::{Failures, WINDOW_S};
+use super::{Peer, Role, Tokens, required};
+use crate::metrics::Metrics;
+
+/// Where a request comes from.
+#[derive(Clone, Debug)]
+pub enum Origin {
+    /// The Unix socket: whoever could connect is let in.
+    Unix(Peer),
+    /// TCP.
+    Tcp {
+        /// The other side.
+        remote: SocketAddr,
+        /// The CN of its certificate, which our authorities have signed.
+        certificate: Option<Arc<str>>,
+    },
+}
+
+/// A request that was not let in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Denied {
+    /// 401 or 403.
+    pub status: u16,
+    /// Why.
+    pub reason: &'static str,
+    /// Who it was, if that is known.
+    pub actor: Option<Arc<str>>,
+    /// From where.
+    pub remote: SocketAddr,
+    /// Its method.
+    pub method: Method,
+    /// Its path, without the query.
+    pub path: String,
+}
+
+/// Lets requests in or does not.
+pub struct Access {
+    tokens: Tokens,
+    failures: Failures,
+    metrics: Arc<Metrics>,
+    audit: Box<dyn Fn(Denied) + Send + Sync>,
+}
+
+/// Bytes of a token at most; ours have 69.
+const MAX_TOKEN_BYTES: usize = 256;
+
+/// Bytes of a path that the audit gets.
+const MAX_AUDITED_PATH: usize = 200;
+
+impl Access {
+    /// Access by the tokens in a directory. `audit` is told of who was not let in; it must not block.
+    #[must_use]
+    pub fn new(dir: &Path, metrics: Arc<Metrics>, audit: Box<dyn Fn(Denied) + Send + Sync>) -> Self {
+        Self { tokens: Tokens::new(dir), failures: Failures::new(), metrics, audit }
+    }
+
+    /// Where it is counted.
+    pub(crate) fn metrics(&self) -> &Arc<Metrics> {
+        &self.metrics
+    }
+
+    /// Who asks; `None` if nobody has to say.
+    ///
+    /// # Errors
+    /// The answer, if the request is not let in: 401, 403, or 429 after many of those.
+    pub fn admit<B>(&self, origin: &Origin, request: &Request<B>) -> Result<Option<Peer>, Box<Response<Body>>> {
+        let (remote, certificate) = match origin {
+            Origin::Unix(peer) => return Ok(Some(peer.clone())),
+            Origin::Tcp { remote, certificate } => (*remote, certificate.as_deref()),
+        };
+        let path = request.uri().path();
+        let Some(role) = required(request.method(), path) else { return Ok(None) };
+        let peer = match bearer(request) {
+            Ok(Some(token)) => self.tokens.of_token(token).ok_or("the token is not known"),
+            Ok(None) => match certificate.map(|name| self.tokens.of_certificate(name)) {
+                Some(Some(peer)) => Ok(peer),
+                Some(None) => Err("no role was granted to the certificate, and there is no token"),
+                None => Err("there is no token"),
+            },
+            Err(reason) => Err(reason),
+        };
+        let (status, reason, actor) = match peer {
+            Ok(peer) if peer.role >= role => return Ok(Some(peer)),
+            Ok(peer) => (StatusCode::FORBIDDEN, "the role is not enough", Some(peer.actor)),
+            Err(reason) => (StatusCode::UNAUTHORIZED, reason, None),
+        };
+        let path = path.chars().take(MAX_AUDITED_PATH).collect();
+        let denied = Denied { status: status.as_u16(), reason, actor, remote, method: request.method().clone(), path };
+        Err(Box::new(self.deny(denied, role)))
+    }
+
+    fn deny(&self, denied: Denied, needed: Role) -> Response<Body> {
+        let counter = if denied.status == 403 { &self.metrics.forbidden } else { &self.metrics.unauthenticated };
+        counter.add(1);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        if !self.failures.count(denied.remote.ip(), now.as_secs()) {
+            let detail = "too many requests of this address were not let in; try again later";
+            let mut response = problem(StatusCode::TOO_MANY_REQUESTS, detail);
+            response.headers_mut().insert(header::RETRY_AFTER, WINDOW_S.into());
+            return response;
+        }
+        let response = match &denied.actor {
+            Some(actor) => {
+                problem(StatusCode::FORBIDDEN, &format!("{actor} may not do this: it needs the role `{needed}`"))
+            }
+            None => {
+                let detail = format!(
+                    "{}; send `Authorization: Bearer TOKEN` with a token of role `{needed}` \
+                    (`weir token create NAME --role {needed}`)",
+                    denied.reason
+                );
+                let mut response = problem(StatusCode::UNAUTHORIZED, &detail);
+                let challenge = header::HeaderValue::from_static("Bearer realm=\"weir\"");
+                response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+                response
+            }
+        };
+        (self.audit)(denied);
+        response
+    }
+}
+
+/// The token of a request, if it has one.
+fn bearer<B>(request: &Request<B>) -> Result<Option<&str>, &'static str> {
+    let Some(value) = request.headers().get(header::AUTHORIZATION) else { return Ok(None) };
+    let wrong = "the header Authorization is not `Bearer TOKEN`";
+    let (scheme, token) = value.to_str().ok().and_then(|value| value.split_once(' ')).ok_or(wrong)?;
+    let token = token.trim();
+    if scheme.eq_ignore_ascii_case("bearer") && (1..=MAX_TOKEN_BYTES).contains(&token.len()) {
+        Ok(Some(token))
+    } else {
+        Err(wrong)
+    }
+}
+
+/// An answer as `application/problem+json` (RFC 9457).
+fn problem(status: StatusCode, detail: &str) -> Response<Body> {
+    let title = status.canonical_reason().unwrap_or_default();
+    let body = json!({"type": "about:blank", "title": title, "status": status.as_u16(), "detail": detail});
+    let response = Response::builder().status(status).header(header::CONTENT_TYPE, "application/problem+json");
+    response.body(Body::from(body.to_string())).expect("a status and a constant header are a response")
+}
+
+impl std::fmt::Debug for Access {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Access").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

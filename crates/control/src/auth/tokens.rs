@@ -1,0 +1,301 @@
+//! The file of tokens: `NAME ROLE SHA256`, one a line, or `NAME ROLE certificate` for a client certificate's CN.
+//!
+//! A file and not a table of the store, because who may change the policy is no part of the policy: it is not rolled
+//! back with it, and `weir token` works while control is down. It has hashes only. A token has 256 random bits,
+//! so a plain SHA-256 is enough; slow hashes are for passwords, which people choose.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use sha2::{Digest as _, Sha256};
+use thiserror::Error;
+
+use super::{Peer, Role};
+use crate::log::warning;
+
+/// Lines of the file at most.
+pub const MAX_TOKENS: usize = 1_000;
+
+/// Bytes of the file at most.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+
+const FILE: &str = "tokens";
+
+/// What the third field of a line says for certificates.
+const CERTIFICATE: &str = "certificate";
+
+/// What is wrong with the file of tokens, or with what is to be put there.
+#[derive(Debug, Error)]
+pub enum TokenError {
+    /// It cannot be read or written.
+    #[error("{path}: {error}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// Others may read or write it.
+    #[error("{path} has mode {mode:o}; it must be readable by its owner only: chmod 600 {path}")]
+    Mode {
+        /// The file.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// A line is not understood.
+    #[error("{path}:{line}: expected `NAME ROLE SHA256` or `NAME ROLE certificate`")]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// From 1.
+        line: usize,
+    },
+    /// The name cannot be one.
+    #[error("`{0}` cannot be a name; it takes 1 to 64 letters, digits, `.`, `-`, `_` and `@`")]
+    Name(String),
+    /// There is one of this name.
+    #[error("there is a token `{0}` already; revoke it first, or take another name")]
+    Taken(String),
+    /// There are too many.
+    #[error("there are {MAX_TOKENS} tokens, which is the limit; revoke some")]
+    Full,
+}
+
+/// What a line says, but for the hash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Its name.
+    pub name: String,
+    /// What it allows.
+    pub role: Role,
+    /// To whom.
+    pub granted: Granted,
+}
+
+/// To whom a role is granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Granted {
+    /// Whoever has the token.
+    Token,
+    /// Client certificates whose subject's CN is the name.
+    Certificate,
+}
+
+#[derive(Clone, Debug)]
+struct Line {
+    name: String,
+    role: Role,
+    /// Of the token; `None` for certificates.
+    hash: Option<[u8; 32]>,
+}
+
+/// Makes a token and returns it: the only time that anybody sees it.
+///
+/// # Errors
+/// If the name is taken or cannot be one, or the file cannot be written.
+pub fn create_token(dir: &Path, name: &str, role: Role) -> Result<String, TokenError> {
+    let mut random = [0; 32];
+    let source = Path::new("/dev/urandom");
+    File::open(source).and_then(|mut file| file.read_exact(&mut random)).map_err(at(source))?;
+    let token = format!("weir_{}", hex(&random));
+    add(dir, name, role, Some(hash(&token)))?;
+    Ok(token)
+}
+
+/// Grants a role to client certificates with this CN.
+///
+/// # Errors
+/// As [`create_token`].
+pub fn grant_certificate(dir: &Path, common_name: &str, role: Role) -> Result<(), TokenError> {
+    add(dir, common_name, role, None)
+}
+
+/// All that there are.
+///
+/// # Errors
+/// If the file cannot be read or understood.
+pub fn list_tokens(dir: &Path) -> Result<Vec<Listed>, TokenError> {
+    let listed = |line: Line| {
+        let granted = if line.hash.is_some() { Granted::Token } else { Granted::Certificate };
+        Listed { name: line.name, role: line.role, granted }
+    };
+    Ok(read(&dir.join(FILE))?.into_iter().map(listed).collect())
+}
+
+/// Takes a token, or a certificate's role, away; `false` if there was none of this name. Control sees it with the next
+/// request.
+///
+/// # Errors
+/// If the file cannot be read or written.
+pub fn revoke_token(dir: &Path, name: &str) -> Result<bool, TokenError> {
+    change(dir, |lines| {
+        let before = lines.len();
+        lines.retain(|line| line.name != name);
+        Ok(lines.len() < before)
+    })
+}
+
+fn add(dir: &Path, name: &str, role: Role, hash: Option<[u8; 32]>) -> Result<(), TokenError> {
+    let fine = |byte: u8| byte.is_ascii_alphanumeric() || b".-_@".contains(&byte);
+    if name.is_empty() || name.len() > 64 || !name.bytes().all(fine) {
+        return Err(TokenError::Name(name.to_owned()));
+    }
+    change(dir, |lines| {
+        if lines.iter().any(|line| line.name == name) {
+            return Err(TokenError::Taken(name.to_owned()));
+        }
+        if lines.len() >= MAX_TOKENS {
+            return Err(TokenError::Full);
+        }
+        lines.push(Line { name: name.to_owned(), role, hash });
+        Ok(())
+    })
+}
+
+/// Reads, changes and replaces the file, one at a time.
+fn change<T>(dir: &Path, change: impl FnOnce(&mut Vec<Line>) -> Result<T, TokenError>) -> Result<T, TokenError> {
+    let path = dir.join(FILE);
+    let lock = File::open(dir).map_err(at(dir))?;
+    // SAFETY: a plain system call on a descriptor that `lock` keeps open.
+    if unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX) } != 0 {
+        return Err(at(dir)(io::Error::last_os_error()));
+    }
+    let mut lines = read(&path)?;
+    let value = change(&mut lines)?;
+    let fresh = dir.join("tokens.new");
+    let write = || {
+        // What a killed process left there.
+        let _ = fs::remove_file(&fresh);
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
+        for line in &lines {
+            let hash = line.hash.map_or(CERTIFICATE.to_owned(), |hash| hex(&hash));
+            writeln!(file, "{} {} {hash}", line.name, line.role)?;
+        }
+        file.sync_all()?;
+        fs::rename(&fresh, &path)
+    };
+    write().map_err(at(&path))?;
+    Ok(value)
+}
+
+/// The lines of the file; none if it is not there.
+fn read(path: &Path) -> Result<Vec<Line>, TokenError> {
+    let file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other.map_err(at(path))?,
+    };
+    let mode = file.metadata().map_err(at(path))?.mode() & 0o777;
+    if mode & 0o077 != 0 {
+        return Err(TokenError::Mode { path: path.to_owned(), mode });
+    }
+    let mut text = String::new();
+    file.take(MAX_FILE_BYTES).read_to_string(&mut text).map_err(at(path))?;
+    let numbered = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
+    let parsed = numbered
+        .map(|(index, line)| parse(line).ok_or_else(|| TokenError::Line { path: path.to_owned(), line: index + 1 }));
+    parsed.take(MAX_TOKENS).collect()
+}
+
+fn parse(line: &str) -> Option<Line> {
+    let mut fields = line.split_ascii_whitespace();
+    let (name, role, hash) = (fields.next()?, fields.next()?.parse().ok()?, fields.next()?);
+    let hash = if hash == CERTIFICATE { None } else { Some(unhex(hash)?) };
+    fields.next().is_none().then(|| Line { name: name.to_owned(), role, hash })
+}
+
+/// What control holds of the file; read again when it has changed.
+#[derive(Debug)]
+pub struct Tokens {
+    path: PathBuf,
+    held: Mutex<Held>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    seen: Option<Seen>,
+    lines: Arc<[Line]>,
+}
+
+/// Inode, length and time of a file: whether it is another one.
+type Seen = (u64, u64, i64, i64);
+
+impl Tokens {
+    /// The tokens in a directory; the file need not be there yet.
+    #[must_use]
+    pub fn new(dir: &Path) -> Self {
+        Self { path: dir.join(FILE), held: Mutex::default() }
+    }
+
+    /// Whose token this is.
+    #[must_use]
+    pub fn of_token(&self, token: &str) -> Option<Peer> {
+        let hash = hash(token);
+        let lines = self.lines();
+        // All are compared, each in constant time, whichever fits.
+        let fits = |line: &&Line| line.hash.is_some_and(|other| same(&hash, &other));
+        let line = lines.iter().filter(fits).fold(None, |_, line| Some(line))?;
+        Some(Peer { actor: format!("token:{}", line.name).into(), role: line.role })
+    }
+
+    /// Who has a client certificate with this CN.
+    #[must_use]
+    pub fn of_certificate(&self, common_name: &str) -> Option<Peer> {
+        let lines = self.lines();
+        let line = lines.iter().find(|line| line.hash.is_none() && line.name == common_name)?;
+        Some(Peer { actor: format!("certificate:{common_name}").into(), role: line.role })
+    }
+
+    /// The lines as of now. A file that cannot be read lets nobody in, and says so once.
+    fn lines(&self) -> Arc<[Line]> {
+        let about = fs::metadata(&self.path).ok();
+        let seen = about.map(|about| (about.ino(), about.len(), about.mtime(), about.mtime_nsec()));
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.seen != seen {
+            held.seen = seen;
+            held.lines = read(&self.path)
+                .unwrap_or_else(|error| {
+                    warning!("no token is accepted: {error}");
+                    Vec::new()
+                })
+                .into();
+        }
+        Arc::clone(&held.lines)
+    }
+}
+
+fn at(path: &Path) -> impl FnOnce(io::Error) -> TokenError {
+    let path = path.to_owned();
+    move |error| TokenError::File { path, error }
+}
+
+fn hash(token: &str) -> [u8; 32] {
+    Sha256::digest(token.as_bytes()).into()
+}
+
+/// Compares without a branch on the bytes.
+fn same(one: &[u8; 32], other: &[u8; 32]) -> bool {
+    one.iter().zip(other).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Option<[u8; 32]> {
+    let mut bytes = [0; 32];
+    if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    for (index, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(text.get(2 * index..2 * index + 2)?, 16).ok()?;
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests;

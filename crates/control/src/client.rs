@@ -1,0 +1,207 @@
+//! A client of the API, for the command and for tests: one connection, kept open.
+
+mod connect;
+mod events;
+mod target;
+
+use std::fmt;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::client::conn::http1::SendRequest;
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, ETAG, HOST};
+use hyper::{Request, Response, body::Incoming};
+use serde_json::Value;
+use tokio::sync::Mutex;
+
+pub use target::{Target, encode};
+
+/// Answers that are longer are an error.
+const MAX_ANSWER: usize = 256 << 20;
+
+/// A method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Reads.
+    Get,
+    /// Replaces.
+    Put,
+    /// Changes.
+    Patch,
+    /// Adds, or does.
+    Post,
+    /// Deletes.
+    Delete,
+}
+
+impl Method {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Put => "PUT",
+            Self::Patch => "PATCH",
+            Self::Post => "POST",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+/// Control did not answer, or not in HTTP and JSON.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// There is no connection.
+    #[error("{0}")]
+    Connect(#[from] std::io::Error),
+    /// It is no address.
+    #[error("{0}")]
+    Target(String),
+    /// It broke.
+    #[error("{0}")]
+    Http(#[from] hyper::Error),
+    /// A request that cannot be sent.
+    #[error("{0}")]
+    Request(#[from] hyper::http::Error),
+    /// An answer that makes no sense.
+    #[error("{0}")]
+    Answer(String),
+    /// A stream of events that was refused, with the problem.
+    #[error("status {status}: {}", body["detail"].as_str().unwrap_or_default())]
+    Refused {
+        /// Its status.
+        status: u16,
+        /// The problem.
+        body: Value,
+    },
+}
+
+/// What control says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// The status.
+    pub status: u16,
+    /// The `ETag`, as it stands there.
+    pub etag: Option<String>,
+    /// The body; `null` for an empty one, a text for one that is not JSON.
+    pub body: Value,
+}
+
+/// The client.
+pub struct Client {
+    target: Target,
+    connection: Mutex<Option<SendRequest<Full<Bytes>>>>,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Client").field("target", &self.target).finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    /// A client of control there. Connects when it is first used.
+    #[must_use]
+    pub fn new(target: Target) -> Self {
+        Self { target, connection: Mutex::new(None) }
+    }
+
+    /// Where control is.
+    #[must_use]
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Asks. `path` begins with a slash and may have a query.
+    ///
+    /// # Errors
+    /// If there is no answer. An answer that says no is none.
+    pub async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Answer, ClientError> {
+        self.call_with(method, path, body, &[]).await
+    }
+
+    /// As [`Client::call`], with headers.
+    ///
+    /// # Errors
+    /// As [`Client::call`].
+    pub async fn call_with(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        headers: &[(&str, &str)],
+    ) -> Result<Answer, ClientError> {
+        let mut connection = self.connection.lock().await;
+        if let Some(mut open) = connection.take() {
+            // One that control has closed in the meantime is found out here; nothing was sent then.
+            if open.ready().await.is_ok() {
+                let answer = self.exchange(&mut open, method, path, body, headers).await?;
+                *connection = Some(open);
+                return Ok(answer);
+            }
+        }
+        let mut open = connect::connect(&self.target).await?;
+        let answer = self.exchange(&mut open, method, path, body, headers).await?;
+        *connection = Some(open);
+        Ok(answer)
+    }
+
+    /// Calls `see` for each event of a stream, until it ends.
+    ///
+    /// # Errors
+    /// If it cannot be opened, or breaks.
+    pub async fn events(&self, path: &str, see: &mut dyn FnMut(&Value)) -> Result<(), ClientError> {
+        let mut connection = connect::connect(&self.target).await?;
+        let request = self.request(Method::Get, path, None, &[("accept", "text/event-stream")])?;
+        let response = connection.send_request(request).await?;
+        let status = response.status().as_u16();
+        if status != 200 {
+            let Answer { body, .. } = answer(response).await?;
+            return Err(ClientError::Refused { status, body });
+        }
+        events::read(response.into_body(), see).await
+    }
+
+    async fn exchange(
+        &self,
+        connection: &mut SendRequest<Full<Bytes>>,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        headers: &[(&str, &str)],
+    ) -> Result<Answer, ClientError> {
+        answer(connection.send_request(self.request(method, path, body, headers)?).await?).await
+    }
+
+    fn request(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        headers: &[(&str, &str)],
+    ) -> Result<Request<Full<Bytes>>, ClientError> {
+        let mut request = Request::builder().method(method.as_str()).uri(path).header(HOST, self.target.host());
+        if let Some(token) = self.target.token() {
+            request = request.header(AUTHORIZATION, format!("Bearer {token}"));
+        }
+        if body.is_some() {
+            request = request.header(CONTENT_TYPE, "application/json");
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let bytes = body.map(|body| Bytes::from(body.to_string())).unwrap_or_default();
+        Ok(request.body(Full::new(bytes))?)
+    }
+}
+
+async fn answer(response: Response<Incoming>) -> Result<Answer, ClientError> {
+    let status = response.status().as_u16();
+    let etag = response.headers().get(ETAG).and_then(|etag| etag.to_str().ok()).map(str::to_owned);
+    let limited = http_body_util::Limited::new(response.into_body(), MAX_ANSWER);
+    let bytes = limited.collect().await.map_err(|error| ClientError::Answer(error.to_string()))?.to_bytes();
+    let body = if bytes.is_empty() {
+        Value::Null
+    } else {
+        serde_json::from_slice(&bytes).unwrap_or_else(|_| String::from_utf8_lossy(&bytes).into())
+    };
+    Ok(Answer { status, etag, body })
+}

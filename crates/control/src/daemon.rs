@@ -1,0 +1,168 @@
+//! The daemon: opens everything, starts everything, and ends it in order.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{broadcast, mpsc, watch};
+use weir_policy::resource::Fault;
+
+use crate::auth::{Access, Denied};
+use crate::error::ControlError;
+use crate::metrics::Metrics;
+use crate::options::Options;
+use crate::publish::{Parts, Publisher, Queue, now_ms};
+use crate::sandbox::Sandbox;
+use crate::state::State;
+use crate::store::{Flusher, Loaded, Store};
+use crate::workers::Regions;
+use crate::{api, health, listen, log};
+
+/// Revisions that a watcher may be behind before it reads them from the store.
+const EVENTS: usize = 1_024;
+/// Findings of the health checker that wait.
+const FINDINGS: usize = 1_024;
+
+/// What handlers of requests work with.
+#[derive(Debug)]
+pub struct Daemon {
+    pub(crate) parts: Parts,
+    pub(crate) queue: Queue,
+    pub(crate) regions: Regions,
+    pub(crate) runtime: PathBuf,
+    pub(crate) recovered: Option<String>,
+    pub(crate) started: Instant,
+    pub(crate) stop: watch::Receiver<bool>,
+}
+
+impl Daemon {
+    /// Notes a change that was refused.
+    pub(crate) fn audit(&self, actor: &str, what: &str, problem: &api::Problem) {
+        let status = problem.status().as_u16();
+        // Clients that are told to come back would fill it with nothing.
+        if status != 429 {
+            note(&self.parts, actor, what, status, &problem.line());
+        }
+    }
+}
+
+fn note(parts: &Parts, actor: &str, what: &str, status: u16, detail: &str) {
+    let noted = parts.store().audit(now_ms(), actor, what, status, detail);
+    if let Err(error) = noted {
+        log::warning!("{actor}: {what}: {status}: {detail} (not in the audit: {error})");
+    }
+}
+
+/// Runs the daemon until SIGTERM or SIGINT.
+///
+/// # Errors
+/// If it cannot start.
+pub fn run(options: &Options) -> Result<(), ControlError> {
+    log::set(options.level);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(ControlError::io("start tokio for", &options.runtime))?;
+    runtime.block_on(async {
+        let failed = ControlError::io("listen for signals in", &options.runtime);
+        let signals = (|| Ok((signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?)))();
+        let (mut terminate, mut interrupt) = signals.map_err(failed)?;
+        serve(options, async move {
+            tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }
+        })
+        .await
+    })
+}
+
+/// As [`run`], on the runtime that is there, until `end`.
+///
+/// # Errors
+/// If it cannot start.
+pub async fn serve(options: &Options, end: impl Future<Output = ()>) -> Result<(), ControlError> {
+    let started = Instant::now();
+    make_runtime_dir(options)?;
+    let metrics = Arc::new(Metrics::new());
+    let (store, loaded) = Store::open(&options.state, now_ms())?;
+    if let Some(recovered) = &loaded.recovered {
+        log::failure!("the store was corrupt: {recovered}");
+    }
+    let state = restore(&loaded)?;
+    let flusher = Arc::new(Flusher::start(&store, metrics.clone())?);
+    let parts = Parts {
+        state: Arc::new(Mutex::new(state)),
+        store: Arc::new(Mutex::new(store)),
+        flusher,
+        sandbox: Arc::new(
+            Sandbox::new(options.sandbox, options.executable.clone(), metrics.clone())
+                .with_folder(options.runtime.clone()),
+        ),
+        metrics: metrics.clone(),
+        events: broadcast::channel(EVENTS).0,
+        limits: options.limits.clone(),
+    };
+    let (output, findings) = mpsc::channel(FINDINGS);
+    let supervisor =
+        health::start(output, metrics.clone()).map_err(ControlError::io("start the health checker for", &options.runtime))?;
+    let mut publisher = Publisher::new(parts.clone(), &options.runtime, supervisor, loaded.snapshot)?;
+    if loaded.recovered.is_some() {
+        publisher.snapshot_now();
+    }
+    let (queue, submitted) = Queue::new(options.limits.waiting);
+    let (stopper, stop) = watch::channel(false);
+    let daemon = Arc::new(Daemon {
+        parts: parts.clone(),
+        queue,
+        regions: publisher.regions(),
+        runtime: options.runtime.clone(),
+        recovered: loaded.recovered,
+        started,
+        stop: stop.clone(),
+    });
+    let router = api::router(daemon);
+    let audited = parts.clone();
+    let audit = move |denied: Denied| {
+        let who = denied.actor.as_deref().unwrap_or("?");
+        let what = format!("{} {} from {}", denied.method, denied.path, denied.remote);
+        note(&audited, who, &what, denied.status, denied.reason);
+    };
+    let access = Arc::new(Access::new(&options.state, metrics, Box::new(audit)));
+    let mut servers = Vec::new();
+    for bind in &options.listen {
+        let listener = listen::bind(bind).await.map_err(|error| ControlError::Listen(error.to_string()))?;
+        servers.push(tokio::spawn(listen::serve(listener, router.clone(), access.clone(), stop.clone())));
+    }
+    drop((router, access));
+    let (publisher_stop, publisher_stopped) = watch::channel(false);
+    let publishing = tokio::spawn(publisher.run(submitted, findings, publisher_stopped));
+    let (revision, ms) = (parts.state().revision(), started.elapsed().as_millis());
+    log::info!("revision {revision}, ready after {ms} ms");
+    end.await;
+    log::info!("stopping");
+    let _ = stopper.send(true);
+    for server in servers {
+        let _ = server.await;
+    }
+    let _ = publisher_stop.send(true);
+    let _ = publishing.await;
+    Ok(())
+}
+
+/// Returns when it is true, or nobody is left who could make it so.
+pub(crate) async fn ended(stop: &mut watch::Receiver<bool>) {
+    let _ = stop.wait_for(|stop| *stop).await;
+}
+
+fn make_runtime_dir(options: &Options) -> Result<(), ControlError> {
+    use std::os::unix::fs::DirBuilderExt;
+    let mut builder = std::fs::DirBuilder::new();
+    let made = builder.recursive(true).mode(0o700).create(&options.runtime);
+    made.map_err(ControlError::io("make", &options.runtime))
+}
+
+/// The state that was stored, checked as if it came in anew.
+fn restore(loaded: &Loaded) -> Result<State, ControlError> {
+    State::restore(loaded).map_err(|faults: Vec<Fault>| {
+        let first: Vec<String> =
+            faults.iter().take(5).map(|fault| format!("{}: {}", fault.pointer, fault.message)).collect();
+        ControlError::State(first.join("; "))
+    })
+}

@@ -1,0 +1,151 @@
+//! Accepting connections of the API: the Unix socket, and TCP when asked for.
+//!
+//! `axum::serve` was the alternative; it has no limit of connections, no TLS, no time limit for a request's head, and
+//! knows nothing of who asks. On the Unix socket a request costs no timer and no check of its own: one `Arc` more.
+
+mod bind;
+mod connection;
+mod tls;
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+
+pub use bind::{Bind, ListenError, bind};
+use connection::Connection;
+pub use tls::Tls;
+
+use crate::auth::{Access, Origin, Peer};
+
+/// Connections of one listener at most. Watchers keep theirs, so it is beyond what scripts need.
+pub const MAX_CONNECTIONS: usize = 1024;
+
+/// How long requests that are being answered may take after the end was announced.
+pub const GRACE: Duration = Duration::from_secs(5);
+
+/// How long nothing is accepted after the kernel had no descriptor or memory for a connection.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A socket that listens.
+#[derive(Debug)]
+pub struct Listener {
+    socket: Socket,
+}
+
+enum Socket {
+    Unix(UnixListener),
+    Tcp(TcpListener, Option<TlsAcceptor>),
+}
+
+impl Listener {
+    /// The address of a TCP listener, of use where the port was left to the kernel.
+    #[must_use]
+    pub fn address(&self) -> Option<std::net::SocketAddr> {
+        match &self.socket {
+            Socket::Unix(_) => None,
+            Socket::Tcp(listener, _) => listener.local_addr().ok(),
+        }
+    }
+}
+
+/// Serves a router until `shutdown` is true (or its sender is gone), then lets requests end for [`GRACE`]. Each request
+/// that is let in and had to say who asks has a [`Peer`] among its extensions.
+pub async fn serve(listener: Listener, router: Router, access: Arc<Access>, shutdown: watch::Receiver<bool>) {
+    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let mut connections = JoinSet::new();
+    let mut end = pin!(ended(shutdown.clone()));
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut end => break,
+            Some(_) = connections.join_next(), if !connections.is_empty() => {}
+            accepted = listener.socket.accept() => {
+                let Ok(accepted) = accepted else {
+                    tokio::time::sleep(PAUSE).await;
+                    continue;
+                };
+                let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+                    access.metrics().connections_refused.add(1);
+                    continue;
+                };
+                let connection = Connection { router: router.clone(), access: Arc::clone(&access) };
+                connections.spawn(run(accepted, connection, shutdown.clone(), place));
+            }
+        }
+    }
+    drop(listener);
+    let all = async { while connections.join_next().await.is_some() {} };
+    // What is not done by then is dropped with the set.
+    let _ = tokio::time::timeout(GRACE, all).await;
+}
+
+/// Returns when `shutdown` is true, or nobody is left who could make it so.
+async fn ended(mut shutdown: watch::Receiver<bool>) {
+    let _ = shutdown.wait_for(|&end| end).await;
+}
+
+/// What was accepted.
+enum Accepted {
+    Unix(tokio::net::UnixStream),
+    Plain(tokio::net::TcpStream, std::net::SocketAddr),
+    Tls(tokio::net::TcpStream, std::net::SocketAddr, TlsAcceptor),
+}
+
+impl Socket {
+    async fn accept(&self) -> std::io::Result<Accepted> {
+        match self {
+            Self::Unix(listener) => Ok(Accepted::Unix(listener.accept().await?.0)),
+            Self::Tcp(listener, tls) => {
+                let (stream, remote) = listener.accept().await?;
+                stream.set_nodelay(true)?;
+                Ok(match tls {
+                    Some(acceptor) => Accepted::Tls(stream, remote, acceptor.clone()),
+                    None => Accepted::Plain(stream, remote),
+                })
+            }
+        }
+    }
+}
+
+async fn run(
+    accepted: Accepted,
+    connection: Connection,
+    shutdown: watch::Receiver<bool>,
+    _place: OwnedSemaphorePermit,
+) {
+    let metrics = Arc::clone(connection.access.metrics());
+    metrics.connections.add(1);
+    match accepted {
+        Accepted::Unix(stream) => {
+            let origin = Origin::Unix(Peer::of_unix(&stream));
+            connection.serve_local(stream, origin, shutdown).await;
+        }
+        Accepted::Plain(stream, remote) => {
+            connection.serve_remote(stream, Origin::Tcp { remote, certificate: None }, shutdown).await;
+        }
+        Accepted::Tls(stream, remote, acceptor) => {
+            if let Some((stream, certificate)) = tls::handshake(&acceptor, stream).await {
+                connection.serve_remote(stream, Origin::Tcp { remote, certificate }, shutdown).await;
+            }
+        }
+    }
+    metrics.connections.sub(1);
+}
+
+impl std::fmt::Debug for Socket {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unix(listener) => out.debug_tuple("Unix").field(listener).finish(),
+            Self::Tcp(listener, _) => out.debug_tuple("Tcp").field(listener).finish(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,58 @@
+//! What `weir control` is told.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::log::Level;
+
+/// Bounds of the daemon.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Changes that may be waiting for an answer; more are told to come back (429).
+    pub waiting: usize,
+    /// Largest body of a request, in bytes; larger ones are 413.
+    pub body: usize,
+    /// How long workers may take if a request does not say.
+    pub timeout: Duration,
+    /// The longest that a request may say.
+    pub longest_timeout: Duration,
+    /// Clients that watch at a time.
+    pub watchers: usize,
+    /// A snapshot is due after so many revisions.
+    pub snapshot_revisions: u64,
+    /// Or so long after a change.
+    pub snapshot_after: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            waiting: 1_024,
+            body: 16 << 20,
+            timeout: Duration::from_secs(5),
+            longest_timeout: Duration::from_secs(60),
+            watchers: 256,
+            snapshot_revisions: 20_000,
+            snapshot_after: Duration::from_secs(30),
+        }
+    }
+}
+
+/// What `weir control` is told.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Directory of the store; made if need be, with mode 0700.
+    pub state: PathBuf,
+    /// Runtime directory: journal and bus.
+    pub runtime: PathBuf,
+    /// Where the API listens.
+    pub listen: Vec<crate::listen::Bind>,
+    /// The command that is started with the argument `sandbox` for one.
+    pub executable: PathBuf,
+    /// Bounds of the sandbox.
+    pub sandbox: crate::sandbox::Limits,
+    /// Other bounds.
+    pub limits: Limits,
+    /// How much is logged.
+    pub level: Level,
+}

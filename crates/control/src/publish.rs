@@ -1,0 +1,24 @@
+//! From a change that somebody wants to one that every worker has.
+//!
+//! One task does it all, so that changes have an order without a lock. It takes all changes that are waiting at once and
+//! makes them one group: one commit of SQLite, one append to the journal, one ring of the bells; each change is still a
+//! revision of its own, and one that is not valid is answered by itself. It does not wait for the workers before it takes
+//! the next group: their acknowledgements come in by the bell, and answer all changes up to the revision they have.
+//!
+//! What has to be compiled goes through the sandbox first, one change at a time, while the others go on; it is checked
+//! against the state once more when its turn comes.
+
+mod acknowledge;
+mod bell;
+mod commit;
+mod heavy;
+mod queue;
+mod runtime;
+mod snapshots;
+mod task;
+mod undo;
+mod waiting;
+
+pub use queue::{Answer, Queue, Submission, Submitted, Wait, What, WorkerResult};
+pub(crate) use commit::now_ms;
+pub(crate) use task::{Parts, Publisher};

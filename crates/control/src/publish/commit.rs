@@ -1,0 +1,242 @@
+//! A group of changes: checked, stored, published.
+
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use weir_bus::Frame;
+use weir_gateway::op::Op;
+use weir_policy::resource::Kind;
+
+use super::queue::{Answer, Submitted, What};
+use super::task::Publisher;
+use super::waiting::Outcome;
+use crate::log;
+use crate::state::{Action, Applied, Edit, State, Target};
+use crate::store::{Revision, Store, StoreError};
+
+/// A change that is made in memory.
+pub(super) struct Made {
+    pub submitted: Option<Submitted>,
+    pub applied: Applied,
+    pub row: Arc<Revision>,
+}
+
+impl Publisher {
+    /// Makes changes, each by itself, and stores and publishes all of them at once.
+    pub(super) fn commit(&mut self, group: impl Iterator<Item = Submitted>) {
+        let parts = self.parts.clone();
+        let (mut state, mut store) = (parts.state(), parts.store());
+        let mut made = Vec::new();
+        let time_ms = now_ms();
+        let mut begun = Ok(());
+        for submitted in group {
+            match self.make(&mut state, &mut store, submitted) {
+                Some((submitted, applied)) => {
+                    let submission = &submitted.submission;
+                    let row = row(&state, time_ms, &submission.actor, submission.message.clone(), &applied);
+                    if begun.is_ok() && made.is_empty() {
+                        begun = store.begin();
+                    }
+                    if begun.is_ok() {
+                        begun = store.add(&row);
+                    }
+                    made.push(Made { submitted: Some(submitted), applied, row });
+                }
+                None => {}
+            }
+        }
+        if made.is_empty() {
+            return;
+        }
+        match begun {
+            Ok(()) => self.store_and_publish(&mut state, &mut store, made),
+            Err(error) => fail(&mut state, &mut store, made, &error),
+        }
+    }
+
+    /// Makes one change in memory; `None` if it has been answered or is on its way to the sandbox.
+    fn make(&mut self, state: &mut State, store: &mut Store, submitted: Submitted) -> Option<(Submitted, Applied)> {
+        let restored;
+        let edits = match &submitted.submission.what {
+            What::Edits(edits) => edits,
+            What::Rollback(revision) => match rollback(state, store, *revision) {
+                Ok(edits) => {
+                    restored = edits;
+                    &restored
+                }
+                Err(answer) => {
+                    let _ = submitted.answer.send(answer);
+                    return None;
+                }
+            },
+        };
+        let applied = match state.apply(state.revision() + 1, edits) {
+            Ok(applied) => applied,
+            Err(refusal) => {
+                let _ = submitted.answer.send(Answer::Refused(refusal));
+                return None;
+            }
+        };
+        if applied.is_heavy() && !submitted.verified.as_ref().is_some_and(|verified| verified.covers(&applied)) {
+            state.undo(applied);
+            self.enqueue_heavy(state, store, submitted);
+            return None;
+        }
+        if submitted.submission.dry_run {
+            let Outcome { changed, created } = outcome(&submitted, &applied);
+            state.undo(applied);
+            let revision = state.revision();
+            let answer = Answer::Done { revision, changed, created, workers: Vec::new(), pending: false };
+            let _ = submitted.answer.send(answer);
+            return None;
+        }
+        if applied.deltas.is_empty() {
+            self.waiting.add(submitted, state.revision(), Outcome::default(), Instant::now());
+            self.look_soon();
+            return None;
+        }
+        Some((submitted, applied))
+    }
+
+    /// Stores and publishes what was made in memory, or undoes it.
+    pub(super) fn store_and_publish(&mut self, state: &mut State, store: &mut Store, made: Vec<Made>) {
+        if let Err(error) = store.commit() {
+            return fail(state, store, made, &error);
+        }
+        let first = made.first().map_or(0, |made| made.row.revision);
+        if let Err(error) = self.append(state, &made) {
+            if let Err(error) = store.take_back(first) {
+                log::failure!("cannot take back revision {first}, which could not be published: {error}");
+            }
+            let error = StoreError::Io { what: "publish in", path: "the journal".into(), source: error };
+            return fail(state, store, made, &error);
+        }
+        self.roster.wake();
+        self.parts.flusher.dirty();
+        let published = Instant::now();
+        for Made { submitted, applied, row } in made {
+            self.follow(&applied);
+            if self.parts.events.receiver_count() > 0 {
+                let _ = self.parts.events.send(row.clone());
+            }
+            if let Some(submitted) = submitted {
+                let outcome = outcome(&submitted, &applied);
+                self.waiting.add(submitted, row.revision, outcome, published);
+            }
+        }
+        self.parts.metrics.revision.set(state.revision());
+        self.parts.metrics.journal_bytes.set(self.used);
+        self.snapshots.changed();
+        self.look_soon();
+    }
+
+    /// Into the journal, as one piece; a new generation if this one is full.
+    fn append(&mut self, state: &State, made: &[Made]) -> std::io::Result<()> {
+        let refused = |error: weir_bus::JournalError| std::io::Error::other(error.to_string());
+        if self.writer.needs_rotation() {
+            // The state has it all.
+            return self.rotate(state).map_err(refused);
+        }
+        let owned: Vec<(Vec<Vec<u8>>, &Revision)> =
+            made.iter().map(|made| (made.applied.frames(), &*made.row)).collect();
+        let mut frames = Vec::with_capacity(owned.len() * 2);
+        for (ops, row) in &owned {
+            frames.extend(ops.iter().map(|op| Frame::Op(op)));
+            frames.push(Frame::Commit { revision: row.revision, time_ms: row.time_ms });
+            self.used += ops.iter().map(|op| op.len() as u64 + 16).sum::<u64>() + 32;
+        }
+        self.writer.append(&frames).map_err(refused)
+    }
+
+    /// Tells the health checker.
+    fn follow(&mut self, applied: &Applied) {
+        for delta in &applied.deltas {
+            let frame = delta.new.as_ref().and_then(|held| held.document.frame.as_deref());
+            match (delta.key.kind, frame) {
+                (Kind::Upstreams | Kind::Members, Some(frame)) => {
+                    if delta.old.is_none() {
+                        self.known.forget(&delta.key.id);
+                    }
+                    if let Ok(op) = serde_json::from_slice::<Op>(frame) {
+                        self.health.tell(&op);
+                    }
+                }
+                (Kind::Upstreams, None) => self.health.tell(&Op::DeleteUpstream { id: delta.key.id.to_string() }),
+                (Kind::Members, None) => {
+                    self.known.forget(&delta.key.id);
+                    if let Some((upstream, id)) = delta.key.id.split_once('/') {
+                        self.health.tell(&Op::DeleteMember { upstream: upstream.to_owned(), id: id.to_owned() });
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// What a revision's row says.
+pub(super) fn row(
+    state: &State,
+    time_ms: u64,
+    actor: &Arc<str>,
+    message: Option<String>,
+    applied: &Applied,
+) -> Arc<Revision> {
+    let changes = Revision::changes_of(applied);
+    Arc::new(Revision { revision: state.revision(), time_ms, actor: actor.clone(), message, changes })
+}
+
+/// The edits that make everything as it was after a revision.
+pub(super) fn rollback(state: &State, store: &Store, revision: u64) -> Result<Vec<Edit>, Answer> {
+    let head = state.revision();
+    let failed = |error: StoreError| Answer::Failed(error.to_string());
+    if revision > head {
+        let oldest = store.oldest().map_err(failed)?.unwrap_or(head);
+        return Err(Answer::NoRevision { revision, oldest, newest: head });
+    }
+    match store.inverse(revision, head).map_err(failed)? {
+        Some(inverse) => {
+            let edit = |(key, text)| Edit::new(Target::Resource(key, Vec::new()), Action::Restore(text));
+            Ok(inverse.into_iter().map(edit).collect())
+        }
+        None => {
+            let oldest = store.oldest().map_err(failed)?.unwrap_or(head).saturating_sub(1);
+            Err(Answer::NoRevision { revision, oldest, newest: head })
+        }
+    }
+}
+
+fn outcome(submitted: &Submitted, applied: &Applied) -> Outcome {
+    let changed = applied.deltas.iter().map(|delta| delta.key.to_string()).collect();
+    let edit = match &submitted.submission.what {
+        What::Edits(edits) if edits.len() == 1 => edits.first(),
+        _ => None,
+    };
+    let created = edit.and_then(|edit| {
+        let new = applied.deltas.iter().find(|delta| match &edit.target {
+            Target::Resource(key, steps) => steps.is_empty() && delta.key == *key,
+            Target::Collection(kind, _) => delta.key.kind == *kind,
+        });
+        new.filter(|delta| delta.old.is_none()).map(|delta| delta.key.clone())
+    });
+    Outcome { changed, created }
+}
+
+/// Undoes what was made in memory, the last first, and says why.
+fn fail(state: &mut State, store: &mut Store, made: Vec<Made>, error: &StoreError) {
+    store.abort();
+    log::failure!("{} changes were undone: {error}", made.len());
+    for made in made.into_iter().rev() {
+        state.undo(made.applied);
+        let text = error.to_string();
+        let answer = if error.is_full() { Answer::Full(text) } else { Answer::Failed(text) };
+        if let Some(submitted) = made.submitted {
+            let _ = submitted.answer.send(answer);
+        }
+    }
+}
+
+pub(crate) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,96 @@
+//! A worker has refused a revision: it is undone everywhere, by a revision that is its inverse.
+
+use super::commit::{Made, now_ms, rollback, row};
+use super::task::Publisher;
+use crate::log;
+use crate::state::{Action, Applied, Edit, State, Target};
+use crate::store::{Revision, Store, StoreError};
+use crate::workers::Refused;
+
+/// Refused revisions that are remembered, so that the second worker that refuses one does not undo it again.
+const REMEMBERED: usize = 64;
+
+/// A revision that was undone.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Undone {
+    revision: u64,
+    undone_by: u64,
+}
+
+impl Publisher {
+    /// Undoes it, unless it has been; then whoever waits for it waits for the undoing.
+    pub(super) fn refused(&mut self, refused: &Refused) {
+        let known = self.undone.iter().find(|undone| undone.revision == refused.revision).copied();
+        let worker = refused.id.worker;
+        let undone = match known {
+            Some(undone) => Some(undone),
+            None => {
+                log::failure!("worker {worker} refuses revision {}: {}", refused.revision, refused.reason);
+                self.undo(refused)
+            }
+        };
+        if let Some(undone) = undone {
+            self.waiting.undone(refused.revision, undone.undone_by, refused.id, &refused.reason);
+        }
+    }
+
+    fn undo(&mut self, refused: &Refused) -> Option<Undone> {
+        let parts = self.parts.clone();
+        let (mut state, mut store) = (parts.state(), parts.store());
+        let applied = match inverse(&mut state, &store, refused.revision) {
+            Ok(applied) => applied,
+            Err(why) => {
+                log::failure!("revision {} cannot be undone: {why}", refused.revision);
+                return None;
+            }
+        };
+        let message = format!("undoes revision {}: worker {}: {}", refused.revision, refused.id.worker, refused.reason);
+        let undone = Undone { revision: refused.revision, undone_by: state.revision() };
+        if !applied.deltas.is_empty() {
+            let row = row(&state, now_ms(), &"weir".into(), Some(message), &applied);
+            let stored = store.begin().and_then(|()| store.add(&row));
+            if let Err(error) = stored {
+                log::failure!("revision {} cannot be undone: {error}", refused.revision);
+                store.abort();
+                state.undo(applied);
+                return None;
+            }
+            self.store_and_publish(&mut state, &mut store, vec![Made { submitted: None, applied, row }]);
+            if state.revision() != undone.undone_by {
+                return None;
+            }
+        }
+        if self.undone.len() == REMEMBERED {
+            self.undone.pop_front();
+        }
+        self.undone.push_back(undone);
+        Some(undone)
+    }
+}
+
+/// Flips a revision: what it changed is as it was before, but for what others have changed since. If the rest does not
+/// go without it, all since goes too.
+fn inverse(state: &mut State, store: &Store, revision: u64) -> Result<Applied, String> {
+    let text = |error: StoreError| error.to_string();
+    let stored = store.revision(revision).map_err(text)?.ok_or("it is not kept")?;
+    let edits = flipped(state, &stored).map_err(text)?;
+    let next = state.revision() + 1;
+    if let Ok(applied) = state.apply(next, &edits) {
+        return Ok(applied);
+    }
+    let edits = rollback(state, store, revision.saturating_sub(1)).map_err(|_| "what was before is not kept")?;
+    state.apply(next, &edits).map_err(|refusal| format!("{refusal:?}"))
+}
+
+fn flipped(state: &State, stored: &Revision) -> Result<Vec<Edit>, StoreError> {
+    let mut edits = Vec::new();
+    for change in stored.parsed()? {
+        let key = change.key();
+        let now = state.get(key.kind, &key.id).map(|held| &*held.document.text);
+        if now == change.new.map(|new| new.get()) {
+            let old = change.old.map(|old| old.get().into());
+            edits.push(Edit::new(Target::Resource(key, Vec::new()), Action::Restore(old)));
+        }
+    }
+    Ok(edits)
+}

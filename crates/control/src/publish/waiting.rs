@@ -1,0 +1,144 @@
+//! Changes that are published and wait for the workers.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use super::queue::{Answer, Submitted, Wait, WorkerResult};
+use crate::state::Key;
+use crate::workers::{Standing, WorkerId};
+
+/// A change that is published.
+#[derive(Debug)]
+struct Waiter {
+    submitted: Submitted,
+    /// What the workers must have; of one that was refused, the revision that undoes it.
+    revision: u64,
+    made: Outcome,
+    published: Instant,
+    deadline: Instant,
+    seen: Vec<(WorkerId, u32, u64)>,
+    undone: Option<Undone>,
+}
+
+/// What a change has done.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    pub changed: Vec<String>,
+    pub created: Option<Key>,
+}
+
+#[derive(Debug)]
+struct Undone {
+    revision: u64,
+    reasons: Vec<(WorkerId, String)>,
+}
+
+/// All of them, by revision.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    waiters: VecDeque<Waiter>,
+}
+
+impl Waiting {
+    /// Waits for the workers, or answers at once if that is what was asked for.
+    pub fn add(&mut self, submitted: Submitted, revision: u64, made: Outcome, published: Instant) {
+        if submitted.submission.wait == Wait::Accepted {
+            let Outcome { changed, created } = made;
+            let answer = Answer::Done { revision, changed, created, workers: Vec::new(), pending: false };
+            let _ = submitted.answer.send(answer);
+            return;
+        }
+        let deadline = submitted.since + submitted.submission.timeout;
+        let waiter = Waiter { submitted, revision, made, published, deadline, seen: Vec::new(), undone: None };
+        self.insert(waiter);
+    }
+
+    fn insert(&mut self, waiter: Waiter) {
+        // Revisions come in order, but for changes that changed nothing and those that were undone.
+        let place = self.waiters.partition_point(|other| other.revision <= waiter.revision);
+        self.waiters.insert(place, waiter);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.waiters.is_empty()
+    }
+
+    /// The first moment at which one has waited for too long.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.waiters.iter().map(|waiter| waiter.deadline).min()
+    }
+
+    /// A worker has come from one revision to another.
+    pub fn advance(&mut self, worker: &Standing, from: u64, now: Instant) {
+        let start = self.waiters.partition_point(|waiter| waiter.revision <= from);
+        for waiter in self.waiters.iter_mut().skip(start).take_while(|waiter| waiter.revision <= worker.applied) {
+            let us = now.saturating_duration_since(waiter.published).as_micros();
+            waiter.seen.push((worker.id, worker.pid, u64::try_from(us).unwrap_or(u64::MAX)));
+        }
+    }
+
+    /// Answers those that every worker has.
+    pub fn answer(&mut self, standing: &[Standing]) {
+        let least = standing.iter().map(|worker| worker.applied).min().unwrap_or(u64::MAX);
+        while self.waiters.front().is_some_and(|waiter| waiter.revision <= least) {
+            if let Some(waiter) = self.waiters.pop_front() {
+                waiter.answer(standing, false);
+            }
+        }
+    }
+
+    /// Answers those that have waited for too long.
+    pub fn expire(&mut self, standing: &[Standing], now: Instant) {
+        let mut place = 0;
+        while place < self.waiters.len() {
+            if self.waiters[place].deadline > now {
+                place += 1;
+            } else if let Some(waiter) = self.waiters.remove(place) {
+                waiter.answer(standing, true);
+            }
+        }
+    }
+
+    /// Who waits for `revision` is to wait for `undone_by`, which undoes it.
+    pub fn undone(&mut self, revision: u64, undone_by: u64, worker: WorkerId, reason: &str) {
+        let concerned = |waiter: &Waiter| {
+            waiter.undone.as_ref().map_or(waiter.revision, |undone| undone.revision) == revision
+                && !waiter.made.changed.is_empty()
+        };
+        let mut moved = Vec::new();
+        while let Some(place) = self.waiters.iter().position(|waiter| concerned(waiter) && waiter.undone.is_none()) {
+            moved.extend(self.waiters.remove(place));
+        }
+        for mut waiter in moved {
+            waiter.revision = undone_by;
+            waiter.seen.clear();
+            waiter.undone = Some(Undone { revision, reasons: Vec::new() });
+            self.insert(waiter);
+        }
+        for waiter in self.waiters.iter_mut().filter(|waiter| concerned(waiter)) {
+            if let Some(undone) = &mut waiter.undone {
+                undone.reasons.push((worker, reason.to_owned()));
+            }
+        }
+    }
+}
+
+impl Waiter {
+    fn answer(self, standing: &[Standing], pending: bool) {
+        let Self { submitted, revision, made: Outcome { changed, created }, seen, undone, .. } = self;
+        let answer = match undone {
+            Some(undone) => {
+                Answer::Undone { revision: undone.revision, undone_by: revision, reasons: undone.reasons, pending }
+            }
+            None => {
+                let workers = standing.iter().map(|worker| {
+                    let said = seen.iter().find(|(id, pid, _)| *id == worker.id && *pid == worker.pid);
+                    let us = said.map(|(_, _, us)| *us).or((worker.applied >= revision).then_some(0));
+                    WorkerResult { id: worker.id, pid: worker.pid, us }
+                });
+                Answer::Done { revision, changed, created, workers: workers.collect(), pending }
+            }
+        };
+        let _ = submitted.answer.send(answer);
+    }
+}

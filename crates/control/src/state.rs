@@ -1,0 +1,206 @@
+//! Everything that people have configured, in memory, with what is needed to check a change in O(changed).
+//!
+//! A document is kept as its JSON text, the frame that workers get for it, and what the checker found out about it
+//! (references, unique names). Parsed values are not kept: they take five times the memory, and only a nested change,
+//! a merge patch and the assembling of policies want them.
+//!
+//! A change is applied first and verified afterwards, because only then "refers to", "is there twice" and "is a cycle"
+//! are plain look-ups, whatever the order of a transaction. What was there before is noted on the way, so a refusal
+//! costs as much as the change and the note is also what a roll-back restores.
+
+mod apply;
+mod document;
+mod edit;
+mod expand;
+mod index;
+mod key;
+mod nested;
+mod patch;
+mod secret;
+mod verify;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+use weir_policy::resource::{Assembled, Kind, assemble};
+
+pub use apply::{Applied, Delta};
+pub use document::{Document, Held};
+pub use edit::{Action, Condition, Edit, Match, Refusal};
+pub use key::{Key, Target};
+pub use nested::find as find_nested;
+pub use patch::merge_patch;
+pub use secret::{key_hash, redacted};
+
+
+use index::{References, Uniques};
+
+/// All documents.
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    documents: [BTreeMap<Arc<str>, Held>; Kind::ALL.len()],
+    references: References,
+    uniques: Uniques,
+    policies: Option<Arc<Policies>>,
+    digest: u64,
+    revision: u64,
+}
+
+/// The policy file that workers have, made of lists, policies, rule sets and settings.
+#[derive(Debug)]
+pub struct Policies {
+    /// As [`assemble`] makes it.
+    pub assembled: Assembled,
+    /// The operation, as it stands in the journal.
+    pub frame: Vec<u8>,
+}
+
+impl State {
+    /// The revision that was applied last.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// Sets it: of a state that was loaded.
+    pub fn set_revision(&mut self, revision: u64) {
+        self.revision = revision;
+    }
+
+    /// The sum over everything that workers hold, which each of them must come to as well.
+    #[must_use]
+    pub fn digest(&self) -> u64 {
+        self.digest
+    }
+
+    /// One document.
+    #[must_use]
+    pub fn get(&self, kind: Kind, id: &str) -> Option<&Held> {
+        self.documents[kind as usize].get(id)
+    }
+
+    /// All of a kind in the order of their ids, those behind `after` only.
+    pub fn iter<'s>(&'s self, kind: Kind, after: Option<&str>) -> impl Iterator<Item = (&'s Arc<str>, &'s Held)> {
+        let start = after.map_or(std::ops::Bound::Unbounded, std::ops::Bound::Excluded);
+        self.documents[kind as usize].range::<str, _>((start, std::ops::Bound::Unbounded))
+    }
+
+    /// How many there are of a kind.
+    #[must_use]
+    pub fn count(&self, kind: Kind) -> usize {
+        self.documents[kind as usize].len()
+    }
+
+    /// Members of an upstream, by their own ids.
+    pub fn members<'s>(&'s self, upstream: &str) -> impl Iterator<Item = (&'s str, &'s Arc<str>, &'s Held)> {
+        let prefix = format!("{upstream}/");
+        let all = self.documents[Kind::Members as usize]
+            .range::<str, _>((std::ops::Bound::Included(prefix.as_str()), std::ops::Bound::Unbounded));
+        let length = prefix.len();
+        all.take_while(move |(id, _)| id.starts_with(&prefix)).map(move |(id, held)| (&id[length..], id, held))
+    }
+
+    /// The document as the API shows it: of an upstream with its members, of a certificate without its key.
+    #[must_use]
+    pub fn shown(&self, kind: Kind, id: &str) -> Option<String> {
+        let text = &*self.get(kind, id)?.document.text;
+        Some(match kind {
+            Kind::Upstreams => self.with_members(id, text),
+            Kind::Certificates => redacted(text),
+            _ => text.to_owned(),
+        })
+    }
+
+    fn with_members(&self, id: &str, text: &str) -> String {
+        let mut out = text[..text.len() - 1].to_owned();
+        let mut before = if out.len() > 1 { ",\"members\":{\"" } else { "\"members\":{\"" };
+        let empty = out.len();
+        for (member, _, held) in self.members(id) {
+            out.push_str(before);
+            out.push_str(member);
+            out.push_str("\":");
+            out.push_str(&held.document.text);
+            before = ",\"";
+        }
+        out.push_str(if out.len() > empty { "}}" } else { "}" });
+        out
+    }
+
+    /// Operations that make all of this out of nothing, as frames of the journal.
+    pub fn base(&self) -> impl Iterator<Item = Vec<u8>> + '_ {
+        let policies = self.policies.iter().map(|policies| policies.frame.clone());
+        let all = Kind::ALL.into_iter().flat_map(|kind| self.documents[kind as usize].values());
+        policies.chain(all.filter_map(|held| held.document.frame.as_ref().map(|frame| frame.to_vec())))
+    }
+
+    /// Lists, policies, rule sets and settings as one policy file.
+    #[must_use]
+    pub fn assemble(&self) -> Assembled {
+        let parsed = |kind: Kind| -> Vec<(Arc<str>, Value)> {
+            self.iter(kind, None).map(|(id, held)| (id.clone(), held.document.value())).collect()
+        };
+        let (policies, lists, sets) = (parsed(Kind::Policies), parsed(Kind::Lists), parsed(Kind::RuleSets));
+        let settings = self.get(Kind::Settings, "").map(|held| held.document.value());
+        assemble(borrowed(&policies), borrowed(&lists), borrowed(&sets), settings.as_ref())
+    }
+
+    /// The policy file that workers have.
+    #[must_use]
+    pub fn policies(&self) -> Option<&Policies> {
+        self.policies.as_deref()
+    }
+
+    /// All of it as one text: what snapshots hold.
+    #[must_use]
+    pub fn everything(&self) -> Vec<(Key, Held)> {
+        Kind::ALL
+            .into_iter()
+            .flat_map(|kind| {
+                self.iter(kind, None).map(move |(id, held)| (Key { kind, id: id.clone() }, held.clone()))
+            })
+            .collect()
+    }
+
+    /// Puts a document, or takes it away, with all that hangs on it. The only place where documents change.
+    fn set(&mut self, key: &Key, new: Option<Held>) -> Option<Held> {
+        let map = &mut self.documents[key.kind as usize];
+        let fresh = new.as_ref().map(|held| held.document.clone());
+        let old = match new {
+            Some(held) => map.insert(key.id.clone(), held),
+            None => map.remove(&key.id),
+        };
+        let stale = old.as_ref().map(|held| &held.document);
+        if let (Some(stale), Some(fresh)) = (stale, &fresh)
+            && Arc::ptr_eq(stale, fresh)
+        {
+            return old;
+        }
+        if let Some(document) = stale {
+            self.references.remove(key, document);
+            self.uniques.remove(key, document);
+            self.digest ^= document.digest;
+        }
+        if let Some(document) = &fresh {
+            self.references.add(key, document);
+            self.uniques.add(key, document);
+            self.digest ^= document.digest;
+        }
+        old
+    }
+
+    fn set_policies(&mut self, new: Option<Arc<Policies>>) -> Option<Arc<Policies>> {
+        let sum = |policies: &Option<Arc<Policies>>| {
+            policies.as_ref().map_or(0, |policies| document::frame_digest(&policies.frame))
+        };
+        self.digest ^= sum(&self.policies) ^ sum(&new);
+        std::mem::replace(&mut self.policies, new)
+    }
+}
+
+fn borrowed(all: &[(Arc<str>, Value)]) -> impl Iterator<Item = (&str, &Value)> {
+    all.iter().map(|(id, value)| (&**id, value))
+}
+
+#[cfg(test)]
+mod tests;

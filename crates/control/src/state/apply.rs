@@ -1,0 +1,259 @@
+//! Making changes: all of them or none, with a note of what was there before.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use weir_gateway::op::Op;
+use weir_policy::resource::{Fault, Kind};
+
+use super::verify::MAX_FAULTS;
+use crate::store::Loaded;
+
+use super::{Document, Edit, Held, Key, Policies, Refusal, State};
+
+/// What happened to one resource.
+#[derive(Clone, Debug)]
+pub struct Delta {
+    /// Which.
+    pub key: Key,
+    /// What it was.
+    pub old: Option<Held>,
+    /// What it is.
+    pub new: Option<Held>,
+}
+
+/// A change that was made, and how to take it back.
+#[derive(Debug)]
+pub struct Applied {
+    /// What differs, by kind and id; empty if the change changed nothing.
+    pub deltas: Vec<Delta>,
+    /// New policies for the workers, if they differ.
+    pub policies: Option<Arc<Policies>>,
+    before: BTreeMap<Key, Option<Held>>,
+    policies_before: Option<Option<Arc<Policies>>>,
+    revision_before: u64,
+}
+
+impl Applied {
+    /// Regular expressions that nobody has compiled yet, with the document that has them.
+    pub fn new_patterns(&self) -> impl Iterator<Item = (&str, &Key)> {
+        self.deltas.iter().flat_map(|delta| {
+            let known = delta.old.as_ref().map_or(&[][..], |held| &held.document.patterns);
+            let new = delta.new.as_ref().map_or(&[][..], |held| &held.document.patterns);
+            new.iter().filter(|pattern| !known.contains(pattern)).map(|pattern| (pattern.as_str(), &delta.key))
+        })
+    }
+
+    /// Whether the sandbox must see it.
+    #[must_use]
+    pub fn is_heavy(&self) -> bool {
+        self.policies.is_some() || self.new_patterns().next().is_some()
+    }
+
+    /// What workers are told, in the order in which it is done: what goes, from routes down to certificates; then what
+    /// comes, the other way round. So an operation finds what it needs.
+    #[must_use]
+    pub fn frames(&self) -> Vec<Vec<u8>> {
+        let mut frames = Vec::with_capacity(self.deltas.len() + 1);
+        let goes = |key: &Key| self.deltas.binary_search_by(|delta| delta.key.cmp(key)).is_ok_and(|place| self.deltas[place].new.is_none());
+        for delta in self.deltas.iter().rev().filter(|delta| delta.new.is_none()) {
+            let with_its_upstream = delta.key.upstream().is_some_and(|upstream| goes(&Key::new(Kind::Upstreams, upstream)));
+            if let (false, Some(op)) = (with_its_upstream, deletion(&delta.key)) {
+                frames.push(serde_json::to_vec(&op).expect("an operation can be written as JSON"));
+            }
+        }
+        frames.extend(self.policies.iter().map(|policies| policies.frame.clone()));
+        let comes = self.deltas.iter().filter_map(|delta| delta.new.as_ref()?.document.frame.as_ref());
+        frames.extend(comes.map(|frame| frame.to_vec()));
+        frames
+    }
+}
+
+fn deletion(key: &Key) -> Option<Op> {
+    let id = key.id.to_string();
+    Some(match key.kind {
+        Kind::Routes => Op::DeleteRoute { id },
+        Kind::Sites => Op::DeleteSite { id },
+        Kind::Upstreams => Op::DeleteUpstream { id },
+        Kind::Certificates => Op::DeleteCertificate { id },
+        Kind::Members => {
+            let (upstream, member) = key.id.split_once('/')?;
+            Op::DeleteMember { upstream: upstream.to_owned(), id: member.to_owned() }
+        }
+        Kind::Settings | Kind::Lists | Kind::Policies | Kind::RuleSets => return None,
+    })
+}
+
+/// A change in the making.
+pub(super) struct Session<'s> {
+    pub state: &'s mut State,
+    pub faults: Vec<Fault>,
+    /// Documents that were not valid: what refers to them is not told that they are not there.
+    pub broken: BTreeSet<Key>,
+    before: BTreeMap<Key, Option<Held>>,
+    revision: u64,
+}
+
+impl Session<'_> {
+    /// Puts a document, or takes it away (`None`).
+    pub fn write(&mut self, key: &Key, text: Option<String>) {
+        let old = self.state.get(key.kind, &key.id);
+        let new = match text {
+            None if old.is_none() => return,
+            None => None,
+            Some(text) => {
+                if old.is_some_and(|held| *held.document.text == *text) {
+                    return;
+                }
+                match Document::check(key, text) {
+                    Ok(document) => Some(Held { document: Arc::new(document), revision: self.revision }),
+                    Err(faults) => return self.refuse(key, faults),
+                }
+            }
+        };
+        self.set(key, new);
+        if let Some(upstream) = key.upstream()
+            && let Some(held) = self.state.get(Kind::Upstreams, upstream)
+            && held.revision != self.revision
+        {
+            let document = held.document.clone();
+            self.set(&Key::new(Kind::Upstreams, upstream), Some(Held { document, revision: self.revision }));
+        }
+    }
+
+    fn set(&mut self, key: &Key, new: Option<Held>) {
+        let old = self.state.set(key, new);
+        if !self.before.contains_key(key) {
+            self.before.insert(key.clone(), old);
+        }
+    }
+
+    /// Notes what is wrong with a document; pointers are those within it.
+    pub fn refuse(&mut self, key: &Key, faults: Vec<Fault>) {
+        self.broken.insert(key.clone());
+        let place = key.to_string();
+        for mut fault in faults {
+            fault.pointer.insert_str(0, &place);
+            self.fault(fault);
+        }
+    }
+
+    /// Notes what is wrong, with a pointer from the root.
+    pub fn fault(&mut self, fault: Fault) {
+        if self.faults.len() < MAX_FAULTS {
+            self.faults.push(fault);
+        }
+    }
+
+    /// What was written, with what was there before.
+    pub fn touched(&self) -> impl Iterator<Item = (&Key, Option<&Held>)> {
+        self.before.iter().map(|(key, old)| (key, old.as_ref()))
+    }
+}
+
+impl State {
+    /// Makes the changes as this revision, or none of them.
+    ///
+    /// # Errors
+    /// Why not; the state is as it was.
+    pub fn apply(&mut self, revision: u64, edits: &[Edit]) -> Result<Applied, Refusal> {
+        let mut session =
+            Session { state: self, faults: Vec::new(), broken: BTreeSet::new(), before: BTreeMap::new(), revision };
+        let mut result = edits.iter().try_for_each(|edit| session.edit(edit));
+        if result.is_ok() {
+            session.verify();
+            if !session.faults.is_empty() {
+                result = Err(Refusal::Invalid(std::mem::take(&mut session.faults)));
+            }
+        }
+        let before = session.before;
+        if let Err(refusal) = result {
+            self.put_back(before);
+            return Err(refusal);
+        }
+        Ok(self.conclude(revision, before))
+    }
+
+    /// The state that was stored.
+    ///
+    /// # Errors
+    /// What is not valid in it, which this version is stricter about than the one that wrote it.
+    pub fn restore(loaded: &Loaded) -> Result<Self, Vec<Fault>> {
+        let mut state = Self::default();
+        let mut session = Session {
+            state: &mut state,
+            faults: Vec::new(),
+            broken: BTreeSet::new(),
+            before: BTreeMap::new(),
+            revision: loaded.revision,
+        };
+        for (key, entry) in &loaded.documents {
+            match Document::check(key, entry.text.to_string()) {
+                Ok(document) => {
+                    session.set(key, Some(Held { document: Arc::new(document), revision: entry.revision }));
+                }
+                Err(faults) => session.refuse(key, faults),
+            }
+        }
+        session.verify();
+        let (faults, before) = (session.faults, session.before);
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        state.conclude(loaded.revision, before);
+        state.revision = loaded.revision;
+        Ok(state)
+    }
+
+    fn conclude(&mut self, revision: u64, before: BTreeMap<Key, Option<Held>>) -> Applied {
+        let mut deltas = Vec::with_capacity(before.len());
+        for (key, old) in &before {
+            let new = self.get(key.kind, &key.id).cloned();
+            let document = |held: &Option<Held>| held.as_ref().map(|held| Arc::as_ptr(&held.document));
+            let text = |held: &Option<Held>| held.as_ref().map(|held| held.document.clone());
+            if document(old) != document(&new)
+                && !matches!((text(old), text(&new)), (Some(old), Some(new)) if old.text == new.text)
+            {
+                deltas.push(Delta { key: key.clone(), old: old.clone(), new });
+            }
+        }
+        let revision_before = self.revision;
+        if !deltas.is_empty() {
+            self.revision = revision;
+        }
+        let mut applied = Applied { deltas, policies: None, before, policies_before: None, revision_before };
+        self.renew_policies(&mut applied);
+        applied
+    }
+
+    fn renew_policies(&mut self, applied: &mut Applied) {
+        let matters = |kind| matches!(kind, Kind::Lists | Kind::Policies | Kind::RuleSets | Kind::Settings);
+        if !applied.deltas.iter().any(|delta| matters(delta.key.kind)) {
+            return;
+        }
+        let assembled = self.assemble();
+        if assembled.text() == self.policies().map_or("", |policies| policies.assembled.text()) {
+            return;
+        }
+        let op = Op::PutPolicies { text: assembled.text().to_owned() };
+        let frame = serde_json::to_vec(&op).expect("an operation can be written as JSON");
+        let policies = Arc::new(Policies { assembled, frame });
+        applied.policies_before = Some(self.set_policies(Some(policies.clone())));
+        applied.policies = Some(policies);
+    }
+
+    /// Takes a change back that was the last one.
+    pub fn undo(&mut self, applied: Applied) {
+        self.put_back(applied.before);
+        if let Some(policies) = applied.policies_before {
+            self.set_policies(policies);
+        }
+        self.revision = applied.revision_before;
+    }
+
+    fn put_back(&mut self, before: BTreeMap<Key, Option<Held>>) {
+        for (key, old) in before {
+            self.set(&key, old);
+        }
+    }
+}

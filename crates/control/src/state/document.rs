@@ -1,0 +1,71 @@
+//! One document and what was found out about it.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use weir_policy::resource::{Fault, Reference, Unique, check};
+
+use super::Key;
+
+/// A document that was checked. Never changes; a change makes another one.
+#[derive(Debug)]
+pub struct Document {
+    /// As JSON, without spaces.
+    pub text: Box<str>,
+    /// What workers are told, as it stands in the journal; `None` for what goes into the policies.
+    pub frame: Option<Box<[u8]>>,
+    /// Its part of the state's digest.
+    pub digest: u64,
+    /// What it names.
+    pub references: Vec<Reference>,
+    /// What nobody else may have.
+    pub unique: Vec<Unique>,
+    /// Regular expressions that the sandbox must have compiled.
+    pub patterns: Vec<String>,
+}
+
+/// A document that is in the state.
+#[derive(Clone, Debug)]
+pub struct Held {
+    /// The document.
+    pub document: Arc<Document>,
+    /// The revision that it last changed in; of an upstream, it or one of its members.
+    pub revision: u64,
+}
+
+impl Document {
+    /// Checks a document by itself.
+    ///
+    /// # Errors
+    /// All that is wrong with it; pointers are those within the document.
+    pub fn check(key: &Key, text: String) -> Result<Self, Vec<Fault>> {
+        if !key.is_valid() {
+            let message = format!("`{}` cannot be the id of a {}", key.id, key.kind.singular());
+            let expected = Some(format!("1 to 128 bytes, {}", key.kind.id_pattern()));
+            return Err(vec![Fault { message, expected, ..Fault::default() }]);
+        }
+        let checked = check(key.kind, &key.id, text.as_bytes())?;
+        let frame = checked.op.map(|op| {
+            serde_json::to_vec(&op).expect("operations have only text keys, so they can be written as JSON")
+        });
+        Ok(Self {
+            digest: frame.as_deref().map_or(0, frame_digest),
+            frame: frame.map(Vec::into_boxed_slice),
+            text: text.into_boxed_str(),
+            references: checked.references,
+            unique: checked.unique,
+            patterns: checked.patterns,
+        })
+    }
+
+    /// Parsed.
+    #[must_use]
+    pub fn value(&self) -> Value {
+        serde_json::from_str(&self.text).expect("what is kept was made from a value")
+    }
+}
+
+/// What a frame adds to the digest, on both sides.
+pub fn frame_digest(frame: &[u8]) -> u64 {
+    weir_gateway::frame_digest(frame)
+}

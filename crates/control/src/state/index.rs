@@ -1,0 +1,90 @@
+//! Who refers to whom, and who has what nobody else may have.
+//!
+//! Both hold for a while what must not be, in the middle of a transaction; [`super::verify`] looks at the end.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use weir_policy::resource::Kind;
+
+use super::{Document, Key};
+
+type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
+
+/// Referrers by what they refer to, with how often.
+#[derive(Clone, Debug, Default)]
+pub(super) struct References {
+    targets: [Map<Arc<str>, Map<Key, u32>>; Kind::ALL.len()],
+}
+
+impl References {
+    pub fn add(&mut self, key: &Key, document: &Document) {
+        for reference in &document.references {
+            let targets = &mut self.targets[reference.kind as usize];
+            if !targets.contains_key(reference.id.as_str()) {
+                targets.insert(reference.id.as_str().into(), Map::default());
+            }
+            let referrers = targets.get_mut(reference.id.as_str()).expect("it was just put there");
+            *referrers.entry(key.clone()).or_default() += 1;
+        }
+    }
+
+    pub fn remove(&mut self, key: &Key, document: &Document) {
+        for reference in &document.references {
+            let targets = &mut self.targets[reference.kind as usize];
+            let Some(referrers) = targets.get_mut(reference.id.as_str()) else { continue };
+            if let Some(count) = referrers.get_mut(key) {
+                *count -= 1;
+                if *count == 0 {
+                    referrers.remove(key);
+                }
+            }
+            if referrers.is_empty() {
+                targets.remove(reference.id.as_str());
+            }
+        }
+    }
+
+    /// Who refers to it.
+    pub fn referrers(&self, kind: Kind, id: &str) -> impl Iterator<Item = &Key> {
+        self.targets[kind as usize].get(id).into_iter().flat_map(|referrers| referrers.keys())
+    }
+}
+
+/// Owners by kind and what they own.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Uniques {
+    owners: [Map<Arc<str>, Vec<Key>>; Kind::ALL.len()],
+}
+
+impl Uniques {
+    pub fn add(&mut self, key: &Key, document: &Document) {
+        for unique in &document.unique {
+            let owners = &mut self.owners[key.kind as usize];
+            match owners.get_mut(unique.key.as_str()) {
+                Some(owners) => owners.push(key.clone()),
+                None => {
+                    owners.insert(unique.key.as_str().into(), vec![key.clone()]);
+                }
+            }
+        }
+    }
+
+    pub fn remove(&mut self, key: &Key, document: &Document) {
+        for unique in &document.unique {
+            let all = &mut self.owners[key.kind as usize];
+            let Some(owners) = all.get_mut(unique.key.as_str()) else { continue };
+            if let Some(place) = owners.iter().position(|owner| owner == key) {
+                owners.swap_remove(place);
+            }
+            if owners.is_empty() {
+                all.remove(unique.key.as_str());
+            }
+        }
+    }
+
+    /// Who has it; more than one only in the middle of a change.
+    pub fn owners(&self, kind: Kind, key: &str) -> &[Key] {
+        self.owners[kind as usize].get(key).map_or(&[], Vec::as_slice)
+    }
+}

@@ -1,0 +1,116 @@
+//! What only the whole can tell: references, what nobody else may have, cycles. Looks at what was touched only.
+
+use weir_policy::resource::{Fault, Kind};
+
+use super::apply::Session;
+use super::{Document, Key, State};
+
+/// Faults that one answer lists at most.
+pub const MAX_FAULTS: usize = 100;
+/// Upstreams that may stand in for one another in a row.
+pub const MAX_FALLBACKS: usize = 16;
+
+impl Session<'_> {
+    pub(super) fn verify(&mut self) {
+        let mut faults = Vec::new();
+        for (key, old) in self.touched() {
+            match (self.state.get(key.kind, &key.id), old) {
+                (Some(new), _) => {
+                    self.dangling(key, &new.document, &mut faults);
+                    self.state.shared(key, &new.document, &mut faults);
+                    if key.kind == Kind::Upstreams {
+                        self.state.circular(key, &mut faults);
+                    }
+                }
+                (None, Some(_)) => self.state.orphans(key, &mut faults),
+                (None, None) => {}
+            }
+            if faults.len() >= MAX_FAULTS {
+                break;
+            }
+        }
+        faults.into_iter().for_each(|fault| self.fault(fault));
+    }
+
+    fn dangling(&self, key: &Key, document: &Document, faults: &mut Vec<Fault>) {
+        for reference in &document.references {
+            if self.state.get(reference.kind, &reference.id).is_some()
+                || self.broken.iter().any(|broken| broken.kind == reference.kind && *broken.id == *reference.id)
+            {
+                continue;
+            }
+            let (what, id) = (reference.kind.singular(), &reference.id);
+            faults.push(Fault {
+                pointer: format!("{key}{}", reference.pointer),
+                message: format!("there is no {what} `{id}`"),
+                expected: Some(format!("the id of a {what}")),
+                found: Some(id.clone()),
+                hint: self.state.similar(reference.kind, id),
+            });
+        }
+    }
+}
+
+impl State {
+    /// What still refers to something that is gone.
+    fn orphans(&self, gone: &Key, faults: &mut Vec<Fault>) {
+        let mut referrers: Vec<&Key> = self.references.referrers(gone.kind, &gone.id).take(MAX_FAULTS).collect();
+        referrers.sort();
+        for referrer in referrers {
+            let Some(held) = self.get(referrer.kind, &referrer.id) else { continue };
+            let same = held.document.references.iter().filter(|one| one.kind == gone.kind && *one.id == *gone.id);
+            for reference in same {
+                faults.push(Fault {
+                    pointer: format!("{referrer}{}", reference.pointer),
+                    message: format!("{referrer} refers to {gone}, which would be gone"),
+                    hint: Some(format!("change {referrer} first, or in the same transaction")),
+                    ..Fault::default()
+                });
+            }
+        }
+    }
+
+    fn shared(&self, key: &Key, document: &Document, faults: &mut Vec<Fault>) {
+        for unique in &document.unique {
+            let Some(other) = self.uniques.owners(key.kind, &unique.key).iter().find(|owner| *owner != key) else {
+                continue;
+            };
+            faults.push(Fault {
+                pointer: format!("{key}{}", unique.pointer),
+                message: format!("{} is in {other} already", unique.what.trim_end()),
+                ..Fault::default()
+            });
+        }
+    }
+
+    /// Follows the upstreams that stand in for one another.
+    fn circular(&self, start: &Key, faults: &mut Vec<Fault>) {
+        let mut chain = vec![start.id.to_string()];
+        while let Some(next) = self.fallback(chain.last().expect("it begins with one")) {
+            let closed = chain.iter().any(|id| *id == next);
+            chain.push(next);
+            if closed || chain.len() > MAX_FALLBACKS {
+                let message = if closed { "fallbacks in a circle" } else { "too many fallbacks in a row" };
+                faults.push(Fault {
+                    pointer: format!("{start}/fallback"),
+                    message: format!("{message}: {}", chain.join(" → ")),
+                    expected: Some(format!("at most {MAX_FALLBACKS} upstreams in a row, each only once")),
+                    ..Fault::default()
+                });
+                return;
+            }
+        }
+    }
+
+    fn fallback(&self, upstream: &str) -> Option<String> {
+        let held = self.get(Kind::Upstreams, upstream)?;
+        held.document.references.iter().find(|one| one.kind == Kind::Upstreams).map(|one| one.id.clone())
+    }
+
+    /// An id of that kind which one may have meant.
+    fn similar(&self, kind: Kind, id: &str) -> Option<String> {
+        let close = |known: &str| known.eq_ignore_ascii_case(id) || known.starts_with(id) || id.starts_with(known);
+        let found = self.iter(kind, None).take(1_000).find(|(known, _)| close(known))?;
+        Some(format!("did you mean `{}`?", found.0))
+    }
+}

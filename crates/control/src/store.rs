@@ -1,0 +1,191 @@
+//! What survives: every revision, the last snapshot, and who was refused, in one SQLite file.
+//!
+//! A change waits for the commit but not for the disk: with `synchronous=OFF` a commit is a write to the page cache
+//! (about 10 µs), which survives the death of any process, and [`flush::Flusher`] syncs within 50 ms, which is what the death
+//! of the machine can cost. `locking_mode=EXCLUSIVE` saves four system calls a commit and the shared-memory index; the
+//! price is that `sqlite3 store.sqlite` has to wait until control stops. Checkpoints are ours, because SQLite's own
+//! would not sync in between, and a WAL that is overwritten before its pages are on disk is a torn store.
+//!
+//! Beside it lie `last-good.json`, the whole state at some revision, and `changes-N.log`, a line for each revision since.
+//! They are what control starts from if SQLite finds its file corrupt. The journal in the runtime directory would be
+//! newer still, but holds what workers want, not what people wrote.
+
+mod change_log;
+mod error;
+mod flush;
+mod load;
+mod prune;
+mod recover;
+mod revisions;
+mod schema;
+mod snapshot;
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, params};
+
+pub use error::StoreError;
+pub use flush::{Flushed, Flusher};
+pub use load::{Entry, Loaded};
+pub use revisions::{Change, Revision};
+pub use snapshot::Snapshot;
+
+use change_log::ChangeLog;
+
+/// The newest revisions that are kept.
+pub const KEPT_REVISIONS: u64 = 100_000;
+/// The newest refused changes that are kept.
+pub const KEPT_AUDIT: u64 = 10_000;
+/// A WAL of this length is written back. Most of its pages are versions of the same few.
+pub const CHECKPOINT_BYTES: u64 = 16 << 20;
+
+/// The store. One process has it at a time.
+#[derive(Debug)]
+pub struct Store {
+    connection: Connection,
+    log: ChangeLog,
+    path: PathBuf,
+    open: bool,
+    epoch: u64,
+}
+
+impl Store {
+    /// Opens the store in a directory, making both if need be, and reads the state. A corrupt file is moved aside, and
+    /// [`Loaded::recovered`] says what was used instead.
+    ///
+    /// # Errors
+    /// If it cannot be opened, or another process has it.
+    pub fn open(dir: &Path, now_ms: u64) -> Result<(Self, Loaded), StoreError> {
+        recover::open(dir, now_ms)
+    }
+
+    /// Which history this is: a new one begins when a store is lost, so that revision numbers are never taken for those
+    /// of another.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Begins a group of revisions.
+    ///
+    /// # Errors
+    /// If SQLite does not.
+    pub fn begin(&mut self) -> Result<(), StoreError> {
+        debug_assert!(!self.open, "groups do not nest");
+        self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        self.open = true;
+        Ok(())
+    }
+
+    /// Adds a revision to the group.
+    ///
+    /// # Errors
+    /// If SQLite does not take it; the group can only be aborted then.
+    pub fn add(&mut self, revision: &Revision) -> Result<(), StoreError> {
+        let sql = "INSERT INTO revisions (revision, time_ms, actor, message, changes) VALUES (?1, ?2, ?3, ?4, ?5)";
+        let Revision { revision: number, time_ms, actor, message, changes } = revision;
+        self.connection.prepare_cached(sql)?.execute(params![
+            to_sql(*number),
+            to_sql(*time_ms),
+            &**actor,
+            message.as_deref(),
+            &**changes
+        ])?;
+        self.log.add(revision);
+        Ok(())
+    }
+
+    /// Ends the group: all of it is there, or none.
+    ///
+    /// # Errors
+    /// If it cannot be written, as when the disk is full. Nothing of the group is there.
+    pub fn commit(&mut self) -> Result<(), StoreError> {
+        let before = self.log.flush()?;
+        let committed = self.connection.prepare_cached("COMMIT").and_then(|mut statement| statement.execute([]));
+        if let Err(error) = committed {
+            self.log.cut(before);
+            return Err(error.into());
+        }
+        self.open = false;
+        Ok(())
+    }
+
+    /// Gives the group up.
+    pub fn abort(&mut self) {
+        self.log.forget();
+        if std::mem::take(&mut self.open) && !self.connection.is_autocommit() {
+            // Nothing can be done about an error: SQLite has rolled back by itself, or will when it opens the file.
+            let _ = self.connection.execute_batch("ROLLBACK");
+        }
+    }
+
+    /// Takes revisions back that were stored but could not be published.
+    ///
+    /// # Errors
+    /// If SQLite does not.
+    pub fn take_back(&mut self, from: u64) -> Result<(), StoreError> {
+        self.connection.execute("DELETE FROM revisions WHERE revision >= ?1", [to_sql(from)])?;
+        self.log.take_back(from)?;
+        Ok(())
+    }
+
+    /// Notes a change that was refused, or a request that was turned away. Those that were made are revisions.
+    ///
+    /// # Errors
+    /// If SQLite does not take it.
+    pub fn audit(&mut self, time_ms: u64, actor: &str, what: &str, status: u16, detail: &str) -> Result<(), StoreError> {
+        let sql = "INSERT INTO audit (time_ms, actor, what, status, detail) VALUES (?1, ?2, ?3, ?4, ?5)";
+        let short = &detail[..detail.floor_char_boundary(1_000)];
+        self.connection.prepare_cached(sql)?.execute(params![to_sql(time_ms), actor, what, status, short])?;
+        Ok(())
+    }
+
+    /// The newest that were refused.
+    ///
+    /// # Errors
+    /// If SQLite cannot read them.
+    pub fn refused(&self, limit: u64) -> Result<Vec<serde_json::Value>, StoreError> {
+        let sql = "SELECT time_ms, actor, what, status, detail FROM audit ORDER BY id DESC LIMIT ?1";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let rows = statement.query_map([to_sql(limit)], |row| {
+            Ok(serde_json::json!({
+                "time_ms": row.get::<_, i64>(0)?, "actor": row.get::<_, String>(1)?, "what": row.get::<_, String>(2)?,
+                "status": row.get::<_, u16>(3)?, "detail": row.get::<_, String>(4)?,
+            }))
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Whether the WAL has grown so long that it should be written back.
+    #[must_use]
+    pub fn wants_checkpoint(&self) -> bool {
+        std::fs::metadata(schema::wal(&self.path)).is_ok_and(|found| found.len() > CHECKPOINT_BYTES)
+    }
+
+    /// Writes the WAL back into the file. The WAL must be on disk already, and the file must be before the next commit.
+    ///
+    /// # Errors
+    /// If SQLite does not.
+    pub fn checkpoint(&mut self) -> Result<(), StoreError> {
+        self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        Ok(())
+    }
+}
+
+/// SQLite's integers are signed. Neither revisions nor milliseconds come near the end.
+fn to_sql(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn from_sql(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests;

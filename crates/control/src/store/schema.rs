@@ -1,0 +1,76 @@
+//! The tables, and how the file is opened.
+
+use std::ffi::OsString;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, ErrorCode, OptionalExtension};
+
+use super::StoreError;
+
+/// A larger file is not checked as a whole at the start, which would take longer than the start may: only what is read
+/// of it is.
+const CHECKED_BYTES: u64 = 32 << 20;
+
+const TABLES: &str = "
+CREATE TABLE IF NOT EXISTS revisions (
+    revision INTEGER PRIMARY KEY, time_ms INTEGER NOT NULL, actor TEXT NOT NULL, message TEXT, changes TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS snapshots (
+    revision INTEGER NOT NULL, part INTEGER NOT NULL, parts INTEGER NOT NULL, body BLOB NOT NULL,
+    PRIMARY KEY (revision, part)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS audit (
+    id INTEGER PRIMARY KEY, time_ms INTEGER NOT NULL, actor TEXT NOT NULL, what TEXT NOT NULL,
+    status INTEGER NOT NULL, detail TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+PRAGMA user_version = 1;
+";
+
+/// Opens the file, making it if there is none.
+pub(super) fn connect(path: &Path) -> Result<Connection, StoreError> {
+    // SQLite would make it readable for all that the umask leaves in.
+    let made = std::fs::File::options().write(true).create(true).truncate(false).mode(0o600).open(path);
+    let length = made.and_then(|file| file.metadata()).map_err(StoreError::io("open", path))?.len();
+    let connection = Connection::open(path)?;
+    let locked = |error: rusqlite::Error| match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy(path.to_path_buf()),
+        _ => error.into(),
+    };
+    // The lock comes before the WAL, or SQLite would make its shared-memory index after all.
+    connection.pragma_update(None, "locking_mode", "EXCLUSIVE").map_err(locked)?;
+    connection.pragma_update(None, "journal_mode", "WAL").map_err(locked)?;
+    connection.pragma_update(None, "synchronous", "OFF")?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    connection.set_prepared_statement_cache_capacity(32);
+    if length > 0 && length < CHECKED_BYTES {
+        let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+        if verdict != "ok" {
+            return Err(StoreError::Damaged(verdict));
+        }
+    }
+    connection.execute_batch(TABLES).map_err(locked)?;
+    Ok(connection)
+}
+
+/// A number in `meta`.
+pub(super) fn meta(connection: &Connection, name: &str) -> Result<Option<u64>, StoreError> {
+    let sql = "SELECT value FROM meta WHERE name = ?1";
+    Ok(connection.query_row(sql, [name], |row| row.get(0)).optional()?.map(super::from_sql))
+}
+
+pub(super) fn set_meta(connection: &Connection, name: &str, value: u64) -> Result<(), StoreError> {
+    let sql = "INSERT INTO meta (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = ?2";
+    connection.execute(sql, rusqlite::params![name, super::to_sql(value)])?;
+    Ok(())
+}
+
+/// The WAL of a file.
+pub(super) fn wal(path: &Path) -> PathBuf {
+    with_suffix(path, "-wal")
+}
+
+pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name: OsString = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}

@@ -1,0 +1,206 @@
+//! Who has to acknowledge: the workers of every nginx cycle that is alive in the runtime directory.
+//!
+//! A worker says how far it has got in its slot and rings control's bell; nobody asks. Messages are taken only after
+//! the slots were read, so that a refusal that came before an acknowledgement is seen before it.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::{Value, json};
+use weir_bus::{Address, Endpoint, Region, Slot, State, Topic};
+
+use crate::log;
+
+/// Regions that are followed at most; older ones have no workers that matter.
+const MAX_REGIONS: usize = 64;
+
+/// The regions that control takes part in, for whoever wants to look at the slots.
+#[derive(Clone, Default)]
+pub struct Regions(Arc<Mutex<Vec<Arc<Region>>>>);
+
+impl std::fmt::Debug for Regions {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_list().entries(self.all().iter().map(|region| region.generation())).finish()
+    }
+}
+
+impl Regions {
+    /// All of them, the oldest first.
+    #[must_use]
+    pub fn all(&self) -> Vec<Arc<Region>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Every worker as the API shows it, with how many revisions it is behind.
+    #[must_use]
+    pub fn report(&self, revision: u64, digest: u64) -> Vec<Value> {
+        let mut report = Vec::new();
+        for region in self.all() {
+            for (number, slot) in slots(&region).filter(|(_, slot)| slot.state() != State::Free) {
+                let (applied, sum) = slot.acknowledged();
+                let mut row = json!({
+                    "generation": region.generation(), "worker": number, "pid": slot.pid(),
+                    "state": state_name(slot.state()), "incarnation": slot.incarnation(),
+                    "started_ms": slot.started_ms(), "applied": applied, "digest": format!("{sum:016x}"),
+                    "behind": revision.saturating_sub(applied), "held_us": slot.held_ns() / 1_000,
+                });
+                if slot.refused() > 0 {
+                    row["refused"] = slot.refused().into();
+                }
+                if applied == revision {
+                    row["agrees"] = (sum == digest).into();
+                }
+                report.push(row);
+            }
+        }
+        report
+    }
+}
+
+/// As the API names it.
+#[must_use]
+pub fn state_name(state: State) -> &'static str {
+    match state {
+        State::Free => "free",
+        State::Running => "running",
+        State::Draining => "draining",
+        State::Gone => "gone",
+    }
+}
+
+/// The workers' slots of a region, by number.
+pub fn slots(region: &Region) -> impl Iterator<Item = (usize, &Slot)> {
+    (0..region.workers()).map(|number| (number, region.slot(number)))
+}
+
+/// One worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WorkerId {
+    /// The nginx cycle.
+    pub generation: u64,
+    /// Its number.
+    pub worker: usize,
+}
+
+/// A worker that lives, when it was last looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Standing {
+    /// Which.
+    pub id: WorkerId,
+    /// Its process.
+    pub pid: u32,
+    /// What it serves.
+    pub applied: u64,
+}
+
+/// A worker refused a revision.
+#[derive(Clone, Debug)]
+pub struct Refused {
+    /// Which worker.
+    pub id: WorkerId,
+    /// Which revision.
+    pub revision: u64,
+    /// Why.
+    pub reason: String,
+}
+
+/// Control's end of all regions.
+pub struct Roster {
+    runtime: PathBuf,
+    attached: Vec<(Arc<Region>, Endpoint)>,
+    regions: Regions,
+}
+
+impl std::fmt::Debug for Roster {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Roster").field("regions", &self.regions).finish_non_exhaustive()
+    }
+}
+
+impl Roster {
+    /// Of a runtime directory; [`Roster::discover`] finds the regions.
+    #[must_use]
+    pub fn new(runtime: &Path) -> Self {
+        Self { runtime: runtime.to_path_buf(), attached: Vec::new(), regions: Regions::default() }
+    }
+
+    /// The regions, for others.
+    #[must_use]
+    pub fn regions(&self) -> Regions {
+        self.regions.clone()
+    }
+
+    /// Takes part in regions that are new, and leaves those whose last process is dead.
+    pub fn discover(&mut self) {
+        if let Err(error) = Region::remove_dead(&self.runtime) {
+            log::warning!("cannot remove dead regions in {}: {error}", self.runtime.display());
+        }
+        let mut there = match Region::list(&self.runtime) {
+            Ok(there) => there,
+            Err(error) => return log::warning!("cannot list regions in {}: {error}", self.runtime.display()),
+        };
+        there.drain(..there.len().saturating_sub(MAX_REGIONS));
+        let before = self.attached.len();
+        self.attached.retain(|(region, _)| there.contains(&region.generation()));
+        let mut changed = self.attached.len() != before;
+        for generation in there {
+            if self.attached.iter().any(|(region, _)| region.generation() == generation) {
+                continue;
+            }
+            match attach(&self.runtime, generation) {
+                Ok(attached) => {
+                    log::info!("nginx cycle {generation} with {} workers", attached.0.workers());
+                    self.attached.push(attached);
+                    changed = true;
+                }
+                Err(error) => log::warning!("cannot take part in region {generation}: {error}"),
+            }
+        }
+        if changed {
+            let all = self.attached.iter().map(|(region, _)| region.clone()).collect();
+            *self.regions.0.lock().unwrap_or_else(PoisonError::into_inner) = all;
+        }
+    }
+
+    /// Wakes every worker.
+    pub fn wake(&self) {
+        for (_, endpoint) in &self.attached {
+            endpoint.wake_workers();
+        }
+    }
+
+    /// Notes which workers are dead.
+    pub fn reap(&self) {
+        for (region, _) in &self.attached {
+            region.reap();
+        }
+    }
+
+    /// Every worker that has to acknowledge, and what was refused since the last look. What a worker is said to have
+    /// applied was read before its messages were, see the top.
+    pub fn look(&self, standing: &mut Vec<Standing>, refused: &mut Vec<Refused>) {
+        standing.clear();
+        for (region, endpoint) in &self.attached {
+            let generation = region.generation();
+            for (worker, slot) in slots(region) {
+                if matches!(slot.state(), State::Running | State::Draining) {
+                    let id = WorkerId { generation, worker };
+                    standing.push(Standing { id, pid: slot.pid(), applied: slot.applied() });
+                }
+            }
+            endpoint.receive(&mut |message| {
+                let (Address::Worker(worker), Topic::REFUSED) = (message.from, message.topic) else { return };
+                let Some((revision, reason)) = message.payload.split_first_chunk::<8>() else { return };
+                let id = WorkerId { generation, worker: worker.into() };
+                let reason = String::from_utf8_lossy(reason).into_owned();
+                refused.push(Refused { id, revision: u64::from_le_bytes(*revision), reason });
+            });
+        }
+    }
+}
+
+fn attach(runtime: &Path, generation: u64) -> Result<(Arc<Region>, Endpoint), weir_bus::BusError> {
+    let region = Arc::new(Region::open(runtime, generation)?);
+    let endpoint = region.attach(Address::Control)?;
+    Ok((region, endpoint))
+}

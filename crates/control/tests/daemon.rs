@@ -1,0 +1,261 @@
+//! The daemon from outside: what is answered is live in every worker, and what is not good changes nothing.
+
+mod support;
+
+use serde_json::{Value, json};
+use support::{Daemon, REFUSED, Workers};
+use weir_control::client::Method;
+
+fn upstream() -> Value {
+    json!({"members": {"a": "127.0.0.1:8081", "b": {"address": "127.0.0.1:8082", "weight": 2}}})
+}
+
+fn run(test: impl Future<Output = ()>) {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test);
+}
+
+#[test]
+fn a_change_is_answered_when_every_worker_has_it() {
+    let daemon = Daemon::start();
+    let workers = Workers::start(&daemon.runtime(), 1, 2);
+    run(async {
+        assert_eq!(daemon.good("/upstreams/app", upstream()).await, 1);
+        let answer = daemon.put("/upstreams/app/members/a/weight", json!(7)).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        assert_eq!(answer.body["revision"], 2);
+        assert_eq!(answer.body["changed"], json!(["/upstreams/app/members/a"]));
+        let results = answer.body["workers"].as_array().unwrap();
+        assert_eq!(results.len(), 2, "{answer:?}");
+        assert!(results.iter().all(|worker| worker["result"] == "applied" && worker["us"].is_u64()), "{answer:?}");
+        assert_eq!(workers.region.slot(0).applied(), 2);
+        daemon.all_agree().await;
+        let member = daemon.get("/upstreams/app/members/a").await;
+        assert_eq!(member.body, json!({"address": "127.0.0.1:8081", "weight": 7}));
+        assert_eq!(member.etag.as_deref(), Some("\"2\""));
+    });
+}
+
+#[test]
+fn nothing_changes_in_a_dry_run() {
+    let daemon = Daemon::start();
+    run(async {
+        let answer = daemon.put("/upstreams/app?dry_run", upstream()).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        assert_eq!(answer.body["dry_run"], true);
+        assert_eq!(answer.body["changed"][0], "/upstreams/app");
+        assert_eq!(daemon.get("/upstreams/app").await.status, 404);
+        assert_eq!(daemon.get("/revisions").await.body, json!({"revisions": []}));
+        let bad = daemon.put("/upstreams/app?dry_run", json!({"balance": "dice"})).await;
+        assert_eq!(bad.status, 422, "{bad:?}");
+        assert_eq!(bad.body["errors"][0]["pointer"], "/upstreams/app/balance");
+    });
+}
+
+#[test]
+fn conditions_hold_or_it_is_412() {
+    let daemon = Daemon::start();
+    run(async {
+        daemon.good("/upstreams/app", upstream()).await;
+        let put = async |value: &str, name: &str| {
+            let path = "/api/v1/upstreams/app/members/a";
+            let body = json!({"address": "127.0.0.1:1", "weight": value.len()});
+            daemon.client.call_with(Method::Put, path, Some(&body), &[(name, value)]).await.unwrap().status
+        };
+        assert_eq!(put("\"1\"", "if-match").await, 200);
+        assert_eq!(put("\"1\"", "if-match").await, 412);
+        assert_eq!(put("\"9\", \"2\"", "if-match").await, 200);
+        assert_eq!(put("*", "if-none-match").await, 412);
+        assert_eq!(put("*", "if-match").await, 200);
+        let path = "/api/v1/upstreams/app";
+        let unchanged = daemon.client.call_with(Method::Get, path, None, &[("if-none-match", "\"4\"")]).await.unwrap();
+        assert_eq!(unchanged.status, 304, "an upstream has changed when one of its members has");
+    });
+}
+
+#[test]
+fn a_transaction_is_all_or_nothing() {
+    let daemon = Daemon::start();
+    let _workers = Workers::start(&daemon.runtime(), 1, 2);
+    run(async {
+        let site = |hosts: Value| json!({"method": "PUT", "path": "/sites/shop", "body": {"hosts": hosts}});
+        let route = |to: &str| {
+            let body = json!({"site": "shop", "path": "/", "to": to});
+            json!({"method": "PUT", "path": "/routes/all", "body": body})
+        };
+        let app = json!({"method": "PUT", "path": "/upstreams/app", "body": upstream()});
+        let call = async |changes: Value| {
+            daemon.call(Method::Post, "/transactions", Some(json!({"changes": changes, "message": "why"}))).await
+        };
+        let bad = call(json!([route("app"), site(json!(["shop.example"])), app, route("none")])).await;
+        assert_eq!(bad.status, 422, "{bad:?}");
+        assert_eq!(bad.body["errors"][0]["pointer"], "/routes/all/to");
+        assert_eq!(daemon.get("/state").await.body["upstreams"], json!({}));
+        let good = call(json!([route("app"), site(json!(["shop.example"])), app])).await;
+        assert_eq!(good.status, 200, "{good:?}");
+        assert_eq!(good.body["changed"].as_array().unwrap().len(), 5);
+        daemon.all_agree().await;
+        // What others refer to stays.
+        let gone = daemon.call(Method::Delete, "/upstreams/app", None).await;
+        assert_eq!(gone.status, 422, "{gone:?}");
+        assert_eq!(gone.body["errors"][0]["pointer"], "/routes/all/to");
+        let twice = daemon.put("/sites/other", json!({"hosts": ["shop.example"]})).await;
+        assert_eq!(twice.status, 422, "{twice:?}");
+        let both = call(json!([
+            {"method": "DELETE", "path": "/upstreams/app"}, {"method": "DELETE", "path": "/routes/all"}
+        ]));
+        assert_eq!(both.await.status, 200);
+        daemon.all_agree().await;
+    });
+}
+
+#[test]
+fn a_roll_back_is_a_revision_that_restores() {
+    let daemon = Daemon::start();
+    let _workers = Workers::start(&daemon.runtime(), 1, 1);
+    run(async {
+        daemon.good("/upstreams/app", upstream()).await;
+        let before = daemon.get("/state").await.body;
+        daemon.good("/upstreams/app/members/a/weight", json!(9)).await;
+        daemon.good("/upstreams/other", json!({"members": {"x": "127.0.0.1:9"}})).await;
+        daemon.call(Method::Delete, "/upstreams/app", None).await;
+        let back = daemon.call(Method::Post, "/revisions/1/rollback", Some(json!({"message": "oh"}))).await;
+        assert_eq!(back.status, 200, "{back:?}");
+        assert_eq!(back.body["revision"], 5);
+        assert_eq!(daemon.get("/state").await.body, before);
+        daemon.all_agree().await;
+        let diff = daemon.get("/revisions/2/diff").await.body;
+        assert_eq!(diff["changes"][0]["path"], "/upstreams/app/members/a");
+        assert_eq!(diff["changes"][0]["old"], "127.0.0.1:8081");
+        assert_eq!(diff["changes"][0]["new"], json!({"address": "127.0.0.1:8081", "weight": 9}));
+        assert_eq!(diff["message"], Value::Null);
+        let list = daemon.get("/revisions?limit=1").await.body;
+        assert_eq!(list["revisions"][0]["message"], "oh");
+        assert!(list["revisions"][0]["actor"].as_str().unwrap().starts_with("unix:"));
+        assert_eq!(daemon.call(Method::Post, "/revisions/99/rollback", None).await.status, 404);
+    });
+}
+
+#[test]
+fn what_a_worker_refuses_is_undone_everywhere() {
+    let daemon = Daemon::start();
+    let workers = Workers::start(&daemon.runtime(), 1, 2);
+    run(async {
+        daemon.good("/upstreams/app", upstream()).await;
+        let before = daemon.get("/state").await.body;
+        let refused = daemon.put("/upstreams/app/members/c", json!({"address": REFUSED})).await;
+        assert_eq!(refused.status, 409, "{refused:?}");
+        assert_eq!(refused.body["revision"], 2);
+        assert_eq!(refused.body["undone_by"], 3);
+        assert_eq!(refused.body["refused_by"][0]["reason"], "a member that nobody wants");
+        assert_eq!(daemon.get("/state").await.body, before);
+        daemon.good("/upstreams/app/members/a/weight", json!(3)).await;
+        assert_eq!(workers.region.slot(1).applied(), 4);
+        daemon.all_agree().await;
+        let audit = daemon.get("/audit").await.body;
+        assert_eq!(audit["refused"][0]["status"], 409);
+    });
+}
+
+#[test]
+fn a_worker_that_does_not_answer_makes_it_202() {
+    let daemon = Daemon::start();
+    let workers = Workers::start(&daemon.runtime(), 1, 1);
+    run(async {
+        daemon.good("/upstreams/app", upstream()).await;
+        workers.paused.store(true, std::sync::atomic::Ordering::Relaxed);
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        let pending = daemon.put("/upstreams/app/members/a/weight?timeout=100ms", json!(3)).await;
+        assert_eq!(pending.status, 202, "{pending:?}");
+        assert_eq!(pending.body["workers"][0]["result"], "pending");
+        let accepted = daemon.put("/upstreams/app/members/a/weight?wait=accepted&durable", json!(4)).await;
+        assert_eq!(accepted.status, 200, "{accepted:?}");
+        workers.paused.store(false, std::sync::atomic::Ordering::Relaxed);
+        daemon.good("/upstreams/app/members/a/weight", json!(5)).await;
+        daemon.all_agree().await;
+    });
+}
+
+#[test]
+fn watchers_see_past_and_live_revisions_in_order() {
+    let daemon = Daemon::start();
+    run(async {
+        for weight in 1..=5 {
+            daemon.good("/upstreams/app", json!({"members": {"a": {"address": "127.0.0.1:1", "weight": weight}}})).await;
+        }
+        let target = daemon.client.target().clone();
+        let watcher = weir_control::client::Client::new(target);
+        let mut seen = Vec::new();
+        let mut see = |event: &Value| seen.push(event["revision"].as_u64().unwrap());
+        let watching = watcher.events("/api/v1/watch?since=2", &mut see);
+        let changing = async {
+            for weight in 10..15 {
+                daemon.good("/upstreams/app/members/a/weight", json!(weight)).await;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        };
+        tokio::select! { ended = watching => panic!("{ended:?}"), () = changing => {} }
+        assert_eq!(seen, (3..=10).collect::<Vec<_>>());
+    });
+}
+
+#[test]
+fn what_was_answered_is_there_after_a_restart() {
+    let daemon = Daemon::start();
+    let (state, revision) = {
+        let mut out = (Value::Null, 0);
+        run(async {
+            daemon.good("/upstreams/app", upstream()).await;
+            daemon.good("/sites/shop", json!({"hosts": ["shop.example"]})).await;
+            daemon.good("/routes/r", json!({"site": "shop", "path": "/x", "to": "app"})).await;
+            out = (daemon.get("/state").await.body, daemon.get("/workers").await.body["revision"].as_u64().unwrap());
+        });
+        out
+    };
+    let dir = daemon.stop();
+    let daemon = Daemon::start_in(dir, weir_control::Limits::default());
+    let _workers = Workers::start(&daemon.runtime(), 2, 2);
+    run(async {
+        assert_eq!(daemon.get("/state").await.body, state);
+        assert_eq!(daemon.get("/upstreams/app").await.etag.as_deref(), Some("\"1\""));
+        assert_eq!(daemon.good("/upstreams/app/members/a/weight", json!(3)).await, revision + 1);
+        daemon.all_agree().await;
+    });
+}
+
+#[test]
+fn problems_are_problems() {
+    let daemon = Daemon::start();
+    run(async {
+        let client = &daemon.client;
+        let cases = [
+            (Method::Get, "/api/v1/nothing", 404),
+            (Method::Get, "/nothing", 404),
+            (Method::Get, "/api/v1/upstreams/none", 404),
+            (Method::Get, "/api/v1/revisions/7", 404),
+            (Method::Get, "/api/v1/revisions/x", 404),
+            (Method::Delete, "/api/v1/upstreams", 405),
+            (Method::Post, "/api/v1/upstreams/app", 405),
+            (Method::Delete, "/api/v1/revisions", 405),
+            (Method::Put, "/api/v1/upstreams/app", 400),
+            (Method::Get, "/api/v1/revisions?limit=0", 400),
+            (Method::Delete, "/api/v1/upstreams/none?wat=1", 400),
+            (Method::Delete, "/api/v1/upstreams/none", 404),
+            (Method::Get, "/api/v1/watch?since=9", 409),
+        ];
+        for (method, path, status) in cases {
+            let answer = client.call(method, path, None).await.unwrap();
+            assert_eq!(answer.status, status, "{method:?} {path}: {answer:?}");
+            assert_eq!(answer.body["status"], status, "{method:?} {path}: {answer:?}");
+            assert!(answer.body["title"].is_string() && answer.body["detail"].is_string(), "{answer:?}");
+        }
+        let body = json!({"hosts": ["a.example"]});
+        let form = [("content-type", "application/x-www-form-urlencoded")];
+        let path = "/api/v1/sites/s";
+        let answer = client.call_with(Method::Put, path, Some(&body), &form).await.unwrap();
+        assert_eq!(answer.status, 415, "{answer:?}");
+        let odd = client.call(Method::Put, "/api/v1/sites/%20", Some(&body)).await.unwrap();
+        assert_eq!(odd.status, 422, "{odd:?}");
+        let healthz = client.call(Method::Get, "/healthz", None).await.unwrap();
+        assert_eq!(healthz.body["status"], "ok");
+    });
+}

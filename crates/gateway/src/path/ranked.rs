@@ -1,0 +1,138 @@
+//! Routes of one place, best first.
+//!
+//! A sorted array in chunks: a change copies one chunk and the list of chunks, and reading needs neither allocation nor
+//! comparison. A persistent tree costs an allocation to iterate; a flat array costs 30 µs to change at 10,000 routes.
+
+use std::{
+    cmp::{Ordering, Reverse},
+    rc::Rc,
+};
+
+use crate::{
+    path::{End, Path, Segment},
+    resource::{PathMatch, RequestMatch, Route},
+    route::RouteEntry,
+};
+
+/// Largest chunk; it is split in two when it grows past this.
+const CHUNK: usize = 64;
+
+/// What orders the routes that match a path: smaller is better. Ties go to the smaller id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Rank(u64, Reverse<u32>);
+
+/// Bits for how specific a path is within its kind.
+const SPECIFIC_BITS: u32 = 30;
+
+impl Rank {
+    /// Priority (high first), kind (exact, template, prefix, expression), then the more specific: literal segments and
+    /// named ones of a template, bytes of the others; then the one with more conditions.
+    pub fn new(route: &Route, path: &Path) -> Self {
+        let literals = path.segments.iter().filter(|segment| matches!(segment, Segment::Literal(_))).count();
+        let whole = usize::from(matches!(path.end, End::Here));
+        let (kind, specific) = match &route.matches.path {
+            PathMatch::Exact(_) => (0, 0),
+            PathMatch::Template(_) => (1, literals << 16 | (path.segments.len() - literals) << 1 | whole),
+            PathMatch::Prefix(text) => (2, text.trim_end_matches('/').len()),
+            PathMatch::Regex(text) => (3, text.len()),
+        };
+        let most = (1u64 << SPECIFIC_BITS) - 1;
+        let priority = (i64::from(i32::MAX) - i64::from(route.priority)) as u64;
+        let RequestMatch { methods, headers, query, cookies, .. } = &route.matches;
+        let conditions = headers.len() + query.len() + cookies.len() + usize::from(!methods.is_empty());
+        let place = priority << 32 | kind << SPECIFIC_BITS | (most - (specific as u64).min(most));
+        Self(place, Reverse(u32::try_from(conditions).unwrap_or(u32::MAX)))
+    }
+}
+
+fn order(a: &RouteEntry, b: &RouteEntry) -> Ordering {
+    (a.rank(), &a.spec().id).cmp(&(b.rank(), &b.spec().id))
+}
+
+/// Routes, best first; never none, at most [`CHUNK`].
+type Chunk = Rc<Vec<Rc<RouteEntry>>>;
+
+/// Routes in the order of their ranks. Clones share what they hold.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ranked {
+    chunks: Option<Rc<Vec<Chunk>>>,
+}
+
+impl Ranked {
+    pub fn is_empty(&self) -> bool {
+        self.chunks.is_none()
+    }
+
+    /// Adds a route that is not there.
+    pub fn insert(&mut self, route: &Rc<RouteEntry>) {
+        let chunks = Rc::make_mut(self.chunks.get_or_insert_default());
+        if chunks.is_empty() {
+            chunks.push(Rc::default());
+        }
+        let n = chunk_of(chunks, route);
+        let chunk = Rc::make_mut(&mut chunks[n]);
+        let at = chunk.partition_point(|known| order(known, route).is_lt());
+        chunk.insert(at, route.clone());
+        if chunk.len() > CHUNK {
+            let upper = chunk.split_off(CHUNK / 2);
+            chunks.insert(n + 1, Rc::new(upper));
+        }
+    }
+
+    /// Takes a route away.
+    pub fn remove(&mut self, route: &Rc<RouteEntry>) {
+        let Some(chunks) = &mut self.chunks else { return };
+        let chunks = Rc::make_mut(chunks);
+        let n = chunk_of(chunks, route);
+        let chunk = Rc::make_mut(&mut chunks[n]);
+        if let Ok(at) = chunk.binary_search_by(|known| order(known, route)) {
+            chunk.remove(at);
+        }
+        if chunk.is_empty() {
+            chunks.remove(n);
+        }
+        if chunks.is_empty() {
+            self.chunks = None;
+        }
+    }
+
+    pub fn cursor(&self) -> Cursor<'_> {
+        Cursor { chunks: self.chunks.as_ref().map_or(&[], |chunks| &chunks[..]), at: 0 }
+    }
+}
+
+/// The chunk that a route belongs to: the last that does not begin behind it.
+fn chunk_of(chunks: &[Chunk], route: &RouteEntry) -> usize {
+    let before = |chunk: &Chunk| chunk.first().is_some_and(|first| order(first, route).is_le());
+    chunks.partition_point(before).saturating_sub(1)
+}
+
+/// A place in a list.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cursor<'r> {
+    chunks: &'r [Chunk],
+    at: usize,
+}
+
+impl<'r> Cursor<'r> {
+    pub const END: Self = Self { chunks: &[], at: 0 };
+
+    pub fn peek(&self) -> Option<&'r Rc<RouteEntry>> {
+        self.chunks.first()?.get(self.at)
+    }
+
+    pub fn advance(&mut self) {
+        self.at += 1;
+        if self.chunks.first().is_some_and(|chunk| self.at == chunk.len()) {
+            *self = Self { chunks: &self.chunks[1..], at: 0 };
+        }
+    }
+
+    /// The better of two heads.
+    pub fn is_before(&self, other: &Self) -> bool {
+        match (self.peek(), other.peek()) {
+            (Some(a), Some(b)) => order(a, b).is_lt(),
+            (a, _) => a.is_some(),
+        }
+    }
+}

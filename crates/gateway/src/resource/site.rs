@@ -1,0 +1,39 @@
+//! Sites: which host names are served, and how TLS is for them.
+
+use serde::{Deserialize, Serialize};
+
+/// A set of host names with routes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Site {
+    /// Its id.
+    pub id: String,
+    /// Lower-case host names: `shop.example`, `*.shop.example` (one or more labels), `*` (what no other site has).
+    pub hosts: Vec<String>,
+    /// TLS for these hosts.
+    pub tls: SiteTls,
+    /// Policies of routes that name none; `None` takes those of the settings.
+    pub policies: Option<Vec<String>>,
+}
+
+/// TLS of a site.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SiteTls {
+    /// Id of the certificate to show; without one, the certificate whose names fit best.
+    pub certificate: Option<String>,
+    /// Oldest version that is accepted.
+    pub min_version: TlsVersion,
+    /// Whether plain HTTP is answered with a redirect (308) to HTTPS.
+    pub redirect: bool,
+}
+
+/// Versions of TLS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TlsVersion {
+    /// RFC 5246.
+    #[default]
+    #[serde(rename = "1.2")]
+    V1_2,
+    /// RFC 8446.
+    #[serde(rename = "1.3")]
+    V1_3,
+}

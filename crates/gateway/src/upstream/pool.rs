@@ -1,0 +1,159 @@
+//! Members that stand for each other: the primaries of an upstream, or its backups; and how one of them is drawn.
+
+use std::{cell::Cell, rc::Rc};
+
+use crate::{
+    digest::pair,
+    member::Member,
+    upstream::{Choice, ring::Rings, weight_tree::WeightTree},
+};
+
+/// Up to so many members are compared all; of more, [`DRAWS`] that are drawn by weight.
+const MAX_COMPARED: u32 = 32;
+/// How many are drawn and compared ("power of two choices" and then some, since a pool may be uneven).
+const DRAWS: u64 = 8;
+/// Draws that slow start may refuse, and draws that meet members that were tried.
+const MAX_REDRAWS: u64 = 3;
+/// Slots that are looked at in order when drawing met only members that were tried.
+const MAX_SCANNED: u32 = 64;
+/// Latency in µs of a member that has not answered yet: low, so that it gets requests, and not 0, or it would get all.
+const UNKNOWN_LATENCY_US: f64 = 1000.0;
+/// 2^64 divided by the golden ratio: its multiples spread evenly (Weyl's sequence), however many are taken.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Members with their weights. Clones share what they hold.
+#[derive(Clone, Debug)]
+pub(crate) struct Pool {
+    tree: WeightTree<Rc<Member>>,
+    /// Only for consistent hashing.
+    rings: Option<Rings>,
+}
+
+/// What a member costs; the cheapest is taken.
+pub(crate) type Cost = fn(&Member) -> f64;
+
+/// Requests in flight, this one included.
+pub(crate) fn in_flight(member: &Member) -> f64 {
+    f64::from(member.state().active()) + 1.0
+}
+
+/// Expected wait: latency times requests in flight.
+pub(crate) fn expected_wait(member: &Member) -> f64 {
+    let latency = member.state().ewma_us();
+    in_flight(member) * if latency > 0.0 { latency } else { UNKNOWN_LATENCY_US }
+}
+
+impl Pool {
+    /// `hashes` tells whether members are looked up by key.
+    pub fn new(hashes: bool) -> Self {
+        Self { tree: WeightTree::new(), rings: hashes.then(Rings::new) }
+    }
+
+    /// Changes whether members are looked up by key: O(n) if they were not and shall be.
+    pub fn set_hashes(&mut self, hashes: bool) {
+        if hashes == self.rings.is_some() {
+            return;
+        }
+        let mut rings = Rings::new();
+        let all = (0..self.tree.length()).filter_map(|slot| self.tree.get(slot));
+        all.filter(|_| hashes).for_each(|(weight, member)| rings.insert(weight, member));
+        self.rings = hashes.then_some(rings);
+    }
+
+    /// Adds a member with its weight as of now; returns its slot.
+    pub fn insert(&mut self, member: &Rc<Member>) -> u32 {
+        let weight = member.weight();
+        if let Some(rings) = &mut self.rings {
+            rings.insert(weight, member);
+        }
+        self.tree.insert(weight, member.clone())
+    }
+
+    /// Replaces the member in a slot.
+    pub fn set(&mut self, slot: u32, member: &Rc<Member>) {
+        let weight = member.weight();
+        self.off_the_rings(slot);
+        if let Some(rings) = &mut self.rings {
+            rings.insert(weight, member);
+        }
+        self.tree.set(slot, weight, member.clone());
+    }
+
+    pub fn remove(&mut self, slot: u32) {
+        self.off_the_rings(slot);
+        self.tree.remove(slot);
+    }
+
+    /// The sum of weights of members that are available.
+    pub fn total(&self) -> u64 {
+        self.tree.total()
+    }
+
+    fn off_the_rings(&mut self, slot: u32) {
+        if let (Some(rings), Some((weight, before))) = (&mut self.rings, self.tree.get(slot)) {
+            rings.remove(weight, before);
+        }
+    }
+
+    /// The member of a key.
+    pub fn by_key(&self, key: u64, choice: &Choice<'_>) -> Option<&Rc<Member>> {
+        let found = self.rings.as_ref().and_then(|rings| rings.get(key, &|member| choice.may_use(member)));
+        found.or_else(|| self.scan(choice))
+    }
+
+    /// The next in turn. `turn` counts on for all revisions.
+    pub fn in_turn(&self, turn: &Cell<u64>, slow_start_ms: u64, choice: &Choice<'_>) -> Option<&Rc<Member>> {
+        let tries = MAX_REDRAWS + (choice.tried.len() as u64).min(MAX_REDRAWS);
+        let mut refused = None;
+        for n in 0..=tries {
+            let member = self.draw(turn.replace(turn.get().wrapping_add(GOLDEN)))?;
+            if !choice.may_use(member) {
+                continue;
+            }
+            let share = member.state().share(choice.now_ms, slow_start_ms);
+            if share >= 1.0 || (pair(choice.random, n) as f64) < share * u64::MAX as f64 {
+                return Some(member);
+            }
+            refused = Some(member);
+        }
+        refused.or_else(|| self.scan(choice))
+    }
+
+    /// The cheapest for its weight; chance decides between equals.
+    pub fn cheapest<'p>(&'p self, cost: Cost, slow_start_ms: u64, choice: &Choice<'_>) -> Option<&'p Rc<Member>> {
+        let mut best: Option<(f64, &Rc<Member>)> = None;
+        let mut equals = 0;
+        let mut compare = |weight: u32, member: &'p Rc<Member>| {
+            let share = member.state().share(choice.now_ms, slow_start_ms);
+            let cost = cost(member) / (f64::from(weight) * share);
+            let least = best.map_or(f64::INFINITY, |(least, _)| least);
+            equals = if cost < least { 1 } else { equals + u64::from(cost == least) };
+            if cost < least || (cost == least && pair(choice.random, equals).is_multiple_of(equals)) {
+                best = Some((cost, member));
+            }
+        };
+        if self.tree.length() <= MAX_COMPARED {
+            let all = (0..self.tree.length()).filter_map(|slot| self.tree.get(slot));
+            all.filter(|(weight, member)| *weight > 0 && choice.may_use(member)).for_each(|(w, m)| compare(w, m));
+        } else {
+            // Weight decided about the draw: it must not count twice.
+            let drawn = (0..DRAWS).filter_map(|n| self.draw(pair(choice.random, n)));
+            drawn.filter(|member| choice.may_use(member)).for_each(|member| compare(1, member));
+        }
+        best.map(|(_, member)| member).or_else(|| self.scan(choice))
+    }
+
+    /// By weight: the member at this part of 2^64 of the total.
+    fn draw(&self, part: u64) -> Option<&Rc<Member>> {
+        self.tree.at(((u128::from(part) * u128::from(self.tree.total())) >> 64) as u64)
+    }
+
+    /// Any that may be used, from a random slot on.
+    fn scan(&self, choice: &Choice<'_>) -> Option<&Rc<Member>> {
+        let length = self.tree.length();
+        let start = choice.random.checked_rem(u64::from(length))? as u32;
+        let slots = (0..length.min(MAX_SCANNED)).map(|n| (start + n) % length);
+        let mut members = slots.filter_map(|slot| self.tree.get(slot));
+        members.find(|(weight, member)| *weight > 0 && choice.may_use(member)).map(|(_, member)| member)
+    }
+}

@@ -1,0 +1,209 @@
+//! Where a request goes: decided once, when it comes, by the configuration of that moment, and held to its end.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use nginx_sys::{NGX_HTTP_INTERNAL_SERVER_ERROR, ngx_http_request_t, ngx_int_t};
+use weir_engine::Response;
+use weir_gateway::resource::{Balance, Forward, HashKey, Protocol, Route, RouteAction};
+use weir_gateway::{Found, Gateway, MAX_FALLBACKS, Matched, Member, Upstream, hash_key};
+
+use super::answer::{self, Reason};
+use super::view::View;
+use super::{location, server};
+use crate::live::Live;
+use crate::transaction::Inspection;
+use crate::worker;
+
+/// A request's way through the gateway.
+pub struct Routed {
+    live: Rc<Live>,
+    matched: Matched,
+    upstream: Option<Rc<Upstream>>,
+    /// What the upstream's consistent hash goes by, of an upstream that has one.
+    pub key: Option<u64>,
+    /// Where a copy goes, once that has been decided.
+    pub mirror: OnceCell<Rc<Upstream>>,
+    /// How far the copy has got.
+    pub mirrored: Cell<Mirrored>,
+    /// The member that was tried last.
+    pub member: RefCell<Option<Rc<Member>>>,
+    /// One that was chosen because the request needs to name it, and has not been tried yet.
+    pub chosen: RefCell<Option<Rc<Member>>>,
+}
+
+/// How far the copy for the mirror has got.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mirrored {
+    /// None has been sent.
+    #[default]
+    No,
+    /// nginx reads the body.
+    Reading,
+    /// It is on its way.
+    Sent,
+}
+
+/// What comes of routing.
+pub enum Enter {
+    /// The request has a route.
+    Routed(Rc<Routed>),
+    /// We answer.
+    Answer(Arc<Response>),
+    /// nginx answers with this status.
+    Status(ngx_int_t),
+}
+
+impl Routed {
+    /// The policies that hold for it.
+    pub fn policies(&self) -> &[String] {
+        self.matched.policies(&self.live.gateway).names()
+    }
+
+    /// The configuration it goes by.
+    pub fn live(&self) -> &Rc<Live> {
+        &self.live
+    }
+
+    /// Its site and route.
+    pub fn matched(&self) -> &Matched {
+        &self.matched
+    }
+
+    /// The route as configured.
+    pub fn route(&self) -> &Route {
+        self.matched.route.spec()
+    }
+
+    /// Where it is forwarded, if it is; a fallback if the route's upstream had no member to offer.
+    pub fn upstream(&self) -> Option<&Rc<Upstream>> {
+        self.upstream.as_ref()
+    }
+
+    /// How it is forwarded, if it is.
+    pub fn forward(&self) -> Option<&Forward> {
+        match &self.route().action {
+            RouteAction::Forward(forward) => Some(forward),
+            RouteAction::Redirect { .. } | RouteAction::Respond { .. } => None,
+        }
+    }
+}
+
+/// Routes a request: finds site, route and upstream, and bounds its body before anybody reads it.
+///
+/// # Safety
+/// `r` is a live main request in the rewrite phase, and `inspection` is its own.
+pub unsafe fn enter(r: *mut ngx_http_request_t, inspection: &Inspection) -> Enter {
+    let refuse = |reason, about: &dyn std::fmt::Display| {
+        // SAFETY: as the caller promises.
+        Enter::Answer(unsafe { answer::answer(r, reason, about) })
+    };
+    let Some(live) = &inspection.live else { return refuse(Reason::NoConfiguration, &"") };
+    let view = View(&inspection.transaction);
+    let host = String::from_utf8_lossy(inspection.transaction.head.host);
+    let matched = match live.gateway.route(&view) {
+        Found::Route(matched) => matched,
+        Found::NoSite => return refuse(Reason::NoSite, &host),
+        Found::NoRoute => return refuse(Reason::NoRoute, &host),
+        Found::MethodNotAllowed { allow } => {
+            let field = ("Allow", allow.to_string());
+            // SAFETY: as the caller promises.
+            return Enter::Answer(unsafe { answer::answer_with(r, Reason::Method, &host, field) });
+        }
+    };
+    let upstream = match matched.upstream(&view, worker::random()[0]) {
+        None => None,
+        Some(id) => match usable(&live.gateway, id) {
+            Ok(upstream) => Some(upstream),
+            Err(reason) => return refuse(reason, &id),
+        },
+    };
+    // SAFETY: as the caller promises.
+    if let Err(reason) = unsafe { prepare(r, &matched, upstream.as_deref()) } {
+        return match reason {
+            Some(reason) => refuse(reason, &matched.route.spec().id),
+            None => Enter::Status(NGX_HTTP_INTERNAL_SERVER_ERROR as ngx_int_t),
+        };
+    }
+    let key = upstream.as_ref().and_then(|upstream| hash_key(balance_key(upstream)?, &view));
+    Enter::Routed(Rc::new(Routed {
+        live: Rc::clone(live),
+        matched,
+        upstream,
+        key,
+        mirror: OnceCell::new(),
+        mirrored: Cell::default(),
+        member: RefCell::default(),
+        chosen: RefCell::default(),
+    }))
+}
+
+/// What an upstream's consistent hash goes by.
+fn balance_key(upstream: &Upstream) -> Option<&HashKey> {
+    match &upstream.spec().balance {
+        Balance::Hash(key) => Some(key),
+        _ => None,
+    }
+}
+
+/// The upstream of that id, or the first of its fallbacks that has members to offer.
+pub fn usable(gateway: &Gateway, id: &str) -> Result<Rc<Upstream>, Reason> {
+    let mut upstream = gateway.upstream(id).ok_or(Reason::NoUpstream)?;
+    for _ in 0..=MAX_FALLBACKS {
+        if upstream.is_available() {
+            return Ok(Rc::clone(upstream));
+        }
+        let fallback = upstream.spec().fallback.as_deref().and_then(|id| gateway.upstream(id));
+        upstream = fallback.ok_or(Reason::NoMember)?;
+    }
+    Err(Reason::NoMember)
+}
+
+/// Has the right location of nginx serve the request, and bounds its body.
+unsafe fn prepare(
+    r: *mut ngx_http_request_t,
+    matched: &Matched,
+    upstream: Option<&Upstream>,
+) -> Result<(), Option<Reason>> {
+    let is_grpc = upstream.is_some_and(|upstream| matches!(upstream.spec().protocol, Protocol::Grpc | Protocol::Grpcs));
+    // SAFETY: as for `enter`.
+    unsafe {
+        if is_grpc {
+            location::switch(r, server::of(r).grpc.ok_or(Some(Reason::NoGrpc))?);
+        }
+        let limit = matched.route.spec().body_limit;
+        let length = (*r).headers_in.content_length_n;
+        if limit == 0 {
+            return Ok(());
+        }
+        if u64::try_from(length).is_ok_and(|length| length > limit) {
+            return Err(Some(Reason::TooLarge));
+        }
+        // Streams of gRPC have no end to bound; their messages are the member's affair.
+        // nginx says so of HTTP/2 and HTTP/3, too.
+        let unannounced = length < 0 && (*r).headers_in.chunked() != 0;
+        if unannounced && !is_grpc {
+            location::limit_body(r, limit).ok_or(None)?;
+        }
+        Ok(())
+    }
+}
+
+/// The routing of a request, if it has one: that of the client's request for its subrequests.
+///
+/// # Safety
+/// `r` is a live request.
+pub unsafe fn of(r: *mut ngx_http_request_t) -> Option<Rc<Routed>> {
+    // SAFETY: as the caller promises; no other reference to the inspection lives while a callback of nginx runs.
+    unsafe { crate::transaction::find((*r).main).and_then(|inspection| (*inspection).routed.clone()) }
+}
+
+/// The name of a host without its port, for TLS and `Host`.
+pub fn host_of(address: &str) -> &str {
+    match address.rsplit_once(':') {
+        _ if address.starts_with("unix:") => "localhost",
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+        _ => address,
+    }
+}

@@ -1,0 +1,216 @@
+//! What takes too long for an event loop: building policies, compiling expressions, parsing what is
+//! large. A thread beside the loop does it, one job at a time, and rings the worker's own bell when it
+//! is done; frames of the journal behind it wait, because they are in order.
+//!
+//! The thread starts when it is first needed, after the worker was forked. It is nice, so that on a
+//! busy machine requests go first, and it takes no signals, which nginx wants in its own thread. It
+//! also keeps what it has built until nobody uses it any more: taking a policy down takes as long as a
+//! dozen requests.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use weir_bus::Ringer;
+use weir_gateway::op::Op;
+use weir_gateway::{Patterns, Regex};
+use weir_ledger::{Ledger, Row};
+use weir_policy::Snapshot;
+
+use crate::policy::{Policies, Set};
+
+/// How nice the thread is: as much as can be.
+const NICE: libc::c_int = 19;
+
+/// How often the thread looks whether old policies are still in use, while there are any.
+const SWEEP: Duration = Duration::from_secs(1);
+
+/// Something to do.
+pub enum Job {
+    /// Parse an operation.
+    Parse(Vec<u8>),
+    /// Compile an expression.
+    Pattern(String),
+    /// Build policies.
+    Policies(Box<Wanted>),
+}
+
+/// What came of it.
+pub enum Done {
+    /// The frame, and its operation.
+    Parsed(Vec<u8>, Result<Box<Op>, String>),
+    /// The expression, compiled.
+    Pattern(String, Result<Arc<Regex>, String>),
+    /// Policies; an error says what is wrong with them.
+    Policies(Result<Built, String>),
+}
+
+/// Policies that are wanted.
+pub struct Wanted {
+    /// One policy file in JSON.
+    pub text: String,
+    /// The same loaded, if it has been: only plans are to be added then.
+    pub loaded: Option<Snapshot>,
+    /// Sets of policies that are evaluated together, sorted.
+    pub sets: Vec<Set>,
+    /// What to call the text in messages; its ending says that it is JSON.
+    pub path: PathBuf,
+    /// Where to count, and this worker's number in it.
+    pub ledger: Option<(&'static Ledger, usize)>,
+    /// Every how many requests one is timed.
+    pub sample_every: u32,
+    /// What is in use now, to be taken down by the thread one day.
+    pub before: Option<Arc<Policies>>,
+}
+
+/// Policies that were built.
+pub struct Built {
+    /// Them.
+    pub policies: Arc<Policies>,
+    /// Their cells in the ledger.
+    pub row: Option<(u8, Row<'static>)>,
+    /// Sets that name a policy which is not there, and what to say about it.
+    pub missing: Vec<(Set, String)>,
+}
+
+/// The loop's side of it.
+pub struct Builder {
+    ringer: Option<Ringer>,
+    jobs: Option<SyncSender<Job>>,
+    done: Arc<Mutex<Option<Done>>>,
+}
+
+impl Builder {
+    /// One that rings `ringer` when a job is done.
+    pub fn new(ringer: Option<Ringer>) -> Self {
+        Self { ringer, jobs: None, done: Arc::default() }
+    }
+
+    /// Does a job; call it only when the result of the last one has been taken. Without a thread, or
+    /// `at_once`, it is done when this returns.
+    pub fn submit(&mut self, job: Job, at_once: bool) {
+        let job = if at_once { Some(job) } else { self.hand_over(job) };
+        if let Some(job) = job {
+            self.done.lock().unwrap_or_else(PoisonError::into_inner).replace(run(job));
+        }
+    }
+
+    /// The result, once it is there.
+    pub fn take(&self) -> Option<Done> {
+        self.done.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Gives a job to the thread; returns it if there can be none.
+    fn hand_over(&mut self, job: Job) -> Option<Job> {
+        let ringer = self.ringer.clone()?;
+        if self.jobs.is_none() {
+            // One job is under way at a time, so it never waits for room.
+            let (sender, receiver) = sync_channel(1);
+            let done = Arc::clone(&self.done);
+            without_signals(|| {
+                let thread = std::thread::Builder::new().name("weir-builder".into());
+                thread.spawn(move || work(&receiver, &done, &ringer)).is_ok().then(|| self.jobs = Some(sender))
+            });
+        }
+        let Some(jobs) = &self.jobs else { return Some(job) };
+        jobs.send(job).err().map(|error| error.0)
+    }
+}
+
+/// Runs `spawn` with all signals blocked, which the thread that it starts inherits.
+fn without_signals<T>(spawn: impl FnOnce() -> T) -> T {
+    // SAFETY: both sets are plain data; the mask of this thread is put back.
+    unsafe {
+        let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+        let result = spawn();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
+        result
+    }
+}
+
+/// The thread.
+fn work(jobs: &Receiver<Job>, done: &Mutex<Option<Done>>, ringer: &Ringer) {
+    // SAFETY: of this thread alone, which Linux knows by its own number.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, libc::gettid() as libc::id_t, NICE) };
+    let mut kept: Vec<Arc<Policies>> = Vec::new();
+    loop {
+        let job = if kept.len() > 1 { jobs.recv_timeout(SWEEP) } else { jobs.recv().map_err(Into::into) };
+        kept.retain(|policies| Arc::strong_count(policies) > 1);
+        match job {
+            Ok(job) => {
+                if let Job::Policies(wanted) = &job {
+                    keep(&mut kept, wanted.before.as_ref());
+                }
+                let result = run(job);
+                if let Done::Policies(Ok(built)) = &result {
+                    keep(&mut kept, Some(&built.policies));
+                }
+                done.lock().unwrap_or_else(PoisonError::into_inner).replace(result);
+                ringer.ring();
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+fn keep(kept: &mut Vec<Arc<Policies>>, policies: Option<&Arc<Policies>>) {
+    let new = policies.filter(|policies| !kept.iter().any(|known| Arc::ptr_eq(known, policies)));
+    kept.extend(new.cloned());
+}
+
+/// Does a job. A panic is an error of what was to be built.
+fn run(job: Job) -> Done {
+    fn contained<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err("a fault of Weir while it was built".into()))
+    }
+    match job {
+        Job::Parse(frame) => {
+            let op = contained(|| serde_json::from_slice(&frame).map(Box::new).map_err(|error| error.to_string()));
+            Done::Parsed(frame, op)
+        }
+        Job::Pattern(text) => {
+            let compiled = contained(|| Patterns::compile(&text));
+            Done::Pattern(text, compiled)
+        }
+        Job::Policies(wanted) => Done::Policies(contained(|| build(*wanted))),
+    }
+}
+
+fn build(wanted: Wanted) -> Result<Built, String> {
+    let tag = tag(&wanted.text, &wanted.sets);
+    let snapshot = match wanted.loaded {
+        Some(loaded) => loaded,
+        None => Snapshot::parse(&wanted.text, &wanted.path).map_err(|errors| errors.to_string())?,
+    };
+    let mut policies = Policies::new(snapshot, None, 0);
+    let mut missing = Vec::new();
+    for set in wanted.sets {
+        if let Err(error) = policies.place(&set) {
+            missing.push((set, error.to_string()));
+        }
+    }
+    let mut row = None;
+    if let Some((ledger, worker)) = wanted.ledger {
+        let revision = policies.snapshot().revision().to_owned();
+        if let Some(bank) = ledger.claim_bank(tag, &revision, wanted.sample_every, policies.entries()) {
+            policies.set_bank(bank);
+            row = Some((bank, ledger.bank_row(worker, bank)));
+        }
+    }
+    Ok(Built { policies: Arc::new(policies), row, missing })
+}
+
+/// What the ledger knows these policies by: FNV-1a (64 bits) of the text and the sets. All workers
+/// come to the same.
+fn tag(text: &str, sets: &[Set]) -> u64 {
+    const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+    const PRIME: u64 = 0x0100_0000_01b3;
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(PRIME);
+    let names = sets.iter().flat_map(|set| set.iter().flat_map(|name| name.bytes().chain([0])).chain([1]));
+    text.bytes().chain([2]).chain(names).fold(BASIS, step).max(1)
+}

@@ -1,0 +1,49 @@
+//! What the master opens before it forks: the journal and the bus. Workers have no right to open
+//! anything in the runtime directory; they inherit.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+
+use weir_bus::{Address, BusError, Endpoint, JournalError, Reader, Region};
+
+/// The journal and the bus of one cycle; closed when the cycle's last process is done with it.
+pub struct Link {
+    journal: OwnedFd,
+    region: Result<Arc<Region>, String>,
+}
+
+impl Link {
+    /// Opens the journal, or makes an empty one, and makes the region of this cycle. Without the bus
+    /// workers serve what the journal has when they start, which is better than nothing.
+    pub fn open(dir: &Path, generation: u64, workers: usize) -> Result<Self, JournalError> {
+        let reader = Reader::create_or_open(dir)?;
+        let journal = reader.as_fd().try_clone_to_owned().map_err(|source| JournalError::Io {
+            what: "share",
+            path: dir.to_owned(),
+            source,
+        })?;
+        // Failing to is no harm: it is tried again with the next cycle.
+        let _ = Region::remove_dead(dir);
+        let region = Region::create(dir, generation, workers);
+        Ok(Self { journal, region: region.map(Arc::new).map_err(|error| error.to_string()) })
+    }
+
+    /// Why there is no bus, if there is none.
+    pub fn fault(&self) -> Option<&str> {
+        self.region.as_ref().err().map(String::as_str)
+    }
+
+    /// Takes part in the bus as the worker with this number.
+    pub fn attach(&self, worker: usize) -> Result<Endpoint, String> {
+        let region = self.region.as_ref().map_err(Clone::clone)?;
+        let number = u16::try_from(worker).unwrap_or(u16::MAX);
+        region.attach(Address::Worker(number)).map_err(|error: BusError| error.to_string())
+    }
+
+    /// A reader of the journal from its beginning, for this process alone.
+    pub fn reader(&self) -> Result<Reader, String> {
+        let own = self.journal.try_clone().map_err(|error| format!("cannot share the journal: {error}"))?;
+        Reader::from_fd(own).map_err(|error| error.to_string())
+    }
+}

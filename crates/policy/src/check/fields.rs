@@ -1,0 +1,130 @@
+//! What the checker makes: values of their kinds, each with its place.
+
+use crate::action::ActionKind;
+use crate::document::{Kind as NodeKind, Node};
+use crate::error::nearest;
+use crate::leaf::Rate;
+use crate::table::{Key, Resource};
+
+/// A checked value and its place.
+#[derive(Debug)]
+pub(crate) struct Item<'n> {
+    pub node: &'n Node,
+    pub value: Value<'n>,
+}
+
+/// A value of a kind.
+#[derive(Debug)]
+pub(crate) enum Value<'n> {
+    Text(&'n str),
+    Integer(i64),
+    Choice(&'static str),
+    Network(ipnet::IpNet),
+    Rate(Rate),
+    Flag(bool),
+    /// Ranges of rule ids, both ends included.
+    RuleIds(Vec<(u64, u64)>),
+    /// A time.
+    Milliseconds(u64),
+    /// A size.
+    Bytes(u64),
+    /// A share.
+    Per10000(u32),
+    /// A range of status codes, both ends included.
+    Statuses(u16, u16),
+    List(Vec<Item<'n>>),
+    Map(Vec<(&'n Node, &'n str, Item<'n>)>),
+    Fields(Fields<'n>),
+    Action(&'static ActionKind, Fields<'n>),
+}
+
+/// A checked mapping with known keys.
+#[derive(Debug)]
+pub(crate) struct Fields<'n> {
+    pub node: &'n Node,
+    pub(super) resource: &'static Resource,
+    pub(super) found: Vec<(&'static Key, &'n Node, Option<Item<'n>>)>,
+}
+
+impl<'n> Fields<'n> {
+    /// The value of a key, if it is there and right.
+    pub fn get(&self, name: &str) -> Option<&Item<'n>> {
+        debug_assert!(self.resource.key(name).is_some(), "{name} is no key of {}", self.resource.name);
+        self.found.iter().find(|(key, _, _)| key.name == name)?.2.as_ref()
+    }
+
+    /// The node of a key, whether or not its value is right.
+    pub fn key_node(&self, name: &str) -> Option<&'n Node> {
+        self.found.iter().find(|(key, _, _)| key.name == name).map(|(_, node, _)| *node)
+    }
+
+    /// Whether none of the keys is there, not even misspelt, which has been reported.
+    pub fn lacks(&self, names: &[&str]) -> bool {
+        let pairs = if let NodeKind::Mapping(pairs) = &self.node.kind { pairs.as_slice() } else { &[] };
+        let meant = |name: &str| {
+            let known = || self.resource.keys.iter().map(|key| key.name);
+            pairs.iter().filter_map(|(key, _)| key.as_scalar()).any(|key| nearest(&key.text, known()) == Some(name))
+        };
+        names.iter().all(|name| self.key_node(name).is_none() && !meant(name))
+    }
+
+    /// A text, word or file.
+    pub fn text(&self, name: &str) -> Option<&'n str> {
+        match self.get(name)?.value {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// An integer.
+    pub fn integer(&self, name: &str) -> Option<i64> {
+        match self.get(name)?.value {
+            Value::Integer(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// A choice.
+    pub fn choice(&self, name: &str) -> Option<&'static str> {
+        match self.get(name)?.value {
+            Value::Choice(choice) => Some(choice),
+            _ => None,
+        }
+    }
+
+    /// `true` or `false`.
+    pub fn flag(&self, name: &str) -> Option<bool> {
+        match self.get(name)?.value {
+            Value::Flag(flag) => Some(flag),
+            _ => None,
+        }
+    }
+
+    /// The items of a list; none if it is missing.
+    pub fn items(&self, name: &str) -> &[Item<'n>] {
+        match self.get(name).map(|item| &item.value) {
+            Some(Value::List(items)) => items,
+            _ => &[],
+        }
+    }
+
+    /// A mapping of names; none if it is missing.
+    pub fn map(&self, name: &str) -> &[(&'n Node, &'n str, Item<'n>)] {
+        match self.get(name).map(|item| &item.value) {
+            Some(Value::Map(pairs)) => pairs,
+            _ => &[],
+        }
+    }
+
+    /// A mapping with known keys.
+    pub fn fields(&self, name: &str) -> Option<&Fields<'n>> {
+        self.get(name)?.as_fields()
+    }
+}
+
+impl<'n> Item<'n> {
+    /// The mapping, if it is one.
+    pub fn as_fields(&self) -> Option<&Fields<'n>> {
+        if let Value::Fields(fields) = &self.value { Some(fields) } else { None }
+    }
+}

@@ -1,0 +1,289 @@
+//! The checks of [`crate::table::Form`]s: whether a text looks as it must.
+
+use std::net::{Ipv6Addr, SocketAddr};
+
+type Checked = Result<(), Option<&'static str>>;
+
+/// RFC 9110, section 5.6.2, beside letters and digits.
+const TOKEN: &[u8] = b"!#$%&'*+-.^_`|~";
+
+fn when(good: bool) -> Checked {
+    if good { Ok(()) } else { Err(None) }
+}
+
+/// Labels of letters, digits, `-` and `_`, or an IPv6 address in brackets.
+pub(crate) fn host(text: &str) -> Checked {
+    if let Some(inside) = text.strip_prefix('[') {
+        let address = inside.strip_suffix(']').ok_or(None)?;
+        return address.parse::<Ipv6Addr>().map(drop).map_err(|_| Some("the brackets are for an IPv6 address"));
+    }
+    let label = |label: &str| {
+        let bytes = label.as_bytes();
+        let inner = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        (1..=63).contains(&bytes.len()) && bytes.iter().all(inner) && bytes[0] != b'-' && bytes[bytes.len() - 1] != b'-'
+    };
+    if text.split('.').all(label) {
+        return Ok(());
+    }
+    Err(if !text.is_ascii() {
+        Some("write it as DNS has it (punycode): xn--...")
+    } else if text.contains("://") || text.contains('/') {
+        Some("only the name, without https:// and without a path")
+    } else if text.ends_with('.') {
+        Some("without the dot at its end")
+    } else if text.contains(':') {
+        Some("without a port")
+    } else {
+        None
+    })
+}
+
+/// A host name, `*.` and one, or `*`.
+pub(crate) fn host_pattern(text: &str) -> Checked {
+    if text == "*" {
+        return Ok(());
+    }
+    let Some(rest) = text.strip_prefix("*.") else {
+        return host(text).map_err(|hint| {
+            if text.contains('*') {
+                Some("a star stands for whole labels at the beginning: *.shop.example")
+            } else {
+                hint
+            }
+        });
+    };
+    if rest.starts_with('[') { Err(Some("an address has no wildcard")) } else { host(rest) }
+}
+
+/// A path as requests have it once decoded and normalised.
+pub(crate) fn path(text: &str) -> Checked {
+    if !text.starts_with('/') {
+        return Err(Some("paths begin with /"));
+    }
+    if text.bytes().any(|byte| matches!(byte, b'?' | b'#')) {
+        return Err(Some("a path ends before ? and #; arguments are matched by `query`"));
+    }
+    if text.bytes().any(|byte| byte.is_ascii_control()) {
+        return Err(Some("control characters cannot stand in a path"));
+    }
+    if text.contains("//") || text.split('/').any(|segment| matches!(segment, "." | "..")) {
+        return Err(Some("requests are compared once `//`, `/./` and `/../` are resolved, so this would match none"));
+    }
+    Ok(())
+}
+
+/// What may stand between the method and the version of a request line.
+pub(crate) fn target_path(text: &str) -> Checked {
+    when(text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic()))
+}
+
+/// A path with `{name}` for whole segments, and perhaps `{name*}` for the rest.
+pub(crate) fn template(text: &str) -> Checked {
+    path(text)?;
+    let segments = text[1..].split('/');
+    let count = segments.clone().count();
+    let mut names: Vec<&str> = Vec::new();
+    for (index, segment) in segments.enumerate() {
+        let Some(name) = segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) else {
+            if segment.contains(['{', '}']) {
+                return Err(Some("a placeholder is a whole segment: /users/{id}, not /users-{id}"));
+            }
+            continue;
+        };
+        let (name, is_rest) = name.strip_suffix('*').map_or((name, false), |name| (name, true));
+        if !is_name(name) {
+            return Err(Some("a placeholder is named by letters, digits and _: {user_id}"));
+        }
+        if is_rest && index + 1 < count {
+            return Err(Some("{name*} stands for all the rest, so it must be the last segment"));
+        }
+        if names.contains(&name) {
+            return Err(Some("two placeholders have the same name"));
+        }
+        names.push(name);
+    }
+    Ok(())
+}
+
+/// Letters, digits and `_`, beginning with no digit.
+pub(crate) fn is_name(text: &str) -> bool {
+    let begins = text.as_bytes().first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
+    begins && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// Anything that a compiler may look at.
+pub(crate) fn pattern(text: &str) -> Checked {
+    when(!text.is_empty() && !text.contains('\0'))
+}
+
+/// One line that fits into a header.
+pub(crate) fn target(text: &str) -> Checked {
+    when(!text.is_empty() && !text.bytes().any(|byte| byte.is_ascii_control()))
+}
+
+/// Capital letters.
+pub(crate) fn method(text: &str) -> Checked {
+    let good = text.as_bytes().first().is_some_and(u8::is_ascii_uppercase)
+        && text.bytes().all(|byte| byte.is_ascii_uppercase() || matches!(byte, b'-' | b'_'));
+    let capitals = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphabetic());
+    if good { Ok(()) } else { Err(capitals.then_some("methods are compared with case: write GET, not get")) }
+}
+
+/// A token.
+pub(crate) fn token(text: &str) -> Checked {
+    when(!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || TOKEN.contains(&byte)))
+}
+
+/// A name of an argument.
+pub(crate) fn argument(text: &str) -> Checked {
+    target(text)
+}
+
+/// An address with a port, or a path of a socket.
+pub(crate) fn address(text: &str) -> Checked {
+    if let Some(path) = text.strip_prefix("unix:") {
+        let good = path.len() > 1 && path.starts_with('/');
+        let plain = !path.bytes().any(|byte| byte <= b' ' || matches!(byte, 0x7f | b':'));
+        return if good && plain { Ok(()) } else { Err(Some("a socket is an absolute path: unix:/run/app.sock")) };
+    }
+    let Some((name, port)) = text.rsplit_once(':') else {
+        return Err(Some("a port is missing: write 192.0.2.1:80"));
+    };
+    if text.contains("://") {
+        return Err(Some("without http://; what is spoken is the upstream's `protocol`"));
+    }
+    let digits = !port.starts_with('0') && port.len() <= 5 && port.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits || port.parse::<u16>().is_err() {
+        return Err(Some("the port is a number from 1 to 65535"));
+    }
+    if name.contains(':') && !name.starts_with('[') {
+        return Err(Some("an IPv6 address stands in brackets: [2001:db8::1]:80"));
+    }
+    let numeric = name.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    if numeric {
+        return text
+            .parse::<SocketAddr>()
+            .map(drop)
+            .map_err(|_| Some("an IPv4 address has four numbers from 0 to 255"));
+    }
+    host(name)
+}
+
+/// What a consistent hash goes by.
+pub(crate) fn hash_key(text: &str) -> Checked {
+    match text.split_once(':') {
+        None => match text {
+            "ip" | "uri" => Ok(()),
+            "header" | "cookie" | "query" => Err(Some("a name is missing: header:X-User")),
+            _ => Err(None),
+        },
+        Some((_, name)) if name.len() > crate::table::form::MAX_NAME_BYTES => Err(Some("the name is too long")),
+        Some(("header" | "cookie", name)) => token(name),
+        Some(("query", name)) => argument(name),
+        Some(_) => Err(None),
+    }
+}
+
+/// Something in PEM; what it is is looked at later.
+pub(crate) fn pem(text: &str) -> Checked {
+    let begins = |line: &str| {
+        let label = line.trim().strip_prefix("-----BEGIN ").and_then(|rest| rest.strip_suffix("-----"));
+        label.is_some_and(|label| {
+            !label.is_empty()
+                && label.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' ')
+        })
+    };
+    if text.lines().any(begins) {
+        return Ok(());
+    }
+    let is_path = text.starts_with(['/', '.']) && !text.contains('\n');
+    Err(if is_path { Some("give the content of the file, not its name") } else { None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agree(check: fn(&str) -> Checked, good: &[&str], bad: &[&str]) {
+        good.iter().for_each(|text| assert_eq!(check(text), Ok(()), "{text}"));
+        bad.iter().for_each(|text| assert!(check(text).is_err(), "{text}"));
+    }
+
+    #[test]
+    fn hosts_are_names_as_dns_has_them() {
+        let good = ["a", "shop.example", "xn--bcher-kva.example", "127.0.0.1", "_a.b", "[::1]", "A.Example"];
+        let bad = [
+            "",
+            ".",
+            "a.",
+            ".a",
+            "a..b",
+            "-a",
+            "a-",
+            "a b",
+            "bücher.example",
+            "a:80",
+            "https://a",
+            "[::1",
+            "[x]",
+            "*",
+            "a.*.b",
+        ];
+        agree(host, &good, &bad);
+        agree(host_pattern, &["*", "*.shop.example", "a.b"], &["*a", "*.", "a.*", "**", "*.*.a", "*.[::1]"]);
+    }
+
+    #[test]
+    fn paths_are_as_requests_have_them() {
+        agree(
+            path,
+            &["/", "/a", "/a/", "/ä b", "/%", "/..a"],
+            &["", "a", "/a//b", "/a/../b", "/.", "/a?b", "/a#b", "/\n"],
+        );
+        let good = ["/", "/users/{id}", "/{a}/{b}/x", "/files/{rest*}", "/{_1}"];
+        let bad = ["users", "/{}", "/{1}", "/a{b}", "/{a", "/a}", "/{a*}/b", "/{a}/{a}", "/{a b}", "/{a**}"];
+        agree(template, &good, &bad);
+    }
+
+    #[test]
+    fn addresses_have_ports_or_are_paths() {
+        let good = ["10.0.0.1:80", "[2001:db8::1]:65535", "app.internal:8080", "app:1", "unix:/run/app.sock", "1a:80"];
+        let bad = [
+            "",
+            "10.0.0.1",
+            "10.0.0.1:",
+            "10.0.0.1:0",
+            "10.0.0.1:080",
+            "10.0.0.1:65536",
+            "10.0.0.256:80",
+            "1.2.3:80",
+            "2001:db8::1:80",
+            "[::1]",
+            "unix:",
+            "unix:/",
+            "unix:run",
+            "unix:/a b",
+            "http://a:80",
+            "a b:80",
+            ":80",
+            "a:+1",
+        ];
+        agree(address, &good, &bad);
+    }
+
+    #[test]
+    fn other_forms() {
+        agree(method, &["GET", "M-SEARCH", "VERSION_CONTROL"], &["", "get", "Get", "-GET", "G T"]);
+        agree(token, &["X-Version", "a"], &["", "a b", "a:", "ü"]);
+        agree(
+            hash_key,
+            &["ip", "uri", "header:X-A", "cookie:a", "query:a b"],
+            &["", "header", "header:", "header:a b", "ips", "x:y", "query:"],
+        );
+        agree(
+            pem,
+            &["-----BEGIN CERTIFICATE-----\n", "a comment\n-----BEGIN EC PRIVATE KEY-----\nx"],
+            &["", "x", "/etc/ssl/a.pem", "-----BEGIN -----"],
+        );
+    }
+}

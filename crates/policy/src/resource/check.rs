@@ -1,0 +1,88 @@
+//! One document against the table, and into what workers get.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::{Checked, Fault, Kind, pointer};
+use crate::check::Checker;
+use crate::document::{self, Node};
+use crate::error::{Parts, Reporter};
+use crate::gateway::Maker;
+use crate::source::Source;
+
+/// Checks a document (JSON). `id` is the resource's: empty for settings, `UPSTREAM/MEMBER` for members.
+///
+/// # Errors
+/// Everything that is wrong with it, at most [`crate::MAX_ERRORS`].
+pub fn check(kind: Kind, id: &str, json: &[u8]) -> Result<Checked, Vec<Fault>> {
+    check_at(kind, id, json, now())
+}
+
+/// Seconds since 1970.
+pub(crate) fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}
+
+/// Checks a document at a time.
+fn check_at(kind: Kind, id: &str, json: &[u8], now: i64) -> Result<Checked, Vec<Fault>> {
+    let text = std::str::from_utf8(json).map_err(|error| {
+        let message = format!("expected UTF-8, found other bytes at {}", error.valid_up_to());
+        vec![Fault { message, ..Fault::default() }]
+    })?;
+    // The name says that it is JSON.
+    let source = Source::new(".json".to_owned(), text);
+    let root = document::parse(&source).map_err(|error| {
+        let position = source.position(error.at);
+        let message = format!("line {}, column {}: {}", position.line, position.column, error.message);
+        vec![Fault { message, hint: error.hint, ..Fault::default() }]
+    })?;
+    let mut reporter = Reporter::of_parts();
+    let (upstream, own) = match kind {
+        Kind::Members => id.split_once('/').unwrap_or(("", id)),
+        _ => ("", id),
+    };
+    let good = kind.takes_id(own) && (kind != Kind::Members || Kind::Upstreams.takes_id(upstream));
+    let fields =
+        Checker { source: &source, reporter: &mut reporter, alternatives: true }.resource(&root, kind.resource());
+    let mut maker = Maker {
+        id: own,
+        upstream,
+        source: &source,
+        reporter: &mut reporter,
+        root: &root,
+        now,
+        checked: Checked::default(),
+    };
+    if let Some(fields) = &fields {
+        maker.make(kind, fields);
+    }
+    let checked = maker.checked;
+    if good && !reporter.has_faults() {
+        return Ok(checked);
+    }
+    let own = (!good).then(|| bad_id(kind, id));
+    Err(own.into_iter().chain(reporter.into_parts().into_iter().map(|parts| fault(parts, &root))).collect())
+}
+
+fn bad_id(kind: Kind, id: &str) -> Fault {
+    let mut expected = format!("an id of at most 128 letters, digits and _ . - that fits {}", kind.id_pattern());
+    if kind == Kind::Policies {
+        expected.push_str(" and is not `none`");
+    }
+    let found = document::quoted(id);
+    Fault {
+        message: format!("expected {expected}, found {found}"),
+        expected: Some(expected),
+        found: Some(found),
+        ..Fault::default()
+    }
+}
+
+fn fault(parts: Parts, root: &Node) -> Fault {
+    let Parts { at, message, expected, found, hint } = parts;
+    Fault { pointer: pointer::of(root, at), message, expected, found, hint }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

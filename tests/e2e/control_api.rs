@@ -1,0 +1,212 @@
+//! The API as its users meet it: errors with places, tags, transactions, revisions, and limits.
+
+use std::io::{BufRead, BufReader, Write};
+
+use serde_json::{Value, json};
+use weir_tests::Control;
+
+struct Alone {
+    control: Control,
+    _directory: tempfile::TempDir,
+}
+
+/// Control without nginx.
+fn alone(environment: &[(&str, &str)]) -> Alone {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let control = Control::start_with(&directory.path().join("state"), &directory.path().join("run"), environment);
+    Alone { control, _directory: directory }
+}
+
+fn some() -> Vec<(&'static str, Value)> {
+    vec![
+        ("sites/all", json!({"hosts": ["all.test"]})),
+        ("upstreams/app", json!({"members": {"a": {"address": "127.0.0.1:9", "weight": 2}}})),
+        ("routes/r", json!({"site": "all", "path": "/", "to": "app"})),
+    ]
+}
+
+#[test]
+fn all_errors_are_told_at_once_with_pointers_and_nothing_is_applied() {
+    let alone = alone(&[]);
+    let api = &alone.control.api;
+    let revision = api.put_all(&some()).expect(200).revision();
+    let refused = api.put_all(&[
+        ("sites/two", json!({"hosts": ["all.test"], "colour": "red"})),
+        ("routes/x", json!({"site": "nowhere", "path": "/x", "to": "nobody", "priority": "high"})),
+        ("upstreams/app/members/b", json!({"address": "127.0.0.1", "weight": -1})),
+        ("policies/p", json!({"rules": [{"id": "a", "when": "http.hots eq 1", "action": "block"}]})),
+    ]);
+    let refused = refused.expect(422);
+    assert_eq!(refused.header("content-type"), Some("application/problem+json"));
+    let errors = refused.errors();
+    for (pointer, part) in
+        [("/sites/two/colour", "colour"), ("/routes/x/priority", "integer"), ("/upstreams/app/members/b/weight", "-1")]
+    {
+        assert!(
+            errors.iter().any(|(at, message)| at == pointer && message.contains(part)),
+            "{pointer} {part}: {errors:#?}"
+        );
+    }
+    assert!(
+        refused.body["errors"].as_array().is_some_and(|errors| errors.iter().any(|error| error["hint"].is_string()))
+    );
+    assert_eq!(api.get("revisions?limit=1").body["revisions"][0]["revision"], json!(revision));
+    assert_eq!(api.get("sites/two").status, 404);
+}
+
+#[test]
+fn what_is_shaped_well_but_means_nothing_is_refused_too() {
+    let alone = alone(&[]);
+    let api = &alone.control.api;
+    let _ = api.put_all(&some()).expect(200);
+    let route = |more: Value| {
+        let mut route = json!({"site": "all", "path": "/", "to": "app"});
+        more.as_object().expect("an object").iter().for_each(|(key, value)| route[key] = value.clone());
+        route
+    };
+    for (path, body, pointer) in [
+        ("routes/x", route(json!({"site": "none"})), "/routes/x/site"),
+        ("routes/x", route(json!({"path": "/y", "to": "none"})), "/routes/x/to"),
+        ("routes/x", route(json!({})), "/routes/x"),
+        ("sites/x", json!({"hosts": ["all.test"]}), "/sites/x/hosts"),
+        ("upstreams/app", json!({"fallback": "app"}), "/upstreams/app/fallback"),
+        ("routes/x", route(json!({"path": {"regex": "(unclosed"}})), "/routes/x/path/regex"),
+        ("rule_sets/x", json!({"rules": "SecRule ARGS \"@nothing x\" \"id:1,deny\""}), "/rule_sets/x/rules"),
+    ] {
+        let refused = api.put(path, &body).expect(422);
+        assert!(refused.errors().iter().any(|(at, _)| at.starts_with(pointer)), "{path}: {:#?}", refused.errors());
+    }
+    let refused = api.delete("upstreams/app").expect(422);
+    assert!(refused.body.to_string().contains("routes/r"), "names who refers to it: {}", refused.body);
+}
+
+#[test]
+fn tags_keep_two_people_from_overwriting_each_other() {
+    let alone = alone(&[]);
+    let api = &alone.control.api;
+    let _ = api.put_all(&some()).expect(200);
+    let tag = api.get("upstreams/app/members/a").expect(200).header("etag").expect("a tag").to_owned();
+    let patch = |tag: &str, weight: u32| {
+        let body = json!({ "weight": weight });
+        api.try_call("PATCH", "/api/v1/upstreams/app/members/a", &[("If-Match", tag)], Some(&body)).expect("answers")
+    };
+    let _ = patch(&tag, 5).expect(200);
+    let _ = patch(&tag, 6).expect(412);
+    assert_eq!(api.get("upstreams/app/members/a").body["weight"], 5);
+    let body = json!({"address": "127.0.0.1:1"});
+    let create = || api.try_call("PUT", "/api/v1/upstreams/app/members/a", &[("If-None-Match", "*")], Some(&body));
+    let _ = create().expect("answers").expect(412);
+}
+
+#[test]
+fn a_dry_run_checks_and_changes_nothing() {
+    let alone = alone(&[]);
+    let api = &alone.control.api;
+    let _ = api.put_all(&some()).expect(200);
+    assert!(api.put("sites/x?dry_run=true", &json!({"hosts": ["x.test"]})).status < 300);
+    assert_eq!(api.get("sites/x").status, 404);
+    let _ = api.put("sites/x?dry_run=true", &json!({"hosts": []})).expect(422);
+}
+
+#[test]
+fn revisions_are_kept_compared_and_gone_back_to() {
+    let alone = alone(&[]);
+    let api = &alone.control.api;
+    let first = api.put_all(&some()).expect(200).revision();
+    let second = api.patch("upstreams/app/members/a?message=more", &json!({"weight": 9})).expect(200).revision();
+    let _ = api.delete("routes/r").expect(200);
+    let diff = api.get(&format!("revisions/{second}/diff")).expect(200);
+    let change = &diff.body["changes"][0];
+    assert_eq!((&change["old"]["weight"], &change["new"]["weight"]), (&json!(2), &json!(9)), "{change}");
+    assert_eq!(diff.body["message"], "more");
+    let back = api.call("POST", &format!("/api/v1/revisions/{first}/rollback"), None).expect(200);
+    assert!(back.revision() > second);
+    assert_eq!(api.get("upstreams/app/members/a").body["weight"], 2);
+    assert_eq!(api.get("routes/r").status, 200);
+    assert_eq!(api.call("POST", "/api/v1/revisions/9999/rollback", None).status, 404);
+}
+
+#[test]
+fn changes_are_watched_from_a_revision_on() {
+    let alone = alone(&[]);
+    let api = &alone.control.api;
+    let first = api.put_all(&some()).expect(200).revision();
+    let second = api.patch("upstreams/app/members/a", &json!({"weight": 9})).expect(200).revision();
+    let mut stream = std::os::unix::net::UnixStream::connect(api.socket()).expect("listens");
+    write!(stream, "GET /api/v1/watch?since={first} HTTP/1.1\r\nhost: a\r\n\r\n").expect("writes");
+    stream.set_read_timeout(Some(std::time::Duration::from_secs(10))).expect("a timeout");
+    let mut lines = BufReader::new(stream).lines().map(|line| line.expect("a line in time"));
+    let mut revision = || {
+        let data = lines.by_ref().find_map(|line| line.strip_prefix("data:").map(str::to_owned)).expect("an event");
+        serde_json::from_str::<Value>(&data).expect("is JSON")["revision"].as_u64().expect("a revision")
+    };
+    assert_eq!(revision(), second, "what came before the watch");
+    let third = api.patch("upstreams/app/members/a", &json!({"weight": 10})).expect(200).revision();
+    assert_eq!(revision(), third, "what comes in it");
+}
+
+#[test]
+fn odd_requests_get_clear_answers() {
+    let alone = alone(&[]);
+    let api = &alone.control.api;
+    let huge = json!({"kind": "strings", "strings": ["x".repeat(17 << 20)]});
+    for (method, path, body, status) in [
+        ("GET", "/api/v1/nonsense", None, 404),
+        ("GET", "/nonsense", None, 404),
+        ("DELETE", "/api/v1/sites/none", None, 404),
+        ("POST", "/api/v1/sites/none", Some(json!({})), 405),
+        ("PUT", "/api/v1/sites/no%20space", Some(json!({"hosts": ["a.test"]})), 422),
+        ("PUT", "/api/v1/lists/huge", Some(huge), 413),
+        ("PUT", "/api/v1/sites/a", Some(json!("text")), 422),
+        ("PATCH", "/api/v1/sites/none", Some(json!({"hosts": ["a.test"]})), 404),
+    ] {
+        let answer = api.try_call(method, path, &[], body.as_ref());
+        // A refused body may end the connection before it is sent to its end.
+        if let Ok(answer) = answer {
+            assert_eq!(answer.status, status, "{method} {path}: {}", answer.body);
+            assert_eq!(answer.header("content-type"), Some("application/problem+json"), "{method} {path}");
+        } else {
+            assert_eq!(status, 413, "{method} {path}");
+        }
+    }
+}
+
+#[test]
+fn a_policy_that_hangs_or_eats_memory_is_refused_and_control_lives_on() {
+    let alone = alone(&[("WEIR_TESTING", "1")]);
+    let api = &alone.control.api;
+    let with = |list: &str| {
+        let lists = json!({"strings": ["x"]});
+        api.put(&format!("lists/{list}"), &lists)
+    };
+    for marker in ["weir-test-abort", "weir-test-memory"] {
+        let refused = with(marker).expect(422);
+        assert!(!refused.errors().is_empty(), "{}", refused.body);
+    }
+    let _ = with("harmless").expect(201);
+}
+
+#[test]
+fn a_full_disk_refuses_changes_and_loses_none() {
+    // SAFETY: geteuid has no preconditions and cannot fail.
+    if unsafe { libc::geteuid() } != 0 {
+        println!("skipped: a disk of its own needs root");
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (state, runtime) = (directory.path().join("state"), directory.path().join("run"));
+    let control = Control::start_on_small_disk(&state, &runtime, 4096);
+    let text = "x".repeat(100_000);
+    let page = |n: usize| json!({"site": "all", "path": format!("/{n}"), "respond": {"status": 200, "body": text}});
+    let _ = control.api.put("sites/all", &json!({"hosts": ["*"]})).expect(201);
+    let full = (0..200).find(|n| {
+        let answer = control.api.put(&format!("routes/r{n}"), &page(*n));
+        assert!(matches!(answer.status, 201 | 507), "{:#}", answer.body);
+        answer.status == 507
+    });
+    let full = full.expect("4 MiB are full some time");
+    assert!(full > 5, "{full} routes of 100 kB fit into 4 MiB");
+    assert_eq!(control.api.get(&format!("routes/r{full}")).status, 404, "what was refused is not there");
+    assert_eq!(control.api.get(&format!("routes/r{}", full - 1)).status, 200);
+    assert_eq!(control.api.call("GET", "/healthz", None).status, 200, "control lives on");
+}
