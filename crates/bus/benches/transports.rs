@@ -43,7 +43,8 @@ fn main() {
     println!("| transport | p50 µs | p99 µs | of bare eventfd | messages/s one way |\n| --- | --- | --- | --- | --- |");
     for (row, (name, ..)) in rows.iter().zip(LANES) {
         let p50 = median(&row.p50_us);
-        let rate = if row.per_second.is_empty() { "".into() } else { format!("{:.2} M", median(&row.per_second) / 1e6) };
+        let rate =
+            if row.per_second.is_empty() { "".into() } else { format!("{:.2} M", median(&row.per_second) / 1e6) };
         println!("| {name} | {p50:.1} | {:.1} | {:.2} | {rate} |", median(&row.p99_us), p50 / floor);
     }
 }

@@ -24,10 +24,8 @@ pub(crate) struct Bell(OwnedFd);
 impl Bell {
     /// Makes the FIFO if there is none, and opens it.
     pub(crate) fn create(path: &Path) -> Result<Self, BusError> {
-        let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| BusError::Foreign {
-            path: path.to_path_buf(),
-            reason: "a zero byte in the path",
-        })?;
+        let name = CString::new(path.as_os_str().as_bytes())
+            .map_err(|_| BusError::Foreign { path: path.to_path_buf(), reason: "a zero byte in the path" })?;
         // SAFETY: `name` is a C string that lives over the call.
         if unsafe { libc::mkfifo(name.as_ptr(), 0o600) } != 0 {
             let error = io::Error::last_os_error();

@@ -154,7 +154,11 @@ impl Endpoint {
     /// a message holds) is lost if control's ring is full or control has left.
     pub fn refuse(&self, revision: u64, reason: &str) -> Result<(), SendError> {
         self.slot().refuse(revision);
-        let reason = &reason.as_bytes()[..reason.floor_char_boundary(MESSAGE_MAX - size_of::<u64>())];
+        let room = MESSAGE_MAX - size_of::<u64>();
+        // A character has four bytes at most, so one of these is a boundary.
+        let end =
+            (0..4).map(|cut| room.min(reason.len()) - cut.min(reason.len())).find(|&end| reason.is_char_boundary(end));
+        let reason = &reason.as_bytes()[..end.unwrap_or(0)];
         let mut payload = Vec::with_capacity(size_of::<u64>() + reason.len());
         payload.extend_from_slice(&revision.to_le_bytes());
         payload.extend_from_slice(reason);
@@ -248,3 +252,6 @@ impl Drop for Endpoint {
         self.wake(Address::Control);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -183,13 +183,22 @@ impl Owners<'_> {
     /// Looks for others with the same hash, and takes those back that are ready further behind.
     fn rivals(&self, mine: usize, hash: u64) -> Rivals {
         let distance = |at: usize| at.wrapping_sub(place(hash, 0)) % OWNER_ENTRIES;
-        for (at, mut owner) in self.window(hash) {
-            while at != mine && self.holds(at, owner, hash) && self.lives(owner) {
+        for (at, mut owner) in self.window(hash).filter(|&(at, _)| at != mine) {
+            // Goes round again only if somebody else has made a step in this entry meanwhile. One that becomes owned
+            // between two loads must not be passed over: it may have looked around before this claim was ready.
+            while owner.step() >= READY && self.lives(owner) {
+                let same = self.entries[at].hash.load(SeqCst) == hash;
+                let now = Owner(self.entries[at].owner.load(SeqCst));
+                if now != owner {
+                    owner = now;
+                    continue;
+                }
                 match owner.step() {
+                    _ if !same => break,
                     OWNED => return Rivals::Owned(owner),
-                    READY if distance(at) < distance(mine) => return Rivals::InFront(owner),
-                    READY if !self.step(at, owner, FREE) => owner = Owner(self.entries[at].owner.load(SeqCst)),
-                    _ => break,
+                    _ if distance(at) < distance(mine) => return Rivals::InFront(owner),
+                    _ if self.step(at, owner, FREE) => break,
+                    _ => owner = Owner(self.entries[at].owner.load(SeqCst)),
                 }
             }
         }

@@ -117,8 +117,9 @@ impl Region {
     pub fn remove_dead(dir: &Path) -> io::Result<Vec<u64>> {
         let mut kept = Region::list(dir)?;
         let Some(newest) = kept.pop() else { return Ok(Vec::new()) };
-        let dead: Vec<u64> =
-            kept.extract_if(.., |generation| Region::open(dir, *generation).is_ok_and(|region| region.is_dead())).collect();
+        let dead: Vec<u64> = kept
+            .extract_if(.., |generation| Region::open(dir, *generation).is_ok_and(|region| region.is_dead()))
+            .collect();
         for entry in fs::read_dir(dir)? {
             let entry = entry?;
             let Some((generation, _)) = entry.file_name().to_str().and_then(parse_name) else { continue };
@@ -296,8 +297,16 @@ fn write_new(path: &Path, generation: u64, layout: &Layout) -> Result<File, BusE
     // SAFETY: the call fills the 16 bytes of `seed`; so few are never given in parts, and an early boot without
     // randomness leaves a seed that works as well.
     unsafe { libc::getrandom(seed.as_mut_ptr().cast(), size_of_val(&seed), libc::GRND_NONBLOCK) };
-    let words =
-        [MAGIC, generation, (layout.participants - 1) as u64, RING_BYTES as u64, layout.bytes as u64, now_ms(), seed[0], seed[1]];
+    let words = [
+        MAGIC,
+        generation,
+        (layout.participants - 1) as u64,
+        RING_BYTES as u64,
+        layout.bytes as u64,
+        now_ms(),
+        seed[0],
+        seed[1],
+    ];
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
     std::os::unix::fs::FileExt::write_all_at(&file, &bytes, 0).map_err(BusError::io("write", path))?;
     Ok(file)
@@ -310,8 +319,9 @@ fn map(file: &File, path: &Path, bytes: usize) -> Result<MmapRaw, BusError> {
 /// Gives a part of the file its blocks, so that touching it cannot fail. A file system that cannot do it is taken as is.
 pub(crate) fn reserve(file: &File, offset: usize, bytes: usize) -> io::Result<()> {
     // SAFETY: the call reads no memory.
-    let result =
-        unsafe { libc::fallocate(file.as_raw_fd(), libc::FALLOC_FL_KEEP_SIZE, offset as libc::off_t, bytes as libc::off_t) };
+    let result = unsafe {
+        libc::fallocate(file.as_raw_fd(), libc::FALLOC_FL_KEEP_SIZE, offset as libc::off_t, bytes as libc::off_t)
+    };
     match io::Error::last_os_error() {
         _ if result == 0 => Ok(()),
         error if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(()),

@@ -1,5 +1,6 @@
 //! A full file system in the runtime directory is an error for who wants more, and never a signal. In a file of its own,
 //! since it forks; the child has a small file system to itself. Where that is not allowed, nothing is tested.
+#![allow(clippy::unwrap_used, reason = "in a test it is the assertion, in its helpers too")]
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;

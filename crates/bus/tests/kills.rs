@@ -1,6 +1,7 @@
 //! Workers that send to each other at random are killed at random, again and again. Then: every message whose `send`
 //! returned arrives, once or again after its receiver's death, in the order of its sender; and nobody sleeps on while
 //! something is there for it. One test in a file of its own, since it forks.
+#![allow(clippy::unwrap_used, reason = "in a test it is the assertion, in its helpers too")]
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -114,7 +115,7 @@ fn worker(region: &Arc<Region>, notes: &Notes, me: usize, seed: u64) -> ! {
             }
             keys += 1;
             let key = (keys % 50).to_le_bytes();
-            if endpoint.claim(&key).is_ok() && keys % 3 == 0 {
+            if endpoint.claim(&key).is_ok() && keys.is_multiple_of(3) {
                 assert!(endpoint.release(&key));
             }
         }
@@ -128,6 +129,8 @@ fn start(region: &Arc<Region>, notes: &Notes, me: usize, seed: u64) -> libc::pid
     // makes usable after a fork; it leaves with `_exit`.
     match unsafe { libc::fork() } {
         0 => {
+            // SAFETY: a plain setting: should the test fail, its workers end with it.
+            unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
             let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| worker(region, notes, me, seed)));
             // SAFETY: ends the child without running anything of the parent's.
             unsafe { libc::_exit(if ended.is_err() { 3 } else { 0 }) }
@@ -187,7 +190,12 @@ fn nothing_is_lost_and_nobody_sleeps_on() {
     }
     let counts: Vec<_> = region.slots().map(|slot| slot.counts()).collect();
     assert!(counts.iter().all(|counts| counts.damaged == 0 && counts.abandoned == 0), "{counts:?}");
-    println!("{} messages, {} unsure, {} of them missing", total(|p| &p.sent), total(|p| &p.unsure), total(|p| &p.missing));
+    println!(
+        "{} messages, {} unsure, {} of them missing",
+        total(|p| &p.sent),
+        total(|p| &p.unsure),
+        total(|p| &p.missing)
+    );
     assert!(total(|pair| &pair.sent) > 10_000, "there was hardly any traffic");
     assert_eq!(region.reap(), WORKERS);
     assert!(region.slots().all(|slot| slot.state() == State::Gone));

@@ -1,4 +1,5 @@
 //! What the bus promises to a participant, in one process with several endpoints.
+#![allow(clippy::unwrap_used, reason = "in a test it is the assertion, in its helpers too")]
 
 use std::sync::Arc;
 
@@ -245,4 +246,33 @@ fn waking_rings_until_the_receiver_has_looked() {
     received(&workers[1]);
     std::thread::spawn(move || ringer.ring()).join().unwrap();
     assert!(is_rung(workers[1].bell()));
+}
+
+/// A sender with pauses of all lengths against a receiver that sleeps without a time limit worth the name: a single lost
+/// wake-up holds both up.
+#[test]
+fn no_wake_up_is_lost() {
+    const MESSAGES: u32 = 300_000;
+    let bus = bus(2);
+    let mut workers = bus.workers();
+    let (receiver, sender) = (workers.pop().unwrap(), workers.pop().unwrap());
+    let sending = std::thread::spawn(move || {
+        for n in 0..MESSAGES {
+            while sender.send(W1, TOPIC, &n.to_le_bytes()).is_err() {
+                std::thread::yield_now();
+            }
+            (0..n.wrapping_mul(2_654_435_761) >> 22).for_each(|_| std::hint::spin_loop());
+        }
+    });
+    let mut expected = 0;
+    while expected < MESSAGES {
+        let mut poll = libc::pollfd { fd: receiver.bell(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one valid pollfd.
+        assert_eq!(unsafe { libc::poll(&raw mut poll, 1, 20_000) }, 1, "asleep before message {expected}");
+        receiver.receive(&mut |message| {
+            assert_eq!(message.payload, expected.to_le_bytes());
+            expected += 1;
+        });
+    }
+    sending.join().unwrap();
 }

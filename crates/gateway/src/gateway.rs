@@ -4,7 +4,7 @@
 
 mod apply;
 
-use std::rc::Rc;
+use std::{rc::Rc, sync::Arc};
 
 use crate::{
     certificate::CertificateEntry,
@@ -35,8 +35,10 @@ pub struct Gateway {
     certificates: ById<Rc<CertificateEntry>>,
     certificate_names: Names,
     settings: Rc<SettingsEntry>,
-    policies: Option<Rc<str>>,
+    policies: Option<Arc<str>>,
     policies_digest: u64,
+    /// Upstreams whose members are not all ready to be found by key; none in a gateway that is served.
+    unsettled: Vec<Rc<str>>,
 }
 
 /// A site and its routes. Either may be there without the other between two operations of a revision.
@@ -85,6 +87,7 @@ impl Gateway {
             settings: Rc::default(),
             policies: None,
             policies_digest: 0,
+            unsettled: Vec::new(),
         }
     }
 
@@ -197,9 +200,9 @@ impl Gateway {
     }
 
     /// The text of the last `put_policies`; `None` if it was empty or there was none. The same policies have the same
-    /// `Rc`, so that pointers tell whether they changed.
+    /// `Arc`, so that pointers tell whether they changed.
     #[must_use]
-    pub fn policies(&self) -> Option<&Rc<str>> {
+    pub fn policies(&self) -> Option<&Arc<str>> {
         self.policies.as_ref()
     }
 

@@ -7,6 +7,7 @@
 
 pub mod op;
 pub mod resource;
+pub mod teardown;
 
 mod certificate;
 mod condition;

@@ -6,12 +6,13 @@
 
 use std::{hash::Hash, rc::Rc};
 
-use archery::RcK;
 use foldhash::fast::FixedState;
 use rpds::HashTrieMap;
 
-/// A persistent map with `Rc` inside.
-pub(crate) type Map<K, V> = HashTrieMap<K, V, RcK, FixedState>;
+use crate::teardown::Lazily;
+
+/// A persistent map.
+pub(crate) type Map<K, V> = HashTrieMap<K, V, Lazily, FixedState>;
 /// Resources by id.
 pub(crate) type ById<V> = Map<Rc<str>, V>;
 

@@ -19,7 +19,9 @@ pub enum JournalError {
         source: io::Error,
     },
     /// It is not a journal, or one of another version of Weir.
-    #[error("{path} is not a journal of this version of Weir ({reason}); stop nginx and control, remove it, start both")]
+    #[error(
+        "{path} is not a journal of this version of Weir ({reason}); stop nginx and control, remove it, start both"
+    )]
     Foreign {
         /// The file.
         path: PathBuf,
@@ -47,7 +49,9 @@ pub enum JournalError {
     #[error("the journal's area is full; begin a new generation")]
     AreaFull,
     /// What was read makes no sense. The reader stays where it is until a new generation begins.
-    #[error("the journal is damaged at offset {offset} of generation {generation}: {reason}; restart control, it writes it anew")]
+    #[error(
+        "the journal is damaged at offset {offset} of generation {generation}: {reason}; restart control, it writes it anew"
+    )]
     Damaged {
         /// Bytes from the beginning of the file.
         offset: u64,

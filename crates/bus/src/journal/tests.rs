@@ -68,7 +68,10 @@ fn a_reader_sees_base_changes_and_the_next_base() {
     // The end of the generation comes before the next one.
     writer.append(&[Frame::Runtime(b"last")]).unwrap();
     writer.begin(1, 6, 98, base(&["abc"])).unwrap();
-    assert_eq!(all(&mut reader), [Found::Runtime(b"last".to_vec()), Found::Base(1, 6, 98), op("abc"), Found::Commit(6)]);
+    assert_eq!(
+        all(&mut reader),
+        [Found::Runtime(b"last".to_vec()), Found::Base(1, 6, 98), op("abc"), Found::Commit(6)]
+    );
     // One that was opened later, through an fd, begins with the newest base; skipping it leads behind its commit.
     writer.append(&[Frame::Op(b"d")]).unwrap();
     let mut late = Reader::from_fd(Reader::open(dir.path()).unwrap().as_fd().try_clone_to_owned().unwrap()).unwrap();
@@ -93,7 +96,11 @@ fn there_is_one_writer_and_its_successor_begins_anew() {
     assert_eq!(all(&mut left).last(), Some(&Found::Runtime(b"health".to_vec())));
     assert!(matches!(successor.append(&[]), Err(JournalError::NotBegun)));
     successor.begin(2, 1, 0, base(&["a"])).unwrap();
-    assert_eq!(all(&mut reader).iter().filter(|found| matches!(found, Found::Base(..))).count(), 1, "straight to the newest");
+    assert_eq!(
+        all(&mut reader).iter().filter(|found| matches!(found, Found::Base(..))).count(),
+        1,
+        "straight to the newest"
+    );
 }
 
 #[test]

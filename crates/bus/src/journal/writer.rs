@@ -129,9 +129,7 @@ impl Writer {
                 .map_err(JournalError::io("reserve space for", &self.path))?;
             current.reserved += more;
         }
-        self.file
-            .write_all_at(bytes, start + current.committed)
-            .map_err(JournalError::io("append to", &self.path))?;
+        self.file.write_all_at(bytes, start + current.committed).map_err(JournalError::io("append to", &self.path))?;
         current.committed = end;
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{Request, Response, StatusCode};
+use axum::http::{Request, Response, StatusCode, header};
 use axum::response::IntoResponse;
 use serde::Deserialize;
 use serde_json::Value;
@@ -62,9 +62,18 @@ pub(super) async fn post(State(daemon): State<Arc<Daemon>>, request: Request<Bod
         Ok((how, edits))
     };
     match prepared.await {
-        Ok((how, edits)) => how.make(&daemon, What::Edits(edits)).await,
+        Ok((how, edits)) => done(how.make(&daemon, What::Edits(edits)).await),
         Err(problem) => problem.into_response(),
     }
+}
+
+/// A transaction of one change that makes something is answered like every other transaction.
+fn done(mut response: Response<Body>) -> Response<Body> {
+    if response.status() == StatusCode::CREATED {
+        *response.status_mut() = StatusCode::OK;
+        response.headers_mut().remove(header::LOCATION);
+    }
+    response
 }
 
 fn edit(n: usize, change: Change) -> Result<Edit, Problem> {

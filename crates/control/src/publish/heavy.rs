@@ -64,8 +64,7 @@ impl Publisher {
                 }
             };
             let policies = applied.policies.as_ref().map(|policies| policies.assembled.clone());
-            let patterns: Vec<(String, String)> =
-                applied.new_patterns().map(|(pattern, key)| (pattern.to_owned(), key.to_string())).collect();
+            let patterns = applied.places_of_patterns();
             state.undo(applied);
             let verified = Verified {
                 policies: policies.as_ref().map(|policies| policies.text().to_owned()),

@@ -1,6 +1,6 @@
 //! Making changes: all of them or none, with a note of what was there before.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use weir_gateway::op::Op;
@@ -35,6 +35,18 @@ pub struct Applied {
 }
 
 impl Applied {
+    /// Regular expressions that nobody has compiled yet, with their places.
+    #[must_use]
+    pub fn places_of_patterns(&self) -> Vec<(String, String)> {
+        let documents = self.deltas.iter().filter_map(|delta| Some((&delta.key, &delta.new.as_ref()?.document)));
+        let places: HashMap<&Key, &Arc<Document>> = documents.collect();
+        let place = |(pattern, key): (&str, &Key)| {
+            let within = places.get(key).map(|document| document.place_of(pattern)).unwrap_or_default();
+            (pattern.to_owned(), format!("{key}{within}"))
+        };
+        self.new_patterns().map(place).collect()
+    }
+
     /// Regular expressions that nobody has compiled yet, with the document that has them.
     pub fn new_patterns(&self) -> impl Iterator<Item = (&str, &Key)> {
         self.deltas.iter().flat_map(|delta| {
@@ -235,7 +247,7 @@ impl State {
         if assembled.text() == self.policies().map_or("", |policies| policies.assembled.text()) {
             return;
         }
-        let op = Op::PutPolicies { text: assembled.text().to_owned() };
+        let op = Op::PutPolicies { text: assembled.text().into() };
         let frame = serde_json::to_vec(&op).expect("an operation can be written as JSON");
         let policies = Arc::new(Policies { assembled, frame });
         applied.policies_before = Some(self.set_policies(Some(policies.clone())));

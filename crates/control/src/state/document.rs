@@ -33,7 +33,27 @@ pub struct Held {
     pub revision: u64,
 }
 
+/// Where a text stands in a document, as a JSON pointer from it on (RFC 6901). Recursion is bounded by the depth that
+/// documents may have.
+fn place(value: &Value, text: &str) -> Option<String> {
+    let below = |step: String, value: &Value| place(value, text).map(|rest| format!("/{step}{rest}"));
+    match value {
+        Value::String(found) => (found == text).then(String::new),
+        Value::Array(items) => items.iter().enumerate().find_map(|(n, item)| below(n.to_string(), item)),
+        Value::Object(pairs) => {
+            pairs.iter().find_map(|(key, item)| below(key.replace('~', "~0").replace('/', "~1"), item))
+        }
+        _ => None,
+    }
+}
+
 impl Document {
+    /// Where one of its expressions stands, as a JSON pointer from it on; empty if it was made from several parts.
+    #[must_use]
+    pub fn place_of(&self, pattern: &str) -> String {
+        serde_json::from_str(&self.text).ok().and_then(|value| place(&value, pattern)).unwrap_or_default()
+    }
+
     /// Checks a document by itself.
     ///
     /// # Errors

@@ -125,7 +125,7 @@ impl Workers {
         let region = Arc::new(Region::create(runtime, generation, count).unwrap());
         let (stop, paused, applied) =
             (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-        let threads = (0..count).map(|number| {
+        let start = |number| {
             let (region, stop, paused, applied) = (region.clone(), stop.clone(), paused.clone(), applied.clone());
             let runtime = runtime.to_path_buf();
             std::thread::spawn(move || {
@@ -142,8 +142,9 @@ impl Workers {
                     unsafe { libc::poll(&raw mut poll, 1, 20) };
                 }
             })
-        });
-        Self { stop, paused, applied, threads: threads.collect(), region }
+        };
+        let threads = (0..count).map(start).collect();
+        Self { stop, paused, applied, threads, region }
     }
 }
 

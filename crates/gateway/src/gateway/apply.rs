@@ -3,7 +3,7 @@
 //! References are whole at the end of a revision, not between its operations: a route may come before its site, and a
 //! host may have two sites for a moment. Only a member needs its upstream first, since it has no place without.
 
-use std::{net::SocketAddr, rc::Rc};
+use std::{net::SocketAddr, rc::Rc, sync::Arc};
 
 use super::{Gateway, Place, SettingsEntry};
 use crate::{
@@ -14,11 +14,14 @@ use crate::{
     path::Trie,
     pattern::Patterns,
     refusal::Refusal,
-    resource,
+    resource::{self, Balance},
     route::{PolicyNames, RouteEntry},
     site::Site,
     upstream::{MAX_WEIGHT, Upstream},
 };
+
+/// Members that one call of [`Gateway::settle`] gets ready.
+const SETTLED: u32 = 64;
 
 impl Gateway {
     /// Applies an operation. `frame` is the JSON it was read from, which the digest is made of.
@@ -27,7 +30,14 @@ impl Gateway {
     /// digest); deleting a site leaves its routes, which are out of reach until the site is there again. What runtime
     /// operations say of members that are gone is ignored.
     pub fn apply(&mut self, frame: &[u8], op: Op, patterns: &mut Patterns) -> Result<(), Refusal> {
-        let digest = frame_digest(frame);
+        self.begin(frame_digest(frame), op, patterns)?;
+        while self.settle() {}
+        Ok(())
+    }
+
+    /// As [`Self::apply`], from the frame's [`frame_digest`], but what takes longer than a few µs is left for
+    /// [`Self::settle`]. Until that is done the gateway takes further operations, and is not to be served.
+    pub fn begin(&mut self, digest: u64, op: Op, patterns: &mut Patterns) -> Result<(), Refusal> {
         match op {
             Op::PutSite { site } => self.put_site(site, digest),
             Op::DeleteSite { id } => self.delete_site(&id),
@@ -40,7 +50,7 @@ impl Gateway {
             Op::PutCertificate { certificate } => self.put_certificate(certificate, digest),
             Op::DeleteCertificate { id } => self.delete_certificate(&id),
             Op::PutSettings { settings } => self.put_settings(settings, digest),
-            Op::PutPolicies { text } => self.put_policies(&text, digest),
+            Op::PutPolicies { text } => self.put_policies(text, digest),
             Op::Health { upstream, member, healthy } => {
                 self.change_member(&upstream, &member, |member| set_health(member, healthy));
                 Ok(())
@@ -50,6 +60,16 @@ impl Gateway {
                 Ok(())
             }
         }
+    }
+
+    /// Does a little more, 100 µs, of what operations have begun; says whether there is more to do.
+    pub fn settle(&mut self) -> bool {
+        let Some(id) = self.unsettled.last() else { return false };
+        let more = self.upstreams.get_mut(id).is_some_and(|upstream| Rc::make_mut(upstream).settle(SETTLED));
+        if !more {
+            self.unsettled.pop();
+        }
+        more || !self.unsettled.is_empty()
     }
 
     /// Takes a member out until a time (of the caller's clock, in ms), when the caller calls [`Self::readmit`].
@@ -149,6 +169,9 @@ impl Gateway {
         match self.upstreams.get_mut(&*spec.id) {
             Some(upstream) => {
                 self.digest ^= upstream.digest;
+                if matches!(spec.balance, Balance::Hash(_)) && !matches!(upstream.spec().balance, Balance::Hash(_)) {
+                    self.unsettled.push(spec.id.as_str().into());
+                }
                 Rc::make_mut(upstream).replace(spec, digest);
             }
             None => self.upstreams.insert_mut(spec.id.as_str().into(), Rc::new(Upstream::new(spec, digest))),
@@ -223,11 +246,11 @@ impl Gateway {
         Ok(())
     }
 
-    fn put_policies(&mut self, text: &str, digest: u64) -> Result<(), Refusal> {
+    fn put_policies(&mut self, text: Arc<str>, digest: u64) -> Result<(), Refusal> {
         self.digest ^= digest ^ self.policies_digest;
-        self.policies_digest = digest;
-        if self.policies.as_deref().unwrap_or_default() != text {
-            self.policies = (!text.is_empty()).then(|| text.into());
+        // The same frame has the same text. Comparing megabytes of it takes too long.
+        if std::mem::replace(&mut self.policies_digest, digest) != digest {
+            self.policies = (!text.is_empty()).then_some(text);
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ use crate::{
     path::{End, Path, Segment},
     resource::{PathMatch, RequestMatch, Route},
     route::RouteEntry,
+    teardown::Shared,
 };
 
 /// Largest chunk; it is split in two when it grows past this.
@@ -50,12 +51,12 @@ fn order(a: &RouteEntry, b: &RouteEntry) -> Ordering {
 }
 
 /// Routes, best first; never none, at most [`CHUNK`].
-type Chunk = Rc<Vec<Rc<RouteEntry>>>;
+type Chunk = Shared<Vec<Rc<RouteEntry>>>;
 
 /// Routes in the order of their ranks. Clones share what they hold.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranked {
-    chunks: Option<Rc<Vec<Chunk>>>,
+    chunks: Option<Shared<Vec<Chunk>>>,
 }
 
 impl Ranked {
@@ -65,26 +66,26 @@ impl Ranked {
 
     /// Adds a route that is not there.
     pub fn insert(&mut self, route: &Rc<RouteEntry>) {
-        let chunks = Rc::make_mut(self.chunks.get_or_insert_default());
+        let chunks = Shared::make_mut(self.chunks.get_or_insert_default());
         if chunks.is_empty() {
-            chunks.push(Rc::default());
+            chunks.push(Shared::default());
         }
         let n = chunk_of(chunks, route);
-        let chunk = Rc::make_mut(&mut chunks[n]);
+        let chunk = Shared::make_mut(&mut chunks[n]);
         let at = chunk.partition_point(|known| order(known, route).is_lt());
         chunk.insert(at, route.clone());
         if chunk.len() > CHUNK {
             let upper = chunk.split_off(CHUNK / 2);
-            chunks.insert(n + 1, Rc::new(upper));
+            chunks.insert(n + 1, Shared::new(upper));
         }
     }
 
     /// Takes a route away.
     pub fn remove(&mut self, route: &Rc<RouteEntry>) {
         let Some(chunks) = &mut self.chunks else { return };
-        let chunks = Rc::make_mut(chunks);
+        let chunks = Shared::make_mut(chunks);
         let n = chunk_of(chunks, route);
-        let chunk = Rc::make_mut(&mut chunks[n]);
+        let chunk = Shared::make_mut(&mut chunks[n]);
         if let Ok(at) = chunk.binary_search_by(|known| order(known, route)) {
             chunk.remove(at);
         }

@@ -27,6 +27,8 @@ pub(crate) struct Pool {
     tree: WeightTree<Rc<Member>>,
     /// Only for consistent hashing.
     rings: Option<Rings>,
+    /// Slots below it are on the rings: all, but for a while after members begin to be looked up by key.
+    settled: u32,
 }
 
 /// What a member costs; the cheapest is taken.
@@ -37,45 +39,57 @@ pub(crate) fn in_flight(member: &Member) -> f64 {
     f64::from(member.state().active()) + 1.0
 }
 
-/// Expected wait: latency times requests in flight.
+/// Expected wait: latency times requests in flight. One that has never been asked is asked at once, and then left alone
+/// until it has answered.
 pub(crate) fn expected_wait(member: &Member) -> f64 {
     let latency = member.state().ewma_us();
-    in_flight(member) * if latency > 0.0 { latency } else { UNKNOWN_LATENCY_US }
+    if latency > 0.0 {
+        return in_flight(member) * latency;
+    }
+    f64::from(member.state().active()) * UNKNOWN_LATENCY_US
 }
 
 impl Pool {
     /// `hashes` tells whether members are looked up by key.
     pub fn new(hashes: bool) -> Self {
-        Self { tree: WeightTree::new(), rings: hashes.then(Rings::new) }
+        Self { tree: WeightTree::new(), rings: hashes.then(Rings::new), settled: 0 }
     }
 
-    /// Changes whether members are looked up by key: O(n) if they were not and shall be.
+    /// Changes whether members are looked up by key. If they were not and shall be, [`Self::settle`] is to be called.
     pub fn set_hashes(&mut self, hashes: bool) {
-        if hashes == self.rings.is_some() {
-            return;
+        if hashes != self.rings.is_some() {
+            (self.rings, self.settled) = (hashes.then(Rings::new), 0);
         }
-        let mut rings = Rings::new();
-        let all = (0..self.tree.length()).filter_map(|slot| self.tree.get(slot));
-        all.filter(|_| hashes).for_each(|(weight, member)| rings.insert(weight, member));
-        self.rings = hashes.then_some(rings);
+    }
+
+    /// Puts members of at most `most` slots on the rings; says how many of them are left to do.
+    pub fn settle(&mut self, most: u32) -> u32 {
+        let Some(rings) = &mut self.rings else { return 0 };
+        let length = self.tree.length();
+        let to = length.min(self.settled.saturating_add(most));
+        let slots = (self.settled..to).filter_map(|slot| self.tree.get(slot));
+        slots.for_each(|(weight, member)| rings.insert(weight, member));
+        self.settled = to;
+        length - to
     }
 
     /// Adds a member with its weight as of now; returns its slot.
     pub fn insert(&mut self, member: &Rc<Member>) -> u32 {
         let weight = member.weight();
-        if let Some(rings) = &mut self.rings {
-            rings.insert(weight, member);
+        let whole = self.settled == self.tree.length();
+        let slot = self.tree.insert(weight, member.clone());
+        if whole && self.rings.is_some() {
+            self.settled = self.tree.length();
         }
-        self.tree.insert(weight, member.clone())
+        self.onto_the_rings(slot, weight, member);
+        slot
     }
 
     /// Replaces the member in a slot.
     pub fn set(&mut self, slot: u32, member: &Rc<Member>) {
         let weight = member.weight();
         self.off_the_rings(slot);
-        if let Some(rings) = &mut self.rings {
-            rings.insert(weight, member);
-        }
+        self.onto_the_rings(slot, weight, member);
         self.tree.set(slot, weight, member.clone());
     }
 
@@ -89,8 +103,15 @@ impl Pool {
         self.tree.total()
     }
 
+    fn onto_the_rings(&mut self, slot: u32, weight: u32, member: &Rc<Member>) {
+        if let Some(rings) = self.rings.as_mut().filter(|_| slot < self.settled) {
+            rings.insert(weight, member);
+        }
+    }
+
     fn off_the_rings(&mut self, slot: u32) {
-        if let (Some(rings), Some((weight, before))) = (&mut self.rings, self.tree.get(slot)) {
+        let Some(rings) = self.rings.as_mut().filter(|_| slot < self.settled) else { return };
+        if let Some((weight, before)) = self.tree.get(slot) {
             rings.remove(weight, before);
         }
     }

@@ -14,7 +14,7 @@
 
 use std::rc::Rc;
 
-use crate::{digest::pair, frame_digest, member::Member, upstream::MAX_WEIGHT};
+use crate::{digest::pair, frame_digest, member::Member, teardown::Shared, upstream::MAX_WEIGHT};
 
 /// Places that a key asks at.
 const PROBES: u64 = 16;
@@ -28,7 +28,7 @@ const MAX_SKIPS: usize = 8;
 /// The circles of an upstream. Clones share what they hold.
 #[derive(Clone, Debug)]
 pub(crate) struct Rings {
-    circles: Rc<[Option<Rc<Node>>; CIRCLES]>,
+    circles: Rc<[Option<Shared<Node>>; CIRCLES]>,
 }
 
 impl Rings {
@@ -40,7 +40,7 @@ impl Rings {
     pub fn insert(&mut self, weight: u32, member: &Rc<Member>) {
         let id = frame_digest(member.spec().id.as_bytes());
         for (n, circle) in circles(&mut self.circles, weight) {
-            let node = Rc::make_mut(circle.get_or_insert_default());
+            let node = Shared::make_mut(circle.get_or_insert_default());
             places(id, n).for_each(|at| node.insert(0, Point { at, member: member.clone() }));
         }
     }
@@ -50,7 +50,7 @@ impl Rings {
         let id = frame_digest(member.spec().id.as_bytes());
         for (n, circle) in circles(&mut self.circles, weight) {
             let Some(node) = circle else { continue };
-            places(id, n).for_each(|at| Rc::make_mut(node).remove(0, at, member));
+            places(id, n).for_each(|at| Shared::make_mut(node).remove(0, at, member));
             if node.children.is_empty() {
                 *circle = None;
             }
@@ -82,9 +82,9 @@ impl Rings {
 
 /// The circles of the bits of a weight, with their numbers.
 fn circles(
-    all: &mut Rc<[Option<Rc<Node>>; CIRCLES]>,
+    all: &mut Rc<[Option<Shared<Node>>; CIRCLES]>,
     weight: u32,
-) -> impl Iterator<Item = (usize, &mut Option<Rc<Node>>)> {
+) -> impl Iterator<Item = (usize, &mut Option<Shared<Node>>)> {
     Rc::make_mut(all).iter_mut().enumerate().filter(move |(n, _)| weight >> n & 1 == 1)
 }
 
@@ -110,7 +110,7 @@ struct Node {
 #[derive(Clone, Debug)]
 enum Child {
     Point(Point),
-    Node(Rc<Node>),
+    Node(Shared<Node>),
 }
 
 fn digit(at: u64, depth: u32) -> u32 {
@@ -136,7 +136,7 @@ impl Node {
             return;
         }
         match &mut self.children[n] {
-            Child::Node(node) => Rc::make_mut(node).insert(depth + 1, point),
+            Child::Node(node) => Shared::make_mut(node).insert(depth + 1, point),
             Child::Point(known) if known.at == point.at => {
                 if known.member.spec().id == point.member.spec().id {
                     *known = point;
@@ -146,7 +146,7 @@ impl Node {
                 let mut node = Self::default();
                 node.insert(depth + 1, known.clone());
                 node.insert(depth + 1, point);
-                self.children[n] = Child::Node(Rc::new(node));
+                self.children[n] = Child::Node(Shared::new(node));
             }
         }
     }
@@ -165,7 +165,7 @@ impl Node {
                 }
             }
             Child::Node(node) => {
-                let below = Rc::make_mut(node);
+                let below = Shared::make_mut(node);
                 below.remove(depth + 1, at, member);
                 // A node with a single point is that point.
                 if let [Child::Point(only)] = &below.children[..] {

@@ -3,9 +3,9 @@
 //! A tree of 16 children that is never changed in place while someone shares it: a change copies one node a level (four
 //! for 65,536 slots). An alias table answers in O(1), but any change of a weight costs O(n) there.
 
-use std::rc::Rc;
+use rpds::Vector;
 
-use rpds::Stack;
+use crate::teardown::{Lazily, Shared};
 
 const WIDTH: usize = 16;
 const BITS: u32 = 4;
@@ -13,21 +13,21 @@ const BITS: u32 = 4;
 #[derive(Clone, Debug)]
 enum Node<T> {
     Leaf { weights: [u32; WIDTH], items: [Option<T>; WIDTH] },
-    Branch { sums: [u64; WIDTH], children: [Option<Rc<Node<T>>>; WIDTH] },
+    Branch { sums: [u64; WIDTH], children: [Option<Shared<Node<T>>>; WIDTH] },
 }
 
 impl<T: Clone> Node<T> {
-    fn empty(height: u32) -> Rc<Self> {
-        Rc::new(match height {
+    fn empty(height: u32) -> Shared<Self> {
+        Shared::new(match height {
             0 => Self::Leaf { weights: [0; WIDTH], items: Default::default() },
             _ => Self::Branch { sums: [0; WIDTH], children: Default::default() },
         })
     }
 
     /// Sets a slot and returns the node's new sum.
-    fn set(node: &mut Rc<Self>, height: u32, slot: u32, weight: u32, item: Option<T>) -> u64 {
+    fn set(node: &mut Shared<Self>, height: u32, slot: u32, weight: u32, item: Option<T>) -> u64 {
         let n = digit(slot, height);
-        match Rc::make_mut(node) {
+        match Shared::make_mut(node) {
             Self::Leaf { weights, items } => {
                 weights[n] = weight;
                 items[n] = item;
@@ -49,19 +49,19 @@ fn digit(slot: u32, height: u32) -> usize {
 /// Weighted things in numbered slots. Clones share what they hold.
 #[derive(Clone, Debug)]
 pub(crate) struct WeightTree<T> {
-    root: Rc<Node<T>>,
+    root: Shared<Node<T>>,
     /// Levels of branches above the leaves.
     height: u32,
     total: u64,
     /// Slots below it were used at some time.
     length: u32,
     /// Those of them that are free.
-    free: Stack<u32>,
+    free: Vector<u32, Lazily>,
 }
 
 impl<T: Clone> WeightTree<T> {
     pub fn new() -> Self {
-        Self { root: Node::empty(0), height: 0, total: 0, length: 0, free: Stack::new() }
+        Self { root: Node::empty(0), height: 0, total: 0, length: 0, free: Vector::new_with_ptr_kind() }
     }
 
     /// Sum of all weights.
@@ -76,16 +76,16 @@ impl<T: Clone> WeightTree<T> {
 
     /// Adds a thing; returns its slot.
     pub fn insert(&mut self, weight: u32, item: T) -> u32 {
-        let slot = match self.free.peek() {
+        let slot = match self.free.last() {
             Some(slot) => *slot,
             None => self.length,
         };
-        if !self.free.pop_mut() {
+        if !self.free.drop_last_mut() {
             self.length += 1;
         }
         if u64::from(slot) >> (BITS * (self.height + 1)) > 0 {
             let below = std::mem::replace(&mut self.root, Node::empty(self.height + 1));
-            if let Node::Branch { sums, children } = Rc::make_mut(&mut self.root) {
+            if let Node::Branch { sums, children } = Shared::make_mut(&mut self.root) {
                 (sums[0], children[0]) = (self.total, Some(below));
             }
             self.height += 1;
@@ -102,7 +102,7 @@ impl<T: Clone> WeightTree<T> {
     /// Frees a slot.
     pub fn remove(&mut self, slot: u32) {
         self.total = Node::set(&mut self.root, self.height, slot, 0, None);
-        self.free.push_mut(slot);
+        self.free.push_back_mut(slot);
     }
 
     /// What is in a slot, and its weight.

@@ -52,7 +52,7 @@ fn the_same_policies_keep_their_text() {
     let mut gateway = gateway([put("{}")]);
     let first = gateway.policies().unwrap().clone();
     apply(&mut gateway, put("{}")).unwrap();
-    assert!(Rc::ptr_eq(&first, gateway.policies().unwrap()));
+    assert!(std::sync::Arc::ptr_eq(&first, gateway.policies().unwrap()));
     apply(&mut gateway, put("")).unwrap();
     assert_eq!(gateway.policies(), None);
 }
