@@ -252,7 +252,7 @@ fn waking_rings_until_the_receiver_has_looked() {
 /// wake-up holds both up.
 #[test]
 fn no_wake_up_is_lost() {
-    const MESSAGES: u32 = 300_000;
+    const MESSAGES: u32 = 100_000;
     let bus = bus(2);
     let mut workers = bus.workers();
     let (receiver, sender) = (workers.pop().unwrap(), workers.pop().unwrap());

@@ -182,7 +182,7 @@ impl Client {
         if let Some(token) = self.target.token() {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
-        if body.is_some() {
+        if body.is_some() && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
             request = request.header(CONTENT_TYPE, "application/json");
         }
         for (name, value) in headers {

@@ -100,8 +100,8 @@ pub async fn serve(options: &Options, end: impl Future<Output = ()>) -> Result<(
         limits: options.limits.clone(),
     };
     let (output, findings) = mpsc::channel(FINDINGS);
-    let supervisor =
-        health::start(output, metrics.clone()).map_err(ControlError::io("start the health checker for", &options.runtime))?;
+    let supervisor = health::start(output, metrics.clone())
+        .map_err(ControlError::io("start the health checker for", &options.runtime))?;
     let mut publisher = Publisher::new(parts.clone(), &options.runtime, supervisor, loaded.snapshot)?;
     if loaded.recovered.is_some() {
         publisher.snapshot_now();
@@ -132,10 +132,14 @@ pub async fn serve(options: &Options, end: impl Future<Output = ()>) -> Result<(
     }
     drop((router, access));
     let (publisher_stop, publisher_stopped) = watch::channel(false);
-    let publishing = tokio::spawn(publisher.run(submitted, findings, publisher_stopped));
+    let mut publishing = tokio::spawn(publisher.run(submitted, findings, publisher_stopped));
     let (revision, ms) = (parts.state().revision(), started.elapsed().as_millis());
     log::info!("revision {revision}, ready after {ms} ms");
-    end.await;
+    tokio::select! {
+        () = end => {}
+        // Whoever started us starts us again; workers do not notice.
+        failed = &mut publishing => return Err(ControlError::Publisher(format!("{failed:?}"))),
+    }
     log::info!("stopping");
     let _ = stopper.send(true);
     for server in servers {

@@ -32,6 +32,9 @@ pub enum ControlError {
         /// Why not.
         source: io::Error,
     },
+    /// The task that publishes has died, which is a fault of ours.
+    #[error("the publisher has died: {0}")]
+    Publisher(String),
     /// A listener.
     #[error("{0}")]
     Listen(String),

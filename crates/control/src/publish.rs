@@ -19,6 +19,6 @@ mod task;
 mod undo;
 mod waiting;
 
-pub use queue::{Answer, Queue, Submission, Submitted, Wait, What, WorkerResult};
 pub(crate) use commit::now_ms;
+pub use queue::{Answer, Queue, Submission, Submitted, Wait, What, WorkerResult};
 pub(crate) use task::{Parts, Publisher};

@@ -64,6 +64,15 @@ pub struct Job {
     pub patterns: Vec<(String, String)>,
 }
 
+/// Why a job is not good.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rejected {
+    /// It was not looked at: [`MAX_WAITING`] others wait.
+    Busy,
+    /// All that is wrong with it.
+    Faults(Vec<Fault>),
+}
+
 /// What a good job cost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
@@ -107,9 +116,9 @@ impl Sandbox {
     /// # Errors
     /// All that is wrong with it, with pointers that begin with the kind and the id of the document
     /// (`/policies/demo/rules/0/when`). A job that takes too much, or kills the child, is one fault with an empty
-    /// pointer.
-    pub async fn check(&self, job: Job) -> Result<Report, Vec<Fault>> {
-        let _place = self.place()?;
+    /// pointer. [`Rejected::Busy`] if too many wait.
+    pub async fn check(&self, job: Job) -> Result<Report, Rejected> {
+        let _place = self.place().ok_or(Rejected::Busy)?;
         let task = Task {
             policies: job.policies.as_ref().map(|policies| policies.text().to_owned()).filter(|text| !text.is_empty()),
             patterns: job.patterns.iter().map(|(pattern, _)| pattern.clone()).collect(),
@@ -124,16 +133,19 @@ impl Sandbox {
         let wall = start.elapsed();
         self.metrics.sandbox_seconds.record(wall);
         match answer {
-            Ok(answer) => faults::verdict(&job, answer).map(|warnings| Report { wall, warnings }),
-            Err(death) => Err(vec![death.fault(&self.limits)]),
+            Ok(answer) => {
+                let warnings = faults::verdict(&job, answer).map_err(Rejected::Faults)?;
+                Ok(Report { wall, warnings })
+            }
+            Err(death) => Err(Rejected::Faults(vec![death.fault(&self.limits)])),
         }
     }
 
     /// A place in the queue, given back when dropped.
-    fn place(&self) -> Result<Place<'_>, Vec<Fault>> {
+    fn place(&self) -> Option<Place<'_>> {
         let before = self.waiting.fetch_add(1, Ordering::Relaxed);
         let place = Place(&self.waiting);
-        if before <= MAX_WAITING { Ok(place) } else { Err(vec![faults::busy()]) }
+        (before <= MAX_WAITING).then_some(place)
     }
 
     /// Runs a task in the child of the slot, or in a new one. A child that served before and now ran out of memory,

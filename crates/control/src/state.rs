@@ -33,7 +33,6 @@ pub use nested::find as find_nested;
 pub use patch::merge_patch;
 pub use secret::{key_hash, redacted};
 
-
 use index::{References, Uniques};
 
 /// All documents.
@@ -156,9 +155,7 @@ impl State {
     pub fn everything(&self) -> Vec<(Key, Held)> {
         Kind::ALL
             .into_iter()
-            .flat_map(|kind| {
-                self.iter(kind, None).map(move |(id, held)| (Key { kind, id: id.clone() }, held.clone()))
-            })
+            .flat_map(|kind| self.iter(kind, None).map(move |(id, held)| (Key { kind, id: id.clone() }, held.clone())))
             .collect()
     }
 

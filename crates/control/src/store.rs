@@ -139,7 +139,14 @@ impl Store {
     ///
     /// # Errors
     /// If SQLite does not take it.
-    pub fn audit(&mut self, time_ms: u64, actor: &str, what: &str, status: u16, detail: &str) -> Result<(), StoreError> {
+    pub fn audit(
+        &mut self,
+        time_ms: u64,
+        actor: &str,
+        what: &str,
+        status: u16,
+        detail: &str,
+    ) -> Result<(), StoreError> {
         let sql = "INSERT INTO audit (time_ms, actor, what, status, detail) VALUES (?1, ?2, ?3, ?4, ?5)";
         let short = &detail[..detail.floor_char_boundary(1_000)];
         self.connection.prepare_cached(sql)?.execute(params![to_sql(time_ms), actor, what, status, short])?;

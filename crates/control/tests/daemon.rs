@@ -1,5 +1,7 @@
 //! The daemon from outside: what is answered is live in every worker, and what is not good changes nothing.
 
+#![allow(clippy::unwrap_used, reason = "in a test it is the assertion, in its helpers too")]
+
 mod support;
 
 use serde_json::{Value, json};
@@ -180,7 +182,9 @@ fn watchers_see_past_and_live_revisions_in_order() {
     let daemon = Daemon::start();
     run(async {
         for weight in 1..=5 {
-            daemon.good("/upstreams/app", json!({"members": {"a": {"address": "127.0.0.1:1", "weight": weight}}})).await;
+            daemon
+                .good("/upstreams/app", json!({"members": {"a": {"address": "127.0.0.1:1", "weight": weight}}}))
+                .await;
         }
         let target = daemon.client.target().clone();
         let watcher = weir_control::client::Client::new(target);
@@ -218,6 +222,77 @@ fn what_was_answered_is_there_after_a_restart() {
         assert_eq!(daemon.get("/state").await.body, state);
         assert_eq!(daemon.get("/upstreams/app").await.etag.as_deref(), Some("\"1\""));
         assert_eq!(daemon.good("/upstreams/app/members/a/weight", json!(3)).await, revision + 1);
+        daemon.all_agree().await;
+    });
+}
+
+#[test]
+fn a_lost_store_is_told_and_its_revisions_are_never_used_again() {
+    type Lose = fn(&std::path::Path);
+    let cases: [(&str, Lose); 2] = [
+        ("recovered", |state| std::fs::write(state.join("store.sqlite"), vec![0x5a; 1 << 16]).unwrap()),
+        ("ok", |state| std::fs::remove_dir_all(state).unwrap()),
+    ];
+    for (status, lose) in cases {
+        let daemon = Daemon::start();
+        let workers = Workers::start(&daemon.runtime(), 1, 2);
+        let mut before = Value::Null;
+        run(async {
+            daemon.good("/upstreams/app", upstream()).await;
+            daemon.good("/upstreams/app/members/a/weight", json!(3)).await;
+            before = daemon.get("/state").await.body;
+        });
+        let dir = daemon.stop();
+        lose(&dir.path().join("state"));
+        let daemon = Daemon::start_in(dir, weir_control::Limits::default());
+        run(async {
+            let health = daemon.client.call(Method::Get, "/healthz", None).await.unwrap().body;
+            assert_eq!(health["status"], status, "{health}");
+            if status == "recovered" {
+                assert_eq!(daemon.get("/state").await.body, before);
+                assert!(health["recovered"].as_str().unwrap().contains("last-good.json"), "{health}");
+            }
+            let revision = daemon.good("/upstreams/other", json!({})).await;
+            assert!(revision > 2, "{revision}");
+            assert_eq!((workers.region.slot(0).applied(), workers.region.slot(1).applied()), (revision, revision));
+            daemon.all_agree().await;
+        });
+        // And what follows is whole.
+        let daemon = Daemon::start_in(daemon.stop(), weir_control::Limits::default());
+        run(async {
+            let health = daemon.client.call(Method::Get, "/healthz", None).await.unwrap().body;
+            assert_eq!(health["status"], "ok", "{health}");
+            assert_eq!(daemon.get("/upstreams/other").await.status, 200);
+            daemon.all_agree().await;
+        });
+    }
+}
+
+#[test]
+fn changes_of_many_connections_all_arrive() {
+    let daemon = Daemon::start();
+    let _workers = Workers::start(&daemon.runtime(), 1, 2);
+    run(async {
+        daemon.good("/upstreams/app", json!({})).await;
+        let target = daemon.client.target().clone();
+        let mut clients = tokio::task::JoinSet::new();
+        for n in 0..32 {
+            let target = target.clone();
+            clients.spawn(async move {
+                let client = weir_control::client::Client::new(target);
+                for weight in 1..=20 {
+                    let body = json!({"address": "127.0.0.1:1", "weight": weight});
+                    let path = format!("/api/v1/upstreams/app/members/m{n}");
+                    let answer = client.call(Method::Put, &path, Some(&body)).await.unwrap();
+                    assert!(matches!(answer.status, 200 | 201), "{answer:?}");
+                }
+            });
+        }
+        while let Some(ended) = clients.join_next().await {
+            ended.unwrap();
+        }
+        let workers = daemon.get("/workers").await.body;
+        assert_eq!(workers["revision"], 1 + 32 * 20);
         daemon.all_agree().await;
     });
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use weir_control::metrics::Metrics;
-use weir_control::sandbox::{Job, Limits, Sandbox, child_main};
+use weir_control::sandbox::{Job, Limits, Rejected, Sandbox, child_main};
 use weir_policy::resource::{Fault, assemble};
 
 fn main() -> ExitCode {
@@ -59,7 +59,7 @@ impl Scene {
         let policy = json!({"rules": [{"id": "one", "when": when, "action": "block"}]});
         let list_document = json!({"strings": ["a"]});
         let job = Job { policies: Some(assembled(&policy, list, &list_document)), patterns: vec![] };
-        self.sandbox.check(job).await.map(|_| ())
+        self.sandbox.check(job).await.map(|_| ()).map_err(told)
     }
 
     async fn only_fault(&self, list: &str) -> String {
@@ -67,6 +67,13 @@ impl Scene {
         assert_eq!(faults.len(), 1, "{faults:?}");
         assert!(faults[0].hint.is_some(), "{faults:?}");
         faults[0].message.clone()
+    }
+}
+
+fn told(rejected: Rejected) -> Vec<Fault> {
+    match rejected {
+        Rejected::Faults(faults) => faults,
+        Rejected::Busy => panic!("nothing else is under way"),
     }
 }
 
@@ -119,7 +126,7 @@ fn files(runtime: &tokio::runtime::Runtime) {
         }
         let missing = json!({"kind": "strings", "file": "missing.txt"});
         let job = Job { policies: Some(assembled(&policy, "names", &missing)), patterns: vec![] };
-        let faults = sandbox.check(job).await.unwrap_err();
+        let faults = told(sandbox.check(job).await.unwrap_err());
         assert_eq!(faults[0].pointer, "/lists/names/file", "{faults:?}");
     });
 }
@@ -128,7 +135,7 @@ fn patterns(runtime: &tokio::runtime::Runtime) {
     runtime.block_on(async {
         let patterns = ["a(b", "fine", "(?=x)"].map(|pattern| (pattern.to_owned(), format!("/routes/{pattern}")));
         let job = Job { policies: None, patterns: patterns.to_vec() };
-        let faults = Scene::new(Limits::default()).sandbox.check(job).await.unwrap_err();
+        let faults = told(Scene::new(Limits::default()).sandbox.check(job).await.unwrap_err());
         let pointers: Vec<&str> = faults.iter().map(|fault| fault.pointer.as_str()).collect();
         assert_eq!(pointers, ["/routes/a(b", "/routes/(?=x)"]);
     });

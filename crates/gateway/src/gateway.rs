@@ -206,6 +206,12 @@ impl Gateway {
         self.policies.as_ref()
     }
 
+    /// The [`crate::frame_digest`] of the last `put_policies`, 0 before the first: the same for the same text.
+    #[must_use]
+    pub fn policies_digest(&self) -> u64 {
+        self.policies_digest
+    }
+
     /// The settings.
     #[must_use]
     pub fn settings(&self) -> &Settings {

@@ -15,7 +15,7 @@ use weir_gateway::op::Op;
 use weir_gateway::resource::Member;
 
 pub use assemble::{Assembled, assemble};
-pub use check::check;
+pub use check::{check, check_stored};
 pub use kind::Kind;
 pub use state::{State, parse_document, parse_state};
 

@@ -129,6 +129,16 @@ impl Reader {
         Ok(None)
     }
 
+    /// Whether the next thing is a frame too long to be read beside other work: more than 256 KiB. What
+    /// [`Reader::next`] then gives may still be something else, if the writer was faster.
+    pub fn is_long(&mut self) -> bool {
+        let Next::Frame(end) = self.whereto() else { return false };
+        let left = (end - self.position).min(AREA_BYTES) as usize;
+        // What is wrong here is found again, and told, by `next`.
+        let begun = self.have(PREFIX, left).is_ok();
+        begun && Frame::needs(&self.chunk[self.used..self.filled]).is_ok_and(|bytes| bytes > CHUNK)
+    }
+
     /// After [`Read::Base`]: goes on behind the base and its commit.
     pub fn skip_base(&mut self) {
         self.move_to(self.base_bytes.max(self.position));
@@ -233,6 +243,9 @@ impl Reader {
         };
         self.used += length;
         self.position += length as u64;
+        if self.chunk.len() > CHUNK && self.used == self.filled {
+            (self.chunk, self.used, self.filled) = (Vec::new(), 0, 0);
+        }
         Ok(read)
     }
 

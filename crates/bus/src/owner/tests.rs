@@ -126,7 +126,7 @@ fn threads_exclude_each_other() {
             let (table, held, won) = (&table, &held, &won);
             scope.spawn(move || {
                 let mut random = u64::from(worker) + 1;
-                for _ in 0..50_000 {
+                for _ in 0..500_000 {
                     random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                     let key = (random >> 33) as usize % held.len();
                     let hash = key as u64 * OWNER_ENTRIES as u64;

@@ -1,6 +1,7 @@
-//! `weir check`: loads a policy as nginx would, and shows every error in it; with `--lint` also
+//! `weir check`: loads a policy as nginx or control would, and shows every error in it; with `--lint` also
 //! what is right but dubious in SecLang rules, the policy's own or plain files.
 
+mod gateway;
 mod lint;
 
 use std::path::Path;
@@ -22,6 +23,7 @@ pub(crate) fn run(check: &Check) -> Result<ExitCode, Failure> {
             .hint("check one policy at a time, or give files of rules only, with --lint"));
     }
     match policies.as_slice() {
+        [path] if gateway::is_one(path) => gateway::run(check, path),
         [path] => policy(check, path),
         _ => plain_rules(check, &rules),
     }

@@ -1,9 +1,13 @@
-//! `weir schema`: the JSON Schema that editors check policies with.
+//! `weir schema`: the JSON Schemas that editors check files with.
 
 use crate::Failure;
+use crate::arguments::SchemaOf;
 
-pub(crate) fn run() -> Result<(), Failure> {
-    let schema = serde_json::to_string_pretty(&weir_policy::json_schema()).map_err(Failure::new)?;
-    println!("{schema}");
+pub(crate) fn run(of: SchemaOf) -> Result<(), Failure> {
+    let schema = match of {
+        SchemaOf::Policy => weir_policy::json_schema(),
+        SchemaOf::Gateway => weir_policy::resource::state_schema(),
+    };
+    println!("{schema:#}");
     Ok(())
 }

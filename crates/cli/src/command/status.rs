@@ -9,6 +9,7 @@ use weir_ledger::{Control, VERDICTS, WorkerReport};
 
 use super::log_level;
 use crate::Failure;
+use crate::api::Api;
 use crate::style::{Stream, Style};
 use crate::table::{Align, duration, grouped, microseconds, render};
 
@@ -18,8 +19,10 @@ const ORDER: [Verdict; VERDICTS] = Verdict::ALL;
 /// Between the two readings that give the rates of now.
 const MEASURED: Duration = Duration::from_millis(500);
 
-pub(crate) fn run(runtime: &Path, as_json: bool) -> Result<(), Failure> {
+pub(crate) fn run(api: &Api, runtime: &Path, as_json: bool) -> Result<(), Failure> {
     let control = Control::open(runtime)?;
+    // Without control the rest is still true.
+    let gateway = api.get("/api/v1/workers").ok();
     let (before, start) = (living(&control), Instant::now());
     if !before.is_empty() {
         std::thread::sleep(MEASURED);
@@ -34,9 +37,14 @@ pub(crate) fn run(runtime: &Path, as_json: bool) -> Result<(), Failure> {
         })
         .collect();
     if as_json {
-        println!("{}", as_value(&control, &workers));
+        let mut value = as_value(&control, &workers);
+        value["gateway"] = gateway.unwrap_or_default();
+        println!("{value}");
     } else {
         print!("{}", as_text(runtime, &control, &workers));
+        if let Some(gateway) = gateway {
+            print!("{}", gateway_text(&gateway));
+        }
     }
     Ok(())
 }
@@ -106,6 +114,38 @@ fn as_text(runtime: &Path, control: &Control, workers: &[(WorkerReport, f64)]) -
         text.push_str(&format!("verdicts: {}\n", totals.join(", ")));
     }
     text
+}
+
+/// What control says of the gateway's workers.
+fn gateway_text(gateway: &Value) -> String {
+    let workers = gateway["workers"].as_array().map_or(&[][..], Vec::as_slice);
+    if workers.is_empty() {
+        return format!("gateway: revision {}, no worker\n", gateway["revision"]);
+    }
+    let columns = [
+        ("GATEWAY", Align::Right),
+        ("PID", Align::Right),
+        ("STATE", Align::Left),
+        ("REVISION", Align::Right),
+        ("BEHIND", Align::Right),
+        ("LONGEST HOLD µs", Align::Right),
+        ("SAME AS CONTROL", Align::Left),
+    ];
+    let row = |worker: &Value| {
+        let same = match &worker["agrees"] {
+            Value::Bool(true) => "yes",
+            Value::Bool(false) => "NO",
+            _ => "not yet",
+        };
+        let text = |key: &str| match &worker[key] {
+            Value::String(text) => text.clone(),
+            value => value.to_string(),
+        };
+        let name = format!("{}.{}", worker["generation"], worker["worker"]);
+        vec![name, text("pid"), text("state"), text("applied"), text("behind"), text("held_us"), same.to_owned()]
+    };
+    let rows: Vec<Vec<String>> = workers.iter().map(row).collect();
+    format!("gateway: revision {}\n{}", gateway["revision"], render(&columns, &rows))
 }
 
 fn row(worker: &WorkerReport, rate: f64) -> Vec<String> {

@@ -37,7 +37,9 @@ pub(super) async fn json(headers: &HeaderMap, body: Body, limit: usize) -> Resul
             return Err(problem.hint("send `Content-Type: application/json` (curl: --json instead of --data)"));
         }
     }
-    serde_json::from_slice(&bytes).map(Some).map_err(|error| Problem::malformed(format!("the body is not JSON: {error}")))
+    serde_json::from_slice(&bytes)
+        .map(Some)
+        .map_err(|error| Problem::malformed(format!("the body is not JSON: {error}")))
 }
 
 /// As [`json`], but there must be one.

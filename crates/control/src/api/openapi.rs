@@ -10,6 +10,9 @@ mod own;
 mod parameter;
 mod response;
 
+use std::sync::LazyLock;
+
+use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use weir_policy::resource::Kind;
 
@@ -20,9 +23,21 @@ pub use parameter::Parameter;
 const KINDS: [Kind; 7] =
     [Kind::Sites, Kind::Routes, Kind::Upstreams, Kind::Certificates, Kind::Lists, Kind::Policies, Kind::RuleSets];
 
-/// The document.
+/// The document, made when it is first asked for.
 #[must_use]
-pub fn document() -> Value {
+pub fn document() -> &'static Value {
+    static DOCUMENT: LazyLock<Value> = LazyLock::new(make);
+    &DOCUMENT
+}
+
+/// The same as text.
+#[must_use]
+pub fn text() -> Bytes {
+    static TEXT: LazyLock<Bytes> = LazyLock::new(|| document().to_string().into());
+    TEXT.clone()
+}
+
+fn make() -> Value {
     let mut paths: Map<String, Value> = Map::new();
     for endpoint in ENDPOINTS {
         for (kind, path) in endpoint.paths() {

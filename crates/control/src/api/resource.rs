@@ -43,9 +43,8 @@ async fn answer(daemon: &Daemon, head: request::Parts, body: Body) -> Result<Res
         (&Method::GET | &Method::HEAD, Target::Collection(kind, upstream)) => {
             collection(daemon, &head, *kind, upstream.as_deref())
         }
-        (&Method::PUT | &Method::PATCH | &Method::DELETE, Target::Resource(..)) | (&Method::POST, Target::Collection(..)) => {
-            change(daemon, head, body, target).await
-        }
+        (&Method::PUT | &Method::PATCH | &Method::DELETE, Target::Resource(..))
+        | (&Method::POST, Target::Collection(..)) => change(daemon, head, body, target).await,
         (method, Target::Resource(key, _)) => {
             let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, format!("{key} does not take {method}"));
             Err(problem.allow(ITEM_METHODS))
@@ -127,7 +126,10 @@ fn collection(
     let revision = state.revision();
     drop(state);
     let next = page.next.as_ref().map(|last| {
-        format!("<{PREFIX}{}?limit={limit}&after={last}>; rel=\"next\"", Target::Collection(kind, upstream.map(Into::into)))
+        format!(
+            "<{PREFIX}{}?limit={limit}&after={last}>; rel=\"next\"",
+            Target::Collection(kind, upstream.map(Into::into))
+        )
     });
     let mut response = json(page.end(), revision);
     if let Some(link) = next.and_then(|link| HeaderValue::from_str(&link).ok()) {

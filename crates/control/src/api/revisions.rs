@@ -34,17 +34,26 @@ pub(super) async fn list(State(daemon): State<Arc<Daemon>>, uri: Uri) -> Result<
     Ok(resource::json(json!({"revisions": revisions}).to_string(), head))
 }
 
-pub(super) async fn one(State(daemon): State<Arc<Daemon>>, Path(revision): Path<String>) -> Result<Response<Body>, Problem> {
+pub(super) async fn one(
+    State(daemon): State<Arc<Daemon>>,
+    Path(revision): Path<String>,
+) -> Result<Response<Body>, Problem> {
     let row = find(&daemon, &revision)?;
     Ok(resource::json(summary(&row)?.to_string(), row.revision))
 }
 
-pub(super) async fn diff(State(daemon): State<Arc<Daemon>>, Path(revision): Path<String>) -> Result<Response<Body>, Problem> {
+pub(super) async fn diff(
+    State(daemon): State<Arc<Daemon>>,
+    Path(revision): Path<String>,
+) -> Result<Response<Body>, Problem> {
     let row = find(&daemon, &revision)?;
     let mut diff = summary(&row)?;
     let changes = row.parsed().map_err(Problem::failed)?.into_iter().map(|change| {
         let side = |text: Option<&RawValue>| {
-            let text = text.map(|text| if change.kind == Kind::Certificates { redacted(text.get()) } else { text.get().to_owned() });
+            let text =
+                text.map(
+                    |text| if change.kind == Kind::Certificates { redacted(text.get()) } else { text.get().to_owned() },
+                );
             text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or(Value::Null)
         };
         json!({"path": change.key().to_string(), "old": side(change.old), "new": side(change.new)})
@@ -89,8 +98,9 @@ pub(super) async fn rollback(
         let mut how = How::of(&daemon, &head)?;
         let body = body::json(&head.headers, body, daemon.parts.limits.body).await?;
         if let Some(body) = body {
-            let body: Message = serde_json::from_value(body)
-                .map_err(|error| Problem::malformed(format!("this is no message: {error}")).hint(r#"{"message": "why"}"#))?;
+            let body: Message = serde_json::from_value(body).map_err(|error| {
+                Problem::malformed(format!("this is no message: {error}")).hint(r#"{"message": "why"}"#)
+            })?;
             how.message(body.message);
         }
         how.message_if_none(|| format!("back to revision {revision}"));

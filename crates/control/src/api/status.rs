@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderValue, Response, StatusCode, Uri, header};
-use axum::response::IntoResponse;
+use axum::http::{HeaderValue, Response, Uri, header};
 use serde_json::json;
 use weir_policy::resource::Kind;
 
@@ -85,7 +84,7 @@ pub(super) async fn metrics(State(daemon): State<Arc<Daemon>>) -> Response<Body>
 }
 
 pub(super) async fn openapi() -> Response<Body> {
-    let mut response = (StatusCode::OK, document::document().to_string()).into_response();
+    let mut response = Response::new(Body::from(document::text()));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }

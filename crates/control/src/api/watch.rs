@@ -9,13 +9,13 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, Uri, header};
 use bytes::Bytes;
-use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::broadcast::{Receiver, error::RecvError};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
+use super::Problem;
 use super::query::Arguments;
 use super::revisions::summary;
-use super::Problem;
 use crate::daemon::{Daemon, ended};
 use crate::store::Revision;
 
@@ -50,7 +50,9 @@ pub(super) async fn watch(
         return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, "too many watch already"));
     }
     let (sender, receiver) = mpsc::channel(AHEAD);
-    tokio::spawn(follow(daemon, since, sender));
+    // Counted from here on, so that many who come at once are not more than may.
+    let live = daemon.parts.events.subscribe();
+    tokio::spawn(follow(daemon, since, live, sender));
     let mut response = Response::new(Body::from_stream(ReceiverStream::new(receiver)));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -58,30 +60,37 @@ pub(super) async fn watch(
     Ok(response)
 }
 
-/// Sends until nobody listens any more.
-async fn follow(daemon: Arc<Daemon>, mut since: u64, sender: Sender) {
-    let mut live = daemon.parts.events.subscribe();
+/// Sends until nobody listens any more, or control ends, which a client that does not read cannot delay.
+async fn follow(daemon: Arc<Daemon>, since: u64, live: Receiver<Arc<Revision>>, sender: Sender) {
     let mut stop = daemon.stop.clone();
     daemon.parts.metrics.watchers.add(1);
+    tokio::select! {
+        biased;
+        () = ended(&mut stop) => {}
+        () = sender.closed() => {}
+        () = tell(&daemon, since, live, &sender) => {}
+    }
+    daemon.parts.metrics.watchers.sub(1);
+}
+
+/// Sends what has happened and what happens.
+async fn tell(daemon: &Daemon, mut since: u64, mut live: Receiver<Arc<Revision>>, sender: &Sender) {
     // At once, so that the client knows that it is heard.
     let mut open = sender.send(Ok(Bytes::from_static(b": watching\n\n"))).await.is_ok();
     let mut behind = true;
     while open {
         if behind {
-            open = catch_up(&daemon, &mut since, &sender).await;
+            open = catch_up(daemon, &mut since, sender).await;
             behind = false;
             continue;
         }
         tokio::select! {
-            biased;
-            () = ended(&mut stop) => break,
-            () = sender.closed() => break,
             received = live.recv() => match received {
                 // One that the store has told of already is skipped.
                 Ok(row) if row.revision <= since => {}
                 Ok(row) if row.revision == since + 1 => {
                     since = row.revision;
-                    open = send(&sender, &row).await;
+                    open = send(sender, &row).await;
                 }
                 Ok(_) | Err(RecvError::Lagged(_)) => behind = true,
                 Err(RecvError::Closed) => break,
@@ -89,7 +98,6 @@ async fn follow(daemon: Arc<Daemon>, mut since: u64, sender: Sender) {
             () = tokio::time::sleep(HEARTBEAT) => open = sender.send(Ok(Bytes::from_static(b":\n\n"))).await.is_ok(),
         }
     }
-    daemon.parts.metrics.watchers.sub(1);
 }
 
 async fn catch_up(daemon: &Daemon, since: &mut u64, sender: &Sender) -> bool {

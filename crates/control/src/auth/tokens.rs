@@ -4,10 +4,10 @@
 //! back with it, and `weir token` works while control is down. It has hashes only. A token has 256 random bits,
 //! so a plain SHA-256 is enough; slow hashes are for passwords, which people choose.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -160,6 +160,8 @@ fn add(dir: &Path, name: &str, role: Role, hash: Option<[u8; 32]>) -> Result<(),
 /// Reads, changes and replaces the file, one at a time.
 fn change<T>(dir: &Path, change: impl FnOnce(&mut Vec<Line>) -> Result<T, TokenError>) -> Result<T, TokenError> {
     let path = dir.join(FILE);
+    // There may be none yet: a token may come before control's first start.
+    DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(at(dir))?;
     let lock = File::open(dir).map_err(at(dir))?;
     // SAFETY: a plain system call on a descriptor that `lock` keeps open.
     if unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX) } != 0 {

@@ -36,7 +36,9 @@ pub(super) async fn connect(target: &Target) -> Result<SendRequest<Full<Bytes>>,
     }
 }
 
-async fn speak(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> Result<SendRequest<Full<Bytes>>, ClientError> {
+async fn speak(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+) -> Result<SendRequest<Full<Bytes>>, ClientError> {
     let (sender, connection) = handshake(TokioIo::new(stream)).await?;
     // What ends it is told to whoever waits for an answer.
     tokio::spawn(connection);
@@ -46,7 +48,8 @@ async fn speak(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> 
 fn configuration() -> Result<ClientConfig, ClientError> {
     let named = std::env::var("SSL_CERT_FILE").ok();
     let known = || AUTHORITIES.iter().find(|path| std::path::Path::new(path).exists()).map(|path| (*path).to_owned());
-    let path = named.or_else(known).ok_or_else(|| ClientError::Target("no authorities; set SSL_CERT_FILE".to_owned()))?;
+    let path =
+        named.or_else(known).ok_or_else(|| ClientError::Target("no authorities; set SSL_CERT_FILE".to_owned()))?;
     let bad = |error: &dyn std::fmt::Display| io::Error::other(format!("{path}: {error}"));
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_file_iter(&path).map_err(|error| bad(&error))? {

@@ -70,7 +70,11 @@ impl fmt::Display for Target {
             Self::Socket(path) => write!(out, "{}", path.display()),
             Self::Tcp { host, port, tls, .. } => {
                 let scheme = if *tls { "https" } else { "http" };
-                if host.contains(':') { write!(out, "{scheme}://[{host}]:{port}") } else { write!(out, "{scheme}://{host}:{port}") }
+                if host.contains(':') {
+                    write!(out, "{scheme}://[{host}]:{port}")
+                } else {
+                    write!(out, "{scheme}://{host}:{port}")
+                }
             }
         }
     }

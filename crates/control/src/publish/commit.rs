@@ -30,20 +30,16 @@ impl Publisher {
         let time_ms = now_ms();
         let mut begun = Ok(());
         for submitted in group {
-            match self.make(&mut state, &mut store, submitted) {
-                Some((submitted, applied)) => {
-                    let submission = &submitted.submission;
-                    let row = row(&state, time_ms, &submission.actor, submission.message.clone(), &applied);
-                    if begun.is_ok() && made.is_empty() {
-                        begun = store.begin();
-                    }
-                    if begun.is_ok() {
-                        begun = store.add(&row);
-                    }
-                    made.push(Made { submitted: Some(submitted), applied, row });
-                }
-                None => {}
+            let Some((submitted, applied)) = self.make(&mut state, &mut store, submitted) else { continue };
+            let submission = &submitted.submission;
+            let row = row(&state, time_ms, &submission.actor, submission.message.clone(), &applied);
+            if made.is_empty() {
+                begun = store.begin();
             }
+            if begun.is_ok() {
+                begun = store.add(&row);
+            }
+            made.push(Made { submitted: Some(submitted), applied, row });
         }
         if made.is_empty() {
             return;

@@ -1,10 +1,8 @@
 //! Changes that have to be compiled: through the sandbox, one at a time, while light ones go on.
 
-use weir_policy::resource::Fault;
-
 use super::queue::{Answer, Submitted, What};
 use super::task::Publisher;
-use crate::sandbox::Job;
+use crate::sandbox::{Job, MAX_WAITING, Rejected};
 use crate::state::{Applied, Refusal, State};
 use crate::store::Store;
 
@@ -33,7 +31,7 @@ impl Verified {
 pub(super) struct Verdict {
     submitted: Submitted,
     verified: Verified,
-    faults: Vec<Fault>,
+    rejected: Option<Rejected>,
 }
 
 impl Publisher {
@@ -41,6 +39,11 @@ impl Publisher {
         if submitted.verified.as_ref().is_some_and(|verified| verified.attempts >= ATTEMPTS) {
             let why = "the policies were changed again and again while this change was being checked; try again";
             let _ = submitted.answer.send(Answer::Failed(why.to_owned()));
+            return;
+        }
+        // One that was in the sandbox already keeps its turn.
+        if submitted.verified.is_none() && self.heavy.len() >= MAX_WAITING {
+            let _ = submitted.answer.send(Answer::Busy);
             return;
         }
         self.heavy.push_back(submitted);
@@ -74,8 +77,8 @@ impl Publisher {
             self.heavy_runs = true;
             let (sandbox, verdicts) = (self.parts.sandbox.clone(), self.verdicts.clone());
             tokio::spawn(async move {
-                let faults = sandbox.check(Job { policies, patterns }).await.err().unwrap_or_default();
-                let _ = verdicts.send(Verdict { submitted, verified, faults });
+                let rejected = sandbox.check(Job { policies, patterns }).await.err();
+                let _ = verdicts.send(Verdict { submitted, verified, rejected });
             });
         }
     }
@@ -83,12 +86,18 @@ impl Publisher {
     /// Goes on with a change that the sandbox has seen.
     pub(super) fn verdict(&mut self, verdict: Verdict) {
         self.heavy_runs = false;
-        let Verdict { mut submitted, verified, faults } = verdict;
-        if faults.is_empty() {
-            submitted.verified = Some(verified);
-            self.commit(std::iter::once(submitted));
-        } else {
-            let _ = submitted.answer.send(Answer::Refused(Refusal::Invalid(faults)));
+        let Verdict { mut submitted, verified, rejected } = verdict;
+        let refused = match rejected {
+            None => {
+                submitted.verified = Some(verified);
+                self.commit(std::iter::once(submitted));
+                None
+            }
+            Some(Rejected::Busy) => Some((submitted, Answer::Busy)),
+            Some(Rejected::Faults(faults)) => Some((submitted, Answer::Refused(Refusal::Invalid(faults)))),
+        };
+        if let Some((submitted, answer)) = refused {
+            let _ = submitted.answer.send(answer);
         }
         let parts = self.parts.clone();
         self.next_heavy(&mut parts.state(), &mut parts.store());

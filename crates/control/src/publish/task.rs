@@ -112,20 +112,29 @@ impl Publisher {
             next_look: Instant::now(),
             verdicts_in,
         };
-        publisher.begin(before.epoch, before.revision)?;
+        let jumped = publisher.begin(before.epoch, before.revision)?;
+        if jumped {
+            // Revisions are whole from a snapshot on, and some are missing now.
+            publisher.snapshot_now();
+        }
         publisher.roster.discover();
         publisher.roster.wake();
         Ok(publisher)
     }
 
-    fn begin(&mut self, epoch: u64, journal: u64) -> Result<(), ControlError> {
+    /// Begins with the state that was loaded. True if its revision had to be raised: after the store was lost, or put
+    /// back from a copy, no worker may take a new revision for one that it has.
+    fn begin(&mut self, epoch: u64, journal: u64) -> Result<bool, ControlError> {
         let parts = self.parts.clone();
         let mut state = parts.state();
-        let known = if epoch == parts.store().epoch() { journal } else { 0 };
-        if known > state.revision() {
-            // Only after the store was lost: no worker may take a new revision for one that it has.
-            log::warning!("the journal was at revision {journal}, the store at {}: going on from there", state.revision());
-            state.set_revision(known + 1);
+        let other = epoch != parts.store().epoch() && journal > 0;
+        let jumps = journal > state.revision() || other && journal == state.revision();
+        if jumps {
+            log::warning!(
+                "the journal was at revision {journal}, the store at {}: going on from there",
+                state.revision()
+            );
+            state.set_revision(journal + 1);
         }
         for frame in state.base() {
             if let Ok(op) = serde_json::from_slice(&frame) {
@@ -133,7 +142,7 @@ impl Publisher {
             }
         }
         self.rotate(&state)?;
-        Ok(())
+        Ok(jumps)
     }
 
     /// A new generation of the journal.

@@ -26,6 +26,10 @@ impl Publisher {
             Some(undone) => Some(undone),
             None => {
                 log::failure!("worker {worker} refuses revision {}: {}", refused.revision, refused.reason);
+                if self.undone.iter().any(|undone| undone.undone_by == refused.revision) {
+                    // Undoing that as well would go on for ever. The next generation of the journal is whole again.
+                    return log::failure!("which undid another one; worker {worker} is left behind");
+                }
                 self.undo(refused)
             }
         };

@@ -31,15 +31,6 @@ pub(super) fn verdict(job: &Job, answer: Answer) -> Result<Vec<Fault>, Vec<Fault
     if faults.is_empty() { Ok(placed(job, warnings)) } else { Err(faults) }
 }
 
-/// Too many jobs wait.
-pub(super) fn busy() -> Fault {
-    Fault {
-        message: format!("more than {} changes are waiting to be compiled", super::MAX_WAITING),
-        hint: Some("try again in a moment, and put changes that belong together into one transaction".to_owned()),
-        ..Fault::default()
-    }
-}
-
 /// Complaints as faults, each with its place in a document. What is no document's, such as an error in a rule file that is
 /// named, names its file and has the settings' pointer.
 fn placed(job: &Job, complaints: Vec<Complaint>) -> Vec<Fault> {

@@ -67,9 +67,12 @@ impl Applied {
     #[must_use]
     pub fn frames(&self) -> Vec<Vec<u8>> {
         let mut frames = Vec::with_capacity(self.deltas.len() + 1);
-        let goes = |key: &Key| self.deltas.binary_search_by(|delta| delta.key.cmp(key)).is_ok_and(|place| self.deltas[place].new.is_none());
+        let goes = |key: &Key| {
+            self.deltas.binary_search_by(|delta| delta.key.cmp(key)).is_ok_and(|place| self.deltas[place].new.is_none())
+        };
         for delta in self.deltas.iter().rev().filter(|delta| delta.new.is_none()) {
-            let with_its_upstream = delta.key.upstream().is_some_and(|upstream| goes(&Key::new(Kind::Upstreams, upstream)));
+            let with_its_upstream =
+                delta.key.upstream().is_some_and(|upstream| goes(&Key::new(Kind::Upstreams, upstream)));
             if let (false, Some(op)) = (with_its_upstream, deletion(&delta.key)) {
                 frames.push(serde_json::to_vec(&op).expect("an operation can be written as JSON"));
             }
@@ -96,6 +99,8 @@ fn deletion(key: &Key) -> Option<Op> {
     })
 }
 
+type Check = fn(&Key, String) -> Result<Document, Vec<Fault>>;
+
 /// A change in the making.
 pub(super) struct Session<'s> {
     pub state: &'s mut State,
@@ -109,6 +114,15 @@ pub(super) struct Session<'s> {
 impl Session<'_> {
     /// Puts a document, or takes it away (`None`).
     pub fn write(&mut self, key: &Key, text: Option<String>) {
+        self.write_checked(key, text, Document::check);
+    }
+
+    /// As [`Session::write`], of a document that was there once.
+    pub fn write_back(&mut self, key: &Key, text: Option<String>) {
+        self.write_checked(key, text, Document::check_stored);
+    }
+
+    fn write_checked(&mut self, key: &Key, text: Option<String>, check: Check) {
         let old = self.state.get(key.kind, &key.id);
         let new = match text {
             None if old.is_none() => return,
@@ -117,7 +131,7 @@ impl Session<'_> {
                 if old.is_some_and(|held| *held.document.text == *text) {
                     return;
                 }
-                match Document::check(key, text) {
+                match check(key, text) {
                     Ok(document) => Some(Held { document: Arc::new(document), revision: self.revision }),
                     Err(faults) => return self.refuse(key, faults),
                 }
@@ -200,7 +214,7 @@ impl State {
             revision: loaded.revision,
         };
         for (key, entry) in &loaded.documents {
-            match Document::check(key, entry.text.to_string()) {
+            match Document::check_stored(key, entry.text.to_string()) {
                 Ok(document) => {
                     session.set(key, Some(Held { document: Arc::new(document), revision: entry.revision }));
                 }

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use weir_policy::resource::{Fault, Reference, Unique, check};
+use weir_policy::resource::{Checked, Fault, Kind, Reference, Unique, check, check_stored};
 
 use super::Key;
+
+type Check = fn(Kind, &str, &[u8]) -> Result<Checked, Vec<Fault>>;
 
 /// A document that was checked. Never changes; a change makes another one.
 #[derive(Debug)]
@@ -59,15 +61,27 @@ impl Document {
     /// # Errors
     /// All that is wrong with it; pointers are those within the document.
     pub fn check(key: &Key, text: String) -> Result<Self, Vec<Fault>> {
+        Self::with(check, key, text)
+    }
+
+    /// Checks a document that was good once; see [`check_stored`].
+    ///
+    /// # Errors
+    /// As [`Document::check`].
+    pub fn check_stored(key: &Key, text: String) -> Result<Self, Vec<Fault>> {
+        Self::with(check_stored, key, text)
+    }
+
+    fn with(check: Check, key: &Key, text: String) -> Result<Self, Vec<Fault>> {
         if !key.is_valid() {
             let message = format!("`{}` cannot be the id of a {}", key.id, key.kind.singular());
             let expected = Some(format!("1 to 128 bytes, {}", key.kind.id_pattern()));
             return Err(vec![Fault { message, expected, ..Fault::default() }]);
         }
         let checked = check(key.kind, &key.id, text.as_bytes())?;
-        let frame = checked.op.map(|op| {
-            serde_json::to_vec(&op).expect("operations have only text keys, so they can be written as JSON")
-        });
+        let frame = checked
+            .op
+            .map(|op| serde_json::to_vec(&op).expect("operations have only text keys, so they can be written as JSON"));
         Ok(Self {
             digest: frame.as_deref().map_or(0, frame_digest),
             frame: frame.map(Vec::into_boxed_slice),

@@ -53,7 +53,7 @@ impl Session<'_> {
 
     fn resource(&mut self, key: &Key, steps: &[String], action: &Action) -> Result<(), Refusal> {
         if let Action::Restore(text) = action {
-            self.write(key, text.as_deref().map(str::to_owned));
+            self.write_back(key, text.as_deref().map(str::to_owned));
             return Ok(());
         }
         if let Some(upstream) = key.upstream()
@@ -119,7 +119,11 @@ impl Session<'_> {
     fn patch(&mut self, key: &Key, patch: &Value) -> Result<(), Refusal> {
         let mut value = self.current(key)?;
         let mut patch = patch.clone();
-        let members = if key.kind == Kind::Upstreams { patch.as_object_mut().and_then(|patch| patch.remove("members")) } else { None };
+        let members = if key.kind == Kind::Upstreams {
+            patch.as_object_mut().and_then(|patch| patch.remove("members"))
+        } else {
+            None
+        };
         merge_patch(&mut value, patch);
         self.write_value(key, value);
         match members {

@@ -1,1 +1,244 @@
+use serde_json::{Value, json};
+
 use super::*;
+
+fn target(path: &str) -> Target {
+    Target::parse(path).expect(path)
+}
+
+fn put(path: &str, body: Value) -> Edit {
+    Edit::new(target(path), Action::Put(body))
+}
+
+fn patch(path: &str, body: Value) -> Edit {
+    Edit::new(target(path), Action::Patch(body))
+}
+
+fn delete(path: &str) -> Edit {
+    Edit::new(target(path), Action::Delete)
+}
+
+fn app() -> Value {
+    json!({"balance": "round_robin", "members": {"a": "10.0.0.1:80", "b": {"address": "10.0.0.2:80", "weight": 2}}})
+}
+
+/// An upstream, a site and a route.
+fn shop() -> State {
+    let mut state = State::default();
+    let edits = [
+        put("/routes/all", json!({"site": "shop", "path": "/", "to": "app"})),
+        put("/sites/shop", json!({"hosts": ["shop.example"]})),
+        put("/upstreams/app", app()),
+    ];
+    state.apply(1, &edits).expect("it is whole, in any order");
+    state
+}
+
+fn shown(state: &State, kind: Kind, id: &str) -> Value {
+    serde_json::from_str(&state.shown(kind, id).expect("it is there")).expect("JSON")
+}
+
+fn pointers(refusal: Refusal) -> Vec<String> {
+    match refusal {
+        Refusal::Invalid(faults) => faults.into_iter().map(|fault| fault.pointer).collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Everything that can be seen of a state.
+fn picture(state: &State) -> (Vec<(Key, String, u64)>, u64, u64) {
+    let all = state.everything().into_iter().map(|(key, held)| (key, held.document.text.to_string(), held.revision));
+    (all.collect(), state.digest(), state.revision())
+}
+
+#[test]
+fn paths_name_resources_and_their_parts() {
+    let cases = [
+        ("/upstreams", Some("/upstreams")),
+        ("/upstreams/app", Some("/upstreams/app")),
+        ("/upstreams/app/members", Some("/upstreams/app/members")),
+        ("/upstreams/app/members/a", Some("/upstreams/app/members/a")),
+        ("/upstreams/app/members/a/weight", Some("/upstreams/app/members/a/weight")),
+        ("/upstreams/app/keepalive/idle", Some("/upstreams/app/keepalive/idle")),
+        ("/policies/demo/rules/r%31", Some("/policies/demo/rules/r1")),
+        ("/settings", Some("/settings")),
+        ("/settings/geo", Some("/settings/geo")),
+        ("/members", None),
+        ("/nothing", None),
+        ("/upstreams/", None),
+        ("/upstreams//x", None),
+        ("/upstreams/a%2Fb", None),
+        ("/upstreams/a%zz", None),
+        ("", None),
+    ];
+    for (path, expected) in cases {
+        assert_eq!(Target::parse(path).map(|target| target.to_string()).as_deref(), expected, "{path}");
+    }
+    assert_eq!(Target::parse(&format!("/policies/a{}", "/b".repeat(100))), None, "too deep");
+}
+
+#[test]
+fn edits_change_what_they_name_and_nothing_else() {
+    let members = |weight: u64| json!({"a": {"address": "10.0.0.1:80", "weight": weight}});
+    let cases: [(&str, Edit, &str, Value); 9] = [
+        ("a part", put("/upstreams/app/members/b/weight", json!(5)), "/members/b/weight", json!(5)),
+        (
+            "a part of the short form",
+            put("/upstreams/app/members/a/weight", json!(5)),
+            "/members/a",
+            members(5)["a"].clone(),
+        ),
+        ("a patch", patch("/upstreams/app", json!({"balance": "ewma"})), "/members/a", json!("10.0.0.1:80")),
+        (
+            "a patch of members",
+            patch("/upstreams/app", json!({"members": {"b": {"weight": 9}}})),
+            "/members/b/weight",
+            json!(9),
+        ),
+        (
+            "a patch that removes",
+            patch("/upstreams/app", json!({"members": {"b": null}})),
+            "/members",
+            json!({"a": "10.0.0.1:80"}),
+        ),
+        (
+            "a patch that adds",
+            patch("/upstreams/app/members/b", json!({"backup": true})),
+            "/members/b/backup",
+            json!(true),
+        ),
+        ("all of it", put("/upstreams/app", json!({"members": members(3)})), "", json!({"members": members(3)})),
+        ("none of it", put("/upstreams/app", json!({})), "", json!({})),
+        ("a member less", delete("/upstreams/app/members/a"), "/members", json!({"b": app()["members"]["b"]})),
+    ];
+    for (name, edit, pointer, expected) in cases {
+        let mut state = shop();
+        let before = picture(&state);
+        let applied = state.apply(2, &[edit]).unwrap_or_else(|refusal| panic!("{name}: {refusal:?}"));
+        assert_eq!(shown(&state, Kind::Upstreams, "app").pointer(pointer), Some(&expected), "{name}");
+        assert_eq!(state.get(Kind::Upstreams, "app").map(|held| held.revision), Some(2), "{name}");
+        assert_eq!(state.get(Kind::Sites, "shop").map(|held| held.revision), Some(1), "{name}");
+        state.undo(applied);
+        assert_eq!(picture(&state), before, "{name}");
+    }
+}
+
+#[test]
+fn what_is_not_good_changes_nothing_and_says_where() {
+    let twice = [put("/sites/a", json!({"hosts": ["x.example"]})), put("/sites/b", json!({"hosts": ["x.example"]}))];
+    let circle = [put("/upstreams/b", json!({"fallback": "app"})), patch("/upstreams/app", json!({"fallback": "b"}))];
+    let two = [put("/sites/a", json!({"hosts": 7})), put("/upstreams/c", json!({"balance": "dice"}))];
+    let cases: [(&[Edit], &[&str]); 8] = [
+        (&[put("/routes/r", json!({"site": "none", "path": "/x", "to": "app"}))], &["/routes/r/site"]),
+        (&[delete("/upstreams/app")], &["/routes/all/to"]),
+        (&[delete("/sites/shop")], &["/routes/all/site"]),
+        (&[put("/sites/other", json!({"hosts": ["a.example", "shop.example"]}))], &["/sites/other/hosts/1"]),
+        (&twice, &["/sites/a/hosts/0", "/sites/b/hosts/0"]),
+        (&circle, &["/upstreams/app/fallback", "/upstreams/b/fallback"]),
+        (&two, &["/sites/a/hosts", "/upstreams/c/balance"]),
+        (&[put("/upstreams/app", json!({"members": 7}))], &["/upstreams/app/members"]),
+    ];
+    for (edits, expected) in cases {
+        let mut state = shop();
+        let before = picture(&state);
+        let refusal = state.apply(2, edits).map(|_| ()).expect_err("it is not good");
+        assert_eq!(pointers(refusal), expected, "{edits:?}");
+        assert_eq!(picture(&state), before, "{edits:?}");
+        state.apply(2, &[delete("/routes/all"), delete("/upstreams/app")]).expect("the indices are as they were");
+    }
+}
+
+#[test]
+fn what_is_asked_of_what_is_not_there_is_refused() {
+    let exists = Edit::new(target("/upstreams"), Action::Create(json!({"id": "app"})));
+    for edit in
+        [delete("/sites/none"), put("/upstreams/none/members/a", json!("10.0.0.1:80")), patch("/sites/x", json!({}))]
+    {
+        assert!(matches!(shop().apply(2, std::slice::from_ref(&edit)), Err(Refusal::NotFound(_))), "{edit:?}");
+    }
+    assert!(matches!(shop().apply(2, &[exists]), Err(Refusal::Exists(_))));
+    let nameless = Edit::new(target("/sites"), Action::Create(json!({"hosts": ["y.example"]})));
+    assert_eq!(shop().apply(2, &[nameless]).map(|_| ()).map_err(pointers), Err(vec!["/sites/id".to_owned()]));
+    assert!(matches!(shop().apply(2, &[put("/sites", json!({}))]), Err(Refusal::NotAllowed(_))));
+}
+
+#[test]
+fn hosts_may_be_exchanged_in_one_transaction() {
+    let mut state = State::default();
+    let site = |id: &str, host: &str| put(&format!("/sites/{id}"), json!({"hosts": [host]}));
+    state.apply(1, &[site("a", "x.example"), site("b", "y.example")]).expect("two sites");
+    state.apply(2, &[site("a", "y.example"), site("b", "x.example")]).expect("nobody has one twice in the end");
+    assert!(state.apply(3, &[site("c", "x.example")]).is_err());
+}
+
+#[test]
+fn an_upstream_is_deleted_with_its_members_and_said_once() {
+    let mut state = shop();
+    let applied = state.apply(2, &[delete("/routes/all"), delete("/upstreams/app")]).expect("nobody needs it");
+    let names: Vec<String> = applied.deltas.iter().map(|delta| delta.key.to_string()).collect();
+    assert_eq!(names, ["/upstreams/app", "/upstreams/app/members/a", "/upstreams/app/members/b", "/routes/all"]);
+    let ops: Vec<Value> = applied.frames().iter().map(|frame| serde_json::from_slice(frame).expect("JSON")).collect();
+    let ops: Vec<&str> = ops.iter().filter_map(|op| op["op"].as_str()).collect();
+    assert_eq!(ops, ["delete_route", "delete_upstream"]);
+}
+
+#[test]
+fn the_same_again_is_no_change() {
+    let mut state = shop();
+    let applied =
+        state.apply(2, &[put("/upstreams/app", app()), delete_and_put()[0].clone(), delete_and_put()[1].clone()]);
+    assert!(applied.expect("good").deltas.is_empty());
+    assert_eq!(state.revision(), 1);
+}
+
+fn delete_and_put() -> [Edit; 2] {
+    [delete("/routes/all"), put("/routes/all", json!({"site": "shop", "path": "/", "to": "app"}))]
+}
+
+#[test]
+fn the_digest_is_that_of_the_frames() {
+    let mut state = shop();
+    state.apply(2, &[delete("/upstreams/app/members/a"), put("/settings", json!({}))]).expect("good");
+    let sum = state.base().fold(0, |sum, frame| sum ^ weir_gateway::frame_digest(&frame));
+    assert_eq!(state.digest(), sum);
+}
+
+#[test]
+fn conditions_are_of_the_resource_as_it_is_when_its_turn_comes() {
+    let with = |matches: Option<Match>, absent: bool| Edit {
+        condition: Condition { matches, absent },
+        ..put("/sites/shop", json!({"hosts": ["z.example"]}))
+    };
+    for (edit, good) in [
+        (with(Some(Match::Any), false), true),
+        (with(Some(Match::Revisions(vec![1])), false), true),
+        (with(Some(Match::Revisions(vec![7])), false), false),
+        (with(None, true), false),
+    ] {
+        let refused = matches!(shop().apply(2, std::slice::from_ref(&edit)), Err(Refusal::Precondition(_, Some(1))));
+        assert_eq!(refused, !good, "{edit:?}");
+    }
+}
+
+#[test]
+fn keys_never_come_out_and_may_go_in_again() {
+    let text = json!({"certificate": "C", "key": " SECRET\n"}).to_string();
+    let shown: Value = serde_json::from_str(&redacted(&text)).expect("JSON");
+    assert_eq!(shown, json!({"certificate": "C", "key": {"sha256": key_hash("SECRET")}}));
+    assert_eq!(key_hash("a"), "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb");
+    let document = Document {
+        text: text.into(),
+        frame: None,
+        digest: 0,
+        references: Vec::new(),
+        unique: Vec::new(),
+        patterns: Vec::new(),
+    };
+    let held = Held { document: Arc::new(document), revision: 1 };
+    let key = Key::new(Kind::Certificates, "c");
+    let mut again = shown.clone();
+    secret::restore(&key, &mut again, Some(&held)).expect("it is its own");
+    assert_eq!(again["key"], " SECRET\n");
+    let mut other = json!({"key": {"sha256": key_hash("OTHER")}});
+    assert_eq!(secret::restore(&key, &mut other, Some(&held)).expect_err("not its own").pointer, "/certificates/c/key");
+}

@@ -87,7 +87,7 @@ impl State {
     fn circular(&self, start: &Key, faults: &mut Vec<Fault>) {
         let mut chain = vec![start.id.to_string()];
         while let Some(next) = self.fallback(chain.last().expect("it begins with one")) {
-            let closed = chain.iter().any(|id| *id == next);
+            let closed = chain.contains(&next);
             chain.push(next);
             if closed || chain.len() > MAX_FALLBACKS {
                 let message = if closed { "fallbacks in a circle" } else { "too many fallbacks in a row" };

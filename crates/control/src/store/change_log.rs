@@ -32,11 +32,7 @@ impl ChangeLog {
 
     pub fn add(&mut self, revision: &Revision) {
         self.first_pending.get_or_insert(revision.revision);
-        let _ = writeln!(
-            self.pending,
-            "{{\"revision\":{},\"changes\":{}}}",
-            revision.revision, revision.changes
-        );
+        let _ = writeln!(self.pending, "{{\"revision\":{},\"changes\":{}}}", revision.revision, revision.changes);
     }
 
     /// Writes the lines of the group; returns the length before, for [`ChangeLog::cut`].

@@ -42,10 +42,7 @@ impl StoreError {
             Self::Sqlite(error) => {
                 matches!(error.sqlite_error_code(), Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure))
             }
-            Self::Io { source, .. } => matches!(
-                source.raw_os_error(),
-                Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG)
-            ),
+            Self::Io { source, .. } => matches!(source.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG)),
             Self::Damaged(_) | Self::Busy(_) => false,
         }
     }

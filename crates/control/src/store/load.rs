@@ -119,7 +119,9 @@ fn newest(connection: &Connection) -> Result<Option<Vec<u8>>, StoreError> {
     let mut parts = connection.prepare("SELECT body FROM snapshots WHERE revision = ?1 ORDER BY part")?;
     let mut parts = parts.query([revision])?;
     while let Some(part) = parts.next()? {
-        text.extend_from_slice(part.get_ref(0)?.as_blob().map_err(|_| StoreError::Damaged("a snapshot is no blob".into()))?);
+        text.extend_from_slice(
+            part.get_ref(0)?.as_blob().map_err(|_| StoreError::Damaged("a snapshot is no blob".into()))?,
+        );
     }
     Ok(Some(text))
 }

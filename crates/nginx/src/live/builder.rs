@@ -1,10 +1,10 @@
-//! What takes too long for an event loop: building policies, compiling expressions, parsing what is
-//! large. A thread beside the loop does it, one job at a time, and rings the worker's own bell when it
+//! What takes too long for an event loop: building policies, compiling expressions, reading and
+//! parsing what is large. A thread beside the loop does it, one job at a time, and rings the worker's own bell when it
 //! is done; frames of the journal behind it wait, because they are in order.
 //!
 //! The thread starts when it is first needed, after the worker was forked. It is nice, so that on a
 //! busy machine requests go first, and it takes no signals, which nginx wants in its own thread. It
-//! also keeps what it has built until nobody uses it any more: taking a policy down takes as long as a
+//! also keeps what it has read and built until nobody uses it any more: taking a policy down takes as long as a
 //! dozen requests.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,9 +13,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use weir_bus::Ringer;
+use weir_bus::{JournalError, Read, Reader, Ringer};
 use weir_gateway::op::Op;
-use weir_gateway::{Patterns, Regex};
+use weir_gateway::{Patterns, Regex, frame_digest};
 use weir_ledger::{Ledger, Row};
 use weir_policy::Snapshot;
 
@@ -29,6 +29,8 @@ const SWEEP: Duration = Duration::from_secs(1);
 
 /// Something to do.
 pub enum Job {
+    /// Read a long frame.
+    Read(Box<Reader>),
     /// Parse an operation.
     Parse(Vec<u8>),
     /// Compile an expression.
@@ -39,18 +41,42 @@ pub enum Job {
 
 /// What came of it.
 pub enum Done {
-    /// The frame, and its operation.
-    Parsed(Vec<u8>, Result<Box<Op>, String>),
+    /// The reader, and what it has read.
+    Read(Box<Reader>, Result<Found, JournalError>),
+    /// An operation.
+    Parsed(Box<Parsed>),
     /// The expression, compiled.
     Pattern(String, Result<Arc<Regex>, String>),
     /// Policies; an error says what is wrong with them.
     Policies(Result<Built, String>),
 }
 
+/// What a long frame was.
+pub enum Found {
+    /// None: the writer has begun anew.
+    Nothing,
+    /// An operation.
+    Op(Box<Parsed>),
+    /// An operation outside of revisions.
+    Runtime(Box<Parsed>),
+    /// What is never long.
+    Other(Read<'static>),
+}
+
+/// An operation that was parsed.
+pub struct Parsed {
+    /// What it was read from; empty if it puts policies, where it is as large as these and of no more use.
+    pub frame: Vec<u8>,
+    /// Its digest.
+    pub digest: u64,
+    /// The operation; an error says what is wrong with it.
+    pub op: Result<Op, String>,
+}
+
 /// Policies that are wanted.
 pub struct Wanted {
     /// One policy file in JSON.
-    pub text: String,
+    pub text: Arc<str>,
     /// The same loaded, if it has been: only plans are to be added then.
     pub loaded: Option<Snapshot>,
     /// Sets of policies that are evaluated together, sorted.
@@ -136,10 +162,12 @@ fn without_signals<T>(spawn: impl FnOnce() -> T) -> T {
 fn work(jobs: &Receiver<Job>, done: &Mutex<Option<Done>>, ringer: &Ringer) {
     // SAFETY: of this thread alone, which Linux knows by its own number.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, libc::gettid() as libc::id_t, NICE) };
-    let mut kept: Vec<Arc<Policies>> = Vec::new();
+    let (mut kept, mut texts): (Vec<Arc<Policies>>, Vec<Arc<str>>) = (Vec::new(), Vec::new());
     loop {
-        let job = if kept.len() > 1 { jobs.recv_timeout(SWEEP) } else { jobs.recv().map_err(Into::into) };
+        let some = kept.len() > 1 || texts.len() > 1;
+        let job = if some { jobs.recv_timeout(SWEEP) } else { jobs.recv().map_err(Into::into) };
         kept.retain(|policies| Arc::strong_count(policies) > 1);
+        texts.retain(|text| Arc::strong_count(text) > 1);
         match job {
             Ok(job) => {
                 if let Job::Policies(wanted) = &job {
@@ -149,6 +177,7 @@ fn work(jobs: &Receiver<Job>, done: &Mutex<Option<Done>>, ringer: &Ringer) {
                 if let Done::Policies(Ok(built)) = &result {
                     keep(&mut kept, Some(&built.policies));
                 }
+                texts.extend(result.text().cloned());
                 done.lock().unwrap_or_else(PoisonError::into_inner).replace(result);
                 ringer.ring();
             }
@@ -163,16 +192,44 @@ fn keep(kept: &mut Vec<Arc<Policies>>, policies: Option<&Arc<Policies>>) {
     kept.extend(new.cloned());
 }
 
+impl Done {
+    /// The text of policies that were read.
+    fn text(&self) -> Option<&Arc<str>> {
+        let (Self::Parsed(parsed) | Self::Read(_, Ok(Found::Op(parsed)))) = self else { return None };
+        let Ok(Op::PutPolicies { text }) = &parsed.op else { return None };
+        Some(text)
+    }
+}
+
 /// Does a job. A panic is an error of what was to be built.
 fn run(job: Job) -> Done {
     fn contained<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
         catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err("a fault of Weir while it was built".into()))
     }
+    let parse = |frame: Vec<u8>| {
+        let op = contained(|| serde_json::from_slice(&frame).map_err(|error| error.to_string()));
+        let digest = frame_digest(&frame);
+        let frame = if let Ok(Op::PutPolicies { .. }) = op { Vec::new() } else { frame };
+        Box::new(Parsed { frame, digest, op })
+    };
     match job {
-        Job::Parse(frame) => {
-            let op = contained(|| serde_json::from_slice(&frame).map(Box::new).map_err(|error| error.to_string()));
-            Done::Parsed(frame, op)
+        Job::Read(mut reader) => {
+            let mut buffer = Vec::new();
+            let kind: fn(Box<Parsed>) -> Found = match reader.next(&mut buffer) {
+                Ok(Some(Read::Op(_))) => Found::Op,
+                Ok(Some(Read::Runtime(_))) => Found::Runtime,
+                Ok(Some(Read::Base { epoch, revision, digest })) => {
+                    return Done::Read(reader, Ok(Found::Other(Read::Base { epoch, revision, digest })));
+                }
+                Ok(Some(Read::Commit { revision, time_ms })) => {
+                    return Done::Read(reader, Ok(Found::Other(Read::Commit { revision, time_ms })));
+                }
+                Ok(None) => return Done::Read(reader, Ok(Found::Nothing)),
+                Err(error) => return Done::Read(reader, Err(error)),
+            };
+            Done::Read(reader, Ok(kind(parse(buffer))))
         }
+        Job::Parse(frame) => Done::Parsed(parse(frame)),
         Job::Pattern(text) => {
             let compiled = contained(|| Patterns::compile(&text));
             Done::Pattern(text, compiled)

@@ -8,13 +8,13 @@
 //! too, silently, and deleting what is not there is fine.
 
 use std::collections::{HashMap, HashSet};
-use std::rc::Rc;
 use std::sync::Arc;
 
 use weir_gateway::op::Op;
 use weir_gateway::{Gateway, Patterns, Refusal};
 
 use super::builder::Built;
+use crate::fault;
 use crate::policy::{Policies, Set};
 
 /// Sets of policies that may be in use at a time: each is a plan of its own, and plans of large rule
@@ -60,7 +60,9 @@ pub enum Verdict {
 /// Policies to build.
 pub struct Unbuilt {
     /// Their text.
-    pub text: Rc<str>,
+    pub text: Arc<str>,
+    /// What tells this text from others.
+    pub digest: u64,
     /// All sets of them, sorted.
     pub sets: Vec<Set>,
     /// The same text built for fewer sets, if it has been.
@@ -73,8 +75,8 @@ pub struct Draft {
     pub gateway: Gateway,
     /// The policies as far as they are built.
     pub policies: Option<Arc<Policies>>,
-    /// What they are built from.
-    built_from: Option<Rc<str>>,
+    /// The digest of what they are built from.
+    built_from: Option<u64>,
     /// Every set that something names or has named.
     sets: HashSet<Set>,
     /// Sets without a plan, and who named them.
@@ -112,36 +114,36 @@ impl Draft {
     }
 
     /// Puts an operation into the draft.
-    pub fn apply(&mut self, frame: &[u8], op: Op, patterns: &mut Patterns) -> Applied {
+    pub fn apply(&mut self, digest: u64, op: Op, patterns: &mut Patterns) -> Applied {
         self.open = true;
         let named = names(&op).filter(|names| !names.is_empty() && !self.sets.contains(*names));
         let named: Option<Set> = named.map(Into::into);
-        let key = (!self.bad.is_empty() || named.is_some()).then(|| key(&op));
+        let key = key(&op);
         let is_policies = matches!(op, Op::PutPolicies { .. });
         let takes_members = matches!(op, Op::DeleteUpstream { .. });
-        // The key is only needed if something goes wrong; most operations do without one.
-        let spare =
-            |frame: &[u8]| serde_json::from_slice(frame).map_or_else(|_| Key::unreadable(), |op| self::key(&op));
-        match self.gateway.apply(frame, op, patterns) {
-            Err(Refusal::NeedsPattern(pattern)) => return Applied::NeedsPattern(pattern),
-            Err(Refusal::Unknown { .. }) if !self.bad.is_empty() => {}
-            Err(refusal) => {
-                let key = key.unwrap_or_else(|| spare(frame));
+        match fault::contain("a change", || self.gateway.begin(digest, op, patterns)) {
+            Some(Ok(())) => {}
+            Some(Err(Refusal::NeedsPattern(pattern))) => return Applied::NeedsPattern(pattern),
+            Some(Err(Refusal::Unknown { .. })) if !self.bad.is_empty() => {}
+            Some(Err(refusal)) => {
                 self.refuse(key, refusal.to_string());
                 return Applied::Done;
             }
-            Ok(()) => {}
+            None => {
+                self.refuse(key, "a fault of Weir while it was applied".into());
+                return Applied::Done;
+            }
         }
         self.text_changed |= is_policies;
-        if let Some(key) = key {
+        if !self.bad.is_empty() {
             self.bad.remove(&key);
             if takes_members {
                 self.bad.retain(|bad, _| !bad.is_member_of(&key));
             }
-            if let Some(set) = named {
-                self.sets.insert(set.clone());
-                self.unplanned.push((key, set));
-            }
+        }
+        if let Some(set) = named {
+            self.sets.insert(set.clone());
+            self.unplanned.push((key, set));
         }
         Applied::Done
     }
@@ -155,8 +157,8 @@ impl Draft {
 
     /// What has to be built before the draft can be served, if anything.
     pub fn unbuilt(&mut self) -> Option<Unbuilt> {
-        let text: Rc<str> = self.gateway.policies().cloned().unwrap_or_else(|| "".into());
-        if self.text_changed && self.built_from.as_ref() == Some(&text) {
+        let digest = self.gateway.policies_digest();
+        if self.text_changed && self.built_from == Some(digest) {
             self.text_changed = false;
         }
         if !self.unplanned.is_empty() {
@@ -166,10 +168,10 @@ impl Draft {
         if !self.text_changed && self.unplanned.is_empty() {
             return None;
         }
-        if text.is_empty() {
+        let Some(text) = self.gateway.policies().cloned() else {
             self.without_policies();
             return None;
-        }
+        };
         if self.sets.len() > MAX_SETS {
             let reason =
                 format!("routes name {} different sets of policies; at most {MAX_SETS} are possible", self.sets.len());
@@ -181,18 +183,18 @@ impl Draft {
         }
         let mut sets: Vec<Set> = self.sets.iter().cloned().collect();
         sets.sort_unstable();
-        let loaded = self.policies.clone().filter(|_| self.built_from.as_ref() == Some(&text));
-        Some(Unbuilt { text, sets, loaded })
+        let loaded = self.policies.clone().filter(|_| self.built_from == Some(digest));
+        Some(Unbuilt { text, digest, sets, loaded })
     }
 
-    /// Takes over what was built from `text`.
-    pub fn built(&mut self, text: Rc<str>, result: Result<Built, String>) {
+    /// Takes over what was built from the text of this digest.
+    pub fn built(&mut self, digest: u64, result: Result<Built, String>) {
         self.text_changed = false;
         let unplanned = std::mem::take(&mut self.unplanned);
         match result {
             Ok(built) => {
                 self.policies = Some(built.policies);
-                self.built_from = Some(text);
+                self.built_from = Some(digest);
                 for (set, reason) in built.missing {
                     self.sets.remove(&set);
                     for (key, _) in unplanned.iter().filter(|(_, named)| *named == set) {

@@ -2,19 +2,18 @@
 //! them. What takes longer is done by the builder, and the frames behind it wait.
 
 use std::path::PathBuf;
-use std::rc::Rc;
 
 use nginx_sys::ngx_log_t;
-use weir_bus::{Read, Reader};
+use weir_bus::{JournalError, Read, Reader};
 use weir_gateway::op::Op;
-use weir_gateway::{Gateway, Patterns};
+use weir_gateway::{Gateway, Patterns, frame_digest, teardown};
 use weir_ledger::Ledger;
 
-use super::builder::{Builder, Done, Job, Wanted};
+use super::builder::{Builder, Done, Found, Job, Parsed, Wanted};
 use super::draft::{Applied, Draft, Unbuilt, Verdict};
 use super::{Live, current, endpoint, swap};
 use crate::configuration::Main;
-use crate::{fault, note, worker};
+use crate::{note, worker};
 
 /// How long a slice may hold the event loop, in nanoseconds; one operation more may begin just before.
 const SLICE_NS: u64 = 300_000;
@@ -23,17 +22,25 @@ const SLICE_NS: u64 = 300_000;
 /// per kilobyte.
 const LARGE_FRAME: usize = 64 << 10;
 
+/// Pieces of old states that are taken down between two looks at the clock.
+const PIECES: usize = 8;
+
+/// Of operations outside of revisions, which are in no digest.
+const NO_DIGEST: u64 = 0;
+
 /// A buffer larger than this is given back after the frame that needed it.
 const MAX_BUFFER: usize = 1 << 20;
 
 /// What the next frame waits for.
 enum Waiting {
+    /// The reader, which reads a long frame.
+    Read,
     /// The operation in a large frame.
     Parsed,
     /// An expression that an operation needs; then the operation is applied again.
     Pattern(Vec<u8>),
-    /// Policies made from this text; then the revision ends.
-    Policies(Rc<str>, u64),
+    /// Policies made from the text of this digest; then the revision ends.
+    Policies(u64, u64),
 }
 
 /// How a step went.
@@ -48,7 +55,8 @@ enum Step {
 
 /// One worker's way through the journal.
 pub struct Follower {
-    reader: Reader,
+    /// The builder has it while it reads a long frame.
+    reader: Option<Box<Reader>>,
     buffer: Vec<u8>,
     main: &'static Main,
     draft: Draft,
@@ -70,7 +78,7 @@ impl Follower {
     /// Begins at the journal's beginning, with nothing.
     pub fn new(reader: Reader, main: &'static Main) -> Self {
         Self {
-            reader,
+            reader: Some(Box::new(reader)),
             buffer: Vec::new(),
             main,
             draft: Draft::empty(),
@@ -90,6 +98,7 @@ impl Follower {
         let begun = worker::ticks();
         self.at_once = true;
         while !matches!(self.step(), Step::Idle) {}
+        while teardown::take_down(PIECES) {}
         self.at_once = false;
         self.acknowledge();
         let gateway = &self.draft.gateway;
@@ -109,13 +118,13 @@ impl Follower {
         let mut worked = false;
         while let Step::More = self.step() {
             worked = true;
-            if worker::ns(worker::ticks().saturating_sub(begun)) > SLICE_NS {
+            if is_over(begun) {
                 endpoint().inspect(|endpoint| endpoint.ring_self());
                 break;
             }
         }
         self.acknowledge();
-        worked
+        take_down() || worked
     }
 
     /// Changes what is served and what will be, without a revision.
@@ -139,15 +148,25 @@ impl Follower {
             self.resume(waiting, done);
             return Step::More;
         }
+        if self.draft.gateway.settle() {
+            return Step::More;
+        }
+        let Some(mut reader) = self.reader.take() else { return Step::Idle };
+        if reader.is_long() {
+            self.wait(Waiting::Read, Job::Read(reader));
+            return Step::More;
+        }
         let mut buffer = std::mem::take(&mut self.buffer);
-        let step = match self.reader.next(&mut buffer) {
+        let read = reader.next(&mut buffer);
+        self.reader = Some(reader);
+        let step = match read {
             Ok(Some(read)) => {
                 self.frame(read);
                 Step::More
             }
             Ok(None) => Step::Idle,
             Err(error) => {
-                self.cannot_read(&error.to_string());
+                self.cannot_read(&error);
                 Step::Idle
             }
         };
@@ -162,11 +181,12 @@ impl Follower {
             Read::Base { epoch, revision, digest } => self.base(epoch, revision, digest),
             Read::Op(frame) if frame.len() > LARGE_FRAME => self.wait(Waiting::Parsed, Job::Parse(frame.to_vec())),
             Read::Op(frame) => match serde_json::from_slice(frame) {
-                Ok(op) => self.apply(frame, op),
+                Ok(op) => self.apply(frame, frame_digest(frame), op),
                 Err(error) => self.draft.refuse_frame(frame, unreadable(&error.to_string())),
             },
             Read::Commit { revision, .. } => self.commit(revision),
-            Read::Runtime(frame) => self.runtime(frame),
+            // What cannot be read is of another version, and not ours to refuse: it is no revision.
+            Read::Runtime(frame) => _ = serde_json::from_slice(frame).map(|op| self.runtime(&op)),
         }
     }
 
@@ -176,40 +196,41 @@ impl Follower {
         let gateway = &self.draft.gateway;
         let ours = (self.epoch, gateway.revision(), gateway.digest());
         if self.draft.is_served() && ours == (Some(epoch), revision, digest) {
-            self.reader.skip_base();
+            let _ = self.reader.as_mut().map(|reader| reader.skip_base());
         } else {
             self.draft.restart();
         }
         self.epoch = Some(epoch);
     }
 
-    fn apply(&mut self, frame: &[u8], op: Op) {
-        let (draft, patterns) = (&mut self.draft, &mut self.patterns);
-        match fault::contain("a change", || draft.apply(frame, op, patterns)) {
-            Some(Applied::Done) => {}
-            Some(Applied::NeedsPattern(pattern)) => {
-                self.wait(Waiting::Pattern(frame.to_vec()), Job::Pattern(pattern));
-            }
-            None => self.draft.refuse_frame(frame, "a fault of Weir while it was applied".into()),
+    fn apply(&mut self, frame: &[u8], digest: u64, op: Op) {
+        if let Applied::NeedsPattern(pattern) = self.draft.apply(digest, op, &mut self.patterns) {
+            self.wait(Waiting::Pattern(frame.to_vec()), Job::Pattern(pattern));
+        }
+    }
+
+    fn parsed(&mut self, parsed: Parsed) {
+        match parsed.op {
+            Ok(op) => self.apply(&parsed.frame, parsed.digest, op),
+            Err(error) => self.draft.refuse_frame(&parsed.frame, unreadable(&error)),
         }
     }
 
     /// What the health checker or the resolver found out: at once, without a revision. What it is
     /// about may be gone by now.
-    fn runtime(&mut self, frame: &[u8]) {
-        let Ok(op) = serde_json::from_slice::<Op>(frame) else { return };
+    fn runtime(&mut self, op: &Op) {
         let mut patterns = Patterns::new(); // it names no expression
         self.each(&mut |gateway| {
-            let _ = gateway.apply(frame, op.clone(), &mut patterns);
+            let _ = gateway.begin(NO_DIGEST, op.clone(), &mut patterns);
         });
     }
 
     fn commit(&mut self, revision: u64) {
         match self.draft.unbuilt() {
             Some(unbuilt) => {
-                let text = Rc::clone(&unbuilt.text);
+                let digest = unbuilt.digest;
                 let job = Job::Policies(Box::new(self.wanted(unbuilt)));
-                self.wait(Waiting::Policies(text, revision), job);
+                self.wait(Waiting::Policies(digest, revision), job);
             }
             None => self.finish(revision),
         }
@@ -218,7 +239,7 @@ impl Follower {
     fn wanted(&self, unbuilt: Unbuilt) -> Wanted {
         let ledger = worker::ledger();
         Wanted {
-            text: unbuilt.text.as_ref().to_owned(),
+            text: unbuilt.text,
             loaded: unbuilt.loaded.map(|policies| policies.snapshot().clone()),
             sets: unbuilt.sets,
             path: self.path(),
@@ -242,23 +263,29 @@ impl Follower {
 
     fn resume(&mut self, waiting: Waiting, done: Done) {
         match (waiting, done) {
-            (Waiting::Parsed, Done::Parsed(frame, Ok(op))) => self.apply(&frame, *op),
-            (Waiting::Parsed, Done::Parsed(frame, Err(error))) => self.draft.refuse_frame(&frame, unreadable(&error)),
+            (Waiting::Read, Done::Read(reader, found)) => {
+                self.reader = Some(reader);
+                match found {
+                    Ok(Found::Nothing) => {}
+                    Ok(Found::Op(parsed)) => self.parsed(*parsed),
+                    Ok(Found::Runtime(parsed)) => _ = parsed.op.map(|op| self.runtime(&op)),
+                    Ok(Found::Other(read)) => self.frame(read),
+                    Err(error) => self.cannot_read(&error),
+                }
+            }
+            (Waiting::Parsed, Done::Parsed(parsed)) => self.parsed(*parsed),
             (Waiting::Pattern(frame), Done::Pattern(text, Ok(regex))) => {
                 self.patterns.insert(&text, regex);
-                match serde_json::from_slice(&frame) {
-                    Ok(op) => self.apply(&frame, op),
-                    Err(error) => self.draft.refuse_frame(&frame, unreadable(&error.to_string())),
-                }
+                self.frame(Read::Op(&frame));
             }
             (Waiting::Pattern(frame), Done::Pattern(text, Err(error))) => {
                 self.draft.refuse_frame(&frame, format!("the expression `{text}` cannot be used: {error}"));
             }
-            (Waiting::Policies(text, revision), Done::Policies(result)) => {
+            (Waiting::Policies(digest, revision), Done::Policies(result)) => {
                 if let Some((bank, row)) = result.as_ref().ok().and_then(|built| built.row) {
                     worker::set_bank(bank, row);
                 }
-                self.draft.built(text, result);
+                self.draft.built(digest, result);
                 self.finish(revision);
             }
             _ => unreachable!("the builder has one job at a time, and its result is of the job's kind"),
@@ -295,11 +322,34 @@ impl Follower {
     }
 
     /// The journal is damaged; control begins a new generation when it starts.
-    fn cannot_read(&mut self, error: &str) {
+    fn cannot_read(&mut self, error: &JournalError) {
         if !std::mem::replace(&mut self.unreadable, true) {
             note!(log(), Error, "weir: the journal cannot be read, what is served stays as it is: {error}");
         }
     }
+}
+
+/// Takes down what nobody holds any more, for as long as a slice may last, and rings again if there is more. Says
+/// whether there was anything.
+fn take_down() -> bool {
+    if teardown::is_done() {
+        return false;
+    }
+    let begun = worker::ticks();
+    while teardown::take_down(PIECES) {
+        if is_over(begun) {
+            endpoint().inspect(|endpoint| endpoint.ring_self());
+            return true;
+        }
+    }
+    // What hung on it (idle connections, parsed certificates) is known to be of no use only now.
+    crate::gateway::sweep_soon();
+    true
+}
+
+/// Whether a slice that began then has lasted long enough.
+fn is_over(begun: u64) -> bool {
+    worker::ns(worker::ticks().saturating_sub(begun)) > SLICE_NS
 }
 
 fn unreadable(error: &str) -> String {

@@ -126,12 +126,22 @@ pub unsafe fn start(cycle: *mut ngx_cycle_t, main: &'static Main) {
     }
     match link.reader() {
         Ok(reader) => {
+            free_evenly();
+            weir_gateway::teardown::postpone();
             let mut follower = Follower::new(reader, main);
             follower.catch_up(log);
             WORKER.follower.replace(Some(follower));
         }
         Err(error) => note!(log, Error, "weir: the gateway serves nothing: {error}"),
     }
+}
+
+/// Keeps the cost of freeing where it arises. By default glibc puts small pieces aside and merges all of them at some
+/// later large allocation: after a policy of 10,000 routes went, 50 ms in which the worker answers nobody.
+fn free_evenly() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: sets a parameter of malloc; the process has one thread yet.
+    let _ = unsafe { libc::mallopt(libc::M_MXFAST, 0) };
 }
 
 /// The bell rang: messages, then the journal.

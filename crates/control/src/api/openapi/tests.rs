@@ -17,7 +17,7 @@ fn walk(value: &Value, see: &mut dyn FnMut(&Value)) {
 fn every_reference_leads_somewhere() {
     let document = document();
     let mut seen = 0;
-    walk(&document, &mut |value| {
+    walk(document, &mut |value| {
         if let Some(reference) = value.get("$ref").and_then(Value::as_str) {
             let pointer = reference.strip_prefix('#').unwrap_or_else(|| panic!("{reference}"));
             assert!(document.pointer(pointer).is_some(), "{reference} leads nowhere");

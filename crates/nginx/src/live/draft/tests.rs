@@ -41,13 +41,13 @@ fn run(revisions: &[&[Value]]) -> (Draft, String) {
         for operation in *operations {
             let frame = serde_json::to_vec(operation).unwrap();
             match serde_json::from_slice(&frame) {
-                Ok(op) => drop(draft.apply(&frame, op, &mut patterns)),
+                Ok(op) => drop(draft.apply(weir_gateway::frame_digest(&frame), op, &mut patterns)),
                 Err(error) => draft.refuse_frame(&frame, error.to_string()),
             }
         }
         if let Some(unbuilt) = draft.unbuilt() {
             let result = build(&unbuilt);
-            draft.built(unbuilt.text, result);
+            draft.built(unbuilt.digest, result);
         }
         came.push(match draft.commit(revision as u64 + 1) {
             Verdict::Whole => '+',
@@ -113,7 +113,7 @@ fn a_base_does_not_build_the_same_policies_again() {
     draft.restart();
     for operation in [policies(GOOD), settings(&["a"])] {
         let frame = serde_json::to_vec(&operation).unwrap();
-        draft.apply(&frame, serde_json::from_slice(&frame).unwrap(), &mut patterns);
+        draft.apply(weir_gateway::frame_digest(&frame), serde_json::from_slice(&frame).unwrap(), &mut patterns);
     }
     assert!(!draft.is_served() && draft.unbuilt().is_none());
     assert!(matches!(draft.commit(1), Verdict::Whole) && draft.is_served());

@@ -1,0 +1,75 @@
+//! `weir check` of a file for `weir apply`: what it says, and whether its policies compile. What it refers to may be in
+//! other files or in the gateway already; `weir apply --dry-run` checks that.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use weir_policy::Snapshot;
+use weir_policy::resource::{self, Assembled, Kind, State};
+
+use crate::arguments::Check;
+use crate::table::counted;
+use crate::{Failure, body};
+
+/// Keys that only files for a gateway have.
+const KEYS: [Kind; 6] =
+    [Kind::Settings, Kind::Sites, Kind::Routes, Kind::Upstreams, Kind::Certificates, Kind::RuleSets];
+
+/// Whether a file is one for a gateway, by its keys.
+pub(super) fn is_one(path: &Path) -> bool {
+    let Ok(text) = std::fs::read_to_string(path) else { return false };
+    let document = resource::parse_document(&text, path).unwrap_or_default();
+    // Policy files may have rule sets, too, and then always policies as a list.
+    !document["policies"].is_array() && KEYS.iter().any(|kind| document.get(kind.plural()).is_some())
+}
+
+pub(super) fn run(check: &Check, path: &Path) -> Result<ExitCode, Failure> {
+    let text = body::file(path)?;
+    let faults = match resource::parse_state(&text, path) {
+        Err(errors) => errors.errors().to_vec(),
+        Ok(state) => match compile(&state, path) {
+            faults if faults.is_empty() => return Ok(good(check, path, &state)),
+            faults => faults,
+        },
+    };
+    if check.json {
+        println!("{}", json!({ "ok": false, "errors": faults.iter().map(super::one).collect::<Vec<_>>() }));
+        return Ok(ExitCode::FAILURE);
+    }
+    faults.iter().for_each(|fault| eprintln!("{fault}"));
+    Err(Failure::new(format!("{}: {}", path.display(), counted(faults.len() as u64, "error"))))
+}
+
+/// What is wrong with the policies, at its place in the file.
+fn compile(state: &State, path: &Path) -> Vec<weir_policy::PolicyError> {
+    let of = |kind: Kind| {
+        let documents = state.documents().iter().filter(move |((of, _), _)| *of == kind);
+        documents.map(|((_, id), document)| (id.as_str(), document))
+    };
+    let settings = of(Kind::Settings).next().map(|(_, document)| document);
+    let assembled = resource::assemble(of(Kind::Policies), of(Kind::Lists), of(Kind::RuleSets), settings);
+    if assembled.text().is_empty() {
+        return Vec::new();
+    }
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let Err(errors) = Snapshot::parse(assembled.text(), &folder.join(Assembled::FILE)) else { return Vec::new() };
+    let faults = assembled.faults(&errors).into_iter();
+    let placed: Vec<_> = faults.filter_map(|(kind, id, fault)| state.error(kind, &id, &fault)).collect();
+    if placed.is_empty() { errors.errors().to_vec() } else { placed }
+}
+
+fn good(check: &Check, path: &Path, state: &State) -> ExitCode {
+    let mut counts: BTreeMap<Kind, u64> = BTreeMap::new();
+    state.documents().keys().for_each(|(kind, _)| *counts.entry(*kind).or_default() += 1);
+    if check.json {
+        let counts: serde_json::Map<String, Value> =
+            counts.iter().map(|(kind, count)| (kind.plural().to_owned(), json!(count))).collect();
+        println!("{}", json!({ "ok": true, "resources": counts, "errors": [] }));
+    } else {
+        let parts: Vec<String> = counts.iter().map(|(kind, count)| counted(*count, kind.singular())).collect();
+        println!("{}: good: {}", path.display(), parts.join(", "));
+    }
+    ExitCode::SUCCESS
+}
