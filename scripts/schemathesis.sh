@@ -4,14 +4,14 @@
 #
 #   scripts/schemathesis.sh WEIR [ARGUMENTS OF schemathesis run...]
 #
-# SCHEMATHESIS_SECONDS (120) is how long, SCHEMATHESIS_REPORT a directory for reports in ndjson.
+# SCHEMATHESIS_SECONDS (120) is how long, SCHEMATHESIS_REPORT an absolute directory for a report in ndjson.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 weir=$(realpath "$1")
 shift
 seconds=${SCHEMATHESIS_SECONDS:-120}
 
-venv=.build/schemathesis
+venv=$PWD/.build/schemathesis
 version=4.32.5
 if [ ! -x "$venv/bin/schemathesis" ]; then
   echo "api-test: installing schemathesis $version into $venv"
@@ -52,11 +52,21 @@ for _ in $(seq 100); do
   sleep 0.1
 done
 
-# The document is fetched with the token, as everything but /healthz needs one. Left out by name:
+# The document is fetched with the token, as everything but /healthz needs one.
+#
+# Left out by name:
 # * /watch, which answers with a stream of events that has no end.
+# Checks that are left out:
+# * positive_data_acceptance, negative_data_rejection: whether a document is valid depends on others too (its
+#   references, hosts that only one site may have), which a schema cannot say.
+# * ignored_auth, missing_required_header: after some requests without a token control turns the address away with 429,
+#   as it should, and they insist on 401.
+# * use_after_free, ensure_resource_availability: with `dry_run` a resource is there after DELETE.
+checks=not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance
+checks+=,response_schema_conformance,unsupported_method,allow_header_conformance
 arguments=(
   --header "Authorization: Bearer $token"
-  --checks "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,response_schema_conformance"
+  --checks "$checks"
   --exclude-path /api/v1/watch
   --phases examples,coverage,fuzzing,stateful
   --max-time "$seconds"
@@ -68,7 +78,8 @@ fi
 
 echo "api-test: $seconds s against $url"
 status=0
-"$venv/bin/schemathesis" run "$url/openapi.json" --url "$url" "${arguments[@]}" "$@" || status=$?
+# In the directory that goes: it leaves what it has learnt where it runs.
+(cd "$dir" && "$venv/bin/schemathesis" run "$url/openapi.json" --url "$url" "${arguments[@]}" "$@") || status=$?
 kill -0 "$control" 2>/dev/null || fail "control has ended:"
 
 revision=$(curl -sf "$url/healthz" | python3 -c 'import json, sys; print(json.load(sys.stdin)["revision"])') ||

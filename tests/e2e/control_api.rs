@@ -1,9 +1,14 @@
 //! The API as its users meet it: errors with places, tags, transactions, revisions, and limits.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read as _, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use weir_tests::Control;
+use weir_tests::nginx::kill;
+use weir_tests::wait::until;
+use weir_tests::{Control, Gateway, Setup};
 
 struct Alone {
     control: Control,
@@ -132,9 +137,9 @@ fn changes_are_watched_from_a_revision_on() {
     let api = &alone.control.api;
     let first = api.put_all(&some()).expect(200).revision();
     let second = api.patch("upstreams/app/members/a", &json!({"weight": 9})).expect(200).revision();
-    let mut stream = std::os::unix::net::UnixStream::connect(api.socket()).expect("listens");
+    let mut stream = UnixStream::connect(api.socket()).expect("listens");
     write!(stream, "GET /api/v1/watch?since={first} HTTP/1.1\r\nhost: a\r\n\r\n").expect("writes");
-    stream.set_read_timeout(Some(std::time::Duration::from_secs(10))).expect("a timeout");
+    stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
     let mut lines = BufReader::new(stream).lines().map(|line| line.expect("a line in time"));
     let mut revision = || {
         let data = lines.by_ref().find_map(|line| line.strip_prefix("data:").map(str::to_owned)).expect("an event");
@@ -155,6 +160,7 @@ fn odd_requests_get_clear_answers() {
         ("GET", "/nonsense", None, 404),
         ("DELETE", "/api/v1/sites/none", None, 404),
         ("POST", "/api/v1/sites/none", Some(json!({})), 405),
+        ("DELETE", "/api/v1/settings", None, 405),
         ("PUT", "/api/v1/sites/no%20space", Some(json!({"hosts": ["a.test"]})), 422),
         ("PUT", "/api/v1/lists/huge", Some(huge), 413),
         ("PUT", "/api/v1/sites/a", Some(json!("text")), 422),
@@ -209,4 +215,118 @@ fn a_full_disk_refuses_changes_and_loses_none() {
     assert_eq!(control.api.get(&format!("routes/r{full}")).status, 404, "what was refused is not there");
     assert_eq!(control.api.get(&format!("routes/r{}", full - 1)).status, 200);
     assert_eq!(control.api.call("GET", "/healthz", None).status, 200, "control lives on");
+}
+
+/// The child of control that compiles, if there is one.
+fn sandbox(control: &Control) -> Option<i32> {
+    let parent = control.pid().to_string();
+    let processes = std::fs::read_dir("/proc").expect("is there").flatten();
+    processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).find(|pid: &i32| {
+        let read = |what: &str| std::fs::read_to_string(format!("/proc/{pid}/{what}")).unwrap_or_default();
+        // Behind the name, which is in parentheses: the state, and the parent.
+        let stat = read("stat");
+        let of_control = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)) == Some(&parent);
+        of_control && read("cmdline").split('\0').any(|argument| argument == "sandbox")
+    })
+}
+
+#[test]
+fn more_changes_than_may_wait_for_the_sandbox_are_told_to_come_back() {
+    /// As in `crates/control/src/sandbox.rs`.
+    const MAX_WAITING: usize = 64;
+    const TOO_MANY: usize = 6;
+    let alone = alone(&[("WEIR_TESTING", "1")]);
+    let (sender, answers) = mpsc::channel();
+    let put = |list: String| {
+        let (api, sender) = (alone.control.api.clone(), sender.clone());
+        // Most of them are answered by the end of control, which the test does not wait for.
+        std::thread::spawn(move || {
+            let path = format!("/api/v1/lists/{list}");
+            let _ = sender.send(api.try_call("PUT", &path, &[], Some(&json!({"strings": ["x"]}))));
+        })
+    };
+    put("weir-test-sleep".to_owned());
+    until("the first to be in the sandbox", || sandbox(&alone.control));
+    for n in 0..MAX_WAITING + TOO_MANY {
+        put(format!("l{n}"));
+    }
+    for _ in 0..TOO_MANY {
+        let answer = answers.recv_timeout(Duration::from_secs(15)).expect("in time").expect("a whole one");
+        assert_eq!((answer.status, answer.header("retry-after")), (429, Some("1")), "{}", answer.body);
+    }
+    assert!(answers.try_recv().is_err(), "the others wait");
+    let _ = alone.control.api.put("sites/light", &json!({"hosts": ["a.test"]})).expect(201);
+}
+
+#[test]
+fn a_sandbox_that_is_killed_is_replaced() {
+    let alone = alone(&[]);
+    let mut before = None;
+    for round in 0..3 {
+        let _ = alone.control.api.put(&format!("lists/l{round}"), &json!({"strings": ["x"]})).expect(201);
+        let child = sandbox(&alone.control).expect("it is kept");
+        assert_ne!(before, Some(child));
+        kill(child, libc::SIGKILL);
+        before = Some(child);
+    }
+}
+
+#[test]
+fn what_a_worker_refuses_is_undone_everywhere() {
+    // SAFETY: geteuid has no preconditions and cannot fail.
+    if unsafe { libc::geteuid() } != 0 {
+        println!("skipped: a disk of its own needs root");
+        return;
+    }
+    let setup = Setup::gateway().workers(3);
+    // A disk that control and its sandbox see, and nginx does not.
+    let state = setup.prefix().join("state");
+    let control = Control::start_on_small_disk(&state, &setup.prefix().join("run"), 4096);
+    let names = state.join("names.txt");
+    let theirs = format!("/proc/{}/root{}", control.pid(), names.display());
+    std::fs::write(theirs, "a\nb\n").expect("control's disk is writable");
+    let first = control.api.put("lists/names", &json!({"strings": ["a"]})).expect(201).revision();
+    let gateway = Gateway { nginx: setup.start(), control };
+    let api = gateway.api();
+    let refused = api.put("lists/names", &json!({"kind": "strings", "file": names})).expect(409);
+    assert_eq!(refused.body["revision"], json!(first + 1), "{:#}", refused.body);
+    assert_eq!(refused.body["undone_by"], json!(first + 2), "{:#}", refused.body);
+    let reason = refused.body["refused_by"][0]["reason"].as_str().expect("says why");
+    assert!(reason.contains("names.txt"), "{reason}");
+    assert_eq!(api.get("lists/names").body, json!({"strings": ["a"]}));
+    let undoing = api.get(&format!("revisions/{}", first + 2)).expect(200);
+    assert_eq!((&undoing.body["actor"], &undoing.body["changed"]), (&json!("weir"), &json!(["/lists/names"])));
+    until("all workers to agree with control", || {
+        let workers = api.get("workers").body["workers"].as_array()?.clone();
+        let agree = |worker: &Value| worker["agrees"] == true && worker["applied"] == json!(first + 2);
+        (workers.iter().filter(|worker| agree(worker)).count() == 3).then_some(())
+    });
+    let next = api.put("lists/names", &json!({"strings": ["c"]})).expect(200);
+    let results = next.body["workers"].as_array().expect("tells of each worker");
+    assert!(results.len() == 3 && results.iter().all(|worker| worker["result"] == "applied"), "{results:?}");
+}
+
+#[test]
+fn watchers_do_not_hold_up_the_end_of_control() {
+    let mut alone = alone(&[]);
+    let mut streams = Vec::new();
+    for _ in 0..3 {
+        let mut stream = BufReader::new(UnixStream::connect(alone.control.api.socket()).expect("listens"));
+        write!(stream.get_mut(), "GET /api/v1/watch HTTP/1.1\r\nhost: a\r\n\r\n").expect("writes");
+        let mut line = String::new();
+        while !line.starts_with(": watching") {
+            line.clear();
+            assert_ne!(stream.read_line(&mut line).expect("a line"), 0);
+        }
+        streams.push(stream);
+    }
+    let start = Instant::now();
+    assert_eq!(alone.control.stop(), Some(0));
+    // Requests that are being answered get five seconds.
+    assert!(start.elapsed() < Duration::from_secs(3), "it took {:?}", start.elapsed());
+    for mut stream in streams {
+        let mut rest = String::new();
+        stream.read_to_string(&mut rest).expect("ends in order");
+        assert!(rest.ends_with("0\r\n\r\n"), "{rest:?}");
+    }
 }

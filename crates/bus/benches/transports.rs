@@ -1,7 +1,7 @@
 //! Compares ways to carry 64 bytes from one process to another that sleeps in `epoll_wait`: what docs/adr/008-bus.md
 //! rests on. Two processes, each on a core of its own; rounds interleaved, medians of rounds.
 //!
-//! `cargo bench -p weir-bus --bench transports [-- ROUNDS]`
+//! `cargo bench -p weir-bus --bench transports [-- ROUNDS [PART OF A NAME]]`; the floor is always measured.
 
 use std::os::fd::RawFd;
 use std::time::Instant;
@@ -24,28 +24,39 @@ struct Row {
     p50_us: Vec<f64>,
     p99_us: Vec<f64>,
     per_second: Vec<f64>,
+    /// CPU time of both processes for a message; unlike the rate, it hardly depends on what else the machine does.
+    cpu_ns: Vec<f64>,
 }
 
 fn main() {
-    let rounds = std::env::args().skip(1).find_map(|argument| argument.parse().ok()).unwrap_or(5);
-    let mut rows = vec![Row::default(); LANES.len()];
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    let rounds = arguments.first().and_then(|rounds| rounds.parse().ok()).unwrap_or(5);
+    let part = arguments.get(1).map_or("", String::as_str);
+    let lanes: Vec<_> =
+        (0..).zip(LANES).filter(|(n, (name, ..))| *n == 0 || name.contains(part)).map(|(_, lane)| lane).collect();
+    let mut rows = vec![Row::default(); lanes.len()];
     for _ in 0..rounds {
-        for (row, (_, make, carries)) in rows.iter_mut().zip(LANES) {
+        for (row, (_, make, carries)) in rows.iter_mut().zip(&lanes) {
             let (p50, p99) = ping_pong(*make);
             row.p50_us.push(p50);
             row.p99_us.push(p99);
             if *carries {
+                let before = cpu_ns();
                 row.per_second.push(one_way(*make));
+                row.cpu_ns.push((cpu_ns() - before) / MESSAGES as f64);
             }
         }
     }
     let floor = median(&rows[0].p50_us);
-    println!("| transport | p50 µs | p99 µs | of bare eventfd | messages/s one way |\n| --- | --- | --- | --- | --- |");
-    for (row, (name, ..)) in rows.iter().zip(LANES) {
-        let p50 = median(&row.p50_us);
-        let rate =
-            if row.per_second.is_empty() { "".into() } else { format!("{:.2} M", median(&row.per_second) / 1e6) };
-        println!("| {name} | {p50:.1} | {:.1} | {:.2} | {rate} |", median(&row.p99_us), p50 / floor);
+    println!("| transport | p50 µs | p99 µs | of bare eventfd | messages/s one way | CPU ns each |");
+    println!("| --- | --- | --- | --- | --- | --- |");
+    for (row, (name, ..)) in rows.iter().zip(lanes) {
+        let (p50, p99) = (median(&row.p50_us), median(&row.p99_us));
+        let carried = match &row.per_second[..] {
+            [] => " | ".into(),
+            rates => format!("{:.2} M | {:.0}", median(rates) / 1e6, median(&row.cpu_ns)),
+        };
+        println!("| {name} | {p50:.1} | {p99:.1} | {:.2} | {carried} |", p50 / floor);
     }
 }
 
@@ -169,6 +180,23 @@ fn pin(core: usize) {
         libc::CPU_SET(core, &mut set);
         libc::sched_setaffinity(0, size_of_val(&set), &raw const set);
     }
+}
+
+/// CPU time of this process and of the children that have ended, in nanoseconds.
+fn cpu_ns() -> f64 {
+    let used = |who| {
+        // SAFETY: plain data, valid zeroed, for the call to fill in.
+        let usage = unsafe {
+            let mut usage: libc::rusage = std::mem::zeroed();
+            libc::getrusage(who, &raw mut usage);
+            usage
+        };
+        [usage.ru_utime, usage.ru_stime]
+            .iter()
+            .map(|time| time.tv_sec as f64 * 1e9 + time.tv_usec as f64 * 1e3)
+            .sum::<f64>()
+    };
+    used(libc::RUSAGE_SELF) + used(libc::RUSAGE_CHILDREN)
 }
 
 fn median(values: &[f64]) -> f64 {

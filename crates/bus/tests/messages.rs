@@ -148,6 +148,7 @@ fn a_message_whose_handler_panics_comes_again_but_not_for_ever() {
             workers[0].receive(&mut |_| std::panic::resume_unwind(Box::new(())));
         }));
         assert!(caught.is_err());
+        assert!(is_rung(workers[0].bell()), "for what the panic has left");
     }
     assert_eq!(received(&workers[0]), [(W0, b"good".to_vec())]);
     assert_eq!(bus.region.slot(0).counts().abandoned, 1);

@@ -103,11 +103,15 @@ fn text(inspection: &Inspection, variable: Variable) -> Cow<'_, [u8]> {
         Variable::Tags => outcome.tags.join(",").into_bytes().into(),
         // SAFETY: set by nginx before it serves; 0 without a master.
         Variable::Worker => unsafe { nginx_sys::ngx_worker }.to_string().into_bytes().into(),
+        // Of a request that the gateway has refused to route.
+        Variable::GatewayRevision => match &inspection.live {
+            Some(live) => live.revision().to_string().into_bytes().into(),
+            None => Cow::default(),
+        },
         Variable::Site
         | Variable::Route
         | Variable::Upstream
         | Variable::Member
-        | Variable::GatewayRevision
         | Variable::UpstreamHost
         | Variable::Connection
         | Variable::Upgrade

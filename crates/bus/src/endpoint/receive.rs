@@ -1,13 +1,11 @@
 //! Receiving: what an event loop does when its bell has rung.
 //!
-//! Clear the bell, read the rings whose bits are set, and only then take the bits and look once more. While the bits are
-//! set their senders do not ring, so a stream of messages is read without system calls on either side. No wake-up is
-//! lost: setting a bit and taking the bits are read-modify-writes of one word, so either the sender's comes first, and
-//! the second look sees the message; or it finds the bit clear, and rings a bell that was cleared before.
-//! (Taking the bits first, the textbook's order, rings once for every look: see ADR 008.)
+//! Clear the bell, take the bits, and read each ring whose bit was set until it is empty. No wake-up is lost: setting a
+//! bit and taking the bits are read-modify-writes of one word, so either the sender's comes first, and its message is
+//! seen; or it finds the bit clear, and rings a bell that was cleared before. (Reading the rings first, so that nobody
+//! rings meanwhile, and then once more after taking the bits was measured and is no better: see ADR 008.)
 
-use std::cell::Cell;
-use std::sync::atomic::Ordering::{AcqRel, Acquire};
+use std::sync::atomic::Ordering::AcqRel;
 
 use super::Endpoint;
 use crate::address::{Address, Kind, Received};
@@ -24,28 +22,19 @@ impl Endpoint {
     /// counts as not received and comes again, [`DELIVERIES_MAX`](crate::DELIVERIES_MAX) times at most. Called by `f`
     /// itself it does nothing.
     pub fn receive(&self, f: &mut dyn FnMut(Received<'_>)) -> usize {
-        let Some(_receiving) = Receiving::begin(&self.receiving) else { return 0 };
+        let Some(_receiving) = Receiving::begin(self) else { return 0 };
         if self.address != Address::Control {
             self.region.bell(self.me).clear();
         }
         let pending = &self.slot().pending;
         let mut handed = 0;
         let mut unfinished = [0u64; PENDING_WORDS];
-        for word in 0..PENDING_WORDS {
-            // Acquire, here and below: what a sender published before it set its bit is visible.
-            let rung = pending[word].load(Acquire);
-            for sender in senders(word, rung) {
+        for (word, unfinished) in unfinished.iter_mut().enumerate() {
+            // Acquire: what a sender has published before it set its bit is visible.
+            for sender in senders(word, pending[word].swap(0, AcqRel)) {
                 let read = self.drain(sender, BATCH, f);
                 handed += read;
-                unfinished[word] |= u64::from(read == BATCH) << (sender % 64);
-            }
-        }
-        for word in 0..PENDING_WORDS {
-            let rung = pending[word].swap(0, AcqRel);
-            for sender in senders(word, rung & !unfinished[word]) {
-                let read = self.drain(sender, BATCH, f);
-                handed += read;
-                unfinished[word] |= u64::from(read == BATCH) << (sender % 64);
+                *unfinished |= u64::from(read == BATCH) << (sender % 64);
             }
         }
         self.come_back(unfinished);
@@ -96,16 +85,20 @@ fn senders(word: usize, mut bits: u64) -> impl Iterator<Item = usize> {
 }
 
 /// That a handler is at work; over when it is dropped, also by a panic.
-struct Receiving<'e>(&'e Cell<bool>);
+struct Receiving<'e>(&'e Endpoint);
 
 impl<'e> Receiving<'e> {
-    fn begin(flag: &'e Cell<bool>) -> Option<Self> {
-        (!flag.replace(true)).then_some(Self(flag))
+    fn begin(endpoint: &'e Endpoint) -> Option<Self> {
+        (!endpoint.receiving.replace(true)).then_some(Self(endpoint))
     }
 }
 
 impl Drop for Receiving<'_> {
     fn drop(&mut self) {
-        self.0.set(false);
+        self.0.receiving.set(false);
+        if std::thread::panicking() {
+            // The bits were taken, and not all of their rings were read.
+            self.0.come_back([u64::MAX; PENDING_WORDS]);
+        }
     }
 }

@@ -6,14 +6,18 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode};
 use serde_json::{Value, json};
-use weir_ledger::{EntryKind, Report};
+use weir_ledger::{EntryKind, LedgerError, Report};
 
 use super::{Problem, resource};
 use crate::daemon::Daemon;
 
 pub(super) async fn cost(State(daemon): State<Arc<Daemon>>) -> Result<Response<Body>, Problem> {
-    let report = Report::read(&daemon.runtime)
-        .map_err(|error| Problem::new(StatusCode::SERVICE_UNAVAILABLE, format!("there is no ledger: {error}")))?;
+    let report = Report::read(&daemon.runtime).map_err(|error| {
+        // nginx makes it; before it has, there is nothing at this path, and nothing wrong with control.
+        let missing = matches!(error, LedgerError::Missing { .. });
+        let status = if missing { StatusCode::NOT_FOUND } else { StatusCode::SERVICE_UNAVAILABLE };
+        Problem::new(status, format!("there is no ledger: {error}"))
+    })?;
     let revision = daemon.parts.state().revision();
     Ok(resource::json(as_value(&report).to_string(), revision))
 }

@@ -6,6 +6,8 @@
 
 mod component;
 mod endpoint;
+mod example;
+mod link;
 mod own;
 mod parameter;
 mod response;
@@ -94,7 +96,7 @@ fn operation(endpoint: &Endpoint, kind: Option<Kind>, path: &str) -> Value {
         "description": format!("Role: {role}."),
         "tags": [kind.map_or("control", Kind::plural)],
         "parameters": in_path.chain(named).collect::<Vec<Value>>(),
-        "responses": response::responses(endpoint, kind),
+        "responses": response::responses(endpoint, kind, path),
     });
     if let Some(body) = component::body(endpoint.body, kind) {
         operation["requestBody"] = body;

@@ -21,6 +21,8 @@ use crate::state::{self, Action, Edit, Key, Match, Target};
 pub(super) const COLLECTION_METHODS: &str = "GET, HEAD, POST";
 /// What a resource takes.
 const ITEM_METHODS: &str = "GET, HEAD, PUT, PATCH, DELETE";
+/// What the settings take, which are always there.
+const SETTINGS_METHODS: &str = "GET, HEAD, PUT, PATCH";
 /// Resources of a page, unless `?limit` says otherwise, and at most.
 const PAGE: (u64, u64) = (1_000, 10_000);
 
@@ -38,21 +40,26 @@ async fn answer(daemon: &Daemon, head: request::Parts, body: Body) -> Result<Res
         let detail = format!("there is nothing at {PREFIX}{path}");
         Problem::new(StatusCode::NOT_FOUND, detail).hint("GET /openapi.json tells what there is")
     })?;
+    let allowed = methods(&target);
+    if !allowed.split(", ").any(|known| known == head.method.as_str()) {
+        let detail = format!("{PREFIX}{path} takes {allowed}, and not {}", head.method);
+        return Err(Problem::new(StatusCode::METHOD_NOT_ALLOWED, detail).allow(allowed));
+    }
     match (&head.method, &target) {
         (&Method::GET | &Method::HEAD, Target::Resource(key, steps)) => item(daemon, &head, key, steps),
         (&Method::GET | &Method::HEAD, Target::Collection(kind, upstream)) => {
             collection(daemon, &head, *kind, upstream.as_deref())
         }
-        (&Method::PUT | &Method::PATCH | &Method::DELETE, Target::Resource(..))
-        | (&Method::POST, Target::Collection(..)) => change(daemon, head, body, target).await,
-        (method, Target::Resource(key, _)) => {
-            let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, format!("{key} does not take {method}"));
-            Err(problem.allow(ITEM_METHODS))
-        }
-        (method, Target::Collection(..)) => {
-            let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, format!("a collection does not take {method}"));
-            Err(problem.allow(COLLECTION_METHODS))
-        }
+        _ => change(daemon, head, body, target).await,
+    }
+}
+
+/// What can be done there, as `Allow` says it.
+fn methods(target: &Target) -> &'static str {
+    match target {
+        Target::Collection(..) => COLLECTION_METHODS,
+        Target::Resource(key, steps) if key.kind == Kind::Settings && steps.is_empty() => SETTINGS_METHODS,
+        Target::Resource(..) => ITEM_METHODS,
     }
 }
 

@@ -176,6 +176,12 @@ impl Publisher {
             let look = tokio::time::Instant::from_std(self.wake_at());
             tokio::select! {
                 biased;
+                // First, so that no change is answered without the workers of a cycle that began before it came.
+                () = self.files.changed() => {
+                    self.roster.discover();
+                    self.roster.wake();
+                    self.look();
+                }
                 taken = queue.recv_many(&mut group, GROUP) => {
                     if taken == 0 { break }
                     self.make_room().await;
@@ -184,11 +190,6 @@ impl Publisher {
                 () = self.bell.rung() => self.look(),
                 Some(verdict) = self.verdicts_in.recv() => self.verdict(verdict),
                 _ = findings.recv_many(&mut found, FINDINGS), if !findings.is_closed() => self.publish_found(found.drain(..)),
-                () = self.files.changed() => {
-                    self.roster.discover();
-                    self.roster.wake();
-                    self.look();
-                }
                 () = tokio::time::sleep_until(look) => self.tick(),
                 () = crate::daemon::ended(&mut stop) => break,
             }

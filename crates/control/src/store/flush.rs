@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,6 +22,9 @@ pub type Flushed = Result<(), String>;
 #[derive(Debug)]
 pub struct Flusher {
     orders: Sender<Order>,
+    /// Whether the thread knows of commits that it has not begun to sync. Waking it for each commit would cost one of
+    /// two cores a switch for each change.
+    told: Arc<AtomicBool>,
     log: Arc<Mutex<Option<File>>>,
 }
 
@@ -41,6 +45,8 @@ impl Flusher {
         let (orders, received) = channel();
         let log = Arc::new(Mutex::new(None));
         let files = Files { store: store.path.clone(), log: log.clone() };
+        let told = Arc::new(AtomicBool::new(false));
+        let begun = told.clone();
         let work = move || {
             let mut waiting: Vec<oneshot::Sender<Flushed>> = Vec::new();
             let mut since: Option<Instant> = None;
@@ -60,6 +66,8 @@ impl Flusher {
                     }
                 }
                 since = None;
+                // Before the sync: whoever commits from here on wakes us again.
+                begun.store(false, Ordering::SeqCst);
                 let start = Instant::now();
                 let result = files.sync();
                 metrics.flush(start.elapsed());
@@ -70,7 +78,7 @@ impl Flusher {
         };
         let spawned = std::thread::Builder::new().name("flush".to_owned()).spawn(work);
         spawned.map_err(StoreError::io("start a thread for", store.path()))?;
-        let flusher = Self { orders, log };
+        let flusher = Self { orders, told, log };
         flusher.follow(store);
         Ok(flusher)
     }
@@ -82,7 +90,9 @@ impl Flusher {
 
     /// Something was committed.
     pub fn dirty(&self) {
-        let _ = self.orders.send(Order::Dirty);
+        if !self.told.swap(true, Ordering::SeqCst) {
+            let _ = self.orders.send(Order::Dirty);
+        }
     }
 
     /// Syncs at once, and says when that is done.

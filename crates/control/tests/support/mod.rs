@@ -144,6 +144,11 @@ impl Workers {
             })
         };
         let threads = (0..count).map(start).collect();
+        let until = Instant::now() + Duration::from_secs(10);
+        while (0..count).any(|number| region.slot(number).state() != weir_bus::State::Running) {
+            assert!(Instant::now() < until, "the workers do not start");
+            std::thread::sleep(Duration::from_millis(1));
+        }
         Self { stop, paused, applied, threads, region }
     }
 }

@@ -11,6 +11,7 @@ const WIDTH: usize = 16;
 const BITS: u32 = 4;
 
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "of things that are pointers, a leaf is as large as a branch")]
 enum Node<T> {
     Leaf { weights: [u32; WIDTH], items: [Option<T>; WIDTH] },
     Branch { sums: [u64; WIDTH], children: [Option<Shared<Node<T>>>; WIDTH] },

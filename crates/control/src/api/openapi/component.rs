@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use weir_policy::resource::{Kind, json_schema};
 
 use super::endpoint::Body;
-use super::own;
+use super::{example, own};
 
 /// A reference to a schema of the components.
 pub(super) fn reference(name: &str) -> Value {
@@ -36,24 +36,33 @@ pub(super) fn body(body: Body, kind: Option<Kind>) -> Option<Value> {
     let (media_type, schema) = match body {
         Body::None => return None,
         Body::Document => ("application/json", document(kind)),
-        Body::Created => ("application/json", created(kind)),
-        Body::Rule => ("application/json", any),
-        Body::Patch => ("application/merge-patch+json", any),
+        Body::Created => ("application/json", kind.map_or(any, |kind| reference(&created_name(kind)))),
+        Body::Rule => ("application/json", json!({"type": "object"})),
+        Body::Patch | Body::RulePatch => ("application/merge-patch+json", json!({"type": "object"})),
         Body::Transaction => ("application/json", reference("Transaction")),
         Body::Message => ("application/json", reference("Message")),
     };
-    Some(json!({"required": body != Body::Message, "content": {media_type: {"schema": schema}}}))
+    let mut content = json!({"schema": schema});
+    if let Some(example) = example::body(body, kind) {
+        content["example"] = example;
+    }
+    Some(json!({"required": body != Body::Message, "content": {media_type: content}}))
 }
 
-/// A document with its id in it. What else is in it is checked as [`document`] says; the schema of a resource allows
-/// no other keys, so it cannot be a part of this one.
-fn created(kind: Option<Kind>) -> Value {
-    let pattern = kind.map_or("", Kind::id_pattern);
-    json!({
-        "type": "object",
-        "properties": {"id": {"type": "string", "pattern": pattern, "maxLength": 128}},
-        "required": ["id"],
-    })
+fn created_name(kind: Kind) -> String {
+    format!("New{}", name(kind))
+}
+
+/// The schema of a document with its id in it. A copy, as the schema of a resource allows no other keys.
+fn created(kind: Kind, schema: &Value) -> Value {
+    // Of a member, its long form: the short one has no place for an id.
+    let mut schema = schema.pointer("/anyOf/0").unwrap_or(schema).clone();
+    schema["properties"]["id"] = json!({"type": "string", "pattern": kind.id_pattern(), "maxLength": 128});
+    match schema.get_mut("required").and_then(Value::as_array_mut) {
+        Some(required) => required.push("id".into()),
+        None => schema["required"] = json!(["id"]),
+    }
+    schema
 }
 
 /// All schemas.
@@ -73,6 +82,9 @@ pub(super) fn schemas() -> Value {
         }
         if kind == Kind::Certificates {
             allow_hash(&mut schema);
+        }
+        if kind != Kind::Settings {
+            all.insert(created_name(kind), created(kind, &schema));
         }
         all.insert(name(kind).to_owned(), schema);
     }

@@ -55,6 +55,8 @@ pub enum Body {
     Rule,
     /// A merge patch (RFC 7396).
     Patch,
+    /// The same of a rule.
+    RulePatch,
     /// Changes.
     Transaction,
     /// A message, if wanted.
@@ -125,7 +127,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
     delete(MEMBER, "Deletes a member").of(Kind::Members),
     get(RULE, "A rule of a policy", PART).takes(&[IfChanged]).of(Kind::Policies).may(&[404]),
     put(RULE, "Makes or replaces a rule of a policy", Body::Rule).of(Kind::Policies),
-    patch(RULE, "Changes a rule of a policy").of(Kind::Policies),
+    change("PATCH", RULE, "Changes a rule of a policy", Body::RulePatch).of(Kind::Policies),
     delete(RULE, "Deletes a rule of a policy").of(Kind::Policies),
     get(SETTINGS, "The settings", DOCUMENT).takes(&[IfChanged]).of(Kind::Settings),
     put(SETTINGS, "Replaces the settings", Body::Document).of(Kind::Settings).by(Role::Admin),

@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 use weir_policy::resource::Kind;
 
+use super::example;
+
 /// What a request may say in its query or head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parameter {
@@ -87,13 +89,14 @@ impl Parameter {
 
 /// A parameter of a path.
 pub(super) fn in_path(name: &str, kind: Option<Kind>) -> Value {
-    let id = |kind: Kind| json!({"type": "string", "pattern": kind.id_pattern(), "maxLength": 128});
+    let named = |example: &str, kind: Kind| json!({"type": "string", "pattern": kind.id_pattern(), "maxLength": 128, "examples": [example]});
+    let id = |kind: Kind| named(example::id(kind), kind);
     let (schema, description) = match (name, kind) {
         ("revision", _) => {
             (json!({"type": "integer", "minimum": 1, "maximum": i64::MAX}), "The revision's number.".to_owned())
         }
         ("member", _) => (id(Kind::Members), "The member's id.".to_owned()),
-        ("rule", _) => (id(Kind::Policies), "The rule's id.".to_owned()),
+        ("rule", _) => (named(example::RULE, Kind::Policies), "The rule's id.".to_owned()),
         (_, Some(Kind::Members)) => (id(Kind::Upstreams), "The upstream's id.".to_owned()),
         (_, Some(kind)) => (id(kind), format!("The {}'s id.", kind.singular())),
         (_, None) => (json!({"type": "string"}), String::new()),

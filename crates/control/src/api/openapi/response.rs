@@ -5,6 +5,7 @@ use weir_policy::resource::Kind;
 
 use super::component::{document, reference};
 use super::endpoint::{Answer, Endpoint};
+use super::link;
 
 /// Problems and when they come up.
 const PROBLEMS: &[(u16, &str)] = &[
@@ -59,10 +60,16 @@ fn name(status: u16) -> String {
 }
 
 /// What an endpoint may answer.
-pub(super) fn responses(endpoint: &Endpoint, kind: Option<Kind>) -> Value {
+pub(super) fn responses(endpoint: &Endpoint, kind: Option<Kind>, path: &str) -> Value {
     let mut all: Map<String, Value> = Map::new();
     for (status, answer) in endpoint.answers {
-        all.insert(status.to_string(), success(*status, *answer, kind));
+        let mut response = success(*status, *answer, kind);
+        if *status == 201
+            && let Some(links) = link::links(endpoint, path)
+        {
+            response["links"] = links;
+        }
+        all.insert(status.to_string(), response);
     }
     let token: &[u16] = if endpoint.role.is_some() { WITH_TOKEN } else { &[] };
     for status in ANYWHERE.iter().chain(token).chain(endpoint.problems) {

@@ -69,7 +69,7 @@ fn roles_are_those_that_are_asked_for() {
 #[test]
 fn changes_declare_what_may_become_of_them() {
     for endpoint in ENDPOINTS.iter().filter(|endpoint| endpoint.role > Some(Role::Read)) {
-        let responses = response::responses(endpoint, None);
+        let responses = response::responses(endpoint, None, endpoint.path);
         for status in [200, 202, 400, 401, 403, 404, 405, 409, 412, 413, 415, 422, 429, 500, 507] {
             assert!(responses.get(status.to_string()).is_some(), "{} {}: {status}", endpoint.method, endpoint.path);
         }
@@ -110,4 +110,56 @@ fn the_router_has_what_the_table_has_and_no_more() {
     let described = ENDPOINTS.iter().filter(|endpoint| endpoint.each == Each::One);
     let described: HashSet<_> = described.map(|one| (one.method.to_owned(), one.path.to_owned())).collect();
     assert_eq!(routed, described);
+}
+
+#[test]
+fn examples_are_valid() {
+    for kind in Kind::ALL {
+        let Some(mut document) = example::document(kind) else { continue };
+        let id = if kind == Kind::Members { "app/a" } else { example::id(kind) };
+        let check = |document: &Value| {
+            let checked = weir_policy::resource::check(kind, id, document.to_string().as_bytes());
+            assert!(checked.is_ok(), "{document}: {checked:?}");
+        };
+        check(&document);
+        let Some(mut patch) = example::body(Body::Patch, Some(kind)) else { continue };
+        // Members of an upstream are documents of their own, and control takes care of short forms.
+        patch.as_object_mut().unwrap().remove("members");
+        crate::state::merge_patch(&mut document, patch);
+        check(&document);
+    }
+}
+
+#[test]
+fn the_example_of_a_patch_of_a_rule_is_valid() {
+    let mut policy = example::document(Kind::Policies).unwrap();
+    let patch = example::body(Body::RulePatch, Some(Kind::Policies)).unwrap();
+    crate::state::merge_patch(&mut policy["rules"][0], patch);
+    let checked = weir_policy::resource::check(Kind::Policies, "base", policy.to_string().as_bytes());
+    assert!(checked.is_ok(), "{policy}: {checked:?}");
+}
+
+#[test]
+fn links_lead_to_operations_with_their_parameters() {
+    let mut operations = std::collections::HashMap::new();
+    for item in document()["paths"].as_object().unwrap().values() {
+        for operation in item.as_object().unwrap().values() {
+            operations.insert(operation["operationId"].as_str().unwrap(), operation);
+        }
+    }
+    let mut seen = 0;
+    walk(document(), &mut |value| {
+        for link in value.get("links").and_then(Value::as_object).into_iter().flat_map(|links| links.values()) {
+            let operation = operations[link["operationId"].as_str().unwrap()];
+            let parameters = operation["parameters"].as_array().unwrap().iter();
+            let wanted: HashSet<&str> =
+                parameters.filter(|one| one["in"] == "path").map(|one| one["name"].as_str().unwrap()).collect();
+            assert_eq!(
+                link["parameters"].as_object().unwrap().keys().map(String::as_str).collect::<HashSet<_>>(),
+                wanted
+            );
+            seen += 1;
+        }
+    });
+    assert!(seen > 30, "{seen}");
 }
