@@ -98,11 +98,12 @@ pub fn begin(endpoint: &Endpoint, message: &Received<'_>) {
     if !super::is_testing() {
         return refuse("{\"error\":\"nginx was not started for tests\"}");
     }
-    let wanted: Wanted = match serde_json::from_slice(message.payload) {
+    let mut wanted: Wanted = match serde_json::from_slice(message.payload) {
         Ok(wanted) => wanted,
         Err(error) => return refuse(&serde_json::json!({ "error": error.to_string() }).to_string()),
     };
-    let count = wanted.count.clamp(1, MAX_COUNT);
+    wanted.count = wanted.count.clamp(1, MAX_COUNT);
+    let count = wanted.count;
     let samples = if wanted.mode == Mode::Rtt { (count as usize).min(MAX_SAMPLES) } else { 0 };
     let mut measurement = Measurement {
         ticket,
