@@ -125,6 +125,9 @@ fn refusal(status: u16, problem: &Value) -> Failure {
     }
     let text = |key: &str| problem[key].as_str().map(|text| shown(text, 400));
     let title = text("title").unwrap_or_else(|| format!("status {status}"));
+    if status == 422 && !errors.is_empty() {
+        return Failure::new(format!("{title}: {}; nothing was changed", counted(errors.len() as u64, "error")));
+    }
     let detail =
         text("detail").filter(|detail| *detail != title).map_or_else(String::new, |detail| format!(": {detail}"));
     Failure::new(format!("{title}{detail}"))

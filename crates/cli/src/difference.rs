@@ -62,6 +62,7 @@ fn named(list: &[Value]) -> bool {
 /// A value in short.
 fn text(value: &Value) -> String {
     let whole = match value {
+        Value::String(text) if text.contains("PRIVATE KEY-----") => "(a private key)".to_owned(),
         Value::String(text) if !text.is_empty() && !text.contains(char::is_control) => text.clone(),
         value => value.to_string(),
     };

@@ -51,8 +51,8 @@ pub(crate) fn run(up: &Up) -> Result<(), Failure> {
             say(&follow::readable(&line, style));
         }
         nginx.check_alive()?;
-        if let Some(daemon) = &mut daemon {
-            daemon.check_alive()?;
+        if let Some(how) = daemon.as_mut().map(|daemon| daemon.revive(&dir)).transpose()?.flatten() {
+            say(&format!("weir: control has ended ({how}) and was started again; nginx goes on meanwhile"));
         }
     }
     nginx.stop();

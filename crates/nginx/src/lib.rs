@@ -39,6 +39,8 @@ mod respond;
 mod shared;
 mod transaction;
 mod variable;
+#[cfg(test)]
+mod without_nginx;
 mod worker;
 
 pub use module::{ngx_http_weir_module, ngx_module_names, ngx_module_order, ngx_modules};

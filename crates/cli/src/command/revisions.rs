@@ -81,10 +81,19 @@ fn newest(api: &Api) -> Result<u64, Failure> {
 pub(crate) fn rollback(api: &Api, rollback: &Rollback) -> Result<(), Failure> {
     let to = match rollback.revision {
         Some(revision) => revision,
-        None => newest(api)?.saturating_sub(1),
+        None => match newest(api)? {
+            0 | 1 => {
+                return Err(Failure::new("there is only one revision, nothing is before it")
+                    .hint("`weir rollback 0` empties the gateway"));
+            }
+            newest => newest - 1,
+        },
     };
     let body = rollback.how.message.as_ref().map(|message| json!({ "message": message }));
     let path = format!("/api/v1/revisions/{to}/rollback");
+    if !rollback.how.json {
+        println!("back to what revision {to} was");
+    }
     api.change(Method::Post, &path, body.as_ref(), &rollback.how)?.say(&rollback.how)
 }
 

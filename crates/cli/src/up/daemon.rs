@@ -1,6 +1,7 @@
 //! `weir control` as a child that cannot outlive us.
 
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -15,28 +16,35 @@ const START: Duration = Duration::from_secs(30);
 /// How long it may take to stop before it is killed.
 const STOP: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(20);
+/// One that ends sooner after its start would end again.
+const SETTLED: Duration = Duration::from_secs(1);
 
 /// A running control daemon. Dropping it stops it.
 pub(super) struct Daemon {
     child: Child,
-    log: std::path::PathBuf,
+    log: PathBuf,
+    started: Instant,
+}
+
+fn spawn(dir: &RunDir, log: &Path) -> Result<Child, Failure> {
+    let fail = |error: std::io::Error| Failure::new(format!("weir control: {error}"));
+    let file = std::fs::File::options().create(true).append(true).open(log).map_err(fail)?;
+    let mut command = Command::new(std::env::current_exe().map_err(fail)?);
+    command.arg("--runtime").arg(dir.runtime()).arg("control").arg("--state").arg(dir.path().join("state"));
+    command.arg("--socket").arg(dir.socket()).env_remove("WEIR_CONTROL");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file).process_group(0);
+    let parent = std::process::id();
+    // SAFETY: between fork and exec only async-signal-safe calls are made.
+    unsafe { command.pre_exec(move || die_with(parent)) };
+    command.spawn().map_err(fail)
 }
 
 impl Daemon {
     /// Starts it.
     pub fn start(dir: &RunDir) -> Result<Self, Failure> {
-        let fail = |error: std::io::Error| Failure::new(format!("weir control: {error}"));
         let log = dir.path().join("control.log");
-        let file = std::fs::File::options().create(true).append(true).open(&log).map_err(fail)?;
-        let mut command = Command::new(std::env::current_exe().map_err(fail)?);
-        command.arg("--runtime").arg(dir.runtime()).arg("control").arg("--state").arg(dir.path().join("state"));
-        command.arg("--socket").arg(dir.socket()).env_remove("WEIR_CONTROL");
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file).process_group(0);
-        let parent = std::process::id();
-        // SAFETY: between fork and exec only async-signal-safe calls are made.
-        unsafe { command.pre_exec(move || die_with(parent)) };
-        let child = command.spawn().map_err(fail)?;
-        Ok(Self { child, log })
+        let child = spawn(dir, &log)?;
+        Ok(Self { child, log, started: Instant::now() })
     }
 
     /// Waits until it answers.
@@ -57,10 +65,21 @@ impl Daemon {
     }
 
     /// An error with the end of its log, if it has ended.
-    pub fn check_alive(&mut self) -> Result<(), Failure> {
+    fn check_alive(&mut self) -> Result<(), Failure> {
         let Some(status) = self.child.try_wait()? else { return Ok(()) };
         super::child::show_end(&self.log);
         Err(Failure::new(format!("control has ended ({status})")))
+    }
+
+    /// Starts it again if it has ended, as systemd would: workers go on without it. Says how it ended.
+    pub fn revive(&mut self, dir: &RunDir) -> Result<Option<String>, Failure> {
+        let Some(status) = self.child.try_wait()? else { return Ok(None) };
+        if self.started.elapsed() < SETTLED {
+            self.check_alive()?;
+        }
+        self.child = spawn(dir, &self.log)?;
+        self.started = Instant::now();
+        Ok(Some(status.to_string()))
     }
 
     /// Stops it.

@@ -80,6 +80,8 @@ pub(crate) struct Publisher {
     files: NewFiles,
     next_look: Instant,
     verdicts_in: mpsc::UnboundedReceiver<Verdict>,
+    /// The store's, which never changes while it is open.
+    epoch: u64,
 }
 
 impl Publisher {
@@ -91,6 +93,7 @@ impl Publisher {
         let bell = Bell::new(ControlBell::open(runtime)?).map_err(at("watch the bell in"))?;
         let files = NewFiles::of(runtime).map_err(at("watch"))?;
         let (verdicts, verdicts_in) = mpsc::unbounded_channel();
+        let own_epoch = parts.store().epoch();
         let mut publisher = Self {
             parts,
             writer,
@@ -111,6 +114,7 @@ impl Publisher {
             files,
             next_look: Instant::now(),
             verdicts_in,
+            epoch: own_epoch,
         };
         let jumped = publisher.begin(before.epoch, before.revision)?;
         if jumped {
@@ -147,8 +151,8 @@ impl Publisher {
 
     /// A new generation of the journal.
     pub(super) fn rotate(&mut self, state: &State) -> Result<(), weir_bus::JournalError> {
-        let epoch = self.parts.store().epoch();
-        self.writer.begin(epoch, state.revision(), state.digest(), state.base())?;
+        // Who rotates may hold the store.
+        self.writer.begin(self.epoch, state.revision(), state.digest(), state.base())?;
         let known = self.known.frames(state);
         let frames: Vec<Frame<'_>> = known.iter().map(|frame| Frame::Runtime(frame)).collect();
         self.writer.append(&frames)?;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use weir_gateway::op::Op;
+use weir_gateway::resource::Settings;
 use weir_policy::resource::{Fault, Kind};
 
 use super::verify::MAX_FAULTS;
@@ -95,7 +96,8 @@ fn deletion(key: &Key) -> Option<Op> {
             let (upstream, member) = key.id.split_once('/')?;
             Op::DeleteMember { upstream: upstream.to_owned(), id: member.to_owned() }
         }
-        Kind::Settings | Kind::Lists | Kind::Policies | Kind::RuleSets => return None,
+        Kind::Settings => Op::PutSettings { settings: Settings::default() },
+        Kind::Lists | Kind::Policies | Kind::RuleSets => return None,
     })
 }
 

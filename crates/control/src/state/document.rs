@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use weir_gateway::op::Op;
+use weir_gateway::resource::Settings;
 use weir_policy::resource::{Checked, Fault, Kind, Reference, Unique, check, check_stored};
 
 use super::Key;
@@ -79,11 +81,13 @@ impl Document {
             return Err(vec![Fault { message, expected, ..Fault::default() }]);
         }
         let checked = check(key.kind, &key.id, text.as_bytes())?;
+        // Settings that set nothing for the workers are the same to them as none.
+        let counts = !matches!(&checked.op, Some(Op::PutSettings { settings }) if *settings == Settings::default());
         let frame = checked
             .op
             .map(|op| serde_json::to_vec(&op).expect("operations have only text keys, so they can be written as JSON"));
         Ok(Self {
-            digest: frame.as_deref().map_or(0, frame_digest),
+            digest: frame.as_deref().filter(|_| counts).map_or(0, frame_digest),
             frame: frame.map(Vec::into_boxed_slice),
             text: text.into_boxed_str(),
             references: checked.references,

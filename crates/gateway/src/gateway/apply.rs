@@ -240,6 +240,8 @@ impl Gateway {
     }
 
     fn put_settings(&mut self, spec: resource::Settings, digest: u64) -> Result<(), Refusal> {
+        // Settings that set nothing are the same as none.
+        let digest = if spec == resource::Settings::default() { 0 } else { digest };
         self.digest ^= digest ^ self.settings.digest;
         let policies = PolicyNames::new(spec.policies.clone());
         self.settings = Rc::new(SettingsEntry { spec, policies, digest });
