@@ -234,6 +234,34 @@ fn a_store_that_is_damaged_is_set_aside_and_said() {
     let _ = control.api.put("routes/a", &route("a", "goes on")).expect(200);
 }
 
+#[test]
+fn going_back_past_the_first_settings_leaves_all_agreed() {
+    let gateway = gateway(Setup::gateway(), &["a"]);
+    let before = gateway.api().put("routes/a", &route("a", "x")).expect(200).revision();
+    let _ = gateway
+        .api()
+        .put_all(&[
+            ("policies/p", json!({"rules": [{"id": "r", "when": "false", "action": "log"}]})),
+            ("settings", json!({"policies": ["p"]})),
+        ])
+        .expect(200);
+    agreed(gateway.api(), 2);
+    let _ = gateway.api().call("POST", &format!("/api/v1/revisions/{before}/rollback"), None).expect(200);
+    agreed(gateway.api(), 2);
+}
+
+#[test]
+fn a_new_generation_of_the_journal_holds_nobody_up() {
+    let gateway = gateway(Setup::gateway(), &["a"]);
+    // Some 40 MB of operations, more than one generation takes.
+    let text = "x".repeat(200_000);
+    for round in 0..200 {
+        let answer = gateway.api().put("routes/a", &route("a", &format!("{round}{text}")));
+        assert!(answer.status == 200, "round {round}: {:#}", answer.body);
+    }
+    agreed(gateway.api(), 2);
+}
+
 /// Rounds of random kills; the issue asks for 100.
 const ROUNDS: usize = 100;
 

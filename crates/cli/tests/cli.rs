@@ -9,8 +9,19 @@ use std::process::{Command, Output};
 
 use weir_ledger::{Clock, Control, Entry, EntryKind, Ledger};
 
-const SUBCOMMANDS: [&str; 14] = [
+const SUBCOMMANDS: [&str; 25] = [
     "up",
+    "control",
+    "apply",
+    "get",
+    "put",
+    "patch",
+    "delete",
+    "revisions",
+    "diff",
+    "rollback",
+    "watch",
+    "token",
     "check",
     "replay",
     "rules",
@@ -72,7 +83,15 @@ fn runtime() -> tempfile::TempDir {
         rules: vec![],
     };
     let control = Control::open_or_create(dir.path()).expect("creates");
-    let ledger = Ledger::create(dir.path(), 1, "abc", &[rule("sqli", "block"), rule("bots", "log")], 1, 64, weir_ledger::Reserve::Nothing);
+    let ledger = Ledger::create(
+        dir.path(),
+        1,
+        "abc",
+        &[rule("sqli", "block"), rule("bots", "log")],
+        1,
+        64,
+        weir_ledger::Reserve::Nothing,
+    );
     let ledger = ledger.expect("creates");
     control.set_generation(1);
     let (row, clock) = (ledger.row(0), Clock::calibrate());
