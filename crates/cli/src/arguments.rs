@@ -279,6 +279,10 @@ pub struct Cost {
     /// What makes a row.
     #[arg(long, value_enum, default_value_t = By::Rule)]
     pub by: By,
+    /// What each revision has cost, and which change made what slower: since a revision (`12`), for a time
+    /// (`2h`, `7d`), or since a moment (`2026-01-31`, `2026-01-31T12:00`, UTC). From the control daemon.
+    #[arg(long, value_name = "REVISION|TIME", conflicts_with_all = ["watch", "by"])]
+    pub since: Option<String>,
 }
 
 /// What a schema describes.

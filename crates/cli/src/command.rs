@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Schema { of } => schema::run(*of),
         Command::Status(format) => status::run(&api()?, runtime, format.json),
         Command::Silence { switch } => silence::run(runtime, *switch),
-        Command::Cost(cost) => cost::run(runtime, cost),
+        Command::Cost(cost) => cost::run(api, runtime, cost),
         Command::LogLevel { level } => log_level::run(runtime, *level),
         Command::Docs(docs) => docs::run(docs),
         Command::Completions { shell } => completions::run(*shell),

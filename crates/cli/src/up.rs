@@ -9,6 +9,7 @@ mod configuration;
 mod daemon;
 mod demo;
 mod follow;
+mod group;
 mod parts;
 mod port;
 mod run_dir;

@@ -38,6 +38,7 @@ pub fn router(daemon: Arc<Daemon>) -> Router {
         .route("/watch", get(watch::watch))
         .route("/workers", get(status::workers))
         .route("/cost", get(cost::cost))
+        .route("/cost/history", get(cost::history))
         .route("/state", get(status::state))
         .route("/audit", get(status::audit))
         .route("/{*path}", any(resource::resource))

@@ -17,7 +17,7 @@ use crate::sandbox::Sandbox;
 use crate::state::State;
 use crate::store::{Flusher, Loaded, Store};
 use crate::workers::Regions;
-use crate::{api, health, listen, log};
+use crate::{api, health, history, listen, log};
 
 /// Revisions that a watcher may be behind before it reads them from the store.
 const EVENTS: usize = 1_024;
@@ -125,7 +125,7 @@ pub async fn serve(options: &Options, end: impl Future<Output = ()>) -> Result<(
         note(&audited, who, &what, denied.status, denied.reason);
     };
     let access = Arc::new(Access::new(&options.state, metrics, Box::new(audit)));
-    let mut servers = Vec::new();
+    let mut servers = vec![tokio::spawn(history::watch(parts.clone(), options.runtime.clone(), stop.clone()))];
     for bind in &options.listen {
         let listener = listen::bind(bind).await.map_err(|error| ControlError::Listen(error.to_string()))?;
         servers.push(tokio::spawn(listen::serve(listener, router.clone(), access.clone(), stop.clone())));

@@ -15,6 +15,7 @@ pub mod api;
 pub mod auth;
 pub mod client;
 pub mod health;
+mod history;
 pub mod listen;
 pub mod metrics;
 pub mod publish;

@@ -22,6 +22,8 @@ pub struct Limits {
     pub snapshot_revisions: u64,
     /// Or so long after a change.
     pub snapshot_after: Duration,
+    /// How often the ledger is read for the history of costs.
+    pub cost_interval: Duration,
 }
 
 impl Default for Limits {
@@ -34,6 +36,7 @@ impl Default for Limits {
             watchers: 256,
             snapshot_revisions: 20_000,
             snapshot_after: Duration::from_secs(30),
+            cost_interval: Duration::from_secs(5),
         }
     }
 }

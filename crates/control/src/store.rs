@@ -11,6 +11,7 @@
 //! newer still, but holds what workers want, not what people wrote.
 
 mod change_log;
+mod costs;
 mod error;
 mod flush;
 mod load;
@@ -24,6 +25,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, params};
 
+pub use costs::{CostEntry, CostRecord, KEPT_COSTS};
 pub use error::StoreError;
 pub use flush::{Flushed, Flusher};
 pub use load::{Entry, Loaded};

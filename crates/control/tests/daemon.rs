@@ -96,6 +96,11 @@ fn a_transaction_is_all_or_nothing() {
         assert_eq!(good.status, 200, "{good:?}");
         assert_eq!(good.body["changed"].as_array().unwrap().len(), 5);
         daemon.all_agree().await;
+        // A condition is for one resource: on the whole of a transaction it would say nothing.
+        let path = "/api/v1/transactions";
+        let body = json!({"changes": [app]});
+        let odd = daemon.client.call_with(Method::Post, path, Some(&body), &[("if-match", "\"1\"")]).await.unwrap();
+        assert_eq!(odd.status, 400, "{odd:?}");
         // What others refer to stays.
         let gone = daemon.call(Method::Delete, "/upstreams/app", None).await;
         assert_eq!(gone.status, 422, "{gone:?}");

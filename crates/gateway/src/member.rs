@@ -70,12 +70,6 @@ impl Member {
         self.spec.address.strip_prefix("unix:")
     }
 
-    /// What the health checker says of it.
-    #[must_use]
-    pub fn is_healthy(&self) -> bool {
-        self.healthy
-    }
-
     /// This worker's state of it.
     #[must_use]
     pub fn state(&self) -> &Rc<MemberState> {

@@ -34,6 +34,9 @@ pub struct Control {
     /// CPU time that compiling policies may take, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=600))]
     pub sandbox_cpu: u64,
+    /// How often the costs of the revision in force are noted for `weir cost --since`, in seconds.
+    #[arg(long, value_name = "SECONDS", env = "WEIR_COST_INTERVAL", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=3600), hide_env_values = true)]
+    pub cost_interval: u64,
     /// How much is said on standard error: `error`, `warn`, `info`, `debug`.
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     pub log: weir_control::Level,

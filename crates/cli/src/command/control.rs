@@ -23,7 +23,10 @@ pub(crate) fn run(runtime: &Path, control: &Control) -> Result<(), Failure> {
             cpu: std::time::Duration::from_secs(control.sandbox_cpu),
             wall: std::time::Duration::from_secs(control.sandbox_cpu.saturating_mul(2)),
         },
-        limits: weir_control::Limits::default(),
+        limits: weir_control::Limits {
+            cost_interval: std::time::Duration::from_secs(control.cost_interval),
+            ..weir_control::Limits::default()
+        },
         level: control.log,
     };
     weir_control::run(&options).map_err(Failure::new)

@@ -3,7 +3,9 @@
 //! A rule's time is its own evaluations and its equal share of the lanes that it shares with
 //! others; the two stand in columns of their own, because only the first goes away with the rule.
 
+mod history;
 mod ranking;
+mod since;
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,12 +15,16 @@ use weir_ledger::Report;
 
 use self::ranking::{Line, rank};
 use crate::Failure;
+use crate::api::Api;
 use crate::arguments::{By, Cost};
 use crate::style::{Stream, Style};
 use crate::table::{Align, counted, duration, grouped, microseconds, percent, render};
 use crate::terminal::shown;
 
-pub(crate) fn run(runtime: &Path, cost: &Cost) -> Result<(), Failure> {
+pub(crate) fn run(api: impl FnOnce() -> Result<Api, Failure>, runtime: &Path, cost: &Cost) -> Result<(), Failure> {
+    if let Some(since) = &cost.since {
+        return history::run(&api()?, since, cost);
+    }
     let mut report = Report::read(runtime)?;
     show(&report, cost);
     if !cost.watch {

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{Response, StatusCode};
+use axum::http::{Response, StatusCode, Uri};
 use serde_json::{Value, json};
 use weir_ledger::{EntryKind, LedgerError, Report};
 
-use super::{Problem, resource};
+use super::query::Arguments;
+use super::{Problem, resource, revisions};
 use crate::daemon::Daemon;
 
 pub(super) async fn cost(State(daemon): State<Arc<Daemon>>) -> Result<Response<Body>, Problem> {
@@ -20,6 +21,27 @@ pub(super) async fn cost(State(daemon): State<Arc<Daemon>>) -> Result<Response<B
     })?;
     let revision = daemon.parts.state().revision();
     Ok(resource::json(as_value(&report).to_string(), revision))
+}
+
+/// What revisions have cost, and who made them and why.
+pub(super) async fn history(State(daemon): State<Arc<Daemon>>, uri: Uri) -> Result<Response<Body>, Problem> {
+    let arguments = Arguments::parse(uri.query(), &["since", "since_ms"])?;
+    let (since, since_ms) = (arguments.number("since")?.unwrap_or(0), arguments.number("since_ms")?.unwrap_or(0));
+    let store = daemon.parts.store();
+    let mut rows = Vec::new();
+    for record in store.costs(since, since_ms).map_err(Problem::failed)? {
+        let made = store.revision(record.revision).map_err(Problem::failed)?;
+        let mut row = made.as_ref().map_or_else(|| Ok(json!({"revision": record.revision})), revisions::summary)?;
+        row["from_ms"] = record.from_ms.into();
+        row["to_ms"] = record.to_ms.into();
+        row["requests"] = record.requests.into();
+        row["cpu_ns"] = record.cpu_ns.into();
+        row["weir_ns"] = record.weir_ns.into();
+        row["entries"] = json!(record.entries);
+        rows.push(row);
+    }
+    drop(store);
+    Ok(resource::json(json!({"records": rows}).to_string(), daemon.parts.state().revision()))
 }
 
 fn as_value(report: &Report) -> Value {

@@ -116,6 +116,14 @@ pub(super) fn condition(headers: &HeaderMap) -> Result<Condition, Problem> {
     Ok(Condition { matches, absent })
 }
 
+/// An error where a condition is sent with a change of more than one resource: it would say nothing.
+pub(super) fn no_condition(headers: &HeaderMap, instead: &str) -> Result<(), Problem> {
+    match [header::IF_MATCH, header::IF_NONE_MATCH].iter().find(|name| headers.contains_key(*name)) {
+        None => Ok(()),
+        Some(name) => Err(Problem::malformed(format!("{name} is for a change of one resource")).hint(instead)),
+    }
+}
+
 /// The revisions of a list of entity tags.
 pub(super) fn tags(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Match>, Problem> {
     let mut revisions = Vec::new();

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use weir_policy::resource::Kind;
 
 use super::change::How;
-use super::query::Arguments;
+use super::query::{Arguments, no_condition};
 use super::{Problem, body, resource};
 use crate::daemon::Daemon;
 use crate::publish::What;
@@ -95,6 +95,7 @@ pub(super) async fn rollback(
     let (head, body) = request.into_parts();
     let prepared = async {
         let revision = number(&revision)?;
+        no_condition(&head.headers, "look with `weir diff` at what a rollback would undo")?;
         let mut how = How::of(&daemon, &head)?;
         let body = body::json(&head.headers, body, daemon.parts.limits.body).await?;
         if let Some(body) = body {

@@ -11,6 +11,7 @@ use serde_json::Value;
 use weir_policy::resource::Kind;
 
 use super::change::How;
+use super::query::no_condition;
 use super::{PREFIX, Problem, body};
 use crate::auth::Role;
 use crate::daemon::Daemon;
@@ -42,6 +43,7 @@ struct Change {
 pub(super) async fn post(State(daemon): State<Arc<Daemon>>, request: Request<Body>) -> Response<Body> {
     let (head, body) = request.into_parts();
     let prepared = async {
+        no_condition(&head.headers, "each change of a transaction has an `if_match` of its own")?;
         let mut how = How::of(&daemon, &head)?;
         let body = body::required(&head.headers, body, daemon.parts.limits.body).await?;
         let transaction: Transaction = serde_json::from_value(body).map_err(|error| {

@@ -4,7 +4,7 @@ use weir_policy::resource::Kind;
 
 use super::KINDS;
 use super::parameter::Parameter::{
-    self, After, Before, DryRun, Durable, IfChanged, IfMatch, IfNoneMatch, Limit, Message, Page, Since, Timeout, Wait,
+    self, After, Before, DryRun, Durable, From, IfChanged, IfMatch, IfNoneMatch, Limit, Message, Page, Since, SinceMs, Timeout, Wait,
 };
 use crate::auth::Role;
 
@@ -143,6 +143,8 @@ pub const ENDPOINTS: &[Endpoint] = &[
     get("/api/v1/audit", "Changes that were refused, and requests that were not let in", &[(200, schema("Audit"))])
         .takes(&[Limit]),
     get("/api/v1/cost", "What rules and lanes cost", &[(200, schema("Cost"))]).may(&[404, 503]),
+    get("/api/v1/cost/history", "What revisions have cost, the oldest first", &[(200, schema("CostHistory"))])
+        .takes(&[From, SinceMs]),
     get("/metrics", "Metrics for Prometheus", &[(200, Answer::Metrics)]),
     get("/healthz", "Whether control lives", &[(200, schema("Health")), (503, schema("Health"))]).by_anybody(),
     get("/openapi.json", "This document", &[(200, schema("OpenApi"))]),

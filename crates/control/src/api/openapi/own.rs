@@ -23,6 +23,7 @@ pub(super) fn schemas() -> Map<String, Value> {
         ("Workers", workers()),
         ("Audit", any()),
         ("Cost", any()),
+        ("CostHistory", any()),
         ("Health", any()),
         ("OpenApi", any()),
     ];

@@ -34,6 +34,10 @@ pub enum Parameter {
     Before,
     /// From where on.
     Since,
+    /// From which revision on.
+    From,
+    /// From when on.
+    SinceMs,
 }
 
 impl Parameter {
@@ -52,6 +56,8 @@ impl Parameter {
             Self::After => ("after", "query", "Only what is behind this id."),
             Self::Before => ("before", "query", "Only revisions before this one."),
             Self::Since => ("since", "query", "Begins after this revision; without it, with the next one."),
+            Self::From => ("since", "query", "Begins with this revision; the one before it comes first, to compare."),
+            Self::SinceMs => ("since_ms", "query", "Begins at this time, in milliseconds since 1970."),
         }
     }
 
@@ -67,7 +73,7 @@ impl Parameter {
             Self::After => json!({"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,128}$"}),
             Self::IfNoneMatch => json!({"type": "string", "enum": ["*"]}),
             Self::Limit => json!({"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}),
-            Self::Before | Self::Since => json!({"type": "integer", "minimum": 0, "maximum": i64::MAX}),
+            Self::Before | Self::From | Self::Since | Self::SinceMs => json!({"type": "integer", "minimum": 0, "maximum": i64::MAX}),
         }
     }
 
