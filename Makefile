@@ -49,7 +49,7 @@ conformance: ## language vectors and CRS's own regression cases on nginx (CONFOR
 api-test: build ## Schemathesis against the running API and its OpenAPI document (SCHEMATHESIS_SECONDS)
 	@scripts/schemathesis.sh $(TARGET)/$(PROFILE)/weir
 
-bench: ## measure against nginx, HAProxy, Lua and ModSecurity (SCENARIO=rs|growth|crs|differential|events)
+bench: ## measure against peers (SCENARIO=rs|growth|crs|differential|events|story1|story3|story5|profile)
 	@scripts/setup.sh bench
 	$(CARGO) build --release -p weir-cli -p weir-nginx
 	$(TARGET)/release/weir bench $(SCENARIO) $(BENCH_FLAGS)

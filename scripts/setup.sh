@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs what building and testing Weir needs and this Debian machine lacks.
 #
-#   scripts/setup.sh          nginx, its headers, a C compiler's library for bindgen, the OWASP Core
-#                             Rule Set, curl, openssl
+#   scripts/setup.sh          nginx, its headers, clang (for bindgen, and for what runs in the kernel),
+#                             libelf, the OWASP Core Rule Set, curl, openssl; for tests: LuaJIT, nginx's
+#                             Lua module, wrk
 #   scripts/setup.sh bench    also the rivals and load generators of `make bench`
 #
 # Quick the second time: only what is missing is asked for. An nginx service that was not running
@@ -10,10 +11,10 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-packages=(gcc libc6-dev make nginx nginx-dev libclang-dev clang libpcre2-dev libssl-dev zlib1g-dev curl openssl ca-certificates
-  modsecurity-crs)
+packages=(gcc libc6-dev make nginx nginx-dev libclang-dev clang libelf-dev libpcre2-dev libssl-dev zlib1g-dev curl openssl
+  ca-certificates modsecurity-crs luajit2 libnginx-mod-http-lua wrk)
 if [ "${1:-}" = bench ]; then
-  packages+=(wrk nghttp2-client haproxy libnginx-mod-http-lua libnginx-mod-http-modsecurity libnginx-mod-http-geoip2
+  packages+=(linux-perf nghttp2-client haproxy libnginx-mod-http-modsecurity libnginx-mod-http-geoip2
     libmodsecurity-dev caddy mosquitto)
   # Coraza needs a newer Go than Debian 12 has; without it its rows are left out.
   command -v go >/dev/null || echo "setup: there is no Go 1.25 (https://go.dev/dl): Coraza will not be measured" >&2

@@ -2,7 +2,8 @@
 -- before the load begins. Every engine sees every variety before it is timed, and must let all of
 -- them pass at its paranoia level, or refuse all of them if they are attacks.
 --
---   WEIR_BENCH_LOAD   get, form (25 fields, 800 bytes), json (2 kB), upload (24 kB multipart), attack
+--   WEIR_BENCH_LOAD   get, form (25 fields, 800 bytes), json (2 kB), upload (24 kB multipart), attack,
+--                     signed (what story 5's check reads: a text of Latin and CJK words)
 --   WEIR_BENCH_BODY   bytes of the form instead
 --   WEIR_BENCH_SITES  hosts to go round instead of one
 
@@ -100,6 +101,15 @@ local function query()
   return "?q=" .. encode(prose(8)) .. "&page=" .. random(40) .. "&sort=" .. pick { "price", "name", "date" } .. "&lang=en"
 end
 
+-- What story 5's check reads: 40 tokens, some of them CJK.
+local cjk = { "订单", "确认", "东京", "北京", "价格", "数量", "ありがとう", "サイズ", "주문", "배송" }
+local SIGNED_TOKENS = 40
+local function signed()
+  local out = {}
+  for i = 1, SIGNED_TOKENS do out[i] = random(4) == 1 and pick(cjk) or pick(words) .. random(99) end
+  return table.concat(out, ", ")
+end
+
 -- Method, content type and body of each load.
 local size = tonumber(os.getenv("WEIR_BENCH_BODY") or "")
 local loads = {
@@ -107,6 +117,7 @@ local loads = {
   form = function() return "POST", "application/x-www-form-urlencoded", form(size or FORM_BYTES) end,
   json = function() return "POST", "application/json", json(JSON_BYTES) end,
   upload = function() return "POST", "multipart/form-data; boundary=" .. BOUNDARY, upload(UPLOAD_BYTES) end,
+  signed = function() return "POST", "text/plain; charset=utf-8", signed() end,
   attack = function() return "POST", "application/x-www-form-urlencoded", form(FORM_BYTES, attacks) end,
 }
 local make = assert(loads[os.getenv("WEIR_BENCH_LOAD") or "get"], "WEIR_BENCH_LOAD is no load")

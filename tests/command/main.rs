@@ -2,6 +2,7 @@
 //! requests and exclusions against what nginx does, and what the README and the guide from
 //! ModSecurity promise, line by line.
 
+mod ablate;
 mod guide;
 mod replay;
 mod running;

@@ -8,8 +8,8 @@
 pub mod api;
 pub mod client;
 pub mod fnv;
-pub mod load;
 pub mod gateway;
+pub mod load;
 pub mod log;
 pub mod nginx;
 pub mod origin;

@@ -32,14 +32,24 @@ pub(crate) struct Changed(Value);
 impl Api {
     /// The one that the command line names.
     pub fn of(arguments: &Arguments) -> Result<Self, Failure> {
-        match &arguments.control {
+        Self::named(arguments.control.as_deref(), &arguments.runtime)
+    }
+
+    /// The one that `--control` and `--runtime` of another command line have named.
+    pub fn named(control: Option<&str>, runtime: &Path) -> Result<Self, Failure> {
+        match control {
             Some(url) if url.contains("://") => {
                 let target = Target::url(url, std::env::var(TOKEN).ok());
                 target.map(Self::to).map_err(|error| Failure::new(format!("--control {url}: {error}")))
             }
             Some(path) => Ok(Self::at(Path::new(path))),
-            None => Ok(Self::at(&arguments.runtime.join(SOCKET))),
+            None => Ok(Self::at(&runtime.join(SOCKET))),
         }
+    }
+
+    /// Where it is.
+    pub fn target(&self) -> &Target {
+        self.client.target()
     }
 
     /// The one behind a socket.
@@ -64,6 +74,22 @@ impl Api {
     /// What is there.
     pub fn get(&self, path: &str) -> Result<Value, Failure> {
         self.call(Method::Get, path, None)
+    }
+
+    /// What is there with its entity tag; `None` if nothing is.
+    pub fn fetch(&self, path: &str) -> Result<Option<(Value, String)>, Failure> {
+        let answer = self.runtime.block_on(self.client.call(Method::Get, path, None));
+        let answer = answer.map_err(|error| unreachable_(&self.client, &error))?;
+        match answer.status {
+            404 => Ok(None),
+            status if status < 300 => Ok(Some((answer.body, answer.etag.unwrap_or_default()))),
+            status => Err(refusal(status, &answer.body)),
+        }
+    }
+
+    /// Posts, and gives the answer.
+    pub fn post(&self, path: &str, body: &Value) -> Result<Value, Failure> {
+        self.call(Method::Post, path, Some(body))
     }
 
     /// Makes a change.

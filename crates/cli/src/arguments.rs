@@ -4,9 +4,17 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+mod ablate;
+mod baseline;
+mod diagnose;
 mod live;
+mod profile;
 
+pub use ablate::{Ablate, AblateGuard};
+pub use baseline::{Baseline, BaselinePlace, Watching};
+pub use diagnose::Diagnose;
 pub use live::{Apply, Change, Control, Delete, Diff, Get, HowToChange, Revisions, Role, Rollback, Token, Watch};
+pub use profile::{Backend, Convert, Output, Profile, ProfileCommand, ProfileDiff, Record, TopBy};
 
 /// A web application firewall inside nginx that knows what it costs.
 #[derive(Debug, Parser)]
@@ -82,6 +90,13 @@ pub enum Command {
     },
     /// Rank what Weir does by what it costs.
     Cost(Cost),
+    /// Show where running processes spend their CPU, as a graph and a table, without touching them.
+    Profile(Box<Profile>),
+    /// Say what is wrong with a process, or in a profile of one, with evidence and a fix.
+    Diagnose(Diagnose),
+    /// Keep what a process is and costs, and say later what has changed since.
+    #[command(subcommand)]
+    Baseline(Box<Baseline>),
     /// Show or set the level of Weir's messages in the error log, without a reload.
     LogLevel {
         /// The new level; `default` for the configured one. Without it the level is shown.
@@ -92,6 +107,11 @@ pub enum Command {
     Docs(Docs),
     /// Measure Weir against nginx, HAProxy, Lua and ModSecurity on this machine.
     Bench(weir_lab::BenchArguments),
+    /// Find out what each plugin, rule group or rule costs, by switching it off under load.
+    Ablate(Box<Ablate>),
+    /// Put back what a killed `weir ablate` has switched off, for that command alone.
+    #[command(hide = true)]
+    AblateGuard(AblateGuard),
     /// Print a completion script.
     Completions {
         /// For which shell.

@@ -1,15 +1,19 @@
 //! One file for each subcommand.
 
+mod ablate;
 pub(crate) mod apply;
+mod baseline;
 mod bench;
 mod change;
 mod check;
 mod completions;
 mod control;
 mod cost;
+mod diagnose;
 mod docs;
 mod get;
 mod log_level;
+mod profile;
 mod replay;
 mod revisions;
 mod rules;
@@ -21,8 +25,8 @@ mod tune;
 
 use std::process::ExitCode;
 
-use crate::arguments::{Arguments, Command};
 use crate::api::Api;
+use crate::arguments::{Arguments, Command};
 use crate::{Failure, up};
 
 /// Carries out a command.
@@ -32,6 +36,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let done = match &arguments.command {
         Command::Check(check) => return check::run(check),
         Command::Bench(bench) => return bench::run(bench),
+        Command::Baseline(baseline) => return baseline::run(runtime, baseline),
+        Command::Ablate(ablate) => return ablate::run(&arguments, ablate),
+        Command::AblateGuard(guard) => ablate::guard(&guard.state),
+        Command::Profile(profile) => profile::run(runtime, profile),
         Command::Replay(replay) => return replay::run(replay),
         Command::Rules(rules) => rules::run(rules),
         Command::Tune(tune) => return tune::run(tune),
@@ -52,6 +60,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Status(format) => status::run(&api()?, runtime, format.json),
         Command::Silence { switch } => silence::run(runtime, *switch),
         Command::Cost(cost) => cost::run(api, runtime, cost),
+        Command::Diagnose(diagnose) => diagnose::run(diagnose),
         Command::LogLevel { level } => log_level::run(runtime, *level),
         Command::Docs(docs) => docs::run(docs),
         Command::Completions { shell } => completions::run(*shell),

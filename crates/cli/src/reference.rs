@@ -11,6 +11,7 @@ use weir_rules::{FIELDS, FUNCTIONS, FieldInfo, FunctionInfo, OPERATORS, Operator
 pub fn pages() -> Vec<(&'static str, String)> {
     vec![
         ("access-log.md", access_log()),
+        ("diagnosis.md", weir_diagnose::rules::reference()),
         ("directives.md", weir_directives::markdown()),
         ("expressions.md", expressions()),
         ("policy.md", weir_policy::reference()),

@@ -26,6 +26,11 @@ impl Style {
         Self { colours: terminal && !unwanted && std::env::var_os("TERM").is_none_or(|term| term != "dumb") }
     }
 
+    /// Whether there are colours, for what is drawn elsewhere.
+    pub fn coloured(self) -> bool {
+        self.colours
+    }
+
     #[cfg(test)]
     pub fn plain() -> Self {
         Self { colours: false }

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use weir_ledger::{Clock, Control, Entry, EntryKind, Ledger};
 
-const SUBCOMMANDS: [&str; 25] = [
+const SUBCOMMANDS: [&str; 29] = [
     "up",
     "control",
     "apply",
@@ -30,9 +30,13 @@ const SUBCOMMANDS: [&str; 25] = [
     "status",
     "silence",
     "cost",
+    "profile",
+    "diagnose",
+    "baseline",
     "log-level",
     "docs",
     "bench",
+    "ablate",
     "completions",
     "version",
 ];

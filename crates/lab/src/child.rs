@@ -196,7 +196,7 @@ pub fn tail(path: &Path) -> String {
 
 /// Sets the nice value of this process and, where there is one, of its session's group: within
 /// groups alone a nice value says nothing against other sessions.
-fn be_nice(nice: i32) -> std::io::Result<()> {
+pub(crate) fn be_nice(nice: i32) -> std::io::Result<()> {
     // SAFETY: setpriority takes three integers.
     if unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) } != 0 {
         return Err(std::io::Error::last_os_error());

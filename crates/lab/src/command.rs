@@ -13,7 +13,7 @@ use crate::placement::Placement;
 use crate::report::{GrowthRow, Host, Results, table};
 use crate::rounds::Schedule;
 use crate::site::Site;
-use crate::{comparison, growth, nginx};
+use crate::{comparison, growth, nginx, stories};
 
 /// The module's file name after a build.
 const MODULE: &str = "libngx_http_weir_module.so";
@@ -37,6 +37,14 @@ pub enum Scenario {
     Crs,
     /// Generated requests: the same rules as libmodsecurity?
     Differential,
+    /// Story 1: a WAF engine in Lua that copies variables, before and after, and what `weir diagnose` says
+    Story1,
+    /// Story 3: no keep-alive, builds without optimisation, and what `weir diagnose` says of each
+    Story3,
+    /// Story 5: a signature check that sorts in Lua, and what `weir diagnose` says of it
+    Story5,
+    /// What being profiled costs: nobody, `weir profile`, perf
+    Profile,
     /// Changes until they are live, messages between workers, and the peers' ways to do both
     Events,
 }
@@ -146,6 +154,11 @@ pub fn run(arguments: &BenchArguments) -> Result<bool, LabError> {
             let (only, under_load) = (&arguments.only, arguments.under_load);
             return crate::events::run(&site, only, under_load, schedule, host, output.as_deref());
         }
+        Scenario::Story1 | Scenario::Story3 | Scenario::Story5 => {
+            let story = stories::of(arguments.scenario);
+            return stories::run(&site, story, &arguments.only, schedule, host, output.as_deref());
+        }
+        Scenario::Profile => return crate::attached::run(&site, &arguments.only, schedule, host, output.as_deref()),
         Scenario::Crs => return crs(&site, arguments, schedule, host, output.as_deref()),
         Scenario::Soak => return crate::soak::run(&site, arguments.scale, host, output.as_deref()),
     };
@@ -204,7 +217,7 @@ fn grown(site: &Site, schedule: Schedule) -> Result<Vec<GrowthRow>, LabError> {
 
 /// The module to measure: as asked, else the one that was built with this command, else the
 /// newest build.
-fn find_module(asked: Option<&Path>) -> Result<Option<PathBuf>, LabError> {
+pub(crate) fn find_module(asked: Option<&Path>) -> Result<Option<PathBuf>, LabError> {
     let asked = asked.map(Path::to_owned).or_else(|| std::env::var_os("WEIR_MODULE").map(PathBuf::from));
     if let Some(path) = asked {
         // nginx resolves relative paths against its own prefix.

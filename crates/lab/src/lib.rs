@@ -5,7 +5,9 @@
 //! number is taken beside its baseline in the same round, and every variant is first seen to do
 //! the work that its name promises. `bench/README.md` says how, and what to distrust.
 
+pub mod ablate;
 mod addresses;
+mod attached;
 mod check;
 mod child;
 mod command;
@@ -34,6 +36,7 @@ mod site;
 mod slices;
 mod soak;
 mod statistics;
+mod stories;
 mod turn;
 mod variants;
 mod wrk;

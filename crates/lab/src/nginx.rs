@@ -1,7 +1,7 @@
 //! Configurations of nginx: everything that is alike in all variants stands here once, so that
 //! two variants differ in what they are about and in nothing else.
 
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,9 +24,23 @@ const BODY_BUFFER: &str = "2m";
 /// What the origin answers.
 const ANSWER: &str = "{\\\"status\\\":\\\"ok\\\",\\\"items\\\":[1,2,3]}\\n";
 
+/// What a proxy does with its connections to the origin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Connections {
+    /// They are kept and used again.
+    #[default]
+    Kept,
+    /// One for each request, as an upstream block without `keepalive` has it.
+    Closed,
+}
+
 /// The parts in which variants differ.
 #[derive(Clone, Debug, Default)]
 pub struct Parts {
+    /// The nginx to start, if it is not the installed one.
+    pub program: Option<PathBuf>,
+    /// What becomes of connections to the origin.
+    pub connections: Connections,
     /// Paths of the modules to load.
     pub modules: Vec<PathBuf>,
     /// Directives of the http block.
@@ -43,15 +57,15 @@ pub struct Parts {
 
 /// Starts a proxy in front of the origin.
 pub fn start_proxy(site: &Site, name: &str, parts: Parts) -> Result<Server, LabError> {
-    let http = format!(
-        "  upstream origin {{ server 127.0.0.1:{}; keepalive {UPSTREAM_KEEPALIVE}; keepalive_requests {CONNECTION_REQUESTS}; }}\n{}",
-        site.origin_port, parts.http
-    );
-    let location = format!(
-        "proxy_pass http://origin; proxy_http_version 1.1; proxy_set_header Connection \"\"; \
-         proxy_set_header Host $host;{}",
-        parts.location
-    );
+    let (keep, header) = match parts.connections {
+        Connections::Kept => (
+            format!(" keepalive {UPSTREAM_KEEPALIVE}; keepalive_requests {CONNECTION_REQUESTS};"),
+            "proxy_http_version 1.1; proxy_set_header Connection \"\"; ",
+        ),
+        Connections::Closed => (String::new(), ""),
+    };
+    let http = format!("  upstream origin {{ server 127.0.0.1:{};{keep} }}\n{}", site.origin_port, parts.http);
+    let location = format!("proxy_pass http://origin; {header}proxy_set_header Host $host;{}", parts.location);
     let port = crate::port::free()?;
     start(site, name, port, site.placement.tested, &Parts { http, ..parts }, &location)
 }
@@ -77,7 +91,7 @@ fn start(
     write(&configuration, &render(port, parts, location))?;
     let arguments = ["-p".into(), directory.clone().into_os_string(), "-c".into(), configuration.into_os_string()];
     let child = Child::start(Launch {
-        program: OsStr::new(&binary()),
+        program: &parts.program.clone().map_or_else(|| OsString::from(binary()), PathBuf::into_os_string),
         arguments: arguments.to_vec(),
         environment: Vec::new(),
         core,

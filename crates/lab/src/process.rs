@@ -115,6 +115,15 @@ pub fn children(pid: u32) -> Vec<u32> {
         .unwrap_or_default()
 }
 
+/// The largest resident memory that `pid` has had, in KiB (`VmHWM`).
+pub fn peak_rss_kib(pid: u32) -> Result<u64, LabError> {
+    let path = PathBuf::from(format!("/proc/{pid}/status"));
+    let text = read(&path)?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse().ok())
+        .ok_or_else(|| LabError::program(path.display().to_string(), "has no VmHWM"))
+}
+
 /// Command line of `pid` as one text, arguments separated by spaces; empty if it is gone.
 #[must_use]
 pub fn command_line(pid: u32) -> String {

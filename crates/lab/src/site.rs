@@ -19,6 +19,7 @@ const LUA_FILES: &[(&str, &str)] = &[
     ("before/log.lua", include_str!("../../../bench/peers/lua/before/log.lua")),
     ("after/access.lua", include_str!("../../../bench/peers/lua/after/access.lua")),
     ("after/log.lua", include_str!("../../../bench/peers/lua/after/log.lua")),
+    ("signature/access.lua", include_str!("../../../bench/peers/lua/signature/access.lua")),
 ];
 
 /// What every variant of a run can rely on.

@@ -87,6 +87,12 @@ pub fn take(
     Ok(turn(spent, report, None, sampler.end()))
 }
 
+/// Loads a contender for as long as it takes to be warm.
+pub fn warm_up(site: &Site, contender: &Contender, schedule: Schedule) -> Result<(), LabError> {
+    let load = load_of(site, contender, schedule, "wrk.out");
+    Load { seconds: WARM_UP_SECONDS, ..load }.run().map(drop)
+}
+
 /// Runs the load for a moment: every answer must be the right one.
 pub fn check(site: &Site, contender: &Contender, schedule: Schedule) -> Result<(), LabError> {
     let load = Load { seconds: CHECK_SECONDS, ..load_of(site, contender, schedule, "wrk-check.out") };
@@ -100,7 +106,8 @@ pub fn check(site: &Site, contender: &Contender, schedule: Schedule) -> Result<(
     }
 }
 
-fn load_of(site: &Site, contender: &Contender, schedule: Schedule, output: &str) -> Load {
+/// The load of a contender; what `wrk` prints goes to a file of this name.
+pub fn load_of(site: &Site, contender: &Contender, schedule: Schedule, output: &str) -> Load {
     Load {
         port: contender.server.port,
         connections: if contender.traffic.slow { SLOW_CONNECTIONS } else { schedule.connections },

@@ -121,6 +121,28 @@ fn json_log(_: &Site, parts: &mut Parts) {
 /// The client's address as a Lua product behind a load balancer gets it: nginx's realip module.
 const REAL_ADDRESS: &str = "  set_real_ip_from 127.0.0.0/8;\n  real_ip_header X-Forwarded-For;\n";
 
+/// Story 5's check of signatures in Lua, in front of the origin.
+pub fn start_signature(site: &Site, name: &str) -> Result<Server, LabError> {
+    let modules: Vec<PathBuf> = LUA[..2].iter().map(|file| site.module_directory.join(file)).collect();
+    if let Some(absent) = modules.iter().find(|path| !path.exists()) {
+        return Err(LabError::Missing(format!(
+            "there is no {}; `scripts/setup.sh bench` installs it",
+            absent.display()
+        )));
+    }
+    let parts = Parts {
+        modules,
+        http: format!(
+            "  lua_package_path '{}/?.lua;;';\n  init_by_lua_block {{ require 'resty.core'; require 'signature.access' }}\n",
+            site.path("lua").display()
+        ),
+        server: "    access_by_lua_block { return require('signature.access').run() }\n".into(),
+        directory: site.directory_of(name)?,
+        ..Parts::default()
+    };
+    nginx::start_proxy(site, name, parts)
+}
+
 fn lua(site: &Site, parts: &mut Parts, flavour: &str) {
     parts.http = format!(
         "{REAL_ADDRESS}  geoip2 {database} {{ $geoip2_country_code source=$remote_addr country iso_code; }}\n\

@@ -172,7 +172,8 @@ mod tests {
             entry(EntryKind::Lane, "", "uri | lower", "", &[0, 1]),
         ];
         let control = Control::open_or_create(dir.path()).expect("creates");
-        let ledger = Ledger::create(dir.path(), 1, "abc", &entries, 1, 64, weir_ledger::Reserve::Nothing).expect("creates");
+        let ledger =
+            Ledger::create(dir.path(), 1, "abc", &entries, 1, 64, weir_ledger::Reserve::Nothing).expect("creates");
         control.set_generation(1);
         let (row, clock) = (ledger.row(0), Clock::calibrate());
         for (number, us) in [(0, 1), (1, 2), (2, 6), (3, 10)] {

@@ -14,7 +14,7 @@ mod crowd;
 mod floor;
 mod forked;
 mod haproxy;
-mod http;
+pub(crate) mod http;
 mod live;
 mod mosquitto;
 mod mqtt;

@@ -4,7 +4,8 @@ use weir_policy::resource::Kind;
 
 use super::KINDS;
 use super::parameter::Parameter::{
-    self, After, Before, DryRun, Durable, From, IfChanged, IfMatch, IfNoneMatch, Limit, Message, Page, Since, SinceMs, Timeout, Wait,
+    self, After, Before, DryRun, Durable, From, IfChanged, IfMatch, IfNoneMatch, Limit, Message, Page, Since, SinceMs,
+    Timeout, Wait,
 };
 use crate::auth::Role;
 

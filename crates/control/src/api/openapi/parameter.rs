@@ -73,7 +73,9 @@ impl Parameter {
             Self::After => json!({"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,128}$"}),
             Self::IfNoneMatch => json!({"type": "string", "enum": ["*"]}),
             Self::Limit => json!({"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}),
-            Self::Before | Self::From | Self::Since | Self::SinceMs => json!({"type": "integer", "minimum": 0, "maximum": i64::MAX}),
+            Self::Before | Self::From | Self::Since | Self::SinceMs => {
+                json!({"type": "integer", "minimum": 0, "maximum": i64::MAX})
+            }
         }
     }
 

@@ -1,0 +1,107 @@
+//! Arguments of `weir ablate`.
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args};
+use weir_lab::ablate::{By, LoadChoice, Url};
+
+/// `weir ablate`
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "weir ablate --policy FILE [--by rule|plugin|group|policy|tag] [--group PREFIX]...\n       \
+        weir ablate --live [--url URL] [--by ...]\n       \
+        weir ablate --nginx-conf FILE --variant NAME=FILE... --url URL\n       \
+        weir ablate --restore",
+    after_help = "Costs are CPU time per request. Give a run minutes: what a busy machine does to one round says nothing.\n\
+        --live changes the gateway's policies for the time of the run and puts them back however it ends."
+)]
+#[command(group(ArgGroup::new("what").required(true).args(["policy", "live", "nginx_conf", "restore"])))]
+pub struct Ablate {
+    /// Ablate this policy file, on nginx of its own; `rs` is the policy of `weir bench rs`.
+    #[arg(long, value_name = "FILE")]
+    pub policy: Option<PathBuf>,
+    /// Ablate the policies of the running gateway, by its control (--control, --runtime).
+    #[arg(long)]
+    pub live: bool,
+    /// Ablate any nginx: its whole configuration, with everything on.
+    #[arg(long, value_name = "FILE", requires = "variant", requires = "url")]
+    pub nginx_conf: Option<PathBuf>,
+    /// Only put back what an earlier --live run has left switched off.
+    #[arg(long)]
+    pub restore: bool,
+    /// With --nginx-conf, a whole configuration that lacks something; may be given several times.
+    #[arg(long, value_name = "NAME=FILE", requires = "nginx_conf", value_parser = variant)]
+    pub variant: Vec<(String, PathBuf)>,
+    /// What makes a part.
+    #[arg(long, value_enum, default_value_t = By::Group)]
+    pub by: By,
+    /// A part of the rules whose ids begin so; may be given several times, and the other rules stay on.
+    #[arg(long, value_name = "PREFIX", num_args = 1.., conflicts_with = "by")]
+    pub group: Vec<String>,
+    /// Only parts of these names.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// What is sent: mix (the lab's requests, or GET of --url), wrk, h2load, replay:ACCESS_LOG[@RATE], or live
+    /// (nothing: the gateway has traffic; what --live does without --url).
+    #[arg(long)]
+    pub load: Option<LoadChoice>,
+    /// Where the load goes.
+    #[arg(long)]
+    pub url: Option<Url>,
+    /// Connections of the load.
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=4000))]
+    pub connections: u16,
+    /// Rounds; each measures every variant.
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    pub rounds: u32,
+    /// Seconds of a measurement; wrk and h2load run for whole ones.
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.25, value_parser = seconds)]
+    pub seconds: f64,
+    /// Leave out the rounds that look for pairs of parts that share work.
+    #[arg(long)]
+    pub no_pairs: bool,
+    /// With --policy, count the engine's instructions (valgrind) instead of measuring time: exact on any machine.
+    #[arg(long, requires = "policy")]
+    pub instructions: bool,
+    /// Seed of the random orders (default: from the clock).
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Weir's nginx module; without it the one beside this program, or the newest build under target/.
+    #[arg(long, value_name = "PATH", env = "WEIR_MODULE", hide_env_values = true)]
+    pub module: Option<PathBuf>,
+    /// Leave the placing on cores to the scheduler.
+    #[arg(long)]
+    pub no_pin: bool,
+    /// Nice value of everything that is started; below 0 needs root and keeps neighbours out.
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(-20..=19))]
+    pub nice: i32,
+    /// Write the result as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write the result as a page with a chart.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Where --live keeps its journal of what to put back.
+    #[arg(long, value_name = "DIR", env = "WEIR_STATE", default_value = "/var/lib/weir", hide_env_values = true)]
+    pub state: PathBuf,
+}
+
+/// `weir ablate-guard`
+#[derive(Debug, Args)]
+pub struct AblateGuard {
+    /// Where the journal is.
+    #[arg(long, value_name = "DIR")]
+    pub state: PathBuf,
+}
+
+fn variant(text: &str) -> Result<(String, PathBuf), String> {
+    match text.split_once('=') {
+        Some((name, file)) if !name.is_empty() && !file.is_empty() => Ok((name.to_owned(), file.into())),
+        _ => Err("expected NAME=FILE, such as no-lua=/etc/nginx/no-lua.conf".into()),
+    }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds: &f64| (0.02..=600.0).contains(seconds));
+    seconds.ok_or_else(|| "expected a number of seconds from 0.02 to 600".into())
+}

@@ -1,0 +1,87 @@
+//! `weir ablate`: what each part of a policy costs, by switching it off under load.
+//!
+//! The measuring is `weir_lab::ablate`'s; here are the command line, the files, and the running
+//! gateway as a place to measure in.
+
+mod gateway;
+mod guard;
+mod journal;
+mod restore;
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+use weir_lab::ablate::{self, Cut, LoadChoice, Options, Outcome};
+
+pub(crate) use guard::run as guard;
+
+use crate::Failure;
+use crate::arguments::{Ablate, Arguments};
+
+pub(crate) fn run(arguments: &Arguments, ablate: &Ablate) -> Result<ExitCode, Failure> {
+    if ablate.restore {
+        return restore::command(&ablate.state);
+    }
+    writable(ablate.json.as_deref())?;
+    writable(ablate.html.as_deref())?;
+    let cut = Cut { by: ablate.by, groups: ablate.group.clone(), only: ablate.only.clone() };
+    let options = options(ablate);
+    let outcome = match (&ablate.policy, &ablate.nginx_conf) {
+        (Some(policy), _) if ablate.instructions => {
+            let weir = std::env::current_exe()?;
+            ablate::instructions(policy, &weir, &cut, &options).map_err(Failure::new)?
+        }
+        (Some(policy), _) => ablate::policy(policy, &cut, &options).map_err(Failure::new)?,
+        (_, Some(base)) => ablate::configurations(base, &ablate.variant, &options).map_err(Failure::new)?,
+        _ => gateway::run(arguments, ablate, &cut, &options)?,
+    };
+    show(&outcome, ablate)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn options(ablate: &Ablate) -> Options {
+    let default = if ablate.live && ablate.url.is_none() { LoadChoice::Live } else { LoadChoice::Mix };
+    Options {
+        load: ablate.load.clone().unwrap_or(default),
+        url: ablate.url.clone(),
+        connections: usize::from(ablate.connections),
+        rounds: ablate.rounds,
+        seconds: ablate.seconds,
+        pairs: !ablate.no_pairs,
+        seed: ablate.seed.unwrap_or_else(clock_seed),
+        module: ablate.module.clone(),
+        // A gateway that runs has its own placing.
+        no_pin: ablate.no_pin || ablate.live,
+        nice: ablate.nice,
+    }
+}
+
+/// A result that cannot be written is found out before the minutes that it takes.
+fn writable(path: Option<&Path>) -> Result<(), Failure> {
+    let Some(path) = path else { return Ok(()) };
+    let file = fs::File::options().create(true).append(true).open(path);
+    file.map(drop).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
+}
+
+fn show(outcome: &Outcome, ablate: &Ablate) -> Result<(), Failure> {
+    print!("{}", ablate::table(outcome));
+    let write = |path: &Path, text: String| {
+        fs::write(path, text).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+        eprintln!("written to {}", path.display());
+        Ok::<(), Failure>(())
+    };
+    if let Some(path) = &ablate.json {
+        let text = serde_json::to_string_pretty(&outcome.clone().rounded()).map_err(Failure::new)?;
+        write(path, text + "\n")?;
+    }
+    if let Some(path) = &ablate.html {
+        write(path, ablate::html(outcome))?;
+    }
+    Ok(())
+}
+
+fn clock_seed() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(1, |since| u64::try_from(since.as_nanos() & u128::from(u64::MAX)).unwrap_or(1))
+}

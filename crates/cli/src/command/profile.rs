@@ -1,0 +1,73 @@
+//! `weir profile`: where running processes spend their CPU, without touching them.
+//!
+//! Sampling itself is `weir-sample`, drawing `weir-profile`; here is who, how long, and where to.
+
+mod convert;
+mod diff;
+mod interrupt;
+mod output;
+mod progress;
+mod requests;
+mod target;
+
+use std::path::Path;
+use std::time::Duration;
+
+use weir_sample::{Found, Options, Recorded, Session};
+
+use self::output::{Profiles, Writer};
+use self::progress::ProgressLine;
+use self::requests::Requests;
+use crate::Failure;
+use crate::arguments::{Backend, Profile, ProfileCommand, Record};
+
+pub(crate) fn run(runtime: &Path, profile: &Profile) -> Result<(), Failure> {
+    match &profile.other {
+        Some(ProfileCommand::Convert(convert)) => convert::run(convert),
+        Some(ProfileCommand::Diff(diff)) => diff::run(diff),
+        None => record(runtime, &profile.record),
+    }
+}
+
+fn record(runtime: &Path, record: &Record) -> Result<(), Failure> {
+    // What cannot be written shall fail now and not after ten seconds.
+    let mut writer = Writer::new(&record.output)?;
+    let found = target::find(record)?;
+    if !writer.writes() && record.output.top.is_none() {
+        writer.add_default(&found.title, found.pids.first().copied())?;
+    }
+    let requests = Requests::before(runtime, record, &found)?;
+    let recorded = sample(&found, record)?;
+    let counted = requests.after()?;
+    let mut profiles = Profiles { all: [recorded.on_cpu, recorded.off_cpu].into_iter().flatten().collect() };
+    profiles.set_requests(counted);
+    if profiles.all.iter().all(|profile| profile.samples.is_empty()) && profiles.has_no_calls() {
+        return Err(Failure::new(format!("{} was never on a CPU in that time: there is no sample", found.title))
+            .hint("put it under load, or see with --off-cpu what it waits for"));
+    }
+    profiles.show(&record.output);
+    writer.write(&profiles)
+}
+
+fn sample(found: &Found, record: &Record) -> Result<Recorded, Failure> {
+    let duration = Duration::from_secs_f64(record.duration);
+    let options = Options {
+        frequency_hz: record.hz,
+        duration: Some(duration),
+        on_cpu: true,
+        off_cpu: record.off_cpu.map(|ms| Duration::from_secs_f64(ms / 1000.0)),
+        system_calls: record.syscalls,
+        stack_bytes: record.stack_bytes,
+        lua: !record.no_lua,
+        backend: match record.backend {
+            Backend::Auto => weir_sample::Backend::Auto,
+            Backend::Ebpf => weir_sample::Backend::Ebpf,
+            Backend::PerfEvent => weir_sample::Backend::PerfEvent,
+        },
+    };
+    let mut session = Session::start(found, &options).map_err(target::failure)?;
+    let mut line = ProgressLine::new(&found.title, duration);
+    let recorded = session.run(interrupt::watch(), &mut |progress| line.show(progress)).map_err(target::failure);
+    line.clear();
+    recorded
+}

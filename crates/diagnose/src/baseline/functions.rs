@@ -1,0 +1,80 @@
+//! The part of a differential flame graph that fits on a screen: functions whose own time changed most.
+
+use serde::Serialize;
+use weir_profile::diff::{Difference, Function, Side, Unit};
+use weir_profile::tree::FunctionId;
+
+/// Functions of each list.
+const SHOWN: usize = 12;
+/// Changes smaller than this share of the larger side are noise of 99 samples a second.
+const LEAST_SHARE: f64 = 0.005;
+
+/// A function on both sides.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FunctionChange {
+    /// Its name.
+    pub name: String,
+    /// Its binary or Lua chunk; empty: unknown.
+    pub module: String,
+    /// Its own time then, in the unit of [`Functions::unit`].
+    pub before: f64,
+    /// Its own time now.
+    pub after: f64,
+}
+
+/// What changed between two profiles.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Functions {
+    /// In what times are given: nanoseconds per request, or shares of the whole.
+    pub unit: Unit,
+    /// Functions on both sides whose own time changed most, the largest change first.
+    pub changed: Vec<FunctionChange>,
+    /// Functions that are new, the heaviest first.
+    pub appeared: Vec<FunctionChange>,
+    /// Functions that are gone, the heaviest first.
+    pub vanished: Vec<FunctionChange>,
+    /// Functions that only one build shows because the other makes tail calls.
+    pub tail_calls: Vec<String>,
+    /// What a reader must know.
+    pub remarks: Vec<String>,
+}
+
+impl Functions {
+    /// Picks them.
+    #[must_use]
+    pub fn of(difference: &Difference) -> Self {
+        let whole = [Side::Old, Side::New].map(|side| difference.per_unit(side, difference.input(side).total));
+        let least = LEAST_SHARE * whole[0].max(whole[1]);
+        let alone = |ids: &[FunctionId]| -> Vec<FunctionChange> {
+            let named = ids.iter().map(|&id| change(difference, difference.function(id)));
+            named.filter(|one| one.before.max(one.after) >= least).take(SHOWN).collect()
+        };
+        let both = |one: &&Function| one.total.old > 0 && one.total.new > 0 && one.self_change.abs() >= least;
+        let mut changed: Vec<&Function> = difference.functions.iter().skip(1).filter(both).collect();
+        changed.sort_by(|one, other| other.self_change.abs().total_cmp(&one.self_change.abs()));
+        let forwarded = difference.forwarded.iter().take(SHOWN);
+        Self {
+            unit: difference.unit,
+            changed: changed.into_iter().take(SHOWN).map(|function| change(difference, function)).collect(),
+            appeared: alone(&difference.appeared),
+            vanished: alone(&difference.vanished),
+            tail_calls: forwarded.map(|one| difference.function(one.function).name.clone()).collect(),
+            remarks: difference.remarks.clone(),
+        }
+    }
+
+    /// Whether there is nothing to show.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.changed.is_empty() && self.appeared.is_empty() && self.vanished.is_empty() && self.tail_calls.is_empty()
+    }
+}
+
+fn change(difference: &Difference, function: &Function) -> FunctionChange {
+    FunctionChange {
+        name: function.name.clone(),
+        module: function.module.clone(),
+        before: difference.per_unit(Side::Old, function.self_weight.old),
+        after: difference.per_unit(Side::New, function.self_weight.new),
+    }
+}

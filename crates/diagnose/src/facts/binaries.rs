@@ -1,0 +1,112 @@
+//! All binaries of a process, with how they were built, and the texts in those that say what they are.
+
+use std::fs::File;
+use std::io::{self, Read, Seek};
+
+use memchr::memmem;
+
+use super::build::{BinaryKind, BuildFacts, build_facts_of};
+use super::mapped::{Mapped, binaries};
+use super::nginx::Binary;
+use super::root::Root;
+
+/// Binaries whose code is looked at.
+const MAX_LOOKED_AT: usize = 64;
+/// The longest binary that texts are looked for in.
+const MAX_TEXT_BYTES: u64 = 64 << 20;
+
+/// Binaries of a process.
+#[derive(Debug, Default)]
+pub(super) struct Binaries {
+    /// The executable, modules of nginx, LuaJIT, others.
+    pub builds: Vec<BuildFacts>,
+    /// What nginx says of itself.
+    pub nginx: Option<Binary>,
+    /// Path and bytes of what holds LuaJIT.
+    pub luajit: Option<(String, Vec<u8>)>,
+}
+
+impl Binaries {
+    /// Looks at them.
+    pub fn of(pid: u32, exe: &str, root: &Root, remarks: &mut Vec<String>) -> Self {
+        let mapped = match binaries(pid) {
+            Ok(mapped) => mapped,
+            Err(error) => {
+                remarks.push(format!("binaries of process {pid} are not known: {error}; CAP_SYS_PTRACE is needed"));
+                return Self::default();
+            }
+        };
+        let mut all = Self::default();
+        for mapped in mapped.iter().take(MAX_LOOKED_AT) {
+            if let Err(error) = all.add(mapped, pid, exe, root) {
+                remarks.push(format!("{} was not looked at: {error}", mapped.path));
+            }
+            if mapped.replaced {
+                remarks
+                    .push(format!("{} was replaced on disk since the process began; it runs the old one", mapped.path));
+            }
+        }
+        if mapped.len() > MAX_LOOKED_AT {
+            remarks.push(format!("only {MAX_LOOKED_AT} of {} binaries were looked at", mapped.len()));
+        }
+        all.builds.sort_by(|one, other| (one.kind, &one.path).cmp(&(other.kind, &other.path)));
+        all
+    }
+
+    fn add(&mut self, mapped: &Mapped, pid: u32, exe: &str, root: &Root) -> io::Result<()> {
+        let mut file = mapped.open(pid, root)?;
+        let mut kind = kind(&mapped.path, exe);
+        let name = mapped.path.rsplit('/').next().unwrap_or("");
+        // LuaJIT may be in a library of any name that has it in its own, or in the program.
+        if kind == BinaryKind::Executable || name.contains("lua") {
+            let bytes = texts(&mut file)?;
+            if kind == BinaryKind::Executable {
+                self.nginx = Binary::of(&bytes);
+            }
+            if self.luajit.is_none() && holds_luajit(&bytes) {
+                self.luajit = Some((mapped.path.clone(), bytes));
+                kind = if kind == BinaryKind::Library { BinaryKind::LuaJit } else { kind };
+            }
+        }
+        let mut build = build_facts_of(file, &mapped.path, kind, Some(root))?;
+        if let (BinaryKind::Executable, Some(nginx)) = (kind, &self.nginx) {
+            build.configured_flags = nginx.argument("--with-cc-opt").unwrap_or("").to_owned();
+        }
+        self.builds.push(build);
+        Ok(())
+    }
+
+    /// The program.
+    pub fn executable(&self) -> Option<&BuildFacts> {
+        self.builds.iter().find(|build| build.kind == BinaryKind::Executable)
+    }
+
+    /// Paths of all.
+    pub fn paths(&self) -> Vec<String> {
+        self.builds.iter().map(|build| build.path.clone()).collect()
+    }
+}
+
+fn kind(path: &str, exe: &str) -> BinaryKind {
+    let name = path.rsplit('/').next().unwrap_or("");
+    if path == exe {
+        BinaryKind::Executable
+    } else if name.starts_with("ngx_") || name.starts_with("ndk_") {
+        BinaryKind::NginxModule
+    } else {
+        BinaryKind::Library
+    }
+}
+
+/// LuaJIT itself, and not what only names or calls it: the name of a function of its own among the symbols, and the
+/// text that it calls itself by. A program that has it linked in and exports no symbols is not recognised.
+fn holds_luajit(bytes: &[u8]) -> bool {
+    memmem::find(bytes, b"\0luaJIT_setmode\0").is_some() && memmem::find(bytes, b"LuaJIT 2.").is_some()
+}
+
+fn texts(file: &mut File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.by_ref().take(MAX_TEXT_BYTES).read_to_end(&mut bytes)?;
+    file.rewind()?;
+    Ok(bytes)
+}

@@ -1,0 +1,187 @@
+//! Gathering facts: counters, samples for a while, counters again.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use weir_profile::Profile;
+
+use super::binaries::Binaries;
+use super::nginx::{NginxRequests, nginx_facts};
+use super::root::Root;
+use super::{Facts, KernelFacts, ProcessFacts, Role, kernel, lua, process, sampling, stub_status};
+
+/// What to gather.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How long to watch; zero: look once, count and sample nothing.
+    pub duration: Duration,
+    /// Samples per second.
+    pub frequency_hz: u32,
+    /// Whether to sample at all.
+    pub profile: bool,
+    /// Where nginx answers with `stub_status`, `http://127.0.0.1:8080/status`. Only `http://`.
+    pub requests_from: Option<String>,
+    /// Requests that the process answers meanwhile, if somebody else counts them.
+    pub requests: Option<u64>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { duration: Duration::from_secs(10), frequency_hz: 99, profile: true, requests_from: None, requests: None }
+    }
+}
+
+/// Nothing could be gathered.
+#[derive(Debug, thiserror::Error)]
+pub enum CollectError {
+    /// There is no such process.
+    #[error("there is no process {pid}")]
+    NoProcess {
+        /// The process.
+        pid: u32,
+    },
+    /// It ended while it was watched.
+    #[error("process {pid} ended while it was watched")]
+    Ended {
+        /// The process.
+        pid: u32,
+    },
+}
+
+/// Gathers facts of a process. An nginx's worker stands for its whole nginx.
+///
+/// What cannot be read for lack of privilege is missing, and named in [`Facts::remarks`]. `stop` ends the window
+/// early; what was gathered until then counts.
+///
+/// # Errors
+/// If the process does not exist or ends meanwhile.
+pub fn collect(pid: u32, options: &Options, stop: &AtomicBool) -> Result<Facts, CollectError> {
+    let mut facts = Facts { taken_ms: now_ms(), ..Facts::default() };
+    let first = process::Before::take(pid).map_err(|_| CollectError::NoProcess { pid })?.pid;
+    // Loading the programs takes a while, and so does naming what was sampled: neither belongs to the window.
+    let session = options.samples().then(|| sampling::start(first, options));
+    let window = Window::open(first, options, &mut facts.remarks).ok_or(CollectError::NoProcess { pid })?;
+    let over = AtomicBool::new(false);
+    let (after, sampled) = std::thread::scope(|scope| {
+        let closing =
+            scope.spawn(|| window.close(options, || stop.load(Ordering::Relaxed) || over.load(Ordering::Relaxed)));
+        let sampled = session.map(|session| sampling::run(session?, stop));
+        // Refused sampling leaves the counters, which are worth the whole window; a process that ended does not.
+        over.store(matches!(sampled, Some(Ok(_))), Ordering::Relaxed);
+        (closing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), sampled)
+    });
+    facts.remarks.extend(after.remarks);
+    match sampled {
+        Some(Ok((on_cpu, off_cpu))) => (facts.profile, facts.off_cpu) = (on_cpu, off_cpu),
+        Some(Err(error)) => facts.remarks.push(format!("nothing was sampled: {error}")),
+        None => {}
+    }
+    let mut found = after.process.map_err(|_| CollectError::Ended { pid })?;
+    accepted(&mut found, facts.profile.as_ref());
+    (facts.seconds, facts.kernel) = (after.seconds, Some(after.kernel));
+    facts.count_requests(options.requests.or(after.answered.map(|answered| answered.requests)));
+    files(&mut facts, &mut found, after.answered);
+    facts.process = Some(found);
+    Ok(facts)
+}
+
+impl Options {
+    fn samples(&self) -> bool {
+        self.profile && !self.duration.is_zero()
+    }
+}
+
+/// Counters at the start of the window.
+struct Window {
+    process: process::Before,
+    kernel: kernel::Before,
+    requests: Option<NginxRequests>,
+    began: Instant,
+}
+
+/// Counters over the window.
+struct After {
+    process: io::Result<ProcessFacts>,
+    kernel: KernelFacts,
+    answered: Option<NginxRequests>,
+    seconds: f64,
+    remarks: Vec<String>,
+}
+
+impl Window {
+    /// `None`: the process is gone.
+    fn open(pid: u32, options: &Options, remarks: &mut Vec<String>) -> Option<Self> {
+        let requests = options.requests_from.as_deref().and_then(|url| noted(stub_status::read(url), url, remarks));
+        let process = process::Before::take(pid).ok()?;
+        Some(Self { process, kernel: kernel::Before::take(pid), requests, began: Instant::now() })
+    }
+
+    /// Waits for the end and looks again.
+    fn close(self, options: &Options, over: impl Fn() -> bool) -> After {
+        const NAP: Duration = Duration::from_millis(20);
+        let end = self.began + options.duration;
+        while Instant::now() < end && !over() {
+            std::thread::sleep(NAP.min(end.saturating_duration_since(Instant::now())));
+        }
+        let seconds = if options.duration.is_zero() { 0.0 } else { self.began.elapsed().as_secs_f64() };
+        let mut remarks = Vec::new();
+        let answered = self
+            .requests
+            .zip(options.requests_from.as_deref())
+            .and_then(|(before, url)| Some(noted(stub_status::read(url), url, &mut remarks)?.since(before)));
+        let process = self.process.finish(&mut remarks);
+        After { process, kernel: self.kernel.finish(&mut remarks), answered, seconds, remarks }
+    }
+}
+
+/// Files: binaries, the configuration, Lua.
+fn files(facts: &mut Facts, process: &mut ProcessFacts, answered: Option<NginxRequests>) {
+    let root = Root::of(process.pid);
+    // Workers map what their master maps; one of them is as good as another, the master may be gone from view.
+    let mapped_by = process.workers.first().map_or(process.pid, |worker| worker.pid);
+    let binaries = Binaries::of(mapped_by, &process.exe, &root, &mut facts.remarks);
+    process.build_id = binaries.executable().map(|build| build.build_id.clone()).unwrap_or_default();
+    // What is in the binary alone does not do: Weir's own tests hold nginx's texts, too.
+    if process.role != Role::Other {
+        match &binaries.nginx {
+            Some(nginx) => {
+                let mut read = nginx_facts(process.pid, nginx, &binaries.paths(), &root);
+                read.requests = answered;
+                facts.remarks.extend(
+                    read.configuration
+                        .errors
+                        .first()
+                        .map(|first| format!("the configuration could not be read whole ({first})")),
+                );
+                facts.nginx = Some(read);
+            }
+            None => facts.remarks.push(format!("{} does not say which nginx it is", process.exe)),
+        }
+    }
+    let library = binaries.luajit.as_ref().map(|(path, bytes)| (path.as_str(), bytes.as_slice()));
+    facts.lua = lua::lua_facts(facts.nginx.as_ref(), library, &root);
+    facts.binaries = binaries.builds;
+}
+
+/// Connections that each process accepted, by its successful calls of `accept` and `accept4`.
+fn accepted(process: &mut ProcessFacts, profile: Option<&Profile>) {
+    let Some(profile) = profile.filter(|profile| !profile.system_calls.is_empty()) else { return };
+    let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+    for call in profile.system_calls.iter().filter(|call| matches!(call.name.as_str(), "accept" | "accept4")) {
+        *counts.entry(call.pid).or_default() += call.calls.saturating_sub(call.errors);
+    }
+    for worker in &mut process.workers {
+        worker.accepted = Some(counts.get(&worker.pid).copied().unwrap_or(0));
+    }
+}
+
+fn noted<T>(read: io::Result<T>, url: &str, remarks: &mut Vec<String>) -> Option<T> {
+    read.map_err(|error| remarks.push(format!("requests are not counted: {url}: {error}"))).ok()
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,33 @@
+//! One session of samples: on the CPU, off it, and system calls.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use weir_profile::Profile;
+use weir_sample::{SampleError, Session, Target, find};
+
+use super::collect::Options;
+
+/// The shortest wait that is sampled with its stack. Shorter ones are scheduling, and there are too many of them.
+const SHORTEST_WAIT: Duration = Duration::from_millis(1);
+
+/// Begins to sample a process, with its workers if it is an nginx's master.
+pub(super) fn start(pid: u32, options: &Options) -> Result<Session, SampleError> {
+    let found = find(&Target::Pid(pid))?;
+    let options = weir_sample::Options {
+        frequency_hz: options.frequency_hz,
+        duration: Some(options.duration),
+        on_cpu: true,
+        off_cpu: Some(SHORTEST_WAIT),
+        system_calls: true,
+        lua: true,
+        ..weir_sample::Options::default()
+    };
+    Session::start(&found, &options)
+}
+
+/// Samples for the length of the window: what ran, and what waited.
+pub(super) fn run(mut session: Session, stop: &AtomicBool) -> Result<(Option<Profile>, Option<Profile>), SampleError> {
+    let recorded = session.run(stop, &mut |_| {})?;
+    Ok((recorded.on_cpu, recorded.off_cpu))
+}

@@ -1,0 +1,59 @@
+//! `lua-gc`: collecting what requests leave behind.
+
+use super::nginx::again;
+use super::stacks::Stacks;
+use super::{Needs, Rule, Source};
+use crate::facts::Facts;
+use crate::finding::{Finding, percent};
+
+pub(super) const GARBAGE: Rule = Rule {
+    id: "lua-gc",
+    title: "Lua's garbage collector is busy",
+    needs: Needs::All(&[Source::Profile]),
+    looks_at: "time in LuaJIT's collector (`lj_gc_*`, `gc_onestep`, `propagatemark`, ...), and of it in its allocator",
+    threshold: "from 8 % of the CPU: with the default pace the collector follows allocation, and 2 to 5 % is usual for \
+                handlers that make some garbage",
+    check,
+};
+
+const COLLECTOR: &[&str] = &[
+    "lj_gc_*",
+    "gc_*",
+    "propagatemark",
+    "propagate_gray",
+    "sweepstring",
+    "atomic",
+    "lj_func_freeuv",
+    "lj_func_free",
+    "lj_tab_free",
+    "lj_str_free",
+    "lj_trace_free",
+    "lj_cdata_free",
+];
+const ALLOCATOR: &[&str] = &["lj_alloc_*", "lj_mem_*", "alloc_*", "release_*"];
+
+fn check(facts: &Facts) -> Option<Finding> {
+    let stacks = Stacks::of(facts.profile.as_ref())?;
+    let collector = stacks.frames(|frame| {
+        // `gc_` alone is a usual start of names elsewhere: in LuaJIT's own library only.
+        let name = super::stacks::bare(&frame.name);
+        super::stacks::is_named(name, COLLECTOR)
+            && (name.starts_with("lj_") || frame.module.is_empty() || frame.module.contains("luajit"))
+    });
+    let part = stacks.under(&collector);
+    if !part.reaches(0.08, 10) {
+        return None;
+    }
+    let allocator = stacks.under(&stacks.named(ALLOCATOR));
+    Some(
+        Finding::new(GARBAGE.id, format!("{} of the CPU goes to Lua's garbage collector.", percent(part.share)))
+            .share(part.share)
+            .with(stacks.callers(&collector, 3))
+            .figure("in LuaJIT's allocator", percent(allocator.share))
+            .fix(
+                "leave less behind: keep tables between requests (tablepool, table.clear), no closures and no string building \
+                 in handlers; a larger pause (collectgarbage(\"setpause\", 400) in init_worker_by_lua) trades memory for CPU",
+            )
+            .verify(again(facts, GARBAGE.id)),
+    )
+}

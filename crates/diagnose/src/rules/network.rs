@@ -1,0 +1,124 @@
+//! `listen-queue`, `port-range`, `conntrack-full`: limits of the kernel that refuse connections before
+//! nginx hears of them.
+
+use super::nginx::{configuration, place};
+use super::{Needs, Rule, Source};
+use crate::facts::Facts;
+use crate::finding::{Confidence, Finding, Severity, percent};
+
+pub(super) const LISTEN_QUEUE: Rule = Rule {
+    id: "kernel-somaxconn",
+    title: "The queue of new connections overflows",
+    needs: Needs::All(&[Source::Kernel]),
+    looks_at: "`ListenOverflows` and `ListenDrops` of the network namespace, `net.core.somaxconn`, `listen ... backlog=`",
+    threshold: "from the first overflow within the window: each is a client that waits a second and tries again; and when a \
+                configured backlog is larger than somaxconn, which cuts it without a word",
+    check: listen_queue,
+};
+
+pub(super) const PORT_RANGE: Rule = Rule {
+    id: "kernel-port-range",
+    title: "Ports for connections to an upstream run out",
+    needs: Needs::All(&[Source::Process, Source::Kernel]),
+    looks_at: "connections and TIME_WAIT for each remote address, against `ip_local_port_range`",
+    threshold: "from half of the range for one address: the kernel tries ports one by one from there on, and refuses at the end",
+    check: port_range,
+};
+
+pub(super) const CONNTRACK: Rule = Rule {
+    id: "conntrack-full",
+    title: "The table of tracked connections fills up",
+    needs: Needs::All(&[Source::Kernel]),
+    looks_at: "entries of connection tracking against `nf_conntrack_max`",
+    threshold: "from 80 %: past the end packets of new connections are dropped, and a burst takes the rest in seconds",
+    check: conntrack,
+};
+
+fn listen_queue(facts: &Facts) -> Option<Finding> {
+    let kernel = facts.kernel.as_ref()?;
+    let overflows = kernel.grown("TcpExt.ListenOverflows").unwrap_or(0);
+    let most = kernel.setting("net.core.somaxconn");
+    let larger = configuration(facts).and_then(|configuration| {
+        let backlog = |word: &String| word.strip_prefix("backlog=")?.parse::<u64>().ok();
+        let listens = configuration.all("listen").into_iter();
+        listens
+            .filter_map(|one| Some((one, one.arguments.iter().find_map(backlog)?)))
+            .find(|(_, want)| most.is_some_and(|most| *want > most))
+    });
+    if overflows == 0 && larger.is_none() {
+        return None;
+    }
+    let sentence = match larger {
+        _ if overflows > 0 => {
+            format!("{overflows} connections found the queue of a listening socket full and were dropped.")
+        }
+        Some((_, want)) => {
+            format!("A backlog of {want} is configured, but net.core.somaxconn cuts it to {}.", most.unwrap_or(0))
+        }
+        None => return None,
+    };
+    let shown = |value: Option<u64>| value.map_or_else(|| "unknown".to_owned(), |value| value.to_string());
+    Some(
+        Finding::new(LISTEN_QUEUE.id, sentence)
+            .severity(if overflows > 0 { Severity::Serious } else { Severity::Note })
+            .confidence(Confidence::Certain)
+            .with(larger.map(|(directive, _)| place(directive)))
+            .figure("TcpExt.ListenOverflows", format!("+{overflows} in {:.0} s (network namespace)", facts.seconds))
+            .figure("TcpExt.ListenDrops", format!("+{}", kernel.grown("TcpExt.ListenDrops").unwrap_or(0)))
+            .figure("net.core.somaxconn", shown(most))
+            .fix(
+                "sysctl -w net.core.somaxconn=65535\nlisten ADDRESS:PORT backlog=65535;   # 511 is nginx's default; reuseport gives each \
+                 worker a queue of its own",
+            )
+            .verify("nstat -az TcpExtListenOverflows TcpExtListenDrops"),
+    )
+}
+
+fn port_range(facts: &Facts) -> Option<Finding> {
+    let (first, last) = facts.kernel.as_ref()?.port_range()?;
+    let ports = u64::from(last.saturating_sub(first)) + 1;
+    let sockets = &facts.process.as_ref()?.sockets;
+    let fullest = sockets.remotes.iter().max_by_key(|remote| remote.established + remote.time_wait)?;
+    let used = fullest.established + fullest.time_wait;
+    #[allow(clippy::cast_precision_loss, reason = "at most 65536 ports, and sockets")]
+    let share = used as f64 / ports as f64;
+    if share < 0.5 {
+        return None;
+    }
+    let reuse = facts
+        .kernel
+        .as_ref()
+        .and_then(|kernel| kernel.settings.get("net.ipv4.tcp_tw_reuse"))
+        .cloned()
+        .unwrap_or_default();
+    Some(
+        Finding::new(PORT_RANGE.id, format!("{} of the ports for connections to {} are taken.", percent(share.min(1.0)), fullest.address))
+            .severity(if share >= 0.8 { Severity::Serious } else { Severity::Warning })
+            .confidence(Confidence::Certain)
+            .figure(&fullest.address, format!("{} established, {} in TIME_WAIT", fullest.established, fullest.time_wait))
+            .figure("net.ipv4.ip_local_port_range", format!("{first} to {last}: {ports} ports"))
+            .figure("net.ipv4.tcp_tw_reuse", reuse)
+            .fix(
+                "keep connections to the upstream alive (see upstream-no-keepalive): each that is closed holds its port for a minute; \
+                 then sysctl -w net.ipv4.ip_local_port_range='1024 65535' net.ipv4.tcp_tw_reuse=1",
+            )
+            .verify(format!("ss -Htan dst {} | wc -l", fullest.address)),
+    )
+}
+
+fn conntrack(facts: &Facts) -> Option<Finding> {
+    let table = facts.kernel.as_ref()?.conntrack.filter(|table| table.max > 0)?;
+    #[allow(clippy::cast_precision_loss, reason = "entries of a table in memory")]
+    let share = table.count as f64 / table.max as f64;
+    (share >= 0.8).then(|| {
+        Finding::new(CONNTRACK.id, format!("{} of the table of tracked connections is taken.", percent(share)))
+            .severity(if share >= 0.95 { Severity::Serious } else { Severity::Warning })
+            .confidence(Confidence::Certain)
+            .figure("entries", format!("{} of {}", table.count, table.max))
+            .fix(
+                "sysctl -w net.netfilter.nf_conntrack_max=1048576 (and its hash size: /sys/module/nf_conntrack/parameters/hashsize, a \
+                 quarter of it), or do not track nginx's ports (nft: notrack)",
+            )
+            .verify("sysctl net.netfilter.nf_conntrack_count net.netfilter.nf_conntrack_max; dmesg | grep 'table full'")
+    })
+}

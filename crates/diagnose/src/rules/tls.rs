@@ -1,0 +1,95 @@
+//! `tls-no-resumption`: every connection pays for a signature that a session would have saved.
+
+use super::nginx::{again, configuration, place};
+use super::stacks::Stacks;
+use super::{Needs, Rule, Source};
+use crate::facts::nginx::Scope;
+use crate::facts::{Configuration, Directive, Facts};
+use crate::finding::{Confidence, Finding, Severity, percent};
+
+pub(super) const NO_RESUMPTION: Rule = Rule {
+    id: "tls-no-resumption",
+    title: "TLS handshakes without resumption",
+    needs: Needs::All(&[Source::Profile]),
+    looks_at: "time in TLS handshakes of clients and of it in signing, `ssl_session_cache` and `ssl_session_tickets` of servers \
+               with `listen ... ssl`",
+    threshold: "from 10 % of the CPU in handshakes where neither cache nor tickets are on; from 30 % where they are or are not \
+                known: a resumed handshake does not sign, and takes a fifth of the time",
+    check,
+};
+
+const HANDSHAKE: &[&str] = &[
+    "SSL_do_handshake",
+    "SSL_accept",
+    "ngx_ssl_handshake",
+    "ngx_http_ssl_handshake*",
+    "state_machine",
+    "tls_construct_*",
+    "tls_process_*",
+];
+const SIGN: &[&str] = &[
+    "EVP_PKEY_sign",
+    "EVP_DigestSign",
+    "EVP_DigestSignFinal",
+    "RSA_sign",
+    "RSA_private_encrypt",
+    "rsa_ossl_private_encrypt",
+    "rsa_ossl_mod_exp",
+    "ECDSA_sign",
+    "ossl_ecdsa_*",
+    "ecdsa_*",
+    "tls_construct_cert_verify",
+    "tls_construct_server_key_exchange",
+    "BN_mod_exp_mont*",
+];
+const OF_UPSTREAM: &[&str] = &["ngx_http_upstream_*", "ngx_event_connect_peer", "ngx_http_lua_socket_*"];
+
+fn check(facts: &Facts) -> Option<Finding> {
+    let stacks = Stacks::of(facts.profile.as_ref())?;
+    let (handshake, upstream) = (stacks.named(HANDSHAKE), stacks.named(OF_UPSTREAM));
+    let part = stacks.part(|stack| handshake.any(stack) && !upstream.any(stack));
+    let off = configuration(facts).and_then(without_resumption);
+    if !part.reaches(if off.is_some() { 0.1 } else { 0.3 }, 10) {
+        return None;
+    }
+    let sign = stacks.named(SIGN);
+    let signing = stacks.part(|stack| handshake.any(stack) && !upstream.any(stack) && sign.any(stack));
+    let why = if off.is_some() {
+        "sessions are not resumed: neither cache nor tickets are on"
+    } else {
+        "few sessions are resumed"
+    };
+    Some(
+        Finding::new(NO_RESUMPTION.id, format!("{} of the CPU goes to TLS handshakes, and {why}.", percent(part.share)))
+            .severity(if part.share >= 0.3 { Severity::Serious } else { Severity::Warning })
+            .confidence(if off.is_some() { Confidence::Certain } else { Confidence::Possible })
+            .share(part.share)
+            .with(off.into_iter().flatten().take(3).map(place))
+            .figure("of it in signing", percent(signing.share))
+            .with(stacks.ways_where(&handshake, |stack| !upstream.any(stack), 1))
+            .fix(
+                "ssl_session_cache shared:SSL:10m;\nssl_session_timeout 1h;\nssl_session_tickets on;   # with ssl_session_ticket_key \
+                 where several machines serve\nkeepalive_timeout 75s;      # and a certificate with an ECDSA key signs ten times as fast as RSA",
+            )
+            .verify(again(facts, NO_RESUMPTION.id)),
+    )
+}
+
+/// The directives of a server with TLS that resumes nothing: what turns both ways off, and where it listens.
+fn without_resumption(configuration: &Configuration) -> Option<Vec<&Directive>> {
+    configuration.servers().iter().find_map(|server| {
+        let listens =
+            server.own().iter().find(|one| one.name == "listen" && one.arguments.iter().any(|word| word == "ssl"))?;
+        let tickets = server.effective("ssl_session_tickets").filter(|one| one.value() == "off")?;
+        (!caches(server)).then(|| {
+            [Some(listens), Some(tickets), server.effective("ssl_session_cache")].into_iter().flatten().collect()
+        })
+    })
+}
+
+/// The default is `none`: no cache, though clients are told that there is one.
+fn caches(server: &Scope<'_>) -> bool {
+    server
+        .effective("ssl_session_cache")
+        .is_some_and(|one| one.arguments.iter().any(|word| word.starts_with("shared:") || word.starts_with("builtin")))
+}

@@ -1,0 +1,199 @@
+//! Which variants there are, and in which order a round measures them.
+//!
+//! For `n` parts: everything, nothing, everything but each part, each part alone. Everything and
+//! nothing stand in every comparison: measuring them `sqrt(n)` times as often makes the single
+//! differences surest for a given time (Dunnett, A multiple comparison procedure for comparing
+//! several treatments with a control, JASA 50, 1955). Their errors are in all `n` costs alike,
+//! though, and add up in the sum, so it is `n` times, up to a bound. All subsets, or chains of them drawn
+//! at random, would give exact Shapley values; they need a variant of their own for each turn, and
+//! what a part costs alone and what leaving it out saves are what people ask for.
+
+use crate::rounds::shuffled;
+
+/// Most repetitions of a reference in a round.
+const MAX_REFERENCES: usize = 8;
+
+/// Which parts are on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Set {
+    /// All.
+    All,
+    /// None.
+    None,
+    /// All but one.
+    Without(usize),
+    /// Only one.
+    Alone(usize),
+    /// Only two.
+    Pair(usize, usize),
+}
+
+impl Set {
+    /// For each of `count` parts whether it is on.
+    #[must_use]
+    pub fn on(self, count: usize) -> Vec<bool> {
+        let is_on = |index: usize| match self {
+            Self::All => true,
+            Self::None => false,
+            Self::Without(one) => index != one,
+            Self::Alone(one) => index == one,
+            Self::Pair(one, other) => index == one || index == other,
+        };
+        (0..count).map(is_on).collect()
+    }
+}
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Parts can be on alone: everything in this file.
+    Subsets,
+    /// Variants that lack something: only everything, and everything but each.
+    Leaving,
+}
+
+/// The variants of a run, each once: of two parts, what is without the one is the other alone.
+#[derive(Clone, Debug)]
+pub struct Design {
+    /// Number of parts.
+    pub parts: usize,
+    /// What is compared.
+    pub shape: Shape,
+    variants: Vec<Vec<bool>>,
+}
+
+impl Design {
+    /// For so many parts.
+    #[must_use]
+    pub fn new(parts: usize, shape: Shape) -> Self {
+        let mut design = Self { parts, shape, variants: Vec::new() };
+        for set in design.sets() {
+            design.index(set);
+        }
+        design
+    }
+
+    fn sets(&self) -> Vec<Set> {
+        let without = (0..self.parts).map(Set::Without);
+        match self.shape {
+            Shape::Leaving => std::iter::once(Set::All).chain(without).collect(),
+            Shape::Subsets => {
+                let alone = (0..self.parts).map(Set::Alone);
+                [Set::All, Set::None].into_iter().chain(without).chain(alone).collect()
+            }
+        }
+    }
+
+    /// Number of the variant with these parts on; a new one if there is none yet.
+    pub fn index(&mut self, set: Set) -> usize {
+        let on = set.on(self.parts);
+        self.variants.iter().position(|known| *known == on).unwrap_or_else(|| {
+            self.variants.push(on);
+            self.variants.len() - 1
+        })
+    }
+
+    /// Number of the variant with these parts on, if there is one.
+    #[must_use]
+    pub fn find(&self, set: Set) -> Option<usize> {
+        let on = set.on(self.parts);
+        self.variants.iter().position(|known| *known == on)
+    }
+
+    /// Which parts each variant has on.
+    #[must_use]
+    pub fn variants(&self) -> &[Vec<bool>] {
+        &self.variants
+    }
+
+    /// Name of a variant, for progress.
+    #[must_use]
+    pub fn name(&self, variant: usize, parts: &[super::part::Part]) -> String {
+        let on = &self.variants[variant];
+        let names = |state: bool| -> Vec<&str> {
+            parts.iter().zip(on).filter(|(_, on)| **on == state).map(|(part, _)| part.name.as_str()).collect()
+        };
+        match (names(true), names(false)) {
+            (_, off) if off.is_empty() => "all".into(),
+            (on, _) if on.is_empty() => "none".into(),
+            (on, _) if on.len() <= 2 && self.shape == Shape::Subsets => on.join(" and "),
+            (_, off) => format!("without {}", off.join(", ")),
+        }
+    }
+
+    /// The variants of a round, in an order drawn anew.
+    #[must_use]
+    pub fn round(&self, random: &mut u64) -> Vec<usize> {
+        let mut turns: Vec<usize> = self.sets().into_iter().filter_map(|set| self.find(set)).collect();
+        turns.sort_unstable();
+        turns.dedup();
+        let more = references(self.parts).saturating_sub(1);
+        for set in [Set::All, Set::None] {
+            if self.shape == Shape::Subsets || set == Set::All {
+                turns.extend(self.find(set).into_iter().flat_map(|variant| std::iter::repeat_n(variant, more)));
+            }
+        }
+        ordered(&turns, random)
+    }
+
+    /// The variants that say whether two parts cost less or more together, in an order drawn anew.
+    #[must_use]
+    pub fn pair_round(&self, pairs: &[(usize, usize)], random: &mut u64) -> Vec<usize> {
+        let sets = pairs.iter().flat_map(|&(one, other)| [Set::Alone(one), Set::Alone(other), Set::Pair(one, other)]);
+        let mut turns: Vec<usize> = sets.chain([Set::None]).filter_map(|set| self.find(set)).collect();
+        turns.sort_unstable();
+        turns.dedup();
+        let none = self.find(Set::None);
+        turns.extend(none.into_iter().flat_map(|none| std::iter::repeat_n(none, references(pairs.len()) - 1)));
+        ordered(&turns, random)
+    }
+}
+
+/// How often a reference is measured in a round.
+fn references(parts: usize) -> usize {
+    parts.clamp(1, MAX_REFERENCES)
+}
+
+fn ordered(turns: &[usize], random: &mut u64) -> Vec<usize> {
+    shuffled(turns.len(), random).into_iter().map(|place| turns[place]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ablate::part::Part;
+
+    #[test]
+    fn every_variant_is_in_a_round_and_references_more_often() {
+        let design = Design::new(9, Shape::Subsets);
+        assert_eq!(design.variants().len(), 20);
+        let mut random = 7;
+        let round = design.round(&mut random);
+        let count = |set: Set| round.iter().filter(|&&variant| Some(variant) == design.find(set)).count();
+        assert_eq!((count(Set::All), count(Set::None), count(Set::Alone(3)), count(Set::Without(8))), (8, 8, 1, 1));
+        assert_eq!(round.len(), 34);
+        assert_ne!(round, design.round(&mut random));
+    }
+
+    #[test]
+    fn variants_that_are_the_same_are_measured_once() {
+        for (parts, variants) in [(1, 2), (2, 4), (3, 8)] {
+            let design = Design::new(parts, Shape::Subsets);
+            assert_eq!(design.variants().len(), variants, "{parts}");
+        }
+        let two = Design::new(2, Shape::Subsets);
+        assert_eq!(two.find(Set::Without(0)), two.find(Set::Alone(1)));
+        assert_eq!(Design::new(3, Shape::Leaving).variants().len(), 4);
+    }
+
+    #[test]
+    fn variants_have_names_for_people() {
+        let parts = [Part::named("a"), Part::named("b"), Part::named("c")];
+        let mut design = Design::new(3, Shape::Subsets);
+        let pair = design.index(Set::Pair(0, 2));
+        let names: Vec<String> = (0..design.variants().len()).map(|variant| design.name(variant, &parts)).collect();
+        assert_eq!(names[..3], ["all", "none", "b and c"]);
+        assert_eq!(design.name(pair, &parts), "a and c");
+        assert_eq!(Design::new(3, Shape::Leaving).name(1, &parts), "without a");
+    }
+}

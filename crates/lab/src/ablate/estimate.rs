@@ -1,0 +1,237 @@
+//! From what rounds measured to what each part costs.
+//!
+//! Leaving a part out of everything saves `without`; adding it to nothing costs `alone`. The two
+//! differ by what the part shares with others. What any one part brings along and all of them
+//! together bring only once (reading the request into a transaction) is the *shared* cost: the
+//! median of `alone - without` over the parts. A part's cost is the mean of `without` and of `alone`
+//! less the shared cost; for two parts this is the Shapley value, and where only pairs share work
+//! the costs and the shared cost add up to everything less nothing. The agreement is reported and
+//! not enforced: where three and more parts share one piece of work the sum is too large, and the
+//! reader must know.
+
+use super::design::{Design, Set, Shape};
+use super::interval::{Interval, RESAMPLES};
+
+/// Share of values cut off at each end before the mean: interrupted slices, and lucky ones.
+const TRIM: f64 = 0.25;
+
+/// What one round measured: variants with their CPU per request, in microseconds. A variant may
+/// stand in it several times.
+pub type Round = Vec<(usize, f64)>;
+
+/// What a part costs, in microseconds of CPU per request.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PartCost {
+    /// What leaving it out saves.
+    pub without: Interval,
+    /// What it costs alone; with [`Shape::Leaving`] there is none.
+    pub alone: Option<Interval>,
+    /// How much more it costs alone than leaving it out saves.
+    pub overlap: Option<Interval>,
+    /// The reported cost.
+    pub cost: Interval,
+}
+
+/// What all of them cost.
+#[derive(Clone, Debug)]
+pub struct Estimate {
+    /// Everything on.
+    pub all: Interval,
+    /// Everything off.
+    pub none: Option<Interval>,
+    /// Everything less nothing.
+    pub total: Option<Interval>,
+    /// What all parts need together once.
+    pub shared: Option<Interval>,
+    /// All costs and the shared one.
+    pub sum: Interval,
+    /// One for each part.
+    pub parts: Vec<PartCost>,
+    /// Pairs of parts, the dearer first, whose costs the rounds can tell apart.
+    pub told_apart: Vec<(usize, usize)>,
+}
+
+/// How two parts work on each other.
+#[derive(Clone, Copy, Debug)]
+pub struct PairCost {
+    /// The first part.
+    pub one: usize,
+    /// The second part.
+    pub other: usize,
+    /// How much more (or, below zero, less) both cost together than one by one.
+    pub interaction: Interval,
+}
+
+/// All figures of one set of rounds, in one order: what is resampled.
+struct Figures {
+    all: f64,
+    none: f64,
+    shared: f64,
+    sum: f64,
+    /// Without, alone, cost.
+    parts: Vec<[f64; 3]>,
+}
+
+/// Boils rounds down; `None` without a round that has all variants.
+#[must_use]
+pub fn estimate(design: &Design, rounds: &[Round], seed: u64) -> Option<Estimate> {
+    if rounds.is_empty() {
+        return None;
+    }
+    let table = Table::of(rounds, design.variants().len());
+    let point = figures(design, &table.levels(&(0..rounds.len()).collect::<Vec<_>>()));
+    if !point.sum.is_finite() {
+        return None;
+    }
+    let resampled: Vec<Figures> =
+        resamples(rounds.len(), seed).map(|drawn| figures(design, &table.levels(&drawn))).collect();
+    let interval =
+        |of: &dyn Fn(&Figures) -> f64| Interval::of(of(&point), resampled.iter().map(of).collect(), rounds.len());
+    let subsets = design.shape == Shape::Subsets;
+    let only = |of: &dyn Fn(&Figures) -> f64| subsets.then(|| interval(of));
+    let part = |index: usize| PartCost {
+        without: interval(&|figures| figures.parts[index][0]),
+        alone: only(&|figures| figures.parts[index][1]),
+        overlap: only(&|figures| figures.parts[index][1] - figures.parts[index][0]),
+        cost: interval(&|figures| figures.parts[index][2]),
+    };
+    Some(Estimate {
+        all: interval(&|figures| figures.all),
+        none: only(&|figures| figures.none),
+        total: only(&|figures| figures.all - figures.none),
+        shared: only(&|figures| figures.shared),
+        sum: interval(&|figures| figures.sum),
+        parts: (0..design.parts).map(part).collect(),
+        told_apart: told_apart(design.parts, &|one, other| {
+            interval(&|figures| figures.parts[one][2] - figures.parts[other][2])
+        }),
+    })
+}
+
+fn told_apart(parts: usize, difference: &dyn Fn(usize, usize) -> Interval) -> Vec<(usize, usize)> {
+    let pairs = (0..parts).flat_map(|one| (one + 1..parts).map(move |other| (one, other)));
+    let ordered = pairs.filter_map(|(one, other)| {
+        let difference = difference(one, other);
+        difference.is_significant().then_some(if difference.value > 0.0 { (one, other) } else { (other, one) })
+    });
+    ordered.collect()
+}
+
+/// How the given pairs work on each other, from rounds of [`Design::pair_round`].
+#[must_use]
+pub fn interactions(design: &Design, pairs: &[(usize, usize)], rounds: &[Round], seed: u64) -> Vec<PairCost> {
+    let table = Table::of(rounds, design.variants().len());
+    let of = |levels: &[f64], (one, other): (usize, usize)| {
+        let level = |set: Set| design.find(set).map_or(f64::NAN, |variant| levels[variant]);
+        level(Set::Pair(one, other)) - level(Set::Alone(one)) - level(Set::Alone(other)) + level(Set::None)
+    };
+    let point = table.levels(&(0..rounds.len()).collect::<Vec<_>>());
+    let resampled: Vec<Vec<f64>> = resamples(rounds.len(), seed).map(|drawn| table.levels(&drawn)).collect();
+    let cost = |&pair: &(usize, usize)| {
+        let samples = resampled.iter().map(|levels| of(levels, pair)).collect();
+        PairCost { one: pair.0, other: pair.1, interaction: Interval::of(of(&point, pair), samples, rounds.len()) }
+    };
+    pairs.iter().map(cost).filter(|pair| pair.interaction.value.is_finite()).collect()
+}
+
+fn figures(design: &Design, levels: &[f64]) -> Figures {
+    let level = |set: Set| design.find(set).map_or(f64::NAN, |variant| levels[variant]);
+    let (all, none) = (level(Set::All), level(Set::None));
+    let mut parts: Vec<[f64; 3]> = (0..design.parts)
+        .map(|index| [all - level(Set::Without(index)), level(Set::Alone(index)) - none, 0.0])
+        .collect();
+    let shared = match design.shape {
+        Shape::Subsets => median(parts.iter().map(|[without, alone, _]| alone - without).collect()),
+        Shape::Leaving => 0.0,
+    };
+    for part in &mut parts {
+        part[2] = match design.shape {
+            Shape::Subsets => (part[0] + part[1] - shared) / 2.0,
+            Shape::Leaving => part[0],
+        };
+    }
+    Figures { all, none, shared, sum: shared + parts.iter().map(|part| part[2]).sum::<f64>(), parts }
+}
+
+/// The value of each variant in each round, relative to the round.
+///
+/// A round beside a busy neighbour is dearer in all its variants by about the same factor, so values
+/// are divided by the mean of their round, and multiplied by what a usual round had.
+struct Table {
+    /// By round, then by variant; not a number where a round lacks a variant.
+    rows: Vec<Vec<f64>>,
+}
+
+impl Table {
+    fn of(rounds: &[Round], variants: usize) -> Self {
+        let mut rows: Vec<Vec<f64>> = rounds.iter().map(|round| row(round, variants)).collect();
+        let mean = |row: &[f64]| {
+            let there: Vec<f64> = row.iter().copied().filter(|value| value.is_finite()).collect();
+            there.iter().sum::<f64>() / there.len() as f64
+        };
+        let means: Vec<f64> = rows.iter().map(|row| mean(row)).collect();
+        let usual = median(means.clone());
+        for (row, mean) in rows.iter_mut().zip(&means) {
+            row.iter_mut().for_each(|value| *value *= usual / mean);
+        }
+        Self { rows }
+    }
+
+    /// The level of each variant over some rounds.
+    fn levels(&self, drawn: &[usize]) -> Vec<f64> {
+        let variants = self.rows.first().map_or(0, Vec::len);
+        let mut values = Vec::with_capacity(drawn.len());
+        (0..variants)
+            .map(|variant| {
+                values.clear();
+                values.extend(drawn.iter().map(|&round| self.rows[round][variant]).filter(|value| value.is_finite()));
+                trimmed_mean(&mut values)
+            })
+            .collect()
+    }
+}
+
+fn row(round: &Round, variants: usize) -> Vec<f64> {
+    let of = |variant: usize| {
+        let mut own: Vec<f64> = round.iter().filter(|(at, _)| *at == variant).map(|(_, value)| *value).collect();
+        trimmed_mean(&mut own)
+    };
+    (0..variants).map(of).collect()
+}
+
+/// Mean of the middle half; of fewer than four values, of all.
+fn trimmed_mean(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let cut = (values.len() as f64 * TRIM) as usize;
+    let middle = &values[cut..values.len() - cut];
+    middle.iter().sum::<f64>() / middle.len() as f64
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let half = values.len() / 2;
+    match values.len() {
+        0 => f64::NAN,
+        count if count % 2 == 1 => values[half],
+        _ => (values[half - 1] + values[half]) / 2.0,
+    }
+}
+
+/// Draws of as many rounds as there are, with repetition.
+fn resamples(rounds: usize, seed: u64) -> impl Iterator<Item = Vec<usize>> {
+    let mut random = seed | 1;
+    (0..RESAMPLES).map(move |_| {
+        (0..rounds)
+            .map(|_| {
+                random ^= random << 13;
+                random ^= random >> 7;
+                random ^= random << 17;
+                // The upper bits: the lower ones of an xorshift are weaker.
+                usize::try_from((random >> 32) % rounds.max(1) as u64).unwrap_or(0)
+            })
+            .collect()
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,236 @@
+//! Ablation: what each rule, group or plugin costs, by switching it off under load.
+//!
+//! ```text
+//! policy ─ parts ─ design: all, none, without each, each alone
+//!                     └─ rounds in random order ─ CPU per request of each variant
+//!                            └─ estimate: cost, interval, what is shared ─ outcome: table, JSON, chart
+//! ```
+//! The ledger says what a rule's own evaluation takes. It does not see what a rule does to others:
+//! a lane that is only there for it, a body that only it wants read, cache lines. Ablation does, at
+//! the price of many minutes of load. `docs/ablate.md` says how to read the figures.
+
+mod access_log;
+mod chart;
+mod design;
+mod driver;
+mod estimate;
+mod foreign;
+mod generator;
+mod instructions;
+mod interval;
+mod ledger;
+mod load;
+mod mix;
+mod outcome;
+mod own;
+mod part;
+mod run;
+mod show;
+mod stage;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+pub use chart::html;
+pub use design::Shape;
+pub use interval::Interval;
+pub use load::{LoadChoice, Url};
+pub use outcome::{Agreement, Outcome, PairRow, PartRow, Unit};
+pub use part::{By, MAX_PARTS, Part, Rule, off, parts, policies, rules_of, switch_off};
+pub use show::table;
+pub use stage::Stage;
+
+use self::foreign::Foreign;
+use self::load::{Aim, Load};
+use self::own::Own;
+use self::run::Plan;
+use crate::error::LabError;
+use crate::placement::Placement;
+use crate::report::Host;
+use crate::site::Site;
+use crate::{child, nginx};
+
+/// How costs and intervals are made, for readers of a result.
+const METHOD: &str = "cost = (without + alone - shared) / 2; without = all - all\\{i}, alone = {i} - none, \
+    shared = median of alone - without. Values are relative to their round; levels are means of the middle half \
+    over rounds; 95 % intervals by the bootstrap over whole rounds (800 resamples, expanded percentile)";
+
+/// How a run is to be made.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What is sent.
+    pub load: LoadChoice,
+    /// Where to, and what: needed for foreign nginx and control.
+    pub url: Option<Url>,
+    /// Connections of the load.
+    pub connections: usize,
+    /// Rounds.
+    pub rounds: u32,
+    /// Seconds of a slice; `wrk` and `h2load` run for whole ones.
+    pub seconds: f64,
+    /// Whether pairs of parts that share work are looked at.
+    pub pairs: bool,
+    /// Seed of the orders.
+    pub seed: u64,
+    /// Weir's module, if not the one that was built last.
+    pub module: Option<PathBuf>,
+    /// Whether placing on cores is left to the scheduler.
+    pub no_pin: bool,
+    /// Nice value of everything that is started.
+    pub nice: i32,
+}
+
+/// What makes the parts of a policy.
+#[derive(Clone, Debug)]
+pub struct Cut {
+    /// What makes a part.
+    pub by: By,
+    /// Beginnings of ids, each a group.
+    pub groups: Vec<String>,
+    /// Only parts of these names.
+    pub only: Vec<String>,
+}
+
+impl Cut {
+    /// Divides the rules of policies.
+    pub fn parts(&self, policies: &[(String, &Value)]) -> Result<Vec<Part>, LabError> {
+        let rules: Vec<Rule> = policies.iter().flat_map(|(id, body)| rules_of(id, body)).collect();
+        parts(&rules, self.by, &self.groups, &self.only)
+    }
+
+    fn describe(&self) -> String {
+        if self.groups.is_empty() { format!("{:?}", self.by).to_lowercase() } else { "group".into() }
+    }
+}
+
+/// Ablates a policy file on Weir's own nginx.
+pub fn policy(path: &Path, cut: &Cut, options: &Options) -> Result<Outcome, LabError> {
+    if options.load == LoadChoice::Live {
+        return Err(LabError::Usage("--load live is for a running gateway: add --control-mode".into()));
+    }
+    let (site, version) = site(options)?;
+    let of = path.display().to_string();
+    let path = &known(path, &site);
+    let document = read_policy(path)?;
+    let parts = cut.parts(&policies(&document))?;
+    let mut stage = Own::new(&site, path, &document, parts.clone())?;
+    let mut load = Load::new(&options.load, aim(options, &site))?;
+    let plan = plan(options, of, cut.describe(), parts, Shape::Subsets, &site, &version);
+    run::run(&plan, &mut stage, &mut load)
+}
+
+/// Ablates a policy file by counting the engine's instructions with valgrind. `weir` is the command.
+pub fn instructions(path: &Path, weir: &Path, cut: &Cut, options: &Options) -> Result<Outcome, LabError> {
+    let (site, version) = site(&Options { no_pin: true, ..options.clone() })?;
+    let of = path.display().to_string();
+    let path = &known(path, &site);
+    let document = own::movable(path, &read_policy(path)?)?;
+    let parts = cut.parts(&policies(&document))?;
+    let log = match &options.load {
+        LoadChoice::Replay { log, .. } => Some(log),
+        LoadChoice::Mix => None,
+        _ => return Err(LabError::Usage("--instructions replays: --load mix or replay:LOG".into())),
+    };
+    let requests = instructions::requests(log)?;
+    let design = design::Design::new(parts.len(), Shape::Subsets);
+    let round = instructions::round(&site, weir, &document, &parts, &design, requests)?;
+    let plan = plan(options, of, cut.describe(), parts, Shape::Subsets, &site, &version);
+    run::counted(&Plan { unit: Unit::Instructions, ..plan }, &design, round)
+}
+
+/// Ablates any nginx: the whole configuration, and others that each lack something.
+pub fn configurations(base: &Path, variants: &[(String, PathBuf)], options: &Options) -> Result<Outcome, LabError> {
+    let url = options.url.as_ref().ok_or_else(|| {
+        LabError::Usage("--nginx-conf needs --url: where the configurations listen, and what is asked for".into())
+    })?;
+    let address = url.address()?;
+    let (site, version) = site(options)?;
+    let paths: Vec<PathBuf> =
+        std::iter::once(base.to_owned()).chain(variants.iter().map(|(_, path)| path.clone())).collect();
+    let mut stage = Foreign::new(&site, &paths, address)?;
+    let mut load = Load::new(&options.load, aim(options, &site))?;
+    let parts = variants.iter().map(|(name, _)| Part::named(name)).collect();
+    let of = base.display().to_string();
+    let plan = plan(options, of, "configuration".into(), parts, Shape::Leaving, &site, &version);
+    run::run(&plan, &mut stage, &mut load)
+}
+
+/// Ablates whatever the caller can switch. Interrupts are the caller's to catch first
+/// ([`catch_interrupts`]), because it has something to put back.
+pub fn on(
+    stage: &mut dyn Stage,
+    of: String,
+    cut: &Cut,
+    parts: Vec<Part>,
+    options: &Options,
+) -> Result<Outcome, LabError> {
+    let (site, version) = site(options)?;
+    let mut load = Load::new(&options.load, aim(options, &site))?;
+    let plan = plan(options, of, cut.describe(), parts, Shape::Subsets, &site, &version);
+    run::run(&plan, stage, &mut load)
+}
+
+/// From now on SIGINT, SIGTERM and SIGHUP end a run with an error instead of the process.
+pub fn catch_interrupts() {
+    child::catch_interrupts();
+}
+
+/// CPU time of processes so far, in nanoseconds.
+pub fn cpu_ns(pids: &[u32]) -> Result<u64, LabError> {
+    pids.iter().try_fold(0, |sum, pid| Ok(sum + crate::process::CpuTime::of(*pid)?.run_ns))
+}
+
+/// `rs` is the policy of `weir bench rs`, whose list and database the lab makes; else the path.
+fn known(path: &Path, site: &Site) -> PathBuf {
+    if path == Path::new("rs") && !path.is_file() { site.policy("rs") } else { path.to_owned() }
+}
+
+fn read_policy(path: &Path) -> Result<Value, LabError> {
+    let text = std::fs::read_to_string(path).map_err(LabError::file(path))?;
+    let refused = |what: String| LabError::Usage(format!("{what}\n`weir check {}` says more", path.display()));
+    // All faults are told here, and not by one nginx after the other.
+    weir_policy::Snapshot::load(path).map_err(|errors| refused(errors.to_string()))?;
+    weir_policy::resource::parse_document(&text, path).map_err(|errors| refused(errors.to_string()))
+}
+
+fn site(options: &Options) -> Result<(Site, String), LabError> {
+    child::catch_interrupts();
+    let (version, directory) = nginx::describe()?;
+    let placing = if options.no_pin { Placement::default() } else { Placement::pinned() };
+    let placement = Placement { nice: options.nice, ..placing };
+    let module = crate::command::find_module(options.module.as_deref())?;
+    // This thread is the load generator.
+    if let Some(core) = placement.load {
+        child::stay_on(core).map_err(|error| LabError::program("sched_setaffinity", error.to_string()))?;
+    }
+    if placement.nice != 0 {
+        child::be_nice(placement.nice).map_err(|error| LabError::program("setpriority", error.to_string()))?;
+    }
+    Ok((Site::create(placement, module, directory)?, version))
+}
+
+fn aim(options: &Options, site: &Site) -> Aim {
+    Aim {
+        url: options.url.clone(),
+        connections: options.connections,
+        seconds: options.seconds,
+        directory: site.path(""),
+        placement: site.placement,
+    }
+}
+
+fn plan(options: &Options, of: String, by: String, parts: Vec<Part>, shape: Shape, site: &Site, version: &str) -> Plan {
+    let Options { rounds, seconds, connections, seed, pairs, .. } = *options;
+    let load = match &options.load {
+        LoadChoice::Replay { log, rate } => {
+            let rate = rate.map_or_else(String::new, |rate| format!(" at {rate} requests/s"));
+            format!("replay of {}{rate}", log.display())
+        }
+        other => format!("{other:?}").to_lowercase(),
+    };
+    let schedule =
+        format!("{rounds} rounds of {seconds} s slices, {connections} connections, load {load}, seed {seed}");
+    let host = Host::here(version, site.placement.tested.is_some(), schedule);
+    Plan { of, by, parts, shape, rounds, pairs, unit: Unit::CpuUs, seed, host }
+}

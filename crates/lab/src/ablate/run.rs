@@ -1,0 +1,254 @@
+//! The rounds: every variant takes its turns, and what they measured becomes an outcome.
+
+use super::design::{Design, Set, Shape};
+use super::driver::Slice;
+use super::estimate::{Estimate, PairCost, Round, estimate, interactions};
+use super::interval::rank_correlation;
+use super::ledger::{LedgerSums, look};
+use super::load::Load;
+use super::outcome::{AGREEMENT, Agreement, Outcome, PairRow, PartRow, Unit};
+use super::part::Part;
+use super::stage::Stage;
+use crate::error::LabError;
+use crate::report::Host;
+use crate::rounds::Progress;
+
+/// Most parts whose pairs are looked at, the most entangled ones.
+const ENTANGLED: usize = 4;
+/// Share of refused requests whose change is worth a note.
+const REFUSED: f64 = 0.005;
+
+/// What is to be done.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What was ablated, for people.
+    pub of: String,
+    /// What makes a part, for people.
+    pub by: String,
+    /// The parts.
+    pub parts: Vec<Part>,
+    /// What is compared.
+    pub shape: Shape,
+    /// Rounds.
+    pub rounds: u32,
+    /// Whether pairs are looked at.
+    pub pairs: bool,
+    /// What is counted.
+    pub unit: Unit,
+    /// Seed of the orders and the resamples.
+    pub seed: u64,
+    /// Where it runs.
+    pub host: Host,
+}
+
+/// Everything that turns leave behind.
+struct Runner<'r> {
+    plan: &'r Plan,
+    design: Design,
+    stage: &'r mut dyn Stage,
+    load: &'r mut Load,
+    seen: Seen,
+    random: u64,
+}
+
+/// What turns show besides CPU time.
+#[derive(Default)]
+struct Seen {
+    sums: LedgerSums,
+    /// Requests and refused ones, by variant.
+    answered: Vec<(u64, u64)>,
+}
+
+/// Runs a plan.
+pub fn run(plan: &Plan, stage: &mut dyn Stage, load: &mut Load) -> Result<Outcome, LabError> {
+    let design = Design::new(plan.parts.len(), plan.shape);
+    let mut runner = Runner { plan, design, stage, load, seen: Seen::default(), random: plan.seed | 1 };
+    // Whatever does not start shows before the first of many minutes.
+    for variant in 0..runner.design.variants().len() {
+        runner.enter(variant, 0)?;
+    }
+    let rounds = runner.rounds(plan.rounds, &|design, random| design.round(random))?;
+    let found = estimate(&runner.design, &rounds, plan.seed)
+        .ok_or_else(|| LabError::Usage("nothing was measured; there must be a round".into()))?;
+    let pairs = if plan.pairs { runner.entangled(&found) } else { Vec::new() };
+    let pairs = runner.pairs(&pairs)?;
+    Ok(runner.seen.outcome(plan, &runner.design, &found, &pairs, rounds))
+}
+
+/// What one exact round says.
+pub fn counted(plan: &Plan, design: &Design, round: Round) -> Result<Outcome, LabError> {
+    let rounds = vec![round];
+    let found = estimate(design, &rounds, plan.seed).ok_or_else(|| LabError::Usage("nothing was counted".into()))?;
+    Ok(Seen::default().outcome(plan, design, &found, &[], rounds))
+}
+
+impl Runner<'_> {
+    fn enter(&mut self, variant: usize, copy: usize) -> Result<(), LabError> {
+        crate::child::check_interrupted()?;
+        self.stage.enter(variant, copy, &self.design.variants()[variant])
+    }
+
+    fn rounds(&mut self, count: u32, turns: &dyn Fn(&Design, &mut u64) -> Vec<usize>) -> Result<Vec<Round>, LabError> {
+        let each = turns(&self.design, &mut self.random.clone()).len();
+        let mut progress = Progress::new(each * count as usize, 1);
+        let mut rounds = Vec::new();
+        for round in 1..=count {
+            let mut measured = Round::new();
+            for variant in turns(&self.design, &mut self.random) {
+                progress.step(round, count, &self.design.name(variant, &self.plan.parts));
+                let copy = measured.iter().filter(|(other, _)| *other == variant).count();
+                measured.push((variant, self.turn(variant, copy)?));
+            }
+            rounds.push(measured);
+            self.stage.round_ends()?;
+        }
+        progress.end();
+        Ok(rounds)
+    }
+
+    /// CPU per request of one turn, in microseconds.
+    fn turn(&mut self, variant: usize, copy: usize) -> Result<f64, LabError> {
+        self.enter(variant, copy)?;
+        let ledger = self.stage.ledger().filter(|_| self.design.find(Set::All) == Some(variant));
+        let before = look(ledger.as_deref());
+        let slice: Slice = self.load.slice(self.stage).map_err(|error| self.explained(variant, error))?;
+        if let (Some(before), Some(after)) = (before, look(ledger.as_deref())) {
+            self.seen.sums.add(&before, &after);
+        }
+        let answered = &mut self.seen.answered;
+        answered.resize(self.design.variants().len().max(answered.len()), (0, 0));
+        answered[variant].0 += slice.requests;
+        answered[variant].1 += slice.refused;
+        Ok(slice.cpu_ns as f64 / 1e3 / slice.requests as f64)
+    }
+
+    fn explained(&self, variant: usize, error: LabError) -> LabError {
+        match (error, self.stage.explain()) {
+            (LabError::Program { program, message }, log) => {
+                let name = self.design.name(variant, &self.plan.parts);
+                let end = if log.is_empty() { String::new() } else { format!("; its error log ends with:\n{log}") };
+                LabError::Program { program, message: format!("{message} (variant {name}){end}") }
+            }
+            (error, _) => error,
+        }
+    }
+
+    /// Pairs of the parts that share more with others than all do, the most entangled first.
+    fn entangled(&self, found: &Estimate) -> Vec<(usize, usize)> {
+        let shared = found.shared.map_or(0.0, |shared| shared.value);
+        let excess = |part: usize| found.parts[part].overlap.map_or(0.0, |overlap| (overlap.value - shared).abs());
+        let significant = |part: &usize| found.parts[*part].overlap.is_some_and(|overlap| overlap.is_significant());
+        let mut parts: Vec<usize> = (0..found.parts.len()).filter(significant).collect();
+        parts.sort_by(|a, b| excess(*b).total_cmp(&excess(*a)));
+        parts.truncate(ENTANGLED);
+        parts.sort_unstable();
+        let behind = |at: usize| parts[at + 1..].iter().map(move |other| (at, *other));
+        (0..parts.len()).flat_map(|at| behind(at).map(|(at, other)| (parts[at], other)).collect::<Vec<_>>()).collect()
+    }
+
+    fn pairs(&mut self, pairs: &[(usize, usize)]) -> Result<Vec<PairCost>, LabError> {
+        // Of two parts the pair is everything, and nothing new would be measured.
+        if pairs.is_empty() || self.design.parts < 3 {
+            return Ok(Vec::new());
+        }
+        for &(one, other) in pairs {
+            let variant = self.design.index(Set::Pair(one, other));
+            self.enter(variant, 0)?;
+        }
+        eprintln!("{} pairs of parts that share work", pairs.len());
+        let rounds = self.rounds(self.plan.rounds, &|design, random| design.pair_round(pairs, random))?;
+        Ok(interactions(&self.design, pairs, &rounds, self.plan.seed))
+    }
+}
+
+impl Seen {
+    fn refused(&self, design: &Design, set: Set) -> f64 {
+        let (requests, refused) =
+            design.find(set).and_then(|variant| self.answered.get(variant)).copied().unwrap_or_default();
+        refused as f64 / requests.max(1) as f64
+    }
+
+    fn outcome(
+        &self,
+        plan: &Plan,
+        design: &Design,
+        found: &Estimate,
+        pairs: &[PairCost],
+        rounds: Vec<Round>,
+    ) -> Outcome {
+        let parts = &plan.parts;
+        let ledger = self.sums.of(parts);
+        let mut rows: Vec<PartRow> = (parts.iter().zip(&found.parts).enumerate())
+            .map(|(index, (part, cost))| PartRow {
+                name: part.name.clone(),
+                rules: part.rules.len(),
+                cost: cost.cost,
+                without: cost.without,
+                alone: cost.alone,
+                ledger: ledger.as_ref().map(|costs| costs[index]),
+                refused: self.refused(design, Set::Without(index)) - self.refused(design, Set::All),
+            })
+            .collect();
+        rows.sort_by(|a, b| b.cost.value.total_cmp(&a.cost.value));
+        let agreement = found.total.map(|total| found.sum.value / total.value);
+        let costs: Vec<f64> = found.parts.iter().map(|part| part.cost.value).collect();
+        let pair = |pair: &PairCost| PairRow {
+            one: parts[pair.one].name.clone(),
+            other: parts[pair.other].name.clone(),
+            interaction: pair.interaction,
+        };
+        Outcome {
+            of: plan.of.clone(),
+            by: plan.by.clone(),
+            unit: plan.unit,
+            host: plan.host.clone(),
+            method: super::METHOD.into(),
+            all: found.all,
+            none: found.none,
+            total: found.total,
+            shared: found.shared,
+            sum: found.sum,
+            agreement,
+            notes: Self::notes(found, agreement, &rows, self.refused(design, Set::All)),
+            parts: rows,
+            interactions: pairs.iter().map(pair).collect(),
+            ledger: ledger.map(|ledger| Agreement {
+                told_apart: found.told_apart.len(),
+                alike: found.told_apart.iter().filter(|(dear, cheap)| ledger[*dear] > ledger[*cheap]).count(),
+                rank_correlation: rank_correlation(&costs, &ledger),
+                sum: ledger.iter().sum(),
+            }),
+            requests: self.answered.iter().map(|(requests, _)| requests).sum(),
+            rounds: rounds.len(),
+            variants: (0..design.variants().len()).map(|variant| design.name(variant, parts)).collect(),
+            measured: rounds,
+        }
+    }
+
+    fn notes(found: &Estimate, agreement: Option<f64>, rows: &[PartRow], refused: f64) -> Vec<String> {
+        let mut notes = Vec::new();
+        if refused > REFUSED {
+            notes.push(format!("{:.1} % of the requests were refused with everything on", refused * 100.0));
+        }
+        for row in rows.iter().filter(|row| row.refused.abs() > REFUSED) {
+            notes.push(format!(
+                "without {} {:.1} % fewer requests are refused; what the others then cost at the origin is in its figures",
+                row.name,
+                -row.refused * 100.0
+            ));
+        }
+        if found.total.is_some_and(|total| !total.is_significant()) {
+            notes.push("all parts together cost less than this run can tell; take more --rounds".into());
+        } else if agreement.is_some_and(|agreement| (agreement - 1.0).abs() > AGREEMENT) {
+            let held = found.total.is_some_and(|total| (found.sum.low..=found.sum.high).contains(&total.value));
+            notes.push(if held {
+                "the sum's interval holds the total: take more --rounds to see whether they agree".into()
+            } else {
+                "the costs do not add up to the total: three or more parts share the same work; larger parts \
+                 (--by group, --group PREFIX) agree better, and `without` is what leaving a part out saves"
+                    .into()
+            });
+        }
+        notes
+    }
+}

@@ -1,0 +1,65 @@
+//! nginx from its packaged sources at a chosen level of optimisation.
+//!
+//! The same sources and the same filters as the distribution's, so that a case differs from the
+//! healthy one by the compiler's options alone; stripped, so that a diagnosis cannot read them in
+//! debug information. Built once, below `.build/`.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::error::LabError;
+
+/// Where Debian's `nginx-dev` puts the sources.
+const PACKAGED: &str = "/usr/share/nginx/src";
+/// What `configure` is asked for besides its defaults: filters that stack up, as in the story.
+const OPTIONS: &[&str] = &["--with-http_gunzip_module", "--with-http_sub_module", "--with-http_addition_module"];
+
+/// Path of an nginx built with `-LEVEL`; builds it if there is none.
+pub fn nginx(level: &str) -> Result<PathBuf, LabError> {
+    let sources = std::env::var_os("NGINX_SOURCE_DIR").map_or_else(|| PathBuf::from(PACKAGED), PathBuf::from);
+    if !sources.join("src/core/nginx.h").exists() {
+        return Err(LabError::Missing(format!(
+            "{} holds no sources of nginx: install nginx-dev (`make setup`) or set NGINX_SOURCE_DIR",
+            sources.display()
+        )));
+    }
+    let target =
+        std::path::absolute(Path::new(".build").join(format!("nginx-{level}"))).map_err(LabError::file("."))?;
+    let program = target.join("nginx");
+    if program.exists() {
+        return Ok(program);
+    }
+    eprintln!("building nginx with -{level} in {}", target.display());
+    let work = target.join("work");
+    // What an interrupted build has left would be taken for up to date.
+    let _ = fs::remove_dir_all(&target);
+    fs::create_dir_all(&target).map_err(LabError::file(&target))?;
+    step("cp", ["-r".into(), sources.into_os_string(), work.clone().into_os_string()], &target)?;
+    let options = ["./configure".into(), format!("--with-cc-opt=-{level}")];
+    let options = options.into_iter().chain(OPTIONS.iter().map(ToString::to_string)).map(OsString::from);
+    step("sh", options, &work)?;
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    step("make", ["-f", "objs/Makefile", &format!("-j{jobs}"), "binary"].map(OsString::from), &work)?;
+    step("strip", ["--strip-all".into(), work.join("objs/nginx").into_os_string()], &work)?;
+    let built = work.join("objs/nginx");
+    fs::rename(&built, &program).map_err(LabError::file(&built))?;
+    fs::remove_dir_all(&work).map_err(LabError::file(&work))?;
+    Ok(program)
+}
+
+fn step(program: &str, arguments: impl IntoIterator<Item = OsString>, directory: &Path) -> Result<(), LabError> {
+    let output = Command::new(program)
+        .args(arguments)
+        .current_dir(directory)
+        .output()
+        .map_err(|error| LabError::program(program, format!("cannot be started: {error}")))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    let end: Vec<&str> = said.lines().rev().take(20).collect();
+    let end = end.into_iter().rev().collect::<Vec<_>>().join("\n");
+    Err(LabError::program(program, format!("{} in {}\n{end}", output.status, directory.display())))
+}

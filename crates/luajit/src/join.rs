@@ -1,0 +1,139 @@
+//! Machine frames and Lua frames in one order.
+//!
+//! Each Lua frame knows the native frame of the interpreter that it runs in, so that the interpreter's
+//! frames in the native stack are the places where Lua frames belong: directly above the interpreter
+//! (towards the leaf), below what they call. Thus a graph reads `lua_resume ; [lj_vm] ;
+//! access.lua:main chunk ; access.lua:read_vars:42 ; ngx.req.get_headers ; ngx_http_lua_... `.
+
+use weir_profile::{Frame, Origin};
+use weir_unwind::{NativeFrame, RawLua, RawLuaFrame};
+
+use crate::frame::Chunk;
+use crate::trace::Inlined;
+use crate::vm::Vm;
+
+/// A frame of the joined stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mixed {
+    /// The native frame of this index.
+    Native(usize),
+    /// A frame of Lua: a function, a trace, or the interpreter itself.
+    Lua(Frame),
+}
+
+/// How the interpreter's own frames are shown.
+const INTERPRETER: &str = "[lj_vm]";
+/// A Lua frame whose function is gone.
+const GONE: &str = "[collected Lua function]";
+
+impl Vm {
+    /// Joins a native stack and the Lua stack of the same moment, innermost first. Says whether the
+    /// Lua stack is whole: read down to its bottom, each function known.
+    pub fn join(&mut self, native: &[NativeFrame], lua: &RawLua<'_>, out: &mut Vec<Mixed>) -> bool {
+        let mut whole = lua.flags & RawLua::COMPLETE != 0;
+        let mut frames = lua.frames;
+        let mut first = true;
+        for (index, frame) in native.iter().enumerate() {
+            let in_trace = first && lua.flags & RawLua::TRACE != 0 && self.is_trace(lua, frame.lookup);
+            if !in_trace && !self.layout.in_vm(frame.ip) {
+                out.push(Mixed::Native(index));
+                continue;
+            }
+            let cframe = if first { lua.cframe } else { frame.sp };
+            let count = frames.iter().take_while(|lua| lua.cframe == cframe).count();
+            let (mine, rest) = frames.split_at(count);
+            if in_trace {
+                whole &= self.traced(lua, frame.lookup, mine, rest.first(), out);
+            } else {
+                whole &= self.frames(mine, rest.first(), out);
+            }
+            frames = rest;
+            first = false;
+            out.push(self.interpreter());
+        }
+        if !frames.is_empty() {
+            // The native stack ended before its last Lua frames: they are its callers all the same.
+            whole &= self.frames(frames, None, out);
+            out.push(self.interpreter());
+        }
+        whole
+    }
+
+    fn interpreter(&self) -> Mixed {
+        let module = self.layout.path.clone();
+        Mixed::Lua(Frame { name: INTERPRETER.to_owned(), module, ..Frame::default() })
+    }
+
+    fn is_trace(&mut self, lua: &RawLua<'_>, lookup: u64) -> bool {
+        !self.layout.in_vm(lookup) && self.trace(lua.global, number(lua), lookup).is_some()
+    }
+
+    /// Frames of one stretch of the Lua stack; `below`: the frame that comes after them.
+    fn frames(&mut self, mine: &[RawLuaFrame], below: Option<&RawLuaFrame>, out: &mut Vec<Mixed>) -> bool {
+        let mut known = true;
+        for (index, frame) in mine.iter().enumerate() {
+            let shown = self.frame(frame, mine.get(index + 1).or(below));
+            known &= shown.is_some();
+            out.push(Mixed::Lua(shown.unwrap_or_else(|| Frame::named(GONE, Origin::Marker))));
+        }
+        known
+    }
+
+    /// Frames of a stretch that ends in a trace: the trace, the functions that it runs through, and then
+    /// what is on the Lua stack.
+    fn traced(
+        &mut self,
+        lua: &RawLua<'_>,
+        lookup: u64,
+        mine: &[RawLuaFrame],
+        below: Option<&RawLuaFrame>,
+        out: &mut Vec<Mixed>,
+    ) -> bool {
+        let memory = self.memory;
+        let Some(trace) = self.trace(lua.global, number(lua), lookup) else { return self.frames(mine, below, out) };
+        let mut inlined = trace.frames(memory, lookup).to_vec();
+        if inlined.is_empty() {
+            // A build whose snapshots do not know their code: the place is that where the trace starts.
+            inlined.push(Inlined { function: None, proto: None, pc: trace.start_pc + 4 });
+        }
+        let (number, root) = (trace.number, trace.root);
+        out.push(Mixed::Lua(self.trace_frame(lua.global, number, root)));
+        let Some((base, inner)) = inlined.split_last() else { return self.frames(mine, below, out) };
+        let Some((outer, rest)) = mine.split_first() else { return self.frames(mine, below, out) };
+        // A function that is neither Lua nor always the same is one that the trace ends with, to let the
+        // interpreter call it.
+        let mut stack: Vec<RawLuaFrame> = inner
+            .iter()
+            .filter_map(|inlined| {
+                let known = inlined.proto.map(|proto| (0, proto));
+                let (ffid, code) = known.or_else(|| self.function(inlined.function?))?;
+                Some(RawLuaFrame { code, pc: inlined.pc, ffid, link: 0, ..*outer })
+            })
+            .collect();
+        stack.push(RawLuaFrame { pc: base.pc, ..*outer });
+        stack.extend_from_slice(rest);
+        self.frames(&stack, below, out)
+    }
+
+    /// `trace 12 access.lua:42`: its number, and where the loop or function starts that it is made of.
+    fn trace_frame(&mut self, global: u64, number: u32, root: u32) -> Frame {
+        let start = if root == 0 { number } else { root };
+        let place = self.trace_of(global, start).map(|trace| (trace.start_proto, trace.start_pc));
+        let mut frame = Frame::named(format!("trace {number}"), Origin::LuaTrace);
+        if let Some((proto, pc)) = place
+            && let Some(proto) = self.proto(proto)
+        {
+            let chunk = Chunk::of(&proto.chunk);
+            let line = proto.before(pc + 4).and_then(|number| proto.line(number)).unwrap_or(0);
+            frame.name = format!("trace {number} {}:{line}", chunk.module);
+            frame.module = chunk.module;
+            frame.file = chunk.file;
+            frame.line = line;
+        }
+        frame
+    }
+}
+
+fn number(lua: &RawLua<'_>) -> u32 {
+    u32::try_from(lua.vmstate).unwrap_or(0)
+}

@@ -1,0 +1,93 @@
+//! Prototypes and traces that were read, kept while they are still there.
+//!
+//! A stack has dozens of frames, most of them of functions that were seen a moment ago: each is
+//! compared with the process's memory now and then, not read for each sample.
+
+use std::time::{Duration, Instant};
+
+use crate::proto::Proto;
+use crate::trace::Trace;
+use crate::vm::Vm;
+
+/// Prototypes and traces that are kept; when there are more, all are read again.
+const MAX_PROTOS: usize = 16_384;
+const MAX_TRACES: usize = 16_384;
+/// How long something is believed without a look at the memory.
+const TRUSTED: Duration = Duration::from_millis(50);
+/// `jit_State.sizetrace` behind `jit_State.trace`.
+const TRACE_COUNT: u64 = 12;
+/// LuaJIT's own limit is 65,535.
+const MAX_TRACE_COUNT: u32 = 1 << 16;
+
+impl Vm {
+    /// A prototype, from what is kept if it is still there.
+    pub(crate) fn proto(&mut self, address: u64) -> Option<&Proto> {
+        let now = Instant::now();
+        let fresh = match self.protos.get_mut(&address) {
+            Some((at, _)) if now.duration_since(*at) < TRUSTED => true,
+            Some((at, proto)) if proto.is_current(self.memory) => {
+                *at = now;
+                true
+            }
+            _ => false,
+        };
+        if !fresh {
+            self.names.remove(&address);
+            self.protos.remove(&address);
+            let proto = Proto::read(self.memory, address)?;
+            if self.protos.len() >= MAX_PROTOS {
+                self.protos.clear();
+                self.names.clear();
+            }
+            self.protos.insert(address, (now, proto));
+        }
+        self.protos.get(&address).map(|(_, proto)| proto)
+    }
+
+    /// The trace that an address of machine code is in; `number`: the one that runs, as the VM says.
+    pub(crate) fn trace(&mut self, global: u64, number: u32, address: u64) -> Option<&mut Trace> {
+        let number = if self.has_code(global, number, address) {
+            number
+        } else {
+            (1..self.trace_count(global)).find(|&other| self.has_code(global, other, address))?
+        };
+        self.traces.get_mut(&(global, number)).map(|(_, trace)| trace)
+    }
+
+    /// A trace by its number.
+    pub(crate) fn trace_of(&mut self, global: u64, number: u32) -> Option<&mut Trace> {
+        let key = (global, number);
+        let now = Instant::now();
+        let fresh = match self.traces.get_mut(&key) {
+            Some((at, _)) if now.duration_since(*at) < TRUSTED => true,
+            Some((at, trace)) if trace.is_current(self.memory) => {
+                *at = now;
+                true
+            }
+            _ => false,
+        };
+        if !fresh {
+            let table = self.memory.u64(global + u64::from(self.layout.handlers.g_traces)).ok()?;
+            let address = self.memory.u64(table + 8 * u64::from(number)).ok()?;
+            // A trace that is gone is kept: samples may still be of it, and its numbers say so.
+            let trace = Trace::read(self.memory, address, number);
+            if self.traces.len() >= MAX_TRACES {
+                self.traces.clear();
+            }
+            match trace {
+                Some(trace) => drop(self.traces.insert(key, (now, trace))),
+                None => self.traces.get_mut(&key)?.0 = now,
+            }
+        }
+        self.traces.get_mut(&key).map(|(_, trace)| trace)
+    }
+
+    fn has_code(&mut self, global: u64, number: u32, address: u64) -> bool {
+        number != 0 && self.trace_of(global, number).is_some_and(|trace| trace.code.contains(&address))
+    }
+
+    fn trace_count(&self, global: u64) -> u32 {
+        let at = global + u64::from(self.layout.handlers.g_traces) + TRACE_COUNT;
+        self.memory.u32(at).unwrap_or(0).min(MAX_TRACE_COUNT)
+    }
+}

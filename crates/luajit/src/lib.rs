@@ -1,0 +1,45 @@
+//! Lua frames of running LuaJIT processes.
+//!
+//! ```text
+//! Process ─▶ Layout (disassembly of lua_call and the interpreter) ─▶ Offsets ─▶ BPF walks the Lua stack
+//!                                                                                │ RawLua
+//! traces, prototypes, names (read from memory, kept) ─────────▶ Vm ◀─────────────┘
+//!                                                                │ join
+//!                                      machine frames and Lua frames, in one order
+//! ```
+//!
+//! LuaJIT's structures differ from version to version and build to build, and nobody ships its debug
+//! information. Copies of its header files for each version would be wrong for the next one, and
+//! silently so. So what can differ is taken from the code that is running: the interpreter's entry
+//! and its handler that enters traces name every offset that a walk needs, since they use them. What
+//! all GC64 builds share is checked against living objects before it is used.
+//!
+//! LuaJIT 2.1 with GC64 on x86-64 (OpenResty's luajit2 too). Others are refused with a reason.
+
+mod bytecode;
+mod entry;
+mod error;
+mod frame;
+mod handler;
+mod hook;
+mod join;
+mod known;
+mod layout;
+mod library;
+mod name;
+mod names;
+mod nginx;
+mod object;
+mod offsets;
+mod proto;
+mod scan;
+mod trace;
+mod vm;
+
+pub use error::LuaError;
+pub use hook::TraceHook;
+pub use join::Mixed;
+pub use layout::Layout;
+pub use names::{InternalName, internal_names};
+pub use offsets::{MAX_GLOBALS, Offsets};
+pub use vm::Vm;

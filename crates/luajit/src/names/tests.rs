@@ -1,0 +1,62 @@
+//! Against libraries that are there: the system's stripped one, and one with symbols if somebody says where.
+
+use std::path::{Path, PathBuf};
+
+use weir_unwind::Module;
+
+use super::*;
+
+/// Names without which a profile of a stripped LuaJIT does not say what strings, tables and garbage cost.
+const NEEDED: [&str; 4] = ["lj_str_new", "lj_gc_step", "lj_tab_newkey", "lj_tab_resize"];
+
+fn system_library() -> Option<PathBuf> {
+    ["/usr/lib/x86_64-linux-gnu/libluajit-5.1.so.2", "/usr/local/openresty/luajit/lib/libluajit-5.1.so.2"]
+        .iter()
+        .map(PathBuf::from)
+        .find(|path| path.exists())
+}
+
+#[test]
+fn functions_of_the_systems_luajit_have_names_although_it_is_stripped() {
+    let Some(path) = system_library() else {
+        eprintln!("skipped: no libluajit-5.1.so.2 here");
+        return;
+    };
+    let module = Module::open(&path).expect("opens");
+    if module.symbol("lj_str_new").is_some() {
+        eprintln!("skipped: {} has symbols", path.display());
+        return;
+    }
+    let names = internal_names(&module);
+    for needed in NEEDED {
+        assert!(names.iter().any(|name| name.name == needed), "{needed} is not among {names:?}");
+    }
+    for pair in names.windows(2) {
+        assert!(pair[0].end <= pair[1].start, "{pair:?} overlap");
+    }
+}
+
+/// `WEIR_LUAJIT_SYMBOLS=libluajit.so WEIR_LUAJIT_STRIPPED=copy.so`: the same build with and without symbols
+/// (`make BUILDMODE=dynamic` in LuaJIT's sources; `strip -o copy.so src/libluajit.so`).
+#[test]
+fn names_are_those_of_the_same_build_with_symbols() {
+    let (Ok(with), Ok(without)) = (std::env::var("WEIR_LUAJIT_SYMBOLS"), std::env::var("WEIR_LUAJIT_STRIPPED")) else {
+        eprintln!("skipped: WEIR_LUAJIT_SYMBOLS and WEIR_LUAJIT_STRIPPED are not set");
+        return;
+    };
+    let (with, without) =
+        (Module::open(Path::new(&with)).expect("opens"), Module::open(Path::new(&without)).expect("opens"));
+    let names = internal_names(&without);
+    assert!(names.len() >= NEEDED.len(), "{names:?}");
+    for name in &names {
+        assert_eq!(with.symbol(name.name), Some(name.start), "{}", name.name);
+    }
+    eprintln!("{} names agree: {:?}", names.len(), names.iter().map(|name| name.name).collect::<Vec<_>>());
+    assert!(internal_names(&with).is_empty(), "a library with symbols needs none");
+}
+
+#[test]
+fn a_library_that_is_no_luajit_has_no_such_names() {
+    let me = std::env::current_exe().expect("this program");
+    assert!(internal_names(&Module::open(&me).expect("opens")).is_empty());
+}

@@ -1,0 +1,64 @@
+//! The layout of what is installed here, read from its code alone.
+
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use weir_luajit::{LuaError, Vm};
+use weir_unwind::Process;
+
+/// A process that is killed when this is dropped.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn run(program: &str, arguments: &[&str]) -> Option<(Running, Process)> {
+    let child = Command::new(program).args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).spawn();
+    let Ok(child) = child else {
+        eprintln!("skipped: no {program} here");
+        return None;
+    };
+    let running = Running(child);
+    sleep(Duration::from_millis(200));
+    let process = Process::open(running.0.id()).expect("it runs");
+    if process.memory().u8(process.mappings()[0].start).is_err() {
+        eprintln!("skipped: memory of other processes cannot be read here (CAP_SYS_PTRACE)");
+        return None;
+    }
+    Some((running, process))
+}
+
+#[test]
+fn luajit_is_understood_and_its_machine_found() {
+    let Some((_running, mut process)) = run("luajit", &["-e", "io.read()"]) else { return };
+    let vm = Vm::find(&mut process).expect("it is known").expect("it is LuaJIT");
+    let offsets = vm.offsets();
+    assert_eq!(vm.globals().len(), 1, "{offsets:?}");
+    assert!(vm.is_interpreter(offsets.vm_start) && !vm.is_interpreter(offsets.vm_end));
+    // True of each GC64 build so far; the others differ.
+    let fixed = (offsets.l_global, offsets.l_base, offsets.l_maxstack, offsets.l_stack, offsets.proto_size);
+    assert_eq!(fixed, (16, 32, 48, 56, 104));
+    let memory = process.memory();
+    let current = memory.u64(vm.globals()[0] + u64::from(offsets.g_current)).expect("it is there");
+    assert_eq!(memory.u64(current + u64::from(offsets.l_global)).expect("it is there"), vm.globals()[0]);
+}
+
+#[test]
+fn a_program_without_lua_has_none() {
+    let Some((_running, mut process)) = run("sleep", &["10"]) else { return };
+    assert!(Vm::find(&mut process).expect("nothing is odd").is_none());
+}
+
+#[test]
+fn another_lua_is_refused_by_name() {
+    let Some((_running, mut process)) = run("lua5.1", &["-e", "io.read()"]) else { return };
+    match Vm::find(&mut process) {
+        Err(error @ LuaError::PlainLua { .. }) => assert!(error.to_string().contains("not LuaJIT"), "{error}"),
+        other => panic!("{other:?}"),
+    }
+}

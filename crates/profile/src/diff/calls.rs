@@ -1,0 +1,215 @@
+//! The two call trees over one set of functions, and the tree made of both.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use crate::tree::{FunctionId, NodeId};
+use crate::{Frame, Origin, Profile};
+
+use super::forward::Merge;
+use super::{Function, Node, Pair, Side, names};
+
+/// The functions of both profiles, in order, and the function of each frame.
+pub(super) struct Functions {
+    list: Vec<Function>,
+    frames: [Vec<FunctionId>; 2],
+}
+
+/// What makes a function the same one: inlined or not is up to the build.
+type Key = (String, Origin);
+
+fn key(frame: &Frame) -> Key {
+    match frame.origin {
+        // Unknown functions are told apart by their binaries.
+        Origin::Marker => (crate::label::label(frame), Origin::Marker),
+        Origin::Inlined => (names::plain(&frame.name).to_owned(), Origin::Native),
+        origin => (names::plain(&frame.name).to_owned(), origin),
+    }
+}
+
+impl Functions {
+    pub(super) fn of(old: &Profile, new: &Profile) -> Self {
+        let mut known: BTreeMap<Key, Function> = BTreeMap::new();
+        for frame in old.frames.iter().chain(&new.frames) {
+            let key = key(frame);
+            let function = known.entry(key).or_insert_with_key(|(name, _)| Function {
+                name: name.clone(),
+                origin: frame.origin,
+                module: frame.module.clone(),
+                ..Function::default()
+            });
+            // Whatever comes first: the sides must be exchangeable.
+            function.origin = function.origin.min(frame.origin);
+            if function.module.is_empty() || (!frame.module.is_empty() && frame.module < function.module) {
+                function.module.clone_from(&frame.module);
+            }
+        }
+        let number_of: HashMap<&Key, FunctionId> =
+            known.keys().enumerate().map(|(at, key)| (key, FunctionId(number(at + 1)))).collect();
+        let of = |profile: &Profile| profile.frames.iter().map(|frame| number_of[&key(frame)]).collect();
+        let frames = [of(old), of(new)];
+        let root = Function { name: "all".into(), origin: Origin::Marker, ..Function::default() };
+        Self { list: std::iter::once(root).chain(known.into_values()).collect(), frames }
+    }
+
+    pub(super) fn of_old(&self) -> &[FunctionId] {
+        &self.frames[0]
+    }
+
+    pub(super) fn of_new(&self) -> &[FunctionId] {
+        &self.frames[1]
+    }
+
+    pub(super) fn list(&self) -> &[Function] {
+        &self.list
+    }
+
+    pub(super) fn into_list(self) -> Vec<Function> {
+        self.list
+    }
+}
+
+fn number(at: usize) -> u32 {
+    u32::try_from(at).expect("fewer than 2^32 entries: each takes memory")
+}
+
+/// A function reached by one path, on one side.
+#[derive(Clone, Copy)]
+pub(super) struct Call {
+    pub(super) function: FunctionId,
+    /// Index of the caller, smaller than its own; the root's is its own, 0.
+    pub(super) parent: usize,
+    pub(super) self_weight: u64,
+    pub(super) total: u64,
+}
+
+/// The call tree of one side. The root is the first.
+pub(super) struct Calls {
+    pub(super) nodes: Vec<Call>,
+}
+
+impl Calls {
+    pub(super) fn of(profile: &Profile, function_of: &[FunctionId]) -> Self {
+        let mut nodes = vec![Call { function: FunctionId(0), parent: 0, self_weight: 0, total: 0 }];
+        let mut known: HashMap<(usize, FunctionId), usize> = HashMap::new();
+        for sample in &profile.samples {
+            let mut at = 0;
+            let mut caller = None;
+            for id in profile.stack(sample.stack) {
+                let function = function_of[id.0 as usize];
+                let name = profile.frame(*id).name.as_str();
+                // A clone or a part right below its function is that function.
+                let part = caller.is_some_and(|above| above != name) && nodes[at].function == function;
+                caller = Some(name);
+                if part {
+                    continue;
+                }
+                at = *known.entry((at, function)).or_insert_with(|| {
+                    nodes.push(Call { function, parent: at, self_weight: 0, total: 0 });
+                    nodes.len() - 1
+                });
+            }
+            nodes[at].self_weight = nodes[at].self_weight.saturating_add(sample.weight);
+        }
+        for at in (0..nodes.len()).rev() {
+            let Call { parent, self_weight, .. } = nodes[at];
+            nodes[at].total = nodes[at].total.saturating_add(self_weight);
+            if at > 0 {
+                nodes[parent].total = nodes[parent].total.saturating_add(nodes[at].total);
+            }
+        }
+        Self { nodes }
+    }
+
+    /// Which functions call which, anywhere.
+    pub(super) fn edges(&self) -> HashSet<(FunctionId, FunctionId)> {
+        self.nodes.iter().skip(1).map(|call| (self.nodes[call.parent].function, call.function)).collect()
+    }
+}
+
+/// One tree of both sides, without what was taken out, numbered in the order of a walk.
+pub(super) fn merged(calls: &[Calls; 2], merges: &[Merge; 2]) -> Vec<Node> {
+    let mut nodes = vec![Node::default()];
+    let mut known: HashMap<(usize, FunctionId), usize> = HashMap::new();
+    for (side, (calls, merge)) in [Side::Old, Side::New].into_iter().zip(calls.iter().zip(merges)) {
+        let wanted = merge.kept(calls);
+        let mut place = vec![0_usize; calls.nodes.len()];
+        for (at, call) in calls.nodes.iter().enumerate() {
+            if at > 0 && wanted[at] {
+                let above = place[merge.caller(at)];
+                place[at] = *known.entry((above, call.function)).or_insert_with(|| {
+                    let id = nodes.len();
+                    nodes[above].children.push(NodeId(number(id)));
+                    nodes.push(Node {
+                        function: call.function,
+                        parent: Some(NodeId(number(above))),
+                        depth: nodes[above].depth + 1,
+                        ..Node::default()
+                    });
+                    id
+                });
+            }
+            nodes[place[at]].self_weight.add(side, call.self_weight);
+        }
+    }
+    sum_up(&mut nodes);
+    in_order(nodes)
+}
+
+fn sum_up(nodes: &mut [Node]) {
+    for at in (0..nodes.len()).rev() {
+        let total = nodes[at].total.plus(nodes[at].self_weight);
+        nodes[at].total = total;
+        if let Some(parent) = nodes[at].parent {
+            let parent = &mut nodes[parent.0 as usize];
+            parent.total = parent.total.plus(total);
+        }
+    }
+}
+
+/// Numbers that do not depend on which side was built first.
+fn in_order(nodes: Vec<Node>) -> Vec<Node> {
+    let mut new_of = vec![NodeId(0); nodes.len()];
+    let mut order = Vec::with_capacity(nodes.len());
+    let mut open = vec![NodeId(0)];
+    while let Some(id) = open.pop() {
+        new_of[id.0 as usize] = NodeId(number(order.len()));
+        order.push(id);
+        let mut children = nodes[id.0 as usize].children.clone();
+        children.sort_unstable_by_key(|child| std::cmp::Reverse(nodes[child.0 as usize].function));
+        open.extend(children);
+    }
+    let renumbered = |id: NodeId| new_of[id.0 as usize];
+    order
+        .iter()
+        .map(|id| {
+            let node = &nodes[id.0 as usize];
+            let mut children: Vec<NodeId> = node.children.iter().copied().map(renumbered).collect();
+            children.sort_unstable();
+            Node { parent: node.parent.map(renumbered), children, ..node.clone() }
+        })
+        .collect()
+}
+
+/// Sum of the weights of one function, from a walk in which recursion counts once.
+pub(super) fn function_weights(nodes: &[Node], functions: usize) -> Vec<(Pair, Pair)> {
+    let mut weights = vec![(Pair::default(), Pair::default()); functions];
+    let mut running = vec![0_u32; functions];
+    let mut open = vec![(0_usize, false)];
+    while let Some((at, done)) = open.pop() {
+        let node = &nodes[at];
+        let function = node.function.0 as usize;
+        if done {
+            running[function] -= 1;
+            continue;
+        }
+        let (self_weight, total) = &mut weights[function];
+        *self_weight = self_weight.plus(node.self_weight);
+        if running[function] == 0 {
+            *total = total.plus(node.total);
+        }
+        running[function] += 1;
+        open.push((at, true));
+        open.extend(node.children.iter().map(|child| (child.0 as usize, false)));
+    }
+    weights
+}

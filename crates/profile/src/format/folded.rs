@@ -1,0 +1,173 @@
+//! Folded stacks: `thread;root;...;leaf weight`, a line each. What most tools can make or draw.
+//!
+//! Written are weights (nanoseconds for times), not counts of samples: a profile of several rates,
+//! or of time off the CPU, would be wrong in counts. The first frame is the thread's name, as the
+//! folders of other tools write it; it is read as a frame, because a file does not say whether
+//! its first frame is one.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::Write;
+
+use crate::label::{UNKNOWN, frame, label};
+use crate::{Profile, Thread};
+
+use super::intake::Intake;
+use super::{Format, FormatError, Place};
+
+/// Digits behind the point that count; more are cut off.
+const MAX_DECIMALS: usize = 6;
+const EXPECTED: &str = "expected lines such as `main;work 12`: frames from the root, separated by semicolons, \
+    and a weight; or perf script with its default fields";
+
+/// Anything that is text and nothing else: it is tried last.
+pub(super) fn sniff(bytes: &[u8]) -> bool {
+    super::pprof::is_text(bytes)
+}
+
+pub(super) fn read(bytes: &[u8]) -> Result<Profile, FormatError> {
+    let decimals = lines(bytes).filter_map(|(_, line)| parse(line)).map(|line| line.decimals()).max().unwrap_or(0);
+    let mut intake = Intake::new(Format::Folded);
+    let thread = intake.thread(&Place::Line(1), Thread::default())?;
+    // Lines that are none, and the first of them; lines that end in two numbers; lines that are read.
+    let (mut bad, mut pairs, mut good) = ((0_u64, 0_u64), 0_u64, 0_u64);
+    let mut stack = Vec::new();
+    for (number, line) in lines(bytes) {
+        let Some(parsed) = parse(line) else {
+            bad = (bad.0 + 1, if bad.0 == 0 { number } else { bad.1 });
+            continue;
+        };
+        let place = Place::Line(number);
+        let weight = parsed.weight(decimals).ok_or_else(|| {
+            let what = format!("the weight {} is too large", String::from_utf8_lossy(parsed.weight));
+            intake.bad(&place, what, "weights are numbers below 2^63, with at most 6 decimals")
+        })?;
+        good += 1;
+        pairs += u64::from(split_number(parsed.stack).is_some());
+        stack.clear();
+        for name in parsed.stack.split(|byte| *byte == b';') {
+            stack.push(intake.frame(&place, frame(String::from_utf8_lossy(name).trim()))?);
+        }
+        intake.sample(&place, thread, &stack, (if decimals == 0 { weight } else { 1 }, weight))?;
+    }
+    if let (0, (1.., first)) = (good, bad) {
+        return Err(intake.bad(&Place::Line(first), "no weight at the end of the line".into(), EXPECTED));
+    }
+    remarks(&mut intake, bad, decimals, pairs == good);
+    let profile = intake.profile_mut();
+    profile.meta.source = "folded".into();
+    profile.meta.title = "folded stacks".into();
+    intake.finish()
+}
+
+fn remarks(intake: &mut Intake, bad: (u64, u64), decimals: usize, pairs: bool) {
+    let remarks = &mut intake.profile_mut().meta.remarks;
+    if bad.0 > 0 {
+        remarks.push(format!("{} lines without a weight were left out, the first is line {}", bad.0, bad.1));
+    }
+    if decimals > 0 {
+        remarks.push(format!("weights have fractions: they are multiplied by {}", 10_u64.pow(decimals as u32)));
+    }
+    if pairs {
+        remarks.push(
+            "every line ends in two numbers: if this is a difference of two profiles, the first number is in the names"
+                .into(),
+        );
+    }
+}
+
+/// Lines that are not blank and not comments, with their numbers.
+fn lines(bytes: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
+    let all = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    (1..).zip(all).filter(|(_, line)| !line.is_empty() && !line.starts_with(b"# "))
+}
+
+#[derive(Clone, Copy)]
+struct Line<'a> {
+    stack: &'a [u8],
+    weight: &'a [u8],
+}
+
+fn parse(line: &[u8]) -> Option<Line<'_>> {
+    split_number(line).map(|(stack, weight)| Line { stack, weight })
+}
+
+/// A text and the number behind its last space.
+fn split_number(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let space = text.iter().rposition(u8::is_ascii_whitespace)?;
+    let (before, number) = (text[..space].trim_ascii_end(), &text[space + 1..]);
+    let digits = number.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let points = number.iter().filter(|byte| **byte == b'.').count();
+    let is_number = number.first().is_some_and(u8::is_ascii_digit) && points <= 1 && digits + points == number.len();
+    (is_number && !before.is_empty()).then_some((before, number))
+}
+
+impl Line<'_> {
+    fn parts(&self) -> (&[u8], &[u8]) {
+        let point = self.weight.iter().position(|byte| *byte == b'.').unwrap_or(self.weight.len());
+        (&self.weight[..point], self.weight.get(point + 1..).unwrap_or_default())
+    }
+
+    /// Digits behind the point, without zeros at the end.
+    fn decimals(&self) -> usize {
+        let (_, fraction) = self.parts();
+        let kept = &fraction[..fraction.len().min(MAX_DECIMALS)];
+        kept.iter().rposition(|digit| *digit != b'0').map_or(0, |last| last + 1)
+    }
+
+    /// The weight times ten to the power of `decimals`.
+    fn weight(&self, decimals: usize) -> Option<u64> {
+        let (whole, fraction) = self.parts();
+        let digits = fraction.iter().copied().chain(std::iter::repeat(b'0')).take(decimals);
+        whole
+            .iter()
+            .copied()
+            .chain(digits)
+            .try_fold(0_u64, |sum, digit| sum.checked_mul(10)?.checked_add(u64::from(digit - b'0')))
+    }
+}
+
+/// Stacks in the order of their frames' labels, the samples of threads of one name together.
+///
+/// Lines are made one at a time: all of them together can be far larger than the profile.
+pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> Result<(), FormatError> {
+    let frames: Vec<String> = profile.frames.iter().map(|frame| plain(&label(frame))).collect();
+    let threads: Vec<String> = profile.threads.iter().map(|thread| plain(&thread.name).replace(' ', "_")).collect();
+    let names: BTreeSet<&str> = frames.iter().chain(&threads).map(String::as_str).collect();
+    let number_of: HashMap<&str, u32> = names.iter().copied().zip(0..).collect();
+    let names: Vec<&str> = names.into_iter().collect();
+    let mut weights: BTreeMap<Vec<u32>, u64> = BTreeMap::new();
+    for sample in &profile.samples {
+        let thread = threads[sample.thread.0 as usize].as_str();
+        let stack = profile.stack(sample.stack).iter().map(|id| number_of[frames[id.0 as usize].as_str()]);
+        let named = (!thread.is_empty()).then(|| number_of[thread]);
+        let weight = weights.entry(named.into_iter().chain(stack).collect()).or_default();
+        *weight = weight.saturating_add(sample.weight);
+    }
+    for (stack, weight) in weights {
+        if stack.is_empty() {
+            out.write_all(UNKNOWN.as_bytes())?;
+        }
+        for (at, name) in stack.iter().enumerate() {
+            let separator = if at == 0 { "" } else { ";" };
+            write!(out, "{separator}{}", names[*name as usize])?;
+        }
+        writeln!(out, " {weight}")?;
+    }
+    Ok(())
+}
+
+/// A name that does not end its frame or its line.
+fn plain(name: &str) -> String {
+    name.trim()
+        .chars()
+        .map(|c| {
+            if c == ';' {
+                ':'
+            } else if c.is_control() {
+                ' '
+            } else {
+                c
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,61 @@
+//! A process as it was since its last `exec`: its maps, and the Lua in it.
+
+use std::time::{Duration, Instant};
+
+use weir_luajit::Vm;
+use weir_unwind::{Modules, Process, RawLua, Registers, UnwindError};
+
+/// When Lua is looked for again in a process that had none: libraries may be loaded late, but not forever.
+const LOOK_AGAIN: [Duration; 3] = [Duration::from_millis(200), Duration::from_secs(1), Duration::from_secs(5)];
+
+/// One program in one process.
+#[derive(Debug)]
+pub(crate) struct Image {
+    pub process: Process,
+    pub vm: Option<Vm>,
+    /// When a sample of it was last seen.
+    pub used: Instant,
+    opened: Instant,
+    looked: usize,
+}
+
+impl Image {
+    /// Opens a process.
+    pub(crate) fn open(pid: u32, modules: &Modules) -> Result<Self, UnwindError> {
+        let now = Instant::now();
+        let process = Process::open_with(pid, modules)?;
+        Ok(Self { process, vm: None, used: now, opened: now, looked: 0 })
+    }
+
+    /// Looks for Lua if it is time to. An error is a sentence for people, said once.
+    pub(crate) fn look_for_lua(&mut self) -> Result<bool, String> {
+        let due = match self.looked {
+            0 => true,
+            n => LOOK_AGAIN.get(n - 1).is_some_and(|after| self.opened.elapsed() >= *after),
+        };
+        if self.vm.is_some() || !due {
+            return Ok(false);
+        }
+        self.looked += 1;
+        match Vm::find(&mut self.process) {
+            Ok(found) => {
+                self.vm = found;
+                Ok(self.vm.is_some())
+            }
+            Err(error) => {
+                self.looked = usize::MAX;
+                Err(error.to_string())
+            }
+        }
+    }
+
+    /// Lets the virtual machine learn from a sample; says whether what the kernel side needs has changed.
+    pub(crate) fn learn(&mut self, registers: &Registers, lua: Option<&RawLua<'_>>) -> bool {
+        let Some(vm) = &mut self.vm else { return false };
+        if let Some(lua) = lua {
+            return vm.learn_from(lua).is_some();
+        }
+        let candidate = vm.is_interpreter(registers.ip) || self.process.module(registers.ip).is_none();
+        candidate && vm.learn(registers).is_some()
+    }
+}

@@ -1,0 +1,194 @@
+//! One session: start, read until it is over, name what was seen.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use weir_profile::{Kind, Meta, Profile};
+
+use crate::error::SampleError;
+use crate::gather::Gather;
+use crate::options::Options;
+use crate::source::Source;
+use crate::system_calls;
+use crate::target::Found;
+
+/// How often the rings are emptied, at most and at least. Waking ten times a second is what keeps the cost low.
+const LONGEST: Duration = Duration::from_millis(100);
+const SHORTEST: Duration = Duration::from_millis(5);
+/// A ring fuller than this is emptied twice as often, one emptier than that half as often.
+const FULL: f64 = 0.25;
+const EMPTY: f64 = 0.06;
+
+/// How far a session is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Since it began.
+    pub elapsed: Duration,
+    /// Samples taken, on and off CPU.
+    pub samples: u64,
+    /// Samples that found no room.
+    pub lost: u64,
+}
+
+/// What a session has seen.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recorded {
+    /// What ran, and the system calls where they were counted; `None` where neither was asked for.
+    pub on_cpu: Option<Profile>,
+    /// What waited.
+    pub off_cpu: Option<Profile>,
+}
+
+/// Sampling that has begun. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Session {
+    source: Source,
+    gather: Gather,
+    options: Options,
+    meta: Meta,
+    started: Instant,
+}
+
+impl Session {
+    /// Begins.
+    ///
+    /// # Errors
+    /// If the kernel refuses; says what is missing and what to do.
+    pub fn start(found: &Found, options: &Options) -> Result<Self, SampleError> {
+        options.check()?;
+        // First who is sampled and the Lua in it, or the first samples would come without their Lua stacks.
+        let mut gather = Gather::new(options.lua);
+        for &pid in &found.pids {
+            gather.open(pid);
+        }
+        let (source, refusals) = Source::start(found, options)?;
+        if let [pid] = found.pids[..] {
+            // It may have ended since it was found.
+            if !Path::new("/proc").join(pid.to_string()).exists() {
+                return Err(SampleError::NoSuchProcess { pid });
+            }
+        }
+        refusals.into_iter().for_each(|refusal| gather.remark(refusal));
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let meta = Meta {
+            title: found.title.clone(),
+            source: "weir".into(),
+            method: source.method().into(),
+            started_ms: u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX),
+            frequency_hz: options.frequency_hz,
+            ..Meta::default()
+        };
+        let mut session = Self { source, gather, options: options.clone(), meta, started: Instant::now() };
+        session.update();
+        Ok(session)
+    }
+
+    /// Samples until `stop` is set, the duration is over, or no process is left. `progress` is called some ten times a
+    /// second.
+    ///
+    /// # Errors
+    /// None yet that is not found at the start; callers should not rely on that.
+    pub fn run(&mut self, stop: &AtomicBool, progress: &mut dyn FnMut(&Progress)) -> Result<Recorded, SampleError> {
+        let deadline = self.options.duration.and_then(|duration| self.started.checked_add(duration));
+        // Asked after each record: opening a process with large binaries may take longer than what is left.
+        let over = || stop.load(Ordering::Relaxed) || deadline.is_some_and(|end| Instant::now() >= end);
+        // Soon at first: what is learned of Lua in the first samples serves those after.
+        let mut interval = SHORTEST;
+        loop {
+            let left = deadline.map_or(LONGEST, |end| end.saturating_duration_since(Instant::now()));
+            std::thread::sleep(interval.min(left));
+            let full = self.drain(over);
+            interval = match full {
+                full if full > FULL => (interval / 2).max(SHORTEST),
+                full if full < EMPTY => (interval * 2).min(LONGEST),
+                _ => interval,
+            };
+            progress(&self.progress());
+            if !self.source.any_target() {
+                let seconds = self.started.elapsed().as_secs_f64();
+                self.gather.remark(format!("the sampled processes ended after {seconds:.1} s"));
+                break;
+            }
+            if over() {
+                break;
+            }
+        }
+        Ok(self.finish())
+    }
+
+    fn progress(&self) -> Progress {
+        Progress { elapsed: self.started.elapsed(), samples: self.gather.samples(), lost: self.source.counters().lost }
+    }
+
+    /// Takes all records that are there, or until `over` says that it is time to stop. Returns how full the ring was.
+    fn drain(&mut self, over: impl Fn() -> bool) -> f64 {
+        let gather = &mut self.gather;
+        let full = self.source.drain(&mut |record| {
+            gather.take(&record);
+            if over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        self.update();
+        full
+    }
+
+    /// Tells the kernel side of virtual machines of Lua that were found.
+    fn update(&mut self) {
+        for (pid, offsets) in self.gather.lua_updates.drain(..) {
+            self.source.set_lua(pid, offsets.as_deref());
+        }
+    }
+
+    fn finish(&mut self) -> Recorded {
+        self.source.detach();
+        let duration = self.started.elapsed();
+        self.meta.duration_ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        self.gather.sampled_ns = self.meta.duration_ns;
+        // What came before has its room in the ring then.
+        self.drain(|| false);
+        self.source.still_waiting();
+        self.drain(|| false);
+        self.sum_up();
+        self.gather.finish();
+        let (mut on_cpu, mut off_cpu) = (None, None);
+        if self.options.on_cpu || self.options.off_cpu.is_none() {
+            on_cpu = Some(self.profile(Kind::OnCpu));
+        }
+        if self.options.off_cpu.is_some() {
+            off_cpu = Some(self.profile(Kind::OffCpu));
+        }
+        Recorded { on_cpu, off_cpu }
+    }
+
+    /// Adds what was only counted.
+    fn sum_up(&mut self) {
+        self.source.remarks().into_iter().for_each(|remark| self.gather.remark(remark));
+        let counters = self.source.counters();
+        if counters.no_slot > 0 {
+            self.gather.remark(format!("{} times a process or thread found no room to be followed", counters.no_slot));
+        }
+        if counters.capped > 0 {
+            self.gather
+                .remark(format!("{} waits have no user stack: there were too many in a second", counters.capped));
+        }
+        let Some(shortest) = self.options.off_cpu else { return };
+        let marker = format!("[waits shorter than {shortest:?}]");
+        for waited in self.source.short_waits() {
+            let stack = [self.gather.stacks.marker(&marker)];
+            let thread = self.gather.stacks.thread(waited.pid, waited.pid, b"");
+            self.gather.stacks.add(Kind::OffCpu, thread, &stack, waited.count, waited.total_ns);
+        }
+    }
+
+    fn profile(&self, kind: Kind) -> Profile {
+        let mut profile = self.gather.profile(kind);
+        let counters = self.source.counters();
+        profile.health.lost = if kind == Kind::OffCpu { counters.lost_waits } else { counters.lost };
+        // Waits are not sampled at a rate.
+        let frequency_hz = if kind == Kind::OffCpu { 0 } else { self.meta.frequency_hz };
+        profile.meta = Meta { remarks: profile.meta.remarks, frequency_hz, ..self.meta.clone() };
+        profile.system_calls = system_calls::shown(self.source.calls());
+        profile
+    }
+}

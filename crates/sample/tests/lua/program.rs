@@ -1,0 +1,120 @@
+//! A Lua program that is run, sampled and stopped.
+
+use std::path::PathBuf;
+use std::process::{Child, Command};
+use std::sync::atomic::AtomicBool;
+use std::thread::sleep;
+use std::time::Duration;
+
+use weir_profile::{Frame, Origin, Profile};
+use weir_sample::{Options, Session, Target, find};
+
+/// Share of samples in Lua that must have a whole stack.
+const READ: f64 = 0.98;
+/// Time in which a program gets to its work.
+const START: Duration = Duration::from_millis(300);
+/// Standard deviations that a share may be off: one run in some ten thousand is further away by chance.
+pub const DEVIATIONS: f64 = 4.5;
+
+/// How LuaJIT runs a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    Interpreter,
+    Compiler,
+}
+
+pub const MODES: [Mode; 2] = [Mode::Interpreter, Mode::Compiler];
+
+/// Says why there is nothing to test here; tests return then.
+pub fn refused() -> bool {
+    if let Err(error) = weir_sample::privilege() {
+        eprintln!("skipped: {error}");
+        return true;
+    }
+    let missing = Command::new("luajit").arg("-v").output().is_err();
+    if missing {
+        eprintln!("skipped: no luajit here (apt-get install luajit)");
+    }
+    missing
+}
+
+pub fn path(program: &str) -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "tests/lua/programs", program].iter().collect()
+}
+
+/// A process that is killed when this is dropped.
+pub struct Running(pub Child);
+
+impl Running {
+    pub fn start(program: &str, mode: Mode, arguments: &[&str]) -> Self {
+        let mut command = Command::new("luajit");
+        command.arg(if mode == Mode::Interpreter { "-joff" } else { "-jon" });
+        let child = command.args(arguments).arg(path(program)).arg("1000").spawn().expect("luajit starts");
+        sleep(START);
+        Self(child)
+    }
+
+    pub fn sample(&self, time: Duration) -> Profile {
+        sample(self.0.id(), time)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Samples a process.
+pub fn sample(pid: u32, time: Duration) -> Profile {
+    let found = find(&Target::Pid(pid)).expect("it runs");
+    let options = Options { frequency_hz: 997, duration: Some(time), ..Options::default() };
+    let mut session = Session::start(&found, &options).expect("sampling starts");
+    let recorded = session.run(&AtomicBool::new(false), &mut |_| {}).expect("sampling works");
+    recorded.on_cpu.expect("asked for")
+}
+
+/// Runs a program and samples it.
+pub fn profile(program: &str, mode: Mode) -> Profile {
+    Running::start(program, mode, &[]).sample(Duration::from_millis(1500))
+}
+
+/// Checks that Lua stacks are whole: of all samples with Lua, and almost all samples have it.
+pub fn check_read(profile: &Profile, mostly: f64) {
+    let health = &profile.health;
+    assert!(health.samples >= 50, "{health:?}");
+    assert!(health.lua as f64 >= mostly * health.samples as f64, "{health:?}");
+    assert!(health.lua_read as f64 >= READ * health.lua as f64, "{health:?}");
+}
+
+/// Stacks with their number of samples.
+pub fn stacks(profile: &Profile) -> impl Iterator<Item = (Vec<&Frame>, u64)> {
+    profile
+        .samples
+        .iter()
+        .map(|sample| (profile.stack(sample.stack).iter().map(|id| profile.frame(*id)).collect(), sample.count))
+}
+
+/// Names of the Lua functions of a stack, root first.
+pub fn lua<'a>(stack: &[&'a Frame]) -> Vec<&'a str> {
+    stack.iter().filter(|frame| frame.origin == Origin::Lua).map(|frame| frame.name.as_str()).collect()
+}
+
+/// Number of samples whose stack is of a kind.
+pub fn count(profile: &Profile, mut is: impl FnMut(&[&Frame]) -> bool) -> u64 {
+    stacks(profile).filter(|(stack, _)| is(stack)).map(|(_, count)| count).sum()
+}
+
+/// Folded stacks, for messages.
+pub fn folded(profile: &Profile) -> String {
+    let mut lines: Vec<String> = stacks(profile)
+        .map(|(stack, count)| {
+            let names: Vec<_> = stack.iter().map(|frame| frame.name.as_str()).collect();
+            format!("{count:6} {}", names.join(";"))
+        })
+        .collect();
+    lines.sort_by(|a, b| b.cmp(a));
+    lines.truncate(40);
+    lines.join("\n")
+}

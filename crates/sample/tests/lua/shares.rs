@@ -1,0 +1,61 @@
+//! Shares of Lua functions are what they are known to be.
+
+use weir_profile::Origin;
+
+use crate::program::{DEVIATIONS, MODES, Mode, check_read, count, folded, lua, profile, refused, stacks};
+
+const SHARES: [(&str, f64); 3] = [("half", 0.5), ("third", 0.3), ("fifth", 0.2)];
+
+#[test]
+fn shares_are_those_of_the_program() {
+    if refused() {
+        return;
+    }
+    for mode in MODES {
+        let profile = profile("shares.lua", mode);
+        check_read(&profile, 0.98);
+        let samples = profile.health.samples as f64;
+        for (name, share) in SHARES {
+            let found = count(&profile, |stack| lua(stack).last() == Some(&name)) as f64 / samples;
+            let bound = DEVIATIONS * (share * (1.0 - share) / samples).sqrt() + 0.01;
+            assert!(
+                (found - share).abs() < bound,
+                "{mode:?} {name}: {found:.3} of {samples}, not {share} ± {bound:.3}\n{}",
+                folded(&profile)
+            );
+        }
+        let traced = count(&profile, |stack| stack.iter().any(|frame| frame.origin == Origin::LuaTrace)) as f64;
+        match mode {
+            Mode::Interpreter => assert_eq!(traced, 0.0),
+            Mode::Compiler => assert!(traced > 0.5 * samples, "{traced} of {samples}"),
+        }
+    }
+}
+
+#[test]
+fn frames_have_file_and_line() {
+    if refused() {
+        return;
+    }
+    for mode in MODES {
+        let profile = profile("shares.lua", mode);
+        let lines: Vec<u32> = stacks(&profile)
+            .flat_map(|(stack, _)| stack)
+            .filter(|frame| frame.origin == Origin::Lua && frame.name == "half")
+            .map(|frame| {
+                assert_eq!(frame.module, "shares.lua");
+                assert!(frame.file.ends_with("/tests/lua/programs/shares.lua"), "{frame:?}");
+                frame.line
+            })
+            .collect();
+        assert!(!lines.is_empty());
+        assert!(lines.iter().all(|line| (3..=7).contains(line)), "{mode:?}: {lines:?}");
+        let traces: Vec<_> = stacks(&profile)
+            .flat_map(|(stack, _)| stack)
+            .filter(|frame| frame.origin == Origin::LuaTrace)
+            .map(|frame| frame.name.as_str())
+            .collect();
+        let of_loop = |name: &&str| name.starts_with("trace ") && name.ends_with(" shares.lua:5");
+        assert_eq!(traces.iter().any(of_loop), mode == Mode::Compiler, "{traces:?}");
+    }
+}

@@ -1,0 +1,91 @@
+//! Processes that are gone, or go.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use weir_sample::{Backend, Options, SampleError, Session, Target, find};
+
+use crate::program::{HEAD, Program, refused, weight};
+
+fn spinning() -> Program {
+    Program::run(&format!(
+        "{HEAD}__attribute__((noinline)) void work(void) {{ for (;;) spin(1000); }} int main(void) {{ ready(); work(); }}"
+    ))
+}
+
+fn options(backend: Backend) -> Options {
+    Options { frequency_hz: 499, duration: Some(Duration::from_secs(20)), backend, ..Options::default() }
+}
+
+#[test]
+fn what_was_seen_of_a_process_that_ends_is_kept() {
+    if refused() {
+        return;
+    }
+    for backend in [Backend::Ebpf, Backend::PerfEvent] {
+        let mut program = spinning();
+        let mut session = Session::start(&program.found(), &options(backend)).expect("sampling starts");
+        let begun = Instant::now();
+        let stop = AtomicBool::new(false);
+        let recorded = session.run(&stop, &mut |progress| {
+            if progress.elapsed > Duration::from_millis(400) {
+                program.kill();
+            }
+        });
+        let profile = recorded.expect("it has what it has").on_cpu.expect("asked for");
+        assert!(begun.elapsed() < Duration::from_secs(10), "{backend:?}");
+        assert!(weight(&profile, "work") > 0, "{backend:?} {:?}", profile.health);
+        assert!(profile.meta.remarks.iter().any(|remark| remark.contains("ended after")), "{:?}", profile.meta.remarks);
+    }
+}
+
+#[test]
+fn a_process_that_is_gone_before_the_start_ends_the_session() {
+    if refused() {
+        return;
+    }
+    let mut program = spinning();
+    let found = program.found();
+    program.kill();
+    match Session::start(&found, &options(Backend::Ebpf)) {
+        Err(SampleError::NoSuchProcess { pid }) => assert_eq!(pid, program.pid()),
+        other => panic!("{other:?}"),
+    }
+    assert!(matches!(find(&Target::Pid(program.pid())), Err(SampleError::NoSuchProcess { .. })));
+}
+
+#[test]
+fn a_session_stops_when_it_is_told_to() {
+    if refused() {
+        return;
+    }
+    let program = spinning();
+    let stop = AtomicBool::new(false);
+    let mut session = Session::start(&program.found(), &options(Backend::Auto)).expect("sampling starts");
+    let begun = Instant::now();
+    let recorded = session.run(&stop, &mut |_| stop.store(true, Ordering::Relaxed)).expect("sampling works");
+    assert!(begun.elapsed() < Duration::from_secs(2));
+    assert!(recorded.on_cpu.is_some() && recorded.off_cpu.is_none());
+}
+
+#[test]
+fn a_sampled_process_is_not_traced() {
+    if refused() {
+        return;
+    }
+    let program = spinning();
+    let status = format!("/proc/{}/status", program.pid());
+    let mut session =
+        Session::start(&program.found(), &Options { duration: Some(Duration::from_millis(300)), ..Options::default() })
+            .expect("sampling starts");
+    let mut looked = 0;
+    session
+        .run(&AtomicBool::new(false), &mut |_| {
+            let text = std::fs::read_to_string(&status).expect("it runs");
+            assert!(text.contains("TracerPid:\t0"), "{text}");
+            assert!(text.contains("State:\tR"), "{text}");
+            looked += 1;
+        })
+        .expect("sampling works");
+    assert!(looked > 0);
+}

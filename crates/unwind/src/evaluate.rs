@@ -1,0 +1,127 @@
+//! Applies a row to registers and stack bytes: the caller's registers.
+
+use gimli::{Encoding, EndianSlice, EvaluationResult, Expression, Format, LittleEndian, Location, Value};
+
+use crate::raw::Registers;
+use crate::row::{Base, PRESERVED, REGISTERS, RETURN, RSP, Row, Saved};
+use crate::stack::Stack;
+
+/// Operations of one expression at most: a damaged one may jump backwards.
+const MAX_OPERATIONS: u32 = 256;
+
+/// Values of registers, in DWARF's numbering, as far as they are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Values {
+    values: [u64; REGISTERS],
+    known: u32,
+}
+
+impl Values {
+    /// All registers of a sample.
+    pub fn of(registers: &Registers) -> Self {
+        let Registers { ax, bx, cx, dx, si, di, bp, sp, ip, r8, r9, r10, r11, r12, r13, r14, r15 } = *registers;
+        let values = [ax, dx, cx, bx, si, di, bp, sp, r8, r9, r10, r11, r12, r13, r14, r15, ip];
+        Self { values, known: (1 << REGISTERS) - 1 }
+    }
+
+    pub fn get(&self, register: u8) -> Option<u64> {
+        (self.known & 1 << register != 0).then(|| self.values[usize::from(register)])
+    }
+
+    pub fn set(&mut self, register: u8, value: Option<u64>) {
+        self.known = self.known & !(1 << register) | u32::from(value.is_some()) << register;
+        self.values[usize::from(register)] = value.unwrap_or(0);
+    }
+}
+
+/// Why a row could not be applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// Stack bytes that were not captured.
+    Stack,
+    /// A register whose value is not known.
+    Register,
+    /// An operation that is not known, or makes no sense.
+    Sense,
+}
+
+/// The caller's registers. `first`: whether the frame is the innermost one.
+pub(crate) fn caller(row: &Row, values: &Values, stack: &Stack<'_>, first: bool) -> Result<Values, Missing> {
+    let base = match &row.base {
+        Base::Register(register, offset) => {
+            values.get(*register).ok_or(Missing::Register)?.wrapping_add_signed(*offset)
+        }
+        Base::Expression(text) => evaluate(text, None, values, stack)?,
+    };
+    let mut caller = Values::default();
+    let value = |register: u8, rule: &Saved| -> Result<Option<u64>, Missing> {
+        let known = values.get(register);
+        match rule {
+            Saved::Lost => Ok(None),
+            Saved::Same => Ok(known),
+            Saved::At(offset) => {
+                let at = base.wrapping_add_signed(*offset);
+                // In an epilogue the register may be restored while the table still says where it was saved.
+                if first && at < stack.base() { Ok(known) } else { stack.u64(at).ok_or(Missing::Stack).map(Some) }
+            }
+            Saved::Is(offset) => Ok(Some(base.wrapping_add_signed(*offset))),
+            Saved::Register(other) => Ok(values.get(*other)),
+            Saved::AtExpression(text) => {
+                let at = evaluate(text, Some(base), values, stack)?;
+                stack.u64(at).ok_or(Missing::Stack).map(Some)
+            }
+            Saved::IsExpression(text) => evaluate(text, Some(base), values, stack).map(Some),
+        }
+    };
+    let return_address = value(RETURN, &row.return_address)?.ok_or(Missing::Register)?;
+    caller.set(RSP, Some(base));
+    caller.set(RETURN, Some(return_address));
+    // A register that cannot be found is unknown from here on; most callers do not need it.
+    for (&register, rule) in PRESERVED.iter().zip(&row.preserved) {
+        caller.set(register, value(register, rule).ok().flatten());
+    }
+    for (register, rule) in &row.others {
+        caller.set(*register, value(*register, rule).ok().flatten());
+    }
+    Ok(caller)
+}
+
+/// The value of an expression; `base` is on its stack when it begins, if there is one.
+fn evaluate(text: &[u8], base: Option<u64>, values: &Values, stack: &Stack<'_>) -> Result<u64, Missing> {
+    let encoding = Encoding { address_size: 8, format: Format::Dwarf32, version: 4 };
+    let mut evaluation = Expression(EndianSlice::new(text, LittleEndian)).evaluation(encoding);
+    evaluation.set_max_iterations(MAX_OPERATIONS);
+    if let Some(base) = base {
+        evaluation.set_initial_value(base);
+    }
+    let mut state = evaluation.evaluate().map_err(|_| Missing::Sense)?;
+    for _ in 0..MAX_OPERATIONS {
+        state = match state {
+            EvaluationResult::Complete => {
+                return match evaluation.as_result() {
+                    [piece] => match piece.location {
+                        Location::Address { address } => Ok(address),
+                        Location::Value { value: Value::Generic(value) | Value::U64(value) } => Ok(value),
+                        _ => Err(Missing::Sense),
+                    },
+                    _ => Err(Missing::Sense),
+                };
+            }
+            EvaluationResult::RequiresMemory { address, size: 8, space: None, .. } => {
+                let value = stack.u64(address).ok_or(Missing::Stack)?;
+                evaluation.resume_with_memory(Value::Generic(value))
+            }
+            EvaluationResult::RequiresRegister { register, .. } => {
+                let number = u8::try_from(register.0).ok().filter(|&number| usize::from(number) < REGISTERS);
+                let value = values.get(number.ok_or(Missing::Sense)?).ok_or(Missing::Register)?;
+                evaluation.resume_with_register(Value::Generic(value))
+            }
+            _ => return Err(Missing::Sense),
+        }
+        .map_err(|_| Missing::Sense)?;
+    }
+    Err(Missing::Sense)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,68 @@
+use std::process::Command;
+
+use super::*;
+
+#[test]
+fn this_process_is_seen_as_it_is() {
+    let process = Process::open(std::process::id()).unwrap();
+    let here = this_process_is_seen_as_it_is as fn() as usize as u64;
+    let mapping = process.mapping(here).unwrap();
+    assert!(mapping.executable && mapping.has_file() && process.is_code(here));
+    let program = process.module(here).unwrap();
+    assert_eq!(program.to_process(program.to_file(here)), here);
+    let name = program.module.symbol_at(program.to_file(here)).unwrap().0;
+    assert!(name.contains("this_process_is_seen_as_it_is"), "{name}");
+    assert!(process.modules().any(|loaded| loaded.module.name().starts_with("libc.so")));
+    assert!(process.modules().any(|loaded| loaded.module.path() == "[vdso]"));
+    let data = std::ptr::from_ref(&REFRESH_INTERVAL) as u64;
+    assert_eq!(process.module(data).unwrap().module.path(), program.module.path(), "constants are of the program too");
+    assert!(process.mapping(8).is_none() && process.module(8).is_none() && !process.is_code(u64::MAX));
+}
+
+#[test]
+fn binaries_are_shared_by_processes() {
+    let modules = Modules::new();
+    let first = Process::open_with(std::process::id(), &modules).unwrap();
+    let mut child = Command::new("sleep").arg("10").spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    let second = Process::open_with(child.id(), &modules);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let libc = |process: &Process| {
+        let found = process.modules().find(|loaded| loaded.module.name().starts_with("libc.so")).unwrap();
+        Arc::clone(&found.module)
+    };
+    assert!(Arc::ptr_eq(&libc(&first), &libc(&second.unwrap())));
+}
+
+#[test]
+fn a_deleted_program_is_still_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().join("sleeper");
+    std::fs::copy("/bin/sleep", &program).unwrap();
+    let mut child = Command::new(&program).arg("10").spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    std::fs::remove_file(&program).unwrap();
+    let process = Process::open(child.id());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let process = process.unwrap();
+    let mapping = process.mappings().iter().find(|mapping| mapping.executable && mapping.deleted).unwrap();
+    let readable = process.module(mapping.start);
+    // /proc/PID/map_files is for privileged eyes.
+    if readable.is_none() {
+        eprintln!("SKIPPED: no privilege to open /proc/PID/map_files");
+        return;
+    }
+    assert_eq!(readable.unwrap().module.name(), "sleeper");
+}
+
+#[test]
+fn errors_say_what_is_wrong() {
+    let none = Process::open(u32::MAX - 1).unwrap_err().to_string();
+    assert_eq!(none, "process 4294967294 does not exist or has ended");
+    let foreign = elf::foreign(b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0\x02\0\x03\0").unwrap();
+    assert_eq!(foreign, "a 32-bit x86 program");
+    let error = UnwindError::Foreign { pid: 7, found: foreign }.to_string();
+    assert_eq!(error, "process 7 runs a 32-bit x86 program; only 64-bit x86 programs can be unwound");
+}

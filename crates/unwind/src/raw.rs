@@ -1,0 +1,113 @@
+//! What is taken of a process in the moment of a sample: all that cannot be read later.
+
+/// User registers of x86-64, in the order of the kernel's `perf_regs`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Registers {
+    /// rax
+    pub ax: u64,
+    /// rbx
+    pub bx: u64,
+    /// rcx
+    pub cx: u64,
+    /// rdx
+    pub dx: u64,
+    /// rsi
+    pub si: u64,
+    /// rdi
+    pub di: u64,
+    /// rbp
+    pub bp: u64,
+    /// rsp
+    pub sp: u64,
+    /// rip
+    pub ip: u64,
+    /// r8
+    pub r8: u64,
+    /// r9
+    pub r9: u64,
+    /// r10
+    pub r10: u64,
+    /// r11
+    pub r11: u64,
+    /// r12
+    pub r12: u64,
+    /// r13
+    pub r13: u64,
+    /// r14
+    pub r14: u64,
+    /// r15
+    pub r15: u64,
+}
+
+/// One sample as it came from the kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct RawSample<'a> {
+    /// Process id (`tgid`) in the sampler's namespace.
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// `CLOCK_MONOTONIC` in nanoseconds.
+    pub time_ns: u64,
+    /// Nanoseconds on or off the CPU that the sample stands for.
+    pub weight_ns: u64,
+    /// The thread's name, without NULs.
+    pub comm: &'a [u8],
+    /// Return addresses in the kernel, innermost first; empty in user mode.
+    pub kernel: &'a [u64],
+    /// User registers; `None` for a thread of the kernel.
+    pub registers: Option<Registers>,
+    /// Bytes of the user stack from `registers.sp` upwards.
+    pub stack: &'a [u8],
+    /// Whether the stack goes on above these bytes (more was there than is captured at most).
+    pub stack_cut: bool,
+    /// Lua, where the process runs any.
+    pub lua: Option<RawLua<'a>>,
+}
+
+/// What the kernel side has read of a LuaJIT state: `struct lua_stack` of `crates/sample/bpf/lua_types.bpf.h`.
+/// Addresses are those of the process.
+#[derive(Clone, Copy, Debug)]
+pub struct RawLua<'a> {
+    /// `global_State` of the virtual machine.
+    pub global: u64,
+    /// `g->vmstate`: a trace's number if not negative, else `~LJ_VMST_*`.
+    pub vmstate: i32,
+    /// `g->jit_base`; 0 outside traces.
+    pub jit_base: u64,
+    /// The innermost native frame of the virtual machine: its stack pointer.
+    pub cframe: u64,
+    /// [`RawLua::CUT`], [`RawLua::COMPLETE`], [`RawLua::TRACE`].
+    pub flags: u32,
+    /// Frames, innermost first, of the running coroutine, then of who resumed it, and so on.
+    pub frames: &'a [RawLuaFrame],
+}
+
+impl RawLua<'_> {
+    /// More frames were there than are read at most.
+    pub const CUT: u32 = 1;
+    /// The stack was read down to its bottom, and every frame was checked.
+    pub const COMPLETE: u32 = 2;
+    /// In a trace's machine code, or in C called from it.
+    pub const TRACE: u32 = 4;
+}
+
+/// One Lua frame. `#[repr(C)]`: the same as `struct lua_frame` of `crates/sample/bpf/lua_types.bpf.h`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct RawLuaFrame {
+    /// The `lua_State` (coroutine) that the frame is of.
+    pub state: u64,
+    /// Its function object (`GCfunc`); may be gone by the time that it is looked at.
+    pub function: u64,
+    /// `GCproto` of a Lua function (`ffid` 0); of another its entry, the `f` pointer.
+    pub code: u64,
+    /// Address of the bytecode that the frame will go on with; 0: not known.
+    pub pc: u64,
+    /// The native frame of the virtual machine that the frame runs in: its stack pointer; 0: not known.
+    pub cframe: u64,
+    /// `ffid` of the function: 0 Lua, 1 C, above: a fast function.
+    pub ffid: u32,
+    /// Low bits of the frame's link: 0 Lua, 1 C, 2 continuation, 3 vararg, 4 + : lua_pcall and its like.
+    pub link: u32,
+}

@@ -1,0 +1,10 @@
+//! Stacks and names of real programs, made by the C compiler of the system and stepped or damaged here.
+
+#![allow(clippy::unwrap_used, reason = "there it is the assertion")]
+
+mod damaged;
+mod names;
+mod nginx;
+mod second_opinion;
+mod stepping;
+mod support;
