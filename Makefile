@@ -51,6 +51,7 @@ api-test: build ## Schemathesis against the running API and its OpenAPI document
 
 bench: ## measure against peers (SCENARIO=rs|growth|crs|differential|events|story1|story3|story5|profile)
 	@scripts/setup.sh bench
+	@[ $(SCENARIO) != story3 ] || scripts/nginx-package.sh
 	$(CARGO) build --release -p weir-cli -p weir-nginx
 	$(TARGET)/release/weir bench $(SCENARIO) $(BENCH_FLAGS)
 

@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.."
 packages=(gcc libc6-dev make nginx nginx-dev libclang-dev clang libelf-dev libpcre2-dev libssl-dev zlib1g-dev curl openssl
   ca-certificates modsecurity-crs luajit2 libnginx-mod-http-lua wrk)
 if [ "${1:-}" = bench ]; then
-  packages+=(linux-perf nghttp2-client haproxy libnginx-mod-http-modsecurity libnginx-mod-http-geoip2
+  packages+=(dpkg-dev linux-perf nghttp2-client haproxy libnginx-mod-http-modsecurity libnginx-mod-http-geoip2
     libmodsecurity-dev caddy mosquitto)
   # Coraza needs a newer Go than Debian 12 has; without it its rows are left out.
   command -v go >/dev/null || echo "setup: there is no Go 1.25 (https://go.dev/dl): Coraza will not be measured" >&2

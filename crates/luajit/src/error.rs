@@ -16,7 +16,7 @@ pub enum LuaError {
     },
     /// LuaJIT with 32-bit references (built without GC64).
     #[error(
-        "{path} is LuaJIT without GC64 (32-bit references): Lua frames need a GC64 build, which is what LuaJIT 2.1 makes since 2023 and OpenResty since 1.13"
+        "{path} is LuaJIT without GC64 (32-bit references), whose Lua frames cannot be shown: newer builds have GC64 by default, older ones with XCFLAGS=-DLUAJIT_ENABLE_GC64"
     )]
     NotGc64 {
         /// The library or program.

@@ -6,8 +6,10 @@ use weir_profile::tree::FunctionId;
 
 /// Functions of each list.
 const SHOWN: usize = 12;
-/// Changes smaller than this share of the larger side are noise of 99 samples a second.
+/// Changes smaller than this share of the larger side are not worth a line.
 const LEAST_SHARE: f64 = 0.005;
+/// Changes of fewer samples than this are chance: of four that were expected, eight come or none in one case of 25.
+const LEAST_SAMPLES: f64 = 4.0;
 
 /// A function on both sides.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -44,7 +46,9 @@ impl Functions {
     #[must_use]
     pub fn of(difference: &Difference) -> Self {
         let whole = [Side::Old, Side::New].map(|side| difference.per_unit(side, difference.input(side).total));
-        let least = LEAST_SHARE * whole[0].max(whole[1]);
+        #[allow(clippy::cast_precision_loss, reason = "a count of samples")]
+        let fewest = difference.old.samples.min(difference.new.samples).max(1) as f64;
+        let least = LEAST_SHARE.max(LEAST_SAMPLES / fewest) * whole[0].max(whole[1]);
         let alone = |ids: &[FunctionId]| -> Vec<FunctionChange> {
             let named = ids.iter().map(|&id| change(difference, difference.function(id)));
             named.filter(|one| one.before.max(one.after) >= least).take(SHOWN).collect()

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read, Seek};
 
-use memchr::memmem;
+use object::{Object, ObjectSymbol};
 
 use super::build::{BinaryKind, BuildFacts, build_facts_of};
 use super::mapped::{Mapped, binaries};
@@ -98,10 +98,12 @@ fn kind(path: &str, exe: &str) -> BinaryKind {
     }
 }
 
-/// LuaJIT itself, and not what only names or calls it: the name of a function of its own among the symbols, and the
-/// text that it calls itself by. A program that has it linked in and exports no symbols is not recognised.
+/// LuaJIT itself, and not what only names or calls it: it defines a function of LuaJIT's interface. A stripped program
+/// that has it linked in and exports nothing is not recognised.
 fn holds_luajit(bytes: &[u8]) -> bool {
-    memmem::find(bytes, b"\0luaJIT_setmode\0").is_some() && memmem::find(bytes, b"LuaJIT 2.").is_some()
+    let Ok(file) = object::File::parse(bytes) else { return false };
+    let mut symbols = file.dynamic_symbols().chain(file.symbols());
+    symbols.any(|symbol| symbol.is_definition() && symbol.name_bytes() == Ok(b"luaJIT_setmode"))
 }
 
 fn texts(file: &mut File) -> io::Result<Vec<u8>> {

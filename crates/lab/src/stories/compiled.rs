@@ -11,17 +11,17 @@ use std::process::Command;
 
 use crate::error::LabError;
 
-/// Where Debian's `nginx-dev` puts the sources.
-const PACKAGED: &str = "/usr/share/nginx/src";
+/// Where `scripts/nginx-package.sh` puts the sources; `nginx-dev` has only headers.
+const PACKAGED: &str = ".build/nginx-package";
 /// What `configure` is asked for besides its defaults: filters that stack up, as in the story.
 const OPTIONS: &[&str] = &["--with-http_gunzip_module", "--with-http_sub_module", "--with-http_addition_module"];
 
 /// Path of an nginx built with `-LEVEL`; builds it if there is none.
 pub fn nginx(level: &str) -> Result<PathBuf, LabError> {
     let sources = std::env::var_os("NGINX_SOURCE_DIR").map_or_else(|| PathBuf::from(PACKAGED), PathBuf::from);
-    if !sources.join("src/core/nginx.h").exists() {
+    if !sources.join("src/core/nginx.c").exists() {
         return Err(LabError::Missing(format!(
-            "{} holds no sources of nginx: install nginx-dev (`make setup`) or set NGINX_SOURCE_DIR",
+            "{} holds no sources of nginx: `scripts/nginx-package.sh` fetches them, or NGINX_SOURCE_DIR names some",
             sources.display()
         )));
     }
