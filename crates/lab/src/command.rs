@@ -88,6 +88,9 @@ pub struct BenchArguments {
     /// Only the rows with data traffic of the scenario events, quiet and beside changes
     #[arg(long)]
     pub under_load: bool,
+    /// Directory for a profile of each case of a story
+    #[arg(long, value_name = "DIR")]
+    pub profiles: Option<PathBuf>,
     /// Keep the temporary directory with configurations and logs
     #[arg(long)]
     pub keep: bool,
@@ -156,7 +159,8 @@ pub fn run(arguments: &BenchArguments) -> Result<bool, LabError> {
         }
         Scenario::Story1 | Scenario::Story3 | Scenario::Story5 => {
             let story = stories::of(arguments.scenario);
-            return stories::run(&site, story, &arguments.only, schedule, host, output.as_deref());
+            let files = stories::Files { results: output.as_deref(), profiles: arguments.profiles.as_deref() };
+            return stories::run(&site, story, &arguments.only, schedule, host, files);
         }
         Scenario::Profile => return crate::attached::run(&site, &arguments.only, schedule, host, output.as_deref()),
         Scenario::Crs => return crs(&site, arguments, schedule, host, output.as_deref()),

@@ -53,9 +53,4 @@ impl Daemon {
         self.started = Instant::now();
         Ok(Some(status.to_string()))
     }
-
-    /// Stops it.
-    pub fn stop(&mut self) {
-        self.group.stop();
-    }
 }

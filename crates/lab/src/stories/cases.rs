@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn what_is_expected_is_a_rule_of_the_table() {
         for id in STORIES.iter().flat_map(|story| story.cases.iter()).flat_map(|case| case.expected) {
-            assert!(weir_diagnose::RULES.iter().any(|rule| rule.id == *id), "{id}");
+            assert!(weir_diagnose::rules::RULES.iter().any(|rule| rule.id == *id), "{id}");
         }
     }
 

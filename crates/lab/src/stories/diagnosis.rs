@@ -1,8 +1,10 @@
 //! `weir diagnose` on a loaded server, as somebody at a terminal would ask it.
 
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::error::LabError;
 use crate::rounds::{Contender, Schedule};
@@ -10,7 +12,8 @@ use crate::site::Site;
 use crate::turn;
 
 /// How long the diagnosis looks.
-const SECONDS: u32 = 5;
+const SECONDS: u32 = 10;
+const SECONDS_TEXT: &str = "10";
 /// How much longer the load runs: the diagnosis starts up, and reads what it has seen.
 const MARGIN_SECONDS: u32 = 5;
 
@@ -28,24 +31,73 @@ pub struct Finding {
     pub rule: String,
     /// What is wrong, in a sentence.
     pub sentence: String,
+    /// What it rests on, as the command prints it.
+    #[serde(default)]
+    pub evidence: Vec<Value>,
+}
+
+impl Finding {
+    /// The strongest evidence in one line: a stack, a place in a file, or a figure.
+    pub fn shown(&self) -> Option<String> {
+        let text = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
+        self.evidence.first().map(|evidence| match evidence["kind"].as_str() {
+            Some("stack") => {
+                let frames: Vec<&str> =
+                    evidence["frames"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+                format!("{:.1} %: {}", evidence["share"].as_f64().unwrap_or(0.0) * 100.0, frames.join(" > "))
+            }
+            Some("place") => format!("{}:{}: {}", text(evidence, "file"), evidence["line"], text(evidence, "text")),
+            _ => format!("{}: {}", text(evidence, "name"), text(evidence, "value")),
+        })
+    }
 }
 
 /// Loads a contender and diagnoses it meanwhile.
 pub fn take(site: &Site, contender: &Contender, schedule: Schedule) -> Result<Diagnosis, LabError> {
+    let pid = contender.server.id().to_string();
+    let output = under_load(site, contender, schedule, &["diagnose", &pid, "--seconds", SECONDS_TEXT, "--json"])?;
+    // Where this checkout and its temporary files lie is nobody's business.
+    let here = std::env::current_dir().unwrap_or_default();
+    let text = String::from_utf8_lossy(&output.stdout)
+        .replace(site.path("").to_string_lossy().as_ref(), "SITE/")
+        .replace(here.to_string_lossy().as_ref(), ".");
+    serde_json::from_str(&text).map_err(|error| {
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        LabError::program("weir diagnose", format!("{}: no report ({error})\n{said}", output.status))
+    })
+}
+
+/// Loads a contender and profiles its workers meanwhile, into `CASE.weir.json.gz` of a directory. Requests are those
+/// that the origin counts.
+pub fn profile(site: &Site, contender: &Contender, schedule: Schedule, directory: &Path) -> Result<(), LabError> {
+    std::fs::create_dir_all(directory).map_err(LabError::file(directory))?;
+    let file = directory.join(format!("{}.weir.json.gz", contender.name));
+    let status = format!("http://127.0.0.1:{}{}", site.origin_port, crate::slices::STATUS_PATH);
+    let mut arguments: Vec<String> = contender.server.workers().iter().map(u32::to_string).collect();
+    arguments.insert(0, "profile".into());
+    arguments.extend(["--duration", SECONDS_TEXT, "--requests-from", &status, "-o"].map(String::from));
+    arguments.push(file.display().to_string());
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let output = under_load(site, contender, schedule, &arguments)?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(LabError::program("weir profile", String::from_utf8_lossy(&output.stderr).into_owned()))
+}
+
+/// Runs this program with other arguments while a contender is loaded.
+fn under_load(site: &Site, contender: &Contender, schedule: Schedule, arguments: &[&str]) -> Result<Output, LabError> {
     let load = turn::load_of(site, contender, Schedule { seconds: SECONDS + MARGIN_SECONDS, ..schedule }, "wrk.out");
     let running = load.start()?;
     let weir = std::env::current_exe().map_err(LabError::file("/proc/self/exe"))?;
     let output = Command::new(weir)
-        .args(["diagnose", &contender.server.id().to_string(), "--seconds", &SECONDS.to_string(), "--json"])
+        .args(arguments)
         .stdin(Stdio::null())
         .output()
-        .map_err(|error| LabError::program("weir diagnose", error.to_string()))?;
+        .map_err(|error| LabError::program(format!("weir {}", arguments[0]), error.to_string()))?;
     let report = running.finish(&mut || Ok(()))?;
-    if let Some(trouble) = report.trouble(contender.traffic.refused) {
-        return Err(LabError::wrong(&contender.name, trouble));
+    match report.trouble(contender.traffic.refused) {
+        None => Ok(output),
+        Some(trouble) => Err(LabError::wrong(&contender.name, trouble)),
     }
-    serde_json::from_slice(&output.stdout).map_err(|error| {
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        LabError::program("weir diagnose", format!("{}: no report ({error})\n{said}", output.status))
-    })
 }

@@ -32,6 +32,15 @@ pub fn of(scenario: Scenario) -> &'static Story {
     STORIES.iter().find(|story| story.name == name).expect("every scenario that is a story stands in the table")
 }
 
+/// Where a story's results go.
+#[derive(Clone, Copy, Debug)]
+pub struct Files<'f> {
+    /// The report as JSON.
+    pub results: Option<&'f Path>,
+    /// A profile of each case: a directory.
+    pub profiles: Option<&'f Path>,
+}
+
 /// Plants, measures and diagnoses all cases of a story. `Ok(false)` if a diagnosis was wrong.
 pub fn run(
     site: &Site,
@@ -39,7 +48,7 @@ pub fn run(
     only: &[String],
     schedule: Schedule,
     host: Host,
-    output: Option<&Path>,
+    files: Files<'_>,
 ) -> Result<bool, LabError> {
     let origin = Rc::new(nginx::start_origin(site)?);
     let mut skipped = Vec::new();
@@ -66,10 +75,13 @@ pub fn run(
     for ((case, contender), row) in cases.iter().zip(&contenders).zip(measured) {
         eprintln!("diagnosing {}", case.name);
         rows.push(StoryRow::new(case, row, diagnosis::take(site, contender, schedule)?));
+        if let Some(directory) = files.profiles {
+            diagnosis::profile(site, contender, schedule, directory)?;
+        }
     }
     let report = Report::new(story, host, rows, skipped);
     print!("{}", report.text());
-    if let Some(path) = output {
+    if let Some(path) = files.results {
         report.write(path)?;
         eprintln!("written to {}", path.display());
     }

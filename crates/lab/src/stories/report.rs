@@ -121,6 +121,9 @@ impl Report {
             let _ = write!(text, "\n{}: {}\n", row.case, row.planted);
             for finding in &row.findings {
                 let _ = writeln!(text, "  {}: {}", finding.rule, finding.sentence);
+                if let Some(evidence) = finding.shown() {
+                    let _ = writeln!(text, "      {evidence}");
+                }
             }
             for id in &row.missed {
                 let _ = writeln!(text, "  MISSED: {id}");
@@ -151,7 +154,8 @@ mod tests {
     fn rows(said: &[(&str, &[&str])]) -> Vec<StoryRow> {
         let cases = STORIES[1].chosen(&[]).unwrap();
         let row = |(name, ids): &(&str, &[&str])| {
-            let finding = |id: &&str| Finding { rule: (*id).into(), sentence: "Something.".into() };
+            let finding =
+                |id: &&str| Finding { rule: (*id).into(), sentence: "Something.".into(), evidence: Vec::new() };
             let case = cases.iter().find(|case| case.name == *name).unwrap();
             let measured =
                 Row { rps: 20_000.0, ratio: Some(if *name == "keepalive" { 1.0 } else { 2.0 }), ..Row::default() };
