@@ -61,7 +61,8 @@ impl History {
         let before = self.last.replace((revision, report));
         let (_, report) = self.last.as_ref()?;
         let (earlier, before) = before?;
-        if earlier != revision {
+        // Workers have other policies a little later than control.
+        if earlier != revision || !report.continues(&before) {
             self.record = None;
             return None;
         }

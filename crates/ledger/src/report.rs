@@ -123,14 +123,19 @@ impl Report {
         Ok(report)
     }
 
+    /// Whether it counts the same things on from an earlier report: neither a reload nor other policies in between.
+    #[must_use]
+    pub fn continues(&self, earlier: &Self) -> bool {
+        earlier.generation == self.generation
+            && earlier.bank == self.bank
+            && earlier.entries.len() == self.entries.len()
+    }
+
     /// What has come since an earlier report; all of this one if the generation has changed.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut report = self.clone();
-        if earlier.generation != self.generation
-            || earlier.bank != self.bank
-            || earlier.entries.len() != self.entries.len()
-        {
+        if !self.continues(earlier) {
             return report;
         }
         report.uptime_ms = self.uptime_ms.saturating_sub(earlier.uptime_ms);

@@ -25,7 +25,8 @@ impl Vm {
         let now = Instant::now();
         let fresh = match self.protos.get_mut(&address) {
             Some((at, _)) if now.duration_since(*at) < TRUSTED => true,
-            Some((at, proto)) if proto.is_current(self.memory) => {
+            // The last samples of a process come when it has ended: what was known of it is still true of them.
+            Some((at, proto)) if proto.is_current(self.memory) || self.memory.u64(address).is_err() => {
                 *at = now;
                 true
             }
@@ -60,7 +61,7 @@ impl Vm {
         let now = Instant::now();
         let fresh = match self.traces.get_mut(&key) {
             Some((at, _)) if now.duration_since(*at) < TRUSTED => true,
-            Some((at, trace)) if trace.is_current(self.memory) => {
+            Some((at, trace)) if trace.is_current(self.memory) || self.memory.u64(global).is_err() => {
                 *at = now;
                 true
             }

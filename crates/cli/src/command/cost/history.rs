@@ -304,7 +304,7 @@ mod tests {
         assert_eq!(numbers, [(4, 10_000), (5, 10), (6, 9_000)]);
         let text = as_text(&revisions, 4, Style::plain());
         assert!(text.contains("revision 6 against 4\n"), "ten requests say nothing:\n{text}");
-        assert!(text.contains("  slower rule shop/fast: 0.20 -> 2.20 µs per request (+2.00)\n"), "{text}");
+        assert!(text.contains("  slower rule shop/fast: 0.200 -> 2.20 µs per request (+2.00)\n"), "{text}");
         assert!(text.contains("  gone   rule shop/gone") && text.contains("  new    rule shop/new"), "{text}");
         assert!(!text.contains("shop/steady"), "5 % is noise:\n{text}");
         assert!(text.contains("+2.01"), "{text}");
