@@ -159,7 +159,8 @@ fn sleep(runtime: &tokio::runtime::Runtime) {
 
 fn crashes(runtime: &tokio::runtime::Runtime) {
     runtime.block_on(async {
-        let scene = Scene::new(Limits { cpu: Duration::from_secs(5), ..QUICK });
+        let patient = Limits { cpu: Duration::from_secs(5), wall: Duration::from_secs(60), ..QUICK };
+        let scene = Scene::new(patient);
         // A used child gets a second chance in a fresh one; both must end in the same sentence.
         for _ in 0..2 {
             assert_eq!(scene.only_fault("weir-test-memory").await, "compiling needed more than 512 MiB of memory");

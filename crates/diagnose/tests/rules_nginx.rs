@@ -50,6 +50,18 @@ fn an_upstream_without_keepalive_is_shown_with_what_it_lacks() {
     }
 }
 
+/// Which of them has the traffic is not in the stacks.
+#[test]
+fn of_several_upstreams_without_keepalive_none_is_accused_alone() {
+    let two = "upstream quiet { server 127.0.0.1:9000; }\nupstream busy { server 127.0.0.1:9001; }\n\
+               server { location / { proxy_pass http://quiet; } location /b { proxy_pass http://busy; } }";
+    let finding = keepalive(CONNECTING, "1.22.1", two).expect("speaks");
+    assert_eq!(finding.confidence, Confidence::Likely);
+    for name in ["quiet", "busy"] {
+        assert!(finding.sentence.contains(&format!("upstream {name} has no keepalive")), "{}", finding.sentence);
+    }
+}
+
 #[test]
 fn keepalive_that_works_is_left_alone() {
     assert_eq!(keepalive(SERVING, "1.22.1", KEEPALIVE), None);

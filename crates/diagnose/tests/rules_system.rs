@@ -157,8 +157,10 @@ fn the_listen_queue_is_wrong_when_it_overflows_or_is_cut() {
 
 #[test]
 fn ports_run_out_for_one_address() {
-    for (time_wait, speaks) in [(100, false), (13_000, false), (20_000, true)] {
-        let remote = RemoteSockets { address: "10.0.0.1:80".into(), established: 64, time_wait };
+    // Without connections of its own those in TIME_WAIT are somebody else's.
+    let cases = [(64, 100, false), (64, 13_000, false), (64, 20_000, true), (0, 20_000, false)];
+    for (established, time_wait, speaks) in cases {
+        let remote = RemoteSockets { address: "10.0.0.1:80".into(), established, time_wait };
         let sockets = SocketFacts { remotes: vec![remote], ..SocketFacts::default() };
         let facts = Facts {
             kernel: Some(kernel_with(0, "4096")),

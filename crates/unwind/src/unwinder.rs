@@ -69,6 +69,10 @@ impl Unwinder {
         mut hook: Option<&mut dyn FrameHook>,
         out: &mut Vec<NativeFrame>,
     ) -> End {
+        if !process.is_code(registers.ip) {
+            // It has become another program since, or has loaded a library.
+            let _ = process.refresh();
+        }
         let stack = Stack::new(registers.sp, stack);
         let values = Values::of(registers);
         let frame = Frame { values, ip: registers.ip, sp: registers.sp, exact: true, first: true };

@@ -60,8 +60,9 @@ fn listen_queue(facts: &Facts) -> Option<Finding> {
     let shown = |value: Option<u64>| value.map_or_else(|| "unknown".to_owned(), |value| value.to_string());
     Some(
         Finding::new(LISTEN_QUEUE.id, sentence)
-            .severity(if overflows > 0 { Severity::Serious } else { Severity::Note })
-            .confidence(Confidence::Certain)
+            // The kernel counts for the network namespace: another server there may be the one that was full.
+            .severity(if overflows > 0 { Severity::Warning } else { Severity::Note })
+            .confidence(if overflows > 0 { Confidence::Possible } else { Confidence::Certain })
             .with(larger.map(|(directive, _)| place(directive)))
             .figure("TcpExt.ListenOverflows", format!("+{overflows} in {:.0} s (network namespace)", facts.seconds))
             .figure("TcpExt.ListenDrops", format!("+{}", kernel.grown("TcpExt.ListenDrops").unwrap_or(0)))
@@ -78,7 +79,9 @@ fn port_range(facts: &Facts) -> Option<Finding> {
     let (first, last) = facts.kernel.as_ref()?.port_range()?;
     let ports = u64::from(last.saturating_sub(first)) + 1;
     let sockets = &facts.process.as_ref()?.sockets;
-    let fullest = sockets.remotes.iter().max_by_key(|remote| remote.established + remote.time_wait)?;
+    // TIME_WAIT belongs to nobody: only addresses that this process has connections to are its business.
+    let own = sockets.remotes.iter().filter(|remote| remote.established > 0);
+    let fullest = own.max_by_key(|remote| remote.established + remote.time_wait)?;
     let used = fullest.established + fullest.time_wait;
     #[allow(clippy::cast_precision_loss, reason = "at most 65536 ports, and sockets")]
     let share = used as f64 / ports as f64;

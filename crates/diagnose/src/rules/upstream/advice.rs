@@ -42,15 +42,38 @@ pub(super) fn advise(facts: &Facts, by_lua: bool, is_nginx: bool) -> Advice {
             lines(modern, "NAME", "ADDRESS:PORT", true),
         );
     };
-    match configuration.locations().iter().find_map(|scope| lacking(scope, configuration, modern)) {
-        Some(advice) => advice,
-        None => unseen(
+    let mut lacking: Vec<Advice> =
+        configuration.locations().iter().filter_map(|scope| lacking(scope, configuration, modern)).collect();
+    lacking.dedup_by(|next, one| next.why == one.why);
+    match lacking.len() {
+        1.. => one_of(lacking),
+        0 => unseen(
             "every upstream in the configuration has keepalive, so either it is too small, or the upstreams close",
             "raise `keepalive` to the number of connections that a worker has in use at a time, and look at the \
              upstream's own limits (keepalive_timeout, keepalive_requests, `Connection: close` in its answers)"
                 .into(),
         ),
     }
+}
+
+/// One cause, or several that the stacks cannot tell apart: which of them has the traffic is not known.
+fn one_of(mut lacking: Vec<Advice>) -> Advice {
+    /// Causes that are named, and places of all of them.
+    const SHOWN: usize = 4;
+    let mut first = lacking.remove(0);
+    if lacking.is_empty() {
+        return first;
+    }
+    let more = lacking.len().saturating_sub(SHOWN - 1);
+    for other in lacking.into_iter().take(SHOWN - 1) {
+        first.why.push_str(&format!("; {}", other.why));
+        first.places.extend(other.places);
+    }
+    if more > 0 {
+        first.why.push_str(&format!("; and {more} more"));
+    }
+    first.places.truncate(SHOWN);
+    Advice { why: format!("one or more of these: {}", first.why), seen: false, ..first }
 }
 
 /// What one location lacks, if it passes requests on.
