@@ -82,7 +82,7 @@ pub struct BaselinePlace {
 #[derive(Debug, Args)]
 pub struct Watching {
     /// How long; 0 looks once, at the context alone.
-    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=3600))]
+    #[arg(long, visible_alias = "duration", value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=3600))]
     pub seconds: u64,
     /// Samples a second on each CPU.
     #[arg(long, value_name = "HZ", default_value_t = 99, value_parser = clap::value_parser!(u32).range(1..=1000))]

@@ -14,10 +14,10 @@ pub struct Diagnose {
     #[arg(value_name = "PID|NAME|FILE", required_unless_present = "list")]
     pub target: Option<String>,
     /// How long to watch; 0 looks at files and settings only.
-    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=3600))]
+    #[arg(long, visible_alias = "duration", value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=3600))]
     pub seconds: u64,
     /// Samples per second and CPU.
-    #[arg(long, value_name = "HZ", default_value_t = 99, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, visible_alias = "hz", value_name = "HZ", default_value_t = 99, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub frequency: u32,
     /// Where nginx answers with stub_status, to count requests: `http://127.0.0.1:8080/status`.
     #[arg(long, value_name = "URL")]

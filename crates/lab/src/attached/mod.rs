@@ -67,11 +67,13 @@ pub fn run(
 }
 
 fn take(site: &Site, contender: &Contender, profiler: &Profiler, schedule: Schedule) -> Result<Measured, LabError> {
-    let Some(mut attached) = profiler.attach(site, &contender.server)? else {
+    let attached = profiler.attach(site, &contender.server)?;
+    // Without a profiler too there is a pause, and this: turns differ by the profiler alone. The load
+    // warms the profiler up as well: it meets the stacks that it will meet.
+    turn::warm_up(site, contender, schedule)?;
+    let Some(mut attached) = attached else {
         return Ok(Measured { turn: turn::take(site, contender, None, schedule)?, spent: None });
     };
-    // The load that warms up warms the profiler up too: it meets the stacks that it will meet.
-    turn::warm_up(site, contender, schedule)?;
     let (before, start) = (attached.cpu()?, Instant::now());
     let turn = turn::take(site, contender, None, schedule)?;
     let spent = attached.spent(before, start.elapsed())?;

@@ -77,7 +77,10 @@ impl Profiler {
 
     /// Starts it on a server's workers and waits until it samples.
     pub fn attach(&self, site: &Site, server: &Server) -> Result<Option<Attached>, LabError> {
-        let Some(command) = self.command else { return Ok(None) };
+        let Some(command) = self.command else {
+            std::thread::sleep(START);
+            return Ok(None);
+        };
         let file = site.path(&format!("profile-{}", self.name));
         let (program, arguments) = command(&server.workers(), &file.to_string_lossy());
         let mut child = Child::start(Launch {

