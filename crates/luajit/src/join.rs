@@ -44,6 +44,8 @@ impl Vm {
             let (mine, rest) = frames.split_at(count);
             if in_trace {
                 whole &= self.traced(lua, frame.lookup, mine, rest.first(), out);
+            } else if first && lua.flags & RawLua::TRACE != 0 {
+                whole &= self.left(lua, mine, rest.first(), out);
             } else {
                 whole &= self.frames(mine, rest.first(), out);
             }
@@ -112,6 +114,25 @@ impl Vm {
             .collect();
         stack.push(RawLuaFrame { pc: base.pc, ..*outer });
         stack.extend_from_slice(rest);
+        self.frames(&stack, below, out)
+    }
+
+    /// Frames of a stretch that has just left a trace, or is about to run one: until the interpreter knows
+    /// where it goes on, the place is that where the trace starts.
+    fn left(
+        &mut self,
+        lua: &RawLua<'_>,
+        mine: &[RawLuaFrame],
+        below: Option<&RawLuaFrame>,
+        out: &mut Vec<Mixed>,
+    ) -> bool {
+        let mut stack = mine.to_vec();
+        if let Some(innermost) = stack.first_mut().filter(|frame| frame.pc == 0)
+            && let Some(trace) = self.trace_of(lua.global, number(lua))
+            && trace.start_proto == innermost.code
+        {
+            innermost.pc = trace.start_pc + 4;
+        }
         self.frames(&stack, below, out)
     }
 

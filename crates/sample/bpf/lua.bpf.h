@@ -268,6 +268,16 @@ static __always_inline void lua_from_interpreter(struct lua_cursor *c, const str
 	c->link = r->bx;
 }
 
+/* Just before a trace runs, PC is still in rbx. Just after it, anything is: then crates/luajit takes the
+ * place where the trace starts. */
+static __always_inline void lua_from_entry(struct lua_cursor *c, const struct lua_registers *r)
+{
+	struct lua_range code = {};
+
+	if (lua_code(c, lua_u64(c->base - 16), &code) && lua_inside(&code, r->bx))
+		c->pc = r->bx;
+}
+
 /* On the way back to C the results are moved down over the frame, and rbx has the base before it. */
 static __always_inline void lua_from_return(struct lua_cursor *c, const struct lua_registers *r)
 {
@@ -360,6 +370,8 @@ static __always_inline struct lua_stack *weir_lua_walk(__u32 tgid, const struct 
 		if (lua_base_in_stack(&c, c.out->jit_base))
 			c.base = c.out->jit_base;
 		c.pc = 0;
+		if (lua_in_vm(c.offsets, registers->ip))
+			lua_from_entry(&c, registers);
 	} else if (lua_in_vm(c.offsets, registers->ip)) {
 		if (c.out->vmstate == LUA_VMSTATE_C)
 			lua_from_return(&c, registers);

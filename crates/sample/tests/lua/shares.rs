@@ -1,10 +1,14 @@
 //! Shares of Lua functions are what they are known to be.
 
+use std::collections::BTreeMap;
+
 use weir_profile::Origin;
 
 use crate::program::{DEVIATIONS, MODES, Mode, check_read, count, folded, lua, profile, refused, stacks};
 
 const SHARES: [(&str, f64); 3] = [("half", 0.5), ("third", 0.3), ("fifth", 0.2)];
+/// Share of samples of a function that may be without a line.
+const UNKNOWN: f64 = 0.005;
 
 #[test]
 fn shares_are_those_of_the_program() {
@@ -39,17 +43,19 @@ fn frames_have_file_and_line() {
     }
     for mode in MODES {
         let profile = profile("shares.lua", mode);
-        let lines: Vec<u32> = stacks(&profile)
-            .flat_map(|(stack, _)| stack)
-            .filter(|frame| frame.origin == Origin::Lua && frame.name == "half")
-            .map(|frame| {
+        let mut lines = BTreeMap::<u32, u64>::new();
+        for (stack, count) in stacks(&profile) {
+            for frame in stack.into_iter().filter(|frame| frame.origin == Origin::Lua && frame.name == "half") {
                 assert_eq!(frame.module, "shares.lua");
                 assert!(frame.file.ends_with("/tests/lua/programs/shares.lua"), "{frame:?}");
-                frame.line
-            })
-            .collect();
-        assert!(!lines.is_empty());
-        assert!(lines.iter().all(|line| (3..=7).contains(line)), "{mode:?}: {lines:?}");
+                *lines.entry(frame.line).or_default() += count;
+            }
+        }
+        // On the way out of a trace there are some instructions in which nobody knows the line.
+        let unknown = lines.remove(&0).unwrap_or(0);
+        assert!(lines.keys().all(|line| (3..=7).contains(line)), "{mode:?}: {lines:?}");
+        let known: u64 = lines.values().sum();
+        assert!(known > 0 && unknown as f64 <= UNKNOWN * known as f64, "{mode:?}: {unknown} unknown, {lines:?}");
         let traces: Vec<_> = stacks(&profile)
             .flat_map(|(stack, _)| stack)
             .filter(|frame| frame.origin == Origin::LuaTrace)
