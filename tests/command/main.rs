@@ -9,3 +9,4 @@ mod running;
 mod tour;
 mod tune;
 mod up;
+mod watching;

@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Status(format) => status::run(&api()?, runtime, format.json),
         Command::Silence { switch } => silence::run(runtime, *switch),
         Command::Cost(cost) => cost::run(api, runtime, cost),
-        Command::Diagnose(diagnose) => diagnose::run(diagnose),
+        Command::Diagnose(diagnose) => diagnose::run(runtime, diagnose),
         Command::LogLevel { level } => log_level::run(runtime, *level),
         Command::Docs(docs) => docs::run(docs),
         Command::Completions { shell } => completions::run(*shell),

@@ -4,12 +4,14 @@
 //! One subcommand is one file in `command/`. What they share is small: how an error is told
 //! ([`Failure`]), tables on the terminal ([`table`]) and where the runtime files are.
 
+mod answered;
 mod api;
 mod arguments;
 mod body;
 mod command;
 mod difference;
 mod failure;
+mod interrupt;
 mod moment;
 pub mod reference;
 mod style;

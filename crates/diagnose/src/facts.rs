@@ -22,7 +22,7 @@ mod sampling;
 pub mod stub_status;
 
 pub use build::{BinaryKind, BuildFacts, CodeStatistics, Level, Optimisation, OptimisationSource, Producer, TailCalls};
-pub use collect::{CollectError, Options, collect};
+pub use collect::{CollectError, Edge, Options, collect};
 pub use kernel::{Conntrack, Counter, KernelFacts};
 pub use lua::{LuaFacts, LuaHandler};
 pub use nginx::{

@@ -140,7 +140,7 @@ fn facts(nginx: &Nginx, profile: bool) -> Facts {
         ..Options::default()
     };
     let _load = Load::on(nginx.port);
-    collect(nginx.pid(), &options, &AtomicBool::new(false)).expect("gathers")
+    collect(nginx.pid(), &options, &AtomicBool::new(false), &mut |_| {}).expect("gathers")
 }
 
 fn directory() -> (tempfile::TempDir, PathBuf) {
@@ -190,7 +190,7 @@ fn a_running_nginx_is_known_from_outside() {
     assert!(facts.kernel.as_ref().and_then(|kernel| kernel.grown("Tcp.ActiveOpens")).is_some_and(|opened| opened > 20));
     // A worker stands for its nginx.
     let once = Options { duration: Duration::ZERO, ..Options::default() };
-    let of_worker = collect(process.workers[0].pid, &once, &AtomicBool::new(false)).expect("gathers");
+    let of_worker = collect(process.workers[0].pid, &once, &AtomicBool::new(false), &mut |_| {}).expect("gathers");
     assert_eq!(of_worker.process.map(|process| process.pid), Some(nginx.pid()));
 }
 
@@ -269,18 +269,18 @@ fn a_baseline_says_what_has_changed() {
 fn what_is_not_there_is_an_error_and_what_ends_meanwhile_too() {
     let options = Options { duration: Duration::from_millis(300), profile: false, ..Options::default() };
     let stop = AtomicBool::new(false);
-    assert!(matches!(collect(u32::MAX - 7, &options, &stop), Err(CollectError::NoProcess { .. })));
+    assert!(matches!(collect(u32::MAX - 7, &options, &stop, &mut |_| {}), Err(CollectError::NoProcess { .. })));
     let mut short = Command::new("sleep").arg("0.1").spawn().expect("starts");
     let pid = short.id();
     let waiting = std::thread::spawn(move || short.wait());
-    assert!(matches!(collect(pid, &options, &stop), Err(CollectError::Ended { .. })));
+    assert!(matches!(collect(pid, &options, &stop, &mut |_| {}), Err(CollectError::Ended { .. })));
     waiting.join().expect("ends").expect("waits");
 }
 
 #[test]
 fn another_program_has_facts_too() {
     let options = Options { duration: Duration::ZERO, ..Options::default() };
-    let facts = collect(std::process::id(), &options, &AtomicBool::new(false)).expect("gathers");
+    let facts = collect(std::process::id(), &options, &AtomicBool::new(false), &mut |_| {}).expect("gathers");
     let process = facts.process.as_ref().expect("known");
     assert!(process.role == Role::Other && process.workers.iter().any(|worker| worker.pid == process.pid));
     assert!(facts.nginx.is_none() && facts.lua.is_none() && facts.executable().is_some(), "{:?}", facts.remarks);

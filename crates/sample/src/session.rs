@@ -85,12 +85,16 @@ impl Session {
         Ok(session)
     }
 
+    /// [`Session::watch`], then [`Session::recorded`].
+    pub fn run(&mut self, stop: &AtomicBool, progress: &mut dyn FnMut(&Progress)) -> Recorded {
+        self.watch(stop, progress);
+        self.recorded()
+    }
+
     /// Samples until `stop` is set, the duration is over, or no process is left. `progress` is called some ten times a
-    /// second.
-    ///
-    /// # Errors
-    /// None yet that is not found at the start; callers should not rely on that.
-    pub fn run(&mut self, stop: &AtomicBool, progress: &mut dyn FnMut(&Progress)) -> Result<Recorded, SampleError> {
+    /// second. When it returns nothing is sampled any more: whoever counts something beside the samples, such as
+    /// requests, begins before this and ends after it, not with names, which may take longer than the sampling.
+    pub fn watch(&mut self, stop: &AtomicBool, progress: &mut dyn FnMut(&Progress)) {
         let deadline = self.options.duration.and_then(|duration| self.started.checked_add(duration));
         // Asked after each record: opening a process with large binaries may take longer than what is left.
         let over = || stop.load(Ordering::Relaxed) || deadline.is_some_and(|end| Instant::now() >= end);
@@ -115,7 +119,9 @@ impl Session {
                 break;
             }
         }
-        Ok(self.finish())
+        self.source.detach();
+        self.meta.duration_ns = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.gather.sampled_ns = self.meta.duration_ns;
     }
 
     fn progress(&self) -> Progress {
@@ -140,11 +146,8 @@ impl Session {
         }
     }
 
-    fn finish(&mut self) -> Recorded {
-        self.source.detach();
-        let duration = self.started.elapsed();
-        self.meta.duration_ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        self.gather.sampled_ns = self.meta.duration_ns;
+    /// What was seen, with names.
+    pub fn recorded(&mut self) -> Recorded {
         // What came before has its room in the ring then.
         self.drain(|| false);
         self.source.still_waiting();

@@ -44,7 +44,7 @@ fn any_process() {
         Err(error) => panic!("{error}"),
     };
     eprintln!("started in {:?}", begun.elapsed());
-    let recorded = session.run(&AtomicBool::new(false), &mut |_| {}).expect("it was sampled");
+    let recorded = session.run(&AtomicBool::new(false), &mut |_| {});
     eprintln!("over after {:?}", begun.elapsed());
     for profile in [recorded.on_cpu, recorded.off_cpu].into_iter().flatten() {
         show(&profile);

@@ -1,22 +1,18 @@
 //! `weir baseline`: facts of a day when all was well, kept and compared.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde_json::json;
 use weir_diagnose::baseline::Comparison;
 use weir_diagnose::baseline::store::{Listed, Store, StoreError};
-use weir_diagnose::facts::{Facts, Options, collect};
-use weir_ledger::Control;
+use weir_diagnose::facts::{Facts, Options};
 
 use super::diagnose::target::pid_of;
-use crate::Failure;
 use crate::arguments::{Baseline, BaselinePlace, Watching};
-use crate::moment;
 use crate::table::{self, Align, counted};
+use crate::{Failure, answered, interrupt, moment};
 
 /// Something changed in the context.
 const CHANGED: u8 = 3;
@@ -88,30 +84,7 @@ fn watched(runtime: &Path, target: &str, watch: &Watching) -> Result<Facts, Fail
         requests_from: watch.requests_from.clone(),
         requests: watch.requests,
     };
-    let ledger = Control::open(runtime).ok();
-    let before = ledger.as_ref().map(workers).unwrap_or_default();
-    let mut facts = collect(pid, &options, &AtomicBool::new(false)).map_err(Failure::new)?;
-    if let (None, Some(ledger)) = (facts.requests, &ledger) {
-        facts.count_requests(since(&facts, &before, &workers(ledger)));
-    }
-    Ok(facts)
-}
-
-type Requests = HashMap<u32, u64>;
-
-fn workers(control: &Control) -> Requests {
-    let alive = control.workers().into_iter().filter(|worker| worker.alive);
-    alive.map(|worker| (worker.pid, worker.requests)).collect()
-}
-
-/// Requests of the watched processes by Weir's ledger; `None`: they are not Weir's.
-fn since(facts: &Facts, before: &Requests, after: &Requests) -> Option<u64> {
-    let watched = facts.process.as_ref()?.workers.iter().filter_map(|worker| {
-        let now = after.get(&worker.pid)?;
-        Some(now.saturating_sub(before.get(&worker.pid).copied().unwrap_or(0)))
-    });
-    let counts: Vec<u64> = watched.collect();
-    (!counts.is_empty()).then(|| counts.iter().sum())
+    answered::collect(runtime, pid, &options, interrupt::watch()).map_err(Failure::new)
 }
 
 fn summary(facts: &Facts) -> String {

@@ -4,12 +4,12 @@
 
 mod convert;
 mod diff;
-mod interrupt;
 mod output;
 mod progress;
 mod requests;
 mod target;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -36,11 +36,11 @@ fn record(runtime: &Path, record: &Record) -> Result<(), Failure> {
     if !writer.writes() && record.output.top.is_none() {
         writer.add_default(&found.title, found.pids.first().copied())?;
     }
-    let requests = Requests::before(runtime, record, &found)?;
-    let recorded = sample(&found, record)?;
-    let counted = requests.after()?;
+    let (recorded, requests) = sample(runtime, &found, record)?;
     let mut profiles = Profiles { all: [recorded.on_cpu, recorded.off_cpu].into_iter().flatten().collect() };
-    profiles.set_requests(counted);
+    let seen = profiles.all.iter().flat_map(|profile| profile.threads.iter().map(|thread| thread.pid));
+    let processes: BTreeSet<u32> = found.pids.iter().copied().chain(seen).collect();
+    profiles.set_requests(requests.of(processes));
     if profiles.all.iter().all(|profile| profile.samples.is_empty()) && profiles.has_no_calls() {
         return Err(Failure::new(format!("{} was never on a CPU in that time: there is no sample", found.title))
             .hint("put it under load, or see with --off-cpu what it waits for"));
@@ -49,7 +49,7 @@ fn record(runtime: &Path, record: &Record) -> Result<(), Failure> {
     writer.write(&profiles)
 }
 
-fn sample(found: &Found, record: &Record) -> Result<Recorded, Failure> {
+fn sample(runtime: &Path, found: &Found, record: &Record) -> Result<(Recorded, Requests), Failure> {
     let duration = Duration::from_secs_f64(record.duration);
     let options = Options {
         frequency_hz: record.hz,
@@ -67,7 +67,11 @@ fn sample(found: &Found, record: &Record) -> Result<Recorded, Failure> {
     };
     let mut session = Session::start(found, &options).map_err(target::failure)?;
     let mut line = ProgressLine::new(&found.title, duration);
-    let recorded = session.run(interrupt::watch(), &mut |progress| line.show(progress)).map_err(target::failure);
+    // Requests are counted as long as samples are taken: loading programs and finding names take seconds, too.
+    let mut requests = Requests::begin(runtime, record)?;
+    session.watch(crate::interrupt::watch(), &mut |progress| line.show(progress));
+    requests.end();
+    let recorded = session.recorded();
     line.clear();
-    recorded
+    Ok((recorded, requests))
 }

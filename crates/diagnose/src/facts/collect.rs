@@ -57,24 +57,28 @@ pub enum CollectError {
 ///
 /// # Errors
 /// If the process does not exist or ends meanwhile.
-pub fn collect(pid: u32, options: &Options, stop: &AtomicBool) -> Result<Facts, CollectError> {
+pub fn collect(
+    pid: u32,
+    options: &Options,
+    stop: &AtomicBool,
+    at: &mut dyn FnMut(Edge),
+) -> Result<Facts, CollectError> {
     let mut facts = Facts { taken_ms: now_ms(), ..Facts::default() };
     let first = process::Before::take(pid).map_err(|_| CollectError::NoProcess { pid })?.pid;
     // Loading the programs takes a while, and so does naming what was sampled: neither belongs to the window.
-    let session = options.samples().then(|| sampling::start(first, options));
+    let mut session = options.samples().then(|| sampling::start(first, options));
+    at(Edge::Opens);
     let window = Window::open(first, options, &mut facts.remarks).ok_or(CollectError::NoProcess { pid })?;
-    let over = AtomicBool::new(false);
-    let (after, sampled) = std::thread::scope(|scope| {
-        let closing =
-            scope.spawn(|| window.close(options, || stop.load(Ordering::Relaxed) || over.load(Ordering::Relaxed)));
-        let sampled = session.map(|session| sampling::run(session?, stop));
-        // Refused sampling leaves the counters, which are worth the whole window; a process that ended does not.
-        over.store(matches!(sampled, Some(Ok(_))), Ordering::Relaxed);
-        (closing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), sampled)
-    });
+    match &mut session {
+        Some(Ok(session)) => session.watch(stop, &mut |_| {}),
+        // Refused sampling leaves the counters, which are worth the whole window.
+        None | Some(Err(_)) => window.wait(options, stop),
+    }
+    let after = window.close(options);
+    at(Edge::Closes);
     facts.remarks.extend(after.remarks);
-    match sampled {
-        Some(Ok((on_cpu, off_cpu))) => (facts.profile, facts.off_cpu) = (on_cpu, off_cpu),
+    match session.map(|session| session.map(|mut session| session.recorded())) {
+        Some(Ok(recorded)) => (facts.profile, facts.off_cpu) = (recorded.on_cpu, recorded.off_cpu),
         Some(Err(error)) => facts.remarks.push(format!("nothing was sampled: {error}")),
         None => {}
     }
@@ -85,6 +89,15 @@ pub fn collect(pid: u32, options: &Options, stop: &AtomicBool) -> Result<Facts, 
     files(&mut facts, &mut found, after.answered);
     facts.process = Some(found);
     Ok(facts)
+}
+
+/// A side of the window in which is sampled and counted, for whoever counts something else in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edge {
+    /// It opens now.
+    Opens,
+    /// It has closed.
+    Closes,
 }
 
 impl Options {
@@ -118,13 +131,16 @@ impl Window {
         Some(Self { process, kernel: kernel::Before::take(pid), requests, began: Instant::now() })
     }
 
-    /// Waits for the end and looks again.
-    fn close(self, options: &Options, over: impl Fn() -> bool) -> After {
+    fn wait(&self, options: &Options, stop: &AtomicBool) {
         const NAP: Duration = Duration::from_millis(20);
         let end = self.began + options.duration;
-        while Instant::now() < end && !over() {
+        while Instant::now() < end && !stop.load(Ordering::Relaxed) {
             std::thread::sleep(NAP.min(end.saturating_duration_since(Instant::now())));
         }
+    }
+
+    /// Looks again.
+    fn close(self, options: &Options) -> After {
         let seconds = if options.duration.is_zero() { 0.0 } else { self.began.elapsed().as_secs_f64() };
         let mut remarks = Vec::new();
         let answered = self

@@ -1,9 +1,7 @@
 //! One session of samples: on the CPU, off it, and system calls.
 
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use weir_profile::Profile;
 use weir_sample::{SampleError, Session, Target, find};
 
 use super::collect::Options;
@@ -24,10 +22,4 @@ pub(super) fn start(pid: u32, options: &Options) -> Result<Session, SampleError>
         ..weir_sample::Options::default()
     };
     Session::start(&found, &options)
-}
-
-/// Samples for the length of the window: what ran, and what waited.
-pub(super) fn run(mut session: Session, stop: &AtomicBool) -> Result<(Option<Profile>, Option<Profile>), SampleError> {
-    let recorded = session.run(stop, &mut |_| {})?;
-    Ok((recorded.on_cpu, recorded.off_cpu))
 }

@@ -43,7 +43,9 @@ pub fn read(url: &str) -> io::Result<NginxRequests> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let path = if path.is_empty() { "/" } else { path };
-    write!(stream, "GET {path} HTTP/1.0\r\nHost: {host}\r\nConnection: close\r\n\r\n")?;
+    // In one piece: a server may answer, and close, when it has read the first one.
+    let request = format!("GET {path} HTTP/1.0\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes())?;
     let mut answer = Vec::new();
     stream.take(MAX_BYTES).read_to_end(&mut answer)?;
     parse(&String::from_utf8_lossy(&answer))
@@ -78,6 +80,26 @@ mod tests {
         for other in ["", "HTTP/1.1 404 Not Found\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n<html>"] {
             assert_eq!(parse(other), None);
         }
+    }
+
+    #[test]
+    fn a_server_is_asked_and_what_is_wrong_is_said() {
+        const PAGE: &str =
+            "HTTP/1.1 200 OK\r\n\r\nActive connections: 2 \nserver accepts handled requests\n 16 16 31 \n";
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("binds");
+        let url = format!("http://{}/status", listener.local_addr().expect("is bound"));
+        let server = std::thread::spawn(move || {
+            for answer in [PAGE, "HTTP/1.1 404 Not Found\r\n\r\n"] {
+                let (mut stream, _) = listener.accept().expect("accepts");
+                // Closing with more to read would reset the connection under the answer.
+                let _ = stream.read(&mut [0; 1024]);
+                stream.write_all(answer.as_bytes()).expect("writes");
+            }
+        });
+        assert_eq!(read(&url).expect("answers").requests, 31);
+        assert!(read(&url).expect_err("404").to_string().contains("is not stub_status's page"));
+        server.join().expect("ends");
+        assert!(read(&url).is_err(), "nobody listens any more");
     }
 
     #[test]

@@ -71,7 +71,7 @@ pub fn sample(pid: u32, time: Duration) -> Profile {
     let found = find(&Target::Pid(pid)).expect("it runs");
     let options = Options { frequency_hz: 997, duration: Some(time), ..Options::default() };
     let mut session = Session::start(&found, &options).expect("sampling starts");
-    let recorded = session.run(&AtomicBool::new(false), &mut |_| {}).expect("sampling works");
+    let recorded = session.run(&AtomicBool::new(false), &mut |_| {});
     recorded.on_cpu.expect("asked for")
 }
 

@@ -32,7 +32,7 @@ fn what_was_seen_of_a_process_that_ends_is_kept() {
                 program.kill();
             }
         });
-        let profile = recorded.expect("it has what it has").on_cpu.expect("asked for");
+        let profile = recorded.on_cpu.expect("asked for");
         assert!(begun.elapsed() < Duration::from_secs(10), "{backend:?}");
         assert!(weight(&profile, "work") > 0, "{backend:?} {:?}", profile.health);
         assert!(profile.meta.remarks.iter().any(|remark| remark.contains("ended after")), "{:?}", profile.meta.remarks);
@@ -63,7 +63,7 @@ fn a_session_stops_when_it_is_told_to() {
     let stop = AtomicBool::new(false);
     let mut session = Session::start(&program.found(), &options(Backend::Auto)).expect("sampling starts");
     let begun = Instant::now();
-    let recorded = session.run(&stop, &mut |_| stop.store(true, Ordering::Relaxed)).expect("sampling works");
+    let recorded = session.run(&stop, &mut |_| stop.store(true, Ordering::Relaxed));
     assert!(begun.elapsed() < Duration::from_secs(2));
     assert!(recorded.on_cpu.is_some() && recorded.off_cpu.is_none());
 }
@@ -79,13 +79,11 @@ fn a_sampled_process_is_not_traced() {
         Session::start(&program.found(), &Options { duration: Some(Duration::from_millis(300)), ..Options::default() })
             .expect("sampling starts");
     let mut looked = 0;
-    session
-        .run(&AtomicBool::new(false), &mut |_| {
-            let text = std::fs::read_to_string(&status).expect("it runs");
-            assert!(text.contains("TracerPid:\t0"), "{text}");
-            assert!(text.contains("State:\tR"), "{text}");
-            looked += 1;
-        })
-        .expect("sampling works");
+    session.run(&AtomicBool::new(false), &mut |_| {
+        let text = std::fs::read_to_string(&status).expect("it runs");
+        assert!(text.contains("TracerPid:\t0"), "{text}");
+        assert!(text.contains("State:\tR"), "{text}");
+        looked += 1;
+    });
     assert!(looked > 0);
 }

@@ -52,7 +52,7 @@ fn children_are_followed() {
     let options = Options { duration: Some(Duration::from_secs(1)), ..Options::default() };
     let mut session = Session::start(&program.found(), &options).expect("sampling starts");
     program.go();
-    let profile = session.run(&false.into(), &mut |_| {}).expect("sampling works").on_cpu.expect("asked for");
+    let profile = session.run(&false.into(), &mut |_| {}).on_cpu.expect("asked for");
     assert!(weight(&profile, "child") > 0, "{:?}", profile.health);
     let child = profile.threads.iter().find(|thread| thread.pid != program.pid()).expect("the child was seen");
     assert_eq!(child.pid, child.tid);

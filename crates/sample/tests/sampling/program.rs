@@ -84,7 +84,7 @@ impl Drop for Program {
 /// Samples processes.
 pub fn record(found: &Found, options: &Options) -> Recorded {
     let mut session = Session::start(found, options).expect("sampling starts");
-    session.run(&AtomicBool::new(false), &mut |_| {}).expect("sampling works")
+    session.run(&AtomicBool::new(false), &mut |_| {})
 }
 
 /// Samples a process until there are enough samples: on a busy machine that takes longer.
@@ -92,12 +92,11 @@ pub fn record_enough(found: &Found, options: &Options, enough: u64) -> Recorded 
     let options = Options { duration: Some(PATIENCE), ..options.clone() };
     let mut session = Session::start(found, &options).expect("sampling starts");
     let stop = AtomicBool::new(false);
-    let recorded = session.run(&stop, &mut |progress| {
+    session.run(&stop, &mut |progress| {
         if progress.samples >= enough {
             stop.store(true, Ordering::Relaxed);
         }
-    });
-    recorded.expect("sampling works")
+    })
 }
 
 /// Names of a sample's frames, root first.

@@ -46,7 +46,7 @@ pub(super) fn read(path: &Path) -> Result<Profile, Failure> {
     };
     let mut bytes = Vec::new();
     // One more than is unpacked, so that the reader says that it is too large.
-    source.by_ref().take(MAX_UNPACKED_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
+    source.by_ref().take(MAX_UNPACKED_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
     let mut profile = format::read(&bytes).map_err(|error| {
         let text = error.to_string();
         match text.split_once("; ") {

@@ -1,5 +1,5 @@
-//! Ctrl-C and SIGTERM end the sampling and not the command: what was sampled is written. A second
-//! one ends the command.
+//! Ctrl-C and SIGTERM end the sampling and not the command: what was sampled is written, or judged.
+//! A second one ends the command.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,7 +10,7 @@ extern "C" fn note(_signal: libc::c_int) {
 }
 
 /// From now on the next of these signals sets the flag.
-pub(super) fn watch() -> &'static AtomicBool {
+pub(crate) fn watch() -> &'static AtomicBool {
     for signal in [libc::SIGINT, libc::SIGTERM] {
         // SAFETY: zero is a valid value of each of its fields.
         let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
