@@ -36,7 +36,7 @@ impl<'a> TraceHook<'a> {
             return if in_vm { None } else { self.by_trace(at) };
         };
         let known = |sp: u64| {
-            let state = stack.u64(sp + u64::from(entry.c_state));
+            let state = stack.u64(sp.wrapping_add(u64::from(entry.c_state)));
             state.is_some_and(|state| state != 0 && lua.frames.iter().any(|frame| frame.state == state))
         };
         if in_vm && (known(at.sp) || lua.cframe == at.sp) {
@@ -56,7 +56,7 @@ impl<'a> TraceHook<'a> {
         }
         let ip = stack.u64(at.sp)?;
         let by_c = self.vm.code.contains(&ip) && !layout.in_vm(ip);
-        by_c.then_some(Step { ip, sp: at.sp + 8, bp: at.bp, preserved: [None; 5] })
+        by_c.then_some(Step { ip, sp: at.sp.wrapping_add(8), bp: at.bp, preserved: [None; 5] })
     }
 
     /// Without the kernel side's help: by the trace that the address is in.
@@ -65,7 +65,7 @@ impl<'a> TraceHook<'a> {
         for global in self.vm.globals().to_vec() {
             if let Some(trace) = self.vm.trace(global, 0, lookup) {
                 let space = u64::from(trace.stack) + u64::from(self.vm.layout.handlers.trace_space);
-                return Some(at.sp + space);
+                return at.sp.checked_add(space);
             }
         }
         None
@@ -97,22 +97,19 @@ impl FrameHook for TraceHook<'_> {
 
 /// The caller of the interpreter while it builds its frame or tears it down: rbp is pushed first.
 fn partly(at: &Cursor, depth: u32, stack: &Stack<'_>) -> Option<Step> {
-    let top = at.sp + u64::from(depth);
-    let bp = if depth > 8 { stack.u64(top - 16) } else { at.bp };
-    let bx = if depth > 16 { stack.u64(top - 24) } else { None };
-    Some(Step { ip: stack.u64(top - 8)?, sp: top, bp, preserved: [bx, None, None, None, None] })
+    let top = at.sp.wrapping_add(u64::from(depth));
+    let below = |bytes: u64| stack.u64(top.wrapping_sub(bytes));
+    let bp = if depth > 8 { below(16) } else { at.bp };
+    let bx = if depth > 16 { below(24) } else { None };
+    Some(Step { ip: below(8)?, sp: top, bp, preserved: [bx, None, None, None, None] })
 }
 
 /// The caller of the interpreter, whose frame begins at `sp`: rbp, rbx, r15 and r14 were pushed first. A
 /// trace has put r12 and r13 below.
 fn caller(layout: &Layout, sp: u64, in_vm: bool, stack: &Stack<'_>) -> Option<Step> {
-    let top = sp + u64::from(layout.entry.c_size);
-    let ip = stack.u64(top - 8)?;
-    let more = |below| if in_vm { None } else { stack.u64(sp - below) };
-    Some(Step {
-        ip,
-        sp: top,
-        bp: stack.u64(top - 16),
-        preserved: [stack.u64(top - 24), more(0), more(8), stack.u64(top - 40), stack.u64(top - 32)],
-    })
+    let top = sp.wrapping_add(u64::from(layout.entry.c_size));
+    let pushed = |bytes: u64| stack.u64(top.wrapping_sub(bytes));
+    let ip = pushed(8)?;
+    let more = |below: u64| if in_vm { None } else { stack.u64(sp.wrapping_sub(below)) };
+    Some(Step { ip, sp: top, bp: pushed(16), preserved: [pushed(24), more(0), more(8), pushed(40), pushed(32)] })
 }

@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::object::{self, Fields};
 use crate::proto::Proto;
 use crate::trace::Trace;
 use crate::vm::Vm;
@@ -50,7 +51,7 @@ impl Vm {
         let number = if self.has_code(global, number, address) {
             number
         } else {
-            (1..self.trace_count(global)).find(|&other| self.has_code(global, other, address))?
+            self.trace_numbers(global).into_iter().find(|&other| self.has_code(global, other, address))?
         };
         self.traces.get_mut(&(global, number)).map(|(_, trace)| trace)
     }
@@ -87,8 +88,12 @@ impl Vm {
         number != 0 && self.trace_of(global, number).is_some_and(|trace| trace.code.contains(&address))
     }
 
-    fn trace_count(&self, global: u64) -> u32 {
-        let at = global + u64::from(self.layout.handlers.g_traces) + TRACE_COUNT;
-        self.memory.u32(at).unwrap_or(0).min(MAX_TRACE_COUNT)
+    /// Numbers of the traces that there are: the table has more room than traces, and is read at once.
+    fn trace_numbers(&self, global: u64) -> Vec<u32> {
+        let at = global.wrapping_add(u64::from(self.layout.handlers.g_traces));
+        let count = self.memory.u32(at.wrapping_add(TRACE_COUNT)).unwrap_or(0).min(MAX_TRACE_COUNT);
+        let table = self.memory.u64(at).ok().and_then(|table| object::read(self.memory, table, 8 * count as usize));
+        let table = table.unwrap_or_default();
+        (1..count).filter(|&number| table.u64(8 * number as usize).is_some_and(|trace| trace != 0)).collect()
     }
 }

@@ -40,7 +40,7 @@ impl Layout {
             return Err(LuaError::PlainLua { path });
         }
         let unknown = |what: &str| LuaError::Unknown { path: path.clone(), what: what.to_owned() };
-        let size = (lua_call.end - lua_call.start).clamp(1, MAX_CALLER);
+        let size = lua_call.end.saturating_sub(lua_call.start).clamp(1, MAX_CALLER);
         let code =
             bytes(loaded, lua_call.start, size).ok_or_else(|| unknown("the code of lua_call is not in the file"))?;
         let vm_call = entry::targets(code, lua_call.start)
@@ -49,7 +49,7 @@ impl Layout {
             .ok_or_else(|| unknown("lua_call calls no entry of the interpreter"))?;
         let range = module
             .frame_range(vm_call)
-            .filter(|range| range.end - range.start <= MAX_VM_BYTES)
+            .filter(|range| range.end.checked_sub(range.start).is_some_and(|size| size <= MAX_VM_BYTES))
             .ok_or_else(|| unknown("the interpreter has no unwind table (built without it)"))?;
         let vm = bytes(loaded, range.start, range.end - range.start)
             .ok_or_else(|| unknown("the code of the interpreter is not in the file"))?;

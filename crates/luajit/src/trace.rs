@@ -85,7 +85,7 @@ impl Trace {
             address,
             number,
             root: u32::from(header.u16(108)?),
-            code: start..start + u64::from(header.u32(84)?),
+            code: start..start.saturating_add(u64::from(header.u32(84)?)),
             start_proto: header.u64(64)?,
             start_pc: header.u64(72)?,
             stack: header.u16(102)?,

@@ -98,12 +98,6 @@ impl Vm {
         &self.offsets.globals[..self.offsets.global_count as usize]
     }
 
-    /// Path of the binary that LuaJIT is in.
-    #[must_use]
-    pub fn path(&self) -> &str {
-        &self.layout.path
-    }
-
     /// Looks whether registers show a virtual machine that is not known yet: in the interpreter and in
     /// traces, r14 points to its dispatch table. Cheap where `ip` is elsewhere in a file; ask for samples
     /// whose `ip` is in [`Vm::is_interpreter`] or in no file.

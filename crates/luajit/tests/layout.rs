@@ -1,8 +1,7 @@
 //! The layout of what is installed here, read from its code alone.
 
+use std::io::Read;
 use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
-use std::time::Duration;
 
 use weir_luajit::{LuaError, Vm};
 use weir_unwind::Process;
@@ -17,14 +16,18 @@ impl Drop for Running {
     }
 }
 
+/// A program that waits, once it has said that it does.
+const WAITING: &str = "io.write('.') io.flush() io.read()";
+
+/// Runs a program until it says something.
 fn run(program: &str, arguments: &[&str]) -> Option<(Running, Process)> {
-    let child = Command::new(program).args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).spawn();
+    let child = Command::new(program).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
     let Ok(child) = child else {
         eprintln!("skipped: no {program} here");
         return None;
     };
-    let running = Running(child);
-    sleep(Duration::from_millis(200));
+    let mut running = Running(child);
+    running.0.stdout.as_mut().expect("is piped").read_exact(&mut [0]).expect("it says something");
     let process = Process::open(running.0.id()).expect("it runs");
     if process.memory().u8(process.mappings()[0].start).is_err() {
         eprintln!("skipped: memory of other processes cannot be read here (CAP_SYS_PTRACE)");
@@ -35,7 +38,7 @@ fn run(program: &str, arguments: &[&str]) -> Option<(Running, Process)> {
 
 #[test]
 fn luajit_is_understood_and_its_machine_found() {
-    let Some((_running, mut process)) = run("luajit", &["-e", "io.read()"]) else { return };
+    let Some((_running, mut process)) = run("luajit", &["-e", WAITING]) else { return };
     let vm = Vm::find(&mut process).expect("it is known").expect("it is LuaJIT");
     let offsets = vm.offsets();
     assert_eq!(vm.globals().len(), 1, "{offsets:?}");
@@ -50,13 +53,13 @@ fn luajit_is_understood_and_its_machine_found() {
 
 #[test]
 fn a_program_without_lua_has_none() {
-    let Some((_running, mut process)) = run("sleep", &["10"]) else { return };
+    let Some((_running, mut process)) = run("sh", &["-c", "echo; read line"]) else { return };
     assert!(Vm::find(&mut process).expect("nothing is odd").is_none());
 }
 
 #[test]
 fn another_lua_is_refused_by_name() {
-    let Some((_running, mut process)) = run("lua5.1", &["-e", "io.read()"]) else { return };
+    let Some((_running, mut process)) = run("lua5.1", &["-e", WAITING]) else { return };
     match Vm::find(&mut process) {
         Err(error @ LuaError::PlainLua { .. }) => assert!(error.to_string().contains("not LuaJIT"), "{error}"),
         other => panic!("{other:?}"),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-2-Clause OR GPL-2.0-only */
 /*
  * System calls by process and number: how many, how many failed, how long. Exact, and nothing leaves the kernel before
- * the end. Calls that began before the programs were there, or do not return (exit_group), are not counted.
+ * the end. Calls that begin before the gate opens, return after it has closed, or not at all (exit_group), are not counted.
  */
 #ifndef WEIR_CALLS_BPF_H
 #define WEIR_CALLS_BPF_H
@@ -16,7 +16,7 @@ struct call {
 /* Calls under way, by the kernel's own thread id. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1); /* MOST_THREADS of src/bpf.rs where calls are counted */
+	__uint(max_entries, 1); /* MOST_THREADS of src/ebpf/load.rs where calls are counted */
 	__type(key, __u32);
 	__type(value, struct call);
 } calls_under_way SEC(".maps");
@@ -35,7 +35,7 @@ struct call_sum {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
-	__uint(max_entries, 1); /* MOST_CALLS of src/bpf.rs where calls are counted */
+	__uint(max_entries, 1); /* MOST_CALLS of src/ebpf/load.rs where calls are counted */
 	__type(key, struct call_key);
 	__type(value, struct call_sum);
 } calls SEC(".maps");
@@ -47,7 +47,7 @@ int BPF_PROG(call_entered, struct pt_regs *regs, long number)
 	__u32 id = task->pid;
 	struct call call = { .number = number };
 
-	if (!wanted(visible_process(task)))
+	if (!gate || !wanted(visible_process(task)))
 		return 0;
 	call.since_ns = bpf_ktime_get_ns();
 	if (bpf_map_update_elem(&calls_under_way, &id, &call, BPF_ANY))
@@ -70,6 +70,8 @@ int BPF_PROG(call_returned, struct pt_regs *regs, long result)
 	bool failed = result < 0 && result >= -4095;
 
 	bpf_map_delete_elem(&calls_under_way, &id);
+	if (!gate)
+		return 0;
 	struct call_sum *sum = bpf_map_lookup_elem(&calls, &key);
 
 	if (!sum) {

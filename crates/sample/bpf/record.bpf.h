@@ -59,7 +59,7 @@ struct scratch {
 	__u8 data[USER_MOST + 4096];
 };
 
-/* What user space decides before the programs are loaded: struct Config of src/bpf/config.rs. */
+/* What user space decides before the programs are loaded: struct Config of src/ebpf/config.rs. */
 struct config {
 	__u32 scope;
 	__u32 stack_bytes; /* most of a user stack; a multiple of 8, not above STACK_MOST */
@@ -68,10 +68,14 @@ struct config {
 	__u64 period_ns; /* of the on-CPU samples */
 	__u64 shortest_ns; /* waits below are only summed up */
 	__u32 stacks_per_second; /* user stacks of waits for each CPU */
-	__u32 waits; /* whether waits are sampled: their state is kept */
+	__u32 padding;
 };
 
 const volatile struct config config SEC(".rodata.config");
+
+/* Whether samples are taken and calls counted. User space opens and closes it for all programs in one moment, with
+ * which it can count other things; attaching and detaching take tens of milliseconds for each program. */
+volatile __u32 gate SEC(".data.gate") = 0;
 
 enum scope { PROCESSES = 0, CGROUP = 1, ALL = 2 };
 
@@ -85,7 +89,7 @@ enum counter {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 8 << 20); /* grows with the CPUs: src/bpf.rs */
+	__uint(max_entries, 8 << 20); /* grows with the CPUs: src/ebpf.rs */
 } ring SEC(".maps");
 
 struct {
@@ -98,7 +102,7 @@ struct {
 /* Two for each CPU: the timer of on-CPU samples may interrupt a program that captures a wait. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 2); /* src/bpf.rs: 2 for each possible CPU */
+	__uint(max_entries, 2); /* src/ebpf.rs: 2 for each possible CPU */
 	__type(key, __u32);
 	__type(value, struct scratch);
 } scratches SEC(".maps");

@@ -32,7 +32,7 @@ int on_cpu(struct bpf_perf_event_data *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 pid = visible_process(task);
 
-	if (!wanted(pid))
+	if (!gate || !wanted(pid))
 		return 0;
 	struct scratch *scratch = scratch_of(0);
 
@@ -95,8 +95,10 @@ SEC("tp_btf/sched_process_exit")
 int BPF_PROG(exited, struct task_struct *task)
 {
 	__u32 pid = visible_process(task);
+	__u32 id = BPF_CORE_READ(task, pid);
 
-	forget_thread(task);
+	bpf_map_delete_elem(&waits, &id);
+	bpf_map_delete_elem(&calls_under_way, &id);
 	if (BPF_CORE_READ(task, signal, live.counter) != 0 || !wanted(pid))
 		return 0;
 	bpf_map_delete_elem(&targets, &pid);

@@ -23,7 +23,7 @@ struct wait {
 /* Threads of targets that have been off the CPU, by the kernel's own thread id. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1); /* MOST_THREADS of src/bpf.rs where waits are sampled */
+	__uint(max_entries, 1); /* MOST_THREADS of src/ebpf/load.rs where waits are sampled */
 	__type(key, __u32);
 	__type(value, struct wait);
 } waits SEC(".maps");
@@ -36,7 +36,7 @@ struct waited {
 /* Waits below shortest_ns by process: exact. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
-	__uint(max_entries, 1); /* MOST_PROCESSES of src/bpf.rs where waits are sampled */
+	__uint(max_entries, 1); /* MOST_PROCESSES of src/ebpf.rs where waits are sampled */
 	__type(key, __u32);
 	__type(value, struct waited);
 } short_waits SEC(".maps");
@@ -71,21 +71,13 @@ static __always_inline bool may_take(__u64 now)
 	return true;
 }
 
-static __always_inline void forget_thread(struct task_struct *task)
-{
-	__u32 id = BPF_CORE_READ(task, pid);
-
-	if (config.waits)
-		bpf_map_delete_elem(&waits, &id);
-}
-
 static __always_inline void leave(struct task_struct *task, bool preempted, __u64 now)
 {
 	__u32 pid = visible_process(task);
 	__u32 id = task->pid;
 	struct wait *wait;
 
-	if (!id || task->flags & EXITING || !wanted(pid))
+	if (!gate || !id || task->flags & EXITING || !wanted(pid))
 		return;
 	wait = bpf_map_lookup_elem(&waits, &id);
 	if (wait) {
@@ -111,7 +103,8 @@ static __always_inline void sum_up(__u32 pid, __u64 ns)
 	}
 	struct waited first = { .count = 1, .total_ns = ns };
 
-	bpf_map_update_elem(&short_waits, &pid, &first, BPF_ANY);
+	if (bpf_map_update_elem(&short_waits, &pid, &first, BPF_ANY))
+		count(NO_SLOT);
 }
 
 /* `task` is about to run again, in its kernel stack of the wait. */

@@ -12,7 +12,7 @@
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 16384); /* MOST_PROCESSES of src/bpf.rs */
+	__uint(max_entries, 16384); /* MOST_PROCESSES of src/ebpf.rs */
 	__type(key, __u32);
 	__type(value, __u32);
 } targets SEC(".maps");

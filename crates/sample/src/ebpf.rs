@@ -171,7 +171,14 @@ impl Programs {
         std::mem::take(&mut self.remarks)
     }
 
-    /// Ends the sampling; the ring keeps what is in it.
+    /// Begins or ends the sampling, in one moment for all programs.
+    pub(crate) fn set_gate(&mut self, open: bool) {
+        map(&self.object, ".data.gate")
+            .update(&0_u32.to_ne_bytes(), &u32::from(open).to_ne_bytes(), MapFlags::ANY)
+            .expect("a variable of the programs can be set");
+    }
+
+    /// Takes the programs away; the ring keeps what is in it.
     pub(crate) fn detach(&mut self) {
         self.links.clear();
     }

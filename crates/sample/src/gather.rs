@@ -151,7 +151,8 @@ impl Gather {
         self.off_cpu = health;
         self.kernel(record.kernel, &mut stack);
         let thread = self.stacks.thread(record.pid, record.tid, record.comm);
-        let weight_ns = if record.weight_ns == 0 { self.sampled_ns } else { record.weight_ns };
+        // It is looked at some time after the end, when all programs are detached.
+        let weight_ns = if record.weight_ns == 0 { self.sampled_ns } else { record.weight_ns.min(self.sampled_ns) };
         self.stacks.add(Weight::OffCpu, thread, &stack, 1, weight_ns);
     }
 

@@ -37,4 +37,4 @@ pub use error::SampleError;
 pub use options::{Backend, LEAST_STACK, MOST_HZ, MOST_STACK, Options};
 pub use privilege::privilege;
 pub use session::{Progress, Recorded, Session};
-pub use target::{Found, Target, find};
+pub use target::{Found, Target, family, find, roots};

@@ -48,8 +48,12 @@ pub(crate) struct PerfEvents {
 
 /// What has to be known to make records of events.
 struct Watched {
-    /// Whom to keep; `None`: everyone.
+    /// Who is followed; `None`: everyone.
     pids: Option<HashSet<u32>>,
+    /// Whether events come of others, too.
+    others: bool,
+    /// Whose main thread has ended: records of other threads and CPUs may still come.
+    leaving: Vec<u32>,
     /// Threads' names.
     names: HashMap<u32, Vec<u8>>,
     stack_bytes: u32,
@@ -78,7 +82,7 @@ impl Watched {
     }
 
     fn keeps(&self, pid: u32) -> bool {
-        self.pids.as_ref().is_none_or(|pids| pids.contains(&pid))
+        !self.others || self.pids.as_ref().is_none_or(|pids| pids.contains(&pid))
     }
 
     fn of_thread(
@@ -99,11 +103,26 @@ impl Watched {
         let go_on = record.map_or(ControlFlow::Continue(()), take);
         if event.is_exit() {
             self.names.remove(&tid);
-            if let Some(pids) = self.pids.as_mut().filter(|_| pid == tid) {
-                pids.remove(&pid);
+            if pid == tid {
+                self.leaving.push(pid);
             }
         }
         go_on
+    }
+
+    /// Tells of processes that have ended: a process goes on while any of its threads does.
+    fn tell_ends(&mut self, take: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>) {
+        for pid in std::mem::take(&mut self.leaving) {
+            if threads(&[pid]).iter().any(|&tid| tid != pid) {
+                self.leaving.push(pid);
+                continue;
+            }
+            if let Some(pids) = &mut self.pids {
+                pids.remove(&pid);
+            }
+            // Whether to go on is asked again with the next record.
+            let _ = take(Record::of(Kind::Exited, pid, pid, b""));
+        }
     }
 }
 
@@ -118,6 +137,8 @@ impl PerfEvents {
             events: Vec::new(),
             watched: Watched {
                 pids: (*scope != Scope::All).then(|| pids.iter().copied().collect()),
+                others: true,
+                leaving: Vec::new(),
                 names: HashMap::new(),
                 stack_bytes,
                 period_ns: event::period_ns(options.frequency_hz),
@@ -129,6 +150,7 @@ impl PerfEvents {
         if threads.is_empty() || threads.len() * online.len() > MOST_EVENTS {
             online.iter().try_for_each(|&cpu| this.open(&attributes, &[None], cpu)).map_err(refused)?;
         } else {
+            this.watched.others = false;
             let threads: Vec<_> = threads.into_iter().map(Some).collect();
             online.iter().try_for_each(|&cpu| this.open(&attributes, &threads, cpu)).map_err(refused)?;
         }
@@ -164,7 +186,9 @@ impl PerfEvents {
     /// Gives every record to `take`, until that says to stop. Returns how full the fullest ring was.
     pub(crate) fn drain(&mut self, take: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>) -> f64 {
         let Self { rings, watched, .. } = self;
-        rings.iter_mut().map(|ring| ring.drain(&mut |bytes| watched.see(bytes, take))).fold(0.0, f64::max)
+        let full = rings.iter_mut().map(|ring| ring.drain(&mut |bytes| watched.see(bytes, take))).fold(0.0, f64::max);
+        watched.tell_ends(take);
+        full
     }
 
     /// Samples that found no room.
@@ -181,7 +205,7 @@ impl PerfEvents {
     }
 
     /// Ends the sampling; the rings keep what is in them.
-    pub(crate) fn detach(&mut self) {
+    pub(crate) fn disable(&mut self) {
         const DISABLE: libc::c_ulong = 0x2401;
         for event in &self.events {
             // SAFETY: a descriptor of an event; no memory is passed.
@@ -233,7 +257,6 @@ impl Event<'_> {
         let kind = match self {
             Event::Sample(_) => Kind::OnCpu,
             Event::Name { executed: true, .. } => Kind::Executed,
-            Event::Exit { pid, tid } if pid == tid => Kind::Exited,
             _ => return None,
         };
         let mut record = Record::of(kind, pid, tid, comm);

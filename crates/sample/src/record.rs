@@ -143,8 +143,8 @@ fn parse_lua(bytes: &[u8]) -> Option<RawLua<'_>> {
     // SAFETY: as above.
     let (before, frames, _) = unsafe { frames.align_to::<RawLuaFrame>() };
     let frames = frames.get(..head.count as usize).filter(|_| before.is_empty())?;
-    let LuaHead { global, jit_base, cframe, vmstate, flags, .. } = *head;
-    Some(RawLua { global, vmstate, jit_base, cframe, flags, frames })
+    let LuaHead { global, cframe, vmstate, flags, .. } = *head;
+    Some(RawLua { global, vmstate, cframe, flags, frames })
 }
 
 const COMM_AT: usize = std::mem::offset_of!(Header, comm);

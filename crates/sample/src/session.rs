@@ -41,7 +41,7 @@ pub struct Recorded {
     pub off_cpu: Option<Profile>,
 }
 
-/// Sampling that has begun. It ends when this is dropped.
+/// Sampling that is prepared, and begins with [`Session::watch`]. Dropped, it leaves nothing behind.
 #[derive(Debug)]
 pub struct Session {
     source: Source,
@@ -52,7 +52,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Begins.
+    /// Prepares: loads the programs and attaches them, which takes a while.
     ///
     /// # Errors
     /// If the kernel refuses; says what is missing and what to do.
@@ -71,12 +71,10 @@ impl Session {
             }
         }
         refusals.into_iter().for_each(|refusal| gather.remark(refusal));
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let meta = Meta {
             title: found.title.clone(),
             source: "weir".into(),
             method: source.method().into(),
-            started_ms: u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX),
             frequency_hz: options.frequency_hz,
             ..Meta::default()
         };
@@ -92,9 +90,13 @@ impl Session {
     }
 
     /// Samples until `stop` is set, the duration is over, or no process is left. `progress` is called some ten times a
-    /// second. When it returns nothing is sampled any more: whoever counts something beside the samples, such as
-    /// requests, begins before this and ends after it, not with names, which may take longer than the sampling.
+    /// second. Samples are taken as long as this runs and no longer: whoever counts something beside them, such as
+    /// requests, begins just before it and ends just after it.
     pub fn watch(&mut self, stop: &AtomicBool, progress: &mut dyn FnMut(&Progress)) {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        self.meta.started_ms = u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX);
+        self.started = Instant::now();
+        self.source.open();
         let deadline = self.options.duration.and_then(|duration| self.started.checked_add(duration));
         // Asked after each record: opening a process with large binaries may take longer than what is left.
         let over = || stop.load(Ordering::Relaxed) || deadline.is_some_and(|end| Instant::now() >= end);
@@ -119,13 +121,15 @@ impl Session {
                 break;
             }
         }
-        self.source.detach();
+        self.source.close();
         self.meta.duration_ns = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.gather.sampled_ns = self.meta.duration_ns;
     }
 
     fn progress(&self) -> Progress {
-        Progress { elapsed: self.started.elapsed(), samples: self.gather.samples(), lost: self.source.counters().lost }
+        let counters = self.source.counters();
+        let lost = counters.lost + counters.lost_waits;
+        Progress { elapsed: self.started.elapsed(), samples: self.gather.samples(), lost }
     }
 
     /// Takes all records that are there, or until `over` says that it is time to stop. Returns how full the ring was.
@@ -148,6 +152,7 @@ impl Session {
 
     /// What was seen, with names.
     pub fn recorded(&mut self) -> Recorded {
+        self.source.detach();
         // What came before has its room in the ring then.
         self.drain(|| false);
         self.source.still_waiting();

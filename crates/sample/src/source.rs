@@ -69,11 +69,25 @@ impl Source {
         }
     }
 
+    /// Begins the sampling. Perf events have begun by themselves.
+    pub(crate) fn open(&mut self) {
+        if let Self::Ebpf(programs) = self {
+            programs.set_gate(true);
+        }
+    }
+
     /// Ends the sampling; what is in the rings stays.
-    pub(crate) fn detach(&mut self) {
+    pub(crate) fn close(&mut self) {
         match self {
-            Self::Ebpf(programs) => programs.detach(),
-            Self::Perf(events) => events.detach(),
+            Self::Ebpf(programs) => programs.set_gate(false),
+            Self::Perf(events) => events.disable(),
+        }
+    }
+
+    /// Takes the programs away, which takes a while.
+    pub(crate) fn detach(&mut self) {
+        if let Self::Ebpf(programs) = self {
+            programs.detach();
         }
     }
 

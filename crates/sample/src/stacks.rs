@@ -74,6 +74,9 @@ impl Stacks {
 
     /// A frame that has its name.
     pub(crate) fn named(&mut self, frame: Frame) -> SlotId {
+        if self.frames.len() >= MOST_SLOTS && frame.origin != Origin::Marker && !self.frame_ids.contains_key(&frame) {
+            return self.marker("[too many different functions]");
+        }
         let id = self.frame(frame);
         self.slot(Slot::Named(id))
     }

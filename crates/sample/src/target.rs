@@ -75,13 +75,34 @@ fn by_pid(pid: u32) -> Result<Found, SampleError> {
     Ok(found(pids, title))
 }
 
+/// Processes by the kernel's name of them or by their program's file name, without those that another one of them has
+/// started: of an nginx its master.
+///
+/// # Errors
+/// If there are none.
+pub fn roots(name: &str) -> Result<Vec<u32>, SampleError> {
+    let listing = Listing::read()?;
+    Ok(listing.roots(&named(&listing, name)?))
+}
+
+/// A process and all that descend from it, ascending.
+///
+/// # Errors
+/// If /proc cannot be read.
+pub fn family(pid: u32) -> Result<Vec<u32>, SampleError> {
+    Ok(Listing::read()?.with_descendants([pid]).into_iter().collect())
+}
+
+fn named(listing: &Listing, name: &str) -> Result<Vec<u32>, SampleError> {
+    let own = std::process::id();
+    let named: Vec<u32> = listing.pids().filter(|&pid| pid != own && listing.is_called(pid, name)).collect();
+    if named.is_empty() { Err(SampleError::NoSuchName { name: name.to_owned() }) } else { Ok(named) }
+}
+
 fn by_name(name: &str) -> Result<Found, SampleError> {
     let listing = Listing::read()?;
     let own = std::process::id();
-    let named: Vec<u32> = listing.pids().filter(|&pid| pid != own && listing.is_called(pid, name)).collect();
-    if named.is_empty() {
-        return Err(SampleError::NoSuchName { name: name.to_owned() });
-    }
+    let named = named(&listing, name)?;
     named.iter().try_for_each(|&pid| program::check(pid))?;
     let roots = listing.roots(&named);
     let mut pids = listing.with_descendants(named.iter().copied());

@@ -34,7 +34,7 @@ pub use memory::Memory;
 pub use module::Module;
 pub use modules::Modules;
 pub use process::{Loaded, Process};
-pub use raw::{RawLua, RawLuaFrame, RawSample, Registers};
+pub use raw::{RawLua, RawLuaFrame, Registers};
 pub use stack::{Cursor, End, FrameHook, MAX_FRAMES, NativeFrame, Stack, Step, Why};
 pub use symbols::Symbols;
 pub use unwinder::Unwinder;

@@ -174,13 +174,6 @@ impl Module {
         self.call_frames().range(self, address)
     }
 
-    /// Bytes between the stack pointer and the frame's base (CFA: its value before the call) at an
-    /// address, where the table says `rsp + constant`.
-    #[must_use]
-    pub fn frame_size(&self, address: u64) -> Option<u64> {
-        self.call_frames().row(self, address)?.stack_size()
-    }
-
     pub(crate) fn layout(&self) -> &Layout {
         &self.layout
     }

@@ -40,31 +40,6 @@ pub struct Registers {
     pub r15: u64,
 }
 
-/// One sample as it came from the kernel.
-#[derive(Clone, Copy, Debug)]
-pub struct RawSample<'a> {
-    /// Process id (`tgid`) in the sampler's namespace.
-    pub pid: u32,
-    /// Thread id.
-    pub tid: u32,
-    /// `CLOCK_MONOTONIC` in nanoseconds.
-    pub time_ns: u64,
-    /// Nanoseconds on or off the CPU that the sample stands for.
-    pub weight_ns: u64,
-    /// The thread's name, without NULs.
-    pub comm: &'a [u8],
-    /// Return addresses in the kernel, innermost first; empty in user mode.
-    pub kernel: &'a [u64],
-    /// User registers; `None` for a thread of the kernel.
-    pub registers: Option<Registers>,
-    /// Bytes of the user stack from `registers.sp` upwards.
-    pub stack: &'a [u8],
-    /// Whether the stack goes on above these bytes (more was there than is captured at most).
-    pub stack_cut: bool,
-    /// Lua, where the process runs any.
-    pub lua: Option<RawLua<'a>>,
-}
-
 /// What the kernel side has read of a LuaJIT state: `struct lua_stack` of `crates/sample/bpf/lua_types.bpf.h`.
 /// Addresses are those of the process.
 #[derive(Clone, Copy, Debug)]
@@ -73,8 +48,6 @@ pub struct RawLua<'a> {
     pub global: u64,
     /// `g->vmstate`: a trace's number if not negative, else `~LJ_VMST_*`.
     pub vmstate: i32,
-    /// `g->jit_base`; 0 outside traces.
-    pub jit_base: u64,
     /// The innermost native frame of the virtual machine: its stack pointer.
     pub cframe: u64,
     /// [`RawLua::CUT`], [`RawLua::COMPLETE`], [`RawLua::TRACE`].

@@ -102,12 +102,4 @@ impl Row {
     pub fn is_root(&self) -> bool {
         self.return_address == Saved::Lost
     }
-
-    /// Bytes between the stack pointer and the base, where that is a constant.
-    pub fn stack_size(&self) -> Option<u64> {
-        match self.base {
-            Base::Register(RSP, offset) => u64::try_from(offset).ok(),
-            _ => None,
-        }
-    }
 }

@@ -126,17 +126,3 @@ pub enum Why {
     /// The stack pointer did not move up.
     Loop,
 }
-
-impl Why {
-    /// In words, for people.
-    #[must_use]
-    pub fn reason(self) -> &'static str {
-        match self {
-            Self::NotCode => "return address outside of code",
-            Self::NoTable => "code without unwind table",
-            Self::BadTable => "damaged or unknown unwind table",
-            Self::Register => "a register that is not known is needed",
-            Self::Loop => "stack pointer did not move",
-        }
-    }
-}

@@ -35,7 +35,7 @@ pub(super) struct Config {
     period_ns: u64,
     shortest_ns: u64,
     stacks_per_second: u32,
-    waits: u32,
+    padding: u32,
 }
 
 impl Config {
@@ -52,7 +52,7 @@ impl Config {
             period_ns: event::period_ns(options.frequency_hz),
             shortest_ns: options.off_cpu.map_or(0, nanoseconds),
             stacks_per_second: STACKS_PER_SECOND,
-            waits: u32::from(options.off_cpu.is_some()),
+            padding: 0,
         })
     }
 
@@ -85,7 +85,7 @@ mod tests {
     fn the_structure_is_that_of_the_programs() {
         assert_eq!(size_of::<Config>(), 40);
         let config = Config::of(&Scope::All, &Options::default()).expect("/proc is mounted");
-        assert_eq!((config.scope, config.stack_bytes, config.lua, config.waits), (2, 32_768, 1, 0));
+        assert_eq!((config.scope, config.stack_bytes, config.lua), (2, 32_768, 1));
         assert_eq!(config.period_ns, 10_101_010);
         assert_eq!(config.without_lua().lua, 0);
         assert_eq!(config.bytes()[4..8], 32_768_u32.to_ne_bytes());

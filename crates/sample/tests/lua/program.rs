@@ -2,13 +2,16 @@
 
 use std::path::PathBuf;
 use std::process::{Child, Command};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
 use weir_profile::{Frame, Origin, Profile};
 use weir_sample::{Options, Session, Target, find};
 
+/// Samples that shares can be told from.
+const ENOUGH: u64 = 1_200;
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Share of samples in Lua that must have a whole stack.
 const READ: f64 = 0.98;
 /// Time in which a program gets to its work.
@@ -53,10 +56,6 @@ impl Running {
         sleep(START);
         Self(child)
     }
-
-    pub fn sample(&self, time: Duration) -> Profile {
-        sample(self.0.id(), time)
-    }
 }
 
 impl Drop for Running {
@@ -75,9 +74,15 @@ pub fn sample(pid: u32, time: Duration) -> Profile {
     recorded.on_cpu.expect("asked for")
 }
 
-/// Runs a program and samples it.
+/// Runs a program and samples it until there are enough samples: on a busy machine that takes longer.
 pub fn profile(program: &str, mode: Mode) -> Profile {
-    Running::start(program, mode, &[]).sample(Duration::from_millis(1500))
+    let running = Running::start(program, mode, &[]);
+    let found = find(&Target::Pid(running.0.id())).expect("it runs");
+    let options = Options { frequency_hz: 997, duration: Some(PATIENCE), ..Options::default() };
+    let mut session = Session::start(&found, &options).expect("sampling starts");
+    let stop = AtomicBool::new(false);
+    let recorded = session.run(&stop, &mut |progress| stop.store(progress.samples >= ENOUGH, Ordering::Relaxed));
+    recorded.on_cpu.expect("asked for")
 }
 
 /// Checks that Lua stacks are whole: of all samples with Lua, and almost all samples have it.

@@ -34,8 +34,12 @@ fn calls_are_counted_exactly_until_the_process_ends() {
     let options =
         Options { on_cpu: false, system_calls: true, duration: Some(Duration::from_secs(20)), ..Options::default() };
     let mut session = Session::start(&program.found(), &options).expect("sampling starts");
-    program.go();
-    let recorded = session.run(&false.into(), &mut |_| {});
+    let mut waits = true;
+    let recorded = session.run(&false.into(), &mut |_| {
+        if std::mem::take(&mut waits) {
+            program.go();
+        }
+    });
     let profile = recorded.on_cpu.expect("the profile that holds the calls");
     assert_eq!(call(&profile, "getppid"), (12345, 0));
     assert_eq!(call(&profile, "close"), (678, 678));

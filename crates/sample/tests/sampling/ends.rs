@@ -64,7 +64,7 @@ fn a_session_stops_when_it_is_told_to() {
     let mut session = Session::start(&program.found(), &options(Backend::Auto)).expect("sampling starts");
     let begun = Instant::now();
     let recorded = session.run(&stop, &mut |_| stop.store(true, Ordering::Relaxed));
-    assert!(begun.elapsed() < Duration::from_secs(2));
+    assert!(begun.elapsed() < Duration::from_secs(10));
     assert!(recorded.on_cpu.is_some() && recorded.off_cpu.is_none());
 }
 

@@ -28,9 +28,10 @@ fn sleeping_functions_are_shown_with_their_time() {
     ));
     let profile = program.sample(&options()).off_cpu.expect("asked for");
     let (nap, rest) = (weight(&profile, "nap") as f64 / 1e9, weight(&profile, "rest") as f64 / 1e9);
-    // A wait counts when it is over: the first and the last may be cut. Time until a CPU is
-    // free belongs to a wait: on a busy machine the ratio is not 12.
-    assert!((1.0..=2.2).contains(&(nap + rest)), "{nap} {rest}");
+    let sampled = profile.meta.duration_ns as f64 / 1e9;
+    // The first wait and the last may be cut. Time until a CPU is free belongs to a wait: on a busy machine the ratio
+    // is not 12.
+    assert!((0.5 * sampled..=1.1 * sampled).contains(&(nap + rest)), "{nap} {rest} of {sampled}");
     assert!(nap > 2.0 * rest && rest > 0.0, "{nap} {rest}");
     let longest = profile.samples.iter().max_by_key(|sample| sample.weight).expect("samples");
     let names = names(&profile, longest.stack);
@@ -67,7 +68,7 @@ fn floods_of_waits_are_capped_and_said() {
     let profile = program.sample(&options()).off_cpu.expect("asked for");
     let waits: u64 = profile.samples.iter().map(|sample| sample.count).sum();
     assert!(waits >= profile.health.samples, "each wait is in a stack: {waits} {:?}", profile.health);
-    // 400 a second and CPU: src/ebpf.rs.
+    // 400 a second and CPU: src/ebpf/config.rs.
     let cpus = std::thread::available_parallelism().map_or(1, usize::from) as u64;
     let seconds = profile.meta.duration_ns / 1_000_000_000 + 2;
     assert!(profile.health.complete <= seconds * 400 * cpus, "{:?}", profile.health);
@@ -90,8 +91,9 @@ fn waits_that_never_end_are_shown() {
     let options = Options { duration: Some(Duration::from_millis(500)), ..options() };
     let profile = program.sample(&options).off_cpu.expect("asked for");
     for name in ["hang", "idle"] {
-        let seconds = weight(&profile, name) as f64 / 1e9;
-        assert!((0.4..0.9).contains(&seconds), "{name} {seconds} {:?} {:?}", profile.health, profile.meta.remarks);
+        // It is seen to wait from the moment on in which the session begins, or from its last turn before.
+        let (waited, sampled) = (weight(&profile, name) as f64, profile.meta.duration_ns as f64);
+        assert!((0.8 * sampled..=sampled).contains(&waited), "{name} {waited} of {sampled} {:?}", profile.meta.remarks);
     }
     assert_eq!((profile.health.samples, profile.health.complete), (2, 2), "{:?}", profile.health);
 }

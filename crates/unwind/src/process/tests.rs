@@ -1,4 +1,6 @@
+use std::os::unix::fs::MetadataExt;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use super::*;
 
@@ -19,20 +21,31 @@ fn this_process_is_seen_as_it_is() {
     assert!(process.mapping(8).is_none() && process.module(8).is_none() && !process.is_code(u64::MAX));
 }
 
+/// What a process has some time after it has begun.
+fn until<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    let start = Instant::now();
+    loop {
+        let found = look();
+        if found.is_some() || start.elapsed() > Duration::from_secs(20) {
+            return found;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 #[test]
 fn binaries_are_shared_by_processes() {
     let modules = Modules::new();
     let first = Process::open_with(std::process::id(), &modules).unwrap();
-    let mut child = Command::new("sleep").arg("10").spawn().unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(100));
-    let second = Process::open_with(child.id(), &modules);
+    let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+    let libc = |process: &Process| {
+        let found = process.modules().find(|loaded| loaded.module.name().starts_with("libc.so"))?;
+        Some(Arc::clone(&found.module))
+    };
+    let second = until(|| libc(&Process::open_with(child.id(), &modules).unwrap()));
     child.kill().unwrap();
     child.wait().unwrap();
-    let libc = |process: &Process| {
-        let found = process.modules().find(|loaded| loaded.module.name().starts_with("libc.so")).unwrap();
-        Arc::clone(&found.module)
-    };
-    assert!(Arc::ptr_eq(&libc(&first), &libc(&second.unwrap())));
+    assert!(Arc::ptr_eq(&libc(&first).unwrap(), &second.expect("the child has a libc")));
 }
 
 #[test]
@@ -40,15 +53,21 @@ fn a_deleted_program_is_still_read() {
     let directory = tempfile::tempdir().unwrap();
     let program = directory.path().join("sleeper");
     std::fs::copy("/bin/sleep", &program).unwrap();
-    let mut child = Command::new(&program).arg("10").spawn().unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(100));
+    let mut child = Command::new(&program).arg("60").spawn().unwrap();
+    let inode = std::fs::metadata(&program).unwrap().ino();
+    let mapped = |process: &Process| {
+        let mapping = process.mappings().iter().find(|mapping| mapping.executable && mapping.inode == inode)?;
+        Some((mapping.deleted, mapping.start))
+    };
+    let _ = until(|| mapped(&Process::open(child.id()).unwrap()));
     std::fs::remove_file(&program).unwrap();
     let process = Process::open(child.id());
     child.kill().unwrap();
     child.wait().unwrap();
     let process = process.unwrap();
-    let mapping = process.mappings().iter().find(|mapping| mapping.executable && mapping.deleted).unwrap();
-    let readable = process.module(mapping.start);
+    let (deleted, start) = mapped(&process).unwrap();
+    assert!(deleted);
+    let readable = process.module(start);
     // /proc/PID/map_files is for privileged eyes.
     if readable.is_none() {
         eprintln!("SKIPPED: no privilege to open /proc/PID/map_files");

@@ -1,5 +1,7 @@
 //! Names of Rust and C++ as people write them.
 
+use std::fmt::{self, Write};
+
 use cpp_demangle::{DemangleOptions, Symbol};
 
 /// Longest name that is demangled, in bytes; longer ones stay as they are.
@@ -14,15 +16,29 @@ pub(crate) fn demangled(name: &str) -> String {
         return name.to_owned();
     }
     // Parts that the compiler has split off keep its suffix: `main.cold`.
-    let result = if let Ok(rust) = rustc_demangle::try_demangle(name) {
-        Some(format!("{rust:#}"))
+    let mut out = Bounded(String::new());
+    let written = if let Ok(rust) = rustc_demangle::try_demangle(name) {
+        write!(out, "{rust:#}").is_ok()
     } else if name.starts_with("_Z") {
         let options = DemangleOptions::new().no_params().no_return_type();
-        Symbol::new(name).ok().and_then(|symbol| symbol.demangle_with_options(&options).ok())
+        Symbol::new(name).is_ok_and(|symbol| symbol.structured_demangle(&mut out, &options).is_ok())
     } else {
-        None
+        false
     };
-    result.filter(|text| !text.is_empty() && text.len() <= MAX_DEMANGLED).unwrap_or_else(|| name.to_owned())
+    if written && !out.0.is_empty() { out.0 } else { name.to_owned() }
+}
+
+/// Text that refuses to become longer than [`MAX_DEMANGLED`], so that whoever writes it stops there.
+struct Bounded(String);
+
+impl Write for Bounded {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() + text.len() > MAX_DEMANGLED {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -47,5 +63,13 @@ mod tests {
         }
         let long = format!("_Z{}", "N".repeat(10_000));
         assert_eq!(demangled(&long), long);
+        assert_eq!(demangled("_Z1fI1PIiiES0_IS1_S1_EEvv"), "f<P<int, int>, P<P<int, int>, P<int, int> > >");
+        // S_ is f, S0_ is P, S1_ is P<int, int>, and each after it is a P of two of the one before.
+        let mut doubling = "_Z1fI1PIiiE".to_owned();
+        for before in "123456789ABCDEFGHIJKLMNOPQRSTUV".chars() {
+            doubling.push_str(&format!("S0_IS{before}_S{before}_E"));
+        }
+        doubling.push_str("Evv");
+        assert_eq!(demangled(&doubling), doubling);
     }
 }

@@ -32,7 +32,7 @@ fn look_at(path: &Path) -> bool {
         let mut frames = Vec::new();
         symbols.resolve_in(&module, address, &mut frames);
         assert!(!frames.is_empty());
-        let _ = (module.frame_range(address), module.frame_size(address), module.symbol_at(address));
+        let _ = (module.frame_range(address), module.symbol_at(address));
         let _ = (module.section_at(address).is_some(), module.bytes_at(address).is_some());
     }
     for name in ["main", "leaf", "", "nothing"] {
