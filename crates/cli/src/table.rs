@@ -1,5 +1,7 @@
 //! Tables on the terminal: columns as wide as their widest cell, numbers to the right.
 
+pub(crate) use weir_profile::amount::grouped;
+
 /// How a column is set.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Align {
@@ -25,19 +27,6 @@ pub(crate) fn render(columns: &[(&str, Align)], rows: &[Vec<String>]) -> String 
         }
         text.push_str(line.trim_end());
         text.push('\n');
-    }
-    text
-}
-
-/// An integer with a comma every three digits.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
     }
     text
 }

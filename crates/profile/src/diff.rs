@@ -299,29 +299,6 @@ impl Difference {
         self.per_unit(Side::New, pair.new) - self.per_unit(Side::Old, pair.old)
     }
 
-    /// The same comparison with the sides exchanged.
-    #[must_use]
-    pub fn mirrored(mut self) -> Self {
-        let swap = |pair: &mut Pair| std::mem::swap(&mut pair.old, &mut pair.new);
-        std::mem::swap(&mut self.old, &mut self.new);
-        for node in &mut self.nodes {
-            swap(&mut node.self_weight);
-            swap(&mut node.total);
-        }
-        for function in &mut self.functions {
-            swap(&mut function.self_weight);
-            swap(&mut function.total);
-            function.self_change = 0.0 - function.self_change;
-            function.total_change = 0.0 - function.total_change;
-        }
-        for entry in &mut self.forwarded {
-            entry.side = if entry.side == Side::Old { Side::New } else { Side::Old };
-        }
-        self.forwarded.sort_unstable_by_key(|entry| (std::cmp::Reverse(entry.weight), entry.function, entry.side));
-        std::mem::swap(&mut self.vanished, &mut self.appeared);
-        self
-    }
-
     /// Whether a weight is worth showing on either side, by [`DiffOptions::min_share`].
     #[must_use]
     pub fn shows(&self, pair: Pair) -> bool {

@@ -16,8 +16,6 @@ pub(crate) mod text;
 pub use html::{html, html_diff};
 pub use svg::{svg, svg_diff};
 
-use crate::ThreadIndex;
-
 use self::colour::{INKS, Ink};
 
 /// What is drawn, and how.
@@ -31,8 +29,6 @@ pub struct GraphOptions {
     pub icicle: bool,
     /// Each line of a function is a box of its own.
     pub lines: bool,
-    /// Only this thread. SVG only; the page has all of them to choose from.
-    pub thread: Option<ThreadIndex>,
     /// Width of an SVG in pixels.
     pub width: u32,
     /// Boxes narrower than this many pixels of an SVG are drawn as one grey `…` per caller.
@@ -61,7 +57,6 @@ impl Default for GraphOptions {
             reverse: false,
             icicle: false,
             lines: false,
-            thread: None,
             width: Self::WIDTH,
             min_width: Self::MIN_WIDTH,
             max_boxes: Self::MAX_BOXES,

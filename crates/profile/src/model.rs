@@ -203,7 +203,7 @@ impl Profile {
     /// Sum of all weights.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.samples.iter().map(|sample| sample.weight).sum()
+        self.samples.iter().fold(0, |sum, sample| sum.saturating_add(sample.weight))
     }
 
     /// A frame.
@@ -283,8 +283,8 @@ impl Builder {
             self.profile.samples.push(Sample { thread, stack, count: 0, weight: 0 });
         }
         let sample = &mut self.profile.samples[at];
-        sample.count += count;
-        sample.weight += weight;
+        sample.count = sample.count.saturating_add(count);
+        sample.weight = sample.weight.saturating_add(weight);
     }
 
     /// The profile so far, for its meta data, health and system calls.

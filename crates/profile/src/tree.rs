@@ -8,15 +8,13 @@ mod lines;
 
 use std::collections::HashMap;
 
-use crate::{Frame, FrameId, Origin, Profile, ThreadIndex, label};
+use crate::{Frame, FrameId, Origin, Profile, label};
 
 /// What becomes a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// From leaves to roots: below a function come its callers.
     pub reverse: bool,
-    /// Only samples of this thread.
-    pub thread: Option<ThreadIndex>,
     /// Different lines of a function are different functions.
     pub lines: bool,
 }
@@ -108,8 +106,31 @@ pub struct Weight {
 pub struct Origins {
     /// The function of each frame.
     pub functions: Vec<FunctionId>,
-    /// The node that each sample ends in; `None`: it was left out.
-    pub leaves: Vec<Option<NodeId>>,
+    /// The node that each sample ends in.
+    pub leaves: Vec<NodeId>,
+}
+
+/// Walks nodes from the root; `place`: a node's function and children. `see` is told of each whether it is the outermost
+/// call of its function, as only that one counts for what a function that calls itself weighs in all.
+pub(crate) fn walk_functions<'a>(
+    functions: usize,
+    place: impl Fn(NodeId) -> (FunctionId, &'a [NodeId]),
+    mut see: impl FnMut(NodeId, bool),
+) {
+    let mut running = vec![0_u32; functions];
+    let mut open = vec![(Tree::ROOT, false)];
+    while let Some((id, done)) = open.pop() {
+        let (function, children) = place(id);
+        let running = &mut running[function.0 as usize];
+        if done {
+            *running -= 1;
+            continue;
+        }
+        see(id, *running == 0);
+        *running += 1;
+        open.push((id, true));
+        open.extend(children.iter().map(|child| (*child, false)));
+    }
 }
 
 /// A call tree. A node's number is greater than its parent's.
@@ -135,13 +156,10 @@ impl Tree {
     #[must_use]
     pub fn with_origins(profile: &Profile, options: Options) -> (Self, Origins) {
         let (functions, functions_of) = functions(profile, options);
-        let mut leaves = vec![None; profile.samples.len()];
+        let mut leaves = Vec::with_capacity(profile.samples.len());
         let mut tree = Self { nodes: vec![Node::default()], functions };
         let mut known = HashMap::new();
-        for (sample, place) in profile.samples.iter().zip(&mut leaves) {
-            if options.thread.is_some_and(|thread| thread != sample.thread) {
-                continue;
-            }
+        for sample in &profile.samples {
             let function = |frame: &FrameId| functions_of[frame.0 as usize];
             let stack = profile.stack(sample.stack);
             let leaf = if options.reverse {
@@ -149,7 +167,7 @@ impl Tree {
             } else {
                 tree.path(&mut known, stack.iter().map(function))
             };
-            *place = Some(leaf);
+            leaves.push(leaf);
             let node = &mut tree.nodes[leaf.0 as usize];
             node.self_weight = node.self_weight.saturating_add(sample.weight);
             node.count = node.count.saturating_add(sample.count);
@@ -204,24 +222,16 @@ impl Tree {
     #[must_use]
     pub fn weights(&self) -> Vec<Weight> {
         let mut weights = vec![Weight::default(); self.functions.len()];
-        let mut running = vec![0_u32; self.functions.len()];
-        let mut open = vec![(Self::ROOT, false)];
-        while let Some((id, done)) = open.pop() {
+        let place = |id| (self.node(id).function, &self.node(id).children[..]);
+        walk_functions(self.functions.len(), place, |id, outermost| {
             let node = self.node(id);
-            let function = node.function.0 as usize;
-            if done {
-                running[function] -= 1;
-                continue;
+            let weight = &mut weights[node.function.0 as usize];
+            weight.self_weight = weight.self_weight.saturating_add(node.self_weight);
+            if outermost {
+                weight.total = weight.total.saturating_add(node.total);
+                weight.count = weight.count.saturating_add(node.count);
             }
-            weights[function].self_weight += node.self_weight;
-            if running[function] == 0 {
-                weights[function].total += node.total;
-                weights[function].count += node.count;
-            }
-            running[function] += 1;
-            open.push((id, true));
-            open.extend(node.children.iter().map(|child| (*child, false)));
-        }
+        });
         weights
     }
 

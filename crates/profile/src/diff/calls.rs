@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::tree::{FunctionId, NodeId};
+use crate::tree::{FunctionId, NodeId, walk_functions};
 use crate::{Frame, Origin, Profile};
 
 use super::forward::Merge;
@@ -193,23 +193,18 @@ fn in_order(nodes: Vec<Node>) -> Vec<Node> {
 /// Sum of the weights of one function, from a walk in which recursion counts once.
 pub(super) fn function_weights(nodes: &[Node], functions: usize) -> Vec<(Pair, Pair)> {
     let mut weights = vec![(Pair::default(), Pair::default()); functions];
-    let mut running = vec![0_u32; functions];
-    let mut open = vec![(0_usize, false)];
-    while let Some((at, done)) = open.pop() {
-        let node = &nodes[at];
-        let function = node.function.0 as usize;
-        if done {
-            running[function] -= 1;
-            continue;
-        }
-        let (self_weight, total) = &mut weights[function];
-        *self_weight = self_weight.plus(node.self_weight);
-        if running[function] == 0 {
-            *total = total.plus(node.total);
-        }
-        running[function] += 1;
-        open.push((at, true));
-        open.extend(node.children.iter().map(|child| (child.0 as usize, false)));
-    }
+    let node = |id: NodeId| &nodes[id.0 as usize];
+    walk_functions(
+        functions,
+        |id| (node(id).function, &node(id).children[..]),
+        |id, outermost| {
+            let node = node(id);
+            let (self_weight, total) = &mut weights[node.function.0 as usize];
+            *self_weight = self_weight.plus(node.self_weight);
+            if outermost {
+                *total = total.plus(node.total);
+            }
+        },
+    );
     weights
 }

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::fmt::Write as _;
 
 use crate::Kind;
+use crate::graph::text::clean;
 use crate::tree::FunctionId;
 
 use super::calls::function_weights;
@@ -81,11 +82,11 @@ impl Difference {
             let input = self.input(side);
             let name = if side == Side::Old { "old" } else { "new" };
             let requests = input.requests.map_or_else(String::new, |requests| format!(", {requests} requests"));
-            let title = if input.title.is_empty() { "(no title)" } else { &input.title };
+            let title = if input.title.is_empty() { "(no title)".to_owned() } else { clean(&input.title) };
             let _ = writeln!(out, "{name}: {title}, {} samples{requests}", input.samples);
         }
         for remark in &self.remarks {
-            let _ = writeln!(out, "note: {remark}");
+            let _ = writeln!(out, "note: {}", clean(remark));
         }
         if self.unit == Unit::PerRequest {
             let total = Pair { old: self.old.total, new: self.new.total };
@@ -171,5 +172,5 @@ fn more<T>(list: &[T], limit: usize) -> String {
 fn title(function: &Function) -> String {
     let frame =
         crate::Frame { module: function.module.clone(), ..crate::Frame::named(function.name.clone(), function.origin) };
-    crate::label::label(&frame)
+    clean(&crate::label::label(&frame))
 }

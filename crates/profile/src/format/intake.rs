@@ -9,7 +9,7 @@ use crate::{Builder, Frame, FrameId, Kind, Origin, Profile, Thread, ThreadIndex}
 
 use super::{Format, FormatError, Place};
 
-/// Frames of a stack that are kept, the innermost ones: more than any unwinder gives, and what a graph can show.
+/// Frames of a stack that are kept, the innermost ones: more than any unwinder gives.
 pub const MAX_DEPTH: usize = 2_048;
 /// Bytes of a name that are kept.
 pub const MAX_NAME_BYTES: usize = 8_192;
@@ -21,7 +21,7 @@ const MAX_TEXT_BYTES: usize = 256 << 20;
 const MAX_STACKED_FRAMES: usize = 64 << 20;
 /// Threads.
 const MAX_THREADS: usize = 1 << 20;
-/// Sum of all counts, and of all weights: no addition behind can overflow.
+/// Sum of all counts, and of all weights, of one file.
 pub(super) const MAX_SUM: u64 = i64::MAX as u64;
 
 const TOO_MUCH: &str = "record for a shorter time, or a part of the machine";

@@ -28,7 +28,6 @@ pub(super) fn profile(profile: &Profile, options: &GraphOptions) -> Value {
     let rest = functions.rest();
     let mut samples: BTreeMap<(u32, u32), (u64, u64)> = BTreeMap::new();
     for (sample, leaf) in profile.samples.iter().zip(&origins.leaves) {
-        let Some(leaf) = leaf else { continue };
         let sum = samples.entry((pages.of_node[leaf.0 as usize], sample.thread.0)).or_default();
         *sum = (sum.0.saturating_add(sample.count), sum.1.saturating_add(sample.weight));
     }

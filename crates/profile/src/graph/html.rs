@@ -43,7 +43,7 @@ fn page(title: &str, views: Vec<Value>, options: &GraphOptions) -> String {
         .iter()
         .map(|ink| json!({ "title": ink.title, "hue": ink.hue, "saturation": ink.saturation, "lightness": ink.lightness }))
         .collect();
-    let data = json!({ "origins": origins, "icicle": options.icicle, "views": views });
+    let data = json!({ "origins": origins, "icicle": options.icicle, "reverse": options.reverse, "views": views });
     let title = escape(&clean(title));
     let script = format!("\"use strict\";\n{}", SCRIPTS.join("\n"));
     fill(PAGE, &[("title", &title), ("style", STYLE), ("data", &in_script(&data)), ("script", &script)])

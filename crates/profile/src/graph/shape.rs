@@ -2,7 +2,7 @@
 //!
 //! A tree has as many nodes as a program has paths; a picture has room for some thousands. The
 //! heaviest are kept and what is left of a node's children becomes one grey `…`, so that the size
-//! of a graph is bounded and no weight disappears from it.
+//! of a graph is bounded; in a picture a `…` that is too narrow to be seen is left out, too.
 
 /// Rows of a graph; deeper frames are merged. As deep as stacks are unwound.
 pub(super) const MAX_ROWS: u32 = 1024;

@@ -18,7 +18,7 @@ use crate::{Kind, Profile};
 /// Draws a profile.
 #[must_use]
 pub fn svg(profile: &Profile, options: &GraphOptions) -> String {
-    let tree = Tree::of(profile, Options { reverse: options.reverse, thread: options.thread, lines: options.lines });
+    let tree = Tree::of(profile, Options { reverse: options.reverse, lines: options.lines });
     let amounts = Amounts { total: tree.total(), ..Amounts::of(profile) };
     let shape = shape_of(&tree);
     let boxes = place(&shape, options.max_boxes, narrowest(tree.total(), options));

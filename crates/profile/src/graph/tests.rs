@@ -111,6 +111,10 @@ fn profiles_without_samples_are_drawn_too() {
     assert_eq!(boxes(&svg(&empty, &GraphOptions::default())), 1);
     assert!(html(&[&empty], &GraphOptions::default()).contains("id=\"data\""));
     assert!(html(&[], &GraphOptions::default()).contains("\"views\":[]"));
+    for reverse in [false, true] {
+        let options = GraphOptions { reverse, ..GraphOptions::default() };
+        assert!(html(&[&empty], &options).contains(&format!("\"reverse\":{reverse}")));
+    }
     let difference = diff(&empty, &empty, &DiffOptions::default());
     assert_eq!(boxes(&svg_diff(&difference, &GraphOptions::default())), 1);
 }

@@ -16,7 +16,7 @@ impl Tree {
     pub fn lines(&self, profile: &Profile, origins: &Origins) -> Vec<Vec<(u32, u64)>> {
         let mut weights: HashMap<_, u64> = HashMap::new();
         let mut seen = Vec::new();
-        for (sample, _) in profile.samples.iter().zip(&origins.leaves).filter(|(_, leaf)| leaf.is_some()) {
+        for sample in &profile.samples {
             seen.clear();
             for id in profile.stack(sample.stack) {
                 let line = profile.frame(*id).line;

@@ -41,13 +41,6 @@ fn a_reversed_tree_has_callers_below() {
 }
 
 #[test]
-fn one_thread_alone_can_be_looked_at() {
-    let profile = profile(&[(1, "a", 5), (2, "a;b", 3)]);
-    let tree = Tree::of(&profile, Options { thread: Some(ThreadIndex(1)), ..Options::default() });
-    assert_eq!(text(&tree), "0 all 0/3\n1 a 0/3\n2 b 3/3");
-}
-
-#[test]
 fn lines_make_different_functions_only_when_asked() {
     let mut builder = Builder::new(Kind::OnCpu);
     let thread = builder.thread(Thread::default());

@@ -4,7 +4,7 @@ const $ = (id) => document.getElementById(id);
 const page = JSON.parse($("data").textContent);
 const darkness = window.matchMedia("(prefers-color-scheme: dark)");
 
-const state = { profile: 0, panel: "graph", threads: "", reverse: false, icicle: page.icicle, side: "new", search: "" };
+const state = { profile: 0, panel: "graph", threads: "", reverse: page.reverse, icicle: page.icicle, side: "new", search: "" };
 let view;
 let tree;
 let found = { functions: null };
