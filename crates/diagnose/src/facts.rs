@@ -29,7 +29,7 @@ pub use nginx::{
     Block, Configuration, Directive, Module, ModuleOrigin, NginxFacts, NginxRequests, Pass, PassTarget, Place, Scope,
     ScopeKind, Upstream,
 };
-pub use process::{CgroupFacts, Limit, LogFile, ProcessFacts, RemoteSockets, Role, SocketFacts, WorkerFacts};
+pub use process::{CgroupFacts, Limit, ProcessFacts, RemoteSockets, Role, SocketFacts, WorkerFacts};
 
 /// Everything that rules look at.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

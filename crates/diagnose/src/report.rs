@@ -11,6 +11,7 @@ use crate::rules::{RULES, Rule, Source};
 
 mod text;
 
+pub(crate) use text::safe;
 pub use text::{Look, table, text};
 
 /// What is wrong with a process.

@@ -3,7 +3,7 @@
 //! One rule is one entry here and one function in a file below. A rule looks at facts and says
 //! nothing, or one finding with its evidence, a fix and a way to verify it. Thresholds stand in the
 //! entry in words, with the reason: a number that nobody can question is a guess. They are set so that
-//! a healthy nginx under full load has no finding; the profiles in `tests/healthy` keep them so.
+//! a healthy nginx under full load has no finding; the profiles in `tests/profiles` keep them so.
 
 use crate::facts::Facts;
 use crate::finding::Finding;

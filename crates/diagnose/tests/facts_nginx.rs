@@ -159,7 +159,7 @@ fn directives_are_inherited_as_nginx_does() {
     let scope = |title: &str| scopes.iter().find(|scope| scope.title().ends_with(title)).expect("is there");
     let api = scope("location /api");
     assert_eq!(api.title(), "server shop.example (8080), location /api");
-    assert_eq!((api.flag("gzip", false), scope("location /").flag("gzip", false)), (false, true));
+    assert_eq!((api.value("gzip"), scope("location /").value("gzip")), (Some("off"), Some("on")));
     assert_eq!(api.all("proxy_set_header").len(), 2);
     let inner = scope("location /api/v2");
     assert_eq!(inner.all("proxy_set_header").iter().map(|one| one.value()).collect::<Vec<_>>(), ["X", "Y"]);

@@ -190,6 +190,16 @@ fn the_configuration_is_quoted_where_it_is_to_blame() {
 }
 
 #[test]
+fn handshakes_that_may_be_with_an_upstream_accuse_nobody() {
+    let stacks = "nginx;ngx_ssl_handshake_handler;SSL_do_handshake 200\nnginx;work 800";
+    let without = "server { listen 443 ssl; ssl_session_tickets off; location / { proxy_pass SCHEME://app; } }";
+    for (scheme, speaks) in [("http", true), ("https", false)] {
+        let facts = with(stacks, "1.22.1", &http(&without.replace("SCHEME", scheme)));
+        assert_eq!(ask("tls-no-resumption", &facts).is_some(), speaks, "{scheme}");
+    }
+}
+
+#[test]
 fn debug_in_the_configuration_counts_only_where_it_is_compiled_in() {
     let mut facts = with("nginx;work 1000", "1.22.1", "error_log /var/log/e.log debug;\nevents { }\nhttp { }\n");
     assert_eq!(ask("debug-logging", &facts), None);

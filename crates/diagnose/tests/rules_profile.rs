@@ -79,8 +79,9 @@ const CASES: &[(&str, &str, &str, &str)] = &[
         "tls-no-resumption",
         "nginx;ngx_ssl_handshake;SSL_do_handshake;EVP_PKEY_sign 400\nnginx;other 600",
         "ssl_session_cache",
-        // Handshakes with an upstream are somebody else's sessions.
-        "nginx;ngx_event_connect_peer;ngx_ssl_handshake;SSL_do_handshake 400\nnginx;other 600",
+        // Handshakes with an upstream are somebody else's sessions, after their first round trip, too.
+        "nginx;ngx_event_connect_peer;ngx_ssl_handshake;SSL_do_handshake 400\n\
+         nginx;ngx_ssl_handshake_handler;SSL_do_handshake;ossl_statem_connect;tls_process_server_hello 300\nnginx;other 300",
     ),
     (
         "dns-at-request-time",
@@ -153,6 +154,21 @@ fn a_share_of_few_samples_is_chance() {
         let few =
             ill.lines().map(|line| line.rsplit_once(' ').expect("a count").0.to_owned() + " 1\n").collect::<String>();
         assert_eq!(ask(id, &folded(&few)), None, "{id}");
+    }
+}
+
+#[test]
+fn names_that_luajit_shares_with_others_count_only_where_it_is() {
+    let cases = [
+        ("lua-trace-aborts", "nginx;f.lua:f:1;asm_head 100\nnginx;lj_vm 1\nnginx;other 900", true),
+        ("lua-trace-aborts", "app;work;asm_exc_page_fault_[k] 100\napp;other 900", false),
+        ("lua-trace-aborts", "nginx;lj_vm 1\nnginx;work;asm_exc_page_fault_[k] 100\nnginx;other 900", false),
+        ("lua-gc", "nginx;lj_vm 1\nnginx;gc_sweep 100\nnginx;other 900", true),
+        ("lua-gc", "php-fpm;gc_collect 100\nphp-fpm;other 900", false),
+        ("memory-copying", "app;read;memcpy_[k] 300\napp;other 700", false),
+    ];
+    for (id, stacks, speaks) in cases {
+        assert_eq!(ask(id, &folded(stacks)).is_some(), speaks, "{id}: {stacks}");
     }
 }
 

@@ -79,6 +79,10 @@ fn imbalance_matters_when_a_worker_is_full() {
     for (loads, speaks) in cases {
         assert_eq!(ask("accept-imbalance", &process(workers(loads))).is_some(), speaks, "{loads:?}");
     }
+    // After a reload: one that is leaving takes no more connections.
+    let mut reloaded = workers(&[98, 5]);
+    reloaded.workers[1].title.push_str(" is shutting down");
+    assert_eq!(ask("accept-imbalance", &process(reloaded)), None);
     let mut facts = process(workers(&[98, 20]));
     let advice = |facts: &Facts| ask("accept-imbalance", facts).expect("speaks").fix;
     assert!(advice(&facts).contains("reuseport"));

@@ -202,7 +202,7 @@ fn limits(process: &ProcessFacts) -> Named {
         named.insert("CPU quota".into(), quota.unwrap_or_else(|| "none".into()));
     }
     if process.role == Role::NginxMaster {
-        let workers = process.workers.iter().filter(|worker| !worker.partial);
+        let workers = process.workers.iter().filter(|worker| !worker.partial && !worker.is_leaving());
         named.insert("workers".into(), workers.count().to_string());
     }
     named

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use weir_profile::diff::Unit;
 
+use crate::report::safe;
+
 use super::{Change, Comparison, CostChange, FunctionChange, Functions};
 
 /// Changes of the context that are shown; JSON has them all.
@@ -42,17 +44,17 @@ fn context(text: &mut String, comparison: &Comparison) -> std::fmt::Result {
         writeln!(text, "  ... and {} more (--json has them all)", comparison.context.len() - MAX_SHOWN)?;
     }
     for what in &comparison.unknown {
-        writeln!(text, "  not compared: {what}")?;
+        writeln!(text, "  not compared: {}", safe(what))?;
     }
     Ok(())
 }
 
 fn one(text: &mut String, change: &Change) -> std::fmt::Result {
-    writeln!(text, "    {}", change.what)?;
+    writeln!(text, "    {}", safe(&change.what))?;
     for (sign, value, place) in [('-', &change.before, &change.place_before), ('+', &change.after, &change.place)] {
         if let Some(value) = value {
             let place = if place.is_empty() { String::new() } else { format!("    ({place})") };
-            writeln!(text, "      {sign} {value}{place}")?;
+            writeln!(text, "      {sign} {}", safe(&format!("{value}{place}")))?;
         }
     }
     Ok(())
@@ -74,10 +76,14 @@ fn graph(text: &mut String, title: &str, functions: &Functions) -> std::fmt::Res
         }
     }
     if !functions.tail_calls.is_empty() {
-        writeln!(text, "  only one build keeps these on the stack (tail calls): {}", functions.tail_calls.join(", "))?;
+        writeln!(
+            text,
+            "  only one build keeps these on the stack (tail calls): {}",
+            safe(&functions.tail_calls.join(", "))
+        )?;
     }
     for remark in &functions.remarks {
-        writeln!(text, "  {remark}")?;
+        writeln!(text, "  {}", safe(remark))?;
     }
     Ok(())
 }
@@ -87,7 +93,7 @@ fn row(function: &FunctionChange, unit: Unit) -> String {
         Unit::PerRequest => format!("{:.2} us", value / 1000.0),
         Unit::Share => format!("{:.1} %", value * 100.0),
     };
-    format!("{:>10} -> {:>10}  {}", amount(function.before), amount(function.after), function.name)
+    format!("{:>10} -> {:>10}  {}", amount(function.before), amount(function.after), safe(&function.name))
 }
 
 fn cost(text: &mut String, change: &CostChange) -> std::fmt::Result {

@@ -171,6 +171,11 @@ fn files(facts: &mut Facts, process: &mut ProcessFacts, answered: Option<NginxRe
                         .first()
                         .map(|first| format!("the configuration could not be read whole ({first})")),
                 );
+                facts.remarks.extend(
+                    read.changed_since_start
+                        .first()
+                        .map(|file| format!("{file} was changed after the workers began, which may run another one")),
+                );
                 facts.nginx = Some(read);
             }
             None => facts.remarks.push(format!("{} does not say which nginx it is", process.exe)),

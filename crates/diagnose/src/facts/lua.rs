@@ -20,12 +20,8 @@ pub struct LuaFacts {
     pub code_cache_off: Vec<Place>,
     /// Handlers of the configuration, in its order. At most 1,000.
     pub handlers: Vec<LuaHandler>,
-    /// `lua_shared_dict`s: name and size as written.
-    pub shared_dicts: Vec<(String, String)>,
     /// Where `jit.off()` without arguments is written, in blocks and in handlers' files: the compiler is off for all.
     pub jit_off: Vec<String>,
-    /// `lua_package_path`, as written; empty: the default.
-    pub package_path: String,
 }
 
 /// One Lua handler.

@@ -41,8 +41,6 @@ pub struct ProcessFacts {
     pub build_id: String,
     /// Command line.
     pub cmdline: Vec<String>,
-    /// Threads of all watched processes.
-    pub threads: u32,
     /// Watched processes: the workers of an nginx, else the process and its descendants. By pid.
     pub workers: Vec<WorkerFacts>,
     /// Open files (`RLIMIT_NOFILE`) that the fullest watched process may have.
@@ -51,12 +49,8 @@ pub struct ProcessFacts {
     pub cgroup: Option<CgroupFacts>,
     /// Its TCP sockets, of all watched processes.
     pub sockets: SocketFacts,
-    /// Files it has open for appending, with the number of descriptors.
-    pub logs: Vec<LogFile>,
     /// Files that it has open below nginx's directories for bodies, or that are unlinked already. At most 64.
     pub temporary_files: Vec<String>,
-    /// Whether it runs in another network namespace than Weir.
-    pub own_network: bool,
 }
 
 /// One watched process over the window. Counters are differences between the end and the start.
@@ -71,16 +65,10 @@ pub struct WorkerFacts {
     pub user_us: u64,
     /// CPU time in the kernel, in microseconds.
     pub system_us: u64,
-    /// Times that it gave the CPU up to wait.
-    pub voluntary_switches: u64,
-    /// Times that it was taken off the CPU.
-    pub involuntary_switches: u64,
     /// Page faults that needed the disk.
     pub major_faults: u64,
     /// Memory swapped out at the end, in KiB (`VmSwap`).
     pub swap_kib: u64,
-    /// Resident memory at the end, in KiB.
-    pub rss_kib: u64,
     /// Connections accepted, where system calls were counted.
     pub accepted: Option<u64>,
     /// Descriptors open at the end.
@@ -96,6 +84,12 @@ impl WorkerFacts {
     #[must_use]
     pub fn cpu_us(&self) -> u64 {
         self.user_us + self.system_us
+    }
+
+    /// Whether it is a worker of nginx that takes no more connections: `nginx: worker process is shutting down`.
+    #[must_use]
+    pub fn is_leaving(&self) -> bool {
+        self.title.contains("shutting down")
     }
 }
 
@@ -131,20 +125,12 @@ pub struct CgroupFacts {
 }
 
 /// TCP sockets. Sockets in `TIME_WAIT` belong to no process any more: they are counted over the network
-/// namespace, where one of the ends is an address that the process listens on, or is or was connected to.
+/// namespace, by the addresses at their ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SocketFacts {
     /// Addresses that it listens on, `127.0.0.1:80`, `[::]:443`. At most 256.
     pub listening: Vec<String>,
-    /// Its connections that are established, incoming and outgoing.
-    pub established: u64,
-    /// Sockets in `TIME_WAIT` of the network namespace, of anybody.
-    pub time_wait: u64,
-    /// Of these, with one of its listening ports at this end: connections of clients that it closed first.
-    pub time_wait_incoming: u64,
-    /// Its connections waiting for it to close (`CLOSE_WAIT`).
-    pub close_wait: u64,
     /// Its outgoing connections by remote address (not those that came in on a listening port), most first, and
     /// addresses with many sockets in `TIME_WAIT`. At most 256.
     pub remotes: Vec<RemoteSockets>,
@@ -162,16 +148,4 @@ pub struct RemoteSockets {
     pub established: u64,
     /// In `TIME_WAIT` with this address at either end, of the network namespace.
     pub time_wait: u64,
-}
-
-/// A file open for appending.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct LogFile {
-    /// Path as the process sees it.
-    pub path: String,
-    /// Descriptors, over all watched processes.
-    pub descriptors: u32,
-    /// Length in bytes at the end.
-    pub bytes: u64,
 }

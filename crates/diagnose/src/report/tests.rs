@@ -51,6 +51,10 @@ fn colours_and_control_characters_do_not_mix() {
     let look = Look { colours: true, full: true };
     let text = text(&diagnose(&facts, |_| true), look);
     assert!(text.contains("\x1b[1;31mserious") && !text.contains("\x1b[31mevil"), "{text}");
+    let finding = Finding::new("a-rule", "The loop of \x1b[31mevil blocks.");
+    let mut said = diagnose(&facts, |_| false);
+    said.findings.push(finding);
+    assert!(!self::text(&said, Look { colours: false, full: true }).contains('\x1b'));
 }
 
 #[test]

@@ -63,7 +63,7 @@ pub fn text(diagnosis: &Diagnosis, look: Look) -> String {
 
 fn one(out: &mut String, finding: &Finding, look: Look) {
     let severity = format!("{:7}", format!("{:?}", finding.severity).to_lowercase());
-    let sentence = wrapped(&finding.sentence, WIDTH - 9);
+    let sentence = wrapped(&safe(&finding.sentence), WIDTH - 9);
     let lines = sentence.iter().enumerate().map(|(index, line)| {
         let head = if index == 0 { look.severity(finding.severity, &severity) } else { " ".repeat(7) };
         format!("{head}  {}\n", look.bold(line))
@@ -176,6 +176,6 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
 }
 
 /// Without control characters: names of processes, files and Lua functions are not ours.
-fn safe(text: &str) -> String {
+pub(crate) fn safe(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }

@@ -15,8 +15,8 @@ pub(super) const UNOPTIMISED: Rule = Rule {
     id: "build-unoptimised",
     title: "A binary was built without optimisation",
     needs: Needs::All(&[Source::Binaries]),
-    looks_at: "what the compiler wrote into the debug information, else how the machine code looks (frame pointers, locals \
-               in memory, jumps at the end of functions), of the executable, its modules, LuaJIT, and libraries with CPU time",
+    looks_at: "what the compiler wrote into the debug information, else how the machine code looks (arguments and \
+               locals in memory, jumps at the end of functions), of the executable, its modules, LuaJIT, and libraries with CPU time",
     threshold: "when a binary looks built with `-O0` at a confidence of 0.7; libraries only from 2 % of the CPU on, because \
                 others do not matter",
     check: unoptimised,

@@ -30,16 +30,11 @@ const COLLECTOR: &[&str] = &[
     "lj_trace_free",
     "lj_cdata_free",
 ];
-const ALLOCATOR: &[&str] = &["lj_alloc_*", "lj_mem_*", "alloc_*", "release_*"];
+const ALLOCATOR: &[&str] = &["lj_alloc_*", "lj_mem_*"];
 
 fn check(facts: &Facts) -> Option<Finding> {
     let stacks = Stacks::of(facts.profile.as_ref())?;
-    let collector = stacks.frames(|frame| {
-        // `gc_` alone is a usual start of names elsewhere: in LuaJIT's own library only.
-        let name = super::stacks::bare(&frame.name);
-        super::stacks::is_named(name, COLLECTOR)
-            && (name.starts_with("lj_") || frame.module.is_empty() || frame.module.contains("luajit"))
-    });
+    let collector = stacks.of_luajit(COLLECTOR);
     let part = stacks.under(&collector);
     if !part.reaches(0.08, 10) {
         return None;

@@ -121,11 +121,7 @@ fn not_compiled(facts: &Facts) -> Option<Finding> {
 
 fn trace_aborts(facts: &Facts) -> Option<Finding> {
     let stacks = Stacks::of(facts.profile.as_ref())?;
-    let compiler = stacks.frames(|frame| {
-        let name = super::stacks::bare(&frame.name);
-        super::stacks::is_named(name, COMPILER)
-            && (name.starts_with("lj_") || frame.module.is_empty() || frame.module.contains("luajit"))
-    });
+    let compiler = stacks.of_luajit(COMPILER);
     let part = stacks.under(&compiler);
     part.reaches(0.03, 10).then(|| {
         Finding::new(TRACE_ABORTS.id, format!("{} of the CPU goes to LuaJIT's compiler, which should be done by now.", percent(part.share)))

@@ -1,4 +1,4 @@
-//! `listen-queue`, `port-range`, `conntrack-full`: limits of the kernel that refuse connections before
+//! `kernel-somaxconn`, `kernel-port-range`, `conntrack-full`: limits of the kernel that refuse connections before
 //! nginx hears of them.
 
 use super::nginx::{configuration, place};

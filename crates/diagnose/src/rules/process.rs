@@ -1,8 +1,10 @@
 //! `allocation-share`, `memory-copying`, `lock-contention`: what can be said of any program in C, C++ or
 //! Rust.
 
+use weir_profile::Origin;
+
 use super::nginx::again;
-use super::stacks::Stacks;
+use super::stacks::{Stacks, is_named};
 use super::{Needs, Rule, Source};
 use crate::facts::Facts;
 use crate::finding::{Confidence, Finding, percent};
@@ -70,13 +72,15 @@ const TAKE: &[&str] = &[
     "___pthread_mutex_lock",
     "__GI___pthread_mutex_lock",
     "__lll_lock_wait*",
-    "pthread_rwlock_*lock",
+    "pthread_rwlock_rdlock",
+    "pthread_rwlock_wrlock",
     "*::lock_slow",
     "*::lock_contended",
     "std::sys::sync::mutex::*",
     "parking_lot*",
     "ngx_shmtx_lock",
-    "ngx_rwlock_*lock",
+    "ngx_rwlock_rlock",
+    "ngx_rwlock_wlock",
 ];
 const SPIN: &[&str] = &[
     "native_queued_spin_lock_slowpath",
@@ -106,7 +110,7 @@ fn allocation(facts: &Facts) -> Option<Finding> {
 
 fn copying(facts: &Facts) -> Option<Finding> {
     let stacks = Stacks::of(facts.profile.as_ref())?;
-    let set = stacks.named(COPY);
+    let set = stacks.frames(|frame| frame.origin != Origin::Kernel && is_named(&frame.name, COPY));
     let part = stacks.part(|stack| set.leaf(stack));
     part.reaches(0.1, 20).then(|| {
         Finding::new(COPYING.id, format!("{} of the CPU goes to copying memory.", percent(part.share)))

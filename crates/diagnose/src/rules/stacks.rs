@@ -92,6 +92,17 @@ impl<'a> Stacks<'a> {
         self.frames(|frame| parts.iter().any(|part| frame.module.contains(part) || marks(&frame.name, part)))
     }
 
+    /// Frames of LuaJIT itself with one of these names. Some of its functions are called as others are elsewhere
+    /// (`gc_*`, `asm_*`): those count in its own library, and where a profile knows no modules but has `lj_` in it.
+    pub fn of_luajit(&self, patterns: &[&str]) -> Set {
+        let own = |frame: &Frame| bare(&frame.name).starts_with("lj_");
+        let has_luajit = self.profile.frames.iter().any(own);
+        self.frames(|frame| {
+            let elsewhere = !frame.module.is_empty() || frame.origin == Origin::Kernel || !has_luajit;
+            is_named(&frame.name, patterns) && (own(frame) || frame.module.contains("luajit") || !elsewhere)
+        })
+    }
+
     /// The time whose stacks pass a test.
     pub fn part(&self, test: impl Fn(&[FrameId]) -> bool) -> Part {
         let mut part = (0_u64, 0);
@@ -160,6 +171,7 @@ impl<'a> Stacks<'a> {
 /// Whether a name, without what tools append to it, is one of these.
 pub(crate) fn is_named(name: &str, patterns: &[&str]) -> bool {
     let name = bare(name);
+    debug_assert!(patterns.iter().all(|pattern| !pattern.trim_matches('*').contains('*')), "{patterns:?}");
     patterns.iter().any(|pattern| match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
         (Some(_), Some(_)) => name.contains(pattern.trim_matches('*')),
         (Some(end), None) => name.ends_with(end),

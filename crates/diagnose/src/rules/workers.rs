@@ -73,5 +73,5 @@ fn check(facts: &Facts) -> Option<Finding> {
 }
 
 fn is_worker(worker: &WorkerFacts) -> bool {
-    worker.title.is_empty() || worker.title.contains("worker process")
+    worker.title.is_empty() || worker.title.contains("worker process") && !worker.is_leaving()
 }

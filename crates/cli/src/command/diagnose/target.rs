@@ -1,6 +1,5 @@
 //! What `weir diagnose` is pointed at: a file, a process by its id, or a process by its name.
 
-use std::fs;
 use std::path::Path;
 
 use crate::Failure;
@@ -27,36 +26,14 @@ impl<'t> Target<'t> {
 
 /// The process of a name; of several with a common parent, such as an nginx and its workers, that parent.
 pub(in crate::command) fn pid_of(name: &str) -> Result<u32, Failure> {
-    let found = processes(|comm| comm == name.get(..15).unwrap_or(name));
-    let pids: Vec<u32> = found.iter().map(|&(pid, _)| pid).collect();
-    let tops: Vec<u32> = found.iter().filter(|(_, parent)| !pids.contains(parent)).map(|&(pid, _)| pid).collect();
-    match tops[..] {
-        [pid] => Ok(pid),
-        [] => {
-            Err(Failure::new(format!("there is no file and no process called {name}"))
-                .hint("weir diagnose PID|NAME|FILE"))
-        }
-        _ => {
-            let shown: Vec<String> = tops.iter().take(NAMED).map(u32::to_string).collect();
-            Err(Failure::new(format!("several processes are called {name}: {}", shown.join(", ")))
-                .hint("name one by its id"))
-        }
+    let found = weir_sample::roots(name).map_err(|_| {
+        Failure::new(format!("there is no file and no process called {name}")).hint("weir diagnose PID|NAME|FILE")
+    })?;
+    if let [pid] = found[..] {
+        return Ok(pid);
     }
-}
-
-/// Id and parent of each process whose name passes a test.
-fn processes(wanted: impl Fn(&str) -> bool) -> Vec<(u32, u32)> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter_map(|pid: u32| {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name is in parentheses and may itself have some: the last one ends it.
-        let (before, after) = stat.rsplit_once(')')?;
-        let comm = before.split_once('(')?.1;
-        let parent = after.split_whitespace().nth(1)?.parse().ok()?;
-        wanted(comm).then_some((pid, parent))
-    })
-    .collect()
+    let shown: Vec<String> = found.iter().take(NAMED).map(u32::to_string).collect();
+    Err(Failure::new(format!("several processes are called {name}: {}", shown.join(", "))).hint("name one by its id"))
 }
 
 #[cfg(test)]
@@ -77,11 +54,21 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_found_with_its_parent() {
-        let me = std::process::id();
-        let comm = fs::read_to_string("/proc/self/comm").expect("Linux");
-        let found = processes(|name| name == comm.trim_end());
-        assert!(found.iter().any(|&(pid, parent)| pid == me && parent > 0), "{found:?}");
-        assert!(pid_of("no such process").is_err());
+    fn a_name_must_be_that_of_one_process() {
+        let directory = tempfile::tempdir().expect("temp dir");
+        let program = directory.path().join("weir-sleeper");
+        std::fs::copy("/bin/sleep", &program).expect("copies");
+        let sleeper = || std::process::Command::new(&program).arg("60").spawn().expect("starts");
+        let mut one = sleeper();
+        let alone = pid_of("weir-sleeper");
+        let mut other = sleeper();
+        let both = pid_of("weir-sleeper");
+        for child in [&mut one, &mut other] {
+            child.kill().expect("ends");
+            child.wait().expect("our own child");
+        }
+        assert_eq!(alone.expect("is there"), one.id());
+        assert!(both.expect_err("there are two").to_string().contains("several processes are called"));
+        assert!(pid_of("weir-sleeper").is_err());
     }
 }

@@ -31,12 +31,8 @@ pub struct CodeStatistics {
     pub sampled: u64,
     /// Their instructions.
     pub instructions: u64,
-    /// Instructions that read or write memory.
-    pub memory: u64,
-    /// Of these, on the stack, by `rbp` or `rsp`.
+    /// Instructions that read or write memory on the stack, by `rbp` or `rsp`.
     pub stack: u64,
-    /// Functions that begin with `push rbp; mov rbp, rsp`.
-    pub frame_pointers: u64,
     /// Functions that put an argument on the stack at once (`mov [rbp-x], rdi`).
     pub spills: u64,
     /// Jumps to other functions at the end of a function.
@@ -47,8 +43,6 @@ pub struct CodeStatistics {
     pub cleared_by_xor: u64,
     /// Registers cleared by `mov reg, 0`.
     pub cleared_by_mov: u64,
-    /// Functions that begin at a multiple of 16.
-    pub aligned: u64,
 }
 
 #[allow(clippy::cast_precision_loss, reason = "shares of counts far below 2^52")]
@@ -57,22 +51,10 @@ fn share(part: u64, whole: u64) -> f64 {
 }
 
 impl CodeStatistics {
-    /// Share of functions with a frame pointer.
-    #[must_use]
-    pub fn frame_pointer_share(&self) -> f64 {
-        share(self.frame_pointers, self.sampled)
-    }
-
     /// Share of functions that put arguments on the stack at once.
     #[must_use]
     pub fn spill_share(&self) -> f64 {
         share(self.spills, self.sampled)
-    }
-
-    /// Share of instructions with memory.
-    #[must_use]
-    pub fn memory_share(&self) -> f64 {
-        share(self.memory, self.instructions)
     }
 
     /// Share of instructions with memory on the stack.
@@ -91,18 +73,6 @@ impl CodeStatistics {
     #[must_use]
     pub fn xor_share(&self) -> f64 {
         share(self.cleared_by_xor, self.cleared_by_xor + self.cleared_by_mov)
-    }
-
-    /// Share of functions that begin at a multiple of 16.
-    #[must_use]
-    pub fn aligned_share(&self) -> f64 {
-        share(self.aligned, self.sampled)
-    }
-
-    /// Instructions of a function, on average.
-    #[must_use]
-    pub fn instructions_per_function(&self) -> f64 {
-        share(self.instructions, self.sampled)
     }
 
     /// Counts; `None`: there are no functions to look at.
@@ -131,12 +101,10 @@ impl CodeStatistics {
 
     fn add(&mut self, function: Function, instructions: &[Instruction], functions: &Functions<'_>) {
         self.sampled += 1;
-        self.aligned += u64::from(function.start.is_multiple_of(16));
         self.instructions += instructions.len() as u64;
         self.prologue(instructions);
         for (at, instruction) in instructions.iter().enumerate() {
             let base = memory_base(instruction);
-            self.memory += u64::from(base.is_some());
             self.stack += u64::from(base.is_some_and(is_stack));
             match clears(instruction) {
                 Some(Clears::Xor) => self.cleared_by_xor += 1,
@@ -162,16 +130,6 @@ impl CodeStatistics {
     fn prologue(&mut self, instructions: &[Instruction]) {
         let body = usize::from(instructions.first().is_some_and(|first| first.mnemonic() == Mnemonic::Endbr64));
         let begin = &instructions[body..instructions.len().min(body + PROLOGUE)];
-        let pushes = |at: usize| {
-            begin.get(at).is_some_and(|one| one.mnemonic() == Mnemonic::Push && one.op0_register() == Register::RBP)
-        };
-        let framed = pushes(0)
-            && begin.get(1).is_some_and(|one| {
-                one.mnemonic() == Mnemonic::Mov
-                    && one.op0_register() == Register::RBP
-                    && one.op1_register() == Register::RSP
-            });
-        self.frame_pointers += u64::from(framed);
         // What comes after a call or a jump is no longer the arrival of the arguments.
         let straight = begin.iter().take_while(|one| one.flow_control() == FlowControl::Next);
         self.spills += u64::from(straight.into_iter().any(is_spill));

@@ -38,11 +38,6 @@ fn configured(nginx: &NginxFacts, files: &dyn Files, facts: &mut LuaFacts) {
     let configuration: &Configuration = &nginx.configuration;
     let off = configuration.all("lua_code_cache").into_iter().filter(|directive| directive.value() == "off");
     facts.code_cache_off = off.map(|directive| directive.place.clone()).collect();
-    let dicts = configuration.all("lua_shared_dict").into_iter();
-    facts.shared_dicts =
-        dicts.map(|dict| (dict.value().to_owned(), dict.arguments.get(1).cloned().unwrap_or_default())).collect();
-    facts.package_path =
-        configuration.all("lua_package_path").last().map(|directive| directive.value().to_owned()).unwrap_or_default();
     let mut read = 0;
     walk(&configuration.directives, &mut Vec::new(), &mut |directive, scope| {
         if facts.handlers.len() >= MAX_HANDLERS {

@@ -196,12 +196,6 @@ impl<'c> Scope<'c> {
         self.effective(name).map(Directive::value)
     }
 
-    /// Whether a flag is on, by what is written, else by nginx's default.
-    #[must_use]
-    pub fn flag(&self, name: &str, default: bool) -> bool {
-        self.value(name).map_or(default, |value| value.eq_ignore_ascii_case("on"))
-    }
-
     /// Where it sends requests by itself. Passes are not inherited.
     #[must_use]
     pub fn passes(&self) -> Vec<Pass<'c>> {

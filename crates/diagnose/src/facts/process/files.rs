@@ -1,16 +1,13 @@
-//! Descriptors of processes: sockets, logs, temporary files.
+//! Descriptors of processes: sockets and temporary files.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::LogFile;
-
 /// Descriptors that are looked at, over all processes: one takes two system calls.
 const MAX_DESCRIPTORS: usize = 200_000;
-/// Files that are kept of each sort.
-const MAX_LOGS: usize = 256;
+/// Temporary files that are kept.
 const MAX_TEMPORARY: usize = 64;
 
 /// What processes have open.
@@ -18,7 +15,6 @@ const MAX_TEMPORARY: usize = 64;
 pub(super) struct Open {
     /// Inodes of sockets, with who has them.
     pub sockets: HashMap<u64, Vec<u32>>,
-    logs: BTreeMap<String, LogFile>,
     temporary: Vec<String>,
     seen: usize,
 }
@@ -48,21 +44,10 @@ impl Open {
         if !target.starts_with('/') || is_memory(target) {
             return;
         }
-        let Some(bytes) = fs::metadata(descriptor).ok().filter(fs::Metadata::is_file).map(|data| data.len()) else {
-            return;
-        };
-        if target.ends_with(" (deleted)") {
-            if self.temporary.len() < MAX_TEMPORARY {
-                self.temporary.push(target.trim_end_matches(" (deleted)").to_owned());
-            }
-        } else if appends(pid, descriptor) && (self.logs.contains_key(target) || self.logs.len() < MAX_LOGS) {
-            let file = self.logs.entry(target.to_owned()).or_default();
-            *file = LogFile { path: target.to_owned(), descriptors: file.descriptors + 1, bytes };
+        let is_file = || fs::metadata(descriptor).is_ok_and(|data| data.is_file());
+        if target.ends_with(" (deleted)") && self.temporary.len() < MAX_TEMPORARY && is_file() {
+            self.temporary.push(target.trim_end_matches(" (deleted)").to_owned());
         }
-    }
-
-    pub fn logs(&self) -> Vec<LogFile> {
-        self.logs.values().cloned().collect()
     }
 
     pub fn temporary(&self) -> Vec<String> {
@@ -73,12 +58,4 @@ impl Open {
 /// Shared memory shows up as an unlinked file.
 fn is_memory(path: &str) -> bool {
     ["/memfd:", "/dev/", "/SYSV", "/[aio]"].iter().any(|prefix| path.starts_with(prefix))
-}
-
-fn appends(pid: u32, descriptor: &Path) -> bool {
-    let Some(number) = descriptor.file_name().and_then(|name| name.to_str()) else { return false };
-    let info = fs::read_to_string(format!("/proc/{pid}/fdinfo/{number}")).unwrap_or_default();
-    let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
-    let flags = flags.and_then(|text| i32::from_str_radix(text.trim(), 8).ok()).unwrap_or(0);
-    flags & libc::O_APPEND != 0
 }

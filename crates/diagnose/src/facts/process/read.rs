@@ -15,14 +15,10 @@ const MAX_PARENTS: usize = 4;
 #[derive(Clone, Debug, Default)]
 struct Counters {
     parent: u32,
-    threads: u32,
     user_ticks: u64,
     system_ticks: u64,
     major_faults: u64,
-    voluntary: u64,
-    involuntary: u64,
     swap_kib: u64,
-    rss_kib: u64,
     /// Start of the process in ticks since boot: tells a pid used again.
     start_ticks: u64,
 }
@@ -49,19 +45,19 @@ impl Before {
             if !matches!(role, Role::NginxWorker | Role::NginxHelper) {
                 break;
             }
-            first = counters.parent;
+            let parent = counters.parent;
+            let of_parent = self::role(&title(parent));
+            if of_parent == Role::Other {
+                // Its master was killed: what took the orphan in is not nginx.
+                (first, role) = (pid, Role::NginxSingle);
+                break;
+            }
+            (first, role) = (parent, of_parent);
             counters = Counters::read(first)?;
-            role = self::role(&title(first));
         }
         let watched = watched(first, role);
         let counters = watched.into_iter().filter_map(|pid| Some((pid, Counters::read(pid).ok()?))).collect();
         Ok(Self { pid: first, role, counters, cgroup: cgroup::read(first) })
-    }
-
-    /// Processes that are watched.
-    #[must_use]
-    pub fn watched(&self) -> Vec<u32> {
-        self.counters.keys().copied().collect()
     }
 
     /// Looks again, at the end of the window.
@@ -77,7 +73,6 @@ impl Before {
         let mut facts = ProcessFacts { pid: self.pid, role: self.role, ..ProcessFacts::default() };
         for &pid in after.iter().take(MAX_WATCHED) {
             let now = Counters::read(pid).ok();
-            facts.threads += now.as_ref().map_or(0, |counters| counters.threads);
             facts.workers.push(worker(pid, self.counters.get(&pid), now.as_ref()));
         }
         facts.cmdline = cmdline(self.pid);
@@ -85,7 +80,6 @@ impl Before {
             .map(|path| path.to_string_lossy().trim_end_matches(" (deleted)").to_owned())
             .unwrap_or_default();
         facts.cgroup = cgroup::over(self.cgroup.as_ref(), cgroup::read(self.pid));
-        facts.own_network = is_other_namespace(self.pid, "net");
         sockets_and_files(&mut facts, remarks);
         Ok(facts)
     }
@@ -102,8 +96,10 @@ fn sockets_and_files(facts: &mut ProcessFacts, remarks: &mut Vec<String>) {
     }
     let fullest = facts.workers.iter().max_by_key(|worker| worker.open_files);
     facts.nofile = fullest.and_then(|worker| nofile(worker.pid, worker.open_files));
-    (facts.sockets, facts.logs, facts.temporary_files) =
-        (sockets::read(facts.pid, &open), open.logs(), open.temporary());
+    (facts.sockets, facts.temporary_files) = (sockets::read(facts.pid, &open), open.temporary());
+    if facts.sockets.cut {
+        remarks.push("there are more TCP sockets than are looked at".into());
+    }
     let connections = sockets::established_by_pid(facts.pid, &open);
     for worker in &mut facts.workers {
         worker.connections = connections.get(&worker.pid).copied().unwrap_or(0);
@@ -125,11 +121,8 @@ fn worker(pid: u32, before: Option<&Counters>, after: Option<&Counters>) -> Work
         title: title(pid),
         user_us: after.user_ticks.saturating_sub(before.user_ticks) * tick_us,
         system_us: after.system_ticks.saturating_sub(before.system_ticks) * tick_us,
-        voluntary_switches: after.voluntary.saturating_sub(before.voluntary),
-        involuntary_switches: after.involuntary.saturating_sub(before.involuntary),
         major_faults: after.major_faults.saturating_sub(before.major_faults),
         swap_kib: after.swap_kib,
-        rss_kib: after.rss_kib,
         partial: !same,
         ..WorkerFacts::default()
     }
@@ -148,12 +141,8 @@ impl Counters {
             major_faults: field(12),
             user_ticks: field(14),
             system_ticks: field(15),
-            threads: u32::try_from(field(20)).unwrap_or(u32::MAX),
             start_ticks: field(22),
-            voluntary: line("voluntary_ctxt_switches:"),
-            involuntary: line("nonvoluntary_ctxt_switches:"),
             swap_kib: line("VmSwap:"),
-            rss_kib: line("VmRSS:"),
         })
     }
 }
@@ -165,35 +154,16 @@ fn status_line(status: &str, name: &str) -> Option<u64> {
 
 /// Pids of the workers of an nginx's master; else the process with its descendants. By pid.
 fn watched(pid: u32, role: Role) -> Vec<u32> {
-    let mut pids = match role {
+    let mut pids: Vec<u32> = match role {
         Role::NginxMaster => {
-            let below = descendants(pid);
-            below.into_iter().filter(|&pid| self::role(&title(pid)) == Role::NginxWorker).collect()
+            let workers = weir_sample::family(pid).unwrap_or_default().into_iter();
+            workers.filter(|&pid| self::role(&title(pid)) == Role::NginxWorker).collect()
         }
-        Role::Other => [descendants(pid), vec![pid]].concat(),
+        Role::Other => weir_sample::family(pid).unwrap_or_else(|_| vec![pid]),
         Role::NginxWorker | Role::NginxHelper | Role::NginxSingle => vec![pid],
     };
-    pids.sort_unstable();
     pids.truncate(MAX_WATCHED);
     pids
-}
-
-/// Children, their children, and so on.
-fn descendants(ancestor: u32) -> Vec<u32> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for (pid, counters) in pids.filter_map(|pid| Some((pid, Counters::read(pid).ok()?))) {
-        children.entry(counters.parent).or_default().push(pid);
-    }
-    let (mut found, mut at) = (children.remove(&ancestor).unwrap_or_default(), 0);
-    while let Some(pid) = found.get(at) {
-        // Each list is taken once: what a pid used again might close to a ring is no loop.
-        let below = children.remove(pid).unwrap_or_default();
-        found.extend(below);
-        at += 1;
-    }
-    found
 }
 
 pub(crate) fn cmdline(pid: u32) -> Vec<String> {

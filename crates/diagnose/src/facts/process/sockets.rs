@@ -21,7 +21,6 @@ const MANY_TIME_WAIT: u64 = 16;
 const ESTABLISHED: u8 = 1;
 const SYN_SENT: u8 = 2;
 const TIME_WAIT: u8 = 6;
-const CLOSE_WAIT: u8 = 8;
 const LISTEN: u8 = 10;
 
 /// One line.
@@ -39,11 +38,8 @@ pub(super) fn read(pid: u32, open: &Open) -> SocketFacts {
     let mut listening: BTreeSet<SocketAddr> = BTreeSet::new();
     let mut own: Vec<Socket> = Vec::new();
     let mut waiting: HashMap<SocketAddr, u64> = HashMap::new();
-    let mut waiting_local: HashMap<u16, u64> = HashMap::new();
     facts.cut = each(pid, |socket| {
         if socket.state == TIME_WAIT {
-            facts.time_wait += 1;
-            *waiting_local.entry(socket.local.port()).or_default() += 1;
             for end in [socket.local, socket.remote] {
                 if waiting.len() < MAX_COUNTED || waiting.contains_key(&end) {
                     *waiting.entry(end).or_default() += 1;
@@ -57,10 +53,7 @@ pub(super) fn read(pid: u32, open: &Open) -> SocketFacts {
             }
         }
     });
-    let count = |state| own.iter().filter(|socket| socket.state == state).count() as u64;
-    (facts.established, facts.close_wait) = (count(ESTABLISHED), count(CLOSE_WAIT));
     let ports: BTreeSet<u16> = listening.iter().map(SocketAddr::port).collect();
-    facts.time_wait_incoming = ports.iter().filter_map(|port| waiting_local.get(port)).sum();
     facts.listening = listening.iter().take(MAX_ADDRESSES).map(SocketAddr::to_string).collect();
     facts.remotes = remotes(&own, &ports, &waiting);
     facts
