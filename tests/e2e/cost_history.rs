@@ -61,5 +61,12 @@ fn the_change_that_made_a_rule_slower_is_named() {
     let slow = answer.revision();
     let row = under_load(slow);
     assert_eq!(row["movers"][0]["name"], "rule shop/look", "{row:#}");
-    assert!(row["ns_per_request"].as_f64() > row["movers"][0]["ns_per_request_before"].as_f64(), "{row:#}");
+    let look = &row["movers"][0];
+    assert!(look["ns_per_request"].as_f64() > look["ns_per_request_before"].as_f64(), "{row:#}");
+    let page = |query: &str| control.api.get(&format!("cost/history?{query}")).expect(200).body;
+    let (all, first) = (page(""), page("limit=1"));
+    assert!(all["records"].as_array().is_some_and(|records| records.len() >= 2), "{all:#}");
+    let second = page(&format!("limit=1&after_ms={}", first["next_ms"]));
+    assert_eq!((&first["records"][0], &second["records"][0]), (&all["records"][0], &all["records"][1]));
+    let _ = control.api.get("cost/history?limit=0").expect(400);
 }

@@ -17,7 +17,7 @@ use crate::store::{CostEntry, CostRecord};
 /// The longest time that one record is about.
 const RECORD: Duration = Duration::from_secs(3600);
 /// Rules and plugins with names of their own in a record; a rule set has thousands of rules that cost next to nothing.
-const NAMED: usize = 200;
+const NAMED: usize = 100;
 
 /// Watches until `stop`.
 pub(crate) async fn watch(parts: Parts, runtime: PathBuf, mut stop: watch::Receiver<bool>) {

@@ -23,14 +23,20 @@ pub(super) async fn cost(State(daemon): State<Arc<Daemon>>) -> Result<Response<B
     Ok(resource::json(as_value(&report).to_string(), revision))
 }
 
+/// Records of a page, unless `?limit` says otherwise, and at most: each has some hundred rules.
+const PAGE: (u64, u64) = (100, 500);
+
 /// What revisions have cost, and who made them and why.
 pub(super) async fn history(State(daemon): State<Arc<Daemon>>, uri: Uri) -> Result<Response<Body>, Problem> {
-    let arguments = Arguments::parse(uri.query(), &["since", "since_ms"])?;
+    let arguments = Arguments::parse(uri.query(), &["since", "since_ms", "after_ms", "limit"])?;
     let (since, since_ms) = (arguments.number("since")?.unwrap_or(0), arguments.number("since_ms")?.unwrap_or(0));
-    let store = daemon.parts.store();
+    let (after_ms, limit) = (arguments.number("after_ms")?, arguments.limit(PAGE.0, PAGE.1)?);
+    let records = daemon.parts.store().costs(since, since_ms, after_ms, limit).map_err(Problem::failed)?;
+    let next_ms = records.last().filter(|_| records.len() as u64 == limit).map(|last| last.from_ms);
     let mut rows = Vec::new();
-    for record in store.costs(since, since_ms).map_err(Problem::failed)? {
-        let made = store.revision(record.revision).map_err(Problem::failed)?;
+    for record in records {
+        // The lock is taken for each, so that changes come in between.
+        let made = daemon.parts.store().revision(record.revision).map_err(Problem::failed)?;
         let mut row = made.as_ref().map_or_else(|| Ok(json!({"revision": record.revision})), revisions::summary)?;
         row["from_ms"] = record.from_ms.into();
         row["to_ms"] = record.to_ms.into();
@@ -40,8 +46,11 @@ pub(super) async fn history(State(daemon): State<Arc<Daemon>>, uri: Uri) -> Resu
         row["entries"] = json!(record.entries);
         rows.push(row);
     }
-    drop(store);
-    Ok(resource::json(json!({"records": rows}).to_string(), daemon.parts.state().revision()))
+    let mut page = json!({"records": rows});
+    if let Some(next_ms) = next_ms {
+        page["next_ms"] = next_ms.into();
+    }
+    Ok(resource::json(page.to_string(), daemon.parts.state().revision()))
 }
 
 fn as_value(report: &Report) -> Value {

@@ -69,16 +69,29 @@ impl Store {
         Ok(())
     }
 
-    /// Records from a revision and a time on, the oldest first, and the newest one before them to compare with.
+    /// Records from a revision and a time on, the oldest first, and the newest one before them to compare with. Of these
+    /// at most `limit` that begin after `after_ms`.
     ///
     /// # Errors
     /// If SQLite cannot read them, or one is damaged.
-    pub fn costs(&self, revision: u64, from_ms: u64) -> Result<Vec<CostRecord>, StoreError> {
+    pub fn costs(
+        &self,
+        revision: u64,
+        from_ms: u64,
+        after_ms: Option<u64>,
+        limit: u64,
+    ) -> Result<Vec<CostRecord>, StoreError> {
         let sql = "SELECT revision, from_ms, to_ms, requests, cpu_ns, weir_ns, entries FROM costs
                    WHERE from_ms >= coalesce((SELECT max(from_ms) FROM costs WHERE revision < ?1 OR to_ms < ?2), 0)
-                   ORDER BY from_ms";
+                     AND (?3 IS NULL OR from_ms > ?3)
+                   ORDER BY from_ms LIMIT ?4";
         let mut statement = self.connection.prepare_cached(sql)?;
-        let mut rows = statement.query([to_sql(revision), to_sql(from_ms)])?;
+        let mut rows = statement.query(rusqlite::params![
+            to_sql(revision),
+            to_sql(from_ms),
+            after_ms.map(to_sql),
+            to_sql(limit)
+        ])?;
         let mut records = Vec::new();
         while let Some(row) = rows.next()? {
             let number = |column| Ok::<u64, rusqlite::Error>(from_sql(row.get(column)?));
@@ -113,13 +126,16 @@ mod tests {
         let (mut store, _) = Store::open(dir.path(), 1).unwrap();
         let all: Vec<CostRecord> = [(1, 10), (2, 20), (2, 30), (5, 40)].map(|(r, ms)| record(r, ms)).into();
         all.iter().for_each(|record| store.record_cost(record).unwrap());
-        assert_eq!(store.costs(0, 0).unwrap(), all);
-        assert_eq!(store.costs(2, 0).unwrap(), all);
-        assert_eq!(store.costs(3, 0).unwrap(), all[2..]);
-        assert_eq!(store.costs(0, 36).unwrap(), all[2..]);
+        assert_eq!(store.costs(0, 0, None, 5_000).unwrap(), all);
+        assert_eq!(store.costs(2, 0, None, 5_000).unwrap(), all);
+        assert_eq!(store.costs(3, 0, None, 5_000).unwrap(), all[2..]);
+        assert_eq!(store.costs(0, 36, None, 5_000).unwrap(), all[2..]);
+        assert_eq!(store.costs(2, 0, None, 2).unwrap(), all[..2]);
+        assert_eq!(store.costs(2, 0, Some(20), 2).unwrap(), all[2..]);
+        assert_eq!(store.costs(2, 0, Some(40), 2).unwrap(), []);
         let grown = CostRecord { requests: 70, ..record(5, 40) };
         store.record_cost(&grown).unwrap();
-        assert_eq!(store.costs(9, 0).unwrap(), [grown]);
+        assert_eq!(store.costs(9, 0, None, 5_000).unwrap(), [grown]);
     }
 
     #[test]
@@ -127,7 +143,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (mut store, _) = Store::open(dir.path(), 1).unwrap();
         (0..KEPT_COSTS + 10).for_each(|n| store.record_cost(&record(1, n)).unwrap());
-        let kept = store.costs(0, 0).unwrap();
+        let kept = store.costs(0, 0, None, 5_000).unwrap();
         assert_eq!((kept.len() as u64, kept[0].from_ms), (KEPT_COSTS + 1, 9));
     }
 }

@@ -92,13 +92,12 @@ impl Mover {
 
 pub(super) fn run(api: &Api, since: &str, cost: &Cost) -> Result<(), Failure> {
     let since = Since::parse(since, now_ms())?;
-    let answer = api.get(&format!("/api/v1/cost/history?{}", since.query()))?;
-    let records: Vec<Record> = serde_json::from_value(answer["records"].clone())
-        .map_err(|error| Failure::new(format!("control answered something else than a history of costs: {error}")))?;
-    let revisions = merged(records);
+    let revisions = merged(records(api, &since)?);
     if revisions.is_empty() {
-        return Err(Failure::new("nothing has been recorded since then")
-            .hint("control notes every five seconds what requests have cost; it has to run, and there must be some"));
+        return Err(Failure::new("nothing has been recorded since then").hint(
+            "control notes every five seconds what requests have cost: it has to run, there must be requests, and \
+                 revisions that stay longer than that",
+        ));
     }
     if cost.json {
         println!("{:#}", as_value(&revisions));
@@ -106,6 +105,20 @@ pub(super) fn run(api: &Api, since: &str, cost: &Cost) -> Result<(), Failure> {
         print!("{}", as_text(&revisions, cost.top.unwrap_or(TOLD), Style::of(Stream::Out)));
     }
     Ok(())
+}
+
+/// All records, a page at a time.
+fn records(api: &Api, since: &Since) -> Result<Vec<Record>, Failure> {
+    let odd = |error| Failure::new(format!("control answered something else than a history of costs: {error}"));
+    let (mut records, mut next) = (Vec::new(), String::new());
+    loop {
+        let mut answer = api.get(&format!("/api/v1/cost/history?{}{next}", since.query()))?;
+        records.extend(serde_json::from_value::<Vec<Record>>(answer["records"].take()).map_err(odd)?);
+        match answer["next_ms"].as_u64() {
+            Some(after_ms) => next = format!("&after_ms={after_ms}"),
+            None => return Ok(records),
+        }
+    }
 }
 
 fn now_ms() -> u64 {

@@ -4,8 +4,8 @@ use weir_policy::resource::Kind;
 
 use super::KINDS;
 use super::parameter::Parameter::{
-    self, After, Before, DryRun, Durable, From, IfChanged, IfMatch, IfNoneMatch, Limit, Message, Page, Since, SinceMs,
-    Timeout, Wait,
+    self, After, AfterMs, Before, DryRun, Durable, From, IfChanged, IfMatch, IfNoneMatch, Limit, Message, Page, Since,
+    SinceMs, Timeout, Wait,
 };
 use crate::auth::Role;
 
@@ -145,7 +145,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         .takes(&[Limit]),
     get("/api/v1/cost", "What rules and lanes cost", &[(200, schema("Cost"))]).may(&[404, 503]),
     get("/api/v1/cost/history", "What revisions have cost, the oldest first", &[(200, schema("CostHistory"))])
-        .takes(&[From, SinceMs]),
+        .takes(&[From, SinceMs, AfterMs, Limit]),
     get("/metrics", "Metrics for Prometheus", &[(200, Answer::Metrics)]),
     get("/healthz", "Whether control lives", &[(200, schema("Health")), (503, schema("Health"))]).by_anybody(),
     get("/openapi.json", "This document", &[(200, schema("OpenApi"))]),

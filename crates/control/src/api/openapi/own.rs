@@ -23,7 +23,7 @@ pub(super) fn schemas() -> Map<String, Value> {
         ("Workers", workers()),
         ("Audit", any()),
         ("Cost", any()),
-        ("CostHistory", any()),
+        ("CostHistory", object(&["records"], json!({"records": list(any()), "next_ms": number()}))),
         ("Health", any()),
         ("OpenApi", any()),
     ];

@@ -38,6 +38,8 @@ pub enum Parameter {
     From,
     /// From when on.
     SinceMs,
+    /// After which record.
+    AfterMs,
 }
 
 impl Parameter {
@@ -58,6 +60,7 @@ impl Parameter {
             Self::Since => ("since", "query", "Begins after this revision; without it, with the next one."),
             Self::From => ("since", "query", "Begins with this revision; the one before it comes first, to compare."),
             Self::SinceMs => ("since_ms", "query", "Begins at this time, in milliseconds since 1970."),
+            Self::AfterMs => ("after_ms", "query", "The next page: `next_ms` of the one before."),
         }
     }
 
@@ -73,7 +76,7 @@ impl Parameter {
             Self::After => json!({"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,128}$"}),
             Self::IfNoneMatch => json!({"type": "string", "enum": ["*"]}),
             Self::Limit => json!({"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}),
-            Self::Before | Self::From | Self::Since | Self::SinceMs => {
+            Self::Before | Self::From | Self::Since | Self::SinceMs | Self::AfterMs => {
                 json!({"type": "integer", "minimum": 0, "maximum": i64::MAX})
             }
         }
