@@ -39,7 +39,7 @@ fn a_planted_slow_rule_comes_first_and_intervals_are_given() {
     let (policy, json, html) =
         (directory.path().join("policy.yaml"), directory.path().join("a.json"), directory.path().join("a.html"));
     std::fs::write(&policy, POLICY).expect("writes");
-    let run = command(&["ablate", "--policy", text(&policy), "--rounds", "2", "--seconds", "0.1", "--no-pairs"])
+    let run = command(&["ablate", "--policy", text(&policy), "--rounds", "4", "--seconds", "0.1", "--no-pairs"])
         .args(["--seed", "7", "--json", text(&json), "--html", text(&html)])
         .output()
         .expect("runs");
@@ -50,7 +50,7 @@ fn a_planted_slow_rule_comes_first_and_intervals_are_given() {
     assert_eq!(parts[0]["name"], "planted", "{outcome:#}");
     for part in parts {
         let [low, value, high] = ["low", "value", "high"].map(|key| part["cost"][key].as_f64().expect("a number"));
-        assert!(low <= value && value <= high, "{part:#}");
+        assert!(low <= value && value <= high && low < high, "{part:#}");
         assert!(part["ledger"].as_f64().is_some_and(|ledger| ledger >= 0.0), "{part:#}");
     }
     let table = String::from_utf8(run.stdout).expect("is text");
@@ -182,7 +182,7 @@ fn killed_with_its_guard_it_leaves_a_journal_that_can_be_carried_out() {
     ablated.signal(libc::SIGKILL);
     ablated.run.wait().expect("our own child");
     wait_for("the guard has ended", || !runs(guard));
-    assert!(ablated.policy() != ablated.original || ablated.journal());
+    assert!(ablated.journal());
     let restore = Ablated::command(&ablated.gateway).arg("--restore").output().expect("runs");
     assert!(restore.status.success(), "{}", String::from_utf8_lossy(&restore.stderr));
     assert_eq!(ablated.policy(), ablated.original);

@@ -15,6 +15,16 @@ use std::time::{Duration, Instant};
 
 use crate::error::LabError;
 
+/// Where Debian has programs that are not in everybody's `PATH`.
+const SYSTEM_DIRECTORIES: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
+
+/// Where a program is installed; `None`: it is not.
+pub fn installed(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let beside = SYSTEM_DIRECTORIES.iter().map(PathBuf::from);
+    std::env::split_paths(&path).chain(beside).map(|directory| directory.join(program)).find(|path| path.is_file())
+}
+
 /// How long a program may take to end after SIGTERM before it is killed.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How often a wait looks again.

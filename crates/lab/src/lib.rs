@@ -26,6 +26,7 @@ mod placement;
 mod policy;
 mod port;
 mod process;
+mod random;
 mod report;
 mod request;
 mod rounds;

@@ -104,9 +104,7 @@ impl Results {
     /// Writes the file, rounded to what the measurement can tell.
     pub fn write(mut self, path: &Path) -> Result<(), LabError> {
         self.rows.iter_mut().chain(self.growth.iter_mut().map(|growth| &mut growth.row)).for_each(Row::round);
-        let mut text = serde_json::to_string_pretty(&self).expect("results hold strings and finite numbers only");
-        text.push('\n');
-        crate::site::write(path, &text)
+        crate::site::write_json(path, &self)
     }
 }
 
@@ -167,6 +165,12 @@ pub fn table<'r>(rows: impl IntoIterator<Item = &'r Row>) -> String {
     text
 }
 
+/// CPUs of this machine, whichever of them this thread may use.
+fn online() -> usize {
+    // SAFETY: it only reads a number.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).unwrap_or(1)
+}
+
 impl Host {
     /// Describes this machine.
     #[must_use]
@@ -178,7 +182,7 @@ impl Host {
             std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs());
         Self {
             cpu: model.trim_start_matches([' ', '\t', ':']).to_owned(),
-            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            cores: online(),
             kernel: kernel.trim().to_owned(),
             nginx: nginx.to_owned(),
             pinned,

@@ -16,6 +16,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use crate::error::LabError;
+use crate::random::Random;
 use crate::report::Row;
 use crate::server::Server;
 use crate::site::Site;
@@ -58,10 +59,10 @@ pub struct Schedule {
 /// Runs all rounds and returns a row per contender, in the given order.
 pub fn run(site: &Site, contenders: &[Contender], schedule: Schedule) -> Result<Vec<Row>, LabError> {
     let mut turns: Vec<Vec<Turn>> = vec![Vec::new(); contenders.len()];
-    let mut random = schedule.seed | 1;
+    let mut random = Random::new(schedule.seed);
     let mut progress = Progress::new(contenders.len() * schedule.rounds as usize, schedule.seconds);
     for round in 1..=schedule.rounds {
-        for index in shuffled(contenders.len(), &mut random) {
+        for index in random.order(contenders.len()) {
             let contender = &contenders[index];
             progress.step(round, schedule.rounds, &contender.name);
             let companion = contenders.iter().find(|other| other.name == contender.baseline);
@@ -114,18 +115,6 @@ fn row(contender: &Contender, own: &[Turn], base: Option<&[Turn]>) -> Row {
     }
 }
 
-/// The numbers below `count` in an order drawn by Fisher and Yates from an xorshift generator.
-pub fn shuffled(count: usize, random: &mut u64) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..count).collect();
-    for last in (1..count).rev() {
-        *random ^= *random << 13;
-        *random ^= *random >> 7;
-        *random ^= *random << 17;
-        order.swap(last, usize::try_from(*random % (last as u64 + 1)).unwrap_or(0));
-    }
-    order
-}
-
 /// Remaining time, on stderr.
 pub struct Progress {
     started: Instant,
@@ -175,8 +164,8 @@ mod tests {
 
     #[test]
     fn orders_hold_everyone_once_and_differ() {
-        let mut random = 7;
-        let orders: Vec<Vec<usize>> = (0..20).map(|_| shuffled(11, &mut random)).collect();
+        let mut random = Random::new(7);
+        let orders: Vec<Vec<usize>> = (0..20).map(|_| random.order(11)).collect();
         for order in &orders {
             let mut sorted = order.clone();
             sorted.sort_unstable();

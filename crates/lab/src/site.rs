@@ -5,6 +5,8 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+
 use crate::addresses;
 use crate::error::LabError;
 use crate::placement::Placement;
@@ -103,6 +105,12 @@ pub fn write(path: &Path, text: &str) -> Result<(), LabError> {
         fs::create_dir_all(parent).map_err(LabError::file(parent))?;
     }
     fs::write(path, text).map_err(LabError::file(path))
+}
+
+/// Writes results as JSON.
+pub fn write_json(path: &Path, results: &impl Serialize) -> Result<(), LabError> {
+    let text = serde_json::to_string_pretty(results).expect("results hold strings, lists and finite numbers only");
+    write(path, &(text + "\n"))
 }
 
 #[cfg(test)]

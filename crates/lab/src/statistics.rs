@@ -46,6 +46,13 @@ impl Summary {
     }
 }
 
+/// The median; not a number of an empty sample.
+pub fn median(sample: &[f64]) -> f64 {
+    let mut sorted = sample.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    if sorted.is_empty() { f64::NAN } else { middle(&sorted) }
+}
+
 fn middle(sorted: &[f64]) -> f64 {
     let half = sorted.len() / 2;
     if sorted.len() % 2 == 1 { sorted[half] } else { (sorted[half - 1] + sorted[half]) / 2.0 }

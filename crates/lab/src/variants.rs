@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::child;
 use crate::conformance::engine::{SETUP, modsecurity_rules};
 use crate::error::LabError;
 use crate::log_fields;
@@ -76,7 +77,7 @@ impl Variant {
     #[must_use]
     pub fn missing(&self, site: &Site) -> Option<String> {
         let hint = "`scripts/setup.sh bench` installs it";
-        if matches!(self.kind, Kind::Haproxy) && !in_path("haproxy") {
+        if matches!(self.kind, Kind::Haproxy) && child::installed("haproxy").is_none() {
             return Some(format!("haproxy is not installed; {hint}"));
         }
         if matches!(self.kind, Kind::Weir(_)) && site.module.is_none() {
@@ -221,9 +222,4 @@ fn weir_rs_log(site: &Site, parts: &mut Parts) {
     weir_rs(site, parts);
     let path = parts.logs[0].display();
     parts.server.push_str(&format!("    weir_access_log {path} fields={LOG_FIELDS} buffer=64k flush=1s;\n"));
-}
-
-fn in_path(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]).any(|directory| directory.join(program).exists())
 }

@@ -8,7 +8,7 @@
 //! at random, would give exact Shapley values; they need a variant of their own for each turn, and
 //! what a part costs alone and what leaving it out saves are what people ask for.
 
-use crate::rounds::shuffled;
+use crate::random::Random;
 
 /// Most repetitions of a reference in a round.
 const MAX_REFERENCES: usize = 8;
@@ -123,7 +123,7 @@ impl Design {
 
     /// The variants of a round, in an order drawn anew.
     #[must_use]
-    pub fn round(&self, random: &mut u64) -> Vec<usize> {
+    pub fn round(&self, random: &mut Random) -> Vec<usize> {
         let mut turns: Vec<usize> = self.sets().into_iter().filter_map(|set| self.find(set)).collect();
         turns.sort_unstable();
         turns.dedup();
@@ -138,7 +138,7 @@ impl Design {
 
     /// The variants that say whether two parts cost less or more together, in an order drawn anew.
     #[must_use]
-    pub fn pair_round(&self, pairs: &[(usize, usize)], random: &mut u64) -> Vec<usize> {
+    pub fn pair_round(&self, pairs: &[(usize, usize)], random: &mut Random) -> Vec<usize> {
         let sets = pairs.iter().flat_map(|&(one, other)| [Set::Alone(one), Set::Alone(other), Set::Pair(one, other)]);
         let mut turns: Vec<usize> = sets.chain([Set::None]).filter_map(|set| self.find(set)).collect();
         turns.sort_unstable();
@@ -154,8 +154,8 @@ fn references(parts: usize) -> usize {
     parts.clamp(1, MAX_REFERENCES)
 }
 
-fn ordered(turns: &[usize], random: &mut u64) -> Vec<usize> {
-    shuffled(turns.len(), random).into_iter().map(|place| turns[place]).collect()
+fn ordered(turns: &[usize], random: &mut Random) -> Vec<usize> {
+    random.order(turns.len()).into_iter().map(|place| turns[place]).collect()
 }
 
 #[cfg(test)]
@@ -167,7 +167,7 @@ mod tests {
     fn every_variant_is_in_a_round_and_references_more_often() {
         let design = Design::new(9, Shape::Subsets);
         assert_eq!(design.variants().len(), 20);
-        let mut random = 7;
+        let mut random = Random::new(7);
         let round = design.round(&mut random);
         let count = |set: Set| round.iter().filter(|&&variant| Some(variant) == design.find(set)).count();
         assert_eq!((count(Set::All), count(Set::None), count(Set::Alone(3)), count(Set::Without(8))), (8, 8, 1, 1));

@@ -232,7 +232,7 @@ mod tests {
             reads += 1;
             Ok(reads * 1_000)
         };
-        let length = Duration::from_millis(60);
+        let length = Duration::from_millis(300);
         let slice = driver(None).slice(server(7), Duration::from_millis(5), length, &mut cpu).unwrap();
         assert!(slice.requests > 20, "{slice:?}");
         assert!(slice.refused.abs_diff(slice.requests / 2) <= 1, "{slice:?}");
@@ -241,9 +241,9 @@ mod tests {
 
     #[test]
     fn a_rate_is_kept() {
-        let length = Duration::from_millis(200);
+        let length = Duration::from_secs(1);
         let slice = driver(Some(100.0)).slice(server(1_000), Duration::ZERO, length, &mut || Ok(0)).unwrap();
-        assert!((15..=25).contains(&slice.requests), "{slice:?}");
+        assert!((60..=105).contains(&slice.requests), "{slice:?}");
     }
 
     #[test]

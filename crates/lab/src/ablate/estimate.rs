@@ -12,6 +12,9 @@
 use super::design::{Design, Set, Shape};
 use super::interval::{Interval, RESAMPLES};
 
+use crate::random::Random;
+use crate::statistics::median;
+
 /// Share of values cut off at each end before the mean: interrupted slices, and lucky ones.
 const TRIM: f64 = 0.25;
 
@@ -141,7 +144,7 @@ fn figures(design: &Design, levels: &[f64]) -> Figures {
         .map(|index| [all - level(Set::Without(index)), level(Set::Alone(index)) - none, 0.0])
         .collect();
     let shared = match design.shape {
-        Shape::Subsets => median(parts.iter().map(|[without, alone, _]| alone - without).collect()),
+        Shape::Subsets => median(&parts.iter().map(|[without, alone, _]| alone - without).collect::<Vec<_>>()),
         Shape::Leaving => 0.0,
     };
     for part in &mut parts {
@@ -170,7 +173,7 @@ impl Table {
             there.iter().sum::<f64>() / there.len() as f64
         };
         let means: Vec<f64> = rows.iter().map(|row| mean(row)).collect();
-        let usual = median(means.clone());
+        let usual = median(&means);
         for (row, mean) in rows.iter_mut().zip(&means) {
             row.iter_mut().for_each(|value| *value *= usual / mean);
         }
@@ -207,30 +210,10 @@ fn trimmed_mean(values: &mut [f64]) -> f64 {
     middle.iter().sum::<f64>() / middle.len() as f64
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let half = values.len() / 2;
-    match values.len() {
-        0 => f64::NAN,
-        count if count % 2 == 1 => values[half],
-        _ => (values[half - 1] + values[half]) / 2.0,
-    }
-}
-
 /// Draws of as many rounds as there are, with repetition.
 fn resamples(rounds: usize, seed: u64) -> impl Iterator<Item = Vec<usize>> {
-    let mut random = seed | 1;
-    (0..RESAMPLES).map(move |_| {
-        (0..rounds)
-            .map(|_| {
-                random ^= random << 13;
-                random ^= random >> 7;
-                random ^= random << 17;
-                // The upper bits: the lower ones of an xorshift are weaker.
-                usize::try_from((random >> 32) % rounds.max(1) as u64).unwrap_or(0)
-            })
-            .collect()
-    })
+    let mut random = Random::new(seed);
+    (0..RESAMPLES).map(move |_| (0..rounds).map(|_| random.below(rounds)).collect())
 }
 
 #[cfg(test)]

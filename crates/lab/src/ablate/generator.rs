@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::driver::Slice;
 use super::load::Aim;
+use crate::child;
 use crate::child::{Child, Launch};
 use crate::error::LabError;
 use crate::wrk::LoadReport;
@@ -67,8 +68,7 @@ pub struct Generator {
 impl Generator {
     /// Looks for it.
     pub fn new(kind: Kind, aim: Aim) -> Result<Self, LabError> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        if !std::env::split_paths(&path).any(|directory| directory.join(kind.program()).is_file()) {
+        if child::installed(kind.program()).is_none() {
             return Err(LabError::Missing(format!(
                 "{} is not installed: `apt-get install {}` does it; `--load mix` needs no other program",
                 kind.program(),

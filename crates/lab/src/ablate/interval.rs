@@ -47,12 +47,6 @@ impl Interval {
     pub fn is_significant(&self) -> bool {
         self.low > 0.0 || self.high < 0.0
     }
-
-    /// Half of its width.
-    #[must_use]
-    pub fn half_width(&self) -> f64 {
-        (self.high - self.low) / 2.0
-    }
 }
 
 /// Share of the resamples beyond each end of the interval.

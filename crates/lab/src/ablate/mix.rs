@@ -5,6 +5,7 @@
 
 use std::net::Ipv4Addr;
 
+use crate::random::Random;
 use crate::request::encode;
 
 /// Different requests.
@@ -55,31 +56,31 @@ const NAMES: &[&str] =
 /// The requests, the same in every run.
 #[must_use]
 pub fn requests() -> Vec<Vec<u8>> {
-    let mut draw = Draw(20_261_121);
+    let mut draw = Random::new(20_261_121);
     (0..VARIETIES).map(|_| request(&mut draw)).collect()
 }
 
-fn request(draw: &mut Draw) -> Vec<u8> {
+fn request(draw: &mut Random) -> Vec<u8> {
     let query = format!(
         "q={}&page={}&sort={}&lang={}&session={}",
-        encode(draw.pick(WORDS)),
+        encode(draw.pick::<&str>(WORDS)),
         draw.below(40) + 1,
         draw.pick(&["price", "name", "date"]),
         draw.pick(&["en", "de", "fr"]),
-        draw.hex(16)
+        hex(draw, 16)
     );
     let body = format!(
         "name={}&email=user{}%40example.org&city={}&quantity={}&note={}%2C+{}&csrf_token={}",
-        encode(draw.pick(NAMES)),
+        encode(draw.pick::<&str>(NAMES)),
         draw.below(9_999),
-        encode(draw.pick(WORDS)),
+        encode(draw.pick::<&str>(WORDS)),
         draw.below(12) + 1,
-        encode(draw.pick(WORDS)),
-        encode(draw.pick(WORDS)),
-        draw.hex(32)
+        encode(draw.pick::<&str>(WORDS)),
+        encode(draw.pick::<&str>(WORDS)),
+        hex(draw, 32)
     );
     // 20 to 139 in front: neither the listed 198/8 nor 175/8, where the blocked country is.
-    let octet = |draw: &mut Draw| u8::try_from(draw.below(250)).unwrap_or(1);
+    let octet = |draw: &mut Random| u8::try_from(draw.below(250)).unwrap_or(1);
     let client = Ipv4Addr::new(20 + octet(draw) % 120, octet(draw), octet(draw), octet(draw));
     format!(
         "POST {}?{query} HTTP/1.1\r\nHost: www.example.com\r\nUser-Agent: {}\r\n\
@@ -91,31 +92,15 @@ fn request(draw: &mut Draw) -> Vec<u8> {
         draw.pick(PATHS),
         draw.pick(AGENTS),
         draw.pick(REFERERS),
-        draw.hex(32),
-        draw.hex(24),
+        hex(draw, 32),
+        hex(draw, 24),
         body.len()
     )
     .into_bytes()
 }
 
-/// A generator of our own, so that every run sends the same.
-struct Draw(u64);
-
-impl Draw {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from((self.0 >> 16) % bound as u64).unwrap_or(0)
-    }
-
-    fn pick<'t>(&mut self, list: &[&'t str]) -> &'t str {
-        list[self.below(list.len())]
-    }
-
-    fn hex(&mut self, digits: usize) -> String {
-        (0..digits).map(|_| format!("{:x}", self.below(16))).collect()
-    }
+fn hex(draw: &mut Random, digits: usize) -> String {
+    (0..digits).map(|_| format!("{:x}", draw.below(16))).collect()
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use super::outcome::{AGREEMENT, Agreement, Outcome, PairRow, PartRow, Unit};
 use super::part::Part;
 use super::stage::Stage;
 use crate::error::LabError;
+use crate::random::Random;
 use crate::report::Host;
 use crate::rounds::Progress;
 
@@ -48,7 +49,7 @@ struct Runner<'r> {
     stage: &'r mut dyn Stage,
     load: &'r mut Load,
     seen: Seen,
-    random: u64,
+    random: Random,
 }
 
 /// What turns show besides CPU time.
@@ -62,7 +63,7 @@ struct Seen {
 /// Runs a plan.
 pub fn run(plan: &Plan, stage: &mut dyn Stage, load: &mut Load) -> Result<Outcome, LabError> {
     let design = Design::new(plan.parts.len(), plan.shape);
-    let mut runner = Runner { plan, design, stage, load, seen: Seen::default(), random: plan.seed | 1 };
+    let mut runner = Runner { plan, design, stage, load, seen: Seen::default(), random: Random::new(plan.seed) };
     // Whatever does not start shows before the first of many minutes.
     for variant in 0..runner.design.variants().len() {
         runner.enter(variant, 0)?;
@@ -88,7 +89,11 @@ impl Runner<'_> {
         self.stage.enter(variant, copy, &self.design.variants()[variant])
     }
 
-    fn rounds(&mut self, count: u32, turns: &dyn Fn(&Design, &mut u64) -> Vec<usize>) -> Result<Vec<Round>, LabError> {
+    fn rounds(
+        &mut self,
+        count: u32,
+        turns: &dyn Fn(&Design, &mut Random) -> Vec<usize>,
+    ) -> Result<Vec<Round>, LabError> {
         let each = turns(&self.design, &mut self.random.clone()).len();
         let mut progress = Progress::new(each * count as usize, 1);
         let mut rounds = Vec::new();

@@ -14,8 +14,9 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use crate::error::LabError;
+use crate::random::Random;
 use crate::report::Host;
-use crate::rounds::{Contender, Progress, Schedule, shuffled};
+use crate::rounds::{Contender, Progress, Schedule};
 use crate::site::Site;
 use crate::turn::{self, Turn};
 use crate::wrk::Traffic;
@@ -48,10 +49,10 @@ pub fn run(
     let contender = Contender { name: "nginx".into(), baseline: "nginx".into(), server, traffic: Traffic::default() };
     let (profilers, skipped) = chosen(only)?;
     let mut measured: Vec<Vec<Measured>> = profilers.iter().map(|_| Vec::new()).collect();
-    let mut random = schedule.seed | 1;
+    let mut random = Random::new(schedule.seed);
     let mut progress = Progress::new(profilers.len() * schedule.rounds as usize, schedule.seconds + 1);
     for round in 1..=schedule.rounds {
-        for index in shuffled(profilers.len(), &mut random) {
+        for index in random.order(profilers.len()) {
             progress.step(round, schedule.rounds, profilers[index].name);
             measured[index].push(take(site, &contender, profilers[index], schedule)?);
         }

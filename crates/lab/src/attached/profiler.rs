@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::child;
 use crate::child::{Child, Launch};
 use crate::error::LabError;
 use crate::process::{self, CpuTime};
@@ -68,11 +69,8 @@ pub struct Attached {
 impl Profiler {
     /// Why it cannot be measured here.
     pub fn missing(&self) -> Option<String> {
-        let runs = |program: &str| {
-            let path = std::env::var_os("PATH").unwrap_or_default();
-            std::env::split_paths(&path).any(|directory| directory.join(program).exists())
-        };
-        (self.name == "perf-dwarf" && !runs("perf")).then(|| "perf is not installed: linux-perf has it".into())
+        (self.name == "perf-dwarf" && child::installed("perf").is_none())
+            .then(|| "perf is not installed: linux-perf has it".into())
     }
 
     /// Starts it on a server's workers and waits until it samples.

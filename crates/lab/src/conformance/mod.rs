@@ -24,7 +24,7 @@ use report::Report;
 
 use crate::error::LabError;
 use crate::nginx;
-use crate::site::{Site, write};
+use crate::site::Site;
 
 /// Where CRS's cases lie beside the repository.
 const CASES: &str = "../shared/crs-3.3.4";
@@ -69,8 +69,7 @@ pub fn run(site: &Site, arguments: &ConformanceArguments, output: Option<&Path>)
     let report = ask(site, arguments, &cases)?;
     print!("{}", report.text(arguments.verbose));
     if let Some(path) = output {
-        let text = serde_json::to_string_pretty(&report).expect("a report holds texts and numbers only");
-        write(path, &(text + "\n"))?;
+        crate::site::write_json(path, &report)?;
         eprintln!("written to {}", path.display());
     }
     Ok(report.failed == 0 && report.blocked == 0)
@@ -115,6 +114,7 @@ fn ask(site: &Site, arguments: &ConformanceArguments, cases: &[Case]) -> Result<
 mod tests {
     use super::*;
     use crate::placement::Placement;
+    use crate::site::write;
 
     /// One case that bare nginx passes, one that it fails, and one that it refuses by itself.
     const CASES: &str = "meta: {enabled: true}\ntests:\n\

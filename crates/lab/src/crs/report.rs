@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use crate::error::LabError;
 use crate::report::{GrowthRow, Host, Row, table};
-use crate::site::write;
 
 /// A row of one load.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -43,8 +42,7 @@ impl CrsResults {
             .map(|it| &mut it.row)
             .chain(self.growth.iter_mut().map(|it| &mut it.row))
             .for_each(Row::round);
-        let text = serde_json::to_string_pretty(&self).expect("results hold strings and finite numbers only");
-        write(path, &(text + "\n"))
+        crate::site::write_json(path, &self)
     }
 
     /// A table for each load, with everyone's cost in units of `modsecurity`'s where that ran.

@@ -6,10 +6,10 @@
 
 use super::escape::{escape, json_string, xml_text};
 use super::mutate::mutate;
-use super::random::Random;
 use super::request::Request;
 use super::seeds;
 use super::words::{AGENTS, NAMES, PATHS, WORDS};
+use crate::random::Random;
 
 /// Share of the requests that carry an attack, in per cent.
 const ATTACKS: usize = 55;

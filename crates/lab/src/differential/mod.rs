@@ -9,7 +9,6 @@ mod escape;
 mod generate;
 mod mutate;
 mod payloads;
-mod random;
 mod request;
 mod seeds;
 mod shrink;
@@ -91,8 +90,7 @@ pub fn run(
     smallest(&mut comparison, &mut modsecurity, other.as_mut())?;
     print!("{}", comparison.text());
     if let Some(path) = output {
-        let text = serde_json::to_string_pretty(&comparison).expect("a comparison holds texts and numbers only");
-        write(path, &(text + "\n"))?;
+        crate::site::write_json(path, &comparison)?;
         eprintln!("written to {}", path.display());
     }
     Ok(comparison.agreement >= arguments.least)

@@ -1,6 +1,6 @@
 //! What an attacker does to a payload that was found: each mutation is one entry of the table.
 
-use super::random::Random;
+use crate::random::Random;
 
 /// A payload never grows past this.
 const MAX_BYTES: usize = 4000;

@@ -2,9 +2,9 @@
 //! and bodies, which a generator of ordinary requests would never send.
 
 use super::mutate::mutate;
-use super::random::Random;
 use super::request::Request;
 use crate::conformance::case::Case;
+use crate::random::Random;
 
 /// Longer bodies make the test slow and nothing else.
 const MAX_BODY: usize = 8000;

@@ -47,8 +47,9 @@ use timings::Figures;
 
 use crate::child::check_interrupted;
 use crate::error::LabError;
+use crate::random::Random;
 use crate::report::Host;
-use crate::rounds::{Progress, Schedule, shuffled};
+use crate::rounds::{Progress, Schedule};
 use crate::site::Site;
 
 /// Length of a floor's measurement before each turn, as a share of the turn.
@@ -124,11 +125,11 @@ fn measure(
     schedule: Schedule,
 ) -> Result<Rounds, LabError> {
     let mut rounds: Rounds = started.iter().map(|it| it.as_ref().map(|_| Vec::new()).map_err(Clone::clone)).collect();
-    let mut random = schedule.seed | 1;
+    let mut random = Random::new(schedule.seed);
     let mut progress = Progress::new(rows.len() * schedule.rounds as usize, schedule.seconds);
     let length = Duration::from_secs(u64::from(schedule.seconds));
     for round in 1..=schedule.rounds {
-        for index in shuffled(rows.len(), &mut random) {
+        for index in random.order(rows.len()) {
             check_interrupted()?;
             progress.step(round, schedule.rounds, rows[index].name);
             let (Ok(contender), Ok(measured)) = (&mut started[index], &mut rounds[index]) else { continue };

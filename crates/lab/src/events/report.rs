@@ -9,7 +9,6 @@ use super::contender::Turn;
 use super::timings::Figures;
 use crate::error::LabError;
 use crate::report::Host;
-use crate::site::write;
 use crate::statistics::Summary;
 
 /// A line: medians over rounds.
@@ -191,8 +190,7 @@ impl EventResults {
     /// Writes the file, rounded to what the measurement can tell.
     pub fn write(mut self, path: &Path) -> Result<(), LabError> {
         self.rows.iter_mut().for_each(EventRow::round);
-        let text = serde_json::to_string_pretty(&self).expect("results hold strings and finite numbers only");
-        write(path, &(text + "\n"))
+        crate::site::write_json(path, &self)
     }
 
     /// The table.

@@ -9,11 +9,9 @@ use super::policy::{Place, Size};
 use super::seats::Seats;
 use super::traffic::Shared;
 use super::weir::Weir;
+use crate::child;
 use crate::error::LabError;
 use crate::site::Site;
-
-/// Where daemons lie that are in no user's PATH.
-const SYSTEM_DIRECTORIES: &[&str] = &["/usr/sbin", "/usr/local/sbin"];
 
 /// The place where everyone is started.
 pub struct Stage<'s> {
@@ -54,11 +52,7 @@ impl<'s> Stage<'s> {
 
     /// Where `program` is installed; an error that skips the row if it is not.
     pub fn needs(&self, program: &str) -> Result<PathBuf, LabError> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let beside = SYSTEM_DIRECTORIES.iter().map(PathBuf::from);
-        let mut found = std::env::split_paths(&path).chain(beside).map(|directory| directory.join(program));
-        found
-            .find(|path| path.is_file())
+        child::installed(program)
             .ok_or_else(|| LabError::Missing(format!("{program} is not installed: `scripts/setup.sh bench`")))
     }
 }

@@ -80,9 +80,7 @@ fn conclude(record: &Record<'_>, output: Option<&Path>) -> Result<bool, LabError
     let failed = record.findings.iter().filter(|finding| !finding.passed).count();
     println!("{} passed, {failed} failed", record.findings.len() - failed);
     if let Some(path) = output {
-        let mut text = serde_json::to_string_pretty(record).expect("the record holds strings and finite numbers only");
-        text.push('\n');
-        crate::site::write(path, &text)?;
+        crate::site::write_json(path, record)?;
     }
     Ok(failed == 0)
 }

@@ -1,11 +1,13 @@
 //! `weir diagnose` on a loaded server, as somebody at a terminal would ask it.
 
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::child;
 use crate::error::LabError;
 use crate::rounds::{Contender, Schedule};
 use crate::site::Site;
@@ -90,11 +92,21 @@ fn under_load(site: &Site, contender: &Contender, schedule: Schedule, arguments:
     let load = turn::load_of(site, contender, Schedule { seconds: SECONDS + MARGIN_SECONDS, ..schedule }, "wrk.out");
     let running = load.start()?;
     let weir = std::env::current_exe().map_err(LabError::file("/proc/self/exe"))?;
-    let output = Command::new(weir)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| LabError::program(format!("weir {}", arguments[0]), error.to_string()))?;
+    let nice = site.placement.nice;
+    let mut command = Command::new(weir);
+    command.args(arguments).stdin(Stdio::null());
+    if nice != 0 {
+        // As urgent as what it looks at, or it would not come to that as long as both cores are taken.
+        // SAFETY: the calls are system calls that touch nothing of this process.
+        unsafe {
+            command.pre_exec(move || {
+                libc::setsid();
+                child::be_nice(nice)
+            });
+        }
+    }
+    let output =
+        command.output().map_err(|error| LabError::program(format!("weir {}", arguments[0]), error.to_string()))?;
     let report = running.finish(&mut || Ok(()))?;
     match report.trouble(contender.traffic.refused) {
         None => Ok(output),

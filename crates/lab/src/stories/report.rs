@@ -140,9 +140,7 @@ impl Report {
 
     /// Writes the results.
     pub fn write(&self, path: &Path) -> Result<(), LabError> {
-        let mut text = serde_json::to_string_pretty(self).expect("results hold strings and finite numbers only");
-        text.push('\n');
-        crate::site::write(path, &text)
+        crate::site::write_json(path, self)
     }
 }
 

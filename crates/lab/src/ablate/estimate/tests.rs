@@ -33,8 +33,8 @@ impl Machine {
         self.base + own + pairs + if on.contains(&true) { self.shared } else { 0.0 }
     }
 
-    fn rounds(&self, design: &Design, turns: impl Fn(&mut u64) -> Vec<usize>, count: usize) -> Vec<Round> {
-        let (mut noise, mut random) = (Noise(99), 5);
+    fn rounds(&self, design: &Design, turns: impl Fn(&mut Random) -> Vec<usize>, count: usize) -> Vec<Round> {
+        let (mut noise, mut random) = (Noise(99), Random::new(5));
         (0..count)
             .map(|_| {
                 let level = if self.disturbed { 1.0 + noise.next() / 2.0 } else { 1.0 };

@@ -26,6 +26,15 @@ impl Random {
         usize::try_from(self.next() % (bound.max(1) as u64)).unwrap_or(0)
     }
 
+    /// The numbers below `count` in an order drawn by Fisher and Yates.
+    pub fn order(&mut self, count: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..count).collect();
+        for last in (1..count).rev() {
+            order.swap(last, self.below(last + 1));
+        }
+        order
+    }
+
     /// True in `percent` of a hundred cases.
     pub fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
