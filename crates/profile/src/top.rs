@@ -3,7 +3,10 @@
 //! Sorted by what they weigh themselves, because that is where code can be changed; what passes
 //! through them stands beside it, because a caller may be what is called too often.
 
+mod calls;
 mod render;
+
+pub use calls::calls;
 
 use std::collections::HashMap;
 

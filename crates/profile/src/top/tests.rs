@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Builder, Frame, Kind, Thread};
+use crate::{Builder, Frame, Kind, SystemCall, Thread};
 
 /// `main` calls a Lua function at two lines, which interns strings; another thread reads.
 fn profile(requests: Option<u64>) -> Profile {
@@ -65,4 +65,25 @@ fn rows_that_are_left_out_are_counted_and_names_are_cut() {
     builder.add(thread, stack, 1, 1);
     let text = top(&builder.finish(), &TopOptions { width: 60, ..TopOptions::default() });
     assert!(text.lines().all(|line| line.chars().count() <= 60) && !text.contains('\x1b'), "{text}");
+}
+
+#[test]
+fn system_calls_of_all_processes_are_one_table() {
+    let call = |pid, name: &str, calls, total_ns| SystemCall {
+        pid,
+        name: name.into(),
+        calls,
+        errors: 1,
+        total_ns,
+        max_ns: total_ns / 2,
+    };
+    let mut profile = Builder::new(Kind::OnCpu).finish();
+    assert_eq!(calls(&profile, 9), "");
+    profile.system_calls =
+        vec![call(1, "read", 1_000, 4_000_000), call(2, "read", 1_000, 4_000_000), call(1, "x\x1b", 7, 70_000)];
+    let text = calls(&profile, 9);
+    let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(lines[1], ["8.00", "ms", "2,000", "2", "4.00", "µs", "2.00", "ms", "read"], "{text}");
+    assert!(lines.len() == 3 && lines[2].last().is_some_and(|name| name.starts_with('x')) && !text.contains('\x1b'));
+    assert!(calls(&profile, 1).ends_with("and 1 system calls more\n"));
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use weir_profile::format;
 use weir_profile::graph::{self, GraphOptions};
 use weir_profile::health::Level;
-use weir_profile::top::{By, Order, TopOptions, top};
+use weir_profile::top::{By, Order, TopOptions, calls, top};
 use weir_profile::{Kind, Profile};
 
 pub(super) use self::target::As;
@@ -79,6 +79,15 @@ impl Profiles {
             text.push_str(&format!("{}\n", style.bold(heading)));
         }
         text.push_str(&top(profile, &options));
+        // The same in both profiles of a session.
+        let calls = if profile.kind == Kind::OffCpu && self.all.len() > 1 {
+            String::new()
+        } else {
+            calls(profile, options.rows)
+        };
+        if !calls.is_empty() {
+            text.push_str(&format!("\n{calls}"));
+        }
         let facts: Vec<String> = profile
             .health
             .facts()

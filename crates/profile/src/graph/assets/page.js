@@ -4,7 +4,9 @@ const $ = (id) => document.getElementById(id);
 const page = JSON.parse($("data").textContent);
 const darkness = window.matchMedia("(prefers-color-scheme: dark)");
 
-const state = { profile: 0, panel: "graph", threads: "", reverse: page.reverse, icicle: page.icicle, side: "new", search: "" };
+// What was sampled comes first: a profile of waits alone has nothing on the CPU.
+const first = Math.max(0, page.views.findIndex(({ total }) => total > 0));
+const state = { profile: first, panel: "graph", threads: "", reverse: page.reverse, icicle: page.icicle, side: "new", search: "" };
 let view;
 let tree;
 let found = { functions: null };
