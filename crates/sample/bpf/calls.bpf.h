@@ -9,11 +9,12 @@
 #include "who.bpf.h"
 
 struct call {
-	__u64 since_ns;
+	__u64 since_ns; /* 0: none is under way */
 	__u64 number;
 };
 
-/* Calls under way, by the kernel's own thread id. */
+/* The call of each thread, by the kernel's own thread id. It stays when the call is over: to put it in and take it out
+ * each time costs more than all the rest. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* MOST_THREADS of src/ebpf/load.rs where calls are counted */
@@ -45,12 +46,19 @@ int BPF_PROG(call_entered, struct pt_regs *regs, long number)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 id = task->pid;
-	struct call call = { .number = number };
 
 	if (!gate || !wanted(visible_process(task)))
 		return 0;
-	call.since_ns = bpf_ktime_get_ns();
-	if (bpf_map_update_elem(&calls_under_way, &id, &call, BPF_ANY))
+	struct call *call = bpf_map_lookup_elem(&calls_under_way, &id);
+
+	if (call) {
+		call->number = number;
+		call->since_ns = bpf_ktime_get_ns();
+		return 0;
+	}
+	struct call first = { .number = number, .since_ns = bpf_ktime_get_ns() };
+
+	if (bpf_map_update_elem(&calls_under_way, &id, &first, BPF_ANY))
 		count(NO_SLOT);
 	return 0;
 }
@@ -62,14 +70,14 @@ int BPF_PROG(call_returned, struct pt_regs *regs, long result)
 	__u32 id = task->pid;
 	struct call *call = bpf_map_lookup_elem(&calls_under_way, &id);
 
-	if (!call)
+	if (!call || !call->since_ns)
 		return 0;
 	__u64 ns = bpf_ktime_get_ns() - call->since_ns;
 	struct call_key key = { .pid = visible_process(task), .number = call->number };
 	/* -MAX_ERRNO of include/linux/err.h */
 	bool failed = result < 0 && result >= -4095;
 
-	bpf_map_delete_elem(&calls_under_way, &id);
+	call->since_ns = 0;
 	if (!gate)
 		return 0;
 	struct call_sum *sum = bpf_map_lookup_elem(&calls, &key);
