@@ -132,7 +132,7 @@ impl Line<'_> {
 pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> Result<(), FormatError> {
     let frames: Vec<String> = profile.frames.iter().map(|frame| plain(&label(frame))).collect();
     let threads: Vec<String> = profile.threads.iter().map(|thread| plain(&thread.name).replace(' ', "_")).collect();
-    let names: BTreeSet<&str> = frames.iter().chain(&threads).map(String::as_str).collect();
+    let names: BTreeSet<&str> = frames.iter().chain(&threads).map(String::as_str).chain([UNKNOWN]).collect();
     let number_of: HashMap<&str, u32> = names.iter().copied().zip(0..).collect();
     let names: Vec<&str> = names.into_iter().collect();
     let mut weights: BTreeMap<Vec<u32>, u64> = BTreeMap::new();
@@ -140,13 +140,15 @@ pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> Result<(), Format
         let thread = threads[sample.thread.0 as usize].as_str();
         let stack = profile.stack(sample.stack).iter().map(|id| number_of[frames[id.0 as usize].as_str()]);
         let named = (!thread.is_empty()).then(|| number_of[thread]);
-        let weight = weights.entry(named.into_iter().chain(stack).collect()).or_default();
+        let mut key: Vec<u32> = named.into_iter().chain(stack).collect();
+        // A line of nothing but its weight is none.
+        if key.iter().all(|name| names[*name as usize].is_empty()) && key.len() < 2 {
+            key = vec![number_of[UNKNOWN]];
+        }
+        let weight = weights.entry(key).or_default();
         *weight = weight.saturating_add(sample.weight);
     }
     for (stack, weight) in weights {
-        if stack.is_empty() {
-            out.write_all(UNKNOWN.as_bytes())?;
-        }
         for (at, name) in stack.iter().enumerate() {
             let separator = if at == 0 { "" } else { ";" };
             write!(out, "{separator}{}", names[*name as usize])?;
@@ -158,16 +160,10 @@ pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> Result<(), Format
 
 /// A name that does not end its frame or its line.
 fn plain(name: &str) -> String {
-    name.trim()
-        .chars()
-        .map(|c| {
-            if c == ';' {
-                ':'
-            } else if c.is_control() {
-                ' '
-            } else {
-                c
-            }
-        })
-        .collect()
+    let shown = |c: char| match c {
+        ';' => ':',
+        c if c.is_control() => ' ',
+        c => c,
+    };
+    name.chars().map(shown).collect::<String>().trim().to_owned()
 }

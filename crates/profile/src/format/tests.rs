@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::intake::MAX_SUM;
 use super::*;
-use crate::label::label;
+use crate::label::{UNKNOWN, label};
 use crate::{Builder, Frame, FrameId, Kind, Origin, Sample, StackId, Thread, ThreadIndex};
 
 fn written(profile: &Profile, format: Format) -> Vec<u8> {
@@ -60,7 +60,11 @@ fn folded_stacks(profile: &Profile, threads: bool) -> BTreeMap<Vec<String>, u64>
         let thread = profile.threads[sample.thread.0 as usize].name.clone();
         let frames = profile.stack(sample.stack).iter().map(|id| label(profile.frame(*id)).trim().replace(';', ":"));
         let named = (threads && !thread.is_empty()).then_some(thread);
-        *stacks.entry(named.into_iter().chain(frames).collect()).or_default() += sample.weight;
+        let mut stack: Vec<String> = named.into_iter().chain(frames).collect();
+        if stack == [""] {
+            stack = vec![UNKNOWN.into()];
+        }
+        *stacks.entry(stack).or_default() += sample.weight;
     }
     stacks
 }
@@ -81,6 +85,17 @@ fn pprof_stacks(profile: &Profile) -> HashMap<(Thread, Vec<Place>), (u64, u64)> 
         *sum = (sum.0 + sample.count, sum.1 + sample.weight);
     }
     stacks
+}
+
+#[test]
+fn a_frame_without_a_name_is_written_as_unknown() {
+    let mut builder = Builder::new(Kind::OnCpu);
+    let (thread, frame) = (builder.thread(Thread::default()), builder.frame(Frame::named(" \u{1}", Origin::Native)));
+    let stack = builder.stack(&[frame]);
+    builder.add(thread, stack, 1, 7);
+    let bytes = written(&builder.finish(), Format::Folded);
+    assert_eq!(bytes, b"[unknown] 7\n");
+    assert_eq!(written(&read_as(&bytes, Format::Folded).unwrap(), Format::Folded), bytes);
 }
 
 proptest! {
