@@ -30,7 +30,7 @@ impl Nginx {
         let child = command.spawn().expect("nginx starts");
         let nginx = Self { child, port };
         let began = Instant::now();
-        while TcpStream::connect(("127.0.0.1", port)).is_err() || nginx.workers() < 2 {
+        while TcpStream::connect(("127.0.0.1", port)).is_err() || nginx.workers().len() < 2 {
             assert!(began.elapsed() < PATIENCE, "nginx does not listen; see {}", dir.display());
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -42,20 +42,23 @@ impl Nginx {
     }
 
     /// Workers that have begun to work: they have their title then.
-    fn workers(&self) -> usize {
+    fn workers(&self) -> Vec<u32> {
         let pid = self.pid();
         let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
         let title = |pid: &str| fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        children.split_whitespace().filter(|pid| title(pid).contains("worker process")).count()
+        let workers = children.split_whitespace().filter(|pid| title(pid).contains("worker process"));
+        workers.filter_map(|pid| pid.parse().ok()).collect()
     }
 }
 
 impl Drop for Nginx {
     fn drop(&mut self) {
         let pid = i32::try_from(self.child.id()).expect("fits");
-        // SAFETY: the child has not been waited for, so the pid is still its own.
-        unsafe { libc::kill(pid, libc::SIGTERM) };
-        let _ = self.child.wait();
+        if matches!(self.child.try_wait(), Ok(None)) {
+            // SAFETY: the child has not been waited for, so the pid is still its own.
+            unsafe { libc::kill(pid, libc::SIGTERM) };
+            let _ = self.child.wait();
+        }
     }
 }
 
@@ -289,6 +292,26 @@ fn what_is_not_there_is_an_error_and_what_ends_meanwhile_too() {
     let waiting = std::thread::spawn(move || short.wait());
     assert!(matches!(collect(pid, &options, &stop, &mut |_| {}), Err(CollectError::Ended { .. })));
     waiting.join().expect("ends").expect("waits");
+}
+
+#[test]
+fn an_orphan_of_a_killed_nginx_stands_for_itself_alone() {
+    if !installed() {
+        return;
+    }
+    let (_kept, dir) = directory();
+    let mut nginx = upstream(&dir);
+    let orphans = nginx.workers();
+    nginx.child.kill().expect("ends");
+    nginx.child.wait().expect("our own child");
+    let options = Options { duration: Duration::ZERO, ..Options::default() };
+    let facts = collect(orphans[0], &options, &AtomicBool::new(false), &mut |_| {});
+    for &orphan in &orphans {
+        // SAFETY: sends a signal to a worker of the nginx that this test has started.
+        unsafe { libc::kill(i32::try_from(orphan).expect("fits"), libc::SIGKILL) };
+    }
+    let process = facts.expect("gathers").process.expect("known");
+    assert_eq!((process.pid, process.role, process.workers.len()), (orphans[0], Role::NginxSingle, 1));
 }
 
 #[test]

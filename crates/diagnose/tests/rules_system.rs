@@ -3,6 +3,7 @@
 mod asked;
 
 use asked::{all_text, ask, folded, kernel, nginx, process};
+use weir_diagnose::baseline::Comparison;
 use weir_diagnose::facts::build::{Level, Optimisation, OptimisationSource, TailCalls};
 use weir_diagnose::facts::lua::LuaFacts;
 use weir_diagnose::facts::nginx::Place;
@@ -82,7 +83,9 @@ fn imbalance_matters_when_a_worker_is_full() {
     // After a reload: one that is leaving takes no more connections.
     let mut reloaded = workers(&[98, 5]);
     reloaded.workers[1].title.push_str(" is shutting down");
-    assert_eq!(ask("accept-imbalance", &process(reloaded)), None);
+    let (before, after) = (process(workers(&[98])), process(reloaded));
+    assert_eq!(ask("accept-imbalance", &after), None);
+    assert!(Comparison::of(&before, &after).same_context(), "{}", Comparison::of(&before, &after).text());
     let mut facts = process(workers(&[98, 20]));
     let advice = |facts: &Facts| ask("accept-imbalance", facts).expect("speaks").fix;
     assert!(advice(&facts).contains("reuseport"));

@@ -121,3 +121,27 @@ fn cost(text: &mut String, change: &CostChange) -> std::fmt::Result {
     }
     writeln!(text, "  CPUs used         {:>9.2}    -> {:>9.2}", before.cores, after.cores)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::baseline::Area;
+    use crate::facts::Facts;
+
+    #[test]
+    fn names_cannot_write_to_the_terminal() {
+        let mut comparison = Comparison::of(&Facts::default(), &Facts::default());
+        comparison.unknown.push("\x1b[1munknown".into());
+        comparison.context.push(Change {
+            area: Area::Configuration,
+            what: "\x1b[2mwhat".into(),
+            before: Some("\x1b[3mbefore".into()),
+            after: None,
+            place_before: "\x1b[4mplace".into(),
+            place: String::new(),
+        });
+        let shown = text(&comparison);
+        assert!(["unknown", "what", "before", "place"].iter().all(|word| shown.contains(word)), "{shown:?}");
+        assert!(!shown.contains('\x1b'), "{shown:?}");
+    }
+}

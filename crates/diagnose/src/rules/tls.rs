@@ -90,7 +90,7 @@ fn passes_on_tls(configuration: &Configuration) -> bool {
     let with_tls =
         |one: &&Directive| ["https://", "grpcs://", "suwsgi://"].iter().any(|scheme| one.value().starts_with(scheme));
     ["proxy_pass", "grpc_pass", "uwsgi_pass"].iter().any(|name| configuration.all(name).iter().any(with_tls))
-        || !configuration.all("proxy_ssl").is_empty()
+        || configuration.all("proxy_ssl").iter().any(|one| one.value() == "on")
 }
 
 /// The directives of a server with TLS that resumes nothing: what turns both ways off, and where it listens.

@@ -76,12 +76,17 @@ pub fn sample(pid: u32, time: Duration) -> Profile {
 
 /// Runs a program and samples it until there are enough samples: on a busy machine that takes longer.
 pub fn profile(program: &str, mode: Mode) -> Profile {
+    profile_of(program, mode, 997, ENOUGH)
+}
+
+/// The same with so many samples, at a rate.
+pub fn profile_of(program: &str, mode: Mode, frequency_hz: u32, enough: u64) -> Profile {
     let running = Running::start(program, mode, &[]);
     let found = find(&Target::Pid(running.0.id())).expect("it runs");
-    let options = Options { frequency_hz: 997, duration: Some(PATIENCE), ..Options::default() };
+    let options = Options { frequency_hz, duration: Some(PATIENCE), ..Options::default() };
     let mut session = Session::start(&found, &options).expect("sampling starts");
     let stop = AtomicBool::new(false);
-    let recorded = session.run(&stop, &mut |progress| stop.store(progress.samples >= ENOUGH, Ordering::Relaxed));
+    let recorded = session.run(&stop, &mut |progress| stop.store(progress.samples >= enough, Ordering::Relaxed));
     recorded.on_cpu.expect("asked for")
 }
 

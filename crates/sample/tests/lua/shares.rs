@@ -2,13 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use weir_profile::Origin;
+use weir_profile::{Frame, Origin};
 
-use crate::program::{DEVIATIONS, MODES, Mode, check_read, count, folded, lua, profile, refused, stacks};
+use crate::program::{DEVIATIONS, MODES, Mode, check_read, count, folded, lua, profile, profile_of, refused, stacks};
 
 const SHARES: [(&str, f64); 3] = [("half", 0.5), ("third", 0.3), ("fifth", 0.2)];
-/// Share of samples of a function that may be without a line.
-const UNKNOWN: f64 = 0.005;
+/// Share of samples that may be without a line: seven times what was measured, and two fifths of what it is where the
+/// ways into traces and out of them are not known.
+const UNKNOWN: f64 = 0.0004;
+/// Samples from which that can be told, and their rate.
+const MANY: u64 = 20_000;
+const FAST: u32 = 4_999;
 
 #[test]
 fn shares_are_those_of_the_program() {
@@ -36,16 +40,20 @@ fn shares_are_those_of_the_program() {
     }
 }
 
+fn named(frame: &Frame) -> bool {
+    SHARES.iter().any(|(name, _)| *name == frame.name)
+}
+
 #[test]
 fn frames_have_file_and_line() {
     if refused() {
         return;
     }
     for mode in MODES {
-        let profile = profile("shares.lua", mode);
+        let profile = profile_of("shares.lua", mode, FAST, MANY);
         let mut lines = BTreeMap::<u32, u64>::new();
         for (stack, count) in stacks(&profile) {
-            for frame in stack.into_iter().filter(|frame| frame.origin == Origin::Lua && frame.name == "half") {
+            for frame in stack.into_iter().filter(|frame| frame.origin == Origin::Lua && named(frame)) {
                 assert_eq!(frame.module, "shares.lua");
                 assert!(frame.file.ends_with("/tests/lua/programs/shares.lua"), "{frame:?}");
                 *lines.entry(frame.line).or_default() += count;
@@ -53,7 +61,7 @@ fn frames_have_file_and_line() {
         }
         // On the way out of a trace there are some instructions in which nobody knows the line.
         let unknown = lines.remove(&0).unwrap_or(0);
-        assert!(lines.keys().all(|line| (3..=7).contains(line)), "{mode:?}: {lines:?}");
+        assert!(lines.keys().all(|line| (3..=17).contains(line)), "{mode:?}: {lines:?}");
         let known: u64 = lines.values().sum();
         assert!(known > 0 && unknown as f64 <= UNKNOWN * known as f64, "{mode:?}: {unknown} unknown, {lines:?}");
         let traces: Vec<_> = stacks(&profile)

@@ -40,6 +40,31 @@ fn what_was_seen_of_a_process_that_ends_is_kept() {
 }
 
 #[test]
+fn a_process_goes_on_without_its_main_thread() {
+    if refused() {
+        return;
+    }
+    for backend in [Backend::Ebpf, Backend::PerfEvent] {
+        let mut program = Program::run(&format!(
+            "{HEAD}void *work(void *x) {{ for (;;) spin(1000); }}
+            int main(void) {{ char byte; pthread_t t; pthread_create(&t, 0, work, 0); ready();
+                if (read(0, &byte, 1) != 1) return 1; pthread_exit(0); }}"
+        ));
+        let mut session = Session::start(&program.found(), &options(backend)).expect("sampling starts");
+        let (stop, mut waits) = (AtomicBool::new(false), true);
+        let recorded = session.run(&stop, &mut |progress| {
+            if std::mem::take(&mut waits) {
+                program.go();
+            }
+            stop.store(progress.elapsed > Duration::from_millis(800), Ordering::Relaxed);
+        });
+        let profile = recorded.on_cpu.expect("asked for");
+        assert!(!profile.meta.remarks.iter().any(|remark| remark.contains("ended after")), "{backend:?}");
+        assert!(profile.meta.duration_ns > 700_000_000 && weight(&profile, "work") > 0, "{backend:?}");
+    }
+}
+
+#[test]
 fn a_process_that_is_gone_before_the_start_ends_the_session() {
     if refused() {
         return;

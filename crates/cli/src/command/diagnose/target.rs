@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use weir_sample::SampleError;
+
 use crate::Failure;
 
 /// Processes that are named in an error.
@@ -26,8 +28,11 @@ impl<'t> Target<'t> {
 
 /// The process of a name; of several with a common parent, such as an nginx and its workers, that parent.
 pub(in crate::command) fn pid_of(name: &str) -> Result<u32, Failure> {
-    let found = weir_sample::roots(name).map_err(|_| {
-        Failure::new(format!("there is no file and no process called {name}")).hint("weir diagnose PID|NAME|FILE")
+    let found = weir_sample::roots(name).map_err(|error| match error {
+        SampleError::NoSuchName { .. } => {
+            Failure::new(format!("there is no file and no process called {name}")).hint("weir diagnose PID|NAME|FILE")
+        }
+        other => Failure::new(other),
     })?;
     if let [pid] = found[..] {
         return Ok(pid);
