@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use regex_automata::meta::Regex;
 use regex_automata::util::syntax;
-use weir_rules::ir::{Expr, ValueExpr};
+use weir_rules::ir::Expr;
 use weir_rules::seclang::ir::Phase as SecPhase;
 use weir_rules::{Field, Phase};
 
@@ -17,7 +17,7 @@ use crate::plan::{Lane, LaneTable, PlannedAction, Rule, Selector, Stage};
 use crate::rate::limit_identity;
 use crate::seclang::Sifter;
 use crate::value::Source;
-use crate::{Action, LaneInfo, List, Mode, Plan, RuleIndex, Side, Specification};
+use crate::{Action, ActionInfo, LaneInfo, List, Mode, Plan, RuleIndex, Side, Specification};
 
 /// Policies in one specification: sets of them are one machine word.
 pub const MAX_POLICIES: usize = 64;
@@ -129,9 +129,7 @@ impl Compiler<'_> {
                     for (place, planned) in actions.iter_mut().enumerate() {
                         planned.limit = limit_identity(&policy.id, &rule.id, place);
                     }
-                    for action in &rule.actions {
-                        phase = phase.max(parameter(action).map_or(Phase::Request, ValueExpr::phase));
-                    }
+                    phase = rule.actions.iter().map(Action::phase).fold(phase, Phase::max);
                     gates.push((phase, gate));
                     rules.push(Rule {
                         index: rule.index,
@@ -149,12 +147,9 @@ impl Compiler<'_> {
         let mut infos = Vec::new();
         let stages = [Phase::Request, Phase::Body, Phase::Response]
             .map(|phase| self.stage(phase, &mut rules, &gates, &mut infos));
-        let changes_response = rules.iter().flat_map(|rule| &rule.actions).any(|planned| {
-            matches!(planned.action, Action::SetHeader(Side::Response, ..) | Action::RemoveHeader(Side::Response, _))
-        });
         let mut known: Vec<(*const Sifter, u32)> = Vec::new();
         for planned in rules.iter_mut().flat_map(|rule| &mut rule.actions) {
-            let Action::RuleSet(profile) = &planned.action else { continue };
+            let Some(profile) = planned.action.info().rule_set else { continue };
             let sifter = std::ptr::from_ref(profile.sifter());
             // Profiles that share a filter share its lanes.
             if let Some((_, lanes_at)) = known.iter().find(|(of, _)| *of == sifter) {
@@ -165,15 +160,13 @@ impl Compiler<'_> {
             known.push((sifter, planned.lanes_at));
             infos.extend(profile.lanes().map(|(name, rules)| LaneInfo { name, rules }));
         }
-        let rule_sets = [SecPhase::RequestHeaders, SecPhase::RequestBody, SecPhase::ResponseHeaders].map(|phase| {
-            let has = |planned: &PlannedAction| match &planned.action {
-                Action::RuleSet(profile) => profile.has(phase),
-                _ => false,
-            };
-            rules.iter().flat_map(|rule| &rule.actions).any(has)
-        });
+        let planned = rules.iter().flat_map(|rule| &rule.actions);
+        let actions: Vec<ActionInfo<'_>> = planned.map(|planned| planned.action.info()).collect();
+        let changes_response = actions.iter().any(|action| action.changes == Some(Side::Response));
+        let rule_sets = [SecPhase::RequestHeaders, SecPhase::RequestBody, SecPhase::ResponseHeaders]
+            .map(|phase| actions.iter().filter_map(|action| action.rule_set).any(|profile| profile.has(phase)));
         let of_body = stages[Phase::Body as usize].rules.iter().flat_map(|rule| &rules[*rule as usize].actions);
-        let body_sets_tags = of_body.into_iter().any(|planned| matches!(planned.action, Action::Tag(_)));
+        let body_sets_tags = of_body.into_iter().any(|planned| planned.action.info().sets_tag);
         let lanes = std::mem::take(&mut self.lanes.lanes);
         let reading = |field| -> Vec<u32> {
             let reads = |lane: &Lane| gate::value_reads(&lane.value, field);
@@ -283,16 +276,15 @@ impl Compiler<'_> {
     }
 
     fn action(&mut self, action: &Action, rule: RuleIndex) -> PlannedAction {
-        let whens = match action {
-            Action::RuleSet(profile) => profile.exclusions().iter().map(|exclusion| exclusion.when.as_ref()).collect(),
-            _ => Vec::new(),
-        };
+        let info = action.info();
+        let exclusions = info.rule_set.map_or(&[][..], |profile| profile.exclusions());
+        let mut compile = |when: &Option<Expr>| when.as_ref().and_then(|when| self.node(when, Some(rule)));
         PlannedAction {
             action: action.clone(),
-            parameter: parameter(action).map(Source::new),
+            parameter: info.parameter.map(Source::new),
             limit: 0,
             lanes_at: 0,
-            exclusions: whens.into_iter().map(|when| when.and_then(|when| self.node(when, Some(rule)))).collect(),
+            exclusions: exclusions.iter().map(|exclusion| compile(&exclusion.when)).collect(),
         }
     }
 
@@ -300,14 +292,5 @@ impl Compiler<'_> {
         // All of them are compiled even if one fails, for its errors.
         let nodes: Vec<Option<Node>> = parts.iter().map(|part| self.node(part, rule)).collect();
         nodes.into_iter().collect()
-    }
-}
-
-fn parameter(action: &Action) -> Option<&ValueExpr> {
-    match action {
-        Action::Redirect { to, .. } => Some(to),
-        Action::SetHeader(_, _, value) => Some(value),
-        Action::RateLimit(limit) => Some(&limit.key),
-        _ => None,
     }
 }

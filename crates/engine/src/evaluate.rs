@@ -10,6 +10,7 @@ use weir_http::{BodyKind, Transaction};
 use weir_rules::Phase;
 use weir_rules::seclang::ir::Phase as SecPhase;
 
+use crate::action::carry_out;
 use crate::check::Node;
 use crate::plan::{Plan, Rule};
 use crate::rate::RateTable;
@@ -115,7 +116,7 @@ impl Plan {
                 let ticks = if sampled { context.meter.now().saturating_sub(begun) } else { 0 };
                 context.meter.rule(rule.index, hit, ticks);
                 if hit {
-                    decision = crate::act::act(&pass, rule, context, outcome);
+                    decision = carry_out(&pass, rule, context, outcome);
                     if decision != Decision::Continue {
                         break 'all;
                     }

@@ -6,12 +6,13 @@
 //! What is left, usually nothing, is evaluated exactly. `docs/adr/006-filter.md` has the
 //! measurements that decided between the ways to do that pass.
 
-mod act;
+mod action;
 mod address_gate;
 mod address_set;
 mod check;
 mod compile;
 mod evaluate;
+mod evidence;
 mod filter;
 mod function;
 mod gate;
@@ -33,7 +34,7 @@ mod string_set;
 mod value;
 mod wildcard;
 
-pub use act::MAX_FINDINGS;
+pub use action::{Action, ActionInfo, MAX_FINDINGS};
 pub use address_set::AddressSet;
 pub use compile::{CompileError, MAX_PATTERN_BYTES, MAX_POLICIES};
 pub use evaluate::{Context, MAX_TAGS};
@@ -42,7 +43,7 @@ pub use outcome::{Decision, Finding, HeaderChange, MATCHED_BYTES, Outcome, Verdi
 pub use plan::{LaneInfo, Plan};
 pub use rate::{Pace, RateTable, Take};
 pub use spec::{
-    Action, AllowScope, Code, Geo, List, Mode, Place, PolicySpec, RateLimit, Response, RuleIndex, RuleSpec,
-    SelectorSpec, Side, Specification,
+    AllowScope, Code, Geo, List, Mode, Place, PolicySpec, RateLimit, Response, RuleIndex, RuleSpec, SelectorSpec, Side,
+    Specification,
 };
 pub use string_set::StringSet;

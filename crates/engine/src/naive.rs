@@ -180,13 +180,8 @@ impl Naive<'_> {
 
 /// When a rule runs: once everything is known that its selector, condition and actions read.
 fn phase_of(selector: &SelectorSpec, rule: &RuleSpec) -> Phase {
-    let parameters = rule.actions.iter().map(|action| match action {
-        Action::Redirect { to: value, .. } | Action::SetHeader(_, _, value) => value.phase(),
-        Action::RateLimit(limit) => limit.key.phase(),
-        _ => Phase::Request,
-    });
     let conditions = [selector.when.as_ref().map_or(Phase::Request, Expr::phase), rule.when.phase()];
-    parameters.chain(conditions).max().unwrap_or(Phase::Request)
+    rule.actions.iter().map(Action::phase).chain(conditions).max().unwrap_or(Phase::Request)
 }
 
 impl Found {

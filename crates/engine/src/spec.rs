@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use weir_rules::ir::{Expr, ValueExpr};
 
-use crate::seclang::Profile;
-use crate::{AddressSet, StringSet};
+use crate::{Action, AddressSet, StringSet};
 
 /// Number of a rule in its specification, counted over all policies in the order of the file.
 /// Findings, logs and the ledger refer to rules by it.
@@ -74,35 +73,6 @@ pub struct RuleSpec {
     pub when: Expr,
     /// What happens then, in order.
     pub actions: Vec<Action>,
-}
-
-/// What a rule does when it matches.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Action {
-    /// Answer with this; nothing more is evaluated.
-    Block(Arc<Response>),
-    /// Stop evaluating.
-    Allow(AllowScope),
-    /// Write a finding to the attack log.
-    Log,
-    /// Answer with a redirect; nothing more is evaluated.
-    Redirect {
-        /// 301, 302, 303, 307 or 308.
-        status: u16,
-        /// Value of `Location`.
-        to: ValueExpr,
-    },
-    /// Set a header field, replacing all of that name.
-    SetHeader(Side, Vec<u8>, ValueExpr),
-    /// Remove all header fields of that name.
-    RemoveHeader(Side, Vec<u8>),
-    /// Count the request; past the limit answer 429.
-    RateLimit(RateLimit),
-    /// Remember a tag, for later rules and the logs.
-    Tag(String),
-    /// Run a SecLang rule set from here on: its rules of phase 1 now, of phase 2 after the rules
-    /// that look at the body, of phases 3 to 5 as the response comes.
-    RuleSet(Arc<Profile>),
 }
 
 /// How far an `allow` reaches.

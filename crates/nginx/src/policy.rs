@@ -9,7 +9,7 @@ use std::collections::hash_map::Entry as MapEntry;
 use std::sync::Arc;
 
 use nginx_sys::ngx_conf_t;
-use weir_engine::{Action, Plan, RuleIndex, Specification};
+use weir_engine::{Plan, RuleIndex, Specification};
 use weir_ledger::{Entry, EntryKind};
 use weir_policy::{ApplyError, RuleLabel, Snapshot};
 use weir_rules::Field;
@@ -193,14 +193,9 @@ fn reads_field(specification: &Specification, wanted: Field) -> bool {
         for when in selector.when.iter().chain(selector.rules.iter().map(|rule| &rule.when)) {
             when.tests(&mut |test| see_value(&test.value));
         }
-        for action in selector.rules.iter().flat_map(|rule| &rule.actions) {
-            match action {
-                Action::Redirect { to: value, .. } | Action::SetHeader(_, _, value) => see_value(value),
-                Action::RateLimit(limit) => see_value(&limit.key),
-                Action::Block(_) | Action::Allow(_) | Action::Log | Action::RemoveHeader(..) | Action::Tag(_) => {}
-                Action::RuleSet(_) => {} // the snapshot says what rule sets need
-            }
-        }
+        // Rule sets say themselves what they need.
+        let actions = selector.rules.iter().flat_map(|rule| &rule.actions);
+        actions.filter_map(|action| action.info().parameter).for_each(&mut see_value);
     }
     found
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use weir_engine::{Action, RuleIndex, RuleSpec, SelectorSpec, Side};
+use weir_engine::{Action, RuleIndex, RuleSpec, SelectorSpec};
 use weir_rules::ir::{Expr, Literal, ValueExpr};
 use weir_rules::seclang::Root;
 use weir_rules::{ExpressionError, Phase};
@@ -212,11 +212,8 @@ impl<'b> Builder<'b> {
             }
         }
         let when = when.filter(|_| all_made)?;
-        let phase = actions
-            .iter()
-            .filter_map(|(_, _, action)| parameter(action))
-            .map(ValueExpr::phase)
-            .fold(phase.max(when.phase()), Phase::max);
+        let phases = actions.iter().map(|(_, _, action)| action.phase());
+        let phase = phases.fold(phase.max(when.phase()), Phase::max);
         for (node, parameters, action) in &actions {
             self.in_time(node, parameters, action, phase);
         }
@@ -248,33 +245,25 @@ impl<'b> Builder<'b> {
         }
     }
 
-    /// A rule that needs the response runs when the origin has long had the request.
+    /// Refuses an action that has no effect any more when its rule runs.
     fn in_time(&mut self, node: &Node, parameters: &Fields<'_>, action: &Action, phase: Phase) {
-        let changes_request =
-            matches!(action, Action::SetHeader(Side::Request, ..) | Action::RemoveHeader(Side::Request, ..));
-        if changes_request && phase == Phase::Response {
-            let node = parameters.get("on").map_or(node, |item| item.node);
-            let hint = "the origin has answered by then; use `on: response`, or read only the request".to_owned();
-            self.fault(node, "a rule that reads the response cannot change the request", Some(hint));
+        let last = action.last_phase();
+        if phase <= last {
+            return;
         }
-        if matches!(action, Action::RuleSet(_)) && phase != Phase::Request {
-            let hint = "its own rules read the rest; let the condition read only the request's head, or use `true`";
-            self.fault(node, "a rule set begins before the body is read", Some(hint.to_owned()));
-        }
-    }
-}
-
-/// The expression among an action's parameters.
-fn parameter(action: &Action) -> Option<&ValueExpr> {
-    match action {
-        Action::Redirect { to: value, .. } | Action::SetHeader(_, _, value) => Some(value),
-        Action::RateLimit(limit) => Some(&limit.key),
-        Action::Block(_)
-        | Action::Allow(_)
-        | Action::Log
-        | Action::RemoveHeader(..)
-        | Action::Tag(_)
-        | Action::RuleSet(_) => None,
+        let (node, message, hint) = match last {
+            Phase::Request => (
+                node,
+                "a rule set begins before the body is read",
+                "its own rules read the rest; let the condition read only the request's head, or use `true`",
+            ),
+            Phase::Body | Phase::Response => (
+                parameters.get("on").map_or(node, |item| item.node),
+                "a rule that reads the response cannot change the request",
+                "the origin has answered by then; use `on: response`, or read only the request",
+            ),
+        };
+        self.fault(node, message, Some(hint.to_owned()));
     }
 }
 

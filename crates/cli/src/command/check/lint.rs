@@ -37,7 +37,7 @@ impl Findings {
             .flat_map(|policy| &policy.selectors)
             .flat_map(|selector| selector.rules.iter().flat_map(|rule| &rule.actions))
         {
-            let weir_engine::Action::RuleSet(profile) = action else { continue };
+            let Some(profile) = action.info().rule_set else { continue };
             let program = std::sync::Arc::as_ptr(profile.program());
             if seen.contains(&program) {
                 continue;

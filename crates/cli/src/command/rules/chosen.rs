@@ -8,7 +8,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
-use weir_engine::Action;
 use weir_engine::seclang::Profile;
 use weir_policy::{PolicyErrors, Snapshot};
 
@@ -81,10 +80,8 @@ impl Chosen {
     pub fn uses(&self) -> impl Iterator<Item = Use<'_>> {
         self.snapshot.specification().policies.iter().flat_map(|policy| {
             policy.selectors.iter().flat_map(|selector| &selector.rules).flat_map(move |rule| {
-                rule.actions.iter().filter_map(move |action| match action {
-                    Action::RuleSet(profile) => Some(Use { policy: &policy.id, rule: &rule.id, profile }),
-                    _ => None,
-                })
+                let profiles = rule.actions.iter().filter_map(|action| action.info().rule_set);
+                profiles.map(move |profile| Use { policy: &policy.id, rule: &rule.id, profile })
             })
         })
     }

@@ -1,7 +1,7 @@
 //! `weir rules explain` for a rule of the policy file itself, which has a name instead of a number.
 
 use serde_json::json;
-use weir_engine::{Action, Mode, RuleSpec};
+use weir_engine::{Action, Mode};
 
 use super::Chosen;
 use crate::Failure;
@@ -23,13 +23,14 @@ pub(super) fn run(id: &str, chosen: &Chosen, as_json: bool) -> Result<(), Failur
     let label = chosen.snapshot.rules().get(rule.index.0 as usize);
     let line = label.map_or(0, |label| label.line);
     let when = selector.when.as_ref().map(ToString::to_string);
+    let actions: Vec<String> = rule.actions.iter().map(Action::to_string).collect();
     if as_json {
         println!(
             "{}",
             json!({
                 "id": rule.id, "message": rule.message, "file": chosen.name, "line": line, "policy": policy.id,
                 "selector": selector.id, "selector_when": when, "when": rule.when.to_string(), "score": rule.score,
-                "actions": actions(rule), "detect": policy.mode == Mode::Detect,
+                "actions": actions, "detect": policy.mode == Mode::Detect,
             })
         );
         return Ok(());
@@ -41,7 +42,7 @@ pub(super) fn run(id: &str, chosen: &Chosen, as_json: bool) -> Result<(), Failur
         println!("  for requests with  {}", shown(&when, 400));
     }
     println!("  matches when       {}", shown(&rule.when.to_string(), 400));
-    println!("  then               {}", actions(rule).join(", "));
+    println!("  then               {}", actions.join(", "));
     if rule.score > 0 {
         println!("  score              {}", rule.score);
     }
@@ -49,23 +50,4 @@ pub(super) fn run(id: &str, chosen: &Chosen, as_json: bool) -> Result<(), Failur
         println!("  The policy only detects: actions are logged, not carried out.");
     }
     Ok(())
-}
-
-fn actions(rule: &RuleSpec) -> Vec<String> {
-    let name = |action: &Action| match action {
-        Action::Block(response) => format!("block with {}", response.status),
-        Action::Allow(scope) => format!("allow ({scope:?})").to_lowercase(),
-        Action::Log => "log".to_owned(),
-        Action::Redirect { status, to } => format!("redirect ({status}) to {to}"),
-        Action::SetHeader(side, name, value) => {
-            format!("set {side:?} header {} to {value}", String::from_utf8_lossy(name))
-        }
-        Action::RemoveHeader(side, name) => format!("remove {side:?} header {}", String::from_utf8_lossy(name)),
-        Action::RateLimit(limit) => {
-            format!("limit to {} in {} s, counted by {}", limit.requests, limit.period_ms / 1000, limit.key)
-        }
-        Action::Tag(tag) => format!("tag {tag}"),
-        Action::RuleSet(profile) => format!("run {} rules", profile.program().rules().len()),
-    };
-    rule.actions.iter().map(name).collect()
 }

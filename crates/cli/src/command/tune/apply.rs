@@ -5,7 +5,6 @@ use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use weir_engine::Action;
 use weir_policy::Snapshot;
 
 use super::edit;
@@ -88,10 +87,7 @@ fn choose<'s>(sites: &'s [edit::Site], into: Option<&str>, via: &str, path: &Pat
 fn count(snapshot: &Snapshot) -> usize {
     let policies = snapshot.specification().policies.iter();
     let rules = policies.flat_map(|policy| &policy.selectors).flat_map(|selector| &selector.rules);
-    let sets = rules.flat_map(|rule| &rule.actions).filter_map(|action| match action {
-        Action::RuleSet(profile) => Some(profile),
-        _ => None,
-    });
+    let sets = rules.flat_map(|rule| &rule.actions).filter_map(|action| action.info().rule_set);
     sets.map(|profile| profile.exclusion_count()).sum()
 }
 

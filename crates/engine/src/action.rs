@@ -1,26 +1,127 @@
-//! Carrying out the actions of a rule that matched.
+//! Actions: what each of them is, what it asks of the plan around it, and how it is carried out.
+//!
+//! All that the engine and the crates above it know of an action is in this file, in three matches
+//! without a wildcard arm: [`Action::info`], its text for people, and [`carry_out`]. An enum and
+//! not a trait object, because `carry_out` is on the path of requests. The other place is the
+//! reference evaluation in `naive.rs`, which is independent on purpose.
 
+use std::fmt;
 use std::sync::Arc;
 
 use bumpalo::collections::Vec as ArenaVec;
-use weir_rules::Field;
+use weir_rules::Phase;
 use weir_rules::ir::ValueExpr;
 
-use crate::check::{Node, Test};
+use crate::check::Node;
 use crate::evaluate::{Context, Pass};
+use crate::evidence::finding;
 use crate::function::write_text;
-use crate::outcome::MATCHED_BYTES;
 use crate::plan::{PlannedAction, Rule};
 use crate::rate::{Pace, Take};
-use crate::seclang::Run;
-use crate::value::Value;
-use crate::{Action, AllowScope, Decision, Finding, HeaderChange, Meter, Outcome, RateLimit, Response, Verdict};
+use crate::seclang::{Profile, Run};
+use crate::{AllowScope, Decision, HeaderChange, Meter, Outcome, RateLimit, Response, Side, Verdict};
+
+/// What a rule does when it matches.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Answer with this; nothing more is evaluated.
+    Block(Arc<Response>),
+    /// Stop evaluating.
+    Allow(AllowScope),
+    /// Write a finding to the attack log.
+    Log,
+    /// Answer with a redirect; nothing more is evaluated.
+    Redirect {
+        /// 301, 302, 303, 307 or 308.
+        status: u16,
+        /// Value of `Location`.
+        to: ValueExpr,
+    },
+    /// Set a header field, replacing all of that name.
+    SetHeader(Side, Vec<u8>, ValueExpr),
+    /// Remove all header fields of that name.
+    RemoveHeader(Side, Vec<u8>),
+    /// Count the request; past the limit answer 429.
+    RateLimit(RateLimit),
+    /// Remember a tag, for later rules and the logs.
+    Tag(String),
+    /// Run a SecLang rule set from here on: its rules of phase 1 now, of phase 2 after the rules
+    /// that look at the body, of phases 3 to 5 as the response comes.
+    RuleSet(Arc<Profile>),
+}
+
+/// What has to be known of an action before it is carried out.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ActionInfo<'a> {
+    /// The expression among its parameters, evaluated when the action is carried out.
+    pub parameter: Option<&'a ValueExpr>,
+    /// The message whose header fields it changes.
+    pub changes: Option<Side>,
+    /// The rule set that it runs.
+    pub rule_set: Option<&'a Arc<Profile>>,
+    /// Whether it sets a tag, which later rules may read.
+    pub sets_tag: bool,
+}
+
+impl Action {
+    /// The action's properties.
+    #[must_use]
+    pub fn info(&self) -> ActionInfo<'_> {
+        let plain = ActionInfo::default();
+        match self {
+            Self::Block(_) | Self::Allow(_) | Self::Log => plain,
+            Self::Redirect { to, .. } => ActionInfo { parameter: Some(to), ..plain },
+            Self::SetHeader(side, _, value) => ActionInfo { parameter: Some(value), changes: Some(*side), ..plain },
+            Self::RemoveHeader(side, _) => ActionInfo { changes: Some(*side), ..plain },
+            Self::RateLimit(limit) => ActionInfo { parameter: Some(&limit.key), ..plain },
+            Self::Tag(_) => ActionInfo { sets_tag: true, ..plain },
+            Self::RuleSet(profile) => ActionInfo { rule_set: Some(profile), ..plain },
+        }
+    }
+
+    /// The first phase in which all that it reads is known.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        self.info().parameter.map_or(Phase::Request, ValueExpr::phase)
+    }
+
+    /// The last phase in which it still has an effect.
+    #[must_use]
+    pub fn last_phase(&self) -> Phase {
+        match self.info() {
+            ActionInfo { rule_set: Some(_), .. } => Phase::Request, // it has rules of phase 1
+            ActionInfo { changes: Some(Side::Request), .. } => Phase::Body, // then the origin gets the request
+            ActionInfo { .. } => Phase::Response,
+        }
+    }
+}
+
+impl fmt::Display for Action {
+    /// What it does, for people.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = String::from_utf8_lossy;
+        match self {
+            Self::Block(response) => write!(out, "block with {}", response.status),
+            Self::Allow(AllowScope::Policy) => out.write_str("allow (policy)"),
+            Self::Allow(AllowScope::All) => out.write_str("allow (all)"),
+            Self::Log => out.write_str("log"),
+            Self::Redirect { status, to } => write!(out, "redirect ({status}) to {to}"),
+            Self::SetHeader(side, name, value) => write!(out, "set {side:?} header {} to {value}", text(name)),
+            Self::RemoveHeader(side, name) => write!(out, "remove {side:?} header {}", text(name)),
+            Self::RateLimit(limit) => {
+                write!(out, "limit to {} in {} s, counted by {}", limit.requests, limit.period_ms / 1000, limit.key)
+            }
+            Self::Tag(tag) => write!(out, "tag {tag}"),
+            Self::RuleSet(profile) => write!(out, "run {} rules", profile.program().rules().len()),
+        }
+    }
+}
 
 /// Findings kept for one request: beyond it a log line says nothing new.
 pub const MAX_FINDINGS: usize = 64;
 
-/// Carries out `rule`'s actions in order.
-pub(crate) fn act<'a, M: Meter>(
+/// Carries out the actions of `rule`, which has matched, in order.
+pub(crate) fn carry_out<'a, M: Meter>(
     pass: &Pass<'_, 'a, '_>,
     rule: &Rule,
     context: &mut Context<'_, M>,
@@ -149,80 +250,4 @@ fn too_many(rule: &Rule, limit: &RateLimit, retry_after_ms: u64) -> Arc<Response
         response.headers.push((field.into(), value.into_bytes()));
     }
     Arc::new(response)
-}
-
-fn finding(pass: &Pass<'_, '_, '_>, rule: &Rule, action: &'static str, detected_only: bool) -> Finding {
-    let mut finding = Finding { rule: rule.index, action, detected_only, score: rule.score, ..Finding::default() };
-    let selector = pass.plan.selectors[rule.selector as usize].when.as_ref();
-    let Some(test) = evidence(pass, &rule.node).or_else(|| selector.and_then(|when| evidence(pass, when))) else {
-        return finding;
-    };
-    let lane = &pass.plan.lanes[test.lane as usize];
-    let values = pass.values(test.lane);
-    let values = values.as_slice();
-    finding.variable = lane.value.to_string();
-    if let Some((position, value, range)) = test.evidence(values) {
-        if let Some(name) = name_of(pass, &lane.value, position) {
-            finding.variable = name;
-        }
-        match value {
-            Value::Bytes(bytes) => {
-                let end = range.end.min(bytes.len()).min(range.start + MATCHED_BYTES);
-                finding.matched = bytes.get(range.start..end).unwrap_or_default().to_vec();
-            }
-            other => {
-                let mut text = ArenaVec::new_in(pass.reader.transaction.arena());
-                write_text(other, &mut text);
-                finding.matched = text.to_vec();
-            }
-        }
-    }
-    finding
-}
-
-/// The first test that made the expression true, left to right; none inside a *not*.
-fn evidence<'n>(pass: &Pass<'_, '_, '_>, node: &'n Node) -> Option<&'n Test> {
-    match node {
-        Node::Const(_) | Node::Not(_) => None,
-        Node::And(parts) => {
-            // A pattern tells more than a condition such as `method eq "POST"`.
-            let found: Vec<&Test> = parts.iter().filter_map(|part| evidence(pass, part)).collect();
-            found.iter().find(|test| test.check.searches()).or(found.first()).copied()
-        }
-        Node::Or(parts) => parts.iter().filter(|part| pass.holds(part)).find_map(|part| evidence(pass, part)),
-        Node::Xor(left, right) => {
-            if pass.holds(left) {
-                evidence(pass, left)
-            } else {
-                evidence(pass, right)
-            }
-        }
-        Node::Test(test) => test.holds(pass.values(test.lane).as_slice()).then_some(test),
-    }
-}
-
-/// The item behind the n-th value of all items, e.g. `http.request.uri.args["id"]`.
-fn name_of(pass: &Pass<'_, '_, '_>, value: &ValueExpr, position: usize) -> Option<String> {
-    let transaction = pass.reader.transaction;
-    let ValueExpr::Field(access) = value else { return None };
-    if access.key.is_some() || access.index.is_some() {
-        return None;
-    }
-    let (map, pairs) = match access.field {
-        Field::UriArgs | Field::UriArgsValues => (Field::UriArgs, transaction.arguments()),
-        Field::Cookies | Field::CookiesValues => (Field::Cookies, transaction.cookies()),
-        Field::BodyForm | Field::BodyFormValues => (Field::BodyForm, transaction.form()),
-        Field::BodyJson | Field::BodyJsonValues => (Field::BodyJson, transaction.json()),
-        Field::Headers | Field::HeadersValues => {
-            let header = transaction.head.headers.get(position)?;
-            return Some(named(Field::Headers, header.name));
-        }
-        _ => return None,
-    };
-    Some(named(map, pairs.get(position)?.name))
-}
-
-fn named(map: Field, name: &[u8]) -> String {
-    let shown = &name[..name.len().min(MATCHED_BYTES)];
-    format!("{}[\"{}\"]", map.info().name, String::from_utf8_lossy(shown))
 }
