@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use weir_directives::LOG_FIELDS;
+use weir_log::access::LOG_FIELDS;
 use weir_rules::{FIELDS, FUNCTIONS, FieldInfo, FunctionInfo, OPERATORS, OperatorInfo, Phase, Shape, Type};
 
 /// Every page: file name and Markdown.
@@ -44,7 +44,7 @@ value, and no comparison of it is true. A field with one value is then empty, ze
 const ACCESS_LOG: &str = "\
 # Access log
 
-<!-- Made by `weir docs` from the table in crates/directives; do not edit. -->
+<!-- Made by `weir docs` from the table in crates/log; do not edit. -->
 
 `weir_access_log PATH;` writes one JSON object per client request with the fields below, in this order;
 `weir_access_log PATH fields=time,status,uri;` only those named. Bytes that are no UTF-8 and control characters

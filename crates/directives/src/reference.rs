@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use crate::{Context, DIRECTIVES, LOG_FIELDS, VARIABLES};
+use crate::{Context, DIRECTIVES, VARIABLES};
 
-/// The whole page: directives, variables, access-log fields.
+/// The whole page: directives, then variables.
 #[must_use]
 pub fn markdown() -> String {
-    let mut page = String::from("# nginx directives, variables and log fields\n\n## Directives\n");
+    let mut page = String::from("# nginx directives and variables\n\n## Directives\n");
     for info in DIRECTIVES {
         let context = match info.context {
             Context::Main => "`http`",
@@ -28,10 +28,6 @@ pub fn markdown() -> String {
     for info in VARIABLES {
         let _ = writeln!(page, "| `${}` | {} |", info.name, info.doc);
     }
-    page.push_str("\n## Access-log fields\n\n| field | value |\n| --- | --- |\n");
-    for info in LOG_FIELDS {
-        let _ = writeln!(page, "| `{}` | {} |", info.name, info.doc);
-    }
     page
 }
 
@@ -43,6 +39,6 @@ mod tests {
         for info in crate::DIRECTIVES {
             assert!(page.contains(&format!("### {}\n", info.name)));
         }
-        assert!(page.contains("`$weir_verdict`") && page.contains("`upstream_addr`"));
+        assert!(page.contains("`$weir_verdict`"));
     }
 }

@@ -34,7 +34,6 @@ mod phase;
 mod policy;
 mod random;
 mod request;
-mod request_id;
 mod respond;
 mod shared;
 mod transaction;

@@ -14,6 +14,7 @@ use bumpalo::Bump;
 use nginx_sys::{ngx_http_request_t, ngx_pool_cleanup_add};
 use weir_engine::{Decision, HeaderChange, Outcome, Plan, Response, RuleIndex, Side, Verdict};
 use weir_http::Transaction;
+use weir_log::request_id::{self, MAX_INBOUND};
 use weir_policy::RuleLabel;
 use weir_rules::Phase;
 use weir_rules::seclang::ir::Phase as RuleSetPhase;
@@ -24,7 +25,6 @@ use crate::gateway::Routed;
 use crate::live::{self, Live};
 use crate::meter::{self, HookMeter};
 use crate::policy::{Placed, Policies};
-use crate::request_id::{self, MAX_INBOUND};
 use crate::{ffi, request, worker};
 
 /// How far the request's body has got.

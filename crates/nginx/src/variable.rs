@@ -7,10 +7,11 @@ use nginx_sys::{
     ngx_int_t,
 };
 use weir_directives::{VARIABLES, Variable};
+use weir_log::json;
 
 use crate::configuration::Main;
 use crate::transaction::{self, Inspection};
-use crate::{fault, ffi, gateway, log, worker};
+use crate::{fault, ffi, gateway, worker};
 
 /// nginx's `preconfiguration`: makes the variables known.
 pub unsafe extern "C" fn add_all(cf: *mut ngx_conf_t) -> ngx_int_t {
@@ -97,7 +98,7 @@ fn text(inspection: &Inspection, variable: Variable) -> Cow<'_, [u8]> {
         Variable::Country => inspection.country().into(),
         Variable::Score => {
             let mut text = Vec::new();
-            log::json::number(&mut text, outcome.score.into());
+            json::number(&mut text, outcome.score.into());
             text.into()
         }
         Variable::Tags => outcome.tags.join(",").into_bytes().into(),

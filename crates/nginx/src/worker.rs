@@ -10,6 +10,7 @@ use bumpalo::Bump;
 use nginx_sys::ngx_cycle_t;
 use weir_engine::Verdict;
 use weir_ledger::{BANKS, Clock, Control, Ledger, Row, WorkerSlot};
+use weir_log::Timestamps;
 
 use crate::log::Kind;
 use crate::random::Random;
@@ -35,6 +36,7 @@ struct Worker {
     row: Cell<Option<Row<'static>>>,
     banks: Cell<[Option<Row<'static>>; BANKS]>,
     random: Cell<Random>,
+    timestamps: Timestamps,
     until_sample: Cell<u32>,
     #[expect(clippy::vec_box, reason = "transactions refer to their arena, which has to keep its address")]
     arenas: RefCell<Vec<Box<Bump>>>,
@@ -53,6 +55,7 @@ static WORKER: Worker = Worker {
     row: Cell::new(None),
     banks: Cell::new([None; BANKS]),
     random: Cell::new(Random::unseeded()),
+    timestamps: Timestamps::new(),
     until_sample: Cell::new(0),
     arenas: RefCell::new(Vec::new()),
 };
@@ -147,6 +150,12 @@ pub fn random() -> [u64; 2] {
     let bits = [random.next(), random.next()];
     WORKER.random.set(random);
     bits
+}
+
+/// What writes the times in the worker's logs.
+#[inline]
+pub fn timestamps() -> &'static Timestamps {
+    &WORKER.timestamps
 }
 
 /// Whether the next request is one of those whose rules are timed.

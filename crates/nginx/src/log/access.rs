@@ -4,11 +4,11 @@
 //! each of which copies from where nginx or the transaction already has the value.
 
 use nginx_sys::{ngx_http_request_t, ngx_http_upstream_state_t, ngx_msec_t};
-use weir_directives::LogField;
 use weir_http::header_hash;
+use weir_log::access::LogField;
+use weir_log::json;
 
 use super::writer::LogFile;
-use super::{clock, json};
 use crate::transaction::Inspection;
 use crate::{ffi, worker};
 
@@ -87,7 +87,7 @@ impl<'a> Facts<'a> {
 
     /// When the request ended, milliseconds since 1970.
     pub fn time(&self, out: &mut Out) {
-        clock::write(out, self.now_ms);
+        worker::timestamps().write(out, self.now_ms);
     }
 
     /// Status of the response, or 0.

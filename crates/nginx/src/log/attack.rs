@@ -1,10 +1,10 @@
 //! The attack log: one JSON object per request with findings, which explains itself.
 
 use weir_engine::{Finding, RuleIndex, Verdict};
+use weir_log::json;
 use weir_policy::RuleLabel;
 
 use super::access::{self, Facts};
-use super::json;
 use crate::transaction::Inspection;
 
 /// Whether a request belongs in it: something was found, or the fail mode stopped it.

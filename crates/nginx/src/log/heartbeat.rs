@@ -4,9 +4,9 @@ use std::cell::Cell;
 
 use weir_engine::Verdict;
 use weir_ledger::WorkerSlot;
+use weir_log::json;
 
 use super::writer::LogFile;
-use super::{clock, json};
 use crate::configuration::Main;
 use crate::{ffi, worker};
 
@@ -52,7 +52,7 @@ fn totals() -> (u64, u64) {
 
 fn write(out: &mut Vec<u8>, now_ms: u64, main: &Main, slot: &WorkerSlot) {
     out.extend_from_slice(b"{\"time\":");
-    clock::write(out, now_ms);
+    worker::timestamps().write(out, now_ms);
     out.extend_from_slice(b",\"pid\":");
     json::number(out, worker::pid());
     out.extend_from_slice(b",\"revision\":");

@@ -5,10 +5,8 @@
 
 mod access;
 mod attack;
-mod clock;
 mod heartbeat;
 mod install;
-pub mod json;
 mod parameter;
 mod writer;
 

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use nginx_sys::{ngx_conf_open_file, ngx_conf_t};
-use weir_directives::{LOG_FIELDS, LogField};
+use weir_log::access::{LOG_FIELDS, LogField};
 
 use super::access::AccessLog;
 use super::heartbeat::Heartbeat;

@@ -2,27 +2,38 @@
 
 use std::cell::Cell;
 
-use super::json;
+use crate::json;
 
-struct Formatted(Cell<(u64, [u8; 20])>);
+/// Writes times, and remembers the text of the last second.
+pub struct Timestamps(Cell<(u64, [u8; 20])>);
 
-// SAFETY: touched by the worker's only thread.
-unsafe impl Sync for Formatted {}
-
-static SECOND: Formatted = Formatted(Cell::new((u64::MAX, [0; 20])));
-
-/// Writes a time as a JSON string such as `"2026-01-31T12:00:00.123Z"`.
-pub fn write(out: &mut Vec<u8>, ms: u64) {
-    let second = ms / 1000;
-    let mut cached = SECOND.0.get();
-    if cached.0 != second {
-        cached = (second, format(second));
-        SECOND.0.set(cached);
+impl Timestamps {
+    /// Remembers no second yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(Cell::new((u64::MAX, [0; 20])))
     }
-    out.push(b'"');
-    out.extend_from_slice(&cached.1);
-    json::padded::<3>(out, ms % 1000);
-    out.extend_from_slice(b"Z\"");
+
+    /// Writes milliseconds since 1970 as a JSON string such as `"2026-01-31T12:00:00.123Z"`.
+    #[inline]
+    pub fn write(&self, out: &mut Vec<u8>, ms: u64) {
+        let second = ms / 1000;
+        let mut cached = self.0.get();
+        if cached.0 != second {
+            cached = (second, format(second));
+            self.0.set(cached);
+        }
+        out.push(b'"');
+        out.extend_from_slice(&cached.1);
+        json::padded::<3>(out, ms % 1000);
+        out.extend_from_slice(b"Z\"");
+    }
+}
+
+impl Default for Timestamps {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 /// `YYYY-MM-DDThh:mm:ss.` of a second since 1970. The date is Howard Hinnant's `civil_from_days`.
@@ -67,7 +78,7 @@ mod tests {
             (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
         ] {
             let mut out = Vec::new();
-            write(&mut out, ms);
+            Timestamps::new().write(&mut out, ms);
             assert_eq!(String::from_utf8(out), Ok(format!("\"{text}\"")));
         }
     }
