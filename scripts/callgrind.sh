@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Instructions per request for each way of matching in crates/engine/benches/tiers.rs. Counts
-# repeat to the last digit for the same binary, whatever else the machine does.
+# Counts instructions per request for each matching method in crates/engine/benches/tiers.rs. Counts
+# are identical for the same binary, whatever else the machine does.
 #
-# usage: scripts/callgrind.sh [WAY...]      (default: all of them)
+# usage: scripts/callgrind.sh [METHOD...]      (default: all of them)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 command -v valgrind > /dev/null || { echo "callgrind: install valgrind (apt-get install valgrind)" >&2; exit 1; }
@@ -15,14 +15,14 @@ binary=$(cargo bench -p weir-engine --profile quick --bench tiers --no-run --mes
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-count() { # way, times
+count() { # method, repetitions
   WEIR_TIER=$1 WEIR_TIMES=$2 valgrind --tool=callgrind --callgrind-out-file="$scratch/out" "$binary" 2>&1 \
     | sed -n 's/.*Collected : \([0-9]*\)$/\1/p'
 }
 
-printf '%-20s %s\n' way 'instructions per request'
+printf '%-20s %s\n' method 'instructions per request'
 for way in "${ways[@]}"; do
-  # Two runs of different length: the difference leaves out start and compilation.
+  # Two runs of different length: their difference excludes start-up and compilation.
   few=$(count "$way" 100)
   many=$(count "$way" 1100)
   printf '%-20s %d\n' "$way" $(((many - few) / 1000))

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# What `make conformance` runs once Weir is built: the language vectors of each crate that has
-# some, then CRS's regression cases on nginx, then one line that sums both up.
+# Runs the tests of `make conformance` once Weir is built: the SecLang vectors of each crate that has
+# some, then CRS's regression cases on nginx. The last line sums both up.
 #
 #   scripts/conformance.sh WEIR [PROFILE] [arguments of `weir bench conformance`]
 #
-# A test program tests/vectors.rs prints lines that end in "N passed, N failed"; one that cannot
-# find its vectors says so and passes.
+# A test program tests/vectors.rs prints lines that end in "N passed, N failed". If it cannot
+# find its vectors, it says so and passes.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 weir=$1
@@ -23,11 +23,11 @@ for crate in transform detect engine; do
   "${CARGO:-cargo}" test --quiet --profile "$profile" -p "weir-$crate" --test vectors -- --nocapture 2>&1 |
     tee -a "$output" || status=1
 done
-[ -d "$SECLANG_TESTS" ] || echo "language vectors: skipped, $SECLANG_TESTS is not there (SECLANG_TESTS names another place)"
+[ -d "$SECLANG_TESTS" ] || echo "language vectors: skipped, $SECLANG_TESTS does not exist (SECLANG_TESTS sets the directory)"
 
 "$weir" bench conformance "$@" | tee -a "$output" || status=1
 
-# cargo's own counts are of test functions, not of vectors.
+# cargo's own counts refer to test functions, not to vectors.
 grep -v '^test result:' "$output" | grep -oE '[0-9]+ passed, [0-9]+ failed' | awk '
   { passed += $1; failed += $3 }
   END { printf "\n%d passed, %d failed\n", passed, failed }'

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Runs every fuzz target (or those named) for FUZZ_SECONDS each, on the stable toolchain.
+# Runs every fuzz target (or the given ones) for FUZZ_SECONDS each, on the stable toolchain.
 #
 #   FUZZ_SECONDS=60 scripts/fuzz.sh [TARGET...]
 #
-# libFuzzer needs coverage counters in the code, which rustc makes with code generation flags
-# alone, so neither a nightly compiler nor cargo-fuzz has to be installed. Sanitizers of memory
-# are left out: the parsers have no unsafe code. Inputs found are kept in fuzz/corpus/TARGET; a
+# libFuzzer needs coverage counters in the code, which rustc generates with code generation flags
+# alone, so neither a nightly compiler nor cargo-fuzz is needed. Memory sanitizers
+# are omitted: the parsers have no unsafe code. New inputs are kept in fuzz/corpus/TARGET. A
 # crash leaves its input in fuzz/artifacts/TARGET, and the exit status is 1.
 set -u
 cd "$(dirname "$0")/.." || exit 2
@@ -21,7 +21,7 @@ flags="$flags -Cllvm-args=-sanitizer-coverage-trace-compares -Cllvm-args=-simpli
 
 bins=""
 for target in "$@"; do bins="$bins --bin $target"; done
-# With --target, build scripts and macros stay without the flags.
+# With --target, the flags do not apply to build scripts and macros.
 # shellcheck disable=SC2086 # one word per option
 RUSTFLAGS="$flags" CARGO_TARGET_DIR="$target_dir" \
     cargo build --quiet --release --manifest-path fuzz/Cargo.toml --target "$triple" $bins || exit 2

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Fetches the sources of the nginx that is installed, as the distribution packages them, into
-# .build/nginx-package: nginx-dev has only headers. For `make bench SCENARIO=story3`, which builds
+# Fetches the sources of the installed nginx, as the distribution packages them, into
+# .build/nginx-package, because nginx-dev has only headers. `make bench SCENARIO=story3` builds
 # them without optimisation.
 #
-#   NGINX_SOURCE_DIR  sources that are there already; nothing is fetched then
+#   NGINX_SOURCE_DIR  existing sources; if set, nothing is fetched
 #
-# The system's configuration of apt is read and stays as it is: the same archives are asked for
-# sources too, with lists and state in a directory of our own.
+# The apt configuration of the system is read but not changed: the same archives are asked for
+# sources, with lists and state in a temporary directory.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 target=.build/nginx-package
 if [ -n "${NGINX_SOURCE_DIR:-}" ] || [ -f "$target/src/core/nginx.c" ]; then exit 0; fi
 
-command -v dpkg-source >/dev/null || { echo "nginx-package: no dpkg-source; install dpkg-dev (scripts/setup.sh bench)" >&2; exit 1; }
+command -v dpkg-source >/dev/null || { echo "nginx-package: dpkg-source is missing; install dpkg-dev (scripts/setup.sh bench)" >&2; exit 1; }
 version=$(dpkg-query -W -f '${Version}' nginx)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -28,20 +28,20 @@ apt=(apt-get -q -o "Dir::Etc::SourceList=/dev/null" -o "Dir::Etc::SourceParts=$w
   -o "Dir::State::Lists=$work/lists" -o "Dir::Cache::srcpkgcache=" -o "Dir::Cache::pkgcache=" -o "APT::Sandbox::User=root")
 echo "nginx-package: fetching the sources of nginx $version" >&2
 "${apt[@]}" update >&2
-# An archive may have dropped the packaging of a version that it has replaced; the upstream tarball stays.
+# An archive may have removed the packaging of a replaced version; the upstream tarball remains.
 (cd "$work/fetched" && "${apt[@]}" source --download-only "nginx=$version" >&2) \
   || (cd "$work/fetched" && "${apt[@]}" source --download-only nginx >&2) || true
 if compgen -G "$work/fetched/nginx_*.dsc" >/dev/null; then
   dpkg-source --no-check -x "$work"/fetched/nginx_*.dsc "$work/nginx" >&2
 elif compgen -G "$work/fetched/nginx_*.orig.tar.*" >/dev/null; then
-  echo "nginx-package: only the upstream tarball is there; the distribution's patches are left out" >&2
+  echo "nginx-package: only the upstream tarball is available; the distribution's patches are omitted" >&2
   mkdir "$work/nginx"
   tar -xf "$work"/fetched/nginx_*.orig.tar.* -C "$work/nginx" --strip-components=1
 else
-  echo "nginx-package: the archive has no sources of nginx; set NGINX_SOURCE_DIR to some" >&2
+  echo "nginx-package: the archive has no sources of nginx; set NGINX_SOURCE_DIR" >&2
   exit 1
 fi
-[ -f "$work/nginx/src/core/nginx.c" ] || { echo "nginx-package: what was fetched has no src/core/nginx.c" >&2; exit 1; }
+[ -f "$work/nginx/src/core/nginx.c" ] || { echo "nginx-package: the fetched sources have no src/core/nginx.c" >&2; exit 1; }
 mkdir -p .build
 rm -rf "$target"
 mv "$work/nginx" "$target"

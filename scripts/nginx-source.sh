@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Configures nginx's sources the way the installed nginx was built, so that the module is
-# binary compatible with it, and leaves the result in .build/nginx (headers in src/, the
+# Configures nginx's sources as the installed nginx was built, so that the module is
+# binary compatible with it. The result is in .build/nginx (headers in src/, the
 # generated ones in objs/).
 #
 #   NGINX_SOURCE_DIR  sources to use instead of Debian's nginx-dev (OpenResty: bundle/nginx-*)
-#   NGINX_BIN         the nginx whose configure arguments count (default: nginx)
+#   NGINX_BIN         the nginx whose configure arguments are used (default: nginx)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,12 +12,12 @@ nginx_bin=${NGINX_BIN:-$(command -v nginx || echo /usr/sbin/nginx)}
 source_dir=${NGINX_SOURCE_DIR:-/usr/share/nginx/src}
 target=.build/nginx
 
-[ -x "$nginx_bin" ] || { echo "nginx-source: no nginx at $nginx_bin; install it (make setup) or set NGINX_BIN" >&2; exit 1; }
+[ -x "$nginx_bin" ] || { echo "nginx-source: no nginx at $nginx_bin; install nginx (make setup) or set NGINX_BIN" >&2; exit 1; }
 [ -f "$source_dir/src/core/nginx.h" ] || { echo "nginx-source: $source_dir has no src/core/nginx.h; install nginx-dev (make setup) or set NGINX_SOURCE_DIR" >&2; exit 1; }
 
 have=$("$nginx_bin" -v 2>&1 | sed -n 's/.*\/\([0-9][0-9.]*\).*/\1/p' | cut -d. -f1-3)
 want=$(sed -n 's/.*NGINX_VERSION *"\(.*\)".*/\1/p' "$source_dir/src/core/nginx.h")
-[ "$have" = "$want" ] || { echo "nginx-source: $nginx_bin is version $have, but $source_dir holds $want; they must be the same" >&2; exit 1; }
+[ "$have" = "$want" ] || { echo "nginx-source: $nginx_bin is version $have, but $source_dir holds $want; the versions must be equal" >&2; exit 1; }
 
 stamp=$( { "$nginx_bin" -V 2>&1; echo "$source_dir"; } | sha256sum | cut -d' ' -f1)
 [ "$(cat "$target/.stamp" 2>/dev/null || true)" = "$stamp" ] && exit 0
@@ -27,9 +27,9 @@ rm -rf "$target"
 mkdir -p "$target"
 cp -r "$source_dir/auto" "$source_dir/src" "$source_dir/configure" "$target/" 2>/dev/null \
   || cp -r "$source_dir"/. "$target/"
-# Modules that the distribution adds from elsewhere are not in the sources; they do not
-# change the layout of nginx's structures under --with-compat. Neither do the dynamic
-# modules, whose libraries we would have to install only to throw the result away.
+# Third-party modules that the distribution adds are not in the sources. They do not
+# change the layout of nginx's structures under --with-compat, and neither do dynamic
+# modules, whose libraries would have to be installed for nothing.
 arguments=$("$nginx_bin" -V 2>&1 | sed -n 's/^configure arguments: //p')
 eval "set -- $arguments"
 kept=()
@@ -42,7 +42,7 @@ for argument in "$@"; do
 done
 if ! (cd "$target" && sh ./configure "${kept[@]}") > "$target/configure.log" 2>&1; then
   tail -n 20 "$target/configure.log" >&2
-  echo "nginx-source: configure failed; the whole of it is in $target/configure.log" >&2
+  echo "nginx-source: configure failed; its complete output is in $target/configure.log" >&2
   exit 1
 fi
 echo "$stamp" > "$target/.stamp"

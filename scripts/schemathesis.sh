@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Runs Schemathesis against a running API and its own OpenAPI document: generated requests, valid and not, must meet no
-# server error and no answer that the document does not describe. Fails too if control ends.
+# Runs Schemathesis against a running API and its OpenAPI document: generated requests, valid and invalid, must cause no
+# server error and no answer that the document does not describe. The test also fails if the daemon ends.
 #
 #   scripts/schemathesis.sh WEIR [ARGUMENTS OF schemathesis run...]
 #
-# SCHEMATHESIS_SECONDS (120) is how long, SCHEMATHESIS_REPORT an absolute directory for a report in ndjson.
+# SCHEMATHESIS_SECONDS (120) is the duration, SCHEMATHESIS_REPORT an absolute directory for a report in ndjson.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 weir=$(realpath "$1")
@@ -41,27 +41,27 @@ fail() {
 
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 mkdir -m 0700 "$dir/state"
-token=$("$weir" token create schemathesis --role admin --state "$dir/state" 2>"$dir/log") || fail "there is no token:"
+token=$("$weir" token create schemathesis --role admin --state "$dir/state" 2>"$dir/log") || fail "no token was created:"
 "$weir" --runtime "$dir/run" control --state "$dir/state" --listen "127.0.0.1:$port" 2>"$dir/log" &
 control=$!
 
 url=http://127.0.0.1:$port
 for _ in $(seq 100); do
-  kill -0 "$control" 2>/dev/null || fail "control did not start:"
+  kill -0 "$control" 2>/dev/null || fail "the control daemon did not start:"
   curl -sf "$url/healthz" >/dev/null && break
   sleep 0.1
 done
 
-# The document is fetched with the token, as everything but /healthz needs one.
+# The document is fetched with the token, because everything except /healthz requires one.
 #
-# Left out by name:
-# * /watch, which answers with a stream of events that has no end.
-# Checks that are left out:
-# * positive_data_acceptance, negative_data_rejection: whether a document is valid depends on others too (its
-#   references, hosts that only one site may have), which a schema cannot say.
-# * ignored_auth, missing_required_header: after some requests without a token control turns the address away with 429,
-#   as it should, and they insist on 401.
-# * use_after_free, ensure_resource_availability: with `dry_run` a resource is there after DELETE.
+# Excluded paths:
+# * /watch, which answers with an endless stream of events.
+# Omitted checks:
+# * positive_data_acceptance, negative_data_rejection: whether a document is valid also depends on others (its
+#   references, hosts that only one site may have), which a schema cannot express.
+# * ignored_auth, missing_required_header: after some requests without a token, the daemon answers the address with 429,
+#   as intended, but these checks require 401.
+# * use_after_free, ensure_resource_availability: with `dry_run`, a resource still exists after DELETE.
 checks=not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance
 checks+=,response_schema_conformance,unsupported_method,allow_header_conformance
 arguments=(
@@ -78,14 +78,14 @@ fi
 
 echo "api-test: $seconds s against $url"
 status=0
-# In the directory that goes: it leaves what it has learnt where it runs.
+# Runs in the temporary directory, because it leaves files in its working directory.
 (cd "$dir" && "$venv/bin/schemathesis" run "$url/openapi.json" --url "$url" "${arguments[@]}" "$@") || status=$?
-kill -0 "$control" 2>/dev/null || fail "control has ended:"
+kill -0 "$control" 2>/dev/null || fail "the control daemon has ended:"
 
 revision=$(curl -sf "$url/healthz" | python3 -c 'import json, sys; print(json.load(sys.stdin)["revision"])') ||
-  fail "control does not answer any more:"
+  fail "the control daemon no longer answers:"
 if [ "$revision" -eq 0 ]; then
-  fail "no request made a revision: nothing that changes was tested"
+  fail "no request made a revision: changes were not tested"
 fi
-echo "api-test: control lives and is at revision $revision"
+echo "api-test: the control daemon is running, at revision $revision"
 exit "$status"

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Installs what building and testing Weir needs and this Debian machine lacks.
+# Installs the packages that building and testing Weir needs, on Debian.
 #
-#   scripts/setup.sh          nginx, its headers, clang (for bindgen, and for what runs in the kernel),
+#   scripts/setup.sh          nginx, its headers, clang (for bindgen and the BPF programs),
 #                             libelf, the OWASP Core Rule Set, curl, openssl; for tests: LuaJIT, nginx's
 #                             Lua module, wrk
-#   scripts/setup.sh bench    also the rivals and load generators of `make bench`
+#   scripts/setup.sh bench    also the compared products and load generators of `make bench`
 #
-# Quick the second time: only what is missing is asked for. An nginx service that was not running
-# before is not started by the installation; one that is running is left alone.
+# Only missing packages are installed, so a second run is quick. The installation does not start an
+# nginx service that was not running, and does not touch a running one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,15 +16,15 @@ packages=(gcc libc6-dev make nginx nginx-dev libclang-dev clang libelf-dev libpc
 if [ "${1:-}" = bench ]; then
   packages+=(dpkg-dev linux-perf nghttp2-client haproxy libnginx-mod-http-modsecurity libnginx-mod-http-geoip2
     libmodsecurity-dev caddy mosquitto)
-  # Coraza needs a newer Go than Debian 12 has; without it its rows are left out.
-  command -v go >/dev/null || echo "setup: there is no Go 1.25 (https://go.dev/dl): Coraza will not be measured" >&2
+  # Coraza needs a newer Go than Debian 12 has; without it, Coraza is not measured.
+  command -v go >/dev/null || echo "setup: Go 1.25 is missing (https://go.dev/dl): Coraza will not be measured" >&2
 elif [ $# -gt 0 ]; then
-  echo "setup: unknown argument '$1'; it is 'bench' or none" >&2
+  echo "setup: unknown argument '$1'; expected 'bench' or no argument" >&2
   exit 2
 fi
 
 command -v dpkg-query >/dev/null || {
-  echo "setup: this is no Debian; install the likes of: ${packages[*]}" >&2
+  echo "setup: this system is not Debian; install the equivalents of: ${packages[*]}" >&2
   exit 1
 }
 missing=()
@@ -36,11 +36,11 @@ done
 if [ ${#missing[@]} -gt 0 ]; then
   root=()
   if [ "$(id -u)" -ne 0 ]; then
-    command -v sudo >/dev/null || { echo "setup: needs root to install: ${missing[*]}" >&2; exit 1; }
+    command -v sudo >/dev/null || { echo "setup: root is required to install: ${missing[*]}" >&2; exit 1; }
     root=(sudo)
   fi
   echo "setup: installing ${missing[*]}" >&2
-  # policy-rc.d keeps dpkg from starting services; one that the machine's owner has made stays.
+  # policy-rc.d keeps dpkg from starting services; an existing one is kept.
   policy=/usr/sbin/policy-rc.d
   if [ ! -e $policy ]; then
     printf '#!/bin/sh\nexit 101\n' | "${root[@]}" tee $policy >/dev/null
@@ -55,7 +55,7 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 
 command -v cargo >/dev/null || {
-  echo "setup: there is no cargo; install Rust 1.91 or later: https://rustup.rs" >&2
+  echo "setup: cargo is missing; install Rust 1.91 or later: https://rustup.rs" >&2
   exit 1
 }
 scripts/nginx-source.sh
