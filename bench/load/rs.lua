@@ -1,10 +1,10 @@
--- What a browser sends when a form is submitted, in 256 varieties, built once before the load
--- begins so that the generator itself costs next to nothing.
+-- Form posts as browsers send them, in 256 varieties, built once before the load begins, so that
+-- the generator itself costs next to nothing.
 --
 --   WEIR_BENCH_BODY   bytes of the body (default: a small form; 0: no body, but still POST)
 --
--- The client's address stands in X-Forwarded-For, as behind any load balancer, and differs
--- from request to request: address lists and geo look-ups see more than 127.0.0.1.
+-- The client's address is in X-Forwarded-For, as behind any load balancer, and differs
+-- from request to request: address lists and country lookups see more than 127.0.0.1.
 
 local VARIETIES = 256
 
@@ -30,7 +30,7 @@ local words = {
 }
 local names = { "Ada Lovelace", "Grace Hopper", "Karl Jansky", "Lise Meitner", "Alan Turing", "Emmy Noether", "Renée O'Connor" }
 
--- A generator of our own, so that every run sends the same.
+-- A pseudo-random generator, so that every run sends the same requests.
 local state = 20261121
 local function random(n)
   state = (state * 1103515245 + 12345) % 2147483648
@@ -83,7 +83,7 @@ local requests = {}
 local size = tonumber(os.getenv("WEIR_BENCH_BODY") or "")
 
 function init()
-  -- A megabyte times 256 is memory and cache pressure that the proxy would pay for.
+  -- A megabyte times 256 would take memory and cache that the proxy needs.
   local varieties = (size or 0) > 20000 and 8 or VARIETIES
   for i = 1, varieties do
     local query = pairs_of {
@@ -114,7 +114,7 @@ function request()
   return requests[next_request]
 end
 
--- One line that the lab reads; everything else that wrk prints is for people.
+-- The one line that the benchmark parses; the rest of the output of wrk is for people.
 function done(summary, latency, _)
   local e = summary.errors
   io.write(string.format(

@@ -1,6 +1,6 @@
 // A reverse proxy with Coraza and its own Core Rule Set module, for `make bench SCENARIO=crs`.
 //
-// The shortest one that is fair: Go's reverse proxy with kept connections on both sides, Coraza's
+// The shortest fair setup: Go's reverse proxy with keep-alive connections on both sides, Coraza's
 // own HTTP middleware, its recommended configuration with the engine switched on, no audit log, paranoia 1.
 //
 //	coraza LISTEN ORIGIN
@@ -18,10 +18,10 @@ import (
 	txhttp "github.com/corazawaf/coraza/v3/http"
 )
 
-// Idle connections to the origin, as many as nginx keeps in this bench.
+// Idle connections to the origin, as many as nginx keeps in this benchmark.
 const originConnections = 64
 
-// Directives: what Coraza recommends, blocking, with the settings of the Core Rule Set as shipped.
+// Directives: the recommended configuration of Coraza, blocking, with the default settings of the Core Rule Set.
 const directives = `
 Include @coraza.conf-recommended
 SecRuleEngine On

@@ -1,14 +1,14 @@
 /*
- * Says which rules of a SecLang file match, by libmodsecurity itself: the other side of
- * `weir bench differential`. In process and not through nginx, so that both engines get exactly
- * the same request, and twenty thousand of them in a minute.
+ * Prints which rules of a SecLang file match according to libmodsecurity: the other side of the
+ * differential test. It runs in process and not through nginx, so that both engines get exactly the
+ * same request, and can handle twenty thousand of them in a minute.
  *
  *   rules FILE < requests > ids
  *
  * A request is a series of strings, each preceded by its length (32 bits, little endian): method,
  * target, version ("1.1"), number of headers (a length without a string), name and value of each
  * header, body. The answer is one line: the ids of the rules that logged something, in the order
- * of their messages, separated by spaces; a rule that logged twice stands there twice.
+ * of their messages, separated by spaces; a rule that logged twice is listed twice.
  *
  *   cc -O2 -o rules rules.c -lmodsecurity
  */
@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A string longer than this is a mistake of the sender. */
+/* A longer string is an error of the sender. */
 #define MAX_STRING (64u << 20)
 /* Headers of one request. */
 #define MAX_HEADERS 1000u
@@ -97,7 +97,7 @@ static void add_headers(Transaction *transaction)
     }
 }
 
-/* One request from its method on, which has been read already. */
+/* Handles one request whose method has already been read. */
 static void inspect(ModSecurity *engine, RulesSet *rules, char *method)
 {
     int count = 0;

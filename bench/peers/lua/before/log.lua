@@ -1,5 +1,5 @@
--- RS as story 1 found it: the log hook. The variables are read once more, the JSON line of 33
--- fields grows by `..`, and every line goes to the file at once.
+-- The reference policy in Lua, before optimisation: the log hook. The variables are read again,
+-- the JSON line of 33 fields grows by `..`, and every line is written to the file at once.
 
 local _M = {}
 

@@ -1,14 +1,14 @@
--- Story 5 as it was found: *Signature Verify* of a Lua gateway.
+-- The check of a body's signature in a Lua gateway, before optimisation.
 --
--- The alphanumeric and CJK tokens of the body are taken out one by one, encoded, split into
--- characters, sorted with a comparison in Lua, joined, and the digest of that is compared with
--- the one that the client sent. Written the obvious way, so that a diagnosis has to find
--- what the people of the story found: `table.sort`, which LuaJIT does not compile, then regex
+-- The alphanumeric and CJK tokens of the body are extracted one by one, encoded, split into
+-- characters, sorted with a comparison function in Lua and joined, and the digest of the result
+-- is compared with the one that the client sent. The code is written the obvious way, so that a
+-- diagnosis has to find its costs: `table.sort`, which LuaJIT does not compile, then regex
 -- iteration and the growth of tables.
 
 local _M = {}
 
--- A selector with one rule: which paths, and where the signature stands.
+-- A selector with one rule: the paths, and the position of the signature.
 local SELECTOR = { prefix = "/", rules = { { header = "X-Signature", digest = ngx.md5 } } }
 
 -- Runs of ASCII letters and digits, or of bytes beyond ASCII: CJK in UTF-8.
@@ -44,7 +44,7 @@ end
 local function verify(rule, body)
   local sent = ngx.var["http_" .. rule.header:lower():gsub("-", "_")]
   local computed = rule.digest(ordered(characters_of(tokens_of(body))))
-  -- The load sends none: what counts here is what checking costs.
+  -- The load sends no signature: only the cost of the check matters here.
   return sent == nil or sent == computed
 end
 
