@@ -33,6 +33,6 @@ fn limited(reader: impl Read, name: &str) -> Result<String, Failure> {
 
 /// The document; `name` is for messages.
 pub(crate) fn parse(text: &str, name: &str) -> Result<Value, Failure> {
-    weir_policy::resource::parse_document(text, Path::new(name))
+    weir_policy::parse_document(text, Path::new(name))
         .map_err(|errors| Failure::new(format!("{errors}")).hint("write YAML or JSON, such as '{weight: 3}'"))
 }

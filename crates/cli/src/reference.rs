@@ -14,7 +14,7 @@ pub fn pages() -> Vec<(&'static str, String)> {
         ("diagnosis.md", weir_diagnose::rules::reference()),
         ("directives.md", weir_directives::markdown()),
         ("expressions.md", expressions()),
-        ("policy.md", weir_policy::reference()),
+        ("policy.md", weir_resource::reference()),
         ("seclang.md", weir_rules::seclang::reference()),
     ]
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{broadcast, mpsc, watch};
-use weir_policy::resource::Fault;
+use weir_resource::Fault;
 
 use crate::auth::{Access, Denied};
 use crate::error::ControlError;

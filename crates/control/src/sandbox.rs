@@ -23,7 +23,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Mutex;
-use weir_policy::resource::{Assembled, Fault};
+use weir_policy::Assembled;
+use weir_resource::Fault;
 
 pub use child::child_main;
 use death::Death;

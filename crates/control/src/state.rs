@@ -23,7 +23,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
-use weir_policy::resource::{Assembled, Kind, assemble};
+use weir_policy::{Assembled, assemble};
+use weir_resource::Kind;
 
 pub use apply::{Applied, Delta};
 pub use document::{Document, Held};

@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use weir_control::metrics::Metrics;
 use weir_control::sandbox::{Job, Limits, Rejected, Sandbox, child_main};
-use weir_policy::resource::{Fault, assemble};
+use weir_policy::assemble;
+use weir_resource::Fault;
 
 fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some("sandbox") {
@@ -77,7 +78,7 @@ fn told(rejected: Rejected) -> Vec<Fault> {
     }
 }
 
-fn assembled(policy: &Value, list: &str, list_document: &Value) -> weir_policy::resource::Assembled {
+fn assembled(policy: &Value, list: &str, list_document: &Value) -> weir_policy::Assembled {
     assemble([("demo", policy)], [(list, list_document)], [], None)
 }
 

@@ -21,15 +21,15 @@ use crate::table::Resource;
 
 /// A kind of action.
 #[derive(Debug)]
-pub(crate) struct ActionKind {
+pub struct ActionKind {
     /// Name, meaning and parameters.
     pub resource: &'static Resource,
     /// From checked parameters to the engine's action; `None` after reporting what is wrong.
-    pub build: fn(&Fields<'_>, &mut Builder<'_>) -> Option<Action>,
+    pub(crate) build: fn(&Fields<'_>, &mut Builder<'_>) -> Option<Action>,
 }
 
 /// All of them, in the order of the reference page.
-pub(crate) static ACTIONS: [&ActionKind; 10] = [
+pub static ACTIONS: [&ActionKind; 10] = [
     &block::BLOCK,
     &allow::ALLOW,
     &log::LOG,

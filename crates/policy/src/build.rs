@@ -7,6 +7,7 @@ mod rule;
 use std::path::Path;
 
 use weir_engine::{Mode, PolicySpec, SelectorSpec, Specification};
+use weir_gateway::resource::RESERVED_POLICY_ID;
 use weir_http::{ClientAddressConfig, Source as AddressSource};
 
 pub(crate) use loader::read;
@@ -116,8 +117,8 @@ fn policies(root: &Fields<'_>, builder: &mut Builder<'_>, built: &mut Built) {
     let (mut policies, mut rules) = (Names::default(), Names::default());
     for policy in items.iter().filter_map(|item| item.as_fields()) {
         let id = policies.claim(policy, "policy", "the file", builder).unwrap_or_default();
-        if id == RESERVED {
-            let message = format!("`{RESERVED}` cannot be a policy's id");
+        if id == RESERVED_POLICY_ID {
+            let message = format!("`{RESERVED_POLICY_ID}` cannot be a policy's id");
             builder.fault(policy.node, message, Some("`weir_apply none` means no policy".to_owned()));
         }
         let mode = if policy.choice("mode") == Some("detect") { Mode::Detect } else { Mode::On };
@@ -127,8 +128,6 @@ fn policies(root: &Fields<'_>, builder: &mut Builder<'_>, built: &mut Built) {
     }
 }
 
-/// What `weir_apply` says for no policy.
-pub(crate) const RESERVED: &str = "none";
 /// Id of the selector that a policy's own `rules` get.
 const DEFAULT_SELECTOR: &str = "default";
 

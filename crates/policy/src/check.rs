@@ -7,21 +7,23 @@ mod what;
 
 use std::collections::HashSet;
 
+use weir_gateway::resource::ResourceKind;
+
 use crate::action::{self, ActionKind};
 use crate::document::{Class, Kind as NodeKind, Node, Scalar, quoted};
 use crate::error::{Reporter, nearest};
 use crate::leaf;
 use crate::source::Source;
-use crate::table::{Key, Kind, Need, POLICY, ROOT, Resource, gateway};
+use crate::table::{Key, Kind, Need, POLICY, POLICY_DOCUMENT, ROOT, Resource};
 
-#[cfg(test)]
-pub(crate) use defaults::default_fits;
-pub(crate) use fields::{Fields, Item, Value};
-pub(crate) use what::What;
+pub use fields::{Fields, Item, Value};
+pub use what::What;
 
 /// The checker.
-pub(crate) struct Checker<'c> {
+pub struct Checker<'c> {
+    /// The text that is checked.
     pub source: &'c Source,
+    /// Where faults go.
     pub reporter: &'c mut Reporter,
     /// Whether `one_of` of a resource is asked for here; the builders of a policy file do it themselves.
     pub alternatives: bool,
@@ -157,8 +159,8 @@ impl Checker<'_> {
 
     /// Policies by id, or as a list.
     fn policies<'n>(&mut self, node: &'n Node, what: What<'_>) -> Option<Value<'n>> {
-        static NAMES: Kind = Kind::Id(crate::resource::Kind::Policies);
-        static DOCUMENT: Kind = Kind::Resource(&gateway::POLICY_DOCUMENT);
+        static NAMES: Kind = Kind::Id(ResourceKind::Policies);
+        static DOCUMENT: Kind = Kind::Resource(&POLICY_DOCUMENT);
         static POLICY_WITH_ID: Kind = Kind::Resource(&POLICY);
         match &node.kind {
             NodeKind::Sequence(_) => self.list(node, &POLICY_WITH_ID, false, what),
@@ -172,7 +174,8 @@ impl Checker<'_> {
             return None;
         };
         let Some(key) = resource.key(text) else {
-            let hint = elsewhere(text, resource)
+            let hint = self
+                .elsewhere(text, resource)
                 .unwrap_or_else(|| unknown_hint(text, resource.keys.iter().map(|key| key.name), "its keys are"));
             self.fault(name, format!("unknown key {} in {}", quoted(text), resource.article), Some(hint));
             return None;
@@ -313,22 +316,25 @@ impl Checker<'_> {
             }
         }
     }
-}
 
-/// Where a key belongs that is none of this resource.
-fn elsewhere(key: &str, resource: &'static Resource) -> Option<String> {
-    if std::ptr::eq(resource, &ROOT) && gateway::STATE.key(key).is_some() {
-        return Some(format!("`{key}` is for a running gateway: `weir apply FILE` takes it, `weir_policy` does not"));
+    /// Where a key belongs that is none of this resource.
+    fn elsewhere(&self, key: &str, resource: &'static Resource) -> Option<String> {
+        if std::ptr::eq(resource, &ROOT) && ResourceKind::from_plural(key).is_some() {
+            return Some(format!(
+                "`{key}` is for a running gateway: `weir apply FILE` takes it, `weir_policy` does not"
+            ));
+        }
+        let hint = match key {
+            "revision" => "leave it out: control counts the revisions of a running gateway",
+            "id" => "the id is not part of it; it is the name under which it stands",
+            _ => return None,
+        };
+        self.alternatives.then(|| hint.to_owned())
     }
-    if std::ptr::eq(resource, &gateway::STATE) && key == "revision" {
-        return Some("leave it out: control counts the revisions of a running gateway".to_owned());
-    }
-    let has_id = gateway::ALL.iter().any(|one| std::ptr::eq(*one, resource)) && key == "id";
-    has_id.then(|| "the id is not part of it; it is the name under which it stands".to_owned())
 }
 
 /// `did you mean ...`, or else all there are.
-pub(crate) fn unknown_hint<'k>(written: &str, known: impl Iterator<Item = &'k str> + Clone, all: &str) -> String {
+pub fn unknown_hint<'k>(written: &str, known: impl Iterator<Item = &'k str> + Clone, all: &str) -> String {
     match nearest(written, known.clone()) {
         Some(name) => format!("did you mean `{name}`?"),
         None => format!("{all} {}", known.collect::<Vec<_>>().join(", ")),

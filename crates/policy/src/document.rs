@@ -6,6 +6,7 @@
 
 mod json;
 mod place;
+mod value;
 mod yaml;
 
 use std::rc::Rc;
@@ -13,6 +14,7 @@ use std::rc::Rc;
 use crate::source::Source;
 
 pub(crate) use place::place;
+pub use value::{parse_document, value};
 
 /// A longer file is refused: 10,000 rules are about 3 MB; what is larger belongs into list files.
 pub const MAX_DOCUMENT_BYTES: usize = 16 << 20;
@@ -23,7 +25,7 @@ pub const MAX_DEPTH: usize = 48;
 
 /// A value in the file.
 #[derive(Debug)]
-pub(crate) struct Node {
+pub struct Node {
     /// Byte offset of its first byte.
     pub at: usize,
     /// What it is.
@@ -36,15 +38,18 @@ pub(crate) struct Node {
 
 /// What a node is.
 #[derive(Debug)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// A single value.
     Scalar(Scalar),
+    /// A list.
     Sequence(Vec<Rc<Node>>),
+    /// Keys and values as they are written; a key may be there twice.
     Mapping(Vec<(Rc<Node>, Rc<Node>)>),
 }
 
 /// A scalar's text and how it is written.
 #[derive(Debug)]
-pub(crate) struct Scalar {
+pub struct Scalar {
     /// The text that it stands for, quotes and escapes resolved.
     pub text: String,
     /// How it is written.
@@ -53,9 +58,12 @@ pub(crate) struct Scalar {
 
 /// How a scalar is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Style {
+pub enum Style {
+    /// Without quotes.
     Plain,
+    /// `'...'`.
     SingleQuoted,
+    /// `"..."`.
     DoubleQuoted,
     /// `|` and `>`.
     Block,
@@ -63,20 +71,27 @@ pub(crate) enum Style {
 
 /// What a scalar means by YAML's core schema, which JSON's is part of.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Class {
+pub enum Class {
+    /// `~`, `null` or nothing at all.
     Null,
+    /// `true` or `false`.
     Bool,
+    /// An integer of 64 bits.
     Integer(i64),
+    /// Any other number.
     Float,
+    /// Everything else, and whatever is quoted.
     Text,
 }
 
 /// Why a file cannot be read at all.
 #[derive(Debug)]
-pub(crate) struct SyntaxError {
+pub struct SyntaxError {
     /// Byte offset.
     pub at: usize,
+    /// What is wrong.
     pub message: String,
+    /// What to do about it.
     pub hint: Option<String>,
 }
 
@@ -91,7 +106,7 @@ impl SyntaxError {
 }
 
 /// Reads a document; files named `*.json` strictly as JSON, all others as YAML.
-pub(crate) fn parse(source: &Source) -> Result<Rc<Node>, SyntaxError> {
+pub fn parse(source: &Source) -> Result<Rc<Node>, SyntaxError> {
     if source.text.len() > MAX_DOCUMENT_BYTES {
         let message = format!("the file has {} bytes; at most {MAX_DOCUMENT_BYTES} are read", source.text.len());
         return Err(SyntaxError::new(
@@ -161,7 +176,7 @@ impl Node {
 }
 
 /// A text in quotes for a message: escaped and cut.
-pub(crate) fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     /// Characters of a text that messages repeat.
     const SHOWN: usize = 60;
     let cut: String = text.chars().take(SHOWN).collect();

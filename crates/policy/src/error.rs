@@ -8,6 +8,21 @@ use std::fmt;
 use crate::check::What;
 use crate::source::Source;
 
+/// What is wrong with a document.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fault {
+    /// JSON pointer (RFC 6901) within the document: `/split/1/weight`; empty for the whole.
+    pub pointer: String,
+    /// What is wrong, in a sentence without a full stop.
+    pub message: String,
+    /// What was expected, if one thing was.
+    pub expected: Option<String>,
+    /// What was found there.
+    pub found: Option<String>,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
 /// One fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyError {
@@ -92,39 +107,30 @@ impl std::error::Error for PolicyErrors {}
 
 /// Collects faults while the policy is read.
 #[derive(Debug, Default)]
-pub(crate) struct Reporter {
+pub struct Reporter {
     errors: Vec<PolicyError>,
     more: usize,
     warnings: Vec<PolicyError>,
-    /// Faults with their parts, if these are wanted instead of places.
-    parts: Option<Vec<Parts>>,
-}
-
-/// A fault of a document that is not a file.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Parts {
-    /// Byte offset.
-    pub at: usize,
-    pub message: String,
-    pub expected: Option<String>,
-    pub found: Option<String>,
-    pub hint: Option<String>,
+    /// Faults of a document that is not a file, with their byte offsets and without pointers.
+    faults: Option<Vec<(usize, Fault)>>,
 }
 
 impl Reporter {
-    /// One that keeps the parts of faults.
-    pub fn of_parts() -> Self {
-        Self { parts: Some(Vec::new()), ..Self::default() }
+    /// A reporter for a document that is not a file.
+    #[must_use]
+    pub fn of_document() -> Self {
+        Self { faults: Some(Vec::new()), ..Self::default() }
     }
 
-    /// The parts of the faults.
-    pub fn into_parts(self) -> Vec<Parts> {
-        self.parts.unwrap_or_default()
+    /// The faults of a document, each with its byte offset; the pointers are still to be filled in.
+    #[must_use]
+    pub fn into_faults(self) -> Vec<(usize, Fault)> {
+        self.faults.unwrap_or_default()
     }
 
     /// Whether something was wrong.
     pub fn has_faults(&self) -> bool {
-        !self.errors.is_empty() || self.parts.as_ref().is_some_and(|parts| !parts.is_empty())
+        !self.errors.is_empty() || self.faults.as_ref().is_some_and(|faults| !faults.is_empty())
     }
 
     /// Something was expected at a byte offset, for something, and something else was found.
@@ -139,22 +145,23 @@ impl Reporter {
         let purpose = what.map_or(String::new(), |what| format!(" for {what}"));
         let message = format!("expected {expected}{purpose}, found {found}");
         let (expected, found) = (Some(expected.to_owned()), Some(found.to_owned()));
-        match &mut self.parts {
-            Some(parts) if parts.len() < MAX_ERRORS => {
-                parts.push(Parts { at: offset, message, expected, found, hint });
+        match &mut self.faults {
+            Some(faults) if faults.len() < MAX_ERRORS => {
+                faults.push((offset, Fault { message, expected, found, hint, ..Fault::default() }));
             }
             Some(_) => self.more += 1,
             None => self.at(source, offset, message, hint),
         }
     }
+
     /// A fault at a byte offset of a source.
     pub fn at(&mut self, source: &Source, offset: usize, message: impl Into<String>, hint: Option<String>) {
         if self.is_full() {
             self.more += 1;
             return;
         }
-        if let Some(parts) = &mut self.parts {
-            parts.push(Parts { at: offset, message: message.into(), expected: None, found: None, hint });
+        if let Some(faults) = &mut self.faults {
+            faults.push((offset, Fault { message: message.into(), hint, ..Fault::default() }));
             return;
         }
         self.push(fault_at(source, offset, message.into(), hint));
@@ -185,7 +192,7 @@ impl Reporter {
 
     /// Whether further faults will only be counted.
     pub fn is_full(&self) -> bool {
-        self.parts.as_ref().map_or(self.errors.len(), Vec::len) >= MAX_ERRORS
+        self.faults.as_ref().map_or(self.errors.len(), Vec::len) >= MAX_ERRORS
     }
 
     /// A fault that has a place already.
@@ -212,7 +219,7 @@ impl Reporter {
 }
 
 /// A fault at a byte offset of a source.
-pub(crate) fn fault_at(source: &Source, offset: usize, message: String, hint: Option<String>) -> PolicyError {
+pub fn fault_at(source: &Source, offset: usize, message: String, hint: Option<String>) -> PolicyError {
     let position = source.position(offset);
     PolicyError {
         file: source.file.clone(),
@@ -225,7 +232,7 @@ pub(crate) fn fault_at(source: &Source, offset: usize, message: String, hint: Op
 }
 
 /// The nearest of `known` to what was written, if it is near enough to be a slip.
-pub(crate) fn nearest<'k>(written: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+pub fn nearest<'k>(written: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let limit = written.chars().count().div_ceil(3).min(MAX_SLIPS);
     known
         .into_iter()

@@ -1,6 +1,6 @@
 //! Scalars: from a node to a value of its kind, or what is wrong with it.
 
-pub(crate) mod form;
+pub mod form;
 pub(crate) mod quantity;
 
 use std::net::IpAddr;
@@ -14,7 +14,7 @@ use crate::table::{Kind, MAX_ID_BYTES};
 
 /// So many requests in so long a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rate {
+pub struct Rate {
     /// At least 1.
     pub requests: u64,
     /// In milliseconds, at least 1.

@@ -1,45 +1,36 @@
-//! JSON Schemas (draft 2020-12) of policy files, state files and documents of the API, made from the table.
+//! JSON Schemas (draft 2020-12), made from the tables.
 
 use serde_json::{Map, Value, json};
+use weir_gateway::resource::ResourceKind;
 
 use crate::action::ACTIONS;
 use crate::leaf::{MAX_HEADER_BYTES, MAX_TEXT_BYTES};
-use crate::resource::Kind as Of;
 use crate::table::{
-    CLIENT_ADDRESS, EXCLUSION, GEO, Kind, LIST, MAX_ID_BYTES, Need, POLICY, ROOT, RULE, Resource, SELECTOR, Word,
-    gateway,
+    CLIENT_ADDRESS, EXCLUSION, GEO, Kind, LIST, MAX_ID_BYTES, Need, POLICY, POLICY_DOCUMENT, ROOT, RULE, Resource,
+    SELECTOR, Word,
 };
 
 /// Resources with a definition of their own.
-static DEFINED: [&Resource; 7] = [&CLIENT_ADDRESS, &GEO, &LIST, &POLICY, &SELECTOR, &RULE, &EXCLUSION];
+static DEFINED: [&Resource; 8] =
+    [&CLIENT_ADDRESS, &GEO, &LIST, &POLICY, &POLICY_DOCUMENT, &SELECTOR, &RULE, &EXCLUSION];
 
 /// The schema of a policy file.
 #[must_use]
 pub fn json_schema() -> Value {
-    whole(&ROOT, "Weir policy")
+    whole(&ROOT, "Weir policy", &[])
 }
 
-/// The schema of a state file, as `weir apply` reads it.
+/// The schema of a resource with the definitions that it needs, and no others. Beside those of policies, it may
+/// need some of `more`.
 #[must_use]
-pub fn state_schema() -> Value {
-    whole(&gateway::STATE, "Weir state")
-}
-
-/// The schema of a document of one kind, whole: what it refers to is in its `$defs`.
-#[must_use]
-pub fn json_schema_of(kind: Of) -> Value {
-    whole(kind.resource(), kind.singular())
-}
-
-/// The schema of a resource with the definitions that it needs, and no others.
-fn whole(of: &'static Resource, title: &str) -> Value {
+pub fn whole(of: &'static Resource, title: &str, more: &[&'static Resource]) -> Value {
     let mut root = resource(of);
     let mut definitions = Map::new();
     let mut wanted = names(&root);
     // Ends: each name is defined once, and there are as many as resources.
     while let Some(name) = wanted.pop() {
         if !definitions.contains_key(&name) {
-            let definition = define(&name);
+            let definition = define(&name, more);
             wanted.extend(names(&definition));
             definitions.insert(name, definition);
         }
@@ -65,9 +56,9 @@ fn names(schema: &Value) -> Vec<String> {
 /// Where definitions stand.
 const DEFINITIONS: &str = "#/$defs/";
 
-fn define(name: &str) -> Value {
+fn define(name: &str, more: &[&'static Resource]) -> Value {
     let actions = ACTIONS.iter().map(|kind| kind.resource);
-    let all = DEFINED.into_iter().chain(gateway::ALL).chain(actions);
+    let all = DEFINED.into_iter().chain(more.iter().copied()).chain(actions);
     match all.into_iter().find(|one| one.name == name) {
         Some(one) => resource(one),
         None => action(),
@@ -235,13 +226,9 @@ fn kind(of: &Kind) -> Value {
             { "type": "array", "items": reference(POLICY.name), "maxItems": crate::MAX_POLICIES },
             {
                 "type": "object",
-                "propertyNames": kind(&Kind::Id(Of::Policies)),
-                "additionalProperties": reference(gateway::POLICY_DOCUMENT.name),
+                "propertyNames": kind(&Kind::Id(ResourceKind::Policies)),
+                "additionalProperties": reference(POLICY_DOCUMENT.name),
             },
         ] }),
     }
 }
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests;

@@ -5,7 +5,7 @@
 
 /// A file's name and text.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub struct Source {
     /// Name for messages, as the user gave it.
     pub file: String,
     /// The whole text, without a byte order mark.
@@ -21,8 +21,10 @@ const STRIDE: usize = 256;
 
 /// A place, counted from 1; columns in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Position {
+pub struct Position {
+    /// The line.
     pub line: u32,
+    /// The column.
     pub column: u32,
 }
 

@@ -4,20 +4,21 @@
 //! all made from these rows, so they cannot disagree. A new key is one row here and its use in
 //! the resource's builder; a new action is one file in `action/` with its own row.
 
-pub(crate) mod form;
-pub(crate) mod gateway;
+pub mod form;
 mod kind;
 mod resources;
 
-pub(crate) use form::Form;
-pub(crate) use kind::{Kind, MAX_ID_BYTES, Word};
-pub(crate) use resources::{
-    CLIENT_ADDRESS, EXCLUSION, GEO, LIST, MODE, POLICY, ROOT, RULE, RULE_SET_DOCUMENT, RULES, SELECTOR, SELECTORS,
+pub use form::Form;
+pub use kind::{Kind, Word};
+pub use resources::{
+    CLIENT_ADDRESS, EXCLUSION, GEO, LIST, MODE, POLICY, POLICY_DOCUMENT, ROOT, RULE, RULE_SET_DOCUMENT, RULES,
+    SELECTOR, SELECTORS,
 };
+pub use weir_gateway::resource::MAX_ID_BYTES;
 
 /// A mapping with known keys.
 #[derive(Debug)]
-pub(crate) struct Resource {
+pub struct Resource {
     /// Its name, as in `$defs` of the schema and in titles: `policy`, `rate_limit`.
     pub name: &'static str,
     /// What it is called in messages: `a policy`.
@@ -34,7 +35,7 @@ pub(crate) struct Resource {
 
 /// A key of a resource.
 #[derive(Debug)]
-pub(crate) struct Key {
+pub struct Key {
     /// As written.
     pub name: &'static str,
     /// What its value is.
@@ -47,7 +48,7 @@ pub(crate) struct Key {
 
 /// Whether a key must be there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Need {
+pub enum Need {
     /// It must.
     Required,
     /// Without it, this holds; in words.

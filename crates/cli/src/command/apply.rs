@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use weir_policy::resource::{self, Kind, State};
+use weir_resource::{Kind, State, parse_state};
 
 use crate::api::{Api, Method};
 use crate::arguments::{Apply, HowToChange};
@@ -62,7 +62,7 @@ fn read(paths: &[PathBuf]) -> Result<State, Failure> {
     let mut all = State::default();
     for path in files(paths)? {
         let text = if path == Path::new("-") { body::standard_input()? } else { body::file(&path)? };
-        let state = resource::parse_state(&text, &path);
+        let state = parse_state(&text, &path);
         state.and_then(|state| all.merge(state)).map_err(|errors| {
             eprintln!("{errors}");
             Failure::new(format!("{}: nothing is applied", path.display()))

@@ -6,7 +6,7 @@ use crate::arguments::SchemaOf;
 pub(crate) fn run(of: SchemaOf) -> Result<(), Failure> {
     let schema = match of {
         SchemaOf::Policy => weir_policy::json_schema(),
-        SchemaOf::Gateway => weir_policy::resource::state_schema(),
+        SchemaOf::Gateway => weir_resource::state_schema(),
     };
     println!("{schema:#}");
     Ok(())

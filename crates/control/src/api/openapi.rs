@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
-use weir_policy::resource::Kind;
+use weir_resource::Kind;
 
 pub use endpoint::{Answer, Body, ENDPOINTS, Each, Endpoint};
 pub use parameter::Parameter;

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse;
 use serde_json::{Map, Value, json};
-use weir_policy::resource::Fault;
+use weir_resource::Fault;
 
 use crate::state::Refusal;
 

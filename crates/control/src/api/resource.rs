@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::{HeaderValue, Method, Request, Response, StatusCode, header, request};
 use axum::response::IntoResponse;
 use serde_json::Value;
-use weir_policy::resource::Kind;
+use weir_resource::Kind;
 
 use super::change::{How, etag};
 use super::query::{Arguments, condition, tags};

@@ -9,7 +9,7 @@ use axum::response::IntoResponse;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use weir_policy::resource::Kind;
+use weir_resource::Kind;
 
 use super::change::How;
 use super::query::{Arguments, no_condition};

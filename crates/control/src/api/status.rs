@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderValue, Response, Uri, header};
 use serde_json::json;
-use weir_policy::resource::Kind;
+use weir_resource::Kind;
 
 use super::query::Arguments;
 use super::{Problem, openapi as document, resource};

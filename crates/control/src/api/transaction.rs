@@ -8,7 +8,7 @@ use axum::http::{Request, Response, StatusCode, header};
 use axum::response::IntoResponse;
 use serde::Deserialize;
 use serde_json::Value;
-use weir_policy::resource::Kind;
+use weir_resource::Kind;
 
 use super::change::How;
 use super::query::no_condition;

@@ -5,7 +5,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use weir_bus::Frame;
 use weir_gateway::op::Op;
-use weir_policy::resource::Kind;
+use weir_resource::Kind;
 
 use super::queue::{Answer, Submitted, What};
 use super::task::Publisher;

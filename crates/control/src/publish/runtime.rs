@@ -6,7 +6,7 @@ use std::path::Path;
 
 use weir_bus::{Read, Reader};
 use weir_gateway::op::Op;
-use weir_policy::resource::Kind;
+use weir_resource::Kind;
 
 use crate::state::State;
 

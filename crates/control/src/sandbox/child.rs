@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use weir_gateway::Patterns;
-use weir_policy::resource::Assembled;
+use weir_policy::Assembled;
 use weir_policy::{PolicyError, Snapshot};
 
 use super::wire::{Answer, Complaint, Hello, MAX_ANSWER_BYTES, MAX_JOB_BYTES, Task, read, write};

@@ -3,7 +3,7 @@
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 
-use weir_policy::resource::Fault;
+use weir_resource::Fault;
 
 use super::Limits;
 

@@ -1,7 +1,7 @@
 //! From the child's answer to faults with places in documents.
 
-use weir_policy::resource::{Fault, Kind};
 use weir_policy::{PolicyError, PolicyErrors};
+use weir_resource::{Fault, Kind};
 
 use super::Job;
 use super::wire::{Answer, Complaint};

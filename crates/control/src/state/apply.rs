@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use weir_gateway::op::Op;
 use weir_gateway::resource::Settings;
-use weir_policy::resource::{Fault, Kind};
+use weir_resource::{Fault, Kind};
 
 use super::verify::MAX_FAULTS;
 use crate::store::Loaded;

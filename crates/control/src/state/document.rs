@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use weir_gateway::op::Op;
 use weir_gateway::resource::Settings;
-use weir_policy::resource::{Checked, Fault, Kind, Reference, Unique, check, check_stored};
+use weir_resource::{Checked, Fault, Kind, Reference, Unique, check, check_stored};
 
 use super::Key;
 

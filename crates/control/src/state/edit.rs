@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use weir_policy::resource::Fault;
+use weir_resource::Fault;
 
 use super::{Key, Target};
 

@@ -1,7 +1,7 @@
 //! From what was asked for to the documents that it makes: parts, patches, and members that stand in their upstream.
 
 use serde_json::{Map, Value};
-use weir_policy::resource::{Fault, Kind};
+use weir_resource::{Fault, Kind};
 
 use super::apply::Session;
 use super::edit::{Action, Condition, Edit, Match, Refusal};

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use weir_policy::resource::Kind;
+use weir_resource::Kind;
 
 use super::{Document, Key};
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use weir_policy::resource::Kind;
+use weir_resource::Kind;
 
 /// Deepest part of a document that a path can name.
 pub const MAX_DEPTH: usize = 32;

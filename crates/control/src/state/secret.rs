@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use weir_policy::resource::Fault;
+use weir_resource::Fault;
 
 use super::{Held, Key};
 

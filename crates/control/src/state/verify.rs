@@ -1,6 +1,6 @@
 //! What only the whole can tell: references, what nobody else may have, cycles. Looks at what was touched only.
 
-use weir_policy::resource::{Fault, Kind};
+use weir_resource::{Fault, Kind};
 
 use super::apply::Session;
 use super::{Document, Key, State};

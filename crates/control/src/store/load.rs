@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rusqlite::Connection;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use weir_policy::resource::Kind;
+use weir_resource::Kind;
 
 use super::{Change, Revision, StoreError, from_sql, to_sql};
 use crate::state::Key;

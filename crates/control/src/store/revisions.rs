@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rusqlite::{OptionalExtension, Row};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use weir_policy::resource::Kind;
+use weir_resource::Kind;
 
 use super::{Store, StoreError, from_sql, to_sql};
 use crate::state::{Applied, Key};

@@ -191,7 +191,7 @@ fn read_policy(path: &Path) -> Result<Value, LabError> {
     let refused = |what: String| LabError::Usage(format!("{what}\n`weir check {}` says more", path.display()));
     // All faults are told here, and not by one nginx after the other.
     weir_policy::Snapshot::load(path).map_err(|errors| refused(errors.to_string()))?;
-    weir_policy::resource::parse_document(&text, path).map_err(|errors| refused(errors.to_string()))
+    weir_policy::parse_document(&text, path).map_err(|errors| refused(errors.to_string()))
 }
 
 fn site(options: &Options) -> Result<(Site, String), LabError> {

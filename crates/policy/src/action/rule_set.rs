@@ -1,6 +1,7 @@
 //! `rule_set`: run SecLang rules, from files or from a set that the policy names.
 
 use weir_engine::seclang::SETTINGS_MARKER;
+use weir_gateway::resource::ResourceKind;
 use weir_rules::seclang::Root;
 
 use super::{ActionKind, sec_lang};
@@ -8,7 +9,6 @@ use crate::build::Builder;
 use crate::check::Fields;
 use crate::document::quoted;
 use crate::error::nearest;
-use crate::resource::Kind as Of;
 use crate::table::{Key, Kind, Need, Resource};
 
 pub(super) static RULE_SET: ActionKind = ActionKind {
@@ -27,7 +27,7 @@ pub(super) static RULE_SET: ActionKind = ActionKind {
             },
             Key {
                 name: "set",
-                kind: Kind::Id(Of::RuleSets),
+                kind: Kind::Id(ResourceKind::RuleSets),
                 need: Need::Default("`files`"),
                 doc: "One of the `rule_sets` by its name, instead of `files`.",
             },

@@ -5,27 +5,6 @@ use crate::document::Node;
 use crate::leaf::quantity;
 use crate::table::{Key, Kind, Need, Resource};
 
-/// Whether the text of a `Need::Value` is of the kind of its key.
-#[cfg(test)]
-pub(crate) fn default_fits(kind: &Kind, text: &str) -> bool {
-    match kind {
-        Kind::Integer(low, high) => text.parse().is_ok_and(|number: i64| (*low..=*high).contains(&number)),
-        Kind::OneOf(numbers) => text.parse().is_ok_and(|number| numbers.contains(&number)),
-        Kind::Choice(choices) => choices.iter().any(|(name, _)| *name == text),
-        Kind::Flag | Kind::Switch(_) => matches!(text, "true" | "false"),
-        Kind::Duration(low, high) => quantity::duration(text, *low, *high).is_ok(),
-        Kind::Size(most) => quantity::size(text, *most).is_ok(),
-        Kind::Percent => quantity::per_10000(text).is_ok(),
-        Kind::Statuses => quantity::statuses(text).is_ok(),
-        Kind::Form(form) => (form.check)(text).is_ok(),
-        Kind::Text | Kind::HeaderValue => true,
-        Kind::Resource(Resource { short: Some(short), keys, .. }) => {
-            keys.iter().any(|key| key.name == *short && default_fits(&key.kind, text))
-        }
-        _ => false,
-    }
-}
-
 /// Why no default is missing.
 const TESTED: &str = "a test reads the default of every row";
 

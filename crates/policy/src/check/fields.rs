@@ -8,19 +8,27 @@ use crate::table::{Key, Resource};
 
 /// A checked value and its place.
 #[derive(Debug)]
-pub(crate) struct Item<'n> {
+pub struct Item<'n> {
+    /// Where it stands.
     pub node: &'n Node,
+    /// The value.
     pub value: Value<'n>,
 }
 
 /// A value of a kind.
 #[derive(Debug)]
-pub(crate) enum Value<'n> {
+pub enum Value<'n> {
+    /// A text, word, id, path or expression.
     Text(&'n str),
+    /// A number.
     Integer(i64),
+    /// One of the names that the table lists.
     Choice(&'static str),
+    /// An address is a network of one.
     Network(ipnet::IpNet),
+    /// Requests in a period.
     Rate(Rate),
+    /// `true` or `false`.
     Flag(bool),
     /// Ranges of rule ids, both ends included.
     RuleIds(Vec<(u64, u64)>),
@@ -32,15 +40,20 @@ pub(crate) enum Value<'n> {
     Per10000(u32),
     /// A range of status codes, both ends included.
     Statuses(u16, u16),
+    /// The items that are right.
     List(Vec<Item<'n>>),
+    /// The entries that are right: the node of the name, the name, the value.
     Map(Vec<(&'n Node, &'n str, Item<'n>)>),
+    /// A mapping with known keys.
     Fields(Fields<'n>),
+    /// An action with its parameters.
     Action(&'static ActionKind, Fields<'n>),
 }
 
 /// A checked mapping with known keys.
 #[derive(Debug)]
-pub(crate) struct Fields<'n> {
+pub struct Fields<'n> {
+    /// Where it stands.
     pub node: &'n Node,
     pub(super) resource: &'static Resource,
     pub(super) found: Vec<(&'static Key, &'n Node, Option<Item<'n>>)>,

@@ -7,7 +7,7 @@ use crate::table::{Key, Resource};
 
 /// What a value is for.
 #[derive(Clone, Copy)]
-pub(crate) enum What<'w> {
+pub enum What<'w> {
     /// The value of a key.
     Key(&'static Key, &'static Resource),
     /// An item of a list.

@@ -12,7 +12,7 @@ fn when(good: bool) -> Checked {
 }
 
 /// Labels of letters, digits, `-` and `_`, or an IPv6 address in brackets.
-pub(crate) fn host(text: &str) -> Checked {
+pub fn host(text: &str) -> Checked {
     if let Some(inside) = text.strip_prefix('[') {
         let address = inside.strip_suffix(']').ok_or(None)?;
         return address.parse::<Ipv6Addr>().map(drop).map_err(|_| Some("the brackets are for an IPv6 address"));
@@ -39,7 +39,7 @@ pub(crate) fn host(text: &str) -> Checked {
 }
 
 /// A host name, `*.` and one, or `*`.
-pub(crate) fn host_pattern(text: &str) -> Checked {
+pub fn host_pattern(text: &str) -> Checked {
     if text == "*" {
         return Ok(());
     }
@@ -56,7 +56,7 @@ pub(crate) fn host_pattern(text: &str) -> Checked {
 }
 
 /// A path as requests have it once decoded and normalised.
-pub(crate) fn path(text: &str) -> Checked {
+pub fn path(text: &str) -> Checked {
     if !text.starts_with('/') {
         return Err(Some("paths begin with /"));
     }
@@ -73,12 +73,12 @@ pub(crate) fn path(text: &str) -> Checked {
 }
 
 /// What may stand between the method and the version of a request line.
-pub(crate) fn target_path(text: &str) -> Checked {
+pub fn target_path(text: &str) -> Checked {
     when(text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic()))
 }
 
 /// A path with `{name}` for whole segments, and perhaps `{name*}` for the rest.
-pub(crate) fn template(text: &str) -> Checked {
+pub fn template(text: &str) -> Checked {
     path(text)?;
     let segments = text[1..].split('/');
     let count = segments.clone().count();
@@ -106,23 +106,23 @@ pub(crate) fn template(text: &str) -> Checked {
 }
 
 /// Letters, digits and `_`, beginning with no digit.
-pub(crate) fn is_name(text: &str) -> bool {
+pub fn is_name(text: &str) -> bool {
     let begins = text.as_bytes().first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
     begins && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 /// Anything that a compiler may look at.
-pub(crate) fn pattern(text: &str) -> Checked {
+pub fn pattern(text: &str) -> Checked {
     when(!text.is_empty() && !text.contains('\0'))
 }
 
 /// One line that fits into a header.
-pub(crate) fn target(text: &str) -> Checked {
+pub fn target(text: &str) -> Checked {
     when(!text.is_empty() && !text.bytes().any(|byte| byte.is_ascii_control()))
 }
 
 /// Capital letters.
-pub(crate) fn method(text: &str) -> Checked {
+pub fn method(text: &str) -> Checked {
     let good = text.as_bytes().first().is_some_and(u8::is_ascii_uppercase)
         && text.bytes().all(|byte| byte.is_ascii_uppercase() || matches!(byte, b'-' | b'_'));
     let capitals = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphabetic());
@@ -130,17 +130,17 @@ pub(crate) fn method(text: &str) -> Checked {
 }
 
 /// A token.
-pub(crate) fn token(text: &str) -> Checked {
+pub fn token(text: &str) -> Checked {
     when(!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || TOKEN.contains(&byte)))
 }
 
 /// A name of an argument.
-pub(crate) fn argument(text: &str) -> Checked {
+pub fn argument(text: &str) -> Checked {
     target(text)
 }
 
 /// An address with a port, or a path of a socket.
-pub(crate) fn address(text: &str) -> Checked {
+pub fn address(text: &str) -> Checked {
     if let Some(path) = text.strip_prefix("unix:") {
         let good = path.len() > 1 && path.starts_with('/');
         let plain = !path.bytes().any(|byte| byte <= b' ' || matches!(byte, 0x7f | b':'));
@@ -170,7 +170,7 @@ pub(crate) fn address(text: &str) -> Checked {
 }
 
 /// What a consistent hash goes by.
-pub(crate) fn hash_key(text: &str) -> Checked {
+pub fn hash_key(text: &str) -> Checked {
     match text.split_once(':') {
         None => match text {
             "ip" | "uri" => Ok(()),
@@ -185,7 +185,7 @@ pub(crate) fn hash_key(text: &str) -> Checked {
 }
 
 /// Something in PEM; what it is is looked at later.
-pub(crate) fn pem(text: &str) -> Checked {
+pub fn pem(text: &str) -> Checked {
     let begins = |line: &str| {
         let label = line.trim().strip_prefix("-----BEGIN ").and_then(|rest| rest.strip_suffix("-----"));
         label.is_some_and(|label| {

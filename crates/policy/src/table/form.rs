@@ -7,7 +7,7 @@ use crate::leaf::form as is;
 
 /// What a text must look like.
 #[derive(Debug)]
-pub(crate) struct Form {
+pub struct Form {
     /// For the reference page's column *type*.
     pub name: &'static str,
     /// What is expected, for messages.
@@ -21,18 +21,18 @@ pub(crate) struct Form {
 }
 
 /// Longest host name (RFC 1035, section 2.3.4).
-pub(crate) const MAX_HOST_BYTES: usize = 253;
+pub const MAX_HOST_BYTES: usize = 253;
 /// Longest path, pattern or target of a redirect: what nginx's own buffers for a request line hold, halved.
-pub(crate) const MAX_PATH_BYTES: usize = 4096;
+pub const MAX_PATH_BYTES: usize = 4096;
 /// Longest name of a header field, cookie or argument.
-pub(crate) const MAX_NAME_BYTES: usize = 128;
+pub const MAX_NAME_BYTES: usize = 128;
 /// Longest PEM text: a chain of ten certificates with RSA keys of 4096 bits is 25 kB.
-pub(crate) const MAX_PEM_BYTES: usize = 1 << 20;
+pub const MAX_PEM_BYTES: usize = 1 << 20;
 /// Longest text of SecLang rules in a document; what is longer belongs into files.
-pub(crate) const MAX_RULES_BYTES: usize = 4 << 20;
+pub const MAX_RULES_BYTES: usize = 4 << 20;
 
 /// A host name.
-pub(crate) static HOST: Form = Form {
+pub static HOST: Form = Form {
     name: "host name",
     describe: "a host name, such as shop.example",
     pattern: r"^([A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*|\[[0-9A-Fa-f:.]+\])$",
@@ -41,7 +41,7 @@ pub(crate) static HOST: Form = Form {
 };
 
 /// A host name, or several by a wildcard.
-pub(crate) static HOST_PATTERN: Form = Form {
+pub static HOST_PATTERN: Form = Form {
     name: "host name, `*.` and a host name, or `*`",
     describe: "a host name, such as shop.example, *.shop.example or *",
     pattern: r"^(\*|(\*\.)?[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*|\[[0-9A-Fa-f:.]+\])$",
@@ -50,7 +50,7 @@ pub(crate) static HOST_PATTERN: Form = Form {
 };
 
 /// A path, decoded and normalised.
-pub(crate) static PATH: Form = Form {
+pub static PATH: Form = Form {
     name: "path",
     describe: "a path that begins with /",
     pattern: r"^/[^\u0000-\u001f\u007f?#]*$",
@@ -59,7 +59,7 @@ pub(crate) static PATH: Form = Form {
 };
 
 /// A path as a request line has it, perhaps with a query.
-pub(crate) static TARGET_PATH: Form = Form {
+pub static TARGET_PATH: Form = Form {
     name: "path",
     describe: "a path that begins with /, as in a request line",
     pattern: r"^/[\u0021-\u007e]*$",
@@ -68,7 +68,7 @@ pub(crate) static TARGET_PATH: Form = Form {
 };
 
 /// A path with placeholders.
-pub(crate) static TEMPLATE: Form = Form {
+pub static TEMPLATE: Form = Form {
     name: "template",
     describe: "a path template, such as /users/{id} or /files/{rest*}",
     pattern: r"^(/([^\u0000-\u001f\u007f?#/{}]*|\{[A-Za-z_][A-Za-z0-9_]*\*?\}))+$",
@@ -77,7 +77,7 @@ pub(crate) static TEMPLATE: Form = Form {
 };
 
 /// A regular expression. Whether it compiles is found out elsewhere.
-pub(crate) static PATTERN: Form = Form {
+pub static PATTERN: Form = Form {
     name: "regular expression",
     describe: "a regular expression",
     pattern: r"^[^\u0000]+$",
@@ -86,7 +86,7 @@ pub(crate) static PATTERN: Form = Form {
 };
 
 /// What a path becomes.
-pub(crate) static TARGET: Form = Form {
+pub static TARGET: Form = Form {
     name: "target",
     describe: "a target: one line of text, such as https://{host}{path}",
     pattern: r"^[^\u0000-\u001f\u007f]+$",
@@ -95,7 +95,7 @@ pub(crate) static TARGET: Form = Form {
 };
 
 /// A method.
-pub(crate) static METHOD: Form = Form {
+pub static METHOD: Form = Form {
     name: "method",
     describe: "a method in capitals, such as GET",
     pattern: "^[A-Z][A-Z_-]*$",
@@ -104,7 +104,7 @@ pub(crate) static METHOD: Form = Form {
 };
 
 /// A name of a header field to look at, or of a cookie (RFC 9110, section 5.6.2).
-pub(crate) static TOKEN: Form = Form {
+pub static TOKEN: Form = Form {
     name: "name",
     describe: "a name of letters, digits and -",
     pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
@@ -113,7 +113,7 @@ pub(crate) static TOKEN: Form = Form {
 };
 
 /// A name of an argument.
-pub(crate) static ARGUMENT: Form = Form {
+pub static ARGUMENT: Form = Form {
     name: "name",
     describe: "a name of an argument, decoded",
     pattern: r"^[^\u0000-\u001f\u007f]+$",
@@ -122,7 +122,7 @@ pub(crate) static ARGUMENT: Form = Form {
 };
 
 /// An address of a member.
-pub(crate) static ADDRESS: Form = Form {
+pub static ADDRESS: Form = Form {
     name: "address",
     describe: "an address with a port, such as 192.0.2.1:80, [2001:db8::1]:80, app.internal:80, or unix:/run/app.sock",
     pattern: r"^(unix:/[^\u0000-\u0020\u007f:]+|(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*):([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))$",
@@ -131,7 +131,7 @@ pub(crate) static ADDRESS: Form = Form {
 };
 
 /// What a consistent hash goes by.
-pub(crate) static HASH_KEY: Form = Form {
+pub static HASH_KEY: Form = Form {
     name: "`ip`, `uri`, `header:NAME`, `cookie:NAME` or `query:NAME`",
     describe: "`ip`, `uri`, `header:NAME`, `cookie:NAME` or `query:NAME`",
     pattern: r"^(ip|uri|(header|cookie):[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}|query:[^\u0000-\u001f\u007f]{1,128})$",
@@ -140,7 +140,7 @@ pub(crate) static HASH_KEY: Form = Form {
 };
 
 /// PEM, of certificates or a key.
-pub(crate) static PEM: Form = Form {
+pub static PEM: Form = Form {
     name: "PEM",
     describe: "PEM: a text that begins with -----BEGIN",
     pattern: "-----BEGIN [A-Z0-9 ]+-----",
@@ -149,7 +149,7 @@ pub(crate) static PEM: Form = Form {
 };
 
 /// SecLang.
-pub(crate) static SECLANG: Form = Form {
+pub static SECLANG: Form = Form {
     name: "SecLang",
     describe: "rules in SecLang",
     pattern: r"^[^\u0000]+$",

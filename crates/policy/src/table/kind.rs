@@ -1,11 +1,12 @@
 //! What values may be: each kind with what messages, schema and reference page say of it.
 
+use weir_gateway::resource::{MAX_ID_BYTES, ResourceKind};
+
 use super::{Form, Resource};
-use crate::resource;
 
 /// What a value is.
 #[derive(Debug)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Any text; numbers and booleans are taken as written.
     Text,
     /// Text of a bounded length that names something.
@@ -45,7 +46,7 @@ pub(crate) enum Kind {
     /// A text that looks like something.
     Form(&'static Form),
     /// The id of a resource.
-    Id(resource::Kind),
+    Id(ResourceKind),
     /// A time such as `5s`, between two bounds in ms, both included; `0` if the lower one is 0.
     Duration(u64, u64),
     /// A size such as `1m`, of at most so many bytes.
@@ -64,7 +65,7 @@ pub(crate) enum Kind {
 
 /// Names of things.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Word {
+pub enum Word {
     /// An id of a policy, selector or rule, or a tag.
     Id,
     /// A list's name, which expressions write after `$`.
@@ -75,8 +76,6 @@ pub(crate) enum Word {
     Variable,
 }
 
-/// Longest id, tag or list name, in bytes: they are repeated in every log line.
-pub const MAX_ID_BYTES: usize = 128;
 /// Longest revision, in bytes: what a worker's slot of the ledger holds.
 pub const MAX_REVISION_BYTES: usize = 32;
 

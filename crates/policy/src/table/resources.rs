@@ -6,7 +6,7 @@ use super::{Key, Kind, Need, Resource, Word, form};
 pub const MAX_SCORE: i64 = 1_000_000;
 
 /// The whole file.
-pub(crate) static ROOT: Resource = Resource {
+pub static ROOT: Resource = Resource {
     name: "file",
     article: "a policy file",
     doc: "The whole file: lists and data that expressions use, and the policies.",
@@ -39,7 +39,10 @@ pub(crate) static ROOT: Resource = Resource {
         },
         Key {
             name: "rule_sets",
-            kind: Kind::Map(&Kind::Id(crate::resource::Kind::RuleSets), &Kind::Resource(&RULE_SET_DOCUMENT)),
+            kind: Kind::Map(
+                &Kind::Id(weir_gateway::resource::ResourceKind::RuleSets),
+                &Kind::Resource(&RULE_SET_DOCUMENT),
+            ),
             need: Need::Default("none"),
             doc: "Named rule sets, for the action `rule_set: {set: NAME}`.",
         },
@@ -53,7 +56,7 @@ pub(crate) static ROOT: Resource = Resource {
 };
 
 /// Trusted proxies.
-pub(crate) static CLIENT_ADDRESS: Resource = Resource {
+pub static CLIENT_ADDRESS: Resource = Resource {
     name: "client_address",
     article: "`client_address`",
     doc: "How the client's address is found behind proxies. The header is read from its end; the first address that is not trusted is the client.",
@@ -80,7 +83,7 @@ pub(crate) static CLIENT_ADDRESS: Resource = Resource {
 };
 
 /// Geographic data.
-pub(crate) static GEO: Resource = Resource {
+pub static GEO: Resource = Resource {
     name: "geo",
     article: "`geo`",
     doc: "MMDB files with geographic data. A file alone (`geo: FILE`) is short for `{country: FILE}`.",
@@ -103,7 +106,7 @@ pub(crate) static GEO: Resource = Resource {
 };
 
 /// A named list.
-pub(crate) static LIST: Resource = Resource {
+pub static LIST: Resource = Resource {
     name: "list",
     article: "a list",
     doc: "A named list: the entries themselves under the key that says their kind, or `kind` and `file`.",
@@ -148,7 +151,7 @@ pub(crate) static LIST: Resource = Resource {
 };
 
 /// Whether a policy acts.
-pub(crate) const MODE: Key = Key {
+pub const MODE: Key = Key {
     name: "mode",
     kind: Kind::Choice(&[("on", "actions are carried out"), ("detect", "findings say what would have been done")]),
     need: Need::Default("on"),
@@ -156,7 +159,7 @@ pub(crate) const MODE: Key = Key {
 };
 
 /// The selectors of a policy.
-pub(crate) const SELECTORS: Key = Key {
+pub const SELECTORS: Key = Key {
     name: "selectors",
     kind: Kind::List(&Kind::Resource(&SELECTOR), true),
     need: Need::Default("one, `default`, with `rules`"),
@@ -164,7 +167,7 @@ pub(crate) const SELECTORS: Key = Key {
 };
 
 /// The rules of a policy without selectors.
-pub(crate) const RULES: Key = Key {
+pub const RULES: Key = Key {
     name: "rules",
     kind: Kind::List(&Kind::Resource(&RULE), true),
     need: Need::Default("none"),
@@ -172,7 +175,7 @@ pub(crate) const RULES: Key = Key {
 };
 
 /// Rules in SecLang under an id.
-pub(crate) static RULE_SET_DOCUMENT: Resource = Resource {
+pub static RULE_SET_DOCUMENT: Resource = Resource {
     name: "rule_set_document",
     article: "a rule set",
     doc: "Rules in SecLang under a name, for the action [rule_set](#rule_set) (`rule_set: {set: NAME}`): the text itself, or files.",
@@ -195,7 +198,7 @@ pub(crate) static RULE_SET_DOCUMENT: Resource = Resource {
 };
 
 /// A policy.
-pub(crate) static POLICY: Resource = Resource {
+pub static POLICY: Resource = Resource {
     name: "policy",
     article: "a policy",
     doc: "What nginx applies by name. It has either `selectors`, or `rules` for all traffic.",
@@ -215,7 +218,7 @@ pub(crate) static POLICY: Resource = Resource {
 };
 
 /// A selector.
-pub(crate) static SELECTOR: Resource = Resource {
+pub static SELECTOR: Resource = Resource {
     name: "selector",
     article: "a selector",
     doc: "Picks traffic for its rules.",
@@ -234,7 +237,7 @@ pub(crate) static SELECTOR: Resource = Resource {
 };
 
 /// A rule.
-pub(crate) static RULE: Resource = Resource {
+pub static RULE: Resource = Resource {
     name: "rule",
     article: "a rule",
     doc: "Says when, and what then.",
@@ -276,7 +279,7 @@ pub(crate) static RULE: Resource = Resource {
 };
 
 /// Rules, or targets of rules, that a rule set leaves out.
-pub(crate) static EXCLUSION: Resource = Resource {
+pub static EXCLUSION: Resource = Resource {
     name: "exclusion",
     article: "an exclusion",
     doc: "What a rule set leaves out: whole rules, or with `target` only one of the values that they look at. One of `rule` and `tag` must be there. Exclusions share the compiled rule set, so each site may have its own.",
@@ -308,4 +311,14 @@ pub(crate) static EXCLUSION: Resource = Resource {
             doc: "In which requests. It may read what is known before the body: it is asked when the rule set begins.",
         },
     ],
+};
+
+/// A policy under its id.
+pub static POLICY_DOCUMENT: Resource = Resource {
+    name: "policy_document",
+    article: "a policy",
+    doc: "A policy under its id: as in the policy file, but without `id`.",
+    short: None,
+    one_of: &["rules", "selectors"],
+    keys: &[MODE, SELECTORS, RULES],
 };

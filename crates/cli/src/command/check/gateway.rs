@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use weir_policy::Snapshot;
-use weir_policy::resource::{self, Assembled, Kind, State};
+use weir_policy::{Assembled, Snapshot, assemble};
+use weir_resource::{Kind, State, parse_state};
 
 use crate::arguments::Check;
 use crate::table::counted;
@@ -20,14 +20,14 @@ const KEYS: [Kind; 6] =
 /// Whether a file is one for a gateway, by its keys.
 pub(super) fn is_one(path: &Path) -> bool {
     let Ok(text) = std::fs::read_to_string(path) else { return false };
-    let document = resource::parse_document(&text, path).unwrap_or_default();
+    let document = weir_policy::parse_document(&text, path).unwrap_or_default();
     // Policy files may have rule sets, too, and then always policies as a list.
     !document["policies"].is_array() && KEYS.iter().any(|kind| document.get(kind.plural()).is_some())
 }
 
 pub(super) fn run(check: &Check, path: &Path) -> Result<ExitCode, Failure> {
     let text = body::file(path)?;
-    let faults = match resource::parse_state(&text, path) {
+    let faults = match parse_state(&text, path) {
         Err(errors) => errors.errors().to_vec(),
         Ok(state) => match compile(&state, path) {
             faults if faults.is_empty() => return Ok(good(check, path, &state)),
@@ -49,7 +49,7 @@ fn compile(state: &State, path: &Path) -> Vec<weir_policy::PolicyError> {
         documents.map(|((_, id), document)| (id.as_str(), document))
     };
     let settings = of(Kind::Settings).next().map(|(_, document)| document);
-    let assembled = resource::assemble(of(Kind::Policies), of(Kind::Lists), of(Kind::RuleSets), settings);
+    let assembled = assemble(of(Kind::Policies), of(Kind::Lists), of(Kind::RuleSets), settings);
     if assembled.text().is_empty() {
         return Vec::new();
     }

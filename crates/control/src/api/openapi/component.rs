@@ -1,7 +1,7 @@
 //! Schemas: those of resources, from the tables that check them, and those of what control says.
 
 use serde_json::{Value, json};
-use weir_policy::resource::{Kind, json_schema};
+use weir_resource::{Kind, json_schema};
 
 use super::endpoint::Body;
 use super::{example, own};

@@ -1,6 +1,6 @@
 //! The table of endpoints.
 
-use weir_policy::resource::Kind;
+use weir_resource::Kind;
 
 use super::KINDS;
 use super::parameter::Parameter::{

@@ -1,7 +1,7 @@
 //! Examples of what requests say: a small gateway, whose parts fit together. Tests check them against the tables.
 
 use serde_json::{Value, json};
-use weir_policy::resource::Kind;
+use weir_resource::Kind;
 
 use super::endpoint::Body;
 

@@ -1,7 +1,7 @@
 //! Parameters of queries, heads and paths.
 
 use serde_json::{Value, json};
-use weir_policy::resource::Kind;
+use weir_resource::Kind;
 
 use super::example;
 

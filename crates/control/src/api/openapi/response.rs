@@ -1,7 +1,7 @@
 //! What may be answered, status by status.
 
 use serde_json::{Map, Value, json};
-use weir_policy::resource::Kind;
+use weir_resource::Kind;
 
 use super::component::{document, reference};
 use super::endpoint::{Answer, Endpoint};

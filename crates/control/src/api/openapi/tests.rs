@@ -118,7 +118,7 @@ fn examples_are_valid() {
         let Some(mut document) = example::document(kind) else { continue };
         let id = if kind == Kind::Members { "app/a" } else { example::id(kind) };
         let check = |document: &Value| {
-            let checked = weir_policy::resource::check(kind, id, document.to_string().as_bytes());
+            let checked = weir_resource::check(kind, id, document.to_string().as_bytes());
             assert!(checked.is_ok(), "{document}: {checked:?}");
         };
         check(&document);
@@ -135,7 +135,7 @@ fn the_example_of_a_patch_of_a_rule_is_valid() {
     let mut policy = example::document(Kind::Policies).unwrap();
     let patch = example::body(Body::RulePatch, Some(Kind::Policies)).unwrap();
     crate::state::merge_patch(&mut policy["rules"][0], patch);
-    let checked = weir_policy::resource::check(Kind::Policies, "base", policy.to_string().as_bytes());
+    let checked = weir_resource::check(Kind::Policies, "base", policy.to_string().as_bytes());
     assert!(checked.is_ok(), "{policy}: {checked:?}");
 }
 

@@ -1,0 +1,63 @@
+//! The resources of a running gateway: what control keeps, the API takes and `weir apply` reads.
+//!
+//! Each document is JSON, checked by the same code as a policy file (`weir-policy`) against tables of its own and made
+//! into the types that workers get ([`weir_gateway::resource`]), with all defaults filled in. What only other documents
+//! or a compiler can tell is handed back for control to ask: references, names that must be unique, and whether the
+//! sandbox has to see it.
+
+mod certificate;
+mod check;
+mod convert;
+mod reference;
+mod schema;
+mod state;
+mod table;
+
+use weir_gateway::op::Op;
+use weir_gateway::resource::Member;
+
+pub use check::{check, check_stored};
+pub use reference::reference;
+pub use schema::{json_schema, state_schema};
+pub use state::{State, parse_state};
+pub use weir_gateway::resource::ResourceKind as Kind;
+pub use weir_policy::Fault;
+
+/// A document that is right as far as it alone can tell.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Checked {
+    /// What workers are told; `None` for lists, policies and rule sets, which go into [`weir_policy::assemble`]'s text.
+    pub op: Option<Op>,
+    /// The members in the document of an upstream, in the order of their ids.
+    pub members: Vec<Member>,
+    /// Every resource that it names.
+    pub references: Vec<Reference>,
+    /// What no other document may have as well.
+    pub unique: Vec<Unique>,
+    /// Regular expressions that have to be compiled, in a sandbox.
+    pub patterns: Vec<String>,
+    /// Whether it contains what is compiled, so that the sandbox must see it first.
+    pub compiled: bool,
+}
+
+/// A resource that a document names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reference {
+    /// Where, as in [`Fault`].
+    pub pointer: String,
+    /// What it names.
+    pub kind: Kind,
+    /// Which.
+    pub id: String,
+}
+
+/// Something that only one document of its kind may have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unique {
+    /// For messages: ``the host `shop.example` ``.
+    pub what: String,
+    /// Equal for what must not be there twice. Several entries of one document always differ.
+    pub key: String,
+    /// Where, as in [`Fault`].
+    pub pointer: String,
+}

@@ -1,0 +1,108 @@
+//! State files, and where their faults are.
+
+use serde_json::json;
+
+use super::*;
+
+fn parse(text: &str) -> Result<State, PolicyErrors> {
+    parse_state(text, Path::new("state.yaml"))
+}
+
+const SHOP: &str = "\
+settings: {policies: [base]}
+geo: geo.mmdb
+sites:
+  shop:
+    hosts: [shop.example]
+routes:
+  api: {site: shop, path: /api, to: app, headers: {x-version: 1.20, x-b: 2}, mirror: {upstream: app, percent: 12.50}}
+upstreams:
+  app:
+    members: {a: '10.0.0.1:80'}
+policies:
+  - id: base
+    rules: [{id: r, when: ssl, action: log}]
+rule_sets:
+  own: {rules: 'SecRuleEngine On'}
+lists:
+  office: {addresses: [10.0.0.0/8]}
+";
+
+#[test]
+fn a_file_is_its_documents() {
+    let state = parse(SHOP).unwrap();
+    let ids: Vec<String> = state.documents().keys().map(|(kind, id)| format!("{kind}/{id}")).collect();
+    assert_eq!(
+        ids,
+        ["lists/office", "rule_sets/own", "policies/base", "settings/", "upstreams/app", "sites/shop", "routes/api"]
+    );
+    let get = |kind: Kind, id: &str| &state.documents()[&(kind, id.to_owned())];
+    assert_eq!(get(Kind::Settings, ""), &json!({ "policies": ["base"], "geo": "geo.mmdb" }));
+    assert_eq!(get(Kind::Policies, "base"), &json!({ "rules": [{ "id": "r", "when": "ssl", "action": "log" }] }));
+    assert_eq!(get(Kind::Routes, "api")["headers"], json!({ "x-version": "1.20", "x-b": 2 }));
+    for ((kind, id), body) in state.documents() {
+        assert!(crate::check(*kind, id, body.to_string().as_bytes()).is_ok(), "{kind} {id}");
+    }
+}
+
+#[test]
+fn policies_may_stand_under_their_ids_and_json_is_a_file_too() {
+    let by_id = parse("policies: {base: {rules: [{id: r, when: ssl, action: log}]}}").unwrap();
+    let listed = parse("policies: [{id: base, rules: [{id: r, when: ssl, action: log}]}]").unwrap();
+    assert_eq!(by_id.documents(), listed.documents());
+    assert!(parse("# sites:\n").is_err(), "an empty file would take everything away");
+    let json = parse_state(r#"{"sites": {"a": {"hosts": ["a"]}}}"#, Path::new("a.json")).unwrap();
+    assert_eq!(json.documents().len(), 1);
+}
+
+#[test]
+fn faults_have_lines_and_columns() {
+    for (text, line, column, message) in [
+        ("sites:\n  a: {hosts: [a, A]}\n", 2, 18, "given twice"),
+        ("sites:\n  a: {hosts: [a]}\n  a: {hosts: [b]}\n", 3, 3, "given twice"),
+        ("sites:\n  'a b': {hosts: [a]}\n", 2, 3, "expected the id of a site"),
+        ("site: {}\n", 1, 1, "unknown key"),
+        ("routes:\n  a: {site: s}\n", 2, 6, "needs one of"),
+        ("routes:\n  a: {site: s, to: a, sticky: ip}\n", 2, 23, "goes with `split`"),
+        ("upstreams:\n  a:\n    members:\n      m: {address: x}\n", 4, 20, "expected an address"),
+        ("upstreams: [a]\n", 1, 12, "expected a mapping"),
+        ("policies: [{id: a/b, rules: [{id: r, when: ssl, action: log}]}]", 1, 17, "expected an id"),
+        ("policies: {none: {rules: [{id: r, when: ssl, action: log}]}}", 1, 12, "expected the id"),
+        ("settings: {geo: a}\ngeo: b\n", 2, 6, "stands in `settings`"),
+        ("certificates: {a: {certificate: '-----BEGIN X-----', key: '-----BEGIN X-----'}}", 1, 33, "has no -----END"),
+        ("a: [", 1, 5, ""),
+    ] {
+        let errors = parse(text).unwrap_err();
+        let error = &errors.errors()[0];
+        assert!(error.message.contains(message), "{text}: {errors}");
+        assert_eq!((error.line, error.column), (line, column), "{text}: {errors}");
+    }
+}
+
+#[test]
+fn faults_of_control_are_led_back_to_their_places() {
+    let state = parse(SHOP).unwrap();
+    for (kind, id, pointer, line) in [
+        (Kind::Routes, "api", "/to", 7),
+        (Kind::Upstreams, "app", "/members/a", 10),
+        (Kind::Policies, "base", "/rules/0/when", 13),
+        (Kind::Settings, "", "/policies/0", 1),
+        (Kind::Settings, "", "/geo", 2),
+        (Kind::Sites, "shop", "/nothing/here", 5),
+    ] {
+        let fault = Fault { pointer: pointer.into(), message: "x".into(), ..Fault::default() };
+        assert_eq!(state.error(kind, id, &fault).unwrap().line, line, "{kind} {pointer}");
+    }
+    assert!(state.error(Kind::Sites, "other", &Fault::default()).is_none());
+}
+
+#[test]
+fn files_are_merged_but_not_over_each_other() {
+    let mut state = parse(SHOP).unwrap();
+    let more = parse_state("sites:\n  blog: {hosts: [blog.example]}\n", Path::new("blog.yaml")).unwrap();
+    state.merge(more).unwrap();
+    assert_eq!(state.error(Kind::Sites, "blog", &Fault::default()).unwrap().file, "blog.yaml");
+    let again = parse_state("sites:\n  shop: {hosts: [x]}\n", Path::new("again.yaml")).unwrap();
+    let errors = state.merge(again).unwrap_err().to_string();
+    assert!(errors.contains("again.yaml:2") && errors.contains("the first is in state.yaml"), "{errors}");
+}

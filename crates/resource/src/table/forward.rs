@@ -1,0 +1,152 @@
+//! Rows of how a route forwards requests.
+
+use super::{DAY_MS, Of};
+use weir_policy::table::{Key, Kind, Need, Resource, form};
+
+/// Most tries of one request.
+const MAX_ATTEMPTS: i64 = 16;
+/// Highest weight of a side of a split.
+const MAX_WEIGHT: i64 = 1_000_000;
+/// Most conditions of a retry.
+const MAX_REASONS: usize = 32;
+
+/// A side of a split.
+pub(crate) static SPLIT: Resource = Resource {
+    name: "split",
+    article: "a side of a split",
+    doc: "An upstream with its share.",
+    short: None,
+    one_of: &[],
+    keys: &[
+        Key { name: "upstream", kind: Kind::Id(Of::Upstreams), need: Need::Required, doc: "The upstream." },
+        Key {
+            name: "weight",
+            kind: Kind::Integer(0, MAX_WEIGHT),
+            need: Need::Value("1"),
+            doc: "Its share of the sum of all weights.",
+        },
+    ],
+};
+
+/// Stickiness.
+pub(crate) static STICKY: Resource = Resource {
+    name: "sticky",
+    article: "`sticky`",
+    doc: "Keeps a client on one side of a split. `sticky: KEY` is short for `sticky: {by: KEY}`.",
+    short: Some("by"),
+    one_of: &[],
+    keys: &[Key {
+        name: "by",
+        kind: Kind::Form(&form::HASH_KEY),
+        need: Need::Required,
+        doc: "What tells clients apart: `ip`, `header:NAME`, `cookie:NAME` or `query:NAME`.",
+    }],
+};
+
+/// A change of the path.
+pub(crate) static REWRITE: Resource = Resource {
+    name: "rewrite",
+    article: "`rewrite`",
+    doc: "Changes the path before the request is forwarded.",
+    short: None,
+    one_of: &["prefix", "path", "regex"],
+    keys: &[
+        Key {
+            name: "prefix",
+            kind: Kind::Form(&form::PATH),
+            need: Need::Default("none"),
+            doc: "Replaces the prefix that `path` matched.",
+        },
+        Key {
+            name: "path",
+            kind: Kind::Form(&form::PATH),
+            need: Need::Default("none"),
+            doc: "Replaces all of the path: `{path}` stands for what it was, `{name}` for a segment of the path's template.",
+        },
+        Key {
+            name: "regex",
+            kind: Kind::Form(&form::PATTERN),
+            need: Need::Default("none"),
+            doc: "Replaces what this regular expression matches by `to`.",
+        },
+        Key {
+            name: "to",
+            kind: Kind::Form(&form::TARGET),
+            need: Need::Default("none"),
+            doc: "With `regex`: what takes its place; `$1` and `${name}` stand for its groups.",
+        },
+    ],
+};
+
+/// Timeouts.
+pub(crate) static TIMEOUTS: Resource = Resource {
+    name: "timeouts",
+    article: "`timeouts`",
+    doc: "Timeouts towards the upstream.",
+    short: None,
+    one_of: &[],
+    keys: &[
+        Key { name: "connect", kind: Kind::Duration(1, DAY_MS), need: Need::Value("5s"), doc: "To connect." },
+        Key { name: "send", kind: Kind::Duration(1, DAY_MS), need: Need::Value("60s"), doc: "Between two writes." },
+        Key { name: "read", kind: Kind::Duration(1, DAY_MS), need: Need::Value("60s"), doc: "Between two reads." },
+    ],
+};
+
+/// Retries.
+pub(crate) static RETRIES: Resource = Resource {
+    name: "retries",
+    article: "`retries`",
+    doc: "What is tried again with another member, before anything was sent to the client.",
+    short: None,
+    one_of: &[],
+    keys: &[
+        Key {
+            name: "attempts",
+            kind: Kind::Integer(1, MAX_ATTEMPTS),
+            need: Need::Value("2"),
+            doc: "Tries in all; 1 for no retry.",
+        },
+        Key {
+            name: "on",
+            kind: Kind::AtMost(&Kind::List(&Kind::Choice(RETRY_ON), true), MAX_REASONS),
+            need: Need::Default("error, timeout"),
+            doc: "When: `error` (no connection, or it broke), `timeout`, `invalid_header`, or a status: `500`, `502`, `503`, `504`, `429`.",
+        },
+        Key {
+            name: "timeout",
+            kind: Kind::Duration(0, DAY_MS),
+            need: Need::Value("0"),
+            doc: "No new try begins after this time; 0 for no limit.",
+        },
+        Key {
+            name: "non_idempotent",
+            kind: Kind::Flag,
+            need: Need::Value("false"),
+            doc: "Whether requests that may not be made twice (POST, LOCK, PATCH) are tried again once they were sent.",
+        },
+    ],
+};
+
+const RETRY_ON: &[(&str, &str)] = &[
+    ("error", "no connection, or it broke"),
+    ("timeout", "too slow"),
+    ("invalid_header", "what cannot be understood"),
+    ("500", "status 500"),
+    ("502", "status 502"),
+    ("503", "status 503"),
+    ("504", "status 504"),
+    ("429", "status 429"),
+];
+
+/// A mirror.
+pub(crate) static MIRROR: Resource = Resource {
+    name: "mirror",
+    article: "`mirror`",
+    doc: "Sends a copy of requests elsewhere. `mirror: UPSTREAM` is short for `mirror: {upstream: UPSTREAM}`.",
+    short: Some("upstream"),
+    one_of: &[],
+    keys: &[
+        Key { name: "upstream", kind: Kind::Id(Of::Upstreams), need: Need::Required, doc: "The upstream." },
+        Key { name: "percent", kind: Kind::Percent, need: Need::Value("100"), doc: "Of how many requests." },
+    ],
+};

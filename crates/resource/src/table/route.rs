@@ -1,0 +1,269 @@
+//! Rows of routes.
+
+use super::forward::{MIRROR, RETRIES, REWRITE, SPLIT, STICKY, TIMEOUTS};
+use super::{Of, policies};
+use weir_policy::table::{Key, Kind, Need, Resource, form};
+
+/// Most conditions of one kind, methods, or sides of a split.
+const MAX_CONDITIONS: usize = 32;
+/// Most values of one condition.
+const MAX_VALUES: usize = 256;
+/// Most changes of header fields of one kind.
+const MAX_CHANGES: usize = 64;
+/// Bounds of a priority.
+const MAX_PRIORITY: i64 = 1_000_000;
+/// Largest limit of a body.
+const MAX_BODY: u64 = 1 << 40;
+
+/// A route.
+pub(crate) static ROUTE: Resource = Resource {
+    name: "route",
+    article: "a route",
+    doc: "Which requests of a site it takes, and what is done with them: all conditions must hold. Of several that take a request, the one of the highest `priority` wins; then an exact path before a template, before the longest prefix, before a regular expression; then the one with more conditions. Two that would still be equal are refused.",
+    short: None,
+    one_of: &["to", "split", "redirect", "respond"],
+    keys: &[
+        Key { name: "site", kind: Kind::Id(Of::Sites), need: Need::Required, doc: "Its site." },
+        Key {
+            name: "path",
+            kind: Kind::Resource(&PATH_MATCH),
+            need: Need::Value("/"),
+            doc: "Which paths. `path: /api` is short for `path: {prefix: /api}`.",
+        },
+        Key {
+            name: "methods",
+            kind: Kind::AtMost(&Kind::List(&Kind::Form(&form::METHOD), true), MAX_CONDITIONS),
+            need: Need::Default("all"),
+            doc: "Which methods; `GET` does not include `HEAD`.",
+        },
+        conditions("headers", &TOKENS, "Conditions on header fields, by name."),
+        conditions("query", &ARGUMENTS, "Conditions on arguments of the query, by name."),
+        conditions("cookies", &TOKENS, "Conditions on cookies, by name."),
+        Key {
+            name: "priority",
+            kind: Kind::Integer(-MAX_PRIORITY, MAX_PRIORITY),
+            need: Need::Value("0"),
+            doc: "Higher goes first.",
+        },
+        Key {
+            name: "to",
+            kind: Kind::Id(Of::Upstreams),
+            need: Need::Default("`split`, `redirect` or `respond`"),
+            doc: "The upstream that gets the requests.",
+        },
+        Key {
+            name: "split",
+            kind: Kind::AtMost(&Kind::List(&Kind::Resource(&SPLIT), true), MAX_CONDITIONS),
+            need: Need::Default("`to`, `redirect` or `respond`"),
+            doc: "Several upstreams that get the requests, each its share.",
+        },
+        Key {
+            name: "redirect",
+            kind: Kind::Resource(&REDIRECT),
+            need: Need::Default("`to`, `split` or `respond`"),
+            doc: "Answers with a redirect.",
+        },
+        Key {
+            name: "respond",
+            kind: Kind::Resource(&RESPOND),
+            need: Need::Default("`to`, `split` or `redirect`"),
+            doc: "Answers.",
+        },
+        Key {
+            name: "sticky",
+            kind: Kind::Resource(&STICKY),
+            need: Need::Default("each request is dealt out anew"),
+            doc: "Keeps a client on one side of `split`.",
+        },
+        Key {
+            name: "rewrite",
+            kind: Kind::Resource(&REWRITE),
+            need: Need::Default("none"),
+            doc: "Changes the path before the request is forwarded.",
+        },
+        Key {
+            name: "request_headers",
+            kind: Kind::Resource(&HEADER_CHANGES),
+            need: Need::Default("none"),
+            doc: "Changes of the request's header fields before it is forwarded.",
+        },
+        Key {
+            name: "response_headers",
+            kind: Kind::Resource(&HEADER_CHANGES),
+            need: Need::Default("none"),
+            doc: "Changes of the response's header fields.",
+        },
+        Key {
+            name: "timeouts",
+            kind: Kind::Resource(&TIMEOUTS),
+            need: Need::Default("as its keys' defaults"),
+            doc: "Timeouts towards the upstream.",
+        },
+        Key {
+            name: "body_limit",
+            kind: Kind::Size(MAX_BODY),
+            need: Need::Value("1m"),
+            doc: "Largest body of a request; a larger one is answered with 413. 0 for no limit.",
+        },
+        Key {
+            name: "retries",
+            kind: Kind::Resource(&RETRIES),
+            need: Need::Default("as its keys' defaults"),
+            doc: "What is tried again with another member.",
+        },
+        Key {
+            name: "mirror",
+            kind: Kind::Resource(&MIRROR),
+            need: Need::Default("none"),
+            doc: "Sends a copy of requests elsewhere; nobody reads the answers.",
+        },
+        Key {
+            name: "websocket",
+            kind: Kind::Flag,
+            need: Need::Value("true"),
+            doc: "Whether a connection may be upgraded (WebSocket).",
+        },
+        Key {
+            name: "buffering",
+            kind: Kind::Flag,
+            need: Need::Value("true"),
+            doc: "Whether responses are buffered, so that slow clients do not hold members.",
+        },
+        policies("those of the site"),
+    ],
+};
+
+const fn conditions(name: &'static str, kind: &'static Kind, doc: &'static str) -> Key {
+    Key { name, kind: Kind::AtMost(kind, MAX_CONDITIONS), need: Need::Default("none"), doc }
+}
+
+/// Conditions on header fields and cookies.
+static TOKENS: Kind = Kind::Map(&Kind::Form(&form::TOKEN), &Kind::Resource(&TEST));
+/// Conditions on arguments.
+static ARGUMENTS: Kind = Kind::Map(&Kind::Form(&form::ARGUMENT), &Kind::Resource(&TEST));
+
+/// Which paths.
+pub(crate) static PATH_MATCH: Resource = Resource {
+    name: "path",
+    article: "`path`",
+    doc: "Which paths, compared once they are decoded and normalised, with case.",
+    short: Some("prefix"),
+    one_of: &["exact", "prefix", "template", "regex"],
+    keys: &[
+        Key { name: "exact", kind: Kind::Form(&form::PATH), need: Need::Default("none"), doc: "This path." },
+        Key {
+            name: "prefix",
+            kind: Kind::Form(&form::PATH),
+            need: Need::Default("none"),
+            doc: "This path and all below it, by whole segments: `/api` has `/api/x` but not `/apix`.",
+        },
+        Key {
+            name: "template",
+            kind: Kind::Form(&form::TEMPLATE),
+            need: Need::Default("none"),
+            doc: "Segments, of which `{name}` stands for any one, and a last `{name*}` for all the rest: `/users/{id}`.",
+        },
+        Key {
+            name: "regex",
+            kind: Kind::Form(&form::PATTERN),
+            need: Need::Default("none"),
+            doc: "A regular expression that matches the whole path. Its time is linear; it has no look-around and no back-references.",
+        },
+    ],
+};
+
+/// What must hold of a value.
+pub(crate) static TEST: Resource = Resource {
+    name: "test",
+    article: "a condition",
+    doc: "What must hold of a value. A text alone is short for `{is: TEXT}`.",
+    short: Some("is"),
+    one_of: &["is", "one_of", "regex", "present"],
+    keys: &[
+        Key { name: "is", kind: Kind::HeaderValue, need: Need::Default("none"), doc: "It is this." },
+        Key {
+            name: "one_of",
+            kind: Kind::AtMost(&Kind::List(&Kind::HeaderValue, true), MAX_VALUES),
+            need: Need::Default("none"),
+            doc: "It is one of these.",
+        },
+        Key {
+            name: "regex",
+            kind: Kind::Form(&form::PATTERN),
+            need: Need::Default("none"),
+            doc: "A regular expression that matches all of it.",
+        },
+        Key { name: "present", kind: Kind::Flag, need: Need::Default("none"), doc: "It is there, or it is not." },
+    ],
+};
+
+/// A redirect.
+pub(crate) static REDIRECT: Resource = Resource {
+    name: "redirect_to",
+    article: "`redirect`",
+    doc: "Answers with a redirect. `redirect: TARGET` is short for `redirect: {to: TARGET}`.",
+    short: Some("to"),
+    one_of: &[],
+    keys: &[
+        Key {
+            name: "to",
+            kind: Kind::Form(&form::TARGET),
+            need: Need::Required,
+            doc: "Where to: `{host}`, `{path}` and `{query}` stand for those of the request, `{name}` for a segment of the path's template.",
+        },
+        Key {
+            name: "status",
+            kind: Kind::OneOf(&[301, 302, 303, 307, 308]),
+            need: Need::Value("302"),
+            doc: "Status code.",
+        },
+    ],
+};
+
+/// An answer.
+pub(crate) static RESPOND: Resource = Resource {
+    name: "respond",
+    article: "`respond`",
+    doc: "Answers without asking an upstream. `respond: 204` is short for `respond: {status: 204}`.",
+    short: Some("status"),
+    one_of: &[],
+    keys: &[
+        Key { name: "status", kind: Kind::Integer(200, 599), need: Need::Value("200"), doc: "Status code." },
+        Key { name: "body", kind: Kind::Text, need: Need::Value(""), doc: "Body of the answer." },
+        Key {
+            name: "content_type",
+            kind: Kind::HeaderValue,
+            need: Need::Value("text/plain; charset=utf-8"),
+            doc: "`Content-Type` of the body.",
+        },
+    ],
+};
+
+/// Changes of header fields.
+pub(crate) static HEADER_CHANGES: Resource = Resource {
+    name: "header_changes",
+    article: "header changes",
+    doc: "Changes of header fields: first some are removed, then set, then added.",
+    short: None,
+    one_of: &[],
+    keys: &[
+        Key {
+            name: "remove",
+            kind: Kind::AtMost(&Kind::List(&Kind::HeaderName, false), MAX_CHANGES),
+            need: Need::Default("none"),
+            doc: "Names of those that go.",
+        },
+        Key {
+            name: "set",
+            kind: Kind::AtMost(&Kind::Map(&Kind::HeaderName, &Kind::HeaderValue), MAX_CHANGES),
+            need: Need::Default("none"),
+            doc: "Those that get a value, whether they are there or not.",
+        },
+        Key {
+            name: "add",
+            kind: Kind::AtMost(&Kind::Map(&Kind::HeaderName, &Kind::HeaderValue), MAX_CHANGES),
+            need: Need::Default("none"),
+            doc: "Those that are put beside others of the name.",
+        },
+    ],
+};

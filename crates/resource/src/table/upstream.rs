@@ -1,0 +1,311 @@
+//! Rows of upstreams and their members.
+
+use super::{DAY_MS, Of};
+use weir_policy::table::{Key, Kind, Need, Resource, form};
+
+/// Most members of one upstream.
+const MAX_MEMBERS: usize = 65_536;
+/// Highest weight.
+const MAX_WEIGHT: i64 = 1000;
+/// Most idle connections to one member.
+const MAX_IDLE: i64 = 65_536;
+/// Most failures, or answers in a row, that health counts.
+const MAX_COUNT: i64 = 1000;
+
+/// An upstream.
+pub(crate) static UPSTREAM: Resource = Resource {
+    name: "upstream",
+    article: "an upstream",
+    doc: "Servers that answer the same requests.",
+    short: None,
+    one_of: &[],
+    keys: &[
+        Key {
+            name: "members",
+            kind: Kind::AtMost(&Kind::Map(&Kind::Id(Of::Members), &Kind::Resource(&MEMBER)), MAX_MEMBERS),
+            need: Need::Default("none"),
+            doc: "Its members, by id.",
+        },
+        Key {
+            name: "balance",
+            kind: Kind::Choice(&[
+                ("round_robin", "in turn, by weight"),
+                ("least_connections", "the fewest requests in flight for its weight"),
+                ("ewma", "the shortest expected wait: latency, as a moving average, times requests in flight"),
+                ("hash", "the same `hash_key`, the same member, as far as the members stay the same"),
+            ]),
+            need: Need::Value("round_robin"),
+            doc: "How a member is chosen.",
+        },
+        Key {
+            name: "hash_key",
+            kind: Kind::Form(&form::HASH_KEY),
+            need: Need::Default("none"),
+            doc: "What `balance: hash` goes by: `ip` (the client's address), `uri` (path and query), `header:NAME`, `cookie:NAME`, `query:NAME`.",
+        },
+        Key {
+            name: "protocol",
+            kind: Kind::Choice(&[
+                ("http", "HTTP/1.1"),
+                ("https", "HTTP/1.1 over TLS"),
+                ("grpc", "gRPC: HTTP/2 without TLS"),
+                ("grpcs", "gRPC over TLS"),
+            ]),
+            need: Need::Value("http"),
+            doc: "What is spoken to its members.",
+        },
+        Key {
+            name: "keepalive",
+            kind: Kind::Switch(&KEEPALIVE),
+            need: Need::Value("true"),
+            doc: "Idle connections that are kept for the next request.",
+        },
+        Key {
+            name: "health",
+            kind: Kind::Resource(&HEALTH),
+            need: Need::Default("`passive`"),
+            doc: "How members that do not answer are found.",
+        },
+        Key {
+            name: "tls",
+            kind: Kind::Resource(&UPSTREAM_TLS),
+            need: Need::Default("as its keys' defaults"),
+            doc: "TLS to its members, for `https` and `grpcs`.",
+        },
+        Key {
+            name: "host",
+            kind: Kind::Form(&form::HOST),
+            need: Need::Value("preserve"),
+            doc: "What the `Host` header says: `preserve` for what the client said, `member` for the name in the member's address, or a host name.",
+        },
+        Key {
+            name: "slow_start",
+            kind: Kind::Duration(0, DAY_MS),
+            need: Need::Value("0s"),
+            doc: "How long a member that is new or has come back takes to its full weight.",
+        },
+        Key {
+            name: "resolve",
+            kind: Kind::Duration(1000, DAY_MS),
+            need: Need::Value("10s"),
+            doc: "How often names of members are looked up again.",
+        },
+        Key {
+            name: "fallback",
+            kind: Kind::Id(Of::Upstreams),
+            need: Need::Default("none: 502"),
+            doc: "The upstream to use while no member is available.",
+        },
+    ],
+};
+
+/// The pool of idle connections.
+pub(crate) static KEEPALIVE: Resource = Resource {
+    name: "keepalive",
+    article: "`keepalive`",
+    doc: "The pool of idle connections, of each worker.",
+    short: None,
+    one_of: &[],
+    keys: &[
+        Key {
+            name: "connections",
+            kind: Kind::Integer(1, MAX_IDLE),
+            need: Need::Value("64"),
+            doc: "Idle connections to one member that are kept.",
+        },
+        Key {
+            name: "requests",
+            kind: Kind::Integer(1, u32::MAX as i64),
+            need: Need::Value("1000"),
+            doc: "Requests over one connection before it is closed.",
+        },
+        Key {
+            name: "idle",
+            kind: Kind::Duration(1, DAY_MS),
+            need: Need::Value("60s"),
+            doc: "Longest idle time; it should be below that of the members.",
+        },
+    ],
+};
+
+/// Health.
+pub(crate) static HEALTH: Resource = Resource {
+    name: "health",
+    article: "`health`",
+    doc: "How members that do not answer are found.",
+    short: None,
+    one_of: &[],
+    keys: &[
+        Key {
+            name: "passive",
+            kind: Kind::Switch(&PASSIVE),
+            need: Need::Value("true"),
+            doc: "Taking members out by what requests meet.",
+        },
+        Key {
+            name: "active",
+            kind: Kind::Switch(&ACTIVE),
+            need: Need::Value("false"),
+            doc: "Asking members whether they are well.",
+        },
+    ],
+};
+
+/// Passive health.
+pub(crate) static PASSIVE: Resource = Resource {
+    name: "passive",
+    article: "`passive`",
+    doc: "So many failures within a window take a member out for a while. Failures are what `retries` counts as such.",
+    short: None,
+    one_of: &[],
+    keys: &[
+        Key {
+            name: "failures",
+            kind: Kind::Integer(1, MAX_COUNT),
+            need: Need::Value("3"),
+            doc: "Failures that take it out.",
+        },
+        Key { name: "window", kind: Kind::Duration(1, DAY_MS), need: Need::Value("10s"), doc: "Within this time." },
+        Key { name: "eject", kind: Kind::Duration(1, DAY_MS), need: Need::Value("10s"), doc: "For this long." },
+    ],
+};
+
+/// Active health checks.
+pub(crate) static ACTIVE: Resource = Resource {
+    name: "active",
+    article: "`active`",
+    doc: "Health checks that control makes; all workers hear of them.",
+    short: None,
+    one_of: &[],
+    keys: &[
+        Key {
+            name: "http",
+            kind: Kind::Resource(&HTTP_CHECK),
+            need: Need::Default("only a connection is made"),
+            doc: "A request that must be answered well. `http: PATH` is short for `http: {path: PATH}`.",
+        },
+        Key {
+            name: "interval",
+            kind: Kind::Duration(100, DAY_MS),
+            need: Need::Value("2s"),
+            doc: "Time between two checks of a member.",
+        },
+        Key {
+            name: "timeout",
+            kind: Kind::Duration(1, DAY_MS),
+            need: Need::Value("1s"),
+            doc: "How long the answer may take.",
+        },
+        Key {
+            name: "healthy",
+            kind: Kind::Integer(1, MAX_COUNT),
+            need: Need::Value("2"),
+            doc: "Good answers in a row that bring a member back.",
+        },
+        Key {
+            name: "unhealthy",
+            kind: Kind::Integer(1, MAX_COUNT),
+            need: Need::Value("3"),
+            doc: "Bad ones in a row that take it out.",
+        },
+    ],
+};
+
+/// A health check by HTTP.
+pub(crate) static HTTP_CHECK: Resource = Resource {
+    name: "http_check",
+    article: "`http`",
+    doc: "A health check by HTTP.",
+    short: Some("path"),
+    one_of: &[],
+    keys: &[
+        Key {
+            name: "path",
+            kind: Kind::Form(&form::TARGET_PATH),
+            need: Need::Required,
+            doc: "What is asked for, with `GET`; it may have a query.",
+        },
+        Key {
+            name: "host",
+            kind: Kind::Form(&form::HOST),
+            need: Need::Default("the name in the member's address"),
+            doc: "What the `Host` header says.",
+        },
+        Key {
+            name: "expect",
+            kind: Kind::Statuses,
+            need: Need::Value("200-399"),
+            doc: "Status codes of good answers.",
+        },
+    ],
+};
+
+/// TLS to members.
+pub(crate) static UPSTREAM_TLS: Resource = Resource {
+    name: "upstream_tls",
+    article: "`tls`",
+    doc: "TLS to members.",
+    short: None,
+    one_of: &[],
+    keys: &[
+        Key {
+            name: "verify",
+            kind: Kind::Flag,
+            need: Need::Value("true"),
+            doc: "Whether the member's certificate is verified.",
+        },
+        Key {
+            name: "server_name",
+            kind: Kind::Form(&form::HOST),
+            need: Need::Default("the name in the member's address"),
+            doc: "The name for SNI and verification.",
+        },
+        Key {
+            name: "authorities",
+            kind: Kind::Form(&form::PEM),
+            need: Need::Default("the system's"),
+            doc: "PEM: certificates of the authorities that are trusted.",
+        },
+        Key {
+            name: "certificate",
+            kind: Kind::Id(Of::Certificates),
+            need: Need::Default("none"),
+            doc: "The certificate that Weir shows to members.",
+        },
+    ],
+};
+
+/// A member.
+pub(crate) static MEMBER: Resource = Resource {
+    name: "member",
+    article: "a member",
+    doc: "A server of an upstream. An address alone is short for `{address: ADDRESS}`.",
+    short: Some("address"),
+    one_of: &[],
+    keys: &[
+        Key {
+            name: "address",
+            kind: Kind::Form(&form::ADDRESS),
+            need: Need::Required,
+            doc: "Where it is: an address or a name, with a port, or `unix:` and the path of a socket. Names are looked up again and again (`resolve`).",
+        },
+        Key {
+            name: "weight",
+            kind: Kind::Integer(0, MAX_WEIGHT),
+            need: Need::Value("1"),
+            doc: "Its share; with 0 it gets no new requests.",
+        },
+        Key {
+            name: "backup",
+            kind: Kind::Flag,
+            need: Need::Value("false"),
+            doc: "Whether it is only used while no other member is available.",
+        },
+        Key {
+            name: "drain",
+            kind: Kind::Flag,
+            need: Need::Value("false"),
+            doc: "Whether it gets no new requests; those in flight finish.",
+        },
+    ],
+};
