@@ -1,14 +1,14 @@
-//! What a reviewer would tire of: size and opening of files, reasons beside unsafe code, leftovers,
-//! and documents that name what is there. Each failure lists every offender.
+//! Rules that a reviewer should not have to check: the size and first line of files, reasons for
+//! unsafe code, leftovers, and documents that match the code. Each failure lists every offender.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Lines in a source file, past which it is two (docs: around 150, past 400 asking to be split).
+/// The most lines of a source file (the goal is around 150; past 400, consider a split).
 const MAX_LINES: usize = 500;
-/// Lines above `unsafe` in which its reason must stand.
+/// The number of lines above `unsafe` in which its reason must stand.
 const SAFETY_WITHIN: usize = 8;
-/// Directories that hold nothing written by hand.
+/// Directories without hand-written files.
 const SKIPPED: [&str; 9] =
     ["target", ".git", ".build", "corpus", "artifacts", "seeds", "node_modules", "results", "proptest-regressions"];
 
@@ -17,7 +17,7 @@ fn root() -> PathBuf {
     fs::canonicalize(root).expect("the repository is there")
 }
 
-/// Every file below `dir` that people write, relative to the repository.
+/// Every hand-written file below `dir`, relative to the repository.
 fn files() -> Vec<PathBuf> {
     let root = root();
     let mut found = Vec::new();
@@ -45,7 +45,7 @@ fn sources() -> impl Iterator<Item = (PathBuf, String)> {
     })
 }
 
-/// Text of a file; empty if it is no text.
+/// The text of a file; empty if it is not text.
 fn read(path: &Path) -> String {
     fs::read(root().join(path)).ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
 }
@@ -61,14 +61,14 @@ fn source_files_are_short() {
 }
 
 #[test]
-fn source_files_begin_by_saying_why_they_exist() {
+fn source_files_start_with_their_purpose() {
     let exempt = |path: &Path| path.ends_with("build.rs") || path.ends_with("tests.rs");
     let silent = sources().filter(|(path, text)| !exempt(path) && !text.starts_with("//! "));
     assert_none("no //! at the top", silent.map(|(path, _)| path.display().to_string()).collect());
 }
 
 #[test]
-fn unsafe_code_says_why_it_is_safe() {
+fn unsafe_code_has_a_safety_comment() {
     let mut offenders = Vec::new();
     for (path, text) in sources() {
         let lines: Vec<&str> = text.lines().collect();
@@ -85,17 +85,17 @@ fn unsafe_code_says_why_it_is_safe() {
 }
 
 #[test]
-fn nothing_is_left_for_later() {
+fn no_leftovers_are_marked_for_later() {
     let words = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("todo", "!("), concat!("unimplemented", "!(")];
     assert_none("left for later", lines_with(|line| words.iter().any(|word| line.contains(word))));
 }
 
 #[test]
-fn no_path_of_one_machine_is_written_down() {
+fn no_file_contains_paths_of_one_machine() {
     let roots = [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/")];
     let names_one = |line: &str| {
         roots.iter().flat_map(|root| line.match_indices(root)).any(|(at, _)| {
-            // A folder of that name further down is another matter, and so is a URL that a test asks for.
+            // A directory with this name further down is allowed, and so is a URL that a test requests.
             let before = line[..at].chars().next_back();
             !before.is_some_and(|c| c.is_alphanumeric() || "._-}".contains(c))
         })
@@ -116,7 +116,7 @@ fn lines_with(offends: impl Fn(&str) -> bool) -> Vec<String> {
 }
 
 #[test]
-fn the_map_names_every_crate() {
+fn architecture_names_every_crate() {
     let map = read(Path::new("ARCHITECTURE.md"));
     let crates = fs::read_dir(root().join("crates")).expect("is readable").flatten();
     let names = crates.filter(|entry| entry.path().join("Cargo.toml").is_file()).map(|entry| entry.file_name());
@@ -125,19 +125,19 @@ fn the_map_names_every_crate() {
 }
 
 #[test]
-fn the_changelog_has_room_for_the_next_change() {
+fn the_changelog_has_an_unreleased_section() {
     assert!(read(Path::new("CHANGELOG.md")).contains("\n## [Unreleased]\n"));
 }
 
 #[test]
-fn reference_pages_say_what_the_tables_say() {
+fn reference_pages_match_the_tables() {
     let dir = Path::new("docs/reference");
     let stale = weir_cli::reference::pages().into_iter().filter(|(name, text)| read(&dir.join(name)) != *text);
     assert_none("out of date, run `make docs`", stale.map(|(name, _)| name.to_owned()).collect());
 }
 
 #[test]
-fn links_between_documents_lead_somewhere() {
+fn links_between_documents_have_targets() {
     let mut broken = Vec::new();
     for path in files().iter().filter(|path| path.extension().is_some_and(|end| end == "md")) {
         let text = read(path);

@@ -1,5 +1,5 @@
-//! Fields a line each; whatever they say, an untrusted peer is believed nothing, and what a
-//! trusted proxy appends cannot be hidden by what stands left of it.
+//! One header field per line. Whatever the fields say, an untrusted peer is not believed, and text to
+//! the left cannot hide what a trusted proxy appends.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

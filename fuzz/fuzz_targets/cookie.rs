@@ -1,4 +1,4 @@
-//! Cookies are pieces of their headers (one header a line), in order, bounded in number.
+//! Cookies are slices of their headers (one header per line), in order, bounded in number.
 #![no_main]
 
 use bumpalo::Bump;

@@ -1,4 +1,4 @@
-//! The detectors never panic, and find nothing where their quick refusals refuse.
+//! The detectors never panic, and find nothing in values that their early exits reject.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

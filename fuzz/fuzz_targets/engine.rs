@@ -1,5 +1,5 @@
-//! A policy and traffic made from the bytes, evaluated by the plan and by the naive evaluator:
-//! same verdict, findings, score, tags and header changes. The case is built and compared by
+//! A policy and traffic generated from the bytes, evaluated by the plan and by the naive evaluator,
+//! have the same verdict, findings, score, tags and header changes. The case is built and compared by
 //! the code that `cargo test -p weir-engine --test against_naive` runs.
 #![no_main]
 

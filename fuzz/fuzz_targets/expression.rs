@@ -1,4 +1,4 @@
-//! Any text is an expression or has errors that point into it, and what an expression prints
+//! Any text is an expression or has errors whose positions are within it, and a printed expression
 //! parses to the same expression.
 #![no_main]
 
@@ -28,7 +28,7 @@ fuzz_target!(|bytes: &[u8]| {
         Err(errors) => check(&text, &errors),
         Ok(expr) => {
             let printed = expr.to_string();
-            // A range of addresses prints as up to 254 networks, so the text may outgrow its bound.
+            // A range of addresses prints as up to 254 networks, so the text may exceed its bound.
             if printed.len() <= MAX_TEXT_BYTES {
                 assert_eq!(parse(&printed, &lists), Ok(expr), "{printed}");
             }

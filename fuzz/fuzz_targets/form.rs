@@ -1,4 +1,4 @@
-//! A form has the pairs that splitting finds, decoded one by one, bounded in number.
+//! A form has the pairs that splitting finds, each decoded, bounded in number.
 #![no_main]
 
 use bumpalo::Bump;

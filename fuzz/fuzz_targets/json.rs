@@ -8,7 +8,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use weir_http::bound::{Extent, MAX_DEPTH, MAX_ITEMS, max_path_arena};
 use weir_http::{Anomalies, json};
 
-/// A document with its members in order, duplicates kept.
+/// A document with its members in order, including duplicates.
 enum Tree {
     Number,
     Scalar(String),
@@ -84,7 +84,7 @@ fn flatten(tree: &Tree, path: &str, out: &mut Vec<(String, Option<String>)>) {
     }
 }
 
-/// Stands for the path of the document itself, which is not that of a member called "".
+/// Represents the path of the document itself, which differs from that of a member named "".
 const TOP: &str = "\0top";
 
 fuzz_target!(|bytes: &[u8]| {

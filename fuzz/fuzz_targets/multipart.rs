@@ -1,4 +1,4 @@
-//! The first line is the boundary, the rest the body: parts are disjoint pieces of it, in order.
+//! The first line is the boundary, the rest the body. Parts are disjoint slices of it, in order.
 #![no_main]
 
 use bumpalo::Bump;

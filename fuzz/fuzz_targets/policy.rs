@@ -1,5 +1,5 @@
-//! Any text is a policy or a list of errors inside of the file, as YAML and as JSON; what loads,
-//! loads again to the same revision and the same rules.
+//! Any text is a policy or a list of errors with positions in the file, as YAML and as JSON. A policy
+//! that loads, loads again to the same revision and the same rules.
 #![no_main]
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Folded stacks, as a reader that was told the format sees them.
+//! Arbitrary bytes as folded stacks, read as that format.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

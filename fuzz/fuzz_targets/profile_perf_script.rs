@@ -1,4 +1,4 @@
-//! The output of perf script, as a reader that was told the format sees them.
+//! Arbitrary bytes as the output of `perf script`, read as that format.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

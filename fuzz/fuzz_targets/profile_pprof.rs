@@ -1,4 +1,4 @@
-//! pprof profiles, as a reader that was told the format sees them.
+//! Arbitrary bytes as a pprof profile, read as that format.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Weir's own profiles, packed or not, and whatever else [`read`] takes a file for.
+//! Weir's own profiles, compressed or not, and any other format that [`read`] detects.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

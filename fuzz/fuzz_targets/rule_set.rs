@@ -2,8 +2,7 @@
 //! no outcome, and nothing panics.
 //!
 //! Lines: target, a header, content type, cookie, type of the answer, the answer; then the body.
-//! The text of the rules, the site and the comparison are those of
-//! `cargo test -p weir-engine --test rule_sets`.
+//! The rules, the site and the comparison are those of `cargo test -p weir-engine --test rule_sets`.
 #![no_main]
 #![allow(dead_code)]
 

@@ -1,5 +1,5 @@
-//! A small rule set and requests made from the bytes: what is worked out ahead of time changes no
-//! outcome. The check is that of `cargo test -p weir-engine --test rule_sets folding`.
+//! A small rule set and requests generated from the bytes: folding changes no outcome. The check is
+//! that of `cargo test -p weir-engine --test rule_sets folding`.
 #![no_main]
 #![allow(dead_code)]
 

@@ -1,5 +1,5 @@
-//! Any bytes are rules or have problems that point into them. Files are in memory, and the text
-//! may include itself.
+//! Any bytes are rules or have errors whose positions are within them. Files are in memory, and the
+//! text may include itself.
 #![no_main]
 
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! Lines: target, content type, cookie; then the body. Every variable of the SecLang view is
-//! bounded, is the same when it is read again, and a body without gaps shows no less than
-//! ModSecurity's reading of it.
+//! bounded and does not change when it is read again, and a body without gaps contains at least what
+//! ModSecurity reads.
 #![no_main]
 
 use bumpalo::Bump;
@@ -73,7 +73,7 @@ fn read(view: &View<'_>) {
     let _ = (view.remote_user(), view.multipart_flags(), view.reqbody_error_msg(), view.urlencoded_error());
 }
 
-/// Where the collections are: they are made once.
+/// The collections, created once.
 fn pointers(view: &View<'_>) -> [*const weir_http::Pair<'static>; 4] {
     [view.args_get(), view.args_body(), view.request_cookies(), view.multipart_part_headers()]
         .map(|pairs| pairs.as_ptr().cast())

@@ -1,5 +1,5 @@
 //! Lines: target, content type, cookie; then the body. Every variable of the transaction is
-//! bounded, and is the same when it is read again.
+//! bounded and does not change when it is read again.
 #![no_main]
 
 use bumpalo::Bump;

@@ -1,11 +1,11 @@
-//! Percent-decoding agrees with the obvious decoder and borrows what it does not change.
+//! Percent-decoding agrees with a simple decoder, and borrows what it does not change.
 #![no_main]
 
 use bumpalo::Bump;
 use libfuzzer_sys::fuzz_target;
 use weir_http::{Anomalies, uri};
 
-/// The obvious decoder, and whether every escape was valid.
+/// A simple decoder; also returns whether every escape was valid.
 fn naive(bytes: &[u8], plus_as_space: bool) -> (Vec<u8>, bool) {
     let digit = |byte: Option<&u8>| byte.and_then(|byte| (*byte as char).to_digit(16));
     let (mut out, mut valid, mut at) = (Vec::new(), true, 0);

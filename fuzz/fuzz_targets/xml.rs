@@ -1,4 +1,4 @@
-//! XML yields a bounded number of texts that together are never longer than the body.
+//! XML yields a bounded number of texts, which together are never longer than the body.
 #![no_main]
 
 use bumpalo::Bump;

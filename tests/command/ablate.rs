@@ -1,5 +1,5 @@
-//! `weir ablate`: a planted slow rule comes first, and a gateway whose policy was being changed has
-//! it back however the run ends.
+//! `weir ablate` ranks a planted slow rule first, and a gateway gets its policy back however the
+//! run ends.
 
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -9,7 +9,7 @@ use weir_tests::{Gateway, Setup};
 
 use crate::running::{command, runs, wait_for};
 
-/// Three groups of rules. The gaps of the planted one overlap in every way over a form's values, so
+/// Three groups of rules. The gaps in the planted pattern overlap in every way over a form's values, so
 /// that its automaton has a new state for nearly every byte.
 const POLICY: &str = r#"
 policies:
@@ -59,7 +59,7 @@ fn a_planted_slow_rule_comes_first_and_intervals_are_given() {
 }
 
 #[test]
-fn what_cannot_be_ablated_is_said_before_anything_runs() {
+fn impossible_ablations_are_reported_before_anything_runs() {
     let directory = tempfile::tempdir().expect("temp dir");
     let at = |name: &str, content: &str| {
         let path = directory.path().join(name);
@@ -132,7 +132,7 @@ impl Ablated {
         self.gateway.nginx.path("ablate/ablate.json").exists()
     }
 
-    /// Sends a signal to the run; what it said on standard error, and its guard.
+    /// Sends a signal to the run; returns its standard error output, and its guard.
     fn signal(&mut self, signal: i32) {
         // SAFETY: sends a signal to the child just started.
         assert_eq!(unsafe { libc::kill(i32::try_from(self.run.id()).expect("is a pid"), signal) }, 0);
@@ -154,7 +154,7 @@ impl Drop for Ablated {
 }
 
 #[test]
-fn killed_outright_it_leaves_a_guard_that_puts_the_policy_back() {
+fn the_guard_restores_the_policy_of_a_killed_run() {
     let mut ablated = Ablated::start();
     let guard = ablated.guard();
     ablated.signal(libc::SIGKILL);
@@ -164,7 +164,7 @@ fn killed_outright_it_leaves_a_guard_that_puts_the_policy_back() {
 }
 
 #[test]
-fn interrupted_it_puts_the_policy_back_itself() {
+fn an_interrupted_run_restores_the_policy() {
     let mut ablated = Ablated::start();
     let guard = ablated.guard();
     ablated.signal(libc::SIGINT);
@@ -174,7 +174,7 @@ fn interrupted_it_puts_the_policy_back_itself() {
 }
 
 #[test]
-fn killed_with_its_guard_it_leaves_a_journal_that_can_be_carried_out() {
+fn the_policy_of_a_run_killed_with_its_guard_can_be_restored() {
     let mut ablated = Ablated::start();
     let guard = ablated.guard();
     // SAFETY: sends a signal to the guard that this test has made start.
@@ -190,7 +190,7 @@ fn killed_with_its_guard_it_leaves_a_journal_that_can_be_carried_out() {
 }
 
 #[test]
-fn a_change_by_somebody_else_ends_the_run_and_stays() {
+fn a_foreign_change_ends_the_run_and_is_kept() {
     let mut ablated = Ablated::start();
     let theirs = json!({"rules": [{"id": "theirs", "when": "ssl", "action": "log"}]});
     let _ = ablated.gateway.api().put("policies/p", &theirs).expect(200);

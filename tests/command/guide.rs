@@ -1,8 +1,8 @@
-//! The guide "Moving from ModSecurity": its files are written, its commands run in one shell, with
-//! Debian's nginx, ModSecurity and CRS, and must print what it shows, as in the README's tour.
+//! The guide "Moving from ModSecurity": its files are written and its commands run in one shell, with
+//! Debian's nginx, ModSecurity and CRS. They must print the output shown, as in the README's tour.
 //!
-//! A file is a block that is no `console` block, and its name stands last in the paragraph above.
-//! The guide's directory, ports and build stand for those of this test.
+//! A block other than `console` is a file, whose name is the last one in the paragraph above. The
+//! guide's directory, ports and build are replaced by those of this test.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -14,16 +14,16 @@ use crate::tour::{lines_match, steps};
 const MODSECURITY: &str = "/usr/lib/nginx/modules/ngx_http_modsecurity_module.so";
 const MARK: &str = "=== end of a command ===";
 const FILE_END: &str = "END_OF_THE_FILE";
-/// What the test does not do, because it is done.
+/// The command that the test skips, because the build exists.
 const BUILD: &str = "make build";
-/// How the guide reloads nginx, and what the test does instead: on a busy machine loading CRS for
-/// two modules may take longer than anybody wants to sleep, so it waits until old workers are gone.
+/// The guide's command for reloading nginx, and its replacement: on a busy machine, loading CRS for
+/// two modules may take longer than the guide sleeps, so the test waits until the old workers are gone.
 const RELOAD: &str = "kill -HUP $(cat nginx.pid); sleep 3";
 const RELOAD_AND_WAIT: &str = r"master=$(cat nginx.pid); old=$(cat /proc/$master/task/$master/children)
 kill -HUP $master
 for pid in $old; do for try in $(seq 600); do kill -0 $pid 2>/dev/null || break; sleep 0.05; done; done";
 
-/// The last name of a configuration file or policy that a line has in backquotes.
+/// The last name of a configuration file or policy in backquotes on a line.
 fn file_name(line: &str) -> Option<&str> {
     let is_file = |name: &&str| {
         let is_plain = |byte: u8| byte.is_ascii_lowercase() || matches!(byte, b'-' | b'.');
@@ -32,7 +32,7 @@ fn file_name(line: &str) -> Option<&str> {
     line.split('`').skip(1).step_by(2).filter(is_file).last()
 }
 
-/// The guide as a script: files are written where they stand, [`MARK`] is printed after each command.
+/// The guide as a script: files are written at their position, [`MARK`] is printed after each command.
 fn script(guide: &str) -> String {
     let mut script = String::from("exec 2>&1\n");
     let (mut last, mut block) = ("", "");
@@ -102,7 +102,7 @@ fn every_command_of_the_guide_from_modsecurity_prints_what_it_shows() {
             wrong.push(format!("$ {}\nshown:\n{}\nprinted:\n{printed}", step.command, step.shown.join("\n")));
         }
     }
-    // Its last command stops nginx; where an earlier one failed the file still says which to stop.
+    // The last command stops nginx; if an earlier one failed, the file still names the process to stop.
     if let Some(pid) =
         std::fs::read_to_string(dir.path().join("nginx.pid")).ok().and_then(|pid| pid.trim().parse().ok())
     {
@@ -114,7 +114,7 @@ fn every_command_of_the_guide_from_modsecurity_prints_what_it_shows() {
 }
 
 #[test]
-fn a_file_s_name_is_the_last_one_of_its_paragraph() {
+fn a_file_is_named_at_the_end_of_its_paragraph() {
     let cases = [
         ("A policy, `policy.yaml`:", Some("policy.yaml")),
         ("As `own.conf` for `modsec.conf`:", Some("modsec.conf")),

@@ -1,6 +1,6 @@
-//! The command `weir` with a real nginx: `weir up` from start to every kind of end, replayed
-//! requests and exclusions against what nginx does, and what the README and the guide from
-//! ModSecurity promise, line by line.
+//! The command `weir` with a real nginx: `weir up` from its start to every kind of end, replayed
+//! requests and exclusions compared with nginx, and every command shown in the README and in the
+//! guide on ModSecurity.
 
 mod ablate;
 mod guide;

@@ -1,4 +1,4 @@
-//! `weir replay` says what nginx does: the same requests, sent and replayed, fire the same rules.
+//! `weir replay` agrees with nginx: the same requests, sent and replayed, fire the same rules.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::running::{Running, command, wait_for};
 
-/// Where Debian's package has the rules.
+/// The directory of the rules in Debian's package.
 pub const CRS: &str = "/usr/share/modsecurity-crs/rules";
 
-/// Whether CRS is installed; says so if it is not.
+/// Whether CRS is installed; prints a message if it is not.
 pub fn has_crs() -> bool {
     let is_there = Path::new(CRS).is_dir();
     if !is_there {
@@ -32,7 +32,7 @@ policies:
             paranoia: 2 # the shop is strict
 ";
 
-/// Entries of an attack log, once there are so many.
+/// Waits for this many entries of an attack log and returns them.
 pub fn entries(log: &Path, count: usize) -> Vec<Value> {
     let read = || std::fs::read_to_string(log).unwrap_or_default();
     wait_for("the attack log is written", || read().lines().count() >= count);
@@ -54,7 +54,7 @@ fn request(line: &str, fields: &str, body: &str) -> String {
 }
 
 #[test]
-fn what_is_replayed_fires_what_nginx_has_logged() {
+fn replayed_requests_fire_the_rules_that_nginx_logged() {
     if !has_crs() {
         return;
     }
@@ -90,7 +90,7 @@ fn what_is_replayed_fires_what_nginx_has_logged() {
             assert_eq!(replayed[ours], logged[theirs], "{replayed}");
         }
     }
-    // The log itself is replayed too, as far as it goes.
+    // The log itself is replayed, too, as far as it contains the requests.
     let again = output(&["replay", &at("run/attack.log"), "--policy", &at("policy.yaml"), "--repeat", "1"]);
     assert!(again.contains("the log has no body") && again.contains("942100"), "{again}");
 }

@@ -1,4 +1,4 @@
-//! A `weir up` on a port of its own.
+//! A running `weir up` on its own port.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -6,24 +6,24 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// How long anything here may take on a busy machine.
+/// The time that anything here may take on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A started `weir up`; killed when dropped.
 pub struct Running {
     pub child: Child,
     pub port: u16,
-    /// What it has printed until it was ready.
+    /// The output until it was ready.
     pub introduction: Vec<String>,
     lines: Receiver<String>,
 }
 
-/// The repository.
+/// The root of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the repository is there")
 }
 
-/// The command under test: `WEIR_BIN`, or what lies beside the module that was built last.
+/// The command under test: `WEIR_BIN`, or the one beside the most recently built module.
 pub fn weir() -> PathBuf {
     let beside = || weir_tests::setup::module().parent().expect("is in a directory").join("weir");
     let path = std::env::var_os("WEIR_BIN").map_or_else(beside, PathBuf::from);
@@ -44,12 +44,12 @@ pub fn command(arguments: &[&str]) -> Command {
 }
 
 impl Running {
-    /// Starts it and waits until it is ready.
+    /// Starts `weir up` and waits until it is ready.
     pub fn start(more: &[&str]) -> Self {
         Self::start_on(weir_tests::port::free(), more)
     }
 
-    /// The same on a port.
+    /// Does the same on a given port.
     pub fn start_on(port: u16, more: &[&str]) -> Self {
         let mut child = command(&[&["up", "--port", &port.to_string()], more].concat())
             .stdout(Stdio::piped())
@@ -76,7 +76,7 @@ impl Running {
         }
     }
 
-    /// The next line that it prints; `None` if it has ended.
+    /// The next line of output; `None` if the process has ended.
     pub fn line(&self) -> Option<String> {
         match self.lines.recv_timeout(PATIENCE) {
             Ok(line) => Some(line),
@@ -85,7 +85,7 @@ impl Running {
         }
     }
 
-    /// Its run directory.
+    /// The run directory.
     pub fn dir(&self) -> PathBuf {
         std::env::temp_dir().join(format!("weir-{}", self.port))
     }
@@ -98,7 +98,7 @@ impl Running {
         std::iter::once(master).chain(children.split_whitespace().filter_map(|pid| pid.parse().ok())).collect()
     }
 
-    /// Sends it a signal.
+    /// Sends a signal to the process.
     pub fn signal(&self, signal: i32) {
         let pid = i32::try_from(self.child.id()).expect("is a pid");
         // SAFETY: sends a signal to the child just started.

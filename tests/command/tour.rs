@@ -1,25 +1,25 @@
 //! The README's tour: every command in its `console` blocks is run against a `weir up`, in one
-//! shell, and must print what the README shows.
+//! shell, and must print the output shown.
 //!
-//! In what is shown `...` stands for anything within a line, and alone on a line for any number of
-//! lines. Port 8080 stands for the port of this test.
+//! In the output, `...` stands for any text within a line and, alone on a line, for any number of
+//! lines. Port 8080 is replaced by the port of this test.
 
 use std::process::{Command, Stdio};
 
 use crate::running::{Running, root, weir};
 
-/// Between two commands: a reader takes longer, and logs are flushed after 100 ms.
+/// The pause between two commands: a reader takes longer, and logs are flushed after 100 ms.
 const PAUSE: &str = "sleep 0.4";
 const MARK: &str = "=== end of a command ===";
 
-/// A command of a page, and what the page shows below it.
+/// A command of a page, and the output that the page shows for it.
 #[derive(Debug, PartialEq)]
 pub struct Step {
     pub command: String,
     pub shown: Vec<String>,
 }
 
-/// The commands of all `console` blocks, with what is shown after each.
+/// The commands of all `console` blocks, with the output shown after each.
 pub fn steps(markdown: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let (mut inside, mut continues) = (false, false);
@@ -52,7 +52,7 @@ fn line_matches(pattern: &str, line: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// Whether lines are as shown.
+/// Whether the lines match the output shown.
 pub fn lines_match(patterns: &[String], lines: &[&str]) -> bool {
     match patterns {
         [] => lines.is_empty(),
@@ -93,7 +93,7 @@ fn every_command_of_the_readme_prints_what_it_shows() {
 }
 
 #[test]
-fn steps_are_found_with_continued_lines_and_output() {
+fn steps_include_continued_lines_and_output() {
     let text = "a\n```sh\n$ no\n```\n```console\n$ one \\\n  more\nout\n$ two\n```\nb\n";
     let step = |command: &str, shown: &[&str]| Step {
         command: command.into(),
@@ -103,7 +103,7 @@ fn steps_are_found_with_continued_lines_and_output() {
 }
 
 #[test]
-fn dots_stand_for_anything() {
+fn dots_match_any_text() {
     let cases =
         [("a...c", "abc", true), ("a...c", "ac", true), ("a...c", "ab", false), ("...", "", true), ("a", "ab", false)];
     for (pattern, line, want) in cases {

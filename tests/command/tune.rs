@@ -1,5 +1,5 @@
-//! `weir tune` with a real nginx: a false positive is blocked, its exclusion written into the
-//! policy, nginx reloaded, and the request passes; its like elsewhere do not.
+//! `weir tune` with a real nginx: a false positive is blocked, its exclusion is added to the policy,
+//! nginx is reloaded, and the request passes. Similar requests elsewhere are still blocked.
 
 use std::process::Command;
 

@@ -1,11 +1,11 @@
-//! `weir up`: ready when it says so, and nothing of it is left, however it ends.
+//! `weir up` reports when it is ready, and leaves nothing behind, however it ends.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::Command;
 
 use crate::running::{Running, command, root, runs, wait_for};
 
-/// Status that curl gets for a line as `weir up` prints it.
+/// The status that curl gets for a command that `weir up` prints.
 fn status_of(line: &str) -> String {
     let quiet = line.replacen("curl -i", "curl -s -o /dev/null -w '%{http_code}'", 1);
     let output = Command::new("bash").args(["-c", &quiet]).output().expect("curl is installed");
@@ -13,7 +13,7 @@ fn status_of(line: &str) -> String {
 }
 
 #[test]
-fn what_it_offers_to_try_answers_as_it_says() {
+fn suggested_commands_answer_as_announced() {
     let up = Running::start(&[]);
     let tries: Vec<_> = up.introduction.iter().filter_map(|line| line.trim().split_once('#')).collect();
     assert!(tries.len() >= 5, "{:?}", up.introduction);
@@ -24,7 +24,7 @@ fn what_it_offers_to_try_answers_as_it_says() {
 }
 
 #[test]
-fn an_attack_is_told_in_one_readable_line() {
+fn an_attack_is_reported_in_one_readable_line() {
     let up = Running::start(&[]);
     let url = format!("curl -i 'http://127.0.0.1:{}/search?q=1+union+select+password'", up.port);
     assert_eq!(status_of(&url), "403");
@@ -53,7 +53,7 @@ fn a_signal_stops_everything_and_leaves_nothing() {
 }
 
 #[test]
-fn killed_it_takes_nginx_with_it_and_the_next_run_works() {
+fn killing_it_ends_nginx_and_the_next_run_works() {
     let mut up = Running::start(&[]);
     let nginx = up.nginx();
     up.child.kill().expect("kills");
@@ -66,7 +66,7 @@ fn killed_it_takes_nginx_with_it_and_the_next_run_works() {
 }
 
 #[test]
-fn when_nginx_dies_it_says_so_and_ends() {
+fn it_reports_the_death_of_nginx_and_ends() {
     let mut up = Running::start(&[]);
     let nginx = up.nginx();
     // SAFETY: sends a signal to the nginx that this test has started.
@@ -76,7 +76,7 @@ fn when_nginx_dies_it_says_so_and_ends() {
 }
 
 #[test]
-fn a_second_one_on_the_same_port_is_refused_and_harms_nothing() {
+fn a_second_instance_on_the_same_port_is_refused_without_harm() {
     let up = Running::start(&[]);
     let port = up.port.to_string();
     let output = command(&["up", "--port", &port]).output().expect("runs");
@@ -87,7 +87,7 @@ fn a_second_one_on_the_same_port_is_refused_and_harms_nothing() {
 }
 
 #[test]
-fn a_bad_policy_is_refused_with_its_place() {
+fn an_invalid_policy_is_refused_with_its_position() {
     let dir = tempfile::tempdir().expect("temp dir");
     let policy = dir.path().join("bad.yaml");
     std::fs::write(
@@ -104,7 +104,7 @@ fn a_bad_policy_is_refused_with_its_place() {
 }
 
 #[test]
-fn a_named_directory_stays_with_its_logs() {
+fn a_given_directory_keeps_its_logs() {
     let dir = tempfile::tempdir().expect("temp dir");
     let run = dir.path().join("run");
     let mut up = Running::start(&["--dir", run.to_str().expect("is text"), "--workers", "1"]);
@@ -117,7 +117,7 @@ fn a_named_directory_stays_with_its_logs() {
 }
 
 #[test]
-fn every_example_is_a_good_policy() {
+fn every_example_is_a_valid_policy() {
     for example in std::fs::read_dir(root().join("examples")).expect("is there").flatten() {
         let path = example.path();
         if path.extension().is_some_and(|end| end == "yaml" || end == "json") {

@@ -1,5 +1,5 @@
 //! `weir profile`, `weir diagnose` and `weir baseline` on a real nginx with Weir, under load: costs are
-//! per request without an option, and what ends meanwhile loses nothing.
+//! per request without an option, and a process that ends meanwhile loses no results.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -23,7 +23,7 @@ policies:
         action: block
 "#;
 
-/// Says why there is nothing to test here; tests return then.
+/// Prints why a test is skipped.
 fn refused() -> bool {
     weir_sample::privilege().inspect_err(|error| eprintln!("skipped: {error}")).is_err()
 }
@@ -40,7 +40,7 @@ fn request() -> Request {
     Request::post("/", "application/x-www-form-urlencoded", "q=1")
 }
 
-/// Runs `weir` while the nginx is under load; gives what it printed, and the requests answered from before its
+/// Runs `weir` while nginx is under load; returns its output, and the requests answered from before its
 /// start until after its end.
 fn under_load(nginx: &Nginx, arguments: &[&str]) -> (String, u64) {
     let mut output = None;
@@ -65,7 +65,7 @@ fn read(path: &Path) -> Profile {
 }
 
 #[test]
-fn a_profile_of_weirs_nginx_is_per_request_and_one_of_another_is_not() {
+fn a_profile_is_per_request_only_for_an_nginx_with_weir() {
     if refused() {
         return;
     }
@@ -79,7 +79,7 @@ fn a_profile_of_weirs_nginx_is_per_request_and_one_of_another_is_not() {
     assert!(requests > 0 && requests < answered, "{requests} of {answered}");
     assert!(profile.samples.iter().any(|sample| sample.count > 0));
 
-    // Both are under load, the ledger's is not the one that is sampled.
+    // Both are under load; the one with a ledger is not the one that is sampled.
     let pid = other.master().to_string();
     let totals = during(other.port, 1, Life::KeepAlive, &request(), |_| {
         let _ = under_load(&nginx, &[&sample[..], &[&pid, "-o", text(&theirs)]].concat());
@@ -94,7 +94,7 @@ fn a_profile_of_weirs_nginx_is_per_request_and_one_of_another_is_not() {
 }
 
 #[test]
-fn a_stub_status_that_is_gone_at_the_end_costs_the_number_and_not_the_samples() {
+fn without_stub_status_at_the_end_only_the_number_of_requests_is_lost() {
     if refused() {
         return;
     }
@@ -125,7 +125,7 @@ fn a_stub_status_that_is_gone_at_the_end_costs_the_number_and_not_the_samples() 
 }
 
 #[test]
-fn a_diagnosis_is_kept_and_asked_again_without_the_process() {
+fn a_saved_diagnosis_can_be_repeated_without_the_process() {
     let mut nginx = nginx();
     let (master, file) = (nginx.master().to_string(), nginx.path("facts.json.gz"));
     let (said, answered) =
@@ -136,14 +136,14 @@ fn a_diagnosis_is_kept_and_asked_again_without_the_process() {
     let again: Value = serde_json::from_str(&again).expect("is JSON");
     assert_eq!(live["findings"], again["findings"]);
     assert!(answered > 0 && live["findings"].is_array(), "{live:#}");
-    // Its process is gone by now, and the rule is looked at first.
+    // The process has ended by now, and the rule is checked first.
     let unknown = weir(&nginx, &["diagnose", &master, "--rule", "no-such"]);
     assert_eq!(unknown.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&unknown.stderr).contains("there is no rule no-such"));
 }
 
 #[test]
-fn a_baseline_says_nothing_of_what_is_the_same_and_names_what_changed() {
+fn a_baseline_reports_only_what_changed() {
     let nginx = nginx();
     let master = nginx.master().to_string();
     let directory = nginx.path("baselines");

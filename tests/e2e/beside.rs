@@ -1,4 +1,4 @@
-//! Beside what users already have: FastCGI, Lua, nginx's own logs, maps and conditions.
+//! Weir beside other features of nginx: FastCGI, Lua, nginx's own logs, maps and conditions.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use weir_tests::{Request, Setup, wait};
 use crate::LOOKS_EVERYWHERE;
 
 #[test]
-fn fastcgi_gets_parameters_and_the_inspected_body() {
+fn fastcgi_receives_parameters_and_the_inspected_body() {
     let location = format!(
         "location / {{ fastcgi_pass {}; fastcgi_param REQUEST_METHOD $request_method; fastcgi_param QUERY_STRING $query_string;\n\
          fastcgi_param WEIR_ID $weir_request_id; fastcgi_param CONTENT_LENGTH $content_length; }}",
@@ -41,7 +41,7 @@ fn return_and_rewrite_modules_answer_and_are_logged() {
 }
 
 #[test]
-fn nginx_access_log_map_and_if_see_the_variables() {
+fn access_log_map_and_if_of_nginx_see_the_variables() {
     let setup = Setup::policy(LOOKS_EVERYWHERE);
     let log = setup.prefix().join("nginx.log");
     let http = "log_format weir escape=json '{\"id\":\"$weir_request_id\",\"verdict\":\"$weir_verdict\",\"rule\":\"$weir_rule\",\"mapped\":\"$mapped\"}';\n\
@@ -62,7 +62,7 @@ fn nginx_access_log_map_and_if_see_the_variables() {
     assert_eq!((&ours[0]["request_id"], &ours[1]["request_id"]), (&lines[0]["id"], &lines[1]["id"]));
 }
 
-/// Where Debian puts the Lua module and what it needs first.
+/// The paths of Debian's Lua module and of the module that it requires.
 const LUA: [&str; 2] = ["/usr/lib/nginx/modules/ndk_http_module.so", "/usr/lib/nginx/modules/ngx_http_lua_module.so"];
 
 #[test]

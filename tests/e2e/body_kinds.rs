@@ -66,7 +66,7 @@ fn each_kind_of_body_is_parsed_for_its_rules() {
 }
 
 #[test]
-fn broken_bodies_are_flags_for_rules_to_act_on() {
+fn malformed_bodies_set_flags_that_rules_can_read() {
     let nginx = Setup::policy(POLICY).proxy(Echo::start()).start();
     for (content_type, body) in [
         ("application/json", r#"{"a": "#),

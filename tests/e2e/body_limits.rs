@@ -1,4 +1,4 @@
-//! Bodies of every size, however they are sent, reach rules and origin, or the fail mode.
+//! Bodies of every size, however they are sent, reach rules and origin, or the fail mode decides.
 
 use serde_json::json;
 use weir_tests::fnv::fnv;
@@ -7,7 +7,7 @@ use weir_tests::{Request, Setup};
 
 use crate::READS_BODIES;
 
-/// Small, so that the sizes around it are quick to send.
+/// The body limit: small, so that bodies of about this size are quick to send.
 const LIMIT: usize = 4096;
 const LARGE: usize = 10 << 20;
 
@@ -25,7 +25,7 @@ fn sizes() -> impl Iterator<Item = (usize, bool)> {
 }
 
 #[test]
-fn failing_open_every_body_reaches_the_origin_byte_for_byte() {
+fn in_open_mode_every_body_reaches_the_origin_byte_for_byte() {
     let setup = Setup::policy(READS_BODIES).http(&format!("weir_body_limit {LIMIT};\nweir_fail open;"));
     let nginx = setup.proxy(Echo::start()).start();
     for (size, chunked) in sizes() {
@@ -110,7 +110,7 @@ fn a_body_spilled_to_a_file_is_inspected_and_passed_on() {
 }
 
 #[test]
-fn a_slow_body_is_waited_for() {
+fn slow_bodies_are_awaited() {
     let nginx = Setup::policy(READS_BODIES).proxy(Echo::start()).start();
     for (end, status) in [("attack-body", 403), ("harmless...", 200)] {
         let mut connection = nginx.connect();
@@ -126,8 +126,8 @@ fn a_slow_body_is_waited_for() {
 }
 
 #[test]
-fn a_body_is_not_read_where_no_rule_needs_it() {
-    // The request is blocked or answered by its header alone, while its body never comes.
+fn a_body_is_read_only_if_a_rule_needs_it() {
+    // The request is blocked or answered by its head alone, while its body never arrives.
     let text = r#"
 policies:
   - id: p

@@ -1,5 +1,5 @@
 //! Everything at once: traffic of all kinds while policies reload, logs rotate, silence toggles
-//! and workers die. Afterwards no worker has crashed and every log line is whole.
+//! and workers die. Afterwards no worker has crashed and every log line is complete.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use weir_tests::{Connection, Nginx, Request, Setup, log, wait};
 
 use crate::LOOKS_EVERYWHERE;
 
-/// How long the storm lasts.
+/// The duration of the test.
 const STORM: Duration = Duration::from_secs(4);
 
 const MORE: &str = r#"
@@ -50,7 +50,7 @@ fn requests() -> Vec<Request> {
     ]
 }
 
-/// Sends all kinds of requests in its own order, some half, some pipelined, until told to stop.
+/// Sends all kinds of requests in random order, some incomplete, some pipelined, until `stop` is set.
 fn client(port: u16, seed: u64, stop: &AtomicBool) -> usize {
     let requests = requests();
     let (mut state, mut answered) = (seed, 0);
@@ -103,7 +103,7 @@ fn disturb(nginx: &Nginx) {
 }
 
 #[test]
-fn nothing_crashes_and_no_line_is_torn_in_a_storm() {
+fn mixed_load_crashes_no_worker_and_tears_no_line() {
     let origin = Echo::start();
     let server = format!(
         "error_page 403 /denied.html; error_page 404 = @missing;\nclient_body_buffer_size 8k;\n\

@@ -1,4 +1,4 @@
-//! Who the client is: proxies are believed if they are trusted, and then only.
+//! Client addresses: only trusted proxies are believed.
 
 use weir_policy::mmdb::{Record, Writer};
 use weir_tests::{Nginx, Request, Setup};
@@ -56,7 +56,7 @@ fn untrusted_peers_are_not_believed() {
 }
 
 #[test]
-fn forwarded_is_understood() {
+fn the_forwarded_header_is_understood() {
     let nginx = start(&policy("127.0.0.1", "forwarded"));
     assert_eq!(client(&nginx, "Forwarded", "for=198.51.100.7;proto=https"), (200, Some("198.51.100.7".into())));
     assert_eq!(client(&nginx, "Forwarded", "for=\"[2001:db8::1]:4711\"").0, 403);
@@ -93,7 +93,7 @@ fn listen_on_ipv6_gives_ipv6_facts() {
     assert_eq!(nginx.accesses(1)[0]["server_addr"], "::1");
 }
 
-/// What the generated database says of two networks.
+/// A generated database with the countries of two networks.
 fn database() -> Vec<u8> {
     let mut writer = Writer::new("Test-Country");
     for (network, country, continent, asnum) in

@@ -1,4 +1,4 @@
-//! Where directives stand: inheritance, nesting, servers without Weir, odd listeners.
+//! Positions of directives: inheritance, nesting, servers without Weir, unusual listeners.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -29,7 +29,7 @@ fn settings_are_inherited_into_nested_locations_and_conditions() {
 }
 
 #[test]
-fn a_server_without_weir_is_left_alone_and_not_logged() {
+fn a_server_without_weir_is_neither_changed_nor_logged() {
     let other = port::free();
     let origin = Echo::start();
     let http = format!("server {{ listen 127.0.0.1:{other}; weir off; location / {{ proxy_pass http://{origin}; }} }}");
@@ -66,7 +66,7 @@ fn a_body_larger_than_nginx_takes_is_its_413() {
 }
 
 #[test]
-fn a_client_that_leaves_within_its_body_is_logged_once() {
+fn a_client_that_aborts_its_body_is_logged_once() {
     let nginx = Setup::policy(LOOKS_EVERYWHERE).proxy(Echo::start()).start();
     let mut connection = nginx.connect();
     let wire = Request::post("/", "text/plain", "x".repeat(1000)).wire();
@@ -79,7 +79,7 @@ fn a_client_that_leaves_within_its_body_is_logged_once() {
     assert!(nginx.crashes().is_empty());
 }
 
-/// A response rule that shows what it saw.
+/// A response rule that shows the values it read.
 const SHOWS: &str = r#"
 policies:
   - id: p
@@ -115,7 +115,7 @@ fn response_rules_see_files_ranges_conditions_and_added_headers() {
 }
 
 #[test]
-fn a_unix_socket_is_a_listener_like_any_other() {
+fn unix_sockets_work_as_listeners() {
     let setup = Setup::policy(LOOKS_EVERYWHERE);
     let path = setup.prefix().join("nginx.sock");
     let nginx =
@@ -131,7 +131,7 @@ fn a_unix_socket_is_a_listener_like_any_other() {
 }
 
 #[test]
-fn satisfy_any_and_access_rules_do_not_get_round_a_block() {
+fn satisfy_any_and_access_rules_do_not_bypass_a_block() {
     let server = "location / { satisfy any; allow 127.0.0.1; deny all; auth_basic x; auth_basic_user_file none; try_files /a.txt =404; }";
     let nginx = Setup::policy(LOOKS_EVERYWHERE).server(server).file("html/a.txt", "a").start();
     assert_eq!(nginx.get("/").status, 200);

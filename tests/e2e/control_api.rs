@@ -1,4 +1,4 @@
-//! The API as its users meet it: errors with places, tags, transactions, revisions, and limits.
+//! The API as its users see it: errors with positions, entity tags, transactions, revisions, and limits.
 
 use std::io::{BufRead, BufReader, Read as _, Write};
 use std::os::unix::net::UnixStream;
@@ -15,7 +15,7 @@ struct Alone {
     _directory: tempfile::TempDir,
 }
 
-/// Control without nginx.
+/// A control daemon without nginx.
 fn alone(environment: &[(&str, &str)]) -> Alone {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let control = Control::start_with(&directory.path().join("state"), &directory.path().join("run"), environment);
@@ -31,7 +31,7 @@ fn some() -> Vec<(&'static str, Value)> {
 }
 
 #[test]
-fn all_errors_are_told_at_once_with_pointers_and_nothing_is_applied() {
+fn all_errors_are_reported_with_pointers_and_nothing_is_applied() {
     let alone = alone(&[]);
     let api = &alone.control.api;
     let revision = api.put_all(&some()).expect(200).revision();
@@ -60,7 +60,7 @@ fn all_errors_are_told_at_once_with_pointers_and_nothing_is_applied() {
 }
 
 #[test]
-fn what_is_shaped_well_but_means_nothing_is_refused_too() {
+fn well_formed_but_meaningless_changes_are_refused() {
     let alone = alone(&[]);
     let api = &alone.control.api;
     let _ = api.put_all(&some()).expect(200);
@@ -86,7 +86,7 @@ fn what_is_shaped_well_but_means_nothing_is_refused_too() {
 }
 
 #[test]
-fn tags_keep_two_people_from_overwriting_each_other() {
+fn entity_tags_prevent_overwriting_concurrent_changes() {
     let alone = alone(&[]);
     let api = &alone.control.api;
     let _ = api.put_all(&some()).expect(200);
@@ -114,7 +114,7 @@ fn a_dry_run_checks_and_changes_nothing() {
 }
 
 #[test]
-fn revisions_are_kept_compared_and_gone_back_to() {
+fn revisions_are_kept_compared_and_rolled_back() {
     let alone = alone(&[]);
     let api = &alone.control.api;
     let first = api.put_all(&some()).expect(200).revision();
@@ -132,7 +132,7 @@ fn revisions_are_kept_compared_and_gone_back_to() {
 }
 
 #[test]
-fn changes_are_watched_from_a_revision_on() {
+fn changes_can_be_watched_from_a_revision_on() {
     let alone = alone(&[]);
     let api = &alone.control.api;
     let first = api.put_all(&some()).expect(200).revision();
@@ -151,7 +151,7 @@ fn changes_are_watched_from_a_revision_on() {
 }
 
 #[test]
-fn odd_requests_get_clear_answers() {
+fn unusual_requests_get_clear_answers() {
     let alone = alone(&[]);
     let api = &alone.control.api;
     let huge = json!({"kind": "strings", "strings": ["x".repeat(17 << 20)]});
@@ -167,7 +167,7 @@ fn odd_requests_get_clear_answers() {
         ("PATCH", "/api/v1/sites/none", Some(json!({"hosts": ["a.test"]})), 404),
     ] {
         let answer = api.try_call(method, path, &[], body.as_ref());
-        // A refused body may end the connection before it is sent to its end.
+        // The server may close the connection before a rejected body has been sent completely.
         if let Ok(answer) = answer {
             assert_eq!(answer.status, status, "{method} {path}: {}", answer.body);
             assert_eq!(answer.header("content-type"), Some("application/problem+json"), "{method} {path}");
@@ -178,7 +178,7 @@ fn odd_requests_get_clear_answers() {
 }
 
 #[test]
-fn a_policy_that_hangs_or_eats_memory_is_refused_and_control_lives_on() {
+fn a_policy_that_exhausts_time_or_memory_is_refused() {
     let alone = alone(&[("WEIR_TESTING", "1")]);
     let api = &alone.control.api;
     let with = |list: &str| {
@@ -217,13 +217,13 @@ fn a_full_disk_refuses_changes_and_loses_none() {
     assert_eq!(control.api.call("GET", "/healthz", None).status, 200, "control lives on");
 }
 
-/// The child of control that compiles, if there is one.
+/// The daemon's child process that compiles, if there is one.
 fn sandbox(control: &Control) -> Option<i32> {
     let parent = control.pid().to_string();
     let processes = std::fs::read_dir("/proc").expect("is there").flatten();
     processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).find(|pid: &i32| {
         let read = |what: &str| std::fs::read_to_string(format!("/proc/{pid}/{what}")).unwrap_or_default();
-        // Behind the name, which is in parentheses: the state, and the parent.
+        // After the name, which is in parentheses, come the state and the parent.
         let stat = read("stat");
         let of_control = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)) == Some(&parent);
         of_control && read("cmdline").split('\0').any(|argument| argument == "sandbox")
@@ -231,15 +231,15 @@ fn sandbox(control: &Control) -> Option<i32> {
 }
 
 #[test]
-fn more_changes_than_may_wait_for_the_sandbox_are_told_to_come_back() {
-    /// As in `crates/control/src/sandbox.rs`.
+fn excess_changes_for_the_sandbox_are_told_to_retry() {
+    /// The same value as in `crates/control/src/sandbox.rs`.
     const MAX_WAITING: usize = 64;
     const TOO_MANY: usize = 6;
     let alone = alone(&[("WEIR_TESTING", "1")]);
     let (sender, answers) = mpsc::channel();
     let put = |list: String| {
         let (api, sender) = (alone.control.api.clone(), sender.clone());
-        // Most of them are answered by the end of control, which the test does not wait for.
+        // Most of them are answered when the daemon ends; the test does not wait for that.
         std::thread::spawn(move || {
             let path = format!("/api/v1/lists/{list}");
             let _ = sender.send(api.try_call("PUT", &path, &[], Some(&json!({"strings": ["x"]}))));
@@ -279,7 +279,7 @@ fn what_a_worker_refuses_is_undone_everywhere() {
         return;
     }
     let setup = Setup::gateway().workers(3);
-    // A disk that control and its sandbox see, and nginx does not.
+    // A disk that only the daemon and its sandbox see, not nginx.
     let state = setup.prefix().join("state");
     let control = Control::start_on_small_disk(&state, &setup.prefix().join("run"), 4096);
     let names = state.join("names.txt");
@@ -307,7 +307,7 @@ fn what_a_worker_refuses_is_undone_everywhere() {
 }
 
 #[test]
-fn watchers_do_not_hold_up_the_end_of_control() {
+fn watchers_do_not_delay_the_shutdown_of_control() {
     let mut alone = alone(&[]);
     let mut streams = Vec::new();
     for _ in 0..3 {
@@ -322,7 +322,7 @@ fn watchers_do_not_hold_up_the_end_of_control() {
     }
     let start = Instant::now();
     assert_eq!(alone.control.stop(), Some(0));
-    // Requests that are being answered get five seconds.
+    // Requests in flight get five seconds.
     assert!(start.elapsed() < Duration::from_secs(3), "it took {:?}", start.elapsed());
     for mut stream in streams {
         let mut rest = String::new();

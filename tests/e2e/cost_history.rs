@@ -1,4 +1,4 @@
-//! What each revision has cost, and which change made what slower.
+//! The cost of each revision, and the change that made a rule slower.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use weir_tests::load::{Life, during};
 use weir_tests::wait::until;
 use weir_tests::{Request, Setup};
 
-/// Requests that `weir cost --since` wants before it compares.
+/// The number of requests that `weir cost --since` needs before it compares.
 const ENOUGH: u64 = 1_000;
 
 fn policy(pattern: &str) -> Value {
@@ -31,7 +31,7 @@ fn the_change_that_made_a_rule_slower_is_named() {
         ])
         .expect(200);
     let nginx = setup.start();
-    // A path on which the second pattern has to try every beginning.
+    // A path on which the second pattern has to try every starting position.
     let request = Request::get(&format!("/{}", "ab".repeat(300)));
     let history = |revision: u64| -> Value {
         let output = Command::new(weir())

@@ -1,4 +1,4 @@
-//! The OWASP Core Rule Set from Debian's package, untouched.
+//! The OWASP Core Rule Set from Debian's package, unedited.
 
 use serde_json::{Value, json};
 use weir_tests::load::{Life, during};
@@ -96,7 +96,7 @@ fn bodies_of_all_kinds_are_inspected() {
 }
 
 #[test]
-fn past_the_body_limit_the_beginning_counts_or_the_request_is_refused() {
+fn beyond_the_body_limit_the_fail_mode_decides() {
     let text = policy("paranoia: 1");
     let body = |first: &str, last: &str| format!("{first}&{}&{last}", "pad=".to_owned() + &"x".repeat(8 << 10));
     let send = |nginx: &Nginx, body: String| nginx.send(&browser(Request::post("/", FORM, body))).status;
@@ -118,7 +118,7 @@ fn detection_logs_what_would_have_been_done() {
 }
 
 #[test]
-fn exclusions_hold_where_they_say_and_nowhere_else() {
+fn exclusions_apply_only_where_they_say() {
     let nginx = serve(
         r#"exclude: [{tag: attack-sqli, target: "ARGS:comment", when: 'http.request.uri.path eq "/post"'}, {rule: [941000-941999]}]"#,
     );
@@ -133,8 +133,8 @@ fn exclusions_hold_where_they_say_and_nowhere_else() {
 }
 
 #[test]
-fn the_policy_wins_over_the_setup_file() {
-    // 942432 (paranoia level 4) counts special characters; 942430 is its sibling of level 2.
+fn the_policy_takes_precedence_over_the_setup_file() {
+    // 942432 (paranoia level 4) counts special characters; 942430 does the same at level 2.
     let target = "/?q=a'b;c,d:e=f(g)h~i*j";
     for (parameters, status) in [
         ("paranoia: 1", 200),
@@ -215,10 +215,10 @@ fn reloads_under_load_reuse_the_rule_set_and_lose_nothing() {
     assert_eq!(nginx.send(&browser(Request::get(&format!("/?id={SQLI}")))).status, 403);
 }
 
-/// `cargo test ... -- --ignored`: a minute and a half.
+/// Run with `cargo test ... -- --ignored`; takes a minute and a half.
 #[test]
 #[ignore = "long"]
-fn three_hundred_reloads_under_load_leave_nothing_behind() {
+fn three_hundred_reloads_under_load_leak_nothing() {
     let nginx = serve("paranoia: 2");
     let resident = |pid: i32| -> u64 {
         let text = std::fs::read_to_string(format!("/proc/{pid}/statm")).unwrap();
@@ -244,7 +244,7 @@ fn three_hundred_reloads_under_load_leave_nothing_behind() {
     assert!(nginx.crashes().is_empty(), "{:?}", nginx.crashes());
 }
 
-/// A checkout, such as CRS 4: `CRS_PATH=/path/to/coreruleset cargo test ... -- --ignored any_checkout`.
+/// Tests a checkout, such as CRS 4: `CRS_PATH=/path/to/coreruleset cargo test ... -- --ignored any_checkout`.
 #[test]
 #[ignore = "needs a checkout"]
 fn any_checkout_protects_unedited() {

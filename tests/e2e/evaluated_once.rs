@@ -1,11 +1,11 @@
-//! One transaction per client request, evaluated once: whatever nginx does inside, nothing is
-//! counted twice and nothing escapes.
+//! One transaction per client request, evaluated once: whatever nginx does internally, nothing is
+//! counted twice and nothing bypasses the rules.
 
 use serde_json::{Value, json};
 use weir_tests::origin::Echo;
 use weir_tests::{Nginx, Request, Setup, log};
 
-/// Every evaluation of a request leaves a finding; `attack` anywhere in the URI is stopped.
+/// Every evaluation of a request leaves a finding; `attack` anywhere in the URI is blocked.
 const COUNTS: &str = r#"
 policies:
   - id: all
@@ -17,13 +17,13 @@ policies:
       - {id: extra, when: 'true', action: log}
 "#;
 
-/// Stops nginx and gives its attack and access logs, whole.
+/// Stops nginx and returns its complete attack and access logs.
 fn logs(mut nginx: Nginx) -> (Vec<Value>, Vec<Value>) {
     nginx.stop();
     (log::whole(&nginx.path("attack.log")), log::whole(&nginx.path("access.log")))
 }
 
-/// Sends `targets` one by one and expects these statuses, and for each one line in each log.
+/// Sends `targets` one by one and expects these statuses, and one line per request in each log.
 fn expect_once(setup: Setup, rules: &Value, targets: &[(&str, u16)]) {
     // One worker, so that lines come in the order of the requests.
     let nginx = setup.workers(1).start();
@@ -82,19 +82,19 @@ fn error_page_shows_its_page_for_our_403() {
 }
 
 #[test]
-fn error_page_to_the_origin_does_not_let_a_blocked_request_escape() {
+fn an_error_page_from_the_origin_does_not_unblock_a_request() {
     let origin = Echo::start();
     let server = format!("error_page 403 = @other;\nlocation @other {{ proxy_pass http://{origin}/denied; }}")
         .replace("/denied;", ";");
     let nginx = setup(&server).start();
-    // The user wants the origin to render the page; the verdict stays.
+    // The origin renders the error page; the verdict stays.
     assert_eq!(nginx.get("/x?attack").status, 200);
     let (attacks, accesses) = logs(nginx);
     assert_eq!((attacks.len(), &accesses[0]["verdict"]), (1, &json!("block")));
 }
 
 #[test]
-fn rewrites_to_another_location_take_its_policies_once() {
+fn rewrites_to_another_location_apply_its_policies_once() {
     let server = "location /old { rewrite ^/old(.*)$ /new$1 last; }\n\
                   location /new { weir_apply all extra; try_files /a.txt =404; }\n\
                   rewrite ^/early(.*)$ /new$1 last;";
@@ -108,7 +108,7 @@ fn x_accel_redirect_from_the_origin() {
         "location / {{ proxy_pass http://{}; }}\nlocation /inside {{ internal; try_files /a.txt =404; }}",
         Echo::start()
     );
-    // The origin answers with the header field that its URI names.
+    // The origin answers with the header field named in the URI.
     let targets = [("/header/X-Accel-Redirect/%2Finside?attack", 403)];
     expect_once(setup(&server), &json!(["seen"]), &targets);
     let server = server.replace("proxy_pass http://", "proxy_set_header X-A b; proxy_pass http://");
@@ -140,7 +140,7 @@ fn auth_request_and_mirror() {
 }
 
 #[test]
-fn auth_request_that_denies_still_leaves_one_line() {
+fn a_denying_auth_request_still_leaves_one_line() {
     let server = format!(
         "location / {{ auth_request /auth; try_files /a.txt =404; }}\n\
          location = /auth {{ internal; proxy_pass http://{}/status/401/; }}",
@@ -180,7 +180,7 @@ fn error_pages_from_the_origin_are_intercepted_once() {
 }
 
 #[test]
-fn rate_limits_count_a_request_once_however_it_is_passed_around() {
+fn rate_limits_count_a_request_once_despite_internal_redirects() {
     let text = r#"
 policies:
   - id: p
@@ -196,7 +196,7 @@ policies:
 }
 
 #[test]
-fn refused_requests_that_nginx_answers_itself_leave_an_access_line() {
+fn requests_that_nginx_rejects_itself_leave_an_access_line() {
     let nginx = setup(
         "location /limited { limit_except GET { deny all; } try_files /a.txt =404; }\nlocation /deny { deny all; }",
     )

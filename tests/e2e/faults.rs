@@ -60,7 +60,7 @@ fn a_panic_is_a_fail_verdict_in_the_log_when_closed() {
 }
 
 #[test]
-fn panics_are_injected_only_where_testing_is_on() {
+fn panics_can_be_injected_only_in_testing_mode() {
     let nginx = Setup::policy(LOOKS_EVERYWHERE)
         .server("weir_fail closed;\nweir_inject_panic request;")
         .proxy(Echo::start())
@@ -70,7 +70,7 @@ fn panics_are_injected_only_where_testing_is_on() {
 }
 
 #[test]
-fn a_killed_worker_is_replaced_and_counters_and_switches_go_on() {
+fn a_killed_worker_is_replaced_and_counters_and_switches_continue() {
     let nginx = Setup::policy(LOOKS_EVERYWHERE).proxy(Echo::start()).start();
     for _ in 0..3 {
         let (old, new) = nginx.kill_worker();
@@ -89,7 +89,7 @@ fn a_killed_worker_is_replaced_and_counters_and_switches_go_on() {
 }
 
 #[test]
-fn workers_killed_under_load_cost_only_their_own_connections() {
+fn workers_killed_under_load_lose_only_their_own_connections() {
     let nginx = Setup::policy(LOOKS_EVERYWHERE).proxy(Echo::start()).start();
     let totals = during(nginx.port, 4, Life::One, &Request::get("/?a=b"), |count| {
         for _ in 0..3 {
@@ -98,6 +98,6 @@ fn workers_killed_under_load_cost_only_their_own_connections() {
             wait::until("traffic after the kill", || (count.load(Ordering::Relaxed) > before + 20).then_some(()));
         }
     });
-    // Each kill may cut what was in flight on that worker: at most one request per client.
+    // Each kill may interrupt the requests in flight on that worker: at most one per client.
     assert!(totals.failed.len() <= 3 * 4, "{:?}", totals.failed);
 }

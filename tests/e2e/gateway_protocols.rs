@@ -68,7 +68,7 @@ fn h2load_gets_every_answer_over_few_connections_to_the_member() {
 }
 
 #[test]
-fn unbuffered_routes_pass_events_on_as_they_come() {
+fn unbuffered_routes_forward_events_at_once() {
     let upstream = json!({"members": {"a": {"address": origin::events::start(50).to_string()}}});
     let gateway = gateway(Setup::gateway(), upstream, json!({"buffering": false}));
     let output = Command::new("curl")

@@ -1,4 +1,4 @@
-//! The gateway routes by host, path, method, headers, query and cookies, and does what the route says.
+//! The gateway routes by host, path, method, headers, query and cookies, and carries out the route.
 
 use serde_json::{Value, json};
 use weir_tests::origin::Echo;
@@ -199,7 +199,7 @@ fn redirects_and_answers_come_from_the_route() {
 }
 
 #[test]
-fn bodies_past_the_route_s_limit_are_refused_and_others_are_not() {
+fn only_bodies_beyond_the_limit_of_the_route_are_refused() {
     let app = Echo::start();
     let gateway = gateway(
         &app,

@@ -1,4 +1,4 @@
-//! Certificates come and go with the policy, and upstreams are spoken to over TLS.
+//! Certificates change with the live configuration, and upstreams are reached over TLS.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use weir_tests::client::curl;
 use weir_tests::origin::Echo;
 use weir_tests::{Gateway, Setup, port};
 
-/// A certificate for these names in PEM, and its key; with what it is signed by, if not itself.
+/// A certificate for these names in PEM, and its key; signed by the given authority, or by itself.
 fn certificate(directory: &Path, name: &str, names: &[&str]) -> (String, String) {
     let path = |extension: &str| directory.join(format!("{name}.{extension}"));
     let alternatives: Vec<String> = names.iter().map(|name| format!("DNS:{name}")).collect();
@@ -26,7 +26,7 @@ fn certificate(directory: &Path, name: &str, names: &[&str]) -> (String, String)
     (read("crt"), read("key"))
 }
 
-/// Subject that is shown for a name, or what OpenSSL says instead.
+/// The subject of the certificate served for a name, or the error of OpenSSL.
 fn shown(port: u16, name: &str, more: &[&str]) -> Result<String, String> {
     let output = Command::new("openssl")
         .args(["s_client", "-connect", &format!("127.0.0.1:{port}"), "-servername", name])
@@ -78,7 +78,7 @@ fn certificates_are_chosen_by_name_and_change_without_a_reload() {
 }
 
 #[test]
-fn keys_are_never_shown_and_bad_ones_are_refused() {
+fn private_keys_are_never_shown_and_invalid_ones_are_refused() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let make = |name: &str| certificate(directory.path(), name, &["one.test"]);
     let (one, other) = (make("one"), make("other"));
@@ -129,7 +129,7 @@ fn upstreams_are_verified_over_tls() {
         ],
     );
     for (path, status) in [("/good", 200), ("/name", 502), ("/system", 502), ("/blind", 200)] {
-        // Twice, so that a connection kept for one upstream would serve another if they were mixed up.
+        // Twice, because a connection kept for one upstream could serve another if they were mixed up.
         for _ in 0..2 {
             assert_eq!(gateway.nginx.get(path).status, status, "{path}");
         }
@@ -138,7 +138,7 @@ fn upstreams_are_verified_over_tls() {
 }
 
 #[test]
-fn plain_requests_are_sent_to_https_if_the_site_says_so() {
+fn plain_requests_are_redirected_to_https_if_the_site_says_so() {
     let gateway = Gateway::start(&[
         ("sites/a", json!({"hosts": ["a.test"], "tls": {"redirect": true}})),
         ("routes/a", json!({"site": "a", "path": "/", "respond": {"status": 200, "body": "a"}})),

@@ -1,4 +1,4 @@
-//! The gateway balances, keeps connections, watches health, tries again, splits and mirrors.
+//! The gateway balances load, keeps connections, checks health, retries, splits and mirrors.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use weir_tests::origin::Echo;
 use weir_tests::wait::until;
 use weir_tests::{Gateway, Request, Setup, port};
 
-/// A gateway whose one route goes to the upstream `app`.
+/// A gateway whose only route goes to the upstream `app`.
 fn gateway(app: Value) -> Gateway {
     gateway_with(Setup::gateway(), app, json!({}))
 }
@@ -25,7 +25,7 @@ fn member(origin: &Echo) -> Value {
     json!({"address": origin.to_string()})
 }
 
-/// Which origins answer so many requests, by name.
+/// The names of the origins that answer this many requests.
 fn shares(gateway: &Gateway, requests: usize, target: &str) -> BTreeMap<String, usize> {
     let mut connection = gateway.nginx.connect();
     let mut shares = BTreeMap::new();
@@ -60,7 +60,7 @@ fn weights_are_kept_and_change_at_once() {
 }
 
 #[test]
-fn connections_to_members_are_kept_and_used_again() {
+fn connections_to_members_are_reused() {
     let app = Echo::start();
     let gateway = gateway_with(Setup::gateway().workers(1), json!({"members": {"a": member(&app)}}), json!({}));
     assert_eq!(share(&shares(&gateway, 200, "/"), "echo"), 200);
@@ -80,7 +80,7 @@ fn without_keepalive_each_request_connects() {
 }
 
 #[test]
-fn idle_connections_of_a_member_that_is_gone_are_closed() {
+fn idle_connections_of_a_removed_member_are_closed() {
     let [a, b] = ["a", "b"].map(Echo::named);
     let gateway = gateway_with(Setup::gateway().workers(1), json!({"members": {"m": member(&a)}}), json!({}));
     assert_eq!(share(&shares(&gateway, 5, "/"), "a"), 5);
@@ -120,7 +120,7 @@ fn the_other_balancers_use_every_member() {
 }
 
 #[test]
-fn a_backup_serves_only_while_nobody_else_can() {
+fn a_backup_serves_only_if_no_other_member_can() {
     let [a, b] = ["a", "b"].map(Echo::named);
     let backup = json!({"address": b.to_string(), "backup": true});
     let gateway = gateway(json!({"members": {"a": member(&a), "b": backup}}));
@@ -133,7 +133,7 @@ fn a_backup_serves_only_while_nobody_else_can() {
 }
 
 #[test]
-fn a_dead_member_is_tried_once_and_then_left_alone() {
+fn a_dead_member_is_tried_only_once() {
     let live = Echo::named("live");
     let dead = format!("127.0.0.1:{}", port::free());
     let passive = json!({"passive": {"failures": 1, "window": "10s", "eject": "30s"}});
@@ -197,7 +197,7 @@ fn active_checks_take_members_out_and_bring_them_back() {
 }
 
 #[test]
-fn a_canary_gets_its_share_and_clients_stay_on_their_side() {
+fn a_canary_gets_its_share_and_clients_stay_on_one_side() {
     let [stable, canary] = ["stable", "canary"].map(Echo::named);
     let gateway = Gateway::start(&[
         ("upstreams/stable", json!({"members": {"a": member(&stable)}})),
@@ -221,7 +221,7 @@ fn a_canary_gets_its_share_and_clients_stay_on_their_side() {
 }
 
 #[test]
-fn a_mirror_gets_copies_and_nobody_waits_for_it() {
+fn a_mirror_gets_copies_without_delaying_requests() {
     let [app, shadow] = ["app", "shadow"].map(Echo::named);
     let gateway = Gateway::start(&[
         ("upstreams/app", json!({"members": {"a": member(&app)}})),
@@ -244,7 +244,7 @@ fn a_mirror_gets_copies_and_nobody_waits_for_it() {
 }
 
 #[test]
-fn a_fallback_serves_while_an_upstream_has_nobody() {
+fn a_fallback_serves_while_an_upstream_has_no_available_member() {
     let [app, spare] = ["app", "spare"].map(Echo::named);
     let gateway = Gateway::start(&[
         ("upstreams/app", json!({"fallback": "spare", "members": {"a": member(&app)}})),

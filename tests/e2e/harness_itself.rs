@@ -1,4 +1,4 @@
-//! The harness with a bare nginx: what later tests find must be Weir's doing.
+//! The harness with a bare nginx, so that failures of later tests are due to Weir.
 
 use weir_tests::client::{GrpcCall, curl};
 use weir_tests::load::{Life, during};

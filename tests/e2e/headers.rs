@@ -1,4 +1,4 @@
-//! Header changes: the origin and the client see what the policy says, known headers too.
+//! Header changes: the origin and the client see what the policy says, also for headers known to nginx.
 
 use weir_tests::origin::Echo;
 use weir_tests::{Request, Setup};
@@ -114,7 +114,7 @@ policies:
     assert_eq!(nginx.get("/").header("x-hidden"), None);
     let failed = nginx.get("/status/503/");
     assert_eq!((failed.status, failed.header("x-hidden")), (503, Some("503")));
-    // nginx ends the connection after an answer that replaces another.
+    // nginx closes the connection after an answer that replaces another one.
     let leak = nginx.get("/header/X-Leak/secret");
     assert_eq!((leak.status, leak.text().as_str()), (502, "hidden"));
     assert_eq!((leak.header("x-leak"), leak.header("connection")), (None, Some("close")));

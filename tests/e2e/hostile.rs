@@ -1,11 +1,11 @@
-//! Hostile input: bounded work, a flag or a block, and the same workers afterwards.
+//! Hostile input causes bounded work and a flag or a block, and the workers survive.
 
 use std::time::{Duration, Instant};
 
 use weir_tests::origin::Echo;
 use weir_tests::{Nginx, Request, Setup};
 
-/// Rules that make every parser run, and act on what is broken.
+/// Rules that make every parser run, and act on malformed input.
 const PARSES_ALL: &str = r#"
 policies:
   - id: p
@@ -23,7 +23,7 @@ policies:
       - {id: body-many, when: 'http.request.body.size gt 0 and any(http.request.anomalies[*] in {"too_many_items" "too_deep" "invalid_multipart" "invalid_json"})', action: {block: 400}}
 "#;
 
-/// No answer may take longer, however busy the machine.
+/// The longest time of an answer, however busy the machine is.
 const SOON: Duration = Duration::from_secs(5);
 
 fn start() -> Nginx {
@@ -33,7 +33,7 @@ fn start() -> Nginx {
         .start()
 }
 
-/// Sends and expects an answer soon, with one of `statuses`, from workers that stay the same.
+/// Sends a request and expects an answer soon, with one of `statuses`, from the same workers.
 fn survives(nginx: &Nginx, workers: &[i32], what: &str, request: &Request, statuses: &[u16]) {
     let begun = Instant::now();
     let response = nginx.send(request);
@@ -151,7 +151,7 @@ fn malformed_requests_are_answered_or_closed_and_logged_as_valid_json() {
 }
 
 #[test]
-fn clients_that_vanish_leave_nothing_behind() {
+fn vanished_clients_leave_nothing_behind() {
     let nginx = start();
     let workers = nginx.workers();
     for cut in [10, 60, 120, 140] {
@@ -172,7 +172,7 @@ fn clients_that_vanish_leave_nothing_behind() {
 
 #[test]
 fn an_http_09_request_survives_the_header_fields_that_rules_add() {
-    // nginx makes no list of header fields for such a request; adding to it took the worker down.
+    // nginx creates no list of header fields for such a request; adding to it once crashed the worker.
     let policy = "policies: [{id: p, rules: [{id: r, when: 'http.request.uri.path eq \"/\"', \
                   action: {set_header: {name: X-Seen, value: '\"yes\"'}}}]}]";
     let nginx = Setup::policy(policy).proxy(Echo::start()).start();
@@ -190,7 +190,7 @@ fn an_http_09_request_survives_the_header_fields_that_rules_add() {
 }
 
 #[test]
-fn what_is_past_a_parsers_bound_is_for_the_fail_mode() {
+fn the_fail_mode_decides_about_input_beyond_a_parsers_limit() {
     let policy = "policies: [{id: p, rules: [{id: r, when: 'any(http.request.body.form.values[*] eq \"attack\") \
                   or any(http.request.body.json.values[*] eq \"attack\")', action: block}]}]";
     let form = format!("{}q=attack", "a=1&".repeat(10_001));

@@ -1,4 +1,5 @@
-//! Changes reach every worker, each request sees one revision, and nothing that dies takes an acknowledged change along.
+//! Changes reach every worker, each request sees one revision, and no acknowledged change is lost when a
+//! process dies.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +11,7 @@ use weir_tests::nginx::kill;
 use weir_tests::wait::until;
 use weir_tests::{Api, Control, Gateway, Request, Setup};
 
-/// Routes that answer with a value, so that a request shows from outside what a worker has.
+/// Routes that answer with a value, so that a request shows a worker's state.
 fn route(name: &str, value: &str) -> Value {
     json!({"site": "all", "path": format!("/{name}"), "respond": {"status": 200, "body": value}})
 }
@@ -22,7 +23,7 @@ fn gateway(setup: Setup, names: &[&str]) -> Gateway {
     Gateway::start_with(setup, &documents)
 }
 
-/// What every worker answers, by its number: new connections until all have been met.
+/// The answer of every worker, by its number; opens connections until all workers have answered.
 fn everywhere(gateway: &Gateway, path: &str, workers: usize) -> BTreeMap<String, String> {
     let mut seen = BTreeMap::new();
     until("an answer from each worker", || {
@@ -34,19 +35,19 @@ fn everywhere(gateway: &Gateway, path: &str, workers: usize) -> BTreeMap<String,
     seen
 }
 
-/// Waits until control says that all its workers have the same revision and the same content.
+/// Waits until the daemon reports that all workers have the same revision and content.
 fn agreed(api: &Api, workers: usize) {
     until("all workers to agree with control", || {
         let body = api.try_call("GET", "/api/v1/workers", &[], None).ok()?.body;
         let all = body["workers"].as_array()?;
         let live: Vec<&Value> = all.iter().filter(|worker| worker["state"] == "running").collect();
-        // At control's revision, and with the same content by its digest.
+        // The daemon's revision, and the same digest of the content.
         (live.len() == workers && live.iter().all(|worker| worker["agrees"] == true)).then_some(())
     });
 }
 
 #[test]
-fn what_is_answered_is_live_in_every_worker() {
+fn an_answered_change_is_live_in_every_worker() {
     let gateway = gateway(Setup::gateway().workers(3), &["a"]);
     for round in 0..20 {
         let value = format!("value {round}");
@@ -60,7 +61,7 @@ fn what_is_answered_is_live_in_every_worker() {
 }
 
 #[test]
-fn a_long_request_ends_with_the_revision_that_it_began_with() {
+fn a_long_request_keeps_the_revision_it_began_with() {
     let app = weir_tests::origin::Echo::start();
     let member = json!({"address": app.to_string()});
     let gateway = Gateway::start(&[
@@ -89,7 +90,7 @@ fn a_long_request_ends_with_the_revision_that_it_began_with() {
 }
 
 #[test]
-fn a_killed_worker_comes_back_with_everything_and_without_control() {
+fn a_restarted_worker_has_the_full_state_without_control() {
     let mut gateway = gateway(Setup::gateway(), &["a", "b"]);
     let _ = gateway.api().put("routes/a", &route("a", "changed")).expect(200);
     gateway.control.kill();
@@ -105,7 +106,7 @@ fn a_killed_worker_comes_back_with_everything_and_without_control() {
 }
 
 #[test]
-fn workers_do_not_notice_that_control_is_killed() {
+fn workers_are_not_affected_when_control_is_killed() {
     let mut gateway = gateway(Setup::gateway(), &["a"]);
     let _ = gateway.api().put("routes/a", &route("a", "kept")).expect(200);
     let totals =
@@ -125,7 +126,7 @@ fn workers_do_not_notice_that_control_is_killed() {
 }
 
 #[test]
-fn everything_killed_and_started_again_has_what_was_acknowledged() {
+fn acknowledged_changes_survive_killing_everything() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let (state, runtime) = (directory.path().join("state"), directory.path().join("run"));
     let mut control = Control::start(&state, &runtime);
@@ -135,7 +136,7 @@ fn everything_killed_and_started_again_has_what_was_acknowledged() {
         let value = format!("round {round}");
         let revision = control.api.put("routes/a", &route("a", &value)).expect(200).revision();
         control.kill();
-        // The machine's memory is gone, too: only the store is left.
+        // The machine's memory is lost, too: only the store remains.
         std::fs::remove_dir_all(&runtime).expect("is there");
         control.respawn();
         control.wait();
@@ -146,7 +147,7 @@ fn everything_killed_and_started_again_has_what_was_acknowledged() {
 }
 
 #[test]
-fn a_transaction_is_there_whole_or_not_at_all_when_control_is_killed_in_it() {
+fn a_transaction_is_atomic_when_control_is_killed() {
     let mut gateway = gateway(Setup::gateway(), &[]);
     let mut both = [false, false];
     for round in 0..12_u64 {
@@ -207,7 +208,7 @@ fn reloads_of_nginx_lose_no_change() {
 }
 
 #[test]
-fn a_store_that_is_damaged_is_set_aside_and_said() {
+fn a_corrupt_store_is_set_aside_and_reported() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let (state, runtime) = (directory.path().join("state"), directory.path().join("run"));
     let mut control = Control::start(&state, &runtime);
@@ -235,7 +236,7 @@ fn a_store_that_is_damaged_is_set_aside_and_said() {
 }
 
 #[test]
-fn going_back_past_the_first_settings_leaves_all_agreed() {
+fn rolling_back_beyond_the_first_settings_leaves_all_workers_agreed() {
     let gateway = gateway(Setup::gateway(), &["a"]);
     let before = gateway.api().put("routes/a", &route("a", "x")).expect(200).revision();
     let _ = gateway
@@ -251,9 +252,9 @@ fn going_back_past_the_first_settings_leaves_all_agreed() {
 }
 
 #[test]
-fn a_new_generation_of_the_journal_holds_nobody_up() {
+fn a_new_generation_of_the_journal_delays_no_request() {
     let gateway = gateway(Setup::gateway(), &["a"]);
-    // Some 40 MB of operations, more than one generation takes.
+    // About 40 MB of operations, more than fit into one generation.
     let text = "x".repeat(200_000);
     for round in 0..200 {
         let answer = gateway.api().put("routes/a", &route("a", &format!("{round}{text}")));
@@ -262,10 +263,10 @@ fn a_new_generation_of_the_journal_holds_nobody_up() {
     agreed(gateway.api(), 2);
 }
 
-/// Rounds of random kills; the issue asks for 100.
+/// The number of rounds of random kills.
 const ROUNDS: usize = 100;
 
-/// What is known of a value: what was acknowledged last, and what was sent since without an answer.
+/// The last acknowledged value, and those sent since then without an answer.
 #[derive(Default)]
 struct Known {
     acknowledged: Option<String>,
@@ -334,7 +335,7 @@ fn a_hundred_random_kills_lose_nothing_that_was_acknowledged() {
     }
 }
 
-/// Changes a value again and again, until told to stop or cut off.
+/// Changes a value repeatedly, until `stop` is set or the connection ends.
 fn changes(api: &Api, name: &str, round: usize, stop: &AtomicBool) -> Known {
     let mut known = Known::default();
     let Ok(mut connection) = api.connect() else { return known };

@@ -1,4 +1,4 @@
-//! The access, attack and heartbeat logs: complete, valid JSON whatever comes, and never in the way.
+//! The access, attack and heartbeat logs are complete and valid JSON for any input, and never delay requests.
 
 use serde_json::json;
 use weir_tests::origin::Echo;
@@ -104,7 +104,7 @@ policies:
 }
 
 #[test]
-fn every_line_is_valid_json_whatever_bytes_come() {
+fn every_line_is_valid_json_for_any_input() {
     let nginx = Setup::policy(LOOKS_EVERYWHERE).proxy(Echo::start()).start();
     let all: Vec<u8> = (1..=255u8).filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
     let nasty: [&[u8]; 6] =
@@ -181,7 +181,7 @@ fn access_lines_are_written_where_no_policy_applies() {
 }
 
 #[test]
-fn heartbeats_tell_of_every_worker() {
+fn heartbeats_report_every_worker() {
     let setup = Setup::policy(LOOKS_EVERYWHERE);
     let path = setup.prefix().join("beat.log");
     let nginx =
@@ -214,7 +214,7 @@ fn a_full_disk_drops_and_counts_lines_and_never_stops_traffic() {
     let setup = Setup::policy(LOOKS_EVERYWHERE);
     let beat = setup.prefix().join("beat.log");
     let http = format!("weir_heartbeat_log {} interval=200ms;", beat.display());
-    // Two names for the device, since one log cannot be both.
+    // Two names for the device, because one file cannot be both logs.
     let other = setup.prefix().join("full");
     std::os::unix::fs::symlink("/dev/full", &other).unwrap();
     let server = format!(
@@ -229,7 +229,7 @@ fn a_full_disk_drops_and_counts_lines_and_never_stops_traffic() {
         let status = Request::get(target).send_on(&mut connection).status;
         assert_eq!(status, if at % 10 == 0 { 403 } else { 200 });
     }
-    // What does not fit into the buffers any more is dropped: all lines are in one of the counts.
+    // Lines that do not fit into the buffers are dropped: every line is in one of the counts.
     wait::until("the dropped lines in the heartbeats", || {
         let lines = weir_tests::log::lines(&beat);
         let last = |pid: &i32| lines.iter().rev().find(|line| line["pid"] == json!(pid)).cloned();

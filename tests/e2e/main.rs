@@ -1,7 +1,7 @@
 //! The product: real nginx with the Weir module, real origins, real clients.
 //!
-//! One binary, so that it links once. Each module is one promise to users; the name of a test
-//! says what must hold.
+//! All tests are one binary, so that it links once. Each module covers one promise to users; the name
+//! of a test states what must hold.
 #![allow(clippy::unwrap_used)]
 
 mod beside;
@@ -34,7 +34,7 @@ mod silence;
 mod streams;
 mod verdicts;
 
-/// A policy that looks everywhere for `attack-` and a word.
+/// A policy that searches all inputs for `attack-` and a word.
 const LOOKS_EVERYWHERE: &str = r#"
 policies:
   - id: waf
@@ -49,7 +49,7 @@ policies:
       - {id: raw, when: 'http.request.body.raw contains "attack-body"', message: In the body, score: 5, action: block}
 "#;
 
-/// A policy that needs every body and finds `attack-body` in it.
+/// A policy that reads every body and searches it for `attack-body`.
 const READS_BODIES: &str = r#"
 policies:
   - id: bodies

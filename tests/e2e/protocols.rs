@@ -1,4 +1,4 @@
-//! HTTP/1.0, 1.1 with its corners, HTTP/2 and TLS: evaluated alike, passed on alike.
+//! HTTP/1.0, HTTP/1.1 with its corner cases, HTTP/2 and TLS are evaluated and forwarded alike.
 
 use serde_json::json;
 use weir_tests::client::curl;
@@ -26,7 +26,7 @@ fn expect_100_continue_is_answered_when_the_body_is_wanted() {
 }
 
 #[test]
-fn pipelined_requests_are_judged_one_by_one() {
+fn pipelined_requests_are_evaluated_one_by_one() {
     let nginx = Setup::policy(LOOKS_EVERYWHERE).proxy(Echo::start()).start();
     let requests = [
         (Request::get("/1"), 200),
@@ -63,7 +63,7 @@ fn http_1_0_with_and_without_host_is_evaluated() {
     assert!(lines.iter().all(|line| line["protocol"] == "HTTP/1.0"), "{lines:#?}");
 }
 
-/// An nginx with a TLS server that speaks HTTP/2 too, and its port.
+/// An nginx with a TLS server that also speaks HTTP/2, and its port.
 fn tls(policy: &str) -> (Nginx, u16) {
     let setup = Setup::policy(policy);
     let certificate = Certificate::create(setup.prefix());
@@ -116,7 +116,7 @@ fn http_2_cookies_sent_in_pieces_are_one_header() {
 }
 
 #[test]
-fn tls_facts_are_in_rules_and_logs() {
+fn rules_and_logs_see_tls_properties() {
     let text = r#"
 policies:
   - id: p
@@ -169,7 +169,7 @@ policies:
     let response = curl(&["--http2", &url("/")]);
     assert_eq!((response.header("x-mark"), response.header("x-origin")), (Some("HTTP/2.0"), None));
     assert_eq!(response.received("x-mark").as_deref(), Some("HTTP/2.0"));
-    // Two requests on one connection: the second is not hurt by the first one's fate.
+    // Two requests on one connection: the second is not affected by the result of the first.
     let both = curl(&["--http2", &url("/header/X-Leak/secret"), &url("/after")]);
     assert_eq!((both.status, both.json()["target"].as_str()), (200, Some("/after")));
     let leak = curl(&["--http2", &url("/header/X-Leak/secret")]);

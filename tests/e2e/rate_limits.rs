@@ -1,4 +1,4 @@
-//! Rate limits: exact over all workers, told to the client, bounded in memory.
+//! Rate limits are exact over all workers, reported to the client, and bounded in memory.
 
 use std::collections::{HashMap, HashSet};
 use std::thread;
@@ -6,7 +6,7 @@ use std::thread;
 use weir_tests::origin::Echo;
 use weir_tests::{Request, Setup, port};
 
-/// A hundred at once, one more every 36 seconds: none within a test.
+/// A hundred requests at once, and one more every 36 seconds, which is longer than a test.
 const HUNDRED: &str = r#"
 policies:
   - id: p
@@ -14,7 +14,7 @@ policies:
       - {id: hundred, when: 'true', action: {rate_limit: {key: 'http.request.headers["x-key"][0]', rate: 100/h}}}
 "#;
 
-/// Statuses of `count` requests from each of `clients` at once, each on a connection of its own.
+/// Statuses of `count` requests from each of `clients` concurrently, each on its own connection.
 fn storm(port: u16, clients: usize, count: usize, request: &Request) -> HashMap<u16, usize> {
     let statuses: Vec<u16> = thread::scope(|scope| {
         let client = || (0..count).map(|_| request.send(port).status).collect::<Vec<_>>();
@@ -39,7 +39,7 @@ fn a_limit_is_exact_across_workers_under_parallel_load() {
 }
 
 #[test]
-fn over_the_limit_the_answer_says_when_to_come_back() {
+fn an_answer_over_the_limit_says_when_to_retry() {
     let text = r#"
 policies:
   - id: p
@@ -63,7 +63,7 @@ policies:
 }
 
 #[test]
-fn a_limit_fills_again_with_time() {
+fn a_limit_recovers_with_time() {
     let text = HUNDRED.replace("100/h", "20/s, burst: 0");
     let nginx = Setup::policy(&text).proxy(Echo::start()).start();
     let mut connection = nginx.connect();
@@ -74,7 +74,7 @@ fn a_limit_fills_again_with_time() {
 }
 
 #[test]
-fn counts_outlive_a_reload_and_the_loss_of_a_worker() {
+fn counts_survive_a_reload_and_the_loss_of_a_worker() {
     let nginx = Setup::policy(HUNDRED).proxy(Echo::start()).start();
     let request = Request::get("/").header("X-Key", "a");
     assert_eq!(storm(nginx.port, 2, 50, &request), HashMap::from([(200, 100)]));
@@ -85,7 +85,7 @@ fn counts_outlive_a_reload_and_the_loss_of_a_worker() {
 }
 
 #[test]
-fn detect_mode_counts_and_logs_but_lets_pass() {
+fn detect_mode_counts_and_logs_without_blocking() {
     let text = HUNDRED.replace("100/h", "1/h");
     let nginx = Setup::policy(&text).server("weir detect;").proxy(Echo::start()).start();
     assert_eq!(storm(nginx.port, 1, 3, &Request::get("/").header("X-Key", "a")), HashMap::from([(200, 3)]));
@@ -93,7 +93,7 @@ fn detect_mode_counts_and_logs_but_lets_pass() {
 }
 
 #[test]
-fn more_keys_than_fit_evict_others_and_never_fail() {
+fn excess_keys_evict_others_and_never_fail() {
     let text = HUNDRED.replace("http.request.headers[\"x-key\"][0]", "http.request.uri.query").replace("100/h", "1/h");
     let nginx = Setup::policy(&text).http("weir_rate_limit_zone 64k;").server("location / { return 204; }").start();
     let mut connection = nginx.connect();

@@ -1,4 +1,4 @@
-//! Reloads: no request fails, a good policy takes over, a bad one is refused whole.
+//! Reloads: no request fails, a valid policy takes over, an invalid one is rejected as a whole.
 
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -42,7 +42,7 @@ fn no_request_fails_on_kept_connections() {
 }
 
 #[test]
-fn a_reload_makes_the_new_policy_and_revision_serve() {
+fn a_reload_activates_the_new_policy_and_revision() {
     let nginx = Setup::policy(LOOKS_EVERYWHERE).proxy(Echo::start()).start();
     assert_eq!(nginx.get("/attack-path").status, 403);
     nginx.write_policy(&LOOKS_EVERYWHERE.replace("attack-path", "other-path"));
@@ -54,7 +54,7 @@ fn a_reload_makes_the_new_policy_and_revision_serve() {
     assert_eq!(revisions.len(), 2, "{revisions:?}");
 }
 
-/// What is wrong with it: an unknown field on line 5, a wrong type on line 6.
+/// An invalid policy: an unknown field on line 5, a wrong type on line 6.
 const BAD: &str = r#"
 policies:
   - id: waf
@@ -64,7 +64,7 @@ policies:
 "#;
 
 #[test]
-fn a_bad_policy_is_refused_and_the_old_one_serves_on() {
+fn an_invalid_policy_is_refused_and_the_old_one_stays_active() {
     let nginx = Setup::policy(LOOKS_EVERYWHERE).proxy(Echo::start()).start();
     let workers = nginx.workers();
     nginx.write_policy(BAD);
@@ -83,7 +83,7 @@ fn a_bad_policy_is_refused_and_the_old_one_serves_on() {
 }
 
 #[test]
-fn nginx_t_prints_every_error_with_place_and_hint() {
+fn nginx_t_prints_every_error_with_position_and_hint() {
     let check = Setup::policy(BAD).check();
     assert!(!check.status.success());
     let said = String::from_utf8_lossy(&check.stderr).into_owned();
@@ -95,7 +95,7 @@ fn nginx_t_prints_every_error_with_place_and_hint() {
 }
 
 #[test]
-fn bad_directives_fail_the_check_and_say_why() {
+fn invalid_directives_fail_the_check_with_a_reason() {
     for (directive, expected) in [
         ("weir maybe;", "weir"),
         ("weir_fail sometimes;", "weir_fail"),
@@ -121,7 +121,7 @@ fn bad_directives_fail_the_check_and_say_why() {
 }
 
 #[test]
-fn many_reloads_leave_nothing_behind() {
+fn many_reloads_leak_nothing() {
     let nginx = Setup::policy(LOOKS_EVERYWHERE).proxy(Echo::start()).start();
     let entries = |path: String| std::fs::read_dir(path).unwrap().count();
     let state = |nginx: &weir_tests::Nginx| {

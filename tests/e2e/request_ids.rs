@@ -1,4 +1,4 @@
-//! Request ids: UUIDv7, unique, and from others only if they may be believed.
+//! Request ids are unique UUIDv7 values; ids of clients are accepted only from trusted peers.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use weir_tests::{Request, Setup};
 const EMPTY: &str = "policies: [{id: p, rules: [{id: never, when: 'http.host eq \"never\"', action: block}]}]\n";
 const SHOWN: &str = "add_header X-Id $weir_request_id always;";
 
-/// Form of RFC 9562, section 5.7; gives its milliseconds.
+/// Checks the form of RFC 9562, section 5.7, and returns the milliseconds.
 fn time_of(id: &str) -> u64 {
     let groups: Vec<&str> = id.split('-').collect();
     assert_eq!(groups.iter().map(|group| group.len()).collect::<Vec<_>>(), [8, 4, 4, 4, 12], "{id}");
@@ -37,7 +37,7 @@ fn ids_are_unique_uuids_of_the_time_of_the_request() {
 }
 
 #[test]
-fn inbound_ids_are_taken_from_trusted_peers_only() {
+fn inbound_ids_are_accepted_only_from_trusted_peers() {
     for (trusted, policy) in [(true, "127.0.0.1"), (false, "10.0.0.0/8")] {
         let text = format!("client_address: {{trusted: [{policy}]}}\n{EMPTY}");
         let setup = Setup::policy(&text).http("weir_request_id_header X-Request-Id trusted;");

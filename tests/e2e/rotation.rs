@@ -1,4 +1,4 @@
-//! Log rotation under load: no line is lost, none is torn, none is written twice.
+//! Log rotation under load: no line is lost, torn, or written twice.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -27,7 +27,7 @@ fn logs_renamed_and_reopened_under_load_lose_and_tear_no_line() {
             wait::until("the logs to be there again", || {
                 (nginx.path("access.log").exists() && nginx.path("attack.log").exists()).then_some(())
             });
-            // Workers hear of it a little after the master.
+            // Workers reopen their logs a little after the master.
             thread::sleep(Duration::from_millis(100));
         }
     });

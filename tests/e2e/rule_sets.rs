@@ -1,4 +1,4 @@
-//! SecLang rule sets of one's own: all phases, answers, memory, responses held back, errors.
+//! Custom SecLang rule sets: all phases, answers, collections, held responses, errors.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ fn finding<'v>(line: &'v Value, rule: &str) -> &'v Value {
 }
 
 #[test]
-fn every_phase_of_a_request_is_run_and_explained() {
+fn every_phase_runs_and_is_explained() {
     let rules = r#"
 SecAction "id:1,phase:1,nolog,pass,setvar:tx.seen=one"
 SecRule REQUEST_HEADERS:X-Probe "@contains evil" "id:2,phase:1,deny,status:418,msg:'Header %{MATCHED_VAR_NAME}',logdata:'%{MATCHED_VAR}',severity:CRITICAL,tag:'probe',tag:'headers'"
@@ -128,7 +128,7 @@ SecRule RESPONSE_BODY "@contains secret-token" "id:2,phase:4,deny,status:500,msg
 }
 
 #[test]
-fn held_responses_of_origins_come_whole_buffered_or_not() {
+fn held_responses_arrive_complete_whether_buffered_or_not() {
     let rules = "SecResponseBodyAccess On\nSecResponseBodyMimeType application/json application/octet-stream\n\
                  SecResponseBodyLimit 65536\n\
                  SecRule RESPONSE_BODY \"@contains never-there\" \"id:1,phase:4,deny\"\n";
@@ -148,7 +148,7 @@ fn held_responses_of_origins_come_whole_buffered_or_not() {
 }
 
 #[test]
-fn origins_are_asked_for_plain_text_and_clients_still_get_it_compressed() {
+fn origins_send_plain_text_and_clients_still_get_compressed_responses() {
     let rules = "SecResponseBodyAccess On\nSecResponseBodyMimeType text/plain application/json\n\
                  SecRule RESPONSE_BODY \"@contains never-there\" \"id:1,phase:4,deny\"\n";
     let origin = Echo::start();
@@ -162,7 +162,7 @@ fn origins_are_asked_for_plain_text_and_clients_still_get_it_compressed() {
 }
 
 #[test]
-fn detection_only_logs_and_stops_nothing() {
+fn detection_only_logs_without_blocking() {
     let rules = "SecRule ARGS \"@contains evil\" \"id:7,phase:2,deny,msg:'Evil'\"\n";
     let policy = POLICY.replace("files: [\"rules.conf\"]", "files: [\"rules.conf\"], detect: true");
     let by_action = Setup::policy(&policy).file("rules.conf", rules).proxy(Echo::start()).start();
@@ -178,7 +178,7 @@ fn detection_only_logs_and_stops_nothing() {
 }
 
 #[test]
-fn errors_in_rule_files_fail_the_check_with_their_places() {
+fn errors_in_rule_files_fail_the_check_with_positions() {
     let rules = "SecRule ARGS \"@rx fine\" \"id:1,phase:2,deny\"\nSecRule ARGZ \"@rx x\" \"id:2,phase:2,deny\"\n\
                  SecRule ARGS \"@rxx x\" \"id:3,phase:2,deny\"\nSecRool ARGS \"@rx x\" \"id:4\"\n";
     let setup = setup(rules);
@@ -192,7 +192,7 @@ fn errors_in_rule_files_fail_the_check_with_their_places() {
 }
 
 #[test]
-fn a_reload_takes_changed_rules_and_refuses_broken_ones() {
+fn a_reload_accepts_changed_rules_and_refuses_invalid_ones() {
     let nginx = setup("SecRule ARGS \"@contains one\" \"id:1,phase:2,deny\"\n").proxy(Echo::start()).start();
     let write = |rules: &str| std::fs::write(nginx.path("rules.conf"), rules).unwrap();
     assert_eq!((nginx.get("/?a=one").status, nginx.get("/?a=two").status), (403, 200));
@@ -227,7 +227,7 @@ fn no_request_fails_while_rule_sets_are_reloaded() {
 }
 
 #[test]
-fn silence_and_off_run_nothing() {
+fn nothing_runs_when_silenced_or_off() {
     let rules = "SecRule ARGS \"@contains evil\" \"id:1,phase:2,deny\"\n";
     let nginx =
         setup(rules).server("location /off { weir off; return 200 off; }\nlocation /on { return 200 on; }").start();

@@ -1,4 +1,4 @@
-//! The silence switch and the log level: they act at once in every worker, without a reload.
+//! The silence switch and the log level take effect at once in every worker, without a reload.
 
 use std::thread;
 
@@ -8,7 +8,7 @@ use weir_tests::{Nginx, Request, Setup, wait};
 
 use crate::LOOKS_EVERYWHERE;
 
-/// One kept connection to each of the two workers, found by the `pid` variable.
+/// One persistent connection to each of the two workers, found by the `pid` variable.
 fn connection_to_each_worker(nginx: &Nginx) -> Vec<weir_tests::Connection> {
     let mut found: Vec<(String, weir_tests::Connection)> = Vec::new();
     wait::until("connections to both workers", || {
@@ -44,7 +44,7 @@ fn silence_acts_on_the_next_request_of_every_worker() {
 }
 
 #[test]
-fn silence_outlives_a_reload_and_a_restart() {
+fn silence_survives_a_reload_and_a_restart() {
     let nginx = Setup::policy(LOOKS_EVERYWHERE).proxy(Echo::start()).start();
     Control::open(&nginx.path("run")).unwrap().set_silence(true);
     nginx.reload();

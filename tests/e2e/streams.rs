@@ -1,4 +1,4 @@
-//! What streams keeps streaming: nothing is buffered that no rule needs.
+//! Streams are not delayed: nothing is buffered unless a rule reads it.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use weir_tests::{Request, Setup};
 
 use crate::LOOKS_EVERYWHERE;
 
-/// Rules in all phases, none of which needs the body of a stream.
+/// Rules in all phases, none of which reads the body of a stream.
 const ALL_PHASES: &str = r#"
 policies:
   - id: p
@@ -71,7 +71,7 @@ fn a_web_socket_is_upgraded_and_echoes() {
 
 #[test]
 fn grpc_streams_flow_both_ways_with_body_rules_active() {
-    // One rule that would need every body, and must not hold a stream up for it.
+    // A rule that reads every body, but must not delay a stream for it.
     let raw = "      - {id: raw, when: 'http.request.body.raw contains \"attack-body\"', action: block}\n";
     let setup = Setup::policy(&format!("{ALL_PHASES}{raw}")).listen("http2");
     let nginx = setup.server(&format!("location / {{ grpc_pass grpc://{}; }}", origin::grpc::start())).start();
@@ -88,9 +88,9 @@ fn grpc_streams_flow_both_ways_with_body_rules_active() {
 }
 
 #[test]
-fn an_upload_that_no_rule_needs_is_not_held_back() {
-    // The origin answers each frame as it comes; here the frames are HTTP/1.1 chunks that nginx
-    // passes on as they come.
+fn an_upload_that_no_rule_reads_is_not_delayed() {
+    // The origin answers each frame at once; here the frames are HTTP/1.1 chunks that nginx
+    // forwards at once.
     let origin = origin::serve(|mut stream| {
         use std::io::{Read, Write};
         let mut seen = Vec::new();
@@ -112,7 +112,7 @@ fn an_upload_that_no_rule_needs_is_not_held_back() {
 }
 
 #[test]
-fn a_large_download_is_not_touched_by_response_rules() {
+fn response_rules_do_not_affect_a_large_download() {
     let nginx = Setup::policy(ALL_PHASES).proxy(origin::Echo::start()).start();
     let start = Instant::now();
     let response = nginx.get("/big/20000000");
@@ -122,7 +122,7 @@ fn a_large_download_is_not_touched_by_response_rules() {
 }
 
 #[test]
-fn claiming_to_be_grpc_does_not_get_a_body_past_the_rules() {
+fn claiming_to_be_grpc_does_not_bypass_body_rules() {
     let nginx = Setup::policy(LOOKS_EVERYWHERE).listen("http2").proxy(origin::Echo::start()).start();
     let (from, url) = (nginx.path("upload").display().to_string(), format!("http://127.0.0.1:{}/", nginx.port));
     std::fs::write(&from, "an attack-body").unwrap();

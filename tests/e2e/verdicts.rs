@@ -1,4 +1,4 @@
-//! What a policy says is what happens.
+//! Requests are handled as the policy says.
 
 use serde_json::json;
 use weir_tests::origin::Echo;
@@ -13,7 +13,7 @@ fn guarded(origin: &Echo, policy: &str) -> Nginx {
 }
 
 #[test]
-fn benign_requests_reach_the_origin_unchanged() {
+fn harmless_requests_reach_the_origin_unchanged() {
     let origin = Echo::start();
     let (with, without) = (guarded(&origin, LOOKS_EVERYWHERE), Setup::plain().proxy(&origin).start());
     for request in [
@@ -137,7 +137,7 @@ fn policy(id: &str, rules: &[(&str, &str, &str)]) -> String {
 }
 
 #[test]
-fn detect_logs_what_would_have_happened_and_lets_pass() {
+fn detect_mode_logs_the_verdict_without_blocking() {
     let origin = Echo::start();
     let by_directive = Setup::policy(LOOKS_EVERYWHERE).server("weir detect;").proxy(&origin).start();
     let by_policy = guarded(&origin, &LOOKS_EVERYWHERE.replace("- id: waf", "- id: waf\n    mode: detect"));
@@ -218,7 +218,7 @@ policies:
 }
 
 #[test]
-fn selectors_pick_their_traffic() {
+fn selectors_select_their_traffic() {
     let text = r#"
 policies:
   - id: p
@@ -244,7 +244,7 @@ policies:
 }
 
 #[test]
-fn variables_tell_verdict_rule_score_and_tags() {
+fn variables_contain_verdict_rule_score_and_tags() {
     let text = r#"
 policies:
   - id: p

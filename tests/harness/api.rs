@@ -1,4 +1,4 @@
-//! The API of `weir control` over its socket: blocking, and close to the wire, so that tests see what clients see.
+//! A blocking client for the API of `weir control`, close to the protocol, so that tests see what clients see.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -11,30 +11,30 @@ use serde_json::{Value, json};
 /// seconds.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Where control answers.
+/// The socket of the control daemon.
 #[derive(Clone, Debug)]
 pub struct Api {
     socket: PathBuf,
 }
 
-/// What it answers.
+/// An answer of the API.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The status.
     pub status: u16,
-    /// Names in lower case.
+    /// Header fields, with names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body; `null` if it is empty, a text if it is no JSON.
+    /// The body; `null` if it is empty, a string if it is not JSON.
     pub body: Value,
 }
 
-/// A connection that is kept.
+/// A persistent connection.
 pub struct ApiConnection {
     stream: BufReader<UnixStream>,
 }
 
 impl Api {
-    /// The one behind a socket.
+    /// The API behind a socket.
     #[must_use]
     pub fn at(socket: impl Into<PathBuf>) -> Self {
         Self { socket: socket.into() }
@@ -49,17 +49,17 @@ impl Api {
     /// A new connection.
     ///
     /// # Errors
-    /// If nobody listens.
+    /// If no process listens.
     pub fn connect(&self) -> std::io::Result<ApiConnection> {
         let stream = UnixStream::connect(&self.socket)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         Ok(ApiConnection { stream: BufReader::new(stream) })
     }
 
-    /// One request on a connection of its own.
+    /// Sends one request on a new connection.
     ///
     /// # Errors
-    /// If there is no whole answer.
+    /// If there is no complete answer.
     pub fn try_call(
         &self,
         method: &str,
@@ -70,10 +70,10 @@ impl Api {
         self.connect()?.call(method, path, headers, body)
     }
 
-    /// One request.
+    /// Sends one request.
     ///
     /// # Panics
-    /// If there is no whole answer.
+    /// If there is no complete answer.
     #[must_use]
     pub fn call(&self, method: &str, path: &str, body: Option<&Value>) -> Answer {
         self.try_call(method, path, &[], body).unwrap_or_else(|error| panic!("{method} {path}: {error}"))
@@ -109,7 +109,7 @@ impl Api {
         self.call("POST", &resource(path), Some(body))
     }
 
-    /// Puts all of these in one transaction.
+    /// Puts all these documents in one transaction.
     #[must_use]
     pub fn put_all(&self, documents: &[(&str, Value)]) -> Answer {
         let change = |(path, body): &(&str, Value)| json!({"method": "PUT", "path": format!("/{path}"), "body": body});
@@ -126,7 +126,7 @@ impl ApiConnection {
     /// Sends a request and reads its answer.
     ///
     /// # Errors
-    /// If there is no whole answer.
+    /// If there is no complete answer.
     pub fn call(
         &mut self,
         method: &str,
@@ -162,7 +162,7 @@ impl ApiConnection {
         Ok(Answer { status, headers, body })
     }
 
-    /// A line without its end; an error at the end of the stream.
+    /// Reads a line, without its line break; an error at the end of the stream.
     fn line(&mut self) -> std::io::Result<String> {
         let mut line = String::new();
         if self.stream.read_line(&mut line)? == 0 {
@@ -177,10 +177,10 @@ fn broken() -> std::io::Error {
 }
 
 impl Answer {
-    /// Itself, if it is that status.
+    /// Returns the answer if it has this status.
     ///
     /// # Panics
-    /// If it is another one.
+    /// If the status differs.
     #[must_use]
     #[track_caller]
     pub fn expect(self, status: u16) -> Self {
@@ -188,10 +188,10 @@ impl Answer {
         self
     }
 
-    /// The revision that a change has made.
+    /// The revision that a change made.
     ///
     /// # Panics
-    /// If it says none.
+    /// If the answer has no revision.
     #[must_use]
     #[track_caller]
     pub fn revision(&self) -> u64 {

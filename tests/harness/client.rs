@@ -1,4 +1,4 @@
-//! Clients: HTTP/1 by hand (every byte and every pause as a test wants it), `curl` for TLS and
+//! Clients: HTTP/1 written by hand (a test controls every byte and every pause), `curl` for TLS and
 //! HTTP/2, `h2` for gRPC.
 
 mod curl;
@@ -19,7 +19,7 @@ use crate::wait::PATIENCE;
 /// One HTTP/1 connection to 127.0.0.1.
 pub struct Connection {
     stream: TcpStream,
-    /// Read, but not yet consumed.
+    /// Bytes that were read but not consumed.
     buffer: Vec<u8>,
 }
 
@@ -27,13 +27,13 @@ impl Connection {
     /// Connects.
     ///
     /// # Panics
-    /// If nobody listens.
+    /// If no process listens.
     #[must_use]
     pub fn open(port: u16) -> Self {
         Self::try_open(port).expect("somebody listens")
     }
 
-    /// Connects, or says why not.
+    /// Connects, or returns the error.
     ///
     /// # Errors
     /// Those of `connect`.
@@ -45,15 +45,15 @@ impl Connection {
         Ok(Self { stream, buffer: Vec::new() })
     }
 
-    /// Sends bytes as they are.
+    /// Sends bytes unchanged.
     ///
     /// # Panics
-    /// If the connection is gone.
+    /// If the connection is closed.
     pub fn send(&mut self, bytes: &[u8]) {
         self.stream.write_all(bytes).expect("the connection stands");
     }
 
-    /// Sends bytes as they are, or says why not.
+    /// Sends bytes unchanged, or returns the error.
     ///
     /// # Errors
     /// Those of `write`.
@@ -61,24 +61,24 @@ impl Connection {
         self.stream.write_all(bytes)
     }
 
-    /// Says that nothing more will be sent.
+    /// Shuts down the sending side.
     pub fn finish(&self) {
         let _ = self.stream.shutdown(Shutdown::Write);
     }
 
-    /// Our own port on this connection.
+    /// The client's port of this connection.
     ///
     /// # Panics
-    /// If the connection is gone.
+    /// If the connection is closed.
     #[must_use]
     pub fn local_port(&self) -> u16 {
         self.stream.local_addr().expect("the connection stands").port()
     }
 
-    /// Reads one response; `head` if it answers a `HEAD`.
+    /// Reads one response; `head` is true if it answers a `HEAD`.
     ///
     /// # Errors
-    /// When the connection ends in the middle, or patience does.
+    /// If the connection ends early, or on timeout.
     pub fn try_receive(&mut self, head: bool) -> std::io::Result<Response> {
         let end = loop {
             if let Some(at) = find(&self.buffer, b"\r\n\r\n") {
@@ -108,7 +108,7 @@ impl Connection {
     /// Reads one response.
     ///
     /// # Panics
-    /// When the connection ends in the middle, or patience does.
+    /// If the connection ends early, or on timeout.
     #[must_use]
     pub fn receive(&mut self) -> Response {
         self.try_receive(false).expect("a whole response")
@@ -117,7 +117,7 @@ impl Connection {
     /// Reads the next chunk of a chunked body; `None` after the last one.
     ///
     /// # Errors
-    /// When the connection ends in the middle.
+    /// If the connection ends early.
     pub fn chunk(&mut self) -> std::io::Result<Option<Vec<u8>>> {
         let line = self.line()?;
         let size = line.split(';').next().unwrap_or_default().trim();
@@ -128,10 +128,10 @@ impl Connection {
         Ok((size > 0).then_some(chunk))
     }
 
-    /// Reads a line without its end.
+    /// Reads a line, without its line break.
     ///
     /// # Errors
-    /// When the connection ends in the middle.
+    /// If the connection ends early.
     pub fn line(&mut self) -> std::io::Result<String> {
         loop {
             if let Some(at) = find(&self.buffer, b"\r\n") {
@@ -142,7 +142,7 @@ impl Connection {
         }
     }
 
-    /// Everything until the other side closes.
+    /// Reads everything until the other side closes the connection.
     pub fn to_end(&mut self) -> &[u8] {
         while self.fill().is_ok() {}
         &self.buffer
@@ -166,16 +166,16 @@ impl Connection {
         }
     }
 
-    /// Whether the beginning of a response has come, but not yet its end.
+    /// Whether the beginning of a response has arrived, but not its end.
     #[must_use]
     pub fn has_begun(&self) -> bool {
         !self.buffer.is_empty()
     }
 
-    /// The bare socket, for what is not HTTP any more. Nothing may be buffered.
+    /// The socket itself, for protocols other than HTTP. No data may be buffered.
     ///
     /// # Panics
-    /// If something is.
+    /// If data is buffered.
     #[must_use]
     pub fn into_stream(self) -> TcpStream {
         assert!(self.buffer.is_empty(), "bytes of the next protocol are in the buffer");

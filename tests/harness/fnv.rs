@@ -1,5 +1,5 @@
-//! The 64-bit FNV-1a hash (Fowler, Noll, Vo): origins answer with it instead of the megabytes
-//! that they received.
+//! The 64-bit FNV-1a hash (Fowler, Noll, Vo). Origins answer with it instead of returning the
+//! megabytes that they received.
 
 /// The hash of `bytes`, in hexadecimal.
 #[must_use]

@@ -1,4 +1,4 @@
-//! The gateway: control and an nginx whose first server is one, both dying with the test.
+//! A gateway: a control daemon, and an nginx whose first server is a gateway. Both end with the test.
 
 use std::ffi::CString;
 use std::os::unix::process::CommandExt;
@@ -12,21 +12,21 @@ use crate::nginx::kill;
 use crate::wait::until;
 use crate::{Nginx, Setup};
 
-/// `weir control` on directories that outlive it.
+/// A `weir control` process, on directories that outlive it.
 pub struct Control {
     child: Child,
     state: PathBuf,
     runtime: PathBuf,
     environment: Vec<(String, String)>,
     disk_kib: Option<u32>,
-    /// How to speak to it.
+    /// Its API.
     pub api: Api,
 }
 
-/// The command under test: `WEIR_BIN`, or what lies beside the module that was built last.
+/// The command under test: `WEIR_BIN`, or the one beside the most recently built module.
 ///
 /// # Panics
-/// If it is not built.
+/// If the command is not built.
 #[must_use]
 pub fn weir() -> PathBuf {
     let beside = || crate::setup::module().parent().expect("is in a directory").join("weir");
@@ -36,13 +36,13 @@ pub fn weir() -> PathBuf {
 }
 
 impl Control {
-    /// Starts it and waits until it answers.
+    /// Starts the daemon and waits until it answers.
     #[must_use]
     pub fn start(state: &Path, runtime: &Path) -> Self {
         Self::start_with(state, runtime, &[])
     }
 
-    /// The same with variables of its environment.
+    /// Does the same with additional environment variables.
     #[must_use]
     pub fn start_with(state: &Path, runtime: &Path, environment: &[(&str, &str)]) -> Self {
         let environment: Vec<(String, String)> =
@@ -50,7 +50,7 @@ impl Control {
         Self::start_on(state, runtime, environment, None)
     }
 
-    /// The same with its store on a disk of that size, which only it sees and which ends with it. Needs root.
+    /// Does the same with the store on a private disk of this size, which disappears with the process. Needs root.
     #[must_use]
     pub fn start_on_small_disk(state: &Path, runtime: &Path, kib: u32) -> Self {
         std::fs::create_dir_all(state).expect("the prefix is writable");
@@ -65,7 +65,7 @@ impl Control {
         this
     }
 
-    /// Waits until it answers.
+    /// Waits until the daemon answers.
     pub fn wait(&self) {
         until("control to answer", || {
             let answer = self.api.try_call("GET", "/healthz", &[], None);
@@ -82,36 +82,36 @@ impl Control {
         i32::try_from(self.child.id()).expect("Linux's process ids fit")
     }
 
-    /// `SIGKILL`.
+    /// Kills the daemon with `SIGKILL`.
     ///
     /// # Panics
-    /// If it cannot be waited for.
+    /// If waiting for the process fails.
     pub fn kill(&mut self) {
         kill(self.pid(), libc::SIGKILL);
         self.child.wait().expect("our own child");
     }
 
-    /// Starts it again, after it has ended, without waiting for it.
+    /// Starts the daemon again after it has ended, without waiting until it answers.
     pub fn respawn(&mut self) {
         self.child = spawn(&self.state, &self.runtime, &self.environment, self.disk_kib);
     }
 
-    /// Ends it in order; gives its exit code.
+    /// Stops the daemon in an orderly way and returns its exit code.
     ///
     /// # Panics
-    /// If it cannot be waited for.
+    /// If waiting for the process fails.
     pub fn stop(&mut self) -> Option<i32> {
         kill(self.pid(), libc::SIGTERM);
         self.child.wait().expect("our own child").code()
     }
 
-    /// The directory of its store.
+    /// The directory of the store.
     #[must_use]
     pub fn state(&self) -> &Path {
         &self.state
     }
 
-    /// What it has written to its standard error.
+    /// The standard error output so far.
     #[must_use]
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.state.with_extension("log")).unwrap_or_default()
@@ -164,7 +164,7 @@ pub struct Gateway {
 }
 
 impl Setup {
-    /// With the Weir module, and the first server a gateway that says in `X-Weir` which worker answered at which
+    /// An nginx with the Weir module whose first server is a gateway. Its header `X-Weir` names the worker and the
     /// revision.
     #[must_use]
     pub fn gateway() -> Self {
@@ -179,7 +179,7 @@ impl Gateway {
         Self::start_with(Setup::gateway(), documents)
     }
 
-    /// The same with an nginx of one's own.
+    /// Does the same with a given nginx.
     #[must_use]
     pub fn start_with(setup: Setup, documents: &[(&str, Value)]) -> Self {
         let control = Control::start(&setup.prefix().join("state"), &setup.prefix().join("run"));

@@ -1,9 +1,8 @@
-//! What the end-to-end tests stand on: a real nginx with the Weir module in a directory of its
-//! own, real origins and real clients, all on loopback.
+//! The foundation of the end-to-end tests: a real nginx with the Weir module in its own directory,
+//! real origins and real clients, all on loopback.
 //!
-//! Everything is started by the test that needs it, on ports that no other test has, and dies
-//! with it, so that all tests run at once. There are no mocks of nginx: what is tested is what
-//! users run.
+//! Each test starts what it needs, on ports that no other test uses, and everything ends with the
+//! test, so all tests run concurrently. nginx is never mocked: the tests run the same program as users.
 
 pub mod api;
 pub mod client;

@@ -1,29 +1,29 @@
-//! Load: several clients at once for as long as something else happens.
+//! Load: several concurrent clients while something else happens.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use crate::{Connection, Request};
 
-/// What a load came to.
+/// The results of a load.
 #[derive(Debug, Default)]
 pub struct Totals {
     /// Requests answered 200.
     pub answered: usize,
-    /// Everything else: other statuses, connections lost with a request on them.
+    /// Everything else: other statuses, and connections lost during a request.
     pub failed: Vec<String>,
 }
 
-/// How long one client may keep its connection before it opens a new one.
+/// How long a client keeps its connection before it opens a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Life {
-    /// One request a connection.
+    /// One request per connection.
     One,
     /// Until the server closes it, which it may do between two requests.
     KeepAlive,
 }
 
-/// Sends `request` over and over from `clients` threads while `meanwhile` runs.
+/// Sends `request` repeatedly from `clients` threads while `meanwhile` runs.
 pub fn during(
     port: u16,
     clients: usize,

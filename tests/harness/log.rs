@@ -1,4 +1,4 @@
-//! Reading the logs that Weir writes: one JSON object a line, or the test fails.
+//! Reading the logs that Weir writes: one JSON object per line, or the test fails.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::wait::until;
 
-/// All complete lines of a log that is still being written to; none if it does not exist yet.
+/// All complete lines of a log that is still being written; none if it does not exist yet.
 /// (A file grows page by page, so a reader may see the beginning of a write.)
 ///
 /// # Panics
@@ -19,10 +19,10 @@ pub fn lines(path: &Path) -> Vec<Value> {
     parse_all(path, &bytes[..end])
 }
 
-/// All lines of a log that nobody writes to any more.
+/// All lines of a log that is no longer written.
 ///
 /// # Panics
-/// If a line is not a JSON object in valid UTF-8, or the last one is not ended.
+/// If a line is not a JSON object in valid UTF-8, or the last line is incomplete.
 #[must_use]
 pub fn whole(path: &Path) -> Vec<Value> {
     let Ok(bytes) = fs::read(path) else { return Vec::new() };
@@ -41,10 +41,10 @@ fn parse(path: &Path, line: &[u8]) -> Value {
     value
 }
 
-/// Waits until the log has `count` lines and gives them; more than that fails.
+/// Waits until the log has `count` lines and returns them.
 ///
 /// # Panics
-/// If there are more, or they do not come.
+/// If there are more lines, or on timeout.
 #[must_use]
 pub fn wait(path: &Path, count: usize) -> Vec<Value> {
     let found = until(&format!("{count} lines in {}", path.display()), || {

@@ -1,4 +1,4 @@
-//! A running nginx that dies with the test.
+//! A running nginx that ends with the test.
 
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::process::CommandExt;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::wait::until;
 use crate::{Connection, Request, Response, Setup, log};
 
-/// How long nginx may take to shut down before it is killed.
+/// The time that nginx may take to shut down before it is killed.
 const SHUTDOWN: Duration = Duration::from_secs(5);
 
 /// A running nginx: master and workers.
@@ -24,10 +24,10 @@ pub struct Nginx {
 }
 
 impl Nginx {
-    /// Starts what `setup` says and waits until it listens.
+    /// Starts nginx with the configuration in `setup` and waits until it listens.
     ///
     /// # Panics
-    /// If it does not start; the error log is in the message.
+    /// If nginx does not start; the message contains the error log.
     #[must_use]
     pub fn start(setup: Setup) -> Self {
         setup.write();
@@ -59,7 +59,7 @@ impl Nginx {
         self.setup.prefix()
     }
 
-    /// A file in it.
+    /// A file in that directory.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
         self.prefix().join(name)
@@ -111,7 +111,7 @@ impl Nginx {
         i32::try_from(self.master.id()).expect("Linux's process ids fit")
     }
 
-    /// Process ids of the workers that live and are not shutting down.
+    /// Process ids of the workers that run and are not shutting down.
     #[must_use]
     pub fn workers(&self) -> Vec<i32> {
         children(self.master())
@@ -125,7 +125,7 @@ impl Nginx {
         kill(self.master(), signal);
     }
 
-    /// `SIGHUP`, and waits until all workers are new ones. Says whether they came.
+    /// Sends `SIGHUP` and waits until all workers are new ones. Returns whether that happened.
     pub fn reload(&self) {
         let old = self.workers();
         self.signal(libc::SIGHUP);
@@ -135,18 +135,18 @@ impl Nginx {
         });
     }
 
-    /// `SIGHUP` for a reload that must fail; waits for `complaint` in the error log.
+    /// Sends `SIGHUP` for a reload that must fail, and waits for `complaint` in the error log.
     pub fn reload_refused(&self, complaint: &str) {
         self.signal(libc::SIGHUP);
         until(&format!("{complaint:?} in the error log"), || self.error_log().contains(complaint).then_some(()));
     }
 
-    /// `SIGUSR1`: reopen the logs.
+    /// Sends `SIGUSR1`, which reopens the logs.
     pub fn reopen(&self) {
         self.signal(libc::SIGUSR1);
     }
 
-    /// `SIGKILL` to one worker; waits until the master has replaced it. Gives both process ids.
+    /// Kills one worker and waits until the master has replaced it. Returns both process ids.
     ///
     /// # Panics
     /// If there is no worker.
@@ -168,13 +168,13 @@ impl Nginx {
         fs::write(self.path("policy.yaml"), policy).expect("the prefix is writable");
     }
 
-    /// Runs `nginx -t` on the configuration as it is now.
+    /// Runs `nginx -t` on the current configuration.
     #[must_use]
     pub fn check(&self) -> std::process::Output {
         self.setup.check()
     }
 
-    /// Lines of the error log that speak of a crash.
+    /// Lines of the error log that report a crash.
     #[must_use]
     pub fn crashes(&self) -> Vec<String> {
         let log = self.error_log();
@@ -183,7 +183,7 @@ impl Nginx {
         log.lines().filter(bad).map(str::to_owned).collect()
     }
 
-    /// Fast shutdown; waits for the end, so that all logs are complete.
+    /// Stops nginx at once and waits for its end, so that all logs are complete.
     pub fn stop(&mut self) {
         if matches!(self.master.try_wait(), Ok(Some(_))) {
             return;
@@ -211,13 +211,13 @@ impl Drop for Nginx {
                 thread::sleep(Duration::from_millis(2));
             }
         }
-        // Workers of a master that was killed outlive it.
+        // Workers outlive a master that was killed.
         kill(-self.master(), libc::SIGKILL);
         let _ = self.master.wait();
     }
 }
 
-/// Sends a signal; a process that is gone already is no error.
+/// Sends a signal; a process that has ended is not an error.
 pub fn kill(pid: i32, signal: i32) {
     // SAFETY: kill touches no memory of this process.
     unsafe { libc::kill(pid, signal) };
@@ -229,7 +229,7 @@ fn children(pid: i32) -> Vec<i32> {
     text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
-/// The title that nginx gives a process.
+/// The title that nginx sets for a process.
 fn title(pid: i32) -> String {
     let text = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&text).into_owned()

@@ -1,5 +1,5 @@
-//! Origins: what stands behind the gateway in a test. Each is a thread or two of the test's own
-//! process and tells what it received.
+//! Origins behind the gateway. Each consists of a thread or two of the test's own process, and
+//! reports what it received.
 
 pub mod echo;
 pub mod events;
@@ -17,14 +17,14 @@ pub use echo::Echo;
 /// for each.
 ///
 /// # Panics
-/// If nothing can be bound.
+/// If no port can be bound.
 pub fn serve(handle: impl Fn(TcpStream) -> io::Result<()> + Send + Sync + Clone + 'static) -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
     let address = listener.local_addr().expect("it is bound");
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let handle = handle.clone();
-            // An error is the other side's closing; the test sees its effect.
+            // An error means that the other side has closed the connection; the test sees its effect.
             thread::spawn(move || drop(handle(stream)));
         }
     });

@@ -1,12 +1,12 @@
-//! Ports for listeners: below the kernel's ephemeral range, so that no outgoing connection of
-//! another test sits on one between the choice and the `bind`.
+//! Ports for listeners, below the kernel's ephemeral range, so that no outgoing connection of
+//! another test can take one between its choice and the `bind`.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// First port to try; well-known services are below.
+/// The first port to try, above those of well-known services.
 const FIRST: u16 = 12_000;
-/// How many ports to go round in; Linux gives ephemeral ports from 32768 on.
+/// The number of ports to use in turn; Linux assigns ephemeral ports from 32768 on.
 const COUNT: u16 = 20_000;
 
 /// A free port on 127.0.0.1 that no other test of this process gets.
@@ -16,7 +16,7 @@ const COUNT: u16 = 20_000;
 #[must_use]
 pub fn free() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
-    // Processes that run at once start at different places.
+    // Processes that run at the same time start at different ports.
     let start = std::process::id().wrapping_mul(7919) % u32::from(COUNT);
     for _ in 0..COUNT {
         let at = (start + u32::from(NEXT.fetch_add(1, Ordering::Relaxed) % COUNT)) % u32::from(COUNT);

@@ -1,4 +1,4 @@
-//! The configuration of one nginx, built up by a test and then started or only checked.
+//! The configuration of one nginx, composed by a test and then started or only checked.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::{Nginx, port};
 
-/// An nginx to be: a directory of its own, a port, and pieces of configuration.
+/// An nginx under construction: its own directory, a port, and pieces of configuration.
 pub struct Setup {
     directory: TempDir,
     /// Port of the first server on 127.0.0.1.
@@ -25,10 +25,10 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Without the Weir module.
+    /// An nginx without the Weir module.
     ///
     /// # Panics
-    /// If no temporary directory can be made.
+    /// If no temporary directory can be created.
     #[must_use]
     pub fn plain() -> Self {
         let directory = tempfile::Builder::new().prefix("weir-e2e-").tempdir().expect("a temporary directory");
@@ -49,7 +49,7 @@ impl Setup {
         }
     }
 
-    /// With the Weir module loaded, its runtime directory and logs in the prefix, but not on.
+    /// An nginx with the Weir module loaded but off; its runtime directory and logs are in the prefix.
     #[must_use]
     pub fn weir() -> Self {
         let mut this = Self::plain();
@@ -61,7 +61,7 @@ impl Setup {
         ))
     }
 
-    /// With the Weir module on and this policy.
+    /// An nginx with the Weir module on, and this policy.
     #[must_use]
     pub fn policy(policy: &str) -> Self {
         let this = Self::weir();
@@ -75,7 +75,7 @@ impl Setup {
         self.directory.path()
     }
 
-    /// Loads a further module.
+    /// Loads another module.
     #[must_use]
     pub fn module(mut self, path: impl Into<PathBuf>) -> Self {
         self.modules.push(path.into());
@@ -89,7 +89,7 @@ impl Setup {
         self
     }
 
-    /// Adds directives to `http`; whole further servers too.
+    /// Adds directives to `http`, including complete servers.
     #[must_use]
     pub fn http(mut self, text: &str) -> Self {
         self.http.push_str(text);
@@ -208,10 +208,10 @@ fn binary() -> PathBuf {
     std::env::var_os("NGINX_BIN").map_or_else(|| "/usr/sbin/nginx".into(), PathBuf::from)
 }
 
-/// The module under test: `WEIR_MODULE`, or what cargo has built most recently.
+/// The module under test: `WEIR_MODULE`, or the one that cargo built most recently.
 ///
 /// # Panics
-/// If there is none.
+/// If there is no module.
 #[must_use]
 pub fn module() -> PathBuf {
     if let Some(path) = std::env::var_os("WEIR_MODULE") {

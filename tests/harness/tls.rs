@@ -1,4 +1,4 @@
-//! A self-signed certificate, made when a test needs one.
+//! A self-signed certificate, created when a test needs one.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,7 +12,7 @@ pub struct Certificate {
 }
 
 impl Certificate {
-    /// Makes one for `localhost` and `weir.test` in `directory`.
+    /// Creates a certificate for `localhost` and `weir.test` in `directory`.
     ///
     /// # Panics
     /// If `openssl` is missing or fails.

@@ -1,12 +1,12 @@
-//! Waiting for what other processes do in their own time.
+//! Waiting for the effects of other processes.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How long anything may take on a busy machine before a test calls it lost.
+/// The time that anything may take on a busy machine before a test gives up.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Polls `ready` until it gives something; panics with `what` when patience ends.
+/// Polls `ready` until it returns a value; panics with `what` on timeout.
 pub fn until<T>(what: &str, mut ready: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {

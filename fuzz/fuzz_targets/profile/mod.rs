@@ -1,11 +1,11 @@
-//! What must hold of any profile that was read.
+//! Properties of every profile that can be read.
 
 use weir_profile::Profile;
 use weir_profile::diff::{DiffOptions, diff};
 use weir_profile::format::{FORMATS, Format, read_as, write};
 use weir_profile::graph::{GraphOptions, svg};
 
-/// Every format is written, Weir's comes back as it was, a graph is drawn, and it equals itself.
+/// Every format can be written, Weir's own is read back unchanged, a graph can be drawn, and the profile equals itself.
 pub fn usable(profile: &Profile) {
     for entry in FORMATS.iter().filter(|entry| entry.format.is_written()) {
         write(profile, entry.format, &mut Vec::new()).expect("a vector takes all");

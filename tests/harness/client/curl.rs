@@ -1,10 +1,10 @@
-//! `curl`, for what is pointless to write again: TLS and HTTP/2.
+//! `curl`, for TLS and HTTP/2.
 
 use std::process::Command;
 
 use super::{Response, find};
 
-/// Runs `curl -isk` with these arguments and gives its last response.
+/// Runs `curl -isk` with these arguments and returns the last response.
 ///
 /// # Panics
 /// If curl is missing or fails.

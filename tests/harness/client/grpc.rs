@@ -1,5 +1,5 @@
-//! A gRPC call over HTTP/2 without TLS: frames out, frames in, trailers, interleaved as a test
-//! wants them.
+//! A gRPC call over HTTP/2 without TLS, in which a test interleaves sent frames, received frames and
+//! trailers as it needs.
 
 use std::net::Ipv4Addr;
 
@@ -21,7 +21,7 @@ pub struct GrpcCall {
 }
 
 impl GrpcCall {
-    /// Starts a call of `path`.
+    /// Starts a call to `path`.
     ///
     /// # Panics
     /// If the connection cannot be made.
@@ -41,22 +41,22 @@ impl GrpcCall {
         Self { runtime, upstream, response: Some(response), downstream: None }
     }
 
-    /// Sends a message; `last` ends our side.
+    /// Sends a message; `last` ends the client's side.
     ///
     /// # Panics
-    /// If the stream is gone.
+    /// If the stream is closed.
     pub fn send(&mut self, message: &[u8], last: bool) {
         let length = u32::try_from(message.len()).expect("a small message").to_be_bytes();
         let frame = [[0].as_slice(), &length, message].concat();
         self.upstream.send_data(frame.into(), last).expect("the stream stands");
-        // Gives the connection's task a turn to write it out.
+        // Lets the connection's task write the message.
         self.runtime.block_on(async { tokio::time::sleep(std::time::Duration::from_millis(1)).await });
     }
 
-    /// Waits for the response's header and gives its status.
+    /// Waits for the head of the response and returns its status.
     ///
     /// # Panics
-    /// If it does not come.
+    /// On timeout.
     pub fn status(&mut self) -> u16 {
         let response = self.response.take().expect("asked once");
         let response = self.runtime.block_on(async { timeout(PATIENCE, response).await });
@@ -69,7 +69,7 @@ impl GrpcCall {
     /// Waits for the next bytes; `None` at the end.
     ///
     /// # Panics
-    /// If they do not come.
+    /// On timeout.
     pub fn receive(&mut self) -> Option<Bytes> {
         let Self { runtime, downstream, .. } = self;
         let body = downstream.as_mut().expect("status() first");

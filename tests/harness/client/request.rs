@@ -1,11 +1,11 @@
-//! An HTTP/1.1 request, put together by a test.
+//! An HTTP/1.1 request, as tests compose it.
 
 use super::{Connection, Response};
 
-/// How many bytes go into a chunk.
+/// The size of a chunk in bytes.
 const CHUNK: usize = 7_919;
 
-/// A request to be.
+/// A request under construction.
 #[derive(Clone)]
 pub struct Request {
     method: String,
@@ -18,7 +18,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Any method.
+    /// A request with any method.
     #[must_use]
     pub fn new(method: &str, target: &str) -> Self {
         Self {
@@ -32,13 +32,13 @@ impl Request {
         }
     }
 
-    /// `GET`
+    /// A `GET` request.
     #[must_use]
     pub fn get(target: &str) -> Self {
         Self::new("GET", target)
     }
 
-    /// `POST` with a body and `Content-Length`.
+    /// A `POST` request with a body and `Content-Length`.
     #[must_use]
     pub fn post(target: &str, content_type: &str, body: impl Into<Vec<u8>>) -> Self {
         Self::new("POST", target).header("Content-Type", content_type).body(body)
@@ -51,28 +51,28 @@ impl Request {
         self
     }
 
-    /// Another `Host` than `weir.test`.
+    /// Sets a `Host` other than `weir.test`.
     #[must_use]
     pub fn host(mut self, host: &str) -> Self {
         self.host = Some(host.into());
         self
     }
 
-    /// HTTP/1.0
+    /// Uses HTTP/1.0.
     #[must_use]
     pub fn http10(mut self) -> Self {
         self.version = "HTTP/1.0";
         self
     }
 
-    /// With this body.
+    /// Sets the body.
     #[must_use]
     pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = Some(body.into());
         self
     }
 
-    /// With the body in chunks instead of after `Content-Length`.
+    /// Sends the body in chunks instead of with `Content-Length`.
     #[must_use]
     pub fn chunked(mut self) -> Self {
         self.chunked = true;
@@ -85,7 +85,7 @@ impl Request {
         self.method == "HEAD"
     }
 
-    /// Header and body as they go over the wire.
+    /// Head and body as sent over the connection.
     #[must_use]
     pub fn wire(&self) -> Vec<u8> {
         let mut wire = self.head();
@@ -95,7 +95,7 @@ impl Request {
         wire
     }
 
-    /// The header with its empty line.
+    /// The head, including its empty line.
     #[must_use]
     pub fn head(&self) -> Vec<u8> {
         let mut head = format!("{} {} {}\r\n", self.method, self.target, self.version).into_bytes();
@@ -112,33 +112,33 @@ impl Request {
         head
     }
 
-    /// Sends it on a new connection and reads the response.
+    /// Sends the request on a new connection and reads the response.
     #[must_use]
     pub fn send(&self, port: u16) -> Response {
         self.send_on(&mut Connection::open(port))
     }
 
-    /// Sends it on `connection` and reads the response.
+    /// Sends the request on `connection` and reads the response.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no response.
     #[must_use]
     pub fn send_on(&self, connection: &mut Connection) -> Response {
         self.try_send_on(connection).expect("a whole response")
     }
 
-    /// Sends it on `connection` and reads the response.
+    /// Sends the request on `connection` and reads the response.
     ///
     /// # Errors
     /// If the connection ends before the response does.
     pub fn try_send_on(&self, connection: &mut Connection) -> std::io::Result<Response> {
-        // A server may answer and stop reading before a large body is through; its answer counts.
+        // A server may answer and stop reading before it has read a large body; its answer counts.
         let sent = connection.try_send(&self.wire());
         connection.try_receive(self.is_head()).map_err(|error| sent.err().unwrap_or(error))
     }
 }
 
-/// A body in chunks, with the last one.
+/// The body in chunks, including the last one.
 #[must_use]
 fn chunks(body: &[u8]) -> Vec<u8> {
     let mut wire = Vec::with_capacity(body.len() + 1024);

@@ -1,4 +1,4 @@
-//! An HTTP response as a test looks at it.
+//! An HTTP response, as tests examine it.
 
 use serde_json::Value;
 
@@ -14,10 +14,10 @@ pub struct Response {
 }
 
 impl Response {
-    /// Parses a status line and header fields; for several in a row (as `curl -i` shows them) the last.
+    /// Parses a status line and header fields; of several in a row (as in `curl -i` output), the last ones.
     ///
     /// # Panics
-    /// If that is not an HTTP response.
+    /// If the text is not an HTTP response.
     #[must_use]
     pub(crate) fn parse_head(head: &[u8]) -> Self {
         let text = String::from_utf8_lossy(head);
@@ -30,7 +30,7 @@ impl Response {
         Self { status, headers, body: Vec::new() }
     }
 
-    /// First header field of that name.
+    /// The first header field with this name.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(have, _)| have.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
@@ -42,10 +42,10 @@ impl Response {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The body as JSON, as the echoing origins answer.
+    /// The body as JSON, as returned by the echoing origins.
     ///
     /// # Panics
-    /// If it is none.
+    /// If the body is not JSON.
     #[must_use]
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {} {:?}", self.status, self.text()))

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::serve;
 use crate::fnv::fnv;
 
-/// How long `/slow/` takes.
+/// The delay of `/slow/`.
 pub const SLOW: Duration = Duration::from_millis(300);
 
 /// A running echo origin.
@@ -29,13 +29,13 @@ pub struct Echo {
 }
 
 impl Echo {
-    /// Starts one that calls itself `echo`.
+    /// Starts an origin named `echo`.
     #[must_use]
     pub fn start() -> Self {
         Self::named("echo")
     }
 
-    /// Starts one of that name.
+    /// Starts an origin with this name.
     #[must_use]
     pub fn named(name: &'static str) -> Self {
         let (seen, connections) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicUsize::new(0)));
@@ -48,18 +48,18 @@ impl Echo {
         Self { address, seen, connections, failing }
     }
 
-    /// How many connections it has accepted.
+    /// The number of accepted connections.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.connections.load(Ordering::Relaxed)
     }
 
-    /// From now on every answer has the status 503, or no longer.
+    /// Switches status 503 for every answer on or off.
     pub fn fail(&self, failing: bool) {
         self.failing.store(failing, Ordering::Relaxed);
     }
 
-    /// What it has received so far.
+    /// The requests received so far.
     ///
     /// # Panics
     /// If a thread of the origin panicked.
@@ -114,7 +114,7 @@ fn answer(name: &str, request: &Value, failing: bool) -> Vec<u8> {
     [head.into_bytes(), body].concat()
 }
 
-/// One request and whether the connection ends with it; `None` at the end.
+/// Reads one request, and whether the connection ends with it; `None` at the end.
 fn read_request(reader: &mut BufReader<TcpStream>) -> io::Result<Option<(Value, bool)>> {
     let mut line = Vec::new();
     if reader.read_until(b'\n', &mut line)? == 0 {

@@ -14,7 +14,7 @@ const PARAMETERS: u8 = 4;
 const INPUT: u8 = 5;
 const OUTPUT: u8 = 6;
 
-/// Starts one.
+/// Starts the responder and returns its address.
 pub fn start() -> SocketAddr {
     serve(respond)
 }
@@ -64,7 +64,7 @@ fn pairs(mut bytes: &[u8]) -> Value {
     Value::Object(all)
 }
 
-/// One byte below 128, or four with the top bit set.
+/// Reads a length: one byte below 128, or four bytes with the top bit set.
 fn length(bytes: &mut &[u8]) -> usize {
     let size = if bytes.first().is_some_and(|first| *first >= 128) { 4 } else { 1 };
     let (number, rest) = bytes.split_at(size.min(bytes.len()));

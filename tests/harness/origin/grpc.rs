@@ -1,4 +1,4 @@
-//! A gRPC origin: sends every frame of the request back as it comes, then trailers.
+//! A gRPC origin that returns every frame of the request at once, then sends trailers.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::thread;
@@ -8,10 +8,10 @@ use http::{HeaderMap, HeaderValue, Request, Response};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Builder;
 
-/// Starts one.
+/// Starts the origin and returns its address.
 ///
 /// # Panics
-/// If nothing can be bound.
+/// If no port can be bound.
 #[must_use]
 pub fn start() -> SocketAddr {
     let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use super::serve;
 
-/// Starts one.
+/// Starts the origin and returns its address.
 pub fn start() -> SocketAddr {
     serve(|stream| {
         let mut socket = tungstenite::accept(stream).map_err(|error| io::Error::other(error.to_string()))?;
