@@ -152,7 +152,7 @@ end
 function done(summary, latency, _)
   local e = summary.errors
   io.write(string.format(
-    'weir-lab {"requests":%d,"duration_us":%d,"bytes":%d,"p50_us":%d,"p90_us":%d,"p99_us":%d,"max_us":%d,'
+    'weir-load {"requests":%d,"duration_us":%d,"bytes":%d,"p50_us":%d,"p90_us":%d,"p99_us":%d,"max_us":%d,'
       .. '"failed_connects":%d,"failed_reads":%d,"failed_writes":%d,"bad_statuses":%d,"timeouts":%d}\n',
     summary.requests, summary.duration, summary.bytes, latency:percentile(50), latency:percentile(90),
     latency:percentile(99), latency.max, e.connect, e.read, e.write, e.status, e.timeout))

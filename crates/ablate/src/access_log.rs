@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::error::LabError;
+use weir_measure::error::MeasureError;
 
 /// Most requests that are kept; a longer log is replayed from its beginning.
 pub const MAX_REQUESTS: usize = 100_000;
@@ -53,17 +53,20 @@ struct Logged {
 }
 
 /// Reads a log.
-pub fn read(path: &Path) -> Result<Log, LabError> {
-    let length = std::fs::metadata(path).map_err(LabError::file(path))?.len();
+pub fn read(path: &Path) -> Result<Log, MeasureError> {
+    let length = std::fs::metadata(path).map_err(MeasureError::file(path))?.len();
     if length > MAX_BYTES {
         let most = MAX_BYTES >> 20;
-        return Err(LabError::Usage(format!("{}: longer than {most} MiB; `head -n 100000` is plenty", path.display())));
+        return Err(MeasureError::Usage(format!(
+            "{}: longer than {most} MiB; `head -n 100000` is plenty",
+            path.display()
+        )));
     }
-    let bytes = std::fs::read(path).map_err(LabError::file(path))?;
+    let bytes = std::fs::read(path).map_err(MeasureError::file(path))?;
     let log = parse(&String::from_utf8_lossy(&bytes));
     if log.requests.is_empty() {
         let lines = log.skipped;
-        return Err(LabError::Usage(format!(
+        return Err(MeasureError::Usage(format!(
             "{}: none of its {lines} lines is a request; lines in the combined format, or JSON objects with `method` and `uri`, are",
             path.display()
         )));

@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_page_is_whole_and_obeys_no_name() {
-        let page = html(&crate::ablate::show::tests::outcome());
+        let page = html(&crate::show::tests::outcome());
         assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
         assert!(!page.contains("<script") && page.contains("&lt;script&gt;"), "{page}");
         assert_eq!(page.matches("<rect").count(), 4, "three parts and what they share");
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn an_interval_without_ends_can_be_drawn() {
-        let mut outcome = crate::ablate::show::tests::outcome();
+        let mut outcome = crate::show::tests::outcome();
         outcome.parts[0].cost = Interval { value: 1.0, low: f64::NEG_INFINITY, high: f64::INFINITY };
         let page = html(&outcome);
         assert!(page.contains("width=\"") && !page.contains("x1=\"inf\"") && !page.contains("x2=\"inf\""));

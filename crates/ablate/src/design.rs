@@ -8,7 +8,7 @@
 //! at random, would give exact Shapley values; they need a variant of their own for each turn, and
 //! what a part costs alone and what leaving it out saves are what people ask for.
 
-use crate::random::Random;
+use weir_measure::random::Random;
 
 /// Most repetitions of a reference in a round.
 const MAX_REFERENCES: usize = 8;
@@ -161,7 +161,7 @@ fn ordered(turns: &[usize], random: &mut Random) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ablate::part::Part;
+    use crate::part::Part;
 
     #[test]
     fn every_variant_is_in_a_round_and_references_more_often() {

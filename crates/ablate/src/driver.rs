@@ -6,22 +6,16 @@
 //! sent in it is answered before the CPU time is read. Connections take turns: the oldest answer is
 //! read, and the next request sent on the same connection, so that all but one are always under way.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use crate::error::LabError;
-use crate::events::http;
+use weir_measure::child::check_interrupted;
+use weir_measure::error::MeasureError;
+use weir_measure::http::{Address, Client, Retry};
 
-/// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// How much of an answer is read at once.
-const CHUNK: usize = 16 * 1024;
 /// How long a worker has for what it does behind its last answer before its CPU time is read. The
 /// kernel's count of a process that sleeps is exact.
 const SETTLE: Duration = Duration::from_micros(500);
-/// How often a request is sent again after the server has closed an idle connection under it.
-const ATTEMPTS: u32 = 3;
 
 /// What a slice did.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -58,8 +52,8 @@ impl Driver {
         address: SocketAddr,
         warm_up: Duration,
         length: Duration,
-        cpu_ns: &mut dyn FnMut() -> Result<u64, LabError>,
-    ) -> Result<Slice, LabError> {
+        cpu_ns: &mut dyn FnMut() -> Result<u64, MeasureError>,
+    ) -> Result<Slice, MeasureError> {
         let mut connections: Vec<Connection> = (0..self.connections).map(|_| Connection::new(address)).collect();
         self.run(&mut connections, warm_up)?;
         std::thread::sleep(SETTLE);
@@ -69,12 +63,12 @@ impl Driver {
         Ok(Slice { cpu_ns: cpu_ns()?.saturating_sub(before), ..slice })
     }
 
-    fn run(&mut self, connections: &mut [Connection], length: Duration) -> Result<Slice, LabError> {
+    fn run(&mut self, connections: &mut [Connection], length: Duration) -> Result<Slice, MeasureError> {
         let start = Instant::now();
         let (mut slice, mut sent) = (Slice::default(), 0u64);
         let count = connections.len();
         for turn in 0.. {
-            crate::child::check_interrupted()?;
+            check_interrupted()?;
             if start.elapsed() >= length && sent > 0 {
                 break;
             }
@@ -84,7 +78,7 @@ impl Driver {
                 let due = Duration::from_secs_f64(sent as f64 / rate);
                 std::thread::sleep(due.min(length).saturating_sub(start.elapsed()));
             }
-            connection.send(&self.requests[self.next])?;
+            connection.send(&self.requests[self.next]);
             self.next = (self.next + 1) % self.requests.len();
             sent += 1;
         }
@@ -105,96 +99,36 @@ impl Slice {
 /// A connection with at most one request under way.
 #[derive(Debug)]
 struct Connection {
-    address: SocketAddr,
-    stream: Option<TcpStream>,
-    /// The request whose answer has not been read.
-    waiting: Option<Vec<u8>>,
-    buffer: Vec<u8>,
+    client: Client,
+    /// The request whose answer has not been read; empty if there is none.
+    waiting: Vec<u8>,
 }
 
 impl Connection {
     fn new(address: SocketAddr) -> Self {
-        Self { address, stream: None, waiting: None, buffer: Vec::with_capacity(CHUNK) }
+        Self { client: Client::new(Address::Tcp(address)).retry(Retry::Reused), waiting: Vec::new() }
     }
 
-    fn fail(&self, what: impl std::fmt::Display) -> LabError {
-        LabError::program(format!("http://{}", self.address), what.to_string())
-    }
-
-    fn send(&mut self, request: &[u8]) -> Result<(), LabError> {
-        let mut waiting = self.waiting.take().unwrap_or_default();
-        waiting.clear();
-        waiting.extend_from_slice(request);
-        self.waiting = Some(waiting);
-        // A server may have closed the idle connection; then the answer's turn sends again.
-        if self.stream.is_none() {
-            self.connect()?;
-        }
-        let written = self.stream.as_mut().is_some_and(|stream| stream.write_all(request).is_ok());
-        if !written {
-            self.stream = None;
-        }
-        Ok(())
-    }
-
-    fn connect(&mut self) -> Result<(), LabError> {
-        let open = || {
-            let stream = TcpStream::connect(self.address)?;
-            stream.set_nodelay(true)?;
-            stream.set_read_timeout(Some(PATIENCE))?;
-            stream.set_write_timeout(Some(PATIENCE))?;
-            Ok(stream)
-        };
-        let stream: std::io::Result<TcpStream> = open();
-        self.stream = Some(stream.map_err(|error| self.fail(format!("cannot connect: {error}")))?);
-        Ok(())
+    fn send(&mut self, request: &[u8]) {
+        self.waiting.extend_from_slice(request);
+        self.client.send(request);
     }
 
     /// The status of the answer that is waited for; `None` if there is none.
-    fn answer(&mut self) -> Result<Option<u16>, LabError> {
-        let Some(request) = self.waiting.take() else { return Ok(None) };
-        let mut last = String::new();
-        for attempt in 0..ATTEMPTS {
-            if attempt > 0 {
-                self.stream = None;
-                self.send(&request)?;
-            }
-            match self.read() {
-                Ok(status) => {
-                    self.waiting = None;
-                    return Ok(Some(status));
-                }
-                Err(message) => last = message,
-            }
+    fn answer(&mut self) -> Result<Option<u16>, MeasureError> {
+        if self.waiting.is_empty() {
+            return Ok(None);
         }
-        Err(self.fail(last))
-    }
-
-    fn read(&mut self) -> Result<u16, String> {
-        self.buffer.clear();
-        let Some(stream) = &mut self.stream else { return Err("the connection was closed".into()) };
-        loop {
-            let filled = self.buffer.len();
-            self.buffer.resize(filled + CHUNK, 0);
-            let count = stream.read(&mut self.buffer[filled..]).map_err(|error| format!("no answer: {error}"))?;
-            self.buffer.truncate(filled + count);
-            if count == 0 {
-                return Err("the connection was closed before the end of an answer".into());
-            }
-            if let Some(answer) = http::parse(&self.buffer)? {
-                if answer.close {
-                    self.stream = None;
-                }
-                return Ok(answer.status);
-            }
-        }
+        let answer = self.client.receive(&self.waiting)?;
+        self.waiting.clear();
+        Ok(Some(answer.status))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::{BufRead, BufReader};
+    use std::io::{BufRead, BufReader, Write};
     use std::net::TcpListener;
 
     /// Answers every request by its path; hangs up after so many on a connection without saying so.
@@ -248,7 +182,7 @@ mod tests {
 
     #[test]
     fn nobody_there_is_an_error_with_the_address() {
-        let port = crate::port::free().unwrap();
+        let port = weir_measure::port::free().unwrap();
         let address = SocketAddr::from(([127, 0, 0, 1], port));
         let error = driver(None).slice(address, Duration::ZERO, Duration::ZERO, &mut || Ok(0)).unwrap_err();
         assert!(error.to_string().contains(&port.to_string()), "{error}");

@@ -12,8 +12,8 @@
 use super::design::{Design, Set, Shape};
 use super::interval::{Interval, RESAMPLES};
 
-use crate::random::Random;
-use crate::statistics::median;
+use weir_measure::random::Random;
+use weir_measure::statistics::median;
 
 /// Share of values cut off at each end before the mean: interrupted slices, and lucky ones.
 const TRIM: f64 = 0.25;

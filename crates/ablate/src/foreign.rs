@@ -10,11 +10,11 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use super::stage::Stage;
-use crate::child::{Child, Launch};
-use crate::error::LabError;
-use crate::nginx;
-use crate::server::Server;
-use crate::site::{Site, write};
+use weir_measure::child::{Child, Launch};
+use weir_measure::error::MeasureError;
+use weir_measure::nginx;
+use weir_measure::server::Server;
+use weir_measure::site::{Site, write};
 
 /// Directives of the main context that we set ourselves.
 const OURS: [&str; 3] = ["daemon", "pid", "master_process"];
@@ -32,9 +32,11 @@ pub struct Foreign<'s> {
 
 impl<'s> Foreign<'s> {
     /// Reads them; starts nothing. `configurations` has the one with everything first.
-    pub fn new(site: &'s Site, configurations: &[PathBuf], address: SocketAddr) -> Result<Self, LabError> {
+    pub fn new(site: &'s Site, configurations: &[PathBuf], address: SocketAddr) -> Result<Self, MeasureError> {
         if !address.ip().is_loopback() && !address.ip().is_unspecified() {
-            return Err(LabError::Usage(format!("{address} is not on this machine, and the nginx that is started is")));
+            return Err(MeasureError::Usage(format!(
+                "{address} is not on this machine, and the nginx that is started is"
+            )));
         }
         let copies = configurations.iter().enumerate().map(|(number, path)| copy(site, number, path));
         Ok(Self { site, configurations: copies.collect::<Result<_, _>>()?, address, running: None, fresh: false })
@@ -42,21 +44,21 @@ impl<'s> Foreign<'s> {
 }
 
 /// Makes the directory from which a configuration is started; the configuration's path in it.
-fn copy(site: &Site, number: usize, path: &Path) -> Result<PathBuf, LabError> {
-    let path = std::fs::canonicalize(path).map_err(LabError::file(path))?;
-    let length = std::fs::metadata(&path).map_err(LabError::file(&path))?.len();
+fn copy(site: &Site, number: usize, path: &Path) -> Result<PathBuf, MeasureError> {
+    let path = std::fs::canonicalize(path).map_err(MeasureError::file(path))?;
+    let length = std::fs::metadata(&path).map_err(MeasureError::file(&path))?.len();
     if length > MAX_BYTES {
-        return Err(LabError::Usage(format!("{}: longer than {} MiB", path.display(), MAX_BYTES >> 20)));
+        return Err(MeasureError::Usage(format!("{}: longer than {} MiB", path.display(), MAX_BYTES >> 20)));
     }
-    let text = std::fs::read_to_string(&path).map_err(LabError::file(&path))?;
+    let text = std::fs::read_to_string(&path).map_err(MeasureError::file(&path))?;
     let directory = site.directory_of(&format!("configuration-{number}"))?;
     let folder = path.parent().unwrap_or(Path::new("/"));
     let name = path.file_name().unwrap_or(OsStr::new("nginx.conf"));
-    for entry in std::fs::read_dir(folder).map_err(LabError::file(folder))? {
-        let entry = entry.map_err(LabError::file(folder))?;
+    for entry in std::fs::read_dir(folder).map_err(MeasureError::file(folder))? {
+        let entry = entry.map_err(MeasureError::file(folder))?;
         if entry.file_name() != name {
             let link = directory.join(entry.file_name());
-            std::os::unix::fs::symlink(entry.path(), &link).map_err(LabError::file(&link))?;
+            std::os::unix::fs::symlink(entry.path(), &link).map_err(MeasureError::file(&link))?;
         }
     }
     let copy = directory.join(name);
@@ -114,7 +116,7 @@ fn first_word(statement: &str) -> &str {
 }
 
 impl Stage for Foreign<'_> {
-    fn enter(&mut self, variant: usize, _copy: usize, _on: &[bool]) -> Result<(), LabError> {
+    fn enter(&mut self, variant: usize, _copy: usize, _on: &[bool]) -> Result<(), MeasureError> {
         if self.running.as_ref().is_some_and(|(running, _)| *running == variant) {
             return Ok(());
         }
@@ -145,8 +147,9 @@ impl Stage for Foreign<'_> {
         self.address
     }
 
-    fn cpu_ns(&mut self) -> Result<u64, LabError> {
-        let (_, server) = self.running.as_ref().ok_or_else(|| LabError::program("nginx", "has not been started"))?;
+    fn cpu_ns(&mut self) -> Result<u64, MeasureError> {
+        let (_, server) =
+            self.running.as_ref().ok_or_else(|| MeasureError::program("nginx", "has not been started"))?;
         Ok(server.cpu()?.run_ns)
     }
 

@@ -15,8 +15,8 @@ use super::estimate::Round;
 use super::mix;
 use super::own::variant_of;
 use super::part::Part;
-use crate::error::LabError;
-use crate::site::{Site, write};
+use weir_measure::error::MeasureError;
+use weir_measure::site::{Site, write};
 
 /// Repetitions of each request in the two runs.
 const REPEATS: (u64, u64) = (1, 9);
@@ -33,10 +33,10 @@ pub fn round(
     parts: &[Part],
     design: &Design,
     requests: Vec<Vec<u8>>,
-) -> Result<Round, LabError> {
+) -> Result<Round, MeasureError> {
     let requests: Vec<Vec<u8>> = requests.into_iter().take(REQUESTS).collect();
     let file = site.path("requests.http");
-    std::fs::write(&file, requests.concat()).map_err(LabError::file(&file))?;
+    std::fs::write(&file, requests.concat()).map_err(MeasureError::file(&file))?;
     let count = requests.len() as u64;
     let mut round = Round::new();
     for (variant, on) in design.variants().iter().enumerate() {
@@ -52,26 +52,26 @@ pub fn round(
 }
 
 /// The requests to replay: the mix, or a log's.
-pub fn requests(log: Option<&PathBuf>) -> Result<Vec<Vec<u8>>, LabError> {
+pub fn requests(log: Option<&PathBuf>) -> Result<Vec<Vec<u8>>, MeasureError> {
     log.map_or_else(|| Ok(mix::requests()), |log| super::access_log::read(log).map(|found| found.requests))
 }
 
 /// Instructions of one run.
-fn counted(weir: &Path, policy: &Path, requests: &Path, repeats: u64) -> Result<u64, LabError> {
-    crate::child::check_interrupted()?;
+fn counted(weir: &Path, policy: &Path, requests: &Path, repeats: u64) -> Result<u64, MeasureError> {
+    weir_measure::child::check_interrupted()?;
     let mut command = Command::new("valgrind");
     command.args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]).arg(weir).arg("replay");
     command.arg(requests).arg("--policy").arg(policy).args(["--json", "--repeat", &repeats.to_string()]);
     let output = command.stdin(Stdio::null()).output().map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => {
-            LabError::Missing("valgrind is not installed: `apt-get install valgrind` does it".into())
+            MeasureError::Missing("valgrind is not installed: `apt-get install valgrind` does it".into())
         }
-        _ => LabError::program("valgrind", error.to_string()),
+        _ => MeasureError::program("valgrind", error.to_string()),
     })?;
     let said = String::from_utf8_lossy(&output.stderr);
     match parse(&said).filter(|_| output.status.success()) {
         Some(count) => Ok(count),
-        None => Err(LabError::program("valgrind", format!("{}\n{}", output.status, said.trim_end()))),
+        None => Err(MeasureError::program("valgrind", format!("{}\n{}", output.status, said.trim_end()))),
     }
 }
 

@@ -40,16 +40,15 @@ pub use outcome::{Agreement, Outcome, PairRow, PartRow, Unit};
 pub use part::{By, MAX_PARTS, Part, Rule, off, parts, policies, rules_of, switch_off};
 pub use show::table;
 pub use stage::Stage;
+pub use weir_measure::error::MeasureError;
 
 use self::foreign::Foreign;
-use self::load::{Aim, Load};
+use self::load::{Load, Target};
 use self::own::Own;
 use self::run::Plan;
-use crate::error::LabError;
-use crate::placement::Placement;
-use crate::report::Host;
-use crate::site::Site;
-use crate::{child, nginx};
+use weir_measure::placement::Placement;
+use weir_measure::site::Site;
+use weir_measure::{child, workload};
 
 /// How costs and intervals are made, for readers of a result.
 const METHOD: &str = "cost = (without + alone - shared) / 2; without = all - all\\{i}, alone = {i} - none, \
@@ -94,7 +93,7 @@ pub struct Cut {
 
 impl Cut {
     /// Divides the rules of policies.
-    pub fn parts(&self, policies: &[(String, &Value)]) -> Result<Vec<Part>, LabError> {
+    pub fn parts(&self, policies: &[(String, &Value)]) -> Result<Vec<Part>, MeasureError> {
         let rules: Vec<Rule> = policies.iter().flat_map(|(id, body)| rules_of(id, body)).collect();
         parts(&rules, self.by, &self.groups, &self.only)
     }
@@ -105,54 +104,54 @@ impl Cut {
 }
 
 /// Ablates a policy file on Weir's own nginx.
-pub fn policy(path: &Path, cut: &Cut, options: &Options) -> Result<Outcome, LabError> {
+pub fn policy(path: &Path, cut: &Cut, options: &Options) -> Result<Outcome, MeasureError> {
     if options.load == LoadChoice::Live {
-        return Err(LabError::Usage("--load live is for a running gateway: add --control-mode".into()));
+        return Err(MeasureError::Usage("--load live is for a running gateway: add --control-mode".into()));
     }
-    let (site, version) = site(options)?;
+    let site = site(options)?;
     let of = path.display().to_string();
-    let path = &known(path, &site);
+    let path = &known(path, &site)?;
     let document = read_policy(path)?;
     let parts = cut.parts(&policies(&document))?;
     let mut stage = Own::new(&site, path, &document, parts.clone())?;
-    let mut load = Load::new(&options.load, aim(options, &site))?;
-    let plan = plan(options, of, cut.describe(), parts, Shape::Subsets, &site, &version);
+    let mut load = Load::new(&options.load, target(options, &site))?;
+    let plan = plan(options, of, cut.describe(), parts, Shape::Subsets, &site);
     run::run(&plan, &mut stage, &mut load)
 }
 
 /// Ablates a policy file by counting the engine's instructions with valgrind. `weir` is the command.
-pub fn instructions(path: &Path, weir: &Path, cut: &Cut, options: &Options) -> Result<Outcome, LabError> {
-    let (site, version) = site(&Options { no_pin: true, ..options.clone() })?;
+pub fn instructions(path: &Path, weir: &Path, cut: &Cut, options: &Options) -> Result<Outcome, MeasureError> {
+    let site = site(&Options { no_pin: true, ..options.clone() })?;
     let of = path.display().to_string();
-    let path = &known(path, &site);
+    let path = &known(path, &site)?;
     let document = own::movable(path, &read_policy(path)?)?;
     let parts = cut.parts(&policies(&document))?;
     let log = match &options.load {
         LoadChoice::Replay { log, .. } => Some(log),
         LoadChoice::Mix => None,
-        _ => return Err(LabError::Usage("--instructions replays: --load mix or replay:LOG".into())),
+        _ => return Err(MeasureError::Usage("--instructions replays: --load mix or replay:LOG".into())),
     };
     let requests = instructions::requests(log)?;
     let design = design::Design::new(parts.len(), Shape::Subsets);
     let round = instructions::round(&site, weir, &document, &parts, &design, requests)?;
-    let plan = plan(options, of, cut.describe(), parts, Shape::Subsets, &site, &version);
+    let plan = plan(options, of, cut.describe(), parts, Shape::Subsets, &site);
     run::counted(&Plan { unit: Unit::Instructions, ..plan }, &design, round)
 }
 
 /// Ablates any nginx: the whole configuration, and others that each lack something.
-pub fn configurations(base: &Path, variants: &[(String, PathBuf)], options: &Options) -> Result<Outcome, LabError> {
+pub fn configurations(base: &Path, variants: &[(String, PathBuf)], options: &Options) -> Result<Outcome, MeasureError> {
     let url = options.url.as_ref().ok_or_else(|| {
-        LabError::Usage("--nginx-conf needs --url: where the configurations listen, and what is asked for".into())
+        MeasureError::Usage("--nginx-conf needs --url: where the configurations listen, and what is asked for".into())
     })?;
     let address = url.address()?;
-    let (site, version) = site(options)?;
+    let site = site(options)?;
     let paths: Vec<PathBuf> =
         std::iter::once(base.to_owned()).chain(variants.iter().map(|(_, path)| path.clone())).collect();
     let mut stage = Foreign::new(&site, &paths, address)?;
-    let mut load = Load::new(&options.load, aim(options, &site))?;
+    let mut load = Load::new(&options.load, target(options, &site))?;
     let parts = variants.iter().map(|(name, _)| Part::named(name)).collect();
     let of = base.display().to_string();
-    let plan = plan(options, of, "configuration".into(), parts, Shape::Leaving, &site, &version);
+    let plan = plan(options, of, "configuration".into(), parts, Shape::Leaving, &site);
     run::run(&plan, &mut stage, &mut load)
 }
 
@@ -164,10 +163,10 @@ pub fn on(
     cut: &Cut,
     parts: Vec<Part>,
     options: &Options,
-) -> Result<Outcome, LabError> {
-    let (site, version) = site(options)?;
-    let mut load = Load::new(&options.load, aim(options, &site))?;
-    let plan = plan(options, of, cut.describe(), parts, Shape::Subsets, &site, &version);
+) -> Result<Outcome, MeasureError> {
+    let site = site(options)?;
+    let mut load = Load::new(&options.load, target(options, &site))?;
+    let plan = plan(options, of, cut.describe(), parts, Shape::Subsets, &site);
     run::run(&plan, stage, &mut load)
 }
 
@@ -177,41 +176,38 @@ pub fn catch_interrupts() {
 }
 
 /// CPU time of processes so far, in nanoseconds.
-pub fn cpu_ns(pids: &[u32]) -> Result<u64, LabError> {
-    pids.iter().try_fold(0, |sum, pid| Ok(sum + crate::process::CpuTime::of(*pid)?.run_ns))
+pub fn cpu_ns(pids: &[u32]) -> Result<u64, MeasureError> {
+    pids.iter().try_fold(0, |sum, pid| Ok(sum + weir_measure::process::CpuTime::of(*pid)?.run_ns))
 }
 
-/// `rs` is the policy of `weir bench rs`, whose list and database the lab makes; else the path.
-fn known(path: &Path, site: &Site) -> PathBuf {
-    if path == Path::new("rs") && !path.is_file() { site.policy("rs") } else { path.to_owned() }
+/// `rs` is the policy that the bench measures, if there is no such file; else the path.
+fn known(path: &Path, site: &Site) -> Result<PathBuf, MeasureError> {
+    if path == Path::new(workload::NAME) && !path.is_file() { workload::write(site) } else { Ok(path.to_owned()) }
 }
 
-fn read_policy(path: &Path) -> Result<Value, LabError> {
-    let text = std::fs::read_to_string(path).map_err(LabError::file(path))?;
-    let refused = |what: String| LabError::Usage(format!("{what}\n`weir check {}` says more", path.display()));
+fn read_policy(path: &Path) -> Result<Value, MeasureError> {
+    let text = std::fs::read_to_string(path).map_err(MeasureError::file(path))?;
+    let refused = |what: String| MeasureError::Usage(format!("{what}\n`weir check {}` says more", path.display()));
     // All faults are told here, and not by one nginx after the other.
     weir_policy::Snapshot::load(path).map_err(|errors| refused(errors.to_string()))?;
     weir_policy::parse_document(&text, path).map_err(|errors| refused(errors.to_string()))
 }
 
-fn site(options: &Options) -> Result<(Site, String), LabError> {
-    child::catch_interrupts();
-    let (version, directory) = nginx::describe()?;
-    let placing = if options.no_pin { Placement::default() } else { Placement::pinned() };
-    let placement = Placement { nice: options.nice, ..placing };
-    let module = crate::command::find_module(options.module.as_deref())?;
+fn site(options: &Options) -> Result<Site, MeasureError> {
+    let placement = Placement::new(options.nice, options.no_pin);
+    let site = Site::prepare(placement, options.module.as_deref())?;
     // This thread is the load generator.
     if let Some(core) = placement.load {
-        child::stay_on(core).map_err(|error| LabError::program("sched_setaffinity", error.to_string()))?;
+        child::stay_on(core).map_err(|error| MeasureError::program("sched_setaffinity", error.to_string()))?;
     }
     if placement.nice != 0 {
-        child::be_nice(placement.nice).map_err(|error| LabError::program("setpriority", error.to_string()))?;
+        child::be_nice(placement.nice).map_err(|error| MeasureError::program("setpriority", error.to_string()))?;
     }
-    Ok((Site::create(placement, module, directory)?, version))
+    Ok(site)
 }
 
-fn aim(options: &Options, site: &Site) -> Aim {
-    Aim {
+fn target(options: &Options, site: &Site) -> Target {
+    Target {
         url: options.url.clone(),
         connections: options.connections,
         seconds: options.seconds,
@@ -220,7 +216,7 @@ fn aim(options: &Options, site: &Site) -> Aim {
     }
 }
 
-fn plan(options: &Options, of: String, by: String, parts: Vec<Part>, shape: Shape, site: &Site, version: &str) -> Plan {
+fn plan(options: &Options, of: String, by: String, parts: Vec<Part>, shape: Shape, site: &Site) -> Plan {
     let Options { rounds, seconds, connections, seed, pairs, .. } = *options;
     let load = match &options.load {
         LoadChoice::Replay { log, rate } => {
@@ -231,6 +227,6 @@ fn plan(options: &Options, of: String, by: String, parts: Vec<Part>, shape: Shap
     };
     let schedule =
         format!("{rounds} rounds of {seconds} s slices, {connections} connections, load {load}, seed {seed}");
-    let host = Host::here(version, site.placement.tested.is_some(), schedule);
+    let host = site.host(schedule);
     Plan { of, by, parts, shape, rounds, pairs, unit: Unit::CpuUs, seed, host }
 }

@@ -5,11 +5,11 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::driver::{Driver, Slice};
-use super::generator::{Generator, Kind};
+use super::generator::{Generator, Program};
 use super::stage::Stage;
 use super::{access_log, mix};
-use crate::error::LabError;
-use crate::placement::Placement;
+use weir_measure::error::MeasureError;
+use weir_measure::placement::Placement;
 
 /// Share of a slice that is spent on warming up before it, and its bounds in seconds.
 const WARM_UP: (f64, f64, f64) = (0.25, 0.03, 1.0);
@@ -22,7 +22,7 @@ const MAX_RATE: f64 = 1e6;
 /// What is sent, as the command line says it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum LoadChoice {
-    /// The lab's request mix, or `GET` of the URL, by our own driver.
+    /// The request mix of [`mix`], or `GET` of the URL, by our own driver.
     #[default]
     Mix,
     /// `wrk`.
@@ -70,7 +70,7 @@ impl FromStr for LoadChoice {
 
 /// Where the load goes and how.
 #[derive(Clone, Debug)]
-pub struct Aim {
+pub struct Target {
     /// Host and path of the URL that was given.
     pub url: Option<Url>,
     /// Connections.
@@ -101,7 +101,7 @@ impl FromStr for Url {
         };
         let (host, target) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         if host.is_empty() || rest.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
-            return Err(format!("{text:?} is no URL, such as http://127.0.0.1:8080/"));
+            return Err(format!("{text:?} is not a URL such as http://127.0.0.1:8080/"));
         }
         Ok(Self { host: host.to_owned(), target: if target.is_empty() { "/".into() } else { target.to_owned() } })
     }
@@ -109,15 +109,16 @@ impl FromStr for Url {
 
 impl Url {
     /// The first address of the host.
-    pub fn address(&self) -> Result<std::net::SocketAddr, LabError> {
+    pub fn address(&self) -> Result<std::net::SocketAddr, MeasureError> {
         use std::net::ToSocketAddrs;
         let with_port = if self.host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) {
             self.host.clone()
         } else {
             format!("{}:80", self.host)
         };
-        let found = with_port.to_socket_addrs().map_err(|error| LabError::program(&self.host, error.to_string()))?;
-        found.into_iter().next().ok_or_else(|| LabError::program(&self.host, "has no address"))
+        let found =
+            with_port.to_socket_addrs().map_err(|error| MeasureError::program(&self.host, error.to_string()))?;
+        found.into_iter().next().ok_or_else(|| MeasureError::program(&self.host, "has no address"))
     }
 
     fn request(&self) -> Vec<u8> {
@@ -129,12 +130,12 @@ impl Url {
 /// A load that is ready.
 #[derive(Debug)]
 pub struct Load {
-    how: How,
+    source: Source,
     seconds: f64,
 }
 
 #[derive(Debug)]
-enum How {
+enum Source {
     Driver(Driver),
     Generator(Generator),
     Live,
@@ -142,39 +143,39 @@ enum How {
 
 impl Load {
     /// Makes it ready; says what is missing for it.
-    pub fn new(choice: &LoadChoice, aim: Aim) -> Result<Self, LabError> {
-        let seconds = aim.seconds;
-        let driver = |requests, rate| How::Driver(Driver::new(requests, aim.connections, rate));
-        let how = match choice {
-            LoadChoice::Mix => driver(aim.url.as_ref().map_or_else(mix::requests, |url| vec![url.request()]), None),
+    pub fn new(choice: &LoadChoice, target: Target) -> Result<Self, MeasureError> {
+        let seconds = target.seconds;
+        let driver = |requests, rate| Source::Driver(Driver::new(requests, target.connections, rate));
+        let source = match choice {
+            LoadChoice::Mix => driver(target.url.as_ref().map_or_else(mix::requests, |url| vec![url.request()]), None),
             LoadChoice::Replay { log, rate } => driver(replayed(log)?, *rate),
-            LoadChoice::Live => How::Live,
-            LoadChoice::Wrk => How::Generator(Generator::new(Kind::Wrk, aim)?),
-            LoadChoice::H2load => How::Generator(Generator::new(Kind::H2load, aim)?),
+            LoadChoice::Live => Source::Live,
+            LoadChoice::Wrk => Source::Generator(Generator::new(Program::Wrk, target)?),
+            LoadChoice::H2load => Source::Generator(Generator::new(Program::H2load, target)?),
         };
-        Ok(Self { how, seconds })
+        Ok(Self { source, seconds })
     }
 
     /// Loads the stage for a slice, and measures.
-    pub fn slice(&mut self, stage: &mut dyn Stage) -> Result<Slice, LabError> {
+    pub fn slice(&mut self, stage: &mut dyn Stage) -> Result<Slice, MeasureError> {
         let address = stage.address();
         let (share, least, most) = WARM_UP;
         let usual = Duration::from_secs_f64((self.seconds * share).clamp(least, most));
         let warm_up = if stage.take_fresh() { usual.max(FRESH_WARM_UP) } else { usual };
         let length = Duration::from_secs_f64(self.seconds);
-        let slice = match &mut self.how {
-            How::Driver(driver) => driver.slice(address, warm_up, length, &mut || stage.cpu_ns())?,
-            How::Generator(generator) => generator.slice(address, &mut || stage.cpu_ns())?,
-            How::Live => live(stage, length)?,
+        let slice = match &mut self.source {
+            Source::Driver(driver) => driver.slice(address, warm_up, length, &mut || stage.cpu_ns())?,
+            Source::Generator(generator) => generator.slice(address, &mut || stage.cpu_ns())?,
+            Source::Live => live(stage, length)?,
         };
         if slice.requests == 0 {
-            return Err(LabError::program("load", "no request was answered"));
+            return Err(MeasureError::program("load", "no request was answered"));
         }
         Ok(slice)
     }
 }
 
-fn replayed(log: &Path) -> Result<Vec<Vec<u8>>, LabError> {
+fn replayed(log: &Path) -> Result<Vec<Vec<u8>>, MeasureError> {
     let found = access_log::read(log)?;
     if found.skipped > 0 {
         eprintln!(
@@ -187,22 +188,24 @@ fn replayed(log: &Path) -> Result<Vec<Vec<u8>>, LabError> {
 }
 
 /// Waits while others load it.
-fn live(stage: &mut dyn Stage, length: Duration) -> Result<Slice, LabError> {
+fn live(stage: &mut dyn Stage, length: Duration) -> Result<Slice, MeasureError> {
     /// How often a wait looks whether it should end.
     const LOOK: Duration = Duration::from_millis(20);
     let counted = |stage: &mut dyn Stage| {
-        stage.requests()?.ok_or_else(|| LabError::Usage("real traffic is only counted where Weir's ledger is".into()))
+        stage
+            .requests()?
+            .ok_or_else(|| MeasureError::Usage("real traffic is only counted where Weir's ledger is".into()))
     };
     let (before, cpu_before) = (counted(stage)?, stage.cpu_ns()?);
     let start = std::time::Instant::now();
     while start.elapsed() < length {
-        crate::child::check_interrupted()?;
+        weir_measure::child::check_interrupted()?;
         std::thread::sleep(LOOK.min(length.saturating_sub(start.elapsed())));
     }
     let (after, cpu_after) = (counted(stage)?, stage.cpu_ns()?);
     let requests = after.saturating_sub(before);
     if requests == 0 {
-        return Err(LabError::Missing(
+        return Err(MeasureError::Missing(
             "the gateway has had no request: give it a load with --url or --load replay:LOG".into(),
         ));
     }

@@ -5,8 +5,8 @@
 
 use std::net::Ipv4Addr;
 
-use crate::random::Random;
-use crate::request::encode;
+use weir_measure::http::encode;
+use weir_measure::random::Random;
 
 /// Different requests.
 const VARIETIES: usize = 256;

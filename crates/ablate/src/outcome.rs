@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::interval::Interval;
-use crate::report::Host;
+use weir_measure::host::Host;
 
 /// Within what share of the total the costs should add up.
 pub const AGREEMENT: f64 = 0.15;

@@ -15,11 +15,10 @@ use serde_json::{Map, Value};
 use super::load::FRESH_WARM_UP;
 use super::part::{self, Part};
 use super::stage::Stage;
-use crate::error::LabError;
-use crate::nginx::{self, Parts};
-use crate::server::Server;
-use crate::site::{Site, write};
-use crate::variants::NO_MODULE;
+use weir_measure::error::MeasureError;
+use weir_measure::nginx::{self, Parts};
+use weir_measure::server::Server;
+use weir_measure::site::{Site, write};
 
 /// Servers run for at least so many times what starting and warming them has taken.
 const RENEWING: u32 = 3;
@@ -49,10 +48,8 @@ pub struct Own<'s> {
 
 impl<'s> Own<'s> {
     /// Starts the origin. `path` is where the policy lies.
-    pub fn new(site: &'s Site, path: &Path, document: &Value, parts: Vec<Part>) -> Result<Self, LabError> {
-        if site.module.is_none() {
-            return Err(LabError::Missing(NO_MODULE.into()));
-        }
+    pub fn new(site: &'s Site, path: &Path, document: &Value, parts: Vec<Part>) -> Result<Self, MeasureError> {
+        site.weir_module()?;
         let document = movable(path, document)?;
         let origin = nginx::start_origin(site)?;
         let (servers, since) = (HashMap::new(), Instant::now());
@@ -60,16 +57,15 @@ impl<'s> Own<'s> {
         Ok(Self { site, _origin: origin, parts, document, servers, current, fresh, started, starting, since })
     }
 
-    fn start(&mut self, variant: usize, on: &[bool]) -> Result<Server, LabError> {
+    fn start(&mut self, variant: usize, on: &[bool]) -> Result<Server, MeasureError> {
         let document = variant_of(&self.document, &self.parts, on);
         self.started += 1;
         let name = format!("variant-{variant}-{}", self.started);
         let directory = self.site.directory_of(&name)?;
         let path = directory.join("policy.json");
         write(&path, &document.to_string())?;
-        let module = self.site.module.clone().ok_or_else(|| LabError::Missing(NO_MODULE.into()))?;
         let parts = Parts {
-            modules: vec![module],
+            modules: vec![self.site.weir_module()?],
             http: format!("  weir_policy {};\n  weir_runtime {};\n", path.display(), directory.join("run").display()),
             server: "    weir on;\n    weir_body_limit 2m;\n".into(),
             directory,
@@ -78,13 +74,15 @@ impl<'s> Own<'s> {
         nginx::start_proxy(self.site, &name, parts)
     }
 
-    fn server(&self) -> Result<&Server, LabError> {
-        self.servers.get(&self.current).ok_or_else(|| LabError::program("nginx", "the variant has not been started"))
+    fn server(&self) -> Result<&Server, MeasureError> {
+        self.servers
+            .get(&self.current)
+            .ok_or_else(|| MeasureError::program("nginx", "the variant has not been started"))
     }
 }
 
 impl Stage for Own<'_> {
-    fn enter(&mut self, variant: usize, copy: usize, on: &[bool]) -> Result<(), LabError> {
+    fn enter(&mut self, variant: usize, copy: usize, on: &[bool]) -> Result<(), MeasureError> {
         let place = (variant, copy);
         if !self.servers.contains_key(&place) {
             let begin = Instant::now();
@@ -105,7 +103,7 @@ impl Stage for Own<'_> {
         SocketAddr::from(([127, 0, 0, 1], self.server().map_or(0, |server| server.port)))
     }
 
-    fn cpu_ns(&mut self) -> Result<u64, LabError> {
+    fn cpu_ns(&mut self) -> Result<u64, MeasureError> {
         Ok(self.server()?.cpu()?.run_ns)
     }
 
@@ -113,7 +111,7 @@ impl Stage for Own<'_> {
         self.server().ok().map(|server| server.directory.join("run"))
     }
 
-    fn round_ends(&mut self) -> Result<(), LabError> {
+    fn round_ends(&mut self) -> Result<(), MeasureError> {
         if self.since.elapsed() >= self.starting * RENEWING {
             (self.starting, self.since) = (Duration::ZERO, Instant::now());
             for (_, server) in self.servers.drain() {
@@ -144,9 +142,9 @@ pub fn variant_of(document: &Value, parts: &[Part], on: &[bool]) -> Value {
 }
 
 /// The document of a policy at `path`, with paths that hold from anywhere.
-pub fn movable(path: &Path, document: &Value) -> Result<Value, LabError> {
+pub fn movable(path: &Path, document: &Value) -> Result<Value, MeasureError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let folder = std::fs::canonicalize(folder).map_err(LabError::file(folder))?;
+    let folder = std::fs::canonicalize(folder).map_err(MeasureError::file(folder))?;
     let mut document = document.clone();
     absolute(&mut document, &folder);
     Ok(document)

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Value, json};
 
-use crate::error::LabError;
+use weir_measure::error::MeasureError;
 
 /// Most parts of one run: each is measured twice in every round.
 pub const MAX_PARTS: usize = 128;
@@ -137,9 +137,9 @@ pub fn off<'p>(parts: &'p [Part], on: &[bool]) -> HashSet<(&'p str, &'p str)> {
 /// Divides rules into parts, in the order of their first rules. With `groups`, only rules whose ids
 /// begin with one of them are in a part; the others stay on in every variant. With `only`, only the
 /// parts of these names.
-pub fn parts(rules: &[Rule], by: By, groups: &[String], only: &[String]) -> Result<Vec<Part>, LabError> {
+pub fn parts(rules: &[Rule], by: By, groups: &[String], only: &[String]) -> Result<Vec<Part>, MeasureError> {
     if let Some(unknown) = groups.iter().find(|group| !rules.iter().any(|rule| rule.id.starts_with(group.as_str()))) {
-        return Err(LabError::Usage(format!("no rule's id begins with {unknown}; {}", known(rules))));
+        return Err(MeasureError::Usage(format!("no rule's id begins with {unknown}; {}", known(rules))));
     }
     let mut found: Vec<Part> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
@@ -153,14 +153,14 @@ pub fn parts(rules: &[Rule], by: By, groups: &[String], only: &[String]) -> Resu
     }
     if let Some(unknown) = only.iter().find(|name| !found.iter().any(|part| part.name == **name)) {
         let names: Vec<&str> = found.iter().map(|part| part.name.as_str()).collect();
-        return Err(LabError::Usage(
+        return Err(MeasureError::Usage(
             format!("there is no {by:?} {unknown}; there are {}", names.join(", ")).to_lowercase(),
         ));
     }
     found.retain(|part| only.is_empty() || only.contains(&part.name));
     match found.len() {
-        0 => Err(LabError::Usage("the policy has no rules that could be switched off".into())),
-        count if count > MAX_PARTS => Err(LabError::Usage(format!(
+        0 => Err(MeasureError::Usage("the policy has no rules that could be switched off".into())),
+        count if count > MAX_PARTS => Err(MeasureError::Usage(format!(
             "{count} parts are more than the {MAX_PARTS} of one run; take --by group, --group PREFIX or --only NAME"
         ))),
         _ => Ok(found),

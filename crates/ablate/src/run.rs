@@ -9,10 +9,10 @@ use super::load::Load;
 use super::outcome::{AGREEMENT, Agreement, Outcome, PairRow, PartRow, Unit};
 use super::part::Part;
 use super::stage::Stage;
-use crate::error::LabError;
-use crate::random::Random;
-use crate::report::Host;
-use crate::rounds::Progress;
+use weir_measure::error::MeasureError;
+use weir_measure::host::Host;
+use weir_measure::random::Random;
+use weir_measure::rounds::{self, Turns};
 
 /// Most parts whose pairs are looked at, the most entangled ones.
 const ENTANGLED: usize = 4;
@@ -61,58 +61,46 @@ struct Seen {
 }
 
 /// Runs a plan.
-pub fn run(plan: &Plan, stage: &mut dyn Stage, load: &mut Load) -> Result<Outcome, LabError> {
+pub fn run(plan: &Plan, stage: &mut dyn Stage, load: &mut Load) -> Result<Outcome, MeasureError> {
     let design = Design::new(plan.parts.len(), plan.shape);
     let mut runner = Runner { plan, design, stage, load, seen: Seen::default(), random: Random::new(plan.seed) };
     // Whatever does not start shows before the first of many minutes.
     for variant in 0..runner.design.variants().len() {
         runner.enter(variant, 0)?;
     }
-    let rounds = runner.rounds(plan.rounds, &|design, random| design.round(random))?;
+    let rounds = runner.rounds(&[])?;
     let found = estimate(&runner.design, &rounds, plan.seed)
-        .ok_or_else(|| LabError::Usage("nothing was measured; there must be a round".into()))?;
+        .ok_or_else(|| MeasureError::Usage("nothing was measured; there must be a round".into()))?;
     let pairs = if plan.pairs { runner.entangled(&found) } else { Vec::new() };
     let pairs = runner.pairs(&pairs)?;
     Ok(runner.seen.outcome(plan, &runner.design, &found, &pairs, rounds))
 }
 
 /// What one exact round says.
-pub fn counted(plan: &Plan, design: &Design, round: Round) -> Result<Outcome, LabError> {
+pub fn counted(plan: &Plan, design: &Design, round: Round) -> Result<Outcome, MeasureError> {
     let rounds = vec![round];
-    let found = estimate(design, &rounds, plan.seed).ok_or_else(|| LabError::Usage("nothing was counted".into()))?;
+    let found =
+        estimate(design, &rounds, plan.seed).ok_or_else(|| MeasureError::Usage("nothing was counted".into()))?;
     Ok(Seen::default().outcome(plan, design, &found, &[], rounds))
 }
 
 impl Runner<'_> {
-    fn enter(&mut self, variant: usize, copy: usize) -> Result<(), LabError> {
-        crate::child::check_interrupted()?;
+    fn enter(&mut self, variant: usize, copy: usize) -> Result<(), MeasureError> {
+        weir_measure::child::check_interrupted()?;
         self.stage.enter(variant, copy, &self.design.variants()[variant])
     }
 
-    fn rounds(
-        &mut self,
-        count: u32,
-        turns: &dyn Fn(&Design, &mut Random) -> Vec<usize>,
-    ) -> Result<Vec<Round>, LabError> {
-        let each = turns(&self.design, &mut self.random.clone()).len();
-        let mut progress = Progress::new(each * count as usize, 1);
-        let mut rounds = Vec::new();
-        for round in 1..=count {
-            let mut measured = Round::new();
-            for variant in turns(&self.design, &mut self.random) {
-                progress.step(round, count, &self.design.name(variant, &self.plan.parts));
-                let copy = measured.iter().filter(|(other, _)| *other == variant).count();
-                measured.push((variant, self.turn(variant, copy)?));
-            }
-            rounds.push(measured);
-            self.stage.round_ends()?;
-        }
-        progress.end();
-        Ok(rounds)
+    /// Measures everything in interleaved rounds; only the given pairs and what they are compared with if there are some.
+    fn rounds(&mut self, pairs: &[(usize, usize)]) -> Result<Vec<Round>, MeasureError> {
+        let mut random = self.random.clone();
+        let count = self.plan.rounds;
+        let rounds = rounds::run(&mut Rotation { runner: self, pairs }, count, 1, &mut random);
+        self.random = random;
+        rounds
     }
 
     /// CPU per request of one turn, in microseconds.
-    fn turn(&mut self, variant: usize, copy: usize) -> Result<f64, LabError> {
+    fn turn(&mut self, variant: usize, copy: usize) -> Result<f64, MeasureError> {
         self.enter(variant, copy)?;
         let ledger = self.stage.ledger().filter(|_| self.design.find(Set::All) == Some(variant));
         let before = look(ledger.as_deref());
@@ -127,12 +115,12 @@ impl Runner<'_> {
         Ok(slice.cpu_ns as f64 / 1e3 / slice.requests as f64)
     }
 
-    fn explained(&self, variant: usize, error: LabError) -> LabError {
+    fn explained(&self, variant: usize, error: MeasureError) -> MeasureError {
         match (error, self.stage.explain()) {
-            (LabError::Program { program, message }, log) => {
+            (MeasureError::Program { program, message }, log) => {
                 let name = self.design.name(variant, &self.plan.parts);
                 let end = if log.is_empty() { String::new() } else { format!("; its error log ends with:\n{log}") };
-                LabError::Program { program, message: format!("{message} (variant {name}){end}") }
+                MeasureError::Program { program, message: format!("{message} (variant {name}){end}") }
             }
             (error, _) => error,
         }
@@ -151,7 +139,7 @@ impl Runner<'_> {
         (0..parts.len()).flat_map(|at| behind(at).map(|(at, other)| (parts[at], other)).collect::<Vec<_>>()).collect()
     }
 
-    fn pairs(&mut self, pairs: &[(usize, usize)]) -> Result<Vec<PairCost>, LabError> {
+    fn pairs(&mut self, pairs: &[(usize, usize)]) -> Result<Vec<PairCost>, MeasureError> {
         // Of two parts the pair is everything, and nothing new would be measured.
         if pairs.is_empty() || self.design.parts < 3 {
             return Ok(Vec::new());
@@ -161,8 +149,37 @@ impl Runner<'_> {
             self.enter(variant, 0)?;
         }
         eprintln!("{} pairs of parts that share work", pairs.len());
-        let rounds = self.rounds(self.plan.rounds, &|design, random| design.pair_round(pairs, random))?;
+        let rounds = self.rounds(pairs)?;
         Ok(interactions(&self.design, pairs, &rounds, self.plan.seed))
+    }
+}
+
+/// The variants as they take turns.
+struct Rotation<'t, 'r> {
+    runner: &'t mut Runner<'r>,
+    pairs: &'t [(usize, usize)],
+}
+
+impl Turns for Rotation<'_, '_> {
+    type Turn = f64;
+
+    fn order(&mut self, random: &mut Random) -> Vec<usize> {
+        match self.pairs {
+            [] => self.runner.design.round(random),
+            pairs => self.runner.design.pair_round(pairs, random),
+        }
+    }
+
+    fn name(&self, variant: usize) -> String {
+        self.runner.design.name(variant, &self.runner.plan.parts)
+    }
+
+    fn take(&mut self, variant: usize, copy: usize) -> Result<f64, MeasureError> {
+        self.runner.turn(variant, copy)
+    }
+
+    fn end_round(&mut self) -> Result<(), MeasureError> {
+        self.runner.stage.round_ends()
     }
 }
 

@@ -96,8 +96,8 @@ fn shortened(name: &str) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::ablate::outcome::{Agreement, PairRow, PartRow, Unit};
-    use crate::report::Host;
+    use crate::outcome::{Agreement, PairRow, PartRow, Unit};
+    use weir_measure::host::Host;
 
     /// An outcome with a name that a page must not obey.
     pub fn outcome() -> Outcome {

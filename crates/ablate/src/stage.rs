@@ -4,14 +4,14 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::error::LabError;
+use weir_measure::error::MeasureError;
 
 /// A place in which variants can be put under load, one at a time.
 pub trait Stage {
     /// Makes a variant the one that is measured next. `on` says of each part whether it is on. A round
     /// measures references several times, each time as another `copy`: a process that has had more
     /// requests than its rivals is warmer, and only for that reason cheaper.
-    fn enter(&mut self, variant: usize, copy: usize, on: &[bool]) -> Result<(), LabError>;
+    fn enter(&mut self, variant: usize, copy: usize, on: &[bool]) -> Result<(), MeasureError>;
 
     /// Whether what has been entered has had no load since it was started; says so once.
     fn take_fresh(&mut self) -> bool {
@@ -22,10 +22,10 @@ pub trait Stage {
     fn address(&self) -> SocketAddr;
 
     /// CPU time of its workers so far, in nanoseconds.
-    fn cpu_ns(&mut self) -> Result<u64, LabError>;
+    fn cpu_ns(&mut self) -> Result<u64, MeasureError>;
 
     /// Requests that its workers have had so far, if it can tell: needed for real traffic.
-    fn requests(&mut self) -> Result<Option<u64>, LabError> {
+    fn requests(&mut self) -> Result<Option<u64>, MeasureError> {
         Ok(None)
     }
 
@@ -35,7 +35,7 @@ pub trait Stage {
     }
 
     /// Called after each round.
-    fn round_ends(&mut self) -> Result<(), LabError> {
+    fn round_ends(&mut self) -> Result<(), MeasureError> {
         Ok(())
     }
 

@@ -105,8 +105,6 @@ pub enum Command {
     },
     /// Write the reference pages, made from the tables that the code uses.
     Docs(Docs),
-    /// Measure Weir against nginx, HAProxy, Lua and ModSecurity on this machine.
-    Bench(weir_lab::BenchArguments),
     /// Find out what each plugin, rule group or rule costs, by switching it off under load.
     Ablate(Box<Ablate>),
     /// Put back what a killed `weir ablate` has switched off, for that command alone.

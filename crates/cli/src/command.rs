@@ -3,7 +3,6 @@
 mod ablate;
 pub(crate) mod apply;
 mod baseline;
-mod bench;
 mod change;
 mod check;
 mod completions;
@@ -35,7 +34,6 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let api = || Api::of(&arguments);
     let done = match &arguments.command {
         Command::Check(check) => return check::run(check),
-        Command::Bench(bench) => return bench::run(bench),
         Command::Baseline(baseline) => return baseline::run(runtime, baseline),
         Command::Ablate(ablate) => return ablate::run(&arguments, ablate),
         Command::AblateGuard(guard) => ablate::guard(&guard.state),

@@ -50,7 +50,7 @@ mod tests {
     fn countries_are_many_and_none_of_them_is_blocked() {
         let codes: HashSet<[u8; 2]> = (0..300_000).map(country).collect();
         assert!(codes.len() > 200, "{}", codes.len());
-        for blocked in crate::policy::BLOCKED_COUNTRIES {
+        for blocked in crate::workload::BLOCKED_COUNTRIES {
             assert!(!codes.iter().any(|code| code == blocked.as_bytes()));
         }
     }

@@ -13,7 +13,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::error::LabError;
+use crate::error::MeasureError;
 
 /// Where Debian has programs that are not in everybody's `PATH`.
 const SYSTEM_DIRECTORIES: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
@@ -47,8 +47,8 @@ pub fn catch_interrupts() {
 }
 
 /// An error if the user wants us to stop.
-pub fn check_interrupted() -> Result<(), LabError> {
-    if INTERRUPTED.load(Ordering::Relaxed) { Err(LabError::Interrupted) } else { Ok(()) }
+pub fn check_interrupted() -> Result<(), MeasureError> {
+    if INTERRUPTED.load(Ordering::Relaxed) { Err(MeasureError::Interrupted) } else { Ok(()) }
 }
 
 /// What to start and how.
@@ -79,9 +79,9 @@ pub struct Child {
 impl Child {
     /// Starts it. Must be called on a thread that outlives the program: the kernel's
     /// parent-death signal is tied to the thread.
-    pub fn start(launch: Launch<'_>) -> Result<Self, LabError> {
-        let output = File::create(&launch.output).map_err(LabError::file(&launch.output))?;
-        let errors = output.try_clone().map_err(LabError::file(&launch.output))?;
+    pub fn start(launch: Launch<'_>) -> Result<Self, MeasureError> {
+        let output = File::create(&launch.output).map_err(MeasureError::file(&launch.output))?;
+        let errors = output.try_clone().map_err(MeasureError::file(&launch.output))?;
         let mut command = Command::new(launch.program);
         command.args(&launch.arguments).stdin(Stdio::null()).stdout(output).stderr(errors);
         command.envs(launch.environment.iter().map(|(name, value)| (*name, value)));
@@ -107,7 +107,7 @@ impl Child {
         }
         let program = launch.program.to_string_lossy().into_owned();
         let inner =
-            command.spawn().map_err(|error| LabError::program(&program, format!("cannot be started: {error}")))?;
+            command.spawn().map_err(|error| MeasureError::program(&program, format!("cannot be started: {error}")))?;
         Ok(Self { inner, program, output: launch.output })
     }
 
@@ -124,11 +124,13 @@ impl Child {
     }
 
     /// An error if it has ended.
-    pub fn expect_running(&mut self) -> Result<(), LabError> {
+    pub fn expect_running(&mut self) -> Result<(), MeasureError> {
         match self.inner.try_wait() {
             Ok(None) => Ok(()),
-            Ok(Some(status)) => Err(LabError::program(&self.program, format!("ended with {status}\n{}", self.said()))),
-            Err(error) => Err(LabError::program(&self.program, error.to_string())),
+            Ok(Some(status)) => {
+                Err(MeasureError::program(&self.program, format!("ended with {status}\n{}", self.said())))
+            }
+            Err(error) => Err(MeasureError::program(&self.program, error.to_string())),
         }
     }
 
@@ -138,7 +140,7 @@ impl Child {
     }
 
     /// Waits for its end, at most `limit`; past that it is ended and this is an error.
-    pub fn wait(&mut self, limit: Duration) -> Result<ExitStatus, LabError> {
+    pub fn wait(&mut self, limit: Duration) -> Result<ExitStatus, MeasureError> {
         self.wait_and(limit, &mut || Ok(()))
     }
 
@@ -146,8 +148,8 @@ impl Child {
     pub fn wait_and(
         &mut self,
         limit: Duration,
-        meanwhile: &mut dyn FnMut() -> Result<(), LabError>,
-    ) -> Result<ExitStatus, LabError> {
+        meanwhile: &mut dyn FnMut() -> Result<(), MeasureError>,
+    ) -> Result<ExitStatus, MeasureError> {
         let deadline = Instant::now() + limit;
         loop {
             check_interrupted()?;
@@ -156,12 +158,12 @@ impl Child {
                 Ok(Some(status)) => return Ok(status),
                 Ok(None) if Instant::now() < deadline => std::thread::sleep(POLL),
                 Ok(None) => {
-                    return Err(LabError::program(
+                    return Err(MeasureError::program(
                         &self.program,
                         format!("did not end within {limit:?}\n{}", self.said()),
                     ));
                 }
-                Err(error) => return Err(LabError::program(&self.program, error.to_string())),
+                Err(error) => return Err(MeasureError::program(&self.program, error.to_string())),
             }
         }
     }
@@ -206,7 +208,7 @@ pub fn tail(path: &Path) -> String {
 
 /// Sets the nice value of this process and, where there is one, of its session's group: within
 /// groups alone a nice value says nothing against other sessions.
-pub(crate) fn be_nice(nice: i32) -> std::io::Result<()> {
+pub fn be_nice(nice: i32) -> std::io::Result<()> {
     // SAFETY: setpriority takes three integers.
     if unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) } != 0 {
         return Err(std::io::Error::last_os_error());

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// Why a run ended without a result.
 #[derive(Debug, thiserror::Error)]
-pub enum LabError {
+pub enum MeasureError {
     /// A file could not be read or written.
     #[error("{path}: {source}")]
     File {
@@ -42,7 +42,7 @@ pub enum LabError {
     Interrupted,
 }
 
-impl LabError {
+impl MeasureError {
     /// A file error with its path.
     pub fn file(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();

@@ -12,8 +12,8 @@ use ipnet::{IpNet, Ipv4Net};
 use weir_policy::mmdb::{Record, Writer};
 
 use crate::addresses::{ABROAD, country};
-use crate::error::LabError;
-use crate::policy::BLOCKED_COUNTRIES;
+use crate::error::MeasureError;
+use crate::workload::BLOCKED_COUNTRIES;
 
 /// Networks of the database.
 pub const NETWORKS: u32 = 300_000;
@@ -25,12 +25,12 @@ const DISTANCE: u32 = 3 << 12;
 const PREFIXES: [u8; 4] = [20, 21, 22, 24];
 
 /// Writes the database.
-pub fn write_country_database(path: &Path) -> Result<(), LabError> {
-    let mut writer = Writer::new("Weir-Lab-Country");
+pub fn write_country_database(path: &Path) -> Result<(), MeasureError> {
+    let mut writer = Writer::new("Weir-Measure-Country");
     for (network, code) in networks() {
         writer.insert(IpNet::V4(network), Record { country: code, ..Record::default() });
     }
-    writer.write(path).map_err(LabError::file(path))
+    writer.write(path).map_err(MeasureError::file(path))
 }
 
 /// The networks and their country codes.

@@ -19,12 +19,13 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// The usual arrangement for this machine.
+    /// The usual arrangement for this machine at a nice value; without cores if the scheduler is to place.
     #[must_use]
-    pub fn pinned() -> Self {
-        match std::thread::available_parallelism().map_or(1, usize::from) {
-            0 | 1 => Self::default(),
-            _ => Self { tested: Some(0), load: Some(1), nice: 0 },
+    pub fn new(nice: i32, leave_to_scheduler: bool) -> Self {
+        let several = std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1);
+        match several && !leave_to_scheduler {
+            true => Self { tested: Some(0), load: Some(1), nice },
+            false => Self { nice, ..Self::default() },
         }
     }
 }

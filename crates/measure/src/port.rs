@@ -6,7 +6,7 @@
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-use crate::error::LabError;
+use crate::error::MeasureError;
 
 /// First port tried.
 const FIRST: u16 = 20_000;
@@ -16,7 +16,7 @@ const END: u16 = 30_000;
 static NEXT: AtomicU16 = AtomicU16::new(0);
 
 /// A port on 127.0.0.1 that nobody listens on, not given out before by this process.
-pub fn free() -> Result<u16, LabError> {
+pub fn free() -> Result<u16, MeasureError> {
     let span = END - FIRST;
     // Two runs at once begin at different places.
     let offset = u16::try_from(std::process::id() % u32::from(span)).unwrap_or(0);
@@ -26,7 +26,7 @@ pub fn free() -> Result<u16, LabError> {
             return Ok(candidate);
         }
     }
-    Err(LabError::Missing(format!("no free port between {FIRST} and {END} on 127.0.0.1")))
+    Err(MeasureError::Missing(format!("no free port between {FIRST} and {END} on 127.0.0.1")))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::error::LabError;
+use crate::error::MeasureError;
 
 /// CPU time of one process, all of its threads together.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -25,14 +25,14 @@ pub struct CpuTime {
 
 impl CpuTime {
     /// Reads the times of process `pid`.
-    pub fn of(pid: u32) -> Result<Self, LabError> {
+    pub fn of(pid: u32) -> Result<Self, MeasureError> {
         let directory = PathBuf::from(format!("/proc/{pid}"));
         let (user_ticks, system_ticks) = parse_stat(&read(&directory.join("stat"))?)
-            .ok_or_else(|| LabError::program(format!("/proc/{pid}/stat"), "not in the kernel's documented form"))?;
+            .ok_or_else(|| MeasureError::program(format!("/proc/{pid}/stat"), "not in the kernel's documented form"))?;
         let (mut run_ns, mut wait_ns) = (0, 0);
         let tasks = directory.join("task");
-        for task in fs::read_dir(&tasks).map_err(LabError::file(&tasks))? {
-            let path = task.map_err(LabError::file(&tasks))?.path().join("schedstat");
+        for task in fs::read_dir(&tasks).map_err(MeasureError::file(&tasks))? {
+            let path = task.map_err(MeasureError::file(&tasks))?.path().join("schedstat");
             // A thread may end between the listing and the reading.
             if let Ok(text) = fs::read_to_string(&path) {
                 let (run, wait) = parse_schedstat(&text).unwrap_or((0, 0));
@@ -89,7 +89,7 @@ pub struct Footprint {
 
 impl Footprint {
     /// Reads the footprint of process `pid`.
-    pub fn of(pid: u32) -> Result<Self, LabError> {
+    pub fn of(pid: u32) -> Result<Self, MeasureError> {
         let directory = PathBuf::from(format!("/proc/{pid}"));
         let rollup = read(&directory.join("smaps_rollup"))?;
         let (shared_mappings, shared_bytes) = parse_shared_mappings(&read(&directory.join("maps"))?);
@@ -116,12 +116,12 @@ pub fn children(pid: u32) -> Vec<u32> {
 }
 
 /// The largest resident memory that `pid` has had, in KiB (`VmHWM`).
-pub fn peak_rss_kib(pid: u32) -> Result<u64, LabError> {
+pub fn peak_rss_kib(pid: u32) -> Result<u64, MeasureError> {
     let path = PathBuf::from(format!("/proc/{pid}/status"));
     let text = read(&path)?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse().ok())
-        .ok_or_else(|| LabError::program(path.display().to_string(), "has no VmHWM"))
+        .ok_or_else(|| MeasureError::program(path.display().to_string(), "has no VmHWM"))
 }
 
 /// Command line of `pid` as one text, arguments separated by spaces; empty if it is gone.
@@ -132,8 +132,8 @@ pub fn command_line(pid: u32) -> String {
 }
 
 /// Descriptors that are no sockets, and sockets.
-fn count_descriptors(directory: &Path) -> Result<(u64, u64), LabError> {
-    let entries = fs::read_dir(directory).map_err(LabError::file(directory))?;
+fn count_descriptors(directory: &Path) -> Result<(u64, u64), MeasureError> {
+    let entries = fs::read_dir(directory).map_err(MeasureError::file(directory))?;
     // One that was closed since the listing has no target and does not count.
     let targets = entries.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
     Ok(targets.fold((0, 0), |(others, sockets), target| match target.to_string_lossy().starts_with("socket:") {
@@ -142,8 +142,8 @@ fn count_descriptors(directory: &Path) -> Result<(u64, u64), LabError> {
     }))
 }
 
-fn read(path: &Path) -> Result<String, LabError> {
-    fs::read_to_string(path).map_err(LabError::file(path))
+fn read(path: &Path) -> Result<String, MeasureError> {
+    fs::read_to_string(path).map_err(MeasureError::file(path))
 }
 
 fn ticks_per_second() -> u64 {

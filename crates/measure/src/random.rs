@@ -13,7 +13,7 @@ impl Random {
     }
 
     /// The next 64 bits.
-    pub fn next(&mut self) -> u64 {
+    fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -23,7 +23,7 @@ impl Random {
 
     /// A number below `bound`; 0 if that is 0.
     pub fn below(&mut self, bound: usize) -> usize {
-        usize::try_from(self.next() % (bound.max(1) as u64)).unwrap_or(0)
+        usize::try_from(self.bits() % (bound.max(1) as u64)).unwrap_or(0)
     }
 
     /// The numbers below `count` in an order drawn by Fisher and Yates.
@@ -49,6 +49,18 @@ impl Random {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn orders_hold_everyone_once_and_differ() {
+        let mut random = Random::new(7);
+        let orders: Vec<Vec<usize>> = (0..20).map(|_| random.order(11)).collect();
+        for order in &orders {
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..11).collect::<Vec<_>>());
+        }
+        assert!(orders.iter().collect::<std::collections::HashSet<_>>().len() > 15);
+    }
 
     #[test]
     fn a_seed_gives_one_series_that_reaches_everything() {

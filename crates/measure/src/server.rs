@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::child::{Child, check_interrupted};
-use crate::error::LabError;
+use crate::error::MeasureError;
 use crate::process::{self, CpuTime};
 
 /// How long a server may take from its start to its first accepted connection. Compiling
@@ -39,7 +39,7 @@ impl Server {
         directory: PathBuf,
         logs: Vec<PathBuf>,
         forks: bool,
-    ) -> Result<Self, LabError> {
+    ) -> Result<Self, MeasureError> {
         let mut server = Self { child, port, logs, directory, forks };
         let deadline = Instant::now() + START_LIMIT;
         loop {
@@ -50,7 +50,7 @@ impl Server {
                 return Ok(server);
             }
             if Instant::now() > deadline {
-                return Err(server.with_error_log(LabError::program(
+                return Err(server.with_error_log(MeasureError::program(
                     "server",
                     format!("serves nothing on port {port} after {START_LIMIT:?}"),
                 )));
@@ -77,7 +77,7 @@ impl Server {
     }
 
     /// CPU time of the workers so far.
-    pub fn cpu(&self) -> Result<CpuTime, LabError> {
+    pub fn cpu(&self) -> Result<CpuTime, MeasureError> {
         self.workers().into_iter().try_fold(CpuTime::default(), |sum, pid| Ok(sum.plus(CpuTime::of(pid)?)))
     }
 
@@ -87,19 +87,19 @@ impl Server {
     }
 
     /// Ends nginx gracefully: requests under way are answered, and logs are written to the end.
-    pub fn quit(mut self) -> Result<(), LabError> {
+    pub fn quit(mut self) -> Result<(), MeasureError> {
         self.child.signal(libc::SIGQUIT);
         self.child.wait(QUIT_LIMIT).map(drop)
     }
 
     /// Empties the files that it writes: a bench writes gigabytes. They are opened for append,
     /// so the writers go on at the new end.
-    pub fn empty_logs(&self) -> Result<(), LabError> {
+    pub fn empty_logs(&self) -> Result<(), MeasureError> {
         for path in &self.logs {
             match std::fs::OpenOptions::new().write(true).open(path) {
-                Ok(file) => file.set_len(0).map_err(LabError::file(path))?,
+                Ok(file) => file.set_len(0).map_err(MeasureError::file(path))?,
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(error) => return Err(LabError::file(path)(error)),
+                Err(error) => return Err(MeasureError::file(path)(error)),
             }
         }
         Ok(())
@@ -111,10 +111,10 @@ impl Server {
         crate::child::tail(&self.directory.join("error.log"))
     }
 
-    fn with_error_log(&self, error: LabError) -> LabError {
+    fn with_error_log(&self, error: MeasureError) -> MeasureError {
         match (error, self.error_log()) {
-            (LabError::Program { program, message }, log) if !log.is_empty() => {
-                LabError::Program { program, message: format!("{message}\n{log}") }
+            (MeasureError::Program { program, message }, log) if !log.is_empty() => {
+                MeasureError::Program { program, message: format!("{message}\n{log}") }
             }
             (error, _) => error,
         }

@@ -1,4 +1,4 @@
-//! The temporary directory of a run: generated data that all variants share, and a directory
+//! The temporary directory of a run: scripts and policies that all variants share, and a directory
 //! of its own for each of them. It is removed at the end unless the caller keeps it.
 
 use std::fs;
@@ -7,22 +7,13 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::addresses;
-use crate::error::LabError;
+use crate::error::MeasureError;
+use crate::host::Host;
 use crate::placement::Placement;
-use crate::policy;
+use crate::{child, module, nginx};
 
-/// Entries of the RS policy's address list.
-pub const LIST_LENGTH: usize = 1_000;
-
-/// Files of the Lua peers, as they lie in `bench/peers/lua`.
-const LUA_FILES: &[(&str, &str)] = &[
-    ("before/access.lua", include_str!("../../../bench/peers/lua/before/access.lua")),
-    ("before/log.lua", include_str!("../../../bench/peers/lua/before/log.lua")),
-    ("after/access.lua", include_str!("../../../bench/peers/lua/after/access.lua")),
-    ("after/log.lua", include_str!("../../../bench/peers/lua/after/log.lua")),
-    ("signature/access.lua", include_str!("../../../bench/peers/lua/signature/access.lua")),
-];
+/// Name of a policy's address list, in the policy's directory.
+const ADDRESS_FILE: &str = "blocked.txt";
 
 /// What every variant of a run can rely on.
 #[derive(Debug)]
@@ -36,26 +27,56 @@ pub struct Site {
     pub module: Option<PathBuf>,
     /// Where nginx keeps its dynamic modules.
     pub module_directory: PathBuf,
+    /// Version of nginx.
+    pub nginx_version: String,
 }
 
 impl Site {
-    /// Makes the directory and the shared data.
-    pub fn create(placement: Placement, module: Option<PathBuf>, module_directory: PathBuf) -> Result<Self, LabError> {
+    /// The site of a run that measures the given module, or the newest build. From now on signals that
+    /// would end this process end the run with an error.
+    pub fn prepare(placement: Placement, module: Option<&Path>) -> Result<Self, MeasureError> {
+        child::catch_interrupts();
+        let (nginx_version, modules) = nginx::describe()?;
+        Ok(Self { nginx_version, ..Self::create(placement, module::find(module)?, modules)? })
+    }
+
+    /// Makes the directory and writes the scripts of the load.
+    pub fn create(
+        placement: Placement,
+        module: Option<PathBuf>,
+        module_directory: PathBuf,
+    ) -> Result<Self, MeasureError> {
         let base = std::env::temp_dir();
-        let directory = tempfile::Builder::new().prefix("weir-lab-").tempdir().map_err(LabError::file(base))?;
-        let site = Self { directory, placement, origin_port: crate::port::free()?, module, module_directory };
+        let directory = tempfile::Builder::new().prefix("weir-measure-").tempdir().map_err(MeasureError::file(base))?;
+        let site = Self {
+            directory,
+            placement,
+            origin_port: crate::port::free()?,
+            module,
+            module_directory,
+            nginx_version: String::new(),
+        };
         for (name, text) in crate::wrk::SCRIPTS {
             write(&site.path(name), text)?;
         }
-        for (name, text) in LUA_FILES {
-            write(&site.path("lua").join(name), text)?;
-        }
-        let listed = addresses::list(LIST_LENGTH);
-        write(&site.path("lua/rules.lua"), &policy::lua_rules())?;
-        write(&site.path("lua/blocked.lua"), &policy::lua_addresses(&listed))?;
-        site.write_policy("rs", &policy::rs(), &listed)?;
-        crate::geo::write_country_database(&site.country_database())?;
         Ok(site)
+    }
+
+    /// Weir's module; an error that says how to build it if there is none.
+    pub fn weir_module(&self) -> Result<PathBuf, MeasureError> {
+        self.module.clone().ok_or_else(|| MeasureError::Missing(module::NO_MODULE.into()))
+    }
+
+    /// Paths of nginx's own modules; an error that says how to install them if one is absent.
+    pub fn nginx_modules(&self, names: &[&str]) -> Result<Vec<PathBuf>, MeasureError> {
+        let paths: Vec<PathBuf> = names.iter().map(|name| self.module_directory.join(name)).collect();
+        match paths.iter().find(|path| !path.exists()) {
+            None => Ok(paths),
+            Some(absent) => {
+                let absent = absent.display();
+                Err(MeasureError::Missing(format!("{absent} is not there; `scripts/setup.sh bench` installs it")))
+            }
+        }
     }
 
     /// A path in the run's directory.
@@ -64,17 +85,11 @@ impl Site {
         self.directory.path().join(name)
     }
 
-    /// The generated country database.
-    #[must_use]
-    pub fn country_database(&self) -> PathBuf {
-        self.path("policy/rs").join(policy::COUNTRY_FILE)
-    }
-
     /// Writes a policy and its list into a directory of their own; returns the policy's path.
-    pub fn write_policy(&self, name: &str, text: &str, listed: &[Ipv4Addr]) -> Result<PathBuf, LabError> {
+    pub fn write_policy(&self, name: &str, text: &str, listed: &[Ipv4Addr]) -> Result<PathBuf, MeasureError> {
         let directory = self.path("policy").join(name);
         let list: String = listed.iter().map(|address| format!("{address}\n")).collect();
-        write(&directory.join(policy::ADDRESS_FILE), &list)?;
+        write(&directory.join(ADDRESS_FILE), &list)?;
         write(&directory.join("policy.yaml"), text)?;
         Ok(directory.join("policy.yaml"))
     }
@@ -86,10 +101,16 @@ impl Site {
     }
 
     /// Makes the directory of a variant.
-    pub fn directory_of(&self, variant: &str) -> Result<PathBuf, LabError> {
+    pub fn directory_of(&self, variant: &str) -> Result<PathBuf, MeasureError> {
         let path = self.path(variant);
-        fs::create_dir_all(&path).map_err(LabError::file(&path))?;
+        fs::create_dir_all(&path).map_err(MeasureError::file(&path))?;
         Ok(path)
+    }
+
+    /// The machine, for the results of a run by this schedule.
+    #[must_use]
+    pub fn host(&self, schedule: String) -> Host {
+        Host::here(&self.nginx_version, self.placement.tested.is_some(), schedule)
     }
 
     /// Leaves the directory where it is when the run ends, and says where.
@@ -100,38 +121,31 @@ impl Site {
 }
 
 /// Writes a file and the directories above it.
-pub fn write(path: &Path, text: &str) -> Result<(), LabError> {
+pub fn write(path: &Path, text: &str) -> Result<(), MeasureError> {
     if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent).map_err(LabError::file(parent))?;
+        fs::create_dir_all(parent).map_err(MeasureError::file(parent))?;
     }
-    fs::write(path, text).map_err(LabError::file(path))
+    fs::write(path, text).map_err(MeasureError::file(path))
 }
 
 /// Writes results as JSON.
-pub fn write_json(path: &Path, results: &impl Serialize) -> Result<(), LabError> {
+pub fn write_json(path: &Path, results: &impl Serialize) -> Result<(), MeasureError> {
     let text = serde_json::to_string_pretty(results).expect("results hold strings, lists and finite numbers only");
     write(path, &(text + "\n"))
+}
+
+/// Writes results to a file, if there is to be one, and says where.
+pub fn write_results(output: Option<&Path>, results: &impl Serialize) -> Result<(), MeasureError> {
+    if let Some(path) = output {
+        write_json(path, results)?;
+        eprintln!("written to {}", path.display());
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_policy::Snapshot;
-
-    #[test]
-    fn weir_accepts_every_generated_policy_and_the_data_beside_it() {
-        let site = Site::create(Placement::default(), None, PathBuf::new()).unwrap();
-        let others = [("rules", policy::many_rules(1_000), 1_000), ("list", policy::list_only(), 1)];
-        for (name, text, _) in &others {
-            site.write_policy(name, text, &addresses::list(10)).unwrap();
-        }
-        let all = others.iter().map(|(name, _, rules)| (*name, *rules)).chain([("rs", 42)]);
-        for (name, rules) in all {
-            let snapshot = Snapshot::load(&site.policy(name)).unwrap_or_else(|errors| panic!("{name}: {errors}"));
-            assert_eq!(snapshot.rules().len(), rules, "{name}");
-            assert!(snapshot.plan(&["rs"]).is_ok(), "{name}");
-        }
-    }
 
     #[test]
     fn the_directory_is_removed_unless_it_is_kept() {

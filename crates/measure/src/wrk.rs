@@ -12,11 +12,12 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::child::{Child, Launch};
-use crate::error::LabError;
+use crate::error::MeasureError;
 
+/// The script of the request mix: forms as browsers submit them.
+pub const MIX: &str = include_str!("../../../bench/load/rs.lua");
 /// The scripts, as they lie in `bench/load`: name in the run's directory, and text.
-pub const SCRIPTS: [(&str, &str); 2] =
-    [(RS, include_str!("../../../bench/load/rs.lua")), (CRS, include_str!("../../../bench/load/crs.lua"))];
+pub const SCRIPTS: [(&str, &str); 2] = [(RS, MIX), (CRS, include_str!("../../../bench/load/crs.lua"))];
 /// The script of the RS pipeline.
 const RS: &str = "load-rs.lua";
 /// The script of the loads that have a kind.
@@ -24,7 +25,13 @@ const CRS: &str = "load-crs.lua";
 /// How much longer than asked `wrk` may take before it counts as hung.
 const GRACE: Duration = Duration::from_secs(30);
 /// Marks the script's line among what `wrk` prints.
-const MARK: &str = "weir-lab ";
+const MARK: &str = "weir-load ";
+
+/// The end of a script, which only reports what `wrk` has seen: for requests that `wrk` makes itself.
+#[must_use]
+pub fn report_of(script: &str) -> &str {
+    script.find("function done(").map_or("", |start| &script[start..])
+}
 
 /// What a load sends, and what must come back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,8 +66,8 @@ impl Traffic {
 /// One run of the load.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// Port on 127.0.0.1.
-    pub port: u16,
+    /// What is loaded.
+    pub url: String,
     /// Concurrent keep-alive connections.
     pub connections: u32,
     /// Length of the run in seconds.
@@ -140,19 +147,19 @@ impl LoadReport {
 
 impl Load {
     /// Runs it to its end.
-    pub fn run(&self) -> Result<LoadReport, LabError> {
+    pub fn run(&self) -> Result<LoadReport, MeasureError> {
         self.start()?.finish(&mut || Ok(()))
     }
 
     /// Starts it.
-    pub fn start(&self) -> Result<RunningLoad, LabError> {
+    pub fn start(&self) -> Result<RunningLoad, MeasureError> {
         let arguments = [
             "-t1".into(),
             format!("-c{}", self.connections),
             format!("-d{}s", self.seconds),
             "-s".into(),
             self.script.display().to_string(),
-            format!("http://127.0.0.1:{}/", self.port),
+            self.url.clone(),
         ];
         let child = Child::start(Launch {
             program: OsStr::new("wrk"),
@@ -177,11 +184,15 @@ pub struct RunningLoad {
 
 impl RunningLoad {
     /// Waits for its end and calls `meanwhile` again and again.
-    pub fn finish(mut self, meanwhile: &mut dyn FnMut() -> Result<(), LabError>) -> Result<LoadReport, LabError> {
+    pub fn finish(
+        mut self,
+        meanwhile: &mut dyn FnMut() -> Result<(), MeasureError>,
+    ) -> Result<LoadReport, MeasureError> {
         let status = self.child.wait_and(self.limit, meanwhile)?;
-        let text = std::fs::read_to_string(&self.output).map_err(LabError::file(&self.output))?;
+        let text = std::fs::read_to_string(&self.output).map_err(MeasureError::file(&self.output))?;
         crate::child::check_interrupted()?;
-        parse(&text).ok_or_else(|| LabError::program("wrk", format!("{status}, and no report in its output:\n{text}")))
+        parse(&text)
+            .ok_or_else(|| MeasureError::program("wrk", format!("{status}, and no report in its output:\n{text}")))
     }
 }
 
@@ -197,7 +208,7 @@ mod tests {
 
     const OUTPUT: &str = "Running 3s test @ http://127.0.0.1:20001/\n  1 threads and 64 connections\n\
         Requests/sec:  55000.12\n\
-        weir-lab {\"requests\":165003,\"duration_us\":3000120,\"bytes\":24750450,\"p50_us\":1100,\"p90_us\":1300,\
+        weir-load {\"requests\":165003,\"duration_us\":3000120,\"bytes\":24750450,\"p50_us\":1100,\"p90_us\":1300,\
         \"p99_us\":2100,\"max_us\":9000,\"failed_connects\":0,\"failed_reads\":0,\"failed_writes\":0,\
         \"bad_statuses\":0,\"timeouts\":0}\n";
 
@@ -210,9 +221,16 @@ mod tests {
     }
 
     #[test]
+    fn scripts_end_with_their_report() {
+        for (name, script) in SCRIPTS {
+            assert!(report_of(script).contains(MARK), "{name}");
+        }
+    }
+
+    #[test]
     fn output_without_the_line_is_no_report() {
         assert_eq!(parse("unable to connect to 127.0.0.1:1 Connection refused\n"), None);
-        assert_eq!(parse("weir-lab {\"requests\":1"), None);
+        assert_eq!(parse("weir-load {\"requests\":1"), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Known costs, disturbed as a busy machine disturbs them, must come out again.
 
 use super::*;
-use crate::ablate::design::{Design, Shape};
+use crate::design::{Design, Shape};
 
 /// A generator whose values lie evenly between 0 and 1.
 struct Noise(u64);

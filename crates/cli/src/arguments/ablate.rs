@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
-use weir_lab::ablate::{By, LoadChoice, Url};
+use weir_ablate::{By, LoadChoice, Url};
 
 /// `weir ablate`
 #[derive(Debug, Args)]

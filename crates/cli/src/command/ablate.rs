@@ -1,6 +1,6 @@
 //! `weir ablate`: what each part of a policy costs, by switching it off under load.
 //!
-//! The measuring is `weir_lab::ablate`'s; here are the command line, the files, and the running
+//! The measuring is `weir_ablate`'s; here are the command line, the files, and the running
 //! gateway as a place to measure in.
 
 mod gateway;
@@ -12,7 +12,7 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-use weir_lab::ablate::{self, Cut, LoadChoice, Options, Outcome};
+use weir_ablate::{self as ablate, Cut, LoadChoice, Options, Outcome};
 
 pub(crate) use guard::run as guard;
 

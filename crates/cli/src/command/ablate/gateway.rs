@@ -10,8 +10,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use weir_lab::LabError;
-use weir_lab::ablate::{self, Cut, LoadChoice, Options, Outcome, Part, Stage};
+use weir_ablate::MeasureError;
+use weir_ablate::{self as ablate, Cut, LoadChoice, Options, Outcome, Part, Stage};
 
 use super::guard::Guard;
 use super::journal::{Held, Journal};
@@ -181,9 +181,9 @@ impl Session {
 }
 
 impl Stage for Session {
-    fn enter(&mut self, variant: usize, _copy: usize, on: &[bool]) -> Result<(), LabError> {
+    fn enter(&mut self, variant: usize, _copy: usize, on: &[bool]) -> Result<(), MeasureError> {
         if self.current != Some(variant) {
-            self.change(on).map_err(|failure| LabError::program("control", failure.to_string()))?;
+            self.change(on).map_err(|failure| MeasureError::program("control", failure.to_string()))?;
             self.current = Some(variant);
         }
         Ok(())
@@ -193,12 +193,12 @@ impl Stage for Session {
         self.address
     }
 
-    fn cpu_ns(&mut self) -> Result<u64, LabError> {
+    fn cpu_ns(&mut self) -> Result<u64, MeasureError> {
         let workers = self.workers()?;
         ablate::cpu_ns(&workers.iter().map(|worker| worker.pid).collect::<Vec<_>>())
     }
 
-    fn requests(&mut self) -> Result<Option<u64>, LabError> {
+    fn requests(&mut self) -> Result<Option<u64>, MeasureError> {
         Ok(Some(self.workers()?.iter().map(|worker| worker.requests).sum()))
     }
 
@@ -208,13 +208,16 @@ impl Stage for Session {
 }
 
 impl Session {
-    fn workers(&self) -> Result<Vec<weir_ledger::WorkerReport>, LabError> {
-        let fail = |error: weir_ledger::LedgerError| LabError::program("nginx", error.to_string());
+    fn workers(&self) -> Result<Vec<weir_ledger::WorkerReport>, MeasureError> {
+        let fail = |error: weir_ledger::LedgerError| MeasureError::program("nginx", error.to_string());
         let all = weir_ledger::Control::open(&self.runtime).map_err(fail)?.workers();
         let alive: Vec<_> = all.into_iter().filter(|worker| worker.alive).collect();
         if alive.is_empty() {
             let runtime = self.runtime.display();
-            return Err(LabError::program("nginx", format!("no worker runs with {runtime} as its runtime directory")));
+            return Err(MeasureError::program(
+                "nginx",
+                format!("no worker runs with {runtime} as its runtime directory"),
+            ));
         }
         Ok(alive)
     }

@@ -1,0 +1,154 @@
+//! Everyone who runs the Core Rule Set, one row each.
+//!
+//! All block, with CRS's own thresholds but for paranoia 4: there the ordinary form scores 135
+//! points for its spaces and punctuation, and the attack 322. A site that runs at this level tunes
+//! it, as is done here with the threshold; the work does not depend on it.
+
+use std::path::Path;
+
+use crate::conformance::engine::{CRS, SETUP, modsecurity_rules};
+use weir_measure::error::MeasureError;
+use weir_measure::nginx::{self, Parts};
+use weir_measure::server::Server;
+use weir_measure::site::{Site, write};
+
+/// The row that all ratios refer to.
+pub const BASELINE: &str = "nginx";
+/// The row that the growth groups look at.
+pub const USUAL: &str = "weir-pl1";
+const MODSECURITY_MODULE: &str = "ngx_http_modsecurity_module.so";
+
+/// One row.
+#[derive(Clone, Copy, Debug)]
+pub struct Variant {
+    /// Its name in the results.
+    pub name: &'static str,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// What runs the rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Nothing: the bare proxy.
+    Nginx,
+    /// ModSecurity v3 in nginx, paranoia 1.
+    ModSecurity,
+    /// Coraza behind Go's proxy, with the CRS 4 of its own module, paranoia 1.
+    Coraza,
+    /// Weir.
+    Weir {
+        /// Paranoia level.
+        paranoia: u8,
+        /// Score at which a request is refused.
+        threshold: u32,
+    },
+}
+
+/// The table.
+pub const VARIANTS: &[Variant] = &[
+    Variant { name: BASELINE, kind: Kind::Nginx },
+    Variant { name: "modsecurity", kind: Kind::ModSecurity },
+    Variant { name: "coraza", kind: Kind::Coraza },
+    Variant { name: USUAL, kind: Kind::Weir { paranoia: 1, threshold: 5 } },
+    Variant { name: "weir-pl2", kind: Kind::Weir { paranoia: 2, threshold: 5 } },
+    Variant { name: "weir-pl4", kind: Kind::Weir { paranoia: 4, threshold: 200 } },
+];
+
+impl Variant {
+    /// Whether it refuses attacks.
+    #[must_use]
+    pub fn refuses(&self) -> bool {
+        self.kind != Kind::Nginx
+    }
+
+    /// Starts it in front of the origin. [`MeasureError::Missing`] if it is not installed here.
+    pub fn start(&self, site: &Site) -> Result<Server, MeasureError> {
+        if matches!(self.kind, Kind::ModSecurity | Kind::Weir { .. }) && !Path::new(CRS).exists() {
+            return Err(MeasureError::Missing(format!("{CRS} is not there; `scripts/setup.sh bench` installs it")));
+        }
+        match self.kind {
+            Kind::Nginx => nginx::start_proxy(site, self.name, Parts::default()),
+            Kind::ModSecurity => modsecurity(site, self.name),
+            Kind::Coraza => super::coraza::start(site, self.name),
+            Kind::Weir { paranoia, threshold } => {
+                weir(site, self.name, &weir_policy(paranoia, threshold), "weir_apply crs;")
+            }
+        }
+    }
+}
+
+fn modsecurity(site: &Site, name: &str) -> Result<Server, MeasureError> {
+    let modules = site.nginx_modules(&[MODSECURITY_MODULE])?;
+    let rules = site.directory_of(name)?.join("rules.conf");
+    write(&rules, &modsecurity_rules("On", Path::new(SETUP)))?;
+    let server = format!("    modsecurity on;\n    modsecurity_rules_file {};\n", rules.display());
+    nginx::start_proxy(site, name, Parts { modules, server, ..Parts::default() })
+}
+
+/// Starts nginx with Weir and a policy.
+pub fn weir(site: &Site, name: &str, policy: &str, apply: &str) -> Result<Server, MeasureError> {
+    let file = site.write_policy(name, policy, &[])?;
+    let runtime = site.directory_of(name)?.join("run");
+    let parts = Parts {
+        modules: vec![site.weir_module()?],
+        http: format!("  weir_policy {};\n  weir_runtime {};\n", file.display(), runtime.display()),
+        // The body rows want a megabyte inspected, not waved through.
+        server: format!("    weir on;\n    {apply}\n    weir_body_limit 2m;\n"),
+        ..Parts::default()
+    };
+    nginx::start_proxy(site, name, parts)
+}
+
+fn weir_policy(paranoia: u8, threshold: u32) -> String {
+    format!(
+        "policies:\n  - id: crs\n    rules:\n      - id: crs\n        when: \"true\"\n        action: {{{}}}\n",
+        crs_action(paranoia, threshold, "")
+    )
+}
+
+/// The action that runs CRS as Debian packages it. `more` is added to its settings.
+#[must_use]
+pub fn crs_action(paranoia: u8, threshold: u32, more: &str) -> String {
+    format!(
+        "crs: {{path: {CRS}, setup: {SETUP}, paranoia: {paranoia}, inbound_threshold: {threshold}, outbound_threshold: 4{more}}}"
+    )
+}
+
+/// A policy of `count` sites, told apart by host, each with its own paranoia, threshold and
+/// exclusions over the one rule set.
+#[must_use]
+pub fn sites_policy(count: usize) -> String {
+    let mut text = String::from("policies:\n  - id: crs\n    selectors:\n");
+    for index in 0..count {
+        let more = format!(
+            ", exclude: [{{rule: 942100, target: \"ARGS:comment{index}\", when: 'http.request.uri.path eq \"/post/{index}\"'}}, \
+             {{rule: 941100, target: \"ARGS:html{index}\"}}]"
+        );
+        text.push_str(&format!(
+            "      - id: site-{index}\n        when: 'http.host eq \"site-{index}.example.com\"'\n        rules:\n          \
+             - id: crs-{index}\n            when: \"true\"\n            action: {{{}}}\n",
+            crs_action(1, 5 + u32::try_from(index % 10).unwrap_or(0), &more)
+        ));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_policy::Snapshot;
+
+    #[test]
+    fn weir_accepts_the_policy_of_every_row_and_of_many_sites() {
+        if !Path::new(CRS).exists() {
+            eprintln!("skipped: {CRS} is not there");
+            return;
+        }
+        let policies = [weir_policy(1, 5), weir_policy(4, 200), sites_policy(20)];
+        for text in policies {
+            let snapshot = Snapshot::parse(&text, Path::new("policy.yaml")).unwrap_or_else(|errors| panic!("{errors}"));
+            assert!(snapshot.plan(&["crs"]).is_ok());
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The course of a soak.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::path::Path;
+use std::time::Instant;
+
+use serde::Serialize;
+
+use super::drive::Soak;
+use super::verdict::{Finding, Weight, compare};
+use crate::variants;
+use weir_measure::error::MeasureError;
+use weir_measure::host::Host;
+use weir_measure::nginx::{self, Parts};
+use weir_measure::server::Server;
+use weir_measure::site::{Site, write_results};
+
+/// Requests of a whole soak.
+const REQUESTS: u64 = 3_000_000;
+/// Reloads of a whole soak.
+const RELOADS: u32 = 200;
+/// The first weighing comes after one part in this many.
+const FIRST_PART: u32 = 10;
+/// But not before this many reloads: until then two generations of the policy have not yet
+/// found their places in the master's heap.
+const FIRST_RELOADS: u32 = 8;
+/// The last generation serves this many times a generation's share, is weighed, and serves
+/// twice as many more.
+const LONG_LIFE: u64 = 10;
+
+#[derive(Serialize)]
+struct Record<'r> {
+    scenario: &'static str,
+    host: Host,
+    scale: f64,
+    requests: u64,
+    reloads: u32,
+    seconds: f64,
+    answers: &'r BTreeMap<String, u64>,
+    weights: &'r BTreeMap<&'static str, Weight>,
+    findings: &'r [Finding],
+}
+
+/// Runs it; `Ok(false)` if something grew or was answered wrongly.
+pub fn run(site: &Site, scale: f64, host: Host, output: Option<&Path>) -> Result<bool, MeasureError> {
+    if !(scale > 0.0 && scale <= 100.0) {
+        return Err(MeasureError::Usage(format!("--scale {scale}: a number above 0, at most 100")));
+    }
+    let reloads = ((f64::from(RELOADS) * scale) as u32).max(2 * FIRST_PART);
+    let share = ((REQUESTS as f64 * scale) as u64 / u64::from(reloads)).max(1);
+    let _origin = nginx::start_origin(site)?;
+    let http2_port = weir_measure::port::free()?;
+    let server = start(site, http2_port)?;
+    let mut soak = Soak::new(&server, site, http2_port);
+    let started = Instant::now();
+    let weights = course(&mut soak, reloads, share)?;
+    let mut findings = compare("reloads", &weights["early"], &weights["late"]);
+    findings.extend(compare("one worker", &weights["long life, early"], &weights["long life, late"]));
+    findings.extend(soak.findings());
+    let record = Record {
+        scenario: "soak",
+        host,
+        scale,
+        requests: soak.requests,
+        reloads: soak.reloads,
+        seconds: started.elapsed().as_secs_f64().round(),
+        answers: &soak.seen.answers,
+        weights: &weights,
+        findings: &findings,
+    };
+    conclude(&record, output)
+}
+
+/// Prints the findings and the count, and writes the record.
+fn conclude(record: &Record<'_>, output: Option<&Path>) -> Result<bool, MeasureError> {
+    for finding in record.findings {
+        println!("{} {}", if finding.passed { "ok  " } else { "FAIL" }, finding.what);
+    }
+    let failed = record.findings.iter().filter(|finding| !finding.passed).count();
+    println!("{} passed, {failed} failed", record.findings.len() - failed);
+    write_results(output, record)?;
+    Ok(failed == 0)
+}
+
+/// All generations, weighed at four moments.
+fn course(soak: &mut Soak<'_>, reloads: u32, share: u64) -> Result<BTreeMap<&'static str, Weight>, MeasureError> {
+    let started = Instant::now();
+    let first = (reloads / FIRST_PART).max(FIRST_RELOADS);
+    let live = std::io::stderr().is_terminal();
+    let mut weights = BTreeMap::new();
+    for generation in 1..=reloads {
+        soak.generation(share, true)?;
+        if generation == first {
+            weights.insert("early", soak.weigh()?);
+        }
+        let left = started.elapsed() / generation * (reloads - generation);
+        if live || generation % (reloads / 10) == 0 {
+            let (start, end) = if live { ("\r\x1b[K", "") } else { ("", "\n") };
+            let left = (left.as_secs() / 60, left.as_secs() % 60);
+            eprint!(
+                "{start}{} requests, {generation} reloads, {} min {:02} s left{end}",
+                soak.requests, left.0, left.1
+            );
+        }
+    }
+    if live {
+        eprintln!();
+    }
+    weights.insert("late", soak.weigh()?);
+    soak.generation(share * LONG_LIFE, false)?;
+    weights.insert("long life, early", soak.weigh()?);
+    soak.generation(share * LONG_LIFE * 2, false)?;
+    weights.insert("long life, late", soak.weigh()?);
+
+    Ok(weights)
+}
+
+fn start(site: &Site, http2_port: u16) -> Result<Server, MeasureError> {
+    let mut parts = Parts { directory: site.directory_of("soak")?, ..Parts::default() };
+    variants::weir_soak(site, &mut parts)?;
+    parts.server.push_str(&format!("    listen 127.0.0.1:{http2_port} http2;\n"));
+    nginx::start_proxy(site, "soak", parts)
+}

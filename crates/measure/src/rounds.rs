@@ -1,0 +1,131 @@
+//! Interleaved rounds: everyone who is compared takes turns, in an order drawn anew in each round.
+//!
+//! Machines drift: a neighbour starts a build, the clock is throttled. A comparison that runs one
+//! contender for a minute and then the next compares minutes. Here contenders are compared within
+//! a round, a few seconds apart, and medians over rounds are reported.
+
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use crate::child::check_interrupted;
+use crate::error::MeasureError;
+use crate::random::Random;
+
+/// What a turn takes beyond its seconds: starting a load generator, reading /proc, emptying logs.
+const OVERHEAD: Duration = Duration::from_millis(250);
+
+/// Those who take turns.
+pub trait Turns {
+    /// What a turn gives.
+    type Turn;
+    /// Numbers of those whose turn it is in a round, in their order; some may have several turns.
+    fn order(&mut self, random: &mut Random) -> Vec<usize>;
+    /// The name of a number, for people who wait.
+    fn name(&self, index: usize) -> String;
+    /// Takes a turn: the number's first of the round if `copy` is 0.
+    fn take(&mut self, index: usize, copy: usize) -> Result<Self::Turn, MeasureError>;
+    /// Called at the end of each round.
+    fn end_round(&mut self) -> Result<(), MeasureError> {
+        Ok(())
+    }
+}
+
+/// The turns of a round: number, and what its turn gave.
+pub type Round<T> = Vec<(usize, T)>;
+
+/// Runs `count` rounds; a turn takes about `seconds`, which only the display of the remaining time needs.
+pub fn run<T: Turns>(
+    turns: &mut T,
+    count: u32,
+    seconds: u32,
+    random: &mut Random,
+) -> Result<Vec<Round<T::Turn>>, MeasureError> {
+    let mut rounds = Vec::new();
+    let mut progress = Progress { started: Instant::now(), done: 0, live: std::io::stderr().is_terminal() };
+    for number in 1..=count {
+        let order = turns.order(random);
+        let mut round: Round<T::Turn> = Vec::with_capacity(order.len());
+        for &index in &order {
+            check_interrupted()?;
+            let left = (order.len() - round.len()) + order.len() * (count - number) as usize;
+            progress.step(&format!("round {number}/{count}"), &turns.name(index), left, seconds, round.is_empty());
+            let copy = round.iter().filter(|(other, _)| *other == index).count();
+            round.push((index, turns.take(index, copy)?));
+        }
+        rounds.push(round);
+        turns.end_round()?;
+    }
+    progress.clear();
+    Ok(rounds)
+}
+
+/// Remaining time, on stderr: a line that is written anew on a terminal, else a line for each round.
+struct Progress {
+    started: Instant,
+    done: u32,
+    live: bool,
+}
+
+impl Progress {
+    fn step(&mut self, round: &str, name: &str, turns_left: usize, seconds: u32, begins: bool) {
+        // From the second turn on, what the earlier ones took says more than the plan.
+        let each = match self.done {
+            0 => Duration::from_secs(u64::from(seconds)) + OVERHEAD,
+            done => self.started.elapsed() / done,
+        };
+        let left = (each * u32::try_from(turns_left).unwrap_or(u32::MAX)).as_secs();
+        let left = format!("{} min {:02} s left", left / 60, left % 60);
+        if self.live {
+            let _ = write!(std::io::stderr(), "\r\x1b[K{round}  {name:<20} {left}");
+        } else if begins {
+            eprintln!("{round}  {left}");
+        }
+        self.done += 1;
+    }
+
+    fn clear(&self) {
+        if self.live {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Everyone(Vec<&'static str>, u32);
+
+    impl Turns for Everyone {
+        type Turn = (usize, u32);
+
+        fn order(&mut self, random: &mut Random) -> Vec<usize> {
+            let twice: Vec<usize> = random.order(self.0.len()).into_iter().flat_map(|index| [index; 2]).collect();
+            twice
+        }
+
+        fn name(&self, index: usize) -> String {
+            self.0[index].to_owned()
+        }
+
+        fn take(&mut self, _index: usize, copy: usize) -> Result<Self::Turn, MeasureError> {
+            Ok((copy, self.1))
+        }
+
+        fn end_round(&mut self) -> Result<(), MeasureError> {
+            self.1 += 1;
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn everyone_takes_every_turn_of_every_round() {
+        let rounds = run(&mut Everyone(vec!["a", "b", "c"], 0), 3, 1, &mut Random::new(1)).unwrap();
+        for (number, round) in rounds.iter().enumerate() {
+            for index in 0..3 {
+                let own: Vec<_> = round.iter().filter(|(other, _)| *other == index).map(|(_, turn)| *turn).collect();
+                assert_eq!(own, [(0, number as u32), (1, number as u32)]);
+            }
+        }
+    }
+}
