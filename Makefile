@@ -43,17 +43,17 @@ lint: setup ## check formatting, clippy, and licences and advisories of dependen
 # The test data is not part of this repository: CRS_TESTS and SECLANG_TESTS name its directories.
 conformance: ## run SecLang's test vectors and CRS's regression cases on nginx (CONFORMANCE_FLAGS)
 	@scripts/setup.sh
-	$(CARGO) build --profile $(PROFILE) -p weir-cli -p weir-nginx
-	@CARGO="$(CARGO)" scripts/conformance.sh $(TARGET)/$(PROFILE)/weir $(PROFILE) $(CONFORMANCE_FLAGS)
+	$(CARGO) build --profile $(PROFILE) -p weir-bench -p weir-nginx
+	@CARGO="$(CARGO)" scripts/conformance.sh $(TARGET)/$(PROFILE)/weir-bench $(PROFILE) $(CONFORMANCE_FLAGS)
 
 api-test: build ## test the API against its OpenAPI document with Schemathesis (SCHEMATHESIS_SECONDS)
 	@scripts/schemathesis.sh $(TARGET)/$(PROFILE)/weir
 
-bench: ## measure Weir beside other products (SCENARIO=rs|growth|crs|differential|events|story1|story3|story5|profile)
+bench: ## measure Weir beside other products (SCENARIO=rs|growth|crs|differential|events|lua-waf|no-keepalive|table-sort|profile)
 	@scripts/setup.sh bench
-	@[ $(SCENARIO) != story3 ] || scripts/nginx-package.sh
-	$(CARGO) build --release -p weir-cli -p weir-nginx
-	$(TARGET)/release/weir bench $(SCENARIO) $(BENCH_FLAGS)
+	@case $(SCENARIO) in no-keepalive | story3) scripts/nginx-package.sh ;; esac
+	$(CARGO) build --release -p weir-bench -p weir-cli -p weir-nginx
+	$(TARGET)/release/weir-bench $(SCENARIO) $(BENCH_FLAGS)
 
 soak: ## check that nothing grows over millions of requests and hundreds of reloads
 	@$(MAKE) --no-print-directory bench SCENARIO=soak

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Runs the tests of `make conformance` once Weir is built: the SecLang vectors of each crate that has
+# Runs the tests of `make conformance` once the module and the bench are built: the SecLang vectors of each crate that has
 # some, then CRS's regression cases on nginx. The last line sums both up.
 #
-#   scripts/conformance.sh WEIR [PROFILE] [arguments of `weir bench conformance`]
+#   scripts/conformance.sh WEIR_BENCH [PROFILE] [arguments of `weir-bench conformance`]
 #
 # A test program tests/vectors.rs prints lines that end in "N passed, N failed". If it cannot
 # find its vectors, it says so and passes.
 set -uo pipefail
 cd "$(dirname "$0")/.."
-weir=$1
+bench=$1
 profile=${2:-quick}
 shift "$(($# < 2 ? $# : 2))"
 export SECLANG_TESTS=${SECLANG_TESTS:-$PWD/../shared/secrules-language-tests}
@@ -25,7 +25,7 @@ for crate in transform detect engine; do
 done
 [ -d "$SECLANG_TESTS" ] || echo "language vectors: skipped, $SECLANG_TESTS does not exist (SECLANG_TESTS sets the directory)"
 
-"$weir" bench conformance "$@" | tee -a "$output" || status=1
+"$bench" conformance "$@" | tee -a "$output" || status=1
 
 # cargo's own counts refer to test functions, not to vectors.
 grep -v '^test result:' "$output" | grep -oE '[0-9]+ passed, [0-9]+ failed' | awk '

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fetches the sources of the installed nginx, as the distribution packages them, into
-# .build/nginx-package, because nginx-dev has only headers. `make bench SCENARIO=story3` builds
+# .build/nginx-package, because nginx-dev has only headers. `make bench SCENARIO=no-keepalive` builds
 # them without optimisation.
 #
 #   NGINX_SOURCE_DIR  existing sources; if set, nothing is fetched

@@ -136,7 +136,7 @@ int main(int argc, char **argv)
 
     if (argc != 2)
         fail("usage: rules FILE < requests > ids");
-    msc_set_connector_info(engine, "weir bench differential");
+    msc_set_connector_info(engine, "weir-bench differential");
     msc_set_log_cb(engine, note);
     if (msc_rules_add_file(rules, argv[1], &error) < 0)
         fail(error == NULL ? "the rules cannot be loaded" : error);

@@ -20,7 +20,7 @@ use weir_measure::site::{Site, write};
 
 /// Repetitions of each request in the two runs.
 const REPEATS: (u64, u64) = (1, 9);
-/// Requests of the lab's mix that are replayed: instructions do not vary, so a quarter is as good.
+/// Requests of the mix that are replayed: instructions do not vary, so a quarter is as good.
 const REQUESTS: usize = 64;
 /// The line of valgrind's summary.
 const MARK: &str = "refs:";

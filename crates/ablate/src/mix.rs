@@ -1,6 +1,6 @@
-//! The requests of the lab's load, for our own driver: what `bench/load/rs.lua` makes for `wrk`.
+//! The request mix for our own driver: what `bench/load/rs.lua` makes for `wrk`.
 //!
-//! Forms as browsers submit them, in 256 varieties, harmless to the rules of story 1: addresses that
+//! Forms as browsers submit them, in 256 varieties, harmless to the rules of the policy `rs`: addresses that
 //! are neither listed nor abroad, words near the attacks' words but none of them.
 
 use std::net::Ipv4Addr;

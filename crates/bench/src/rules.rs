@@ -1,4 +1,4 @@
-//! The 40 rules of story 1's policy: one table, from which Weir's policy and the Lua peers'
+//! The 40 rules of the policy `rs`: one table, from which Weir's policy and the Lua peers'
 //! rules are made, so that everyone does the same work, and which carries for each rule an
 //! attack that it must catch, so that everyone is seen to do it.
 //!

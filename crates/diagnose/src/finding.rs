@@ -1,6 +1,6 @@
 //! What a rule has to say: a sentence, why it may be believed, what to do, and how to see that it helped.
 //!
-//! Evidence is typed, not text, so that the terminal, JSON and the lab's report each show it in
+//! Evidence is typed, not text, so that the terminal, JSON and the bench's report each show it in
 //! their own way and nobody parses sentences.
 
 use std::fmt;

@@ -74,7 +74,7 @@ impl Talk for Clients {
         let route = self.next * STRIDE % SIZE.routes as u64;
         let host = host(route as usize % SIZE.sites);
         into.clear();
-        write!(into, "GET /r{route}/item?id={} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: weir-lab\r\n\r\n", self.next)
+        write!(into, "GET /r{route}/item?id={} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: weir-bench\r\n\r\n", self.next)
             .expect("a Vec takes every byte");
     }
 

@@ -13,7 +13,7 @@ use weir_measure::error::MeasureError;
 
 /// Where `scripts/nginx-package.sh` puts the sources; `nginx-dev` has only headers.
 const PACKAGED: &str = ".build/nginx-package";
-/// What `configure` is asked for besides its defaults: filters that stack up, as in the story.
+/// What `configure` is asked for besides its defaults: filters that stack up.
 const OPTIONS: &[&str] = &["--with-http_gunzip_module", "--with-http_sub_module", "--with-http_addition_module"];
 
 /// Path of an nginx built with `-LEVEL`; builds it if there is none.

@@ -17,7 +17,7 @@ use weir_ablate::{By, LoadChoice, Url};
 )]
 #[command(group(ArgGroup::new("what").required(true).args(["policy", "live", "nginx_conf", "restore"])))]
 pub struct Ablate {
-    /// Ablate this policy file, on nginx of its own; `rs` is the policy of `weir bench rs`.
+    /// Ablate this policy file, on nginx of its own; `rs` is the policy of the benchmarks.
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
     /// Ablate the policies of the running gateway, by its control (--control, --runtime).
@@ -41,7 +41,7 @@ pub struct Ablate {
     /// Only parts of these names.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// What is sent: mix (the lab's requests, or GET of --url), wrk, h2load, replay:ACCESS_LOG[@RATE], or live
+    /// What is sent: mix (forms as browsers submit them, or GET of --url), wrk, h2load, replay:ACCESS_LOG[@RATE], or live
     /// (nothing: the gateway has traffic; what --live does without --url).
     #[arg(long)]
     pub load: Option<LoadChoice>,

@@ -1,5 +1,5 @@
 //! How fast messages are from worker to worker, measured through nginx's own event loops: for
-//! `weir bench`, and only in an nginx that was started for tests.
+//! the bench, and only in an nginx that was started for tests.
 //!
 //! A measurement is a request with JSON: `{"to": 1, "count": 10000, "mode": "rtt"}`. *rtt* asks the
 //! other worker `count` times, each question when the answer to the last has come, so that both sleep

@@ -9,7 +9,7 @@
 //! link      what the master opens          follow    frames of the journal, in slices
 //! bell      what wakes the event loop      draft     the state between two revisions
 //! builder   a thread for what takes long   message   what others say on the bus
-//! ejected   members that are out           measure   how fast messages are, for `weir bench`
+//! ejected   members that are out           measure   how fast messages are, for the bench
 //! ```
 
 mod bell;
