@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use std::net::{IpAddr, Ipv4Addr};
-use weir_http::{Anomalies, ClientAddressConfig, Header, Source};
+use weir_http::{AddressSource, Anomalies, ClientAddressConfig, Header};
 
 const PROXY: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 const STRANGER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
@@ -13,8 +13,8 @@ const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2));
 fuzz_target!(|bytes: &[u8]| {
     let trusted = vec!["10.0.0.0/8".parse().expect("a network"), "2001:db8::/32".parse().expect("a network")];
     for (source, name, said) in [
-        (Source::XForwardedFor, &b"x-forwarded-for"[..], "192.0.2.2"),
-        (Source::Forwarded, &b"Forwarded"[..], "for=192.0.2.2"),
+        (AddressSource::XForwardedFor, &b"x-forwarded-for"[..], "192.0.2.2"),
+        (AddressSource::Forwarded, &b"Forwarded"[..], "for=192.0.2.2"),
     ] {
         let config = ClientAddressConfig { trusted: trusted.clone(), source };
         let mut headers: Vec<Header<'_>> =

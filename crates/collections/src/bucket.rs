@@ -1,16 +1,16 @@
-//! A bucket's content while somebody holds its lock: members one after the other in plain bytes.
+//! The contents of a locked bucket: members one after the other in plain bytes.
 //!
-//! A member is a header (record, expiry, lengths), its name and its value. There is no index: a
-//! bucket has some twenty members, and comparing their records is one word each.
+//! A member consists of a header (record, expiry, lengths), its name and its value. There is no
+//! index: a bucket has some twenty members, and comparing their records takes one word each.
 
-/// Bytes of members in a bucket: 2 KiB less the lock and the length.
+/// Capacity of a bucket for members: 2 KiB less the lock and the length.
 pub(crate) const BYTES: usize = 2048 - 16;
 /// Longest name.
 pub const MAX_NAME_BYTES: usize = 255;
-/// Longest value: what is longer is no counter or flag.
+/// Longest value; anything longer is not a counter or flag.
 pub const MAX_VALUE_BYTES: usize = 1024;
 
-/// Record (8), expiry in seconds (8), length of the name (2), of the value (2).
+/// Record (8), expiry in seconds (8), length of the name (2), length of the value (2).
 const HEADER: usize = 20;
 
 /// The members of a bucket.
@@ -19,12 +19,12 @@ pub(crate) struct Bucket {
     used: usize,
 }
 
-/// A member as it lies there.
+/// The position and header of a member.
 #[derive(Clone, Copy)]
 pub(crate) struct Member {
     at: usize,
     pub record: u64,
-    /// Unix time in seconds from which it is no more.
+    /// Expiry as Unix time in seconds.
     pub expires_s: u64,
     name: usize,
     value: usize,
@@ -37,10 +37,10 @@ impl Member {
 }
 
 impl Bucket {
-    /// A bucket with nothing in it.
+    /// An empty bucket.
     pub const EMPTY: Self = Self { bytes: [0; BYTES], used: 0 };
 
-    /// From its bytes; what does not hold together is empty.
+    /// Reads a bucket from its bytes; inconsistent contents give an empty one.
     pub fn from_bytes(bytes: [u8; BYTES], used: usize) -> Self {
         let bucket = Self { bytes, used };
         let sound = used <= BYTES && bucket.members().last().map_or(used == 0, |last| last.end() == used);
@@ -77,25 +77,25 @@ impl Bucket {
         &self.bytes[from..from + member.value]
     }
 
-    /// The live member of that record and name.
+    /// The live member of this record and name.
     pub fn find(&self, record: u64, name: &[u8], now_s: u64) -> Option<Member> {
         self.members().find(|member| member.record == record && member.expires_s > now_s && self.name(*member) == name)
     }
 
-    /// Takes a member out.
+    /// Removes a member.
     pub fn remove(&mut self, member: Member) {
         let end = member.end();
         self.bytes.copy_within(end..self.used, member.at);
         self.used -= end - member.at;
     }
 
-    /// Changes when a member expires.
+    /// Changes the expiry of a member.
     pub fn expire(&mut self, member: Member, expires_s: u64) {
         self.bytes[member.at + 8..member.at + 16].copy_from_slice(&expires_s.to_le_bytes());
     }
 
-    /// Puts a member in, after [`Self::remove`] of the one before it. `None` if it can never fit;
-    /// otherwise how many live members had to go for it.
+    /// Inserts a member, after [`Self::remove`] of its predecessor. `None` if it can never fit;
+    /// otherwise the number of live members evicted for it.
     pub fn insert(&mut self, record: u64, name: &[u8], value: &[u8], expires_s: u64, now_s: u64) -> Option<u32> {
         if name.len() > MAX_NAME_BYTES || value.len() > MAX_VALUE_BYTES {
             return None;
@@ -103,7 +103,7 @@ impl Bucket {
         let wanted = HEADER + name.len() + value.len();
         let mut evicted = 0;
         while self.used + wanted > BYTES {
-            // What has expired comes first by itself.
+            // Expired members sort first.
             let victim = self.members().min_by_key(|member| member.expires_s)?;
             evicted += u32::from(victim.expires_s > now_s);
             self.remove(victim);

@@ -11,22 +11,22 @@ use weir_rules::seclang::ir::Collection;
 use crate::bucket::{BYTES, Bucket};
 use weir_engine::lock::Hold;
 
-/// Words of a bucket: the lock, the length, then the members.
+/// Number of words of a bucket: the lock, the length, then the members.
 const WORDS: usize = 256;
-/// Words of the smallest table: its header and one bucket.
+/// Number of words of the smallest table: its header and one bucket.
 pub const MIN_WORDS: usize = 2 * WORDS;
 
-/// Places of the header, which is as long as a bucket.
+/// Word indexes in the header, which is as long as a bucket.
 const FORMAT: usize = 0;
 const SEED: usize = 1;
 const EVICTED: usize = 2;
 const REFUSED: usize = 3;
 const RESET: usize = 4;
 
-/// Changes with the layout: memory that an older version left is then cleared.
+/// Changes with the layout: memory left by an older version is then cleared.
 const VERSION: u64 = 0x7765_6972_636f_6c01;
 
-/// Longest number that `Add` makes.
+/// Maximum number of digits that `Add` produces.
 const DIGITS: usize = 20;
 
 /// The table.
@@ -36,26 +36,26 @@ pub struct Table<'m> {
     hasher: SeedableRandomState,
 }
 
-/// What has been lost, since the memory was made.
+/// Numbers of lost members and buckets, since the memory was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Members given up before their time because their bucket was full.
+    /// Members evicted before they expired, because their bucket was full.
     pub evicted: u64,
-    /// Members that were too long to be kept.
+    /// Members that were too long to be stored.
     pub refused: u64,
-    /// Buckets forgotten because a worker died in the midst of changing them.
+    /// Buckets cleared because a worker died while changing them.
     pub reset: u64,
 }
 
 impl<'m> Table<'m> {
-    /// A table in `memory`, which is zero at first or has been a table's before, and is shared by
-    /// all who use it; `None` if it is shorter than [`MIN_WORDS`].
+    /// A table in `memory`, which is initially zero or already contains a table, and is shared by
+    /// all users; `None` if it is shorter than [`MIN_WORDS`].
     #[must_use]
     pub fn new(memory: &'m [AtomicU64]) -> Option<Self> {
         let buckets = (memory.len() / WORDS).checked_sub(1).filter(|buckets| *buckets > 0)?;
         let fresh = foldhash::quality::RandomState::default().hash_one(0u8) | 1;
         if memory[FORMAT].load(Ordering::Acquire) != VERSION {
-            // Whoever comes second finds the seed set; nobody uses a table of another version.
+            // A later process finds the seed set; no process uses a table of another version.
             memory[WORDS..].iter().for_each(|word| word.store(0, Ordering::Relaxed));
             memory[FORMAT].store(VERSION, Ordering::Release);
         }
@@ -63,7 +63,7 @@ impl<'m> Table<'m> {
             Ok(_) => fresh,
             Err(theirs) => theirs,
         };
-        // The shared seed only scrambles further, and must be the same in all processes.
+        // The shared seed only adds to the mixing, and must be the same in all processes.
         let hasher = SeedableRandomState::with_seed(seed, SharedSeed::global_fixed());
         Some(Self { memory, buckets, hasher })
     }
@@ -75,8 +75,8 @@ impl<'m> Table<'m> {
         Counts { evicted: count(EVICTED), refused: count(REFUSED), reset: count(RESET) }
     }
 
-    /// A record's number. Two records that share all 64 bits are one; with a secret seed nobody
-    /// can aim for it.
+    /// The number of a record. Two records that share all 64 bits are merged; because the seed is
+    /// secret, this cannot be provoked.
     fn record(&self, collection: Collection, key: &[u8]) -> u64 {
         let mut hasher = self.hasher.build_hasher();
         hasher.write_u8(collection as u8);
@@ -84,7 +84,8 @@ impl<'m> Table<'m> {
         hasher.finish()
     }
 
-    /// Works on the bucket of a record under its lock; it is written back if `work` says so.
+    /// Runs `work` on the bucket of a record under its lock; the bucket is written back if `work`
+    /// says so.
     fn with<T>(&self, record: u64, work: impl FnOnce(&mut Bucket) -> (T, bool)) -> T {
         let at = 1 + ((u128::from(record) * self.buckets as u128) >> 64) as usize;
         let words = &self.memory[at * WORDS..(at + 1) * WORDS];
@@ -104,7 +105,7 @@ impl<'m> Table<'m> {
     }
 }
 
-/// Copies a bucket out.
+/// Copies a bucket out of shared memory.
 fn load(words: &[AtomicU64]) -> Bucket {
     let used = usize::try_from(words[1].load(Ordering::Relaxed)).unwrap_or(usize::MAX).min(BYTES);
     let mut bytes = [0; BYTES];
@@ -114,7 +115,7 @@ fn load(words: &[AtomicU64]) -> Bucket {
     Bucket::from_bytes(bytes, used)
 }
 
-/// Copies it back.
+/// Copies a bucket back.
 fn store(words: &[AtomicU64], bucket: &Bucket) {
     let used = bucket.used();
     for (chunk, word) in used.chunks(8).zip(&words[2..]) {
@@ -128,7 +129,7 @@ fn store(words: &[AtomicU64], bucket: &Bucket) {
 impl Collections for Table<'_> {
     fn read(&self, collection: Collection, key: &[u8], now_s: u64, each: &mut dyn FnMut(&[u8], &[u8])) {
         let record = self.record(collection, key);
-        // The caller's work does not happen under the lock.
+        // The caller's work is not done under the lock.
         let bucket = self.with(record, |bucket| (std::mem::replace(bucket, Bucket::EMPTY), false));
         for member in bucket.members().filter(|member| member.record == record && member.expires_s > now_s) {
             each(bucket.name(member), bucket.value(member));
@@ -155,7 +156,8 @@ impl Collections for Table<'_> {
     }
 }
 
-/// Makes the change; how many live members had to go for it, or `None` if it cannot be kept.
+/// Applies the change; returns the number of live members evicted for it, or `None` if it cannot be
+/// stored.
 fn apply(bucket: &mut Bucket, record: u64, name: &[u8], change: StoredChange<'_>, now_s: u64) -> Option<u32> {
     let found = bucket.find(record, name, now_s);
     match change {
@@ -181,12 +183,12 @@ fn apply(bucket: &mut Bucket, record: u64, name: &[u8], change: StoredChange<'_>
     }
 }
 
-/// The number that a text is, or 0.
+/// Parses a number; other text is 0.
 fn number(text: &[u8]) -> i64 {
     std::str::from_utf8(text).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
 }
 
-/// A number in decimal, without allocating: requests come here.
+/// A number in decimal, without allocating, because this is on the request path.
 fn decimal(number: i64, digits: &mut [u8; DIGITS]) -> &[u8] {
     let mut at = DIGITS;
     let mut rest = number.unsigned_abs();

@@ -1,20 +1,20 @@
-//! The bytes that a value may consist of: ModSecurity's `validateByteRange`.
+//! The set of bytes allowed in a value: ModSecurity's `validateByteRange`.
 //!
-//! ModSecurity 3.0.9 silently leaves out the parts of the argument that it cannot read and writes
-//! past its table for a single number above 255. Here both are errors to tell when rules are loaded.
+//! ModSecurity 3.0.9 silently drops the parts of the argument that it cannot parse and writes past
+//! its table for a single number above 255. Here both are errors, reported when rules are loaded.
 
 use std::fmt;
 use std::ops::RangeInclusive;
 
 use crate::byte_set::{ByteSet, is_within};
 
-/// Bytes that are allowed.
+/// The allowed bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByteRange {
     allowed: ByteSet,
 }
 
-/// Why the argument is not a list of bytes.
+/// The reason why the argument is not a list of bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ByteRangeError {
     /// The part is not a number from 0 to 255.
@@ -35,18 +35,18 @@ impl fmt::Display for ByteRangeError {
 impl std::error::Error for ByteRangeError {}
 
 impl ByteRange {
-    /// Reads bytes and ranges of bytes, in decimal, with commas between: `9,10,13,32-126`. White space
-    /// around a number does not count; nothing at all allows no byte.
+    /// Parses bytes and ranges of bytes, in decimal, separated by commas: `9,10,13,32-126`. White
+    /// space around a number is ignored; an empty argument allows no byte.
     ///
     /// # Errors
-    /// The first part that cannot be read.
+    /// The first part that cannot be parsed.
     pub fn parse(text: &str) -> Result<Self, ByteRangeError> {
         let (range, error) = Self::parse_leniently(text);
         error.map_or(Ok(range), Err)
     }
 
-    /// The same, but parts that cannot be read are left out, as ModSecurity does; the first of them
-    /// is told beside what is left.
+    /// The same, but parts that cannot be parsed are dropped, as in ModSecurity; the first of their
+    /// errors is returned too.
     #[must_use]
     pub fn parse_leniently(text: &str) -> (Self, Option<ByteRangeError>) {
         let (mut allowed, mut error) = ([0; 4], None);
@@ -59,7 +59,7 @@ impl ByteRange {
         (ByteRange { allowed }, error)
     }
 
-    /// Is every byte of `value` allowed? (The operator matches where this is false.)
+    /// Whether every byte of `value` is allowed. (The operator matches if this is false.)
     #[must_use]
     pub fn allows(&self, value: &[u8]) -> bool {
         value.iter().all(|byte| self.allowed[usize::from(byte >> 6)] >> (byte & 63) & 1 != 0)
@@ -73,7 +73,7 @@ impl ByteRange {
     }
 }
 
-/// A byte, or a range of them.
+/// Parses a byte or a range.
 fn parse_part(part: &str) -> Result<RangeInclusive<u8>, ByteRangeError> {
     let number = |text: &str| text.trim().parse().map_err(|_| ByteRangeError::NotAByte(text.to_owned()));
     let (first, last) = part.split_once('-').unwrap_or((part, part));

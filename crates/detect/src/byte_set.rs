@@ -1,7 +1,7 @@
-//! Which bytes occur in a value: what the quick refusals look at first, and what an engine has at
-//! hand already.
+//! The set of bytes that occur in a value, which pre-filters test first and the engine has already
+//! computed.
 
-/// Bytes that occur: bit `b % 64` of word `b / 64` is set if byte `b` does.
+/// The bytes that occur: bit `b % 64` of word `b / 64` is set if byte `b` does.
 pub type ByteSet = [u64; 4];
 
 /// The bytes that occur in `input`.
@@ -14,19 +14,19 @@ pub fn byte_set(input: &[u8]) -> ByteSet {
     set
 }
 
-/// Does `byte` occur?
+/// Whether `byte` occurs.
 #[inline]
 pub(crate) const fn has(set: &ByteSet, byte: u8) -> bool {
     set[(byte >> 6) as usize] >> (byte & 63) & 1 != 0
 }
 
-/// Does any other byte occur than those of `allowed`?
+/// Whether no bytes occur outside `allowed`.
 #[inline]
 pub(crate) const fn is_within(set: &ByteSet, allowed: &ByteSet) -> bool {
     (set[0] & !allowed[0]) | (set[1] & !allowed[1]) | (set[2] & !allowed[2]) | (set[3] & !allowed[3]) == 0
 }
 
-/// The set of the bytes for which `class` holds, for use in constants.
+/// The set of the bytes in `class`, for use in constants.
 macro_rules! set_of {
     ($($bytes:pat_param)|+) => {{
         let mut set: $crate::byte_set::ByteSet = [0; 4];

@@ -1,11 +1,11 @@
-//! Checks a card number by its check digit: the second half of ModSecurity's `verifyCC`, whose
-//! regular expression finds the candidates.
+//! The check digit of card numbers: the second half of ModSecurity's `verifyCC`, whose regular
+//! expression finds the candidates.
 
-/// Do the digits of `text` have the check digit of a card number (Luhn, ISO/IEC 7812-1)? Other
-/// bytes do not count; without a digit the answer is no.
+/// Whether the digits of `text` have a valid check digit (Luhn, ISO/IEC 7812-1). Other bytes are
+/// ignored; without any digit the result is false.
 #[must_use]
 pub fn is_card_number(text: &[u8]) -> bool {
-    /// A digit doubled, and its own digits added.
+    /// The digit sum of each doubled digit.
     const DOUBLED: [u32; 10] = [0, 2, 4, 6, 8, 1, 3, 5, 7, 9];
     let digits = text.iter().rev().filter(|byte| byte.is_ascii_digit()).map(|byte| byte - b'0');
     let (mut sum, mut count) = (0, 0_usize);

@@ -1,8 +1,8 @@
-//! Checks a Brazilian taxpayer's number: the second half of ModSecurity's `verifyCPF`, whose
-//! regular expression finds the candidates.
+//! The check digits of Brazilian taxpayer numbers: the second half of ModSecurity's `verifyCPF`,
+//! whose regular expression finds the candidates.
 
-/// Have the first eleven digits of `text`, up to a NUL byte, the two check digits of a CPF? Other
-/// bytes do not count, nor do later digits; eleven equal digits and 01234567890 are none.
+/// Whether the first eleven digits of `text`, up to a NUL byte, have the two check digits of a CPF.
+/// Other bytes and later digits are ignored; eleven equal digits and 01234567890 are invalid.
 #[must_use]
 pub fn is_cpf(text: &[u8]) -> bool {
     let Some(digits) = first_digits::<11>(text) else { return false };
@@ -15,7 +15,7 @@ pub fn is_cpf(text: &[u8]) -> bool {
     digits[9] == first && digits[10] == second
 }
 
-/// The check digit behind `digits`: weights fall to two, the rest of eleven is completed.
+/// The check digit after `digits`: weights descend to two, modulo eleven.
 fn check_digit(digits: &[u32]) -> u32 {
     let sum: u32 = digits.iter().rev().zip(2..).map(|(digit, weight)| digit * weight).sum();
     match sum % 11 {
@@ -24,7 +24,7 @@ fn check_digit(digits: &[u32]) -> u32 {
     }
 }
 
-/// The first `COUNT` digits in `text`, up to a NUL byte, if there are as many.
+/// The first `COUNT` digits of `text`, up to a NUL byte, if there are that many.
 pub(crate) fn first_digits<const COUNT: usize>(text: &[u8]) -> Option<[u32; COUNT]> {
     let mut found = text.iter().take_while(|byte| **byte != 0).filter(|byte| byte.is_ascii_digit());
     let mut digits = [0; COUNT];

@@ -1,8 +1,9 @@
-//! Tokenising detectors (SQL, XSS) and checks of encodings and numbers: pure functions on bytes.
+//! Tokenising detectors (SQL injection, XSS) and checks of encodings and numbers: pure functions on
+//! bytes.
 //!
-//! Each answers as ModSecurity 3.0.9's operator of the same purpose does. A detector has a quick
-//! refusal beside it (`_possible`): if that says no, the detector would find nothing; most everyday
-//! values end there, in nanoseconds.
+//! Each gives the same result as the corresponding operator of ModSecurity 3.0.9. Each detector has
+//! a pre-filter (`_possible`): if it returns false, the detector would find nothing. Most everyday
+//! values are dismissed there, in nanoseconds.
 
 mod byte_range;
 mod byte_set;

@@ -1,12 +1,14 @@
 //! Detects SQL injection as libinjection 3.9.2 does (commit bfba51f, which ModSecurity 3.0.9
-//! carries): cut into tokens, fold, look the kinds of the first five up in a list of fingerprints.
+//! includes): split into tokens, fold, look up the types of the first five in a list of
+//! fingerprints.
 //!
-//! Why an own port. The C library is out for its language (no unsafe code here), though not for
-//! its verdicts: over 13 million inputs (its published tests and data, mutations of them, generated
-//! ones, all short ones over several alphabets) this port gave the fingerprints of libmodsecurity
-//! 3.0.9 without a difference. The crate `libinjectionrs` 0.1.1 (BSD, safe) was tried over six million
-//! of them: it never panicked, but its verdict differs for 10 of the 21,728 published inputs and for
-//! one of 2,000 generated ones, and it is slow. Nanoseconds a call, over 30 everyday values and 15 attacks:
+//! This is a port of its own. The C library is excluded because of its language (no unsafe code
+//! here), not because of its verdicts: over 13 million inputs (its published tests and data,
+//! mutations of them, generated ones, all short ones over several alphabets) this port gave the
+//! same fingerprints as libmodsecurity 3.0.9 without exception. The crate `libinjectionrs` 0.1.1
+//! (BSD, safe) was tried over six million of them: it never panicked, but its verdict differs for
+//! 10 of the 21,728 published inputs and for one of 2,000 generated ones, and it is slow.
+//! Nanoseconds per call, over 30 everyday values and 15 attacks:
 //!
 //! | | C | this port | `libinjectionrs` | [`sqli_possible`] |
 //! | --- | --- | --- | --- | --- |
@@ -15,20 +17,20 @@
 //! | XSS, everyday | 123 | 56 | 122 | 22 (mostly 1 with the bytes known) |
 //! | XSS, attacks | 125 | 69 | 161 | 24 |
 //!
-//! What makes the difference: tokens are slices, not copies; words are found by hash, not by halving;
-//! and nothing is cleared that is written next. Of the original only the lists and the rules were
-//! taken, no code (its licence is BSD, three clauses).
+//! The difference comes from slices instead of copied tokens, hashed word look-up instead of binary
+//! search, and not clearing memory that is overwritten next. Only the lists and the rules were
+//! taken from the original, no code (its licence is BSD, three clauses).
 
 mod benign;
 mod class;
 mod fingerprints;
 mod fold;
-mod kind;
 mod number;
 mod possible;
 mod quoted;
 mod rules;
 mod token;
+mod token_kind;
 mod tokenizer;
 mod words;
 
@@ -37,7 +39,7 @@ use std::fmt;
 use memchr::memchr;
 
 use self::fold::Folded;
-use self::kind::Kind;
+use self::token_kind::TokenKind;
 #[cfg(test)]
 mod tests;
 
@@ -77,10 +79,10 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
-/// The fingerprint of the SQL injection that `input` (any bytes) is, if it is one.
+/// The fingerprint of `input` (any bytes) if it is SQL injection.
 ///
-/// The input is read as it is and, where it has quotes, as what follows an opened one. The time is
-/// linear in the length.
+/// The input is read as it is and, if it contains quotes, also as the continuation of an open
+/// quotation. The time is linear in the length.
 #[must_use]
 pub fn sqli(input: &[u8]) -> Option<Fingerprint> {
     let has = |quote| memchr(quote, input).is_some();
@@ -89,13 +91,13 @@ pub fn sqli(input: &[u8]) -> Option<Fingerprint> {
         .or_else(|| if has(b'"') { attack(input, Context { quote: Some(b'"'), mysql: true }).0 } else { None })
 }
 
-/// The attack as all databases but MySQL see it, else, if that differs, as MySQL does.
+/// The attack as seen by all databases except MySQL, otherwise, if that differs, as seen by MySQL.
 fn attack_in_either(input: &[u8], quote: Option<u8>) -> Option<Fingerprint> {
     let (found, ambiguous) = attack(input, Context { quote, mysql: false });
     if found.is_none() && ambiguous { attack(input, Context { quote, mysql: true }).0 } else { found }
 }
 
-/// The attack in `context`; and whether MySQL would read the input in another way.
+/// The attack in `context`, and whether MySQL would read the input differently.
 fn attack(input: &[u8], context: Context) -> (Option<Fingerprint>, bool) {
     let folded = Folded::new(input, context);
     let tokens = folded.tokens();
@@ -105,8 +107,8 @@ fn attack(input: &[u8], context: Context) -> (Option<Fingerprint>, bool) {
         *letter = token.kind as u8;
         length += 1;
     }
-    if tokens.iter().any(|token| token.kind == Kind::Evil) {
-        let letters = [Kind::Evil as u8, 0, 0, 0, 0];
+    if tokens.iter().any(|token| token.kind == TokenKind::Evil) {
+        let letters = [TokenKind::Evil as u8, 0, 0, 0, 0];
         return (Some(Fingerprint { letters, length: 1 }), folded.ambiguous);
     }
     let found = fingerprints::is_attack(&letters[..length]) && !benign::is_benign(input, &folded);

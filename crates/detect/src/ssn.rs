@@ -1,9 +1,9 @@
-//! Checks a social security number of the USA: the second half of ModSecurity's `verifySSN`, whose
+//! Validity of US social security numbers: the second half of ModSecurity's `verifySSN`, whose
 //! regular expression finds the candidates.
 
-/// Are the digits of `text` a social security number that may have been given out? There must be
-/// nine, not all the same nor each the one before plus one; area, group and serial are not zero;
-/// areas 666 and from 740 on are not given out. Other bytes do not count.
+/// Whether the digits of `text` are a social security number that may have been issued. There must
+/// be nine, neither all equal nor ascending by one; area, group and serial are not zero; areas 666
+/// and from 740 on are not issued. Other bytes are ignored.
 #[must_use]
 pub fn is_ssn(text: &[u8]) -> bool {
     let mut digits = [0_u16; 9];

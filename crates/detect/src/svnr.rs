@@ -1,13 +1,13 @@
-//! Checks an Austrian social insurance number: the second half of ModSecurity's `verifySVNR`, whose
-//! regular expression finds the candidates.
+//! The check digit of Austrian social insurance numbers: the second half of ModSecurity's
+//! `verifySVNR`, whose regular expression finds the candidates.
 
 use crate::cpf::first_digits;
 
-/// Have the first ten digits of `text`, up to a NUL byte, the check digit of a
-/// Sozialversicherungsnummer (their fourth)? Other bytes do not count, nor do later digits.
+/// Whether the first ten digits of `text`, up to a NUL byte, have the check digit of a
+/// Sozialversicherungsnummer (the fourth digit). Other bytes and later digits are ignored.
 ///
-/// Ten equal digits are none, but ten eights or nines are: ModSecurity 3.0.9 compares with the first
-/// ten of its twelve exceptions alone.
+/// Ten equal digits are invalid, except ten eights or nines: ModSecurity 3.0.9 compares only the
+/// first ten of its twelve exceptions.
 #[must_use]
 pub fn is_svnr(text: &[u8]) -> bool {
     const WEIGHTS: [u32; 10] = [3, 7, 9, 0, 5, 8, 4, 2, 1, 6];

@@ -1,16 +1,16 @@
-//! Are a text's percent escapes whole? ModSecurity's `validateUrlEncoding`.
+//! Validity of percent escapes: ModSecurity's `validateUrlEncoding`.
 
 use memchr::memchr_iter;
 
-/// Why an escape is not valid; `at` is the offset of its percent sign.
+/// The reason why an escape is invalid; `at` is the offset of its percent sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UrlEncodingError {
-    /// The two bytes behind it are not both hexadecimal digits.
+    /// The two bytes after it are not both hexadecimal digits.
     NotHexadecimal {
         /// Offset of the percent sign.
         at: usize,
     },
-    /// Fewer than two bytes are behind it.
+    /// Fewer than two bytes follow it.
     Truncated {
         /// Offset of the percent sign.
         at: usize,
@@ -20,9 +20,9 @@ pub enum UrlEncodingError {
 /// Finds the first percent sign in `text` that does not begin an escape.
 ///
 /// # Errors
-/// Says what is wrong with it.
+/// The offset and the reason.
 pub fn check_url_encoding(text: &[u8]) -> Result<(), UrlEncodingError> {
-    // No digit is a percent sign, so that those of a valid escape are never looked at again.
+    // Digits are not percent signs, so those of a valid escape are never read again.
     for at in memchr_iter(b'%', text) {
         match text.get(at + 1..at + 3) {
             None => return Err(UrlEncodingError::Truncated { at }),

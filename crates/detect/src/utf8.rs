@@ -1,16 +1,17 @@
-//! Is a text UTF-8? ModSecurity's `validateUtf8Encoding`, with its names for what is wrong.
+//! UTF-8 validity: ModSecurity's `validateUtf8Encoding`, with its names for errors.
 //!
-//! It allows what RFC 3629 does and, beyond it, the four-byte forms of U+110000 to U+13FFFF. So the
-//! standard library's vectorised check comes first, and only what fails it is read again.
+//! It allows what RFC 3629 does and, in addition, the four-byte forms of U+110000 to U+13FFFF. The
+//! standard library's vectorised check therefore runs first, and only text that fails it is read
+//! again.
 
-/// Why a text is not UTF-8.
+/// The reason why a text is not UTF-8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Utf8Error {
     /// The text ends inside a character.
     BytesMissing,
-    /// A byte that cannot begin a character, or one that cannot go on with it.
+    /// A byte that cannot begin or continue a character.
     InvalidByte,
-    /// A character in more bytes than it needs.
+    /// A character in more bytes than necessary.
     Overlong,
     /// A surrogate (U+D800 to U+DFFF), or a byte that only begins characters past U+13FFFF.
     Restricted,
@@ -19,7 +20,7 @@ pub enum Utf8Error {
 /// Finds the first character of `text` that is not UTF-8.
 ///
 /// # Errors
-/// The offset of its first byte, and what is wrong with it.
+/// The offset of its first byte, and the reason.
 pub fn check_utf8(text: &[u8]) -> Result<(), (usize, Utf8Error)> {
     let mut at = match std::str::from_utf8(text) {
         Ok(_) => return Ok(()),
@@ -31,7 +32,7 @@ pub fn check_utf8(text: &[u8]) -> Result<(), (usize, Utf8Error)> {
     Ok(())
 }
 
-/// The length in bytes of the character that `text` (not empty) begins with.
+/// The length in bytes of the character at the start of `text`, which is not empty.
 fn character(text: &[u8]) -> Result<usize, Utf8Error> {
     let (length, first_bits, least) = match text[0] {
         0..=0x7f => return Ok(1),

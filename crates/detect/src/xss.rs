@@ -1,7 +1,8 @@
 //! Detects cross-site scripting as libinjection 3.9.2 does (commit bfba51f, which ModSecurity 3.0.9
-//! carries): read the input as HTML in five places of a page, look for what can run a script.
+//! includes): reads the input as HTML in five contexts of a page and looks for anything that can
+//! run a script.
 //!
-//! An own port, for the reasons and with the figures given in `sqli.rs`.
+//! A port of its own, for the reasons and with the figures given in `sqli.rs`.
 
 mod black;
 mod class;
@@ -14,20 +15,26 @@ mod tests;
 use memchr::memchr;
 
 use self::black::Danger;
-use self::html::{Html, Place, Token};
+use self::html::{Html, HtmlContext, Token};
 pub use self::possible::{xss_possible, xss_possible_with};
 
-/// Where the input may stand in a page.
-const PLACES: [Place; 5] = [Place::Data, Place::Tag, Place::Value(b'\''), Place::Value(b'"'), Place::Value(b'`')];
+/// The possible contexts of the input in a page.
+const CONTEXTS: [HtmlContext; 5] = [
+    HtmlContext::Data,
+    HtmlContext::Tag,
+    HtmlContext::Value(b'\''),
+    HtmlContext::Value(b'"'),
+    HtmlContext::Value(b'`'),
+];
 
-/// Is `input` (any bytes) cross-site scripting? The time is linear in the length.
+/// Whether `input` (any bytes) is cross-site scripting. The time is linear in the length.
 #[must_use]
 pub fn xss(input: &[u8]) -> bool {
-    PLACES.iter().any(|place| is_attack(input, *place))
+    CONTEXTS.iter().any(|context| is_attack(input, *context))
 }
 
-fn is_attack(input: &[u8], place: Place) -> bool {
-    let mut html = Html::new(input, place);
+fn is_attack(input: &[u8], context: HtmlContext) -> bool {
+    let mut html = Html::new(input, context);
     let mut danger = None;
     while let Some(token) = html.next() {
         let attack = match token {
@@ -53,10 +60,10 @@ fn is_attack(input: &[u8], place: Place) -> bool {
     false
 }
 
-/// Would some browser take the comment for more than one?
+/// Whether some browser would take the comment for more than a comment.
 fn is_black_comment(text: &[u8]) -> bool {
     let begins = |name: &[u8]| text.get(..name.len()).is_some_and(|head| head.eq_ignore_ascii_case(name));
-    // Internet Explorer ends tags at ticks, and has comments with conditions.
+    // Internet Explorer ends tags at ticks, and has conditional comments.
     memchr(b'`', text).is_some()
         || (text.len() > 3 && (begins(b"[IF") || begins(b"XML")))
         || begins(b"IMPORT")

@@ -1,8 +1,8 @@
-//! Broken encodings are visible to rules as flags, never errors: a parser in the request path
-//! that refuses input would itself decide about traffic, which is the policy's business.
+//! Malformed input is visible to rules as flags, never as errors: a parser in the request path that
+//! rejects input would itself decide about traffic, which is the policy's task.
 
 bitflags::bitflags! {
-    /// What was wrong with the request, as far as it has been parsed.
+    /// Malformed parts of the request, as far as it has been parsed.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct Anomalies: u32 {
         /// A `%` not followed by two hexadecimal digits, in the path as sent, an argument or form value.
@@ -11,21 +11,22 @@ bitflags::bitflags! {
         const INVALID_UTF8 = 1 << 1;
         /// A NUL byte in a decoded path, argument, cookie, form value or JSON string.
         const NUL_BYTE = 1 << 2;
-        /// More arguments, cookies, fields, parts or elements than the stated bound.
+        /// More arguments, cookies, fields, parts or elements than the limit.
         const TOO_MANY_ITEMS = 1 << 3;
         /// JSON that does not parse.
         const INVALID_JSON = 1 << 4;
-        /// JSON or XML nested deeper than the stated bound.
+        /// JSON or XML nested deeper than the limit.
         const TOO_DEEP = 1 << 5;
         /// A multipart body that does not follow RFC 7578 or ends too soon.
         const INVALID_MULTIPART = 1 << 6;
         /// XML that does not parse.
         const INVALID_XML = 1 << 7;
-        /// The body was longer than the limit; rules saw its beginning only.
+        /// The body exceeded the limit; rules saw only its beginning.
         const BODY_TRUNCATED = 1 << 8;
         /// A cookie header that is not `name=value; ...`.
         const INVALID_COOKIE = 1 << 9;
-        /// Several fields of a kind that may occur once only (`Host`, `Content-Length`, `Content-Type`).
+        /// Repetition of a header field that may occur only once (`Host`, `Content-Length`,
+        /// `Content-Type`).
         const DUPLICATE_HEADER = 1 << 10;
         /// A forwarding header (`X-Forwarded-For`, `Forwarded`) that does not parse.
         const INVALID_FORWARDED = 1 << 11;
@@ -33,7 +34,7 @@ bitflags::bitflags! {
 }
 
 impl Anomalies {
-    /// Names as rules see them in `http.request.anomalies`, e.g. `invalid_percent`.
+    /// Names as rules see them in `http.request.anomalies`, such as `invalid_percent`.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         NAMES.iter().filter(move |(flag, _)| self.contains(*flag)).map(|(_, name)| *name)
     }

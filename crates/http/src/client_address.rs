@@ -1,9 +1,9 @@
-//! Who the client is when proxies stand in front: their word counts only if they are trusted.
+//! The client's address behind proxies: forwarding headers count only if a trusted proxy sent them.
 //!
-//! The chain of addresses is walked from the right, where the nearest proxy has written,
-//! to the first address that is not a trusted proxy: everything left of it may be forged. For
-//! the same reason `Forwarded` is split from the right too: an unbalanced quote that a client
-//! sends must not swallow what a trusted proxy appended to it.
+//! The chain of addresses is walked from the right, where the nearest proxy has written, to the
+//! first address that is not a trusted proxy: everything to its left may be forged. For the same
+//! reason `Forwarded` is also split from the right: an unbalanced quote sent by a client must not
+//! swallow the part that a trusted proxy appended.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -13,9 +13,9 @@ use crate::bound::MAX_HOPS;
 use crate::text::trim;
 use crate::{Anomalies, Header, header_hash};
 
-/// Where the address of the client is taken from.
+/// AddressSource of the client's address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Source {
+pub enum AddressSource {
     /// `X-Forwarded-For: client, proxy`
     #[default]
     XForwardedFor,
@@ -25,19 +25,19 @@ pub enum Source {
     ProxyProtocol,
 }
 
-/// Whom to trust, and where to look. The default trusts nobody.
+/// Trusted proxies and the source of the client's address. By default no proxy is trusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientAddressConfig {
-    /// Networks of proxies whose word is taken.
+    /// Networks of trusted proxies.
     pub trusted: Vec<IpNet>,
-    /// Where the address is taken from.
-    pub source: Source,
+    /// AddressSource of the address.
+    pub source: AddressSource,
 }
 
 impl ClientAddressConfig {
-    /// The client's address: `peer` unless it is a trusted proxy that says otherwise. What does
-    /// not parse raises [`Anomalies::INVALID_FORWARDED`] and ends the walk at the last good
-    /// address; so does, without the anomaly, a node that hides its address (`unknown`, `_x`).
+    /// The client's address: `peer` unless it is a trusted proxy that states another one. A
+    /// malformed element raises [`Anomalies::INVALID_FORWARDED`] and ends the walk at the last
+    /// valid address; a node that hides its address (`unknown`, `_x`) ends it without the anomaly.
     #[must_use]
     pub fn resolve(
         &self,
@@ -51,11 +51,11 @@ impl ClientAddressConfig {
             return peer;
         }
         match self.source {
-            Source::ProxyProtocol => proxy_protocol.map_or(peer, |address| address.to_canonical()),
-            Source::XForwardedFor => {
+            AddressSource::ProxyProtocol => proxy_protocol.map_or(peer, |address| address.to_canonical()),
+            AddressSource::XForwardedFor => {
                 self.walk(peer, headers, b"x-forwarded-for", const { header_hash(b"x-forwarded-for") }, node, anomalies)
             }
-            Source::Forwarded => {
+            AddressSource::Forwarded => {
                 self.walk(peer, headers, b"forwarded", const { header_hash(b"forwarded") }, forwarded_for, anomalies)
             }
         }
@@ -181,13 +181,13 @@ mod tests {
 
     const PEER: &str = "10.0.0.1";
 
-    fn config(source: Source) -> ClientAddressConfig {
+    fn config(source: AddressSource) -> ClientAddressConfig {
         let trusted = ["10.0.0.0/8", "2001:db8::/32"].map(|network| network.parse().expect("a network"));
         ClientAddressConfig { trusted: trusted.to_vec(), source }
     }
 
-    fn resolved(source: Source, peer: &str, fields: &[&str]) -> (String, bool) {
-        let name: &[u8] = if source == Source::Forwarded { b"Forwarded" } else { b"X-Forwarded-For" };
+    fn resolved(source: AddressSource, peer: &str, fields: &[&str]) -> (String, bool) {
+        let name: &[u8] = if source == AddressSource::Forwarded { b"Forwarded" } else { b"X-Forwarded-For" };
         let mut headers = vec![Header::new(b"Host", b"192.0.2.99")];
         headers.extend(fields.iter().map(|value| Header::new(name, value.as_bytes())));
         let mut anomalies = Anomalies::empty();
@@ -219,7 +219,11 @@ mod tests {
             (PEER, &["fe80::1%eth0"], PEER, true),
         ];
         for (peer, fields, expected, flagged) in cases {
-            assert_eq!(resolved(Source::XForwardedFor, peer, fields), (expected.to_owned(), flagged), "{fields:?}");
+            assert_eq!(
+                resolved(AddressSource::XForwardedFor, peer, fields),
+                (expected.to_owned(), flagged),
+                "{fields:?}"
+            );
         }
     }
 
@@ -245,7 +249,7 @@ mod tests {
             (&["for=x\", for=192.0.2.2, for=10.1.1.1"], "192.0.2.2", false),
         ];
         for (fields, expected, flagged) in cases {
-            assert_eq!(resolved(Source::Forwarded, PEER, fields), (expected.to_owned(), flagged), "{fields:?}");
+            assert_eq!(resolved(AddressSource::Forwarded, PEER, fields), (expected.to_owned(), flagged), "{fields:?}");
         }
     }
 
@@ -254,7 +258,7 @@ mod tests {
         let client = Some("::ffff:192.0.2.7".parse().expect("an address"));
         let resolve = |peer: &str, said| {
             let peer = peer.parse().expect("an address");
-            config(Source::ProxyProtocol).resolve(peer, &[], said, &mut Anomalies::empty()).to_string()
+            config(AddressSource::ProxyProtocol).resolve(peer, &[], said, &mut Anomalies::empty()).to_string()
         };
         assert_eq!(resolve(PEER, client), "192.0.2.7");
         assert_eq!(resolve(PEER, None), PEER);
@@ -272,16 +276,16 @@ mod tests {
     #[test]
     fn bounds_the_walk() {
         let long = "10.1.1.1,".repeat(100_000);
-        assert_eq!(resolved(Source::XForwardedFor, PEER, &[&long]), ("10.1.1.1".to_owned(), true));
+        assert_eq!(resolved(AddressSource::XForwardedFor, PEER, &[&long]), ("10.1.1.1".to_owned(), true));
     }
 
     proptest! {
         #[test]
         fn what_the_client_sends_never_hides_what_a_proxy_appends(sent in "[ -~]{0,60}") {
             let field = format!("{sent}, for=192.0.2.2");
-            prop_assert_eq!(resolved(Source::Forwarded, PEER, &[&field]), ("192.0.2.2".to_owned(), false));
+            prop_assert_eq!(resolved(AddressSource::Forwarded, PEER, &[&field]), ("192.0.2.2".to_owned(), false));
             let field = format!("{sent}, 192.0.2.2");
-            prop_assert_eq!(resolved(Source::XForwardedFor, PEER, &[&field]), ("192.0.2.2".to_owned(), false));
+            prop_assert_eq!(resolved(AddressSource::XForwardedFor, PEER, &[&field]), ("192.0.2.2".to_owned(), false));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `Content-Type`: the media type, how the body is to be read, and the multipart boundary.
+//! `Content-Type`: the media type, the body format, and the multipart boundary.
 
 use bumpalo::Bump;
 
@@ -6,7 +6,7 @@ use crate::bound::MAX_BOUNDARY_BYTES;
 use crate::parameter::{Parameter, parameters};
 use crate::{Anomalies, text};
 
-/// How a body is to be read.
+/// The format of a body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BodyKind {
     /// `application/x-www-form-urlencoded`
@@ -17,12 +17,12 @@ pub enum BodyKind {
     Json,
     /// `application/xml`, `text/xml`, `*/*+xml`
     Xml,
-    /// Anything else, or nothing said.
+    /// Anything else, or no `Content-Type`.
     #[default]
     Other,
 }
 
-/// Media types and their kinds; what is not here goes by prefix and suffix.
+/// Media types with their formats; others are classified by prefix and suffix.
 const KINDS: &[(&[u8], BodyKind)] = &[
     (b"application/x-www-form-urlencoded", BodyKind::Form),
     (b"application/json", BodyKind::Json),
@@ -38,13 +38,13 @@ pub struct ContentType<'a> {
     pub mime: &'a [u8],
     /// The `boundary` parameter, unquoted; the first if there are several.
     pub boundary: Option<&'a [u8]>,
-    /// How the body is to be read.
+    /// The format of the body.
     pub kind: BodyKind,
 }
 
 impl<'a> ContentType<'a> {
-    /// Parses the value of the field. Of a multipart type, a boundary that is missing, given
-    /// twice, too long or of other than printable characters raises [`Anomalies::INVALID_MULTIPART`].
+    /// Parses the field value. In a multipart type, a boundary that is missing, repeated, too long
+    /// or not printable raises [`Anomalies::INVALID_MULTIPART`].
     #[must_use]
     pub fn parse(arena: &'a Bump, value: &'a [u8], anomalies: &mut Anomalies) -> Self {
         let end = memchr::memchr(b';', value).unwrap_or(value.len());
@@ -67,7 +67,7 @@ impl<'a> ContentType<'a> {
     }
 }
 
-/// The kind of a lower-case media type.
+/// The format for a lower-case media type.
 fn kind_of(mime: &[u8]) -> BodyKind {
     let named = KINDS.iter().find(|(name, _)| *name == mime).map(|(_, kind)| *kind);
     named.unwrap_or_else(|| {
@@ -83,7 +83,7 @@ fn kind_of(mime: &[u8]) -> BodyKind {
     })
 }
 
-/// RFC 2046, section 5.1.1, but any printable ASCII: browsers and libraries stay within it.
+/// RFC 2046, section 5.1.1, extended to all printable ASCII, which browsers and libraries respect.
 fn boundary_is_valid(boundary: &[u8]) -> bool {
     let printable = boundary.iter().all(|byte| (0x20..0x7f).contains(byte));
     printable && (1..=MAX_BOUNDARY_BYTES).contains(&boundary.len()) && !boundary.ends_with(b" ")

@@ -1,9 +1,9 @@
 //! `a=1&b=2`: query strings and urlencoded bodies (WHATWG URL standard, section 5.1).
 //!
-//! The hot path of the crate: nearly every request has a query. Names and values are mostly
-//! shorter than a vectorised search takes to begin, so one pass looks at each byte's class once;
-//! only stretches of 32 bytes without any delimiter, as in large bodies, are skipped whole. Four
-//! searches (for separators, equal signs, escapes, and bytes to check) took six times as many
+//! This is the hot path of the crate, because nearly every request has a query. Names and values
+//! are mostly too short for a vectorised search to pay off, so one pass classifies each byte once;
+//! only stretches of 32 bytes without any delimiter, as in large bodies, are skipped as a whole.
+//! Four searches (for separators, equal signs, escapes, and bytes to check) took six times as many
 //! instructions for an ordinary form.
 
 use bumpalo::Bump;
@@ -12,33 +12,33 @@ use bumpalo::collections::Vec;
 use crate::bound::{Extent, MAX_ITEMS};
 use crate::{Anomalies, Pair, text, uri};
 
-/// Pairs that fit without growing; browsers' forms have about eight.
+/// Initial capacity in pairs; browsers' forms have about eight.
 const USUAL_PAIRS: usize = 8;
-/// Bytes looked at together.
+/// Number of bytes examined together.
 const STRIDE: usize = 32;
 
-/// What a byte means for parsing.
+/// The role of a byte in parsing.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Class {
+enum ByteClass {
     Text,
     Separator,
     Equals,
     /// `%` and `+`
     Escape,
-    /// NUL and what is not ASCII: the text has to be checked.
-    Odd,
+    /// NUL or non-ASCII: the text has to be checked.
+    Suspect,
 }
 
-const CLASSES: [Class; 256] = {
-    let mut classes = [Class::Text; 256];
-    classes[b'&' as usize] = Class::Separator;
-    classes[b'=' as usize] = Class::Equals;
-    classes[b'%' as usize] = Class::Escape;
-    classes[b'+' as usize] = Class::Escape;
-    classes[0] = Class::Odd;
+const CLASSES: [ByteClass; 256] = {
+    let mut classes = [ByteClass::Text; 256];
+    classes[b'&' as usize] = ByteClass::Separator;
+    classes[b'=' as usize] = ByteClass::Equals;
+    classes[b'%' as usize] = ByteClass::Escape;
+    classes[b'+' as usize] = ByteClass::Escape;
+    classes[0] = ByteClass::Suspect;
     let mut byte = 0x80;
     while byte < 256 {
-        classes[byte] = Class::Odd;
+        classes[byte] = ByteClass::Suspect;
         byte += 1;
     }
     classes
@@ -46,17 +46,17 @@ const CLASSES: [Class; 256] = {
 
 /// One name or value as it stands in the text.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Half<'b> {
-    /// Up to the delimiter.
+pub(crate) struct RawText<'b> {
+    /// The text up to the delimiter.
     pub raw: &'b [u8],
-    /// Whether there is a `%` or `+` in it.
+    /// Whether it contains a `%` or `+`.
     pub escaped: bool,
-    /// Whether the text is to be checked.
-    pub odd: bool,
+    /// Whether the text has to be checked.
+    pub suspect: bool,
 }
 
-/// The pairs of `bytes`, decoded, in order. Names without `=` have an empty value; empty
-/// pieces (`a&&b`) are none. Of a body that was cut, the last piece raises no anomalies.
+/// The decoded pairs of `bytes`, in order. Names without `=` have an empty value; empty pieces
+/// (`a&&b`) are skipped. If the body was cut, its last piece raises no anomalies.
 #[must_use]
 pub fn parse<'a>(arena: &'a Bump, bytes: &'a [u8], extent: Extent, anomalies: &mut Anomalies) -> &'a [Pair<'a>] {
     if bytes.is_empty() {
@@ -65,14 +65,14 @@ pub fn parse<'a>(arena: &'a Bump, bytes: &'a [u8], extent: Extent, anomalies: &m
     let mut pairs = Vec::with_capacity_in(USUAL_PAIRS, arena);
     let mut rest = bytes;
     while !rest.is_empty() {
-        let (name, stopped_at) = half(rest, false);
-        let mut value = Half::default();
+        let (name, stopped_at) = scan_text(rest, false);
+        let mut value = RawText::default();
         let mut end = name.raw.len();
         if stopped_at == Some(b'=') {
             let after;
-            (value, after) = half(&rest[end + 1..], true);
+            (value, after) = scan_text(&rest[end + 1..], true);
             end += 1 + value.raw.len();
-            debug_assert!(after != Some(b'='), "a value goes on to the separator");
+            debug_assert!(after != Some(b'='), "a value extends to the separator");
         }
         if end > 0 {
             if pairs.len() == MAX_ITEMS {
@@ -91,28 +91,28 @@ pub fn parse<'a>(arena: &'a Bump, bytes: &'a [u8], extent: Extent, anomalies: &m
     pairs.into_bump_slice()
 }
 
-/// The name or value that `bytes` begin with, and the delimiter after it.
+/// The name or value at the beginning of `bytes`, and the delimiter after it.
 #[inline]
-pub(crate) fn half(bytes: &[u8], is_value: bool) -> (Half<'_>, Option<u8>) {
-    let mut half = Half::default();
+pub(crate) fn scan_text(bytes: &[u8], is_value: bool) -> (RawText<'_>, Option<u8>) {
+    let mut text = RawText::default();
     let mut at = 0;
     loop {
         let near = &bytes[at..bytes.len().min(at + STRIDE)];
-        match near.iter().position(|byte| CLASSES[usize::from(*byte)] != Class::Text) {
+        match near.iter().position(|byte| CLASSES[usize::from(*byte)] != ByteClass::Text) {
             None if at + near.len() == bytes.len() => {
-                half.raw = bytes;
-                return (half, None);
+                text.raw = bytes;
+                return (text, None);
             }
             None => at = skip_text(bytes, at + near.len()),
             Some(offset) => {
                 at += offset;
                 match CLASSES[usize::from(bytes[at])] {
-                    Class::Escape => half.escaped = true,
-                    Class::Odd => half.odd = true,
-                    Class::Equals if is_value => {}
+                    ByteClass::Escape => text.escaped = true,
+                    ByteClass::Suspect => text.suspect = true,
+                    ByteClass::Equals if is_value => {}
                     _ => {
-                        half.raw = &bytes[..at];
-                        return (half, Some(bytes[at]));
+                        text.raw = &bytes[..at];
+                        return (text, Some(bytes[at]));
                     }
                 }
                 at += 1;
@@ -121,11 +121,11 @@ pub(crate) fn half(bytes: &[u8], is_value: bool) -> (Half<'_>, Option<u8>) {
     }
 }
 
-/// The next position that may not be text, at most a stride before it.
+/// The next position that may not be text, or at most a stride before it.
 #[inline]
 fn skip_text(bytes: &[u8], mut at: usize) -> usize {
     while let Some(stride) = bytes.get(at..).and_then(<[u8]>::first_chunk::<STRIDE>) {
-        // No early exit: the compiler makes a few vector instructions of it.
+        // No early exit: the compiler turns this into a few vector instructions.
         let special = |byte: u8| matches!(byte, b'&' | b'=' | b'%' | b'+' | 0) | (byte >= 0x80);
         if stride.iter().fold(false, |any, byte| any | special(*byte)) {
             break;
@@ -135,11 +135,11 @@ fn skip_text(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Decodes one name or value and checks what came out, if there is anything to decode or check.
+/// Decodes one name or value if necessary and checks the result.
 #[inline]
-fn decode<'a>(arena: &'a Bump, half: &Half<'a>, found: &mut Anomalies) -> &'a [u8] {
-    let decoded = if half.escaped { uri::decode(arena, half.raw, true, found) } else { half.raw };
-    if half.odd || !std::ptr::eq(decoded, half.raw) {
+fn decode<'a>(arena: &'a Bump, text: &RawText<'a>, found: &mut Anomalies) -> &'a [u8] {
+    let decoded = if text.escaped { uri::decode(arena, text.raw, true, found) } else { text.raw };
+    if text.suspect || !std::ptr::eq(decoded, text.raw) {
         *found |= text::check(decoded);
     }
     decoded

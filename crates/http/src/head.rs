@@ -1,4 +1,4 @@
-//! What is known of a request once its header has been read.
+//! The properties of a request that are known once its header has been read.
 
 use std::net::IpAddr;
 
@@ -33,7 +33,7 @@ impl Version {
     }
 }
 
-/// Facts of the TLS session, as the TLS library reports them.
+/// Properties of the TLS session, as reported by the TLS library.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tls<'a> {
     /// `TLSv1.3`
@@ -44,11 +44,11 @@ pub struct Tls<'a> {
     pub server_name: &'a [u8],
 }
 
-/// The request line, header fields and connection of one request. All slices are borrowed from
-/// whoever parsed the request and live as long as it does.
+/// The request line, header fields and connection of one request. All slices are borrowed from the
+/// parser of the request and live as long as the request.
 #[derive(Clone, Copy, Debug)]
 pub struct Head<'a> {
-    /// `GET`; any bytes a client may send as a method.
+    /// The method, such as `GET`; a client may send any bytes.
     pub method: &'a [u8],
     /// Request target exactly as received: path, `?`, query.
     pub target: &'a [u8],
@@ -64,15 +64,16 @@ pub struct Head<'a> {
     pub headers: &'a [Header<'a>],
     /// Address of the other end of the connection.
     pub peer: IpAddr,
-    /// Its port.
+    /// Port of the other end of the connection.
     pub peer_port: u16,
-    /// Address of the client: `peer`, or what a trusted proxy says (see `client_address`).
+    /// Address of the client: `peer`, or the address stated by a trusted proxy (see
+    /// `client_address`).
     pub client: IpAddr,
-    /// Our own address on this connection.
+    /// Address of the server on this connection.
     pub server: IpAddr,
-    /// Our own port.
+    /// Port of the server on this connection.
     pub server_port: u16,
-    /// TLS facts, if the connection is encrypted.
+    /// TLS session, if the connection is encrypted.
     pub tls: Option<Tls<'a>>,
     /// When the request's first byte was read, milliseconds since the Unix epoch.
     pub received_ms: u64,

@@ -1,8 +1,8 @@
-//! A header field, borrowed, with the hash that nginx has already computed for its name.
+//! A borrowed header field, with the hash that nginx has already computed for its name.
 //!
-//! Looking up a header is the commonest thing that rules do. nginx hashes every lower-cased
-//! field name while parsing; comparing that number first makes a look-up one integer compare
-//! per header instead of a string compare.
+//! Header look-ups are the most common operation of rules. nginx hashes every lower-cased field
+//! name while parsing; comparing that number first costs one integer comparison per header instead
+//! of a string comparison.
 
 /// One header field as received. Names keep the client's spelling.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +22,7 @@ impl<'a> Header<'a> {
         Self { name, value, hash: header_hash(name) }
     }
 
-    /// Whether this header is called `name` (already lower case) with that [`header_hash`].
+    /// Whether this header has this lower-case name with this [`header_hash`].
     #[inline]
     #[must_use]
     pub fn is(&self, name: &[u8], hash: u64) -> bool {

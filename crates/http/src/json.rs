@@ -1,9 +1,9 @@
-//! JSON bodies flattened to `path = scalar` pairs, e.g. `items.0.price = 12.50`.
+//! JSON bodies flattened to `path = scalar` pairs, such as `items.0.price = 12.50`.
 //!
-//! A tokenizer with its own bounded stack instead of a tree: nothing is built that rules do not
-//! read, nesting cannot exhaust the stack, and strings without escapes and top-level names are
-//! borrowed. Paths are the one thing that could cost more than the body is long (one long path
-//! over many leaves), so their total has a budget that grows with the body.
+//! A tokenizer with a bounded stack instead of a tree: no unnecessary structure is built, nesting
+//! cannot exhaust the stack, and strings without escapes and top-level names are borrowed. Only
+//! paths could cost more than the length of the body (one long path over many leaves), so their
+//! total has a budget that grows with the body.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
@@ -12,14 +12,14 @@ use crate::bound::{Extent, MAX_DEPTH, MAX_ITEMS, MAX_PATH_BYTES, max_path_arena}
 use crate::json_token::{Fault, Tokens};
 use crate::{Anomalies, Pair};
 
-/// The scalars of `body` with their paths, in order; a scalar at the top has the path "".
-/// Duplicate names yield both. Broken JSON keeps what came before the fault and raises
-/// [`Anomalies::INVALID_JSON`]; an empty body has no scalars and is not broken.
+/// The scalars of `body` with their paths, in order; a top-level scalar has the path "". Duplicate
+/// names yield both values. Malformed JSON keeps everything before the error and raises
+/// [`Anomalies::INVALID_JSON`]; an empty body has no scalars and is not malformed.
 #[must_use]
 pub fn parse<'a>(arena: &'a Bump, body: &'a [u8], extent: Extent, anomalies: &mut Anomalies) -> &'a [Pair<'a>] {
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     *anomalies |= check_encoding(body, extent);
-    // A body has at most one scalar more than commas.
+    // A body has at most one more scalar than commas.
     let mut flattener = Flattener {
         tokens: Tokens::new(arena, body),
         arena,
@@ -34,9 +34,9 @@ pub fn parse<'a>(arena: &'a Bump, body: &'a [u8], extent: Extent, anomalies: &mu
         && let Err(stop) = flattener.document()
     {
         *anomalies |= match stop {
-            Stop::Fault(Fault::Invalid) => Anomalies::INVALID_JSON,
-            Stop::Fault(Fault::End) => extent.ends_too_soon(Anomalies::INVALID_JSON),
-            Stop::Bound(bound) => bound,
+            EarlyEnd::Fault(Fault::Invalid) => Anomalies::INVALID_JSON,
+            EarlyEnd::Fault(Fault::End) => extent.ends_too_soon(Anomalies::INVALID_JSON),
+            EarlyEnd::Bound(bound) => bound,
         };
     }
     *anomalies |= flattener.found | flattener.tokens.found;
@@ -54,24 +54,24 @@ fn check_encoding(body: &[u8], extent: Extent) -> Anomalies {
     }
 }
 
-/// Why flattening ended before the document did.
-enum Stop {
+/// The reason why flattening ended before the document did.
+enum EarlyEnd {
     Fault(Fault),
     Bound(Anomalies),
 }
 
-impl From<Fault> for Stop {
+impl From<Fault> for EarlyEnd {
     fn from(fault: Fault) -> Self {
         Self::Fault(fault)
     }
 }
 
-/// A container that is open.
-struct Level {
+/// An open container.
+struct OpenContainer {
     object: bool,
-    /// Number of the current element of an array.
+    /// Index of the current array element.
     index: u32,
-    /// Length of the path of the container itself.
+    /// Length of the container's path.
     path: usize,
 }
 
@@ -80,17 +80,17 @@ struct Flattener<'a> {
     arena: &'a Bump,
     pairs: Vec<'a, Pair<'a>>,
     path: Vec<'a, u8>,
-    levels: Vec<'a, Level>,
+    levels: Vec<'a, OpenContainer>,
     path_budget: usize,
     found: Anomalies,
 }
 
 impl<'a> Flattener<'a> {
-    /// Reads one value and nothing after it.
-    fn document(&mut self) -> Result<(), Stop> {
+    /// Reads one value, after which the body must end.
+    fn document(&mut self) -> Result<(), EarlyEnd> {
         let mut name: &'a [u8] = b""; // the last name read, to borrow paths of one name
         loop {
-            // Here a value begins.
+            // A value begins here.
             match self.tokens.peek()? {
                 open @ (b'{' | b'[') => {
                     self.tokens.advance();
@@ -107,7 +107,7 @@ impl<'a> Flattener<'a> {
                     self.push(name, value)?;
                 }
             }
-            // Here a value has ended.
+            // A value has ended here.
             loop {
                 let Some(level) = self.levels.last_mut() else {
                     self.tokens.skip_space();
@@ -127,11 +127,11 @@ impl<'a> Flattener<'a> {
         }
     }
 
-    fn open(&mut self, object: bool) -> Result<(), Stop> {
+    fn open(&mut self, object: bool) -> Result<(), EarlyEnd> {
         if self.levels.len() == MAX_DEPTH {
-            return Err(Stop::Bound(Anomalies::TOO_DEEP));
+            return Err(EarlyEnd::Bound(Anomalies::TOO_DEEP));
         }
-        self.levels.push(Level { object, index: 0, path: self.path.len() });
+        self.levels.push(OpenContainer { object, index: 0, path: self.path.len() });
         Ok(())
     }
 
@@ -141,9 +141,9 @@ impl<'a> Flattener<'a> {
         }
     }
 
-    /// Begins an element of the innermost container: reads its name, or takes its number, and
-    /// sets the path to it. Returns the name.
-    fn element(&mut self) -> Result<&'a [u8], Stop> {
+    /// Begins an element of the innermost container: reads its name or takes its index, and sets
+    /// the path to it. Returns the name.
+    fn element(&mut self) -> Result<&'a [u8], EarlyEnd> {
         let level = self.levels.last().expect("an element is within a container");
         let (object, index) = (level.object, level.index);
         self.path.truncate(level.path);
@@ -170,17 +170,17 @@ impl<'a> Flattener<'a> {
         self.path.extend_from_slice_copy(&piece[..piece.len().min(room)]);
     }
 
-    /// Adds a scalar under the current path. `name` is the last name read: if it is all of the
-    /// path, it is borrowed.
-    fn push(&mut self, name: &'a [u8], value: &'a [u8]) -> Result<(), Stop> {
+    /// Adds a scalar under the current path. `name` is the last name read; if it is the whole path,
+    /// it is borrowed.
+    fn push(&mut self, name: &'a [u8], value: &'a [u8]) -> Result<(), EarlyEnd> {
         if self.pairs.len() == MAX_ITEMS {
-            return Err(Stop::Bound(Anomalies::TOO_MANY_ITEMS));
+            return Err(EarlyEnd::Bound(Anomalies::TOO_MANY_ITEMS));
         }
         let name = if self.levels.len() <= 1 && name.len() == self.path.len() {
             name
         } else {
             let Some(left) = self.path_budget.checked_sub(self.path.len()) else {
-                return Err(Stop::Bound(Anomalies::TOO_MANY_ITEMS));
+                return Err(EarlyEnd::Bound(Anomalies::TOO_MANY_ITEMS));
             };
             self.path_budget = left;
             self.arena.alloc_slice_copy(&self.path)

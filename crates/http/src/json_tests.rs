@@ -1,4 +1,4 @@
-//! Cases of the JSON flattener.
+//! Test cases for the JSON flattener.
 
 use proptest::prelude::*;
 

@@ -1,14 +1,14 @@
-//! The tokens of JSON (RFC 8259): what [`crate::json`] walks over.
+//! The JSON tokenizer (RFC 8259) used by [`crate::json`].
 
 use bumpalo::Bump;
 
 use crate::Anomalies;
 use crate::uri::hex_pair;
 
-/// Why the next token cannot be read.
+/// The reason why the next token cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// It is not JSON.
+    /// The input is not JSON.
     Invalid,
     /// The body ends here.
     End,
@@ -19,7 +19,7 @@ pub(crate) struct Tokens<'a> {
     arena: &'a Bump,
     body: &'a [u8],
     at: usize,
-    /// What was wrong within strings that could be read all the same.
+    /// Errors within strings that are readable all the same.
     pub found: Anomalies,
 }
 
@@ -42,20 +42,20 @@ impl<'a> Tokens<'a> {
         self.at += 1;
     }
 
-    /// The next byte that is not white space, not taken.
+    /// The next byte that is not white space, without consuming it.
     pub fn peek(&mut self) -> Result<u8, Fault> {
         self.skip_space();
         self.body.get(self.at).copied().ok_or(Fault::End)
     }
 
-    /// Takes the next byte if it is `byte`.
+    /// Consumes the next byte if it is `byte`.
     pub fn accept(&mut self, byte: u8) -> Result<bool, Fault> {
         let accepted = self.peek()? == byte;
         self.at += usize::from(accepted);
         Ok(accepted)
     }
 
-    /// A name and its colon.
+    /// A name with the colon after it.
     pub fn name(&mut self) -> Result<&'a [u8], Fault> {
         if self.peek()? != b'"' {
             return Err(Fault::Invalid);
@@ -80,8 +80,8 @@ impl<'a> Tokens<'a> {
         Err(if length > 0 && length == rest.len() { Fault::End } else { Fault::Invalid })
     }
 
-    /// A string from its opening quote on. Borrowed if it has no escapes. Control characters
-    /// must be escaped; raw ones are flagged and kept.
+    /// A string, starting at its opening quote. Borrowed if it has no escapes. Raw control
+    /// characters, which must be escaped, are flagged and kept.
     fn string(&mut self) -> Result<&'a [u8], Fault> {
         let begin = self.at + 1;
         let mut end = begin;
@@ -109,8 +109,8 @@ impl<'a> Tokens<'a> {
         Ok(text)
     }
 
-    /// `raw` with its escapes replaced. Unknown escapes are flagged and kept as written; a
-    /// surrogate without its other half is flagged and becomes U+FFFD.
+    /// `raw` with its escapes replaced. Unknown escapes are flagged and kept as written; an
+    /// unpaired surrogate is flagged and becomes U+FFFD.
     fn unescape(&mut self, raw: &[u8]) -> &'a [u8] {
         let mut out = bumpalo::collections::Vec::with_capacity_in(raw.len(), self.arena);
         let mut rest = raw;
@@ -151,8 +151,8 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// The character of `u0041` or of a surrogate pair `ud83d\ude00`, none for half a pair, and the
-/// length read. Nothing if it is no such escape.
+/// The character of `u0041` or of a surrogate pair `ud83d\ude00` (none for an unpaired surrogate)
+/// and the length read. `None` if it is not such an escape.
 fn unicode_escape(rest: &[u8]) -> Option<(Option<char>, usize)> {
     let unit = |at: usize| {
         let digits = rest.get(at..at + 5).filter(|digits| digits[0] == b'u')?;
@@ -169,7 +169,7 @@ fn unicode_escape(rest: &[u8]) -> Option<(Option<char>, usize)> {
     Some((char::from_u32(first), 5))
 }
 
-/// Whether `word` is a number of JSON's grammar.
+/// Whether `word` is a number in JSON's grammar.
 fn is_number(word: &[u8]) -> bool {
     let digits = |bytes: &[u8]| bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let mut rest = word.strip_prefix(b"-").unwrap_or(word);

@@ -1,9 +1,9 @@
 //! The transaction: a borrowed view of one HTTP request and its response.
 //!
-//! Case 1 spent its CPU copying protocol variables into another world. Here everything is a
-//! slice of the memory in which nginx parsed the request; what has to be decoded is decoded
-//! lazily, at most once, into a per-request arena. Nothing in this crate knows nginx, so the
-//! same code runs in `weir replay`, in tests and under the fuzzers.
+//! Copying protocol variables into a rule engine's own memory can cost more than the rules
+//! themselves. Here everything is a slice of the memory in which nginx parsed the request; values
+//! that need decoding are decoded lazily, at most once, into a per-request arena. This crate does
+//! not depend on nginx, so the same code runs in `weir replay`, in tests and under the fuzzers.
 
 mod anomaly;
 pub mod bound;
@@ -25,7 +25,7 @@ pub mod xml;
 
 pub use anomaly::{Anomalies, NAMES as ANOMALY_NAMES};
 pub use bound::Extent;
-pub use client_address::{ClientAddressConfig, Source};
+pub use client_address::{AddressSource, ClientAddressConfig};
 pub use content_type::{BodyKind, ContentType};
 pub use head::{Head, Tls, Version};
 pub use header::{Header, header_hash};

@@ -1,9 +1,10 @@
-//! Multipart bodies (RFC 7578, RFC 2046), read so that no server behind sees more than rules do.
+//! Multipart bodies (RFC 7578, RFC 2046), read so that no server behind Weir sees more than the
+//! rules.
 //!
-//! Servers disagree about everything that is not quite right: bare line feeds, text around the
-//! parts, folded or repeated header fields. Whatever one of them might take for a part is one
-//! here, and every deviation raises [`Anomalies::INVALID_MULTIPART`]. One substring search
-//! finds all delimiters; each byte between them is looked at a bounded number of times.
+//! Servers disagree about everything that is slightly wrong: bare line feeds, text around the
+//! parts, folded or repeated header fields. Whatever one of them might take for a part is a part
+//! here, and every deviation raises [`Anomalies::INVALID_MULTIPART`]. One substring search finds
+//! all delimiters; each byte between them is read a bounded number of times.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
@@ -14,8 +15,8 @@ use crate::{Anomalies, Part, text, uri};
 
 const BAD: Anomalies = Anomalies::INVALID_MULTIPART;
 
-/// The parts of `body`, in order, contents borrowed. No boundary, no parts. A body that was cut
-/// ends within its last part, which is no anomaly then.
+/// The parts of `body`, in order, with borrowed contents. Without a boundary there are no parts. A
+/// body that was cut ends within its last part, which is then not an anomaly.
 #[must_use]
 pub fn parse<'a>(
     arena: &'a Bump,
@@ -73,17 +74,17 @@ pub fn parse<'a>(
 
 /// A delimiter line.
 struct Delimiter {
-    /// Where the line end before it begins: the end of the part before.
+    /// Start of the line end before it, which ends the previous part.
     begin: usize,
-    /// Where the next part begins.
+    /// Start of the next part.
     end: usize,
-    /// Whether it is the closing one.
+    /// Whether it is the closing delimiter.
     last: bool,
 }
 
 impl Delimiter {
-    /// The delimiter line at `at`, if it is one: at the begin of a line, nothing but `--` or
-    /// white space behind it.
+    /// The delimiter line at `at`, if there is one: at the beginning of a line, followed by nothing
+    /// except `--` or white space.
     fn at(body: &[u8], at: usize, length: usize, anomalies: &mut Anomalies) -> Option<Self> {
         let begin = match &body[..at] {
             [] => 0,
@@ -120,8 +121,8 @@ impl Delimiter {
     }
 }
 
-/// One part: header fields, an empty line, content. Without the empty line all of it is
-/// content too, so that rules see it.
+/// One part: header fields, an empty line, content. Without the empty line everything is also
+/// content, so that rules see it.
 fn part<'a>(arena: &'a Bump, bytes: &'a [u8], whole: bool, anomalies: &mut Anomalies) -> Part<'a> {
     let mut part = Part { name: b"", file_name: None, content_type: b"", value: bytes };
     let mut found = Anomalies::empty();
@@ -172,8 +173,8 @@ fn part<'a>(arena: &'a Bump, bytes: &'a [u8], whole: bool, anomalies: &mut Anoma
     part
 }
 
-/// The next header field with its folded lines, without its line end, and what comes after;
-/// nothing if no line end follows.
+/// The next header field with its folded lines, without its line end, and the rest; `None` if no
+/// line end follows.
 fn next_field<'a>(bytes: &'a [u8], found: &mut Anomalies) -> Option<(&'a [u8], &'a [u8])> {
     let mut end = 0;
     loop {

@@ -1,4 +1,4 @@
-//! Cases of the multipart parser.
+//! Test cases for the multipart parser.
 
 use proptest::prelude::*;
 

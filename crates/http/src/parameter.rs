@@ -8,15 +8,15 @@ use crate::text::trim;
 /// One parameter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parameter<'a> {
-    /// Its name, any case.
+    /// Parameter name, in any case.
     pub name: &'a [u8],
-    /// Its value; empty without `=`.
+    /// Parameter value; empty without `=`.
     pub value: ParameterValue<'a>,
-    /// Whether a quoted value has its closing quote, and nothing stands behind it.
+    /// Whether a quoted value has its closing quote with nothing after it.
     pub terminated: bool,
 }
 
-/// A value, perhaps with backslash escapes still in it.
+/// A value that may still contain backslash escapes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ParameterValue<'a> {
     raw: &'a [u8],
@@ -24,7 +24,8 @@ pub(crate) struct ParameterValue<'a> {
 }
 
 impl<'a> ParameterValue<'a> {
-    /// The value. Only `\"` and `\\` are escapes: old browsers send `C:\file` as it is.
+    /// The unescaped value. Only `\"` and `\\` are escapes, because old browsers send `C:\file`
+    /// verbatim.
     pub fn unescaped(self, arena: &'a Bump) -> &'a [u8] {
         if !self.escaped {
             return self.raw;
@@ -49,8 +50,8 @@ impl<'a> ParameterValue<'a> {
     }
 }
 
-/// The parameters in `rest`, which begins at the first `;` or is empty. What stands before
-/// that `;` is skipped. Linear: every byte is looked at a bounded number of times.
+/// The parameters in `rest`, which begins at the first `;` or is empty. Text before that `;` is
+/// skipped. Linear: every byte is read a bounded number of times.
 pub(crate) fn parameters(mut rest: &[u8]) -> impl Iterator<Item = Parameter<'_>> {
     std::iter::from_fn(move || {
         loop {
@@ -92,8 +93,8 @@ fn without_value(name: &[u8]) -> Parameter<'_> {
     Parameter { name, value: ParameterValue { raw: b"", escaped: false }, terminated: true }
 }
 
-/// Content of a quoted string after its opening quote, whether it has escapes, and what comes
-/// after the closing quote, if there is one.
+/// Content of a quoted string after its opening quote, whether it has escapes, and the text after
+/// the closing quote, if there is one.
 fn quoted(bytes: &[u8]) -> (&[u8], bool, Option<&[u8]>) {
     let mut escaped = false;
     let mut at = 0;

@@ -1,18 +1,18 @@
-//! The request and its response as SecLang's variables show them: what ModSecurity v3.0.9 under
+//! The request and its response as SecLang variables: the values that ModSecurity v3.0.9 under
 //! nginx would put into `ARGS`, `REQUEST_HEADERS`, `FILES` and the others.
 //!
-//! Rule sets are tuned to what ModSecurity makes of a request: their verdicts depend on its
-//! multipart flags, its names of JSON leaves, its cookies with spaces in them. The rest of this
-//! crate reads requests as servers do. So this is a second view over the same memory: lazy,
-//! each variable at most once, borrowed where nothing is to be decoded.
+//! Rule sets are tuned to ModSecurity's view of a request: their verdicts depend on its multipart
+//! flags, its names of JSON leaves, its cookies with spaces in them. The rest of this crate reads
+//! requests as servers do. This is therefore a second view over the same memory: lazy, each
+//! variable at most once, borrowed where nothing has to be decoded.
 //!
 //! The engine's own variables (`TX`, `RULE`, `MATCHED_*`, `TIME*`, `ENV`, `GEO`, the persistent
-//! collections) are not here. Where v3.0.9 loses what an application would see, see [`Gaps`].
-//! Order within a collection is that of the request; v3's is that of a hash table.
+//! collections) are not here. Where v3.0.9 loses data that an application would see, see [`Gaps`].
+//! The order within a collection is that of the request; in v3 it is that of a hash table.
 //!
-//! What nginx has done before: it has answered 400 to NUL bytes, to a second `Host` or
-//! `Content-Length`; left out header fields with invalid names; taken scheme and authority off
-//! the target; made a `Host` of `:authority`. Nothing is merged, and folded lines it refuses.
+//! nginx has already answered NUL bytes and a second `Host` or `Content-Length` with 400; dropped
+//! header fields with invalid names; removed scheme and authority from the target; and turned
+//! `:authority` into a `Host`. It merges nothing, and it rejects folded lines.
 
 mod body;
 mod cookie;
@@ -35,15 +35,15 @@ use bumpalo::Bump;
 
 use crate::bound::{Extent, MAX_ITEMS};
 use crate::{Anomalies, Head, Header, Pair, ResponseHead, Transaction, header_hash};
-use body::{Body, Task};
+use body::{Body, BodyReader};
 pub use multipart::MultipartFlags;
 pub use processor::BodyProcessor;
 pub use settings::{Gaps, Limits};
 use target::Target;
 
 /// The variables of one request and its response. Collections are names and values in order;
-/// scalars are always there, empty if ModSecurity has not set them (which it does not tell from
-/// being absent either: `&REQBODY_ERROR` is 1).
+/// scalars always exist and are empty if ModSecurity has not set them (ModSecurity does not
+/// distinguish these cases either: `&REQBODY_ERROR` is 1).
 pub struct View<'a> {
     head: Head<'a>,
     arena: &'a Bump,
@@ -61,7 +61,7 @@ pub struct View<'a> {
     cookies: OnceCell<&'a [Pair<'a>]>,
     query: OnceCell<&'a [Pair<'a>]>,
     body: OnceCell<Body<'a>>,
-    /// What there is before the body is known.
+    /// The body variables before the body is known.
     no_body: Body<'a>,
     response: Cell<Option<ResponseHead<'a>>>,
     response_headers: OnceCell<&'a [Pair<'a>]>,
@@ -70,8 +70,7 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// A view of `transaction`'s request, read within `limits`. Body and response are given
-    /// later.
+    /// A view of `transaction`'s request, read within `limits`. Body and response are set later.
     #[must_use]
     pub fn new(transaction: &Transaction<'a>, limits: Limits) -> Self {
         let limits = Limits { arguments: limits.arguments.min(MAX_ITEMS), ..limits };
@@ -100,9 +99,9 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Gives the request body after phase 1; an empty one, if there is none. `truncated`: it is
-    /// only the beginning of what was sent (`INBOUND_DATA_ERROR`). Until then, variables of the
-    /// body are empty.
+    /// Sets the request body after phase 1; an empty one if there is none. `truncated` means that
+    /// it is only the beginning of the body (`INBOUND_DATA_ERROR`). Until then, body variables are
+    /// empty.
     pub fn set_body(&self, body: &'a [u8], truncated: bool) {
         debug_assert!(self.bytes.get().is_none(), "the body is set once");
         if truncated {
@@ -121,18 +120,19 @@ impl<'a> View<'a> {
         self.forced.set(on);
     }
 
-    /// Whether a rule wants `REQUEST_BODY` set, however the body is read.
+    /// Whether a rule wants `REQUEST_BODY` to be set, whatever the processor.
     #[must_use]
     pub fn body_is_forced(&self) -> bool {
         self.forced.get()
     }
 
-    /// How the body is read: as chosen, else by the last `Content-Type` that says so.
+    /// The body processor: the one chosen by a rule, otherwise by the last `Content-Type` that
+    /// implies one.
     #[must_use]
     pub fn processor(&self) -> Option<BodyProcessor> {
         self.chosen.get().or_else(|| {
             let of_type = |value| processor::processor_of(value, self.limits.xml_json_by_content_type);
-            // XML and JSON are chosen by rules, in that order, when the header has been read.
+            // Rules choose XML and JSON, in that order, once the header has been read.
             self.content_types().filter_map(of_type).max_by_key(|processor| match processor {
                 BodyProcessor::UrlEncoded | BodyProcessor::Multipart => 0,
                 BodyProcessor::Xml => 1,
@@ -141,10 +141,10 @@ impl<'a> View<'a> {
         })
     }
 
-    /// What could not be shown or read so far: bounds, broken encodings. None of it is hidden
-    /// from rules that look at the error variables, but for [`Anomalies::TOO_MANY_ITEMS`]
-    /// (arguments past `SecArgumentsLimit`, cookies, parts) and [`Anomalies::INVALID_COOKIE`]
-    /// (a cookie without a name was left out).
+    /// Data that could not be shown or read so far: limits, malformed encodings. Rules that test
+    /// the error variables see all of it, except [`Anomalies::TOO_MANY_ITEMS`] (arguments past
+    /// `SecArgumentsLimit`, cookies, parts) and [`Anomalies::INVALID_COOKIE`] (a cookie without a
+    /// name was dropped).
     #[must_use]
     pub fn anomalies(&self) -> Anomalies {
         self.anomalies.get()
@@ -154,7 +154,7 @@ impl<'a> View<'a> {
         self.anomalies.set(self.anomalies.get() | found);
     }
 
-    /// Keeps what is wrong with something, returns the thing.
+    /// Records the anomalies of a value and returns the value.
     fn flagged<T>(&self, (value, found): (T, Anomalies)) -> T {
         self.flag(found);
         value
@@ -174,11 +174,11 @@ impl<'a> View<'a> {
         self.header_values(b"content-type", const { header_hash(b"content-type") })
     }
 
-    /// What the processor made of the body; nothing before it is known.
+    /// The processed body; empty before the body is known.
     fn body(&self) -> &Body<'a> {
         let Some((bytes, extent)) = self.bytes.get() else { return &self.no_body };
         self.body.get_or_init(|| {
-            let task = Task {
+            let task = BodyReader {
                 arena: self.arena,
                 bytes,
                 extent,
@@ -217,7 +217,7 @@ fn number(arena: &Bump, number: usize) -> &[u8] {
     arena.alloc_slice_copy(digits(number, &mut [0; 20]))
 }
 
-/// `pieces` in one.
+/// Concatenates `pieces`.
 fn concat<'a>(arena: &'a Bump, pieces: &[&[u8]]) -> &'a [u8] {
     let mut out = bumpalo::collections::Vec::with_capacity_in(pieces.iter().map(|piece| piece.len()).sum(), arena);
     for piece in pieces {
@@ -226,7 +226,7 @@ fn concat<'a>(arena: &'a Bump, pieces: &[&[u8]]) -> &'a [u8] {
     out.into_bump_slice()
 }
 
-/// `headers` as names and values.
+/// `headers` as pairs of names and values.
 fn pairs<'a>(arena: &'a Bump, headers: &'a [Header<'a>]) -> &'a [Pair<'a>] {
     arena.alloc_slice_fill_iter(headers.iter().map(|header| Pair { name: header.name, value: header.value }))
 }

@@ -1,11 +1,11 @@
-//! The two checks that every decoded text gets: is it UTF-8, and has it a NUL byte.
+//! The two checks that every decoded text gets: UTF-8 validity and absence of NUL bytes.
 //!
-//! Nearly all text is ASCII, so the common case is one vectorised pass; the UTF-8 validator
-//! runs only where a byte above 0x7f occurs.
+//! Nearly all text is ASCII, so the common case is one vectorised pass; the UTF-8 validator runs
+//! only where a byte above 0x7f occurs.
 
 use crate::Anomalies;
 
-/// What is wrong with `text` as text.
+/// Anomalies of `text` as text.
 #[inline]
 #[must_use]
 pub fn check(text: &[u8]) -> Anomalies {
@@ -19,7 +19,7 @@ pub fn check(text: &[u8]) -> Anomalies {
     found
 }
 
-/// `text` without spaces and tabs (and the line ends of folded lines) around it.
+/// `text` without surrounding spaces, tabs and line ends of folded lines.
 #[inline]
 #[must_use]
 pub(crate) fn trim(mut text: &[u8]) -> &[u8] {
@@ -32,7 +32,7 @@ pub(crate) fn trim(mut text: &[u8]) -> &[u8] {
     text
 }
 
-/// `text` in lower case (ASCII): itself if it is already, else a copy in the arena.
+/// `text` in lower case (ASCII): borrowed if it already is, otherwise copied to the arena.
 #[must_use]
 pub fn lower<'a>(arena: &'a bumpalo::Bump, text: &'a [u8]) -> &'a [u8] {
     if !text.iter().any(u8::is_ascii_uppercase) {

@@ -1,8 +1,8 @@
-//! One client request from its header to the end of its response, with every variable
-//! computed lazily and at most once.
+//! One client request from its header to the end of its response, with every variable computed
+//! lazily and at most once.
 //!
-//! Variables are slices of the request's memory or of the arena, never of the transaction
-//! itself: whoever keeps the request alive may keep a `Transaction<'static>` across phases.
+//! Variables are slices of the request's memory or of the arena, never of the transaction itself:
+//! code that keeps the request alive may keep a `Transaction<'static>` across phases.
 
 use std::cell::{Cell, OnceCell};
 
@@ -43,9 +43,9 @@ pub struct ResponseHead<'a> {
     pub headers: &'a [Header<'a>],
 }
 
-/// The transaction. `'a` is the life of the request's memory and of the arena.
+/// The transaction. `'a` is the lifetime of the request's memory and of the arena.
 pub struct Transaction<'a> {
-    /// What the request line, header and connection say.
+    /// Request line, header and connection.
     pub head: Head<'a>,
     arena: &'a Bump,
     body: Cell<Option<&'a [u8]>>,
@@ -64,7 +64,7 @@ pub struct Transaction<'a> {
 }
 
 impl<'a> Transaction<'a> {
-    /// A transaction over `head`; decoded variables go to `arena`.
+    /// A transaction over `head`; decoded variables are allocated in `arena`.
     #[must_use]
     pub fn new(head: Head<'a>, arena: &'a Bump) -> Self {
         Self {
@@ -92,7 +92,7 @@ impl<'a> Transaction<'a> {
         self.arena
     }
 
-    /// Gives the request body, as one slice; at most once, before any body variable is read.
+    /// Sets the request body, as one slice; at most once, before any body variable is read.
     pub fn set_body(&self, body: &'a [u8]) {
         debug_assert!(self.body.get().is_none(), "the body is set once");
         self.body.set(Some(body));
@@ -104,7 +104,7 @@ impl<'a> Transaction<'a> {
         self.body.get().unwrap_or_default()
     }
 
-    /// Gives the response's status and header fields.
+    /// Sets the response's status and header fields.
     pub fn set_response(&self, response: ResponseHead<'a>) {
         self.response.set(Some(response));
     }
@@ -115,7 +115,7 @@ impl<'a> Transaction<'a> {
         self.response.get()
     }
 
-    /// What has been found broken so far.
+    /// Anomalies found so far.
     #[must_use]
     pub fn anomalies(&self) -> Anomalies {
         self.anomalies.get()
@@ -126,21 +126,21 @@ impl<'a> Transaction<'a> {
         self.anomalies.set(self.anomalies.get() | found);
     }
 
-    /// First header field of that lower-case name.
+    /// First header field of this lower-case name.
     #[inline]
     #[must_use]
     pub fn header(&self, name: &[u8], hash: u64) -> Option<&'a [u8]> {
         self.head.headers.iter().find(|header| header.is(name, hash)).map(|header| header.value)
     }
 
-    /// All values of the header fields of that lower-case name, in order.
+    /// All values of the header fields of this lower-case name, in order.
     #[inline]
     pub fn header_values<'n>(&self, name: &'n [u8], hash: u64) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a, 'n> {
         let headers: &'a [Header<'a>] = self.head.headers;
         headers.iter().filter(move |header| header.is(name, hash)).map(|header| header.value)
     }
 
-    /// All values of the response's header fields of that lower-case name, in order.
+    /// All values of the response's header fields of this lower-case name, in order.
     #[inline]
     pub fn response_header_values<'n>(
         &self,
@@ -151,8 +151,8 @@ impl<'a> Transaction<'a> {
         headers.iter().filter(move |header| header.is(name, hash)).map(|header| header.value)
     }
 
-    /// Says that [`Self::body`] is only the beginning of the body; before any body variable is
-    /// read.
+    /// Records that [`Self::body`] is only the beginning of the body; call it before any body
+    /// variable is read.
     pub fn set_body_truncated(&self) {
         self.extent.set(Extent::Beginning);
         self.flag(Anomalies::BODY_TRUNCATED);
@@ -191,7 +191,7 @@ impl<'a> Transaction<'a> {
         self.content_type().mime
     }
 
-    /// How the body is to be read.
+    /// The format of the body.
     #[must_use]
     pub fn body_kind(&self) -> BodyKind {
         self.content_type().kind
@@ -213,8 +213,8 @@ impl<'a> Transaction<'a> {
         })
     }
 
-    /// Fields of a urlencoded form, or of a multipart form those that are no files. Empty before
-    /// the body is known, and of other bodies.
+    /// Fields of a urlencoded form, or the non-file fields of a multipart form. Empty before the
+    /// body is known, and for other bodies.
     #[must_use]
     pub fn form(&self) -> &'a [Pair<'a>] {
         match self.body_kind() {
@@ -232,7 +232,7 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Scalars of a JSON body by flattened path. Empty before the body is known, and of other
+    /// Scalars of a JSON body by flattened path. Empty before the body is known, and for other
     /// bodies.
     #[must_use]
     pub fn json(&self) -> &'a [Pair<'a>] {
@@ -242,7 +242,7 @@ impl<'a> Transaction<'a> {
         self.body_variable(&self.json, |body, found| json::parse(self.arena, body, self.extent.get(), found))
     }
 
-    /// Parts of a multipart body. Empty before the body is known, and of other bodies.
+    /// Parts of a multipart body. Empty before the body is known, and for other bodies.
     #[must_use]
     pub fn multipart(&self) -> &'a [Part<'a>] {
         let ContentType { kind: BodyKind::Multipart, boundary: Some(boundary), .. } = self.content_type() else {
@@ -253,7 +253,7 @@ impl<'a> Transaction<'a> {
         })
     }
 
-    /// Texts and attribute values of an XML body. Empty before the body is known, and of other
+    /// Texts and attribute values of an XML body. Empty before the body is known, and for other
     /// bodies.
     #[must_use]
     pub fn xml(&self) -> &'a [&'a [u8]] {
@@ -263,8 +263,8 @@ impl<'a> Transaction<'a> {
         self.body_variable(&self.xml, |body, found| xml::parse(self.arena, body, self.extent.get(), found))
     }
 
-    /// What is broken in the request: first makes sure that path, arguments, cookies and the
-    /// header have been looked at, and the body if it is known and has a kind.
+    /// All anomalies of the request: first parses path, arguments, cookies and header, and the body
+    /// if it is known and has a known format.
     #[must_use]
     pub fn all_anomalies(&self) -> Anomalies {
         if !self.head_checked.replace(true) {
@@ -280,7 +280,7 @@ impl<'a> Transaction<'a> {
         self.anomalies()
     }
 
-    /// Whether a header field that may occur once only occurs again.
+    /// Whether a header field that may occur only once is repeated.
     fn duplicate_headers(&self) -> Anomalies {
         const ONCE: [(&[u8], u64); 3] = [
             (b"host", header_hash(b"host")),
@@ -291,7 +291,7 @@ impl<'a> Transaction<'a> {
         if twice { Anomalies::DUPLICATE_HEADER } else { Anomalies::empty() }
     }
 
-    /// What `read` makes of the body, at most once; empty before the body is known.
+    /// Runs `read` on the body, at most once; empty before the body is known.
     fn body_variable<T>(
         &self,
         cell: &OnceCell<&'a [T]>,
@@ -303,7 +303,7 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Runs `read` and adds the anomalies that it found.
+    /// Runs `read` and records the anomalies that it found.
     fn flagging<T>(&self, read: impl FnOnce(&mut Anomalies) -> T) -> T {
         let mut found = Anomalies::empty();
         let value = read(&mut found);

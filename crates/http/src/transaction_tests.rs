@@ -1,4 +1,4 @@
-//! Cases of the transaction.
+//! Test cases for the transaction.
 
 use super::*;
 use crate::Version;

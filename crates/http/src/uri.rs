@@ -1,15 +1,15 @@
-//! Percent-decoding, and the parts of a request target.
+//! Percent-decoding, and the components of a request target.
 //!
-//! Most values have nothing to decode and are returned as they are; the first escape that
-//! really changes something is what makes a copy, so an unchanged value is always borrowed.
+//! Most values have nothing to decode and are returned as they are; a copy is made only at the
+//! first escape that changes something, so an unchanged value is always borrowed.
 
 use bumpalo::Bump;
 
 use crate::{Anomalies, text};
 
-/// `bytes` with `%41` escapes decoded, and `+` as a space if asked: itself if that changes
-/// nothing, else decoded into the arena. A `%` without two hexadecimal digits stays as it is
-/// and raises [`Anomalies::INVALID_PERCENT`]. The result is not checked for UTF-8 or NUL.
+/// Decodes `%41` escapes, and `+` to a space if asked. Returns `bytes` itself if nothing changes,
+/// otherwise a copy in the arena. A `%` without two hexadecimal digits is kept and raises
+/// [`Anomalies::INVALID_PERCENT`]. The result is not checked for UTF-8 or NUL.
 #[inline]
 #[must_use]
 pub fn decode<'a>(arena: &'a Bump, bytes: &'a [u8], plus_as_space: bool, anomalies: &mut Anomalies) -> &'a [u8] {
@@ -55,7 +55,7 @@ fn decode_from<'a>(arena: &'a Bump, bytes: &'a [u8], first: usize, other: u8, an
     }
 }
 
-/// The byte that two hexadecimal digits of any case stand for.
+/// The byte for two hexadecimal digits of any case.
 #[inline]
 #[must_use]
 pub(crate) fn hex_pair(high: u8, low: u8) -> Option<u8> {
@@ -70,8 +70,8 @@ pub fn percent_is_valid(bytes: &[u8]) -> bool {
         .all(|at| bytes.get(at + 1..at + 3).is_some_and(|digits| hex_pair(digits[0], digits[1]).is_some()))
 }
 
-/// The path of a request target as sent: without scheme and authority of an absolute form
-/// (RFC 9112, section 3.2.2), without query and fragment. `*` and `host:port` are returned whole.
+/// The path of a request target as sent: without scheme and authority of an absolute form (RFC
+/// 9112, section 3.2.2), without query and fragment. `*` and `host:port` are returned whole.
 #[must_use]
 pub fn raw_path(target: &[u8]) -> &[u8] {
     let mut path = target;
@@ -84,14 +84,14 @@ pub fn raw_path(target: &[u8]) -> &[u8] {
     &path[..memchr::memchr2(b'?', b'#', path).unwrap_or(path.len())]
 }
 
-/// What follows `scheme://`, if the target begins so.
+/// The text after `scheme://`, if the target begins with a scheme.
 fn after_scheme(target: &[u8]) -> Option<&[u8]> {
     let scheme = target.iter().take_while(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte)).count();
     if scheme == 0 { None } else { target[scheme..].strip_prefix(b"://") }
 }
 
-/// Extension of the last segment of `path` in lower case, without the dot; empty if there is
-/// none. `/.env` has the extension `env`: rules that forbid extensions mean such files too.
+/// Extension of the last segment of `path` in lower case, without the dot; empty if there is none.
+/// `/.env` has the extension `env`, because rules that forbid extensions mean such files too.
 #[must_use]
 pub fn extension<'a>(arena: &'a Bump, path: &'a [u8]) -> &'a [u8] {
     let segment = &path[memchr::memrchr(b'/', path).map_or(0, |slash| slash + 1)..];
@@ -179,7 +179,7 @@ mod tests {
         }
     }
 
-    /// The obvious decoder, to compare with.
+    /// The obvious decoder, for comparison.
     fn naive(bytes: &[u8], plus_as_space: bool) -> Vec<u8> {
         let mut out = Vec::new();
         let mut at = 0;

@@ -1,9 +1,9 @@
 //! Texts and attribute values of XML bodies.
 //!
 //! `quick-xml` splits the markup; references are resolved here, and only those that XML itself
-//! defines (five names and character numbers). Entities of a document's own DTD are never
-//! expanded, so there is no billion-laughs and no external fetch; the DTD is handed to rules as
-//! one more text, because declaring entities is an attack worth a rule.
+//! defines (five names and character numbers). Entities of a document's own DTD are never expanded,
+//! so there is no billion-laughs attack and no external fetch; the DTD is given to rules as one
+//! more text, because declaring entities is an attack worth a rule.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
@@ -16,8 +16,8 @@ use crate::{Anomalies, text};
 
 const BAD: Anomalies = Anomalies::INVALID_XML;
 
-/// Texts (also CDATA and the DTD, not white space alone) and attribute values, in order. What
-/// is no XML keeps what came before the fault.
+/// Texts (also CDATA and the DTD, but not white space alone) and attribute values, in order.
+/// Everything before an error is kept.
 #[must_use]
 pub fn parse<'a>(arena: &'a Bump, body: &'a [u8], extent: Extent, anomalies: &mut Anomalies) -> &'a [&'a [u8]] {
     let (document, found) = valid_utf8(body, extent);
@@ -29,7 +29,7 @@ pub fn parse<'a>(arena: &'a Bump, body: &'a [u8], extent: Extent, anomalies: &mu
     collector.items.into_bump_slice()
 }
 
-/// The part of `body` that is UTF-8.
+/// The prefix of `body` that is UTF-8.
 pub(crate) fn valid_utf8(body: &[u8], extent: Extent) -> (&str, Anomalies) {
     match std::str::from_utf8(body) {
         Ok(document) => (document, Anomalies::empty()),
@@ -45,7 +45,7 @@ struct Collector<'a> {
     arena: &'a Bump,
     document: &'a str,
     items: Vec<'a, &'a [u8]>,
-    /// The text being read: from the end of one tag to the next, references included.
+    /// Range of the text being read: from the end of one tag to the next, references included.
     run: Option<(usize, usize)>,
     found: Anomalies,
 }
@@ -108,7 +108,8 @@ impl<'a> Collector<'a> {
         if text::trim(text).is_empty() { Ok(()) } else { self.push_references(text) }
     }
 
-    /// The values of all attributes. Duplicates are not looked for: that is quadratic.
+    /// The values of all attributes. Duplicates are not detected, because that takes quadratic
+    /// time.
     fn attributes(&mut self, tag: &BytesStart<'_>) -> Result<(), Anomalies> {
         let Some((begin, end)) = self.position(tag.attributes_raw()) else { return Ok(()) };
         let raw = &self.document[begin..end];
@@ -127,14 +128,14 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    /// Where in the document `part` is: events are borrowed from it.
+    /// The range of `part`, which is borrowed from the document.
     fn position(&self, part: &str) -> Option<(usize, usize)> {
         let begin = (part.as_ptr() as usize).checked_sub(self.document.as_ptr() as usize)?;
         let end = begin + part.len();
         (end <= self.document.len()).then_some((begin, end))
     }
 
-    /// Adds a part of the document as it is.
+    /// Adds a part of the document verbatim.
     fn push_part(&mut self, part: &str) -> Result<(), Anomalies> {
         match self.position(part) {
             Some((begin, end)) => self.push(&self.document.as_bytes()[begin..end]),
@@ -156,14 +157,14 @@ impl<'a> Collector<'a> {
     }
 }
 
-/// The entities that every XML document has.
+/// The predefined entities of XML.
 const PREDEFINED: &[(&[u8], char)] = &[(b"lt", '<'), (b"gt", '>'), (b"amp", '&'), (b"quot", '"'), (b"apos", '\'')];
 
-/// Longest reference looked for: `#x0010FFFF` and some leading zeros.
+/// Longest reference that is resolved: `#x0010FFFF` and some leading zeros.
 const MAX_REFERENCE_BYTES: usize = 16;
 
-/// `text` with predefined entities and character numbers resolved: itself if there are none.
-/// Others stay as written and are flagged.
+/// Resolves predefined entities and character numbers in `text`; returns it unchanged if there are
+/// none. Other references stay as written and are flagged.
 pub(crate) fn resolve<'a>(arena: &'a Bump, text: &'a [u8], found: &mut Anomalies) -> &'a [u8] {
     let Some(mut at) = memchr::memchr(b'&', text) else { return text };
     let mut out = Vec::with_capacity_in(text.len(), arena);

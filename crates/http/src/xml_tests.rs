@@ -1,4 +1,4 @@
-//! Cases of the XML reader.
+//! Test cases for the XML reader.
 
 use proptest::prelude::*;
 
@@ -63,7 +63,7 @@ fn a_cut_body_is_not_broken_at_its_end() {
     let body = "<?xml version='1.0'?><!DOCTYPE a><a b='gr\u{f6}\u{df}e'><!-- c --><![CDATA[d]]>e&amp;<f/></a>";
     for cut in 0..body.len() {
         let found = parsed(&body.as_bytes()[..cut], Extent::Beginning).1;
-        // A reference cut in two is the one thing that looks broken.
+        // Only a reference cut in two may look malformed.
         assert!(found == GOOD || body[..cut].rfind('&').is_some_and(|at| cut - at < 5), "cut at {cut}: {found:?}");
     }
 }

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use bumpalo::Bump;
 use weir_http::seclang::{Limits, View};
 use weir_http::{
-    Anomalies, ClientAddressConfig, ContentType, Extent, Head, Header, Source, Transaction, Version, cookie, form,
-    json, multipart, uri, xml,
+    AddressSource, Anomalies, ClientAddressConfig, ContentType, Extent, Head, Header, Transaction, Version, cookie,
+    form, json, multipart, uri, xml,
 };
 
 /// What is repeated, alone and between a beginning and an end that give it a meaning.
@@ -156,7 +156,7 @@ fn read_content_type(arena: &Bump, bytes: &[u8], found: &mut Anomalies) {
 
 fn read_forwarded(_: &Bump, bytes: &[u8], found: &mut Anomalies) {
     let peer = "10.0.0.1".parse().expect("an address");
-    for (source, name) in [(Source::XForwardedFor, "x-forwarded-for"), (Source::Forwarded, "forwarded")] {
+    for (source, name) in [(AddressSource::XForwardedFor, "x-forwarded-for"), (AddressSource::Forwarded, "forwarded")] {
         let trusted = vec!["10.0.0.0/8".parse().expect("a network")];
         let headers = [Header::new(name.as_bytes(), bytes)];
         let _ = ClientAddressConfig { trusted, source }.resolve(peer, &headers, None, found);

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use weir_engine::{Mode, PolicySpec, SelectorSpec, Specification};
 use weir_gateway::resource::RESERVED_POLICY_ID;
-use weir_http::{ClientAddressConfig, Source as AddressSource};
+use weir_http::{AddressSource, ClientAddressConfig};
 
 pub(crate) use loader::read;
 pub(crate) use rule::Builder;

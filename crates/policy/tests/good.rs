@@ -143,7 +143,7 @@ fn labels_name_rules_as_logs_do() {
     assert_eq!(snapshot.revision(), "r7");
     assert_eq!(snapshot.policy_names().collect::<Vec<_>>(), ["p", "q"]);
     assert_eq!(snapshot.client_address().trusted, ["10.0.0.0/8".parse().unwrap()]);
-    assert_eq!(snapshot.client_address().source, weir_http::Source::Forwarded);
+    assert_eq!(snapshot.client_address().source, weir_http::AddressSource::Forwarded);
 }
 
 #[test]

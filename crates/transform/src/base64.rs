@@ -1,8 +1,9 @@
 //! `base64Decode`, `base64DecodeExt`, `base64Encode`.
 //!
-//! Two decoders, because ModSecurity has two: a strict one, mbed TLS's, that gives nothing for
-//! what is not base64, and a forgiving one that skips it. Written here, since what they do with
-//! malformed input is what evasions are made of, and no library does the same.
+//! There are two decoders, because ModSecurity has two: a strict one, from mbed TLS, that returns
+//! nothing for invalid base64, and a forgiving one that skips invalid characters. They are
+//! implemented here because evasions exploit exactly their treatment of malformed input, which no
+//! library reproduces.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
@@ -11,7 +12,7 @@ use memchr::memchr;
 use crate::edit::changed;
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-/// In [`VALUES`]: not of the alphabet.
+/// In [`VALUES`]: not in the alphabet.
 const NONE: u8 = 0xff;
 
 static VALUES: [u8; 256] = {
@@ -24,8 +25,8 @@ static VALUES: [u8; 256] = {
     values
 };
 
-/// Strict: up to the first zero byte; line ends may stand anywhere and spaces before them, and
-/// one wrong character makes the result empty. An incomplete last group of four is left out.
+/// Strict: reads up to the first zero byte; line ends may occur anywhere, spaces before them, and
+/// one wrong character makes the result empty. An incomplete last group of four is dropped.
 pub(crate) fn decode<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
     let text = &input[..memchr(0, input).unwrap_or(input.len())];
     if !is_valid(text) {
@@ -62,9 +63,9 @@ fn is_valid(text: &[u8]) -> bool {
     true
 }
 
-/// Forgiving: skips everything that is not of the alphabet, and decodes as many whole bytes as
-/// there are. Nothing comes of one character beyond the groups of four before a lone `=`, nor
-/// (ModSecurity compares the last value with the code of `=`) if the value ends in `=` or `9`.
+/// Forgiving: skips everything outside the alphabet and decodes all complete bytes. A single
+/// character after the groups of four yields nothing if a lone `=` follows it, nor (because
+/// ModSecurity compares the last value with the code of `=`) if the value ends in `=` or `9`.
 pub(crate) fn decode_forgiving<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
     let mut out = Vec::with_capacity_in(input.len() / 4 * 3 + 2, arena);
     let mut group = Group::default();
@@ -98,17 +99,17 @@ pub(crate) fn encode<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
     changed(input, out.into_bump_slice())
 }
 
-/// Four values of six bits that become three bytes.
+/// Four six-bit values that become three bytes.
 #[derive(Default)]
 struct Group {
     bits: u32,
     count: usize,
-    /// What `rest` refers to.
+    /// Storage for the result of `rest`.
     partial: [u8; 2],
 }
 
 impl Group {
-    /// Adds a value; the bytes if the group is full with it.
+    /// Adds a value; returns the bytes if it completes the group.
     fn add(&mut self, value: u8) -> Option<[u8; 3]> {
         self.bits = self.bits << 6 | u32::from(value);
         self.count += 1;
@@ -125,7 +126,7 @@ impl Group {
         None
     }
 
-    /// The whole bytes of a group that is not full.
+    /// The complete bytes of an incomplete group.
     fn rest(&self) -> &[u8] {
         &self.partial[..self.count.saturating_sub(1)]
     }

@@ -1,12 +1,13 @@
-//! Sets of byte values: what occurs in a value, what a transformation or a pattern needs.
+//! Sets of byte values: the bytes that occur in a value, or that a transformation or a pattern
+//! needs.
 //!
-//! 256 bits in four words: testing one set against another is four `and`s, which decides most
-//! questions about a value before anything looks at its bytes again.
+//! 256 bits in four words: comparing two sets takes four `and`s, which decides most questions about
+//! a value before its bytes are read again.
 
 use std::fmt;
 
-/// From this many bytes on, marking a table beats collecting bits in registers: it has a fixed
-/// cost of clearing and packing 256 entries, and then one store a byte.
+/// Minimum length at which marking a table beats collecting bits in registers: the table has a
+/// fixed cost of clearing and packing 256 entries, and then one store per byte.
 const LONG: usize = 12;
 
 /// A set of byte values.
@@ -19,8 +20,8 @@ impl ByteSet {
     /// Every byte.
     pub const ALL: Self = Self([u64::MAX; 4]);
 
-    /// The bytes that stand in `list`, in any order, repeated or not. For constants; for values
-    /// that are looked at for each request, [`Self::of`] is quicker.
+    /// The bytes in `list`, in any order, repeated or not. For constants; for values of requests,
+    /// [`Self::of`] is faster.
     #[must_use]
     pub const fn from_list(list: &[u8]) -> Self {
         let mut set = Self::EMPTY;
@@ -65,7 +66,7 @@ impl ByteSet {
         if value.len() < LONG { Self::of_short(value) } else { Self::of_long(value) }
     }
 
-    /// Four words in registers: no byte waits for the store of the one before.
+    /// Four words in registers: no byte waits for the previous byte's store.
     fn of_short(value: &[u8]) -> Self {
         let [mut a, mut b, mut c, mut d] = [0_u64; 4];
         for &byte in value {
@@ -79,7 +80,7 @@ impl ByteSet {
         Self([a, b, c, d])
     }
 
-    /// One mark a byte, then marks gathered into bits.
+    /// One mark per byte, then marks are packed into bits.
     fn of_long(value: &[u8]) -> Self {
         let mut marks = [0_u8; 256];
         for &byte in value {
@@ -88,7 +89,7 @@ impl ByteSet {
         Self::of_marks(&marks)
     }
 
-    /// The bytes that are marked, each by a byte whose highest bit is set.
+    /// The marked bytes; a mark is a byte whose highest bit is set.
     #[cfg(target_arch = "x86_64")]
     fn of_marks(marks: &[u8; 256]) -> Self {
         use std::arch::x86_64::{_mm_loadu_si128, _mm_movemask_epi8};

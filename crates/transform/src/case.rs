@@ -1,10 +1,10 @@
-//! `lowercase` and `uppercase`: ASCII letters only, as in C's locale.
+//! `lowercase` and `uppercase`: ASCII letters only, as in the C locale.
 
 use bumpalo::Bump;
 
 use crate::byteset::ByteSet;
 
-/// Bytes looked at together: a loop without an early exit becomes vector code.
+/// Number of bytes examined together: a loop without an early exit becomes vector code.
 const CHUNK: usize = 64;
 
 pub(crate) const UPPER: ByteSet = ByteSet::range(b'A', b'Z');
@@ -24,7 +24,7 @@ pub(crate) fn uppercase<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
     out
 }
 
-/// Where the first chunk with such a byte begins.
+/// Start of the first chunk that contains such a byte.
 fn first_chunk(input: &[u8], wanted: impl Fn(&u8) -> bool) -> Option<usize> {
     let has = |chunk: &[u8]| chunk.iter().fold(false, |any, byte| any | wanted(byte));
     input.chunks(CHUNK).position(has).map(|index| index * CHUNK)

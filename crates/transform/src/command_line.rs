@@ -1,8 +1,8 @@
-//! `cmdLine`: makes the ways to hide a shell command look alike.
+//! `cmdLine`: normalises different ways to write the same shell command.
 //!
-//! Quotes, backslashes and carets go; commas, semicolons and white space become one space, none
-//! before `/` and `(`; letters become lower case. Idea and choice are Marc Stern's, by way of
-//! ModSecurity.
+//! Quotes, backslashes and carets are removed; commas, semicolons and white space become one space,
+//! which is dropped before `/` and `(`; letters become lower case. The idea and the choice are Marc
+//! Stern's, by way of ModSecurity.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
@@ -10,7 +10,7 @@ use bumpalo::collections::Vec;
 use crate::byteset::ByteSet;
 use crate::edit::changed;
 
-/// `/` and `(` are not among them: they change something only after a space.
+/// `/` and `(` are not included: they change something only after a space.
 pub(crate) const TRIGGERS: ByteSet = ByteSet::from_list(b"\"'\\^ ,;\t\r\n").union(&crate::case::UPPER);
 
 pub(crate) fn command_line<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {

@@ -11,11 +11,10 @@ pub(crate) const OPENERS: ByteSet = ByteSet::from_list(b"/<-#");
 pub(crate) const MARKS: ByteSet = ByteSet::from_list(b"/*<-#");
 pub(crate) const SLASH: ByteSet = ByteSet::from_list(b"/");
 
-/// Cuts `/*...*/` and `<!--...-->` out, and everything from `--` or `#` on.
+/// Removes `/*...*/` and `<!--...-->`, and everything from `--` or `#` on.
 ///
-/// As in ModSecurity, either end closes either kind, the byte behind a closed comment is copied
-/// without a look at it (a zero byte if the input ends there), and a comment that is not closed
-/// leaves a space.
+/// As in ModSecurity, either end closes either kind, the byte after a closed comment is copied
+/// unexamined (a zero byte if the input ends there), and an unclosed comment leaves a space.
 pub(crate) fn remove<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
     let next = |rest: &[u8]| rest.iter().position(|&byte| OPENERS.contains(byte));
     edit(arena, input, next, |rest| {
@@ -35,7 +34,7 @@ pub(crate) fn remove<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
     })
 }
 
-/// The offset behind the first `*/` or `-->`.
+/// The offset after the first `*/` or `-->`.
 fn close(text: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -48,7 +47,7 @@ fn close(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// Removes the marks that open or close a comment and keeps what is commented.
+/// Removes the marks that open or close a comment and keeps the text between them.
 pub(crate) fn remove_marks<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
     let next = |rest: &[u8]| rest.iter().position(|&byte| MARKS.contains(byte));
     edit(arena, input, next, |rest| match rest {
@@ -60,7 +59,7 @@ pub(crate) fn remove_marks<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
     })
 }
 
-/// One space for each `/*...*/`; a comment that is not closed reaches to the end.
+/// Replaces each `/*...*/` with one space; an unclosed comment extends to the end.
 pub(crate) fn replace<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
     edit(
         arena,

@@ -1,7 +1,8 @@
 //! `cssDecode`: escapes of CSS 2, `\` and up to six hexadecimal digits.
 //!
-//! ModSecurity v3.0.9 loses what follows the first zero byte, an oversight: its published vectors
-//! expect it to stay, and `%00` would blind every rule behind this transformation. So it stays.
+//! ModSecurity v3.0.9 loses everything after the first zero byte. This is an oversight: its
+//! published vectors expect the rest to be kept, and `%00` would blind every rule after this
+//! transformation. So it is kept here.
 
 use bumpalo::Bump;
 use memchr::memchr;
@@ -16,7 +17,7 @@ pub(crate) fn decode<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
     edit(arena, input, |rest| memchr(b'\\', rest), |rest| escape(&rest[1..]))
 }
 
-/// The escape whose backslash stands before `text`.
+/// The escape at `text`, after its backslash.
 fn escape(text: &[u8]) -> Edit {
     let digits = hex_digits(text, 6);
     if digits == 0 {
@@ -26,13 +27,13 @@ fn escape(text: &[u8]) -> Edit {
             [byte, ..] => Edit::Byte(*byte, 2),
         };
     }
-    // One white space behind the digits belongs to the escape.
+    // One white-space character after the digits belongs to the escape.
     let space = usize::from(text.get(digits).is_some_and(|&byte| is_space(byte)));
     Edit::Byte(byte(&text[..digits]), 1 + digits + space)
 }
 
-/// The byte that one to six digits stand for: the last two, with full-width forms made plain if
-/// the number has four significant digits.
+/// The byte for one to six digits: the last two, with full-width forms folded to ASCII if the
+/// number has four significant digits.
 fn byte(digits: &[u8]) -> u8 {
     match *digits {
         [digit] => single(digit),

@@ -1,6 +1,6 @@
 //! `md5` and `sha1`: raw digests; rules write `t:sha1,t:hexEncode`.
 //!
-//! Not for security: they are how rules compare with lists of known values.
+//! They serve for comparison with lists of known values, not for security.
 
 use bumpalo::Bump;
 use md5::{Digest as _, Md5};

@@ -1,7 +1,7 @@
 //! Digits and white space as ModSecurity reads them: ASCII, whatever the locale.
 
-/// The byte that two hexadecimal digits stand for. Other characters give what ModSecurity's
-/// arithmetic gives (`x2c` in `src/utils/string.cc`): `hexDecode` does not check.
+/// The byte for two hexadecimal digits. `hexDecode` does not validate; other characters give the
+/// result of ModSecurity's arithmetic (`x2c` in `src/utils/string.cc`).
 pub(crate) const fn pair(high: u8, low: u8) -> u8 {
     single(high).wrapping_mul(16).wrapping_add(single(low))
 }
@@ -11,19 +11,18 @@ pub(crate) const fn single(digit: u8) -> u8 {
     if digit >= b'A' { (digit & 0xdf).wrapping_sub(b'A').wrapping_add(10) } else { digit.wrapping_sub(b'0') }
 }
 
-/// How many of the first `most` bytes are hexadecimal digits, until the first that is not.
+/// The number of leading hexadecimal digits, at most `most`.
 pub(crate) fn hex_digits(text: &[u8], most: usize) -> usize {
     text.iter().take(most).take_while(|byte| byte.is_ascii_hexdigit()).count()
 }
 
-/// How many of the first three bytes are octal digits, until the first that is not, and the
-/// number that they write (at most 0o777).
+/// The number of leading octal digits, at most three, and their value (at most 0o777).
 pub(crate) fn octal(text: &[u8]) -> (usize, u16) {
     let digits = text.iter().take(3).take_while(|byte| (b'0'..=b'7').contains(byte));
     digits.fold((0, 0), |(count, value), digit| (count + 1, value * 8 + u16::from(digit - b'0')))
 }
 
-/// The control character that a letter stands for after a backslash in C.
+/// The control character that a letter denotes after a backslash in C.
 pub(crate) const fn control(letter: u8) -> Option<u8> {
     Some(match letter {
         b'a' => 0x07,
@@ -42,8 +41,8 @@ pub(crate) const fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
 }
 
-/// The low byte of a code of four hexadecimal digits, full-width forms (U+FF01 to U+FF5E) made
-/// plain: an attacker may write `<` as U+FF1C where the application folds it back.
+/// The low byte of a code of four hexadecimal digits, with full-width forms (U+FF01 to U+FF5E)
+/// folded to ASCII: an attacker may write `<` as U+FF1C where the application folds it back.
 pub(crate) const fn narrow(digits: [u8; 4]) -> u8 {
     let low = pair(digits[2], digits[3]);
     let full_width = low > 0 && low < 0x5f && digits[0] | 0x20 == b'f' && digits[1] | 0x20 == b'f';

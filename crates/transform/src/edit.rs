@@ -1,21 +1,21 @@
-//! How most transformations rewrite a value: find the next byte of interest, say what stands
-//! there, go on behind it. Nothing is copied before the first change.
+//! The rewriting loop of most transformations: find the next byte of interest, decide on an edit,
+//! continue after it. Nothing is copied before the first change.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
 
-/// What becomes of the next bytes. Each number is at least 1: that makes the whole linear.
+/// An edit of the next bytes. Each count is at least 1, which makes the whole linear.
 pub(crate) enum Edit {
-    /// This many bytes stay.
+    /// Keeps this many bytes.
     Keep(usize),
-    /// This many bytes go.
+    /// Drops this many bytes.
     Drop(usize),
-    /// This byte stands for so many.
+    /// Replaces this many bytes with one byte.
     Byte(u8, usize),
 }
 
-/// Applies `step` wherever `next` finds something. `next` gets the rest of the input and returns
-/// an offset into it; `step` gets the rest from there on, never empty.
+/// Applies `step` at each position that `next` finds. `next` gets the rest of the input and returns
+/// an offset into it; `step` gets the rest from there, never empty.
 pub(crate) fn edit<'a>(
     arena: &'a Bump,
     input: &'a [u8],
@@ -57,7 +57,7 @@ pub(crate) fn edit<'a>(
     }
 }
 
-/// Replaces each byte by its entry in `map`.
+/// Replaces each byte with its entry in `map`.
 pub(crate) fn replace<'a>(arena: &'a Bump, input: &'a [u8], map: &[u8; 256]) -> &'a [u8] {
     let Some(first) = input.iter().position(|&byte| map[byte as usize] != byte) else { return input };
     let out = arena.alloc_slice_copy(input);
@@ -82,7 +82,7 @@ macro_rules! byte_map {
 }
 pub(crate) use byte_map;
 
-/// The output if it differs from the input, else the input itself.
+/// The output if it differs from the input, otherwise the input itself.
 pub(crate) fn changed<'a>(input: &'a [u8], output: &'a [u8]) -> &'a [u8] {
     if input == output { input } else { output }
 }

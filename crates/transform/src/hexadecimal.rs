@@ -7,7 +7,7 @@ use crate::edit::changed;
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
-/// Two characters make a byte, digits or not; an odd one at the end goes.
+/// Two characters make a byte, whether or not they are digits; an odd one at the end is dropped.
 pub(crate) fn decode<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
     let pairs = input.chunks_exact(2);
     changed(input, arena.alloc_slice_fill_iter(pairs.map(|two| pair(two[0], two[1]))))

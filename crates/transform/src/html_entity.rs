@@ -1,4 +1,4 @@
-//! `htmlEntityDecode`: numbers, and the five names that ModSecurity knows.
+//! `htmlEntityDecode`: numeric entities, and the five names that ModSecurity supports.
 
 use bumpalo::Bump;
 use memchr::memchr;
@@ -8,7 +8,7 @@ use crate::edit::{Edit, edit};
 
 pub(crate) const AMPERSAND: ByteSet = ByteSet::from_list(b"&");
 
-/// Names in any case. A longer list would be nearer to browsers and further from the verdicts.
+/// Entity names, in any case. A longer list would be closer to browsers but change verdicts.
 const NAMES: [(&[u8], u8); 5] = [(b"quot", b'"'), (b"amp", b'&'), (b"lt", b'<'), (b"gt", b'>'), (b"nbsp", 0xa0)];
 
 pub(crate) fn decode<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
@@ -24,8 +24,8 @@ pub(crate) fn decode<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
     )
 }
 
-/// The low byte of the number whose digits begin at `start`; too long a number saturates like
-/// C's `strtol`, so that its low byte is 255.
+/// The low byte of the number whose digits begin at `start`; a number that is too long saturates
+/// like C's `strtol`, so that its low byte is 255.
 fn number(rest: &[u8], start: usize, radix: u32) -> Edit {
     let digits = rest[start..].iter().map_while(|&byte| char::from(byte).to_digit(radix));
     let (count, value) = digits.fold((0, 0_i64), |(count, value), digit| {
@@ -42,7 +42,7 @@ fn name(rest: &[u8]) -> Edit {
     }
 }
 
-/// The length of an entity that ends at `end`, with its semicolon if it has one.
+/// The length of an entity that ends at `end`, including a semicolon if there is one.
 fn closed(rest: &[u8], end: usize) -> usize {
     end + usize::from(rest.get(end) == Some(&b';'))
 }

@@ -1,4 +1,4 @@
-//! `jsDecode`: the escapes of JavaScript's strings.
+//! `jsDecode`: the escapes of JavaScript strings.
 
 use bumpalo::Bump;
 use memchr::memchr;
@@ -10,7 +10,7 @@ pub(crate) fn decode<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
     edit(arena, input, |rest| memchr(b'\\', rest), |rest| escape(&rest[1..]))
 }
 
-/// The escape whose backslash stands before `text`. One that is not known loses its backslash.
+/// The escape at `text`, after its backslash. An unknown one loses its backslash.
 fn escape(text: &[u8]) -> Edit {
     match *text {
         [] => Edit::Keep(1),

@@ -7,7 +7,7 @@ use bumpalo::collections::Vec;
 
 use crate::edit::changed;
 
-/// Digits of the largest length.
+/// Number of digits of the largest length.
 const MAX_DIGITS: usize = 20;
 
 pub(crate) fn length<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {

@@ -1,11 +1,11 @@
 //! SecLang's transformations: pure functions on bytes that borrow what they do not change.
 //!
-//! The reference is ModSecurity v3.0.9 (`src/actions/transformations`), oddities included,
-//! because a rule's verdict hangs on them; where its own published vectors contradict it
-//! (`cssDecode` past a zero byte) the vectors win. ModSecurity copies every value through every
-//! transformation. Most values change under none, so here each one says beforehand which bytes
-//! it needs to do anything ([`Transformation::may_change`]), and returns its argument untouched
-//! if nothing changes: a caller sees that by the pointer and need not match the value twice.
+//! The reference is ModSecurity v3.0.9 (`src/actions/transformations`), oddities included, because
+//! verdicts depend on them; where its own published vectors contradict it (`cssDecode` past a zero
+//! byte) the vectors win. ModSecurity copies every value through every transformation. Most values
+//! are changed by none, so here each transformation declares which bytes it needs to have an effect
+//! ([`Transformation::may_change`]) and returns its argument if nothing changes: the caller
+//! recognises that by the pointer and need not match the value twice.
 
 mod base64;
 mod byteset;
@@ -33,4 +33,4 @@ mod utf8;
 mod whitespace;
 
 pub use byteset::ByteSet;
-pub use table::{Info, MANUAL, MAX_FIXED_OUTPUT, MAX_GROWTH, Transformation};
+pub use table::{MANUAL, MAX_FIXED_OUTPUT, MAX_GROWTH, Transformation, TransformationInfo};

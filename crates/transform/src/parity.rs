@@ -1,6 +1,6 @@
 //! `parityEven7bit`, `parityOdd7bit`, `parityZero7bit`: the eighth bit as a parity bit.
 //!
-//! The parity is that of all eight bits that come in, as in ModSecurity, not of the low seven.
+//! As in ModSecurity, the parity is that of all eight input bits, not of the low seven.
 
 use bumpalo::Bump;
 

@@ -1,8 +1,8 @@
-//! `normalisePath` and `normalisePathWin`: `//`, `/./` and `/../` resolved.
+//! `normalisePath` and `normalisePathWin`: resolve `//`, `/./` and `/../`.
 //!
-//! A state machine over one buffer, written after ModSecurity's step by step: its corners (what
-//! `a..` or `/..//` becomes) follow from the order of its steps, not from a definition. It works
-//! in place, since it both reads ahead and takes back what it wrote.
+//! A state machine over one buffer that follows ModSecurity's step by step: its corner cases (the
+//! result for `a..` or `/..//`) follow from the order of its steps, not from a definition. It works
+//! in place, because it both reads ahead and takes back earlier output.
 
 use bumpalo::Bump;
 
@@ -19,7 +19,7 @@ pub(crate) fn normalise<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
     changed(input, Path::run(arena.alloc_slice_copy(input), Separators::Slash))
 }
 
-/// Backslashes count as slashes, and become slashes: but for the last of three or more in a row,
+/// Backslashes count as slashes and become slashes, except for the last of three or more in a row,
 /// which ModSecurity overlooks.
 pub(crate) fn normalise_windows<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
     if !input.iter().any(|&byte| WINDOWS.contains(byte)) {
@@ -42,21 +42,21 @@ impl Separators {
 
 struct Path<'a> {
     bytes: &'a mut [u8],
-    /// Where the next byte is read; never before `written`.
+    /// The next byte to read; never before `written`.
     read: usize,
-    /// What is before this is the result so far.
+    /// The length of the result so far.
     written: usize,
     separators: Separators,
     relative: bool,
-    /// Back-references have eaten up everything: the next ones are copied.
+    /// Back-references have removed everything: further ones are copied.
     at_root: bool,
 }
 
-/// What a segment's end asks for.
-enum Step {
+/// The action at the end of a segment.
+enum PathStep {
     /// Copy the byte at `read`.
     Copy,
-    /// The path is done.
+    /// The path is complete.
     End,
 }
 
@@ -69,7 +69,7 @@ impl<'a> Path<'a> {
             path.convert();
             let is_last = path.read + 1 == path.bytes.len();
             let ends_segment = is_last || path.bytes[path.read + 1] == b'/';
-            if ends_segment && matches!(path.end_segment(is_last), Step::End) {
+            if ends_segment && matches!(path.end_segment(is_last), PathStep::End) {
                 break;
             }
             path.copy();
@@ -84,7 +84,7 @@ impl<'a> Path<'a> {
         &bytes[..written]
     }
 
-    /// Makes slashes of backslashes at `read` and behind it.
+    /// Replaces backslashes at `read` and after it with slashes.
     fn convert(&mut self) {
         if self.separators == Separators::SlashAndBackslash {
             let next_two = self.bytes[self.read..].iter_mut().take(2);
@@ -92,11 +92,11 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// The byte at `read` is the last of a segment: resolves a reference that ends there.
-    fn end_segment(&mut self, is_last: bool) -> Step {
+    /// At the last byte of a segment: resolves a reference that ends there.
+    fn end_segment(&mut self, is_last: bool) -> PathStep {
         let before = self.written.checked_sub(1).map(|at| self.bytes[at]);
         match (self.bytes[self.read], before) {
-            (b'/', _) if !is_last => Step::Copy, // An empty segment: copying skips it.
+            (b'/', _) if !is_last => PathStep::Copy, // An empty segment: copying skips it.
             (b'.', Some(b'.')) => self.back(is_last),
             (b'.', None) => self.skip(is_last),
             (b'.', Some(b'/')) => {
@@ -105,21 +105,21 @@ impl<'a> Path<'a> {
                 }
                 self.skip(is_last)
             }
-            (b'.', Some(_)) => Step::Copy,
+            (b'.', Some(_)) => PathStep::Copy,
             (_, before) => {
                 if before.is_some() {
                     self.at_root = false;
                 }
-                Step::Copy
+                PathStep::Copy
             }
         }
     }
 
-    /// A back-reference, whose first dot is written: takes back the segment before it.
-    fn back(&mut self, is_last: bool) -> Step {
+    /// A back-reference whose first dot has been written: removes the segment before it.
+    fn back(&mut self, is_last: bool) -> PathStep {
         if self.relative && (self.at_root || self.written <= 2) {
             self.at_root = true;
-            return Step::Copy;
+            return PathStep::Copy;
         }
         self.written = match self.written.checked_sub(3) {
             Some(from) => self.bytes[..=from].iter().rposition(|&byte| byte == b'/').unwrap_or(0),
@@ -133,15 +133,15 @@ impl<'a> Path<'a> {
         self.skip(is_last)
     }
 
-    fn skip(&mut self, is_last: bool) -> Step {
+    fn skip(&mut self, is_last: bool) -> PathStep {
         if is_last {
-            return Step::End;
+            return PathStep::End;
         }
         self.read += 1;
-        Step::Copy
+        PathStep::Copy
     }
 
-    /// Copies the byte at `read`, of several slashes only the last.
+    /// Copies the byte at `read`; of several slashes only the last.
     fn copy(&mut self) {
         if self.bytes[self.read] == b'/' {
             while self.separators.contain(self.bytes.get(self.read + 1)) {

@@ -1,8 +1,8 @@
 //! `sqlHexDecode`: the hexadecimal literals of SQL, `0x414243`.
 //!
-//! Kept from ModSecurity, whose vectors agree: the byte behind a literal is copied unseen, the
-//! last byte of a value is lost unless a literal ends there, and the result ends before the
-//! first zero byte.
+//! Quirks kept from ModSecurity, whose vectors agree: the byte after a literal is copied
+//! unexamined, the last byte of a value is lost unless a literal ends there, and the result ends
+//! before the first zero byte.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;

@@ -1,4 +1,4 @@
-//! The table of transformations: parser, reference page and engine come from it.
+//! The table of transformations, from which parser, reference page and engine are derived.
 
 use bumpalo::Bump;
 
@@ -8,23 +8,23 @@ use crate::{
     parity, path, sql_hex, url, url_unicode, utf8, whitespace,
 };
 
-/// The page that [`Info::reference`] is an anchor of.
+/// The page that contains the anchor [`TransformationInfo::reference`].
 pub const MANUAL: &str = "https://github.com/owasp-modsecurity/ModSecurity/wiki/Reference-Manual-(v3.x)";
 
-/// No transformation makes more than this many bytes of one, but for [`MAX_FIXED_OUTPUT`].
+/// Maximum output bytes per input byte of any transformation, apart from [`MAX_FIXED_OUTPUT`].
 pub const MAX_GROWTH: usize = 4;
 
-/// The longest output that does not depend on the input's length: of `sha1` and `length`.
+/// The longest output that does not depend on the length of the input: `sha1` and `length`.
 pub const MAX_FIXED_OUTPUT: usize = 20;
 
-/// What is known of a transformation.
+/// Description of a transformation.
 #[derive(Debug)]
-pub struct Info {
-    /// Its name in SecLang, as ModSecurity's manual writes it; any case is accepted.
+pub struct TransformationInfo {
+    /// The name in SecLang, as in ModSecurity's manual; case-insensitive.
     pub name: &'static str,
-    /// Other names for it.
+    /// Alternative names.
     pub aliases: &'static [&'static str],
-    /// What it does, in one or two sentences.
+    /// Description, in one or two sentences.
     pub doc: &'static str,
     /// The anchor of its entry in [`MANUAL`].
     pub reference: &'static str,
@@ -36,8 +36,8 @@ pub struct Info {
 /// Reads `Variant "name" ["alias"...] triggers, function, "doc";`.
 macro_rules! transformations {
     ($($variant:ident $name:literal [$($alias:literal),*] $reference:literal, $triggers:expr, $run:path, $doc:literal;)*) => {
-        /// A transformation, by the name of its entry. SecLang's `none` is not one of them: it
-        /// empties a rule's list of transformations.
+        /// A transformation, named after its entry. SecLang's `none` is not included: it empties a
+        /// rule's list of transformations.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum Transformation {
@@ -45,10 +45,10 @@ macro_rules! transformations {
         }
 
         impl Transformation {
-            /// All of them, in the order of the table.
+            /// All transformations, in the order of the table.
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
-            const TABLE: &[Info] = &[$(Info {
+            const TABLE: &[TransformationInfo] = &[$(TransformationInfo {
                 name: $name,
                 aliases: &[$($alias),*],
                 doc: $doc,
@@ -65,27 +65,27 @@ const ANY: ByteSet = ByteSet::ALL;
 
 transformations! {
     Base64Decode "base64Decode" [] "base64decode", ANY, base64::decode,
-        "Decodes base64. What is not valid becomes empty.";
+        "Decodes base64. Invalid input becomes empty.";
     Base64DecodeExt "base64DecodeExt" [] "base64decodeext", ANY, base64::decode_forgiving,
-        "Decodes base64 and skips characters that are none.";
+        "Decodes base64 and skips invalid characters.";
     Base64Encode "base64Encode" [] "base64encode", ANY, base64::encode,
         "Encodes as base64, with padding.";
     CmdLine "cmdLine" [] "cmdline", command_line::TRIGGERS, command_line::command_line,
-        "Makes shell commands comparable: quotes, backslashes and carets go, separators become one space, letters lower case.";
+        "Normalises shell commands: removes quotes, backslashes and carets, replaces separators with one space, makes letters lower case.";
     CompressWhitespace "compressWhitespace" [] "compresswhitespace", whitespace::SPACE, whitespace::compress,
-        "Replaces each run of white space by one space.";
+        "Replaces each run of white space with one space.";
     CssDecode "cssDecode" [] "cssdecode", css::BACKSLASH, css::decode,
         "Decodes the escapes of CSS 2.";
     EscapeSeqDecode "escapeSeqDecode" [] "escapeseqdecode", css::BACKSLASH, escape_sequence::decode,
         "Decodes the escapes of ANSI C. Unknown ones lose their backslash.";
     HexDecode "hexDecode" [] "hexdecode", ANY, hexadecimal::decode,
-        "Makes a byte of each two hexadecimal digits.";
+        "Decodes each pair of hexadecimal digits to a byte.";
     HexEncode "hexEncode" [] "hexencode", ANY, hexadecimal::encode,
         "Writes each byte as two hexadecimal digits, in lower case.";
     HtmlEntityDecode "htmlEntityDecode" [] "htmlentitydecode", html_entity::AMPERSAND, html_entity::decode,
         "Decodes numeric entities of HTML, and quot, amp, lt, gt and nbsp, with or without a semicolon.";
     JsDecode "jsDecode" [] "jsdecode", css::BACKSLASH, js::decode,
-        "Decodes the escapes of JavaScript. Full-width forms become plain.";
+        "Decodes the escapes of JavaScript. Full-width forms become ASCII.";
     Length "length" [] "length", ANY, length::length,
         "The number of bytes, in decimal.";
     Lowercase "lowercase" [] "lowercase", case::UPPER, case::lowercase,
@@ -95,7 +95,7 @@ transformations! {
     NormalisePath "normalisePath" ["normalizePath"] "normalisepath", path::UNIX, path::normalise,
         "Resolves repeated slashes and references to the same or the upper directory.";
     NormalisePathWin "normalisePathWin" ["normalizePathWin"] "normalisepathwin", path::WINDOWS, path::normalise_windows,
-        "Like normalisePath, after making backslashes slashes.";
+        "Like normalisePath, after replacing backslashes with slashes.";
     ParityEven7bit "parityEven7bit" [] "parityeven7bit", parity::UNEVEN, parity::even,
         "Sets the eighth bit so that the parity is even.";
     ParityOdd7bit "parityOdd7bit" [] "parityodd7bit", parity::UNODD, parity::odd,
@@ -103,7 +103,7 @@ transformations! {
     ParityZero7bit "parityZero7bit" [] "parityzero7bit", parity::HIGH, parity::zero,
         "Clears the eighth bit.";
     RemoveComments "removeComments" [] "removecomments", comments::OPENERS, comments::remove,
-        "Removes comments of C and HTML, and everything after -- or #.";
+        "Removes C and HTML comments, and everything after -- or #.";
     RemoveCommentsChar "removeCommentsChar" [] "removecommentschar", comments::MARKS, comments::remove_marks,
         "Removes the marks of comments and keeps what they enclose.";
     RemoveNulls "removeNulls" [] "removenulls", nulls::NULL, nulls::remove,
@@ -111,13 +111,13 @@ transformations! {
     RemoveWhitespace "removeWhitespace" [] "removewhitespace", whitespace::SPACE_OR_NBSP, whitespace::remove,
         "Removes white space, and the bytes A0 and C2.";
     ReplaceComments "replaceComments" [] "replacecomments", comments::SLASH, comments::replace,
-        "Replaces each comment of C by a space, one that is not closed too.";
+        "Replaces each C comment, even an unclosed one, with a space.";
     ReplaceNulls "replaceNulls" [] "replacenulls", nulls::NULL, nulls::replace,
-        "Replaces zero bytes by spaces.";
+        "Replaces zero bytes with spaces.";
     Sha1 "sha1" [] "sha1", ANY, digest::sha1,
         "The SHA-1 digest, twenty raw bytes.";
     SqlHexDecode "sqlHexDecode" [] "sqlhexdecode", ANY, sql_hex::decode,
-        "Decodes hexadecimal literals of SQL, such as 0x414243.";
+        "Decodes SQL hexadecimal literals, such as 0x414243.";
     Trim "trim" [] "trim", whitespace::SPACE, whitespace::trim,
         "Removes white space from both ends.";
     TrimLeft "trimLeft" [] "trimleft", whitespace::SPACE, whitespace::trim_left,
@@ -127,11 +127,11 @@ transformations! {
     Uppercase "uppercase" [] "uppercase", case::LOWER, case::uppercase,
         "Makes ASCII letters upper case.";
     UrlDecode "urlDecode" [] "urldecode", url::ESCAPES, url::decode,
-        "Decodes %HH and +. What is not valid stays.";
+        "Decodes %HH and +. Invalid escapes are kept.";
     UrlDecodeUni "urlDecodeUni" [] "urldecodeuni", url::ESCAPES, url_unicode::decode,
-        "Like urlDecode, and decodes %uHHHH to its low byte, full-width forms to plain ones.";
+        "Like urlDecode, and decodes %uHHHH to its low byte, full-width forms to ASCII.";
     UrlDecodeUniMapped "urlDecodeUni with code page 20127" [] "urldecodeuni", url::ESCAPES, url_unicode::decode_us_ascii,
-        "Like urlDecodeUni, with the look-alikes of code page 20127: what urlDecodeUni means once SecUnicodeMapFile is set.";
+        "Like urlDecodeUni, with the best-fit mapping of code page 20127; replaces urlDecodeUni once SecUnicodeMapFile is set.";
     UrlEncode "urlEncode" [] "urlencode", url::ENCODED, url::encode,
         "Encodes all but ASCII letters, digits and * as %HH, and a space as +.";
     Utf8ToUnicode "utf8toUnicode" [] "utf8tounicode", utf8::TRIGGERS, utf8::to_unicode,
@@ -139,17 +139,17 @@ transformations! {
 }
 
 impl Transformation {
-    /// The transformation that a rule calls `name`, in any case. `urlDecodeUni` is the one
+    /// The transformation that SecLang calls `name`, ignoring case. `urlDecodeUni` is the variant
     /// without a map; see [`Self::with_unicode_map`].
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        let is_named = |info: &Info| {
+        let is_named = |info: &TransformationInfo| {
             info.name.eq_ignore_ascii_case(name) || info.aliases.iter().any(|alias| alias.eq_ignore_ascii_case(name))
         };
         Self::ALL.iter().copied().find(|&one| one != Self::UrlDecodeUniMapped && is_named(one.info()))
     }
 
-    /// What it becomes where `SecUnicodeMapFile unicode.mapping 20127` is in force.
+    /// The variant used when `SecUnicodeMapFile unicode.mapping 20127` is in force.
     #[must_use]
     pub const fn with_unicode_map(self) -> Self {
         match self {
@@ -160,19 +160,19 @@ impl Transformation {
 
     /// Name, documentation and reference.
     #[must_use]
-    pub const fn info(self) -> &'static Info {
+    pub const fn info(self) -> &'static TransformationInfo {
         &Self::TABLE[self as usize]
     }
 
-    /// The bytes of which a value must have one for the transformation to change it;
-    /// [`ByteSet::ALL`] where that cannot be said. The empty value, which has none, is changed by
-    /// `length`, `md5` and `sha1`: [`Self::may_change`] knows that.
+    /// A value must contain one of these bytes for the transformation to change it;
+    /// [`ByteSet::ALL`] if there is no such condition. `length`, `md5` and `sha1` also change the
+    /// empty value, which [`Self::may_change`] takes into account.
     #[must_use]
     pub const fn triggers(self) -> &'static ByteSet {
         &self.info().triggers
     }
 
-    /// Whether it could change a value made of these bytes (all that occur in it, or more).
+    /// Whether it could change a value in which at most these bytes occur.
     #[must_use]
     #[inline]
     pub const fn may_change(self, occurring: &ByteSet) -> bool {
@@ -180,9 +180,9 @@ impl Transformation {
         info.changes_empty || info.triggers.intersects(occurring)
     }
 
-    /// Applies it, in time linear in the input. Returns `input` itself (same pointer and length)
-    /// if nothing changes, a part of it if only ends go, and else bytes in `arena`: at most
-    /// [`MAX_GROWTH`] times the input or [`MAX_FIXED_OUTPUT`], whichever is more.
+    /// Applies it, in time linear in the input. Returns `input` itself (same pointer and length) if
+    /// nothing changes, a slice of it if only the ends are cut, and otherwise bytes in `arena`: at
+    /// most [`MAX_GROWTH`] times the input or [`MAX_FIXED_OUTPUT`], whichever is more.
     #[must_use]
     pub fn apply<'a>(self, arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
         (self.info().run)(arena, input)

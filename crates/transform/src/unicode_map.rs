@@ -1,11 +1,11 @@
-//! Code page 20127 (US-ASCII) of `unicode.mapping`, the file that ModSecurity ships: which
-//! character a Windows server makes of a code that the page does not have.
+//! Code page 20127 (US-ASCII) of `unicode.mapping`, the file that ModSecurity ships: the characters
+//! that a Windows server substitutes for codes missing from the page.
 //!
-//! Compiled in, since `SecUnicodeMapFile unicode.mapping 20127` is what the recommended
-//! configuration says and the data has not changed since 2010. The four full stops of
-//! internationalised names (RFC 3490, section 3.1) are added, as ModSecurity does.
+//! It is compiled in, because `SecUnicodeMapFile unicode.mapping 20127` is the recommended
+//! configuration and the data has not changed since 2010. The four full stops of internationalised
+//! names (RFC 3490, section 3.1) are added, as in ModSecurity.
 
-/// What the page makes of `code`.
+/// The substitute for `code`.
 pub(crate) fn us_ascii(code: u16) -> Option<u8> {
     if let 0xff01..=0xff5e = code {
         return Some((code - 0xff00) as u8 + 0x20); // Full-width forms.
@@ -13,7 +13,7 @@ pub(crate) fn us_ascii(code: u16) -> Option<u8> {
     CODES.binary_search(&code).ok().map(|index| BYTES[index])
 }
 
-/// Codes in order.
+/// Codes, in order.
 static CODES: [u16; 280] = [
     0x002e, 0x00a0, 0x00a1, 0x00a2, 0x00a4, 0x00a5, 0x00a6, 0x00a9, 0x00aa, 0x00ab, 0x00ad, 0x00ae, 0x00b2, 0x00b3,
     0x00b7, 0x00b8, 0x00b9, 0x00ba, 0x00bb, 0x00c0, 0x00c1, 0x00c2, 0x00c3, 0x00c4, 0x00c5, 0x00c6, 0x00c7, 0x00c8,
@@ -37,7 +37,7 @@ static CODES: [u16; 280] = [
     0x2019, 0x201a, 0x201c, 0x201d, 0x201e, 0x2022, 0x2026, 0x2032, 0x2035, 0x2039, 0x203a, 0x2122, 0x3002, 0xff61,
 ];
 
-/// What they become: as many.
+/// The substitute of each code.
 static BYTES: &[u8; 280] = b"\
     .\x20!c$Y|Ca<-R23.,1o>AAAAAAACEEEEIIIIDNOOOOOOUUUUYaaaaaaaceeeeiiiinooooo\
     ouuuuyyAaAaAaCcCcCcCcDdDdEeEeEeEeEeGgGgGgGgHhHhIiIiIiIiIiJjKkLlLlLlLlN\

@@ -11,12 +11,12 @@ use crate::hexadecimal::digits;
 
 pub(crate) const ESCAPES: ByteSet = ByteSet::from_list(b"%+");
 
-/// What `urlEncode` leaves alone.
+/// The bytes that `urlEncode` keeps.
 const PLAIN: ByteSet =
     ByteSet::from_list(b"*").union(&ByteSet::range(b'0', b'9')).union(&crate::case::UPPER).union(&crate::case::LOWER);
 pub(crate) const ENCODED: ByteSet = ByteSet::ALL.minus(&PLAIN);
 
-/// `%HH` and `+`; what is not a valid escape stays.
+/// Decodes `%HH` and `+`; invalid escapes are kept.
 pub(crate) fn decode<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
     edit(arena, input, |rest| memchr2(b'%', b'+', rest), percent_or_plus)
 }
@@ -30,7 +30,7 @@ pub(crate) fn percent_or_plus(rest: &[u8]) -> Edit {
     }
 }
 
-/// Everything but letters, digits and `*`, in lower-case digits; a space becomes `+`.
+/// Encodes everything except letters, digits and `*`, with lower-case digits; a space becomes `+`.
 pub(crate) fn encode<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
     let Some(first) = input.iter().position(|&byte| ENCODED.contains(byte)) else { return input };
     let escapes = input[first..].iter().filter(|&&byte| ENCODED.contains(byte)).count();

@@ -1,8 +1,8 @@
-//! `urlDecodeUni`: `urlDecode` and Microsoft's `%uHHHH`.
+//! `urlDecodeUni`: `urlDecode` plus Microsoft's `%uHHHH`.
 //!
 //! With a map (`SecUnicodeMapFile ... 20127`, as in ModSecurity's recommended configuration)
-//! `%u00e9` becomes `e`, as it would on the servers that the map describes; what the map does not
-//! have, and everything without a map, becomes its low byte.
+//! `%u00e9` becomes `e`, as on the servers that the map describes; codes that the map lacks, and
+//! all codes without a map, become their low byte.
 
 use bumpalo::Bump;
 use memchr::memchr2;

@@ -1,8 +1,8 @@
-//! `utf8toUnicode`: each UTF-8 sequence as `%uHHHH`, which other transformations understand.
+//! `utf8toUnicode`: each UTF-8 sequence as `%uHHHH`, which other transformations decode.
 //!
-//! Kept from ModSecurity: zero bytes vanish; a lead byte without its continuation vanishes, and
-//! what follows it is looked at anew; a stray continuation byte stays. Surrogates, overlong forms
-//! and lead bytes from F5 on are written, and their first byte beside them.
+//! Quirks kept from ModSecurity: zero bytes are dropped; a lead byte without its continuation is
+//! dropped, and the bytes after it are read again; a stray continuation byte is kept. Surrogates,
+//! overlong forms and lead bytes from F5 on are written in addition to their first byte.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
@@ -10,7 +10,7 @@ use bumpalo::collections::Vec;
 use crate::byteset::ByteSet;
 use crate::hexadecimal::digits;
 
-/// The most that an input byte becomes: an overlong form of two bytes gives seven.
+/// Maximum output bytes per input byte: an overlong form of two bytes gives seven.
 const GROWTH: usize = 4;
 
 pub(crate) const TRIGGERS: ByteSet = ByteSet::range(0x80, 0xff).with(0);
@@ -45,7 +45,7 @@ pub(crate) fn to_unicode<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
     crate::edit::changed(input, out.into_bump_slice())
 }
 
-/// The code of a sequence of `length` bytes if its continuation is there.
+/// The code point of a sequence of `length` bytes if its continuation is valid.
 fn code(rest: &[u8], length: usize, lead_bits: u8) -> Option<u32> {
     let (&lead, tail) = rest.get(..length)?.split_first()?;
     let start = u32::from(lead & lead_bits);

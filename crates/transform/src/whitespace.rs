@@ -8,11 +8,11 @@ use crate::edit::{Edit, edit};
 
 pub(crate) const SPACE: ByteSet = ByteSet::from_list(b" \t\n\x0b\x0c\r");
 
-/// What `removeWhitespace` takes for white space: also the two bytes of a no-break space in
-/// UTF-8, each by itself.
+/// White space according to `removeWhitespace`: includes both bytes of a UTF-8 no-break space, each
+/// by itself.
 pub(crate) const SPACE_OR_NBSP: ByteSet = SPACE.with(0xa0).with(0xc2);
 
-/// One space for each run of white space.
+/// Replaces each run of white space with one space.
 pub(crate) fn compress<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
     let run = |rest: &[u8]| rest.iter().take_while(|&&byte| is_space(byte)).count();
     let next = |rest: &[u8]| rest.iter().position(|&byte| is_space(byte));

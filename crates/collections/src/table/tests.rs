@@ -18,7 +18,7 @@ fn members_are_set_counted_expired_and_removed() {
     let memory = memory(4);
     let table = Table::new(&memory).unwrap();
     type Step = (&'static str, StoredChange<'static>, u64, &'static [(&'static str, &'static str)]);
-    // What is changed, when, and what is there then.
+    // Change, time, and expected contents.
     let steps: [Step; 10] = [
         ("a", Set { value: b"x", timeout_s: 100 }, 1000, &[("a", "x")]),
         ("n", Add { delta: 2, timeout_s: 50 }, 1000, &[("a", "x"), ("n", "2")]),

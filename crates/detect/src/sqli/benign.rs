@@ -1,20 +1,20 @@
-//! Inputs that have the fingerprint of an attack and yet are none: words with `--` behind them,
-//! "salt and pepper". The exceptions are libinjection's (`libinjection_sqli_not_whitelist`).
+//! Harmless inputs with the fingerprint of an attack: words followed by `--`, "salt and pepper".
+//! The exceptions are libinjection's (`libinjection_sqli_not_whitelist`).
 
 use memchr::memmem;
 
 use super::fold::Folded;
-use super::kind::Kind::{Bareword, Comment, Keyword, Logic, Number, Operator, Text, Union, Variable};
 use super::token::Token;
+use super::token_kind::TokenKind::{Bareword, Comment, Keyword, Logic, Number, Operator, Text, Union, Variable};
 
-/// Is `input` harmless, although what it was `folded` to is the fingerprint of an attack?
+/// Whether `input` is harmless although `folded` has the fingerprint of an attack.
 pub(crate) fn is_benign(input: &[u8], folded: &Folded<'_>) -> bool {
     let tokens = folded.tokens();
     if let [_, .., last] = tokens
         && last.kind == Comment
         && memmem::find(input, b"sp_password").is_some()
     {
-        // SQL Server leaves what mentions it out of its log.
+        // SQL Server omits statements that mention it from its log.
         return false;
     }
     match tokens {
@@ -30,7 +30,7 @@ fn is_benign_pair(input: &[u8], first: &Token<'_>, second: &Token<'_>, read: usi
         (_, Union) => read == 2,
         _ if sign == b'#' => true,
         (Bareword, Comment) if sign != b'/' => true,
-        // A true decimal number before a comment, and not the end of some base64.
+        // A real decimal number before a comment, not the end of some base64.
         (Number, Comment) if sign != b'/' && read <= 2 => {
             let at = first.text.len();
             let [next, then] = [at, at + 1].map(|at| input.get(at).copied().unwrap_or(0));

@@ -1,17 +1,17 @@
-//! What a byte means where a token may begin, and which bytes end a word.
+//! The role of each byte at the start of a token, and the bytes that end a word.
 
-/// How the token that begins with a byte is read.
+/// How a token is read, depending on its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Class {
-    /// Nothing: skipped.
+pub(crate) enum ByteClass {
+    /// Skipped.
     White,
     /// A word.
     Word,
-    /// A word, or a string with a letter before its quote.
+    /// A word, or a string with a prefix letter before its quote.
     PrefixedString,
     /// A number, or a dot.
     Number,
-    /// A token of its own, called like the byte.
+    /// A one-byte token named after the byte.
     Sign,
     /// An operator of one byte.
     Operator,
@@ -35,13 +35,13 @@ pub(crate) enum Class {
     Dollar,
     /// `@`
     At,
-    /// What SQL does not know.
+    /// A byte unknown to SQL.
     Unknown,
 }
 
 /// The class of each byte.
-pub(crate) static CLASSES: [Class; 256] = {
-    let mut classes = [Class::Word; 256];
+pub(crate) static CLASSES: [ByteClass; 256] = {
+    let mut classes = [ByteClass::Word; 256];
     let mut byte = 0;
     while byte < 256 {
         classes[byte] = class_of(byte as u8);
@@ -50,36 +50,36 @@ pub(crate) static CLASSES: [Class; 256] = {
     classes
 };
 
-const fn class_of(byte: u8) -> Class {
+const fn class_of(byte: u8) -> ByteClass {
     match byte {
-        0..=b' ' | 0x7f | 0xa0 => Class::White,
-        b'!' | b'&' | b'*' | b':' | b'<' | b'=' | b'>' | b'|' => Class::LongOperator,
-        b'%' | b'+' | b'^' | b'~' => Class::Operator,
-        b'(' | b')' | b',' | b';' | b'{' | b'}' => Class::Sign,
-        b'.' | b'0'..=b'9' => Class::Number,
-        b'"' | b'\'' => Class::Quote,
-        b'`' => Class::Tick,
-        b'[' => Class::Bracket,
-        b'#' => Class::Hash,
-        b'-' => Class::Dash,
-        b'/' => Class::Slash,
-        b'\\' => Class::Backslash,
-        b'$' => Class::Dollar,
-        b'@' => Class::At,
-        b'?' | b']' => Class::Unknown,
-        b'b' | b'B' | b'e' | b'E' | b'n' | b'N' | b'q' | b'Q' | b'u' | b'U' | b'x' | b'X' => Class::PrefixedString,
-        _ => Class::Word,
+        0..=b' ' | 0x7f | 0xa0 => ByteClass::White,
+        b'!' | b'&' | b'*' | b':' | b'<' | b'=' | b'>' | b'|' => ByteClass::LongOperator,
+        b'%' | b'+' | b'^' | b'~' => ByteClass::Operator,
+        b'(' | b')' | b',' | b';' | b'{' | b'}' => ByteClass::Sign,
+        b'.' | b'0'..=b'9' => ByteClass::Number,
+        b'"' | b'\'' => ByteClass::Quote,
+        b'`' => ByteClass::Tick,
+        b'[' => ByteClass::Bracket,
+        b'#' => ByteClass::Hash,
+        b'-' => ByteClass::Dash,
+        b'/' => ByteClass::Slash,
+        b'\\' => ByteClass::Backslash,
+        b'$' => ByteClass::Dollar,
+        b'@' => ByteClass::At,
+        b'?' | b']' => ByteClass::Unknown,
+        b'b' | b'B' | b'e' | b'E' | b'n' | b'N' | b'q' | b'Q' | b'u' | b'U' | b'x' | b'X' => ByteClass::PrefixedString,
+        _ => ByteClass::Word,
     }
 }
 
 /// Bit of [`ENDS`]: the byte ends a word.
 pub(crate) const WORD: u8 = 1;
-/// Bit of [`ENDS`]: the byte ends a variable's name.
+/// Bit of [`ENDS`]: the byte ends a variable name.
 pub(crate) const VARIABLE: u8 = 2;
-/// Bit of [`ENDS`]: before the byte a key word ends, if there is one.
+/// Bit of [`ENDS`]: a keyword may end before the byte.
 pub(crate) const SPLIT: u8 = 4;
 
-/// What each byte ends.
+/// The tokens that each byte ends.
 pub(crate) static ENDS: [u8; 256] = {
     let mut ends = [0; 256];
     let mut byte = 0;
@@ -122,8 +122,8 @@ pub(crate) static ENDS: [u8; 256] = {
     ends
 };
 
-/// Bytes that count as white space behind a number or a comment's dashes: fewer than those that
-/// are skipped between tokens.
+/// White space after a number or after the dashes of a comment: fewer bytes than are skipped
+/// between tokens.
 pub(crate) const fn is_white(byte: u8) -> bool {
     matches!(byte, 0 | b'\t'..=b'\r' | b' ' | 0xa0)
 }

@@ -1,21 +1,22 @@
-//! The fingerprints of attacks: a sorted table that the compiler builds from `fingerprints.txt`.
+//! The fingerprints of attacks: a sorted table built at compile time from `fingerprints.txt`.
 //!
 //! The 8,367 fingerprints are libinjection's (BSD licence, Nick Galbreath), gathered from real
-//! attacks. They use twenty letters and at most five places, so the first two letters choose a
+//! attacks. They use twenty letters and at most five positions, so the first two letters select a
 //! range of a sorted table and the last three are 15 bits in it: 18 KiB in all.
 
-/// Letters of fingerprints, in the order of the list. Letters count without case.
+/// Letters of fingerprints, in the order of the list. Case-insensitive.
 const LETTERS: &[u8; 20] = b"&(),1:;ABCEFKNOSTUVX";
 
-/// Text of the list: in each line up to three letters, then what may follow them; `.` is nothing.
+/// Text of the list: each line has up to three letters, then the possible continuations; `.` is an
+/// empty one.
 const LIST: &[u8] = include_bytes!("fingerprints.txt");
 const COUNT: usize = 8367;
 
-/// Letters and places are written in 21 digits: 0 stands for "no letter here".
+/// Fingerprints are written in 21 digits: 0 stands for "no letter".
 const DIGITS: usize = LETTERS.len() + 1;
 const PAIRS: usize = DIGITS * DIGITS;
 
-/// Stands for a letter that is in no fingerprint.
+/// Stands for a letter that occurs in no fingerprint.
 const FOREIGN: u8 = 31;
 
 /// The longest fingerprint.
@@ -25,13 +26,13 @@ static CODES: [u8; 256] = codes();
 static TABLE: Table = build();
 
 struct Table {
-    /// For each pair of first letters, where its range begins; the next pair's is its end.
+    /// The start of the range for each pair of first letters; the next pair's start is its end.
     starts: [u16; PAIRS + 1],
     /// The last three letters, 5 bits each, sorted within each range.
     tails: [u16; COUNT],
 }
 
-/// Is `fingerprint` (at most [`LONGEST`] letters, case counts for nothing) that of an attack?
+/// Whether `fingerprint` (at most [`LONGEST`] letters, case-insensitive) is that of an attack.
 pub(crate) fn is_attack(fingerprint: &[u8]) -> bool {
     let mut digits = [0; LONGEST];
     for (digit, letter) in digits.iter_mut().zip(fingerprint) {

@@ -1,22 +1,22 @@
-//! Shortens the tokens of an input to the at most five that make its fingerprint: what SQL says in
-//! several ways comes out one way (`1, 2, 3` as `1`), and what means nothing is dropped.
+//! Reduces the tokens of an input to the at most five that form its fingerprint: equivalent forms
+//! become the same (`1, 2, 3` becomes `1`), and meaningless tokens are dropped.
 //!
-//! Here is the loop, in `rules.rs` what it does to tokens side by side. Both follow libinjection's
-//! (`libinjection_sqli_fold`), for the order of things shows in the verdicts. Each step reads a token, drops one, or moves on by one of at most six places, so that
-//! the whole is linear.
+//! This file holds the loop, `rules.rs` the reductions of adjacent tokens. Both follow libinjection
+//! (`libinjection_sqli_fold`), because verdicts depend on the order of the steps. Each step reads a
+//! token, drops one, or advances by one of at most six positions, so that the whole is linear.
 
 use super::fingerprints::LONGEST;
-use super::kind::Kind::{self, Bareword, Close, Comma, Comment, Number, Open, Operator, Type};
 use super::token::Token;
+use super::token_kind::TokenKind::{self, Bareword, Close, Comma, Comment, Number, Open, Operator, Type};
 use super::tokenizer::{Context, Tokenizer};
 
-/// The tokens of an input, shortened.
+/// The reduced tokens of an input.
 pub(crate) struct Folded<'a> {
     tokens: [Token<'a>; LONGEST + 3],
     length: usize,
-    /// How many tokens were read, comments included.
+    /// Number of tokens read, comments included.
     pub(crate) read: usize,
-    /// Would MySQL have read other tokens?
+    /// Whether MySQL would have read other tokens.
     pub(crate) ambiguous: bool,
 }
 
@@ -30,7 +30,7 @@ impl<'a> Folded<'a> {
         let mut tokens = folder.tokens;
         if length > 2 {
             let last = &mut tokens[length - 1];
-            // PHP takes a lone tick at the end for a comment.
+            // PHP treats a lone tick at the end as a comment.
             if last.kind == Bareword && last.opened == b'`' && last.closed == 0 && last.text.is_empty() {
                 last.kind = Comment;
             }
@@ -38,17 +38,17 @@ impl<'a> Folded<'a> {
         Folded { tokens, length, read: folder.source.count, ambiguous: folder.source.ambiguous }
     }
 
-    /// What is left.
+    /// The remaining tokens.
     pub(crate) fn tokens(&self) -> &[Token<'a>] {
         &self.tokens[..self.length]
     }
 }
 
-/// What became of the tokens at `left`.
-pub(super) enum Step {
-    /// They were changed: look again.
+/// The outcome of applying the rules to the tokens at `left`.
+pub(super) enum FoldStep {
+    /// The tokens were changed and must be examined again.
     Again,
-    /// No rule is for them.
+    /// No rule applies.
     Keep,
     /// The input is an attack, whatever follows.
     Evil,
@@ -56,18 +56,18 @@ pub(super) enum Step {
 
 pub(super) struct Folder<'a> {
     pub(super) tokens: [Token<'a>; LONGEST + 3],
-    /// How many tokens are held.
+    /// Number of tokens held.
     pub(super) end: usize,
-    /// How many of them are done with, until a change before them.
+    /// Number of tokens that are finished unless a token before them changes.
     pub(super) left: usize,
     more: bool,
-    /// The comment after the last token held, if there was one.
+    /// The comment after the last token held, if any.
     comment: Option<Token<'a>>,
     source: Tokenizer<'a>,
 }
 
 impl<'a> Folder<'a> {
-    /// How many of the tokens make the fingerprint.
+    /// Reduces the input; returns the number of tokens in the fingerprint.
     fn run(&mut self) -> usize {
         loop {
             let Some(token) = self.source.next() else { return 0 };
@@ -97,16 +97,16 @@ impl<'a> Folder<'a> {
                 continue;
             }
             match self.pair() {
-                Step::Again => continue,
-                Step::Keep => {}
-                Step::Evil => return self.left + 2,
+                FoldStep::Again => continue,
+                FoldStep::Keep => {}
+                FoldStep::Evil => return self.left + 2,
             }
             self.read(3);
             if self.end - self.left < 3 {
                 self.left = self.end;
                 continue;
             }
-            if let Step::Keep = self.triple() {
+            if let FoldStep::Keep = self.triple() {
                 self.left += 1;
             }
         }
@@ -119,7 +119,7 @@ impl<'a> Folder<'a> {
         self.left.min(LONGEST)
     }
 
-    /// Reads until there are `wanted` tokens not done with, or no room.
+    /// Reads until `wanted` tokens are unfinished, or there is no room.
     fn read(&mut self, wanted: usize) {
         while self.more && self.end <= LONGEST && self.end - self.left < wanted {
             match self.source.next() {
@@ -134,9 +134,9 @@ impl<'a> Folder<'a> {
         }
     }
 
-    /// Do the first five tokens say no more than the first?
+    /// Whether the first five tokens are equivalent to the first one.
     fn is_plain_list(&self) -> bool {
-        let kinds: [Kind; LONGEST] = std::array::from_fn(|at| self.tokens[at].kind);
+        let kinds: [TokenKind; LONGEST] = std::array::from_fn(|at| self.tokens[at].kind);
         matches!(
             kinds,
             [Number, Operator | Comma, Open, Number, Close]

@@ -1,12 +1,12 @@
-//! Numbers, and what looks like one.
+//! Numbers and similar tokens.
 
 use super::class;
-use super::kind::Kind;
 use super::token::Token;
+use super::token_kind::TokenKind;
 use super::tokenizer::Tokenizer;
 
 impl<'a> Tokenizer<'a> {
-    /// The number, or single dot, that begins here.
+    /// The number, or single dot, at this position.
     pub(super) fn number(&mut self) -> Token<'a> {
         let rest = &self.input[self.at..];
         match rest {
@@ -18,19 +18,19 @@ impl<'a> Tokenizer<'a> {
         if rest.get(length) == Some(&b'.') {
             length = digits_from(rest, length + 1);
             if length == 1 {
-                return self.take(Kind::Dot, 1);
+                return self.take(TokenKind::Dot, 1);
             }
         }
-        let mut kind = Kind::Number;
+        let mut kind = TokenKind::Number;
         if let Some(b'e' | b'E') = rest.get(length) {
             length += 1;
             length += usize::from(matches!(rest.get(length), Some(b'+' | b'-')));
             let exponent = digits_from(rest, length);
             // Without an exponent it is a name.
-            kind = if exponent == length { Kind::Bareword } else { Kind::Number };
+            kind = if exponent == length { TokenKind::Bareword } else { TokenKind::Number };
             length = exponent;
         }
-        // Oracle's ending of a float or double; before "union" it must be no beginning of a word.
+        // Oracle's suffix of a float or double; before "union" it must not begin a word.
         if let [b'd' | b'D' | b'f' | b'F', after @ ..] = &rest[length..]
             && after.first().is_none_or(|byte| class::is_white(*byte) || matches!(byte, b';' | b'u' | b'U'))
         {
@@ -39,14 +39,14 @@ impl<'a> Tokenizer<'a> {
         self.take(kind, length)
     }
 
-    /// `0x` or `0b` and what `digits` follow; without any, a name. NUL bytes count as digits.
+    /// `0x` or `0b` followed by `digits`; without any digits, a name. NUL bytes count as digits.
     fn prefixed(&mut self, digits: &[u8], digit: fn(u8) -> bool) -> Token<'a> {
         let count = digits.iter().position(|byte| *byte != 0 && !digit(*byte)).unwrap_or(digits.len());
-        self.take(if count == 0 { Kind::Bareword } else { Kind::Number }, 2 + count)
+        self.take(if count == 0 { TokenKind::Bareword } else { TokenKind::Number }, 2 + count)
     }
 }
 
-/// Where the decimal digits end that begin `at`.
+/// The end of the decimal digits that begin at `at`.
 fn digits_from(text: &[u8], at: usize) -> usize {
     text[at..].iter().position(|byte| !byte.is_ascii_digit()).map_or(text.len(), |length| at + length)
 }

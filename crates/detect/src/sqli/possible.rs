@@ -1,26 +1,26 @@
-//! Refuses quickly what cannot be SQL injection: conditions that any attack must meet, of which
-//! everyday values miss one in the first bytes or tokens.
+//! A fast pre-filter for SQL injection: conditions that any attack must meet, and of which everyday
+//! values fail one in the first bytes or tokens.
 //!
-//! Three steps, each sure to refuse only what [`super::sqli`] does not find:
+//! Three steps, each proven to dismiss only inputs in which [`super::sqli`] finds nothing:
 //!
-//! 1. *One word.* Letters, digits, `_` and bytes above 0x7f (not 0xa0) make at most two numbers and
-//!    a word behind them. No fingerprint of an attack is that short, but `1U`, which counts
-//!    only if more tokens were read.
-//! 2. *Figures.* Numbers, signs and words of the letters A to F (dates, amounts, UUIDs). `DEC` is the
-//!    only key word in them, and where it and comments are absent no token is of another kind than
-//!    `1 n o , : ;`, of which no fingerprint is made.
+//! 1. *One word.* Letters, digits, `_` and bytes above 0x7f (not 0xa0) form at most two numbers
+//!    followed by a word. No fingerprint of an attack is that short, except `1U`, which counts only
+//!    if more tokens were read.
+//! 2. *Figures.* Numbers, signs and words of the letters A to F (dates, amounts, UUIDs). `DEC` is
+//!    the only keyword among them; without it and without comments all tokens have one of the types
+//!    `1 n o , : ;`, of which no fingerprint consists.
 //! 3. *A harmless beginning.* The first tokens are read as the detector does. No fingerprint begins
 //!    with two words, a word and a parenthesis, a quoted text and a word, an operator, and so on
-//!    (see [`begins_harmlessly`]); once the tokens begin so, no rule of folding changes that. A
-//!    list or sum (`a=1&b=2`) is folded on the way. Where there are quotes, the same must hold
-//!    behind an opened one. What condemns an input by itself, wherever it stands, must be absent:
-//!    comments with a comment in them or with `!`, and an empty name in braces.
+//!    (see [`begins_harmlessly`]); once the tokens begin this way, no folding rule changes that. A
+//!    list or sum (`a=1&b=2`) is folded on the way. If there are quotes, the same must hold after
+//!    an open quotation. Constructs that condemn an input wherever they occur must be absent:
+//!    comments containing a comment or `!`, and an empty name in braces.
 
 use memchr::memchr_iter;
 
-use super::kind::Kind::{self, *};
 use super::rules::is_callable;
 use super::token::Token;
+use super::token_kind::TokenKind::{self, *};
 use super::tokenizer::{Context, Tokenizer};
 use crate::byte_set::{ByteSet, byte_set, has, is_within, set_of};
 
@@ -29,13 +29,13 @@ const FIGURES: ByteSet = set_of!(
     0..=b' ' | b'!' | b'%' | b'*' | b'+' | b','..=b'?' | b'A'..=b'F' | b']' | b'^' | b'a'..=b'f' | b'~' | 0x7f | 0xa0
 );
 
-/// May [`super::sqli`] find something in `input`? If not, it surely does not.
+/// Whether [`super::sqli`] might find something in `input`. If false, it certainly does not.
 #[must_use]
 pub fn sqli_possible(input: &[u8]) -> bool {
     sqli_possible_with(input, &byte_set(input))
 }
 
-/// The same, for a caller who knows the bytes that occur in `input` (see [`byte_set`]).
+/// The same, for a caller that knows the bytes that occur in `input` (see [`byte_set`]).
 #[must_use]
 #[inline]
 pub fn sqli_possible_with(input: &[u8], occurring: &ByteSet) -> bool {
@@ -64,13 +64,13 @@ fn has_dec(input: &[u8], occurring: &ByteSet) -> bool {
     (has(occurring, b'c') || has(occurring, b'C')) && input.windows(3).any(|three| three.eq_ignore_ascii_case(b"DEC"))
 }
 
-/// Do the tokens begin as no attack's do, whatever follows?
+/// Whether the tokens begin as no attack does, whatever follows.
 fn begins_harmlessly(mut tokens: Tokenizer<'_>) -> bool {
     let first = loop {
         match tokens.next() {
             None => return true,
             Some(token) if token.kind == Comment => return false,
-            // These the detector skips, too.
+            // The detector skips these too.
             Some(token) if matches!(token.kind, Open | Type) || token.is_unary() => {}
             Some(token) => break token,
         }
@@ -81,7 +81,7 @@ fn begins_harmlessly(mut tokens: Tokenizer<'_>) -> bool {
             return false;
         }
         match (first.kind, second.kind) {
-            // Not a word, which could be a function's name: `LIKE(`.
+            // Not a word, which could be a function name: `LIKE(`.
             (Operator, _) if !first.text[0].is_ascii_alphabetic() => return true,
             (Unknown | Dot | Colon, _) | (OpenBrace, Text) => return true,
             (Bareword, Open) => return !is_callable(first.text),
@@ -104,12 +104,12 @@ fn begins_harmlessly(mut tokens: Tokenizer<'_>) -> bool {
     }
 }
 
-/// Can the token not become part of a phrase, or a function's name?
+/// Whether the token can become neither part of a phrase nor a function name.
 fn is_plain(token: &Token<'_>) -> bool {
     token.kind == Text || !(token.begins_phrase || is_callable(token.text))
 }
 
-/// Behind a number and a word, or a word and a text: is there nothing, or what makes it no attack?
+/// After a number and a word, or a word and a text: whether the rest is empty or makes it harmless.
 fn ends_harmlessly(tokens: &mut Tokenizer<'_>) -> bool {
     match tokens.next() {
         None => true,
@@ -121,8 +121,8 @@ fn ends_harmlessly(tokens: &mut Tokenizer<'_>) -> bool {
     }
 }
 
-/// The kind of the token behind signs that mean nothing after an operator.
-fn after_unary(tokens: &mut Tokenizer<'_>) -> Option<Kind> {
+/// The type of the token after signs that have no effect after an operator.
+fn after_unary(tokens: &mut Tokenizer<'_>) -> Option<TokenKind> {
     loop {
         let token = tokens.next()?;
         if !(token.is_unary() || token.kind == Type) {
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
     use crate::sqli::{fingerprints, words};
 
-    /// What the module's third step takes for harmless, in letters of kinds.
+    /// The premise of the third step, in letters of token types.
     #[test]
     fn no_fingerprint_begins_harmlessly() {
         let beginnings = [
@@ -153,7 +153,7 @@ mod tests {
         }
     }
 
-    /// What the second step relies on.
+    /// The premise of the second step.
     #[test]
     fn figures_make_no_fingerprint() {
         let of_figures = |fingerprint: &Vec<u8>| fingerprint.iter().all(|letter| b"1NO,:;".contains(letter));
@@ -167,7 +167,7 @@ mod tests {
         }
     }
 
-    /// A plain word may be one that is listed, but not as a function in disguise.
+    /// A plain word may be a listed word, but not a hidden function name.
     #[test]
     fn callable_names_are_not_plain() {
         for (text, plain) in [("user", false), ("Password", false), ("order", false), ("table", true), ("other", true)]

@@ -1,32 +1,32 @@
-//! Tokens with quotes: plain strings, and those that a letter or a dollar begins.
+//! Quoted tokens: plain strings, and strings with a letter or a dollar prefix.
 
 use memchr::{memchr_iter, memmem};
 
-use super::kind::Kind;
 use super::token::Token;
+use super::token_kind::TokenKind;
 use super::tokenizer::Tokenizer;
 
 impl<'a> Tokenizer<'a> {
-    /// The string whose text begins `offset` bytes after `begin` and ends at `quote`, unless a
-    /// backslash or a second quote escapes it.
+    /// The string whose text begins `offset` bytes after `begin` and ends at `quote`, unless the
+    /// quote is escaped by a backslash or doubled.
     pub(super) fn string(&mut self, begin: usize, offset: usize, quote: u8, opened: u8) -> Token<'a> {
         let text = &self.input[begin + offset..];
         match string_end(text, quote) {
             Some(end) => {
                 self.at = begin + offset + end + 1;
-                Token::new(Kind::Text, &text[..end]).quoted(opened, quote)
+                Token::new(TokenKind::Text, &text[..end]).quoted(opened, quote)
             }
             None => {
                 self.at = self.input.len();
-                Token::new(Kind::Text, text).quoted(opened, 0)
+                Token::new(TokenKind::Text, text).quoted(opened, 0)
             }
         }
     }
 
-    /// What begins with a letter that may stand before a quote: `E'..'`, `U&'..'`, `x'..'`.
+    /// A token that begins with a letter that may precede a quote: `E'..'`, `U&'..'`, `x'..'`.
     pub(super) fn prefixed_string(&mut self, letter: u8) -> Token<'a> {
         let (second, third) = (self.peek(1), self.peek(2));
-        // Behind the quote there must be something.
+        // Something must follow the quote.
         let quoted = second == Some(b'\'') && third.is_some();
         match letter {
             b'e' | b'E' | b'n' | b'N' if quoted => self.string(self.at, 2, b'\'', b'\''),
@@ -42,12 +42,12 @@ impl<'a> Tokenizer<'a> {
         }
     }
 
-    /// `x'1f'`, if there are only `digits` up to the second quote; else a word. A NUL byte counts
-    /// as a digit, as it does for `strchr` in the original.
+    /// `x'1f'`, if there are only `digits` up to the second quote; otherwise a word. A NUL byte
+    /// counts as a digit, as with `strchr` in the original.
     fn digits(&mut self, digit: fn(u8) -> bool) -> Token<'a> {
         let inside = &self.input[self.at + 2..];
         match inside.iter().position(|byte| !digit(*byte)) {
-            Some(end) if inside[end] == b'\'' => self.take(Kind::Number, end + 3),
+            Some(end) if inside[end] == b'\'' => self.take(TokenKind::Number, end + 3),
             _ => self.word(),
         }
     }
@@ -69,17 +69,17 @@ impl<'a> Tokenizer<'a> {
         self.string_until(begin, &[closing, b'\''], b'q')
     }
 
-    /// The string from `begin` to where `end` occurs, or the input ends.
+    /// The string from `begin` to the next occurrence of `end`, or to the end of the input.
     fn string_until(&mut self, begin: usize, end: &[u8], sign: u8) -> Token<'a> {
         let text = &self.input[begin..];
         match memmem::find(text, end) {
             Some(length) => {
                 self.at = begin + length + end.len();
-                Token::new(Kind::Text, &text[..length]).quoted(sign, sign)
+                Token::new(TokenKind::Text, &text[..length]).quoted(sign, sign)
             }
             None => {
                 self.at = self.input.len();
-                Token::new(Kind::Text, text).quoted(sign, 0)
+                Token::new(TokenKind::Text, text).quoted(sign, 0)
             }
         }
     }
@@ -93,18 +93,18 @@ impl<'a> Tokenizer<'a> {
             return self.word();
         }
         if digits > 0 {
-            return self.take(Kind::Number, 1 + digits);
+            return self.take(TokenKind::Number, 1 + digits);
         }
         let tag = run(|byte| byte == 0 || byte.is_ascii_alphabetic());
         if rest.get(tag) != Some(&b'$') {
-            return self.take(Kind::Bareword, 1);
+            return self.take(TokenKind::Bareword, 1);
         }
         let tag = &self.input[self.at..self.at + tag + 2];
         self.string_until(self.at + tag.len(), tag, b'$')
     }
 }
 
-/// Where in `text` the `quote` is that ends it.
+/// The position in `text` of the closing `quote`.
 pub(super) fn string_end(text: &[u8], quote: u8) -> Option<usize> {
     let mut after = 0;
     for end in memchr_iter(quote, text) {

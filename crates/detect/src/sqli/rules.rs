@@ -1,12 +1,12 @@
-//! What may be shortened of two or three tokens side by side.
+//! Reductions of two or three adjacent tokens.
 //!
-//! The rules and their order are libinjection's (`libinjection_sqli_fold`), down to this: a rule drops
-//! the last tokens that are held, which need not be those that it looked at.
+//! The rules and their order are libinjection's (`libinjection_sqli_fold`), including a quirk: a
+//! rule drops the last tokens that are held, which need not be those that it examined.
 
-use super::fold::{Folder, Step};
-use super::kind::Kind::{self, *};
+use super::fold::{FoldStep, Folder};
+use super::token_kind::TokenKind::{self, *};
 
-/// Names that are functions where a parenthesis follows, and else columns.
+/// Names that are functions before a parenthesis, and otherwise columns.
 const CALLABLE: [&[u8]; 11] = [
     b"USER_ID",
     b"USER_NAME",
@@ -21,32 +21,32 @@ const CALLABLE: [&[u8]; 11] = [
     b"LOCALTIMESTAMP",
 ];
 
-/// Is `name`, before a parenthesis, a function's?
+/// Whether `name`, before a parenthesis, is a function name.
 pub(super) fn is_callable(name: &[u8]) -> bool {
     CALLABLE.iter().any(|callable| name.eq_ignore_ascii_case(callable))
 }
 
 impl Folder<'_> {
-    /// Drops the last `count` tokens and looks again from `left` on.
-    fn drop(&mut self, count: usize, left: usize) -> Step {
+    /// Drops the last `count` tokens and continues from `left`.
+    fn drop(&mut self, count: usize, left: usize) -> FoldStep {
         self.end -= count;
         self.left = left;
-        Step::Again
+        FoldStep::Again
     }
 
-    /// The same, with the next token in place of the one at `at`.
-    fn replace(&mut self, at: usize) -> Step {
+    /// The same, with the next token replacing the one at `at`.
+    fn replace(&mut self, at: usize) -> FoldStep {
         self.tokens[at] = self.tokens[at + 1];
         self.drop(1, 0)
     }
 
-    fn change(&mut self, at: usize, kind: Kind) -> Step {
+    fn change(&mut self, at: usize, kind: TokenKind) -> FoldStep {
         self.tokens[at].kind = kind;
-        Step::Again
+        FoldStep::Again
     }
 
     /// The rules for two tokens.
-    pub(super) fn pair(&mut self) -> Step {
+    pub(super) fn pair(&mut self) -> FoldStep {
         let left = self.left;
         let [first, second] = [self.tokens[left], self.tokens[left + 1]];
         match (first.kind, second.kind) {
@@ -72,16 +72,16 @@ impl Folder<'_> {
                 if after == Open {
                     self.tokens[left].kind = Function;
                 }
-                Step::Keep
+                FoldStep::Keep
             }
             (Type, Bareword | Number | Type | Open | Function | Variable | Text) => self.replace(left),
-            // There are too many collations to list: their names have an underscore.
+            // There are too many collations to list: their names contain an underscore.
             (Collate, Bareword) => {
                 if second.text.iter().take_while(|byte| **byte != 0).any(|byte| *byte == b'_') {
                     self.tokens[left + 1].kind = Type;
                     self.left = 0;
                 }
-                Step::Keep
+                FoldStep::Keep
             }
             (Backslash, _) if second.is_arithmetic() => {
                 self.left = 0;
@@ -89,19 +89,19 @@ impl Folder<'_> {
             }
             (Backslash, _) => self.replace(left),
             (Open, Open) | (Close, Close) => self.drop(1, 0),
-            // MySQL takes {``.``.id} for a name.
+            // MySQL reads {``.``.id} as a name.
             (OpenBrace, Bareword) if second.text.is_empty() => {
-                self.tokens[left + 1].kind = Kind::Evil;
-                Step::Evil
+                self.tokens[left + 1].kind = TokenKind::Evil;
+                FoldStep::Evil
             }
             (OpenBrace, Bareword) => self.drop(2, 0),
             (_, CloseBrace) => self.drop(1, 0),
-            _ => Step::Keep,
+            _ => FoldStep::Keep,
         }
     }
 
     /// The rules for three tokens.
-    pub(super) fn triple(&mut self) -> Step {
+    pub(super) fn triple(&mut self) -> FoldStep {
         let left = self.left;
         let [first, second, third] = [self.tokens[left], self.tokens[left + 1], self.tokens[left + 2]];
         let unary = second.is_unary();
@@ -116,7 +116,7 @@ impl Folder<'_> {
             (Keyword | Expression | Group, _, Number | Bareword | Variable | Text | Function) if unary => {
                 self.replace(left + 1)
             }
-            // Of ", -1" nothing stays, nor does the token before it: it is read as a list.
+            // ", -1" is dropped with the token before it, because it is read as a list.
             (Comma, _, Number | Bareword | Variable | Text) if unary => {
                 self.tokens[left + 1] = third;
                 self.drop(3, 0)
@@ -125,13 +125,13 @@ impl Folder<'_> {
             (Bareword, Dot, Bareword) => self.drop(2, 0),
             (Expression, Dot, Bareword) => self.replace(left + 1),
             (Function, Open, after) => {
-                // USER takes no arguments; with some it is a column.
+                // USER takes no arguments; with arguments it is a column.
                 if after != Close && first.text.eq_ignore_ascii_case(b"USER") {
                     self.tokens[left].kind = Bareword;
                 }
-                Step::Keep
+                FoldStep::Keep
             }
-            _ => Step::Keep,
+            _ => FoldStep::Keep,
         }
     }
 }

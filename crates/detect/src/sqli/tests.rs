@@ -1,4 +1,4 @@
-//! Verdicts that libinjection 3.9.2 (in libmodsecurity 3.0.9) gives to the same inputs.
+//! Verdicts of libinjection 3.9.2 (in libmodsecurity 3.0.9) for the same inputs.
 
 use super::*;
 
@@ -49,7 +49,7 @@ fn finds_nothing_where_libinjection_finds_nothing() {
     }
 }
 
-/// Inputs that would cost quadratic time if a byte were read again for each of many others.
+/// Inputs that would take quadratic time if bytes were read repeatedly.
 #[test]
 fn long_inputs_take_linear_time() {
     for piece in

@@ -1,34 +1,34 @@
-//! A token: its kind and the piece of the input that it is.
+//! A token: its type and its piece of the input.
 //!
 //! libinjection copies each token's text into 32 bytes. Here it is a slice: of the input or, once
-//! two words were merged to a phrase, of the list of words. Only its length is bound as there,
-//! because the rules see no more of it.
+//! two words have been merged to a phrase, of the word list. Only its length is bounded in the same
+//! way, because the rules see no more of it.
 
-use super::kind::Kind;
+use super::token_kind::TokenKind;
 use super::words;
 
 /// One token.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token<'a> {
     /// What it is.
-    pub(crate) kind: Kind,
-    /// For what is quoted: how the quotes began, 0 if there was no sign for it.
+    pub(crate) kind: TokenKind,
+    /// For quoted tokens: the opening quote, 0 if there was none.
     pub(crate) opened: u8,
-    /// For what is quoted: how the quotes ended, 0 if the input did.
+    /// For quoted tokens: the closing quote, 0 if the input ended first.
     pub(crate) closed: u8,
-    /// May it be the first part of a phrase?
+    /// Whether it can be the first part of a phrase.
     pub(crate) begins_phrase: bool,
-    /// The first [`words::LONGEST`] bytes of it, without quotes.
+    /// The first [`words::LONGEST`] bytes of its text, without quotes.
     pub(crate) text: &'a [u8],
 }
 
 impl<'a> Token<'a> {
-    /// What stands in places not yet taken.
-    pub(crate) const NONE: Self = Token::new(Kind::Unknown, b"");
+    /// Fills unused positions.
+    pub(crate) const NONE: Self = Token::new(TokenKind::Unknown, b"");
 
     /// A token of `kind` that is `text`.
     #[inline]
-    pub(crate) const fn new(kind: Kind, text: &'a [u8]) -> Self {
+    pub(crate) const fn new(kind: TokenKind, text: &'a [u8]) -> Self {
         let text = match text.split_at_checked(words::LONGEST) {
             Some((head, _)) => head,
             None => text,
@@ -36,20 +36,20 @@ impl<'a> Token<'a> {
         Token { kind, opened: 0, closed: 0, begins_phrase: false, text }
     }
 
-    /// The same, quoted.
+    /// The same token, quoted.
     #[inline]
     pub(crate) const fn quoted(self, opened: u8, closed: u8) -> Self {
         Token { opened, closed, ..self }
     }
 
-    /// Is it `kind` and, in any case, `text`?
-    pub(crate) fn is(&self, kind: Kind, text: &[u8]) -> bool {
+    /// Whether it has type `kind` and, ignoring case, this `text`.
+    pub(crate) fn is(&self, kind: TokenKind, text: &[u8]) -> bool {
         self.kind == kind && self.text.eq_ignore_ascii_case(text)
     }
 
-    /// Can it stand before a number?
+    /// Whether it can be a sign of a number.
     pub(crate) fn is_unary(&self) -> bool {
-        self.kind == Kind::Operator
+        self.kind == TokenKind::Operator
             && match self.text {
                 [sign] => matches!(sign, b'+' | b'-' | b'!' | b'~'),
                 b"!!" => true,
@@ -57,14 +57,14 @@ impl<'a> Token<'a> {
             }
     }
 
-    /// Is it one of the operators of arithmetic?
+    /// Whether it is an arithmetic operator.
     pub(crate) fn is_arithmetic(&self) -> bool {
-        self.kind == Kind::Operator && matches!(self.text, [b'*' | b'/' | b'-' | b'+' | b'%'])
+        self.kind == TokenKind::Operator && matches!(self.text, [b'*' | b'/' | b'-' | b'+' | b'%'])
     }
 
-    /// The phrase that this token and the `next` are, if they are one.
+    /// The phrase formed by this token and `next`, if they form one.
     pub(crate) fn merge(&self, next: &Token<'_>) -> Option<Token<'a>> {
-        use Kind::{Bareword, Expression, Function, Keyword, Logic, Operator, Statement, Type, Union};
+        use TokenKind::{Bareword, Expression, Function, Keyword, Logic, Operator, Statement, Type, Union};
         let first =
             matches!(self.kind, Keyword | Bareword | Operator | Union | Function | Expression | Statement | Type);
         let second = matches!(

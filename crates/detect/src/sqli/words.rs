@@ -1,38 +1,38 @@
-//! The words of SQL and what each is: a hash table that the compiler builds from `words.txt`.
+//! The words of SQL with their types: a hash table built at compile time from `words.txt`.
 //!
-//! The list is libinjection's (BSD licence, Nick Galbreath), which searches it by halving, with
-//! thirteen comparisons for a word that is not in it. Here such a word costs a hash of at most 16
-//! of its bytes and, mostly, one look at a table of 4 KiB.
+//! The list is libinjection's (BSD licence, Nick Galbreath), which uses binary search, with
+//! thirteen comparisons for an unlisted word. Here such a word costs a hash of at most 16 of its
+//! bytes and, usually, one access to a table of 4 KiB.
 
-use super::kind::Kind;
+use super::token_kind::TokenKind;
 
-/// Text of the list: a line for each word or phrase, its kind's letter first.
+/// Text of the list: a line for each word or phrase, starting with the letter of its type.
 const LIST: &[u8] = include_bytes!("words.txt");
 
-/// Words and phrases of the list.
+/// Number of words and phrases in the list.
 const LISTED: usize = 985;
 
-/// With the beginnings of phrases that are no words themselves (`AT` of `AT TIME`).
+/// Including the beginnings of phrases that are not words themselves (`AT` of `AT TIME`).
 const COUNT: usize = LISTED + 7;
 
-/// Slots of the hash table: a power of two, about twice the words.
+/// Slots of the hash table: a power of two, about twice the number of words.
 const SLOTS: usize = 2048;
 
-/// A slot holds the number of a word, plus one, below this bit and six bits of its hash above.
+/// A slot holds the number of a word, plus one, below this bit, and six bits of its hash above.
 const TAG_SHIFT: u32 = 10;
 const _: () = assert!(COUNT < 1 << TAG_SHIFT);
 
-/// Bytes of a text that count: no listed word is longer.
+/// Number of significant bytes of a text: no listed word is longer.
 pub(crate) const LONGEST: usize = 31;
 
 /// A word of the list.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Word {
-    /// In upper case; the words of a phrase have one space between them.
+    /// In upper case; the words of a phrase are separated by one space.
     pub(crate) text: &'static [u8],
-    /// What it is; none for what only begins a phrase.
-    pub(crate) kind: Option<Kind>,
-    /// Does a longer phrase begin with it?
+    /// Its type; none for the mere beginning of a phrase.
+    pub(crate) kind: Option<TokenKind>,
+    /// Whether a longer phrase begins with it.
     pub(crate) begins_phrase: bool,
 }
 
@@ -43,7 +43,7 @@ struct Table {
 
 static TABLE: Table = build();
 
-/// The word or phrase that `text` is in any case.
+/// The word or phrase that equals `text`, ignoring case.
 #[inline]
 pub(crate) fn find(text: &[u8]) -> Option<&'static Word> {
     let hash = hash(text);
@@ -75,8 +75,8 @@ const fn number_in(slot: u16) -> usize {
     (slot & ((1 << TAG_SHIFT) - 1)) as usize - 1
 }
 
-/// Hash that is the same for upper and lower case. It reads the ends of `text` and, of a long
-/// one, the middle: enough to tell the listed words apart.
+/// A case-insensitive hash. It reads the ends of `text` and, if it is long, the middle: enough to
+/// distinguish the listed words.
 #[inline]
 const fn hash(text: &[u8]) -> u64 {
     const CASE: u64 = 0xdfdf_dfdf_dfdf_dfdf;
@@ -104,7 +104,8 @@ const fn build() -> Table {
     let (mut count, mut rest) = (0, LIST);
     while let [letter, b' ', line @ ..] = rest {
         let (text, after) = line.split_at(position(line, b'\n', 0));
-        count = insert(&mut table, count, Word { text, kind: Some(Kind::of_letter(*letter)), begins_phrase: false });
+        count =
+            insert(&mut table, count, Word { text, kind: Some(TokenKind::of_letter(*letter)), begins_phrase: false });
         (_, rest) = after.split_at(1);
     }
     assert!(count == LISTED && rest.is_empty());
@@ -123,7 +124,7 @@ const fn build() -> Table {
     table
 }
 
-/// Where `byte` occurs in `text` from `at` on, or the length.
+/// The position of `byte` in `text` from `at` on, or the length.
 const fn position(text: &[u8], byte: u8, mut at: usize) -> usize {
     while at < text.len() && text[at] != byte {
         at += 1;
@@ -131,14 +132,14 @@ const fn position(text: &[u8], byte: u8, mut at: usize) -> usize {
     at
 }
 
-/// Puts `word` in as the `count`th, or marks the word that is there already; the new count.
+/// Inserts `word` as the `count`th, or marks an existing entry; returns the new count.
 const fn insert(table: &mut Table, count: usize, word: Word) -> usize {
     let hash = hash(word.text);
     let mut slot = slot_of(hash);
     while table.slots[slot % SLOTS] != 0 {
         let number = number_in(table.slots[slot % SLOTS]);
         if same(table.words[number].text, word.text) {
-            assert!(word.begins_phrase, "words.txt has a word twice");
+            assert!(word.begins_phrase, "words.txt lists a word twice");
             table.words[number].begins_phrase = true;
             return count;
         }
@@ -170,7 +171,7 @@ mod tests {
             assert!(text.len() <= LONGEST, "a token's text has room for it");
             for text in [text.to_vec(), text.to_ascii_lowercase()] {
                 let word = find(&text).unwrap();
-                assert_eq!((word.text, word.kind), (&line[2..], Some(Kind::of_letter(line[0]))));
+                assert_eq!((word.text, word.kind), (&line[2..], Some(TokenKind::of_letter(line[0]))));
                 assert!(find(&[&text, &b"\0"[..]].concat()).is_none());
                 assert!(find(&[&b"\x01"[..], &text].concat()).is_none());
             }
@@ -183,11 +184,11 @@ mod tests {
     #[test]
     fn knows_what_begins_a_phrase() {
         for (text, kind, begins) in [
-            ("union all", Some(Kind::Union), true),
+            ("union all", Some(TokenKind::Union), true),
             ("at", None, true),
             ("natural full outer", None, true),
-            ("select", Some(Kind::Expression), true),
-            ("user_id", Some(Kind::Bareword), false),
+            ("select", Some(TokenKind::Expression), true),
+            ("user_id", Some(TokenKind::Bareword), false),
         ] {
             let word = find(text.as_bytes()).unwrap();
             assert_eq!((word.kind, word.begins_phrase), (kind, begins), "{text}");

@@ -1,18 +1,17 @@
-//! Names and addresses that can run a script. The lists are libinjection's
-//! (`libinjection_xss.c`).
+//! Names and URLs that can run a script. The lists are libinjection's (`libinjection_xss.c`).
 
-/// What makes an attribute dangerous.
+/// The reason why an attribute is dangerous.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Danger {
-    /// Its mere presence, or any value of it.
+    /// Its presence, with any value.
     Always,
-    /// A value that is an address to run.
+    /// A value that is a URL to run.
     Address,
     /// A value that is the name of another such attribute.
     Name,
 }
 
-/// Tags that can run something, in upper case.
+/// Tags that can run scripts, in upper case.
 const TAGS: [&[u8]; 20] = [
     b"APPLET",
     b"BASE",
@@ -36,7 +35,7 @@ const TAGS: [&[u8]; 20] = [
     b"XSS",
 ];
 
-/// Attributes that can, in upper case; beside them all that begin with `on`.
+/// Attributes that can run scripts, in upper case; in addition, all that begin with `on`.
 const ATTRIBUTES: [(&[u8], Danger); 20] = [
     (b"ACTION", Danger::Address),
     (b"ATTRIBUTENAME", Danger::Name),
@@ -63,10 +62,10 @@ const ATTRIBUTES: [(&[u8], Danger); 20] = [
 /// The longest listed name.
 const LONGEST: usize = 13;
 
-/// Beginnings of addresses that run something. `JAVA` stands for `JAVASCRIPT:`, too.
+/// URL schemes that run scripts. `JAVA` also stands for `JAVASCRIPT:`.
 const SCHEMES: [&[u8]; 4] = [b"DATA", b"VIEW-SOURCE", b"JAVA", b"VBSCRIPT"];
 
-/// Letters that a listed name begins with, by their lowest five bits; and NUL, which does not count.
+/// Initial letters of the listed names, by their lowest five bits; and NUL, which is ignored.
 const TAG_INITIALS: u32 = initials(&TAGS);
 const ATTRIBUTE_INITIALS: u32 = {
     let mut names: [&[u8]; ATTRIBUTES.len()] = [b"-"; ATTRIBUTES.len()];
@@ -88,19 +87,20 @@ const fn initials(names: &[&[u8]]) -> u32 {
     initials
 }
 
-/// What of a name counts: without NUL bytes, in upper case. None if that is longer than any.
-struct Name {
+/// The significant part of a name: without NUL bytes, in upper case. None if it is longer than all
+/// listed names.
+struct FoldedName {
     bytes: [u8; LONGEST],
     length: usize,
 }
 
-impl Name {
-    /// None for a name that begins with none of the `initials`, too.
+impl FoldedName {
+    /// Also none for a name that begins with none of the `initials`.
     fn new(text: &[u8], initials: u32) -> Option<Self> {
         if initials >> (text.first()? & 0x1f) & 1 == 0 {
             return None;
         }
-        let mut name = Name { bytes: [0; LONGEST], length: 0 };
+        let mut name = FoldedName { bytes: [0; LONGEST], length: 0 };
         for byte in text.iter().filter(|byte| **byte != 0) {
             *name.bytes.get_mut(name.length)? = byte.to_ascii_uppercase();
             name.length += 1;
@@ -113,14 +113,14 @@ impl Name {
     }
 }
 
-/// Can a tag of this `name` run something?
+/// Whether a tag with this `name` can run scripts.
 pub(super) fn is_black_tag(name: &[u8]) -> bool {
     let Some(head) = name.first_chunk::<3>() else { return false };
     matches!(&head.map(|byte| byte.to_ascii_uppercase()), b"SVG" | b"XSL")
-        || Name::new(name, TAG_INITIALS).is_some_and(|name| TAGS.contains(&name.bytes()))
+        || FoldedName::new(name, TAG_INITIALS).is_some_and(|name| TAGS.contains(&name.bytes()))
 }
 
-/// What makes an attribute of this `name` dangerous, if anything does.
+/// The reason why an attribute with this `name` is dangerous, if it is.
 pub(super) fn danger_of(name: &[u8]) -> Option<Danger> {
     if name.len() < 2 {
         return None;
@@ -131,21 +131,21 @@ pub(super) fn danger_of(name: &[u8]) -> Option<Danger> {
             return Some(Danger::Always);
         }
     }
-    let name = Name::new(name, ATTRIBUTE_INITIALS)?;
-    // Most differ in length, so that this is quicker than a search by halving.
+    let name = FoldedName::new(name, ATTRIBUTE_INITIALS)?;
+    // Most differ in length, so that this is faster than binary search.
     let listed = ATTRIBUTES.iter().find(|(listed, _)| *listed == name.bytes())?;
     Some(listed.1)
 }
 
-/// Is `address` one that runs something?
+/// Whether `address` runs a script.
 pub(super) fn is_black_address(address: &[u8]) -> bool {
     let begin = address.iter().position(|byte| matches!(byte, 33..=126));
     let address = &address[begin.unwrap_or(address.len())..];
     SCHEMES.iter().any(|scheme| begins_with(address, scheme))
 }
 
-/// Does `text`, its character references decoded, begin with `scheme` (upper case)? White space
-/// and control characters before it do not count, nor do NUL and line feed in it.
+/// Whether `text`, with its character references decoded, begins with `scheme` (upper case). White
+/// space and control characters before it are ignored, as are NUL and line feed within it.
 fn begins_with(mut text: &[u8], mut scheme: &[u8]) -> bool {
     let mut first = true;
     while let [wanted, after @ ..] = scheme {
@@ -161,7 +161,7 @@ fn begins_with(mut text: &[u8], mut scheme: &[u8]) -> bool {
         if (u32::from(b'a')..=u32::from(b'z')).contains(&code) {
             code -= 32;
         }
-        // As in the original, the code's lowest byte decides.
+        // As in the original, the lowest byte of the code decides.
         if *wanted != code.to_le_bytes()[0] {
             return false;
         }
@@ -170,7 +170,7 @@ fn begins_with(mut text: &[u8], mut scheme: &[u8]) -> bool {
     true
 }
 
-/// The first character of `text` (not empty), a numeric reference decoded, and its length.
+/// The first character of `text` (not empty), with a numeric reference decoded, and its length.
 fn character(text: &[u8]) -> (u32, usize) {
     const LARGEST: u32 = 0x10_00ff;
     let (radix, prefix) = match text {

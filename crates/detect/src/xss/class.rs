@@ -1,4 +1,4 @@
-//! Which bytes end a name or a value of HTML.
+//! The bytes that end a name or a value in HTML.
 
 /// Bit of [`ENDS`]: white space in a tag.
 pub(super) const WHITE: u8 = 1;
@@ -9,13 +9,13 @@ pub(super) const NAME: u8 = 4;
 /// Bit of [`ENDS`]: the byte ends a value without quotes.
 pub(super) const VALUE: u8 = 8;
 
-/// What each byte ends.
+/// The tokens that each byte ends.
 static ENDS: [u8; 256] = {
     let mut ends = [0; 256];
     let mut byte = 0;
     while byte < 256 {
         ends[byte] = match byte as u8 {
-            // Old browsers let NUL bytes pass in a tag's name.
+            // Old browsers ignore NUL bytes in tag names.
             0 => WHITE | NAME | VALUE,
             b'\t'..=b'\r' | b' ' => WHITE | TAG | NAME | VALUE,
             b'/' => TAG | NAME,
@@ -28,7 +28,7 @@ static ENDS: [u8; 256] = {
     ends
 };
 
-/// Does `byte` end `what` (bits of [`ENDS`])?
+/// Whether `byte` ends `what` (bits of [`ENDS`]).
 #[inline]
 pub(super) fn ends(byte: u8, what: u8) -> bool {
     ENDS[usize::from(byte)] & what != 0

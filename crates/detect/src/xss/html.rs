@@ -1,43 +1,43 @@
-//! Cuts a text into the tokens of HTML as lenient browsers read it.
+//! Splits a text into HTML tokens as lenient browsers read it.
 //!
 //! The states are libinjection's (`libinjection_html5.c`, after section 12.2.4 of the HTML
 //! specification), quirks included: a NUL byte is white space in most places, the byte 0xff ends
-//! the input where white space may stand, and a closing tag without a name leaves the next tag a
-//! closing one. Only moves forward, so that it is linear.
+//! the input where white space is allowed, and a closing tag without a name makes the next tag a
+//! closing one. It only moves forward and is therefore linear.
 
 use memchr::memchr;
 
 use super::class::{NAME, TAG, VALUE, ends, is_white};
 
-/// Where in a page the text stands.
+/// The position of the text in a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum HtmlContext {
     /// Between tags.
     Data,
-    /// In a tag, or in an attribute's value without quotes.
+    /// In a tag, or in an unquoted attribute value.
     Tag,
-    /// In an attribute's value with this quote.
+    /// In an attribute value with this quote.
     Value(u8),
 }
 
-/// What the detector needs to see of a page.
+/// A token, as far as the detector distinguishes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token<'a> {
-    /// Text, or the end of a tag: without a meaning here.
+    /// Text, or the end of a tag: ignored.
     Other,
-    /// The name of a tag that is opened.
+    /// The name of an opening tag.
     TagName(&'a [u8]),
     /// An attribute's name.
     AttributeName(&'a [u8]),
     /// An attribute's value.
     AttributeValue(&'a [u8]),
-    /// What is in a comment, or in what browsers take for one.
+    /// The contents of a comment, or of what browsers take for one.
     Comment(&'a [u8]),
     /// `<!doctype`
     Doctype,
 }
 
-/// Where the reader is.
+/// The state of the tokenizer.
 #[derive(Clone, Copy)]
 pub(super) enum State {
     End,
@@ -55,16 +55,16 @@ pub(super) struct Html<'a> {
     pub(super) input: &'a [u8],
     pub(super) at: usize,
     pub(super) state: State,
-    /// Is the tag a closing one?
+    /// Whether the tag is a closing one.
     closing: bool,
 }
 
 impl<'a> Html<'a> {
-    pub(super) fn new(input: &'a [u8], place: Place) -> Self {
-        let state = match place {
-            Place::Data => State::Data,
-            Place::Tag => State::BeforeAttributeName,
-            Place::Value(quote) => State::Quoted(quote),
+    pub(super) fn new(input: &'a [u8], context: HtmlContext) -> Self {
+        let state = match context {
+            HtmlContext::Data => State::Data,
+            HtmlContext::Tag => State::BeforeAttributeName,
+            HtmlContext::Value(quote) => State::Quoted(quote),
         };
         Html { input, at: 0, state, closing: false }
     }
@@ -91,7 +91,7 @@ impl<'a> Html<'a> {
         self.input.get(self.at).copied()
     }
 
-    /// What is up to `length` bytes from here; reading goes on `skipped` bytes after it.
+    /// The next `length` bytes; reading continues `skipped` bytes after them.
     pub(super) fn take(&mut self, length: usize, skipped: usize, state: State) -> &'a [u8] {
         let text = &self.input[self.at..self.at + length];
         self.at += length + skipped;
@@ -165,7 +165,7 @@ impl<'a> Html<'a> {
         }
     }
 
-    /// The next byte that is no white space, if it does not end the input.
+    /// The next byte that is not white space, unless the input ends.
     fn skip_white(&mut self) -> Option<u8> {
         while self.peek().is_some_and(is_white) {
             self.at += 1;
@@ -187,7 +187,7 @@ impl<'a> Html<'a> {
 
     fn attribute_name(&mut self) -> Token<'a> {
         let rest = &self.input[self.at..];
-        // Whatever the first byte is, it belongs to the name.
+        // The first byte always belongs to the name.
         let Some(end) = rest[1..].iter().position(|byte| ends(*byte, NAME)) else {
             return Token::AttributeName(self.rest());
         };

@@ -1,11 +1,11 @@
-//! What begins with `<!`, `<?` and `<%`: declarations and comments of all sorts.
+//! Constructs that begin with `<!`, `<?` and `<%`: declarations and all sorts of comments.
 
 use memchr::memmem;
 
 use super::html::{Html, State, Token};
 
 impl<'a> Html<'a> {
-    /// Behind `<!`.
+    /// After `<!`.
     pub(super) fn markup_declaration(&mut self) -> Token<'a> {
         let rest = &self.input[self.at..];
         if rest.get(..7).is_some_and(|name| name.eq_ignore_ascii_case(b"DOCTYPE")) {
@@ -28,7 +28,7 @@ impl<'a> Html<'a> {
         self.comment_to(b">")
     }
 
-    /// What is up to `end` counts as a comment.
+    /// Reads everything up to `end` as a comment.
     pub(super) fn comment_to(&mut self, end: &[u8]) -> Token<'a> {
         let found = memmem::find(&self.input[self.at..], end);
         Token::Comment(match found {
@@ -37,8 +37,8 @@ impl<'a> Html<'a> {
         })
     }
 
-    /// A comment, up to `-->` or `--!>` without one of its dashes; NUL bytes may stand behind the
-    /// first dash.
+    /// A comment, up to `-->` or `--!>` without one of its dashes; NUL bytes may follow the first
+    /// dash.
     fn comment(&mut self) -> Token<'a> {
         let text = &self.input[self.at..];
         for dash in memchr::memchr_iter(b'-', text) {

@@ -1,13 +1,13 @@
-//! Refuses quickly what cannot be cross-site scripting, a few conditions that any must meet.
+//! A fast pre-filter for cross-site scripting: conditions that any attack must meet.
 //!
-//! The detector answers yes only to four tokens: a tag's name, a doctype, a comment, or the value
-//! of a dangerous attribute.
+//! The detector reacts only to four tokens: a tag name, a doctype, a comment, or the value of a
+//! dangerous attribute.
 //!
-//! - The first three begin with `<` and one of `! / ? %`, NUL or a letter behind it.
-//! - Without such a beginning nothing but a tag that was open before the input can hold an
-//!   attribute. Its value has `=` before it and, before that, white space set aside, its name. A name
-//!   has none of white space, `/`, `=` and `>` behind its first byte, and begins at the input's begin
-//!   or behind white space, `/` or a quote. So each stretch before a `=` is looked at once.
+//! - The first three begin with `<` followed by one of `! / ? %`, NUL or a letter.
+//! - Without such a beginning, only a tag that was open before the input can hold an attribute. Its
+//!   value is preceded by `=` and, apart from white space, its name. After its first byte, a name
+//!   contains no white space, `/`, `=` and `>`, and it begins at the start of the input or after
+//!   white space, `/` or a quote. So each stretch before a `=` is examined once.
 
 use memchr::memchr_iter;
 
@@ -15,13 +15,13 @@ use super::black;
 use super::class::is_white;
 use crate::byte_set::{ByteSet, byte_set, has};
 
-/// May [`super::xss`] say yes to `input`? If not, it surely says no.
+/// Whether [`super::xss`] might return true for `input`. If false, it certainly does not.
 #[must_use]
 pub fn xss_possible(input: &[u8]) -> bool {
     xss_possible_with(input, &byte_set(input))
 }
 
-/// The same, for a caller who knows the bytes that occur in `input` (see [`byte_set`]).
+/// The same, for a caller that knows the bytes that occur in `input` (see [`byte_set`]).
 #[must_use]
 #[inline]
 pub fn xss_possible_with(input: &[u8], occurring: &ByteSet) -> bool {
@@ -47,7 +47,7 @@ fn sets_black_attribute(input: &[u8]) -> bool {
     })
 }
 
-/// Is the name one of a dangerous attribute, or what follows a quote in it?
+/// Whether the name, or its part after a quote, is one of a dangerous attribute.
 fn may_be_black(mut name: &[u8]) -> bool {
     loop {
         if black::danger_of(name).is_some() {

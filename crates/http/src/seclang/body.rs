@@ -1,4 +1,4 @@
-//! The request body through its processor, as `Transaction::processRequestBody` does it.
+//! The request body processors, as in `Transaction::processRequestBody`.
 
 use bumpalo::Bump;
 
@@ -7,20 +7,20 @@ use super::{BodyProcessor, Limits, concat, form, json, xml};
 use crate::bound::Extent;
 use crate::{Anomalies, Pair};
 
-/// What the processor made of the body; all empty if there is none.
+/// A processed body; all fields are empty if there is none.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Body<'a> {
-    /// What the body adds to `ARGS`.
+    /// Arguments that the body adds to `ARGS`.
     pub arguments: &'a [Pair<'a>],
-    /// What of them is `ARGS_POST`.
+    /// The subset of the arguments in `ARGS_POST`.
     pub posted: &'a [Pair<'a>],
-    /// Parts and flags, of a multipart body only.
+    /// Parts and flags of a multipart body.
     pub multipart: Option<multipart::Form<'a>>,
     /// `XML:/*`
     pub xml_text: &'a [&'a [u8]],
     /// `XML://@*`
     pub xml_attributes: &'a [&'a [u8]],
-    /// What is wrong.
+    /// The processor's error.
     pub error: BodyError<'a>,
     pub found: Anomalies,
 }
@@ -28,7 +28,7 @@ pub(super) struct Body<'a> {
 /// `REQBODY_ERROR` and its message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum BodyError<'a> {
-    /// Not known, or the processor never says: the variables are empty.
+    /// Not known, or not set by the processor: the variables are empty.
     #[default]
     Unset,
     /// `0`
@@ -39,20 +39,20 @@ pub(super) enum BodyError<'a> {
     TooLong,
 }
 
-/// What to read, and how.
-pub(super) struct Task<'a, 'l> {
+/// A body together with the settings for reading it.
+pub(super) struct BodyReader<'a, 'l> {
     pub arena: &'a Bump,
     pub bytes: &'a [u8],
     pub extent: Extent,
     pub processor: Option<BodyProcessor>,
-    /// The `Content-Type` that counts.
+    /// The relevant `Content-Type`.
     pub content_type: &'a [u8],
     pub limits: &'l Limits,
-    /// Arguments that `ARGS` has room for.
+    /// Number of arguments that still fit into `ARGS`.
     pub room: usize,
 }
 
-impl<'a> Task<'a, '_> {
+impl<'a> BodyReader<'a, '_> {
     pub fn run(&self) -> Body<'a> {
         let too_long = |length: usize| self.limits.no_files_bytes.is_some_and(|most| length > most);
         match self.processor {

@@ -1,7 +1,8 @@
 //! `REQUEST_COOKIES`, as `Transaction::addRequestHeader` reads them.
 //!
-//! Not as browsers and [`crate::cookie`] do: white space goes before names and after the last
-//! cookie of a header field only, and cookies without a name are left out, which is flagged.
+//! This differs from browsers and from [`crate::cookie`]: white space is removed only before names
+//! and after the last cookie of a header field, and cookies without a name are dropped, which is
+//! flagged.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;

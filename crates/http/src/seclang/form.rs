@@ -1,22 +1,20 @@
-//! Arguments of query strings and urlencoded bodies, as `Transaction::extractArguments` reads
-//! them.
+//! Arguments of query strings and urlencoded bodies, as `Transaction::extractArguments` reads them.
 //!
-//! Unlike [`crate::form`], an empty piece (`a&&b`) is an argument without name and value, only
-//! after the last separator there is none; and what is not text raises nothing. Both share the
-//! scan for delimiters, which is what costs. Another separator than `&` (nobody has one) takes
-//! the plain way.
+//! Unlike in [`crate::form`], an empty piece (`a&&b`) is an argument without name and value, except
+//! after the last separator; and non-text bytes raise nothing. Both share the scan for delimiters,
+//! which dominates the cost. Separators other than `&`, which are rare, take a simple path.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
 
-use crate::form::{Half, half};
+use crate::form::{RawText, scan_text};
 use crate::{Anomalies, Pair, uri};
 
-/// Arguments that fit without growing; browsers' forms have about eight.
+/// Initial capacity in arguments; browsers' forms have about eight.
 const USUAL_PAIRS: usize = 8;
 
-/// The arguments of `bytes` and what is wrong with them: [`Anomalies::INVALID_PERCENT`] is
-/// `URLENCODED_ERROR`, [`Anomalies::TOO_MANY_ITEMS`] says that some past `most` are left out.
+/// The arguments of `bytes` and their anomalies: [`Anomalies::INVALID_PERCENT`] is
+/// `URLENCODED_ERROR`, [`Anomalies::TOO_MANY_ITEMS`] means that arguments past `most` were dropped.
 pub(super) fn parse<'a>(arena: &'a Bump, bytes: &'a [u8], separator: u8, most: usize) -> (&'a [Pair<'a>], Anomalies) {
     let mut found = Anomalies::empty();
     if bytes.is_empty() {
@@ -38,28 +36,28 @@ pub(super) fn parse<'a>(arena: &'a Bump, bytes: &'a [u8], separator: u8, most: u
 
 /// Name and value of the first piece of `rest`, and the piece's length.
 #[inline]
-fn piece(rest: &[u8]) -> (Half<'_>, Half<'_>, usize) {
-    let (name, stopped_at) = half(rest, false);
+fn piece(rest: &[u8]) -> (RawText<'_>, RawText<'_>, usize) {
+    let (name, stopped_at) = scan_text(rest, false);
     let end = name.raw.len();
     if stopped_at != Some(b'=') {
-        return (name, Half::default(), end);
+        return (name, RawText::default(), end);
     }
-    let (value, _) = half(&rest[end + 1..], true);
+    let (value, _) = scan_text(&rest[end + 1..], true);
     (name, value, end + 1 + value.raw.len())
 }
 
 /// As [`piece`], for any separator.
-fn plain_piece(rest: &[u8], separator: u8) -> (Half<'_>, Half<'_>, usize) {
+fn plain_piece(rest: &[u8], separator: u8) -> (RawText<'_>, RawText<'_>, usize) {
     let whole = &rest[..memchr::memchr(separator, rest).unwrap_or(rest.len())];
     let equals = memchr::memchr(b'=', whole);
-    let part = |raw| Half { raw, escaped: true, ..Half::default() };
+    let part = |raw| RawText { raw, escaped: true, ..RawText::default() };
     let name = part(&whole[..equals.unwrap_or(whole.len())]);
     (name, part(equals.map_or(&[], |at| &whole[at + 1..])), whole.len())
 }
 
 #[inline]
-fn decode<'a>(arena: &'a Bump, half: &Half<'a>, found: &mut Anomalies) -> &'a [u8] {
-    if half.escaped { uri::decode(arena, half.raw, true, found) } else { half.raw }
+fn decode<'a>(arena: &'a Bump, text: &RawText<'a>, found: &mut Anomalies) -> &'a [u8] {
+    if text.escaped { uri::decode(arena, text.raw, true, found) } else { text.raw }
 }
 
 #[cfg(test)]

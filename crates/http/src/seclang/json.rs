@@ -1,10 +1,10 @@
-//! JSON bodies as arguments, with the names that `request_body_processor/json.cc` gives:
+//! JSON bodies as arguments, with the names that `request_body_processor/json.cc` assigns:
 //! `json.items.array_0.price`.
 //!
-//! Two deviations. What follows the document is an error even if it is the beginning of a string,
-//! which yajl lets pass. And names have a budget that grows with the body, because one long path over many
-//! leaves would cost the product of both. Past it a leaf has the name of its own key only; its
-//! value is there all the same.
+//! There are two deviations. Data after the document is an error even if it is the beginning of a
+//! string, which yajl accepts. And names have a budget that grows with the body, because one long
+//! path over many leaves would cost the product of both. Past it a leaf is named by its own key
+//! only; its value is kept.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
@@ -13,11 +13,11 @@ use super::json_lexer::{Fault, Lexer, Token};
 use crate::bound::max_path_arena;
 use crate::{Anomalies, Pair};
 
-/// What is read of a body.
+/// The contents of a body.
 pub(super) struct Document<'a> {
-    /// Leaves by path. `null` is empty.
+    /// Leaves by path; `null` becomes an empty value.
     pub leaves: &'a [Pair<'a>],
-    /// yajl's complaint.
+    /// yajl's error message.
     pub error: Option<Fault>,
     pub found: Anomalies,
 }
@@ -25,8 +25,8 @@ pub(super) struct Document<'a> {
 const TOO_DEEP: Fault = "client cancelled parse via callback return value. Parsing depth limit exceeded";
 const TOO_MANY: Fault = "client cancelled parse via callback return value";
 
-/// Reads `body`: at most `most` leaves, in at most `depth` containers within each other. What
-/// came before a fault is kept.
+/// Reads `body`: at most `most` leaves, nested at most `depth` deep. Leaves before an error are
+/// kept.
 pub(super) fn parse<'a>(arena: &'a Bump, body: &'a [u8], depth: usize, most: usize) -> Document<'a> {
     let commas = memchr::memchr_iter(b',', body).count();
     let mut reader = Reader {
@@ -45,12 +45,12 @@ pub(super) fn parse<'a>(arena: &'a Bump, body: &'a [u8], depth: usize, most: usi
     Document { leaves: reader.leaves.into_bump_slice(), error, found: reader.found }
 }
 
-/// A container that is open.
-struct Level {
+/// An open container.
+struct OpenContainer {
     object: bool,
-    /// Number of the current element of an array.
+    /// Index of the current array element.
     index: usize,
-    /// Length of the path up to the container, without the element's number.
+    /// Length of the path up to the container, without the element's index.
     path: usize,
 }
 
@@ -60,10 +60,10 @@ struct Reader<'a> {
     depth: usize,
     most: usize,
     leaves: Vec<'a, Pair<'a>>,
-    levels: Vec<'a, Level>,
+    levels: Vec<'a, OpenContainer>,
     /// Names of the open containers.
     path: Vec<'a, u8>,
-    /// Key of the value that is read; none in arrays.
+    /// Key of the value being read; none in arrays.
     key: Option<&'a [u8]>,
     budget: usize,
     found: Anomalies,
@@ -101,7 +101,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes a value: a leaf, or the beginning of a container up to its first leaf.
+    /// Reads a value: a leaf, or the beginning of a container up to its first leaf.
     fn value(&mut self, mut token: Token<'a>) -> Result<(), Fault> {
         loop {
             match token {
@@ -131,7 +131,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A key and its colon.
+    /// Reads a key and its colon.
     fn read_key(&mut self, token: Token<'a>) -> Result<(), Fault> {
         match token {
             Token::String(key) => self.key = Some(key),
@@ -145,7 +145,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The name of the value that is read, within its container.
+    /// The name of the value being read, within its container.
     fn name(&mut self) -> &'a [u8] {
         match self.key.take() {
             _ if self.levels.is_empty() => b"json",
@@ -165,7 +165,7 @@ impl<'a> Reader<'a> {
         if object {
             self.path.push(b'.');
         }
-        self.levels.push(Level { object, index: 0, path: self.path.len() });
+        self.levels.push(OpenContainer { object, index: 0, path: self.path.len() });
         Ok(())
     }
 
@@ -175,7 +175,7 @@ impl<'a> Reader<'a> {
         self.path.truncate(self.levels.last().map_or(0, |level| level.path));
     }
 
-    /// Extends the path by the number of the current element of an array.
+    /// Extends the path by the index of the current array element.
     fn push_element(&mut self) {
         let Some(level) = self.levels.last() else { return };
         self.path.truncate(level.path);

@@ -1,7 +1,7 @@
-//! The tokens of JSON as yajl 2.1 takes them, which is what ModSecurity v3 is built with.
+//! A JSON tokenizer that follows yajl 2.1, with which ModSecurity v3 is built.
 //!
-//! Two things differ from [`crate::json`]'s: vertical tabs and form feeds are white space, and a
-//! control character, an unknown escape or broken UTF-8 within a string ends the parse.
+//! It differs from [`crate::json`]'s in two ways: vertical tabs and form feeds are white space, and
+//! a control character, an unknown escape or malformed UTF-8 within a string ends the parse.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
@@ -18,7 +18,7 @@ pub(super) enum Token<'a> {
     End,
 }
 
-/// What yajl says of bytes that are no token.
+/// yajl's error message.
 pub(super) type Fault = &'static str;
 
 pub(super) struct Lexer<'a> {
@@ -85,7 +85,7 @@ impl<'a> Lexer<'a> {
         Ok(Token::Scalar(number))
     }
 
-    /// A string, borrowed if nothing in it is escaped.
+    /// A string, borrowed if it has no escapes.
     fn string(&mut self) -> Result<Token<'a>, Fault> {
         const END: Fault = "premature EOF";
         let text = &self.rest[1..];
@@ -127,8 +127,8 @@ fn is_plain(byte: u8) -> bool {
     (0x20..0x80).contains(&byte) && byte != b'"' && byte != b'\\'
 }
 
-/// Length of the character that `text` begins with. Overlong ones and surrogates pass, as with
-/// yajl.
+/// Length of the character at the beginning of `text`. Overlong forms and surrogates are accepted,
+/// as in yajl.
 fn multibyte(text: &[u8]) -> Result<usize, Fault> {
     let length = match text[0] {
         0xc0..=0xdf => 2,
@@ -143,7 +143,7 @@ fn multibyte(text: &[u8]) -> Result<usize, Fault> {
     if rest.len() + 1 < length { Err("premature EOF") } else { Ok(length) }
 }
 
-/// What a one-letter escape stands for.
+/// The character of a one-letter escape.
 fn unescaped(letter: u8) -> Option<u8> {
     Some(match letter {
         b'"' | b'\\' | b'/' => letter,
@@ -156,8 +156,8 @@ fn unescaped(letter: u8) -> Option<u8> {
     })
 }
 
-/// `raw`, whose escapes are valid, without them. Half a surrogate pair becomes `?` if it is the
-/// first half, else what it is, in three bytes.
+/// Unescapes `raw`, whose escapes are valid. An unpaired high surrogate becomes `?`, an unpaired
+/// low surrogate is encoded in three bytes.
 fn unescape<'a>(arena: &'a Bump, raw: &[u8]) -> &'a [u8] {
     let mut out = Vec::with_capacity_in(raw.len(), arena);
     let mut rest = raw;

@@ -1,9 +1,9 @@
 //! Multipart bodies, as `request_body_processor/multipart.cc` reads them.
 //!
-//! That is a state machine over lines in a buffer of 4096 bytes, with a flag for each liberty
-//! that applications take; rules judge by the flags. [`crate::multipart`] shows what any server
-//! might take for a part, this shows what ModSecurity does, so they share nothing. Lines here are
-//! slices of the body, and one search for the delimiter tells for all of them whether they have it.
+//! ModSecurity uses a state machine over lines in a buffer of 4096 bytes, with a flag for each
+//! liberty that applications take; rules judge by the flags. [`crate::multipart`] shows anything
+//! that some server might take for a part, this module what ModSecurity finds, so they share no
+//! code. Lines here are slices of the body, and one search finds the delimiter for all of them.
 
 mod boundary;
 mod disposition;
@@ -17,13 +17,13 @@ use memchr::memmem::Finder;
 
 pub use flags::MultipartFlags;
 use line::{LINE_BYTES, Line, without_line_end, without_line_ends};
-use part::{Part, State};
+use part::{Part, PartState};
 
 use super::{Gaps, concat, is_space, number};
 use crate::bound::{Extent, MAX_ITEMS};
 use crate::{Anomalies, Pair};
 
-/// What a multipart body holds.
+/// The contents of a multipart body.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Form<'a> {
     pub fields: &'a [Pair<'a>],
@@ -42,7 +42,7 @@ pub(super) struct Form<'a> {
     /// `MULTIPART_PART_HEADERS`: part name and header line.
     pub headers: &'a [Pair<'a>],
     pub flags: MultipartFlags,
-    /// `MULTIPART_UNMATCHED_BOUNDARY`: 0, 1, or 2 for matched ones only.
+    /// `MULTIPART_UNMATCHED_BOUNDARY`: 0, 1, or 2 if only matched ones followed.
     pub unmatched_boundary: u8,
     /// Bytes of part headers and fields.
     pub no_files_bytes: usize,
@@ -50,8 +50,8 @@ pub(super) struct Form<'a> {
     pub found: Anomalies,
 }
 
-/// Reads `body`, whose `Content-Type` is `header`. Of a body that was cut at the limit, what is
-/// there is kept; other bodies without the final boundary have no fields and files, as in v3.
+/// Reads `body`, whose `Content-Type` is `header`. A body that was cut at the limit keeps what was
+/// read; other bodies without the final boundary have no fields and files, as in v3.
 pub(super) fn parse<'a>(arena: &'a Bump, body: &'a [u8], header: &'a [u8], extent: Extent, gaps: Gaps) -> Form<'a> {
     let mut flags = MultipartFlags::empty();
     let mut error = None;
@@ -67,15 +67,15 @@ pub(super) fn parse<'a>(arena: &'a Bump, body: &'a [u8], header: &'a [u8], exten
     Form { flags: flags.concluded(), error: error.map(str::as_bytes), ..Form::default() }
 }
 
-/// Why reading ended before the body did.
-struct Stop;
+/// Parsing has stopped before the end of the body.
+struct EarlyEnd;
 
 struct Reader<'a> {
     arena: &'a Bump,
     body: &'a [u8],
     gaps: Gaps,
     delimiter: Finder<'a>,
-    /// Where the delimiter occurs next, as far as was looked.
+    /// The next occurrence of the delimiter, as far as searched.
     next_delimiter: usize,
     flags: MultipartFlags,
     unmatched_boundary: u8,
@@ -167,7 +167,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads all lines, up to the final boundary; returns what is left without a line end.
+    /// Reads all lines, up to the final boundary; returns a last line without line end.
     fn lines(&mut self) -> Option<Line<'a>> {
         let mut at = 0;
         let mut whole = true; // the last piece ended its line
@@ -185,7 +185,7 @@ impl<'a> Reader<'a> {
                         full: false,
                     });
                 }
-                // A CR may belong to the LF behind it.
+                // A CR may belong to the LF after it.
                 None => LINE_BYTES - usize::from(window.ends_with(b"\r")),
             };
             let full = newline.is_none() || length == LINE_BYTES;
@@ -202,7 +202,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn line(&mut self, line: &Line<'a>) -> Result<(), Stop> {
+    fn line(&mut self, line: &Line<'a>) -> Result<(), EarlyEnd> {
         if line.begin_of_line && line.bytes.starts_with(b"--") && line.text().len() > 3 {
             if line.text().starts_with(self.delimiter.needle()) {
                 if self.boundary(line)? {
@@ -218,20 +218,20 @@ impl<'a> Reader<'a> {
             self.flags |= MultipartFlags::DATA_BEFORE;
             return Ok(());
         };
-        if part.state == State::Content {
+        if part.state == PartState::Content {
             self.content_to(line.begin, line.begin + line.bytes.len());
             return Ok(());
         }
         if line.full {
             self.flags |= MultipartFlags::ERROR;
-            return Err(Stop);
+            return Err(EarlyEnd);
         }
         if !line.bytes.contains(&0) {
             self.no_files_bytes += line.bytes.len();
         }
         let names = (part.disposition.names.len(), part.disposition.file_names.len());
         let result = part.header_line(line.bytes, &mut self.flags);
-        if part.state == State::Content {
+        if part.state == PartState::Content {
             self.content_read = false;
         }
         let disposition = &part.disposition;
@@ -244,8 +244,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// A line that begins with the delimiter: whether it was taken as one.
-    fn boundary(&mut self, line: &Line<'a>) -> Result<bool, Stop> {
+    /// Handles a line that begins with the delimiter; returns whether it is a boundary.
+    fn boundary(&mut self, line: &Line<'a>) -> Result<bool, EarlyEnd> {
         if self.follows_bare_lf(line.begin) {
             self.flags |= MultipartFlags::LF_LINE;
         }
@@ -263,7 +263,7 @@ impl<'a> Reader<'a> {
             b"\n" => MultipartFlags::LF_LINE,
             _ => {
                 self.flags |= MultipartFlags::ERROR;
-                return Err(Stop);
+                return Err(EarlyEnd);
             }
         };
         self.end_part();
@@ -277,8 +277,8 @@ impl<'a> Reader<'a> {
         Ok(true)
     }
 
-    /// A line that begins with two hyphens and something else than the boundary.
-    fn near_boundary(&mut self, line: &Line<'a>) -> Result<(), Stop> {
+    /// Handles a line that begins with two hyphens followed by something else than the boundary.
+    fn near_boundary(&mut self, line: &Line<'a>) -> Result<(), EarlyEnd> {
         let after = &line.text()[2..];
         let boundary = &self.delimiter.needle()[2..];
         let quoted = self.flags.contains(MultipartFlags::BOUNDARY_QUOTED)
@@ -286,7 +286,7 @@ impl<'a> Reader<'a> {
         let spaces = after.iter().take_while(|byte| is_space(**byte)).count();
         if quoted || (spaces > 0 && after[spaces..].starts_with(boundary)) {
             self.flags |= MultipartFlags::ERROR;
-            return Err(Stop);
+            return Err(EarlyEnd);
         }
         self.unmatched_boundary = 1;
         Ok(())
@@ -307,15 +307,15 @@ impl<'a> Reader<'a> {
         self.body[..at].ends_with(b"\n") && !self.body[..at].ends_with(b"\r\n")
     }
 
-    /// The content of the current part goes on from `begin` to `end`.
+    /// Extends the content of the current part from `begin` to `end`.
     fn content_to(&mut self, begin: usize, end: usize) {
-        if let Some(part) = self.part.as_mut().filter(|part| part.state == State::Content) {
+        if let Some(part) = self.part.as_mut().filter(|part| part.state == PartState::Content) {
             self.content_read = true;
             part.content.get_or_insert((begin, end)).1 = end;
         }
     }
 
-    /// The line at the end of the body, if it has no line end: it may be the final boundary.
+    /// Handles an unterminated line at the end of the body, which may be the final boundary.
     fn last_line(&mut self, tail: Option<Line<'a>>, flags: &mut MultipartFlags) {
         let Some(tail) = tail.filter(|tail| tail.begin_of_line && self.boundaries > 0) else { return };
         if tail.bytes.strip_prefix(self.delimiter.needle()) != Some(b"--") {
@@ -356,7 +356,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Adds `items` to `list`, within the bound.
+/// Adds `items` to `list`, within the limit.
 fn extend<'a>(list: &mut Vec<'a, Pair<'a>>, items: impl ExactSizeIterator<Item = Pair<'a>>, found: &mut Anomalies) {
     let room = MAX_ITEMS - list.len();
     if items.len() > room {

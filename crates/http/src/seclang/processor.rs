@@ -1,15 +1,15 @@
-//! The processor of a request body, and how `Content-Type` chooses it.
+//! The processor of a request body and its choice by `Content-Type`.
 
-/// How a request body is read: `REQBODY_PROCESSOR`, `ctl:requestBodyProcessor=`.
+/// A request body processor: `REQBODY_PROCESSOR`, `ctl:requestBodyProcessor=`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyProcessor {
     /// `application/x-www-form-urlencoded`
     UrlEncoded,
     /// `multipart/form-data`
     Multipart,
-    /// libxml2's part in ModSecurity.
+    /// XML; libxml2 in ModSecurity.
     Xml,
-    /// yajl's part in ModSecurity.
+    /// JSON; yajl in ModSecurity.
     Json,
 }
 
@@ -26,7 +26,7 @@ impl BodyProcessor {
     }
 }
 
-/// How a body of that `Content-Type` is read: by the beginning of the value only, in any case.
+/// The processor for a `Content-Type`: only the beginning of the value counts, in any case.
 pub(super) fn processor_of(value: &[u8], xml_json: bool) -> Option<BodyProcessor> {
     let starts = |prefix: &[u8]| value.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
     if starts(b"multipart/form-data") {

@@ -1,4 +1,4 @@
-//! Variables of the request's line, header and connection. Each method names the variable that it is.
+//! Variables of the request line, header and connection. Each method is named after its variable.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
@@ -45,13 +45,13 @@ impl<'a> View<'a> {
         self.target().path
     }
 
-    /// `PATH_INFO`: the same, in v3.
+    /// `PATH_INFO`: the same as `REQUEST_FILENAME` in v3.
     #[must_use]
     pub fn path_info(&self) -> &'a [u8] {
         self.target().path
     }
 
-    /// `REQUEST_BASENAME`: what follows the path's last slash or backslash.
+    /// `REQUEST_BASENAME`: the text after the path's last slash or backslash.
     #[must_use]
     pub fn request_basename(&self) -> &'a [u8] {
         self.target().basename
@@ -106,7 +106,7 @@ impl<'a> View<'a> {
         number(self.arena, self.head.peer_port.into())
     }
 
-    /// `SERVER_ADDR`: our address as text.
+    /// `SERVER_ADDR`: the server's address as text.
     #[must_use]
     pub fn server_addr(&self) -> &'a [u8] {
         bumpalo::format!(in self.arena, "{}", self.head.server).into_bump_str().as_bytes()
@@ -130,8 +130,8 @@ impl<'a> View<'a> {
         up_to(b' ', self.authorization())
     }
 
-    /// `REMOTE_USER`: the user of basic authentication; none if there is none, and then the
-    /// variable is not there.
+    /// `REMOTE_USER`: the user of basic authentication. `None` without one: the variable then does
+    /// not exist.
     #[must_use]
     pub fn remote_user(&self) -> Option<&'a [u8]> {
         let credentials = basic_credentials(self.arena, self.authorization()?.strip_prefix(b"Basic ")?)?;
@@ -143,14 +143,14 @@ impl<'a> View<'a> {
     }
 }
 
-/// What of `value` is before `end`.
+/// The part of `value` before `end`.
 fn up_to(end: u8, value: Option<&[u8]>) -> &[u8] {
     let value = value.unwrap_or_default();
     &value[..memchr::memchr(end, value).unwrap_or(value.len())]
 }
 
-/// Base64 (RFC 4648), decoded as v3 does: groups of four only, what is left over is dropped. None
-/// if it is something else.
+/// Base64 (RFC 4648), decoded as v3 does: only groups of four, the remainder is dropped. `None` if
+/// it is malformed.
 fn basic_credentials<'a>(arena: &'a Bump, text: &[u8]) -> Option<&'a [u8]> {
     let padding = &text[memchr::memchr(b'=', text).unwrap_or(text.len())..];
     if padding.len() > 2 || padding.iter().any(|byte| *byte != b'=') {

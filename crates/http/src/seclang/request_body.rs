@@ -1,4 +1,4 @@
-//! Variables of the request body. Each method names the variable that it is.
+//! Variables of the request body. Each method is named after its variable.
 
 use bumpalo::collections::Vec;
 
@@ -8,13 +8,13 @@ use super::{BodyProcessor, MultipartFlags, View, concat, number};
 use crate::{Anomalies, Pair};
 
 impl<'a> View<'a> {
-    /// What the body adds to `ARGS`: fields of a form, urlencoded or multipart, or leaves of JSON.
+    /// Arguments of the body in `ARGS`: fields of a urlencoded or multipart form, or JSON leaves.
     #[must_use]
     pub fn args_body(&self) -> &'a [Pair<'a>] {
         self.body().arguments
     }
 
-    /// `ARGS_POST`: [`Self::args_body`], but not JSON's.
+    /// `ARGS_POST`: [`Self::args_body`] without JSON leaves.
     #[must_use]
     pub fn args_post(&self) -> &'a [Pair<'a>] {
         self.body().posted
@@ -45,7 +45,7 @@ impl<'a> View<'a> {
         self.parts(|form| form.files)
     }
 
-    /// `FILES_SIZES`: field name and bytes in decimal digits. `FILES_NAMES` are the names.
+    /// `FILES_SIZES`: field name and size in bytes. `FILES_NAMES` are the names.
     #[must_use]
     pub fn files_sizes(&self) -> &'a [Pair<'a>] {
         self.parts(|form| form.file_sizes)
@@ -85,7 +85,7 @@ impl<'a> View<'a> {
         self.parts(|form| form.headers)
     }
 
-    /// The `MULTIPART_*` variables that are 0 or 1; none, and so empty, if the body is not
+    /// The boolean `MULTIPART_*` variables; `None`, and therefore empty, if the body is not
     /// multipart.
     #[must_use]
     pub fn multipart_flags(&self) -> Option<MultipartFlags> {
@@ -104,7 +104,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// `XML:/*`: the text of the document, one value; none if there is no document.
+    /// `XML:/*`: the text of the document as one value; none if there is no document.
     #[must_use]
     pub fn xml_text(&self) -> &'a [&'a [u8]] {
         self.body().xml_text

@@ -1,21 +1,22 @@
-//! Variables of the response. Each method names the variable that it is.
+//! Variables of the response. Each method is named after its variable.
 
 use super::{View, number, pairs};
 use crate::{Header, Pair, ResponseHead, Version, header_hash};
 
 impl<'a> View<'a> {
-    /// Gives status and header fields of the response, before phase 3. The connector counts what
-    /// nginx adds itself (`Server`, `Date`, `Content-Type`, `Connection`...) among the fields.
+    /// Sets status and header fields of the response, before phase 3. Like the ModSecurity
+    /// connector, the caller includes the fields that nginx adds (`Server`, `Date`, `Content-Type`,
+    /// `Connection`...).
     pub fn set_response(&self, head: ResponseHead<'a>) {
         self.response.set(Some(head));
     }
 
-    /// Gives the response body that is inspected, before phase 4.
+    /// Sets the inspected response body, before phase 4.
     pub fn set_response_body(&self, body: &'a [u8]) {
         self.response_body.set(Some(body));
     }
 
-    /// Says that the response body is longer than `SecResponseBodyLimit`.
+    /// Records that the response body is longer than `SecResponseBodyLimit`.
     pub fn set_response_body_truncated(&self) {
         self.response_truncated.set(true);
     }
@@ -37,7 +38,7 @@ impl<'a> View<'a> {
         self.response.get().map_or(b"", |head| number(self.arena, head.status.into()))
     }
 
-    /// `RESPONSE_PROTOCOL`: what nginx answers with.
+    /// `RESPONSE_PROTOCOL`: the protocol of nginx's response.
     #[must_use]
     pub fn response_protocol(&self) -> &'static [u8] {
         match self.response.get() {
@@ -66,7 +67,7 @@ impl<'a> View<'a> {
         &value[..memchr::memchr(b';', value).unwrap_or(value.len())]
     }
 
-    /// `RESPONSE_BODY`: as far as it is inspected.
+    /// `RESPONSE_BODY`: its inspected part.
     #[must_use]
     pub fn response_body(&self) -> &'a [u8] {
         self.response_body.get().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! The request target's variables, as `Transaction::processURI` makes them.
+//! Variables of the request target, as `Transaction::processURI` sets them.
 
 use bumpalo::Bump;
 
@@ -12,7 +12,7 @@ pub(super) struct Target<'a> {
     pub uri: &'a [u8],
     /// `REQUEST_FILENAME` and `PATH_INFO`: the path, decoded.
     pub path: &'a [u8],
-    /// `REQUEST_BASENAME`: what follows the last slash or backslash of the path.
+    /// `REQUEST_BASENAME`: the text after the last slash or backslash of the path.
     pub basename: &'a [u8],
     /// `QUERY_STRING`: as received.
     pub query: &'a [u8],
@@ -25,7 +25,7 @@ impl<'a> Target<'a> {
         let decode = |bytes| uri::decode(arena, bytes, false, &mut Anomalies::empty());
         let decoded = decode(raw);
         let path = match gaps {
-            // An escape may not reach over the question mark, so this is a part of `decoded`.
+            // No escape spans the question mark, so this is a prefix of `decoded`.
             Gaps::Closed => &decoded[..decode(&raw[..question.unwrap_or(raw.len())]).len()],
             Gaps::AsInModSecurity => &decoded[..memchr::memchr(b'?', decoded).unwrap_or(decoded.len())],
         };
@@ -34,7 +34,7 @@ impl<'a> Target<'a> {
     }
 }
 
-/// The path and what follows, of a target in absolute form that has a path.
+/// The path and the rest of a target in absolute form that has a path.
 fn without_authority(target: &[u8]) -> &[u8] {
     if target.starts_with(b"/") {
         return target;

@@ -1,11 +1,11 @@
-//! The view as a whole: what is asked when, and what depends on each other.
+//! The view as a whole: order of access, and dependencies between variables.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::{Tls, Version};
 
-/// Asks `question` of the view of a request.
+/// Applies `question` to the view of a request.
 fn ask<T>(target: &str, headers: &[(&str, &str)], body: &str, limits: Limits, question: impl Fn(&View<'_>) -> T) -> T {
     let arena = Bump::new();
     let headers: Vec<Header<'_>> =

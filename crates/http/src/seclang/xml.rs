@@ -1,9 +1,10 @@
-//! XML bodies as `XML:/*` and `XML://@*` show them: all text of the document as one value, and
-//! the value of each attribute.
+//! XML bodies as `XML:/*` and `XML://@*`: all text of the document as one value, and the value of
+//! each attribute.
 //!
-//! libxml2 builds a tree and evaluates XPath; one pass of `quick-xml` gives the same for these two
-//! expressions, the only ones that rule sets use. What it does not do is flagged as an error
-//! rather than guessed: entities of the document's own (libxml2 expands them), and rare encodings.
+//! libxml2 builds a tree and evaluates XPath; one pass of `quick-xml` gives the same result for
+//! these two expressions, the only ones that rule sets use. Unsupported features are flagged as an
+//! error rather than guessed: entities declared in the document (libxml2 expands them), and rare
+//! encodings.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
@@ -15,14 +16,14 @@ use crate::bound::{Extent, MAX_ITEMS};
 use crate::xml::{resolve, valid_utf8};
 use crate::{Anomalies, text};
 
-/// Elements within each other: past it [`Anomalies::TOO_DEEP`] and an error. libxml2's own limit.
+/// Maximum nesting of elements, libxml2's limit; beyond it [`Anomalies::TOO_DEEP`] and an error.
 const MAX_DEPTH: usize = 257;
 
 const BAD: Anomalies = Anomalies::INVALID_XML;
 
-/// What is read of a body.
+/// The contents of a body.
 pub(super) struct Document<'a> {
-    /// Text of the root element and all within it; none if there is no element.
+    /// Text of the root element and its descendants; none if there is no element.
     pub text: Option<&'a [u8]>,
     /// Values of attributes in order, without namespace declarations.
     pub attributes: &'a [&'a [u8]],
@@ -30,14 +31,14 @@ pub(super) struct Document<'a> {
     pub found: Anomalies,
 }
 
-/// Reads `body`; what came before a fault is kept.
+/// Reads `body`; everything before an error is kept.
 pub(super) fn parse<'a>(arena: &'a Bump, body: &'a [u8]) -> Document<'a> {
     let body = to_utf8(arena, body);
     let (document, found) = valid_utf8(body, Extent::Whole);
     let mut walker = Walker {
         arena,
         document,
-        text: Text { arena, first: None, joined: None },
+        text: TextPieces { arena, first: None, joined: None },
         attributes: Vec::new_in(arena),
         found,
         depth: 0,
@@ -56,7 +57,7 @@ pub(super) fn parse<'a>(arena: &'a Bump, body: &'a [u8]) -> Document<'a> {
 struct Walker<'a> {
     arena: &'a Bump,
     document: &'a str,
-    text: Text<'a>,
+    text: TextPieces<'a>,
     attributes: Vec<'a, &'a [u8]>,
     found: Anomalies,
     depth: usize,
@@ -113,7 +114,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// An element begins. There is one root.
+    /// Handles a start tag. There is only one root.
     fn open(&mut self, tag: &BytesStart<'_>) -> Result<(), Anomalies> {
         if self.depth == 0 && self.elements > 0 {
             return Err(BAD);
@@ -167,7 +168,8 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    /// `text` with references resolved. What is no character of XML (section 2.2) stays, flagged.
+    /// `text` with references resolved. Characters that XML forbids (section 2.2) are kept and
+    /// flagged.
     fn resolved(&mut self, text: &'a [u8]) -> &'a [u8] {
         let resolved = resolve(self.arena, text, &mut self.found);
         if resolved.iter().any(is_control) {
@@ -176,7 +178,7 @@ impl<'a> Walker<'a> {
         resolved
     }
 
-    /// Where in the document `part` is: events are borrowed from it.
+    /// The position of `part`, which is borrowed from the document.
     fn slice(&self, part: &str) -> &'a [u8] {
         let document = self.document.as_bytes();
         let begin = (part.as_ptr() as usize).wrapping_sub(document.as_ptr() as usize);
@@ -184,14 +186,14 @@ impl<'a> Walker<'a> {
     }
 }
 
-/// Text in pieces: the piece itself as long as there is one only.
-struct Text<'a> {
+/// Text in pieces; a single piece is borrowed.
+struct TextPieces<'a> {
     arena: &'a Bump,
     first: Option<&'a [u8]>,
     joined: Option<Vec<'a, u8>>,
 }
 
-impl<'a> Text<'a> {
+impl<'a> TextPieces<'a> {
     fn push(&mut self, piece: &'a [u8]) {
         if piece.is_empty() {
             return;
@@ -223,7 +225,8 @@ fn is_namespace(name: &[u8]) -> bool {
 /// Name and value as written.
 type Attribute<'a> = (&'a [u8], &'a [u8]);
 
-/// Takes the next attribute off the front of `rest`: white space, name, equal sign, quoted value.
+/// Removes the next attribute from the front of `rest`: white space, name, equal sign, quoted
+/// value.
 fn attribute<'a>(rest: &mut &'a [u8]) -> Result<Option<Attribute<'a>>, Anomalies> {
     let text = trim_start(rest);
     if text.is_empty() {
@@ -241,11 +244,11 @@ fn attribute<'a>(rest: &mut &'a [u8]) -> Result<Option<Attribute<'a>>, Anomalies
     Ok(Some((name, &after[..end])))
 }
 
-/// Encodings that are read: as such, or by [`to_utf8`] before.
+/// Supported encodings: as they are, or after conversion by [`to_utf8`].
 const ENCODINGS: &[&[u8]] = &[b"utf-8", b"utf8", b"us-ascii", b"ascii", b"utf-16", b"iso-8859-1", b"latin1"];
 
-/// Whether `text` is the inside of `<?xml version="1.0" encoding="UTF-8" standalone="no"?>`, with
-/// an encoding that is read here.
+/// Whether `text` is the inside of `<?xml version="1.0" encoding="UTF-8" standalone="no"?>`, with a
+/// supported encoding.
 fn is_declaration(text: &[u8]) -> bool {
     const VALUES: &[(&[u8], &[&[u8]])] =
         &[(b"version", &[]), (b"encoding", ENCODINGS), (b"standalone", &[b"yes", b"no"])];
@@ -283,14 +286,14 @@ fn trim_start(mut text: &[u8]) -> &[u8] {
     text
 }
 
-/// Whether `name` is a name (XML 1.0, section 2.3); beyond ASCII, all letters are.
+/// Whether `name` is a name (XML 1.0, section 2.3); beyond ASCII, all letters are accepted.
 fn is_name(name: &[u8]) -> bool {
     let start = |byte: u8| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b':' | 0x80..);
     let inner = |byte: &u8| start(*byte) || byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
     name.first().is_some_and(|first| start(*first)) && name.iter().all(inner)
 }
 
-/// With LF for CR LF and CR (XML 1.0, section 2.11).
+/// Replaces CR LF and CR with LF (XML 1.0, section 2.11).
 fn unix_lines<'a>(arena: &'a Bump, text: &'a [u8]) -> &'a [u8] {
     if memchr::memchr(b'\r', text).is_none() {
         return text;
@@ -307,7 +310,7 @@ fn unix_lines<'a>(arena: &'a Bump, text: &'a [u8]) -> &'a [u8] {
     out.into_bump_slice()
 }
 
-/// An attribute's value, with spaces for line ends and tabs (section 3.3.3).
+/// An attribute's value, with line ends and tabs replaced by spaces (section 3.3.3).
 fn one_line<'a>(arena: &'a Bump, text: &'a [u8]) -> &'a [u8] {
     if !text.iter().any(|byte| matches!(byte, b'\n' | b'\t')) {
         return text;
@@ -321,7 +324,7 @@ fn one_line<'a>(arena: &'a Bump, text: &'a [u8]) -> &'a [u8] {
 mod tests {
     use super::*;
 
-    /// Text, then attributes, each after a bar; an exclamation mark if there was a fault.
+    /// Text, then attributes, each after a bar; an exclamation mark if there was an error.
     fn parsed(body: &str) -> String {
         let arena = Bump::new();
         let document = parse(&arena, arena.alloc_str(body).as_bytes());

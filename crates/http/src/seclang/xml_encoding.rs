@@ -1,15 +1,15 @@
-//! XML in other encodings than UTF-8, as libxml2 tells them: UTF-16 by its first bytes,
-//! ISO-8859-1 by the declaration. Anything else, such as UTF-7, is flagged when it is read.
+//! XML in encodings other than UTF-8, detected as in libxml2: UTF-16 by its first bytes, ISO-8859-1
+//! by the declaration. Anything else, such as UTF-7, is flagged when it is read.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
 
 use crate::text;
 
-/// Longest XML declaration that is looked at, bytes.
+/// Longest XML declaration that is read, in bytes.
 const DECLARATION_BYTES: usize = 128;
 
-/// `body` in UTF-8: itself if it is already, or in no encoding known here.
+/// `body` in UTF-8; unchanged if it already is, or if its encoding is unknown.
 pub(super) fn to_utf8<'a>(arena: &'a Bump, body: &'a [u8]) -> &'a [u8] {
     match body {
         [0xef, 0xbb, 0xbf, rest @ ..] => rest,
@@ -22,7 +22,7 @@ pub(super) fn to_utf8<'a>(arena: &'a Bump, body: &'a [u8]) -> &'a [u8] {
     }
 }
 
-/// Whether the declaration says so.
+/// Whether the XML declaration names ISO-8859-1.
 fn is_latin1<'a>(arena: &'a Bump, body: &'a [u8]) -> bool {
     let start = &body[..body.len().min(DECLARATION_BYTES)];
     let Some(end) = memchr::memmem::find(start, b"?>") else { return false };
@@ -42,7 +42,8 @@ fn from_latin1<'a>(arena: &'a Bump, body: &'a [u8]) -> &'a [u8] {
     out.into_bump_slice()
 }
 
-/// Half a surrogate pair, or half a unit at the end, becomes a byte that is not UTF-8: a fault.
+/// An unpaired surrogate, or half a unit at the end, becomes a byte that is not UTF-8, which is an
+/// error.
 fn from_utf16<'a>(arena: &'a Bump, body: &[u8], unit: fn([u8; 2]) -> u16) -> &'a [u8] {
     let (pairs, odd) = body.as_chunks();
     let mut out = Vec::with_capacity_in(body.len(), arena);

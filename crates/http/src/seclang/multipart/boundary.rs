@@ -6,15 +6,14 @@ use crate::seclang::is_space;
 const TYPE: &[u8] = b"multipart/form-data";
 const WORD: &[u8] = b"boundary";
 
-/// Longest `Content-Type` that is looked at, bytes.
+/// Longest `Content-Type` that is read, in bytes.
 const MAX_HEADER_BYTES: usize = 1024;
 
-/// Punctuation that a boundary may have, next to letters, digits and inner spaces (RFC 2046;
-/// v3 leaves `=`'s neighbours in).
+/// Punctuation allowed in a boundary, besides letters, digits and inner spaces (RFC 2046; as in
+/// v3).
 const PUNCTUATION: &[u8] = b"'()+_,-./:=?";
 
-/// The boundary, or what is wrong with the header field; an empty boundary is the caller's
-/// business.
+/// The boundary, or the error in the header field; the caller handles an empty boundary.
 pub(super) fn parse<'a>(header: &'a [u8], flags: &mut MultipartFlags) -> Result<&'a [u8], &'static str> {
     find(header, flags).inspect_err(|_| *flags |= MultipartFlags::ERROR)
 }
@@ -59,7 +58,7 @@ fn find<'a>(header: &'a [u8], flags: &mut MultipartFlags) -> Result<&'a [u8], &'
     value(&after[equals + 1..], flags)
 }
 
-/// The boundary in what follows the equal sign.
+/// The boundary in the text after the equal sign.
 fn value<'a>(text: &'a [u8], flags: &mut MultipartFlags) -> Result<&'a [u8], &'static str> {
     if text.first().is_some_and(|first| is_space(*first)) {
         *flags |= MultipartFlags::BOUNDARY_WHITESPACE;
@@ -88,7 +87,7 @@ fn value<'a>(text: &'a [u8], flags: &mut MultipartFlags) -> Result<&'a [u8], &'s
     if is_valid(boundary) { Ok(boundary) } else { Err("Multipart: Invalid boundary in C-T (characters).") }
 }
 
-/// How often `text` has the word, in any case, with an equal sign somewhere behind it.
+/// Number of occurrences of the word in `text`, in any case, with an equal sign somewhere after it.
 fn count_parameters(text: &[u8]) -> usize {
     let Some(last_equals) = memchr::memrchr(b'=', text) else { return 0 };
     let mut count = 0;

@@ -1,7 +1,8 @@
 //! `Content-Disposition` of a part, as `Multipart::parse_content_disposition` reads it.
 //!
-//! Strict where applications are not: any parameter but `name`, `filename` and `filename*` is an
-//! error, and so is `filename*` alone. The numbers are those that ModSecurity logs.
+//! It is strict where applications are not: any parameter other than `name`, `filename` and
+//! `filename*` is an error, and so is `filename*` alone. The error numbers are those that
+//! ModSecurity logs.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
@@ -9,7 +10,7 @@ use bumpalo::collections::Vec;
 use super::MultipartFlags;
 use crate::seclang::Gaps;
 
-/// What a `Content-Disposition` says, also as far as it could be read.
+/// The parameters of a `Content-Disposition`, as far as they could be read.
 #[derive(Clone, Debug)]
 pub(super) struct Disposition<'a> {
     /// The first `name` that is not empty.
@@ -22,8 +23,8 @@ pub(super) struct Disposition<'a> {
     pub file_names: Vec<'a, &'a [u8]>,
 }
 
-/// Reads `value` into `disposition`, which may hold what an earlier attempt found. An error is
-/// its number.
+/// Reads `value` into `disposition`, which may hold results of an earlier attempt. Returns
+/// ModSecurity's error number.
 pub(super) fn parse<'a>(
     arena: &'a Bump,
     value: &'a [u8],

@@ -1,8 +1,8 @@
-//! The `MULTIPART_*` variables that are yes or no.
+//! The boolean `MULTIPART_*` variables.
 
 bitflags::bitflags! {
-    /// What was seen in a multipart body and its `Content-Type`. Each but the last two is a
-    /// variable of ModSecurity with the value `1` if it is set, else `0`.
+    /// Properties of a multipart body and its `Content-Type`. Each except the last two is a
+    /// ModSecurity variable with the value `1` if it is set, otherwise `0`.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct MultipartFlags: u16 {
         /// `MULTIPART_BOUNDARY_QUOTED`
@@ -31,13 +31,13 @@ bitflags::bitflags! {
         const STRICT_ERROR = 1 << 11;
         /// A line that ends in CR LF.
         const CRLF_LINE = 1 << 12;
-        /// The body or boundary could not be read.
+        /// The body or boundary could not be parsed.
         const ERROR = 1 << 13;
     }
 }
 
 impl MultipartFlags {
-    /// Those that each make [`Self::STRICT_ERROR`].
+    /// The flags that imply [`Self::STRICT_ERROR`].
     const STRICT: Self = Self::ERROR
         .union(Self::BOUNDARY_QUOTED)
         .union(Self::BOUNDARY_WHITESPACE)
@@ -50,7 +50,7 @@ impl MultipartFlags {
         .union(Self::INVALID_PART)
         .union(Self::INVALID_HEADER_FOLDING);
 
-    /// With those that follow from the others.
+    /// Adds the flags that follow from others.
     pub(super) fn concluded(self) -> Self {
         let mut all = self;
         all.set(Self::CRLF_LF_LINES, self.contains(Self::CRLF_LINE.union(Self::LF_LINE)));

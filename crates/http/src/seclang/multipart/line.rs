@@ -1,9 +1,9 @@
-//! Lines of a multipart body, as pieces of it: ModSecurity has them in a buffer of its own.
+//! Lines of a multipart body as slices of it; ModSecurity copies them to a buffer.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
 
-/// `MULTIPART_BUF_SIZE`: longer lines are read in pieces, or refused in headers.
+/// `MULTIPART_BUF_SIZE`: longer lines are read in pieces, or rejected in headers.
 pub(super) const LINE_BYTES: usize = 4096;
 
 /// A line, or a piece of a long one.
@@ -11,7 +11,7 @@ pub(super) const LINE_BYTES: usize = 4096;
 pub(super) struct Line<'a> {
     /// With its line end.
     pub bytes: &'a [u8],
-    /// Where in the body it begins.
+    /// Offset in the body.
     pub begin: usize,
     pub begin_of_line: bool,
     /// Whether it filled the buffer.
@@ -19,19 +19,19 @@ pub(super) struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// As C sees it: up to the first NUL.
+    /// The line as C sees it: up to the first NUL.
     pub fn text(&self) -> &'a [u8] {
         &self.bytes[..memchr::memchr(0, self.bytes).unwrap_or(self.bytes.len())]
     }
 }
 
-/// What `content` is before its last line end.
+/// `content` without its last line end.
 pub(super) fn without_line_end(content: &[u8]) -> &[u8] {
     let Some(line) = content.strip_suffix(b"\n") else { return content };
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// As v3 puts lines together: without what was between them.
+/// Joins lines as v3 does, without the line ends between them.
 pub(super) fn without_line_ends<'a>(arena: &'a Bump, value: &'a [u8]) -> &'a [u8] {
     if memchr::memchr(b'\n', value).is_none() {
         return value;

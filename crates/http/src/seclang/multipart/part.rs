@@ -1,4 +1,4 @@
-//! One part of a multipart body while it is read: its header fields, then its content.
+//! The part of a multipart body being read: its header fields, then its content.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
@@ -8,12 +8,12 @@ use super::disposition::{self, Disposition};
 use super::line::LINE_BYTES;
 use crate::seclang::{Gaps, concat, is_space};
 
-/// Header fields of one part: past it the part is an error. Browsers send two or three, and
-/// every new one is compared with those before.
+/// Maximum number of header fields of a part; more are an error. Browsers send two or three, and
+/// every new one is compared with the earlier ones.
 const MAX_FIELDS: usize = 64;
 
-/// Attempts to read the `Content-Disposition` of one part. v3 tries again at every blank line
-/// after a failure, which makes a body of blank lines cost 4096 times its length.
+/// Maximum number of attempts to parse the `Content-Disposition` of a part. After a failure v3
+/// tries again at every blank line, so that a body of blank lines costs 4096 times its length.
 const MAX_ATTEMPTS: u8 = 8;
 
 /// A header field.
@@ -21,7 +21,7 @@ struct Field<'a> {
     name: &'a [u8],
     /// The value without line end.
     value: &'a [u8],
-    /// The value and what folded lines added to it.
+    /// The value with the folded lines added to it.
     folded: Option<Vec<'a, u8>>,
 }
 
@@ -31,27 +31,27 @@ impl Field<'_> {
     }
 }
 
-/// Where the reader is within a part.
+/// The reader's state within a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum PartState {
     Header,
     Content,
 }
 
-/// A fault in a part's header. v3 goes on after most of them.
+/// An error in a part's header. v3 continues after most of them.
 pub(super) type Fault<'a> = &'a [u8];
 
 pub(super) struct Part<'a> {
     arena: &'a Bump,
     gaps: Gaps,
-    pub state: State,
+    pub state: PartState,
     pub disposition: Disposition<'a>,
     pub is_file: bool,
-    /// Where in the body the content begins and ends, line ends included; none before it began.
+    /// Start and end of the content in the body, line ends included; none before it begins.
     pub content: Option<(usize, usize)>,
     /// Complete header lines, as in `MULTIPART_PART_HEADERS`.
     pub lines: Vec<'a, &'a [u8]>,
-    /// The header line that may be continued: as written, or folded (then of the last field).
+    /// A header line that may be continued: as written, or folded (then of the last field).
     line: Option<Line<'a>>,
     fields: Vec<'a, Field<'a>>,
     /// Index of the field that a folded line continues.
@@ -72,7 +72,7 @@ impl<'a> Part<'a> {
         Self {
             arena,
             gaps,
-            state: State::Header,
+            state: PartState::Header,
             disposition,
             is_file: false,
             content: None,
@@ -100,7 +100,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// The line read before is complete.
+    /// Completes the previous line.
     fn finish_line(&mut self) {
         match self.line.take() {
             Some(Line::Written(line)) => self.lines.push(line),
@@ -135,7 +135,7 @@ impl<'a> Part<'a> {
             self.is_file = false;
             return Err(b"Multipart: Invalid Content-Disposition header (filename).");
         }
-        self.state = State::Content;
+        self.state = PartState::Content;
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! Bodies and what v3.0.9 says of them, as printed by libmodsecurity itself.
+//! Bodies and the results of v3.0.9, as printed by libmodsecurity itself.
 
 use proptest::prelude::*;
 
@@ -75,7 +75,7 @@ fn flags_liberties() {
 
 #[test]
 fn what_is_wrong_ends_as_a_missing_boundary() {
-    // A broken header makes header lines of all that follows, the final boundary too.
+    // A malformed header turns everything after it into header lines, even the final boundary.
     let cases = [
         (String::new(), ""),
         ("x".to_owned(), "Multipart: No boundaries found in payload."),

@@ -1,10 +1,10 @@
-//! What a token is. The letters are libinjection's, because fingerprints are made of them.
+//! Token types. The letters are libinjection's, because fingerprints consist of them.
 
-/// Kind of a token; its value is its letter in a fingerprint.
+/// The type of a token; its value is its letter in a fingerprint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Kind {
-    /// A word without a meaning of its own, or a quoted name.
+pub(crate) enum TokenKind {
+    /// A word without special meaning, or a quoted name.
     Bareword = b'n',
     /// A number, or a name for one.
     Number = b'1',
@@ -14,23 +14,23 @@ pub(crate) enum Kind {
     Variable = b'v',
     /// An operator, as a sign or as a word (`LIKE`).
     Operator = b'o',
-    /// `AND`, `OR`, `&&` and the like.
+    /// `AND`, `OR`, `&&` and similar operators.
     Logic = b'&',
     /// A comment.
     Comment = b'c',
-    /// A key word with no kind of its own.
+    /// A keyword without a type of its own.
     Keyword = b'k',
-    /// A function's name.
+    /// A function name.
     Function = b'f',
-    /// `UNION` and its like.
+    /// `UNION` and similar keywords.
     Union = b'U',
     /// `GROUP BY`, `LIMIT`, `HAVING`.
     Group = b'B',
-    /// What begins an expression: `SELECT`, `CASE`.
+    /// A keyword that begins an expression: `SELECT`, `CASE`.
     Expression = b'E',
-    /// What begins a statement of Transact-SQL: `DECLARE`, `DROP`.
+    /// A keyword that begins a Transact-SQL statement: `DECLARE`, `DROP`.
     Statement = b'T',
-    /// A type's name.
+    /// A type name.
     Type = b't',
     /// `COLLATE`.
     Collate = b'A',
@@ -42,7 +42,7 @@ pub(crate) enum Kind {
     OpenBrace = b'{',
     /// `}`
     CloseBrace = b'}',
-    /// A dot that belongs to no number.
+    /// A dot that is not part of a number.
     Dot = b'.',
     /// `,`
     Comma = b',',
@@ -52,14 +52,14 @@ pub(crate) enum Kind {
     Semicolon = b';',
     /// `\`
     Backslash = b'\\',
-    /// A byte that SQL does not know.
+    /// A byte unknown to SQL.
     Unknown = b'?',
-    /// What databases read differently: the input counts as an attack without more.
+    /// A construct that databases read differently: it makes the input an attack by itself.
     Evil = b'X',
 }
 
-impl Kind {
-    /// The kind that `words.txt` calls `letter`.
+impl TokenKind {
+    /// The token type for `letter` in `words.txt`.
     pub(crate) const fn of_letter(letter: u8) -> Self {
         match letter {
             b'1' => Self::Number,
@@ -75,7 +75,7 @@ impl Kind {
             b'o' => Self::Operator,
             b't' => Self::Type,
             b'v' => Self::Variable,
-            _ => panic!("words.txt has a letter that no word can be"),
+            _ => panic!("words.txt contains an unknown letter"),
         }
     }
 }
