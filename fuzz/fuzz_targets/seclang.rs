@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use libfuzzer_sys::fuzz_target;
-use weir_rules::seclang::{Memory, OnUnsupported, Options, Root, load_from};
+use weir_rules::seclang::{Memory, OnUnsupported, Options, RuleSource, load_from};
 
 fuzz_target!(|bytes: &[u8]| {
     let files = Memory(BTreeMap::from([(PathBuf::from("self"), bytes.to_vec())]));
     let lines = bytes.iter().filter(|byte| **byte == b'\n').count() + 1;
     for on_unsupported in [OnUnsupported::Error, OnUnsupported::Warn] {
         let options = Options { lint: true, on_unsupported, ..Options::default() };
-        let problems = match load_from(&[Root::File("self".into())], &options, &files) {
+        let problems = match load_from(&[RuleSource::File("self".into())], &options, &files) {
             Ok(loaded) => loaded.warnings,
             Err(problems) => {
                 assert!(!problems.is_empty());

@@ -1,10 +1,10 @@
-//! The reference pages, made from the tables that the code itself uses, so that they cannot be
+//! The reference pages, generated from the tables that the code itself uses, so that they cannot be
 //! wrong: `weir docs` writes them, a test of the repository compares them.
 
 use std::fmt::Write;
 
 use weir_log::access::LOG_FIELDS;
-use weir_rules::{FIELDS, FUNCTIONS, FieldInfo, FunctionInfo, OPERATORS, OperatorInfo, Phase, Shape, Type};
+use weir_rules::{FIELDS, FUNCTIONS, FieldInfo, FunctionInfo, OPERATORS, OperatorInfo, Phase, Shape, ValueType};
 
 /// Every page: file name and Markdown.
 #[must_use]
@@ -24,8 +24,8 @@ const EXPRESSIONS: &str = "\
 
 <!-- Made by `weir docs` from the tables in crates/rules; do not edit. -->
 
-A condition of a selector or rule (`when:`) is an expression of the Cloudflare rules language, as far as it
-applies: fields, compared by operators, joined by `and`, `or`, `xor`, `not` and parentheses.
+The condition of a selector or rule (`when:`) is an expression in a subset of the Cloudflare rules language: comparisons
+of fields, joined with `and`, `or`, `xor`, `not` and parentheses.
 
 ```
 http.request.uri.path matches \"^/api/\" and not ip.src in $office
@@ -33,12 +33,12 @@ any(http.request.uri.args.values[*] contains \"<script\")
 lower(http.host) in {\"example.com\" \"www.example.com\"}
 ```
 
-Parameters of actions that say *expression* (`to:`, `value:`, `key:`) take a value instead of a condition: a field,
+Action parameters of type *expression* (`to:`, `value:`, `key:`) take a value instead of a condition: a field,
 a constant or a function, such as `concat(\"https://\", http.host, http.request.uri)`.
 
-Fields with several values are read with `[*]` inside `any(...)` or `all(...)`, or with the number of one (`[0]`).
-Fields with named values take the name: `http.request.headers[\"x-y\"]`; a name that the request does not have has no
-value, and no comparison of it is true. A field with one value is then empty, zero or false.
+Fields with several values are read with `[*]` inside `any(...)` or `all(...)`, or with an index (`[0]`).
+Fields with named values take a name: `http.request.headers[\"x-y\"]`; a name missing from the request has no
+value, and every comparison with it is false. A missing field with a single value is empty, zero or false.
 ";
 
 const ACCESS_LOG: &str = "\
@@ -90,8 +90,8 @@ fn field(info: &FieldInfo) -> [String; 4] {
         Shape::Map => (code(&format!("{}[\"...\"]", info.name)), format!("{}, by name", ty(info.ty))),
     };
     let known = match info.phase {
-        Phase::Request => "with the request's head",
-        Phase::Body => "with its body",
+        Phase::Request => "with the request header",
+        Phase::Body => "with the request body",
         Phase::Response => "with the response",
     };
     [name, ty, known.to_owned(), info.doc.to_owned()]
@@ -117,12 +117,12 @@ fn function(info: &FunctionInfo) -> [String; 3] {
     [code(&format!("{}({})", info.name, parameters.join(", "))), ty(info.returns).to_owned(), info.doc.to_owned()]
 }
 
-fn ty(ty: Type) -> &'static str {
+fn ty(ty: ValueType) -> &'static str {
     match ty {
-        Type::Bytes => "string",
-        Type::Int => "integer",
-        Type::Bool => "boolean",
-        Type::Ip => "address",
+        ValueType::Bytes => "string",
+        ValueType::Int => "integer",
+        ValueType::Bool => "boolean",
+        ValueType::Ip => "address",
     }
 }
 

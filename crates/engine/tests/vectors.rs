@@ -19,9 +19,9 @@ use weir_engine::{
 use weir_http::{Head, Transaction, Version};
 use weir_rules::Phase;
 use weir_rules::ir::Expr;
-use weir_rules::seclang::ir::{Entry, Macro, Operator, PatternText, RuleSet};
+use weir_rules::seclang::ir::{Macro, Operator, PatternText, RuleSet, RuleSetEntry};
 use weir_rules::seclang::pattern::Pattern;
-use weir_rules::seclang::{Memory, Options, Root, load_from};
+use weir_rules::seclang::{Memory, Options, RuleSource, load_from};
 
 /// Vectors that do not apply: operator, parameter if not all, and why.
 const NOT_APPLICABLE: [(&str, Option<&str>, &str); 4] = [
@@ -122,7 +122,7 @@ fn program(operator: &str, parameter: &str, folder: &Path) -> Result<Program, St
     };
     let text =
         format!("SecRule REQUEST_BODY \"@{operator} {}\" \"id:1,phase:2,pass,t:none\"\n", written.replace('"', "\\\""));
-    let loaded = load_from(&[Root::Text { name: "vector".into(), text }], &Options::default(), &Memory(memory));
+    let loaded = load_from(&[RuleSource::Text { name: "vector".into(), text }], &Options::default(), &Memory(memory));
     let mut set =
         loaded.map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?.set;
     if parameter.is_empty() {
@@ -133,7 +133,7 @@ fn program(operator: &str, parameter: &str, folder: &Path) -> Result<Program, St
 
 /// Gives the rule's operator an empty parameter.
 fn empty_parameter(set: &mut RuleSet) {
-    let Some(Entry::Rule(rule)) = set.entries.first_mut() else { panic!("one rule") };
+    let Some(RuleSetEntry::Rule(rule)) = set.entries.first_mut() else { panic!("one rule") };
     match &mut rule.links[0].test.as_mut().unwrap().operator {
         Operator::Rx { pattern, .. } => *pattern = PatternText::Ready(Arc::new(Pattern::parse("").unwrap())),
         Operator::Within(text)

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use weir_engine::RuleIndex;
 use weir_engine::seclang::{Program, RuleInfo};
-use weir_rules::seclang::{Options, Root};
+use weir_rules::seclang::{Options, RuleSource};
 
 pub(crate) use exclusion::exclusions;
 pub(crate) use files::expand;
@@ -46,7 +46,7 @@ impl Builder<'_> {
     /// is wrong with them. Asking again costs nothing.
     pub fn program(
         &mut self,
-        roots: &[Root],
+        roots: &[RuleSource],
         options: &Options,
         plugin: &'static str,
     ) -> Option<(Arc<Program>, RuleIndex)> {
@@ -76,7 +76,7 @@ impl Builder<'_> {
     /// whoever first uses it.
     pub fn check_unused_sets(&mut self) {
         let unused = std::mem::take(&mut self.rule_sets).into_iter().filter(|(name, _)| !self.used_sets.contains(name));
-        let mut all: Vec<(String, Vec<Root>)> = unused.collect();
+        let mut all: Vec<(String, Vec<RuleSource>)> = unused.collect();
         all.sort_unstable_by(|left, right| left.0.cmp(&right.0));
         for (_, roots) in all {
             let options = Options { geo: self.has_geo, ..Options::default() };

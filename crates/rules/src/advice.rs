@@ -1,5 +1,5 @@
-//! What to say when names are unknown or types do not fit: for each mistake that people
-//! really make, the sentence that gets them out of it.
+//! Messages for unknown names and mismatched types: for each common mistake, a sentence that
+//! explains how to fix it.
 
 use std::net::IpAddr;
 
@@ -7,11 +7,11 @@ use crate::check::{Checker, type_name};
 use crate::error::Span;
 use crate::ir::{Access, Literal};
 use crate::suggest;
-use crate::syntax::{Index, IntOrIp, Item, Operand, OperandKind, Word};
-use crate::{Field, FieldInfo, Function, FunctionInfo, OPERATORS, Operator, Shape, Type};
+use crate::syntax::{Index, IntOrIp, Operand, OperandKind, SetItem, Word};
+use crate::{Field, FieldInfo, Function, FunctionInfo, OPERATORS, Operator, Shape, ValueType};
 
 impl Checker<'_> {
-    /// A name that is no field, where a value was expected.
+    /// Reports a name that is not a field, where a value was expected.
     pub(crate) fn unknown_name(&mut self, span: Span, name: &str) {
         if self.errors.is_full() {
             return;
@@ -66,15 +66,15 @@ impl Checker<'_> {
         self.errors.add(span, format!("unknown list `${}`", suggest::shorten(name)), Some(hint));
     }
 
-    /// An operator that does not apply to the type of its left side.
-    pub(crate) fn operator_misfit(&mut self, left: &Operand<'_>, operator: Operator, span: Span, ty: Type) {
+    /// Reports an operator that does not apply to the type of its left side.
+    pub(crate) fn operator_misfit(&mut self, left: &Operand<'_>, operator: Operator, span: Span, ty: ValueType) {
         let shown = self.shown(left.span);
         let message = format!("`{}` does not apply to `{shown}`, which is {}", operator.info().name, type_name(ty));
         let fitting: Vec<&str> = OPERATORS.iter().filter(|row| row.types.contains(&ty)).map(|row| row.name).collect();
         let hint = match (ty, operator) {
-            (Type::Ip, _) => format!("use {}, as in `{shown} in {{192.0.2.0/24}}`", either(&fitting)),
-            (Type::Bool, _) => format!("use `{shown}` or `not {shown}` on its own"),
-            (Type::Int, Operator::Contains | Operator::Matches) => {
+            (ValueType::Ip, _) => format!("use {}, as in `{shown} in {{192.0.2.0/24}}`", either(&fitting)),
+            (ValueType::Bool, _) => format!("use `{shown}` or `not {shown}` on its own"),
+            (ValueType::Int, Operator::Contains | Operator::Matches) => {
                 format!("use {}, or compare to_string({shown})", either(&fitting))
             }
             _ => format!("use {}", either(&fitting)),
@@ -82,8 +82,14 @@ impl Checker<'_> {
         self.errors.add(span, message, Some(hint));
     }
 
-    /// A right side whose type is not that of the left side.
-    pub(crate) fn constant_misfit(&mut self, left: &Operand<'_>, operator: Operator, right: &Operand<'_>, ty: Type) {
+    /// Reports a right side whose type differs from that of the left side.
+    pub(crate) fn constant_misfit(
+        &mut self,
+        left: &Operand<'_>,
+        operator: Operator,
+        right: &Operand<'_>,
+        ty: ValueType,
+    ) {
         let shown = self.shown(right.span);
         let message = format!("expected {}, found {}", wanted(operator, ty), found(right, &shown));
         let left = self.shown(left.span);
@@ -92,63 +98,63 @@ impl Checker<'_> {
                 Some(format!("`{name}` is a field; the right side of `{}` is a constant", operator.info().name))
             }
             (OperandKind::Call(..), _) => Some("the right side is a constant; functions go on the left".to_owned()),
-            (OperandKind::Word(Word::Literal(IntOrIp::Int(_))), Type::Bytes) if left.contains("country") => {
+            (OperandKind::Word(Word::Literal(IntOrIp::Int(_))), ValueType::Bytes) if left.contains("country") => {
                 Some("countries are two-letter codes, such as \"DE\"; AS numbers are in `ip.src.asnum`".to_owned())
             }
-            (OperandKind::Word(_), Type::Bytes) => Some(format!("put text in double quotes: \"{shown}\"")),
-            (OperandKind::Word(Word::Network(network)), Type::Ip) => {
+            (OperandKind::Word(_), ValueType::Bytes) => Some(format!("put text in double quotes: \"{shown}\"")),
+            (OperandKind::Word(Word::Network(network)), ValueType::Ip) => {
                 Some(format!("to test for a network write `{left} in {{{network}}}`"))
             }
             (OperandKind::Word(Word::Integers(..) | Word::Addresses(..)), _) => {
                 Some(format!("to test for a range write `{left} in {{{shown}}}`"))
             }
             (OperandKind::Text(text), _) => unquote(&String::from_utf8_lossy(&text.bytes), &left, ty),
-            (OperandKind::Word(Word::Name(name)), Type::Ip) if address_hint(name).is_some() => address_hint(name),
-            (OperandKind::Word(Word::Name(name)), Type::Int)
+            (OperandKind::Word(Word::Name(name)), ValueType::Ip) if address_hint(name).is_some() => address_hint(name),
+            (OperandKind::Word(Word::Name(name)), ValueType::Int)
                 if name.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit()) =>
             {
                 Some(format!("integers go from {} to {}", i64::MIN, i64::MAX))
             }
-            (OperandKind::Word(Word::Name(name)), Type::Bool) if suggest::truth(name).is_some() => {
+            (OperandKind::Word(Word::Name(name)), ValueType::Bool) if suggest::truth(name).is_some() => {
                 suggest::truth(name).map(|near| format!("did you mean `{near}`?"))
             }
-            (_, Type::Ip) => Some("write an address such as 192.0.2.1 or 2001:db8::1".to_owned()),
-            (_, Type::Bool) => Some(format!("use `{left}` or `not {left}` on its own")),
+            (_, ValueType::Ip) => Some("write an address such as 192.0.2.1 or 2001:db8::1".to_owned()),
+            (_, ValueType::Bool) => Some(format!("use `{left}` or `not {left}` on its own")),
             _ => None,
         };
         self.errors.add(right.span, message, hint);
     }
 
-    /// An item of a set whose type is not that of the left side.
-    pub(crate) fn item_misfit(&mut self, left: &Operand<'_>, span: Span, item: &Item<'_>, ty: Type) {
+    /// Reports a set item whose type differs from that of the left side.
+    pub(crate) fn item_misfit(&mut self, left: &Operand<'_>, span: Span, item: &SetItem<'_>, ty: ValueType) {
         let shown = self.shown(span);
         let found = match item {
-            Item::Text(_) => format!("the string {shown}"),
-            Item::Word(word) => word_found(word, &shown),
+            SetItem::Text(_) => format!("the string {shown}"),
+            SetItem::Word(word) => word_found(word, &shown),
         };
         let hint = match (item, ty) {
-            (Item::Word(Word::Literal(IntOrIp::Int(_))), Type::Bytes)
+            (SetItem::Word(Word::Literal(IntOrIp::Int(_))), ValueType::Bytes)
                 if span_of(left, self.text).contains("country") =>
             {
                 Some("countries are two-letter codes, such as \"DE\"; AS numbers are in `ip.src.asnum`".to_owned())
             }
-            (Item::Word(_), Type::Bytes) => Some(format!("put text in double quotes: \"{shown}\"")),
-            (Item::Text(text), _) => {
+            (SetItem::Word(_), ValueType::Bytes) => Some(format!("put text in double quotes: \"{shown}\"")),
+            (SetItem::Text(text), _) => {
                 let text = String::from_utf8_lossy(&text.bytes);
                 let fits = matches!(
                     (Word::classify(&text), ty),
-                    (Word::Literal(IntOrIp::Int(_)) | Word::Integers(..), Type::Int)
-                        | (Word::Literal(IntOrIp::Ip(_)) | Word::Network(_) | Word::Addresses(..), Type::Ip)
+                    (Word::Literal(IntOrIp::Int(_)) | Word::Integers(..), ValueType::Int)
+                        | (Word::Literal(IntOrIp::Ip(_)) | Word::Network(_) | Word::Addresses(..), ValueType::Ip)
                 );
                 fits.then(|| format!("write it without quotes: {text}"))
             }
-            (Item::Word(Word::Name(name)), Type::Ip) => address_hint(name),
+            (SetItem::Word(Word::Name(name)), ValueType::Ip) => address_hint(name),
             _ => None,
         };
         self.errors.add(span, format!("expected {}, found {found}", set_item(ty)), hint);
     }
 
-    /// An index that the field cannot have.
+    /// Reports an index that the field does not support.
     pub(crate) fn index_misfit(&mut self, span: Span, row: &FieldInfo, index: &Index, access: &Access, each: bool) {
         let name = row.name;
         if each || access.index.is_some() {
@@ -172,14 +178,14 @@ impl Checker<'_> {
         self.errors.add(span, message, hint);
     }
 
-    /// An argument of the wrong type.
+    /// Reports an argument of the wrong type.
     pub(crate) fn argument_misfit(
         &mut self,
         argument: &Operand<'_>,
         row: &FunctionInfo,
         at: usize,
-        wanted: Type,
-        ty: Type,
+        wanted: ValueType,
+        ty: ValueType,
     ) {
         let message = format!(
             "argument {} of {}() must be {}, `{}` is {}",
@@ -190,10 +196,10 @@ impl Checker<'_> {
             type_name(ty),
         );
         let hint = match (wanted, ty) {
-            (Type::Bytes, Type::Int | Type::Ip) if argument.literal().is_none() => {
+            (ValueType::Bytes, ValueType::Int | ValueType::Ip) if argument.literal().is_none() => {
                 Some(format!("convert it: to_string({})", self.shown(argument.span)))
             }
-            (Type::Bytes, Type::Int | Type::Ip) => {
+            (ValueType::Bytes, ValueType::Int | ValueType::Ip) => {
                 Some(format!("put text in double quotes: \"{}\"", self.shown(argument.span)))
             }
             _ => Some(format!("write {}", row.signature())),
@@ -202,22 +208,22 @@ impl Checker<'_> {
     }
 }
 
-/// What stands right of an operator, in words.
-fn wanted(operator: Operator, ty: Type) -> &'static str {
+/// Describes what an operator expects on its right side.
+fn wanted(operator: Operator, ty: ValueType) -> &'static str {
     match (operator, ty) {
         (Operator::Matches, _) => "a regular expression in double quotes",
         (Operator::Wildcard | Operator::StrictWildcard, _) => "a wildcard pattern in double quotes",
-        (_, Type::Bytes) => "a string in double quotes",
+        (_, ValueType::Bytes) => "a string in double quotes",
         (_, ty) => type_name(ty),
     }
 }
 
-fn set_item(ty: Type) -> &'static str {
+fn set_item(ty: ValueType) -> &'static str {
     match ty {
-        Type::Bytes => "a string in double quotes",
-        Type::Int => "an integer or a range such as 80..90",
-        Type::Ip => "an IP address, a network or a range of addresses",
-        Type::Bool => type_name(ty),
+        ValueType::Bytes => "a string in double quotes",
+        ValueType::Int => "an integer or a range such as 80..90",
+        ValueType::Ip => "an IP address, a network or a range of addresses",
+        ValueType::Bool => type_name(ty),
     }
 }
 
@@ -239,22 +245,22 @@ fn word_found(word: &Word<'_>, shown: &str) -> String {
     }
 }
 
-/// A string where something else fits, if what it says would fit without quotes.
-fn unquote(text: &str, left: &str, ty: Type) -> Option<String> {
+/// For a string in place of another type: the advice to drop the quotes, if the contents would fit.
+fn unquote(text: &str, left: &str, ty: ValueType) -> Option<String> {
     match (Word::classify(text), ty) {
-        (Word::Literal(IntOrIp::Int(_)), Type::Int)
-        | (Word::Literal(IntOrIp::Ip(_)), Type::Ip)
-        | (Word::Bool(_), Type::Bool) => Some(format!("write it without quotes: {text}")),
-        (Word::Network(_) | Word::Addresses(..), Type::Ip) | (Word::Integers(..), Type::Int) => {
+        (Word::Literal(IntOrIp::Int(_)), ValueType::Int)
+        | (Word::Literal(IntOrIp::Ip(_)), ValueType::Ip)
+        | (Word::Bool(_), ValueType::Bool) => Some(format!("write it without quotes: {text}")),
+        (Word::Network(_) | Word::Addresses(..), ValueType::Ip) | (Word::Integers(..), ValueType::Int) => {
             Some(format!("write it in braces without quotes: {left} in {{{text}}}"))
         }
-        (_, Type::Int) => Some(format!("`{left}` is an integer; compare it with a number")),
-        (_, Type::Ip) => Some(format!("`{left}` is an IP address; compare it with one")),
+        (_, ValueType::Int) => Some(format!("`{left}` is an integer; compare it with a number")),
+        (_, ValueType::Ip) => Some(format!("`{left}` is an IP address; compare it with one")),
         _ => None,
     }
 }
 
-/// What is wrong with something that looks like an address or network but is none.
+/// Explains why text that resembles an address or network is not one.
 fn address_hint(text: &str) -> Option<String> {
     if let Some((address, length)) = text.split_once('/') {
         return match address.parse::<IpAddr>() {
@@ -274,7 +280,7 @@ fn address_hint(text: &str) -> Option<String> {
     dotted.then(|| "an IPv4 address has four numbers from 0 to 255: 192.0.2.1".to_owned())
 }
 
-/// The map whose names or values `row` has.
+/// The map field whose names or values `row` lists.
 fn map_of(row: &FieldInfo) -> Option<&'static str> {
     let map = row.name.strip_suffix(".names").or_else(|| row.name.strip_suffix(".values"))?;
     Field::from_name(map).filter(|row| row.shape == Shape::Map).map(|row| row.name)
@@ -297,12 +303,12 @@ fn span_of<'t>(operand: &Operand<'_>, text: &'t str) -> &'t str {
 impl Literal {
     /// The type of the constant.
     #[must_use]
-    pub fn ty(&self) -> Type {
+    pub fn ty(&self) -> ValueType {
         match self {
-            Self::Bytes(_) => Type::Bytes,
-            Self::Int(_) => Type::Int,
-            Self::Ip(_) => Type::Ip,
-            Self::Bool(_) => Type::Bool,
+            Self::Bytes(_) => ValueType::Bytes,
+            Self::Int(_) => ValueType::Int,
+            Self::Ip(_) => ValueType::Ip,
+            Self::Bool(_) => ValueType::Bool,
         }
     }
 }

@@ -1,11 +1,11 @@
-//! The tree to the typed form: names resolved, types checked, tests built. Every mistake in
-//! the text is found in one go.
+//! Turns the syntax tree into the typed form: resolves names, checks types, builds tests. All
+//! mistakes in the text are found in one pass.
 
 use crate::error::{Errors, Span};
 use crate::fold;
 use crate::ir::{Access, Comparison, Expr, Literal, Predicate, Quantifier, Test, ValueExpr};
-use crate::syntax::{Index, Node, Operand, OperandKind, Right, Word};
-use crate::{Field, Function, ListKinds, Operator, Shape, Type};
+use crate::syntax::{Index, Node, Operand, OperandKind, RightSide, Word};
+use crate::{Field, Function, ListKinds, Operator, Shape, ValueType};
 
 pub(crate) struct Checker<'c> {
     pub text: &'c str,
@@ -14,8 +14,8 @@ pub(crate) struct Checker<'c> {
 }
 
 impl Checker<'_> {
-    /// The condition; `None` if it is wrong, which is then reported. Inside `any()` or
-    /// `all()`, `quantifier` says which.
+    /// Checks a condition; returns `None` after reporting an error. Inside `any()` or `all()`,
+    /// `quantifier` is the enclosing one.
     pub fn condition(&mut self, node: &Node<'_>, quantifier: Option<Quantifier>) -> Option<Expr> {
         match node {
             Node::Bad => None,
@@ -46,7 +46,7 @@ impl Checker<'_> {
         checked.into_iter().collect()
     }
 
-    /// A value on its own as a condition.
+    /// A value that stands alone as a condition.
     fn truth(&mut self, operand: &Operand<'_>, quantifier: Quantifier) -> Option<Expr> {
         if let Some(Literal::Bool(truth)) = operand.literal() {
             return Some(Expr::Const(truth));
@@ -57,13 +57,13 @@ impl Checker<'_> {
             return None;
         }
         let (value, ty) = self.value(operand)?;
-        if ty == Type::Bool {
+        if ty == ValueType::Bool {
             return Some(truth_test(value, quantifier));
         }
         let message = format!("expected a condition, found `{}`, which is {}", self.shown(operand.span), type_name(ty));
         let example = match ty {
-            Type::Ip => "in {192.0.2.0/24}",
-            Type::Int => "gt 0",
+            ValueType::Ip => "in {192.0.2.0/24}",
+            ValueType::Int => "gt 0",
             _ => "ne \"\"",
         };
         let hint = format!("compare it, as in `{} {example}`", self.shown(operand.span));
@@ -76,13 +76,13 @@ impl Checker<'_> {
         left: &Operand<'_>,
         operator: Operator,
         span: Span,
-        right: &Right<'_>,
+        right: &RightSide<'_>,
         quantifier: Quantifier,
     ) -> Option<Expr> {
         if left.literal().is_some() {
             let message = "expected a field or a function on the left side, found a constant";
             let hint = match right {
-                Right::Operand(field) if field.literal().is_none() => {
+                RightSide::Operand(field) if field.literal().is_none() => {
                     let swapped = swapped(operator);
                     Some(format!(
                         "turn it around: {} {} {}",
@@ -97,7 +97,7 @@ impl Checker<'_> {
             return None;
         }
         let Some((value, ty)) = self.value(left) else {
-            // The right side may have mistakes of its own, whatever the type.
+            // Mistakes on the right side are reported whatever the type of the left.
             self.check_alone(operator, right);
             return None;
         };
@@ -107,8 +107,8 @@ impl Checker<'_> {
         }
         let predicate = self.predicate(left, operator, ty, right)?;
         let quantifier = if single(&value) { Quantifier::Any } else { quantifier };
-        let Asked::Predicate(predicate) = predicate else {
-            let Asked::Truth(truth) = predicate else { return None };
+        let ComparisonTest::Predicate(predicate) = predicate else {
+            let ComparisonTest::Truth(truth) = predicate else { return None };
             let quantifier = if truth { quantifier } else { opposite(quantifier) };
             let test = truth_test(value, quantifier);
             return Some(if truth { test } else { fold::not(test) });
@@ -116,8 +116,8 @@ impl Checker<'_> {
         Some(Expr::Test(Test { value, quantifier, predicate }))
     }
 
-    /// A value with its type; constants included.
-    pub fn value(&mut self, operand: &Operand<'_>) -> Option<(ValueExpr, Type)> {
+    /// Checks a value, which may be a constant, and returns its type.
+    pub fn value(&mut self, operand: &Operand<'_>) -> Option<(ValueExpr, ValueType)> {
         match &operand.kind {
             OperandKind::Call(name_span, name, arguments) => {
                 let indexed = self.call_indexes(operand);
@@ -138,7 +138,7 @@ impl Checker<'_> {
         }
     }
 
-    fn field(&mut self, operand: &Operand<'_>, name: &str) -> Option<(ValueExpr, Type)> {
+    fn field(&mut self, operand: &Operand<'_>, name: &str) -> Option<(ValueExpr, ValueType)> {
         let Some(row) = Field::from_name(name) else {
             let start = operand.span.start;
             self.unknown_name(Span::new(start, start + name.len()), name);
@@ -178,12 +178,12 @@ impl Checker<'_> {
         wrong.is_none()
     }
 
-    fn call(&mut self, span: Span, name: &str, arguments: &[Operand<'_>]) -> Option<(ValueExpr, Type)> {
+    fn call(&mut self, span: Span, name: &str, arguments: &[Operand<'_>]) -> Option<(ValueExpr, ValueType)> {
         let Some(row) = Function::from_name(name) else {
             self.unknown_function(span, name);
             return None;
         };
-        let checked: Vec<Option<(ValueExpr, Type)>> = arguments.iter().map(|one| self.value(one)).collect();
+        let checked: Vec<Option<(ValueExpr, ValueType)>> = arguments.iter().map(|one| self.value(one)).collect();
         let most = if row.variadic { usize::MAX } else { row.parameters.len() };
         if arguments.len() < row.required || arguments.len() > most {
             let wanted = match (row.required, most) {
@@ -207,7 +207,7 @@ impl Checker<'_> {
                 continue;
             };
             let parameter = row.parameters[at.min(row.parameters.len() - 1)];
-            if ty != parameter && !(row.converts && parameter == Type::Bytes) {
+            if ty != parameter && !(row.converts && parameter == ValueType::Bytes) {
                 self.argument_misfit(argument, row, at, parameter, ty);
                 fine = false;
             }
@@ -219,7 +219,7 @@ impl Checker<'_> {
         fine.then_some((ValueExpr::Call(row.function, values), row.returns))
     }
 
-    /// The constant prefix lengths of `cidr()` must be possible.
+    /// Checks that the constant prefix lengths passed to `cidr()` are possible.
     fn prefix_lengths(&mut self, arguments: &[Operand<'_>]) -> bool {
         let mut fine = true;
         for (argument, most) in arguments[1..].iter().zip([32, 128]) {
@@ -234,21 +234,21 @@ impl Checker<'_> {
         fine
     }
 
-    /// The text at `span`, short enough for a message.
+    /// The text at `span`, shortened for a message.
     pub fn shown(&self, span: Span) -> String {
         crate::suggest::shorten(span.of(self.text))
     }
 }
 
-/// What a comparison asks.
-pub(crate) enum Asked {
+/// The test that a comparison makes.
+pub(crate) enum ComparisonTest {
     Predicate(Predicate),
-    /// Of a boolean: that it is this.
+    /// A boolean equals this.
     Truth(bool),
 }
 
-/// The test that a boolean value is true. `starts_with` and `ends_with` of a constant become
-/// predicates of the value they look at, so that it shares that value's lane.
+/// Tests that a boolean value is true. `starts_with` and `ends_with` with a constant become
+/// predicates of their first argument, so that they share its lane.
 fn truth_test(value: ValueExpr, quantifier: Quantifier) -> Expr {
     let quantifier = if single(&value) { Quantifier::Any } else { quantifier };
     let ValueExpr::Call(function @ (Function::StartsWith | Function::EndsWith), mut arguments) = value else {
@@ -271,7 +271,7 @@ fn truth_test(value: ValueExpr, quantifier: Quantifier) -> Expr {
     Expr::Test(Test { value: ValueExpr::Call(function, arguments), quantifier, predicate: Predicate::IsTrue })
 }
 
-/// Whether the value is always exactly one, so that `any` and `all` mean the same.
+/// Whether there is always exactly one value, so that `any` and `all` mean the same.
 fn single(value: &ValueExpr) -> bool {
     let mut single = true;
     value.fields(&mut |access| single &= access.field.info().shape == Shape::Scalar);
@@ -285,8 +285,8 @@ fn opposite(quantifier: Quantifier) -> Quantifier {
     }
 }
 
-/// Why the conditions inside any() or all() cannot be split into one each, if so: some value
-/// with P or Q is some value with P or some with Q, but that does not hold for `and`.
+/// Explains why the conditions inside any() or all() cannot be distributed over it, if they cannot:
+/// any(P or Q) equals any(P) or any(Q), but the same does not hold for `and`.
 fn joins(node: &Node<'_>, quantifier: Quantifier) -> Option<String> {
     let (outer, wrong) = match quantifier {
         Quantifier::Any => ("any", "and"),
@@ -302,7 +302,7 @@ fn joins(node: &Node<'_>, quantifier: Quantifier) -> Option<String> {
     }
 }
 
-/// The operator that says the same with its sides swapped.
+/// The operator with the same meaning when its sides are swapped.
 fn swapped(operator: Operator) -> Operator {
     match operator {
         Operator::Lt => Operator::Gt,
@@ -313,7 +313,7 @@ fn swapped(operator: Operator) -> Operator {
     }
 }
 
-/// The comparison that an operator is, if it is one of the six.
+/// The comparison for an operator, if it is one of the six order operators.
 pub(crate) fn order(operator: Operator) -> Option<Comparison> {
     Some(match operator {
         Operator::Eq => Comparison::Eq,
@@ -326,12 +326,12 @@ pub(crate) fn order(operator: Operator) -> Option<Comparison> {
     })
 }
 
-/// A type in a message.
-pub(crate) fn type_name(ty: Type) -> &'static str {
+/// The name of a type in messages.
+pub(crate) fn type_name(ty: ValueType) -> &'static str {
     match ty {
-        Type::Bytes => "a string",
-        Type::Int => "an integer",
-        Type::Bool => "true or false",
-        Type::Ip => "an IP address",
+        ValueType::Bytes => "a string",
+        ValueType::Int => "an integer",
+        ValueType::Bool => "true or false",
+        ValueType::Ip => "an IP address",
     }
 }

@@ -4,27 +4,27 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use crate::check::{Asked, Checker, order, type_name};
+use crate::check::{Checker, ComparisonTest, order, type_name};
 use crate::error::Span;
 use crate::ir::{Literal, Predicate};
 use crate::set::{self, AddressRange};
-use crate::syntax::{IntOrIp, Item, Operand, OperandKind, Right, Word};
-use crate::{Operator, Type, pattern};
+use crate::syntax::{IntOrIp, Operand, OperandKind, RightSide, SetItem, Word};
+use crate::{Operator, ValueType, pattern};
 
 impl Checker<'_> {
-    /// What `operator` asks of a value of type `ty`, which it applies to.
+    /// The test that `operator`, which applies to `ty`, makes of a value of type `ty`.
     pub(crate) fn predicate(
         &mut self,
         left: &Operand<'_>,
         operator: Operator,
-        ty: Type,
-        right: &Right<'_>,
-    ) -> Option<Asked> {
+        ty: ValueType,
+        right: &RightSide<'_>,
+    ) -> Option<ComparisonTest> {
         let operand = match right {
-            Right::Bad => return None,
-            Right::Set(span, items) => return self.set(left, *span, items, ty).map(Asked::Predicate),
-            Right::List(span, name) => return self.list(left, *span, name, ty).map(Asked::Predicate),
-            Right::Operand(operand) => operand,
+            RightSide::Bad => return None,
+            RightSide::Set(span, items) => return self.set(left, *span, items, ty).map(ComparisonTest::Predicate),
+            RightSide::List(span, name) => return self.list(left, *span, name, ty).map(ComparisonTest::Predicate),
+            RightSide::Operand(operand) => operand,
         };
         let predicate = match (operator, &operand.kind) {
             (Operator::Matches, OperandKind::Text(text)) => {
@@ -35,14 +35,14 @@ impl Checker<'_> {
                 strict: operator == Operator::StrictWildcard,
             },
             _ => match (operand.literal(), ty) {
-                (Some(Literal::Bytes(bytes)), Type::Bytes) => match order(operator) {
+                (Some(Literal::Bytes(bytes)), ValueType::Bytes) => match order(operator) {
                     Some(comparison) => Predicate::Bytes(comparison, bytes),
                     None => Predicate::Contains(bytes),
                 },
-                (Some(Literal::Int(integer)), Type::Int) => Predicate::Int(order(operator)?, integer),
-                (Some(Literal::Ip(address)), Type::Ip) => Predicate::Ip(order(operator)?, address),
-                (Some(Literal::Bool(truth)), Type::Bool) => {
-                    return Some(Asked::Truth(truth == (operator == Operator::Eq)));
+                (Some(Literal::Int(integer)), ValueType::Int) => Predicate::Int(order(operator)?, integer),
+                (Some(Literal::Ip(address)), ValueType::Ip) => Predicate::Ip(order(operator)?, address),
+                (Some(Literal::Bool(truth)), ValueType::Bool) => {
+                    return Some(ComparisonTest::Truth(truth == (operator == Operator::Eq)));
                 }
                 _ => {
                     self.constant_misfit(left, operator, operand, ty);
@@ -50,21 +50,23 @@ impl Checker<'_> {
                 }
             },
         };
-        Some(Asked::Predicate(predicate))
+        Some(ComparisonTest::Predicate(predicate))
     }
 
-    /// Checks what can be checked of a right side whose left side is unknown.
-    pub(crate) fn check_alone(&mut self, operator: Operator, right: &Right<'_>) {
+    /// Checks as much of the right side as is possible without knowing the left.
+    pub(crate) fn check_alone(&mut self, operator: Operator, right: &RightSide<'_>) {
         match right {
-            Right::List(span, name) if self.lists.kind(name).is_none() => self.unknown_list(*span, name),
-            Right::Operand(Operand { kind: OperandKind::Text(text), span, .. }) if operator == Operator::Matches => {
+            RightSide::List(span, name) if self.lists.kind(name).is_none() => self.unknown_list(*span, name),
+            RightSide::Operand(Operand { kind: OperandKind::Text(text), span, .. })
+                if operator == Operator::Matches =>
+            {
                 pattern::regex(text, *span, self.errors);
             }
             _ => {}
         }
     }
 
-    fn list(&mut self, left: &Operand<'_>, span: Span, name: &str, ty: Type) -> Option<Predicate> {
+    fn list(&mut self, left: &Operand<'_>, span: Span, name: &str, ty: ValueType) -> Option<Predicate> {
         let Some(kind) = self.lists.kind(name) else {
             self.unknown_list(span, name);
             return None;
@@ -83,26 +85,34 @@ impl Checker<'_> {
         None
     }
 
-    fn set(&mut self, left: &Operand<'_>, span: Span, items: &[(Span, Item<'_>)], ty: Type) -> Option<Predicate> {
+    fn set(
+        &mut self,
+        left: &Operand<'_>,
+        span: Span,
+        items: &[(Span, SetItem<'_>)],
+        ty: ValueType,
+    ) -> Option<Predicate> {
         if items.is_empty() {
-            self.errors.add(span, "the set is empty: nothing is in it", Some("write at least one item".into()));
+            self.errors.add(span, "the set is empty", Some("write at least one item".into()));
             return None;
         }
         match ty {
-            Type::Bytes => self.items(left, items, ty, bytes_item).map(|all| Predicate::BytesIn(set::strings(all))),
-            Type::Int => self.items(left, items, ty, int_item).map(|all| Predicate::IntIn(set::integers(all))),
-            Type::Ip => self.items(left, items, ty, ip_item).map(|all| Predicate::IpIn(set::networks(all))),
-            Type::Bool => None,
+            ValueType::Bytes => {
+                self.items(left, items, ty, bytes_item).map(|all| Predicate::BytesIn(set::strings(all)))
+            }
+            ValueType::Int => self.items(left, items, ty, int_item).map(|all| Predicate::IntIn(set::integers(all))),
+            ValueType::Ip => self.items(left, items, ty, ip_item).map(|all| Predicate::IpIn(set::networks(all))),
+            ValueType::Bool => None,
         }
     }
 
-    /// Every item read by `read`; those that it does not take are reported.
+    /// Converts every item with `read` and reports the items that it rejects.
     fn items<T>(
         &mut self,
         left: &Operand<'_>,
-        items: &[(Span, Item<'_>)],
-        ty: Type,
-        read: fn(&Item<'_>) -> Result<T, Misfit>,
+        items: &[(Span, SetItem<'_>)],
+        ty: ValueType,
+        read: fn(&SetItem<'_>) -> Result<T, Misfit>,
     ) -> Option<Vec<T>> {
         let mut all = Vec::with_capacity(items.len());
         for (span, item) in items {
@@ -127,27 +137,27 @@ enum Misfit {
     Order,
 }
 
-fn bytes_item(item: &Item<'_>) -> Result<Vec<u8>, Misfit> {
+fn bytes_item(item: &SetItem<'_>) -> Result<Vec<u8>, Misfit> {
     match item {
-        Item::Text(text) => Ok(text.bytes.clone()),
-        Item::Word(_) => Err(Misfit::Type),
+        SetItem::Text(text) => Ok(text.bytes.clone()),
+        SetItem::Word(_) => Err(Misfit::Type),
     }
 }
 
-fn int_item(item: &Item<'_>) -> Result<(i64, i64), Misfit> {
+fn int_item(item: &SetItem<'_>) -> Result<(i64, i64), Misfit> {
     match *item {
-        Item::Word(Word::Literal(IntOrIp::Int(integer))) => Ok((integer, integer)),
-        Item::Word(Word::Integers(low, high)) if low <= high => Ok((low, high)),
-        Item::Word(Word::Integers(..)) => Err(Misfit::Order),
+        SetItem::Word(Word::Literal(IntOrIp::Int(integer))) => Ok((integer, integer)),
+        SetItem::Word(Word::Integers(low, high)) if low <= high => Ok((low, high)),
+        SetItem::Word(Word::Integers(..)) => Err(Misfit::Order),
         _ => Err(Misfit::Type),
     }
 }
 
-fn ip_item(item: &Item<'_>) -> Result<AddressRange, Misfit> {
+fn ip_item(item: &SetItem<'_>) -> Result<AddressRange, Misfit> {
     match *item {
-        Item::Word(Word::Literal(IntOrIp::Ip(address))) => Ok(AddressRange::network(IpNet::from(address))),
-        Item::Word(Word::Network(network)) => Ok(AddressRange::network(network)),
-        Item::Word(Word::Addresses(low, high)) => AddressRange::between(low, high).ok_or(match (low, high) {
+        SetItem::Word(Word::Literal(IntOrIp::Ip(address))) => Ok(AddressRange::network(IpNet::from(address))),
+        SetItem::Word(Word::Network(network)) => Ok(AddressRange::network(network)),
+        SetItem::Word(Word::Addresses(low, high)) => AddressRange::between(low, high).ok_or(match (low, high) {
             (IpAddr::V4(_), IpAddr::V4(_)) | (IpAddr::V6(_), IpAddr::V6(_)) => Misfit::Order,
             _ => Misfit::Type,
         }),

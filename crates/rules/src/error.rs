@@ -1,6 +1,6 @@
-//! What is wrong with an expression, where, and what would be right.
+//! Errors in expressions: position, cause and suggested fix.
 //!
-//! An error knows byte offsets only. It is rendered against the text by whoever shows it: the
+//! An error holds byte offsets only. The caller that shows it renders it against the text: the
 //! policy loader adds file and line, the command line shows it alone.
 
 use std::ops::Range;
@@ -11,16 +11,16 @@ use crate::limits::MAX_EXCERPT_COLUMNS;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ExpressionError {
-    /// Where: byte offsets into the text, on character boundaries. May be empty (at the end).
+    /// Byte offsets into the text, on character boundaries. May be empty (at the end of the text).
     pub span: Range<usize>,
     /// What was expected and what was found: one line, no full stop.
     pub message: String,
-    /// What to do about it.
+    /// Suggested fix.
     pub hint: Option<String>,
 }
 
 impl ExpressionError {
-    /// Line and column of the place, both from 1; columns count characters.
+    /// Line and column of the error, both from 1; columns count characters.
     #[must_use]
     pub fn position(&self, text: &str) -> (usize, usize) {
         let start = self.start(text);
@@ -30,8 +30,8 @@ impl ExpressionError {
         (line, column)
     }
 
-    /// The line of the text, `^^^^` under the place, and `hint: ...` if there is one; without
-    /// the message and without a final newline. Long lines are cut around the place.
+    /// The line of the text, `^^^^` under the error, and `hint: ...` if there is one, without the
+    /// message and without a final newline. Long lines are cut around the error.
     #[must_use]
     pub fn render(&self, text: &str) -> String {
         let start = self.start(text);
@@ -57,7 +57,7 @@ impl ExpressionError {
         out
     }
 
-    /// `line:column: message` and below it what [`Self::render`] gives.
+    /// `line:column: message`, followed by the output of [`Self::render`].
     #[must_use]
     pub fn explain(&self, text: &str) -> String {
         let (line, column) = self.position(text);
@@ -92,12 +92,12 @@ fn printable(character: char) -> char {
     }
 }
 
-/// Messages quote the text, which may hold anything; logs and terminals get one clean line.
+/// Messages quote text that may contain anything; logs and terminals need one clean line.
 fn one_line(message: String) -> String {
     if message.contains(char::is_control) { message.replace(char::is_control, " ") } else { message }
 }
 
-/// A place in the text; the copyable form of [`ExpressionError::span`].
+/// A range of the text; the copyable form of [`ExpressionError::span`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub start: usize,
@@ -109,12 +109,12 @@ impl Span {
         Self { start, end }
     }
 
-    /// From the beginning of this one to the end of `other`.
+    /// The range from the beginning of `self` to the end of `other`.
     pub fn to(self, other: Span) -> Self {
         Self { start: self.start, end: other.end }
     }
 
-    /// The text there.
+    /// The text in the range.
     pub fn of(self, text: &str) -> &str {
         &text[self.start..self.end]
     }
@@ -128,7 +128,7 @@ pub(crate) struct Errors {
 }
 
 impl Errors {
-    /// Adds an error, unless there are too many or one at the same place.
+    /// Adds an error, unless there are too many or one at the same position.
     pub fn add(&mut self, span: Span, message: impl Into<String>, hint: Option<String>) {
         let same = |error: &ExpressionError| error.span.start == span.start && error.span.end == span.end;
         if !self.is_full() && !self.all.iter().any(same) {
@@ -141,12 +141,12 @@ impl Errors {
         }
     }
 
-    /// Drops all further errors: what comes after the last one is noise.
+    /// Drops all further errors: anything after the last one is noise.
     pub fn close(&mut self) {
         self.closed = true;
     }
 
-    /// Whether further errors are dropped, so that nobody need look for them.
+    /// Whether further errors are dropped, so that looking for them is pointless.
     pub fn is_full(&self) -> bool {
         self.closed || self.all.len() >= crate::limits::MAX_ERRORS
     }
@@ -155,7 +155,7 @@ impl Errors {
         self.all.is_empty()
     }
 
-    /// All of them in the order of the text.
+    /// All errors, in the order of the text.
     pub fn into_sorted(mut self) -> Vec<ExpressionError> {
         self.all.sort_by_key(|error| (error.span.start, error.span.end));
         self.all

@@ -1,23 +1,23 @@
-//! Every field that expressions can read: one table, from which the checker, the reference
-//! page, the JSON Schema and shell completion are made.
+//! Every field that expressions can read: one table, from which the checker, the reference page,
+//! the JSON Schema and shell completion are generated.
 //!
-//! Names follow the Cloudflare rules language, whose users are the ones who will write these
-//! expressions; what it has no name for follows its pattern.
+//! Names follow the Cloudflare rules language, because its users are the likely authors of these
+//! expressions; fields unknown to Cloudflare follow the same pattern.
 
 /// When a field's value is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
-    /// From the request's header on.
+    /// With the request header.
     Request,
-    /// Once the request's body has been read.
+    /// After the request body has been read.
     Body,
-    /// Once the response's header is known.
+    /// With the response header.
     Response,
 }
 
 /// Type of a single value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Type {
+pub enum ValueType {
     /// Any bytes, usually text.
     Bytes,
     /// A signed 64-bit integer.
@@ -47,12 +47,12 @@ pub struct FieldInfo {
     /// Its name in expressions.
     pub name: &'static str,
     /// Type of each value.
-    pub ty: Type,
-    /// How many values there are.
+    pub ty: ValueType,
+    /// Number of values.
     pub shape: Shape,
-    /// When it is known.
+    /// Phase from which the value is known.
     pub phase: Phase,
-    /// Meaning, in a sentence.
+    /// Description, in a sentence.
     pub doc: &'static str,
 }
 
@@ -65,7 +65,7 @@ macro_rules! fields {
 
         /// The table, in the order of [`Field`].
         pub const FIELDS: &[FieldInfo] = &[$(FieldInfo {
-            field: Field::$id, name: $name, ty: Type::$ty, shape: Shape::$shape, phase: Phase::$phase, doc: $doc,
+            field: Field::$id, name: $name, ty: ValueType::$ty, shape: Shape::$shape, phase: Phase::$phase, doc: $doc,
         },)*];
     };
 }
@@ -95,24 +95,24 @@ fields! {
     XForwardedFor "http.x_forwarded_for" Bytes Scalar Request "The X-Forwarded-For header as sent.";
     Mime "http.request.body.mime" Bytes Scalar Request "Media type of the body: Content-Type in lower case, without parameters.";
     Timestamp "http.request.timestamp.sec" Int Scalar Request "When the request arrived, seconds since 1970.";
-    Anomalies "http.request.anomalies" Bytes Array Request "What is broken in the request so far, e.g. invalid_percent, nul_byte, too_many_items.";
+    Anomalies "http.request.anomalies" Bytes Array Request "Malformed parts of the request found so far, e.g. invalid_percent, nul_byte, too_many_items.";
     RequestId "weir.request_id" Bytes Scalar Request "Weir's request id.";
     Tags "weir.tags" Bytes Array Request "Tags that earlier rules have set.";
-    IpSrc "ip.src" Ip Scalar Request "Address of the client, taken from a trusted proxy's header if so configured.";
+    IpSrc "ip.src" Ip Scalar Request "Address of the client, taken from a trusted proxy's header if configured.";
     IpSrcCountry "ip.src.country" Bytes Scalar Request "ISO 3166-1 country code of the client address; empty if unknown.";
     IpSrcContinent "ip.src.continent" Bytes Scalar Request "Two-letter continent code of the client address; empty if unknown.";
     IpSrcAsnum "ip.src.asnum" Int Scalar Request "Autonomous system number of the client address; 0 if unknown.";
     IpPeer "ip.peer" Ip Scalar Request "Address of the other end of the connection.";
     PeerPort "tcp.srcport" Int Scalar Request "Port of the other end of the connection.";
-    IpServer "ip.dst" Ip Scalar Request "Our own address on this connection.";
-    ServerPort "tcp.dstport" Int Scalar Request "Our own port on this connection.";
+    IpServer "ip.dst" Ip Scalar Request "Address of nginx on this connection.";
+    ServerPort "tcp.dstport" Int Scalar Request "Port of nginx on this connection.";
     Ssl "ssl" Bool Scalar Request "Whether the connection is encrypted.";
     TlsVersion "tls.version" Bytes Scalar Request "TLS version such as TLSv1.3; empty without TLS.";
     TlsCipher "tls.cipher" Bytes Scalar Request "TLS cipher suite; empty without TLS.";
     TlsServerName "tls.server_name" Bytes Scalar Request "Server name that the client asked for in TLS (SNI).";
     BodyRaw "http.request.body.raw" Bytes Scalar Body "The body as received.";
     BodySize "http.request.body.size" Int Scalar Body "Length of the body in bytes.";
-    BodyTruncated "http.request.body.truncated" Bool Scalar Body "Whether the body was longer than weir_body_limit, so that rules see its beginning only.";
+    BodyTruncated "http.request.body.truncated" Bool Scalar Body "Whether the body was longer than weir_body_limit, so that rules see only its beginning.";
     BodyForm "http.request.body.form" Bytes Map Body "Decoded fields of a urlencoded or multipart form by name.";
     BodyFormNames "http.request.body.form.names" Bytes Array Body "Decoded names of all form fields.";
     BodyFormValues "http.request.body.form.values" Bytes Array Body "Decoded values of all form fields.";
@@ -139,7 +139,7 @@ impl Field {
         &FIELDS[self as usize]
     }
 
-    /// Whether the names of its items ignore case.
+    /// Whether the names of its items are case-insensitive.
     #[must_use]
     pub fn folds_names(self) -> bool {
         matches!(self, Self::Headers | Self::ResponseHeaders)

@@ -1,5 +1,5 @@
-//! The boolean operations, simplifying as they build: nested chains become one, constants
-//! disappear, two `not`s cancel. Evaluation order of what is left does not change.
+//! Boolean operations that simplify while building: nested chains are merged, constants disappear,
+//! double negations cancel. The evaluation order of the rest does not change.
 
 use crate::ir::Expr;
 
@@ -45,7 +45,7 @@ pub(crate) fn xor(left: Expr, right: Expr) -> Expr {
     }
 }
 
-/// A chain of none is its neutral value, a chain of one is that one.
+/// An empty chain becomes its neutral value, a chain of one element that element.
 fn single(mut all: Vec<Expr>, neutral: bool, join: fn(Vec<Expr>) -> Expr) -> Expr {
     match all.len() {
         0 => Expr::Const(neutral),

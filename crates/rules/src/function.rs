@@ -1,6 +1,6 @@
 //! Every function of the expression language, in one table.
 
-use crate::Type;
+use crate::ValueType;
 
 /// One row of the table.
 #[derive(Clone, Copy, Debug)]
@@ -9,17 +9,17 @@ pub struct FunctionInfo {
     pub function: Function,
     /// Its name in expressions.
     pub name: &'static str,
-    /// Types of its parameters; the last one may repeat if `variadic`.
-    pub parameters: &'static [Type],
-    /// How many of the parameters must be given.
+    /// Parameter types; the last parameter may repeat if `variadic`.
+    pub parameters: &'static [ValueType],
+    /// Number of required parameters.
     pub required: usize,
     /// Whether the last parameter may be given any number of times.
     pub variadic: bool,
-    /// Whether parameters of type bytes take any type, written as text.
+    /// Whether parameters of type bytes accept any type, converted to text.
     pub converts: bool,
     /// Type of the result.
-    pub returns: Type,
-    /// Meaning, in a sentence.
+    pub returns: ValueType,
+    /// Description, in a sentence.
     pub doc: &'static str,
 }
 
@@ -32,8 +32,8 @@ macro_rules! functions {
 
         /// The table, in the order of [`Function`].
         pub const FUNCTIONS: &[FunctionInfo] = &[$(FunctionInfo {
-            function: Function::$id, name: $name, parameters: &[$(Type::$param,)*], required: $required,
-            variadic: $variadic, converts: $converts, returns: Type::$returns, doc: $doc,
+            function: Function::$id, name: $name, parameters: &[$(ValueType::$param,)*], required: $required,
+            variadic: $variadic, converts: $converts, returns: ValueType::$returns, doc: $doc,
         },)*];
     };
 }
@@ -68,17 +68,17 @@ impl Function {
 }
 
 impl FunctionInfo {
-    /// How it is written: `substring(string, integer[, integer])`.
+    /// The signature: `substring(string, integer[, integer])`.
     #[must_use]
     pub fn signature(&self) -> String {
         let mut out = format!("{}(", self.name);
         for (at, parameter) in self.parameters.iter().enumerate() {
             let word = match parameter {
-                Type::Bytes if self.converts => "any",
-                Type::Bytes => "string",
-                Type::Int => "integer",
-                Type::Bool => "boolean",
-                Type::Ip => "address",
+                ValueType::Bytes if self.converts => "any",
+                ValueType::Bytes => "string",
+                ValueType::Int => "integer",
+                ValueType::Bool => "boolean",
+                ValueType::Ip => "address",
             };
             let comma = if at == 0 { "" } else { ", " };
             if at < self.required {

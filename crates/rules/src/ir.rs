@@ -1,8 +1,8 @@
-//! The typed form that every rule language compiles to, and all that the engine knows of rules.
+//! The typed form of an expression, and the engine's only view of it.
 //!
-//! An expression is a boolean tree over *tests*. A test asks one predicate of one value
-//! expression. Value expressions compare and hash, so that the engine can put all tests of the
-//! same value (same field, same functions applied) into one lane.
+//! An expression is a boolean tree over *tests*. A test applies one predicate to one value
+//! expression. Value expressions implement equality and hashing, so that the engine can put all
+//! tests of the same value (same field, same functions applied) into one lane.
 
 use std::net::IpAddr;
 
@@ -17,48 +17,48 @@ pub enum Expr {
     Const(bool),
     /// Logical not.
     Not(Box<Expr>),
-    /// All of them, evaluated left to right until one is false.
+    /// Conjunction, evaluated left to right until one is false.
     And(Vec<Expr>),
-    /// Any of them, evaluated left to right until one is true.
+    /// Disjunction, evaluated left to right until one is true.
     Or(Vec<Expr>),
-    /// Exactly one of the two.
+    /// Exclusive or.
     Xor(Box<Expr>, Box<Expr>),
-    /// One predicate asked of one value.
+    /// One predicate applied to one value.
     Test(Test),
 }
 
-/// One predicate asked of the values of one value expression.
+/// One predicate applied to the values of one value expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Test {
-    /// What is looked at.
+    /// The tested value.
     pub value: ValueExpr,
-    /// How several values count. An item that is missing has no values: `Any` is then false.
+    /// How several values combine. A missing item has no values: `Any` is then false.
     pub quantifier: Quantifier,
-    /// What is asked.
+    /// The predicate.
     pub predicate: Predicate,
 }
 
-/// How a predicate over several values counts.
+/// How a predicate combines over several values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Quantifier {
     /// True if it holds for at least one value. Also used for single values.
     Any,
-    /// True if it holds for every value; of no values at all it is true.
+    /// True if it holds for every value, and also if there are no values.
     All,
 }
 
-/// Something that has values: a field, or a function of one.
+/// Something that has values: a field, or a function applied to one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ValueExpr {
     /// A constant; only as a function argument or an action's parameter.
     Literal(Literal),
     /// A field of the transaction.
     Field(Access),
-    /// A function applied to arguments. If an argument has several values, so has the call.
+    /// A function applied to arguments. If an argument has several values, so does the call.
     Call(Function, Vec<ValueExpr>),
 }
 
-/// A field, and for fields with items which of them.
+/// A field, and the selected items of fields that have items.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Access {
     /// The field.
@@ -100,10 +100,10 @@ pub enum Comparison {
     Ge,
 }
 
-/// A question about one value. The checker guarantees that it fits the value's type.
+/// A predicate over one value. The checker guarantees that it fits the value's type.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Predicate {
-    /// The boolean value itself.
+    /// The boolean value is true.
     IsTrue,
     /// Byte-wise comparison of bytes (lexicographic for order).
     Bytes(Comparison, Vec<u8>),
@@ -117,7 +117,7 @@ pub enum Predicate {
     Wildcard {
         /// The pattern as written.
         pattern: Vec<u8>,
-        /// `strict wildcard`: case counts. Plain `wildcard` ignores ASCII case.
+        /// `strict wildcard` is case-sensitive. Plain `wildcard` ignores ASCII case.
         strict: bool,
     },
     /// A regular expression (Rust `regex` syntax, bytes, unanchored) matches somewhere.
@@ -132,7 +132,7 @@ pub enum Predicate {
     Ip(Comparison, IpAddr),
     /// The address lies in one of these networks.
     IpIn(Vec<IpNet>),
-    /// The value is in the named list, whose kind fits the value's type.
+    /// The value is in the named list, whose type matches the value's.
     InList(String),
 }
 

@@ -1,13 +1,13 @@
-//! Text to tokens, in one pass. A mistake whose meaning is clear (`=`, `&`, single quotes)
-//! is reported and read as what was meant, so that the rest can be checked as well.
+//! The lexer, in one pass. A mistake with an obvious meaning (`=`, `&`, single quotes) is reported
+//! and then read as intended, so that the rest can be checked as well.
 //!
-//! Names, integers and addresses overlap (`dead:beef::1`, `10..20`, `example.com`), so the
-//! lexer takes the longest run of characters that any of them may have, and leaves it to
-//! [`crate::syntax::Word`] to say which it is.
+//! Names, integers and addresses overlap (`dead:beef::1`, `10..20`, `example.com`), so the lexer
+//! takes the longest run of characters that any of them may contain and leaves the classification
+//! to [`crate::syntax::Word`].
 
 use crate::error::{Errors, Span};
 use crate::operator::{MISSPELLINGS, OPERATORS};
-use crate::quoted::{self, Escapes, Quoted};
+use crate::quoted::{self, EscapeMode, Quoted};
 use crate::{Operator, suggest};
 
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(crate) enum TokenKind<'t> {
     List(&'t str),
     /// One of `( ) { } [ ] , *`.
     Mark(u8),
-    /// Not a token; the error is already known.
+    /// Not a token; the error has been reported.
     Bad,
     /// The end of the text.
     End,
@@ -39,10 +39,10 @@ pub(crate) fn tokens<'t>(text: &'t str, errors: &mut Errors) -> Vec<Token<'t>> {
     lexer.tokens
 }
 
-/// Curly and other quotation marks that word processors make of `"`.
+/// Typographic quotation marks that word processors substitute for `"`.
 const QUOTES: &[char] = &['“', '”', '„', '«', '»', '‘', '’', '‚', '`'];
 
-/// Whether words go on with this character.
+/// Whether this character can be part of a word.
 pub(crate) fn is_word(character: char) -> bool {
     match character {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '.' | ':' | '-' | '/' | '%' | '@' | '\\' | ';' | '?' => true,
@@ -58,7 +58,7 @@ struct Lexer<'t, 'e> {
 }
 
 impl<'t> Lexer<'t, '_> {
-    /// Reads one token; false after the last.
+    /// Reads one token; returns false after the last.
     fn token(&mut self) -> bool {
         self.skip_space();
         let start = self.at;
@@ -101,16 +101,16 @@ impl<'t> Lexer<'t, '_> {
         }
     }
 
-    /// How backslashes are read in a string that comes now.
-    fn escapes(&self) -> Escapes {
+    /// How backslashes are read in a string at this position.
+    fn escapes(&self) -> EscapeMode {
         match self.tokens.last().map(|token| &token.kind) {
-            Some(TokenKind::Operator(Operator::Matches)) => Escapes::Pattern,
-            Some(TokenKind::Operator(Operator::Wildcard | Operator::StrictWildcard)) => Escapes::Wildcard,
-            _ => Escapes::Text,
+            Some(TokenKind::Operator(Operator::Matches)) => EscapeMode::Pattern,
+            Some(TokenKind::Operator(Operator::Wildcard | Operator::StrictWildcard)) => EscapeMode::Wildcard,
+            _ => EscapeMode::Text,
         }
     }
 
-    /// Adds the string that was read; the rest of the text is skipped if it has no end.
+    /// Adds a string token. If the string is not closed, the rest of the text is skipped.
     fn string(&mut self, start: usize, string: Option<(Quoted, usize)>) {
         let (kind, end) = match string {
             Some((text, end)) => (TokenKind::Text(text), end),
@@ -134,11 +134,11 @@ impl<'t> Lexer<'t, '_> {
         }
         let inside = self.text[start + 1..self.at].trim_end_matches('\'').replace('"', "\\\"");
         let hint = format!("write it in double quotes: \"{}\"", suggest::shorten(&inside));
-        let message = "strings are written in double quotes, found a single quote";
+        let message = "expected a string in double quotes, found a single quote";
         self.errors.add(Span::new(start, self.at), message, Some(hint));
     }
 
-    /// A string in the quotes that a word processor made of double quotes.
+    /// A string in typographic quotation marks.
     fn typographic(&mut self, first: char) {
         let start = self.at;
         let inside = start + first.len_utf8();
@@ -158,7 +158,7 @@ impl<'t> Lexer<'t, '_> {
             None => TokenKind::Bad,
         };
         let hint = "write straight double quotes: \"...\"".to_owned();
-        let message = format!("strings are written in double quotes, found `{first}`");
+        let message = format!("expected a string in double quotes, found `{first}`");
         self.errors.add(Span::new(start, self.at), message, Some(hint));
         self.push(start, kind);
     }
@@ -176,7 +176,7 @@ impl<'t> Lexer<'t, '_> {
         }
     }
 
-    /// Length of the run of word characters that begins here.
+    /// Length of the run of word characters at this position.
     fn run(&self) -> usize {
         let rest = &self.text[self.at..];
         rest.find(|character| !is_word(character)).unwrap_or(rest.len())
@@ -192,7 +192,7 @@ impl<'t> Lexer<'t, '_> {
         self.push(start, TokenKind::Word(word));
     }
 
-    /// The operator of two words whose first is `first`, if the second follows.
+    /// The two-word operator that begins with `first`, if the second word follows.
     fn two_words(&mut self, first: &str) -> Option<Operator> {
         let row =
             OPERATORS.iter().find(|row| row.name.strip_prefix(first).is_some_and(|rest| rest.starts_with(' ')))?;
@@ -209,7 +209,7 @@ impl<'t> Lexer<'t, '_> {
     fn symbol(&mut self, first: char) {
         let start = self.at;
         let rest = &self.text[start..];
-        // The longest one first: `===` before `==` before `=`.
+        // Longest first: `===` before `==` before `=`.
         for length in (1..=3).rev() {
             let Some(symbol) = rest.get(..length) else { continue };
             if let Some(operator) = Operator::from_text(symbol) {

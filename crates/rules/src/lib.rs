@@ -1,8 +1,8 @@
-//! The rule languages: text to typed intermediate forms that the engine compiles.
+//! The rule languages, parsed into typed intermediate forms that the engine compiles.
 //!
-//! Expressions are Weir's own rules' conditions; [`seclang`] is the language of ModSecurity and of
-//! the OWASP Core Rule Set. Each has a form of its own ([`ir`], [`seclang::ir`]): an expression has
-//! no state, a rule set is a program with variables and jumps.
+//! Expressions are the conditions of Weir's own rules; [`seclang`] is the language of ModSecurity
+//! and of the OWASP Core Rule Set. Each has its own intermediate form ([`ir`], [`seclang::ir`]): an
+//! expression has no state, while a rule set is a program with variables and jumps.
 
 mod advice;
 mod check;
@@ -25,17 +25,15 @@ mod print;
 #[cfg(test)]
 mod properties;
 mod quoted;
-mod reference;
 pub mod seclang;
 mod set;
 mod suggest;
 mod syntax;
 
 pub use error::ExpressionError;
-pub use field::{FIELDS, Field, FieldInfo, Phase, Shape, Type};
+pub use field::{FIELDS, Field, FieldInfo, Phase, Shape, ValueType};
 pub use function::{FUNCTIONS, Function, FunctionInfo};
 pub use lists::{ListKind, ListKinds, NoLists};
 pub use operator::{OPERATORS, Operands, Operator, OperatorInfo};
 pub use parse::{parse, parse_value};
 pub use pattern::regex_parser;
-pub use reference::{completions, reference};

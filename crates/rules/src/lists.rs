@@ -1,11 +1,11 @@
-//! What the checker needs to know of named lists: which there are, and what is in them.
+//! Named lists as the checker sees them: their names and element types.
 
-use crate::Type;
+use crate::ValueType;
 
-/// What a named list holds.
+/// Element type of a named list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ListKind {
-    /// Addresses and networks.
+    /// IP addresses and networks.
     Addresses,
     /// Byte strings, compared whole.
     Strings,
@@ -14,17 +14,17 @@ pub enum ListKind {
 }
 
 impl ListKind {
-    /// Type of the values that can be looked up in it.
+    /// Type of the values that the list can be searched for.
     #[must_use]
-    pub fn ty(self) -> Type {
+    pub fn ty(self) -> ValueType {
         match self {
-            Self::Addresses => Type::Ip,
-            Self::Strings => Type::Bytes,
-            Self::Integers => Type::Int,
+            Self::Addresses => ValueType::Ip,
+            Self::Strings => ValueType::Bytes,
+            Self::Integers => ValueType::Int,
         }
     }
 
-    /// What it holds, in words.
+    /// The plural noun for messages.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -37,13 +37,13 @@ impl ListKind {
 
 /// The named lists that expressions may refer to.
 pub trait ListKinds {
-    /// What the list `name` holds, if there is one.
+    /// Element type of the list `name`, if it exists.
     fn kind(&self, name: &str) -> Option<ListKind>;
     /// Names of all lists, for suggestions.
     fn names(&self) -> Vec<String>;
 }
 
-/// No lists at all.
+/// An environment without named lists.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoLists;
 

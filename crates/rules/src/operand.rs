@@ -1,15 +1,15 @@
-//! The parts of the grammar that are values: constants, fields with their indexes, function
-//! calls, and the sets on the right of `in`.
+//! The grammar of values: constants, fields with indexes, function calls, and the sets to the right
+//! of `in`.
 
 use crate::error::Span;
 use crate::lexer::TokenKind;
 use crate::limits::{MAX_ARGUMENTS, MAX_SET_ITEMS};
-use crate::parser::{Parser, Stop, describe};
-use crate::syntax::{Index, Item, Operand, OperandKind, Right, Word};
+use crate::parser::{ErrorReported, Parser, describe};
+use crate::syntax::{Index, Operand, OperandKind, RightSide, SetItem, Word};
 
 impl<'t> Parser<'t, '_> {
     /// A value with its indexes.
-    pub(crate) fn operand(&mut self, expected: &str) -> Result<Operand<'t>, Stop> {
+    pub(crate) fn operand(&mut self, expected: &str) -> Result<Operand<'t>, ErrorReported> {
         let start = self.span();
         let kind = match self.kind() {
             TokenKind::Word(name) => {
@@ -23,7 +23,7 @@ impl<'t> Parser<'t, '_> {
             }
             TokenKind::Text(_) => match self.bump() {
                 TokenKind::Text(text) => OperandKind::Text(text),
-                _ => return Err(Stop),
+                _ => return Err(ErrorReported),
             },
             _ => return Err(self.unexpected(expected)),
         };
@@ -34,8 +34,8 @@ impl<'t> Parser<'t, '_> {
         Ok(Operand { span: start.to(self.previous()), kind, indexes })
     }
 
-    /// The arguments of a call, from its opening parenthesis to the closing one.
-    fn arguments(&mut self) -> Result<Vec<Operand<'t>>, Stop> {
+    /// Call arguments, from the opening to the closing parenthesis.
+    fn arguments(&mut self) -> Result<Vec<Operand<'t>>, ErrorReported> {
         let open = self.span();
         self.at += 1;
         let mut arguments = Vec::new();
@@ -49,7 +49,7 @@ impl<'t> Parser<'t, '_> {
             }
             match self.nested(open, |parser| parser.operand("an argument")) {
                 Ok(Ok(argument)) => arguments.push(argument),
-                Ok(Err(Stop)) | Err(Stop) => return Err(self.leave_call()),
+                Ok(Err(ErrorReported)) | Err(ErrorReported) => return Err(self.leave_call()),
             }
             if self.take(b')') {
                 return Ok(arguments);
@@ -72,15 +72,15 @@ impl<'t> Parser<'t, '_> {
         }
     }
 
-    /// Goes to the end of the call in which an error was found.
-    fn leave_call(&mut self) -> Stop {
+    /// Skips to the end of a call that contains an error.
+    fn leave_call(&mut self) -> ErrorReported {
         let mut open = 0usize;
         loop {
             match self.kind() {
-                TokenKind::End => return Stop,
+                TokenKind::End => return ErrorReported,
                 TokenKind::Mark(b')') if open == 0 => {
                     self.at += 1;
-                    return Stop;
+                    return ErrorReported;
                 }
                 TokenKind::Mark(b'(') => open += 1,
                 TokenKind::Mark(b')') => open -= 1,
@@ -90,7 +90,7 @@ impl<'t> Parser<'t, '_> {
         }
     }
 
-    fn index(&mut self) -> Result<(Span, Index), Stop> {
+    fn index(&mut self) -> Result<(Span, Index), ErrorReported> {
         let open = self.span();
         self.at += 1;
         let span = self.span();
@@ -108,7 +108,7 @@ impl<'t> Parser<'t, '_> {
         };
         let Some(index) = index else {
             self.errors.add(span, "expected an index", Some(hint));
-            return Err(Stop);
+            return Err(ErrorReported);
         };
         if !self.take(b']') {
             return Err(self.unexpected("`]`"));
@@ -116,79 +116,79 @@ impl<'t> Parser<'t, '_> {
         Ok((open.to(self.previous()), index))
     }
 
-    /// What follows `in`.
-    pub(crate) fn set(&mut self) -> Result<Right<'t>, Stop> {
+    /// The right side of `in`.
+    pub(crate) fn set(&mut self) -> Result<RightSide<'t>, ErrorReported> {
         let start = self.span();
         match self.kind() {
             TokenKind::List(name) => {
                 let name = *name;
                 self.at += 1;
-                return Ok(Right::List(start, name));
+                return Ok(RightSide::List(start, name));
             }
             TokenKind::Mark(b'{') => self.at += 1,
             TokenKind::Mark(b'[' | b'(') => {
                 let found = describe(self.kind());
                 let message = format!("expected `{{` or a named list, found {found}");
                 self.errors.add(start, message, Some("sets are written in braces: {\"a\" \"b\"}".into()));
-                return Err(Stop);
+                return Err(ErrorReported);
             }
             TokenKind::Word(word) if matches!(Word::classify(word), Word::Name(_)) => {
                 let message = format!("expected `{{` or a named list, found `{word}`");
                 let hint = format!("a named list is written ${word}, a set {{...}}");
                 self.errors.add(start, message, Some(hint));
                 self.at += 1;
-                return Ok(Right::Bad);
+                return Ok(RightSide::Bad);
             }
             TokenKind::Word(_) | TokenKind::Text(_) => {
                 let found = describe(self.kind());
                 let hint = format!("write it in braces: {{{}}}", found.trim_matches('`'));
                 self.errors.add(start, format!("expected `{{` or a named list, found {found}"), Some(hint));
                 self.at += 1;
-                return Ok(Right::Bad);
+                return Ok(RightSide::Bad);
             }
             _ => return Err(self.unexpected("`{` or a named list")),
         }
         self.items(start)
     }
 
-    /// The items of a set, after its `{`.
-    fn items(&mut self, open: Span) -> Result<Right<'t>, Stop> {
+    /// The items of a set, after the opening brace.
+    fn items(&mut self, open: Span) -> Result<RightSide<'t>, ErrorReported> {
         let mut items = Vec::new();
         let mut commas = false;
         loop {
             let span = self.span();
             match self.bump() {
-                TokenKind::Word(word) => items.push((span, Item::Word(Word::classify(word)))),
-                TokenKind::Text(text) => items.push((span, Item::Text(text))),
-                TokenKind::Mark(b'}') => return Ok(Right::Set(open.to(span), items)),
+                TokenKind::Word(word) => items.push((span, SetItem::Word(Word::classify(word)))),
+                TokenKind::Text(text) => items.push((span, SetItem::Text(text))),
+                TokenKind::Mark(b'}') => return Ok(RightSide::Set(open.to(span), items)),
                 TokenKind::Mark(b',') if commas => {}
                 TokenKind::Mark(b',') => {
                     commas = true;
-                    let hint = "separate the items by spaces: {80 443}".to_owned();
+                    let hint = "separate the items with spaces: {80 443}".to_owned();
                     self.errors.add(span, "items of a set are not separated by commas", Some(hint));
                 }
                 TokenKind::Bad => {}
                 TokenKind::End => {
                     self.errors.add(open, "this brace is never closed", Some("add a `}`".into()));
-                    return Err(Stop);
+                    return Err(ErrorReported);
                 }
                 kind => {
                     let found = describe(&kind);
                     let hint = "items are constants, separated by spaces: {80 443}".to_owned();
                     self.errors.add(span, format!("expected an item or `}}`, found {found}"), Some(hint));
-                    return Err(Stop);
+                    return Err(ErrorReported);
                 }
             }
             if items.len() > MAX_SET_ITEMS {
-                let hint = "put it into a file and use it as a named list".to_owned();
+                let hint = "move the items to a file and use a named list".to_owned();
                 self.errors.add(span, format!("more than {MAX_SET_ITEMS} items in a set"), Some(hint));
-                return Err(Stop);
+                return Err(ErrorReported);
             }
         }
     }
 }
 
-/// How deep the calls of a value nest.
+/// Nesting depth of the calls in a value.
 pub(crate) fn height(operand: &Operand<'_>) -> usize {
     match &operand.kind {
         OperandKind::Call(_, _, arguments) => 1 + arguments.iter().map(height).max().unwrap_or(0),

@@ -1,9 +1,9 @@
-//! Every operator of the expression language, in one table: the lexer, the checker, the
-//! reference page and shell completion are made from it.
+//! Every operator of the expression language, in one table, from which the lexer, the checker, the
+//! reference page and shell completion are generated.
 
-use crate::Type;
+use crate::ValueType;
 
-/// What an operator takes on its sides.
+/// The operands of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operands {
     /// A value and a constant: `http.host eq "example.com"`.
@@ -14,7 +14,7 @@ pub enum Operands {
     Set,
     /// Two conditions.
     Conditions,
-    /// One condition, after it.
+    /// One condition, to the right.
     Condition,
 }
 
@@ -23,30 +23,30 @@ pub enum Operands {
 pub struct OperatorInfo {
     /// The operator.
     pub operator: Operator,
-    /// Its name, in English notation.
+    /// Name in English notation.
     pub name: &'static str,
-    /// Other ways to write it (C notation).
+    /// Alternative spellings (C notation).
     pub aliases: &'static [&'static str],
-    /// Types of values that it compares; empty for those that join conditions.
-    pub types: &'static [Type],
-    /// What it takes.
+    /// Types of values that it compares; empty for logical operators.
+    pub types: &'static [ValueType],
+    /// The operands.
     pub operands: Operands,
     /// An example.
     pub example: &'static str,
-    /// Meaning, in a sentence.
+    /// Description, in a sentence.
     pub doc: &'static str,
 }
 
 macro_rules! operators {
     ($($id:ident $name:literal [$($alias:literal)*] [$($ty:ident)*] $operands:ident $example:literal $doc:literal;)*) => {
-        /// An operator: compares a value, or joins conditions.
+        /// A comparison or a logical operator.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum Operator { $(#[doc = $doc] $id,)* }
 
         /// The table, in the order of [`Operator`].
         pub const OPERATORS: &[OperatorInfo] = &[$(OperatorInfo {
-            operator: Operator::$id, name: $name, aliases: &[$($alias,)*], types: &[$(Type::$ty,)*],
+            operator: Operator::$id, name: $name, aliases: &[$($alias,)*], types: &[$(ValueType::$ty,)*],
             operands: Operands::$operands, example: $example, doc: $doc,
         },)*];
     };
@@ -59,11 +59,11 @@ operators! {
     Le "le" ["<="] [Bytes Int] Constant "http.request.body.size le 1024" "Less than or equal.";
     Gt "gt" [">"] [Bytes Int] Constant "len(http.request.uri) gt 2048" "Greater than.";
     Ge "ge" [">="] [Bytes Int] Constant "http.response.code ge 500" "Greater than or equal.";
-    Contains "contains" [] [Bytes] Constant r#"http.user_agent contains "sqlmap""# "The string occurs somewhere in the value; case counts.";
-    Wildcard "wildcard" [] [Bytes] Pattern r#"http.host wildcard "*.example.com""# "The whole value fits the pattern, ignoring the case of ASCII letters: `*` stands for any bytes, `\\*` for a star, `\\\\` for a backslash.";
-    StrictWildcard "strict wildcard" [] [Bytes] Pattern r#"http.request.uri.path strict wildcard "/Admin/*""# "Like `wildcard`, but case counts.";
+    Contains "contains" [] [Bytes] Constant r#"http.user_agent contains "sqlmap""# "The string occurs somewhere in the value; case-sensitive.";
+    Wildcard "wildcard" [] [Bytes] Pattern r#"http.host wildcard "*.example.com""# "The whole value matches the pattern, ignoring the case of ASCII letters: `*` stands for any bytes, `\\*` for a star, `\\\\` for a backslash.";
+    StrictWildcard "strict wildcard" [] [Bytes] Pattern r#"http.request.uri.path strict wildcard "/Admin/*""# "Like `wildcard`, but case-sensitive.";
     Matches "matches" ["~"] [Bytes] Pattern r#"http.request.uri.query matches "(?i)union\s+select""# "The regular expression matches somewhere in the value.";
-    In "in" [] [Bytes Int Ip] Set "ip.src in {192.0.2.0/24 2001:db8::/32}" "The value is in the set or in the named list; sets of integers and addresses may hold ranges, those of addresses networks.";
+    In "in" [] [Bytes Int Ip] Set "ip.src in {192.0.2.0/24 2001:db8::/32}" "The value is in the set or in the named list; sets of integers and addresses may contain ranges, sets of addresses also networks.";
     Not "not" ["!"] [] Condition "not ssl" "The condition does not hold.";
     And "and" ["&&"] [] Conditions r#"ssl and http.host eq "example.com""# "Both conditions hold.";
     Xor "xor" ["^^"] [] Conditions r#"ssl xor tcp.dstport eq 80"# "Exactly one of the conditions holds.";
@@ -77,7 +77,7 @@ impl Operator {
         &OPERATORS[self as usize]
     }
 
-    /// Whether it compares a value, rather than joining conditions.
+    /// Whether it is a comparison rather than a logical operator.
     #[must_use]
     pub fn compares(self) -> bool {
         !self.info().types.is_empty()
@@ -90,7 +90,7 @@ impl Operator {
     }
 }
 
-/// How people write operators that are called otherwise here; each names what it is meant to be.
+/// Operators of other languages, each with its equivalent here.
 pub(crate) const MISSPELLINGS: &[(&str, Operator)] = &[
     ("===", Operator::Eq),
     ("=~", Operator::Matches),

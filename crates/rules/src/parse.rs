@@ -1,5 +1,4 @@
-//! Text to the typed form: lexer, parser, checker in a row, each taking what the one before
-//! it made.
+//! The pipeline from text to the typed form: lexer, parser, checker.
 
 use crate::check::Checker;
 use crate::error::{Errors, Span};
@@ -8,7 +7,7 @@ use crate::limits::MAX_TEXT_BYTES;
 use crate::parser::Parser;
 use crate::{ExpressionError, ListKinds, NoLists};
 
-/// Reads a condition.
+/// Parses a condition.
 ///
 /// # Errors
 /// Every mistake that could be found, in the order of the text; at least one.
@@ -23,7 +22,7 @@ pub fn parse(text: &str, lists: &dyn ListKinds) -> Result<Expr, Vec<ExpressionEr
     finish(expr, errors)
 }
 
-/// Reads a value: a constant, a field, or functions of them. Used for parameters of actions.
+/// Parses a value: a constant, a field, or a function of values. Used for parameters of actions.
 ///
 /// # Errors
 /// Every mistake that could be found, in the order of the text; at least one.
@@ -41,8 +40,8 @@ pub fn parse_value(text: &str) -> Result<ValueExpr, Vec<ExpressionError>> {
 fn within_limit(text: &str, errors: &mut Errors) -> bool {
     let fits = text.len() <= MAX_TEXT_BYTES;
     if !fits {
-        let message = format!("the expression has {} bytes, {MAX_TEXT_BYTES} are allowed", text.len());
-        errors.add(Span::new(0, 0), message, Some("put long sets into named lists, or split the rule".into()));
+        let message = format!("the expression has {} bytes, at most {MAX_TEXT_BYTES} are allowed", text.len());
+        errors.add(Span::new(0, 0), message, Some("move long sets to named lists, or split the rule".into()));
     }
     fits
 }

@@ -1,6 +1,6 @@
-//! Tokens to a tree, by recursive descent; `not` binds tighter than `and`, that than `xor`,
-//! that than `or`. After a syntax error it goes on at the next `and`, `or` or `xor`, so that
-//! one missing quote does not hide the other mistakes.
+//! A recursive-descent parser; `not` binds tighter than `and`, `and` tighter than `xor`, `xor`
+//! tighter than `or`. After a syntax error it resumes at the next `and`, `or` or `xor`, so that one
+//! missing quote does not hide the other mistakes.
 
 use crate::error::{Errors, Span};
 use crate::ir::Quantifier;
@@ -8,7 +8,7 @@ use crate::lexer::{Token, TokenKind};
 use crate::limits::MAX_DEPTH;
 use crate::operand::height;
 use crate::operator::Operands;
-use crate::syntax::{Node, Operand, OperandKind, Right, Word};
+use crate::syntax::{Node, Operand, OperandKind, RightSide, Word};
 use crate::{Field, Operator};
 use crate::{lexer, suggest};
 
@@ -16,18 +16,18 @@ pub(crate) struct Parser<'t, 'e> {
     text: &'t str,
     tokens: Vec<Token<'t>>,
     pub(crate) at: usize,
-    /// Parentheses, `not`s and calls around the current token.
+    /// Number of parentheses, `not`s and calls around the current token.
     depth: usize,
     /// Whether the current token is inside `any(...)` or `all(...)`, which do not nest.
     quantified: bool,
     pub(crate) errors: &'e mut Errors,
 }
 
-/// Stops the current condition; the error is already known.
-pub(crate) struct Stop;
+/// Abandons the current condition; the error has been reported.
+pub(crate) struct ErrorReported;
 
-/// A tree with its height, which later walks recurse.
-type Tall<'t> = (Node<'t>, usize);
+/// A tree with its height, which bounds the recursion of later passes.
+type NodeWithHeight<'t> = (Node<'t>, usize);
 
 impl<'t, 'e> Parser<'t, 'e> {
     pub fn new(text: &'t str, errors: &'e mut Errors) -> Self {
@@ -35,7 +35,7 @@ impl<'t, 'e> Parser<'t, 'e> {
         Self { text, tokens, at: 0, depth: 0, quantified: false, errors }
     }
 
-    /// The whole text as a condition.
+    /// Parses the whole text as a condition.
     pub fn condition(mut self) -> Node<'t> {
         if matches!(self.kind(), TokenKind::End) {
             let hint = "write a condition, such as http.host eq \"example.com\", or `true`".to_owned();
@@ -47,7 +47,7 @@ impl<'t, 'e> Parser<'t, 'e> {
         node
     }
 
-    /// The whole text as a value.
+    /// Parses the whole text as a value.
     pub fn value(mut self) -> Option<Operand<'t>> {
         let value = self.operand("a field, a function or a constant").ok()?;
         self.end("the end of the value");
@@ -65,7 +65,7 @@ impl<'t, 'e> Parser<'t, 'e> {
                 matches!(self.kind(), TokenKind::Word(_) | TokenKind::Operator(Operator::Not) | TokenKind::Mark(b'('));
             if starts && !self.errors.is_full() {
                 let found = describe(self.kind());
-                let hint = "join conditions by `and` or `or`".to_owned();
+                let hint = "join conditions with `and` or `or`".to_owned();
                 self.errors.add(self.span(), format!("expected {expected}, found {found}"), Some(hint));
             } else {
                 self.unexpected(expected);
@@ -96,7 +96,7 @@ impl<'t, 'e> Parser<'t, 'e> {
         found
     }
 
-    /// Takes the operator if it comes now.
+    /// Consumes the operator if it is the current token.
     fn take_operator(&mut self, operator: Operator) -> bool {
         let found = matches!(self.kind(), TokenKind::Operator(found) if *found == operator);
         self.at += usize::from(found);
@@ -108,17 +108,17 @@ impl<'t, 'e> Parser<'t, 'e> {
         &self.tokens[(self.at + 1).min(self.tokens.len() - 1)].kind
     }
 
-    /// Makes the current token another one.
+    /// Replaces the current token.
     pub(crate) fn replace(&mut self, kind: TokenKind<'t>) {
         self.tokens[self.at].kind = kind;
     }
 
-    /// The text at `span`, short enough for a message.
+    /// The text at `span`, shortened for a message.
     pub(crate) fn shown(&self, span: Span) -> String {
         suggest::shorten(span.of(self.text))
     }
 
-    /// Moves to the next token and gives the current one's kind.
+    /// Advances to the next token and returns the current one's kind.
     pub(crate) fn bump(&mut self) -> TokenKind<'t> {
         let kind = std::mem::replace(&mut self.tokens[self.at].kind, TokenKind::Bad);
         if matches!(kind, TokenKind::End) {
@@ -129,16 +129,16 @@ impl<'t, 'e> Parser<'t, 'e> {
         kind
     }
 
-    /// Reports that something else was expected here.
-    pub(crate) fn unexpected(&mut self, expected: &str) -> Stop {
+    /// Reports that `expected` was not found here.
+    pub(crate) fn unexpected(&mut self, expected: &str) -> ErrorReported {
         let found = describe(self.kind());
         if !matches!(self.kind(), TokenKind::Bad) {
             self.errors.add(self.span(), format!("expected {expected}, found {found}"), None);
         }
-        Stop
+        ErrorReported
     }
 
-    /// Goes on after an error: to the next joining operator, or to what closes this level.
+    /// Resumes after an error: at the next logical operator, or at the end of this nesting level.
     fn recover(&mut self) {
         let mut open = 0usize;
         loop {
@@ -156,19 +156,19 @@ impl<'t, 'e> Parser<'t, 'e> {
         }
     }
 
-    fn too_deep(&mut self, span: Span) -> Stop {
+    fn too_deep(&mut self, span: Span) -> ErrorReported {
         let hint = "join conditions on one level, or split the rule".to_owned();
         self.errors.add(span, format!("nested more than {MAX_DEPTH} deep"), Some(hint));
         self.errors.close();
         self.at = self.tokens.len() - 1;
-        Stop
+        ErrorReported
     }
 
-    fn or(&mut self) -> Tall<'t> {
+    fn or(&mut self) -> NodeWithHeight<'t> {
         self.chain(Operator::Or, Self::xor, Node::Or)
     }
 
-    fn xor(&mut self) -> Tall<'t> {
+    fn xor(&mut self) -> NodeWithHeight<'t> {
         let (mut left, mut height) = self.and();
         while self.take_operator(Operator::Xor) {
             let span = self.previous();
@@ -183,16 +183,16 @@ impl<'t, 'e> Parser<'t, 'e> {
         (left, height)
     }
 
-    fn and(&mut self) -> Tall<'t> {
+    fn and(&mut self) -> NodeWithHeight<'t> {
         self.chain(Operator::And, Self::not, Node::And)
     }
 
     fn chain(
         &mut self,
         operator: Operator,
-        next: fn(&mut Self) -> Tall<'t>,
+        next: fn(&mut Self) -> NodeWithHeight<'t>,
         join: fn(Vec<Node<'t>>) -> Node<'t>,
-    ) -> Tall<'t> {
+    ) -> NodeWithHeight<'t> {
         let (first, mut height) = next(self);
         if !matches!(self.kind(), TokenKind::Operator(found) if *found == operator) {
             return (first, height);
@@ -206,7 +206,7 @@ impl<'t, 'e> Parser<'t, 'e> {
         (join(all), height + 1)
     }
 
-    fn not(&mut self) -> Tall<'t> {
+    fn not(&mut self) -> NodeWithHeight<'t> {
         self.fix_not();
         let span = self.span();
         if !self.take_operator(Operator::Not) {
@@ -214,12 +214,12 @@ impl<'t, 'e> Parser<'t, 'e> {
         }
         match self.nested(span, Self::not) {
             Ok((node, height)) => (Node::Not(Box::new(node)), height + 1),
-            Err(Stop) => (Node::Bad, 0),
+            Err(ErrorReported) => (Node::Bad, 0),
         }
     }
 
     /// Runs `inside` one level deeper.
-    pub(crate) fn nested<T>(&mut self, span: Span, inside: impl FnOnce(&mut Self) -> T) -> Result<T, Stop> {
+    pub(crate) fn nested<T>(&mut self, span: Span, inside: impl FnOnce(&mut Self) -> T) -> Result<T, ErrorReported> {
         if self.depth >= MAX_DEPTH {
             return Err(self.too_deep(span));
         }
@@ -229,7 +229,7 @@ impl<'t, 'e> Parser<'t, 'e> {
         Ok(result)
     }
 
-    fn primary(&mut self) -> Tall<'t> {
+    fn primary(&mut self) -> NodeWithHeight<'t> {
         let result = match self.quantifier() {
             Some(quantifier) => self.quantified(quantifier),
             None if self.is(b'(') => {
@@ -239,7 +239,7 @@ impl<'t, 'e> Parser<'t, 'e> {
             }
             None => self.comparison(),
         };
-        let tree = result.unwrap_or_else(|Stop| {
+        let tree = result.unwrap_or_else(|ErrorReported| {
             self.recover();
             (Node::Bad, 0)
         });
@@ -247,13 +247,13 @@ impl<'t, 'e> Parser<'t, 'e> {
         tree
     }
 
-    /// Whether `word` joins conditions but for its case.
+    /// Whether `word` is a logical operator except for its case.
     fn is_joiner(&self, word: &str) -> bool {
         Operator::from_text(&word.to_ascii_lowercase())
             .is_some_and(|operator| operator.info().operands == Operands::Conditions)
     }
 
-    /// Whether `any(` or `all(` comes now.
+    /// The quantifier if `any(` or `all(` comes next.
     fn quantifier(&self) -> Option<Quantifier> {
         let quantifier = match self.kind() {
             TokenKind::Word("any") => Quantifier::Any,
@@ -263,22 +263,22 @@ impl<'t, 'e> Parser<'t, 'e> {
         matches!(self.next_kind(), TokenKind::Mark(b'(')).then_some(quantifier)
     }
 
-    fn quantified(&mut self, quantifier: Quantifier) -> Result<Tall<'t>, Stop> {
+    fn quantified(&mut self, quantifier: Quantifier) -> Result<NodeWithHeight<'t>, ErrorReported> {
         let name = self.span();
         self.at += 2;
         if std::mem::replace(&mut self.quantified, true) {
             let hint = "leave out the inner one".to_owned();
             self.errors.add(name, "any() and all() do not nest", Some(hint));
             self.at -= 1;
-            return Err(Stop);
+            return Err(ErrorReported);
         }
         let result = self.parenthesised(self.previous());
         self.quantified = false;
         result.map(|(node, height)| (Node::Quantified(quantifier, name, Box::new(node)), height))
     }
 
-    /// What stands in parentheses, after the opening one.
-    fn parenthesised(&mut self, open: Span) -> Result<Tall<'t>, Stop> {
+    /// The contents of parentheses, after the opening one.
+    fn parenthesised(&mut self, open: Span) -> Result<NodeWithHeight<'t>, ErrorReported> {
         let node = self.or();
         if self.take(b')') {
             return match self.kind() {
@@ -287,7 +287,7 @@ impl<'t, 'e> Parser<'t, 'e> {
                     let message =
                         format!("`{}` compares a value, found a condition in parentheses", operator.info().name);
                     self.errors.add(self.span(), message, Some(hint));
-                    Err(Stop)
+                    Err(ErrorReported)
                 }
                 _ => Ok(node),
             };
@@ -303,11 +303,11 @@ impl<'t, 'e> Parser<'t, 'e> {
         Ok((Node::Bad, 0))
     }
 
-    fn comparison(&mut self) -> Result<Tall<'t>, Stop> {
+    fn comparison(&mut self) -> Result<NodeWithHeight<'t>, ErrorReported> {
         if let TokenKind::Word(word @ ("any" | "all")) = *self.kind() {
             let hint = format!("write {word}(...) around the condition");
             self.errors.add(self.span(), format!("expected `(` after `{word}`"), Some(hint));
-            return Err(Stop);
+            return Err(ErrorReported);
         }
         let left = self.operand("a field or a function")?;
         let height = height(&left);
@@ -322,7 +322,7 @@ impl<'t, 'e> Parser<'t, 'e> {
                 let hint = format!("write {} eq {}", self.shown(left.span), self.shown(self.span()));
                 let found = describe(self.kind());
                 self.errors.add(self.span(), format!("expected an operator, found {found}"), Some(hint));
-                return Err(Stop);
+                return Err(ErrorReported);
             }
             TokenKind::List(_) | TokenKind::Mark(b'{' | b'(' | b'*') | TokenKind::Bad => {
                 return Err(self.unexpected("an operator, such as `eq` or `in`"));
@@ -330,15 +330,15 @@ impl<'t, 'e> Parser<'t, 'e> {
             _ => return Ok((Node::Value(left), height)),
         };
         self.at += 1;
-        // One more than the value: `ssl eq false` becomes `not ssl`.
+        // One more than the value, because `ssl eq false` becomes `not ssl`.
         if self.depth + height + 1 > MAX_DEPTH {
             return Err(self.too_deep(span));
         }
-        let right = if operator == Operator::In { self.set()? } else { Right::Operand(self.right(operator)?) };
+        let right = if operator == Operator::In { self.set()? } else { RightSide::Operand(self.right(operator)?) };
         Ok((Node::Compare(left, operator, span, right), height + 1))
     }
 
-    fn right(&mut self, operator: Operator) -> Result<Operand<'t>, Stop> {
+    fn right(&mut self, operator: Operator) -> Result<Operand<'t>, ErrorReported> {
         let expected = match operator.info().operands {
             Operands::Pattern => "a pattern in double quotes",
             _ => "a constant",
@@ -347,7 +347,7 @@ impl<'t, 'e> Parser<'t, 'e> {
             let found = describe(self.kind());
             let hint = "use `in` to look a value up in a set or list".to_owned();
             self.errors.add(self.span(), format!("expected {expected}, found {found}"), Some(hint));
-            return Err(Stop);
+            return Err(ErrorReported);
         }
         if self.is(b'*') {
             let start = self.span();
@@ -356,7 +356,7 @@ impl<'t, 'e> Parser<'t, 'e> {
             let shown = self.shown(span);
             let hint = format!("put the pattern in double quotes: \"{shown}\"");
             self.errors.add(span, format!("expected {expected}, found `{shown}`"), Some(hint));
-            return Err(Stop);
+            return Err(ErrorReported);
         }
         let mut operand = self.operand(expected)?;
         if matches!(&operand.kind, OperandKind::Word(Word::Name(name)) if Field::from_name(name).is_none()) {
@@ -366,7 +366,7 @@ impl<'t, 'e> Parser<'t, 'e> {
     }
 }
 
-/// A token in an error message.
+/// Describes a token in an error message.
 pub(crate) fn describe(kind: &TokenKind<'_>) -> String {
     match kind {
         TokenKind::Word(word) => format!("`{}`", suggest::shorten(word)),

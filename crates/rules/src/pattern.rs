@@ -1,10 +1,10 @@
 //! The patterns of `matches` and `wildcard`, checked when the policy is loaded.
 //!
-//! Regular expressions are in the syntax of Rust's `regex` crate, over bytes, which matches
-//! in linear time: no look-around, no back-references. Unicode is off unless the pattern
-//! turns it on with `(?u)`: `\w`, `\d`, `\s` and `(?i)` mean ASCII, `.` is any byte but a
-//! newline, `\xff` is that byte. Requests need not be UTF-8, attackers least of all, and
-//! ASCII classes make automata that are a hundred times smaller.
+//! Regular expressions use the syntax of Rust's `regex` crate over bytes, which matches in linear
+//! time: no look-around, no back-references. Unicode is off unless the pattern turns it on with
+//! `(?u)`: `\w`, `\d`, `\s` and `(?i)` mean ASCII, `.` is any byte except a newline, `\xff` is that
+//! byte. Requests need not be UTF-8, least of all an attacker's, and ASCII classes produce automata
+//! that are a hundred times smaller.
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 
@@ -12,14 +12,14 @@ use crate::error::{Errors, Span};
 use crate::limits::{MAX_AUTOMATON_BYTES, MAX_PATTERN_BYTES, MAX_PATTERN_DEPTH};
 use crate::quoted::Quoted;
 
-/// The regular-expression parser set up for the language's dialect: Unicode off, and matches
-/// need not be UTF-8. Whoever compiles a pattern must use the same settings.
+/// The regular-expression parser configured for this dialect: Unicode is off, and matches need not
+/// be UTF-8. Code that compiles a pattern must use the same settings.
 #[must_use]
 pub fn regex_parser() -> regex_syntax::Parser {
     regex_syntax::ParserBuilder::new().unicode(false).utf8(false).nest_limit(MAX_PATTERN_DEPTH).build()
 }
 
-/// Checks the pattern of `matches` that stands at `span`.
+/// Checks the `matches` pattern at `span`.
 pub(crate) fn regex(quoted: &Quoted, span: Span, errors: &mut Errors) -> Option<String> {
     if quoted.bytes.len() > MAX_PATTERN_BYTES {
         let hint = "split the pattern into several comparisons joined by `or`".to_owned();
@@ -35,8 +35,8 @@ pub(crate) fn regex(quoted: &Quoted, span: Span, errors: &mut Errors) -> Option<
             let bytes = automaton_bytes(&hir);
             if bytes > MAX_AUTOMATON_BYTES {
                 let (needed, most) = (bytes >> 10, MAX_AUTOMATON_BYTES >> 10);
-                let message = format!("the pattern needs {needed} KiB of automaton, {most} are allowed");
-                errors.add(span, message, Some("make the counts of repetitions smaller, or use `+` and `*`".into()));
+                let message = format!("the pattern needs an automaton of {needed} KiB, at most {most} are allowed");
+                errors.add(span, message, Some("reduce the repetition counts, or use `+` and `*`".into()));
                 return None;
             }
             Some(pattern.to_owned())
@@ -59,7 +59,7 @@ pub(crate) fn regex(quoted: &Quoted, span: Span, errors: &mut Errors) -> Option<
     }
 }
 
-/// Advice for the mistakes that people make who know other dialects.
+/// Advice for mistakes common among users of other dialects.
 fn hint(message: &str) -> Option<String> {
     const HINTS: &[(&str, &str)] = &[
         (
@@ -77,13 +77,13 @@ fn hint(message: &str) -> Option<String> {
     HINTS.iter().find(|(part, _)| message.contains(part)).map(|(_, hint)| (*hint).to_owned())
 }
 
-/// At most how many bytes the pattern's automaton takes, with repetitions unfolded. Weights are
-/// what `regex-automata` takes while it builds forward and reverse automata, rounded up; a test
-/// compares.
+/// Upper bound on the size of the pattern's automaton, with repetitions unfolded. The weights are
+/// what `regex-automata` uses while it builds the forward and reverse automata, rounded up; a test
+/// compares them.
 fn automaton_bytes(hir: &Hir) -> usize {
     const STATE: usize = 64;
     const RANGE: usize = 8;
-    // Classes of Unicode unfold to sequences of bytes: a few states always, and some a range.
+    // Unicode classes unfold to byte sequences: a few states always, and some for each range.
     const UNICODE: usize = 1600;
     const UNICODE_RANGE: usize = 128;
     match hir.kind() {
@@ -103,7 +103,7 @@ fn automaton_bytes(hir: &Hir) -> usize {
     }
 }
 
-/// Checks the pattern of `wildcard` and gives it with runs of stars made one.
+/// Checks a `wildcard` pattern and returns it with consecutive stars merged.
 pub(crate) fn wildcard(quoted: &Quoted, span: Span, errors: &mut Errors) -> Option<Vec<u8>> {
     if quoted.bytes.len() > MAX_PATTERN_BYTES {
         errors.add(span, format!("the pattern is longer than {MAX_PATTERN_BYTES} bytes"), None);
@@ -141,7 +141,7 @@ mod tests {
 
     use super::*;
 
-    /// The largest count of repetitions that passes.
+    /// The largest repetition count that is accepted.
     fn largest(part: &str) -> String {
         let (mut low, mut high) = (1, 100_000);
         while low + 1 < high {

@@ -1,17 +1,17 @@
-//! The typed form as text that parses to the same form again. Logs name variables with it,
-//! tests and the fuzzer hold the parser to it, and `weir` shows rules with it.
+//! Prints the typed form as text that parses to the same form again. Logs use it to name variables,
+//! tests and the fuzzer to check the parser, and `weir` to show rules.
 //!
-//! Values print without `[*]`, as in `http.request.uri.args.values`; only inside the
-//! `any(...)` and `all(...)` of a condition is it written, where Cloudflare's language has it.
+//! Values print without `[*]`, as in `http.request.uri.args.values`; it is written only inside the
+//! `any(...)` and `all(...)` of a condition, as in Cloudflare's language.
 
 use std::fmt::{self, Display, Formatter, Write};
 
 use crate::ir::{Access, Comparison, Expr, Literal, Predicate, Quantifier, Test, ValueExpr};
 use crate::{Function, Operator, Shape};
 
-/// How tight an expression binds, from loose to tight.
+/// Binding strength, from loose to tight.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
-enum Level {
+enum Precedence {
     Or,
     Xor,
     And,
@@ -20,21 +20,21 @@ enum Level {
 
 impl Display for Expr {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write_expr(f, self, Level::Or)
+        write_expr(f, self, Precedence::Or)
     }
 }
 
-/// Writes `expr` where something that binds at least like `least` may stand.
-fn write_expr(f: &mut Formatter<'_>, expr: &Expr, least: Level) -> fmt::Result {
+/// Writes `expr` where an expression that binds at least as tightly as `least` is allowed.
+fn write_expr(f: &mut Formatter<'_>, expr: &Expr, least: Precedence) -> fmt::Result {
     let level = match expr {
-        Expr::Or(_) => Level::Or,
-        Expr::Xor(..) => Level::Xor,
-        Expr::And(_) => Level::And,
-        Expr::Const(_) | Expr::Not(_) | Expr::Test(_) => Level::Unary,
+        Expr::Or(_) => Precedence::Or,
+        Expr::Xor(..) => Precedence::Xor,
+        Expr::And(_) => Precedence::And,
+        Expr::Const(_) | Expr::Not(_) | Expr::Test(_) => Precedence::Unary,
     };
     if level < least {
         f.write_char('(')?;
-        write_expr(f, expr, Level::Or)?;
+        write_expr(f, expr, Precedence::Or)?;
         return f.write_char(')');
     }
     match expr {
@@ -42,19 +42,19 @@ fn write_expr(f: &mut Formatter<'_>, expr: &Expr, least: Level) -> fmt::Result {
         Expr::Test(test) => test.fmt(f),
         Expr::Not(inner) => {
             write!(f, "{} ", Operator::Not.info().name)?;
-            write_expr(f, inner, Level::Unary)
+            write_expr(f, inner, Precedence::Unary)
         }
-        Expr::And(all) => write_chain(f, all, Operator::And, Level::Unary),
-        Expr::Or(all) => write_chain(f, all, Operator::Or, Level::Xor),
+        Expr::And(all) => write_chain(f, all, Operator::And, Precedence::Unary),
+        Expr::Or(all) => write_chain(f, all, Operator::Or, Precedence::Xor),
         Expr::Xor(left, right) => {
-            write_expr(f, left, Level::Xor)?;
+            write_expr(f, left, Precedence::Xor)?;
             write!(f, " {} ", Operator::Xor.info().name)?;
-            write_expr(f, right, Level::And)
+            write_expr(f, right, Precedence::And)
         }
     }
 }
 
-fn write_chain(f: &mut Formatter<'_>, all: &[Expr], operator: Operator, least: Level) -> fmt::Result {
+fn write_chain(f: &mut Formatter<'_>, all: &[Expr], operator: Operator, least: Precedence) -> fmt::Result {
     for (at, one) in all.iter().enumerate() {
         if at > 0 {
             write!(f, " {} ", operator.info().name)?;
@@ -69,15 +69,15 @@ impl Display for Test {
         let quantifier = match self.quantifier {
             Quantifier::All => "all",
             Quantifier::Any if is_many(&self.value) => "any",
-            Quantifier::Any => return write_test(f, self, Stars::Hidden),
+            Quantifier::Any => return write_test(f, self, StarStyle::Hidden),
         };
         write!(f, "{quantifier}(")?;
-        write_test(f, self, Stars::Shown)?;
+        write_test(f, self, StarStyle::Shown)?;
         f.write_char(')')
     }
 }
 
-/// Whether the value may be several.
+/// Whether there may be several values.
 fn is_many(value: &ValueExpr) -> bool {
     let mut many = false;
     value.fields(&mut |access| many |= has_star(access));
@@ -88,7 +88,7 @@ fn has_star(access: &Access) -> bool {
     access.index.is_none() && access.field.info().shape != Shape::Scalar
 }
 
-fn write_test(f: &mut Formatter<'_>, test: &Test, stars: Stars) -> fmt::Result {
+fn write_test(f: &mut Formatter<'_>, test: &Test, stars: StarStyle) -> fmt::Result {
     let value = Starred(&test.value, stars);
     let name = |operator: Operator| operator.info().name;
     match &test.predicate {
@@ -127,7 +127,7 @@ fn write_set<T: Display>(f: &mut Formatter<'_>, value: &Starred<'_>, items: impl
     f.write_char('}')
 }
 
-/// A pattern as it is, in a raw string if it has quotes.
+/// A pattern verbatim, in a raw string if it contains quotes.
 fn write_pattern(f: &mut Formatter<'_>, pattern: &str) -> fmt::Result {
     let Some((_, rest)) = pattern.split_once('"') else {
         return write!(f, "\"{pattern}\"");
@@ -140,7 +140,7 @@ fn write_pattern(f: &mut Formatter<'_>, pattern: &str) -> fmt::Result {
 
 impl Display for ValueExpr {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        Starred(self, Stars::Hidden).fmt(f)
+        Starred(self, StarStyle::Hidden).fmt(f)
     }
 }
 
@@ -182,15 +182,15 @@ impl Display for Comparison {
     }
 }
 
-/// Whether `[*]` is written after fields of several values.
+/// Whether fields with several values are followed by `[*]`.
 #[derive(Clone, Copy, PartialEq)]
-enum Stars {
+enum StarStyle {
     Shown,
     Hidden,
 }
 
-/// A value, with or without stars.
-struct Starred<'v>(&'v ValueExpr, Stars);
+/// A value, with or without `[*]`.
+struct Starred<'v>(&'v ValueExpr, StarStyle);
 
 impl Display for Starred<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -198,7 +198,7 @@ impl Display for Starred<'_> {
             ValueExpr::Literal(literal) => literal.fmt(f),
             ValueExpr::Field(access) => {
                 access.fmt(f)?;
-                if self.1 == Stars::Shown && has_star(access) { f.write_str("[*]") } else { Ok(()) }
+                if self.1 == StarStyle::Shown && has_star(access) { f.write_str("[*]") } else { Ok(()) }
             }
             ValueExpr::Call(function, arguments) => {
                 write!(f, "{}(", function.info().name)?;
@@ -212,7 +212,7 @@ impl Display for Starred<'_> {
     }
 }
 
-/// Bytes as a string in double quotes: UTF-8 as it is, everything else escaped.
+/// Bytes as a string in double quotes: UTF-8 verbatim, everything else escaped.
 struct Quote<'b>(&'b [u8]);
 
 impl Display for Quote<'_> {
@@ -251,7 +251,7 @@ impl Display for IntRange {
     }
 }
 
-/// A network; one of a single address as that address.
+/// A network; one with a single address is printed as that address.
 struct Network<'n>(&'n ipnet::IpNet);
 
 impl Display for Network<'_> {

@@ -1,5 +1,5 @@
-//! What must hold for all expressions: the printed form parses to the same form, and no text,
-//! however broken, makes the parser panic or point outside of it.
+//! Properties of all expressions: the printed form parses to the same form, and no text, however
+//! malformed, makes the parser panic or report a position outside it.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -10,7 +10,7 @@ use proptest::sample::{Index, select};
 
 use crate::ir::{Access, Comparison, Expr, Literal, Predicate, Quantifier, Test, ValueExpr};
 use crate::set::{self, AddressRange};
-use crate::{FIELDS, FieldInfo, Function, ListKind, Shape, Type, fold, parse, parse_value};
+use crate::{FIELDS, FieldInfo, Function, ListKind, Shape, ValueType, fold, parse, parse_value};
 
 fn lists() -> std::collections::BTreeMap<String, ListKind> {
     [("addresses", ListKind::Addresses), ("strings", ListKind::Strings), ("integers", ListKind::Integers)]
@@ -39,7 +39,7 @@ fn access(row: FieldInfo) -> impl Strategy<Value = Access> {
     })
 }
 
-fn field(ty: Type) -> impl Strategy<Value = ValueExpr> {
+fn field(ty: ValueType) -> impl Strategy<Value = ValueExpr> {
     let rows: Vec<FieldInfo> = FIELDS.iter().filter(|row| row.ty == ty).copied().collect();
     select(rows).prop_flat_map(access).prop_map(ValueExpr::Field)
 }
@@ -54,9 +54,9 @@ fn constant() -> impl Strategy<Value = ValueExpr> {
     .prop_map(ValueExpr::Literal)
 }
 
-/// A value of type bytes that is no constant.
+/// A non-constant value of type bytes.
 fn text_value() -> impl Strategy<Value = ValueExpr> {
-    field(Type::Bytes).prop_recursive(4, 12, 3, |inner| {
+    field(ValueType::Bytes).prop_recursive(4, 12, 3, |inner| {
         let same = select(vec![
             Function::Lower,
             Function::Upper,
@@ -64,7 +64,7 @@ fn text_value() -> impl Strategy<Value = ValueExpr> {
             Function::RemoveSpaces,
             Function::ToString,
         ]);
-        let convertible = prop_oneof![inner.clone(), constant(), field(Type::Int), field(Type::Ip)];
+        let convertible = prop_oneof![inner.clone(), constant(), field(ValueType::Int), field(ValueType::Ip)];
         prop_oneof![
             (same, inner.clone()).prop_map(|(function, value)| ValueExpr::Call(function, vec![value])),
             vec(convertible, 1..4).prop_map(|all| ValueExpr::Call(Function::Concat, all)),
@@ -114,7 +114,7 @@ fn bytes_test() -> impl Strategy<Value = (ValueExpr, Predicate)> {
 
 fn int_test() -> impl Strategy<Value = (ValueExpr, Predicate)> {
     let value =
-        prop_oneof![field(Type::Int), text_value().prop_map(|value| ValueExpr::Call(Function::Len, vec![value]))];
+        prop_oneof![field(ValueType::Int), text_value().prop_map(|value| ValueExpr::Call(Function::Len, vec![value]))];
     let ranges = vec((any::<i64>(), 0i64..5), 1..4)
         .prop_map(|all| set::integers(all.into_iter().map(|(low, more)| (low, low.saturating_add(more))).collect()));
     let predicate = prop_oneof![
@@ -132,13 +132,13 @@ fn ip_test() -> impl Strategy<Value = (ValueExpr, Predicate)> {
         vec(range(), 1..3).prop_map(|all| Predicate::IpIn(set::networks(all))),
         Just(Predicate::InList("addresses".to_owned())),
     ];
-    (field(Type::Ip), predicate)
+    (field(ValueType::Ip), predicate)
 }
 
 fn bool_test() -> impl Strategy<Value = (ValueExpr, Predicate)> {
     let dynamic = (text_value(), text_value(), select(vec![Function::StartsWith, Function::EndsWith]));
     prop_oneof![
-        field(Type::Bool),
+        field(ValueType::Bool),
         dynamic.prop_map(|(value, part, function)| ValueExpr::Call(function, vec![value, part]))
     ]
     .prop_map(|value| (value, Predicate::IsTrue))
@@ -162,7 +162,7 @@ fn expr() -> impl Strategy<Value = Expr> {
     })
 }
 
-/// Pieces of expressions in any order, nearly always broken.
+/// Fragments of expressions in any order, nearly always malformed.
 fn soup() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         select(vec![
@@ -257,7 +257,7 @@ proptest! {
     }
 
     #[test]
-    fn a_printed_value_parses_to_itself(value in prop_oneof![text_value(), constant(), field(Type::Ip)]) {
+    fn a_printed_value_parses_to_itself(value in prop_oneof![text_value(), constant(), field(ValueType::Ip)]) {
         let printed = value.to_string();
         prop_assert_eq!(parse_value(&printed), Ok(value), "{}", printed);
     }

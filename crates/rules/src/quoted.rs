@@ -1,22 +1,21 @@
 //! Strings: `"..."` with escapes, `r"..."` and `r#"..."#` without.
 //!
-//! The string after `matches` is special. Its author thinks in regular expressions, where
-//! `\s`, `\d` and `\.` mean something and `\\` is a backslash, and a second layer of escapes
-//! would turn each of them into an error or, worse, into something else. So there the text
-//! between the quotes *is* the pattern, character for character; only `\"` stands for `"`.
-//! Cloudflare's own engine reads patterns in the same way. The alternative, to decode `\\`
-//! and keep the rest, would read `"\\d"` as a digit and `"\\."` as any dot, other than every
-//! regular expression tool; it lost.
+//! The string after `matches` is special. Its author thinks in regular expressions, where `\s`,
+//! `\d` and `\.` mean something and `\\` is a backslash; a second layer of escapes would turn each
+//! of them into an error or, worse, into something else. There the text between the quotes *is* the
+//! pattern, character for character; only `\"` stands for `"`. Cloudflare's engine reads patterns
+//! in the same way. The rejected alternative, to decode `\\` and keep the rest, would read `"\\d"`
+//! as a digit and `"\\."` as any dot, unlike every regular expression tool.
 //!
-//! After `wildcard`, `\*` stays as written too, so that both `"\*"` and Cloudflare's `"\\*"`
-//! mean a star. Everywhere else an unknown escape is an error that says how to write it.
+//! After `wildcard`, `\*` stays as written too, so that both `"\*"` and Cloudflare's `"\\*"` mean a
+//! star. Everywhere else an unknown escape is an error that explains how to write it.
 
 use crate::error::{Errors, Span};
 
 /// A decoded string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Quoted {
-    /// What it stands for.
+    /// The decoded bytes.
     pub bytes: Vec<u8>,
     /// Offset of its first byte in the text, after the opening quote.
     pub start: usize,
@@ -25,7 +24,7 @@ pub(crate) struct Quoted {
 }
 
 impl Quoted {
-    /// Where byte `at` of the string comes from in the text.
+    /// Position in the text of byte `at` of the string.
     pub fn origin(&self, at: usize) -> usize {
         self.start + at + self.dropped.iter().filter(|&&before| before <= at).count()
     }
@@ -33,18 +32,24 @@ impl Quoted {
 
 /// How backslashes in a string are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Escapes {
+pub(crate) enum EscapeMode {
     /// `\" \\ \n \r \t \0 \xHH`
     Text,
-    /// As `Text`, and `\*` stays as it is.
+    /// As `Text`, but `\*` is kept.
     Wildcard,
     /// Only `\"`; the rest belongs to the pattern.
     Pattern,
 }
 
-/// Reads a string whose opening quote is at `at`; gives it and the offset after its closing
-/// quote, or nothing if it has none, which is then reported.
-pub(crate) fn read(text: &str, at: usize, quote: u8, escapes: Escapes, errors: &mut Errors) -> Option<(Quoted, usize)> {
+/// Reads the string that opens at `at`; returns it with the offset after its closing quote, or
+/// reports that it is not closed.
+pub(crate) fn read(
+    text: &str,
+    at: usize,
+    quote: u8,
+    escapes: EscapeMode,
+    errors: &mut Errors,
+) -> Option<(Quoted, usize)> {
     let source = text.as_bytes();
     let mut out = Quoted { bytes: Vec::new(), start: at + 1, dropped: Vec::new() };
     let mut here = at + 1;
@@ -60,12 +65,12 @@ pub(crate) fn read(text: &str, at: usize, quote: u8, escapes: Escapes, errors: &
         }
     }
     let hint = if quote == b'"' { "end the string with a double quote" } else { "write strings in double quotes" };
-    errors.add(Span::new(at, at + 1), "this string has no end", Some(hint.into()));
+    errors.add(Span::new(at, at + 1), "this string is never closed", Some(hint.into()));
     None
 }
 
-/// Reads the escape whose backslash is at `at`; gives the offset after it.
-fn escape(text: &str, at: usize, quote: u8, escapes: Escapes, out: &mut Quoted, errors: &mut Errors) -> usize {
+/// Reads the escape that begins at `at`; returns the offset after it.
+fn escape(text: &str, at: usize, quote: u8, escapes: EscapeMode, out: &mut Quoted, errors: &mut Errors) -> usize {
     let Some(next) = text[at + 1..].chars().next() else {
         out.bytes.push(b'\\');
         return at + 1;
@@ -73,12 +78,12 @@ fn escape(text: &str, at: usize, quote: u8, escapes: Escapes, out: &mut Quoted, 
     let end = at + 1 + next.len_utf8();
     let plain = match next {
         _ if next as u32 == u32::from(quote) => {
-            if escapes == Escapes::Pattern {
+            if escapes == EscapeMode::Pattern {
                 out.dropped.push(out.bytes.len());
             }
             Some(quote)
         }
-        _ if escapes == Escapes::Pattern || (escapes == Escapes::Wildcard && next == '*') => {
+        _ if escapes == EscapeMode::Pattern || (escapes == EscapeMode::Wildcard && next == '*') => {
             out.bytes.extend_from_slice(&text.as_bytes()[at..end]);
             return end;
         }
@@ -120,8 +125,8 @@ pub(crate) fn is_raw(text: &str, at: usize) -> bool {
     }
 }
 
-/// Reads the raw string that begins at `at`; gives it and the offset after it, or nothing if
-/// it has no end, which is then reported.
+/// Reads the raw string that begins at `at`; returns it with the offset after its end, or reports
+/// that it is not closed.
 pub(crate) fn read_raw(text: &str, at: usize, errors: &mut Errors) -> Option<(Quoted, usize)> {
     let hashes = text.as_bytes()[at + 1..].iter().take_while(|&&byte| byte == b'#').count();
     let start = at + 1 + hashes + 1;
@@ -129,7 +134,7 @@ pub(crate) fn read_raw(text: &str, at: usize, errors: &mut Errors) -> Option<(Qu
     closing.push('"');
     closing.extend(std::iter::repeat_n('#', hashes));
     let Some(length) = text[start..].find(&closing) else {
-        errors.add(Span::new(at, start), "this raw string has no end", Some(format!("end it with `{closing}`")));
+        errors.add(Span::new(at, start), "this raw string is never closed", Some(format!("end it with `{closing}`")));
         return None;
     };
     let end = start + length;

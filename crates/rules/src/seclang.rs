@@ -1,9 +1,9 @@
 //! SecLang, the rule language of ModSecurity and the OWASP Core Rule Set.
 //!
-//! Files to drafts ([`reader`], `statement`, `action`), drafts to chains (`chain`), removals and
-//! updates applied (`resolve`), defaults merged (`lower`): a [`RuleSet`](ir::RuleSet), in which
-//! everything that does not depend on a request is decided. The reference is ModSecurity v3.0.9;
-//! the tables say what of it Weir has.
+//! Files are read to drafts ([`reader`], `statement`, `action`), drafts are joined to chains
+//! (`chain`), removals and updates applied (`resolve`), defaults merged (`lower`). The result is a
+//! [`RuleSet`](ir::RuleSet), in which everything that does not depend on a request is decided. The
+//! reference is ModSecurity v3.0.9; the tables state which parts of it Weir supports.
 
 mod action;
 mod actions;
@@ -41,36 +41,36 @@ use diagnostic::Report;
 use ir::RuleSet;
 use reader::Reader;
 
-/// Where rules come from.
+/// A source of rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Root {
-    /// A file, or a pattern of names (`*`, `?`, `[...]`), read in their order.
+pub enum RuleSource {
+    /// A file, or a pattern of file names (`*`, `?`, `[...]`), read in the order of their names.
     File(PathBuf),
-    /// A text, such as settings that a policy adds between setup and rules.
+    /// Inline text, such as settings that a policy adds between setup and rules.
     Text {
-        /// What errors call it.
+        /// The name used in errors.
         name: String,
-        /// SecLang.
+        /// The SecLang text.
         text: String,
     },
 }
 
-/// How rules are loaded.
+/// Options for loading rules.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// What becomes of rules that need something that Weir lacks.
+    /// Treatment of rules that need a feature that Weir lacks.
     pub on_unsupported: OnUnsupported,
-    /// Whether to look for what is right by the language but probably not what was meant.
+    /// Whether to warn about rules that are valid but probably not what the author meant.
     pub lint: bool,
-    /// Whether the policy names a geographic database, so that `@geoLookup` can find something.
+    /// Whether the policy configures a geographic database, so that `@geoLookup` can match.
     pub geo: bool,
-    /// Bounds.
+    /// Limits on the input.
     pub limits: Limits,
 }
 
-/// Rules, and what is worth knowing of them.
+/// Loaded rules with their warnings.
 #[derive(Clone, Debug)]
-pub struct Loaded {
+pub struct LoadedRules {
     /// The rules.
     pub set: RuleSet,
     /// Warnings and notes, in the order of files and lines.
@@ -80,21 +80,21 @@ pub struct Loaded {
 /// Loads rules from files.
 ///
 /// # Errors
-/// All that is wrong, in the order of files and lines, warnings included; nothing is loaded then.
-pub fn load(roots: &[Root], options: &Options) -> Result<Loaded, Vec<Diagnostic>> {
+/// All problems, warnings included, in the order of files and lines; nothing is loaded then.
+pub fn load(roots: &[RuleSource], options: &Options) -> Result<LoadedRules, Vec<Diagnostic>> {
     load_from(roots, options, &Disk)
 }
 
-/// Loads rules from files that are elsewhere.
+/// Loads rules through `files` instead of the file system.
 ///
 /// # Errors
 /// As [`load`].
-pub fn load_from(roots: &[Root], options: &Options, files: &dyn Files) -> Result<Loaded, Vec<Diagnostic>> {
+pub fn load_from(roots: &[RuleSource], options: &Options, files: &dyn Files) -> Result<LoadedRules, Vec<Diagnostic>> {
     let mut reader = Reader::new(files, Report::new(options.limits, options.on_unsupported), options.geo);
     for root in roots {
         match root {
-            Root::File(path) => reader.root_file(path),
-            Root::Text { name, text } => reader.root_text(name, text),
+            RuleSource::File(path) => reader.root_file(path),
+            RuleSource::Text { name, text } => reader.root_text(name, text),
         }
     }
     let Reader { mut report, draft, .. } = reader;
@@ -113,5 +113,5 @@ pub fn load_from(roots: &[Root], options: &Options, files: &dyn Files) -> Result
     let entries = lower::entries(steps, &defaults, draft.settings.unicode_map.is_some(), &report);
     let (warnings, texts) = report.finish();
     let files = texts.into_iter().map(|text| text.name).collect();
-    Ok(Loaded { set: RuleSet { entries, settings: draft.settings, files }, warnings })
+    Ok(LoadedRules { set: RuleSet { entries, settings: draft.settings, files }, warnings })
 }

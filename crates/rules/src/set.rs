@@ -1,18 +1,18 @@
-//! Sets in their one normal form, so that equal sets are equal and as small as can be:
-//! strings sorted without duplicates, integer ranges merged, addresses as fewest networks.
+//! Sets in a unique, minimal normal form, so that equal sets compare equal: strings sorted without
+//! duplicates, integer ranges merged, addresses as the fewest networks.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-/// Sorted, each once.
+/// Sorts and removes duplicates.
 pub(crate) fn strings(mut all: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     all.sort_unstable();
     all.dedup();
     all
 }
 
-/// Inclusive ranges, sorted; those that overlap or touch become one.
+/// Sorts inclusive ranges and merges those that overlap or touch.
 pub(crate) fn integers(mut all: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
     all.sort_unstable();
     let mut merged: Vec<(i64, i64)> = Vec::with_capacity(all.len());
@@ -33,7 +33,8 @@ pub(crate) enum AddressRange {
 }
 
 impl AddressRange {
-    /// From one address to another; `None` if they are of different families or in the wrong order.
+    /// The range from one address to another; `None` if their families differ or the order is
+    /// wrong.
     pub fn between(low: IpAddr, high: IpAddr) -> Option<Self> {
         match (low, high) {
             (IpAddr::V4(low), IpAddr::V4(high)) if low <= high => Some(Self::V4(low.into(), high.into())),
@@ -50,7 +51,7 @@ impl AddressRange {
         }
     }
 
-    /// Makes it one with a range that sorts after it, if they overlap or touch.
+    /// Merges with a range that sorts after it, if they overlap or touch.
     fn absorb(&mut self, next: Self) -> bool {
         match (self, next) {
             (Self::V4(_, high), Self::V4(low, end)) if low <= high.saturating_add(1) => {

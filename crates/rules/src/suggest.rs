@@ -1,15 +1,14 @@
-//! "Did you mean": the nearest of the names that would be right.
+//! "Did you mean": the nearest valid name.
 
 use crate::{FIELDS, FUNCTIONS, OPERATORS, Operator};
 
-/// Longest text for which near names are looked for; the cost is its square.
+/// Longest text for which suggestions are sought; the cost is quadratic in its length.
 const MAX_NAME_BYTES: usize = 80;
 
 /// Longest text that a message quotes.
 const MAX_QUOTED_CHARS: usize = 40;
 
-/// The candidate nearest to `text`, if one is near: at most a third of it differs. Case does
-/// not count as difference.
+/// The candidate nearest to `text`, if at most a third of it differs, ignoring case.
 pub(crate) fn nearest<'c>(text: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
     if text.len() > MAX_NAME_BYTES {
         return None;
@@ -23,7 +22,7 @@ pub(crate) fn nearest<'c>(text: &str, candidates: impl Iterator<Item = &'c str>)
         .map(|(_, candidate)| candidate)
 }
 
-/// Fields by names that they have or had elsewhere: older Cloudflare rules, Wireshark, nginx,
+/// Fields under the names that they have elsewhere: older Cloudflare rules, Wireshark, nginx,
 /// ModSecurity.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("ip.geoip.country", "ip.src.country"),
@@ -56,35 +55,35 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("response.code", "http.response.code"),
 ];
 
-/// The field that `text` was meant to be.
+/// The field that `text` was probably meant to be.
 pub(crate) fn field(text: &str) -> Option<&'static str> {
     let lower = text.to_ascii_lowercase();
     if let Some((_, name)) = ELSEWHERE.iter().find(|(elsewhere, _)| *elsewhere == lower) {
         return Some(name);
     }
     nearest(text, FIELDS.iter().map(|row| row.name)).or_else(|| {
-        // Its end alone, as in `uri.path` or `user_agent`.
+        // The last components alone, as in `uri.path` or `user_agent`.
         let ending = |name: &str| name.strip_suffix(text).is_some_and(|rest| rest.ends_with('.'));
         FIELDS.iter().map(|row| row.name).filter(|name| ending(name)).min_by_key(|name| name.len())
     })
 }
 
-/// The function that `text` was meant to be.
+/// The function that `text` was probably meant to be.
 pub(crate) fn function(text: &str) -> Option<&'static str> {
     nearest(text, FUNCTIONS.iter().map(|row| row.name).chain(["any", "all"]))
 }
 
-/// The operator that `text` was meant to be.
+/// The operator that `text` was probably meant to be.
 pub(crate) fn operator(text: &str) -> Option<Operator> {
     nearest(text, OPERATORS.iter().map(|row| row.name)).and_then(Operator::from_text)
 }
 
-/// The boolean that `text` was meant to be.
+/// The boolean that `text` was probably meant to be.
 pub(crate) fn truth(text: &str) -> Option<&'static str> {
     nearest(text, ["true", "false"].into_iter())
 }
 
-/// `text`, cut if it is too long for a message.
+/// `text`, shortened if it is too long for a message.
 pub(crate) fn shorten(text: &str) -> String {
     match text.char_indices().nth(MAX_QUOTED_CHARS) {
         Some((cut, _)) => format!("{}…", &text[..cut]),
@@ -92,8 +91,8 @@ pub(crate) fn shorten(text: &str) -> String {
     }
 }
 
-/// Optimal string alignment distance: insertions, deletions, replacements and swaps of
-/// neighbours each count one.
+/// Optimal string alignment distance: an insertion, deletion, replacement or swap of neighbours
+/// counts one.
 fn distance(left: &str, right: &str) -> usize {
     let left: Vec<char> = left.chars().collect();
     let right: Vec<char> = right.chars().collect();

@@ -1,4 +1,4 @@
-//! The tree that the parser builds: what was written and where, nothing resolved yet.
+//! The syntax tree: text with positions, nothing resolved yet.
 
 use std::net::IpAddr;
 
@@ -12,7 +12,7 @@ use crate::quoted::Quoted;
 /// A condition.
 #[derive(Debug)]
 pub(crate) enum Node<'t> {
-    /// Could not be parsed; the error is already known.
+    /// Not parsable; the error has been reported.
     Bad,
     Not(Box<Node<'t>>),
     And(Vec<Node<'t>>),
@@ -20,29 +20,29 @@ pub(crate) enum Node<'t> {
     Xor(Box<Node<'t>>, Box<Node<'t>>),
     /// `any(...)` or `all(...)`.
     Quantified(Quantifier, Span, Box<Node<'t>>),
-    /// A value on its own, which must be true or false.
+    /// A lone value, which must be true or false.
     Value(Operand<'t>),
     /// A comparison.
-    Compare(Operand<'t>, Operator, Span, Right<'t>),
+    Compare(Operand<'t>, Operator, Span, RightSide<'t>),
 }
 
 /// The right side of a comparison.
 #[derive(Debug)]
-pub(crate) enum Right<'t> {
-    /// Could not be parsed; the error is already known.
+pub(crate) enum RightSide<'t> {
+    /// Not parsable; the error has been reported.
     Bad,
     /// `"example.com"`, `80`, or a mistake such as a field.
     Operand(Operand<'t>),
     /// `{1 2 10..20}`
-    Set(Span, Vec<(Span, Item<'t>)>),
+    Set(Span, Vec<(Span, SetItem<'t>)>),
     /// `$office`
     List(Span, &'t str),
 }
 
-/// A value: a constant, a field, a function of values.
+/// A value: a constant, a field, or a function of values.
 #[derive(Debug)]
 pub(crate) struct Operand<'t> {
-    /// All of it, with indexes.
+    /// The whole operand with its indexes.
     pub span: Span,
     pub kind: OperandKind<'t>,
     /// `[*]`, `[0]`, `["name"]`, in the order written.
@@ -53,9 +53,9 @@ pub(crate) struct Operand<'t> {
 pub(crate) enum OperandKind<'t> {
     /// A string.
     Text(Quoted),
-    /// Anything else that is written without quotes and brackets.
+    /// Any other token without quotes or brackets.
     Word(Word<'t>),
-    /// A function call; the span is its name's.
+    /// A function call with the span of its name.
     Call(Span, &'t str, Vec<Operand<'t>>),
 }
 
@@ -68,12 +68,12 @@ pub(crate) enum Index {
 
 /// An item of a set.
 #[derive(Debug)]
-pub(crate) enum Item<'t> {
+pub(crate) enum SetItem<'t> {
     Text(Quoted),
     Word(Word<'t>),
 }
 
-/// What a run of word characters is.
+/// The classification of a run of word characters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Word<'t> {
     Literal(IntOrIp),
@@ -88,7 +88,7 @@ pub(crate) enum Word<'t> {
     Name(&'t str),
 }
 
-/// The constants that are words.
+/// The constants that are words rather than strings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum IntOrIp {
     Int(i64),
@@ -96,7 +96,7 @@ pub(crate) enum IntOrIp {
 }
 
 impl<'t> Word<'t> {
-    /// Says what `text` is.
+    /// Classifies `text`.
     pub fn classify(text: &'t str) -> Self {
         match text {
             "true" => return Self::Bool(true),
@@ -121,7 +121,7 @@ impl<'t> Word<'t> {
 }
 
 fn constant(text: &str) -> Option<IntOrIp> {
-    // `+5` parses in Rust, but is no integer here.
+    // `+5` parses in Rust, but is not an integer in this language.
     if let Ok(integer) = text.parse::<i64>() {
         return (!text.starts_with('+')).then_some(IntOrIp::Int(integer));
     }
@@ -129,7 +129,7 @@ fn constant(text: &str) -> Option<IntOrIp> {
 }
 
 impl Operand<'_> {
-    /// The constant that this is, if it is one.
+    /// The constant, if this is one.
     pub fn literal(&self) -> Option<Literal> {
         if !self.indexes.is_empty() {
             return None;

@@ -24,7 +24,7 @@ fn nested(open: &str, inner: &str, close: &str, times: usize) -> String {
 fn text_has_a_longest_length() {
     let padding = " ".repeat(MAX_TEXT_BYTES - "ssl".len());
     assert!(parse(&format!("{padding}ssl"), &NoLists).is_ok());
-    assert_eq!(message(&format!("{padding} ssl")), "the expression has 65537 bytes, 65536 are allowed");
+    assert_eq!(message(&format!("{padding} ssl")), "the expression has 65537 bytes, at most 65536 are allowed");
 }
 
 #[test]

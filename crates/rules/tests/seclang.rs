@@ -4,30 +4,33 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use weir_rules::seclang::ir::{
-    AllowScope, Change, Collection, Control, Disruption, Effect, Engine, Entry, Flow, Macro, Operator, Phase, Piece,
-    Rule, RuleSet, Selector, Variable,
+    AllowScope, Change, Collection, Control, Disruption, Effect, Engine, Flow, Macro, Operator, Phase, Piece, Rule,
+    RuleSet, RuleSetEntry, Selector, Variable,
 };
-use weir_rules::seclang::{Limits, Loaded, Memory, OnUnsupported, Options, Root, Severity, load_from};
+use weir_rules::seclang::{Limits, LoadedRules, Memory, OnUnsupported, Options, RuleSource, Severity, load_from};
 
 fn files(all: &[(&str, &str)]) -> Memory {
     Memory(all.iter().map(|(name, text)| (PathBuf::from(name), text.as_bytes().to_vec())).collect::<BTreeMap<_, _>>())
 }
 
-fn text(text: &str) -> Root {
-    Root::Text { name: "text".into(), text: text.into() }
+fn text(text: &str) -> RuleSource {
+    RuleSource::Text { name: "text".into(), text: text.into() }
 }
 
-fn loaded(rules: &str) -> Loaded {
+fn loaded(rules: &str) -> LoadedRules {
     try_load(rules, &Options::default()).unwrap_or_else(|problems| panic!("{rules}\n{}", problems.join("\n")))
 }
 
-fn try_load(rules: &str, options: &Options) -> Result<Loaded, Vec<String>> {
+fn try_load(rules: &str, options: &Options) -> Result<LoadedRules, Vec<String>> {
     load_from(&[text(rules)], options, &Memory::default())
         .map_err(|problems| problems.iter().map(ToString::to_string).collect())
 }
 
 fn rules(set: &RuleSet) -> Vec<&Rule> {
-    set.entries.iter().filter_map(|entry| if let Entry::Rule(rule) = entry { Some(&**rule) } else { None }).collect()
+    set.entries
+        .iter()
+        .filter_map(|entry| if let RuleSetEntry::Rule(rule) = entry { Some(&**rule) } else { None })
+        .collect()
 }
 
 /// The only rule of a text.
@@ -331,7 +334,7 @@ fn files_include_others_and_name_data_beside_them() {
         ("/abs.conf", "SecRule REMOTE_ADDR \"@ipMatchFromFile nets\" \"id:3,phase:1\""),
         ("/nets", "10.0.0.0/8 # ten\n\n::1\n"),
     ]);
-    let loaded = load_from(&[Root::File("/etc/main.conf".into())], &Options::default(), &memory).expect("loads");
+    let loaded = load_from(&[RuleSource::File("/etc/main.conf".into())], &Options::default(), &memory).expect("loads");
     let all = rules(&loaded.set);
     assert_eq!(all.iter().map(|rule| rule.id).collect::<Vec<_>>(), [1, 2, 3]);
     let operator = |rule: &Rule| rule.links[0].test.as_ref().expect("a rule").operator.clone();
@@ -347,7 +350,7 @@ fn comments_and_lines_are_those_of_modsecurity() {
                 SecMarker \"END\"\nSecRuleEngine On";
     let loaded = loaded(text);
     assert_eq!(rules(&loaded.set).iter().map(|rule| rule.id).collect::<Vec<_>>(), [2, 3, 4]);
-    assert!(matches!(&loaded.set.entries[3], Entry::Marker(name) if name == "END"));
+    assert!(matches!(&loaded.set.entries[3], RuleSetEntry::Marker(name) if name == "END"));
     assert_eq!(loaded.set.settings.engine, Some(Engine::On));
 }
 
@@ -385,11 +388,11 @@ fn bounds_are_named() {
         files(&[("/1", "Include 2"), ("/2", "Include 3"), ("/3", "Include 4"), ("/4", ""), ("/self", "Include self")]);
     for (root, expected) in [("/1", "nested deeper than 2"), ("/self", "already being read"), ("/none", "cannot read")]
     {
-        let problems = load_from(&[Root::File(root.into())], &options, &deep).expect_err(root);
+        let problems = load_from(&[RuleSource::File(root.into())], &options, &deep).expect_err(root);
         assert!(problems.iter().any(|problem| problem.to_string().contains(expected)), "{root}: {problems:?}");
     }
     let small = Options { limits: Limits { file_bytes: 4, ..Limits::default() }, ..Options::default() };
-    assert!(load_from(&[Root::File("/1".into())], &small, &deep).is_err());
+    assert!(load_from(&[RuleSource::File("/1".into())], &small, &deep).is_err());
     let total = Options { limits: Limits { total_bytes: 20, ..Limits::default() }, ..Options::default() };
-    assert!(load_from(&[Root::File("/1".into())], &total, &deep).is_err());
+    assert!(load_from(&[RuleSource::File("/1".into())], &total, &deep).is_err());
 }

@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use weir_rules::seclang::ir::Entry;
-use weir_rules::seclang::{Options, Root, Severity, load};
+use weir_rules::seclang::ir::RuleSetEntry;
+use weir_rules::seclang::{Options, RuleSource, Severity, load};
 
 const DEBIAN_RULES: &str = "/usr/share/modsecurity-crs/rules";
 const DEBIAN_SETUP: &str = "/etc/modsecurity/crs/crs-setup.conf";
@@ -21,7 +21,7 @@ fn plain_count(files: &[PathBuf], directive: &str) -> usize {
 }
 
 fn check(rules: &Path, setup: &Path) {
-    let roots = [Root::File(setup.to_path_buf()), Root::File(rules.join("*.conf"))];
+    let roots = [RuleSource::File(setup.to_path_buf()), RuleSource::File(rules.join("*.conf"))];
     let loaded = load(&roots, &Options::default()).unwrap_or_else(|problems| {
         let text: Vec<String> = problems.iter().map(ToString::to_string).collect();
         panic!("{}", text.join("\n"));
@@ -33,8 +33,8 @@ fn check(rules: &Path, setup: &Path) {
     let (mut links, mut actions, mut markers) = (0, 0, 0);
     for entry in &loaded.set.entries {
         match entry {
-            Entry::Marker(_) => markers += 1,
-            Entry::Rule(rule) => {
+            RuleSetEntry::Marker(_) => markers += 1,
+            RuleSetEntry::Rule(rule) => {
                 links += rule.links.iter().filter(|link| link.test.is_some()).count();
                 actions += rule.links.iter().filter(|link| link.test.is_none()).count();
             }

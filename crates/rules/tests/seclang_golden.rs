@@ -5,10 +5,10 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use weir_rules::seclang::{Memory, Options, Root, load_from};
+use weir_rules::seclang::{Memory, Options, RuleSource, load_from};
 
 fn report(text: &str, lint: bool) -> String {
-    let root = Root::Text { name: "rules".into(), text: text.into() };
+    let root = RuleSource::Text { name: "rules".into(), text: text.into() };
     let options = Options { lint, ..Options::default() };
     let problems = match load_from(&[root], &options, &Memory::default()) {
         Ok(loaded) => loaded.warnings,

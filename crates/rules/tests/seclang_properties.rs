@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
-use weir_rules::seclang::{Diagnostic, Memory, OnUnsupported, Options, Root, load_from};
+use weir_rules::seclang::{Diagnostic, Memory, OnUnsupported, Options, RuleSource, load_from};
 
 const WORDS: &[&str] = &[
     "SecRule",
@@ -64,7 +64,7 @@ const WORDS: &[&str] = &[
 fn load(bytes: &[u8]) -> (usize, Vec<Diagnostic>) {
     let files = Memory(BTreeMap::from([(PathBuf::from("self"), bytes.to_vec())]));
     let options = Options { lint: true, on_unsupported: OnUnsupported::Warn, ..Options::default() };
-    match load_from(&[Root::File("self".into())], &options, &files) {
+    match load_from(&[RuleSource::File("self".into())], &options, &files) {
         Ok(loaded) => (loaded.set.entries.len(), loaded.warnings),
         Err(problems) => (0, problems),
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use weir_rules::seclang::ir::{
-    self, Collection, Control, Disruption, Entry, Flow, Macro, PatternText, RuleSet, Selector, TextMatch,
+    self, Collection, Control, Disruption, Flow, Macro, PatternText, RuleSet, RuleSetEntry, Selector, TextMatch,
 };
 use weir_rules::seclang::pattern::Pattern;
 
@@ -34,11 +34,11 @@ pub(super) fn compile(set: &RuleSet) -> Result<Program, Vec<ProgramError>> {
         pipelines: Pipelines::default(),
         matchers: HashMap::new(),
         errors: Vec::new(),
-        at: (0, ir::Place::default()),
+        at: (0, ir::SourcePosition::default()),
     };
     let infos = set.entries.iter().filter_map(|entry| match entry {
-        Entry::Rule(rule) => Some(info(rule)),
-        Entry::Marker(_) => None,
+        RuleSetEntry::Rule(rule) => Some(info(rule)),
+        RuleSetEntry::Marker(_) => None,
     });
     let infos: Vec<RuleInfo> = infos.collect();
     let rules = layout.rules.iter().enumerate();
@@ -113,13 +113,13 @@ impl<'s> Layout<'s> {
             for entry in &set.entries {
                 let position = layout.rules.len() as u32;
                 match entry {
-                    Entry::Marker(name) => {
+                    RuleSetEntry::Marker(name) => {
                         if phase == 0 && name == SETTINGS_MARKER {
                             layout.settings_at = position;
                         }
                         markers.push((name, position));
                     }
-                    Entry::Rule(rule) => {
+                    RuleSetEntry::Rule(rule) => {
                         if rule.phase as usize == phase + 1 {
                             layout.rules.push((number, rule));
                         }
@@ -153,7 +153,7 @@ struct Compiler<'s> {
     matchers: HashMap<String, Arc<Matcher>>,
     errors: Vec<ProgramError>,
     /// The rule being compiled.
-    at: (u64, ir::Place),
+    at: (u64, ir::SourcePosition),
 }
 
 impl Compiler<'_> {

@@ -158,7 +158,7 @@ impl ByteNeeds {
 mod tests {
     use std::sync::Arc;
 
-    use weir_rules::seclang::{Options, Root, load};
+    use weir_rules::seclang::{Options, RuleSource, load};
 
     use super::*;
     use crate::RuleIndex;
@@ -175,7 +175,7 @@ mod tests {
         SecRule ARGS_GET \"@rx ['\\\"]\\s*x\" \"id:7,phase:1,deny\"\n";
 
     fn profile() -> Profile {
-        let root = Root::Text { name: "t".into(), text: RULES.into() };
+        let root = RuleSource::Text { name: "t".into(), text: RULES.into() };
         let set = load(&[root], &Options::default()).expect("loads").set;
         let program = Arc::new(Program::compile(&set).expect("compiles"));
         let exclusion = Exclusion { rules: RuleChoice::Ids(vec![(7, 9)]), target: None, when: None };

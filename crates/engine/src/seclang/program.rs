@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, Weak};
 
 use weir_rules::seclang::ir::{
-    BodyProcessor, Collection, Disruption, Engine, Phase, Place, RuleSet, Selector, Settings,
+    BodyProcessor, Collection, Disruption, Engine, Phase, RuleSet, Selector, Settings, SourcePosition,
 };
 
 use super::bits::Bits;
@@ -46,7 +46,7 @@ pub struct RuleInfo {
     /// When it runs.
     pub phase: Phase,
     /// Where it was written; its file is a position in [`Program::files`].
-    pub place: Place,
+    pub place: SourcePosition,
     /// `msg` without its macros expanded.
     pub message: String,
     /// `severity`.
@@ -61,7 +61,7 @@ pub struct ProgramError {
     /// The rule's id.
     pub rule: u64,
     /// Where it is; the file is a position in the set's `files`.
-    pub place: Place,
+    pub place: SourcePosition,
     /// What is wrong and what to do.
     pub message: String,
 }
@@ -183,7 +183,7 @@ impl Program {
         &self.infos
     }
 
-    /// The files that it was read from; [`Place::file`] is a position here.
+    /// The files that it was read from; [`SourcePosition::file`] is a position here.
     #[must_use]
     pub fn files(&self) -> &[String] {
         &self.files

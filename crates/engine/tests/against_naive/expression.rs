@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use weir_rules::ir::{Access, Comparison, Expr, Literal, Predicate, Quantifier, Test, ValueExpr};
-use weir_rules::{FIELDS, FieldInfo, Function, Phase, Shape, Type};
+use weir_rules::{FIELDS, FieldInfo, Function, Phase, Shape, ValueType};
 
 use super::source::Source;
 
@@ -42,7 +42,14 @@ fn branches(source: &mut Source<'_>, phase: Phase, depth: u8) -> Vec<Expr> {
 }
 
 fn test(source: &mut Source<'_>, phase: Phase) -> Test {
-    let ty = source.copy(&[Type::Bytes, Type::Bytes, Type::Bytes, Type::Int, Type::Ip, Type::Bool]);
+    let ty = source.copy(&[
+        ValueType::Bytes,
+        ValueType::Bytes,
+        ValueType::Bytes,
+        ValueType::Int,
+        ValueType::Ip,
+        ValueType::Bool,
+    ]);
     let value = value(source, phase, ty, 2);
     let quantifier = if many(&value) { source.copy(&[Quantifier::Any, Quantifier::All]) } else { Quantifier::Any };
     Test { value, quantifier, predicate: predicate(source, ty) }
@@ -60,7 +67,7 @@ fn many(value: &ValueExpr) -> bool {
 }
 
 /// A value of type `ty`, never a bare literal.
-pub fn value(source: &mut Source<'_>, phase: Phase, ty: Type, depth: u8) -> ValueExpr {
+pub fn value(source: &mut Source<'_>, phase: Phase, ty: ValueType, depth: u8) -> ValueExpr {
     if depth > 0 && source.below(4) == 0 {
         return call(source, phase, ty, depth - 1);
     }
@@ -76,21 +83,21 @@ pub fn value(source: &mut Source<'_>, phase: Phase, ty: Type, depth: u8) -> Valu
     ValueExpr::Field(Access { field: row.field, key, index })
 }
 
-fn call(source: &mut Source<'_>, phase: Phase, ty: Type, depth: u8) -> ValueExpr {
-    let bytes = |source: &mut Source<'_>| value(source, phase, Type::Bytes, depth);
+fn call(source: &mut Source<'_>, phase: Phase, ty: ValueType, depth: u8) -> ValueExpr {
+    let bytes = |source: &mut Source<'_>| value(source, phase, ValueType::Bytes, depth);
     let int = |source: &mut Source<'_>| ValueExpr::Literal(Literal::Int(i64::from(source.below(12)) - 6));
     let (function, arguments) = match ty {
-        Type::Int => (Function::Len, vec![bytes(source)]),
-        Type::Bool => {
+        ValueType::Int => (Function::Len, vec![bytes(source)]),
+        ValueType::Bool => {
             let function = source.copy(&[Function::StartsWith, Function::EndsWith]);
             (function, vec![bytes(source), ValueExpr::Literal(Literal::Bytes(source.text()))])
         }
-        Type::Ip => {
+        ValueType::Ip => {
             let bits = |most| ValueExpr::Literal(Literal::Int(most));
-            let ip = value(source, phase, Type::Ip, 0);
+            let ip = value(source, phase, ValueType::Ip, 0);
             (Function::Cidr, vec![ip, bits(i64::from(source.below(33))), bits(i64::from(source.below(129)))])
         }
-        Type::Bytes => match source.below(8) {
+        ValueType::Bytes => match source.below(8) {
             0 => (Function::Lower, vec![bytes(source)]),
             1 => (Function::Upper, vec![bytes(source)]),
             2 => (Function::UrlDecode, vec![bytes(source)]),
@@ -104,26 +111,26 @@ fn call(source: &mut Source<'_>, phase: Phase, ty: Type, depth: u8) -> ValueExpr
     ValueExpr::Call(function, arguments)
 }
 
-fn source_type(depth: u8) -> Type {
-    if depth == 0 { Type::Int } else { Type::Ip }
+fn source_type(depth: u8) -> ValueType {
+    if depth == 0 { ValueType::Int } else { ValueType::Ip }
 }
 
-fn predicate(source: &mut Source<'_>, ty: Type) -> Predicate {
+fn predicate(source: &mut Source<'_>, ty: ValueType) -> Predicate {
     let address =
         |source: &mut Source<'_>| source.pick(ADDRESSES).parse::<IpAddr>().expect("the table holds addresses");
     match ty {
-        Type::Bool => Predicate::IsTrue,
-        Type::Int => match source.below(3) {
+        ValueType::Bool => Predicate::IsTrue,
+        ValueType::Int => match source.below(3) {
             0 => Predicate::Int(source.copy(COMPARISONS), number(source)),
             1 => Predicate::IntIn(ranges(source)),
             _ => Predicate::InList("ints".into()),
         },
-        Type::Ip => match source.below(3) {
+        ValueType::Ip => match source.below(3) {
             0 => Predicate::Ip(source.copy(&[Comparison::Eq, Comparison::Ne]), address(source)),
             1 => Predicate::IpIn(networks(source)),
             _ => Predicate::InList("nets".into()),
         },
-        Type::Bytes => match source.below(10) {
+        ValueType::Bytes => match source.below(10) {
             0 => Predicate::Bytes(source.copy(COMPARISONS), source.text()),
             1 => Predicate::Contains(source.text()),
             2 => Predicate::StartsWith(source.text()),

@@ -8,7 +8,7 @@ use weir_engine::{
     Action, AddressSet, AllowScope, Geo, List, Mode, Place, PolicySpec, RateLimit, Response, RuleIndex, RuleSpec,
     SelectorSpec, Side, Specification, StringSet,
 };
-use weir_rules::{Phase, Type};
+use weir_rules::{Phase, ValueType};
 
 use super::expression::{condition, networks, value};
 use super::source::Source;
@@ -86,11 +86,11 @@ fn action(source: &mut Source<'_>, phase: Phase, numbers: &mut Numbers) -> Actio
         5..=7 => Action::Tag(source.pick(&["a", "b", "admin"]).to_owned()),
         8 => Action::Block(Arc::new(Response { status: 403, ..Response::default() })),
         9 => Action::Block(Arc::new(Response { status: 418, body: b"tea".to_vec(), ..Response::default() })),
-        10 => Action::Redirect { status: 302, to: value(source, phase, Type::Bytes, 1) },
+        10 => Action::Redirect { status: 302, to: value(source, phase, ValueType::Bytes, 1) },
         11 => Action::Allow(source.copy(&[AllowScope::Policy, AllowScope::All])),
         12 => Action::RemoveHeader(side(source), b"x-a".to_vec()),
         13 => Action::RateLimit(rate_limit(source, phase, numbers)),
-        _ => Action::SetHeader(side(source), b"X-B".to_vec(), value(source, phase, Type::Bytes, 1)),
+        _ => Action::SetHeader(side(source), b"X-B".to_vec(), value(source, phase, ValueType::Bytes, 1)),
     }
 }
 
@@ -99,7 +99,7 @@ fn rate_limit(source: &mut Source<'_>, phase: Phase, numbers: &mut Numbers) -> R
     numbers.limits += 1;
     RateLimit {
         limit,
-        key: value(source, phase, Type::Bytes, 0),
+        key: value(source, phase, ValueType::Bytes, 0),
         requests: 1 << source.below(4),
         period_ms: 1000,
         burst: u64::from(source.below(3)),

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use weir_engine::seclang::{Program, Tuning};
-use weir_rules::seclang::{Options, Root, load};
+use weir_rules::seclang::{Options, RuleSource, load};
 
 use crate::site::{Request, Seen, Site};
 
@@ -200,8 +200,8 @@ fn installed() -> Option<Arc<Program>> {
     if !Path::new(SETUP).is_file() {
         return None;
     }
-    let settings = Root::Text { name: "settings".into(), text: "SecMarker WEIR-SETTINGS\n".into() };
-    let roots = [Root::File(SETUP.into()), settings, Root::File(RULES.into())];
+    let settings = RuleSource::Text { name: "settings".into(), text: "SecMarker WEIR-SETTINGS\n".into() };
+    let roots = [RuleSource::File(SETUP.into()), settings, RuleSource::File(RULES.into())];
     let loaded = load(&roots, &Options::default()).unwrap_or_else(|problems| panic!("{problems:?}"));
     Some(Arc::new(Program::compile(&loaded.set).unwrap()))
 }

@@ -14,7 +14,7 @@ use weir_http::{Head, Header, ResponseHead, Transaction, Version};
 use weir_rules::Phase;
 use weir_rules::ir::Expr;
 use weir_rules::seclang::ir::Phase as SecPhase;
-use weir_rules::seclang::{Memory, Options, Root, load_from};
+use weir_rules::seclang::{Memory, Options, RuleSource, load_from};
 
 /// A request and the answer to it.
 #[derive(Clone, Debug)]
@@ -227,7 +227,7 @@ pub fn check(cases: impl IntoIterator<Item = (&'static str, Request, &'static st
 /// The program of a text.
 pub fn program(rules: &str) -> Result<Arc<Program>, String> {
     let files = Memory(BTreeMap::from([(PathBuf::from("words.data"), b"alpha\n# beta\nGamma ray\n".to_vec())]));
-    let roots = [Root::Text { name: "rules".to_owned(), text: rules.to_owned() }];
+    let roots = [RuleSource::Text { name: "rules".to_owned(), text: rules.to_owned() }];
     let loaded = load_from(&roots, &Options::default(), &files)
         .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
     Program::compile(&loaded.set).map(Arc::new).map_err(|errors| format!("{errors:?}"))

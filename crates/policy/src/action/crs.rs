@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 
 use weir_engine::seclang::SETTINGS_MARKER;
-use weir_rules::seclang::Root;
+use weir_rules::seclang::RuleSource;
 
 use super::{ActionKind, sec_lang};
 use crate::build::Builder;
@@ -126,7 +126,7 @@ fn settings(fields: &Fields<'_>, builder: &mut Builder<'_>) -> Vec<(Vec<u8>, Vec
 }
 
 /// All files in their order, or `None` after reporting which are missing.
-fn roots(fields: &Fields<'_>, builder: &mut Builder<'_>) -> Option<Vec<Root>> {
+fn roots(fields: &Fields<'_>, builder: &mut Builder<'_>) -> Option<Vec<RuleSource>> {
     let path = builder.folder.join(fields.text("path").unwrap_or(DEBIAN_PATH));
     let node = fields.get("path").map_or(fields.node, |item| item.node);
     let rules = path.join("rules/*.conf");
@@ -145,22 +145,22 @@ fn roots(fields: &Fields<'_>, builder: &mut Builder<'_>) -> Option<Vec<Root>> {
     // As in the configuration that ModSecurity's packages recommend: without the map `%uff1c` is not
     // the `<` that servers make of it.
     let unicode = sec_lang::text("unicode map", "SecUnicodeMapFile unicode.mapping 20127\n");
-    let mut roots = vec![unicode, Root::File(setup.clone())];
+    let mut roots = vec![unicode, RuleSource::File(setup.clone())];
     roots.extend(optional(&plugins, "*-config.conf"));
     roots.push(sec_lang::text("settings of the policy", format!("SecMarker {SETTINGS_MARKER}\n")));
     roots.extend(optional(beside, "REQUEST-900-EXCLUSION*.conf"));
-    roots.extend(sec_lang::files(fields.items("before"), builder).into_iter().map(Root::File));
+    roots.extend(sec_lang::files(fields.items("before"), builder).into_iter().map(RuleSource::File));
     roots.extend(optional(&plugins, "*-before.conf"));
-    roots.extend(rules.into_iter().map(Root::File));
+    roots.extend(rules.into_iter().map(RuleSource::File));
     roots.extend(optional(&plugins, "*-after.conf"));
-    roots.extend(sec_lang::files(fields.items("after"), builder).into_iter().map(Root::File));
+    roots.extend(sec_lang::files(fields.items("after"), builder).into_iter().map(RuleSource::File));
     roots.extend(optional(beside, "RESPONSE-999-EXCLUSION*.conf"));
     Some(roots)
 }
 
 /// Files that may be there.
-fn optional(folder: &Path, pattern: &str) -> impl Iterator<Item = Root> + use<> {
-    expand(&folder.join(pattern)).unwrap_or_default().into_iter().map(Root::File)
+fn optional(folder: &Path, pattern: &str) -> impl Iterator<Item = RuleSource> + use<> {
+    expand(&folder.join(pattern)).unwrap_or_default().into_iter().map(RuleSource::File)
 }
 
 /// The setup file.

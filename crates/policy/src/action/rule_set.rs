@@ -2,7 +2,7 @@
 
 use weir_engine::seclang::SETTINGS_MARKER;
 use weir_gateway::resource::ResourceKind;
-use weir_rules::seclang::Root;
+use weir_rules::seclang::RuleSource;
 
 use super::{ActionKind, sec_lang};
 use crate::build::Builder;
@@ -51,7 +51,7 @@ pub(super) static RULE_SET: ActionKind = ActionKind {
 };
 
 /// The rules that are run, or `None` after reporting that there are none.
-fn roots(fields: &Fields<'_>, builder: &mut Builder<'_>) -> Option<Vec<Root>> {
+fn roots(fields: &Fields<'_>, builder: &mut Builder<'_>) -> Option<Vec<RuleSource>> {
     match (fields.key_node("files"), fields.key_node("set")) {
         (None, None) if fields.lacks(&["files", "set"]) => {
             let hint = "write `files: [...]`, or `set:` and the name of one of the `rule_sets`".to_owned();
@@ -65,7 +65,7 @@ fn roots(fields: &Fields<'_>, builder: &mut Builder<'_>) -> Option<Vec<Root>> {
     }
     let Some(item) = fields.get("set") else {
         let files = sec_lang::files(fields.items("files"), builder);
-        return Some(files.into_iter().map(Root::File).collect());
+        return Some(files.into_iter().map(RuleSource::File).collect());
     };
     let set = fields.text("set")?;
     if let Some(roots) = builder.rule_sets.get(set).cloned() {

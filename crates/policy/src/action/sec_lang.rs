@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use weir_engine::Action;
 use weir_engine::seclang::{Profile, Tuning};
-use weir_rules::seclang::{OnUnsupported, Options, Root};
+use weir_rules::seclang::{OnUnsupported, Options, RuleSource};
 
 use crate::build::Builder;
 use crate::check::{Fields, Item, Value};
@@ -61,8 +61,8 @@ pub(super) const ON_UNSUPPORTED: Key = Key {
 const DEFAULTS: &str = "SecRuleEngine On\nSecRequestBodyAccess On\nSecResponseBodyAccess Off\n";
 
 /// Text that stands between files.
-pub(super) fn text(name: &str, text: impl Into<String>) -> Root {
-    Root::Text { name: name.to_owned(), text: text.into() }
+pub(super) fn text(name: &str, text: impl Into<String>) -> RuleSource {
+    RuleSource::Text { name: name.to_owned(), text: text.into() }
 }
 
 /// The action that runs `roots` with what `fields` and `settings` say, or `None` after reporting
@@ -71,7 +71,7 @@ pub(super) fn action(
     fields: &Fields<'_>,
     builder: &mut Builder<'_>,
     plugin: &'static str,
-    roots: Vec<Root>,
+    roots: Vec<RuleSource>,
     mut settings: Vec<(Vec<u8>, Vec<u8>)>,
 ) -> Option<Action> {
     let mut all = vec![text("defaults of weir", DEFAULTS)];
@@ -100,10 +100,10 @@ pub(super) fn action(
 }
 
 /// The rules of a named set. Errors in its text name it as [`named`] does.
-pub(crate) fn set(name: &str, fields: &Fields<'_>, builder: &mut Builder<'_>) -> Vec<Root> {
+pub(crate) fn set(name: &str, fields: &Fields<'_>, builder: &mut Builder<'_>) -> Vec<RuleSource> {
     match fields.text("rules") {
         Some(rules) => vec![text(&named(name), rules)],
-        None => files(fields.items("files"), builder).into_iter().map(Root::File).collect(),
+        None => files(fields.items("files"), builder).into_iter().map(RuleSource::File).collect(),
     }
 }
 

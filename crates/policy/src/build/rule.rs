@@ -5,7 +5,7 @@ use std::path::Path;
 
 use weir_engine::{Action, RuleIndex, RuleSpec, SelectorSpec};
 use weir_rules::ir::{Expr, Literal, ValueExpr};
-use weir_rules::seclang::Root;
+use weir_rules::seclang::RuleSource;
 use weir_rules::{ExpressionError, Phase};
 
 use super::Built;
@@ -56,7 +56,7 @@ pub(crate) struct Builder<'b> {
     /// Where relative paths begin: the policy's folder.
     pub folder: &'b Path,
     /// Named rule sets.
-    pub rule_sets: HashMap<String, Vec<Root>>,
+    pub rule_sets: HashMap<String, Vec<RuleSource>>,
     /// Names of those that an action runs.
     pub used_sets: HashSet<String>,
     /// Rule sets in use.

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use sha2::{Digest, Sha256};
 use weir_engine::seclang::{Program, ProgramError};
 use weir_rules::seclang::ir::Engine;
-use weir_rules::seclang::{Diagnostic, Disk, Files, Options, Root, Severity};
+use weir_rules::seclang::{Diagnostic, Disk, Files, Options, RuleSource, Severity};
 
 use super::RuleSetNeeds;
 use crate::PolicyError;
@@ -29,7 +29,7 @@ pub(super) type Key = Hash;
 
 /// A program with what is to be said of it.
 #[derive(Clone)]
-pub(super) struct Loaded {
+pub(super) struct LoadedRules {
     pub program: Arc<Program>,
     pub warnings: Arc<[PolicyError]>,
     pub needs: RuleSetNeeds,
@@ -57,7 +57,7 @@ struct Seen {
 static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 
 /// The key of what is asked for.
-pub(super) fn key(roots: &[Root], options: &Options) -> Key {
+pub(super) fn key(roots: &[RuleSource], options: &Options) -> Key {
     let mut hash = Sha256::new();
     hash.update(format!("{options:?}"));
     for root in roots {
@@ -67,7 +67,7 @@ pub(super) fn key(roots: &[Root], options: &Options) -> Key {
 }
 
 /// The program of these files: the one that lives already if nothing has changed.
-pub(super) fn load(key: Key, roots: &[Root], options: &Options) -> Result<Loaded, Vec<PolicyError>> {
+pub(super) fn load(key: Key, roots: &[RuleSource], options: &Options) -> Result<LoadedRules, Vec<PolicyError>> {
     if let Some(found) = find(&key) {
         return Ok(found);
     }
@@ -87,16 +87,16 @@ pub(super) fn load(key: Key, roots: &[Root], options: &Options) -> Result<Loaded
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     known.retain(|known| known.program.strong_count() > 0);
     known.push(Known { key, seen, program: Arc::downgrade(&program), warnings: Arc::clone(&warnings), needs });
-    Ok(Loaded { program, warnings, needs, digest })
+    Ok(LoadedRules { program, warnings, needs, digest })
 }
 
 /// A program that lives, was asked for in the same way, and whose files are what they were.
-fn find(key: &Key) -> Option<Loaded> {
+fn find(key: &Key) -> Option<LoadedRules> {
     let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     known.iter().filter(|known| known.key == *key).find_map(|known| {
         let program = known.program.upgrade()?;
         let Known { seen, warnings, needs, .. } = known;
-        let found = || Loaded { program, warnings: Arc::clone(warnings), needs: *needs, digest: seen.digest(key) };
+        let found = || LoadedRules { program, warnings: Arc::clone(warnings), needs: *needs, digest: seen.digest(key) };
         seen.is_unchanged().then(found)
     })
 }

@@ -5,8 +5,8 @@
 use weir_engine::seclang::{Exclusion, Program, RuleChoice, RuleInfo};
 use weir_rules::Phase;
 use weir_rules::ir::Expr;
-use weir_rules::seclang::ir::{Entry, Target, TextMatch};
-use weir_rules::seclang::{Options, Root};
+use weir_rules::seclang::ir::{RuleSetEntry, Target, TextMatch};
+use weir_rules::seclang::{Options, RuleSource};
 
 use crate::build::Builder;
 use crate::check::{Fields, Value};
@@ -102,7 +102,7 @@ fn target(text: &str, fields: &Fields<'_>, builder: &mut Builder<'_>) -> Option<
         return None;
     }
     let rule = format!("SecRule {text} \"@unconditionalMatch\" \"id:1,phase:2,pass,nolog\"\n");
-    let root = Root::Text { name: "target".to_owned(), text: rule };
+    let root = RuleSource::Text { name: "target".to_owned(), text: rule };
     let loaded = match weir_rules::seclang::load(&[root], &Options::default()) {
         Ok(loaded) => loaded,
         Err(errors) => {
@@ -111,7 +111,7 @@ fn target(text: &str, fields: &Fields<'_>, builder: &mut Builder<'_>) -> Option<
             return None;
         }
     };
-    let Some(Entry::Rule(rule)) = loaded.set.entries.into_iter().next() else { return None };
+    let Some(RuleSetEntry::Rule(rule)) = loaded.set.entries.into_iter().next() else { return None };
     rule.links.into_iter().next()?.test?.targets.into_iter().next()
 }
 

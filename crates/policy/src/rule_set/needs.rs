@@ -3,7 +3,7 @@
 
 use weir_rules::Field;
 use weir_rules::ir::Expr;
-use weir_rules::seclang::ir::{Collection, Effect, Entry, Link, Phase, RuleSet, Variable};
+use weir_rules::seclang::ir::{Collection, Effect, Link, Phase, RuleSet, RuleSetEntry, Variable};
 
 /// What the rule sets of a policy need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl RuleSetNeeds {
         // Any macro may name UNIQUE_ID.
         let mut needs = Self { request_id: true, ..Self::default() };
         for entry in &set.entries {
-            let Entry::Rule(rule) = entry else { continue };
+            let RuleSetEntry::Rule(rule) = entry else { continue };
             needs.response_body |= rule.phase == Phase::ResponseBody;
             rule.links.iter().for_each(|link| needs.see(link));
         }

@@ -1,24 +1,24 @@
-//! A list of actions, word by word: name, value, place.
+//! The syntax of action lists: name, value and position of each action.
 
 use super::cursor::{Cursor, is_blank, joined};
-use super::diagnostic::{Report, Spot, shown};
-use super::table::action::{ACTIONS, Kind, Value};
+use super::diagnostic::{Report, SourceLocation, shown};
+use super::table::action::{ACTIONS, ActionKind, ActionValue};
 use super::table::variable::refusal;
 use super::table::{Row, find, guess};
 
-/// One action as it was written.
+/// One action, parsed but not interpreted.
 #[derive(Clone, Debug)]
-pub(super) struct Written {
-    pub(super) row: &'static Row<(Kind, Value)>,
-    /// What follows the colon, without its quotes; empty if nothing does.
+pub(super) struct RawAction {
+    pub(super) row: &'static Row<(ActionKind, ActionValue)>,
+    /// The text after the colon, without its quotes; may be empty.
     pub(super) value: Vec<u8>,
-    /// Where the action begins, and where its value does.
-    pub(super) spot: Spot,
-    pub(super) value_spot: Spot,
+    /// Start of the action, and start of its value.
+    pub(super) spot: SourceLocation,
+    pub(super) value_spot: SourceLocation,
 }
 
-impl Written {
-    pub(super) fn kind(&self) -> Kind {
+impl RawAction {
+    pub(super) fn kind(&self) -> ActionKind {
         self.row.kind.0
     }
 
@@ -27,17 +27,17 @@ impl Written {
     }
 }
 
-/// A list as it was written.
+/// An action list, parsed but not interpreted.
 #[derive(Clone, Debug, Default)]
-pub(super) struct List {
-    pub(super) actions: Vec<Written>,
-    /// Whether all of it could be read.
+pub(super) struct RawActions {
+    pub(super) actions: Vec<RawAction>,
+    /// Whether the list was read without errors.
     pub(super) whole: bool,
 }
 
-/// Reads a list in quotes, or one word up to a blank.
-pub(super) fn list(cursor: &mut Cursor<'_>, report: &mut Report) -> List {
-    let mut list = List { actions: Vec::new(), whole: true };
+/// Reads a quoted list, or one word up to a blank.
+pub(super) fn list(cursor: &mut Cursor<'_>, report: &mut Report) -> RawActions {
+    let mut list = RawActions { actions: Vec::new(), whole: true };
     let open = cursor.spot();
     let quoted = cursor.eat(b'"');
     let mut comma = true;
@@ -78,7 +78,7 @@ pub(super) fn list(cursor: &mut Cursor<'_>, report: &mut Report) -> List {
         }
         let found = cursor.rest()[..1].to_vec();
         let message = format!("expected `,` or `\"` after an action, found `{}`", shown(&found));
-        report.error(cursor.spot(), &shown(&found), message, Some("values with blanks or commas need '...'"));
+        report.error(cursor.spot(), &shown(&found), message, Some("put values with blanks or commas in '...'"));
         list.whole = false;
         recover(cursor);
         cursor.eat(b',');
@@ -88,22 +88,22 @@ pub(super) fn list(cursor: &mut Cursor<'_>, report: &mut Report) -> List {
         report.error(open, "\"", "the list of actions is not closed", Some(hint));
         list.whole = false;
     } else if quoted {
-        // ModSecurity accepts it, and there is only one thing it can mean.
+        // ModSecurity accepts it, and there is only one possible meaning.
         report.warn(open, "\"", "the list of actions is not closed", Some("close the quote"));
     }
     list
 }
 
-/// Up to where the next action may begin.
+/// Skips to where the next action may begin.
 fn recover(cursor: &mut Cursor<'_>) {
     cursor.take_while(|byte| !matches!(byte, b',' | b'"' | b'\n'));
 }
 
-/// A quote without its end: nothing behind it can be read.
+/// A quote without its end: nothing after it can be read.
 struct Unclosed;
 
-/// One action; `None` if it is wrong, which is reported.
-fn action(cursor: &mut Cursor<'_>, quoted: bool, report: &mut Report) -> Result<Option<Written>, Unclosed> {
+/// Reads one action; `None` after reporting an error.
+fn action(cursor: &mut Cursor<'_>, quoted: bool, report: &mut Report) -> Result<Option<RawAction>, Unclosed> {
     let (start, spot) = (cursor.at, cursor.spot());
     let name = cursor.name();
     if name.is_empty() {
@@ -130,21 +130,27 @@ fn action(cursor: &mut Cursor<'_>, quoted: bool, report: &mut Report) -> Result<
         return Ok(None);
     }
     match row.kind.1 {
-        Value::None if colon => {
+        ActionValue::None if colon => {
             report.error(spot, name, format!("`{}` takes no value", row.name), None);
             Ok(None)
         }
-        Value::Required if value.is_empty() => {
+        ActionValue::Required if value.is_empty() => {
             let hint = format!("write {}:...", row.name);
             report.error(spot, name, format!("`{}` needs a value", row.name), Some(&hint));
             Ok(None)
         }
-        _ => Ok(Some(Written { row, value, spot, value_spot })),
+        _ => Ok(Some(RawAction { row, value, spot, value_spot })),
     }
 }
 
-/// What follows a colon: in single quotes, in double ones, or up to a comma or the list's end.
-fn value(cursor: &mut Cursor<'_>, quoted: bool, spot: &mut Spot, report: &mut Report) -> Result<Vec<u8>, Unclosed> {
+/// Reads the text after a colon: in single quotes, in double quotes, or up to a comma or the list's
+/// end.
+fn value(
+    cursor: &mut Cursor<'_>,
+    quoted: bool,
+    spot: &mut SourceLocation,
+    report: &mut Report,
+) -> Result<Vec<u8>, Unclosed> {
     if let Some(quote @ (b'\'' | b'"')) = cursor.peek()
         && (quote == b'\'' || !quoted)
     {
@@ -171,7 +177,7 @@ fn value(cursor: &mut Cursor<'_>, quoted: bool, spot: &mut Spot, report: &mut Re
             break;
         }
         cursor.at += 1;
-        // Part of a value in quotes, as in `ip='...'` or `ARGS:'/a,b/'`.
+        // A quote within a value, as in `ip='...'` or `ARGS:'/a,b/'`.
         if byte == b'\'' && matches!(before, b':' | b'=') {
             let mut ahead = *cursor;
             if ahead.quoted(b'\'').is_some_and(|text| !text.contains(&b'\n')) {

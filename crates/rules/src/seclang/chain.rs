@@ -1,11 +1,11 @@
-//! Drafts of single rules to chains, with what holds between them: ids, and what only the first
-//! rule of a chain can say.
+//! Joins single rules to chains and checks constraints between them: unique ids, and actions that
+//! only the first rule of a chain can have.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use super::diagnostic::{Report, Spot};
-use super::draft::{Item, Link};
+use super::diagnostic::{Report, SourceLocation};
+use super::draft::{DraftItem, Link};
 use super::ir::Phase;
 
 /// A chain or a marker.
@@ -15,14 +15,14 @@ pub(super) enum Step {
     Marker(String),
 }
 
-/// A rule with those chained to it.
+/// A rule with the rules chained to it.
 #[derive(Clone, Debug)]
 pub(super) struct Chain {
     pub(super) id: u64,
     pub(super) phase: Phase,
     /// Never empty.
     pub(super) links: Vec<Link>,
-    /// Whether the last link waits for a rule that never came: it never matches as a whole.
+    /// Whether the last rule has `chain` but no successor: the chain then never matches.
     pub(super) open: bool,
 }
 
@@ -36,13 +36,13 @@ impl Chain {
     }
 }
 
-/// Joins rules. A marker inside a chain stands before it, as in ModSecurity.
-pub(super) fn join(items: Vec<Item>, report: &mut Report) -> Vec<Step> {
+/// Joins rules. A marker inside a chain is placed before the chain, as in ModSecurity.
+pub(super) fn join(items: Vec<DraftItem>, report: &mut Report) -> Vec<Step> {
     let mut joiner = Joiner { steps: Vec::new(), pending: Vec::new(), ids: HashMap::new(), report };
     for item in items {
         match item {
-            Item::Marker(name) => joiner.steps.push(Step::Marker(name)),
-            Item::Link(link) => joiner.add(*link),
+            DraftItem::Marker(name) => joiner.steps.push(Step::Marker(name)),
+            DraftItem::Link(link) => joiner.add(*link),
         }
     }
     joiner.finish(true);
@@ -51,9 +51,9 @@ pub(super) fn join(items: Vec<Item>, report: &mut Report) -> Vec<Step> {
 
 struct Joiner<'r> {
     steps: Vec<Step>,
-    /// A chain that waits for its next rule.
+    /// The incomplete chain.
     pending: Vec<Link>,
-    ids: HashMap<u64, Spot>,
+    ids: HashMap<u64, SourceLocation>,
     report: &'r mut Report,
 }
 
@@ -82,9 +82,9 @@ impl Joiner<'_> {
         let Some(head) = links.first() else { return };
         let spot = head.spot;
         if open {
-            let hint = "the first rule of the chain can never match as a whole";
+            let hint = "the chain can never match";
             let last = links.last().and_then(|last| last.actions.chain).unwrap_or(spot);
-            self.report.warn(last, "chain", "`chain` without a rule that follows", Some(hint));
+            self.report.warn(last, "chain", "`chain` without a following rule", Some(hint));
         }
         let phase = head.actions.phase.map_or(Phase::RequestHeaders, |(phase, _)| phase);
         let Some((id, at)) = head.actions.id else {
@@ -101,8 +101,8 @@ impl Joiner<'_> {
         match self.ids.entry(id) {
             Entry::Vacant(free) => drop(free.insert(spot)),
             Entry::Occupied(first) => {
-                let message = format!("id {id} is taken, by the rule at {}", self.report.place(*first.get()));
-                self.report.error(at, &id.to_string(), message, Some("ids are unique"));
+                let message = format!("id {id} is already used by the rule at {}", self.report.place(*first.get()));
+                self.report.error(at, &id.to_string(), message, Some("ids must be unique"));
                 return;
             }
         }
@@ -112,22 +112,22 @@ impl Joiner<'_> {
     }
 }
 
-/// What a later rule of a chain cannot say.
+/// Reports actions that only the first rule of a chain can have.
 fn check_link(link: &Link, head: &Link, report: &mut Report) {
     let actions = &link.actions;
     let disruptive = actions.disruptive.as_ref().map(|(_, spot)| *spot).or(actions.block);
     if let Some(spot) = disruptive {
         let hint = "move it to the first rule of the chain";
-        report.error(spot, "", "only the first rule of a chain can disrupt", Some(hint));
+        report.error(spot, "", "only the first rule of a chain can have a disruptive action", Some(hint));
     }
     if let Some((id, spot)) = actions.id {
-        let hint = "take it out; the chain has the id of its first rule";
+        let hint = "remove it; the chain has the id of its first rule";
         report.error(spot, &id.to_string(), "only the first rule of a chain has an id", Some(hint));
     }
     if let (Some((phase, spot)), Some((first, _))) = (actions.phase, head.actions.phase)
         && phase != first
     {
-        let message = format!("a chain runs in one phase: this one in {}", first as u8);
-        report.error(spot, "phase", message, Some("take the phase out"));
+        let message = format!("a chain runs in one phase: this one in phase {}", first as u8);
+        report.error(spot, "phase", message, Some("remove the phase"));
     }
 }

@@ -1,11 +1,11 @@
 //! Values of `ctl`, and lists of rule ids.
 
-use super::action::Written;
+use super::action::RawAction;
 use super::cursor::Cursor;
-use super::diagnostic::{Report, Spot, shown};
+use super::diagnostic::{Report, SourceLocation, shown};
 use super::ir::{BodyProcessor, Control, Engine, Target, TextMatch};
 use super::selector;
-use super::table::control::{CONTROLS, Kind};
+use super::table::control::{CONTROLS, ControlKind};
 use super::table::variable::refusal;
 use super::table::{find, guess};
 
@@ -21,13 +21,13 @@ const PROCESSORS: &[(&str, BodyProcessor)] = &[
     ("JSON", BodyProcessor::Json),
 ];
 
-/// Reads what follows `ctl:`.
-pub(super) fn parse(written: &Written, report: &mut Report) -> Option<Control> {
+/// Parses the value of a `ctl` action.
+pub(super) fn parse(written: &RawAction, report: &mut Report) -> Option<Control> {
     let text = written.text();
     let spot = written.value_spot;
     let (name, value) = text.split_once('=').unwrap_or((&text, ""));
     let Some(row) = find(CONTROLS, name) else {
-        let message = format!("expected something that ctl changes, found `{}`", shown(name.as_bytes()));
+        let message = format!("expected a `ctl` option, found `{}`", shown(name.as_bytes()));
         report.error(spot, name, message, guess(CONTROLS, name).as_deref());
         return None;
     };
@@ -43,36 +43,36 @@ pub(super) fn parse(written: &Written, report: &mut Report) -> Option<Control> {
     }
     let switch = |report: &mut Report| choice(value, SWITCH, at, report);
     Some(match row.kind {
-        Kind::Ignored => Control::Ignored,
-        Kind::RuleEngine => Control::RuleEngine(choice(value, ENGINES, at, report)?),
-        Kind::RequestBodyAccess => Control::RequestBodyAccess(switch(report)?),
-        Kind::ResponseBodyAccess => Control::ResponseBodyAccess(switch(report)?),
-        Kind::ForceRequestBodyVariable => Control::ForceRequestBodyVariable(switch(report)?),
-        Kind::RequestBodyProcessor => Control::RequestBodyProcessor(choice(value, PROCESSORS, at, report)?),
-        Kind::RemoveById => Control::RemoveById(ids(value, at, report)?),
-        Kind::RemoveByTag => Control::RemoveByTag(exactly(value)),
-        Kind::RemoveByMsg => Control::RemoveByMessage(exactly(value)),
-        Kind::RemoveTargetById => {
+        ControlKind::Ignored => Control::Ignored,
+        ControlKind::RuleEngine => Control::RuleEngine(choice(value, ENGINES, at, report)?),
+        ControlKind::RequestBodyAccess => Control::RequestBodyAccess(switch(report)?),
+        ControlKind::ResponseBodyAccess => Control::ResponseBodyAccess(switch(report)?),
+        ControlKind::ForceRequestBodyVariable => Control::ForceRequestBodyVariable(switch(report)?),
+        ControlKind::RequestBodyProcessor => Control::RequestBodyProcessor(choice(value, PROCESSORS, at, report)?),
+        ControlKind::RemoveById => Control::RemoveById(ids(value, at, report)?),
+        ControlKind::RemoveByTag => Control::RemoveByTag(exactly(value)),
+        ControlKind::RemoveByMsg => Control::RemoveByMessage(exactly(value)),
+        ControlKind::RemoveTargetById => {
             let (ids_text, target) = target(value, at, report)?;
             Control::RemoveTargetById(ids(ids_text, at, report)?, target)
         }
-        Kind::RemoveTargetByTag => {
+        ControlKind::RemoveTargetByTag => {
             let (tag, target) = target(value, at, report)?;
             Control::RemoveTargetByTag(exactly(tag), target)
         }
-        Kind::RemoveTargetByMsg => {
+        ControlKind::RemoveTargetByMsg => {
             let (message, target) = target(value, at, report)?;
             Control::RemoveTargetByMessage(exactly(message), target)
         }
     })
 }
 
-/// Version 3 compares tags and messages as they are; version 2 had patterns here.
+/// Version 3 compares tags and messages literally; version 2 accepted patterns here.
 fn exactly(text: &str) -> TextMatch {
     TextMatch::Exact(text.to_owned())
 }
 
-fn choice<T: Copy>(value: &str, known: &[(&str, T)], spot: Spot, report: &mut Report) -> Option<T> {
+fn choice<T: Copy>(value: &str, known: &[(&str, T)], spot: SourceLocation, report: &mut Report) -> Option<T> {
     let found = known.iter().find(|(name, _)| name.eq_ignore_ascii_case(value)).map(|(_, value)| *value);
     if found.is_none() {
         let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
@@ -82,8 +82,8 @@ fn choice<T: Copy>(value: &str, known: &[(&str, T)], spot: Spot, report: &mut Re
     found
 }
 
-/// `which;VARIABLE:member`.
-fn target<'v>(value: &'v str, spot: Spot, report: &mut Report) -> Option<(&'v str, Target)> {
+/// Splits `selector;VARIABLE:member`.
+fn target<'v>(value: &'v str, spot: SourceLocation, report: &mut Report) -> Option<(&'v str, Target)> {
     let Some((which, variable)) = value.split_once(';') else {
         let hint = "such as ctl:ruleRemoveTargetById=942100;ARGS:comment";
         report.error(spot, value, "expected `;` and a variable", Some(hint));
@@ -99,8 +99,8 @@ fn target<'v>(value: &'v str, spot: Spot, report: &mut Report) -> Option<(&'v st
     Some((which, target))
 }
 
-/// Ids and ranges: `1 2-5`, also with commas.
-pub(super) fn ids(text: &str, spot: Spot, report: &mut Report) -> Option<Vec<(u64, u64)>> {
+/// Ids and ranges: `1 2-5`, also separated by commas.
+pub(super) fn ids(text: &str, spot: SourceLocation, report: &mut Report) -> Option<Vec<(u64, u64)>> {
     let mut found = Vec::new();
     for word in text.split([' ', ',', '\t']).map(|word| word.trim_matches(['"', '\''])) {
         if word.is_empty() {

@@ -1,27 +1,27 @@
-//! A position in a file of rules, and the few shapes that everything is made of.
+//! A position in a rule file, and the lexical elements shared by all directives.
 //!
-//! Text is read where it stands instead of being joined into logical lines first, so that each
-//! byte knows its place. The shapes are those of ModSecurity v3's scanner; where that one loses
-//! its way (a `%` before a quote, a quote that begins a parameter with its backslash) they are
-//! what it means to read.
+//! Text is read in place instead of being joined into logical lines first, so that the position of
+//! every byte is known. The lexical rules are those of ModSecurity v3's scanner; where the scanner
+//! misreads its input (a `%` before a quote, a quote that begins a parameter with its backslash),
+//! they follow its intention.
 
-use super::diagnostic::Spot;
+use super::diagnostic::SourceLocation;
 
-/// Where reading is.
+/// A reading position.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<'t> {
     pub(super) bytes: &'t [u8],
     pub(super) at: usize,
-    /// Where the bytes begin.
-    pub(super) origin: Spot,
+    /// Location of the first byte.
+    pub(super) origin: SourceLocation,
 }
 
 impl<'t> Cursor<'t> {
-    pub(super) fn new(bytes: &'t [u8], origin: Spot) -> Self {
+    pub(super) fn new(bytes: &'t [u8], origin: SourceLocation) -> Self {
         Self { bytes, at: 0, origin }
     }
 
-    pub(super) fn spot(&self) -> Spot {
+    pub(super) fn spot(&self) -> SourceLocation {
         self.origin.plus(self.at)
     }
 
@@ -39,7 +39,7 @@ impl<'t> Cursor<'t> {
         is
     }
 
-    /// Takes bytes while they are wanted.
+    /// Takes bytes while `wanted` accepts them.
     pub(super) fn take_while(&mut self, wanted: impl Fn(u8) -> bool) -> &'t [u8] {
         let rest = self.rest();
         let length = rest.iter().position(|&byte| !wanted(byte)).unwrap_or(rest.len());
@@ -47,7 +47,7 @@ impl<'t> Cursor<'t> {
         &rest[..length]
     }
 
-    /// A name: letters, digits, `_`.
+    /// Reads a name: letters, digits, `_`.
     pub(super) fn name(&mut self) -> &'t str {
         let name = self.take_while(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         std::str::from_utf8(name).expect("ASCII")
@@ -58,7 +58,7 @@ impl<'t> Cursor<'t> {
         matches!(self.rest(), [] | [b'\n', ..] | [b'\r', b'\n', ..] | [b'\r'])
     }
 
-    /// Length of a backslash and the end of line behind it, if these come next.
+    /// Length of a backslash and the line end after it, if they come next.
     fn continuation(&self) -> usize {
         match self.rest() {
             [b'\\', b'\n', ..] => 2,
@@ -67,7 +67,7 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// Skips blanks, and ends of line that a backslash escapes.
+    /// Skips blanks and escaped line ends.
     pub(super) fn blanks(&mut self) {
         loop {
             self.take_while(is_blank);
@@ -91,8 +91,8 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// As [`Self::quoted`], and `None` too if the text runs into another directive: then the quote
-    /// that was found opens something else.
+    /// As [`Self::quoted`], but also `None` if the text runs into another directive, because the
+    /// quote that was found then opens something else.
     pub(super) fn closed(&mut self, quote: u8) -> Option<&'t [u8]> {
         let before = self.at;
         let text = self.quoted(quote)?;
@@ -104,8 +104,8 @@ impl<'t> Cursor<'t> {
         Some(text)
     }
 
-    /// The text up to a quote that no backslash escapes, without it; backslashes stay. `None` if
-    /// there is no such quote. To be called behind the opening one.
+    /// The text up to an unescaped quote, without the quote; backslashes are kept. `None` if there
+    /// is none. The cursor must be after the opening quote.
     pub(super) fn quoted(&mut self, quote: u8) -> Option<&'t [u8]> {
         let rest = self.rest();
         let mut escaped = false;
@@ -124,10 +124,10 @@ pub(super) fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t')
 }
 
-/// The text without ends of line that a backslash escapes, and without the next lines' indent.
+/// The text without escaped line ends and the indentation after them.
 pub(super) fn joined(text: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(text.len());
-    let mut cursor = Cursor::new(text, Spot::default());
+    let mut cursor = Cursor::new(text, SourceLocation::default());
     while let Some(byte) = cursor.peek() {
         if cursor.continuation() > 0 {
             cursor.blanks();
@@ -156,14 +156,14 @@ mod tests {
             ("", None),
         ];
         for (text, expected) in cases {
-            let mut cursor = Cursor::new(text.as_bytes(), Spot::default());
+            let mut cursor = Cursor::new(text.as_bytes(), SourceLocation::default());
             assert_eq!(cursor.quoted(b'"'), expected.map(str::as_bytes), "{text}");
         }
     }
 
     #[test]
     fn lines_go_on_behind_a_backslash() {
-        let mut cursor = Cursor::new(b"a \\\n  b \\\r\n\tc\nd", Spot::default());
+        let mut cursor = Cursor::new(b"a \\\n  b \\\r\n\tc\nd", SourceLocation::default());
         cursor.next_line();
         assert_eq!(cursor.rest(), b"d");
         assert_eq!(joined(b"a: \\\n   b\\\r\nc\\d"), b"a: bc\\d");

@@ -1,7 +1,7 @@
-//! What is wrong or dubious, where, and what would be right.
+//! Errors, warnings and notes, with position and suggested fix.
 //!
-//! Parsing goes on after a mistake, so that all of them are reported at once. A problem is noted
-//! with a byte offset; line and column are only computed when the report is made.
+//! Parsing goes on after a mistake, so that all of them are reported at once. A problem is recorded
+//! with a byte offset; line and column are only computed for the final report.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::limits::Limits;
 use crate::suggest;
 
-/// Longest part of a line whose characters are counted.
+/// Longest line whose characters are counted.
 const MAX_COUNTED: usize = 64 << 10;
 
 /// Longest message or hint, in characters.
@@ -18,28 +18,28 @@ const MAX_MESSAGE: usize = 500;
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Nothing is loaded.
+    /// The rules are not loaded.
     Error,
-    /// Probably not what was meant, or left out.
+    /// Probably a mistake, or something left out.
     Warning,
-    /// Worth knowing.
+    /// Information.
     Note,
 }
 
 /// One problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// File, as it was named or found.
+    /// File name as given or as found.
     pub file: String,
     /// Line, from 1.
     pub line: u32,
     /// Column, from 1, in characters.
     pub column: u32,
-    /// The word it is about; empty if there is none.
+    /// The word in question; may be empty.
     pub token: String,
-    /// What is wrong and what was expected: one line, no full stop.
+    /// Problem and expectation: one line, no full stop.
     pub message: String,
-    /// What to do about it.
+    /// Suggested fix.
     pub hint: Option<String>,
     /// How bad it is.
     pub severity: Severity,
@@ -58,30 +58,30 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// A place: a file and a byte in it.
+/// A location: a file and a byte offset in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Spot {
+pub(super) struct SourceLocation {
     pub(super) file: u32,
     pub(super) offset: u32,
 }
 
-impl Spot {
-    /// So many bytes further.
+impl SourceLocation {
+    /// The location that many bytes further.
     pub(super) fn plus(self, bytes: usize) -> Self {
         Self { offset: self.offset.saturating_add(u32::try_from(bytes).unwrap_or(u32::MAX)), ..self }
     }
 }
 
-/// A file that was read.
+/// A file that has been read.
 #[derive(Clone, Debug)]
-pub(super) struct Text {
+pub(super) struct SourceText {
     pub(super) name: String,
     pub(super) bytes: Arc<[u8]>,
-    /// Where lines begin.
+    /// Offsets of line starts.
     lines: Vec<u32>,
 }
 
-impl Text {
+impl SourceText {
     pub(super) fn new(name: String, bytes: Vec<u8>) -> Self {
         let starts = bytes.iter().zip(1_u32..).filter(|(byte, _)| **byte == b'\n').map(|(_, at)| at);
         let lines = std::iter::once(0).chain(starts).collect();
@@ -93,7 +93,7 @@ impl Text {
         let line = self.lines.partition_point(|&start| start <= offset);
         let start = self.lines[line - 1] as usize;
         let end = (offset as usize).clamp(start, self.bytes.len());
-        // Of a line that no person wrote, bytes are counted.
+        // In an overlong line, which was not typed by hand, bytes are counted.
         let before = &self.bytes[start..end];
         let column =
             if before.len() > MAX_COUNTED { before.len() } else { String::from_utf8_lossy(before).chars().count() };
@@ -105,26 +105,26 @@ fn clamp(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// Whether something that Weir lacks is an error.
+/// Whether an unsupported feature is an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnUnsupported {
-    /// It is.
+    /// An error.
     #[default]
     Error,
-    /// It is a warning, and the rule is left out, with its whole chain.
+    /// A warning; the rule is left out with its whole chain.
     Warn,
 }
 
-/// All files and the problems found in them.
+/// All files, and the problems found in them.
 #[derive(Debug)]
 pub(super) struct Report {
-    pub(super) texts: Vec<Text>,
+    pub(super) texts: Vec<SourceText>,
     pub(super) limits: Limits,
     on_unsupported: OnUnsupported,
-    found: Vec<(Spot, Problem)>,
+    found: Vec<(SourceLocation, Problem)>,
     dropped: usize,
     errors: usize,
-    /// Bytes that may still be read.
+    /// Number of bytes that may still be read.
     bytes_left: usize,
 }
 
@@ -149,8 +149,8 @@ impl Report {
         }
     }
 
-    /// Counts bytes that were read; whether there may be so many.
-    pub(super) fn spend(&mut self, bytes: usize, spot: Spot) -> bool {
+    /// Counts bytes read; returns false beyond the limit.
+    pub(super) fn spend(&mut self, bytes: usize, spot: SourceLocation) -> bool {
         let left = self.bytes_left.checked_sub(bytes);
         self.bytes_left = left.unwrap_or(0);
         if left.is_none() {
@@ -159,17 +159,24 @@ impl Report {
         left.is_some()
     }
 
-    pub(super) fn line(&self, spot: Spot) -> u32 {
+    pub(super) fn line(&self, spot: SourceLocation) -> u32 {
         self.texts.get(spot.file as usize).map_or(1, |text| text.position(spot.offset).0)
     }
 
-    /// `file:line`, for messages that name a second place.
-    pub(super) fn place(&self, spot: Spot) -> String {
+    /// `file:line`, for messages that mention a second location.
+    pub(super) fn place(&self, spot: SourceLocation) -> String {
         let name = self.texts.get(spot.file as usize).map_or("", |text| text.name.as_str());
         format!("{name}:{}", self.line(spot))
     }
 
-    pub(super) fn add(&mut self, severity: Severity, spot: Spot, token: &str, message: String, hint: Option<String>) {
+    pub(super) fn add(
+        &mut self,
+        severity: Severity,
+        spot: SourceLocation,
+        token: &str,
+        message: String,
+        hint: Option<String>,
+    ) {
         if severity == Severity::Error {
             self.errors += 1;
         }
@@ -182,27 +189,27 @@ impl Report {
         self.found.push((spot, Problem { token, message, hint, severity }));
     }
 
-    pub(super) fn error(&mut self, spot: Spot, token: &str, message: impl Into<String>, hint: Option<&str>) {
+    pub(super) fn error(&mut self, spot: SourceLocation, token: &str, message: impl Into<String>, hint: Option<&str>) {
         self.add(Severity::Error, spot, token, message.into(), hint.map(str::to_owned));
     }
 
-    pub(super) fn warn(&mut self, spot: Spot, token: &str, message: impl Into<String>, hint: Option<&str>) {
+    pub(super) fn warn(&mut self, spot: SourceLocation, token: &str, message: impl Into<String>, hint: Option<&str>) {
         self.add(Severity::Warning, spot, token, message.into(), hint.map(str::to_owned));
     }
 
-    pub(super) fn note(&mut self, spot: Spot, token: &str, message: impl Into<String>) {
+    pub(super) fn note(&mut self, spot: SourceLocation, token: &str, message: impl Into<String>) {
         self.add(Severity::Note, spot, token, message.into(), None);
     }
 
-    /// Something that Weir lacks.
-    pub(super) fn unsupported(&mut self, spot: Spot, token: &str, why: &str) {
+    /// Reports a feature that Weir lacks.
+    pub(super) fn unsupported(&mut self, spot: SourceLocation, token: &str, why: &str) {
         let message = format!("`{}` is not supported: {why}", suggest::shorten(token));
         match self.on_unsupported {
             OnUnsupported::Error => {
-                let hint = "take it out, or load with on_unsupported: warn, which leaves out what needs it";
+                let hint = "remove it, or load with on_unsupported: warn, which leaves out the rules that need it";
                 self.error(spot, token, message, Some(hint));
             }
-            OnUnsupported::Warn => self.warn(spot, token, message, Some("what needs it is left out")),
+            OnUnsupported::Warn => self.warn(spot, token, message, Some("rules that need it are left out")),
         }
     }
 
@@ -211,9 +218,9 @@ impl Report {
     }
 
     /// All problems, in the order of files and lines.
-    pub(super) fn finish(mut self) -> (Vec<Diagnostic>, Vec<Text>) {
+    pub(super) fn finish(mut self) -> (Vec<Diagnostic>, Vec<SourceText>) {
         self.found.sort_by_key(|(spot, problem)| (*spot, problem.severity));
-        let shown = |(spot, problem): (Spot, Problem)| {
+        let shown = |(spot, problem): (SourceLocation, Problem)| {
             let text = self.texts.get(spot.file as usize);
             let (line, column) = text.map_or((1, 1), |text| text.position(spot.offset));
             let file = text.map_or_else(String::new, |text| one_line(&text.name));
@@ -230,7 +237,7 @@ impl Report {
     }
 }
 
-/// One line of a bearable length, whatever names and words it quotes.
+/// A single line of limited length, whatever it quotes.
 fn one_line(text: &str) -> String {
     let line = text.replace(|character: char| character.is_control(), " ");
     match line.char_indices().nth(MAX_MESSAGE) {
@@ -239,7 +246,7 @@ fn one_line(text: &str) -> String {
     }
 }
 
-/// Bytes for a message.
+/// Bytes as text for a message.
 pub(super) fn shown(bytes: &[u8]) -> String {
     suggest::shorten(&String::from_utf8_lossy(bytes)).replace(|character: char| character.is_control(), " ")
 }

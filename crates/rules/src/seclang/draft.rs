@@ -1,24 +1,24 @@
-//! What files say, in their order, before it is put together.
+//! The contents of rule files in their order, before chains are joined.
 
 use super::actions::Actions;
-use super::diagnostic::Spot;
+use super::diagnostic::SourceLocation;
 use super::ir::{Phase, Settings};
 use super::operator;
 use super::selector::Targets;
 
-/// Everything that was read.
+/// Everything read from all files.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
-    pub(super) items: Vec<Item>,
+    pub(super) items: Vec<DraftItem>,
     pub(super) settings: Settings,
     pub(super) defaults: Vec<Defaults>,
-    pub(super) removals: Vec<(Which, Spot)>,
-    pub(super) updates: Vec<Update>,
+    pub(super) removals: Vec<(RuleSelector, SourceLocation)>,
+    pub(super) updates: Vec<RuleUpdate>,
 }
 
-/// A rule, perhaps one link of a chain, or a marker.
+/// A single rule, which may be part of a chain, or a marker.
 #[derive(Debug)]
-pub(super) enum Item {
+pub(super) enum DraftItem {
     Link(Box<Link>),
     Marker(String),
 }
@@ -26,52 +26,52 @@ pub(super) enum Item {
 /// One `SecRule` or `SecAction`.
 #[derive(Clone, Debug)]
 pub(super) struct Link {
-    pub(super) spot: Spot,
-    /// Which root it was read from: chains and defaults do not reach over roots.
+    pub(super) spot: SourceLocation,
+    /// Index of the source: chains and defaults do not span sources.
     pub(super) root: usize,
-    /// `None` of a `SecAction`.
+    /// `None` for a `SecAction`.
     pub(super) test: Option<Test>,
     pub(super) actions: Actions,
-    /// Whether all of it could be read.
+    /// Whether the directive was read without errors.
     pub(super) whole: bool,
 }
 
-/// What a `SecRule` looks at, and how.
+/// Targets and operator of a `SecRule`.
 #[derive(Clone, Debug)]
 pub(super) struct Test {
     pub(super) targets: Targets,
-    /// `None` if it could not be read.
-    pub(super) operator: Option<operator::Written>,
+    /// `None` if it could not be parsed.
+    pub(super) operator: Option<operator::RawOperator>,
 }
 
 /// A `SecDefaultAction`.
 #[derive(Debug)]
 pub(super) struct Defaults {
-    pub(super) spot: Spot,
+    pub(super) spot: SourceLocation,
     pub(super) root: usize,
     pub(super) phase: Phase,
     pub(super) actions: Actions,
 }
 
-/// Which rules a directive is about.
+/// The rules that a directive applies to.
 #[derive(Clone, Debug)]
-pub(super) enum Which {
+pub(super) enum RuleSelector {
     Ids(Vec<(u64, u64)>),
     Tag(String),
     Message(String),
 }
 
-/// A change of rules.
+/// An update of existing rules.
 #[derive(Debug)]
-pub(super) struct Update {
-    pub(super) spot: Spot,
-    pub(super) which: Which,
-    pub(super) change: Change,
+pub(super) struct RuleUpdate {
+    pub(super) spot: SourceLocation,
+    pub(super) which: RuleSelector,
+    pub(super) change: RuleChange,
 }
 
-/// What changes.
+/// The content of an update.
 #[derive(Debug)]
-pub(super) enum Change {
+pub(super) enum RuleChange {
     Targets(Targets),
     Actions(Box<Actions>),
 }

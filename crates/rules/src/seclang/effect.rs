@@ -1,11 +1,11 @@
 //! Actions that change variables: `setvar`, `expirevar`, `initcol`, `setenv`.
 
-use super::action::Written;
-use super::diagnostic::{Report, Spot, shown};
+use super::action::RawAction;
+use super::diagnostic::{Report, SourceLocation, shown};
 use super::ir::{Change, Collection, Effect, Macro};
 use super::macros;
 
-/// Collections by name.
+/// Writable collections by name.
 const COLLECTIONS: &[(&str, Collection)] = &[
     ("tx", Collection::Tx),
     ("ip", Collection::Ip),
@@ -15,8 +15,8 @@ const COLLECTIONS: &[(&str, Collection)] = &[
     ("resource", Collection::Resource),
 ];
 
-/// `tx.name=value` and its other forms.
-pub(super) fn set_variable(written: &Written, report: &mut Report) -> Option<Effect> {
+/// Parses `tx.name=value` and its variants.
+pub(super) fn set_variable(written: &RawAction, report: &mut Report) -> Option<Effect> {
     let (unset, text, spot) = match written.value.as_slice() {
         [b'!', rest @ ..] => (true, rest, written.value_spot.plus(1)),
         text => (false, text, written.value_spot),
@@ -32,27 +32,27 @@ pub(super) fn set_variable(written: &Written, report: &mut Report) -> Option<Eff
         Some(value) => Change::Set(macros::parse(value, at, report)),
     };
     if unset && value.is_some() {
-        report.error(at, &written.text(), "a variable is removed without a value", Some("write setvar:!tx.name"));
+        report.error(at, &written.text(), "removing a variable takes no value", Some("write setvar:!tx.name"));
         return None;
     }
     Some(Effect::SetVariable { collection, name, change })
 }
 
-/// `ip.name=seconds`.
-pub(super) fn expire_variable(written: &Written, report: &mut Report) -> Option<Effect> {
+/// Parses `ip.name=seconds`.
+pub(super) fn expire_variable(written: &RawAction, report: &mut Report) -> Option<Effect> {
     let (target, seconds) = assignment(&written.value);
     let (collection, name) = member(target, written.value_spot, report)?;
     let Some(seconds) = seconds else {
         let hint = "such as expirevar:ip.name=60";
-        report.error(written.value_spot, &written.text(), "expected `=` and seconds", Some(hint));
+        report.error(written.value_spot, &written.text(), "expected `=` and a number of seconds", Some(hint));
         return None;
     };
     let seconds = macros::parse(seconds, written.value_spot.plus(target.len() + 1), report);
     Some(Effect::ExpireVariable { collection, name, seconds })
 }
 
-/// `ip=record`.
-pub(super) fn init_collection(written: &Written, report: &mut Report) -> Option<Effect> {
+/// Parses `ip=record`.
+pub(super) fn init_collection(written: &RawAction, report: &mut Report) -> Option<Effect> {
     let (name, record) = assignment(&written.value);
     let name = String::from_utf8_lossy(name);
     let known = collection(&name).filter(|known| *known != Collection::Tx);
@@ -65,15 +65,15 @@ pub(super) fn init_collection(written: &Written, report: &mut Report) -> Option<
     Some(Effect::InitCollection(collection, macros::parse(unquoted(record), at, report)))
 }
 
-/// `name=value`.
-pub(super) fn set_environment(written: &Written, report: &mut Report) -> Effect {
+/// Parses `name=value`.
+pub(super) fn set_environment(written: &RawAction, report: &mut Report) -> Effect {
     let (name, value) = assignment(&written.value);
     let at = written.value_spot.plus(name.len() + 1);
     let name = macros::parse(name, written.value_spot, report);
     Effect::SetEnvironment(name, value.map_or_else(|| Macro::text(b"1"), |value| macros::parse(value, at, report)))
 }
 
-/// The two sides of the first `=`.
+/// Splits at the first `=`.
 fn assignment(text: &[u8]) -> (&[u8], Option<&[u8]>) {
     match text.iter().position(|&byte| byte == b'=') {
         Some(at) => (&text[..at], Some(&text[at + 1..])),
@@ -88,8 +88,8 @@ fn unquoted(text: &[u8]) -> &[u8] {
     }
 }
 
-/// `collection.name`.
-fn member(text: &[u8], spot: Spot, report: &mut Report) -> Option<(Collection, Macro)> {
+/// Parses `collection.name`.
+fn member(text: &[u8], spot: SourceLocation, report: &mut Report) -> Option<(Collection, Macro)> {
     let dot = text.iter().position(|byte| matches!(byte, b'.' | b':'));
     let (name, member) = dot.map_or((text, &text[..0]), |at| (&text[..at], &text[at + 1..]));
     let name = String::from_utf8_lossy(name);

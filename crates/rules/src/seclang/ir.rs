@@ -1,8 +1,9 @@
-//! What SecLang text means, with everything resolved that can be resolved at load: includes read,
-//! default actions merged, chains joined, removals and updates applied, phrases and networks read
-//! from their files. What is left for evaluation are macros, whose values requests decide.
+//! The meaning of SecLang text, with everything resolved that can be resolved at load time:
+//! includes read, default actions merged, chains joined, removals and updates applied, phrases and
+//! networks read from their files. Only macros, whose values depend on the request, are left for
+//! evaluation.
 //!
-//! Names of enumerations follow ModSecurity's; `table/` has each one's spelling and meaning.
+//! Enumerations are named after ModSecurity's terms; `table/` holds spelling and meaning of each.
 
 mod decision;
 mod effect;
@@ -24,36 +25,36 @@ pub use variable::Variable;
 
 use super::pattern::Pattern;
 
-/// Rules of a set of files, in the order in which they were read.
+/// The rules of a set of files, in the order in which they were read.
 #[derive(Clone, Debug, Default)]
 pub struct RuleSet {
     /// Rules and markers.
-    pub entries: Vec<Entry>,
-    /// What the configuration directives say.
+    pub entries: Vec<RuleSetEntry>,
+    /// Values of the configuration directives.
     pub settings: Settings,
-    /// Files read, in order; [`Place::file`] is a position in it.
+    /// Files read, in order; [`SourcePosition::file`] is an index into it.
     pub files: Vec<String>,
 }
 
-/// One entry of the list of rules.
+/// One entry of a rule set.
 #[derive(Clone, Debug)]
-pub enum Entry {
-    /// A rule or an unconditional action, chained ones included.
+pub enum RuleSetEntry {
+    /// A rule or an unconditional action, with the rules chained to it.
     Rule(Box<Rule>),
-    /// Where `skipAfter` may go on.
+    /// A target of `skipAfter`.
     Marker(String),
 }
 
-/// Where something was written.
+/// Position of a directive in the source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
-    /// Position in [`RuleSet::files`].
+pub struct SourcePosition {
+    /// Index into [`RuleSet::files`].
     pub file: u32,
     /// Line, from 1, where the directive begins.
     pub line: u32,
 }
 
-/// When a rule runs.
+/// The phase in which a rule runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Phase {
@@ -69,16 +70,16 @@ pub enum Phase {
     Logging = 5,
 }
 
-/// A rule: a chain of one or more links that all have to match.
+/// A rule: a chain of one or more links that must all match.
 #[derive(Clone, Debug)]
 pub struct Rule {
-    /// Its id, unique in the set.
+    /// Id, unique in the set.
     pub id: u64,
-    /// When it runs.
+    /// The phase in which it runs.
     pub phase: Phase,
-    /// Where it begins.
-    pub place: Place,
-    /// The rule itself and those chained to it; never empty.
+    /// Position of the first link.
+    pub place: SourcePosition,
+    /// The rule itself and the rules chained to it; never empty.
     pub links: Vec<Link>,
     /// `msg`.
     pub message: Macro,
@@ -94,61 +95,61 @@ pub struct Rule {
     pub version: String,
     /// Whether a match is written to the attack log: `log`, `nolog`.
     pub log: bool,
-    /// What becomes of the transaction after a match.
+    /// Effect of a match on the transaction.
     pub disruption: Disruption,
-    /// Where evaluation goes on after a match.
+    /// Where evaluation continues after a match.
     pub flow: Flow,
 }
 
 /// One link of a chain.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// Where it is.
-    pub place: Place,
-    /// What it looks at and how; `None` matches always (`SecAction`).
+    /// Position in the source.
+    pub place: SourcePosition,
+    /// Targets and operator; `None` always matches (`SecAction`).
     pub test: Option<Test>,
-    /// Applied to each value before the operator, in order.
+    /// Transformations applied to each value before the operator, in order.
     pub transformations: Vec<Transformation>,
-    /// Whether the operator sees the value after every transformation, not only the last.
+    /// Whether the operator tests the value after every transformation, not only after the last.
     pub multi_match: bool,
-    /// Whether groups of a pattern are kept in `TX:0` to `TX:9`.
+    /// Whether capture groups are stored in `TX:0` to `TX:9`.
     pub capture: bool,
-    /// What a match of this link does at once, whether the rest of the chain matches or not; once
-    /// for each value that matches.
+    /// Effects of a match of this link, applied once for each matching value, whether or not the
+    /// rest of the chain matches.
     pub effects: Vec<Effect>,
 }
 
-/// Targets and an operator.
+/// Targets and operator.
 #[derive(Clone, Debug)]
 pub struct Test {
-    /// Values to look at, in order.
+    /// Values to test, in order.
     pub targets: Vec<Target>,
-    /// Values to leave out: `!ARGS:x`.
+    /// Values to exclude: `!ARGS:x`.
     pub exclusions: Vec<Target>,
-    /// What they are tested for.
+    /// The test.
     pub operator: Operator,
     /// Whether a value matches if the operator does not: `!@rx`.
     pub negated: bool,
 }
 
-/// One variable of a rule, perhaps only some of its members.
+/// A variable, or some of its members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The variable.
     pub variable: Variable,
-    /// Which of its members.
+    /// The selected members.
     pub selector: Selector,
-    /// `&`: how many there are, instead of their values.
+    /// `&`: the number of values instead of the values.
     pub count: bool,
 }
 
-/// Which members of a collection.
+/// A selection of members of a collection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selector {
-    /// All of them; also of variables that have no members.
+    /// All members; also for variables without members.
     All,
-    /// Those of that name, whatever its case. Lower case here.
+    /// Members of this name, in lower case here; names are case-insensitive.
     Name(Vec<u8>),
-    /// Those whose name the pattern matches, whatever its case.
+    /// Members whose name matches the pattern, ignoring case.
     Pattern(Arc<Pattern>),
 }

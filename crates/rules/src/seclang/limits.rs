@@ -1,30 +1,30 @@
-//! Bounds on what is read. They are far above any real set of rules (CRS: 700 kB, 1,000 rules) and
-//! keep a wrong path, such as a log file, from filling the memory.
+//! Limits on the input. They are far above any real rule set (CRS: 700 kB, 1,000 rules) and keep a
+//! wrong path, such as a log file, from filling the memory.
 
-/// Bounds of one [`load`](super::load).
+/// Limits of one [`load`](super::load).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of one file, rules or data.
+    /// Size of one file, rules or data, in bytes.
     pub file_bytes: usize,
-    /// Bytes of all files together, each counted as often as it is read.
+    /// Size of all files together in bytes, each counted as often as it is read.
     pub total_bytes: usize,
-    /// Files of rules.
+    /// Number of rule files.
     pub files: usize,
-    /// How deep `Include` may be nested.
+    /// Nesting depth of `Include`.
     pub include_depth: usize,
-    /// Rules, chained ones counted singly.
+    /// Number of rules, each link of a chain counted.
     pub rules: usize,
-    /// Rules of one chain.
+    /// Number of rules in one chain.
     pub chain: usize,
-    /// Bytes of one value: a parameter, a message, a name.
+    /// Length of one value in bytes: a parameter, a message, a name.
     pub value_bytes: usize,
-    /// Actions of one rule.
+    /// Number of actions of one rule.
     pub actions: usize,
-    /// Changes that updates make, each counted for each rule.
+    /// Number of changes by updates, counted per rule.
     pub changes: usize,
-    /// Variables of one rule.
+    /// Number of variables of one rule.
     pub targets: usize,
-    /// Problems that are reported; what follows is counted only.
+    /// Number of reported problems; further ones are only counted.
     pub problems: usize,
 }
 

@@ -1,7 +1,7 @@
-//! What is right by the language, but trips people over.
+//! Checks for rules that are valid but surprising.
 //!
-//! Only what can be said without running a request. A *warning* is probably a mistake; a *note*
-//! is a better way, or something worth knowing.
+//! Only statements that hold without running a request. A *warning* is probably a mistake; a *note*
+//! is an improvement, or worth knowing.
 
 mod capitals;
 mod flow;
@@ -12,17 +12,17 @@ mod variable;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::chain::{Chain, Step};
-use super::diagnostic::{Report, Spot};
+use super::diagnostic::{Report, SourceLocation};
 use super::draft::Link;
 use super::ir::Phase;
 use super::lower::Defaults;
 
-/// First and last id that the Core Rule Set keeps for itself; those of its setup are for users.
+/// First and last id reserved for the Core Rule Set; those of its setup are for users.
 const RESERVED: std::ops::RangeInclusive<u64> = 901_000..=999_999;
 
-/// Looks at everything.
+/// Runs all checks.
 pub(super) fn check(steps: &[Step], defaults: &Defaults, report: &mut Report) {
-    let set = Set::new(steps);
+    let set = RuleSummary::new(steps);
     for (at, step) in steps.iter().enumerate() {
         let Step::Chain(chain) = step else { continue };
         self::chain(chain, &set, report);
@@ -37,20 +37,20 @@ pub(super) fn check(steps: &[Step], defaults: &Defaults, report: &mut Report) {
     variable::check(steps, report);
 }
 
-/// What is known of all rules.
-struct Set<'s> {
+/// An index of all rules.
+struct RuleSummary<'s> {
     /// Phase and position of each rule.
     rules: BTreeMap<u64, (Phase, usize)>,
-    /// The phase and position of the last rule with each tag, and with each message.
+    /// Phase and position of the last rule with each tag, and with each message.
     tags: HashMap<&'s str, (Phase, usize)>,
     messages: HashMap<&'s [u8], (Phase, usize)>,
     /// The last position of each marker.
     markers: HashMap<&'s str, usize>,
-    /// Files of the Core Rule Set.
+    /// Indexes of files that belong to the Core Rule Set.
     core: HashSet<u32>,
 }
 
-impl<'s> Set<'s> {
+impl<'s> RuleSummary<'s> {
     fn new(steps: &'s [Step]) -> Self {
         let mut set = Self {
             rules: BTreeMap::new(),
@@ -87,11 +87,16 @@ impl<'s> Set<'s> {
     }
 }
 
-fn chain(chain: &Chain, set: &Set<'_>, report: &mut Report) {
+fn chain(chain: &Chain, set: &RuleSummary<'_>, report: &mut Report) {
     let head = chain.head();
     if head.actions.phase.is_none() {
-        let hint = "write phase:2 if it looks at the body";
-        report.warn(head.spot, "", "a rule without a phase runs in phase 1, in ModSecurity 2 it was 2", Some(hint));
+        let hint = "write phase:2 if it inspects the body";
+        report.warn(
+            head.spot,
+            "",
+            "a rule without a phase runs in phase 1; in ModSecurity 2 it was phase 2",
+            Some(hint),
+        );
     }
     if let Some((id, spot)) = head.actions.id
         && RESERVED.contains(&id)
@@ -106,10 +111,10 @@ fn chain(chain: &Chain, set: &Set<'_>, report: &mut Report) {
     late_variables(chain, report);
 }
 
-/// What a later rule of a chain says for all of it.
+/// Actions in a later rule of a chain that apply to the whole chain.
 fn said_late(link: &Link, report: &mut Report) {
     let actions = &link.actions;
-    let said: [(&str, Option<Spot>); 6] = [
+    let said: [(&str, Option<SourceLocation>); 6] = [
         ("msg", actions.message.as_ref().map(|(_, spot)| *spot)),
         ("logdata", actions.log_data.as_ref().map(|(_, spot)| *spot)),
         ("severity", actions.severity.map(|(_, spot)| spot)),
@@ -119,13 +124,13 @@ fn said_late(link: &Link, report: &mut Report) {
     ];
     for (name, spot) in said {
         if let Some(spot) = spot {
-            let hint = "ModSecurity 2 refuses it elsewhere";
+            let hint = "ModSecurity 2 rejects it elsewhere";
             report.warn(spot, name, format!("`{name}` belongs to the first rule of a chain"), Some(hint));
         }
     }
 }
 
-/// Variables that are not known yet when the rule runs.
+/// Variables that are not yet known when the rule runs.
 fn late_variables(chain: &Chain, report: &mut Report) {
     use super::ir::Variable as V;
     for link in &chain.links {
@@ -139,7 +144,7 @@ fn late_variables(chain: &Chain, report: &mut Report) {
             let (phase, since) = (chain.phase as u8, row.kind.since as u8);
             let (message, hint) = match target.variable {
                 V::Args | V::ArgsNames | V::ArgsCombinedSize => (
-                    format!("in phase {phase}, `{}` has no arguments of the body yet", row.name),
+                    format!("in phase {phase}, `{}` has no body arguments yet", row.name),
                     "use phase:2, or ARGS_GET if the query is meant",
                 ),
                 _ => (

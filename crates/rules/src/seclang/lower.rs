@@ -1,28 +1,29 @@
-//! Chains to the rules that are evaluated: defaults merged, actions put where they take effect.
+//! Lowers chains to the rules that are evaluated: merges defaults and places each action where it
+//! takes effect.
 //!
-//! Of ModSecurity v3.0.9's order only what can be seen is kept: `setvar` runs at each match of
-//! its own link; all other effects run once the whole chain matched, those of the last link
-//! first, which is to say at a match of the last link. A rule without a disruptive action does
-//! not disrupt; `block` does what the phase's default does, or nothing if there is none.
+//! Only the observable parts of ModSecurity v3.0.9's order are kept: `setvar` runs at each match of
+//! its own link; all other effects run once the whole chain has matched, those of the last link
+//! first, that is, at a match of the last link. A rule without a disruptive action does not
+//! disrupt; `block` applies the phase's default, or has no effect if there is none.
 
 use weir_transform::Transformation;
 
 use super::actions::{Actions, Disruptive};
 use super::chain::{Chain, Step};
-use super::diagnostic::{Report, Spot};
+use super::diagnostic::{Report, SourceLocation};
 use super::draft;
-use super::ir::{Disruption, Effect, Entry, Flow, Link, Macro, Place, Rule, Test};
+use super::ir::{Disruption, Effect, Flow, Link, Macro, Rule, RuleSetEntry, SourcePosition, Test};
 use super::resolve::merge;
 
-/// Status of `deny` if nothing was said.
+/// Default status of `deny`.
 const DENIED: u16 = 403;
-/// Status of `redirect` if nothing was said.
+/// Default status of `redirect`.
 const FOUND: u16 = 302;
 
 /// `SecDefaultAction`s by phase.
 pub(super) type Defaults = [Option<Actions>; 6];
 
-/// Defaults of all roots: those of later ones add to those of earlier ones.
+/// Defaults of all sources: those of later sources add to those of earlier ones.
 pub(super) fn defaults(all: &[draft::Defaults]) -> Defaults {
     let mut defaults = Defaults::default();
     for one in all {
@@ -35,26 +36,26 @@ pub(super) fn defaults(all: &[draft::Defaults]) -> Defaults {
 }
 
 /// All entries, in their order.
-pub(super) fn entries(steps: Vec<Step>, defaults: &Defaults, mapped: bool, report: &Report) -> Vec<Entry> {
+pub(super) fn entries(steps: Vec<Step>, defaults: &Defaults, mapped: bool, report: &Report) -> Vec<RuleSetEntry> {
     let none = Actions::default();
     let entry = |step| match step {
-        Step::Marker(name) => Entry::Marker(name),
+        Step::Marker(name) => RuleSetEntry::Marker(name),
         Step::Chain(chain) => {
             let default = defaults[chain.phase as usize].as_ref().unwrap_or(&none);
-            Entry::Rule(Box::new(rule(chain, default, mapped, report)))
+            RuleSetEntry::Rule(Box::new(rule(chain, default, mapped, report)))
         }
     };
     steps.into_iter().map(entry).collect()
 }
 
-fn place(spot: Spot, report: &Report) -> Place {
-    Place { file: spot.file, line: report.line(spot) }
+fn place(spot: SourceLocation, report: &Report) -> SourcePosition {
+    SourcePosition { file: spot.file, line: report.line(spot) }
 }
 
 fn rule(chain: Chain, default: &Actions, mapped: bool, report: &Report) -> Rule {
     let all = || chain.links.iter().map(|link| &link.actions).chain([default]);
-    // What stands further ahead in the chain is said last.
-    let text = |get: fn(&Actions) -> &Option<(Macro, Spot)>| {
+    // Earlier links of the chain override later ones.
+    let text = |get: fn(&Actions) -> &Option<(Macro, SourceLocation)>| {
         all().find_map(|actions| get(actions).as_ref()).map_or_else(Macro::default, |(text, _)| text.clone())
     };
     let head = &chain.head().actions;
@@ -78,8 +79,8 @@ fn rule(chain: Chain, default: &Actions, mapped: bool, report: &Report) -> Rule 
     }
 }
 
-/// Each link from the last to the first says what the default says, and then its own. A
-/// `SecAction` is only logged if there is something to tell: a message, or that it blocks.
+/// Each link, from the last to the first, contributes the default and then its own setting. A
+/// `SecAction` is logged only if it has something to report: a message, or that it blocks.
 fn logged(chain: &Chain, default: &Actions) -> bool {
     let said = chain.links.iter().find_map(|link| link.actions.log.or(default.log));
     let head = chain.head();
@@ -142,7 +143,7 @@ fn transformations(actions: &Actions, default: &Actions, mapped: bool) -> Vec<Tr
 fn test(test: &draft::Test) -> Test {
     let operator = test.operator.as_ref().expect("rules that could not be read are left out");
     let exclusions = test.targets.exclusions.clone();
-    // What is left out as it was written is not looked at in the first place.
+    // A target that is excluded verbatim need not be read in the first place.
     let targets = test.targets.targets.iter().filter(|target| !exclusions.contains(target)).cloned().collect();
     Test { targets, exclusions, operator: operator.operator.clone(), negated: operator.negated }
 }

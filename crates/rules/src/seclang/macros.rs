@@ -1,21 +1,21 @@
-//! Texts with `%{VARIABLE.member}` in them.
+//! Text with `%{VARIABLE.member}` macros.
 
-use super::diagnostic::{Report, Spot, shown};
+use super::diagnostic::{Report, SourceLocation, shown};
 use super::ir::{Macro, Piece};
 use super::selector;
 use super::table::variable::{VARIABLES, refusal};
 use super::table::{find, guess};
 
-/// Most variables in one text.
+/// Maximum number of macros in one text.
 const MAX_VARIABLES: usize = 256;
 
-/// Whether there is a macro in it.
+/// Whether the text contains a macro.
 pub(super) fn has_any(text: &[u8]) -> bool {
     text.windows(2).any(|pair| pair == b"%{")
 }
 
-/// Reads a text; wrong macros are reported and left out.
-pub(super) fn parse(text: &[u8], spot: Spot, report: &mut Report) -> Macro {
+/// Parses a text; wrong macros are reported and left out.
+pub(super) fn parse(text: &[u8], spot: SourceLocation, report: &mut Report) -> Macro {
     let mut pieces = Vec::new();
     let mut plain = Vec::new();
     let mut at = 0;
@@ -47,8 +47,8 @@ pub(super) fn parse(text: &[u8], spot: Spot, report: &mut Report) -> Macro {
     Macro(pieces)
 }
 
-/// What stands between the braces.
-fn variable(inside: &[u8], spot: Spot, report: &mut Report) -> Option<Piece> {
+/// Parses the text between the braces.
+fn variable(inside: &[u8], spot: SourceLocation, report: &mut Report) -> Option<Piece> {
     let text = String::from_utf8_lossy(inside);
     let (name, member) = match text.find(['.', ':']) {
         Some(at) => (&text[..at], Some(&text[at + 1..])),
@@ -72,7 +72,7 @@ fn variable(inside: &[u8], spot: Spot, report: &mut Report) -> Option<Piece> {
     Some(Piece::Variable(variable, member))
 }
 
-/// The text with its letters in lower case, macros left alone.
+/// The text with its literal parts in lower case; macros are unchanged.
 pub(super) fn lower(text: Macro) -> Macro {
     let lower = |piece| match piece {
         Piece::Text(text) => Piece::Text(text.to_ascii_lowercase()),

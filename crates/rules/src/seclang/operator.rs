@@ -1,39 +1,44 @@
-//! Operators with their parameters.
+//! Operators and their parameters.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use super::diagnostic::{Report, Spot, shown};
+use super::diagnostic::{Report, SourceLocation, shown};
 use super::ir::{Operator, PatternText};
 use super::macros;
 use super::pattern::Pattern;
 use super::phrases;
 use super::source::Files;
-use super::table::operator::{Kind, OPERATORS, Plain, Text};
+use super::table::operator::{OPERATORS, OperatorKind, PlainOperator, TextOperator};
 use super::table::variable::refusal;
 use super::table::{Row, Status, find, guess};
 
-/// What an operator's text says.
+/// A parsed operator with its text.
 #[derive(Clone, Debug)]
-pub(super) struct Written {
+pub(super) struct RawOperator {
     pub(super) operator: Operator,
     pub(super) negated: bool,
-    /// Where the parameter begins, and what it is.
-    pub(super) spot: Spot,
+    /// Start of the parameter, and its text.
+    pub(super) spot: SourceLocation,
     pub(super) parameter: Vec<u8>,
 }
 
-/// Files that operators may name, and where from.
+/// The environment of an operator: the files that it may name.
 pub(super) struct Context<'f> {
     pub(super) files: &'f dyn Files,
-    /// Where the file of rules is.
+    /// Directory of the rule file.
     pub(super) directory: &'f Path,
     /// Whether `@geoLookup` has a database.
     pub(super) geo: bool,
 }
 
-/// Reads an operator; `None` if it is wrong, which is reported.
-pub(super) fn parse(text: &[u8], spot: Spot, context: &Context<'_>, report: &mut Report) -> Option<Written> {
+/// Parses an operator; `None` after reporting an error.
+pub(super) fn parse(
+    text: &[u8],
+    spot: SourceLocation,
+    context: &Context<'_>,
+    report: &mut Report,
+) -> Option<RawOperator> {
     let (negated, text, spot) = match text {
         [b'!', rest @ ..] => (true, rest, spot.plus(1)),
         _ => (false, text, spot),
@@ -47,7 +52,7 @@ pub(super) fn parse(text: &[u8], spot: Spot, context: &Context<'_>, report: &mut
     }
     let Some(named) = text.strip_prefix(b"@") else {
         let operator = rx(text, false, spot, report)?;
-        return Some(Written { operator, negated, spot, parameter: text.to_vec() });
+        return Some(RawOperator { operator, negated, spot, parameter: text.to_vec() });
     };
     let length = named.iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(named.len());
     let name = String::from_utf8_lossy(&named[..length]);
@@ -73,23 +78,23 @@ pub(super) fn parse(text: &[u8], spot: Spot, context: &Context<'_>, report: &mut
     };
     let at = spot.plus(1 + length + skipped);
     let operator = operator(row, parameter, at, context, report)?;
-    let known = matches!(row.kind, Kind::Plain(Plain::GeoLookup)) && context.geo;
+    let known = matches!(row.kind, OperatorKind::Plain(PlainOperator::GeoLookup)) && context.geo;
     if let Status::OffByDefault(why) = row.status
         && !known
     {
         report.note(spot, row.name, format!("`@{}` {why}", row.name));
     }
-    Some(Written { operator, negated, spot: at, parameter: parameter.to_vec() })
+    Some(RawOperator { operator, negated, spot: at, parameter: parameter.to_vec() })
 }
 
 fn operator(
-    row: &'static Row<Kind>,
+    row: &'static Row<OperatorKind>,
     parameter: &[u8],
-    spot: Spot,
+    spot: SourceLocation,
     context: &Context<'_>,
     report: &mut Report,
 ) -> Option<Operator> {
-    if let Kind::Plain(plain) = row.kind {
+    if let OperatorKind::Plain(plain) = row.kind {
         if !parameter.trim_ascii().is_empty() {
             let message = format!("`@{}` takes no parameter", row.name);
             report.error(spot, &shown(parameter), message, None);
@@ -102,18 +107,20 @@ fn operator(
         return None;
     }
     match row.kind {
-        Kind::Plain(_) | Kind::Lacking => None,
-        Kind::Text(text) => Some(with_text(text, macros::parse(parameter, spot, report))),
-        Kind::Compare(comparison) => Some(Operator::Compare(comparison, macros::parse(parameter, spot, report))),
-        Kind::Rx(global) => rx(parameter, global, spot, report),
-        Kind::Verify(verify) => Some(Operator::Verify(verify, pattern(parameter, spot, report)?)),
-        Kind::Rbl => Some(Operator::Rbl(text(parameter, spot, report)?.trim().to_owned())),
-        Kind::Pm => phrase_list(phrases::words(parameter), row, spot, report),
-        Kind::PmFromFile => {
+        OperatorKind::Plain(_) | OperatorKind::Lacking => None,
+        OperatorKind::Text(text) => Some(with_text(text, macros::parse(parameter, spot, report))),
+        OperatorKind::Compare(comparison) => {
+            Some(Operator::Compare(comparison, macros::parse(parameter, spot, report)))
+        }
+        OperatorKind::Rx(global) => rx(parameter, global, spot, report),
+        OperatorKind::Verify(verify) => Some(Operator::Verify(verify, pattern(parameter, spot, report)?)),
+        OperatorKind::Rbl => Some(Operator::Rbl(text(parameter, spot, report)?.trim().to_owned())),
+        OperatorKind::Pm => phrase_list(phrases::words(parameter), row, spot, report),
+        OperatorKind::PmFromFile => {
             let content = file(parameter, spot, context, report)?;
             phrase_list(phrases::lines(&content), row, spot, report)
         }
-        Kind::IpMatch => match phrases::networks(text(parameter, spot, report)?) {
+        OperatorKind::IpMatch => match phrases::networks(text(parameter, spot, report)?) {
             Ok(networks) => Some(Operator::IpMatch(Arc::new(networks))),
             Err((at, word)) => {
                 let message = format!("expected an address or a network, found `{}`", shown(word.as_bytes()));
@@ -121,17 +128,17 @@ fn operator(
                 None
             }
         },
-        Kind::IpMatchFromFile => match phrases::network_lines(&file(parameter, spot, context, report)?) {
+        OperatorKind::IpMatchFromFile => match phrases::network_lines(&file(parameter, spot, context, report)?) {
             Ok(networks) => Some(Operator::IpMatch(Arc::new(networks))),
             Err((line, word)) => {
                 let word = shown(word.as_bytes());
                 let message =
-                    format!("expected addresses or networks in `{}`, found `{word}` in line {line}", shown(parameter));
+                    format!("expected addresses or networks in `{}`, found `{word}` on line {line}", shown(parameter));
                 report.error(spot, &word, message, None);
                 None
             }
         },
-        Kind::ByteRange => match phrases::bytes(text(parameter, spot, report)?) {
+        OperatorKind::ByteRange => match phrases::bytes(text(parameter, spot, report)?) {
             Ok(set) => Some(Operator::ValidateByteRange(set)),
             Err(word) => {
                 let message = format!("expected a byte or a range of bytes, found `{}`", shown(word.as_bytes()));
@@ -142,33 +149,33 @@ fn operator(
     }
 }
 
-fn without_parameter(plain: Plain) -> Operator {
+fn without_parameter(plain: PlainOperator) -> Operator {
     match plain {
-        Plain::UnconditionalMatch => Operator::UnconditionalMatch,
-        Plain::NoMatch => Operator::NoMatch,
-        Plain::DetectSqli => Operator::DetectSqli,
-        Plain::DetectXss => Operator::DetectXss,
-        Plain::ValidateUrlEncoding => Operator::ValidateUrlEncoding,
-        Plain::ValidateUtf8Encoding => Operator::ValidateUtf8Encoding,
-        Plain::GeoLookup => Operator::GeoLookup,
+        PlainOperator::UnconditionalMatch => Operator::UnconditionalMatch,
+        PlainOperator::NoMatch => Operator::NoMatch,
+        PlainOperator::DetectSqli => Operator::DetectSqli,
+        PlainOperator::DetectXss => Operator::DetectXss,
+        PlainOperator::ValidateUrlEncoding => Operator::ValidateUrlEncoding,
+        PlainOperator::ValidateUtf8Encoding => Operator::ValidateUtf8Encoding,
+        PlainOperator::GeoLookup => Operator::GeoLookup,
     }
 }
 
-fn with_text(text: Text, parameter: super::ir::Macro) -> Operator {
+fn with_text(text: TextOperator, parameter: super::ir::Macro) -> Operator {
     match text {
-        Text::Within => Operator::Within(parameter),
-        Text::Contains => Operator::Contains(parameter),
-        Text::ContainsWord => Operator::ContainsWord(parameter),
-        Text::StrMatch => Operator::StrMatch(parameter),
-        Text::BeginsWith => Operator::BeginsWith(parameter),
-        Text::EndsWith => Operator::EndsWith(parameter),
-        Text::StrEq => Operator::StrEq(parameter),
+        TextOperator::Within => Operator::Within(parameter),
+        TextOperator::Contains => Operator::Contains(parameter),
+        TextOperator::ContainsWord => Operator::ContainsWord(parameter),
+        TextOperator::StrMatch => Operator::StrMatch(parameter),
+        TextOperator::BeginsWith => Operator::BeginsWith(parameter),
+        TextOperator::EndsWith => Operator::EndsWith(parameter),
+        TextOperator::StrEq => Operator::StrEq(parameter),
     }
 }
 
-fn rx(parameter: &[u8], global: bool, spot: Spot, report: &mut Report) -> Option<Operator> {
+fn rx(parameter: &[u8], global: bool, spot: SourceLocation, report: &mut Report) -> Option<Operator> {
     if parameter.is_empty() {
-        report.error(spot, "", "expected a pattern", Some("`@unconditionalMatch` matches always"));
+        report.error(spot, "", "expected a pattern", Some("`@unconditionalMatch` always matches"));
         return None;
     }
     let pattern = if macros::has_any(parameter) {
@@ -179,7 +186,7 @@ fn rx(parameter: &[u8], global: bool, spot: Spot, report: &mut Report) -> Option
     Some(Operator::Rx { pattern, global })
 }
 
-fn pattern(parameter: &[u8], spot: Spot, report: &mut Report) -> Option<Arc<Pattern>> {
+fn pattern(parameter: &[u8], spot: SourceLocation, report: &mut Report) -> Option<Arc<Pattern>> {
     let text = text(parameter, spot, report)?;
     match Pattern::parse(text) {
         Ok(pattern) => Some(Arc::new(pattern)),
@@ -190,7 +197,7 @@ fn pattern(parameter: &[u8], spot: Spot, report: &mut Report) -> Option<Arc<Patt
     }
 }
 
-fn text<'p>(parameter: &'p [u8], spot: Spot, report: &mut Report) -> Option<&'p str> {
+fn text<'p>(parameter: &'p [u8], spot: SourceLocation, report: &mut Report) -> Option<&'p str> {
     let text = std::str::from_utf8(parameter);
     if text.is_err() {
         report.error(spot, &shown(parameter), "expected UTF-8", Some("write other bytes as \\xHH"));
@@ -198,7 +205,12 @@ fn text<'p>(parameter: &'p [u8], spot: Spot, report: &mut Report) -> Option<&'p 
     text.ok()
 }
 
-fn phrase_list(phrases: Vec<Vec<u8>>, row: &Row<Kind>, spot: Spot, report: &mut Report) -> Option<Operator> {
+fn phrase_list(
+    phrases: Vec<Vec<u8>>,
+    row: &Row<OperatorKind>,
+    spot: SourceLocation,
+    report: &mut Report,
+) -> Option<Operator> {
     if phrases.is_empty() {
         report.error(spot, row.name, format!("`@{}` has no phrases", row.name), Some("`@noMatch` never matches"));
         return None;
@@ -206,11 +218,11 @@ fn phrase_list(phrases: Vec<Vec<u8>>, row: &Row<Kind>, spot: Spot, report: &mut 
     Some(Operator::Pm(Arc::new(phrases)))
 }
 
-/// A file that a rule names, beside the file of rules.
-fn file(parameter: &[u8], spot: Spot, context: &Context<'_>, report: &mut Report) -> Option<Vec<u8>> {
+/// Reads a file named by a rule, relative to the rule file.
+fn file(parameter: &[u8], spot: SourceLocation, context: &Context<'_>, report: &mut Report) -> Option<Vec<u8>> {
     let name = text(parameter, spot, report)?.trim();
     if name.starts_with("https://") || name.starts_with("http://") {
-        report.unsupported(spot, name, "data is read from files only");
+        report.unsupported(spot, name, "data can only be read from files");
         return None;
     }
     let path = context.directory.join(name);

@@ -1,18 +1,18 @@
-//! The patterns of `@rx`: PCRE's syntax, translated for matchers that are linear.
+//! The patterns of `@rx`: PCRE syntax, translated for linear-time matchers.
 //!
 //! ModSecurity compiles with `PCRE2_DOTALL | PCRE2_MULTILINE` and without UTF (`Regex::Regex` in
-//! `src/utils/regex.cc`), so a pattern and what it looks at are bytes, `.` is any byte, `^` and
-//! `$` also stand at lines, and letters are ASCII. Rust's syntax looks the same and differs in
-//! two dozen places (`\<`, `[]a]`, `\h`, `{` ...). Rewriting the text in these places was tried
-//! on paper and lost: flags, quotations and classes change what a byte means, so whoever finds
-//! the places has parsed the pattern. It is therefore parsed as PCRE does, to a tree of byte
-//! sets in which no flag is left, and printed in one of two syntaxes:
+//! `src/utils/regex.cc`), so patterns and values are bytes, `.` is any byte, `^` and `$` also match
+//! at lines, and letters are ASCII. Rust's syntax looks the same but differs in two dozen places
+//! (`\<`, `[]a]`, `\h`, `{` ...). Rewriting the text in these places was considered and rejected:
+//! flags, quotations and classes change the meaning of a byte, so finding the places means parsing
+//! the pattern. It is therefore parsed as PCRE does, to a tree of byte sets without flags, and
+//! printed in one of two syntaxes:
 //!
 //! - for `regex-syntax` with Unicode and UTF-8 off: [`Pattern::rust`];
 //! - for `fancy-regex`, where look-around, back-references or atomic groups need backtracking:
 //!   [`Pattern::fancy`].
 //!
-//! Refused, with a hint: recursion, conditions, verbs, callouts, `\p`, `\X`, `\G`, `(?|`.
+//! Rejected, with a hint: recursion, conditions, verbs, callouts, `\p`, `\X`, `\G`, `(?|`.
 
 mod atomic;
 mod class;
@@ -26,14 +26,15 @@ mod set;
 mod tests;
 mod tree;
 
-/// Longest source, in bytes. The longest of CRS 4 has 12,182 (rule 932220).
+/// Maximum source length, in bytes. The longest pattern of CRS 4 has 12,182 (rule 932220).
 pub const MAX_SOURCE_BYTES: usize = 64 << 10;
 
-/// Deepest nesting of groups: parsing and printing recur so far. PCRE's own limit is 250.
+/// Maximum nesting of groups, and thus the recursion depth of parser and printer. PCRE's limit is
+/// 250.
 pub const MAX_DEPTH: u32 = 100;
 
-/// The `nest_limit` that whoever parses [`Pattern::rust`] must allow: `regex-syntax` counts a
-/// group, its branches, their items and a repetition as levels of their own.
+/// The `nest_limit` needed for parsing [`Pattern::rust`]: `regex-syntax` counts a group, its
+/// branches, their items and a repetition as separate levels.
 pub const RUST_NEST_LIMIT: u32 = 5 * MAX_DEPTH + 5;
 
 /// A translated pattern.
@@ -48,24 +49,24 @@ pub struct Pattern {
     captures: usize,
 }
 
-/// Why a pattern is refused.
+/// The reason why a pattern is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct PatternError {
-    /// Where: a byte offset into the source, at most its length.
+    /// Byte offset into the source, at most its length.
     pub offset: usize,
-    /// What is wrong: one line, no full stop.
+    /// One line, no full stop.
     pub message: String,
-    /// What to do about it.
+    /// Suggested fix.
     pub hint: Option<String>,
 }
 
 impl Pattern {
-    /// Translates a pattern as it stands between the quotes, SecLang's own escapes undone. The
-    /// empty one matches everything, as in ModSecurity.
+    /// Translates a pattern as it stands between the quotes, with SecLang's own escapes undone. The
+    /// empty pattern matches everything, as in ModSecurity.
     ///
     /// # Errors
-    /// If PCRE would refuse it, or it uses what is not supported.
+    /// If PCRE would reject it, or if it uses unsupported syntax.
     pub fn parse(source: &str) -> Result<Self, PatternError> {
         let (tree, captures) = parser::parse(source.as_bytes())?;
         let linear = print::rust(&tree);
@@ -90,20 +91,20 @@ impl Pattern {
         &self.source
     }
 
-    /// For `regex-syntax` with `unicode(false)`, `utf8(false)` and [`RUST_NEST_LIMIT`], ASCII.
-    /// Same matches, same groups, with one exception: of a group that can match nothing within a
-    /// repetition (`(a*)*`) PCRE reports the last, empty turn, Rust the one before.
+    /// For `regex-syntax` with `unicode(false)`, `utf8(false)` and [`RUST_NEST_LIMIT`], in ASCII.
+    /// Same matches, same groups, with one exception: for a group that can match nothing within a
+    /// repetition (`(a*)*`), PCRE reports the last, empty iteration and Rust the one before.
     ///
-    /// If [`Self::needs_backtracking`], it matches whatever the pattern matches and more, its
-    /// groups mean nothing, and it serves to filter.
+    /// If [`Self::needs_backtracking`], it matches a superset of the pattern's matches, its groups
+    /// have no meaning, and it serves as a filter.
     #[must_use]
     pub fn rust(&self) -> &str {
         &self.rust
     }
 
-    /// For `fancy-regex`, ASCII: over the value with each byte made the character of that number
-    /// (U+0000 to U+00FF; see [`widen`]), so that every value is text. Offsets come back through
-    /// [`narrow_offset`]. Present where it may be needed: [`Self::needs_backtracking`] or
+    /// For `fancy-regex`, in ASCII: to be run on the value with each byte turned into the character
+    /// of the same number (U+0000 to U+00FF; see [`widen`]), so that every value is text.
+    /// [`narrow_offset`] converts offsets back. Present if [`Self::needs_backtracking`] or
     /// [`Self::differs_after_final_newline`].
     #[must_use]
     pub fn fancy(&self) -> Option<&str> {
@@ -111,8 +112,9 @@ impl Pattern {
     }
 
     /// The counterpart of [`Self::rust`] for a pattern that [`Self::needs_backtracking`]: matches
-    /// only values that the pattern matches too, though not all, and perhaps elsewhere in them.
-    /// Where only the verdict counts, backtracking is left for values between the two.
+    /// only values that the pattern also matches, though not all of them, and perhaps at other
+    /// positions. If only the verdict counts, backtracking is needed only for values between the
+    /// two.
     #[must_use]
     pub fn inner(&self) -> Option<&str> {
         self.inner.as_deref()
@@ -125,27 +127,27 @@ impl Pattern {
     }
 
     /// Whether [`Self::rust`] is inexact for values that end in a newline: PCRE's `^` does not
-    /// stand behind a newline that ends the value, Rust's does, and this pattern can match
-    /// nothing there (`^$`). Such values, rare, want [`Self::fancy`].
+    /// match after a newline that ends the value, Rust's does, and this pattern can match the empty
+    /// string there (`^$`). Such rare values need [`Self::fancy`].
     #[must_use]
     pub const fn differs_after_final_newline(&self) -> bool {
         self.differs_after_final_newline
     }
 
-    /// The number of capturing groups, the whole match not among them.
+    /// The number of capture groups, not counting the whole match.
     #[must_use]
     pub const fn captures(&self) -> usize {
         self.captures
     }
 }
 
-/// Appends to `text` the value as [`Pattern::fancy`] wants it: bytes from 80 on take two.
+/// Appends the value to `text` in the encoding of [`Pattern::fancy`]: bytes from 0x80 take two.
 pub fn widen(value: &[u8], text: &mut String) {
     text.reserve(value.len());
     text.extend(value.iter().map(|&byte| char::from(byte)));
 }
 
-/// The offset into a value that belongs to an offset into its [`widen`]ed form.
+/// Converts an offset into the [`widen`]ed value to an offset into the value.
 #[must_use]
 pub fn narrow_offset(text: &str, offset: usize) -> usize {
     text[..offset].chars().count()

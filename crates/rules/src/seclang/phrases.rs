@@ -1,12 +1,12 @@
-//! Parameters that are lists: phrases of `@pm`, addresses of `@ipMatch`, bytes of
-//! `@validateByteRange`; written out or in files.
+//! Parameters that are lists, inline or from files: phrases of `@pm`, addresses of `@ipMatch`,
+//! bytes of `@validateByteRange`.
 
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-/// Phrases of `@pm`: words, with `|41 42|` for bytes and `\` before what is meant as it stands.
-/// Without sense as such, it is words alone: as ModSecurity's `parse_pm_content`.
+/// Phrases of `@pm`: words, with `|41 42|` for bytes and `\` before literal characters. Text that
+/// does not follow this syntax is split into plain words, as in ModSecurity's `parse_pm_content`.
 pub(super) fn words(text: &[u8]) -> Vec<Vec<u8>> {
     let trimmed = text.trim_ascii();
     let inside = match trimmed {
@@ -17,12 +17,12 @@ pub(super) fn words(text: &[u8]) -> Vec<Vec<u8>> {
     content.split(|byte| is_space(*byte)).filter(|word| !word.is_empty()).map(<[u8]>::to_vec).collect()
 }
 
-/// What the C locale calls white space.
+/// White space in the C locale.
 fn is_space(byte: u8) -> bool {
     byte.is_ascii_whitespace() || byte == b'\x0b'
 }
 
-/// `None` if a backslash stands before something that needs none.
+/// `None` if a backslash precedes a character that needs no escape.
 fn decoded(text: &[u8]) -> Option<Vec<u8>> {
     let mut plain = Vec::with_capacity(text.len());
     let (mut binary, mut escaped, mut high) = (false, false, None);
@@ -49,17 +49,17 @@ fn decoded(text: &[u8]) -> Option<Vec<u8>> {
     Some(plain)
 }
 
-/// Phrases of a file: its lines, but comments and empty ones.
+/// Phrases of a file: its lines, except comments and empty lines.
 pub(super) fn lines(content: &[u8]) -> Vec<Vec<u8>> {
     let lines = content.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     let is_phrase = |line: &&[u8]| !line.is_empty() && line.trim_ascii_start().first() != Some(&b'#');
     lines.filter(is_phrase).map(<[u8]>::to_vec).collect()
 }
 
-/// Addresses and networks with commas between them.
+/// Addresses and networks separated by commas.
 ///
 /// # Errors
-/// What is none, and where it begins.
+/// The text that is neither, and its offset.
 pub(super) fn networks(text: &str) -> Result<Vec<IpNet>, (usize, String)> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -78,10 +78,10 @@ fn network(word: &str) -> Option<IpNet> {
     word.parse::<IpNet>().map(|net| net.trunc()).ok().or_else(|| word.parse::<IpAddr>().map(IpNet::from).ok())
 }
 
-/// The same of a file, where `#` begins a comment.
+/// Addresses and networks in the lines of a file, where `#` begins a comment.
 ///
 /// # Errors
-/// What is none, and its line, from 1.
+/// The text that is neither, and its line, from 1.
 pub(super) fn network_lines(content: &[u8]) -> Result<Vec<IpNet>, (usize, String)> {
     let mut found = Vec::new();
     for (line, number) in String::from_utf8_lossy(content).lines().zip(1..) {
@@ -91,10 +91,10 @@ pub(super) fn network_lines(content: &[u8]) -> Result<Vec<IpNet>, (usize, String
     Ok(found)
 }
 
-/// `1-255,10`: the set of these bytes.
+/// `1-255,10`: a set of bytes.
 ///
 /// # Errors
-/// The part that is no byte and no range.
+/// The part that is neither a byte nor a range.
 pub(super) fn bytes(text: &str) -> Result<[u64; 4], String> {
     let mut set = [0; 4];
     for part in text.split(',') {

@@ -1,30 +1,30 @@
-//! Reads files, and those that they include, to drafts.
+//! Reads files, and the files that they include, to drafts.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::cursor::Cursor;
-use super::diagnostic::{Report, Spot, Text, shown};
+use super::diagnostic::{Report, SourceLocation, SourceText, shown};
 use super::draft::Draft;
 use super::source::{Files, expand, is_pattern};
-use super::table::directive::{DIRECTIVES, Kind};
+use super::table::directive::{DIRECTIVES, DirectiveKind};
 use super::table::variable::refusal;
 use super::table::{Row, Status, find, guess};
 
-/// Where reading is in the tree of files.
+/// The state of reading a tree of files.
 pub(super) struct Reader<'f> {
     pub(super) files: &'f dyn Files,
     pub(super) report: Report,
     pub(super) draft: Draft,
-    /// Which root is read.
+    /// Index of the source being read.
     pub(super) root: usize,
-    /// Where the file that is read is.
+    /// Directory of the file being read.
     pub(super) directory: PathBuf,
     /// Whether `@geoLookup` has a database.
     pub(super) geo: bool,
-    /// Rules so far.
+    /// Number of rules so far.
     pub(super) rules: usize,
-    /// Files that are being read, each including the next.
+    /// Stack of open files, each including the next.
     open: Vec<PathBuf>,
 }
 
@@ -34,22 +34,22 @@ impl<'f> Reader<'f> {
         Self { files, report, draft, root: 0, directory, geo, rules: 0, open: Vec::new() }
     }
 
-    /// Reads a root that is a file, or a pattern of names.
+    /// Reads a source that is a file or a pattern of names.
     pub(super) fn root_file(&mut self, path: &Path) {
         let name = path.to_string_lossy();
-        let spot = Spot { file: self.next_file(), offset: 0 };
+        let spot = SourceLocation { file: self.next_file(), offset: 0 };
         let before = self.report.texts.len();
         self.paths(&name, path, false, spot);
         if self.report.texts.len() == before {
-            // Nothing was read: errors are about the root itself.
-            self.report.texts.push(Text::new(name.into_owned(), Vec::new()));
+            // Nothing was read, so errors refer to the source itself.
+            self.report.texts.push(SourceText::new(name.into_owned(), Vec::new()));
         }
         self.root += 1;
     }
 
-    /// Reads a root that is a text.
+    /// Reads a source that is inline text.
     pub(super) fn root_text(&mut self, name: &str, text: &str) {
-        if self.report.spend(text.len(), Spot { file: self.next_file(), offset: 0 }) {
+        if self.report.spend(text.len(), SourceLocation { file: self.next_file(), offset: 0 }) {
             self.text(name.to_owned(), text.as_bytes().to_vec());
         }
         self.root += 1;
@@ -59,23 +59,23 @@ impl<'f> Reader<'f> {
         u32::try_from(self.report.texts.len()).unwrap_or(u32::MAX)
     }
 
-    /// Reads what a name or pattern stands for.
-    pub(super) fn paths(&mut self, name: &str, path: &Path, optional: bool, spot: Spot) {
+    /// Reads the files that a name or pattern matches.
+    pub(super) fn paths(&mut self, name: &str, path: &Path, optional: bool, spot: SourceLocation) {
         if !is_pattern(name) {
             self.file(path, optional, spot);
             return;
         }
         let found = expand(self.files, path);
         if found.is_empty() && !optional {
-            let hint = "IncludeOptional accepts that there are none";
-            self.report.error(spot, name, format!("no file is `{}`", path.display()), Some(hint));
+            let hint = "use IncludeOptional if there may be none";
+            self.report.error(spot, name, format!("no file matches `{}`", path.display()), Some(hint));
         }
         for path in found {
             self.file(&path, optional, spot);
         }
     }
 
-    fn file(&mut self, path: &Path, optional: bool, spot: Spot) {
+    fn file(&mut self, path: &Path, optional: bool, spot: SourceLocation) {
         let name = path.to_string_lossy().into_owned();
         let limits = self.report.limits;
         if self.report.texts.len() >= limits.files {
@@ -84,7 +84,7 @@ impl<'f> Reader<'f> {
         }
         let identity = self.files.identity(path);
         if self.open.contains(&identity) {
-            let hint = "a file cannot include itself, not by way of others either";
+            let hint = "a file cannot include itself, directly or indirectly";
             self.report.error(spot, &name, format!("`{name}` is already being read"), Some(hint));
             return;
         }
@@ -115,11 +115,11 @@ impl<'f> Reader<'f> {
     /// Reads a text, directive by directive.
     fn text(&mut self, name: String, bytes: Vec<u8>) {
         let file = self.next_file();
-        let text = Text::new(name, bytes);
+        let text = SourceText::new(name, bytes);
         let bytes = Arc::clone(&text.bytes);
         self.report.texts.push(text);
-        let mut cursor = Cursor::new(&bytes, Spot { file, offset: 0 });
-        // A byte order mark that an editor left.
+        let mut cursor = Cursor::new(&bytes, SourceLocation { file, offset: 0 });
+        // A byte order mark left by an editor.
         if cursor.rest().starts_with(b"\xef\xbb\xbf") {
             cursor.at += 3;
         }
@@ -137,7 +137,7 @@ impl<'f> Reader<'f> {
         }
     }
 
-    /// A comment is one line, but a rule that was commented out goes on behind its backslashes.
+    /// A comment is one line, but a rule that was commented out continues after its backslashes.
     fn comment(&mut self, cursor: &mut Cursor<'_>) {
         let text = cursor.rest()[1..].trim_ascii_start();
         let is_rule = ["SecRule", "SecAction"].iter().any(|name| text.starts_with(name.as_bytes()));
@@ -165,7 +165,7 @@ impl<'f> Reader<'f> {
             let line = shown(cursor.take_while(|byte| byte != b'\n').trim_ascii_end());
             let message = format!("expected a directive, found Apache's `{line}`");
             let hint =
-                "SecLang has no sections: choose where rules apply in the policy, and take the section's lines out";
+                "SecLang has no sections: choose where rules apply in the policy, and remove the lines of the section";
             self.report.error(spot, &line, message, Some(hint));
             return;
         }
@@ -190,24 +190,30 @@ impl<'f> Reader<'f> {
         }
     }
 
-    /// What a directive says; `None` if the rest of its line is to be skipped.
-    fn meaning(&mut self, row: &'static Row<Kind>, spot: Spot, cursor: &mut Cursor<'_>) -> Option<()> {
+    /// Interprets a directive; `None` if the rest of its line is to be skipped.
+    fn meaning(
+        &mut self,
+        row: &'static Row<DirectiveKind>,
+        spot: SourceLocation,
+        cursor: &mut Cursor<'_>,
+    ) -> Option<()> {
         if let Status::NoEffect(why) = row.status {
             self.report.note(spot, row.name, format!("`{}` has no effect: {why}", row.name));
         }
         match row.kind {
-            Kind::Rule => self.rule(spot, cursor),
-            Kind::Action => self.action(spot, cursor),
-            Kind::DefaultAction => self.default_action(spot, cursor),
-            Kind::Marker => self.marker(cursor),
-            Kind::Include(optional) => self.include(optional, cursor),
-            Kind::RemoveById => self.remove_by_id(spot, cursor),
-            Kind::RemoveByTag => self.remove_by_tag(spot, cursor),
-            Kind::RemoveByMsg => self.remove_by_message(spot, cursor),
-            Kind::UpdateTargetById | Kind::UpdateTargetByTag | Kind::UpdateTargetByMsg | Kind::UpdateActionById => {
-                self.update(row.kind, spot, cursor)
-            }
-            Kind::Ignored => None,
+            DirectiveKind::Rule => self.rule(spot, cursor),
+            DirectiveKind::Action => self.action(spot, cursor),
+            DirectiveKind::DefaultAction => self.default_action(spot, cursor),
+            DirectiveKind::Marker => self.marker(cursor),
+            DirectiveKind::Include(optional) => self.include(optional, cursor),
+            DirectiveKind::RemoveById => self.remove_by_id(spot, cursor),
+            DirectiveKind::RemoveByTag => self.remove_by_tag(spot, cursor),
+            DirectiveKind::RemoveByMsg => self.remove_by_message(spot, cursor),
+            DirectiveKind::UpdateTargetById
+            | DirectiveKind::UpdateTargetByTag
+            | DirectiveKind::UpdateTargetByMsg
+            | DirectiveKind::UpdateActionById => self.update(row.kind, spot, cursor),
+            DirectiveKind::Ignored => None,
             _ => self.setting(row, spot, cursor),
         }
     }
@@ -219,7 +225,7 @@ impl<'f> Reader<'f> {
         Some(())
     }
 
-    /// What is left behind a directive: nothing, or a comment.
+    /// Only a comment may follow a directive.
     fn rest_of_line(&mut self, cursor: &mut Cursor<'_>) {
         if cursor.at > 0 && cursor.bytes[cursor.at - 1] == b'\n' {
             return;
@@ -228,8 +234,8 @@ impl<'f> Reader<'f> {
         if !cursor.at_line_end() && cursor.peek() != Some(b'#') {
             let line = cursor.rest().split(|&byte| byte == b'\n').next().unwrap_or_default();
             let found = shown(line.trim_ascii());
-            let hint = "parameters with blanks need \"...\"";
-            self.report.error(cursor.spot(), &found, format!("unexpected `{found}` behind the directive"), Some(hint));
+            let hint = "put parameters with blanks in \"...\"";
+            self.report.error(cursor.spot(), &found, format!("unexpected `{found}` after the directive"), Some(hint));
         }
         cursor.next_line();
     }

@@ -1,4 +1,4 @@
-//! The reference page of SecLang, made from the tables.
+//! The reference page of SecLang, generated from the tables.
 
 use std::fmt::Write;
 
@@ -17,24 +17,24 @@ const INTRODUCTION: &str = "\
 
 <!-- Made by `weir docs` from the tables in crates/rules; do not edit. -->
 
-The rule language of ModSecurity v3, as the OWASP Core Rule Set 3.3 and 4 and people's own files use it. Names link to
-ModSecurity's reference manual. What is *not supported* is an error when rules are loaded; with
-`on_unsupported: warn` it is a listed warning, and the rule is left out with its whole chain. *No effect* means that
-the word is accepted, and why nothing comes of it.
+The rule language of ModSecurity v3, to the extent used by the OWASP Core Rule Set 3.3 and 4 and by custom rule files.
+Names link to ModSecurity's reference manual. A word that is *not supported* is an error when rules are loaded; with
+`on_unsupported: warn` it is a warning, and the rule is left out with its whole chain. A word with *no effect* is
+accepted, and the reason is given.
 
-Where versions 2 and 3 of ModSecurity differ, version 3.0.9 holds:
+Where versions 2 and 3 of ModSecurity differ, Weir follows version 3.0.9:
 
-- a rule without `phase` runs in phase 1, one without a disruptive action does not disrupt, and `block` does what the
-  `SecDefaultAction` of its phase says, wherever that stands in the files;
-- `setvar` runs at each match of its own rule; all other actions of a chain run once the whole chain matched;
-- tags and messages that choose rules are compared as they stand, and are no patterns;
-- removals and updates hold for all rules, also for those that follow.
+- a rule without `phase` runs in phase 1, one without a disruptive action does not disrupt, and `block` applies the
+  `SecDefaultAction` of its phase, wherever that stands in the files;
+- `setvar` runs at each match of its own rule; all other actions of a chain run once the whole chain has matched;
+- tags and messages that select rules are compared literally, not as patterns;
+- removals and updates apply to all rules, even to those that follow.
 
-Better than 3.0.9: `SecRuleUpdateActionById` replaces what it names and keeps the rest, `SecAction` may be part of a
-chain, ids of `SecAction` are unique, too, `expirevar` works, an operator that does not exist is an error and not a
-pattern, and quotes are read correctly behind `%` and at the beginning of a parameter.
+Improvements on 3.0.9: `SecRuleUpdateActionById` replaces the actions it names and keeps the rest, `SecAction` may be
+part of a chain, ids of `SecAction` must be unique too, `expirevar` works, an unknown operator is an error and not a
+pattern, and quotes are read correctly after `%` and at the beginning of a parameter.
 
-`weir check --lint` warns of what is right by the language, but trips people over.
+`weir check --lint` warns about rules that are valid but surprising.
 ";
 
 /// The reference page, in Markdown.
@@ -46,7 +46,7 @@ pub fn reference() -> String {
     section(&mut page, "Operators", "@", OPERATORS);
     transformations(&mut page);
     section(&mut page, "Actions", "", ACTIONS);
-    section(&mut page, "What `ctl` changes", "ctl:", CONTROLS);
+    section(&mut page, "Options of `ctl`", "ctl:", CONTROLS);
     bounds(&mut page);
     page
 }
@@ -67,7 +67,7 @@ fn heads(page: &mut String, title: &str) {
 }
 
 fn line(page: &mut String, name: &str, status: &str, meaning: &str) {
-    // A bar would end the cell, even in code.
+    // A bar would end the cell, even inside code.
     let cell = |text: &str| text.replace('|', "\\|");
     let _ = writeln!(page, "| {} | {} | {} |", cell(name), cell(status), cell(meaning));
 }
@@ -87,9 +87,9 @@ fn transformations(page: &mut String) {
         page,
         &format!("[`t:none`]({MANUAL}#none)"),
         "yes",
-        "forgets the transformations before it, and those of `SecDefaultAction`",
+        "discards the transformations before it, and those of `SecDefaultAction`",
     );
-    // What a setting makes of another one has no name of its own.
+    // Variants that a setting produces have no names in the language.
     let named = Transformation::ALL.iter().filter(|one| !one.info().name.contains(' '));
     for info in named.map(|one| one.info()) {
         let mut name = format!("[`t:{}`]({MANUAL}#{})", info.name, info.reference);
@@ -101,20 +101,20 @@ fn transformations(page: &mut String) {
 }
 
 fn bounds(page: &mut String) {
-    page.push_str("\n## Bounds\n\n| what | at most |\n| --- | --- |\n");
+    page.push_str("\n## Limits\n\n| limit | value |\n| --- | --- |\n");
     let limits = Limits::default();
     let rows = [
         ("one file", format!("{} MiB", limits.file_bytes >> 20)),
         ("all files together", format!("{} MiB", limits.total_bytes >> 20)),
         ("files", limits.files.to_string()),
         ("nesting of `Include`", limits.include_depth.to_string()),
-        ("rules, chained ones counted singly", limits.rules.to_string()),
+        ("rules, each link of a chain counted", limits.rules.to_string()),
         ("rules of one chain", limits.chain.to_string()),
         ("a parameter, message or name", format!("{} KiB", limits.value_bytes >> 10)),
         ("actions of one rule", limits.actions.to_string()),
-        ("changes by updates, each counted for each rule", limits.changes.to_string()),
+        ("changes by updates, counted per rule", limits.changes.to_string()),
         ("variables of one rule", limits.targets.to_string()),
-        ("problems that are reported", limits.problems.to_string()),
+        ("reported problems", limits.problems.to_string()),
     ];
     for (what, most) in rows {
         let _ = writeln!(page, "| {what} | {most} |");

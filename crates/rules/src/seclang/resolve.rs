@@ -1,22 +1,22 @@
-//! Removals and changes of rules, carried out. They hold for all rules, wherever they stand in
-//! the files, as in ModSecurity v3.
+//! Applies removals and updates of rules. They affect all rules, wherever they stand in the files,
+//! as in ModSecurity v3.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::actions::Actions;
 use super::chain::{Chain, Step};
-use super::diagnostic::{Report, Spot};
-use super::draft::{Change, Update, Which};
+use super::diagnostic::{Report, SourceLocation};
+use super::draft::{RuleChange, RuleSelector, RuleUpdate};
 use super::ir::Flow;
 
-/// Where rules are, by what chooses them.
-struct Index {
+/// Positions of rules by id, tag and message.
+struct RuleIndex {
     ids: BTreeMap<u64, usize>,
     tags: HashMap<String, Vec<usize>>,
     messages: HashMap<Vec<u8>, Vec<usize>>,
 }
 
-impl Index {
+impl RuleIndex {
     fn new(steps: &[Step]) -> Self {
         let mut index = Self { ids: BTreeMap::new(), tags: HashMap::new(), messages: HashMap::new() };
         for (at, step) in steps.iter().enumerate() {
@@ -36,29 +36,29 @@ impl Index {
         index
     }
 
-    fn find(&self, which: &Which) -> Vec<usize> {
+    fn find(&self, which: &RuleSelector) -> Vec<usize> {
         match which {
-            Which::Ids(ranges) => {
+            RuleSelector::Ids(ranges) => {
                 ranges.iter().flat_map(|&(low, high)| self.ids.range(low..=high)).map(|(_, &at)| at).collect()
             }
-            Which::Tag(tag) => self.tags.get(tag).cloned().unwrap_or_default(),
-            Which::Message(message) => self.messages.get(message.as_bytes()).cloned().unwrap_or_default(),
+            RuleSelector::Tag(tag) => self.tags.get(tag).cloned().unwrap_or_default(),
+            RuleSelector::Message(message) => self.messages.get(message.as_bytes()).cloned().unwrap_or_default(),
         }
     }
 }
 
-/// Directives that found no rule.
-pub(super) type Idle = Vec<(Spot, &'static str)>;
+/// Directives that selected no rule.
+pub(super) type UnusedDirectives = Vec<(SourceLocation, &'static str)>;
 
-/// Removes and changes; returns what was without effect.
+/// Applies removals and updates; returns the directives without effect.
 pub(super) fn apply(
     steps: &mut Vec<Step>,
-    removals: &[(Which, Spot)],
-    updates: &[Update],
+    removals: &[(RuleSelector, SourceLocation)],
+    updates: &[RuleUpdate],
     report: &mut Report,
-) -> Idle {
-    let index = Index::new(steps);
-    let mut idle = Idle::new();
+) -> UnusedDirectives {
+    let index = RuleIndex::new(steps);
+    let mut idle = UnusedDirectives::new();
     let mut left = report.limits.changes;
     for update in updates {
         let found = index.find(&update.which);
@@ -93,22 +93,22 @@ pub(super) fn apply(
     idle
 }
 
-fn change(chain: &mut Chain, change: &Change) {
+fn change(chain: &mut Chain, change: &RuleChange) {
     match change {
-        Change::Targets(change) => {
+        RuleChange::Targets(change) => {
             if let Some(test) = &mut chain.head_mut().test {
                 test.targets.targets.extend(change.targets.iter().cloned());
                 test.targets.exclusions.extend(change.exclusions.iter().cloned());
             }
         }
-        Change::Actions(change) => merge(&mut chain.head_mut().actions, change),
+        RuleChange::Actions(change) => merge(&mut chain.head_mut().actions, change),
     }
 }
 
-/// Adds actions to others: what can be there only once is replaced.
+/// Merges actions into `base`: single-valued actions are replaced.
 ///
-/// ModSecurity v3.0.9 keeps the rule's own message and severity, and drops its disruptive action
-/// whatever is changed; its manual says what is done here.
+/// ModSecurity v3.0.9 keeps the rule's own message and severity and drops its disruptive action
+/// whatever is changed; this follows its manual instead.
 pub(super) fn merge(base: &mut Actions, change: &Actions) {
     fn replace<T: Clone>(base: &mut Option<T>, change: &Option<T>) {
         if change.is_some() {
@@ -139,9 +139,9 @@ pub(super) fn merge(base: &mut Actions, change: &Actions) {
     base.effects.extend(change.effects.iter().cloned());
 }
 
-/// `skip` counts removed rules, too, as long as they are in the list.
+/// `skip` also counts removed rules, as long as they are in the list.
 fn keep_skips(steps: &mut [Step], removed: &[bool]) {
-    // Of each phase, the positions of its rules.
+    // The positions of rules in each phase.
     let mut phases: [Vec<usize>; 6] = Default::default();
     for (at, step) in steps.iter().enumerate() {
         if let Step::Chain(chain) = step {

@@ -1,24 +1,24 @@
-//! Variables of a rule, and which of their members.
+//! Variables of a rule and the selection of their members.
 
 use std::sync::Arc;
 
 use super::cursor::Cursor;
-use super::diagnostic::{Report, Spot, shown};
+use super::diagnostic::{Report, SourceLocation, shown};
 use super::ir::{Selector, Target, Variable};
 use super::pattern::Pattern;
 use super::table::variable::{Meaning, VARIABLES, refusal};
 use super::table::{Row, find, guess};
 
-/// What a list of variables says.
+/// A parsed list of variables.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Targets {
     pub(super) targets: Vec<Target>,
     pub(super) exclusions: Vec<Target>,
-    /// Whether all of it could be read.
+    /// Whether the list was read without errors.
     pub(super) whole: bool,
 }
 
-/// A list of variables, in quotes or up to a blank.
+/// Reads a list of variables, quoted or up to a blank.
 pub(super) fn targets(cursor: &mut Cursor<'_>, report: &mut Report) -> Targets {
     let mut found = Targets { whole: true, ..Targets::default() };
     let quoted = cursor.eat(b'"');
@@ -49,7 +49,7 @@ pub(super) fn targets(cursor: &mut Cursor<'_>, report: &mut Report) -> Targets {
     found
 }
 
-/// One variable with its selector.
+/// Reads one variable with its selector.
 pub(super) fn target(cursor: &mut Cursor<'_>, count: bool, report: &mut Report) -> Option<Target> {
     let (start, spot) = (cursor.at, cursor.spot());
     let name = cursor.name();
@@ -74,13 +74,18 @@ pub(super) fn target(cursor: &mut Cursor<'_>, count: bool, report: &mut Report) 
         return None;
     };
     if selected && !row.kind.members {
-        report.error(spot, name, format!("`{}` has no members", row.name), Some("leave out what follows the colon"));
+        report.error(
+            spot,
+            name,
+            format!("`{}` has no members", row.name),
+            Some("remove the colon and the text after it"),
+        );
         return None;
     }
     Some(Target { variable, selector, count })
 }
 
-/// Up to where the next variable may begin.
+/// Skips to where the next variable may begin.
 fn skip(cursor: &mut Cursor<'_>) {
     cursor.take_while(|byte| !is_delimiter(byte));
 }
@@ -89,7 +94,7 @@ fn is_delimiter(byte: u8) -> bool {
     matches!(byte, b'|' | b',' | b'"' | b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// What follows the colon.
+/// Reads the text after the colon.
 fn selector(cursor: &mut Cursor<'_>, row: &Row<Meaning>, report: &mut Report) -> Option<Selector> {
     let spot = cursor.spot();
     let xml = row.kind.variable == Some(Variable::Xml);
@@ -116,7 +121,7 @@ fn selector(cursor: &mut Cursor<'_>, row: &Row<Meaning>, report: &mut Report) ->
     chosen(row, text, spot, report)
 }
 
-/// Length of `/pattern/`: its last slash is not escaped, and a delimiter follows.
+/// Length of `/pattern/`: its last slash is unescaped and followed by a delimiter.
 fn pattern_end(text: &[u8]) -> Option<usize> {
     let mut escaped = false;
     for at in 1..text.len() {
@@ -130,14 +135,14 @@ fn pattern_end(text: &[u8]) -> Option<usize> {
     None
 }
 
-/// The selector that a text means.
-pub(super) fn chosen(row: &Row<Meaning>, text: &[u8], spot: Spot, report: &mut Report) -> Option<Selector> {
+/// Interprets a selector.
+pub(super) fn chosen(row: &Row<Meaning>, text: &[u8], spot: SourceLocation, report: &mut Report) -> Option<Selector> {
     let variable = row.kind.variable?;
     if variable == Variable::Xml {
         if matches!(text, b"/*" | b"//@*") {
             return Some(Selector::Name(text.to_vec()));
         }
-        report.unsupported(spot, &shown(text), "of XPath there are only `/*`, all texts, and `//@*`, all attributes");
+        report.unsupported(spot, &shown(text), "XPath is limited to `/*`, all texts, and `//@*`, all attributes");
         return None;
     }
     match text {
@@ -146,11 +151,11 @@ pub(super) fn chosen(row: &Row<Meaning>, text: &[u8], spot: Spot, report: &mut R
     }
 }
 
-/// A pattern on names, which counts whatever their case.
-fn pattern(text: &[u8], spot: Spot, report: &mut Report) -> Option<Arc<Pattern>> {
+/// A pattern on names, which ignores case.
+fn pattern(text: &[u8], spot: SourceLocation, report: &mut Report) -> Option<Arc<Pattern>> {
     const IGNORE_CASE: &str = "(?i)";
     let Ok(text) = std::str::from_utf8(text) else {
-        report.error(spot, &shown(text), "a pattern has to be UTF-8", Some("write other bytes as \\xHH"));
+        report.error(spot, &shown(text), "a pattern must be UTF-8", Some("write other bytes as \\xHH"));
         return None;
     };
     match Pattern::parse(&format!("{IGNORE_CASE}{text}")) {
@@ -163,7 +168,7 @@ fn pattern(text: &[u8], spot: Spot, report: &mut Report) -> Option<Arc<Pattern>>
     }
 }
 
-/// A member's name: in lower case, but for XPath.
+/// A member name, in lower case except for XPath.
 pub(super) fn name(variable: Variable, text: &[u8]) -> Vec<u8> {
     if variable == Variable::Xml { text.to_vec() } else { text.to_ascii_lowercase() }
 }

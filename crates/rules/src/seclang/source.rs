@@ -1,31 +1,31 @@
-//! Where files come from: the only place of this crate that reads any.
+//! File access; nothing else in this crate reads files.
 //!
-//! Tests and the fuzzer use files in memory, so [`Files`] is what the reader knows. Names with
-//! `*`, `?` or `[...]` are expanded here and not by a library, because the order is part of the
-//! language: by name, byte by byte, as the shell in the C locale does.
+//! Tests and the fuzzer use files in memory, so the reader only knows the trait [`Files`]. Names
+//! with `*`, `?` or `[...]` are expanded here and not by a library, because the order is part of
+//! the language: by name, byte by byte, as the shell does in the C locale.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
-/// Most names that one pattern may stand for.
+/// Maximum number of files that one pattern may match.
 const MAX_FOUND: usize = 10_000;
 
 /// Files and directories.
 pub trait Files {
-    /// The whole file.
+    /// Reads a whole file.
     ///
     /// # Errors
-    /// If it cannot be read, or is longer than so many bytes.
+    /// If it cannot be read, or is longer than `limit` bytes.
     fn read(&self, path: &Path, limit: usize) -> io::Result<Vec<u8>>;
 
     /// Names in a directory, in any order.
     ///
     /// # Errors
-    /// If it is not there or cannot be read.
+    /// If the directory cannot be read.
     fn list(&self, directory: &Path) -> io::Result<Vec<String>>;
 
-    /// The same for each way to name a file.
+    /// A canonical path, the same for every way to name the file.
     fn identity(&self, path: &Path) -> PathBuf;
 }
 
@@ -58,7 +58,7 @@ impl Files for Disk {
     }
 }
 
-/// Files in memory, by their paths.
+/// Files in memory, by path.
 #[derive(Clone, Debug, Default)]
 pub struct Memory(pub BTreeMap<PathBuf, Vec<u8>>);
 
@@ -93,12 +93,12 @@ fn too_long(limit: usize) -> io::Error {
     io::Error::other(format!("longer than {limit} bytes"))
 }
 
-/// Whether the name stands for several.
+/// Whether the path contains wildcards.
 pub(super) fn is_pattern(path: &str) -> bool {
     path.contains(['*', '?', '['])
 }
 
-/// Files for which the pattern stands, by name.
+/// Files that match the pattern, by name.
 pub(super) fn expand(files: &dyn Files, pattern: &Path) -> Vec<PathBuf> {
     let mut found = vec![PathBuf::new()];
     for component in pattern.components() {
@@ -124,8 +124,8 @@ pub(super) fn expand(files: &dyn Files, pattern: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Whether `name` is what the shell's pattern describes. At most `pattern * name` steps: a star
-/// takes the shortest text, and only the last one is ever made longer.
+/// Whether the shell pattern matches `name`. At most `pattern * name` steps: a star takes the
+/// shortest text, and only the last star is ever extended.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     if name.first() == Some(&b'.') && pattern.first() != Some(&b'.') {
         return false;
@@ -150,7 +150,7 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
     pattern[p..].iter().all(|&byte| byte == b'*')
 }
 
-/// How much of the pattern stands for this byte, if it begins with something that does.
+/// Length of the pattern element at the start of `pattern`, if it matches `byte`.
 fn one(pattern: &[u8], byte: u8) -> Option<usize> {
     match *pattern.first()? {
         b'?' => Some(1),
@@ -159,11 +159,11 @@ fn one(pattern: &[u8], byte: u8) -> Option<usize> {
     }
 }
 
-/// The same for `[...]`; without its end it is a bracket.
+/// The same for `[...]`; an unclosed bracket is a literal.
 fn class(pattern: &[u8], byte: u8) -> Option<usize> {
     let negated = matches!(pattern.get(1), Some(b'!' | b'^'));
     let first = 1 + usize::from(negated);
-    // A bracket that comes first is one of the bytes.
+    // A bracket in first position is a member of the class.
     let Some(length) = pattern.get(first + 1..).and_then(|rest| rest.iter().position(|&byte| byte == b']')) else {
         return (byte == b'[').then_some(1);
     };

@@ -1,22 +1,22 @@
-//! The directives that make and change rules.
+//! The directives that define and change rules.
 
 use super::action;
 use super::actions::{self, Actions};
 use super::control;
 use super::cursor::{Cursor, is_blank};
-use super::diagnostic::{Spot, shown};
-use super::draft::{Change, Defaults, Item, Link, Test, Update, Which};
+use super::diagnostic::{SourceLocation, shown};
+use super::draft::{Defaults, DraftItem, Link, RuleChange, RuleSelector, RuleUpdate, Test};
 use super::ir::Phase;
 use super::operator::{self, Context};
 use super::reader::Reader;
 use super::selector;
-use super::table::directive::Kind;
+use super::table::directive::DirectiveKind;
 
 impl Reader<'_> {
-    pub(super) fn rule(&mut self, spot: Spot, cursor: &mut Cursor<'_>) -> Option<()> {
+    pub(super) fn rule(&mut self, spot: SourceLocation, cursor: &mut Cursor<'_>) -> Option<()> {
         let targets = selector::targets(cursor, &mut self.report);
         if !targets.whole {
-            // Up to the operator, so that it and the actions are checked, too.
+            // Continue with the operator, so that it and the actions are checked too.
             cursor.take_while(|byte| !is_blank(byte) && byte != b'\n');
         }
         cursor.blanks();
@@ -26,7 +26,7 @@ impl Reader<'_> {
         let behind = *cursor;
         cursor.blanks();
         if cursor.at_line_end() {
-            // Actions may stand in the next line even without a backslash.
+            // Actions may be on the next line even without a backslash.
             let mut ahead = *cursor;
             ahead.take_while(|byte| byte == b'\r');
             if ahead.eat(b'\n') {
@@ -39,8 +39,8 @@ impl Reader<'_> {
         self.link(Link { spot, root: self.root, test: Some(Test { targets, operator }), actions, whole })
     }
 
-    /// The operator in its quotes, or up to the blank behind it.
-    fn operator_text<'t>(&mut self, cursor: &mut Cursor<'t>) -> Option<(&'t [u8], Spot)> {
+    /// The text of the operator, in quotes or up to a blank.
+    fn operator_text<'t>(&mut self, cursor: &mut Cursor<'t>) -> Option<(&'t [u8], SourceLocation)> {
         let open = cursor.spot();
         if cursor.eat(b'"') {
             let at = cursor.spot();
@@ -87,12 +87,12 @@ impl Reader<'_> {
             self.report.error(link.spot, "", message, None);
         }
         if self.rules <= self.report.limits.rules {
-            self.draft.items.push(Item::Link(Box::new(link)));
+            self.draft.items.push(DraftItem::Link(Box::new(link)));
         }
         Some(())
     }
 
-    pub(super) fn action(&mut self, spot: Spot, cursor: &mut Cursor<'_>) -> Option<()> {
+    pub(super) fn action(&mut self, spot: SourceLocation, cursor: &mut Cursor<'_>) -> Option<()> {
         if cursor.at_line_end() {
             self.report.error(spot, "SecAction", "`SecAction` needs actions", None);
             return None;
@@ -102,7 +102,7 @@ impl Reader<'_> {
         self.link(Link { spot, root: self.root, test: None, actions, whole })
     }
 
-    pub(super) fn default_action(&mut self, spot: Spot, cursor: &mut Cursor<'_>) -> Option<()> {
+    pub(super) fn default_action(&mut self, spot: SourceLocation, cursor: &mut Cursor<'_>) -> Option<()> {
         let actions = self.actions(cursor);
         let unsuitable = [
             ("id", actions.id.map(|(_, spot)| spot)),
@@ -113,7 +113,7 @@ impl Reader<'_> {
         ];
         for (name, place) in unsuitable {
             if let Some(place) = place {
-                self.report.error(place, name, format!("`{name}` is not for `SecDefaultAction`"), None);
+                self.report.error(place, name, format!("`{name}` is not allowed in `SecDefaultAction`"), None);
             }
         }
         if actions.disruptive.is_none() && actions.whole {
@@ -124,7 +124,7 @@ impl Reader<'_> {
         let same = |other: &&Defaults| other.phase == phase && other.root == self.root;
         if let Some(other) = self.draft.defaults.iter().find(same) {
             let first = self.report.place(other.spot);
-            let message = format!("phase {} has a `SecDefaultAction` already, at {first}", phase as u8);
+            let message = format!("phase {} already has a `SecDefaultAction`, at {first}", phase as u8);
             self.report.error(spot, "SecDefaultAction", message, Some("one applies to all rules of its phase"));
         } else {
             self.draft.defaults.push(Defaults { spot, root: self.root, phase, actions });
@@ -134,12 +134,12 @@ impl Reader<'_> {
 
     pub(super) fn marker(&mut self, cursor: &mut Cursor<'_>) -> Option<()> {
         let (name, _) = self.argument(cursor)?;
-        self.draft.items.push(Item::Marker(name));
+        self.draft.items.push(DraftItem::Marker(name));
         Some(())
     }
 
     /// One parameter, in quotes or up to a blank.
-    pub(super) fn argument(&mut self, cursor: &mut Cursor<'_>) -> Option<(String, Spot)> {
+    pub(super) fn argument(&mut self, cursor: &mut Cursor<'_>) -> Option<(String, SourceLocation)> {
         let open = cursor.spot();
         let (text, at) = match cursor.peek() {
             Some(quote @ (b'"' | b'\'')) => {
@@ -160,8 +160,8 @@ impl Reader<'_> {
         Some((String::from_utf8_lossy(text).into_owned(), at))
     }
 
-    /// The rest of the line, without quotes around it.
-    fn line(&mut self, cursor: &mut Cursor<'_>) -> Option<(String, Spot)> {
+    /// The rest of the line, without enclosing quotes.
+    fn line(&mut self, cursor: &mut Cursor<'_>) -> Option<(String, SourceLocation)> {
         if matches!(cursor.peek(), Some(b'"' | b'\'')) {
             return self.argument(cursor);
         }
@@ -174,48 +174,48 @@ impl Reader<'_> {
         Some((String::from_utf8_lossy(text).into_owned(), at))
     }
 
-    pub(super) fn remove_by_id(&mut self, spot: Spot, cursor: &mut Cursor<'_>) -> Option<()> {
+    pub(super) fn remove_by_id(&mut self, spot: SourceLocation, cursor: &mut Cursor<'_>) -> Option<()> {
         let at = cursor.spot();
         let line = cursor.take_while(|byte| byte != b'\n' && byte != b'#').trim_ascii();
         let ids = control::ids(&String::from_utf8_lossy(line), at, &mut self.report)?;
-        self.draft.removals.push((Which::Ids(ids), spot));
+        self.draft.removals.push((RuleSelector::Ids(ids), spot));
         Some(())
     }
 
-    pub(super) fn remove_by_tag(&mut self, spot: Spot, cursor: &mut Cursor<'_>) -> Option<()> {
+    pub(super) fn remove_by_tag(&mut self, spot: SourceLocation, cursor: &mut Cursor<'_>) -> Option<()> {
         let (tag, _) = self.line(cursor)?;
-        self.draft.removals.push((Which::Tag(tag), spot));
+        self.draft.removals.push((RuleSelector::Tag(tag), spot));
         Some(())
     }
 
-    pub(super) fn remove_by_message(&mut self, spot: Spot, cursor: &mut Cursor<'_>) -> Option<()> {
+    pub(super) fn remove_by_message(&mut self, spot: SourceLocation, cursor: &mut Cursor<'_>) -> Option<()> {
         let (message, _) = self.line(cursor)?;
-        self.draft.removals.push((Which::Message(message), spot));
+        self.draft.removals.push((RuleSelector::Message(message), spot));
         Some(())
     }
 
-    pub(super) fn update(&mut self, kind: Kind, spot: Spot, cursor: &mut Cursor<'_>) -> Option<()> {
+    pub(super) fn update(&mut self, kind: DirectiveKind, spot: SourceLocation, cursor: &mut Cursor<'_>) -> Option<()> {
         let (text, at) = self.argument(cursor)?;
         cursor.blanks();
         let which = match kind {
-            Kind::UpdateTargetByTag => Which::Tag(text),
-            Kind::UpdateTargetByMsg => Which::Message(text),
-            _ => Which::Ids(control::ids(&text, at, &mut self.report)?),
+            DirectiveKind::UpdateTargetByTag => RuleSelector::Tag(text),
+            DirectiveKind::UpdateTargetByMsg => RuleSelector::Message(text),
+            _ => RuleSelector::Ids(control::ids(&text, at, &mut self.report)?),
         };
-        let change = if matches!(kind, Kind::UpdateActionById) {
-            Change::Actions(Box::new(self.new_actions(spot, cursor)?))
+        let change = if matches!(kind, DirectiveKind::UpdateActionById) {
+            RuleChange::Actions(Box::new(self.new_actions(spot, cursor)?))
         } else {
             let targets = selector::targets(cursor, &mut self.report);
             if !targets.whole {
                 return None;
             }
-            Change::Targets(targets)
+            RuleChange::Targets(targets)
         };
-        self.draft.updates.push(Update { spot, which, change });
+        self.draft.updates.push(RuleUpdate { spot, which, change });
         Some(())
     }
 
-    fn new_actions(&mut self, spot: Spot, cursor: &mut Cursor<'_>) -> Option<Actions> {
+    fn new_actions(&mut self, spot: SourceLocation, cursor: &mut Cursor<'_>) -> Option<Actions> {
         if cursor.at_line_end() {
             self.report.error(spot, "", "expected actions", None);
             return None;

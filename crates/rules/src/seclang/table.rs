@@ -1,8 +1,8 @@
-//! What the language consists of, one table for each kind of word. Parser, hints, lint and the
-//! reference page come from them, so that none of these can know a word that another does not.
+//! The vocabulary of the language, one table for each word class. Parser, hints, lint and the
+//! reference page are derived from them, so that they always agree.
 //!
-//! Every word of ModSecurity v3's reference manual is here, also those that Weir does not have: a
-//! known word gets a reason, an unknown one a guess.
+//! Every word of ModSecurity v3's reference manual is listed, also those that Weir lacks: a known
+//! word gets a reason, an unknown one a suggestion.
 
 pub mod action;
 pub mod control;
@@ -16,28 +16,28 @@ use crate::suggest;
 /// One word.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<K: Copy + 'static> {
-    /// How it is written; case does not matter.
+    /// Spelling; case-insensitive.
     pub name: &'static str,
-    /// Other spellings.
+    /// Alternative spellings.
     pub aliases: &'static [&'static str],
-    /// What it means: one sentence without its full stop.
+    /// Description: one sentence without its full stop.
     pub meaning: &'static str,
-    /// Whether Weir has it.
+    /// Support in Weir.
     pub status: Status,
-    /// What the parser does with it.
+    /// Data for the parser.
     pub kind: K,
 }
 
-/// Whether Weir has a word of the language.
+/// Support for a word in Weir.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// As ModSecurity v3.
+    /// Behaves as in ModSecurity v3.
     Supported,
-    /// Accepted, without a meaning here, for the reason.
+    /// Accepted without effect, for this reason.
     NoEffect(&'static str),
-    /// Understood, but does nothing until something else is switched on.
+    /// Without effect until another setting enables it.
     OffByDefault(&'static str),
-    /// An error, for the reason.
+    /// An error, for this reason.
     Unsupported(&'static str),
 }
 
@@ -62,7 +62,7 @@ impl<K: Copy> Row<K> {
         Self { status: Status::Unsupported(why), ..self }
     }
 
-    /// Where the reference manual of ModSecurity v3 explains it.
+    /// Link to its description in the reference manual of ModSecurity v3.
     #[must_use]
     pub fn reference(&self) -> String {
         format!("{MANUAL}#{}", self.name.to_ascii_lowercase())
@@ -72,13 +72,13 @@ impl<K: Copy> Row<K> {
 /// The reference manual of ModSecurity v3.
 pub const MANUAL: &str = "https://github.com/owasp-modsecurity/ModSecurity/wiki/Reference-Manual-(v3.x)";
 
-/// The row of that name, whatever its case.
+/// The row of this name, ignoring case.
 pub(super) fn find<K: Copy>(rows: &'static [Row<K>], name: &str) -> Option<&'static Row<K>> {
     let is = |known: &&str| known.eq_ignore_ascii_case(name);
     rows.iter().find(|row| is(&row.name) || row.aliases.iter().any(is))
 }
 
-/// "did you mean ...?", if a name is near.
+/// "did you mean ...?", if a similar name exists.
 pub(super) fn guess<K: Copy>(rows: &'static [Row<K>], name: &str) -> Option<String> {
     let names = rows.iter().flat_map(|row| std::iter::once(&row.name).chain(row.aliases)).copied();
     suggest::nearest(name, names).map(|near| format!("did you mean `{near}`?"))

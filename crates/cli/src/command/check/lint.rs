@@ -8,8 +8,8 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use weir_policy::Snapshot;
-use weir_rules::seclang::ir::{Entry, RuleSet};
-use weir_rules::seclang::{Diagnostic, OnUnsupported, Options, Root, Severity, load};
+use weir_rules::seclang::ir::{RuleSet, RuleSetEntry};
+use weir_rules::seclang::{Diagnostic, OnUnsupported, Options, RuleSource, Severity, load};
 
 use crate::command::rules::written;
 use crate::style::{Stream, Style};
@@ -57,7 +57,7 @@ impl Findings {
 
     /// Of files of rules, read in this order.
     pub fn of_files(files: &[&PathBuf]) -> Self {
-        let roots: Vec<Root> = files.iter().map(|file| Root::File((*file).clone())).collect();
+        let roots: Vec<RuleSource> = files.iter().map(|file| RuleSource::File((*file).clone())).collect();
         let options = Options { on_unsupported: OnUnsupported::Error, geo: true, lint: true, ..Options::default() };
         let mut findings = Self::default();
         match load(&roots, &options) {
@@ -132,7 +132,7 @@ impl Findings {
 }
 
 fn rules(set: &RuleSet) -> usize {
-    set.entries.iter().filter(|entry| matches!(entry, Entry::Rule(_))).count()
+    set.entries.iter().filter(|entry| matches!(entry, RuleSetEntry::Rule(_))).count()
 }
 
 /// Files whose rules say that they are CRS's.
@@ -141,7 +141,7 @@ fn core_files(set: &RuleSet) -> Vec<String> {
         .entries
         .iter()
         .filter_map(|entry| match entry {
-            Entry::Rule(rule) if rule.version.starts_with("OWASP_CRS") => Some(rule.place.file),
+            RuleSetEntry::Rule(rule) if rule.version.starts_with("OWASP_CRS") => Some(rule.place.file),
             _ => None,
         })
         .collect();

@@ -214,17 +214,17 @@ pub(super) fn decision(rule: &Rule) -> String {
 
 #[cfg(test)]
 mod tests {
-    use weir_rules::seclang::ir::Entry;
-    use weir_rules::seclang::{Options, Root, load};
+    use weir_rules::seclang::ir::RuleSetEntry;
+    use weir_rules::seclang::{Options, RuleSource, load};
 
     use super::*;
 
     fn rule(text: &str) -> Rule {
-        let root = Root::Text { name: "t".into(), text: text.into() };
+        let root = RuleSource::Text { name: "t".into(), text: text.into() };
         let entries = load(&[root], &Options::default()).expect("loads").set.entries;
         let found = entries.into_iter().find_map(|entry| match entry {
-            Entry::Rule(rule) => Some(*rule),
-            Entry::Marker(_) => None,
+            RuleSetEntry::Rule(rule) => Some(*rule),
+            RuleSetEntry::Marker(_) => None,
         });
         found.expect("a rule")
     }

@@ -10,14 +10,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use weir_engine::seclang::Program;
-use weir_rules::seclang::ir::{Entry, Rule};
-use weir_rules::seclang::{Diagnostic, Disk, Files, Loaded, OnUnsupported, Options, Root, load_from};
+use weir_rules::seclang::ir::{Rule, RuleSetEntry};
+use weir_rules::seclang::{Diagnostic, Disk, Files, LoadedRules, OnUnsupported, Options, RuleSource, load_from};
 
 /// The rule of that id. `None` if the files have changed under us.
 pub(super) fn rule(program: &Program, id: u64) -> Option<Rule> {
     let set = load(program, false).ok()?.set;
     set.entries.into_iter().find_map(|entry| match entry {
-        Entry::Rule(rule) if rule.id == id => Some(*rule),
+        RuleSetEntry::Rule(rule) if rule.id == id => Some(*rule),
         _ => None,
     })
 }
@@ -26,10 +26,10 @@ pub(super) fn rule(program: &Program, id: u64) -> Option<Rule> {
 ///
 /// # Errors
 /// If they have changed meanwhile and are wrong now.
-pub(crate) fn load(program: &Program, lint: bool) -> Result<Loaded, Vec<Diagnostic>> {
+pub(crate) fn load(program: &Program, lint: bool) -> Result<LoadedRules, Vec<Diagnostic>> {
     let files: Vec<PathBuf> = program.files().iter().map(PathBuf::from).filter(|path| path.is_file()).collect();
     let once = Once { roots: files.iter().cloned().collect(), seen: RefCell::default() };
-    let roots: Vec<Root> = files.into_iter().map(Root::File).collect();
+    let roots: Vec<RuleSource> = files.into_iter().map(RuleSource::File).collect();
     // A set that is in use has been checked: what it lacks here was left out there as well.
     let options = Options { on_unsupported: OnUnsupported::Warn, geo: true, lint, ..Options::default() };
     load_from(&roots, &options, &once)

@@ -1,35 +1,35 @@
-//! What a match decides.
+//! The decision that a match makes.
 
 use super::Macro;
 
-/// What becomes of the transaction.
+/// Effect of a match on the transaction.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub enum Disruption {
-    /// Nothing.
+    /// No effect.
     #[default]
     Pass,
-    /// Answered with the status.
+    /// The request is answered with a status.
     Deny {
-        /// 100 to 599; 403 if nothing was said.
+        /// 100 to 599; 403 by default.
         status: u16,
     },
     /// The connection is closed.
     Drop,
-    /// Sent elsewhere.
+    /// The client is redirected.
     Redirect {
-        /// 301, 302, 303, 307 or 308; 302 if nothing was said.
+        /// 301, 302, 303, 307 or 308; 302 by default.
         status: u16,
-        /// Where to.
+        /// The target URL.
         to: Macro,
     },
-    /// No more rules.
+    /// No further rules are evaluated.
     Allow(AllowScope),
 }
 
-/// How far `allow` reaches.
+/// The scope of `allow`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AllowScope {
-    /// The whole transaction but phase 5.
+    /// The whole transaction except phase 5.
     All,
     /// The rest of this phase.
     Phase,
@@ -37,14 +37,14 @@ pub enum AllowScope {
     Request,
 }
 
-/// Where evaluation goes on.
+/// Where evaluation continues.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Flow {
-    /// At the next rule.
+    /// With the next rule.
     #[default]
     Next,
-    /// After so many more rules.
+    /// After skipping this many rules.
     Skip(u32),
-    /// After the marker (or the rule with that id).
+    /// After the marker (or after the rule with this id).
     SkipAfter(String),
 }

@@ -1,23 +1,23 @@
-//! What a match does besides deciding.
+//! Side effects of a match.
 
 use std::sync::Arc;
 
 use super::{Engine, Macro, Target};
 use crate::seclang::pattern::Pattern;
 
-/// What a match does besides deciding, in the order of the rule's actions.
+/// A side effect of a match, in the order of the rule's actions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// `setvar`.
     SetVariable {
-        /// `TX`, or a persistent collection.
+        /// `TX` or a persistent collection.
         collection: Collection,
-        /// Member's name; lower case where it is text.
+        /// Member name; its literal parts are in lower case.
         name: Macro,
-        /// What becomes of it.
+        /// The change.
         change: Change,
     },
-    /// `expirevar`: seconds until it vanishes.
+    /// `expirevar`: seconds until the member is deleted.
     ExpireVariable {
         /// Persistent collection.
         collection: Collection,
@@ -26,7 +26,8 @@ pub enum Effect {
         /// Seconds.
         seconds: Macro,
     },
-    /// `initcol`, `setsid`, `setuid`, `setrsc`: which record of the collection this transaction uses.
+    /// `initcol`, `setsid`, `setuid`, `setrsc`: the record of the collection that this transaction
+    /// uses.
     InitCollection(Collection, Macro),
     /// `setenv`.
     SetEnvironment(Macro, Macro),
@@ -50,21 +51,21 @@ pub enum Change {
 /// Collections that rules can write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Collection {
-    /// Of this transaction.
+    /// Variables of this transaction.
     Tx,
-    /// By client address, usually.
+    /// Usually keyed by client address.
     Ip,
-    /// One for all.
+    /// One record for all transactions.
     Global,
-    /// By session.
+    /// Keyed by session.
     Session,
-    /// By user.
+    /// Keyed by user.
     User,
-    /// By resource.
+    /// Keyed by resource.
     Resource,
 }
 
-/// What `ctl` changes for the rest of this transaction.
+/// A setting that `ctl` changes for the rest of the transaction.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Control {
     /// `ruleEngine`.
@@ -77,11 +78,11 @@ pub enum Control {
     RequestBodyProcessor(BodyProcessor),
     /// `forceRequestBodyVariable`.
     ForceRequestBodyVariable(bool),
-    /// `auditEngine`, `auditLogParts`, `debugLogLevel`: understood, without a meaning here.
+    /// `auditEngine`, `auditLogParts`, `debugLogLevel`: parsed, but without effect.
     Ignored,
     /// `ruleRemoveById`: ids and ranges, both ends included.
     RemoveById(Vec<(u64, u64)>),
-    /// `ruleRemoveByTag`: a text that occurs in one of the rule's tags, or a pattern; see
+    /// `ruleRemoveByTag`: a text that equals one of the rule's tags, or a pattern; see
     /// [`TextMatch`].
     RemoveByTag(TextMatch),
     /// `ruleRemoveByMsg`.
@@ -97,7 +98,7 @@ pub enum Control {
 /// `ctl:requestBodyProcessor`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BodyProcessor {
-    /// Forms.
+    /// URL-encoded forms.
     UrlEncoded,
     /// `multipart/form-data`.
     Multipart,
@@ -107,11 +108,11 @@ pub enum BodyProcessor {
     Json,
 }
 
-/// How tags and messages are chosen.
+/// How tags and messages are selected.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TextMatch {
-    /// Exactly this.
+    /// Equal to this text.
     Exact(String),
-    /// What the pattern matches.
+    /// Matched by this pattern.
     Pattern(Arc<Pattern>),
 }

@@ -7,22 +7,22 @@ use ipnet::IpNet;
 use super::Macro;
 use crate::seclang::pattern::Pattern;
 
-/// Operators with their parameters.
+/// An operator with its parameters.
 #[derive(Clone, Debug)]
 pub enum Operator {
     /// `@unconditionalMatch`.
     UnconditionalMatch,
     /// `@noMatch`.
     NoMatch,
-    /// `@rx`, and `@rxGlobal` where `global`. Without macros the pattern is ready.
+    /// `@rx`, or `@rxGlobal` if `global`. A pattern without macros is already parsed.
     Rx {
         /// The pattern.
         pattern: PatternText,
         /// Whether all matches are captured, not only the first.
         global: bool,
     },
-    /// `@pm`, `@pmf`, `@pmFromFile`: phrases, of which one occurs whatever the case. In the order
-    /// of the file, not empty.
+    /// `@pm`, `@pmf`, `@pmFromFile`: one of these phrases occurs, ignoring case. In the order of
+    /// the file, not empty.
     Pm(Arc<Vec<Vec<u8>>>),
     /// `@within`: the value occurs in the parameter.
     Within(Macro),
@@ -46,7 +46,7 @@ pub enum Operator {
     DetectSqli,
     /// `@detectXSS`.
     DetectXss,
-    /// `@validateByteRange`: bytes that are allowed, bit `b % 64` of word `b / 64`.
+    /// `@validateByteRange`: allowed bytes, as bit `b % 64` of word `b / 64`.
     ValidateByteRange([u64; 4]),
     /// `@validateUrlEncoding`.
     ValidateUrlEncoding,
@@ -56,20 +56,20 @@ pub enum Operator {
     Verify(Verify, Arc<Pattern>),
     /// `@geoLookup`.
     GeoLookup,
-    /// `@rbl`: never matches unless look-ups are switched on, which nothing does yet.
+    /// `@rbl`: never matches, because DNS look-ups are not implemented.
     Rbl(String),
 }
 
-/// A pattern, perhaps only known in the request.
+/// A pattern, which may depend on the request.
 #[derive(Clone, Debug)]
 pub enum PatternText {
-    /// Known.
+    /// Known at load time.
     Ready(Arc<Pattern>),
-    /// With macros in it.
+    /// Contains macros.
     Macro(Macro),
 }
 
-/// How numbers are compared.
+/// Numeric comparisons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Comparison {
     /// `@eq`.
@@ -84,15 +84,15 @@ pub enum Comparison {
     Lt,
 }
 
-/// Numbers with check digits.
+/// Kinds of numbers with check digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verify {
-    /// Payment cards.
+    /// Payment card numbers.
     CreditCard,
-    /// US social security.
+    /// US social security numbers.
     Ssn,
-    /// Brazilian taxpayers.
+    /// Brazilian taxpayer numbers.
     Cpf,
-    /// Austrian social security.
+    /// Austrian social security numbers.
     Svnr,
 }

@@ -1,18 +1,18 @@
-//! What the configuration directives say.
+//! Values of the configuration directives.
 
 /// `SecRuleEngine`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Engine {
-    /// Rules are evaluated and disrupt.
+    /// Rules are evaluated and may disrupt.
     On,
-    /// They are evaluated only.
+    /// Rules are evaluated, but do not disrupt.
     DetectionOnly,
-    /// They are not evaluated.
+    /// Rules are not evaluated.
     #[default]
     Off,
 }
 
-/// What the configuration directives say; `None` where they say nothing.
+/// Values of the configuration directives; `None` if a directive is absent.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// `SecRuleEngine`.
@@ -25,7 +25,7 @@ pub struct Settings {
     pub request_body_limit: Option<u64>,
     /// `SecRequestBodyNoFilesLimit`, in bytes.
     pub request_body_no_files_limit: Option<u64>,
-    /// `SecRequestBodyLimitAction`: whether a longer body is refused (`Reject`).
+    /// `SecRequestBodyLimitAction`: whether a longer body is rejected (`Reject`).
     pub request_body_limit_rejects: Option<bool>,
     /// `SecRequestBodyJsonDepthLimit`.
     pub json_depth_limit: Option<u64>,
@@ -33,7 +33,7 @@ pub struct Settings {
     pub response_body_limit: Option<u64>,
     /// `SecResponseBodyLimitAction`.
     pub response_body_limit_rejects: Option<bool>,
-    /// `SecResponseBodyMimeType`, lower case; a later directive adds.
+    /// `SecResponseBodyMimeType`, in lower case; later directives add types.
     pub response_body_mime_types: Option<Vec<String>>,
     /// `SecArgumentsLimit`.
     pub arguments_limit: Option<u64>,
@@ -41,7 +41,7 @@ pub struct Settings {
     pub argument_separator: Option<u8>,
     /// `SecCollectionTimeout`, in seconds.
     pub collection_timeout: Option<u64>,
-    /// `SecUnicodeMapFile`'s code page.
+    /// The code page of `SecUnicodeMapFile`.
     pub unicode_map: Option<u32>,
     /// `SecComponentSignature`s.
     pub components: Vec<String>,

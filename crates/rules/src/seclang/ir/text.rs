@@ -1,4 +1,4 @@
-//! Texts with macros.
+//! Text with macros.
 
 use super::Variable;
 
@@ -6,12 +6,12 @@ use super::Variable;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Macro(pub Vec<Piece>);
 
-/// A piece of such a text.
+/// A piece of text with macros.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Piece {
-    /// As it stands.
+    /// Literal text.
     Text(Vec<u8>),
-    /// The variable's value, or its first member of that name (lower case).
+    /// A variable's value, or its first member of this name (lower case).
     Variable(Variable, Option<Vec<u8>>),
 }
 
@@ -22,7 +22,7 @@ impl Macro {
         if text.is_empty() { Self::default() } else { Self(vec![Piece::Text(text.to_vec())]) }
     }
 
-    /// Its text, if there are no macros in it.
+    /// The literal text, if there are no macros.
     #[must_use]
     pub fn as_text(&self) -> Option<&[u8]> {
         match self.0.as_slice() {

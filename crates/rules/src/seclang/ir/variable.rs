@@ -2,17 +2,17 @@
 
 macro_rules! variables {
     ($($name:ident,)*) => {
-        /// Variables of SecLang; `table/variable.rs` has what each means.
+        /// Variables of SecLang; `table/variable.rs` describes each.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         #[allow(missing_docs, reason = "the table documents them")]
         pub enum Variable { $($name,)* }
 
         impl Variable {
-            /// All of them, in the order of the enumeration.
+            /// All variables, in the order of the enumeration.
             pub const ALL: &[Self] = &[$(Self::$name,)*];
 
-            /// Its name in rules and logs.
+            /// The name in rules and logs.
             #[must_use]
             pub fn name(self) -> &'static str {
                 crate::seclang::table::variable::row(self).name

@@ -1,4 +1,4 @@
-//! Capitals that a value in lower case cannot have.
+//! Capital letters in parameters that are compared with lower-case values.
 
 use weir_transform::Transformation as T;
 
@@ -6,7 +6,7 @@ use crate::seclang::diagnostic::{Report, shown};
 use crate::seclang::draft::Link;
 use crate::seclang::ir::{Macro, Operator, Piece};
 
-/// Transformations that make no capitals of a text that has none.
+/// Transformations that introduce no capital letters.
 const KEEP: &[T] = &[
     T::CmdLine,
     T::CompressWhitespace,
@@ -44,7 +44,7 @@ pub(super) fn check(link: &Link, report: &mut Report) {
     };
     if has_capitals(text) {
         let parameter = shown(&written.parameter);
-        let message = format!("the value is in lower case and never has the capitals of `{parameter}`");
+        let message = format!("the value is in lower case and never contains the capitals of `{parameter}`");
         report.warn(written.spot, &parameter, message, Some("write the parameter in lower case"));
     }
 }

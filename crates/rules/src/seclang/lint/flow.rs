@@ -1,11 +1,11 @@
-//! Where evaluation goes on, and rules that others leave out.
+//! Control flow: skips to markers, and rules that remove other rules.
 
-use super::Set;
+use super::RuleSummary;
 use crate::seclang::chain::Chain;
-use crate::seclang::diagnostic::{Report, Spot};
+use crate::seclang::diagnostic::{Report, SourceLocation};
 use crate::seclang::ir::{Control, Effect, Flow, Phase, TextMatch};
 
-pub(super) fn check(chain: &Chain, at: usize, set: &Set<'_>, report: &mut Report) {
+pub(super) fn check(chain: &Chain, at: usize, set: &RuleSummary<'_>, report: &mut Report) {
     for link in &chain.links {
         if let Some((Flow::SkipAfter(name), spot)) = &link.actions.flow {
             marker(name, *spot, at, set, report);
@@ -18,23 +18,21 @@ pub(super) fn check(chain: &Chain, at: usize, set: &Set<'_>, report: &mut Report
     }
 }
 
-fn marker(name: &str, spot: Spot, at: usize, set: &Set<'_>, report: &mut Report) {
+fn marker(name: &str, spot: SourceLocation, at: usize, set: &RuleSummary<'_>, report: &mut Report) {
     let id = || name.parse().ok().and_then(|id: u64| set.rules.get(&id)).map(|(_, at)| *at);
     match set.markers.get(name).copied().or_else(id) {
         Some(marker) if marker > at => {}
         Some(_) => report.warn(
             spot,
             name,
-            format!("the marker `{name}` stands before this rule: the rest of the phase is left out"),
+            format!("the marker `{name}` is before this rule: the rest of the phase is skipped"),
             None,
         ),
-        None => {
-            report.warn(spot, name, format!("there is no marker `{name}`: the rest of the phase is left out"), None)
-        }
+        None => report.warn(spot, name, format!("there is no marker `{name}`: the rest of the phase is skipped"), None),
     }
 }
 
-fn control(control: &Control, spot: Spot, here: (Phase, usize), set: &Set<'_>, report: &mut Report) {
+fn control(control: &Control, spot: SourceLocation, here: (Phase, usize), set: &RuleSummary<'_>, report: &mut Report) {
     match control {
         Control::RemoveById(ranges) | Control::RemoveTargetById(ranges, _) => {
             for &(low, high) in ranges {
@@ -58,20 +56,26 @@ fn control(control: &Control, spot: Spot, here: (Phase, usize), set: &Set<'_>, r
     }
 }
 
-fn early(name: &str, spot: Spot, report: &mut Report) {
+fn early(name: &str, spot: SourceLocation, report: &mut Report) {
     let hint = "move this rule before it, or into an earlier phase";
-    report.warn(spot, name, format!("{name} runs before this, so it is not changed"), Some(hint));
+    report.warn(spot, name, format!("{name} runs before this rule, so it is not affected"), Some(hint));
 }
 
-/// Rules by a tag or message, of which the last runs there.
-fn chosen(by: (&str, &str), last: Option<&(Phase, usize)>, spot: Spot, here: (Phase, usize), report: &mut Report) {
+/// Rules selected by a tag or message; `last` is the last of them to run.
+fn chosen(
+    by: (&str, &str),
+    last: Option<&(Phase, usize)>,
+    spot: SourceLocation,
+    here: (Phase, usize),
+    report: &mut Report,
+) {
     let (what, text) = by;
     match last {
         Some(last) if *last > here => {}
         Some(_) => early(&format!("each rule with the {what} `{text}`"), spot, report),
         None => {
             let looks_like_pattern = text.contains(['*', '^', '$', '(', '[', '+', '\\']);
-            let hint = "it is compared as it stands: ModSecurity 2 took patterns, version 3 does not";
+            let hint = "it is compared literally: ModSecurity 2 accepted patterns, version 3 does not";
             let message = format!("no rule has the {what} `{text}`");
             report.warn(spot, text, message, looks_like_pattern.then_some(hint));
         }

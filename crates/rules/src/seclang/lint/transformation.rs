@@ -1,4 +1,4 @@
-//! Transformations that are missing, or that do nothing.
+//! Missing and redundant transformations.
 
 use weir_transform::Transformation as T;
 
@@ -7,7 +7,7 @@ use crate::seclang::diagnostic::{Report, Severity};
 use crate::seclang::draft::Link;
 use crate::seclang::ir::Variable as V;
 
-/// Transformations that change nothing when they run again at once.
+/// Idempotent transformations.
 const ONCE: &[T] = &[
     T::CompressWhitespace,
     T::Lowercase,
@@ -22,7 +22,7 @@ const ONCE: &[T] = &[
     T::Uppercase,
 ];
 
-/// Pairs of which the first changes nothing that the second would not.
+/// Pairs in which the first changes nothing that the second would not change.
 const COVERED: &[(T, T)] = &[
     (T::Lowercase, T::CmdLine),
     (T::Lowercase, T::Uppercase),
@@ -34,7 +34,7 @@ const COVERED: &[(T, T)] = &[
     (T::ReplaceNulls, T::RemoveNulls),
 ];
 
-/// Variables whose values are decoded already.
+/// Variables whose values are already decoded.
 const DECODED: &[V] = &[V::Args, V::ArgsGet, V::ArgsPost, V::ArgsNames, V::ArgsGetNames, V::ArgsPostNames];
 
 pub(super) fn check(link: &Link, default: Option<&Actions>, report: &mut Report) {
@@ -42,22 +42,22 @@ pub(super) fn check(link: &Link, default: Option<&Actions>, report: &mut Report)
     let actions = &link.actions;
     if default.is_some_and(|default| !default.transformations.is_empty()) && !actions.cleared {
         let hint = "write t:none first if they are not wanted";
-        report.warn(link.spot, "", "the transformations of `SecDefaultAction` apply here, too", Some(hint));
+        report.warn(link.spot, "", "the transformations of `SecDefaultAction` also apply here", Some(hint));
     }
     for pair in actions.transformations.windows(2) {
         let ((first, at), (second, spot)) = (pair[0], pair[1]);
         let (first_name, second_name) = (first.info().name, second.info().name);
         if first == second && ONCE.contains(&first) {
-            report.warn(spot, second_name, format!("`t:{second_name}` again changes nothing"), Some("take one out"));
+            report.warn(spot, second_name, format!("`t:{second_name}` again changes nothing"), Some("remove one"));
         } else if COVERED.contains(&(first, second)) {
             let message = format!("`t:{first_name}` before `t:{second_name}` has no effect");
-            report.warn(at, first_name, message, Some("take the first out"));
+            report.warn(at, first_name, message, Some("remove the first"));
         }
     }
     let decodes = actions.transformations.iter().find(|(one, _)| *one == T::UrlDecode);
     let arguments = test.targets.targets.iter().any(|target| DECODED.contains(&target.variable));
     if let (Some((_, spot)), true) = (decodes, arguments) {
-        let hint = "take it out unless values that are encoded twice are meant";
+        let hint = "remove it unless it is meant for values that are encoded twice";
         report.add(Severity::Note, *spot, "t:urlDecode", "arguments are decoded already".into(), Some(hint.into()));
     }
 }

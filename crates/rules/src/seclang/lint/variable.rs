@@ -1,4 +1,4 @@
-//! Variables that are written and not read, captures that nobody uses.
+//! Variables that are written but not read, and unused captures.
 
 use std::collections::HashSet;
 
@@ -7,13 +7,13 @@ use crate::seclang::diagnostic::{Report, Severity, shown};
 use crate::seclang::draft::Link;
 use crate::seclang::ir::{Change, Collection, Effect, Macro, Operator, PatternText, Piece, Selector, Variable};
 
-/// What is read of `TX`.
+/// The members of `TX` that rules read.
 #[derive(Default)]
 struct Reads<'s> {
     names: HashSet<&'s [u8]>,
-    /// The longest word of each pattern on names, in lower case.
+    /// The longest literal word of each name pattern, in lower case.
     words: HashSet<String>,
-    /// Whether all of it is.
+    /// Whether all members are read.
     all: bool,
 }
 
@@ -105,13 +105,13 @@ pub(super) fn check(steps: &[Step], report: &mut Report) {
     chains().for_each(|chain| captures(chain, report));
 }
 
-/// `capture`, and nothing of this chain that reads what was captured.
+/// `capture` in a chain that does not read the captures.
 fn captures(chain: &Chain, report: &mut Report) {
     let Some(spot) = chain.links.iter().find_map(|link| link.actions.capture) else { return };
     let mut reads = Reads::default();
     chain.links.iter().for_each(|link| reads.link(link));
     if !(b'0'..=b'9').any(|digit| reads.has(&[digit])) {
-        let hint = "take it out, unless a later rule reads TX:0 to TX:9";
+        let hint = "remove it, unless a later rule reads TX:0 to TX:9";
         report.add(
             Severity::Note,
             spot,

@@ -1,20 +1,20 @@
-//! When a possessive quantifier or an atomic group can be had without backtracking.
+//! Possessive quantifiers and atomic groups that can be matched without backtracking.
 //!
-//! Atomic means: of the ways to match, only the first is tried with what follows. The plain form
-//! matches the same, in the same place, if the other ways could not succeed. Two cases are
-//! proved, and they are what people write:
+//! Atomic means that only the first way to match is tried with the rest of the pattern. The plain
+//! form matches the same text at the same position if the other ways could not succeed. Two cases
+//! are proved, and they cover common usage:
 //!
-//! 1. *What follows cannot fail* (nothing, `x*`): the first way already succeeds.
-//! 2. *The other ways leave a byte that what follows cannot take.* The body is a greedy repetition
-//!    of one set, so the other ways are shorter prefixes of the same run and leave a byte of the
-//!    set; what follows must take a byte, and begins with none of the set (`\s++x`).
+//! 1. *The rest cannot fail* (nothing, `x*`): the first way already succeeds.
+//! 2. *The other ways leave a byte that the rest cannot take.* The body is a greedy repetition of
+//!    one set, so the other ways are shorter prefixes of the same run and leave a byte of the set;
+//!    the rest must take a byte, and cannot begin with any of the set (`\s++x`).
 //!
-//! A body with a single way to match (sets in a row) is plain anyway.
+//! A body with a single way to match (sets in a row) needs no atomicity.
 
 use super::set::Set;
-use super::tree::{Mode, Node};
+use super::tree::{Node, RepeatMode};
 
-/// What is known of the rest of the pattern behind a node.
+/// Properties of the rest of the pattern after a node.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Follow {
     /// Bytes that the rest can begin with.
@@ -29,14 +29,14 @@ impl Follow {
     /// The end of the pattern.
     pub(super) const END: Self = Self { first: Set::EMPTY, nullable: true, infallible: true };
 
-    /// What follows whatever stands before `node`.
+    /// The properties seen from before `node`.
     pub(super) fn before(self, node: &Node) -> Self {
         let nullable = node.is_nullable();
         let first = if nullable { node.first().union(self.first) } else { node.first() };
         Self { first, nullable: nullable && self.nullable, infallible: node.is_infallible() && self.infallible }
     }
 
-    /// What follows the body of a repetition that is followed by `self`: perhaps itself again.
+    /// The properties seen from within the body of a repetition, which may be followed by itself.
     pub(super) fn within_repeat(self, body: &Node, min: u32, max: Option<u32>) -> Self {
         if max.is_some_and(|max| max <= 1) {
             return self;
@@ -58,15 +58,15 @@ pub(super) fn may_be_greedy(node: &Node, follow: Follow) -> bool {
 pub(super) fn may_be_plain(node: &Node, follow: Follow) -> bool {
     match node {
         _ if follow.infallible || has_one_way(node) => true,
-        Node::Repeat { node, mode: Mode::Greedy, .. } => may_be_greedy(node, follow),
+        Node::Repeat { node, mode: RepeatMode::Greedy, .. } => may_be_greedy(node, follow),
         _ => false,
     }
 }
 
-/// Whether it can match in one way only at a given place.
+/// Whether it can match in only one way at a given position.
 pub(super) fn has_one_way(node: &Node) -> bool {
     match node {
-        Node::Empty | Node::Set(_) | Node::At(_) => true,
+        Node::Empty | Node::Set(_) | Node::Assert(_) => true,
         Node::Concat(nodes) => nodes.iter().all(has_one_way),
         Node::Capture(node) => has_one_way(node),
         Node::Repeat { node, min, max, .. } => *max == Some(*min) && has_one_way(node),

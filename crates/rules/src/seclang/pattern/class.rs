@@ -1,11 +1,11 @@
-//! Classes in brackets.
+//! Bracketed classes.
 
 use super::PatternError;
 use super::escape::{Escape, escape, word};
 use super::parser::Parser;
 use super::set::Set;
 
-/// The class whose `[`, at `start`, has been read.
+/// Parses the class whose `[`, at `start`, has been read.
 pub(super) fn class(parser: &mut Parser<'_>, start: usize) -> Result<Set, PatternError> {
     let mut reader = Reader { parser, start, quoting: false };
     let negated = reader.parser.eat(b"^");
@@ -18,7 +18,7 @@ pub(super) fn class(parser: &mut Parser<'_>, start: usize) -> Result<Set, Patter
         }
         is_first = false;
         let at = reader.parser.at;
-        // A set, such as `\w`, is no end of a range: a hyphen beside it is a hyphen.
+        // A set, such as `\w`, cannot end a range: a hyphen beside it is literal.
         let first = match reader.member()? {
             Escape::Byte(first) => first,
             Escape::Set(members) => {
@@ -47,7 +47,7 @@ struct Reader<'p, 's> {
 }
 
 impl Reader<'_, '_> {
-    /// Passes over the marks of quotations, and over spaces if they do not count.
+    /// Skips quotation marks, and spaces if they are insignificant.
     fn skip(&mut self) {
         loop {
             if self.parser.eat(b"\\E") {
@@ -93,7 +93,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The end of a range whose first byte has been read, if there is one.
+    /// The end of a range whose first byte has been read, if it is a range.
     fn range_end(&mut self) -> Result<Option<u8>, PatternError> {
         self.skip();
         let hyphen = self.parser.at;
@@ -110,7 +110,7 @@ impl Reader<'_, '_> {
         Ok(None)
     }
 
-    /// `[:alpha:]`, or just a bracket.
+    /// `[:alpha:]`, or a literal bracket.
     fn posix(&mut self, at: usize) -> Result<Escape, PatternError> {
         let rest = self.parser.rest();
         let bracket = Ok(Escape::Byte(b'['));
@@ -132,7 +132,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// The classes of POSIX in C's locale.
+/// The POSIX classes in the C locale.
 fn posix(name: &[u8]) -> Option<Set> {
     let graph = Set::range(b'!', b'~');
     let alnum = Set::range(b'0', b'9').union(Set::range(b'a', b'z')).caseless();

@@ -1,39 +1,39 @@
-//! What begins with a backslash.
+//! Escape sequences.
 
 use super::PatternError;
 use super::parser::Parser;
 use super::set::Set;
-use super::tree::{Node, Place};
+use super::tree::{Assertion, Node};
 
-/// What an escape stands for, in or outside a class.
+/// The meaning of an escape, inside or outside a class.
 pub(super) enum Escape {
     Byte(u8),
     Set(Set),
 }
 
-/// Places, outside classes.
-const PLACES: [(u8, Place); 5] = [
-    (b'A', Place::TextStart),
-    (b'z', Place::TextEnd),
-    (b'Z', Place::LastLineEnd),
-    (b'b', Place::WordBoundary),
-    (b'B', Place::NotWordBoundary),
+/// Assertions, outside classes only.
+const ASSERTIONS: [(u8, Assertion); 5] = [
+    (b'A', Assertion::TextStart),
+    (b'z', Assertion::TextEnd),
+    (b'Z', Assertion::LastLineEnd),
+    (b'b', Assertion::WordBoundary),
+    (b'B', Assertion::NotWordBoundary),
 ];
 
-/// `\R`: a line end, not split.
+/// `\R`: a line end, matched atomically.
 fn line_end() -> Node {
     let crlf = Node::Concat(b"\r\n".iter().map(|&byte| Node::Set(Set::of(&[byte]))).collect());
     Node::Atomic(Box::new(Node::Either(vec![crlf, Node::Set(Set::of(b"\n\x0b\x0c\r\x85"))])))
 }
 
-/// The item whose backslash, at `start`, has been read.
+/// Parses the item whose backslash, at `start`, has been read.
 pub(super) fn item(parser: &mut Parser<'_>, start: usize) -> Result<Node, PatternError> {
     let Some(letter) = parser.peek() else {
         return parser.fail_with(start, "a backslash at the end", "write `\\\\` for the character");
     };
-    if let Some((_, place)) = PLACES.iter().find(|(other, _)| *other == letter) {
+    if let Some((_, assertion)) = ASSERTIONS.iter().find(|(other, _)| *other == letter) {
         parser.at += 1;
-        return Ok(Node::At(*place));
+        return Ok(Node::Assert(*assertion));
     }
     match letter {
         b'K' | b'R' | b'N' | b'C' | b'k' | b'g' => parser.at += 1,
@@ -60,7 +60,7 @@ fn plain(parser: &mut Parser<'_>, start: usize) -> Result<Node, PatternError> {
     })
 }
 
-/// An escape that stands for bytes, of which the backslash has been read.
+/// Parses an escape that stands for bytes, after its backslash.
 pub(super) fn escape(parser: &mut Parser<'_>, start: usize) -> Result<Escape, PatternError> {
     let Some(letter) = parser.next() else { return parser.fail(start, "a backslash at the end") };
     if let Some(set) = class_of(letter) {
@@ -105,7 +105,7 @@ fn unsupported<T>(parser: &Parser<'_>, start: usize, hint: &str) -> Result<T, Pa
     parser.fail_with(start, format!("`{escape}` is not supported"), hint)
 }
 
-/// The sets that a letter stands for, as in C's locale.
+/// The class for an escape letter, in the C locale.
 fn class_of(letter: u8) -> Option<Set> {
     let set = match letter.to_ascii_lowercase() {
         b'd' => Set::range(b'0', b'9'),
@@ -130,21 +130,23 @@ fn octal(parser: &mut Parser<'_>, start: usize) -> Result<u8, PatternError> {
     byte(parser, start, value)
 }
 
-/// `{...}`, digits of that radix.
+/// `{...}` with digits of the given radix.
 fn braced(parser: &mut Parser<'_>, start: usize, radix: u32) -> Result<u8, PatternError> {
     let digits = if parser.eat(b"{") { parser.until(b'}') } else { None };
     match digits {
         Some(digits) if !digits.is_empty() && digits.iter().all(|&digit| char::from(digit).is_digit(radix)) => {
             byte(parser, start, number(digits, radix))
         }
-        _ => parser.fail(start, "digits in braces expected"),
+        _ => parser.fail(start, "expected digits in braces"),
     }
 }
 
 fn byte(parser: &Parser<'_>, start: usize, value: u32) -> Result<u8, PatternError> {
     match u8::try_from(value) {
         Ok(byte) => Ok(byte),
-        Err(_) => parser.fail_with(start, "a character above 255", "patterns match bytes: write those of its UTF-8"),
+        Err(_) => {
+            parser.fail_with(start, "a character above 255", "patterns match bytes: write the bytes of its UTF-8 form")
+        }
     }
 }
 
@@ -153,8 +155,8 @@ fn number(digits: &[u8], radix: u32) -> u32 {
     values.fold(0, |value, digit| value.saturating_mul(radix).saturating_add(digit))
 }
 
-/// `\1`: a reference if it has one digit, begins with 8 or 9, or there are as many groups before
-/// it; else a character in octal.
+/// `\1`: a reference if it has one digit, begins with 8 or 9, or there are that many groups before
+/// it; otherwise an octal character.
 fn reference_or_octal(parser: &mut Parser<'_>, start: usize) -> Result<Node, PatternError> {
     let first = parser.peek();
     let group = parser.number().unwrap_or(0);

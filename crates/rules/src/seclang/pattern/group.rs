@@ -1,31 +1,31 @@
-//! What begins with a parenthesis.
+//! Groups.
 
 use super::parser::{Flags, Parser};
 use super::tree::{Direction, Node};
 use super::{MAX_DEPTH, PatternError, escape};
 
-/// What a group is for.
+/// Types of groups.
 #[derive(Clone, Copy)]
-enum Kind {
+enum GroupKind {
     Plain,
     Capture,
     Atomic,
     Look { direction: Direction, negative: bool },
 }
 
-/// The openings that need no further reading.
-const OPENINGS: [(&[u8], Kind); 6] = [
-    (b":", Kind::Plain),
-    (b">", Kind::Atomic),
-    (b"=", Kind::Look { direction: Direction::Ahead, negative: false }),
-    (b"!", Kind::Look { direction: Direction::Ahead, negative: true }),
-    (b"<=", Kind::Look { direction: Direction::Behind, negative: false }),
-    (b"<!", Kind::Look { direction: Direction::Behind, negative: true }),
+/// Openings that are complete tokens.
+const OPENINGS: [(&[u8], GroupKind); 6] = [
+    (b":", GroupKind::Plain),
+    (b">", GroupKind::Atomic),
+    (b"=", GroupKind::Look { direction: Direction::Ahead, negative: false }),
+    (b"!", GroupKind::Look { direction: Direction::Ahead, negative: true }),
+    (b"<=", GroupKind::Look { direction: Direction::Behind, negative: false }),
+    (b"<!", GroupKind::Look { direction: Direction::Behind, negative: true }),
 ];
 
-/// What is refused: opening, message, hint.
+/// Unsupported groups: opening, message, hint.
 const REFUSED: [(&[u8], &str, &str); 6] = [
-    (b"|", "`(?|`, which numbers groups anew, is not supported", "write a group of its own for each branch"),
+    (b"|", "`(?|`, which numbers groups anew, is not supported", "write a separate group for each branch"),
     (b"(", "conditions are not supported", "write the two cases as branches"),
     (b"R", "recursion is not supported", NO_RECURSION),
     (b"&", "recursion is not supported", NO_RECURSION),
@@ -33,15 +33,15 @@ const REFUSED: [(&[u8], &str, &str); 6] = [
     (b"C", "callouts are not supported", "leave it out"),
 ];
 
-const NO_RECURSION: &str = "write the nesting out, as deep as it matters";
+const NO_RECURSION: &str = "write out the nesting to the necessary depth";
 
-/// Reads a group whose `(` stands at `start`; `None` if it only sets flags.
+/// Parses a group whose `(` is at `start`; `None` if it only sets flags.
 pub(super) fn open(parser: &mut Parser<'_>, start: usize) -> Result<Option<Node>, PatternError> {
     if parser.rest().starts_with(b"*") {
-        return parser.fail_with(start, "verbs and named assertions are not supported", "leave it out, or write `\\*`");
+        return parser.fail_with(start, "verbs and named assertions are not supported", "remove it, or write `\\*`");
     }
     if !parser.eat(b"?") {
-        let kind = if parser.flags.no_capture { Kind::Plain } else { Kind::Capture };
+        let kind = if parser.flags.no_capture { GroupKind::Plain } else { GroupKind::Capture };
         return body(parser, start, kind, None, parser.flags).map(Some);
     }
     for (opening, message, hint) in REFUSED {
@@ -61,17 +61,17 @@ pub(super) fn open(parser: &mut Parser<'_>, start: usize) -> Result<Option<Node>
     for (opening, end) in [(&b"P<"[..], b'>'), (b"<", b'>'), (b"'", b'\'')] {
         if parser.eat(opening) {
             let name = name(parser, end)?;
-            return body(parser, start, Kind::Capture, Some(name), parser.flags).map(Some);
+            return body(parser, start, GroupKind::Capture, Some(name), parser.flags).map(Some);
         }
     }
     let flags = flags(parser, start)?;
     match parser.next() {
         Some(b')') => {
-            // Up to the end of the enclosing group, later branches included.
+            // In force until the end of the enclosing group, later branches included.
             parser.flags = flags;
             Ok(None)
         }
-        Some(b':') => body(parser, start, Kind::Plain, None, flags).map(Some),
+        Some(b':') => body(parser, start, GroupKind::Plain, None, flags).map(Some),
         _ => unclosed(parser, start),
     }
 }
@@ -80,18 +80,18 @@ fn unclosed<T>(parser: &Parser<'_>, start: usize) -> Result<T, PatternError> {
     parser.fail_with(start, "a group that is not closed", "write `\\(` for the character")
 }
 
-/// The rest of a group, with `flags` inside.
+/// Parses the rest of a group, with `flags` inside.
 fn body<'s>(
     parser: &mut Parser<'s>,
     start: usize,
-    kind: Kind,
+    kind: GroupKind,
     name: Option<&'s [u8]>,
     flags: Flags,
 ) -> Result<Node, PatternError> {
     if parser.depth == MAX_DEPTH {
         return parser.fail(start, format!("groups nested more than {MAX_DEPTH} deep"));
     }
-    if matches!(kind, Kind::Capture) {
+    if matches!(kind, GroupKind::Capture) {
         parser.groups += 1;
         parser.names.extend(name.map(|name| (name, parser.groups)));
     }
@@ -105,11 +105,11 @@ fn body<'s>(
     parser.flags = outer;
     let node = Box::new(node);
     Ok(match kind {
-        Kind::Plain => *node,
-        Kind::Atomic if *node == Node::Empty => *node,
-        Kind::Capture => Node::Capture(node),
-        Kind::Atomic => Node::Atomic(node),
-        Kind::Look { direction, negative } => Node::Look { direction, negative, node },
+        GroupKind::Plain => *node,
+        GroupKind::Atomic if *node == Node::Empty => *node,
+        GroupKind::Capture => Node::Capture(node),
+        GroupKind::Atomic => Node::Atomic(node),
+        GroupKind::Look { direction, negative } => Node::Look { direction, negative, node },
     })
 }
 
@@ -126,7 +126,7 @@ fn name<'s>(parser: &mut Parser<'s>, end: u8) -> Result<&'s [u8], PatternError> 
     Ok(name)
 }
 
-/// The letters of `(?i-s`, up to what ends them.
+/// Parses the letters of `(?i-s`, up to the character that ends them.
 fn flags(parser: &mut Parser<'_>, start: usize) -> Result<Flags, PatternError> {
     let mut flags = parser.flags;
     if parser.eat(b"^") {

@@ -1,28 +1,29 @@
-//! A pattern without backtracking that matches only what the given one matches.
+//! A pattern without backtracking that matches only values that the given pattern matches.
 //!
 //! CRS 920600 writes `=\s*+[^;]+` for each parameter of the header `Accept`: possessive for good
-//! reason, since spaces are also in the second set, and a rule about every request. Behind a
-//! possessive run the next byte is none of its set, so that `=\s*[^;\s][^;]*` says the same. What
-//! can be said so is; a branch that cannot is left out. Whoever finds a match of the result need
-//! not backtrack.
+//! reason, since spaces are also in the second set, and the rule sees every request. After a
+//! possessive run the next byte is outside its set, so that `=\s*[^;\s][^;]*` is equivalent. Parts
+//! that can be rewritten this way are; a branch that cannot is dropped. A match of the result makes
+//! backtracking unnecessary.
 
 use super::set::Set;
-use super::tree::{Mode, Node, Place};
+use super::tree::{Assertion, Node, RepeatMode};
 
-/// Rewriting copies what follows; a pattern that would grow beyond this has no inner form.
+/// Rewriting copies the rest of the pattern; a pattern that would grow beyond this has no inner
+/// form.
 const MAX_NODES: usize = 4096;
 
 const NEVER: Node = Node::Set(Set::EMPTY);
 
-/// The inner form; groups in it mean nothing.
+/// The inner form; its groups have no meaning.
 pub(super) fn inner(node: &Node) -> Option<Node> {
     let node = match node {
-        Node::At(Place::LastLineEnd) => Node::At(Place::TextEnd),
-        Node::Empty | Node::Set(_) | Node::At(_) => node.clone(),
+        Node::Assert(Assertion::LastLineEnd) => Node::Assert(Assertion::TextEnd),
+        Node::Empty | Node::Set(_) | Node::Assert(_) => node.clone(),
         Node::Capture(node) => inner(node)?,
         Node::Either(nodes) => Node::Either(nodes.iter().map(inner).collect::<Option<_>>()?),
         Node::Concat(nodes) => concat(nodes)?,
-        Node::Repeat { mode: Mode::Possessive, .. } => NEVER,
+        Node::Repeat { mode: RepeatMode::Possessive, .. } => NEVER,
         Node::Repeat { node, min, max, mode } => {
             Node::Repeat { node: Box::new(inner(node)?), min: *min, max: *max, mode: *mode }
         }
@@ -35,10 +36,10 @@ fn concat(nodes: &[Node]) -> Option<Node> {
     let mut rest = Node::Empty;
     for node in nodes.iter().rev() {
         rest = match node {
-            Node::Repeat { node, min, max, mode: Mode::Possessive } => match **node {
+            Node::Repeat { node, min, max, mode: RepeatMode::Possessive } => match **node {
                 Node::Set(set) => {
-                    let run = Node::Repeat { node: node.clone(), min: *min, max: *max, mode: Mode::Greedy };
-                    // A run that has a most may end before a byte of its set.
+                    let run = Node::Repeat { node: node.clone(), min: *min, max: *max, mode: RepeatMode::Greedy };
+                    // A run with a maximum may end before a byte of its set.
                     let behind = if max.is_none() { beginning_without(&rest, set) } else { NEVER };
                     join(run, behind)
                 }
@@ -64,7 +65,7 @@ fn join(first: Node, second: Node) -> Node {
     }
 }
 
-/// What `node` matches by taking a first byte that is not in `set`.
+/// The part of `node` that begins by taking a byte outside `set`.
 fn beginning_without(node: &Node, set: Set) -> Node {
     match node {
         Node::Set(members) => Node::Set(members.minus(set)),
@@ -78,7 +79,7 @@ fn beginning_without(node: &Node, set: Set) -> Node {
             Some((first, rest)) => {
                 let rest = Node::Concat(rest.to_vec());
                 match first {
-                    Node::Empty | Node::At(_) => join(first.clone(), beginning_without(&rest, set)),
+                    Node::Empty | Node::Assert(_) => join(first.clone(), beginning_without(&rest, set)),
                     _ if !first.is_nullable() => join(beginning_without(first, set), rest),
                     _ => Node::Either(vec![
                         join(beginning_without(first, set), rest.clone()),

@@ -1,24 +1,24 @@
-//! Patterns, read as PCRE reads them: branches, items, quantifiers.
+//! Parses patterns as PCRE does: branches, items, quantifiers.
 
 use super::class;
 use super::escape;
 use super::group;
 use super::set::Set;
-use super::tree::{Mode, Node, Place};
+use super::tree::{Assertion, Node, RepeatMode};
 use super::{MAX_SOURCE_BYTES, PatternError};
 
-/// PCRE's largest count.
+/// PCRE's largest repetition count.
 const MAX_COUNT: u32 = 65_535;
 
-/// What `(?i)` and its kin switch.
+/// Inline flags such as `(?i)`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flags {
     pub(super) caseless: bool,
     pub(super) multiline: bool,
     pub(super) dotall: bool,
-    /// White space and comments do not count.
+    /// White space and comments are ignored.
     pub(super) extended: bool,
-    /// Nor do space and tab in classes.
+    /// Space and tab are ignored in classes too.
     pub(super) extended_more: bool,
     /// Quantifiers are lazy, and greedy with `?`.
     pub(super) ungreedy: bool,
@@ -27,7 +27,7 @@ pub(super) struct Flags {
 }
 
 impl Flags {
-    /// What `(?^)` sets, but for `ungreedy`.
+    /// The flags that `(?^)` sets, except `ungreedy`.
     pub(super) const NONE: Self = Self {
         caseless: false,
         multiline: false,
@@ -37,7 +37,7 @@ impl Flags {
         ungreedy: false,
         no_capture: false,
     };
-    /// How ModSecurity compiles.
+    /// The flags with which ModSecurity compiles.
     const MODSECURITY: Self = Self { multiline: true, dotall: true, ..Self::NONE };
 }
 
@@ -45,18 +45,18 @@ pub(super) struct Parser<'s> {
     pub(super) source: &'s [u8],
     pub(super) at: usize,
     pub(super) flags: Flags,
-    /// Capturing groups opened so far, and the names of those that have one.
+    /// Capture groups opened so far, and the names of the named ones.
     pub(super) groups: u32,
     pub(super) names: Vec<(&'s [u8], u32)>,
-    /// Groups open now.
+    /// Number of open groups.
     pub(super) depth: u32,
-    /// The highest group that a reference asks for, and where.
+    /// The highest group number referred to, and the offset of the reference.
     pub(super) highest_reference: (u32, usize),
-    /// Between `\Q` and `\E`.
+    /// Whether the parser is between `\Q` and `\E`.
     quoting: bool,
 }
 
-/// The tree, and how many groups capture.
+/// Parses the pattern; returns the tree and the number of capture groups.
 pub(super) fn parse(source: &[u8]) -> Result<(Node, usize), PatternError> {
     let mut parser = Parser {
         source,
@@ -114,14 +114,15 @@ impl<'s> Parser<'s> {
         Some(byte)
     }
 
-    /// Takes `text` if it stands here.
+    /// Takes `text` if it comes next.
     pub(super) fn eat(&mut self, text: &[u8]) -> bool {
         let found = self.rest().starts_with(text);
         self.at += if found { text.len() } else { 0 };
         found
     }
 
-    /// Takes everything up to `end`, and `end`; `None`, and nothing taken, if it does not come.
+    /// Takes everything up to and including `end`; takes nothing and returns `None` if it does not
+    /// occur.
     pub(super) fn until(&mut self, end: u8) -> Option<&'s [u8]> {
         let length = self.rest().iter().position(|&byte| byte == end)?;
         let text = &self.rest()[..length];
@@ -129,7 +130,7 @@ impl<'s> Parser<'s> {
         Some(text)
     }
 
-    /// Takes a decimal number if one stands here; a huge one saturates.
+    /// Takes a decimal number if one comes next; a huge one saturates.
     pub(super) fn number(&mut self) -> Option<u32> {
         let digits = self.rest().iter().take_while(|byte| byte.is_ascii_digit()).count();
         let text = &self.rest()[..digits];
@@ -138,7 +139,7 @@ impl<'s> Parser<'s> {
         (digits > 0).then(|| text.iter().fold(0, add))
     }
 
-    /// Branches up to a `)` or the end.
+    /// Parses branches up to a `)` or the end.
     pub(super) fn branches(&mut self) -> Result<Node, PatternError> {
         let mut branches = vec![self.branch()?];
         while self.eat(b"|") {
@@ -171,8 +172,8 @@ impl<'s> Parser<'s> {
         })
     }
 
-    /// Passes over what stands for nothing: comments, white space if it does not count, and the
-    /// ends of quotations.
+    /// Skips insignificant text: comments, white space in extended mode, and the ends of
+    /// quotations.
     fn skip(&mut self) -> Result<(), PatternError> {
         loop {
             let start = self.at;
@@ -197,7 +198,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// One item; `None` for what only switches flags.
+    /// Parses one item; `None` if it only sets flags.
     fn item(&mut self, byte: u8) -> Result<Option<Node>, PatternError> {
         let start = self.at;
         if self.quantifier()?.is_some() {
@@ -211,10 +212,10 @@ impl<'s> Parser<'s> {
             b'\\' => escape::item(self, start)?,
             b'.' if dotall => Node::Set(Set::ALL),
             b'.' => Node::Set(Set::of(b"\n").not()),
-            b'^' if multiline => Node::At(Place::LineStart),
-            b'^' => Node::At(Place::TextStart),
-            b'$' if multiline => Node::At(Place::LineEnd),
-            b'$' => Node::At(Place::LastLineEnd),
+            b'^' if multiline => Node::Assert(Assertion::LineStart),
+            b'^' => Node::Assert(Assertion::TextStart),
+            b'$' if multiline => Node::Assert(Assertion::LineEnd),
+            b'$' => Node::Assert(Assertion::LastLineEnd),
             _ => self.literal(byte),
         }))
     }
@@ -224,7 +225,7 @@ impl<'s> Parser<'s> {
         Node::Set(if self.flags.caseless { set.caseless() } else { set })
     }
 
-    /// `item` with the quantifier behind it, if there is one.
+    /// Applies the quantifier after `item`, if there is one.
     fn quantified(&mut self, item: Node) -> Result<Node, PatternError> {
         self.skip()?;
         if self.quoting {
@@ -232,24 +233,24 @@ impl<'s> Parser<'s> {
         }
         let Some((min, max)) = self.quantifier()? else { return Ok(item) };
         let mode = match self.peek() {
-            Some(b'+') => Mode::Possessive,
-            Some(b'?') if self.flags.ungreedy => Mode::Greedy,
-            Some(b'?') => Mode::Lazy,
-            _ if self.flags.ungreedy => Mode::Lazy,
-            _ => Mode::Greedy,
+            Some(b'+') => RepeatMode::Possessive,
+            Some(b'?') if self.flags.ungreedy => RepeatMode::Greedy,
+            Some(b'?') => RepeatMode::Lazy,
+            _ if self.flags.ungreedy => RepeatMode::Lazy,
+            _ => RepeatMode::Greedy,
         };
         self.at += usize::from(matches!(self.peek(), Some(b'+' | b'?')));
         Ok(match (item, min, mode) {
             (Node::Empty, ..) => Node::Empty,
-            // Once or never: an assertion stays true.
+            // Repeating an assertion changes nothing.
             (look @ Node::Look { .. }, 1.., _) => look,
-            (look @ Node::Look { .. }, 0, Mode::Lazy) => Node::Either(vec![Node::Empty, look]),
+            (look @ Node::Look { .. }, 0, RepeatMode::Lazy) => Node::Either(vec![Node::Empty, look]),
             (look @ Node::Look { .. }, 0, _) => Node::Either(vec![look, Node::Empty]),
             (item, ..) => Node::Repeat { node: Box::new(item), min, max, mode },
         })
     }
 
-    /// The counts of a quantifier, if one stands here. A brace that is none is a character.
+    /// The counts of a quantifier, if one comes next. Any other brace is a literal.
     fn quantifier(&mut self) -> Result<Option<(u32, Option<u32>)>, PatternError> {
         let start = self.at;
         let counts = match self.peek() {

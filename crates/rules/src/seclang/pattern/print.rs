@@ -1,18 +1,18 @@
-//! The tree in the syntax of `regex-syntax` and in that of `fancy-regex`.
+//! Prints the tree in the syntax of `regex-syntax` and in that of `fancy-regex`.
 //!
-//! No flags: sets carry case and newlines, places are spelled out. `fancy-regex` sees characters,
-//! so that its `\b` would be Unicode's; look-around says what is meant.
+//! The output has no flags: sets carry case and newlines, and assertions are spelled out.
+//! `fancy-regex` matches characters, so that its `\b` would be Unicode's; look-around replaces it.
 
 use std::fmt::Write as _;
 
 use super::atomic::{Follow, has_one_way, may_be_greedy, may_be_plain};
 use super::set::Set;
-use super::tree::{Direction, Mode, Node, Place};
+use super::tree::{Assertion, Direction, Node, RepeatMode};
 
 /// A pattern for `regex-syntax`.
 pub(super) struct Linear {
     pub(super) text: String,
-    /// It matches more than the pattern does.
+    /// It matches a superset of the pattern's matches.
     pub(super) is_inexact: bool,
     /// See [`super::Pattern::differs_after_final_newline`].
     pub(super) differs_after_final_newline: bool,
@@ -49,12 +49,12 @@ impl Printer {
         self.out.text.push_str(text);
     }
 
-    /// Prints `node`, which `follow` follows.
+    /// Prints `node` in the context of the rest of the pattern.
     fn node(&mut self, node: &Node, follow: Follow) {
         match node {
             Node::Empty => {}
             Node::Set(set) => self.set(*set),
-            Node::At(place) => self.place(*place, follow),
+            Node::Assert(assertion) => self.assertion(*assertion, follow),
             Node::Capture(node) => self.enclosed("(", node, follow),
             Node::Concat(nodes) => self.concat(nodes, follow),
             Node::Either(nodes) => self.either(nodes, follow),
@@ -73,7 +73,7 @@ impl Printer {
         }
     }
 
-    /// `fancy` where it can be said; elsewhere `wider`, and the result is inexact.
+    /// `fancy` if the syntax supports it; otherwise `wider`, which makes the result inexact.
     fn only_fancy<'t>(&mut self, fancy: &'t str, wider: &'t str) -> &'t str {
         if self.syntax == Syntax::Fancy {
             return fancy;
@@ -93,8 +93,8 @@ impl Printer {
             self.text(if index > 0 { "|" } else { "" });
             self.node(node, follow);
         }
-        // `regex-syntax` 0.8 makes `x+y|x+z` into `x+(?:y|z)`, which prefers the longest `x+` to
-        // the first branch. A last branch that matches nothing keeps it from that.
+        // `regex-syntax` 0.8 turns `x+y|x+z` into `x+(?:y|z)`, which prefers the longest `x+` to
+        // the first branch. A last branch that matches nothing prevents that.
         if self.syntax == Syntax::Rust && shares_choice(nodes) {
             self.text("|[a&&b]");
         }
@@ -114,9 +114,9 @@ impl Printer {
         }
     }
 
-    fn repeat(&mut self, node: &Node, (min, max): (u32, Option<u32>), mode: Mode, follow: Follow) {
-        let greedy = mode == Mode::Possessive && may_be_greedy(node, follow);
-        let atomic = mode == Mode::Possessive && !greedy;
+    fn repeat(&mut self, node: &Node, (min, max): (u32, Option<u32>), mode: RepeatMode, follow: Follow) {
+        let greedy = mode == RepeatMode::Possessive && may_be_greedy(node, follow);
+        let atomic = mode == RepeatMode::Possessive && !greedy;
         let open = if atomic { self.only_fancy("(?>", "(?:") } else { "" };
         self.text(open);
         let within = follow.within_repeat(node, min, max);
@@ -134,7 +134,7 @@ impl Printer {
             (min, Some(max)) => write!(out, "{{{min},{max}}}"),
         };
         written.expect("writing to memory");
-        if mode == Mode::Lazy {
+        if mode == RepeatMode::Lazy {
             self.text("?");
         }
         self.text(if open.is_empty() { "" } else { ")" });
@@ -151,7 +151,7 @@ impl Printer {
             (Direction::Behind, false) => "(?<=",
             (Direction::Behind, true) => "(?<!",
         };
-        // Branches may differ in length, as PCRE allows: each gets a look-behind of its own.
+        // Branches may differ in length, as in PCRE: each gets its own look-behind.
         let (Direction::Behind, Node::Either(branches)) = (direction, node) else {
             return self.enclosed(open, node, Follow::END);
         };
@@ -173,25 +173,25 @@ impl Printer {
         write!(self.out.text, "(?{flag}:\\{group})").expect("writing to memory");
     }
 
-    fn place(&mut self, place: Place, follow: Follow) {
+    fn assertion(&mut self, assertion: Assertion, follow: Follow) {
         const WORD: &str = "(?:(?<=[0-9A-Z_a-z])(?![0-9A-Z_a-z])|(?<![0-9A-Z_a-z])(?=[0-9A-Z_a-z]))";
         const NOT_WORD: &str = "(?:(?<=[0-9A-Z_a-z])(?=[0-9A-Z_a-z])|(?<![0-9A-Z_a-z])(?![0-9A-Z_a-z]))";
         let is_rust = self.syntax == Syntax::Rust;
-        if is_rust && place == Place::LineStart && follow.nullable {
+        if is_rust && assertion == Assertion::LineStart && follow.nullable {
             self.out.differs_after_final_newline = true;
         }
-        let text = match place {
-            Place::TextStart => "\\A",
-            Place::TextEnd => "\\z",
-            Place::LineStart if is_rust => "(?m:^)",
-            Place::LineStart => "(?:\\A|(?<=\\x0A)(?!\\z))",
-            Place::LineEnd if is_rust => "(?m:$)",
-            Place::LineEnd => "(?=\\x0A|\\z)",
-            Place::LastLineEnd => self.only_fancy("(?=\\x0A?\\z)", "(?m:$)"),
-            Place::WordBoundary if is_rust => "\\b",
-            Place::WordBoundary => WORD,
-            Place::NotWordBoundary if is_rust => "\\B",
-            Place::NotWordBoundary => NOT_WORD,
+        let text = match assertion {
+            Assertion::TextStart => "\\A",
+            Assertion::TextEnd => "\\z",
+            Assertion::LineStart if is_rust => "(?m:^)",
+            Assertion::LineStart => "(?:\\A|(?<=\\x0A)(?!\\z))",
+            Assertion::LineEnd if is_rust => "(?m:$)",
+            Assertion::LineEnd => "(?=\\x0A|\\z)",
+            Assertion::LastLineEnd => self.only_fancy("(?=\\x0A?\\z)", "(?m:$)"),
+            Assertion::WordBoundary if is_rust => "\\b",
+            Assertion::WordBoundary => WORD,
+            Assertion::NotWordBoundary if is_rust => "\\B",
+            Assertion::NotWordBoundary => NOT_WORD,
         };
         self.text(text);
     }
@@ -201,7 +201,7 @@ impl Printer {
             return self.byte(byte);
         }
         if set == Set::EMPTY {
-            // Matches nowhere; an empty class is not accepted by both.
+            // Matches nowhere; an empty class is not accepted by both syntaxes.
             return self.text("(?:\\z[\\x00-\\xFF])");
         }
         self.text("[");
@@ -215,7 +215,7 @@ impl Printer {
         self.text("]");
     }
 
-    /// A byte, in or outside a class.
+    /// A byte, inside or outside a class.
     fn byte(&mut self, byte: u8) {
         let written = match byte {
             b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'_' => write!(self.out.text, "{}", char::from(byte)),
@@ -225,7 +225,7 @@ impl Printer {
     }
 }
 
-/// Whether all branches begin alike with something that can match in several ways.
+/// Whether all branches begin with the same ambiguous item.
 fn shares_choice(branches: &[Node]) -> bool {
     let mut flat = Vec::new();
     flatten(branches, &mut flat);
@@ -235,7 +235,7 @@ fn shares_choice(branches: &[Node]) -> bool {
     shared.map(|(_, node)| node).any(|node| !has_one_way(node))
 }
 
-/// The items of each branch, with branches of branches among them.
+/// The items of each branch, with nested alternations flattened.
 fn flatten<'n>(branches: &'n [Node], flat: &mut Vec<&'n [Node]>) {
     for branch in branches {
         match branch {

@@ -1,4 +1,4 @@
-//! Sets of bytes: what one item of a pattern matches.
+//! Byte sets: what one item of a pattern matches.
 
 /// A set of byte values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -48,7 +48,7 @@ impl Set {
         (0..4).all(|word| self.0[word] & other.0[word] == 0)
     }
 
-    /// With the other case of each ASCII letter.
+    /// The set with the other case of each ASCII letter added.
     pub(super) fn caseless(mut self) -> Self {
         for lower in b'a'..=b'z' {
             let upper = lower.to_ascii_uppercase();
@@ -60,7 +60,7 @@ impl Set {
         self
     }
 
-    /// Its only member.
+    /// The only member of a singleton.
     pub(super) fn single(self) -> Option<u8> {
         let mut ranges = self.ranges();
         match (ranges.next(), ranges.next()) {
@@ -69,7 +69,7 @@ impl Set {
         }
     }
 
-    /// Its longest ranges, in order.
+    /// The maximal ranges, in order.
     pub(super) fn ranges(self) -> impl Iterator<Item = (u8, u8)> {
         let mut next = 0_u16;
         std::iter::from_fn(move || {

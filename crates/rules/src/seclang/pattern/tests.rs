@@ -68,13 +68,13 @@ const LINEAR: &[Case] = &[
     ("a{2,1x}", b"a{2,1x}", Some((0, 7))),
     ("x{a}", b"x{a}", Some((0, 4))),
     ("a{2}", b"aaa", Some((0, 2))),
-    // Possessive and atomic, where that changes nothing.
+    // Possessive and atomic forms that make no difference.
     ("\\s*+=", b"  =", Some((0, 3))),
     ("a++", b"aa", Some((0, 2))),
     ("(?>ab)c", b"abc", Some((0, 3))),
     ("(?>a*)b", b"aab", Some((0, 3))),
     ("(?:a*+b)*c", b"aabbc", Some((0, 5))),
-    // The first branch wins, whatever it shares with the second.
+    // The first branch wins, even if both share a prefix.
     ("a[^b]+$|a[^b]+\\[", b"a1\n2[b", Some((0, 2))),
 ];
 
@@ -189,7 +189,7 @@ fn offsets_survive_widening() {
     assert_eq!((text.as_str(), narrow_offset(&text, 3)), ("a\u{e9}b", 2));
 }
 
-/// Pieces of patterns, which random text rarely hits upon.
+/// Fragments of patterns that random text rarely produces.
 const PIECES: &[&str] = &[
     "a",
     "\u{e9}",

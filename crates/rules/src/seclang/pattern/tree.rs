@@ -1,14 +1,14 @@
-//! A parsed pattern: flags resolved, bytes and classes alike are sets.
+//! A parsed pattern: flags are resolved, bytes and classes are both sets.
 
 use super::set::Set;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Node {
     Empty,
-    /// One byte of these; none if the set is empty (`[^\s\S]`).
+    /// One byte of the set; nothing matches if it is empty (`[^\s\S]`).
     Set(Set),
-    At(Place),
-    /// Capturing, numbered by their order in the tree.
+    Assert(Assertion),
+    /// A capture group, numbered by its order in the tree.
     Capture(Box<Node>),
     Concat(Vec<Node>),
     Either(Vec<Node>),
@@ -16,7 +16,7 @@ pub(super) enum Node {
         node: Box<Node>,
         min: u32,
         max: Option<u32>,
-        mode: Mode,
+        mode: RepeatMode,
     },
     Atomic(Box<Node>),
     Look {
@@ -32,12 +32,12 @@ pub(super) enum Node {
     Keep,
 }
 
-/// Places between bytes.
+/// Zero-width assertions.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Place {
+pub(super) enum Assertion {
     TextStart,
     TextEnd,
-    /// At the beginning, and behind a newline that is not the last byte.
+    /// At the beginning, and after a newline that is not the last byte.
     LineStart,
     /// At the end, and before a newline.
     LineEnd,
@@ -48,7 +48,7 @@ pub(super) enum Place {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Mode {
+pub(super) enum RepeatMode {
     Greedy,
     Lazy,
     Possessive,
@@ -61,11 +61,11 @@ pub(super) enum Direction {
 }
 
 impl Node {
-    /// Whether it can match nothing, if the assertions in it hold.
+    /// Whether it can match the empty string, provided that its assertions hold.
     pub(super) fn is_nullable(&self) -> bool {
         match self {
             Self::Set(_) => false,
-            Self::Empty | Self::At(_) | Self::Look { .. } | Self::Reference { .. } | Self::Keep => true,
+            Self::Empty | Self::Assert(_) | Self::Look { .. } | Self::Reference { .. } | Self::Keep => true,
             Self::Capture(node) | Self::Atomic(node) => node.is_nullable(),
             Self::Concat(nodes) => nodes.iter().all(Self::is_nullable),
             Self::Either(nodes) => nodes.iter().any(Self::is_nullable),
@@ -73,11 +73,11 @@ impl Node {
         }
     }
 
-    /// Whether it matches wherever one tries it.
+    /// Whether it matches at every position.
     pub(super) fn is_infallible(&self) -> bool {
         match self {
             Self::Empty | Self::Keep => true,
-            Self::Set(_) | Self::At(_) | Self::Look { .. } | Self::Reference { .. } => false,
+            Self::Set(_) | Self::Assert(_) | Self::Look { .. } | Self::Reference { .. } => false,
             Self::Capture(node) | Self::Atomic(node) => node.is_infallible(),
             Self::Concat(nodes) => nodes.iter().all(Self::is_infallible),
             Self::Either(nodes) => nodes.iter().any(Self::is_infallible),
@@ -85,11 +85,11 @@ impl Node {
         }
     }
 
-    /// The bytes that it can begin with (or more).
+    /// A superset of the bytes that it can begin with.
     pub(super) fn first(&self) -> Set {
         match self {
             Self::Set(set) => *set,
-            Self::Empty | Self::At(_) | Self::Look { .. } | Self::Keep => Set::EMPTY,
+            Self::Empty | Self::Assert(_) | Self::Look { .. } | Self::Keep => Set::EMPTY,
             Self::Reference { .. } => Set::ALL,
             Self::Capture(node) | Self::Atomic(node) => node.first(),
             Self::Concat(nodes) => {

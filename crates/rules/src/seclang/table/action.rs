@@ -1,11 +1,11 @@
-//! Actions: what a rule says besides what it looks for.
+//! Actions of rules.
 
 use super::Row;
 use crate::seclang::ir::Collection;
 
-/// What the parser does with an action.
+/// Actions as the parser distinguishes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::seclang) enum Kind {
+pub(in crate::seclang) enum ActionKind {
     Allow,
     AuditLog(bool),
     Block,
@@ -17,7 +17,7 @@ pub(in crate::seclang) enum Kind {
     ExpireVar,
     Id,
     InitCol,
-    /// `setsid` and the like.
+    /// `setsid`, `setuid` and `setrsc`.
     UseRecord(Collection),
     Log(bool),
     LogData,
@@ -36,84 +36,84 @@ pub(in crate::seclang) enum Kind {
     Tag,
     Transformation,
     Ver,
-    /// Its value is not looked at.
+    /// Its value is ignored.
     Nothing,
 }
 
-/// Whether something follows an action's colon.
+/// Whether an action takes a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::seclang) enum Value {
+pub(in crate::seclang) enum ActionValue {
     None,
     Optional,
     Required,
 }
 
-type Action = Row<(Kind, Value)>;
+type Action = Row<(ActionKind, ActionValue)>;
 
-const fn plain(name: &'static str, kind: Kind, meaning: &'static str) -> Action {
-    Row::new(name, (kind, Value::None), meaning)
+const fn plain(name: &'static str, kind: ActionKind, meaning: &'static str) -> Action {
+    Row::new(name, (kind, ActionValue::None), meaning)
 }
 
-const fn with(name: &'static str, kind: Kind, meaning: &'static str) -> Action {
-    Row::new(name, (kind, Value::Required), meaning)
+const fn with(name: &'static str, kind: ActionKind, meaning: &'static str) -> Action {
+    Row::new(name, (kind, ActionValue::Required), meaning)
 }
 
-const fn maybe(name: &'static str, kind: Kind, meaning: &'static str) -> Action {
-    Row::new(name, (kind, Value::Optional), meaning)
+const fn maybe(name: &'static str, kind: ActionKind, meaning: &'static str) -> Action {
+    Row::new(name, (kind, ActionValue::Optional), meaning)
 }
 
 const fn lacking(name: &'static str, meaning: &'static str, why: &'static str) -> Action {
-    maybe(name, Kind::Nothing, meaning).unsupported(why)
+    maybe(name, ActionKind::Nothing, meaning).unsupported(why)
 }
 
-const V2_ONLY: &str = "ModSecurity v3 does not have it either";
+const V2_ONLY: &str = "not in ModSecurity v3 either";
 
 /// All actions, by name.
 #[rustfmt::skip]
 pub(in crate::seclang) const ACTIONS: &[Action] = &[
-    with("accuracy", Kind::Nothing, "how few false positives the rule has, 1 to 9").no_effect("nothing reads it"),
-    maybe("allow", Kind::Allow, "no more rules: in the transaction, in this `phase`, or of the `request`"),
+    with("accuracy", ActionKind::Nothing, "how few false positives the rule has, 1 to 9").no_effect("nothing reads it"),
+    maybe("allow", ActionKind::Allow, "skips all further rules of the transaction, of this `phase`, or of the `request`"),
     lacking("append", "adds text to the response", V2_ONLY),
-    plain("auditlog", Kind::AuditLog(true), "logs a match, as `log`"),
-    plain("block", Kind::Block, "does what the phase's `SecDefaultAction` says"),
-    plain("capture", Kind::Capture, "keeps groups of the pattern in `TX:0` to `TX:9`"),
-    plain("chain", Kind::Chain, "the next rule has to match, too"),
-    with("ctl", Kind::Ctl, "changes something for the rest of the transaction"),
-    plain("deny", Kind::Deny, "answers with `status`, 403 if none is given"),
+    plain("auditlog", ActionKind::AuditLog(true), "logs a match, like `log`"),
+    plain("block", ActionKind::Block, "applies the `SecDefaultAction` of the phase"),
+    plain("capture", ActionKind::Capture, "stores capture groups in `TX:0` to `TX:9`"),
+    plain("chain", ActionKind::Chain, "the next rule must match too"),
+    with("ctl", ActionKind::Ctl, "changes a setting for the rest of the transaction"),
+    plain("deny", ActionKind::Deny, "answers with `status`, 403 by default"),
     lacking("deprecatevar", "lowers a variable over time", V2_ONLY),
-    plain("drop", Kind::Drop, "closes the connection"),
-    lacking("exec", "runs a script", "rules run no programs"),
-    with("expirevar", Kind::ExpireVar, "a variable of a persistent collection vanishes after so many seconds"),
-    with("id", Kind::Id, "number of the rule, unique"),
-    with("initcol", Kind::InitCol, "which record of a persistent collection the transaction uses"),
-    plain("log", Kind::Log(true), "logs a match"),
-    with("logdata", Kind::LogData, "what is logged of a match"),
-    with("maturity", Kind::Nothing, "how long the rule has been tested, 1 to 9").no_effect("nothing reads it"),
-    with("msg", Kind::Msg, "message of the rule"),
-    plain("multiMatch", Kind::MultiMatch, "tests the value after every transformation that changes it"),
-    plain("noauditlog", Kind::AuditLog(false), "does not log a match, as `nolog`"),
-    plain("nolog", Kind::Log(false), "does not log a match"),
-    plain("pass", Kind::Pass, "goes on"),
+    plain("drop", ActionKind::Drop, "closes the connection"),
+    lacking("exec", "runs a script", "rules cannot run programs"),
+    with("expirevar", ActionKind::ExpireVar, "deletes a variable of a persistent collection after a number of seconds"),
+    with("id", ActionKind::Id, "unique number of the rule"),
+    with("initcol", ActionKind::InitCol, "selects the record of a persistent collection for the transaction"),
+    plain("log", ActionKind::Log(true), "logs a match"),
+    with("logdata", ActionKind::LogData, "additional text to log with a match"),
+    with("maturity", ActionKind::Nothing, "how long the rule has been tested, 1 to 9").no_effect("nothing reads it"),
+    with("msg", ActionKind::Msg, "message of the rule"),
+    plain("multiMatch", ActionKind::MultiMatch, "tests the value after every transformation that changes it"),
+    plain("noauditlog", ActionKind::AuditLog(false), "does not log a match, like `nolog`"),
+    plain("nolog", ActionKind::Log(false), "does not log a match"),
+    plain("pass", ActionKind::Pass, "continues with the next rule"),
     lacking("pause", "waits", V2_ONLY),
-    with("phase", Kind::Phase, "when the rule runs: 1 to 5, `request` (2), `response` (4) or `logging` (5)"),
+    with("phase", ActionKind::Phase, "when the rule runs: 1 to 5, `request` (2), `response` (4) or `logging` (5)"),
     lacking("prepend", "adds text to the response", V2_ONLY),
     lacking("proxy", "forwards to another server", V2_ONLY),
-    with("redirect", Kind::Redirect, "sends the client elsewhere, with `status`, 302 if none is given"),
-    with("rev", Kind::Rev, "revision of the rule"),
+    with("redirect", ActionKind::Redirect, "redirects the client with `status`, 302 by default"),
+    with("rev", ActionKind::Rev, "revision of the rule"),
     lacking("sanitiseArg", "hides an argument in the audit log", V2_ONLY)
         .alias(&["sanitiseMatched", "sanitiseMatchedBytes", "sanitiseRequestHeader", "sanitiseResponseHeader",
             "sanitizeArg", "sanitizeMatched", "sanitizeMatchedBytes", "sanitizeRequestHeader", "sanitizeResponseHeader"]),
-    with("setenv", Kind::SetEnv, "sets a variable of `ENV` for this transaction"),
-    with("setrsc", Kind::UseRecord(Collection::Resource), "which record of `RESOURCE` the transaction uses"),
-    with("setsid", Kind::UseRecord(Collection::Session), "which record of `SESSION` the transaction uses"),
-    with("setuid", Kind::UseRecord(Collection::User), "which record of `USER` the transaction uses"),
-    with("setvar", Kind::SetVar, "sets, adds to, subtracts from or removes a variable"),
-    with("severity", Kind::Severity, "0 to 7, or EMERGENCY, ALERT, CRITICAL, ERROR, WARNING, NOTICE, INFO, DEBUG"),
-    with("skip", Kind::Skip, "leaves out so many rules after a match"),
-    with("skipAfter", Kind::SkipAfter, "goes on after the marker after a match"),
-    with("status", Kind::Status, "status of `deny` and `redirect`"),
-    with("t", Kind::Transformation, "transforms values before they are tested; `none` forgets those before it"),
-    with("tag", Kind::Tag, "a word by which rules are chosen"),
-    with("ver", Kind::Ver, "version of the set of rules"),
-    with("xmlns", Kind::Nothing, "names an XML namespace").no_effect("XML is read for its texts and attributes, whatever their namespace"),
+    with("setenv", ActionKind::SetEnv, "sets a variable of `ENV` for this transaction"),
+    with("setrsc", ActionKind::UseRecord(Collection::Resource), "selects the record of `RESOURCE` for the transaction"),
+    with("setsid", ActionKind::UseRecord(Collection::Session), "selects the record of `SESSION` for the transaction"),
+    with("setuid", ActionKind::UseRecord(Collection::User), "selects the record of `USER` for the transaction"),
+    with("setvar", ActionKind::SetVar, "sets, adds to, subtracts from or removes a variable"),
+    with("severity", ActionKind::Severity, "0 to 7, or EMERGENCY, ALERT, CRITICAL, ERROR, WARNING, NOTICE, INFO, DEBUG"),
+    with("skip", ActionKind::Skip, "skips this many rules after a match"),
+    with("skipAfter", ActionKind::SkipAfter, "continues after the marker if the rule matches"),
+    with("status", ActionKind::Status, "status of `deny` and `redirect`"),
+    with("t", ActionKind::Transformation, "transforms values before they are tested; `none` discards those before it"),
+    with("tag", ActionKind::Tag, "a label by which rules can be selected"),
+    with("ver", ActionKind::Ver, "version of the set of rules"),
+    with("xmlns", ActionKind::Nothing, "names an XML namespace").no_effect("XML is read for its texts and attributes, whatever their namespace"),
 ];

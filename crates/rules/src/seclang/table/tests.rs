@@ -1,4 +1,4 @@
-//! The tables against the language and against each other.
+//! Consistency of the tables with the language and with each other.
 
 use std::collections::HashSet;
 

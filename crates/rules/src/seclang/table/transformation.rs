@@ -1,15 +1,15 @@
-//! Transformations: the table is `weir-transform`'s, which runs them; here are its names only.
+//! Names of transformations; the table itself is in `weir-transform`, which runs them.
 
 use weir_transform::Transformation;
 
 use crate::suggest;
 
-/// The transformation of that name, whatever its case.
+/// The transformation of this name, ignoring case.
 pub(in crate::seclang) fn find(name: &str) -> Option<Transformation> {
     Transformation::named(name)
 }
 
-/// "did you mean ...?", if a name is near.
+/// "did you mean ...?", if a similar name exists.
 pub(in crate::seclang) fn guess(name: &str) -> Option<String> {
     let names = Transformation::ALL.iter().map(|one| one.info().name).chain(["none"]);
     suggest::nearest(name, names).map(|near| format!("did you mean `t:{near}`?"))

@@ -1,16 +1,16 @@
-//! Variables: what a rule can look at and what macros can show.
+//! Variables that rules can test and macros can show.
 
 use super::{Row, Status};
 use crate::seclang::ir::{Phase, Variable as V};
 
-/// What the parser and lint know of a variable.
+/// Properties of a variable for the parser and lint.
 #[derive(Clone, Copy, Debug)]
 pub struct Meaning {
-    /// The variable; `None` if Weir lacks it.
+    /// `None` if Weir lacks the variable.
     pub variable: Option<V>,
-    /// Whether `VARIABLE:member` means something.
+    /// Whether `VARIABLE:member` is meaningful.
     pub members: bool,
-    /// The first phase in which all of it is known.
+    /// The first phase in which it is fully known.
     pub since: Phase,
 }
 
@@ -20,38 +20,38 @@ const fn make(name: &'static str, variable: Option<V>, members: bool, since: Pha
     Row::new(name, Meaning { variable, members, since }, meaning)
 }
 
-/// Known from the request's head on, without members.
+/// Known from the request header on, without members.
 const fn head(name: &'static str, variable: V, meaning: &'static str) -> Variable {
     make(name, Some(variable), false, Phase::RequestHeaders, meaning)
 }
 
-/// Known from the request's head on, with members.
+/// Known from the request header on, with members.
 const fn heads(name: &'static str, variable: V, meaning: &'static str) -> Variable {
     make(name, Some(variable), true, Phase::RequestHeaders, meaning)
 }
 
-/// Known with the request's body.
+/// Known with the request body.
 const fn body(name: &'static str, variable: V, meaning: &'static str) -> Variable {
     make(name, Some(variable), false, Phase::RequestBody, meaning)
 }
 
-/// Known with the request's body, with members.
+/// Known with the request body, with members.
 const fn bodies(name: &'static str, variable: V, meaning: &'static str) -> Variable {
     make(name, Some(variable), true, Phase::RequestBody, meaning)
 }
 
-/// Known with the response's head.
+/// Known with the response header.
 const fn reply(name: &'static str, variable: V, meaning: &'static str) -> Variable {
     make(name, Some(variable), false, Phase::ResponseHeaders, meaning)
 }
 
-/// In ModSecurity 2 or later than 3.0.9, not here.
+/// Only in ModSecurity 2 or after 3.0.9; not supported.
 const fn lacking(name: &'static str, meaning: &'static str, why: &'static str) -> Variable {
     make(name, None, true, Phase::RequestHeaders, meaning).unsupported(why)
 }
 
-const V2_ONLY: &str = "ModSecurity v3 does not have it either";
-const NO_SCRIPT: &str = "nginx runs no script file";
+const V2_ONLY: &str = "not in ModSecurity v3 either";
+const NO_SCRIPT: &str = "nginx does not run script files";
 
 /// All variables, by name.
 #[rustfmt::skip]
@@ -65,35 +65,35 @@ pub const VARIABLES: &[Variable] = &[
     bodies("ARGS_POST_NAMES", V::ArgsPostNames, "names of the body's arguments"),
     head("AUTH_TYPE", V::AuthType, "first word of the `Authorization` header"),
     head("DURATION", V::Duration, "milliseconds since the transaction began"),
-    heads("ENV", V::Env, "environment of the process, and what `setenv` set"),
-    bodies("FILES", V::Files, "file names of uploads, as the client gave them"),
+    heads("ENV", V::Env, "environment of the process, and variables set by `setenv`"),
+    bodies("FILES", V::Files, "file names of uploads, as sent by the client"),
     body("FILES_COMBINED_SIZE", V::FilesCombinedSize, "bytes of all uploads"),
-    bodies("FILES_NAMES", V::FilesNames, "form fields that carried uploads"),
+    bodies("FILES_NAMES", V::FilesNames, "names of form fields with uploads"),
     bodies("FILES_SIZES", V::FilesSizes, "bytes of each upload"),
-    bodies("FILES_TMPNAMES", V::FilesTmpNames, "names of the files in which uploads are kept"),
+    bodies("FILES_TMPNAMES", V::FilesTmpNames, "names of the temporary files of uploads"),
     bodies("FILES_TMP_CONTENT", V::FilesTmpContent, "contents of uploads"),
     body("FULL_REQUEST", V::FullRequest, "the request: its line, headers and body"),
     body("FULL_REQUEST_LENGTH", V::FullRequestLength, "bytes of the request"),
-    heads("GEO", V::Geo, "what `@geoLookup` found last"),
-    heads("GLOBAL", V::Global, "persistent collection for all"),
+    heads("GEO", V::Geo, "result of the last `@geoLookup`"),
+    heads("GLOBAL", V::Global, "persistent collection shared by all clients"),
     head("HIGHEST_SEVERITY", V::HighestSeverity, "highest severity of the rules that matched, 0 to 7; 255 if none"),
     body("INBOUND_DATA_ERROR", V::InboundDataError, "1 if the request's body is over its limit"),
-    heads("IP", V::Ip, "persistent collection by client, chosen by `initcol`"),
+    heads("IP", V::Ip, "persistent collection per client, selected by `initcol`"),
     head("MATCHED_VAR", V::MatchedVar, "value that matched last"),
     heads("MATCHED_VARS", V::MatchedVars, "all values that matched in this rule"),
-    heads("MATCHED_VARS_NAMES", V::MatchedVarsNames, "names of all that matched in this rule"),
-    head("MATCHED_VAR_NAME", V::MatchedVarName, "name of what matched last"),
-    head("MODSEC_BUILD", V::ModsecBuild, "version that is emulated, as a number"),
+    heads("MATCHED_VARS_NAMES", V::MatchedVarsNames, "names of all variables that matched in this rule"),
+    head("MATCHED_VAR_NAME", V::MatchedVarName, "name of the variable that matched last"),
+    head("MODSEC_BUILD", V::ModsecBuild, "emulated version, as a number"),
     lacking("MSC_PCRE_LIMITS_EXCEEDED", "1 if a pattern hit its limits", "patterns run in linear time and have no such limit"),
     body("MULTIPART_BOUNDARY_QUOTED", V::MultipartBoundaryQuoted, "1 if the boundary is quoted"),
     body("MULTIPART_BOUNDARY_WHITESPACE", V::MultipartBoundaryWhitespace, "1 if there is white space in the boundary"),
     body("MULTIPART_CRLF_LF_LINES", V::MultipartCrlfLfLines, "1 if lines end in different ways"),
-    body("MULTIPART_DATA_AFTER", V::MultipartDataAfter, "1 if something follows the last boundary"),
-    body("MULTIPART_DATA_BEFORE", V::MultipartDataBefore, "1 if something stands before the first boundary"),
+    body("MULTIPART_DATA_AFTER", V::MultipartDataAfter, "1 if data follows the last boundary"),
+    body("MULTIPART_DATA_BEFORE", V::MultipartDataBefore, "1 if data precedes the first boundary"),
     bodies("MULTIPART_FILENAME", V::MultipartFilename, "`filename` of the parts"),
     body("MULTIPART_FILE_LIMIT_EXCEEDED", V::MultipartFileLimitExceeded, "1 if there are too many uploads"),
     body("MULTIPART_HEADER_FOLDING", V::MultipartHeaderFolding, "1 if a part's header is folded"),
-    body("MULTIPART_INVALID_HEADER_FOLDING", V::MultipartInvalidHeaderFolding, "1 if it is folded wrongly"),
+    body("MULTIPART_INVALID_HEADER_FOLDING", V::MultipartInvalidHeaderFolding, "1 if a part's header is folded wrongly"),
     body("MULTIPART_INVALID_PART", V::MultipartInvalidPart, "1 if a part is malformed"),
     body("MULTIPART_INVALID_QUOTING", V::MultipartInvalidQuoting, "1 if a name is quoted wrongly"),
     body("MULTIPART_LF_LINE", V::MultipartLfLine, "1 if a line ends without CR"),
@@ -101,7 +101,7 @@ pub const VARIABLES: &[Variable] = &[
         .alias(&["MULTIPART_SEMICOLON_MISSING"]),
     bodies("MULTIPART_NAME", V::MultipartName, "`name` of the parts"),
     bodies("MULTIPART_PART_HEADERS", V::MultipartPartHeaders, "header lines of the parts, by the part's name"),
-    body("MULTIPART_STRICT_ERROR", V::MultipartStrictError, "1 if any of these says 1"),
+    body("MULTIPART_STRICT_ERROR", V::MultipartStrictError, "1 if any of these is 1"),
     body("MULTIPART_UNMATCHED_BOUNDARY", V::MultipartUnmatchedBoundary, "1 if a line looks like another boundary"),
     make("OUTBOUND_DATA_ERROR", Some(V::OutboundDataError), false, Phase::ResponseBody,
         "1 if the response's body is over its limit"),
@@ -109,18 +109,18 @@ pub const VARIABLES: &[Variable] = &[
     lacking("PERF_ALL", "times of a transaction in one text", V2_ONLY)
         .alias(&["PERF_COMBINED", "PERF_GC", "PERF_LOGGING", "PERF_PHASE1", "PERF_PHASE2", "PERF_PHASE3",
             "PERF_PHASE4", "PERF_PHASE5", "PERF_RULES", "PERF_SREAD", "PERF_SWRITE"]),
-    head("QUERY_STRING", V::QueryString, "query as it was sent"),
+    head("QUERY_STRING", V::QueryString, "query as sent"),
     head("REMOTE_ADDR", V::RemoteAddr, "address of the client"),
     head("REMOTE_HOST", V::RemoteHost, "address of the client; names are not looked up"),
     head("REMOTE_PORT", V::RemotePort, "port of the client"),
     head("REMOTE_USER", V::RemoteUser, "user of basic authentication"),
-    body("REQBODY_ERROR", V::ReqbodyError, "1 if the body could not be read as what it claims to be"),
+    body("REQBODY_ERROR", V::ReqbodyError, "1 if the body could not be parsed according to its type"),
     body("REQBODY_ERROR_MSG", V::ReqbodyErrorMsg, "why"),
     head("REQBODY_PROCESSOR", V::ReqbodyProcessor, "how the body is read: URLENCODED, MULTIPART, XML, JSON"),
-    body("REQBODY_PROCESSOR_ERROR", V::ReqbodyProcessorError, "1 if the body could not be read so"),
+    body("REQBODY_PROCESSOR_ERROR", V::ReqbodyProcessorError, "1 if the body processor failed"),
     body("REQBODY_PROCESSOR_ERROR_MSG", V::ReqbodyProcessorErrorMsg, "why"),
     head("REQUEST_BASENAME", V::RequestBasename, "what follows the last slash of the path"),
-    body("REQUEST_BODY", V::RequestBody, "body as it was sent; of forms, or where `ctl:forceRequestBodyVariable` asks for it"),
+    body("REQUEST_BODY", V::RequestBody, "body as sent; filled for forms, or with `ctl:forceRequestBodyVariable`"),
     body("REQUEST_BODY_LENGTH", V::RequestBodyLength, "bytes of the body"),
     heads("REQUEST_COOKIES", V::RequestCookies, "values of cookies"),
     heads("REQUEST_COOKIES_NAMES", V::RequestCookiesNames, "names of cookies"),
@@ -131,24 +131,24 @@ pub const VARIABLES: &[Variable] = &[
     head("REQUEST_METHOD", V::RequestMethod, "method"),
     head("REQUEST_PROTOCOL", V::RequestProtocol, "protocol and version"),
     head("REQUEST_URI", V::RequestUri, "path and query, without the host"),
-    head("REQUEST_URI_RAW", V::RequestUriRaw, "target as it was sent"),
-    heads("RESOURCE", V::Resource, "persistent collection by resource"),
+    head("REQUEST_URI_RAW", V::RequestUriRaw, "request target as sent"),
+    heads("RESOURCE", V::Resource, "persistent collection per resource"),
     make("RESPONSE_BODY", Some(V::ResponseBody), false, Phase::ResponseBody, "body of the response"),
     reply("RESPONSE_CONTENT_LENGTH", V::ResponseContentLength, "bytes of the response's body"),
-    reply("RESPONSE_CONTENT_TYPE", V::ResponseContentType, "its type"),
+    reply("RESPONSE_CONTENT_TYPE", V::ResponseContentType, "content type of the response"),
     make("RESPONSE_HEADERS", Some(V::ResponseHeaders), true, Phase::ResponseHeaders, "values of the response's headers"),
-    make("RESPONSE_HEADERS_NAMES", Some(V::ResponseHeadersNames), true, Phase::ResponseHeaders, "their names"),
-    reply("RESPONSE_PROTOCOL", V::ResponseProtocol, "its protocol"),
-    reply("RESPONSE_STATUS", V::ResponseStatus, "its status").alias(&["STATUS"]),
+    make("RESPONSE_HEADERS_NAMES", Some(V::ResponseHeadersNames), true, Phase::ResponseHeaders, "names of the response's headers"),
+    reply("RESPONSE_PROTOCOL", V::ResponseProtocol, "protocol of the response"),
+    reply("RESPONSE_STATUS", V::ResponseStatus, "status of the response").alias(&["STATUS"]),
     heads("RULE", V::Rule, "the rule itself: `id`, `rev`, `severity`, `logdata`, `msg`"),
     lacking("SCRIPT_BASENAME", "script that serves the request", NO_SCRIPT)
         .alias(&["SCRIPT_FILENAME", "SCRIPT_GID", "SCRIPT_GROUPNAME", "SCRIPT_MODE", "SCRIPT_UID", "SCRIPT_USERNAME"]),
     lacking("SDBM_DELETE_ERROR", "1 if a collection could not be cleaned", V2_ONLY),
-    head("SERVER_ADDR", V::ServerAddr, "address that was called"),
-    head("SERVER_NAME", V::ServerName, "host that was called"),
-    head("SERVER_PORT", V::ServerPort, "port that was called"),
-    heads("SESSION", V::Session, "persistent collection by session, chosen by `setsid`"),
-    head("SESSIONID", V::SessionId, "what `setsid` said"),
+    head("SERVER_ADDR", V::ServerAddr, "address of the server"),
+    head("SERVER_NAME", V::ServerName, "host name of the server"),
+    head("SERVER_PORT", V::ServerPort, "port of the server"),
+    heads("SESSION", V::Session, "persistent collection per session, selected by `setsid`"),
+    head("SESSIONID", V::SessionId, "value of `setsid`"),
     reply("STATUS_LINE", V::StatusLine, "first line of the response"),
     lacking("STREAM_INPUT_BODY", "request's body before it is forwarded", V2_ONLY),
     lacking("STREAM_OUTPUT_BODY", "response's body before it is sent", V2_ONLY),
@@ -163,11 +163,11 @@ pub const VARIABLES: &[Variable] = &[
     head("TIME_YEAR", V::TimeYear, "year"),
     heads("TX", V::Tx, "collection of this transaction; `TX:0` to `TX:9` are captures"),
     head("UNIQUE_ID", V::UniqueId, "id of this transaction"),
-    head("URLENCODED_ERROR", V::UrlencodedError, "1 if an escape is wrong in the query or a form"),
-    heads("USER", V::User, "persistent collection by user, chosen by `setuid`"),
+    head("URLENCODED_ERROR", V::UrlencodedError, "1 if the query or a form contains a malformed escape"),
+    heads("USER", V::User, "persistent collection per user, selected by `setuid`"),
     lacking("USERAGENT_IP", "address that mod_remoteip found", V2_ONLY),
-    head("USERID", V::UserId, "what `setuid` said"),
-    head("WEBAPPID", V::WebAppId, "what `SecWebAppId` said"),
+    head("USERID", V::UserId, "value of `setuid`"),
+    head("WEBAPPID", V::WebAppId, "value of `SecWebAppId`"),
     lacking("WEBSERVER_ERROR_LOG", "lines of the server's error log", V2_ONLY),
     bodies("XML", V::Xml, "texts (`/*`) or attributes (`//@*`) of an XML body"),
 ];
@@ -178,7 +178,7 @@ pub(in crate::seclang) fn row(variable: V) -> &'static Variable {
     VARIABLES.iter().find(is).expect("every variable has a row: a test says so")
 }
 
-/// Why a row cannot be used, if so.
+/// The reason why a row cannot be used, if there is one.
 pub(in crate::seclang) fn refusal<K: Copy>(row: &Row<K>) -> Option<&'static str> {
     match row.status {
         Status::Unsupported(why) => Some(why),
