@@ -10,8 +10,8 @@ use weir_gateway::{
     Choice, Found, Gateway, Patterns, RequestView,
     op::Op,
     resource::{
-        Balance, Forward, HashKey, HeaderChanges, HostHeader, Member, PathMatch, Protocol, RequestMatch, Retries,
-        Route, RouteAction, Site, SiteTls, Split, Timeouts, Upstream, UpstreamTls,
+        Balance, Forward, HashKey, HeaderChanges, HostHeader, Member, PathMatch, Protocol, RequestMatch, Resource,
+        Retries, Route, RouteAction, Site, SiteTls, Split, Timeouts, Upstream, UpstreamTls,
     },
 };
 
@@ -128,14 +128,14 @@ fn members(count: usize, balance: Balance) -> Gateway {
         resolve_every_ms: 0,
         fallback: None,
     };
-    build([Op::PutUpstream { upstream }].into_iter().chain((0..count).map(|n| put_member(n, 1))))
+    build([Op::Put(Resource::Upstream(upstream))].into_iter().chain((0..count).map(|n| put_member(n, 1))))
 }
 
 fn put_member(n: usize, weight: u32) -> Op {
     let socket = Some(([127, 0, 0, 1], 1 + n as u16).into());
     let address = format!("127.0.0.1:{}", 1 + n);
     let member = Member { id: format!("m{n}"), address, socket, weight, backup: false, drain: false };
-    Op::PutMember { upstream: "app".into(), member }
+    Op::Put(Resource::Member { upstream: "app".into(), member })
 }
 
 fn health(n: usize, healthy: bool) -> Op {
@@ -155,7 +155,7 @@ fn same(_: usize) -> PathMatch {
 }
 
 fn routes(count: usize, path: fn(usize) -> PathMatch) -> Gateway {
-    let site = Op::PutSite { site: site("s", vec!["*".into()]) };
+    let site = Op::Put(Resource::Site(site("s", vec!["*".into()])));
     build([site].into_iter().chain((0..count).map(|n| put_route(n, path))))
 }
 
@@ -182,7 +182,7 @@ fn put_route(n: usize, path: fn(usize) -> PathMatch) -> Op {
         body_limit: 1 << 20,
         policies: None,
     };
-    Op::PutRoute { route }
+    Op::Put(Resource::Route(route))
 }
 
 fn site(id: &str, hosts: Vec<String>) -> Site {
@@ -194,7 +194,7 @@ fn sites(count: usize) -> Gateway {
 }
 
 fn put_site(n: usize) -> Op {
-    Op::PutSite { site: site(&format!("s{n}"), vec![format!("s{n}.example"), format!("*.s{n}.example")]) }
+    Op::Put(Resource::Site(site(&format!("s{n}"), vec![format!("s{n}.example"), format!("*.s{n}.example")])))
 }
 
 struct Get {

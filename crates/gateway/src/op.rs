@@ -4,71 +4,31 @@ use std::{net::SocketAddr, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-use crate::resource::{Certificate, Member, Route, Settings, Site, Upstream};
+use crate::resource::{ContentHash, Resource, ResourceKind};
 
 /// One change of the gateway's state. Control has checked it; references are whole at the end of a revision, not
 /// necessarily between its operations.
+///
+/// In JSON an operation is an object with its name as the only key: the parser then reads the resource straight into
+/// its type, where a key `op` beside the others would make it keep all of them until it has seen that one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "op", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "nearly every operation is a put")]
 pub enum Op {
-    /// A site is there, or replaced.
-    PutSite {
-        /// The site.
-        site: Site,
-    },
-    /// A site is gone.
-    DeleteSite {
-        /// Its id.
+    /// A resource is there, or replaced.
+    Put(Resource),
+    /// A resource is gone: an upstream with its members. Settings are as if nothing was set.
+    Delete {
+        /// Its kind.
+        kind: ResourceKind,
+        /// Its id, as [`Resource::id`] gives it.
         id: String,
     },
-    /// A route is there, or replaced.
-    PutRoute {
-        /// The route.
-        route: Route,
-    },
-    /// A route is gone.
-    DeleteRoute {
-        /// Its id.
-        id: String,
-    },
-    /// An upstream is there, or replaced; its members stay.
-    PutUpstream {
-        /// The upstream.
-        upstream: Upstream,
-    },
-    /// An upstream is gone, and its members.
-    DeleteUpstream {
-        /// Its id.
-        id: String,
-    },
-    /// A member of an upstream is there, or replaced.
-    PutMember {
-        /// The upstream's id.
-        upstream: String,
-        /// The member.
-        member: Member,
-    },
-    /// A member is gone.
-    DeleteMember {
-        /// The upstream's id.
-        upstream: String,
-        /// Its id.
-        id: String,
-    },
-    /// A certificate is there, or replaced.
-    PutCertificate {
-        /// The certificate.
-        certificate: Certificate,
-    },
-    /// A certificate is gone.
-    DeleteCertificate {
-        /// Its id.
-        id: String,
-    },
-    /// The settings.
-    PutSettings {
-        /// All of them.
-        settings: Settings,
+    /// Names the content of a file by its hash. Reserved: files that policies name will travel so. Workers that do
+    /// not know more of it take note of nothing, and go on.
+    Object {
+        /// The hash.
+        hash: ContentHash,
     },
     /// Lists, policies and rule sets, whole, as one policy file in JSON (`weir_policy::Snapshot::parse`); an empty
     /// text means that there are none. Building it is work for a thread beside the event loop.

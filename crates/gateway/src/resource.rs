@@ -4,13 +4,19 @@
 //! 1 to 128 bytes of `A-Z a-z 0-9 . _ -`. Times are milliseconds, sizes bytes.
 
 mod certificate;
+mod document;
 mod kind;
 mod route;
 mod settings;
 mod site;
 mod upstream;
 
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
 pub use certificate::Certificate;
+pub use document::{ContentHash, Document};
 pub use kind::{MAX_ID_BYTES, RESERVED_POLICY_ID, ResourceKind};
 pub use route::{
     Condition, Forward, HeaderChanges, Mirror, PathMatch, RequestMatch, Retries, RetryOn, Rewrite, Route, RouteAction,
@@ -22,3 +28,80 @@ pub use upstream::{
     ActiveHealth, Balance, CheckKind, HashKey, HostHeader, KeepAlive, Member, PassiveHealth, Protocol, Upstream,
     UpstreamTls,
 };
+
+/// A resource of any kind, as an operation puts it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Resource {
+    /// A named list for expressions; compiled with the policies.
+    List(Document),
+    /// Rules in SecLang; compiled with the policies.
+    RuleSet(Document),
+    /// A policy.
+    Policy(Document),
+    /// A certificate with its key.
+    Certificate(Certificate),
+    /// The settings: all of them.
+    Settings(Settings),
+    /// An upstream; its members are resources of their own and stay when it is replaced.
+    Upstream(Upstream),
+    /// A member of an upstream.
+    Member {
+        /// The upstream's id.
+        upstream: String,
+        /// The member.
+        member: Member,
+    },
+    /// A site.
+    Site(Site),
+    /// A route.
+    Route(Route),
+}
+
+impl Resource {
+    /// Its kind.
+    #[must_use]
+    pub fn kind(&self) -> ResourceKind {
+        match self {
+            Self::List(_) => ResourceKind::Lists,
+            Self::RuleSet(_) => ResourceKind::RuleSets,
+            Self::Policy(_) => ResourceKind::Policies,
+            Self::Certificate(_) => ResourceKind::Certificates,
+            Self::Settings(_) => ResourceKind::Settings,
+            Self::Upstream(_) => ResourceKind::Upstreams,
+            Self::Member { .. } => ResourceKind::Members,
+            Self::Site(_) => ResourceKind::Sites,
+            Self::Route(_) => ResourceKind::Routes,
+        }
+    }
+
+    /// Its id, unique within its kind: of a member `UPSTREAM/MEMBER`, of the settings empty.
+    #[must_use]
+    pub fn id(&self) -> Cow<'_, str> {
+        match self {
+            Self::List(document) | Self::RuleSet(document) | Self::Policy(document) => Cow::Borrowed(&document.id),
+            Self::Certificate(certificate) => Cow::Borrowed(&certificate.id),
+            Self::Settings(_) => Cow::Borrowed(""),
+            Self::Upstream(upstream) => Cow::Borrowed(&upstream.id),
+            Self::Member { upstream, member } => Cow::Owned(format!("{upstream}/{}", member.id)),
+            Self::Site(site) => Cow::Borrowed(&site.id),
+            Self::Route(route) => Cow::Borrowed(&route.id),
+        }
+    }
+
+    /// The policies that it names, if its kind can name some and it does.
+    #[must_use]
+    pub fn policies(&self) -> Option<&[String]> {
+        match self {
+            Self::Settings(settings) => Some(&settings.policies),
+            Self::Site(site) => site.policies.as_deref(),
+            Self::Route(route) => route.policies.as_deref(),
+            Self::List(_)
+            | Self::RuleSet(_)
+            | Self::Policy(_)
+            | Self::Certificate(_)
+            | Self::Upstream(_)
+            | Self::Member { .. } => None,
+        }
+    }
+}

@@ -6,8 +6,8 @@ use crate::{
     Gateway, Patterns, Refusal, RequestView,
     op::Op,
     resource::{
-        Balance, Forward, HeaderChanges, HostHeader, Member, PathMatch, Protocol, RequestMatch, Retries, Route,
-        RouteAction, Site, SiteTls, Split, Timeouts, Upstream, UpstreamTls,
+        Balance, Forward, HeaderChanges, HostHeader, Member, PathMatch, Protocol, RequestMatch, Resource, Retries,
+        Route, RouteAction, Site, SiteTls, Split, Timeouts, Upstream, UpstreamTls,
     },
 };
 
@@ -97,7 +97,7 @@ pub fn member(id: &str, weight: u32) -> Member {
 }
 
 pub fn put_member(upstream: &str, member: Member) -> Op {
-    Op::PutMember { upstream: upstream.into(), member }
+    Op::Put(Resource::Member { upstream: upstream.into(), member })
 }
 
 /// A request from 192.0.2.9.

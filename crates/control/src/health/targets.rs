@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_gateway::op::Op;
-use weir_gateway::resource::{HostHeader, Member, Protocol, Upstream};
+use weir_gateway::resource::{HostHeader, Member, Protocol, Resource, ResourceKind, Upstream};
 
 use super::check::Check;
 use crate::resolve::{Address, address};
@@ -60,11 +60,12 @@ impl Targets {
     /// Takes a change in and says what it means for members.
     pub fn apply(&mut self, op: &Op) -> Vec<(Key, Command)> {
         match op {
-            Op::PutUpstream { upstream } => self.put_upstream(upstream),
-            Op::DeleteUpstream { id } => self.delete_upstream(id),
-            Op::PutMember { upstream, member } => self.put_member(upstream, member).into_iter().collect(),
-            Op::DeleteMember { upstream, id } => self.delete_member(upstream, id).into_iter().collect(),
-            _ => Vec::new(),
+            Op::Put(Resource::Upstream(upstream)) => self.put_upstream(upstream),
+            Op::Delete { kind: ResourceKind::Upstreams, id } => self.delete_upstream(id),
+            Op::Put(Resource::Member { upstream, member }) => self.put_member(upstream, member).into_iter().collect(),
+            Op::Delete { kind: ResourceKind::Members, id } => self.delete_member(id).into_iter().collect(),
+            Op::Put(_) | Op::Delete { .. } | Op::Object { .. } | Op::PutPolicies { .. } => Vec::new(),
+            Op::Health { .. } | Op::Addresses { .. } => Vec::new(),
         }
     }
 
@@ -119,7 +120,8 @@ impl Targets {
         Some((key, command))
     }
 
-    fn delete_member(&mut self, upstream: &str, id: &str) -> Option<(Key, Command)> {
+    fn delete_member(&mut self, id: &str) -> Option<(Key, Command)> {
+        let (upstream, id) = id.split_once('/')?;
         let (name, _) = self.upstreams.get_key_value(upstream)?;
         let upstream = Arc::clone(name);
         let (member, _) = self.upstreams.get_mut(&upstream)?.members.remove_entry(id)?;

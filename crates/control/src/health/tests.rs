@@ -2,7 +2,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
-use weir_gateway::resource::{ActiveHealth, Balance, CheckKind, HostHeader, Member, Protocol, Upstream, UpstreamTls};
+use weir_gateway::resource::{
+    ActiveHealth, Balance, CheckKind, HostHeader, Member, Protocol, Resource, Upstream, UpstreamTls,
+};
 
 use super::*;
 use crate::metrics::HealthCounts;
@@ -46,13 +48,13 @@ impl Scene {
             resolve_every_ms: 1000,
             fallback: None,
         };
-        self.supervisor.tell(&Op::PutUpstream { upstream });
+        self.supervisor.tell(&Op::Put(Resource::Upstream(upstream)));
     }
 
     fn member(&mut self, id: &str, address: &str) {
         let (id, address, socket) = (id.to_owned(), address.to_owned(), address.parse().ok());
         let member = Member { id, address, socket, weight: 1, backup: false, drain: false };
-        self.supervisor.tell(&Op::PutMember { upstream: "u".to_owned(), member });
+        self.supervisor.tell(&Op::Put(Resource::Member { upstream: "u".to_owned(), member }));
     }
 
     async fn next(&mut self) -> Op {

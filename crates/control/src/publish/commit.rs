@@ -157,12 +157,9 @@ impl Publisher {
                         self.health.tell(&op);
                     }
                 }
-                (Kind::Upstreams, None) => self.health.tell(&Op::DeleteUpstream { id: delta.key.id.to_string() }),
-                (Kind::Members, None) => {
+                (kind @ (Kind::Upstreams | Kind::Members), None) => {
                     self.known.forget(&delta.key.id);
-                    if let Some((upstream, id)) = delta.key.id.split_once('/') {
-                        self.health.tell(&Op::DeleteMember { upstream: upstream.to_owned(), id: id.to_owned() });
-                    }
+                    self.health.tell(&Op::Delete { kind, id: delta.key.id.to_string() });
                 }
                 _ => {}
             }

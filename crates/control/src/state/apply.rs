@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use weir_gateway::op::Op;
-use weir_gateway::resource::Settings;
 use weir_resource::{Fault, Kind};
 
 use super::verify::MAX_FAULTS;
@@ -74,7 +73,9 @@ impl Applied {
         for delta in self.deltas.iter().rev().filter(|delta| delta.new.is_none()) {
             let with_its_upstream =
                 delta.key.upstream().is_some_and(|upstream| goes(&Key::new(Kind::Upstreams, upstream)));
-            if let (false, Some(op)) = (with_its_upstream, deletion(&delta.key)) {
+            let compiled = matches!(delta.key.kind, Kind::Lists | Kind::Policies | Kind::RuleSets);
+            if !with_its_upstream && !compiled {
+                let op = Op::Delete { kind: delta.key.kind, id: delta.key.id.to_string() };
                 frames.push(serde_json::to_vec(&op).expect("an operation can be written as JSON"));
             }
         }
@@ -83,22 +84,6 @@ impl Applied {
         frames.extend(comes.map(|frame| frame.to_vec()));
         frames
     }
-}
-
-fn deletion(key: &Key) -> Option<Op> {
-    let id = key.id.to_string();
-    Some(match key.kind {
-        Kind::Routes => Op::DeleteRoute { id },
-        Kind::Sites => Op::DeleteSite { id },
-        Kind::Upstreams => Op::DeleteUpstream { id },
-        Kind::Certificates => Op::DeleteCertificate { id },
-        Kind::Members => {
-            let (upstream, member) = key.id.split_once('/')?;
-            Op::DeleteMember { upstream: upstream.to_owned(), id: member.to_owned() }
-        }
-        Kind::Settings => Op::PutSettings { settings: Settings::default() },
-        Kind::Lists | Kind::Policies | Kind::RuleSets => return None,
-    })
 }
 
 type Check = fn(&Key, String) -> Result<Document, Vec<Fault>>;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use weir_gateway::op::Op;
-use weir_gateway::resource::Settings;
+use weir_gateway::resource::{Resource, Settings};
 use weir_resource::{Checked, Fault, Kind, Reference, Unique, check, check_stored};
 
 use super::Key;
@@ -82,7 +82,8 @@ impl Document {
         }
         let checked = check(key.kind, &key.id, text.as_bytes())?;
         // Settings that set nothing for the workers are the same to them as none.
-        let counts = !matches!(&checked.op, Some(Op::PutSettings { settings }) if *settings == Settings::default());
+        let counts =
+            !matches!(&checked.op, Some(Op::Put(Resource::Settings(settings))) if *settings == Settings::default());
         let frame = checked
             .op
             .map(|op| serde_json::to_vec(&op).expect("operations have only text keys, so they can be written as JSON"));

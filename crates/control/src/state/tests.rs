@@ -178,8 +178,8 @@ fn an_upstream_is_deleted_with_its_members_and_said_once() {
     let names: Vec<String> = applied.deltas.iter().map(|delta| delta.key.to_string()).collect();
     assert_eq!(names, ["/upstreams/app", "/upstreams/app/members/a", "/upstreams/app/members/b", "/routes/all"]);
     let ops: Vec<Value> = applied.frames().iter().map(|frame| serde_json::from_slice(frame).expect("JSON")).collect();
-    let ops: Vec<&str> = ops.iter().filter_map(|op| op["op"].as_str()).collect();
-    assert_eq!(ops, ["delete_route", "delete_upstream"]);
+    let kinds: Vec<&str> = ops.iter().filter_map(|op| op["delete"]["kind"].as_str()).collect();
+    assert_eq!(kinds, ["routes", "upstreams"]);
 }
 
 #[test]

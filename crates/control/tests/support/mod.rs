@@ -15,6 +15,7 @@ use weir_control::client::{Answer, Client, Method, Target};
 use weir_control::listen::Bind;
 use weir_control::{ControlError, Level, Limits, Options};
 use weir_gateway::op::Op;
+use weir_gateway::resource::Resource;
 use weir_gateway::{Gateway, Patterns, Refusal};
 
 /// A member at this address is refused by workers.
@@ -214,7 +215,7 @@ impl Worker {
 
 fn apply(gateway: &mut Gateway, frame: &[u8], patterns: &mut Patterns, whole: bool) -> Result<(), String> {
     let op: Op = serde_json::from_slice(frame).unwrap();
-    if let (Op::PutMember { member, .. }, false) = (&op, whole)
+    if let (Op::Put(Resource::Member { member, .. }), false) = (&op, whole)
         && member.address == REFUSED
     {
         return Err("a member that nobody wants".to_owned());

@@ -14,7 +14,7 @@ use crate::{
     path::Trie,
     pattern::Patterns,
     refusal::Refusal,
-    resource::{self, Balance},
+    resource::{self, Balance, Resource, ResourceKind},
     route::{PolicyNames, RouteEntry},
     site::Site,
     upstream::{MAX_WEIGHT, Upstream},
@@ -39,17 +39,9 @@ impl Gateway {
     /// [`Self::settle`]. Until that is done the gateway takes further operations, and is not to be served.
     pub fn begin(&mut self, digest: u64, op: Op, patterns: &mut Patterns) -> Result<(), Refusal> {
         match op {
-            Op::PutSite { site } => self.put_site(site, digest),
-            Op::DeleteSite { id } => self.delete_site(&id),
-            Op::PutRoute { route } => self.put_route(RouteEntry::new(route, digest, patterns)?),
-            Op::DeleteRoute { id } => self.delete_route(&id),
-            Op::PutUpstream { upstream } => self.put_upstream(upstream, digest),
-            Op::DeleteUpstream { id } => self.delete_upstream(&id),
-            Op::PutMember { upstream, member } => self.put_member(&upstream, member, digest),
-            Op::DeleteMember { upstream, id } => self.delete_member(&upstream, &id),
-            Op::PutCertificate { certificate } => self.put_certificate(certificate, digest),
-            Op::DeleteCertificate { id } => self.delete_certificate(&id),
-            Op::PutSettings { settings } => self.put_settings(settings, digest),
+            Op::Put(resource) => self.put(resource, digest, patterns),
+            Op::Delete { kind, id } => self.delete(kind, &id),
+            Op::Object { .. } => Ok(()),
             Op::PutPolicies { text } => self.put_policies(text, digest),
             Op::Health { upstream, member, healthy } => {
                 self.change_member(&upstream, &member, |member| set_health(member, healthy));
@@ -59,6 +51,33 @@ impl Gateway {
                 self.change_member(&upstream, &member, |member| set_addresses(member, addresses));
                 Ok(())
             }
+        }
+    }
+
+    fn put(&mut self, resource: Resource, digest: u64, patterns: &mut Patterns) -> Result<(), Refusal> {
+        match resource {
+            Resource::List(_) | Resource::RuleSet(_) | Resource::Policy(_) => Ok(()),
+            Resource::Certificate(certificate) => self.put_certificate(certificate, digest),
+            Resource::Settings(settings) => self.put_settings(settings, digest),
+            Resource::Upstream(upstream) => self.put_upstream(upstream, digest),
+            Resource::Member { upstream, member } => self.put_member(&upstream, member, digest),
+            Resource::Site(site) => self.put_site(site, digest),
+            Resource::Route(route) => self.put_route(RouteEntry::new(route, digest, patterns)?),
+        }
+    }
+
+    fn delete(&mut self, kind: ResourceKind, id: &str) -> Result<(), Refusal> {
+        match kind {
+            ResourceKind::Lists | ResourceKind::RuleSets | ResourceKind::Policies => Ok(()),
+            ResourceKind::Certificates => self.delete_certificate(id),
+            ResourceKind::Settings => self.put_settings(resource::Settings::default(), 0),
+            ResourceKind::Upstreams => self.delete_upstream(id),
+            ResourceKind::Members => match id.split_once('/') {
+                Some((upstream, member)) => self.delete_member(upstream, member),
+                None => Err(unknown(kind.singular(), id)),
+            },
+            ResourceKind::Sites => self.delete_site(id),
+            ResourceKind::Routes => self.delete_route(id),
         }
     }
 

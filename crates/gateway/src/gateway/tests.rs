@@ -4,7 +4,10 @@ use super::*;
 use crate::{
     Patterns, Refusal, hash_key,
     op::Op,
-    resource::{Certificate, Condition, HashKey, PathMatch, Rewrite, Route, RouteAction, Stickiness, Test},
+    resource::{
+        Certificate, Condition, HashKey, PathMatch, Resource, ResourceKind, Rewrite, Route, RouteAction, Stickiness,
+        Test,
+    },
     testing::{Request, apply, forward, gateway, get, member, put_member, route, site, upstream},
 };
 
@@ -29,8 +32,8 @@ fn regex(path: &str) -> PathMatch {
 
 /// A site for all hosts with these routes.
 fn with(routes: impl IntoIterator<Item = Route>) -> Gateway {
-    let routes = routes.into_iter().map(|route| Op::PutRoute { route });
-    gateway([Op::PutSite { site: site("s", &["*"]) }].into_iter().chain(routes))
+    let routes = routes.into_iter().map(|route| Op::Put(Resource::Route(route)));
+    gateway([Op::Put(Resource::Site(site("s", &["*"])))].into_iter().chain(routes))
 }
 
 fn id_of(gateway: &Gateway, request: &Request) -> String {
@@ -45,9 +48,9 @@ fn id_of(gateway: &Gateway, request: &Request) -> String {
 #[test]
 fn the_most_specific_host_has_it() {
     let gateway = gateway([
-        Op::PutSite { site: site("shop", &["shop.example", "*.shop.example"]) },
-        Op::PutSite { site: site("any", &["*.example"]) },
-        Op::PutSite { site: site("rest", &["*"]) },
+        Op::Put(Resource::Site(site("shop", &["shop.example", "*.shop.example"]))),
+        Op::Put(Resource::Site(site("any", &["*.example"]))),
+        Op::Put(Resource::Site(site("rest", &["*"]))),
     ]);
     let cases = [
         ("shop.example", "shop"),
@@ -305,20 +308,20 @@ fn policies_of_the_route_then_the_site_then_the_settings() {
     let in_effect = |gateway: &Gateway| matched(gateway, &get("h", "/")).policies(gateway).names().to_vec();
     assert_eq!(in_effect(&gateway), names(&[]));
     let settings = crate::resource::Settings { policies: names(&["base"]), default_certificate: None };
-    apply(&mut gateway, Op::PutSettings { settings }).unwrap();
+    apply(&mut gateway, Op::Put(Resource::Settings(settings))).unwrap();
     assert_eq!(in_effect(&gateway), names(&["base"]));
     let of_site = crate::resource::Site { policies: Some(names(&["site"])), ..site("s", &["*"]) };
-    apply(&mut gateway, Op::PutSite { site: of_site }).unwrap();
+    apply(&mut gateway, Op::Put(Resource::Site(of_site))).unwrap();
     assert_eq!(in_effect(&gateway), names(&["site"]));
     let of_route = Route { policies: Some(vec![]), ..route("r", "s", prefix("/")) };
-    apply(&mut gateway, Op::PutRoute { route: of_route }).unwrap();
+    apply(&mut gateway, Op::Put(Resource::Route(of_route))).unwrap();
     assert_eq!(in_effect(&gateway), names(&[]));
 }
 
 fn certificate(id: &str, names: &[&str], not_after: i64) -> Op {
     let names = names.iter().map(|name| (*name).into()).collect();
     let certificate = Certificate { id: id.into(), chain: String::new(), key: String::new(), names, not_after };
-    Op::PutCertificate { certificate }
+    Op::Put(Resource::Certificate(certificate))
 }
 
 #[test]
@@ -329,8 +332,8 @@ fn certificates_are_found_by_name() {
     dangling.tls.certificate = Some("gone".into());
     let settings = crate::resource::Settings { policies: vec![], default_certificate: Some("default".into()) };
     let mut gateway = gateway([
-        Op::PutSite { site: said },
-        Op::PutSite { site: dangling },
+        Op::Put(Resource::Site(said)),
+        Op::Put(Resource::Site(dangling)),
         certificate("own", &[], 1),
         certificate("www", &["www.example", "said.example"], 5),
         certificate("old", &["www.example"], 4),
@@ -341,7 +344,7 @@ fn certificates_are_found_by_name() {
         gateway.certificate(sni.as_bytes()).map(|found| found.resource.id.clone()).unwrap_or_default()
     };
     assert_eq!(shown(&gateway, "other"), "");
-    apply(&mut gateway, Op::PutSettings { settings }).unwrap();
+    apply(&mut gateway, Op::Put(Resource::Settings(settings))).unwrap();
     let cases = [
         ("said.example", "own"),
         ("WWW.example", "www"),
@@ -355,7 +358,7 @@ fn certificates_are_found_by_name() {
     }
     apply(&mut gateway, certificate("www", &["said.example"], 5)).unwrap();
     assert_eq!(shown(&gateway, "www.example"), "old");
-    apply(&mut gateway, Op::DeleteCertificate { id: "old".into() }).unwrap();
+    apply(&mut gateway, Op::Delete { kind: ResourceKind::Certificates, id: "old".into() }).unwrap();
     assert_eq!(shown(&gateway, "www.example"), "wild");
 }
 

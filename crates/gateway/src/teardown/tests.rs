@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     Gateway,
     op::Op,
-    resource::{Balance, HashKey, PathMatch},
+    resource::{Balance, HashKey, PathMatch, Resource, ResourceKind},
     testing::{apply, gateway, member, put_member, route, site, upstream},
 };
 
@@ -21,11 +21,11 @@ fn large() -> Gateway {
     let members = (0..500).map(|n| put_member("app", member(&format!("m{n}"), 1)));
     let routes = (0..500).map(|n| {
         let path = if n % 2 == 0 { format!("/r{n}/x") } else { "/same".into() };
-        Op::PutRoute { route: route(&format!("r{n}"), "s", PathMatch::Exact(path)) }
+        Op::Put(Resource::Route(route(&format!("r{n}"), "s", PathMatch::Exact(path))))
     });
     let first = [
-        Op::PutSite { site: site("s", &["h"]) },
-        Op::PutUpstream { upstream: upstream("app", Balance::Hash(HashKey::Uri)) },
+        Op::Put(Resource::Site(site("s", &["h"]))),
+        Op::Put(Resource::Upstream(upstream("app", Balance::Hash(HashKey::Uri)))),
     ];
     gateway(first.into_iter().chain(members).chain(routes))
 }
@@ -37,7 +37,7 @@ fn nothing_is_dropped_before_its_time_and_all_is_in_the_end() {
         while take_down(1000) {}
         let routes: Vec<_> = before.routes().map(Rc::downgrade).collect();
         let members: Vec<_> = before.upstream("app").unwrap().members().map(Rc::downgrade).collect();
-        apply(&mut before, Op::DeleteUpstream { id: "app".into() }).unwrap();
+        apply(&mut before, Op::Delete { kind: ResourceKind::Upstreams, id: "app".into() }).unwrap();
         drop(before);
         assert!(routes.iter().all(|route| route.strong_count() > 0));
         assert!(members.iter().all(|member| member.strong_count() > 0));
@@ -75,7 +75,7 @@ fn what_others_share_stays() {
     postponing(|| {
         let old = large();
         let mut new = old.clone();
-        apply(&mut new, Op::DeleteRoute { id: "r0".into() }).unwrap();
+        apply(&mut new, Op::Delete { kind: ResourceKind::Routes, id: "r0".into() }).unwrap();
         apply(&mut new, put_member("app", member("m0", 7))).unwrap();
         let digest = new.digest();
         drop(old);

@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     Gateway, Outcome,
     op::Op,
-    resource::HashKey,
+    resource::{HashKey, Resource},
     testing::{self, apply, gateway, member, put_member, upstream},
 };
 
@@ -17,7 +17,7 @@ fn random(n: u64) -> u64 {
 /// A gateway with the upstream `app` of members m0, m1, ... of these weights.
 fn app(balance: Balance, weights: &[u32]) -> Gateway {
     let members = weights.iter().enumerate().map(|(n, weight)| put_member("app", member(&format!("m{n}"), *weight)));
-    gateway([Op::PutUpstream { upstream: upstream("app", balance) }].into_iter().chain(members))
+    gateway([Op::Put(Resource::Upstream(upstream("app", balance)))].into_iter().chain(members))
 }
 
 fn pick(gateway: &Gateway, n: u64) -> String {
@@ -113,10 +113,10 @@ fn hashing_keeps_a_key() {
 #[test]
 fn hashing_may_come_and_go() {
     let mut switched = app(Balance::RoundRobin, &[1, 2, 3, 0]);
-    apply(&mut switched, Op::PutUpstream { upstream: upstream("app", Balance::Hash(HashKey::Uri)) }).unwrap();
+    apply(&mut switched, Op::Put(Resource::Upstream(upstream("app", Balance::Hash(HashKey::Uri))))).unwrap();
     let hashed = app(Balance::Hash(HashKey::Uri), &[1, 2, 3, 0]);
     assert!((0..500).all(|n| pick(&hashed, n) == pick(&switched, n)));
-    apply(&mut switched, Op::PutUpstream { upstream: upstream("app", Balance::RoundRobin) }).unwrap();
+    apply(&mut switched, Op::Put(Resource::Upstream(upstream("app", Balance::RoundRobin)))).unwrap();
     assert_eq!(counts(&switched, 600).len(), 3);
 }
 
@@ -173,8 +173,8 @@ fn backups_then_fallback_then_none() {
         |id: &str, to: &str| resource::Upstream { fallback: Some(to.into()), ..upstream(id, Balance::RoundRobin) };
     let backup = resource::Member { backup: true, ..member("b", 1) };
     let mut app = gateway([
-        Op::PutUpstream { upstream: with_fallback("app", "other") },
-        Op::PutUpstream { upstream: with_fallback("other", "app") },
+        Op::Put(Resource::Upstream(with_fallback("app", "other"))),
+        Op::Put(Resource::Upstream(with_fallback("other", "app"))),
         put_member("app", member("a", 1)),
         put_member("app", backup),
         put_member("other", member("o", 1)),
@@ -204,7 +204,7 @@ fn the_last_one_is_not_ejected() {
 fn slow_start_lets_few_through() {
     for balance in [Balance::RoundRobin, Balance::LeastConnections] {
         let slow = resource::Upstream { slow_start_ms: 1000, ..upstream("app", balance) };
-        let mut app = gateway([Op::PutUpstream { upstream: slow }, put_member("app", member("old", 1))]);
+        let mut app = gateway([Op::Put(Resource::Upstream(slow)), put_member("app", member("old", 1))]);
         app.pick("app", &CHOICE).unwrap();
         apply(&mut app, put_member("app", member("new", 1))).unwrap();
         let share = |now_ms| {
@@ -234,7 +234,7 @@ fn state_survives_changes_of_the_same_server() {
     let first = state(&app);
     first.begin();
     apply(&mut app, put_member("app", member("m0", 7))).unwrap();
-    apply(&mut app, Op::PutUpstream { upstream: upstream("app", Balance::Ewma) }).unwrap();
+    apply(&mut app, Op::Put(Resource::Upstream(upstream("app", Balance::Ewma)))).unwrap();
     apply(&mut app, put_member("app", resource::Member { backup: true, ..member("m0", 7) })).unwrap();
     assert!(Rc::ptr_eq(&first, &state(&app)));
     let moved = testing::member("elsewhere", 1);
@@ -248,7 +248,7 @@ fn names_get_and_keep_their_addresses() {
     let addresses = vec![([192, 0, 2, 7], 80).into(), ([192, 0, 2, 8], 80).into()];
     let resolved = Op::Addresses { upstream: "app".into(), member: "n".into(), addresses: addresses.clone() };
     let mut app = gateway([
-        Op::PutUpstream { upstream: upstream("app", Balance::RoundRobin) },
+        Op::Put(Resource::Upstream(upstream("app", Balance::RoundRobin))),
         put_member("app", name()),
         resolved,
         put_member("app", resource::Member { weight: 5, ..name() }),

@@ -11,6 +11,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use weir_gateway::op::Op;
+use weir_gateway::resource::ResourceKind;
 use weir_gateway::{Gateway, Patterns, Refusal};
 
 use super::builder::Built;
@@ -120,7 +121,7 @@ impl Draft {
         let named: Option<Set> = named.map(Into::into);
         let key = key(&op);
         let is_policies = matches!(op, Op::PutPolicies { .. });
-        let takes_members = matches!(op, Op::DeleteUpstream { .. });
+        let takes_members = matches!(op, Op::Delete { kind: ResourceKind::Upstreams, .. });
         match fault::contain("a change", || self.gateway.begin(digest, op, patterns)) {
             Some(Ok(())) => {}
             Some(Err(Refusal::NeedsPattern(pattern))) => return Applied::NeedsPattern(pattern),
@@ -269,28 +270,15 @@ impl Key {
 
 /// The policies that an operation's resource names.
 fn names(op: &Op) -> Option<&[String]> {
-    match op {
-        Op::PutRoute { route } => route.policies.as_deref(),
-        Op::PutSite { site } => site.policies.as_deref(),
-        Op::PutSettings { settings } => Some(&settings.policies),
-        _ => None,
-    }
+    if let Op::Put(resource) = op { resource.policies() } else { None }
 }
 
 /// The resource of an operation.
 fn key(op: &Op) -> Key {
     let (kind, id) = match op {
-        Op::PutSite { site } => ("site", site.id.clone()),
-        Op::DeleteSite { id } => ("site", id.clone()),
-        Op::PutRoute { route } => ("route", route.id.clone()),
-        Op::DeleteRoute { id } => ("route", id.clone()),
-        Op::PutUpstream { upstream } => (UPSTREAM, upstream.id.clone()),
-        Op::DeleteUpstream { id } => (UPSTREAM, id.clone()),
-        Op::PutMember { upstream, member } => (MEMBER, format!("{upstream}/{}", member.id)),
-        Op::DeleteMember { upstream, id } => (MEMBER, format!("{upstream}/{id}")),
-        Op::PutCertificate { certificate } => ("certificate", certificate.id.clone()),
-        Op::DeleteCertificate { id } => ("certificate", id.clone()),
-        Op::PutSettings { .. } => ("settings", String::new()),
+        Op::Put(resource) => (resource.kind().singular(), resource.id().into_owned()),
+        Op::Delete { kind, id } => (kind.singular(), id.clone()),
+        Op::Object { hash } => ("object", hash.to_string()),
         Op::PutPolicies { .. } => (POLICIES, String::new()),
         Op::Health { upstream, member, .. } | Op::Addresses { upstream, member, .. } => {
             ("state", format!("{upstream}/{member}"))

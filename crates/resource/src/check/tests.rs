@@ -3,7 +3,9 @@
 use std::time::Instant;
 
 use weir_gateway::op::Op;
-use weir_gateway::resource::{Balance, CheckKind, HashKey, HostHeader, PathMatch, Rewrite, RouteAction, Test};
+use weir_gateway::resource::{
+    Balance, CheckKind, HashKey, HostHeader, PathMatch, Resource, Rewrite, RouteAction, Test,
+};
 
 use super::*;
 
@@ -24,7 +26,7 @@ fn a_site_is_its_hosts() {
         Kind::Sites,
         r#"{"hosts": ["Shop.Example", "*.shop.example"], "tls": {"certificate": "c1", "redirect": true}, "policies": ["b", "a", "b"]}"#,
     );
-    let Some(Op::PutSite { site }) = checked.op else { panic!() };
+    let Some(Op::Put(Resource::Site(site))) = checked.op else { panic!() };
     assert_eq!(site.hosts, ["shop.example", "*.shop.example"]);
     assert!(site.tls.redirect && site.policies == Some(vec!["a".into(), "b".into()]));
     let unique: Vec<(&str, &str)> = checked.unique.iter().map(|one| (one.key.as_str(), one.pointer.as_str())).collect();
@@ -35,13 +37,15 @@ fn a_site_is_its_hosts() {
     );
     assert_eq!(checked.references[1].pointer, "/policies/0");
     assert!(!checked.compiled);
-    let Some(Op::PutSite { site }) = good(Kind::Sites, r#"{"hosts": ["*"]}"#).op else { panic!() };
+    let Some(Op::Put(Resource::Site(site))) = good(Kind::Sites, r#"{"hosts": ["*"]}"#).op else { panic!() };
     assert_eq!(site.policies, None);
 }
 
 #[test]
 fn a_route_has_its_defaults_and_short_forms() {
-    let Some(Op::PutRoute { route }) = good(Kind::Routes, r#"{"site": "s", "to": "app"}"#).op else { panic!() };
+    let Some(Op::Put(Resource::Route(route))) = good(Kind::Routes, r#"{"site": "s", "to": "app"}"#).op else {
+        panic!()
+    };
     assert_eq!((route.matches.path, route.priority, route.body_limit), (PathMatch::Prefix("/".into()), 0, 1 << 20));
     let RouteAction::Forward(forward) = route.action else { panic!() };
     assert_eq!(
@@ -57,7 +61,7 @@ fn a_route_has_its_defaults_and_short_forms() {
         "rewrite": {"path": "/x/{id}"}, "request_headers": {"set": {"X-A": "b"}, "remove": ["X-C"]}, "timeouts": {"read": "250ms"},
         "body_limit": 0, "retries": {"on": [502, "timeout"]}, "mirror": {"upstream": "shadow", "percent": 12.5}, "policies": []}"#;
     let checked = good(Kind::Routes, json);
-    let Some(Op::PutRoute { route }) = checked.op else { panic!() };
+    let Some(Op::Put(Resource::Route(route))) = checked.op else { panic!() };
     assert_eq!(route.matches.methods, ["GET", "POST"]);
     assert_eq!((route.matches.headers[0].name.as_str(), &route.matches.headers[1].test), ("a", &Test::Is("2".into())));
     let RouteAction::Forward(forward) = route.action else { panic!() };
@@ -72,9 +76,12 @@ fn a_route_has_its_defaults_and_short_forms() {
         [("s", "/site"), ("app", "/split/0/upstream"), ("canary", "/split/1/upstream"), ("shadow", "/mirror/upstream")]
     );
 
-    let Some(Op::PutRoute { route }) = good(Kind::Routes, r#"{"site": "s", "respond": 204}"#).op else { panic!() };
+    let Some(Op::Put(Resource::Route(route))) = good(Kind::Routes, r#"{"site": "s", "respond": 204}"#).op else {
+        panic!()
+    };
     assert!(matches!(route.action, RouteAction::Respond { status: 204, .. }));
-    let Some(Op::PutRoute { route }) = good(Kind::Routes, r#"{"site": "s", "redirect": "https://{host}{path}"}"#).op
+    let Some(Op::Put(Resource::Route(route))) =
+        good(Kind::Routes, r#"{"site": "s", "redirect": "https://{host}{path}"}"#).op
     else {
         panic!()
     };
@@ -87,7 +94,7 @@ fn an_upstream_keeps_connections_and_has_its_members_beside_it() {
         Kind::Upstreams,
         r#"{"members": {"b": "10.0.0.1:8080", "a": {"address": "app:80", "weight": 3, "backup": true}}}"#,
     );
-    let Some(Op::PutUpstream { upstream }) = checked.op else { panic!() };
+    let Some(Op::Put(Resource::Upstream(upstream))) = checked.op else { panic!() };
     assert_eq!(
         (upstream.balance, upstream.host, upstream.resolve_every_ms),
         (Balance::RoundRobin, HostHeader::Preserve, 10_000)
@@ -103,7 +110,7 @@ fn an_upstream_keeps_connections_and_has_its_members_beside_it() {
     let json = r#"{"balance": "hash", "hash_key": "header:X-User", "protocol": "https", "keepalive": false, "host": "member",
         "health": {"passive": false, "active": {"http": {"path": "/h", "expect": "200-299"}, "interval": "5s"}},
         "tls": {"verify": false, "server_name": "X"}, "fallback": "other"}"#;
-    let Some(Op::PutUpstream { upstream }) = good(Kind::Upstreams, json).op else { panic!() };
+    let Some(Op::Put(Resource::Upstream(upstream))) = good(Kind::Upstreams, json).op else { panic!() };
     assert_eq!(
         (upstream.balance, upstream.keepalive, upstream.passive),
         (Balance::Hash(HashKey::Header("x-user".into())), None, None)
@@ -112,7 +119,8 @@ fn an_upstream_keeps_connections_and_has_its_members_beside_it() {
     assert_eq!(active.kind, CheckKind::Http { path: "/h".into(), host: None, expect: (200, 299) });
     assert_eq!((active.interval_ms, active.timeout_ms, active.healthy, active.unhealthy), (5000, 1000, 2, 3));
     assert_eq!(upstream.tls.server_name.as_deref(), Some("x"));
-    let Some(Op::PutUpstream { upstream }) = good(Kind::Upstreams, r#"{"health": {"active": true}}"#).op else {
+    let Some(Op::Put(Resource::Upstream(upstream))) = good(Kind::Upstreams, r#"{"health": {"active": true}}"#).op
+    else {
         panic!()
     };
     assert_eq!(upstream.active.unwrap().kind, CheckKind::Tcp);
@@ -120,7 +128,8 @@ fn an_upstream_keeps_connections_and_has_its_members_beside_it() {
 
 #[test]
 fn a_member_is_an_operation() {
-    let Some(Op::PutMember { upstream, member }) = good(Kind::Members, r#"{"address": "10.0.0.1:80", "weight": 3}"#).op
+    let Some(Op::Put(Resource::Member { upstream, member })) =
+        good(Kind::Members, r#"{"address": "10.0.0.1:80", "weight": 3}"#).op
     else {
         panic!()
     };
@@ -134,7 +143,9 @@ fn settings_and_policies_name_others() {
         Kind::Settings,
         r#"{"policies": ["base"], "default_certificate": "c", "client_address": {"trusted": ["10.0.0.0/8"]}}"#,
     );
-    assert!(checked.compiled && checked.references.len() == 2 && matches!(checked.op, Some(Op::PutSettings { .. })));
+    assert!(
+        checked.compiled && checked.references.len() == 2 && matches!(checked.op, Some(Op::Put(Resource::Settings(_))))
+    );
     let checked = good(
         Kind::Policies,
         r#"{"mode": "detect", "rules": [{"id": "a", "when": "true", "action": {"rule_set": {"set": "own"}}}]}"#,

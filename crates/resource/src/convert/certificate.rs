@@ -1,7 +1,7 @@
 //! Certificates.
 
 use weir_gateway::op::Op;
-use weir_gateway::resource::Certificate;
+use weir_gateway::resource::{Certificate, Resource};
 
 use super::Maker;
 use crate::certificate::{Facts, Part, examine};
@@ -16,7 +16,7 @@ impl Maker<'_> {
             Ok(Facts { names, not_after }) => {
                 let (chain, key) = (chain.to_owned(), key.to_owned());
                 let certificate = Certificate { id: self.id.to_owned(), chain, key, names, not_after };
-                self.checked.op = Some(Op::PutCertificate { certificate });
+                self.checked.op = Some(Op::Put(Resource::Certificate(certificate)));
             }
             Err(faults) => {
                 for fault in faults {

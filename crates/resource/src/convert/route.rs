@@ -2,8 +2,8 @@
 
 use weir_gateway::op::Op;
 use weir_gateway::resource::{
-    Condition, Forward, HashKey, HeaderChanges, Mirror, PathMatch, RequestMatch, Retries, RetryOn, Rewrite, Route,
-    RouteAction, Split, Stickiness, Test, Timeouts,
+    Condition, Forward, HashKey, HeaderChanges, Mirror, PathMatch, RequestMatch, Resource, Retries, RetryOn, Rewrite,
+    Route, RouteAction, Split, Stickiness, Test, Timeouts,
 };
 
 use super::{Maker, hash_key};
@@ -35,7 +35,7 @@ impl Maker<'_> {
         for (what, key) in super::route_key::of(&route) {
             self.unique(what, key, node);
         }
-        self.checked.op = Some(Op::PutRoute { route });
+        self.checked.op = Some(Op::Put(Resource::Route(route)));
     }
 
     fn matches(&mut self, fields: &Fields<'_>) -> RequestMatch {

@@ -1,7 +1,7 @@
 //! Settings, and policies under their ids, which only say what they name.
 
 use weir_gateway::op::Op;
-use weir_gateway::resource::Settings;
+use weir_gateway::resource::{Resource, Settings};
 
 use super::Maker;
 use crate::Kind;
@@ -11,7 +11,7 @@ impl Maker<'_> {
     pub(super) fn settings(&mut self, fields: &Fields<'_>) {
         let policies = self.policies(fields).unwrap_or_default();
         let default_certificate = self.reference(fields, "default_certificate", Kind::Certificates);
-        self.checked.op = Some(Op::PutSettings { settings: Settings { policies, default_certificate } });
+        self.checked.op = Some(Op::Put(Resource::Settings(Settings { policies, default_certificate })));
         // Taking `client_address` or `geo` away changes what is compiled, too.
         self.checked.compiled = true;
     }

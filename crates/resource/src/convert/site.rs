@@ -1,7 +1,7 @@
 //! Sites.
 
 use weir_gateway::op::Op;
-use weir_gateway::resource::{Site, SiteTls, TlsVersion};
+use weir_gateway::resource::{Resource, Site, SiteTls, TlsVersion};
 
 use super::Maker;
 use crate::Kind;
@@ -16,7 +16,7 @@ impl Maker<'_> {
             redirect: tls.flag_or("redirect"),
         });
         let policies = self.policies(fields);
-        self.checked.op = Some(Op::PutSite { site: Site { id: self.id.to_owned(), hosts, tls, policies } });
+        self.checked.op = Some(Op::Put(Resource::Site(Site { id: self.id.to_owned(), hosts, tls, policies })));
     }
 
     fn hosts(&mut self, fields: &Fields<'_>) -> Vec<String> {

@@ -2,7 +2,8 @@
 
 use weir_gateway::op::Op;
 use weir_gateway::resource::{
-    ActiveHealth, Balance, CheckKind, HostHeader, KeepAlive, Member, PassiveHealth, Protocol, Upstream, UpstreamTls,
+    ActiveHealth, Balance, CheckKind, HostHeader, KeepAlive, Member, PassiveHealth, Protocol, Resource, Upstream,
+    UpstreamTls,
 };
 
 use super::{Maker, hash_key};
@@ -38,12 +39,12 @@ impl Maker<'_> {
             self.checked.members.extend(item.as_fields().map(|member| make_member(id, member)));
         }
         self.checked.members.sort_unstable_by(|left, right| left.id.cmp(&right.id));
-        self.checked.op = Some(Op::PutUpstream { upstream });
+        self.checked.op = Some(Op::Put(Resource::Upstream(upstream)));
     }
 
     pub(super) fn member_document(&mut self, fields: &Fields<'_>) {
         let (upstream, member) = (self.upstream.to_owned(), make_member(self.id, fields));
-        self.checked.op = Some(Op::PutMember { upstream, member });
+        self.checked.op = Some(Op::Put(Resource::Member { upstream, member }));
     }
 
     fn balance(&mut self, fields: &Fields<'_>) -> Balance {

@@ -1,4 +1,4 @@
-use weir_gateway::resource::{ActiveHealth, Balance, CheckKind, UpstreamTls};
+use weir_gateway::resource::{ActiveHealth, Balance, CheckKind, Resource, ResourceKind, UpstreamTls};
 
 use super::*;
 
@@ -23,7 +23,7 @@ fn upstream(id: &str, interval_ms: Option<u64>) -> Op {
         resolve_every_ms: 10_000,
         fallback: None,
     };
-    Op::PutUpstream { upstream }
+    Op::Put(Resource::Upstream(upstream))
 }
 
 fn member(upstream: &str, id: &str, address: &str, weight: u32) -> Op {
@@ -35,7 +35,7 @@ fn member(upstream: &str, id: &str, address: &str, weight: u32) -> Op {
         backup: false,
         drain: false,
     };
-    Op::PutMember { upstream: upstream.to_owned(), member }
+    Op::Put(Resource::Member { upstream: upstream.to_owned(), member })
 }
 
 /// What a change means, as text: `u/a watch resolve check`.
@@ -60,7 +60,7 @@ fn told(targets: &mut Targets, op: &Op) -> Vec<String> {
 #[test]
 fn only_what_matters_is_told() {
     let mut targets = Targets::default();
-    let gone = |id: &str| Op::DeleteMember { upstream: "u".to_owned(), id: id.to_owned() };
+    let gone = |id: &str| Op::Delete { kind: ResourceKind::Members, id: format!("u/{id}") };
     let steps: [(Op, &[&str]); 14] = [
         (upstream("u", None), &[]),
         (member("u", "a", "192.0.2.1:80", 1), &["u/a rest"]),
@@ -74,8 +74,8 @@ fn only_what_matters_is_told() {
         (upstream("u", None), &["u/a rest", "u/n watch resolve"]),
         (gone("a"), &["u/a forget"]),
         (gone("a"), &[]),
-        (Op::DeleteUpstream { id: "u".to_owned() }, &["u/n forget"]),
-        (Op::DeleteUpstream { id: "u".to_owned() }, &[]),
+        (Op::Delete { kind: ResourceKind::Upstreams, id: "u".to_owned() }, &["u/n forget"]),
+        (Op::Delete { kind: ResourceKind::Upstreams, id: "u".to_owned() }, &[]),
     ];
     for (number, (op, expected)) in steps.into_iter().enumerate() {
         assert_eq!(told(&mut targets, &op), expected, "step {number}: {op:?}");

@@ -23,39 +23,40 @@ impl Plain {
         let digest = frame_digest(&serde_json::to_vec(op).unwrap());
         let mut put = |key: String| _ = self.frames.insert(key, digest);
         match op {
-            Op::PutSite { site } => {
+            Op::Put(Resource::Site(site)) => {
                 put(format!("site {}", site.id));
                 self.sites.insert(site.id.clone(), site.clone());
             }
-            Op::DeleteSite { id } => {
+            Op::Delete { kind: ResourceKind::Sites, id } => {
                 self.frames.remove(&format!("site {id}"));
                 self.sites.remove(id);
             }
-            Op::PutRoute { route } => {
+            Op::Put(Resource::Route(route)) => {
                 put(format!("route {}", route.id));
                 self.routes.insert(route.id.clone(), route.clone());
             }
-            Op::DeleteRoute { id } => {
+            Op::Delete { kind: ResourceKind::Routes, id } => {
                 self.frames.remove(&format!("route {id}"));
                 self.routes.remove(id);
             }
-            Op::PutUpstream { upstream } => {
+            Op::Put(Resource::Upstream(upstream)) => {
                 put(format!("upstream {}", upstream.id));
                 self.upstreams.insert(upstream.id.clone());
             }
-            Op::DeleteUpstream { id } => {
+            Op::Delete { kind: ResourceKind::Upstreams, id } => {
                 self.frames.remove(&format!("upstream {id}"));
                 self.frames.retain(|key, _| !key.starts_with(&format!("member {id} ")));
                 self.upstreams.remove(id);
                 self.members.retain(|(upstream, _), _| upstream != id);
             }
-            Op::PutMember { upstream, member } => {
+            Op::Put(Resource::Member { upstream, member }) => {
                 put(format!("member {upstream} {}", member.id));
                 self.members.insert((upstream.clone(), member.id.clone()), member.clone());
             }
-            Op::DeleteMember { upstream, id } => {
+            Op::Delete { kind: ResourceKind::Members, id } => {
+                let (upstream, id) = id.split_once('/').unwrap();
                 self.frames.remove(&format!("member {upstream} {id}"));
-                self.members.remove(&(upstream.clone(), id.clone()));
+                self.members.remove(&(upstream.to_owned(), id.to_owned()));
             }
             _ => {}
         }
@@ -166,11 +167,11 @@ fn any_op() -> impl Strategy<Value = Op> {
         (id("r", 24), id("s", 3), any_path(), -1..2i32, methods).prop_map(|(id, site, path, priority, methods)| {
             let mut route = Route { priority, ..route(&id, &site, path) };
             route.matches.methods = methods;
-            Op::PutRoute { route }
+            Op::Put(Resource::Route(route))
         });
     let sites = (id("s", 3), prop::collection::btree_set(host, 0..3)).prop_map(|(id, hosts)| {
         let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
-        Op::PutSite { site: site(&id, &hosts) }
+        Op::Put(Resource::Site(site(&id, &hosts)))
     });
     let members = (id("u", 2), id("m", 30), 0..4u32, any::<bool>()).prop_map(|(upstream, id, weight, backup)| {
         put_member(&upstream, crate::resource::Member { backup, ..member(&id, weight) })
@@ -180,11 +181,11 @@ fn any_op() -> impl Strategy<Value = Op> {
         12 => routes,
         4 => sites,
         6 => members,
-        3 => id("r", 24).prop_map(|id| Op::DeleteRoute { id }),
-        1 => id("s", 3).prop_map(|id| Op::DeleteSite { id }),
-        2 => (id("u", 2), balance).prop_map(|(id, balance)| Op::PutUpstream { upstream: upstream(&id, balance) }),
-        1 => id("u", 2).prop_map(|id| Op::DeleteUpstream { id }),
-        2 => (id("u", 2), id("m", 30)).prop_map(|(upstream, id)| Op::DeleteMember { upstream, id }),
+        3 => id("r", 24).prop_map(|id| Op::Delete { kind: ResourceKind::Routes, id }),
+        1 => id("s", 3).prop_map(|id| Op::Delete { kind: ResourceKind::Sites, id }),
+        2 => (id("u", 2), balance).prop_map(|(id, balance)| Op::Put(Resource::Upstream(upstream(&id, balance)))),
+        1 => id("u", 2).prop_map(|id| Op::Delete { kind: ResourceKind::Upstreams, id }),
+        2 => (id("u", 2), id("m", 30)).prop_map(|(upstream, id)| Op::Delete { kind: ResourceKind::Members, id: format!("{upstream}/{id}") }),
         2 => (id("u", 2), id("m", 30), any::<bool>())
             .prop_map(|(upstream, member, healthy)| Op::Health { upstream, member, healthy }),
     ]
@@ -245,8 +246,8 @@ proptest! {
     #[test]
     fn operations_read_from_any_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), text in "\\PC{0,80}") {
         let templates = [
-            format!(r#"{{"op":"delete_site","id":{text:?}}}"#),
-            format!(r#"{{"op":"put_policies","text":{text:?}}}"#),
+            format!(r#"{{"delete":{{"kind":"sites","id":{text:?}}}}}"#),
+            format!(r#"{{"put":{{"policy":{{"id":"p","hash":{text:?},"json":{text:?}}}}}}}"#),
             text.clone(),
         ];
         for frame in templates.iter().map(String::as_bytes).chain([&bytes[..]]) {
@@ -263,7 +264,7 @@ proptest! {
             let mut redirect = route("r", "s", kind(text.clone()));
             redirect.action = RouteAction::Redirect { to: text.clone(), status: 302 };
             for route in [route("r", "s", kind(text.clone())), redirect] {
-                let _ = apply(&mut gateway, Op::PutRoute { route });
+                let _ = apply(&mut gateway, Op::Put(Resource::Route(route)));
                 let request = get("h", &path);
                 if let Found::Route(matched) = gateway.route(&request) {
                     let mut out = Vec::new();

@@ -4,24 +4,24 @@ use weir_policy::Snapshot;
 use super::*;
 
 fn settings(policies: &[&str]) -> Value {
-    json!({"op": "put_settings", "settings": {"policies": policies, "default_certificate": null}})
+    json!({"put": {"settings": {"policies": policies, "default_certificate": null}}})
 }
 
 fn member(upstream: &str, weight: u32) -> Value {
-    json!({"op": "put_member", "upstream": upstream, "member": {
+    json!({"put": {"member": {"upstream": upstream, "member": {
         "id": "m", "address": "192.0.2.1:80", "socket": "192.0.2.1:80", "weight": weight, "backup": false, "drain": false,
-    }})
+    }}}})
 }
 
 fn upstream(id: &str) -> Value {
-    json!({"op": "put_upstream", "upstream": {
+    json!({"put": {"upstream": {
         "id": id, "balance": "round_robin", "protocol": "http", "keepalive": null, "passive": null, "active": null,
         "tls": {"verify": true}, "host": "preserve", "slow_start_ms": 0, "resolve_every_ms": 1000, "fallback": null,
-    }})
+    }}})
 }
 
 fn policies(text: &str) -> Value {
-    json!({"op": "put_policies", "text": text})
+    json!({"put_policies": {"text": text}})
 }
 
 const GOOD: &str = r#"{"policies": [
@@ -69,14 +69,14 @@ fn build(unbuilt: &Unbuilt) -> Result<Built, String> {
 
 #[test]
 fn what_is_refused_is_waited_for_until_it_is_undone() {
-    let gone = |id: &str| json!({"op": "delete_upstream", "id": id});
-    let no_member = |upstream: &str| json!({"op": "delete_member", "upstream": upstream, "id": "m"});
+    let gone = |id: &str| json!({"delete": {"kind": "upstreams", "id": id}});
+    let no_member = |upstream: &str| json!({"delete": {"kind": "members", "id": format!("{upstream}/m")}});
     let cases: &[(&str, &[&[Value]], &str)] = &[
         ("a member without its upstream, then without it", &[&[member("u", 1)], &[], &[no_member("u")]], "-.+"),
         ("the same, and the upstream comes", &[&[member("u", 1)], &[upstream("u"), member("u", 1)]], "-+"),
         ("what hangs on it", &[&[no_member("u")], &[member("u", 1)], &[no_member("u")]], "-.+"),
         ("the upstream is undone with its members", &[&[member("u", 1)], &[member("u", 2)], &[gone("u")]], "-.+"),
-        ("nonsense stays", &[&[json!({"op": "sing"})], &[settings(&[])]], "-."),
+        ("nonsense stays", &[&[json!({"sing": {}})], &[settings(&[])]], "-."),
         ("bad within a revision and mended in it", &[&[member("u", 1), upstream("u"), member("u", 1)]], "+"),
         ("what is not there cannot be deleted", &[&[gone("u")], &[gone("u")]], "-+"),
         ("policies that do not build", &[&[policies(GOOD)], &[policies("{")], &[], &[policies(GOOD)]], "+-.+"),
@@ -98,7 +98,7 @@ fn an_undone_refusal_leaves_what_was_before() {
     let (undone, came) = run(&[
         good,
         &[policies("{"), member("v", 1), settings(&["c"])],
-        &[policies(GOOD), json!({"op": "delete_member", "upstream": "v", "id": "m"}), settings(&["a"])],
+        &[policies(GOOD), json!({"delete": {"kind": "members", "id": "v/m"}}), settings(&["a"])],
     ]);
     assert_eq!(came, "+-+");
     assert_eq!(plain.gateway.digest(), undone.gateway.digest());
