@@ -24,7 +24,7 @@ pub use profile::{Backend, Convert, Output, Profile, ProfileCommand, ProfileDiff
 )]
 pub struct Arguments {
     /// Where the running nginx keeps switches and counters (`weir_runtime`).
-    #[arg(long, global = true, value_name = "DIR", env = "WEIR_RUNTIME", default_value = weir_ledger::DEFAULT_DIR, hide_env_values = true)]
+    #[arg(long, global = true, value_name = "DIR", env = "WEIR_RUNTIME", default_value = weir_directives::DEFAULT_RUNTIME, hide_env_values = true)]
     pub runtime: PathBuf,
     /// Where the control daemon answers: a socket or a URL; without it `control.sock` in the runtime directory.
     #[arg(long, global = true, value_name = "SOCKET|URL", env = "WEIR_CONTROL", hide_env_values = true)]

@@ -2,17 +2,19 @@
 
 use std::fmt::Write;
 
-use crate::{Context, DIRECTIVES, VARIABLES};
+use crate::{DIRECTIVES, Directive, VARIABLES};
 
 /// The whole page: directives, then variables.
 #[must_use]
 pub fn markdown() -> String {
     let mut page = String::from("# nginx directives and variables\n\n## Directives\n");
-    for info in DIRECTIVES {
-        let context = match info.context {
-            Context::Main => "`http`",
-            Context::Server => "`server`",
-            Context::Everywhere => "`http`, `server`, `location`",
+    let mut directives = DIRECTIVES.to_vec();
+    directives.sort_unstable_by_key(|info| info.name);
+    for info in directives {
+        let context = match info.directive {
+            Directive::Http(_) => "`http`",
+            Directive::Server(_) => "`server`",
+            Directive::Location(_) => "`http`, `server`, `location`",
         };
         // Writing to a String cannot fail.
         let _ = write!(

@@ -49,37 +49,30 @@ pub(crate) fn call<'a>(function: Function, arguments: &[Source], reader: &Reader
 /// One application. `None` for arguments that do not fit, which the checker rules out.
 fn apply<'a>(function: Function, arguments: &[Value<'a>], arena: &'a Bump) -> Option<Value<'a>> {
     use Value::{Bool, Bytes, Int, Ip};
-    Some(match (function, arguments) {
-        (Function::Lower, [Bytes(text)]) => {
-            Bytes(map_bytes(text, arena, u8::is_ascii_uppercase, u8::to_ascii_lowercase))
-        }
-        (Function::Upper, [Bytes(text)]) => {
-            Bytes(map_bytes(text, arena, u8::is_ascii_lowercase, u8::to_ascii_uppercase))
-        }
-        (Function::Len, [Bytes(text)]) => Int(text.len() as i64),
-        (Function::StartsWith, [Bytes(text), Bytes(start)]) => Bool(text.starts_with(start)),
-        (Function::EndsWith, [Bytes(text), Bytes(end)]) => Bool(text.ends_with(end)),
-        (Function::UrlDecode, [Bytes(text)]) => {
-            Bytes(weir_http::uri::decode(arena, text, true, &mut Anomalies::empty()))
-        }
-        (Function::RemoveSpaces, [Bytes(text)]) => Bytes(remove_spaces(text, arena)),
-        (Function::Concat, parts) => {
-            let mut joined = ArenaVec::new_in(arena);
-            parts.iter().for_each(|part| write_text(part, &mut joined));
-            Bytes(joined.into_bump_slice())
-        }
-        (Function::ToString, [Bytes(text)]) => Bytes(text),
-        (Function::ToString, [other]) => {
-            let mut text = ArenaVec::new_in(arena);
-            write_text(other, &mut text);
-            Bytes(text.into_bump_slice())
-        }
-        (Function::Substring, [Bytes(text), Int(start)]) => Bytes(substring(text, *start, text.len() as i64)),
-        (Function::Substring, [Bytes(text), Int(start), Int(end)]) => Bytes(substring(text, *start, *end)),
-        (Function::DecodeBase64, [Bytes(text)]) => Bytes(decode_base64(text, arena)),
-        (Function::Cidr, [Ip(address), Int(v4), Int(v6)]) => Ip(network_of(*address, *v4, *v6)),
-        _ => return None,
+    let text = |at: usize| if let Some(Bytes(text)) = arguments.get(at) { Some(*text) } else { None };
+    let integer = |at: usize| if let Some(Int(integer)) = arguments.get(at) { Some(*integer) } else { None };
+    let address = |at: usize| if let Some(Ip(address)) = arguments.get(at) { Some(*address) } else { None };
+    Some(match function {
+        Function::Lower => Bytes(map_bytes(text(0)?, arena, u8::is_ascii_uppercase, u8::to_ascii_lowercase)),
+        Function::Upper => Bytes(map_bytes(text(0)?, arena, u8::is_ascii_lowercase, u8::to_ascii_uppercase)),
+        Function::Len => Int(text(0)?.len() as i64),
+        Function::StartsWith => Bool(text(0)?.starts_with(text(1)?)),
+        Function::EndsWith => Bool(text(0)?.ends_with(text(1)?)),
+        Function::UrlDecode => Bytes(weir_http::uri::decode(arena, text(0)?, true, &mut Anomalies::empty())),
+        Function::RemoveSpaces => Bytes(remove_spaces(text(0)?, arena)),
+        Function::Concat => Bytes(joined(arguments, arena)),
+        Function::Substring => Bytes(substring(text(0)?, integer(1)?, integer(2).unwrap_or(i64::MAX))),
+        Function::ToString => Bytes(text(0).unwrap_or_else(|| joined(arguments, arena))),
+        Function::DecodeBase64 => Bytes(decode_base64(text(0)?, arena)),
+        Function::Cidr => Ip(network_of(address(0)?, integer(1)?, integer(2)?)),
     })
+}
+
+/// The values as text, one after the other.
+fn joined<'a>(values: &[Value<'a>], arena: &'a Bump) -> &'a [u8] {
+    let mut text = ArenaVec::new_in(arena);
+    values.iter().for_each(|value| write_text(value, &mut text));
+    text.into_bump_slice()
 }
 
 /// Appends a value as text.

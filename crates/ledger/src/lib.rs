@@ -78,6 +78,3 @@ pub use process::{cpu_ns, is_running};
 pub use report::{EntryReport, Report};
 pub use row::Row;
 pub use worker::{MAX_WORKERS, VERDICTS, WorkerReport, WorkerSlot};
-
-/// Where the files are unless configured otherwise.
-pub const DEFAULT_DIR: &str = "/run/weir";

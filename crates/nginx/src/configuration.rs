@@ -14,10 +14,11 @@ use std::sync::Arc;
 
 use nginx_sys::{ngx_conf_t, ngx_int_t, ngx_shm_zone_t};
 use weir_collections::{Counts, Table};
+use weir_directives::{DEFAULT_BODY_LIMIT, DEFAULT_RUNTIME, DEFAULT_SAMPLE};
 use weir_engine::RateTable;
 use weir_engine::seclang::Collections;
 use weir_http::header_hash;
-use weir_ledger::{Control, DEFAULT_DIR, Ledger};
+use weir_ledger::{Control, Ledger};
 
 use crate::diagnostic::Level;
 use crate::live::Link;
@@ -62,12 +63,6 @@ pub enum Injected {
     /// While the logs are written.
     Log,
 }
-
-/// `weir_body_limit` unless configured.
-const DEFAULT_BODY_LIMIT: usize = 128 * 1024;
-
-/// `weir_sample` unless configured: the two clock readings per rule then cost less than 1 %.
-const DEFAULT_SAMPLE: u32 = 64;
 
 /// Set, at nginx's start, to honour `weir_inject_panic`.
 const TESTING: &str = "WEIR_TESTING";
@@ -148,7 +143,7 @@ pub struct Main {
 impl Main {
     /// Where counters and switches are.
     pub fn runtime_dir(&self) -> &Path {
-        self.runtime.as_deref().unwrap_or(Path::new(DEFAULT_DIR))
+        self.runtime.as_deref().unwrap_or(Path::new(DEFAULT_RUNTIME))
     }
 
     /// Every how many requests one is timed.
@@ -196,6 +191,20 @@ pub struct Settings {
     pub attack_log: Option<Option<*mut LogFile>>,
     /// `weir_inject_panic`
     pub inject: Option<Injected>,
+}
+
+impl Settings {
+    /// Takes from the outer level what this one does not set. Destructured, so that no field is forgotten.
+    fn inherit(&mut self, outer: &Self) {
+        let Self { mode, apply, fail, body_limit, access_log, attack_log, inject } = outer;
+        self.mode = self.mode.or(*mode);
+        self.apply = self.apply.take().or_else(|| apply.clone());
+        self.fail = self.fail.or(*fail);
+        self.body_limit = self.body_limit.or(*body_limit);
+        self.access_log = self.access_log.take().or_else(|| access_log.clone());
+        self.attack_log = self.attack_log.or(*attack_log);
+        self.inject = self.inject.or(*inject);
+    }
 }
 
 /// The configuration of one location, server or `http`.
@@ -261,13 +270,7 @@ pub unsafe extern "C" fn merge_location(cf: *mut ngx_conf_t, parent: *mut c_void
 impl Location {
     fn merge(&mut self, outer: &Settings, main: &mut Main) -> Result<(), String> {
         let settings = &mut self.settings;
-        settings.mode = settings.mode.or(outer.mode);
-        settings.apply = settings.apply.take().or_else(|| outer.apply.clone());
-        settings.fail = settings.fail.or(outer.fail);
-        settings.body_limit = settings.body_limit.or(outer.body_limit);
-        settings.access_log = settings.access_log.take().or_else(|| outer.access_log.clone());
-        settings.attack_log = settings.attack_log.or(outer.attack_log);
-        settings.inject = settings.inject.or(outer.inject);
+        settings.inherit(outer);
 
         main.gateway |= self.gateway;
         self.mode = settings.mode.unwrap_or(if self.gateway { Mode::On } else { Mode::Off });

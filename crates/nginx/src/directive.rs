@@ -9,7 +9,7 @@ use nginx_sys::{
     NGX_HTTP_MAIN_CONF_OFFSET, NGX_HTTP_SRV_CONF, NGX_HTTP_SRV_CONF_OFFSET, NGX_LOG_EMERG, NGX_LOG_WARN, ngx_command_t,
     ngx_conf_log_error, ngx_conf_t, ngx_str_t,
 };
-use weir_directives::{Arguments, Context, DIRECTIVES, Directive};
+use weir_directives::{Arguments, DIRECTIVES, Directive, HttpDirective, LocationDirective, ServerDirective};
 
 use crate::configuration::{FailMode, InboundId, Injected, Location, Main, Mode};
 use crate::diagnostic::LEVELS;
@@ -23,11 +23,11 @@ pub static mut COMMANDS: [ngx_command_t; DIRECTIVES.len() + 1] = {
     let mut row = 0;
     while row < DIRECTIVES.len() {
         let info = &DIRECTIVES[row];
-        let (places, offset) = match info.context {
-            Context::Main => (NGX_HTTP_MAIN_CONF, NGX_HTTP_MAIN_CONF_OFFSET),
+        let (places, offset) = match info.directive {
+            Directive::Http(_) => (NGX_HTTP_MAIN_CONF, NGX_HTTP_MAIN_CONF_OFFSET),
             // The locations that `weir_gateway` makes are marked by the same directive.
-            Context::Server => (NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF, NGX_HTTP_SRV_CONF_OFFSET),
-            Context::Everywhere => {
+            Directive::Server(_) => (NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF, NGX_HTTP_SRV_CONF_OFFSET),
+            Directive::Location(_) => {
                 (NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF, NGX_HTTP_LOC_CONF_OFFSET)
             }
         };
@@ -73,13 +73,15 @@ unsafe extern "C" fn set(cf: *mut ngx_conf_t, command: *mut ngx_command_t, conf:
         let arguments = arguments_of(cf).map_err(|text| format!("\"{}\": \"{text}\" is not UTF-8", info.name))?;
         // SAFETY: nginx passes the configuration that the command's offset says.
         let set = unsafe {
-            match info.context {
-                Context::Main => set_main(cf, info.directive, &arguments, &mut *conf.cast::<Main>()),
-                Context::Server => {
+            match info.directive {
+                Directive::Http(directive) => set_main(cf, directive, &arguments, &mut *conf.cast::<Main>()),
+                Directive::Server(ServerDirective::Gateway) => {
                     let on = choose(arguments[0], &[("on", true), ("off", false)]);
                     on.and_then(|on| gateway::configure(cf, on, conf.cast::<Server>()))
                 }
-                Context::Everywhere => set_location(cf, info.directive, &arguments, &mut *conf.cast::<Location>()),
+                Directive::Location(directive) => {
+                    set_location(cf, directive, &arguments, &mut *conf.cast::<Location>())
+                }
             }
         };
         set.map_err(|message| format!("\"{}\" {message}", info.name))
@@ -122,70 +124,43 @@ fn choose<T: Copy>(given: &str, table: &[(&str, T)]) -> Result<T, String> {
     })
 }
 
-unsafe fn set_main(
-    cf: *mut ngx_conf_t,
-    directive: Directive,
-    arguments: &[&str],
-    main: &mut Main,
-) -> Result<(), String> {
+fn set_main(cf: *mut ngx_conf_t, directive: HttpDirective, arguments: &[&str], main: &mut Main) -> Result<(), String> {
     let first = arguments[0];
     match directive {
-        Directive::Policy => once(&mut main.policy_path, full_path(cf, first, true)?),
-        Directive::Runtime => once(&mut main.runtime, full_path(cf, first, false)?),
-        Directive::LogLevel => once(&mut main.log_level, choose(first, LEVELS)?),
-        Directive::RateLimitZone => {
-            let bytes = size(first)?;
-            if bytes < shared::MIN_BYTES {
-                return Err(format!("must be at least {}k", shared::MIN_BYTES / 1024));
-            }
-            once(&mut main.zone_bytes, bytes)
-        }
-        Directive::CollectionsZone => {
-            let bytes = size(first)?;
-            if bytes < shared::MIN_BYTES {
-                return Err(format!("must be at least {}k", shared::MIN_BYTES / 1024));
-            }
-            once(&mut main.collections_bytes, bytes)
-        }
-        Directive::Sample => match first.parse() {
+        HttpDirective::Policy => once(&mut main.policy_path, full_path(cf, first, true)?),
+        HttpDirective::Runtime => once(&mut main.runtime, full_path(cf, first, false)?),
+        HttpDirective::LogLevel => once(&mut main.log_level, choose(first, LEVELS)?),
+        HttpDirective::RateLimitZone => once(&mut main.zone_bytes, zone_size(first)?),
+        HttpDirective::CollectionsZone => once(&mut main.collections_bytes, zone_size(first)?),
+        HttpDirective::Sample => match first.parse() {
             Ok(every @ 1..=1_000_000) => once(&mut main.sample, every),
             _ => Err(format!("must be a number from 1 to 1000000, not \"{first}\"")),
         },
-        Directive::RequestIdHeader => {
+        HttpDirective::RequestIdHeader => {
             let from_any = match arguments.get(1) {
                 None => false,
-                Some(whom) => choose(whom, &[("trusted", false), ("any", true)])?,
+                Some(word) => choose(word, &[("trusted", false), ("any", true)])?,
             };
             once(&mut main.inbound_id, InboundId::new(first, from_any))
         }
-        Directive::HeartbeatLog => {
+        HttpDirective::HeartbeatLog => {
             let heartbeat = log::heartbeat_from(cf, arguments)?;
             once(&mut main.heartbeat, heartbeat)
         }
-        Directive::Weir
-        | Directive::Gateway
-        | Directive::Apply
-        | Directive::Fail
-        | Directive::BodyLimit
-        | Directive::AccessLog
-        | Directive::AttackLog
-        | Directive::InjectPanic => unreachable!("the table says where these stand"),
     }
 }
 
-unsafe fn set_location(
+fn set_location(
     cf: *mut ngx_conf_t,
-    directive: Directive,
+    directive: LocationDirective,
     arguments: &[&str],
     conf: &mut Location,
 ) -> Result<(), String> {
     let first = arguments[0];
     let settings = &mut conf.settings;
     match directive {
-        Directive::Weir => {
-            once(&mut settings.mode, choose(first, &[("on", Mode::On), ("off", Mode::Off), ("detect", Mode::Detect)])?)
-        }
-        Directive::Apply => {
+        LocationDirective::Weir => once(&mut settings.mode, choose(first, MODES)?),
+        LocationDirective::Apply => {
             let none = arguments.contains(&"none");
             if none && arguments.len() > 1 {
                 return Err("takes \"none\" alone or names of policies".into());
@@ -193,46 +168,38 @@ unsafe fn set_location(
             let names = if none { Vec::new() } else { arguments.iter().map(|name| (*name).to_owned()).collect() };
             once(&mut settings.apply, names)
         }
-        Directive::Fail => {
-            once(&mut settings.fail, choose(first, &[("open", FailMode::Open), ("closed", FailMode::Closed)])?)
-        }
-        Directive::BodyLimit => once(&mut settings.body_limit, size(first)?),
-        Directive::AccessLog => {
-            let access = log::access_from(cf, arguments)?;
-            once(&mut settings.access_log, access)
-        }
-        Directive::AttackLog => {
-            let attack = log::file_from(cf, arguments, Kind::Attack)?;
-            once(&mut settings.attack_log, attack)
-        }
-        Directive::InjectPanic => {
+        LocationDirective::Fail => once(&mut settings.fail, choose(first, FAIL_MODES)?),
+        LocationDirective::BodyLimit => once(&mut settings.body_limit, size(first)?),
+        LocationDirective::AccessLog => once(&mut settings.access_log, log::access_from(cf, arguments)?),
+        LocationDirective::AttackLog => once(&mut settings.attack_log, log::file_from(cf, arguments, Kind::Attack)?),
+        LocationDirective::InjectPanic => {
             // SAFETY: `cf` is within http.
             if !unsafe { ffi::main_of::<Main>(cf) }.testing {
                 warn(cf, "\"weir_inject_panic\" is ignored: nginx was not started for tests");
             }
-            once(
-                &mut settings.inject,
-                choose(
-                    first,
-                    &[
-                        ("request", Injected::Request),
-                        ("body", Injected::Body),
-                        ("response", Injected::Response),
-                        ("log", Injected::Log),
-                        ("off", Injected::Never),
-                    ],
-                )?,
-            )
+            once(&mut settings.inject, choose(first, INJECTED)?)
         }
-        Directive::Policy
-        | Directive::Gateway
-        | Directive::HeartbeatLog
-        | Directive::LogLevel
-        | Directive::Runtime
-        | Directive::RateLimitZone
-        | Directive::CollectionsZone
-        | Directive::RequestIdHeader
-        | Directive::Sample => unreachable!("the table says where these stand"),
+    }
+}
+
+/// Words of `weir`.
+const MODES: &[(&str, Mode)] = &[("on", Mode::On), ("off", Mode::Off), ("detect", Mode::Detect)];
+/// Words of `weir_fail`.
+const FAIL_MODES: &[(&str, FailMode)] = &[("open", FailMode::Open), ("closed", FailMode::Closed)];
+/// Words of `weir_inject_panic`.
+const INJECTED: &[(&str, Injected)] = &[
+    ("request", Injected::Request),
+    ("body", Injected::Body),
+    ("response", Injected::Response),
+    ("log", Injected::Log),
+    ("off", Injected::Never),
+];
+
+/// The size of a zone of shared memory.
+fn zone_size(text: &str) -> Result<usize, String> {
+    match size(text)? {
+        bytes if bytes < shared::MIN_BYTES => Err(format!("must be at least {}k", shared::MIN_BYTES / 1024)),
+        bytes => Ok(bytes),
     }
 }
 
@@ -271,4 +238,20 @@ pub fn time_ms(text: &str) -> Result<usize, String> {
     // SAFETY: nginx only reads the word.
     let ms = unsafe { nginx_sys::ngx_parse_time(&raw mut word, 0) };
     usize::try_from(ms).ok().filter(|ms| *ms > 0).ok_or_else(|| format!("has an invalid time \"{text}\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_hold_by_default_are_those_of_the_table() {
+        fn check<T: Copy + Default + PartialEq + std::fmt::Debug>(directive: LocationDirective, words: &[(&str, T)]) {
+            let row = DIRECTIVES.iter().find(|info| info.directive == Directive::Location(directive)).unwrap();
+            assert_eq!(choose(&row.default.to_string(), words), Ok(T::default()), "{}", row.name);
+        }
+        check(LocationDirective::Weir, MODES);
+        check(LocationDirective::Fail, FAIL_MODES);
+        check(LocationDirective::InjectPanic, INJECTED);
+    }
 }

@@ -9,6 +9,7 @@ use std::collections::hash_map::Entry as MapEntry;
 use std::sync::Arc;
 
 use nginx_sys::ngx_conf_t;
+use weir_directives::DEFAULT_ZONE_BYTES;
 use weir_engine::{Plan, RuleIndex, Specification};
 use weir_ledger::{Entry, EntryKind};
 use weir_policy::{ApplyError, RuleLabel, Snapshot};
@@ -163,11 +164,11 @@ pub fn load(cf: *mut ngx_conf_t, main: &mut Main) -> Result<(), String> {
 /// Asks nginx for the memory that rules need, once.
 pub fn add_memory(cf: *mut ngx_conf_t, main: &mut Main, needs: Needs) -> Result<(), String> {
     if needs.rate_limits && main.zone.is_none() {
-        let bytes = main.zone_bytes.unwrap_or(shared::DEFAULT_BYTES);
+        let bytes = main.zone_bytes.unwrap_or(DEFAULT_ZONE_BYTES);
         main.zone = Some(shared::add(cf, &shared::RATE_LIMITS, bytes)?);
     }
     if needs.collections && main.collections_zone.is_none() {
-        let bytes = main.collections_bytes.unwrap_or(shared::DEFAULT_BYTES);
+        let bytes = main.collections_bytes.unwrap_or(DEFAULT_ZONE_BYTES);
         main.collections_zone = Some(shared::add(cf, &shared::COLLECTIONS, bytes)?);
     }
     Ok(())

@@ -16,9 +16,6 @@ use weir_engine::RateTable;
 use crate::ffi;
 use crate::module::ngx_http_weir_module;
 
-/// Size of a zone unless configured: some 450,000 keys of rate limits, or 80,000 records.
-pub const DEFAULT_BYTES: usize = 8 << 20;
-
 /// Smallest size: nginx's slab header and a useful table.
 pub const MIN_BYTES: usize = 64 << 10;
 

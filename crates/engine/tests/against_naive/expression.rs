@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use weir_rules::ir::{Access, Comparison, Expr, Literal, Predicate, Quantifier, Test, ValueExpr};
-use weir_rules::{FIELDS, FieldInfo, Function, Phase, Shape, ValueType};
+use weir_rules::{FIELDS, FUNCTIONS, FieldInfo, FunctionInfo, Phase, Shape, ValueType};
 
 use super::source::Source;
 
@@ -83,36 +83,25 @@ pub fn value(source: &mut Source<'_>, phase: Phase, ty: ValueType, depth: u8) ->
     ValueExpr::Field(Access { field: row.field, key, index })
 }
 
+/// A call of any function of the table that returns `ty`: a new function is compared as soon as it has a row.
+/// Only the first argument may have several values.
 fn call(source: &mut Source<'_>, phase: Phase, ty: ValueType, depth: u8) -> ValueExpr {
-    let bytes = |source: &mut Source<'_>| value(source, phase, ValueType::Bytes, depth);
-    let int = |source: &mut Source<'_>| ValueExpr::Literal(Literal::Int(i64::from(source.below(12)) - 6));
-    let (function, arguments) = match ty {
-        ValueType::Int => (Function::Len, vec![bytes(source)]),
-        ValueType::Bool => {
-            let function = source.copy(&[Function::StartsWith, Function::EndsWith]);
-            (function, vec![bytes(source), ValueExpr::Literal(Literal::Bytes(source.text()))])
+    let rows: Vec<&FunctionInfo> = FUNCTIONS.iter().filter(|row| row.returns == ty).collect();
+    let row = source.pick(&rows);
+    let most = if row.variadic { row.parameters.len() + 2 } else { row.parameters.len() };
+    let count = row.required + usize::from(source.below((most - row.required) as u8 + 1));
+    let arguments = (0..count).map(|at| match row.parameters[at.min(row.parameters.len() - 1)] {
+        ValueType::Int => {
+            ValueExpr::Literal(Literal::Int(source.copy(&[0, 1, 2, 3, 5, -1, -6, 8, 24, 32, 64, 128, 129])))
         }
-        ValueType::Ip => {
-            let bits = |most| ValueExpr::Literal(Literal::Int(most));
-            let ip = value(source, phase, ValueType::Ip, 0);
-            (Function::Cidr, vec![ip, bits(i64::from(source.below(33))), bits(i64::from(source.below(129)))])
+        ValueType::Bytes if at > 0 => ValueExpr::Literal(Literal::Bytes(source.text())),
+        ValueType::Bytes if row.converts => {
+            let ty = source.copy(&[ValueType::Bytes, ValueType::Int, ValueType::Ip]);
+            value(source, phase, ty, depth)
         }
-        ValueType::Bytes => match source.below(8) {
-            0 => (Function::Lower, vec![bytes(source)]),
-            1 => (Function::Upper, vec![bytes(source)]),
-            2 => (Function::UrlDecode, vec![bytes(source)]),
-            3 => (Function::RemoveSpaces, vec![bytes(source)]),
-            4 => (Function::DecodeBase64, vec![bytes(source)]),
-            5 => (Function::Substring, vec![bytes(source), int(source), int(source)]),
-            6 => (Function::ToString, vec![value(source, phase, source_type(depth), depth)]),
-            _ => (Function::Concat, vec![bytes(source), ValueExpr::Literal(Literal::Bytes(source.text()))]),
-        },
-    };
-    ValueExpr::Call(function, arguments)
-}
-
-fn source_type(depth: u8) -> ValueType {
-    if depth == 0 { ValueType::Int } else { ValueType::Ip }
+        ty => value(source, phase, ty, depth),
+    });
+    ValueExpr::Call(row.function, arguments.collect())
 }
 
 fn predicate(source: &mut Source<'_>, ty: ValueType) -> Predicate {

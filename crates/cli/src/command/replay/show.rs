@@ -1,6 +1,7 @@
 //! What a replayed request came to, for people and for machines.
 
 use serde_json::{Value, json};
+use weir_directives::DEFAULT_BODY_LIMIT;
 use weir_engine::{Finding, RuleIndex, Verdict};
 use weir_rules::Phase;
 
@@ -11,9 +12,6 @@ use crate::command::rules::said::{lossless, text};
 use crate::style::{Stream, Style};
 use crate::table::{Align, counted, microseconds, percent, render};
 use crate::terminal::shown;
-
-/// nginx gives rules no more of a body unless `weir_body_limit` says so.
-const DEFAULT_BODY_LIMIT: usize = 128 * 1024;
 
 pub(super) fn as_text(replayer: &Replayer<'_>, number: u64, request: &Recorded, replayed: &Replayed) -> String {
     let style = Style::of(Stream::Out);
