@@ -9,7 +9,7 @@ pub(super) static ALLOW: ActionKind = ActionKind {
     resource: &Resource {
         name: "allow",
         article: "`allow`",
-        doc: "Lets the request pass without evaluating what comes after. `allow: all` is short for `allow: {scope: all}`.",
+        doc: "Lets the request pass without evaluating later rules. `allow: all` is short for `allow: {scope: all}`.",
         short: Some("scope"),
         one_of: &[],
         keys: &[Key {
@@ -19,7 +19,7 @@ pub(super) static ALLOW: ActionKind = ActionKind {
                 ("all", "the rest of all policies is skipped"),
             ]),
             need: Need::Default("policy"),
-            doc: "What is skipped.",
+            doc: "The rules that are skipped.",
         }],
     },
     build: |fields, _| {

@@ -26,7 +26,7 @@ pub(super) const HEADERS: Key = Key {
     name: "headers",
     kind: Kind::Map(&Kind::HeaderName, &Kind::HeaderValue),
     need: Need::Default("none"),
-    doc: "Further header fields of the answer.",
+    doc: "Additional header fields of the answer.",
 };
 
 /// Status codes whose answers have no body (RFC 9110, sections 15.3.5, 15.3.6 and 15.4.5).

@@ -8,9 +8,9 @@ use crate::table::{Key, Kind, Need, Resource};
 
 const ON: Key = Key {
     name: "on",
-    kind: Kind::Choice(&[("request", "what is sent to the origin"), ("response", "what is sent to the client")]),
+    kind: Kind::Choice(&[("request", "the request to the origin"), ("response", "the response to the client")]),
     need: Need::Default("request"),
-    doc: "Which message is changed.",
+    doc: "The message that is changed.",
 };
 
 const NAME: Key = Key { name: "name", kind: Kind::HeaderName, need: Need::Required, doc: "Name of the header field." };
@@ -19,7 +19,7 @@ pub(super) static SET_HEADER: ActionKind = ActionKind {
     resource: &Resource {
         name: "set_header",
         article: "`set_header`",
-        doc: "Sets a header field and goes on. All fields of that name are replaced.",
+        doc: "Sets a header field; the evaluation continues. All fields with this name are replaced.",
         short: None,
         one_of: &[],
         keys: &[
@@ -29,7 +29,7 @@ pub(super) static SET_HEADER: ActionKind = ActionKind {
                 name: "value",
                 kind: Kind::Value,
                 need: Need::Required,
-                doc: "Its value: an expression such as 'ip.src.country', or '\"text\"' for a constant.",
+                doc: "The value: an expression such as 'ip.src.country', or '\"text\"' for a constant.",
             },
         ],
     },
@@ -43,7 +43,7 @@ pub(super) static REMOVE_HEADER: ActionKind = ActionKind {
     resource: &Resource {
         name: "remove_header",
         article: "`remove_header`",
-        doc: "Removes all header fields of a name and goes on. `remove_header: NAME` is short for `remove_header: {name: NAME}`.",
+        doc: "Removes all header fields with this name; the evaluation continues. `remove_header: NAME` is short for `remove_header: {name: NAME}`.",
         short: Some("name"),
         one_of: &[],
         keys: &[ON, NAME],

@@ -9,7 +9,7 @@ pub(super) static LOG: ActionKind = ActionKind {
     resource: &Resource {
         name: "log",
         article: "`log`",
-        doc: "Writes a finding to the attack log and goes on.",
+        doc: "Writes a finding to the attack log; the evaluation continues.",
         short: None,
         one_of: &[],
         keys: &[],

@@ -20,7 +20,7 @@ pub(super) static REDIRECT: ActionKind = ActionKind {
                 name: "to",
                 kind: Kind::Value,
                 need: Need::Required,
-                doc: "Where to: the value of `Location`, such as '\"/login\"' or 'concat(\"https://\", http.host, http.request.uri)'.",
+                doc: "The value of `Location`, such as '\"/login\"' or 'concat(\"https://\", http.host, http.request.uri)'.",
             },
             Key { name: "status", kind: Kind::OneOf(STATUSES), need: Need::Default("302"), doc: "Status code." },
         ],

@@ -15,7 +15,7 @@ pub(super) static RULE_SET: ActionKind = ActionKind {
     resource: &Resource {
         name: "rule_set",
         article: "`rule_set`",
-        doc: "Runs a set of SecLang rules (ModSecurity's language) from here on: rules of phase 1 now, the others as body and response come. `SecRuleEngine` is on unless the files say otherwise. The rule that runs it may read only the request's head.",
+        doc: "Runs a set of rules in SecLang, ModSecurity's language: rules of phase 1 at once, the others when the body and the response arrive. `SecRuleEngine` is on unless the files say otherwise. The condition of the rule may read only the head of the request.",
         short: None,
         one_of: &["files", "set"],
         keys: &[
@@ -23,13 +23,13 @@ pub(super) static RULE_SET: ActionKind = ActionKind {
                 name: "files",
                 kind: Kind::List(&Kind::File, true),
                 need: Need::Default("`set`"),
-                doc: "The files, in this order; a name may have `*` and `?`. What they `Include` is read too. One of `files` and `set` must be there.",
+                doc: "The files, in this order; names may contain `*` and `?`. Files that they `Include` are also read. Either `files` or `set` is required.",
             },
             Key {
                 name: "set",
                 kind: Kind::Id(ResourceKind::RuleSets),
                 need: Need::Default("`files`"),
-                doc: "One of the `rule_sets` by its name, instead of `files`.",
+                doc: "The name of an entry in `rule_sets`, instead of `files`.",
             },
             sec_lang::EXCLUDE,
             sec_lang::DETECT,

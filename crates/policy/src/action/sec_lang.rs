@@ -16,45 +16,45 @@ pub(super) const EXCLUDE: Key = Key {
     name: "exclude",
     kind: Kind::List(&Kind::Resource(&EXCLUSION), false),
     need: Need::Default("nothing"),
-    doc: "Rules, or targets of rules, to leave out.",
+    doc: "Rules, or targets of rules, to exclude.",
 };
 
 pub(super) const DETECT: Key = Key {
     name: "detect",
     kind: Kind::Flag,
     need: Need::Default("`false`"),
-    doc: "Whether what the rules decide is only logged.",
+    doc: "Whether decisions of the rules are only logged.",
 };
 
 pub(super) const REQUEST_BODY: Key = Key {
     name: "request_body",
     kind: Kind::Flag,
-    need: Need::Default("what the files say (`SecRequestBodyAccess`), else `true`"),
-    doc: "Whether rules see the request's body, up to `weir_body_limit`.",
+    need: Need::Default("as in the files (`SecRequestBodyAccess`), else `true`"),
+    doc: "Whether rules see the request body, up to `weir_body_limit`.",
 };
 
 pub(super) const RESPONSE_BODY: Key = Key {
     name: "response_body",
     kind: Kind::Flag,
-    need: Need::Default("what the files say (`SecResponseBodyAccess`), else `false`"),
-    doc: "Whether rules see the response's body, which is held back until they have. The origin is then asked not to compress it.",
+    need: Need::Default("as in the files (`SecResponseBodyAccess`), else `false`"),
+    doc: "Whether rules see the response body, which is then held back until they have seen it. Weir asks the origin not to compress it.",
 };
 
 pub(super) const VARIABLES: Key = Key {
     name: "variables",
     kind: Kind::Map(&Kind::Word(Word::Variable), &Kind::Text),
     need: Need::Default("none"),
-    doc: "Further variables of `TX`, such as `allowed_methods: GET HEAD POST`.",
+    doc: "Additional variables of `TX`, such as `allowed_methods: GET HEAD POST`.",
 };
 
 pub(super) const ON_UNSUPPORTED: Key = Key {
     name: "on_unsupported",
     kind: Kind::Choice(&[
-        ("error", "the policy is refused"),
+        ("error", "the policy is rejected"),
         ("warn", "the rule or directive is left out, with a warning"),
     ]),
     need: Need::Default("error"),
-    doc: "What happens if the files use what Weir does not have.",
+    doc: "The handling of unsupported features in the files.",
 };
 
 /// What holds unless the files say otherwise.

@@ -9,7 +9,7 @@ pub(super) static TAG: ActionKind = ActionKind {
     resource: &Resource {
         name: "tag",
         article: "`tag`",
-        doc: "Sets a tag, which later rules see in `weir.tags[*]`, and the logs too. `tag: NAME` is short for `tag: {name: NAME}`.",
+        doc: "Sets a tag, which later rules can read in `weir.tags[*]`, and which the logs contain. `tag: NAME` is short for `tag: {name: NAME}`.",
         short: Some("name"),
         one_of: &[],
         keys: &[Key { name: "name", kind: Kind::Word(Word::Id), need: Need::Required, doc: "The tag." }],

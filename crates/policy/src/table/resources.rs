@@ -9,7 +9,7 @@ pub const MAX_SCORE: i64 = 1_000_000;
 pub static ROOT: Resource = Resource {
     name: "file",
     article: "a policy file",
-    doc: "The whole file: lists and data that expressions use, and the policies.",
+    doc: "The complete file: the policies, and the lists and data that their expressions use.",
     short: None,
     one_of: &[],
     keys: &[
@@ -17,7 +17,7 @@ pub static ROOT: Resource = Resource {
             name: "revision",
             kind: Kind::Word(Word::Revision),
             need: Need::Default("a hash of everything loaded"),
-            doc: "Name of this state of the policy, for logs and `weir status`.",
+            doc: "The name of this version of the policy, for logs and `weir status`.",
         },
         Key {
             name: "client_address",
@@ -50,7 +50,7 @@ pub static ROOT: Resource = Resource {
             name: "policies",
             kind: Kind::List(&Kind::Resource(&POLICY), true),
             need: Need::Required,
-            doc: "The policies, evaluated in this order; `weir_apply` picks some of them by id. At most 64.",
+            doc: "The policies, evaluated in this order; `weir_apply` selects some of them by id. At most 64.",
         },
     ],
 };
@@ -59,7 +59,7 @@ pub static ROOT: Resource = Resource {
 pub static CLIENT_ADDRESS: Resource = Resource {
     name: "client_address",
     article: "`client_address`",
-    doc: "How the client's address is found behind proxies. The header is read from its end; the first address that is not trusted is the client.",
+    doc: "How the client's address is determined behind proxies. The header is read from its end; the first address that is not trusted is the client.",
     short: None,
     one_of: &[],
     keys: &[
@@ -67,7 +67,7 @@ pub static CLIENT_ADDRESS: Resource = Resource {
             name: "trusted",
             kind: Kind::List(&Kind::Network, true),
             need: Need::Required,
-            doc: "Addresses of the proxies whose word is taken. From anyone else the header is ignored.",
+            doc: "The addresses of trusted proxies. From any other peer, the header is ignored.",
         },
         Key {
             name: "from",
@@ -77,7 +77,7 @@ pub static CLIENT_ADDRESS: Resource = Resource {
                 ("proxy_protocol", "the PROXY protocol line, which needs `listen ... proxy_protocol`"),
             ]),
             need: Need::Default("x-forwarded-for"),
-            doc: "Where they say it.",
+            doc: "Where the proxies put the address.",
         },
     ],
 };
@@ -109,7 +109,7 @@ pub static GEO: Resource = Resource {
 pub static LIST: Resource = Resource {
     name: "list",
     article: "a list",
-    doc: "A named list: the entries themselves under the key that says their kind, or `kind` and `file`.",
+    doc: "A named list: either the entries, under the key of their type, or `kind` and `file`.",
     short: None,
     one_of: &["addresses", "strings", "integers", "file"],
     keys: &[
@@ -123,7 +123,7 @@ pub static LIST: Resource = Resource {
             name: "strings",
             kind: Kind::List(&Kind::Text, false),
             need: Need::Default("none"),
-            doc: "Texts, compared whole and with case.",
+            doc: "Texts, compared as a whole and case-sensitively.",
         },
         Key {
             name: "integers",
@@ -139,13 +139,13 @@ pub static LIST: Resource = Resource {
                 ("integers", "integers"),
             ]),
             need: Need::Default("none"),
-            doc: "What the lines of `file` are.",
+            doc: "The type of the lines of `file`.",
         },
         Key {
             name: "file",
             kind: Kind::File,
             need: Need::Default("none"),
-            doc: "A file with one entry a line; empty lines and lines that begin with `#` are skipped. At most 10,000,000 entries.",
+            doc: "A file with one entry per line; empty lines and lines that begin with `#` are skipped. At most 10,000,000 entries.",
         },
     ],
 };
@@ -153,7 +153,7 @@ pub static LIST: Resource = Resource {
 /// Whether a policy acts.
 pub const MODE: Key = Key {
     name: "mode",
-    kind: Kind::Choice(&[("on", "actions are carried out"), ("detect", "findings say what would have been done")]),
+    kind: Kind::Choice(&[("on", "actions are carried out"), ("detect", "findings state what would have been done")]),
     need: Need::Default("on"),
     doc: "Whether actions are carried out.",
 };
@@ -163,7 +163,7 @@ pub const SELECTORS: Key = Key {
     name: "selectors",
     kind: Kind::List(&Kind::Resource(&SELECTOR), true),
     need: Need::Default("one, `default`, with `rules`"),
-    doc: "Parts of the traffic, each with its rules.",
+    doc: "Parts of the traffic, each with its own rules.",
 };
 
 /// The rules of a policy without selectors.
@@ -178,7 +178,7 @@ pub const RULES: Key = Key {
 pub static RULE_SET_DOCUMENT: Resource = Resource {
     name: "rule_set_document",
     article: "a rule set",
-    doc: "Rules in SecLang under a name, for the action [rule_set](#rule_set) (`rule_set: {set: NAME}`): the text itself, or files.",
+    doc: "Named SecLang rules, for the action [rule_set](#rule_set) (`rule_set: {set: NAME}`): either the text or files.",
     short: None,
     one_of: &["rules", "files"],
     keys: &[
@@ -186,13 +186,13 @@ pub static RULE_SET_DOCUMENT: Resource = Resource {
             name: "rules",
             kind: Kind::Form(&form::SECLANG),
             need: Need::Default("`files`"),
-            doc: "The rules. What they `Include` is read too.",
+            doc: "The rules. Files that they `Include` are also read.",
         },
         Key {
             name: "files",
             kind: Kind::List(&Kind::File, true),
             need: Need::Default("`rules`"),
-            doc: "Files with the rules, in this order; a name may have `*` and `?`.",
+            doc: "Files with the rules, in this order; names may contain `*` and `?`.",
         },
     ],
 };
@@ -201,7 +201,7 @@ pub static RULE_SET_DOCUMENT: Resource = Resource {
 pub static POLICY: Resource = Resource {
     name: "policy",
     article: "a policy",
-    doc: "What nginx applies by name. It has either `selectors`, or `rules` for all traffic.",
+    doc: "A policy, which nginx applies by name. It has either `selectors`, or `rules` for all traffic.",
     short: None,
     one_of: &["rules", "selectors"],
     keys: &[
@@ -209,7 +209,7 @@ pub static POLICY: Resource = Resource {
             name: "id",
             kind: Kind::Word(Word::Id),
             need: Need::Required,
-            doc: "Its name, unique in the file; `weir_apply` and the logs use it. `none` is reserved.",
+            doc: "The name of the policy, unique in the file, for `weir_apply` and the logs. `none` is reserved.",
         },
         MODE,
         SELECTORS,
@@ -221,17 +221,27 @@ pub static POLICY: Resource = Resource {
 pub static SELECTOR: Resource = Resource {
     name: "selector",
     article: "a selector",
-    doc: "Picks traffic for its rules.",
+    doc: "A part of the traffic, and the rules for it.",
     short: None,
     one_of: &[],
     keys: &[
-        Key { name: "id", kind: Kind::Word(Word::Id), need: Need::Required, doc: "Its name, unique in its policy." },
-        Key { name: "when", kind: Kind::Condition, need: Need::Default("all traffic"), doc: "Which traffic." },
+        Key {
+            name: "id",
+            kind: Kind::Word(Word::Id),
+            need: Need::Required,
+            doc: "The name of the selector, unique in its policy.",
+        },
+        Key {
+            name: "when",
+            kind: Kind::Condition,
+            need: Need::Default("all traffic"),
+            doc: "The condition that selects the traffic.",
+        },
         Key {
             name: "rules",
             kind: Kind::List(&Kind::Resource(&RULE), true),
             need: Need::Required,
-            doc: "Its rules, evaluated in this order.",
+            doc: "The rules, evaluated in this order.",
         },
     ],
 };
@@ -240,7 +250,7 @@ pub static SELECTOR: Resource = Resource {
 pub static RULE: Resource = Resource {
     name: "rule",
     article: "a rule",
-    doc: "Says when, and what then.",
+    doc: "A condition, and the actions for requests that match it.",
     short: None,
     one_of: &["actions", "action"],
     keys: &[
@@ -248,26 +258,31 @@ pub static RULE: Resource = Resource {
             name: "id",
             kind: Kind::Word(Word::Id),
             need: Need::Required,
-            doc: "Its name, unique in the file; the logs and `weir cost` use it.",
+            doc: "The name of the rule, unique in the file, for the logs and `weir cost`.",
         },
-        Key { name: "when", kind: Kind::Condition, need: Need::Required, doc: "When it matches." },
+        Key {
+            name: "when",
+            kind: Kind::Condition,
+            need: Need::Required,
+            doc: "The condition under which the rule matches.",
+        },
         Key {
             name: "message",
             kind: Kind::Text,
             need: Need::Default("empty"),
-            doc: "What it found, for people who read the attack log.",
+            doc: "A description of the finding, for readers of the attack log.",
         },
         Key {
             name: "score",
             kind: Kind::Integer(0, MAX_SCORE),
             need: Need::Default("0"),
-            doc: "Added to the request's score when it matches.",
+            doc: "The score that a match adds to that of the request.",
         },
         Key {
             name: "actions",
             kind: Kind::List(&Kind::Action, true),
             need: Need::Default("`action`"),
-            doc: "What happens then, in this order. One of `actions` and `action` must be there.",
+            doc: "The actions on a match, in this order. Either `actions` or `action` is required.",
         },
         Key {
             name: "action",
@@ -282,7 +297,7 @@ pub static RULE: Resource = Resource {
 pub static EXCLUSION: Resource = Resource {
     name: "exclusion",
     article: "an exclusion",
-    doc: "What a rule set leaves out: whole rules, or with `target` only one of the values that they look at. One of `rule` and `tag` must be there. Exclusions share the compiled rule set, so each site may have its own.",
+    doc: "An exclusion from a rule set: complete rules or, with `target`, only one of the values that they inspect. Either `rule` or `tag` is required. Exclusions do not change the compiled rule set, so each site can have its own.",
     short: None,
     one_of: &["rule", "tag"],
     keys: &[
@@ -290,25 +305,25 @@ pub static EXCLUSION: Resource = Resource {
             name: "rule",
             kind: Kind::RuleIds,
             need: Need::Default("none"),
-            doc: "Ids of the rules: `942100`, a range `942100-942199` or a list of both.",
+            doc: "Rule ids: `942100`, a range such as `942100-942199`, or a list of both.",
         },
         Key {
             name: "tag",
             kind: Kind::Text,
             need: Need::Default("none"),
-            doc: "A tag that the rules have, such as `attack-sqli`.",
+            doc: "A tag of the rules, such as `attack-sqli`.",
         },
         Key {
             name: "target",
             kind: Kind::Text,
             need: Need::Default("the whole rule"),
-            doc: "Only this target of them, as SecLang writes it: `ARGS:comment`, `REQUEST_COOKIES:/^track/`, `REQUEST_HEADERS:Referer`.",
+            doc: "The only target to exclude, in SecLang notation: `ARGS:comment`, `REQUEST_COOKIES:/^track/`, `REQUEST_HEADERS:Referer`.",
         },
         Key {
             name: "when",
             kind: Kind::Condition,
             need: Need::Default("all requests"),
-            doc: "In which requests. It may read what is known before the body: it is asked when the rule set begins.",
+            doc: "The condition for requests to which the exclusion applies. It is evaluated when the rule set starts, so it may read only what is known before the body.",
         },
     ],
 };
@@ -317,7 +332,7 @@ pub static EXCLUSION: Resource = Resource {
 pub static POLICY_DOCUMENT: Resource = Resource {
     name: "policy_document",
     article: "a policy",
-    doc: "A policy under its id: as in the policy file, but without `id`.",
+    doc: "A policy as in the policy file, but without `id`, which is its key.",
     short: None,
     one_of: &["rules", "selectors"],
     keys: &[MODE, SELECTORS, RULES],
