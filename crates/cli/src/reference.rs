@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use weir_log::access::LOG_FIELDS;
+use weir_log::attack::{ATTACK_FIELDS, FINDING_FIELDS, FieldInfo as AttackInfo};
 use weir_rules::{FIELDS, FUNCTIONS, FieldInfo, FunctionInfo, OPERATORS, OperatorInfo, Phase, Shape, ValueType};
 
 /// Every page: file name and Markdown.
@@ -11,6 +12,7 @@ use weir_rules::{FIELDS, FUNCTIONS, FieldInfo, FunctionInfo, OPERATORS, Operator
 pub fn pages() -> Vec<(&'static str, String)> {
     vec![
         ("access-log.md", access_log()),
+        ("attack-log.md", attack_log()),
         ("diagnosis.md", weir_diagnose::rules::reference()),
         ("directives.md", weir_directives::markdown()),
         ("expressions.md", expressions()),
@@ -47,12 +49,32 @@ const ACCESS_LOG: &str = "\
 <!-- Made by `weir docs` from the table in crates/log; do not edit. -->
 
 `weir_access_log PATH;` writes one JSON object per client request with the fields below, in this order;
-`weir_access_log PATH fields=time,status,uri;` only those named. Bytes that are no UTF-8 and control characters
-are escaped. Lines are buffered and written whole; a full disk loses lines and counts them, it never blocks.
+`weir_access_log PATH fields=time,status,uri;` only those named. Bytes that are not UTF-8 and control characters
+are escaped. Lines are buffered and written whole; a full disk loses lines, which are counted, and blocks nothing.
 
 | field | value |
 | --- | --- |
 ";
+
+const ATTACK_LOG: &str = "\
+# Attack log
+
+<!-- Made by `weir docs` from the tables in crates/log; do not edit. -->
+
+`weir_attack_log PATH;` writes one JSON object for each request with findings, and for each request that the fail
+mode stopped. `weir replay` and `weir tune` read it. Values longer than 8 KiB are cut; the access log's rules for
+escaping and for full disks apply.
+";
+
+fn attack_log() -> String {
+    fn fields<F>(table: &'static [AttackInfo<F>]) -> impl Iterator<Item = [String; 3]> {
+        table.iter().map(|info| [code(info.name), info.shape.to_owned(), info.doc.to_owned()])
+    }
+    let mut page = ATTACK_LOG.to_owned();
+    section(&mut page, "Fields of a line", ["field", "type", "value"], fields(ATTACK_FIELDS));
+    section(&mut page, "Fields of a finding", ["field", "type", "value"], fields(FINDING_FIELDS));
+    page
+}
 
 fn access_log() -> String {
     LOG_FIELDS.iter().fold(ACCESS_LOG.to_owned(), |page, info| page + &row([&code(info.name), info.doc]))
@@ -139,6 +161,7 @@ mod tests {
         for info in OPERATORS {
             assert!(page.contains(&code(info.name)), "{}", info.name);
         }
+        assert!(attack_log().contains("\n| `log_data` | string | "));
         let page = access_log();
         assert!(LOG_FIELDS.iter().all(|info| page.contains(&format!("\n| `{}` | ", info.name))));
     }

@@ -163,6 +163,43 @@ pub fn padded<const N: usize>(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(&digits);
 }
 
+/// Writes an array of what `write` makes of each item.
+pub fn array<T>(out: &mut Vec<u8>, items: &[T], write: impl Fn(&mut Vec<u8>, &T)) {
+    out.push(b'[');
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        write(out, item);
+    }
+    out.push(b']');
+}
+
+/// Writes an object, member by member.
+pub struct Object<'o> {
+    out: &'o mut Vec<u8>,
+    separator: u8,
+}
+
+impl<'o> Object<'o> {
+    /// Begins an object at the end of `out`.
+    pub fn new(out: &'o mut Vec<u8>) -> Self {
+        Self { out, separator: b'{' }
+    }
+
+    /// Writes a name, given as `"name":`. The caller has to write one value after it.
+    pub fn member(&mut self, fragment: &str) -> &mut Vec<u8> {
+        self.out.push(std::mem::replace(&mut self.separator, b','));
+        self.out.extend_from_slice(fragment.as_bytes());
+        self.out
+    }
+
+    /// Ends the object.
+    pub fn end(self) {
+        self.out.extend_from_slice(if self.separator == b'{' { b"{}" } else { b"}" });
+    }
+}
+
 /// Writes an IP address as a JSON string.
 pub fn address(out: &mut Vec<u8>, address: std::net::IpAddr) {
     out.push(b'"');

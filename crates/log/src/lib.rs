@@ -5,8 +5,11 @@
 //! any bytes.
 
 pub mod access;
+pub mod attack;
 pub mod json;
+mod lines;
 pub mod request_id;
 mod time;
 
+pub use lines::{Destination, LineBuffer};
 pub use time::Timestamps;

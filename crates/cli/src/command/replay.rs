@@ -15,7 +15,6 @@ mod show;
 mod source;
 mod stopwatch;
 
-pub(crate) use attack_log::{Entry, Found};
 pub(crate) use source::Lines;
 
 use std::process::ExitCode;

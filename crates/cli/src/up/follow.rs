@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-use serde_json::Value;
+use weir_log::attack::AttackLine;
 
 use crate::style::Style;
 use crate::terminal::shown;
@@ -71,32 +71,26 @@ fn is_same(a: &Metadata, b: &Metadata) -> bool {
     (a.dev(), a.ino()) == (b.dev(), b.ino())
 }
 
-/// One line of the attack log for people; what is no such line as it is.
+/// One line of the attack log for people; any other line as it is.
 pub(super) fn readable(line: &str, style: Style) -> String {
-    let Ok(Value::Object(entry)) = serde_json::from_str(line) else { return shown(line, 200) };
-    let entry = Value::Object(entry);
-    let text = |value: &Value, most: usize| match value {
-        Value::Null => String::new(),
-        Value::String(text) => shown(text, most),
-        other => shown(&other.to_string(), most),
-    };
-    let time = text(&entry["time"], 40);
-    let clock = time.split_once('T').map_or(time.as_str(), |(_, clock)| clock.get(..8).unwrap_or(clock)).to_owned();
-    let action = text(&entry["action"], 20);
+    let Some(attack) = AttackLine::parse(line.as_bytes()) else { return shown(line, 200) };
+    let time = shown(&attack.time, 40);
+    let clock = time.split_once('T').and_then(|(_, clock)| clock.get(..8)).unwrap_or(&time);
+    let action = shown(&attack.action, 20);
     let action = if action == "block" || action == "fail" { style.red(&action) } else { style.yellow(&action) };
     let head = format!(
         "{} {action} {} {} {} {}",
-        style.dim(&clock),
-        text(&entry["status"], 5),
-        text(&entry["client"], 45),
-        text(&entry["method"], 12),
-        text(&entry["uri"], 80),
+        style.dim(clock),
+        attack.status,
+        shown(&attack.client, 45),
+        shown(&attack.method, 12),
+        shown(&attack.uri, 80),
     );
-    let findings = entry["findings"].as_array().map_or(&[][..], Vec::as_slice).iter().map(|finding| {
-        let message = text(&finding["message"], 60);
-        let message = if message.is_empty() { String::new() } else { format!(" ({message})") };
-        let rule = style.bold(&text(&finding["rule"], 60));
-        format!("{rule}{message} {} = \"{}\"", text(&finding["variable"], 60), text(&finding["matched"], 60))
+    let findings = attack.findings.iter().map(|finding| {
+        let message =
+            if finding.message.is_empty() { String::new() } else { format!(" ({})", shown(&finding.message, 60)) };
+        let rule = style.bold(&shown(&finding.rule, 60));
+        format!("{rule}{message} {} = \"{}\"", shown(&finding.variable, 60), shown(&finding.matched, 60))
     });
     let findings: Vec<String> = findings.collect();
     if findings.is_empty() { head } else { format!("{head}: {}", findings.join("; ")) }

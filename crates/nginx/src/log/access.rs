@@ -203,20 +203,10 @@ fn writer(field: LogField) -> Writer {
         LogField::Rule => |out, facts| json::string(out, facts.rule().map_or(b"", |rule| rule.id.as_bytes())),
         LogField::Policy => |out, facts| json::string(out, facts.policy(facts.rule())),
         LogField::Score => |out, facts| json::number(out, facts.inspection.outcome.score.into()),
-        LogField::Tags => |out, facts| tags(out, facts),
+        LogField::Tags => {
+            |out, facts| json::array(out, &facts.inspection.outcome.tags, |out, tag| json::string(out, tag.as_bytes()))
+        }
         LogField::Revision => |out, facts| json::string(out, facts.inspection.revision().as_bytes()),
         LogField::WeirNs => |out, facts| json::number(out, worker::ns(facts.inspection.ticks)),
     }
-}
-
-/// Writes the tags as an array.
-pub fn tags(out: &mut Out, facts: &Facts<'_>) {
-    out.push(b'[');
-    for (place, tag) in facts.inspection.outcome.tags.iter().enumerate() {
-        if place > 0 {
-            out.push(b',');
-        }
-        json::string(out, tag.as_bytes());
-    }
-    out.push(b']');
 }

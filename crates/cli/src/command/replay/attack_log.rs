@@ -4,7 +4,7 @@
 //! rules matched. What they matched is put back where they found it, so that most findings come
 //! back; everything that was made up is said.
 
-use serde::Deserialize;
+use weir_log::attack::{AttackLine, FindingLine};
 
 use super::har::encode;
 use super::recorded::Recorded;
@@ -14,117 +14,63 @@ const LOG_CUTS_AT: usize = 8 * 1024;
 /// Sent by nearly every client; rules find it odd if they are not there.
 const USUAL: [(&str, &str); 2] = [("User-Agent", "Mozilla/5.0 (replayed by weir)"), ("Accept", "*/*")];
 
-/// One line.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Entry {
-    /// The request's id.
-    pub request_id: String,
-    /// The client's address.
-    #[serde(default)]
-    pub client: String,
-    /// Host without port.
-    #[serde(default)]
-    pub host: String,
-    /// Method.
-    pub method: String,
-    /// Path and query as sent.
-    pub uri: String,
-    /// Everything that matched.
-    #[serde(default)]
-    pub findings: Vec<Found>,
-}
-
-/// A finding.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Found {
-    /// The rule's id.
-    pub rule: String,
-    /// Its message.
-    #[serde(default)]
-    pub message: String,
-    /// What matched, as rules or expressions name it.
-    #[serde(default)]
-    pub variable: String,
-    /// The bytes that matched.
-    #[serde(default)]
-    pub matched: String,
-    /// What it added to the score.
-    #[serde(default)]
-    pub score: u32,
-    /// Of a rule in a rule set: the policy's rule that ran the set.
-    #[serde(default)]
-    pub via: Option<String>,
-    /// What the rule wrote for people.
-    #[serde(default)]
-    pub log_data: String,
-}
-
-impl Entry {
-    /// An entry from its line; `None` if it is none.
-    pub fn parse(line: &[u8]) -> Option<Self> {
-        serde_json::from_slice(line).ok()
-    }
-
-    /// The request, as far as the log has it.
-    pub(super) fn into_request(self) -> Recorded {
-        let place = format!("request {}", self.request_id);
-        let mut request = Recorded::new(self.method.as_bytes(), self.uri.as_bytes(), weir_http::Version::Http11, place);
-        request.client = self.client.parse().ok();
-        request.push("Host", self.host.as_bytes());
-        let mut made_up = Vec::new();
-        let mut form: Vec<String> = Vec::new();
-        for found in &self.findings {
-            let Some((part, name)) = part_of(&found.variable) else { continue };
-            let known = |request: &Recorded| request.header(name).is_some();
-            let pair = format!("{}={}", encode(name), encode(value(found)));
-            match part {
-                Part::Header if !known(&request) => {
-                    request.push(name, value(found).as_bytes());
-                    made_up.push(format!("header {name}"));
-                }
-                Part::Cookie if !known_cookie(&request, name) => {
-                    request.push("Cookie", format!("{name}={}", value(found)).into_bytes());
-                    made_up.push(format!("cookie {name}"));
-                }
-                Part::Argument if !self.in_query(name) && !form.iter().any(|one| same_name(one, &pair)) => {
-                    form.push(pair);
-                    made_up.push(format!("body field {name}"));
-                }
-                _ => {}
-            }
-        }
-        let logged: Vec<String> = self.findings.iter().map(|found| found.rule.clone()).collect();
-        for (name, value) in USUAL {
-            if request.header(name).is_none() {
-                request.push(name, value);
+/// The request that a line tells of, as far as the log has it.
+pub(super) fn request_of(line: &AttackLine) -> Recorded {
+    let place = format!("request {}", line.request_id);
+    let mut request = Recorded::new(line.method.as_bytes(), line.uri.as_bytes(), weir_http::Version::Http11, place);
+    request.client = line.client.parse().ok();
+    request.push("Host", line.host.as_bytes());
+    let mut made_up = Vec::new();
+    let mut form: Vec<String> = Vec::new();
+    for found in &line.findings {
+        let Some((part, name)) = part_of(&found.variable) else { continue };
+        let known = |request: &Recorded| request.header(name).is_some();
+        let pair = format!("{}={}", encode(name), encode(value(found)));
+        match part {
+            Part::Header if !known(&request) => {
+                request.push(name, value(found).as_bytes());
                 made_up.push(format!("header {name}"));
             }
+            Part::Cookie if !known_cookie(&request, name) => {
+                request.push("Cookie", format!("{name}={}", value(found)).into_bytes());
+                made_up.push(format!("cookie {name}"));
+            }
+            Part::Argument if !in_query(&line.uri, name) && !form.iter().any(|one| same_name(one, &pair)) => {
+                form.push(pair);
+                made_up.push(format!("body field {name}"));
+            }
+            _ => {}
         }
-        if !form.is_empty() {
-            request.body = form.join("&").into_bytes();
-            request.push("Content-Type", "application/x-www-form-urlencoded");
-        }
-        if !form.is_empty() || !matches!(self.method.as_str(), "GET" | "HEAD" | "OPTIONS" | "DELETE") {
-            request.push("Content-Length", request.body.len().to_string());
-        }
-        request.missing.push("the log has no body and not all of the header".to_owned());
-        if !made_up.is_empty() {
-            request.missing.push(format!("put together from the findings or made up: {}", made_up.join(", ")));
-        }
-        if self.uri.len() >= LOG_CUTS_AT {
-            request.missing.push("the log has cut the target".to_owned());
-        }
-        request.logged = Some(logged);
-        request.settle_host();
-        request
     }
+    let logged: Vec<String> = line.findings.iter().map(|found| found.rule.clone()).collect();
+    for (name, value) in USUAL {
+        if request.header(name).is_none() {
+            request.push(name, value);
+            made_up.push(format!("header {name}"));
+        }
+    }
+    if !form.is_empty() {
+        request.body = form.join("&").into_bytes();
+        request.push("Content-Type", "application/x-www-form-urlencoded");
+    }
+    if !form.is_empty() || !matches!(line.method.as_str(), "GET" | "HEAD" | "OPTIONS" | "DELETE") {
+        request.push("Content-Length", request.body.len().to_string());
+    }
+    request.missing.push("the log has no body and not all of the header".to_owned());
+    if !made_up.is_empty() {
+        request.missing.push(format!("put together from the findings or made up: {}", made_up.join(", ")));
+    }
+    if line.uri.len() >= LOG_CUTS_AT {
+        request.missing.push("the log has cut the target".to_owned());
+    }
+    request.logged = Some(logged);
+    request.settle_host();
+    request
+}
 
-    fn in_query(&self, name: &str) -> bool {
-        let query = self.uri.split_once('?').map_or("", |(_, query)| query);
-        query
-            .split('&')
-            .any(|pair| pair.split('=').next() == Some(&*encode(name)) || pair.split('=').next() == Some(name))
-    }
+fn in_query(uri: &str, name: &str) -> bool {
+    let query = uri.split_once('?').map_or("", |(_, query)| query);
+    query.split('&').any(|pair| pair.split('=').next() == Some(&*encode(name)) || pair.split('=').next() == Some(name))
 }
 
 fn same_name(one: &str, other: &str) -> bool {
@@ -137,7 +83,7 @@ fn known_cookie(request: &Recorded, name: &str) -> bool {
 }
 
 /// The whole value, if the rule wrote it as CRS's do, else what matched.
-fn value(found: &Found) -> &str {
+fn value(found: &FindingLine) -> &str {
     let within = format!("found within {}: ", found.variable);
     found.log_data.split_once(&within).map_or(found.matched.as_str(), |(_, value)| value)
 }
@@ -190,7 +136,7 @@ mod tests {
 
     #[test]
     fn what_rules_matched_is_put_back() {
-        let request = Entry::parse(LINE.as_bytes()).expect("parses").into_request();
+        let request = request_of(&AttackLine::parse(LINE.as_bytes()).expect("parses"));
         assert_eq!(request.body, b"c+d=a+or+b");
         assert_eq!(request.header("user-agent"), Some(&b"nikto"[..]));
         assert_eq!(request.header("content-length"), Some(&b"10"[..]));

@@ -7,7 +7,9 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, stdin};
 use std::path::Path;
 
-use super::attack_log::Entry;
+use weir_log::attack::AttackLine;
+
+use super::attack_log::request_of;
 use super::recorded::Recorded;
 use super::{har, raw};
 use crate::Failure;
@@ -47,7 +49,7 @@ impl Source {
                 break;
             }
         }
-        if Entry::parse(&first).is_some() {
+        if AttackLine::parse(&first).is_some() {
             let rest: Box<dyn BufRead> = Box::new(BufReader::new(std::io::Cursor::new(first).chain(reader)));
             return Ok(Self::Log(Lines::new(rest, name)));
         }
@@ -74,7 +76,7 @@ impl Iterator for Source {
                 Some(request.map_err(|error| Failure::new(format!("{name}: {error}")).hint(hint)))
             }
             Self::Har(requests) => requests.next().map(Ok),
-            Self::Log(lines) => Some(lines.next()?.map(|(_, entry)| entry.into_request())),
+            Self::Log(lines) => Some(lines.next()?.map(|(_, entry)| request_of(&entry))),
         }
     }
 }
@@ -117,7 +119,7 @@ impl Lines {
 }
 
 impl Iterator for Lines {
-    type Item = Result<(u64, Entry), Failure>;
+    type Item = Result<(u64, AttackLine), Failure>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let mut line = Vec::new();
@@ -126,7 +128,7 @@ impl Iterator for Lines {
                 Err(error) => return Some(Err(Failure::new(format!("{}:{}: {error}", self.name, self.number)))),
                 Ok(None) => return None,
                 Ok(Some(true)) if line.trim_ascii().is_empty() => {}
-                Ok(Some(true)) => match Entry::parse(&line) {
+                Ok(Some(true)) => match AttackLine::parse(&line) {
                     Some(entry) => return Some(Ok((self.number, entry))),
                     None => self.skipped += 1,
                 },

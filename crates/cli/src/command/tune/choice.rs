@@ -6,11 +6,11 @@ use std::collections::HashSet;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
+use weir_log::attack::{AttackLine, FindingLine};
 
 use super::place::path_of;
 use crate::Failure;
 use crate::arguments::Tune;
-use crate::command::replay::{Entry, Found};
 
 /// Most request ids on a command line.
 const MAX_REQUESTS: usize = 10_000;
@@ -46,7 +46,7 @@ impl Choice {
     }
 
     /// Whether a request is among those named.
-    pub fn names(&self, entry: &Entry) -> bool {
+    pub fn names(&self, entry: &AttackLine) -> bool {
         (self.requests.is_empty() || self.requests.contains(&entry.request_id))
             && (self.paths.is_empty() || self.paths.iter().any(|prefix| path_of(entry).starts_with(prefix.as_bytes())))
             && (self.networks.is_empty()
@@ -57,7 +57,7 @@ impl Choice {
     }
 
     /// Whether a finding of such a request is.
-    pub fn names_finding(&self, found: &Found) -> bool {
+    pub fn names_finding(&self, found: &FindingLine) -> bool {
         self.rules.is_empty() || self.rules.contains(&found.rule)
     }
 

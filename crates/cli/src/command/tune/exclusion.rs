@@ -2,11 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
+use weir_log::attack::AttackLine;
+
 use super::choice::Choice;
 use super::groups::Key;
 use super::place::{Place, SEVERAL, path_of};
 use super::target::{Target, is_member, target_of};
-use crate::command::replay::Entry;
 use crate::table::counted;
 
 /// A proposed exclusion.
@@ -58,7 +59,7 @@ impl Proposal {
     }
 
     /// Counts one entry.
-    pub fn count(&mut self, entry: &Entry, choice: &Choice) {
+    pub fn count(&mut self, entry: &AttackLine, choice: &Choice) {
         self.requests += 1;
         self.findings += entry.findings.len() as u64;
         let is_named = choice.names(entry);
@@ -149,10 +150,10 @@ mod tests {
     use std::path::Path;
 
     use proptest::prelude::*;
+    use weir_log::attack::FindingLine;
     use weir_policy::Snapshot;
 
     use super::*;
-    use crate::command::replay::Found;
 
     /// A policy with that exclusion of a rule set that has rule 1.
     fn policy(dir: &Path, exclusion: &str) -> String {
@@ -165,15 +166,7 @@ mod tests {
     }
 
     fn exclusion(variable: &str, path: &[u8]) -> Option<Exclusion> {
-        let found = Found {
-            rule: "1".into(),
-            message: String::new(),
-            variable: variable.into(),
-            matched: String::new(),
-            score: 5,
-            via: None,
-            log_data: String::new(),
-        };
+        let found = FindingLine { rule: "1".into(), variable: variable.into(), score: 5, ..FindingLine::default() };
         let key = Key { via: "r".into(), rule: "1".into(), target: target_of(&found)? };
         let place = Place::of(path.to_vec()).pop()?;
         let (message, sample) = Default::default();

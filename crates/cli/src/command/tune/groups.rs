@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use weir_log::attack::AttackLine;
+
 use super::choice::Choice;
 use super::exclusion::{Exclusion, Proposal};
 use super::log::Log;
 use super::place::{Place, SEVERAL, Shape, path_of};
 use super::target::{Target, target_of};
 use crate::Failure;
-use crate::command::replay::Entry;
 use crate::table::counted;
 
 /// Distinct findings that are kept. People cannot read more, and an attacker can make any number.
@@ -60,7 +61,7 @@ pub(super) struct Groups {
 
 impl Groups {
     /// Looks at one entry.
-    pub fn see(&mut self, entry: &Entry, choice: &Choice) -> Result<(), Failure> {
+    pub fn see(&mut self, entry: &AttackLine, choice: &Choice) -> Result<(), Failure> {
         self.entries += 1;
         if choice.is_of_request(&entry.request_id) {
             self.seen.insert(entry.request_id.clone());

@@ -1,6 +1,7 @@
 //! Paths of requests, and what they have in common where an id stands in them.
 
-use crate::command::replay::Entry;
+use weir_log::attack::AttackLine;
+
 use crate::command::replay::path::normalise;
 
 /// From so many paths of one shape on, the shape is what is meant.
@@ -9,7 +10,7 @@ pub(super) const SEVERAL: usize = 3;
 const LONG_HEX: usize = 12;
 
 /// The path of a logged request as expressions see it.
-pub(super) fn path_of(entry: &Entry) -> Vec<u8> {
+pub(super) fn path_of(entry: &AttackLine) -> Vec<u8> {
     normalise(entry.uri.as_bytes()).path
 }
 

@@ -1,6 +1,6 @@
 //! From the variable that a finding names to the target that an exclusion may name.
 
-use crate::command::replay::Found;
+use weir_log::attack::FindingLine;
 
 /// Bytes of a member's name that a finding keeps; a name of that length was cut.
 const FINDING_CUTS_AT: usize = 128;
@@ -32,7 +32,7 @@ pub(super) enum Target {
 }
 
 /// What a finding is about; `None` for one that only sums up others.
-pub(super) fn target_of(found: &Found) -> Option<Target> {
+pub(super) fn target_of(found: &FindingLine) -> Option<Target> {
     if found.variable.to_ascii_lowercase().contains("anomaly_score") {
         return None;
     }
@@ -102,15 +102,13 @@ pub(super) fn is_member(target: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn found(variable: &str, log_data: &str, score: u32) -> Found {
-        Found {
+    fn found(variable: &str, log_data: &str, score: u32) -> FindingLine {
+        FindingLine {
             rule: "942100".into(),
-            message: String::new(),
             variable: variable.into(),
-            matched: String::new(),
             score,
-            via: None,
             log_data: log_data.into(),
+            ..FindingLine::default()
         }
     }
 
@@ -136,7 +134,7 @@ mod tests {
             let have = target_of(&found(variable, log_data, score));
             assert_eq!(have, want.map(|name| Target::Named(name.to_owned())), "{variable}");
         }
-        let counted = Found { matched: "300".into(), ..found("ARGS", "", 5) };
+        let counted = FindingLine { matched: "300".into(), ..found("ARGS", "", 5) };
         assert_eq!(target_of(&counted), Some(Target::Named("ARGS".into())));
         assert_eq!(target_of(&found("", "", 5)), Some(Target::Whole));
         assert_eq!(target_of(&found("", "", 0)), None);
