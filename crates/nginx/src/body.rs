@@ -153,7 +153,7 @@ pub unsafe fn give(r: *mut ngx_http_request_t, inspection: &mut Inspection, loca
         inspection.transaction.set_body_truncated();
     }
     inspection.transaction.set_body(body);
-    meter::book(meter::Part::RequestBody, inspection.sampled, begun, true);
+    meter::book(meter::Part::RequestBody, inspection.timing, begun, true);
     true
 }
 

@@ -69,7 +69,7 @@ pub unsafe fn ask_for_plain(r: *mut ngx_http_request_t, inspection: &Inspection)
     // SAFETY: as the caller promises; the field itself stays in the request's pool.
     unsafe {
         let ours = accept_encoding(r);
-        headers::change_request(r, &[change], inspection.sampled);
+        headers::change_request(r, &[change], inspection.timing);
         set_accept_encoding(r, ours);
     }
 }
@@ -240,10 +240,10 @@ unsafe fn judge(
         let spent = worker::ticks().saturating_sub(begun);
         worker::spent(spent);
         (*inspection).ticks += spent;
-        meter::book(meter::Part::ResponseBody, (*inspection).sampled, begun, true);
+        meter::book(meter::Part::ResponseBody, (*inspection).timing, begun, true);
         match decision {
             Some(Decision::Respond(response)) => {
-                (*inspection).finished = true;
+                (*inspection).stage.decide();
                 respond::replace(r, response)
             }
             None if location.fail == FailMode::Closed => {

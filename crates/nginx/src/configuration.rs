@@ -214,8 +214,8 @@ pub struct Location {
     pub settings: Settings,
     /// Whether it is evaluated.
     pub mode: Mode,
-    /// What is evaluated; of a gateway it depends on the route.
-    pub plan: Option<Placed>,
+    /// What is evaluated.
+    pub rules: LocationRules,
     /// Fail mode.
     pub fail: FailMode,
     /// How much of a body rules see.
@@ -226,8 +226,18 @@ pub struct Location {
     pub attack_log: Option<*mut LogFile>,
     /// Injected fault.
     pub inject: Injected,
-    /// Whether it is one of the locations that `weir_gateway` makes.
-    pub gateway: bool,
+}
+
+/// What is evaluated in a location.
+#[derive(Default)]
+pub enum LocationRules {
+    /// Nothing.
+    #[default]
+    None,
+    /// Policies of `weir_policy`.
+    Fixed(Placed),
+    /// The policies of the route: one of the locations that `weir_gateway` makes.
+    OfRoute,
 }
 
 /// nginx's `create_main_conf`.
@@ -268,22 +278,37 @@ pub unsafe extern "C" fn merge_location(cf: *mut ngx_conf_t, parent: *mut c_void
 }
 
 impl Location {
+    /// Whether it is one of the locations that `weir_gateway` makes.
+    #[inline]
+    pub fn is_gateway(&self) -> bool {
+        matches!(self.rules, LocationRules::OfRoute)
+    }
+
+    /// What is evaluated whatever the route.
+    pub fn fixed_plan(&self) -> Option<&Placed> {
+        match &self.rules {
+            LocationRules::Fixed(placed) => Some(placed),
+            LocationRules::None | LocationRules::OfRoute => None,
+        }
+    }
+
     fn merge(&mut self, outer: &Settings, main: &mut Main) -> Result<(), String> {
+        let is_gateway = self.is_gateway();
         let settings = &mut self.settings;
         settings.inherit(outer);
 
-        main.gateway |= self.gateway;
-        self.mode = settings.mode.unwrap_or(if self.gateway { Mode::On } else { Mode::Off });
+        main.gateway |= is_gateway;
+        self.mode = settings.mode.unwrap_or(if is_gateway { Mode::On } else { Mode::Off });
         self.fail = settings.fail.unwrap_or_default();
         self.body_limit = settings.body_limit.unwrap_or(DEFAULT_BODY_LIMIT);
         self.inject = if main.testing { settings.inject.unwrap_or_default() } else { Injected::Never };
-        if self.mode == Mode::Off && !self.gateway {
+        if self.mode == Mode::Off && !is_gateway {
             return Ok(());
         }
         self.access_log = settings.access_log.clone().flatten();
         self.attack_log = settings.attack_log.flatten();
         main.logs |= self.access_log.is_some();
-        if self.gateway { Ok(()) } else { self.choose_plan(main) }
+        if is_gateway { Ok(()) } else { self.choose_plan(main) }
     }
 
     fn choose_plan(&mut self, main: &mut Main) -> Result<(), String> {
@@ -301,7 +326,7 @@ impl Location {
         }
         main.evaluates = true;
         main.touches_response |= placed.plan.touches_response();
-        self.plan = Some(placed.clone());
+        self.rules = LocationRules::Fixed(placed.clone());
         Ok(())
     }
 }

@@ -47,7 +47,7 @@ unsafe extern "C" fn filter(r: *mut ngx_http_request_t) -> ngx_int_t {
         if r == (*r).main {
             let location = ffi::location_of::<Location>(r);
             let main = ffi::request_main_of::<Main>(r);
-            let static_plan = location.plan.as_ref().map(|placed| &*placed.plan);
+            let static_plan = location.fixed_plan().map(|placed| &*placed.plan);
             let inspection = match (transaction::find(r), static_plan) {
                 (None, Some(plan)) if plan.has(Phase::Response) && !worker::silenced() => {
                     transaction::find_or_create(r, main)
@@ -89,7 +89,7 @@ unsafe fn work(
 ) -> Option<ngx_int_t> {
     // SAFETY: a live main request; references to the inspection end before nginx is called.
     unsafe {
-        let evaluates = plan.filter(|_| !(*inspection).finished);
+        let evaluates = plan.filter(|_| !(*inspection).stage.is_decided());
         if evaluates.is_none() && (*inspection).response_changes.is_empty() {
             return None;
         }
@@ -97,7 +97,7 @@ unsafe fn work(
         let decision = fault::contain_request(r, "response evaluation", || {
             let inspection = &mut *inspection;
             let decision = evaluates.map_or(Decision::Continue, |plan| evaluate(r, inspection, plan, location));
-            headers::change_response(r, &inspection.response_changes, inspection.sampled);
+            headers::change_response(r, &inspection.response_changes, inspection.timing);
             if decision == Decision::Continue && evaluates.is_some() {
                 body_phase(r, inspection, location)
             } else {
@@ -111,11 +111,11 @@ unsafe fn work(
             Some(Decision::Continue) if (*inspection).held.is_some() => Some(ffi::code::OK), // sent with the body
             Some(Decision::Continue) => None,
             Some(Decision::Respond(response)) => {
-                (*inspection).finished = true;
+                (*inspection).stage.decide();
                 Some(respond::replace(r, response))
             }
             None if location.fail == FailMode::Open => {
-                (*inspection).finished = true;
+                (*inspection).stage.decide();
                 None
             }
             None => {
@@ -155,7 +155,7 @@ unsafe fn evaluate(
     // SAFETY: as for `work`.
     let head = unsafe { response_head(r, inspection) };
     inspection.transaction.set_response(head);
-    meter::book(meter::Part::Response, inspection.sampled, begun, true);
+    meter::book(meter::Part::Response, inspection.timing, begun, true);
     let decision = inspection.run(Phase::Response, plan, location);
     // Changes to the request come too late.
     drop(inspection.take_request_changes());

@@ -13,7 +13,8 @@ use nginx_sys::{
 use weir_engine::HeaderChange;
 use weir_http::header_hash;
 
-use crate::{ffi, meter, worker};
+use crate::meter::{self, Timing};
+use crate::{ffi, worker};
 
 /// Fields that frame a message: to change them would let the parts of a request chain disagree
 /// about where it ends.
@@ -33,7 +34,7 @@ fn is_sendable(value: &[u8]) -> bool {
 ///
 /// # Safety
 /// `r` is a live main request that has not been proxied yet.
-pub unsafe fn change_request(r: *mut ngx_http_request_t, changes: &[HeaderChange], sampled: bool) {
+pub unsafe fn change_request(r: *mut ngx_http_request_t, changes: &[HeaderChange], timing: Timing) {
     let begun = worker::ticks();
     for change in changes {
         // SAFETY: as the caller promises.
@@ -44,7 +45,7 @@ pub unsafe fn change_request(r: *mut ngx_http_request_t, changes: &[HeaderChange
             };
         }
     }
-    meter::book(meter::Part::HeaderChanges, sampled, begun, true);
+    meter::book(meter::Part::HeaderChanges, timing, begun, true);
 }
 
 /// Sets a field of the request, replacing all of that name.
@@ -249,7 +250,7 @@ unsafe fn push(
 ///
 /// # Safety
 /// `r` is a live main request whose response header has not been sent.
-pub unsafe fn change_response(r: *mut ngx_http_request_t, changes: &[HeaderChange], sampled: bool) {
+pub unsafe fn change_response(r: *mut ngx_http_request_t, changes: &[HeaderChange], timing: Timing) {
     let begun = worker::ticks();
     for change in changes.iter().filter(|change| is_changeable(&change.name)) {
         // SAFETY: as the caller promises.
@@ -261,7 +262,7 @@ pub unsafe fn change_response(r: *mut ngx_http_request_t, changes: &[HeaderChang
             };
         }
     }
-    meter::book(meter::Part::HeaderChanges, sampled, begun, true);
+    meter::book(meter::Part::HeaderChanges, timing, begun, true);
 }
 
 /// Sets a field of the response, replacing all of that name.

@@ -7,7 +7,7 @@
 //! ```text
 //! module      what nginx finds          directive, configuration   what nginx.conf says
 //! cycle       start and end             phase, body, respond       the request's way
-//! transaction its one inspection        header_filter, headers     the response, header changes
+//! transaction, stage  its one inspection header_filter, headers     the response, header changes
 //! request     the view of its head      body_filter                the response's body, held back
 //! shared      memory between workers    log                        access, attack and heartbeat logs
 //! gateway     sites, routes, upstreams          live                what control changes meanwhile
@@ -36,6 +36,7 @@ mod random;
 mod request;
 mod respond;
 mod shared;
+mod stage;
 mod transaction;
 mod variable;
 #[cfg(test)]

@@ -54,12 +54,21 @@ pub fn entries(main: &Main) -> Vec<Entry> {
     entries
 }
 
+/// How exactly a request is metered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timing {
+    /// Calls and hits are counted.
+    Counted,
+    /// Times are taken, too.
+    Timed,
+}
+
 /// Books one call of a part that began at `begun`.
 #[inline]
-pub fn book(part: Part, sampled: bool, begun: u64, effect: bool) {
+pub fn book(part: Part, timing: Timing, begun: u64, effect: bool) {
     if let Some(row) = worker::row() {
         row.add(part as u32, effect);
-        if sampled {
+        if timing == Timing::Timed {
             row.time(part as u32, worker::ticks().saturating_sub(begun));
         }
     }
@@ -68,25 +77,25 @@ pub fn book(part: Part, sampled: bool, begun: u64, effect: bool) {
 /// The engine's meter for one evaluation.
 pub struct HookMeter {
     row: Option<Row<'static>>,
-    sampled: bool,
+    timing: Timing,
     cells: Cells,
 }
 
 impl HookMeter {
     /// For a plan with these cells.
-    pub fn new(sampled: bool, cells: Cells) -> Self {
+    pub fn new(timing: Timing, cells: Cells) -> Self {
         let row = match cells.bank {
             None => worker::row(),
             Some(bank) => worker::bank(bank),
         };
-        Self { row, sampled, cells }
+        Self { row, timing, cells }
     }
 
     #[inline]
     fn book(&self, entry: u32, hit: bool, ticks: u64) {
         if let Some(row) = &self.row {
             row.add(entry, hit);
-            if self.sampled {
+            if self.sampled() {
                 row.time(entry, ticks);
             }
         }
@@ -96,7 +105,7 @@ impl HookMeter {
 impl Meter for HookMeter {
     #[inline]
     fn sampled(&self) -> bool {
-        self.sampled
+        self.timing == Timing::Timed
     }
 
     #[inline]

@@ -16,11 +16,11 @@ use weir_http::Anomalies;
 use weir_rules::Phase;
 use weir_rules::seclang::ir::Phase as RuleSetPhase;
 
-use crate::configuration::{FailMode, Injected, Location, Main, Mode};
+use crate::configuration::{FailMode, Injected, Location, LocationRules, Main, Mode};
 use crate::gateway::{self, Enter, Leave};
-use crate::policy::Placed;
+use crate::policy::{Placed, PolicySource};
 use crate::transaction::{self, Body, Inspection};
-use crate::{body, body_filter, fault, ffi, headers, live, respond, worker};
+use crate::{body, body_filter, fault, ffi, headers, respond, worker};
 use std::sync::Arc;
 
 /// Adds a handler to one of nginx's phases.
@@ -73,19 +73,22 @@ unsafe extern "C" fn handler(r: *mut ngx_http_request_t) -> ngx_int_t {
         }
         ffi::location_of::<Location>(r)
     };
-    if !location.gateway && (location.plan.is_none() || worker::silenced()) {
-        return ffi::code::DECLINED;
-    }
+    let is_gateway = match &location.rules {
+        LocationRules::None => return ffi::code::DECLINED,
+        LocationRules::Fixed(_) if worker::silenced() => return ffi::code::DECLINED,
+        LocationRules::Fixed(_) => false,
+        LocationRules::OfRoute => true,
+    };
     // SAFETY: as above.
     let mut step = unsafe {
         timed(r, || {
-            let work = || if location.gateway { route(r, location) } else { evaluate(r, location) };
+            let work = || if is_gateway { route(r, location) } else { evaluate(r, location) };
             fault::contain_request(r, "request evaluation", work).unwrap_or_else(|| after_fault(r, location))
         })
     };
     // SAFETY: as above; no reference to the inspection lives.
     unsafe {
-        if let (true, Step::Pass) = (location.gateway, &step) {
+        if let (true, Step::Pass) = (is_gateway, &step) {
             step = fault::contain_request(r, "routing", || leave(r)).unwrap_or(BROKEN);
         }
         match step {
@@ -124,19 +127,20 @@ unsafe fn route(r: *mut ngx_http_request_t, location: &'static Location) -> Step
         let main = ffi::request_main_of::<Main>(r);
         let Some(inspection) = transaction::find_or_create(r, main) else { return BROKEN };
         if (*inspection).routed.is_none() {
-            if (*inspection).live.is_none() {
-                (*inspection).live = live::current(); // redirected from a location that is no gateway
+            if (*inspection).source.live().is_none() {
+                // Redirected from a location that is not a gateway's.
+                (*inspection).source = PolicySource::of(location, main);
             }
             let routed = match gateway::enter(r, &*inspection) {
                 Enter::Routed(routed) => routed,
                 Enter::Answer(response) => {
-                    (*inspection).finished = true;
+                    (*inspection).stage.decide();
                     return Step::Answer(response);
                 }
                 Enter::Status(status) => return Step::Status(status),
             };
             // After our own answer or a fault, the page for it is fetched without asking rules again.
-            let heard = location.mode != Mode::Off && !worker::silenced() && !(*inspection).finished;
+            let heard = location.mode != Mode::Off && !worker::silenced() && !(*inspection).stage.is_decided();
             let asked = heard && !routed.policies().is_empty();
             let policies = (*inspection).policies().filter(|_| asked);
             let placed = policies.and_then(|policies| policies.plan(routed.policies())).cloned();
@@ -177,7 +181,7 @@ unsafe fn leave(r: *mut ngx_http_request_t) -> Step {
         match gateway::leave(r, &routed) {
             Leave::Pass => Step::Pass,
             Leave::Answer(response) => {
-                (*inspection).finished = true;
+                (*inspection).stage.decide();
                 Step::Answer(response)
             }
             Leave::Status(status) => Step::Status(status),
@@ -192,7 +196,7 @@ unsafe fn after_fault(r: *mut ngx_http_request_t, location: &Location) -> Step {
     match location.fail {
         FailMode::Open => {
             if let Some(inspection) = inspection {
-                inspection.finished = true;
+                inspection.stage.decide();
             }
             Step::Pass
         }
@@ -212,7 +216,7 @@ unsafe fn evaluate(r: *mut ngx_http_request_t, location: &'static Location) -> S
         match decide(r, location) {
             Step::Pass => match transaction::find(r) {
                 Some(inspection) => {
-                    if (*inspection).holds_responses() && !(*inspection).finished {
+                    if (*inspection).holds_responses() && !(*inspection).stage.is_decided() {
                         body_filter::ask_for_plain(r, &*inspection);
                     }
                     past_bounds(r, &mut *inspection, location).unwrap_or(Step::Pass)
@@ -228,10 +232,9 @@ unsafe fn evaluate(r: *mut ngx_http_request_t, location: &'static Location) -> S
 /// decides about such a request as about a body past its limit, and the log says so.
 unsafe fn past_bounds(r: *mut ngx_http_request_t, inspection: &mut Inspection, location: &Location) -> Option<Step> {
     let past = inspection.transaction.anomalies() & Anomalies::TOO_MANY_ITEMS.union(Anomalies::TOO_DEEP);
-    if past.is_empty() || inspection.finished || inspection.past_bounds_noted {
+    if past.is_empty() || !inspection.stage.pass_bounds() {
         return None;
     }
-    inspection.past_bounds_noted = true;
     let open = location.fail == FailMode::Open;
     crate::note!(
         // SAFETY: as for `evaluate`.
@@ -256,7 +259,7 @@ unsafe fn decide(r: *mut ngx_http_request_t, location: &'static Location) -> Ste
         let Some(inspection) = transaction::find_or_create(r, main) else {
             return after_fault(r, location); // out of memory
         };
-        if (*inspection).finished {
+        if (*inspection).stage.is_decided() {
             return Step::Pass; // the page for our own answer, or after a fault
         }
         // Held for the call: the inspection has it too, and is changed meanwhile.
@@ -294,7 +297,7 @@ fn rule_sets_without_body(inspection: &mut Inspection, location: &Location) -> S
     match inspection.run_rule_sets(RuleSetPhase::RequestBody, location) {
         Decision::Continue => Step::Pass,
         Decision::Respond(response) => {
-            inspection.finished = true;
+            inspection.stage.decide();
             Step::Answer(response)
         }
     }
@@ -333,12 +336,12 @@ impl Inspection {
         let changes = self.take_request_changes();
         if !changes.is_empty() {
             // SAFETY: a live request, not yet proxied.
-            unsafe { headers::change_request(r, &changes, self.sampled) };
+            unsafe { headers::change_request(r, &changes, self.timing) };
         }
         match decision {
             Decision::Continue => None,
             Decision::Respond(response) => {
-                self.finished = true;
+                self.stage.decide();
                 Some(Step::Answer(response))
             }
         }

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as MapEntry;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use nginx_sys::ngx_conf_t;
@@ -16,8 +17,61 @@ use weir_policy::{ApplyError, RuleLabel, Snapshot};
 use weir_rules::Field;
 use weir_rules::ir::ValueExpr;
 
-use crate::configuration::Main;
+use crate::configuration::{Location, Main};
+use crate::live::{self, Live};
 use crate::{directive, meter, shared};
+
+/// Where a request's policies come from: one of the two ways to configure nginx for Weir.
+#[derive(Clone)]
+pub enum PolicySource {
+    /// `weir_policy`, which holds as long as nginx's cycle.
+    File(&'static Main),
+    /// The live configuration that was served when the request came, which holds until its end.
+    Live(Rc<Live>),
+}
+
+impl PolicySource {
+    /// The source for requests to a location that begin now.
+    #[inline]
+    pub fn of(location: &Location, main: &'static Main) -> Self {
+        Self::new(location.is_gateway(), main)
+    }
+
+    /// The source for gateways or for other locations. A gateway without any live configuration, which answers 503, has
+    /// the file's.
+    #[inline]
+    pub fn new(is_gateway: bool, main: &'static Main) -> Self {
+        match is_gateway.then(live::current).flatten() {
+            Some(live) => Self::Live(live),
+            None => Self::File(main),
+        }
+    }
+
+    /// The policies.
+    #[inline]
+    pub fn policies(&self) -> Option<&Policies> {
+        match self {
+            Self::File(main) => main.policies.as_ref(),
+            Self::Live(live) => live.policies.as_deref(),
+        }
+    }
+
+    /// Their revision; empty if there are none.
+    pub fn revision(&self) -> &str {
+        match self {
+            Self::File(main) => main.revision(),
+            Self::Live(live) => live.revision(),
+        }
+    }
+
+    /// The live configuration, if it is the source.
+    pub fn live(&self) -> Option<&Rc<Live>> {
+        match self {
+            Self::File(_) => None,
+            Self::Live(live) => Some(live),
+        }
+    }
+}
 
 /// Names of policies that are evaluated together.
 pub type Set = Box<[String]>;

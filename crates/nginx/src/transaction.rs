@@ -20,11 +20,11 @@ use weir_rules::Phase;
 use weir_rules::seclang::ir::Phase as RuleSetPhase;
 
 use crate::body_filter::Held;
-use crate::configuration::{Location, Main, Mode};
+use crate::configuration::{Location, LocationRules, Main, Mode};
 use crate::gateway::Routed;
-use crate::live::{self, Live};
-use crate::meter::{self, HookMeter};
-use crate::policy::{Placed, Policies};
+use crate::meter::{self, HookMeter, Timing};
+use crate::policy::{Placed, Policies, PolicySource};
+use crate::stage::Stage;
 use crate::{ffi, request, worker};
 
 /// How far the request's body has got.
@@ -50,8 +50,8 @@ pub struct Inspection {
     pub outcome: Outcome<'static>,
     /// The cycle's configuration.
     pub main: &'static Main,
-    /// The gateway as it was when the request came, of a request to one.
-    pub live: Option<Rc<Live>>,
+    /// Where its policies come from.
+    pub source: PolicySource,
     /// Where it goes.
     pub routed: Option<Rc<Routed>>,
     /// Where it went before nginx redirected it internally; who serves it may still refer to that.
@@ -60,14 +60,10 @@ pub struct Inspection {
     pub placed: Option<Placed>,
     /// How far the body has got.
     pub body: Body,
-    /// Whether any rules have been asked.
-    pub evaluated: bool,
-    /// Whether everything has been decided: nothing is evaluated any more.
-    pub finished: bool,
-    /// Whether the log has been told that the request is past a parser's bound.
-    pub past_bounds_noted: bool,
+    /// How far evaluation has got.
+    pub stage: Stage,
     /// Whether rules are timed.
-    pub sampled: bool,
+    pub timing: Timing,
     /// The response's body while it is held back.
     pub held: Option<Held>,
     /// What rules want changed in the response's header.
@@ -149,27 +145,21 @@ unsafe fn create(r: *mut ngx_http_request_t, main: &'static Main) -> Option<*mut
         // nginx (header buffers, pool memory) lives until the request's pool is destroyed, whose
         // cleanups run before its memory goes; nginx moves none of it meanwhile.
         let lasting: &'static Bump = &*arena;
-        let live = ffi::location_of::<Location>(r).gateway.then(live::current).flatten();
-        let policies = match &live {
-            Some(live) => live.policies.as_deref(),
-            None => main.policies.as_ref(),
-        };
-        let (head, anomalies) = request::head(r, main, policies, lasting);
+        let source = PolicySource::of(ffi::location_of(r), main);
+        let (head, anomalies) = request::head(r, main, source.policies(), lasting);
         let transaction = Transaction::new(head, lasting);
         transaction.flag(anomalies);
         let inspection: *mut Inspection = lasting.alloc(Inspection {
             transaction,
             outcome: Outcome::default(),
             main,
-            live,
+            source,
             routed: None,
             left: Vec::new(),
             placed: None,
             body: Body::Unread,
-            evaluated: false,
-            finished: false,
-            past_bounds_noted: false,
-            sampled: worker::next_is_sampled(main.sample_every()),
+            stage: Stage::New,
+            timing: worker::next_timing(main.sample_every()),
             held: None,
             response_changes: Vec::new(),
             answer: None,
@@ -182,7 +172,7 @@ unsafe fn create(r: *mut ngx_http_request_t, main: &'static Main) -> Option<*mut
         (*cleanup).handler = Some(release);
         *(*r).ctx.add(ffi::context_index()) = inspection.cast();
         worker::count_request();
-        meter::book(meter::Part::Transaction, (*inspection).sampled, begun, true);
+        meter::book(meter::Part::Transaction, (*inspection).timing, begun, true);
         Some(inspection)
     }
 }
@@ -203,10 +193,7 @@ unsafe extern "C" fn release(data: *mut c_void) {
 impl Inspection {
     /// The policies that hold for this request, whatever control changes meanwhile.
     pub fn policies(&self) -> Option<&Policies> {
-        match &self.live {
-            Some(live) => live.policies.as_deref(),
-            None => self.main.policies.as_ref(),
-        }
+        self.source.policies()
     }
 
     /// Whether some rule set may want to see the response's body.
@@ -216,17 +203,16 @@ impl Inspection {
 
     /// What is evaluated in a location.
     pub fn placed<'a>(&'a self, location: &'a Location) -> Option<&'a Placed> {
-        if location.gateway { self.placed.as_ref() } else { location.plan.as_ref() }
+        match &location.rules {
+            LocationRules::None => None,
+            LocationRules::Fixed(placed) => Some(placed),
+            LocationRules::OfRoute => self.placed.as_ref(),
+        }
     }
 
     /// Id and policy of a rule.
     pub fn rule(&self, rule: RuleIndex) -> Option<&RuleLabel> {
         self.policies()?.rule(rule)
-    }
-
-    /// The revision that the request is served with.
-    pub fn revision(&self) -> &str {
-        self.live.as_ref().map_or(self.main.revision(), |live| live.revision())
     }
 
     /// nginx begins anew with another URI: another route may be the one.
@@ -237,7 +223,7 @@ impl Inspection {
 
     /// Evaluates one phase of a location's plan.
     pub fn run(&mut self, phase: Phase, plan: &Plan, location: &Location) -> Decision {
-        self.evaluated = true;
+        self.stage.evaluate();
         self.in_context(location, |transaction, context, outcome| plan.evaluate(phase, transaction, context, outcome))
     }
 
@@ -264,7 +250,7 @@ impl Inspection {
             id[..length].copy_from_slice(bytes);
         }
         let cells = self.placed(location).map(|placed| placed.cells).unwrap_or_default();
-        let mut meter = HookMeter::new(self.sampled, cells);
+        let mut meter = HookMeter::new(self.timing, cells);
         let mut context = weir_engine::Context {
             detect: location.mode == Mode::Detect,
             request_id: &id[..length],
@@ -309,7 +295,7 @@ impl Inspection {
     /// The verdict's name; empty if no rules have been asked.
     pub fn verdict(&self) -> &'static str {
         match self.outcome.verdict {
-            Verdict::Pass if !self.evaluated => "",
+            Verdict::Pass if !self.stage.is_evaluated() => "",
             verdict => verdict.as_str(),
         }
     }
@@ -324,7 +310,7 @@ impl Inspection {
         let Some(geo) = self.policies().and_then(|policies| policies.snapshot().geo()) else { return [0; 2] };
         let begun = worker::ticks();
         let code = geo.place(self.transaction.head.client).country.as_bytes().try_into().unwrap_or([0; 2]);
-        meter::book(meter::Part::Geo, self.sampled, begun, code != [0; 2]);
+        meter::book(meter::Part::Geo, self.timing, begun, code != [0; 2]);
         code
     }
 
@@ -345,6 +331,6 @@ impl Inspection {
     pub fn fail(&mut self) {
         self.outcome.verdict = Verdict::Fail;
         self.outcome.decided_by = None;
-        self.finished = true;
+        self.stage.decide();
     }
 }

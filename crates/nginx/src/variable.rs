@@ -105,7 +105,7 @@ fn text(inspection: &Inspection, variable: Variable) -> Cow<'_, [u8]> {
         // SAFETY: set by nginx before it serves; 0 without a master.
         Variable::Worker => unsafe { nginx_sys::ngx_worker }.to_string().into_bytes().into(),
         // Of a request that the gateway has refused to route.
-        Variable::GatewayRevision => match &inspection.live {
+        Variable::GatewayRevision => match inspection.source.live() {
             Some(live) => live.revision().to_string().into_bytes().into(),
             None => Cow::default(),
         },

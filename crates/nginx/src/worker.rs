@@ -13,6 +13,7 @@ use weir_ledger::{BANKS, Clock, Control, Ledger, Row, WorkerSlot};
 use weir_log::Timestamps;
 
 use crate::log::Kind;
+use crate::meter::Timing;
 use crate::random::Random;
 
 /// Arenas kept for the next requests: more than a worker has requests in evaluation at a time;
@@ -158,12 +159,12 @@ pub fn timestamps() -> &'static Timestamps {
     &WORKER.timestamps
 }
 
-/// Whether the next request is one of those whose rules are timed.
+/// How the next request is metered: one in `every` is timed.
 #[inline]
-pub fn next_is_sampled(every: u32) -> bool {
+pub fn next_timing(every: u32) -> Timing {
     let left = WORKER.until_sample.get();
     WORKER.until_sample.set(if left == 0 { every.max(1) - 1 } else { left - 1 });
-    left == 0
+    if left == 0 { Timing::Timed } else { Timing::Counted }
 }
 
 /// Books time spent in Weir.

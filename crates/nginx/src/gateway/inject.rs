@@ -14,7 +14,7 @@ use nginx_sys::{
 };
 
 use super::{Server, peer};
-use crate::configuration::{Location, Main};
+use crate::configuration::{Location, LocationRules, Main};
 use crate::ffi;
 
 /// The name of the one upstream, as nginx knows it.
@@ -72,7 +72,7 @@ unsafe fn mark(cf: *mut ngx_conf_t, server: &mut Server) -> Result<(), String> {
     unsafe {
         let context = (*cf).ctx.cast::<ngx_http_conf_ctx_t>();
         let location = (*(*context).loc_conf.add(ffi::context_index())).cast::<Location>();
-        (*location).gateway = true;
+        (*location).rules = LocationRules::OfRoute;
         let core = (*(*context).loc_conf.add(ngx_http_core_module.ctx_index)).cast::<ngx_http_core_loc_conf_t>();
         if ffi::bytes(&(*core).name).starts_with(b"@") {
             server.grpc = NonNull::new(core);

@@ -36,7 +36,7 @@ pub fn decide(routed: &Routed) {
 pub unsafe extern "C" fn handler(r: *mut ngx_http_request_t) -> ngx_int_t {
     // SAFETY: nginx calls it with a live request.
     unsafe {
-        if r != (*r).main || !ffi::location_of::<Location>(r).gateway {
+        if r != (*r).main || !ffi::location_of::<Location>(r).is_gateway() {
             return ffi::code::DECLINED;
         }
         let work = || {

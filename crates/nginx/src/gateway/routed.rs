@@ -99,7 +99,7 @@ pub unsafe fn enter(r: *mut ngx_http_request_t, inspection: &Inspection) -> Ente
         // SAFETY: as the caller promises.
         Enter::Answer(unsafe { answer::answer(r, reason, about) })
     };
-    let Some(live) = &inspection.live else { return refuse(Reason::NoConfiguration, &"") };
+    let Some(live) = inspection.source.live() else { return refuse(Reason::NoConfiguration, &"") };
     let view = View(&inspection.transaction);
     let host = String::from_utf8_lossy(inspection.transaction.head.host);
     let matched = match live.gateway.route(&view) {

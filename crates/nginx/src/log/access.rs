@@ -206,7 +206,7 @@ fn writer(field: LogField) -> Writer {
         LogField::Tags => {
             |out, facts| json::array(out, &facts.inspection.outcome.tags, |out, tag| json::string(out, tag.as_bytes()))
         }
-        LogField::Revision => |out, facts| json::string(out, facts.inspection.revision().as_bytes()),
+        LogField::Revision => |out, facts| json::string(out, facts.inspection.source.revision().as_bytes()),
         LogField::WeirNs => |out, facts| json::number(out, worker::ns(facts.inspection.ticks)),
     }
 }

@@ -33,7 +33,7 @@ pub fn write(out: &mut Vec<u8>, facts: &Facts<'_>) {
                 let first = outcome.findings.first().and_then(|finding| inspection.rule(finding.rule));
                 json::string(out, facts.policy(facts.rule().or(first)));
             }
-            AttackField::Revision => json::string(out, inspection.revision().as_bytes()),
+            AttackField::Revision => json::string(out, inspection.source.revision().as_bytes()),
             AttackField::RuleIds => {
                 json::array(out, &outcome.findings, |out, finding| json::string(out, rule_id(inspection, finding)));
             }

@@ -8,6 +8,7 @@ use weir_log::json;
 
 use super::writer::LogFile;
 use crate::configuration::Main;
+use crate::policy::{Policies, PolicySource};
 use crate::{ffi, worker};
 
 /// Every verdict, in the order of the worker's counters.
@@ -28,7 +29,7 @@ impl Heartbeat {
 }
 
 /// Writes a line if it is time to.
-pub fn beat(main: &Main) {
+pub fn beat(main: &'static Main) {
     let (Some(Some(heartbeat)), Some(slot)) = (&main.heartbeat, worker::slot()) else { return };
     let now = ffi::now_ms();
     if now.saturating_sub(heartbeat.last_ms.get()) < heartbeat.interval_ms {
@@ -40,26 +41,21 @@ pub fn beat(main: &Main) {
 }
 
 /// Calls and hits of everything that is metered now.
-fn totals() -> (u64, u64) {
+fn totals(source: &PolicySource) -> (u64, u64) {
     let configured = worker::row().map(|row| row.totals(usize::MAX)).unwrap_or_default();
-    let live = crate::live::current().and_then(|live| {
-        let policies = live.policies.as_ref()?;
-        Some(worker::bank(policies.bank()?)?.totals(policies.entry_count()))
-    });
-    let live = live.unwrap_or_default();
+    let in_bank = |policies: &Policies| Some(worker::bank(policies.bank()?)?.totals(policies.entry_count()));
+    let live = source.policies().and_then(in_bank).unwrap_or_default();
     (configured.0 + live.0, configured.1 + live.1)
 }
 
-fn write(out: &mut Vec<u8>, now_ms: u64, main: &Main, slot: &WorkerSlot) {
+fn write(out: &mut Vec<u8>, now_ms: u64, main: &'static Main, slot: &WorkerSlot) {
+    let source = PolicySource::new(main.gateway, main);
     out.extend_from_slice(b"{\"time\":");
     worker::timestamps().write(out, now_ms);
     out.extend_from_slice(b",\"pid\":");
     json::number(out, worker::pid());
     out.extend_from_slice(b",\"revision\":");
-    match crate::live::current() {
-        Some(live) => json::string(out, live.revision().as_bytes()),
-        None => json::string(out, main.revision().as_bytes()),
-    }
+    json::string(out, source.revision().as_bytes());
     out.extend_from_slice(b",\"requests\":");
     json::number(out, slot.requests.get());
     out.extend_from_slice(b",\"verdicts\":");
@@ -70,7 +66,7 @@ fn write(out: &mut Vec<u8>, now_ms: u64, main: &Main, slot: &WorkerSlot) {
         json::number(out, count.get());
     }
     out.push(b'}');
-    let totals = totals();
+    let totals = totals(&source);
     for (name, number) in [
         (&b",\"ledger\":{\"calls\":"[..], totals.0),
         (b",\"hits\":", totals.1),

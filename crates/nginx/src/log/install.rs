@@ -45,7 +45,7 @@ unsafe extern "C" fn handler(r: *mut ngx_http_request_t) -> ngx_int_t {
 
 /// Rule sets have a phase after the response; what it finds is still logged.
 fn last_phase(inspection: &mut Inspection, location: &Location) {
-    if inspection.evaluated {
+    if inspection.stage.is_evaluated() {
         // There is nobody left to answer.
         let _ = inspection.run_rule_sets(RuleSetPhase::Logging, location);
     }
@@ -55,19 +55,19 @@ unsafe fn write(r: *mut ngx_http_request_t, inspection: &Inspection, location: &
     if location.inject == Injected::Log {
         panic!("injected by weir_inject_panic");
     }
-    if inspection.evaluated {
+    if inspection.stage.is_evaluated() {
         worker::count_verdict(inspection.outcome.verdict);
     }
     if let Some(log) = &location.access_log {
         let begun = worker::ticks();
         // SAFETY: a live request in a worker.
         unsafe { LogFile::line(log.file, |out| log.write(out, &access::Facts::new(r, inspection))) };
-        meter::book(meter::Part::AccessLog, inspection.sampled, begun, true);
+        meter::book(meter::Part::AccessLog, inspection.timing, begun, true);
     }
     if let (Some(file), true) = (location.attack_log, attack::is_wanted(inspection)) {
         let begun = worker::ticks();
         // SAFETY: a live request in a worker.
         unsafe { LogFile::line(file, |out| attack::write(out, &access::Facts::new(r, inspection))) };
-        meter::book(meter::Part::AttackLog, inspection.sampled, begun, true);
+        meter::book(meter::Part::AttackLog, inspection.timing, begun, true);
     }
 }
