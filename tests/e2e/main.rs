@@ -32,6 +32,7 @@ mod rotation;
 mod rule_sets;
 mod silence;
 mod streams;
+mod upgrade;
 mod verdicts;
 
 /// A policy that searches all inputs for `attack-` and a word.

@@ -15,6 +15,7 @@ use crate::{Nginx, Setup};
 /// A `weir control` process, on directories that outlive it.
 pub struct Control {
     child: Child,
+    binary: PathBuf,
     state: PathBuf,
     runtime: PathBuf,
     environment: Vec<(String, String)>,
@@ -47,20 +48,40 @@ impl Control {
     pub fn start_with(state: &Path, runtime: &Path, environment: &[(&str, &str)]) -> Self {
         let environment: Vec<(String, String)> =
             environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        Self::start_on(state, runtime, environment, None)
+        Self::start_on(&weir(), state, runtime, environment, None)
+    }
+
+    /// Starts another build of the command.
+    #[must_use]
+    pub fn start_build(binary: &Path, state: &Path, runtime: &Path) -> Self {
+        Self::start_on(binary, state, runtime, Vec::new(), None)
     }
 
     /// Does the same with the store on a private disk of this size, which disappears with the process. Needs root.
     #[must_use]
     pub fn start_on_small_disk(state: &Path, runtime: &Path, kib: u32) -> Self {
         std::fs::create_dir_all(state).expect("the prefix is writable");
-        Self::start_on(state, runtime, Vec::new(), Some(kib))
+        Self::start_on(&weir(), state, runtime, Vec::new(), Some(kib))
     }
 
-    fn start_on(state: &Path, runtime: &Path, environment: Vec<(String, String)>, disk_kib: Option<u32>) -> Self {
-        let child = spawn(state, runtime, &environment, disk_kib);
+    fn start_on(
+        binary: &Path,
+        state: &Path,
+        runtime: &Path,
+        environment: Vec<(String, String)>,
+        disk_kib: Option<u32>,
+    ) -> Self {
+        let child = spawn(binary, state, runtime, &environment, disk_kib);
         let api = Api::at(runtime.join("control.sock"));
-        let this = Self { child, state: state.into(), runtime: runtime.into(), environment, disk_kib, api };
+        let this = Self {
+            child,
+            binary: binary.into(),
+            state: state.into(),
+            runtime: runtime.into(),
+            environment,
+            disk_kib,
+            api,
+        };
         this.wait();
         this
     }
@@ -91,9 +112,17 @@ impl Control {
         self.child.wait().expect("our own child");
     }
 
+    /// Ends it in order and starts another build of it in its place.
+    pub fn replace(&mut self, binary: &Path) {
+        self.stop();
+        self.binary = binary.to_owned();
+        self.respawn();
+        self.wait();
+    }
+
     /// Starts the daemon again after it has ended, without waiting until it answers.
     pub fn respawn(&mut self) {
-        self.child = spawn(&self.state, &self.runtime, &self.environment, self.disk_kib);
+        self.child = spawn(&self.binary, &self.state, &self.runtime, &self.environment, self.disk_kib);
     }
 
     /// Stops the daemon in an orderly way and returns its exit code.
@@ -118,9 +147,15 @@ impl Control {
     }
 }
 
-fn spawn(state: &Path, runtime: &Path, environment: &[(String, String)], disk_kib: Option<u32>) -> Child {
+fn spawn(
+    binary: &Path,
+    state: &Path,
+    runtime: &Path,
+    environment: &[(String, String)],
+    disk_kib: Option<u32>,
+) -> Child {
     let log = std::fs::File::options().create(true).append(true).open(state.with_extension("log"));
-    let mut command = Command::new(weir());
+    let mut command = Command::new(binary);
     command.arg("--runtime").arg(runtime).arg("control").arg("--state").arg(state);
     command.envs(environment.iter().map(|(name, value)| (name, value)));
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log.expect("the prefix is writable")).process_group(0);

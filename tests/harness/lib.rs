@@ -6,6 +6,7 @@
 
 pub mod api;
 pub mod client;
+mod daemon;
 pub mod fnv;
 pub mod gateway;
 pub mod load;
@@ -19,6 +20,7 @@ pub mod wait;
 
 pub use api::Api;
 pub use client::{Connection, Request, Response};
+pub use daemon::Daemon;
 pub use gateway::{Control, Gateway};
 pub use nginx::Nginx;
 pub use setup::Setup;

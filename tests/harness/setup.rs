@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-use crate::{Nginx, port};
+use crate::{Daemon, Nginx, port};
 
 /// An nginx under construction: its own directory, a port, and pieces of configuration.
 pub struct Setup {
@@ -22,6 +22,7 @@ pub struct Setup {
     pub(crate) workers: u8,
     error_level: String,
     environment: Vec<(String, String)>,
+    daemon: bool,
 }
 
 impl Setup {
@@ -46,6 +47,7 @@ impl Setup {
             workers: 2,
             error_level: "info".into(),
             environment: Vec::new(),
+            daemon: false,
         }
     }
 
@@ -80,6 +82,19 @@ impl Setup {
     pub fn module(mut self, path: impl Into<PathBuf>) -> Self {
         self.modules.push(path.into());
         self
+    }
+
+    /// Loads this module instead of the ones so far.
+    pub fn set_module(&mut self, path: impl Into<PathBuf>) {
+        self.modules = vec![path.into()];
+        self.write();
+    }
+
+    /// Starts nginx as a daemon and waits until it listens.
+    #[must_use]
+    pub fn start_daemon(mut self) -> Daemon {
+        self.daemon = true;
+        Daemon::start(self)
     }
 
     /// Adds directives to the main context.
@@ -189,9 +204,10 @@ impl Setup {
             text.push_str("user root;\n");
         }
         let Self { workers, main, http, listen, server, port, error_level, .. } = self;
+        let daemon = if self.daemon { "on" } else { "off" };
         let _ = write!(
             text,
-            "daemon off;\nmaster_process on;\nworker_processes {workers};\npid {prefix}/nginx.pid;\n\
+            "daemon {daemon};\nmaster_process on;\nworker_processes {workers};\npid {prefix}/nginx.pid;\n\
              error_log {prefix}/error.log {error_level};\n{main}\n\
              events {{ worker_connections 1024; }}\nhttp {{\n\
              client_body_temp_path {prefix}/body;\nproxy_temp_path {prefix}/proxy;\n\

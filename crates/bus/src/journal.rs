@@ -12,12 +12,14 @@
 mod checksum;
 mod error;
 mod file;
+mod format;
 mod frame;
 mod header;
 mod reader;
 mod writer;
 
 pub use error::JournalError;
+pub use format::journal_format;
 pub use frame::Frame;
 pub use reader::{Read, Reader};
 pub use writer::Writer;

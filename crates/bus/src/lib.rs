@@ -31,7 +31,7 @@ pub use bell::{ControlBell, Ringer};
 pub use broadcast::Broadcast;
 pub use endpoint::Endpoint;
 pub use error::{BusError, OwnerError, SendError};
-pub use journal::{Frame, JournalError, Read, Reader, Writer};
+pub use journal::{Frame, JournalError, Read, Reader, Writer, journal_format};
 pub use limits::{BATCH, DELIVERIES_MAX, FRAME_MAX, MESSAGE_MAX, OWNERS_MAX, RING_BYTES, WORKERS_MAX};
 pub use region::Region;
 pub use slot::{Counts, Slot, State};

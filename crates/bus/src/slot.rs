@@ -5,6 +5,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use crate::journal_format;
 use crate::limits::PARTICIPANTS_MAX;
 use crate::process;
 
@@ -101,7 +102,8 @@ pub struct Slot {
     digests: [AtomicU64; 2],
     refused: AtomicU64,
     held_ns: AtomicU64,
-    _line1: [u64; 3],
+    journal_format: AtomicU64,
+    _line1: [u64; 2],
     /// A bit for each sender that has put something into its ring since the receiver last looked.
     pub(crate) pending: [AtomicU64; PENDING_WORDS],
     _line2: [u64; 8 - PENDING_WORDS],
@@ -172,6 +174,11 @@ impl Slot {
         self.refused.load(Ordering::Acquire)
     }
 
+    /// The format of the journal that its process reads. It follows only a journal in this format.
+    pub fn journal_format(&self) -> u32 {
+        self.journal_format.load(Ordering::Relaxed) as u32
+    }
+
     /// The longest time that a change held its event loop since someone took the value, in nanoseconds.
     pub fn held_ns(&self) -> u64 {
         self.held_ns.load(Ordering::Relaxed)
@@ -211,6 +218,7 @@ impl Slot {
             cell.store(0, Ordering::Relaxed);
         }
         self.digests[0].store(0, Ordering::Relaxed);
+        self.journal_format.store(journal_format().into(), Ordering::Relaxed);
         self.process.store(process::identity(pid), Ordering::Release);
         let before = self.life();
         // Only `retire` can come between; it keeps the incarnation, so nothing is lost by a plain store.

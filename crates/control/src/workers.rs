@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
-use weir_bus::{Address, Endpoint, Region, Slot, State, Topic};
+use weir_bus::{Address, Endpoint, Region, Slot, State, Topic, journal_format};
 
 use crate::log;
 
@@ -46,6 +46,9 @@ impl Regions {
                 });
                 if slot.refused() > 0 {
                     row["refused"] = slot.refused().into();
+                }
+                if slot.journal_format() != journal_format() {
+                    row["journal_format"] = slot.journal_format().into();
                 }
                 if applied == revision {
                     row["agrees"] = (sum == digest).into();
@@ -107,8 +110,16 @@ pub struct Refused {
 /// Control's end of all regions.
 pub struct Roster {
     runtime: PathBuf,
-    attached: Vec<(Arc<Region>, Endpoint)>,
+    attached: Vec<Attached>,
     regions: Regions,
+}
+
+/// Control's end of one region.
+struct Attached {
+    region: Arc<Region>,
+    endpoint: Endpoint,
+    /// Whether the log has been told of workers that read another format of the journal.
+    said_other_format: bool,
 }
 
 impl std::fmt::Debug for Roster {
@@ -141,15 +152,15 @@ impl Roster {
         };
         there.drain(..there.len().saturating_sub(MAX_REGIONS));
         let before = self.attached.len();
-        self.attached.retain(|(region, _)| there.contains(&region.generation()));
+        self.attached.retain(|one| there.contains(&one.region.generation()));
         let mut changed = self.attached.len() != before;
         for generation in there {
-            if self.attached.iter().any(|(region, _)| region.generation() == generation) {
+            if self.attached.iter().any(|one| one.region.generation() == generation) {
                 continue;
             }
             match attach(&self.runtime, generation) {
                 Ok(attached) => {
-                    log::info!("nginx cycle {generation} with {} workers", attached.0.workers());
+                    log::info!("nginx cycle {generation} with {} workers", attached.region.workers());
                     self.attached.push(attached);
                     changed = true;
                 }
@@ -157,35 +168,45 @@ impl Roster {
             }
         }
         if changed {
-            let all = self.attached.iter().map(|(region, _)| region.clone()).collect();
+            let all = self.attached.iter().map(|one| one.region.clone()).collect();
             *self.regions.0.lock().unwrap_or_else(PoisonError::into_inner) = all;
         }
     }
 
     /// Wakes every worker.
     pub fn wake(&self) {
-        for (_, endpoint) in &self.attached {
-            endpoint.wake_workers();
+        for one in &self.attached {
+            one.endpoint.wake_workers();
         }
     }
 
     /// Notes which workers are dead.
     pub fn reap(&self) {
-        for (region, _) in &self.attached {
-            region.reap();
+        for one in &self.attached {
+            one.region.reap();
         }
     }
 
     /// Every worker that has to acknowledge, and what was refused since the last look. What a worker is said to have
-    /// applied was read before its messages were, see the top.
-    pub fn look(&self, standing: &mut Vec<Standing>, refused: &mut Vec<Refused>) {
+    /// applied was read before its messages were, see the top. Workers that cannot read this control's journal have
+    /// nothing to acknowledge: they serve what they have until nginx is upgraded.
+    pub fn look(&mut self, standing: &mut Vec<Standing>, refused: &mut Vec<Refused>) {
         standing.clear();
-        for (region, endpoint) in &self.attached {
+        for Attached { region, endpoint, said_other_format } in &mut self.attached {
             let generation = region.generation();
             for (worker, slot) in slots(region) {
-                if matches!(slot.state(), State::Running | State::Draining) {
+                if !matches!(slot.state(), State::Running | State::Draining) {
+                    continue;
+                }
+                let (reads, writes) = (slot.journal_format(), journal_format());
+                if reads == writes {
                     let id = WorkerId { generation, worker };
                     standing.push(Standing { id, pid: slot.pid(), applied: slot.applied() });
+                } else if !std::mem::replace(said_other_format, true) {
+                    log::warning!(
+                        "workers of nginx cycle {generation} read format {reads} of the journal, not {writes}: they keep \
+                         serving what they have, and get no changes until nginx and control are of the same version"
+                    );
                 }
             }
             endpoint.receive(&mut |message| {
@@ -199,8 +220,8 @@ impl Roster {
     }
 }
 
-fn attach(runtime: &Path, generation: u64) -> Result<(Arc<Region>, Endpoint), weir_bus::BusError> {
+fn attach(runtime: &Path, generation: u64) -> Result<Attached, weir_bus::BusError> {
     let region = Arc::new(Region::open(runtime, generation)?);
     let endpoint = region.attach(Address::Control)?;
-    Ok((region, endpoint))
+    Ok(Attached { region, endpoint, said_other_format: false })
 }

@@ -340,6 +340,20 @@ fn expect_anything(cf: *mut ngx_conf_t, main: &mut Main) -> Option<()> {
     policy::add_memory(cf, main, all).map_err(|message| directive::refuse(cf, &message)).ok()
 }
 
+/// Refuses to take over from workers that serve what this build could not read. An nginx that starts does so: its
+/// gateways answer 503 until control is of the same version, but its other servers serve.
+fn check_journal(cf: *mut ngx_conf_t, main: &Main) -> Option<()> {
+    let Some(error) = crate::live::other_format(main.runtime_dir()) else { return Some(()) };
+    // SAFETY: nginx keeps the cycle before; the first one has no configuration. The flag is set when nginx starts.
+    let takes_over = unsafe { nginx_sys::ngx_inherited != 0 || !(*(*(*cf).cycle).old_cycle).conf_ctx.is_null() };
+    if takes_over {
+        directive::refuse(cf, &format!("weir: {error}: the running workers go on, upgrade control first"));
+        return None;
+    }
+    directive::warn(cf, &format!("weir: {error}: gateways answer 503 until they are"));
+    Some(())
+}
+
 /// nginx's `postconfiguration`: installs what some location needs, and nothing else.
 pub unsafe extern "C" fn install(cf: *mut ngx_conf_t) -> ngx_int_t {
     // SAFETY: within http, after all levels have been merged.
@@ -347,6 +361,7 @@ pub unsafe extern "C" fn install(cf: *mut ngx_conf_t) -> ngx_int_t {
     let installed = fault::contain("configuration", || {
         if main.gateway {
             expect_anything(cf, main)?;
+            check_journal(cf, main)?;
         }
         // SAFETY: as above.
         unsafe {

@@ -18,7 +18,7 @@ pub enum JournalError {
         /// Why not.
         source: io::Error,
     },
-    /// It is not a journal, or one of another version of Weir.
+    /// It is not a journal, or its header has another layout.
     #[error(
         "{path} is not a journal of this version of Weir ({reason}); stop nginx and control, remove it, start both"
     )]
@@ -27,6 +27,17 @@ pub enum JournalError {
         path: PathBuf,
         /// What is wrong with it.
         reason: &'static str,
+    },
+    /// The newest generation is in another format. What is served stays as it is.
+    #[error(
+        "the journal is in format {found} and this build of Weir reads format {reads}; \
+         control and nginx have to be of the same version"
+    )]
+    OtherFormat {
+        /// Format of the generation.
+        found: u32,
+        /// Format of this build.
+        reads: u32,
     },
     /// Someone else writes it.
     #[error("the journal {path} is written by process {pid}; only one control can run in a runtime directory")]

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, fence};
 
 use memmap2::MmapRaw;
 
-/// "WEIRLOG" and the version of the layout.
+/// "WEIRLOG" and the version of this page's layout.
 pub(crate) const MAGIC: u64 = u64::from_be_bytes(*b"WEIRLOG\x01");
 
 /// Bytes of the header's page.
@@ -48,7 +48,8 @@ struct Area {
     revision: AtomicU64,
     digest: AtomicU64,
     base_bytes: AtomicU64,
-    _line0: [u64; 3],
+    format: AtomicU64,
+    _line0: [u64; 2],
     committed: AtomicU64,
     _line1: [u64; 7],
 }
@@ -64,6 +65,8 @@ pub(crate) struct Description {
     pub(crate) digest: u64,
     /// Bytes of the base, its commit included.
     pub(crate) base_bytes: u64,
+    /// See [`journal_format`](super::journal_format); 0 if it was written before formats had numbers.
+    pub(crate) format: u32,
 }
 
 /// The mapped header.
@@ -119,6 +122,7 @@ impl Header {
             revision: area.revision.load(Acquire),
             digest: area.digest.load(Acquire),
             base_bytes: area.base_bytes.load(Acquire),
+            format: area.format.load(Acquire) as u32,
         }
     }
 
@@ -130,6 +134,7 @@ impl Header {
         area.revision.store(description.revision, Release);
         area.digest.store(description.digest, Release);
         area.base_bytes.store(description.base_bytes, Release);
+        area.format.store(description.format.into(), Release);
         area.committed.store(committed, Release);
         self.page().active.store(description.generation, Release);
     }

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 
 use super::error::JournalError;
 use super::file;
+use super::format::journal_format;
 use super::frame::{Frame, PREFIX};
-use super::header::{AREA_BYTES, Header, area_start};
+use super::header::{AREA_BYTES, Description, Header, area_start};
 
 /// Bytes that are read at once: a base of 10,000 routes in a dozen system calls, and little enough for each worker.
 const CHUNK: usize = 256 << 10;
@@ -111,7 +112,8 @@ impl Reader {
     /// The next thing, or None if there is nothing new. What it holds lies in `buffer`, which is the caller's to reuse.
     /// Takes a system call for each 256 KiB, and none if there is nothing.
     ///
-    /// A damaged journal is an error at each call until there is a new generation; nothing behind the damage is read.
+    /// A damaged journal, and a newest generation in another format, is an error at each call until there is a new
+    /// generation; nothing behind it is read.
     pub fn next<'b>(&mut self, buffer: &'b mut Vec<u8>) -> Result<Option<Read<'b>>, JournalError> {
         for _ in 0..ATTEMPTS {
             let step = match self.whereto() {
@@ -171,8 +173,25 @@ impl Reader {
         }
     }
 
-    /// Goes to the beginning of a generation.
-    fn enter(&mut self, generation: u64) -> Result<Read<'static>, Failure> {
+    /// Goes to the beginning of the newest generation. A reader that has nothing yet and cannot read its format begins
+    /// with the generation before, as long as that is there: during an upgrade, the state that its predecessors serve.
+    fn enter(&mut self, newest: u64) -> Result<Read<'static>, Failure> {
+        let reads = journal_format();
+        let mut description = self.describe(newest)?;
+        if description.format != reads {
+            let found = description.format;
+            let before = if self.generation == 0 { self.describe(newest.wrapping_sub(1)).ok() } else { None };
+            let before = before.filter(|before| before.generation > 0 && before.format == reads);
+            description = before.ok_or(JournalError::OtherFormat { found, reads })?;
+        }
+        self.generation = description.generation;
+        self.base_bytes = description.base_bytes;
+        self.move_to(0);
+        Ok(Read::Base { epoch: description.epoch, revision: description.revision, digest: description.digest })
+    }
+
+    /// What the header says of a generation, if that can be trusted.
+    fn describe(&self, generation: u64) -> Result<Description, Failure> {
         let description = self.header.describe(generation);
         let committed = self.header.committed(generation);
         if !self.header.still_holds(generation) {
@@ -182,10 +201,7 @@ impl Reader {
             let reason = "the header does not describe it";
             return Err(JournalError::Damaged { offset: 0, generation, reason }.into());
         }
-        self.generation = generation;
-        self.base_bytes = description.base_bytes;
-        self.move_to(0);
-        Ok(Read::Base { epoch: description.epoch, revision: description.revision, digest: description.digest })
+        Ok(description)
     }
 
     /// Sees to it that the frame at `position` is in the chunk as a whole.

@@ -206,6 +206,44 @@ fn a_writer_that_was_killed_leaves_nothing_to_see() {
     assert_eq!(all(&mut reader), [Found::Base(2, 1, 0), op("b"), Found::Commit(1)]);
 }
 
+/// Changes the format that a generation says to have.
+fn set_format(dir: &Path, generation: u64, format: u64) {
+    let file = File::options().write(true).open(dir.join("policy.journal")).unwrap();
+    file.write_all_at(&format.to_ne_bytes(), 64 + generation % 4 * 128 + 40).unwrap();
+}
+
+#[test]
+fn a_generation_in_another_format_is_left_alone_until_there_is_one_that_can_be_read() {
+    let (dir, mut writer, mut reader) = journal();
+    let other = |reader: &mut Reader| {
+        let error = reader.next(&mut Vec::new()).unwrap_err();
+        assert!(matches!(error, JournalError::OtherFormat { found: 9, reads } if reads == journal_format()), "{error}");
+    };
+    writer.begin(1, 1, 0, base(&["a"])).unwrap();
+    writer.append(&[Frame::Runtime(b"health")]).unwrap();
+    assert_eq!(all(&mut reader).len(), 4);
+    writer.begin(1, 2, 0, base(&["b"])).unwrap();
+    set_format(dir.path(), 2, 9);
+    other(&mut reader);
+    // A reader that begins now has what that one had, as long as the generation before is there.
+    let mut late = Reader::open(dir.path()).unwrap();
+    let found = [0; 4].map(|_| late.next(&mut Vec::new()).unwrap().map(find));
+    assert_eq!(found[0], Some(Found::Base(1, 1, 0)));
+    assert_eq!(found[3], Some(Found::Runtime(b"health".to_vec())));
+    other(&mut late);
+    writer.begin(1, 3, 0, base(&["c"])).unwrap();
+    set_format(dir.path(), 3, 9);
+    let mut too_late = Reader::open(dir.path()).unwrap();
+    for reader in [&mut reader, &mut late, &mut too_late] {
+        other(reader);
+        other(reader);
+    }
+    writer.begin(1, 4, 0, base(&["d"])).unwrap();
+    for reader in [&mut reader, &mut late, &mut too_late] {
+        assert_eq!(all(reader), [Found::Base(1, 4, 0), op("d"), Found::Commit(4)]);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::JournalError;
 use super::file;
+use super::format::journal_format;
 use super::frame::Frame;
 use super::header::{AREA_BYTES, Description, Header, area_start};
 use crate::region::{now_ms, reserve};
@@ -72,7 +73,8 @@ impl Writer {
             return Err(error);
         }
         next.base_bytes = next.committed;
-        let description = Description { generation, epoch, revision, digest, base_bytes: next.base_bytes };
+        let (base_bytes, format) = (next.base_bytes, journal_format());
+        let description = Description { generation, epoch, revision, digest, base_bytes, format };
         self.header.activate(description, next.committed);
         self.current = Some(next);
         // The area of the generation before `before`: readers that are still in it find that out.

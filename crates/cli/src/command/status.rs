@@ -132,9 +132,10 @@ fn gateway_text(gateway: &Value) -> String {
         ("SAME AS CONTROL", Align::Left),
     ];
     let row = |worker: &Value| {
-        let same = match &worker["agrees"] {
-            Value::Bool(true) => "yes",
-            Value::Bool(false) => "NO",
+        let same = match (&worker["journal_format"], &worker["agrees"]) {
+            (Value::Number(_), _) => "NO: another version of Weir",
+            (_, Value::Bool(true)) => "yes",
+            (_, Value::Bool(false)) => "NO",
             _ => "not yet",
         };
         let text = |key: &str| match &worker[key] {

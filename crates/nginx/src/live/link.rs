@@ -13,6 +13,13 @@ pub struct Link {
     region: Result<Arc<Region>, String>,
 }
 
+/// Why workers of this build could not read the journal that is there; `None` if they could, or if there is none.
+pub fn other_format(dir: &Path) -> Option<JournalError> {
+    let mut reader = Reader::open(dir).ok()?;
+    let read = reader.next(&mut Vec::new()).map(|_| ());
+    read.err().filter(|error| matches!(error, JournalError::OtherFormat { .. }))
+}
+
 impl Link {
     /// Opens the journal, or makes an empty one, and makes the region of this cycle. Without the bus
     /// workers serve what the journal has when they start, which is better than nothing.

@@ -35,7 +35,7 @@ use crate::note;
 use crate::policy::Policies;
 
 use follow::Follower;
-pub use link::Link;
+pub use link::{Link, other_format};
 
 /// What a gateway serves at one moment. Immutable: a change makes a new one.
 pub struct Live {

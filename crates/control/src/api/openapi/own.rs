@@ -136,7 +136,10 @@ fn diff() -> Value {
 }
 
 fn workers() -> Value {
-    let worker = json!({"worker": number(), "pid": number(), "state": text(), "applied": number()});
+    let mut worker = json!({"worker": number(), "pid": number(), "state": text(), "applied": number()});
+    worker["journal_format"] = json!({
+        "type": "integer", "description": "Present if it is not the daemon's: the worker gets no changes until both are of the same version."
+    });
     let properties = json!({"revision": number(), "workers": list(object(&["worker", "pid", "state"], worker))});
     object(&["workers"], properties)
 }
