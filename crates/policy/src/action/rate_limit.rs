@@ -25,12 +25,7 @@ pub(super) static RATE_LIMIT: ActionKind = ActionKind {
                 need: Need::Required,
                 doc: "The number of requests in a period, for each key: `100/s`, `600/m`, `1000/h`, `10/30s`.",
             },
-            Key {
-                name: "key",
-                kind: Kind::Value,
-                need: Need::Default("`ip.src`"),
-                doc: "The key by which requests are counted.",
-            },
+            Key { name: "key", kind: Kind::Value, need: Need::Default("`ip.src`"), doc: "The key of the counter." },
             Key {
                 name: "burst",
                 kind: Kind::Integer(0, MAX_BURST),

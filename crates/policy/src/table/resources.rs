@@ -225,18 +225,8 @@ pub static SELECTOR: Resource = Resource {
     short: None,
     one_of: &[],
     keys: &[
-        Key {
-            name: "id",
-            kind: Kind::Word(Word::Id),
-            need: Need::Required,
-            doc: "The name of the selector, unique in its policy.",
-        },
-        Key {
-            name: "when",
-            kind: Kind::Condition,
-            need: Need::Default("all traffic"),
-            doc: "The condition that selects the traffic.",
-        },
+        Key { name: "id", kind: Kind::Word(Word::Id), need: Need::Required, doc: "The name, unique in its policy." },
+        Key { name: "when", kind: Kind::Condition, need: Need::Default("all traffic"), doc: "Selects the traffic." },
         Key {
             name: "rules",
             kind: Kind::List(&Kind::Resource(&RULE), true),
@@ -260,12 +250,7 @@ pub static RULE: Resource = Resource {
             need: Need::Required,
             doc: "The name of the rule, unique in the file, for the logs and `weir cost`.",
         },
-        Key {
-            name: "when",
-            kind: Kind::Condition,
-            need: Need::Required,
-            doc: "The condition under which the rule matches.",
-        },
+        Key { name: "when", kind: Kind::Condition, need: Need::Required, doc: "The condition for a match." },
         Key {
             name: "message",
             kind: Kind::Text,
