@@ -95,45 +95,45 @@ directives! {
     /// In `http` only.
     Http(HttpDirective) {
         Policy "weir_policy" One "FILE" Text("none")
-            "The policy, in YAML or JSON. A relative path counts from nginx's configuration directory. Errors in it fail `nginx -t`, and a reload keeps the policy that is serving.";
+            "The policy file, in YAML or JSON. A relative path refers to nginx's configuration directory. Errors in the file make `nginx -t` fail, and a reload keeps the current policy.";
         HeartbeatLog "weir_heartbeat_log" AtLeastOne "PATH | off [interval=TIME]" Text("off")
             "Writes one JSON object per worker and interval (10s): revision, requests, verdicts, totals of the ledger, resident memory, dropped lines.";
         LogLevel "weir_log_level" One "debug | info | notice | warn | error | crit" Text("the level of error_log")
-            "Which of Weir's own messages go to the error log, whatever the level of `error_log`. `weir log-level` changes it at run time. A message below the level is never formatted.";
+            "The level of Weir's own messages in the error log, independent of the level of `error_log`. `weir log-level` changes it at run time. Messages below the level are not even formatted.";
         Runtime "weir_runtime" One "DIR" Text(DEFAULT_RUNTIME)
-            "Where counters and switches are, for `weir cost`, `weir status` and `weir silence`.";
+            "The directory of counters and switches, for `weir cost`, `weir status` and `weir silence`.";
         RateLimitZone "weir_rate_limit_zone" One "SIZE" Bytes(DEFAULT_ZONE_BYTES)
-            "Shared memory for rate limits. Kept over reloads as long as the size stays the same.";
+            "Shared memory for rate limits. It is kept across reloads as long as the size stays the same.";
         CollectionsZone "weir_collections_zone" One "SIZE" Bytes(DEFAULT_ZONE_BYTES)
-            "Shared memory for what SecLang rules remember from request to request (`IP`, `GLOBAL`, `SESSION` and other persistent collections). Kept over reloads as long as the size stays the same; when it is full, what would expire first is given up, which the error log says.";
+            "Shared memory for the persistent collections of SecLang rules (`IP`, `GLOBAL`, `SESSION` and others). It is kept across reloads as long as the size stays the same. When it is full, the entries that would expire first are dropped, with a line in the error log.";
         RequestIdHeader "weir_request_id_header" OneOrTwo "NAME [trusted | any]" Text("none")
-            "Takes the request id from this request header, if the value is 1 to 64 of `A-Za-z0-9._-`: with `trusted` (the default) only from peers that `client_address.trusted` of the policy names, with `any` from everyone.";
+            "Takes the request id from this request header if the value has 1 to 64 characters of `A-Za-z0-9._-`: with `trusted` (the default) only from peers in `client_address.trusted` of the policy, with `any` from every peer.";
         Sample "weir_sample" One "N" Number(DEFAULT_SAMPLE)
-            "Times every rule in every N-th request. Calls and hits are always exact, as is the time of Weir as a whole.";
+            "Measures the time of every rule in every N-th request. Calls, hits and the total time of Weir are always exact.";
     }
 
     /// In `server` only.
     Server(ServerDirective) {
         Gateway "weir_gateway" One "on | off" Text("off")
-            "Serves in this server whatever the live configuration says: sites, routes, upstreams and certificates that `weir control` keeps, changed without a reload. It brings a `location /` of its own; locations written beside it go on working and win by nginx's usual rules. An `ssl_certificate` of one's own, shown where no certificate of the live configuration fits, has to stand before it.";
+            "Serves the live configuration in this server: sites, routes, upstreams and certificates that `weir control` holds, changed without a reload. The directive adds a `location /`; other locations of the server keep working and take precedence by nginx's usual rules. An `ssl_certificate` for names without a certificate in the live configuration must precede the directive.";
     }
 
     /// In `http`, `server` and `location`; inner ones win.
     Location(LocationDirective) {
         Weir "weir" One "on | off | detect" Text("off")
-            "Whether Weir looks at requests and logs them. With `detect` nothing is stopped or changed; findings say what would have been done.";
+            "Whether Weir inspects requests and logs them. With `detect`, nothing is blocked or changed; findings state what would have been done.";
         Apply "weir_apply" AtLeastOne "NAME... | none" Text("all policies of the file")
-            "Which policies apply, by id. `none` applies none; access logs are still written.";
+            "The policies that apply, by id. With `none`, no policy applies; access logs are still written.";
         Fail "weir_fail" One "open | closed" Text("open")
-            "What happens after a fault in Weir, and to a body longer than `weir_body_limit`: `open` lets the request pass (rules see the body's beginning), `closed` answers 500 or 413.";
+            "The handling of a fault in Weir, and of a body longer than `weir_body_limit`: `open` lets the request pass (rules see the beginning of the body), `closed` answers 500 or 413.";
         BodyLimit "weir_body_limit" One "SIZE" Bytes(DEFAULT_BODY_LIMIT)
-            "How much of a request body rules can see. A body is read at all only if a rule needs it for this request; `client_max_body_size` still bounds what nginx takes.";
+            "The part of a request body that rules can see. A body is read only if a rule needs it for this request; `client_max_body_size` still limits the bodies that nginx accepts.";
         AccessLog "weir_access_log" AtLeastOne "PATH | off [fields=NAME,...] [buffer=SIZE] [flush=TIME]" Text("off")
-            "Writes one JSON object per request. Buffered (64k) and flushed every second unless said otherwise; reopened on `USR1`. A disk that is full or a reader that is slow loses whole lines, which are counted, and never blocks a worker.";
+            "Writes one JSON object per request. The log is buffered (64k) and flushed every second by default, and reopened on `USR1`. A full disk or a slow reader never blocks a worker: complete lines are dropped and counted.";
         AttackLog "weir_attack_log" AtLeastOne "PATH | off [buffer=SIZE] [flush=TIME]" Text("off")
-            "Writes one JSON object per request that has findings.";
+            "Writes one JSON object per request with findings.";
         InjectPanic "weir_inject_panic" One "request | body | response | log | off" Text("off")
-            "For tests of the fail mode: a fault in that phase. Ignored, with a warning, unless the environment of nginx has `WEIR_TESTING`.";
+            "Causes a fault in this phase, to test the fail mode. Ignored with a warning unless nginx's environment contains `WEIR_TESTING`.";
     }
 }
 

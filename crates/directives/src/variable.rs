@@ -25,22 +25,22 @@ macro_rules! variables {
 }
 
 variables! {
-    RequestId "weir_request_id" "Request id: a UUIDv7, or what a trusted proxy sent.";
+    RequestId "weir_request_id" "Request id: a UUIDv7, or the id that a trusted proxy sent.";
     Verdict "weir_verdict" "`pass`, `allow`, `detect`, `redirect`, `rate_limit`, `block` or `fail`; empty if the request was not evaluated.";
     Rule "weir_rule" "Id of the rule that decided; empty if none did.";
     Country "weir_country" "Country code of the client's address; empty if unknown.";
     Score "weir_score" "Sum of the scores of the rules that matched.";
     Tags "weir_tags" "Tags set by rules, separated by commas.";
-    Site "weir_site" "Id of the site that the gateway found; empty if none.";
+    Site "weir_site" "Id of the site that the gateway selected; empty if none.";
     Route "weir_route" "Id of the route; empty if none.";
-    Upstream "weir_upstream" "Id of the upstream that the request goes to; empty if none.";
-    Member "weir_member" "Id of the member that was tried last; empty if none.";
+    Upstream "weir_upstream" "Id of the upstream that receives the request; empty if none.";
+    Member "weir_member" "Id of the member tried last; empty if none.";
     Worker "weir_worker" "Number of the worker that serves the request.";
-    GatewayRevision "weir_gateway_revision" "Revision of the live configuration that the request sees from start to end.";
-    UpstreamHost "weir_upstream_host" "What the `Host` header says to the member. For the gateway's own locations.";
-    Connection "weir_connection" "`upgrade` if the connection is to be upgraded and the route lets it, else empty. For the gateway's own locations.";
+    GatewayRevision "weir_gateway_revision" "Revision of the live configuration that the whole request uses.";
+    UpstreamHost "weir_upstream_host" "The `Host` header sent to the member. For the gateway's own locations.";
+    Connection "weir_connection" "`upgrade` if the connection should be upgraded and the route allows it, otherwise empty. For the gateway's own locations.";
     Upgrade "weir_upgrade" "`websocket`, likewise. For the gateway's own locations.";
-    NoCertificate "weir_no_certificate" "Always empty: stands where nginx wants a certificate and the gateway has its own.";
+    NoCertificate "weir_no_certificate" "Always empty: a placeholder where nginx requires a certificate and the gateway uses its own.";
 }
 
 impl Variable {

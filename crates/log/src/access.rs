@@ -31,11 +31,11 @@ macro_rules! log_fields {
 log_fields! {
     RequestId "request_id" "Request id.";
     Time "time" "When the request ended, ISO 8601 in UTC with milliseconds.";
-    Client "client" "Address of the client, as the policy's `client_address` finds it.";
+    Client "client" "Address of the client, as determined by the policy's `client_address`.";
     ClientPort "client_port" "Port of the other end of the connection.";
     Peer "peer" "Address of the other end of the connection.";
-    ServerAddr "server_addr" "Our own address on this connection.";
-    ServerPort "server_port" "Our own port on this connection.";
+    ServerAddr "server_addr" "Address of nginx on this connection.";
+    ServerPort "server_port" "Port of nginx on this connection.";
     Host "host" "Host name of the request.";
     Method "method" "Method.";
     Uri "uri" "Request target as sent.";
@@ -45,14 +45,14 @@ log_fields! {
     Scheme "scheme" "`http` or `https`.";
     Status "status" "Status of the response.";
     BytesSent "bytes_sent" "Bytes sent to the client.";
-    BodyBytesSent "body_bytes_sent" "The same without the response's header.";
-    RequestLength "request_length" "Bytes of the request: line, header and body.";
+    BodyBytesSent "body_bytes_sent" "Bytes sent to the client, without the head of the response.";
+    RequestLength "request_length" "Bytes of the request: request line, headers and body.";
     RequestTimeUs "request_time_us" "From the first byte read to the end, in microseconds.";
-    UpstreamAddr "upstream_addr" "Upstream server that answered last.";
-    UpstreamStatus "upstream_status" "Its status, or null.";
-    UpstreamConnectMs "upstream_connect_ms" "Milliseconds until connected, or null.";
-    UpstreamHeaderMs "upstream_header_ms" "Milliseconds until the response's header, or null.";
-    UpstreamResponseMs "upstream_response_ms" "Milliseconds until the response's end, or null.";
+    UpstreamAddr "upstream_addr" "The upstream server that answered last.";
+    UpstreamStatus "upstream_status" "Status of its response, or null.";
+    UpstreamConnectMs "upstream_connect_ms" "Milliseconds until the connection, or null.";
+    UpstreamHeaderMs "upstream_header_ms" "Milliseconds until the head of the response, or null.";
+    UpstreamResponseMs "upstream_response_ms" "Milliseconds until the end of the response, or null.";
     UpstreamBytes "upstream_bytes" "Bytes received from it, or null.";
     UserAgent "user_agent" "User-Agent header.";
     Referer "referer" "Referer header.";
@@ -63,7 +63,7 @@ log_fields! {
     ResponseContentType "response_content_type" "Content-Type of the response.";
     TlsVersion "tls_version" "TLS version; empty without TLS.";
     TlsCipher "tls_cipher" "TLS cipher suite; empty without TLS.";
-    Sni "sni" "Server name of the TLS handshake; empty without.";
+    Sni "sni" "Server name of the TLS handshake; empty without one.";
     Connection "connection" "Number of the connection.";
     ConnectionRequests "connection_requests" "Requests on this connection so far.";
     Pid "pid" "Process id of the worker.";
@@ -74,7 +74,7 @@ log_fields! {
     Score "score" "Sum of the scores of the rules that matched.";
     Tags "tags" "Array of tags set by rules.";
     Revision "revision" "Revision of the policy.";
-    WeirNs "weir_ns" "Nanoseconds that Weir spent on this request, without writing this line.";
+    WeirNs "weir_ns" "Nanoseconds that Weir spent on this request, excluding the writing of this line.";
 }
 
 impl LogField {

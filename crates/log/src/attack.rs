@@ -67,7 +67,7 @@ fields! {
 
     RequestId request_id: String, "Request id.";
     Time time: String, "When the request ended, ISO 8601 in UTC with milliseconds.";
-    Client client: String, "Address of the client, as the policy's `client_address` finds it.";
+    Client client: String, "Address of the client, as determined by the policy's `client_address`.";
     Host host: String, "Host name of the request.";
     Method method: String, "Method.";
     Uri uri: String, "Request target as sent.";
@@ -76,7 +76,7 @@ fields! {
     Policy policy: String, "Policy of the rule that decided, else of the first finding.";
     Revision revision: String, "Revision of the policy.";
     RuleIds rule_ids: Vec<String>, "Ids of the rules that matched, in the order of the findings.";
-    Findings findings: Vec<FindingLine>, "What matched: one object per finding, see below.";
+    Findings findings: Vec<FindingLine>, "The findings: one object per match, see below.";
     Score score: u32, "Sum of the scores of the rules that matched.";
     Tags tags: Vec<String>, "Tags set by rules.";
 }
