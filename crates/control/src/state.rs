@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use weir_policy::{Assembled, assemble};
-use weir_resource::Kind;
+use weir_resource::ResourceKind;
 
 pub use apply::{Applied, Delta};
 pub use document::{Document, Held};
@@ -39,7 +39,7 @@ use index::{References, Uniques};
 /// All documents.
 #[derive(Clone, Debug, Default)]
 pub struct State {
-    documents: [BTreeMap<Arc<str>, Held>; Kind::ALL.len()],
+    documents: [BTreeMap<Arc<str>, Held>; ResourceKind::ALL.len()],
     references: References,
     uniques: Uniques,
     policies: Option<Arc<Policies>>,
@@ -76,40 +76,40 @@ impl State {
 
     /// One document.
     #[must_use]
-    pub fn get(&self, kind: Kind, id: &str) -> Option<&Held> {
+    pub fn get(&self, kind: ResourceKind, id: &str) -> Option<&Held> {
         self.documents[kind as usize].get(id)
     }
 
     /// All of a kind in the order of their ids, those behind `after` only.
-    pub fn iter<'s>(&'s self, kind: Kind, after: Option<&str>) -> impl Iterator<Item = (&'s Arc<str>, &'s Held)> {
+    pub fn iter<'s>(
+        &'s self,
+        kind: ResourceKind,
+        after: Option<&str>,
+    ) -> impl Iterator<Item = (&'s Arc<str>, &'s Held)> {
         let start = after.map_or(std::ops::Bound::Unbounded, std::ops::Bound::Excluded);
         self.documents[kind as usize].range::<str, _>((start, std::ops::Bound::Unbounded))
     }
 
     /// How many there are of a kind.
     #[must_use]
-    pub fn count(&self, kind: Kind) -> usize {
+    pub fn count(&self, kind: ResourceKind) -> usize {
         self.documents[kind as usize].len()
     }
 
     /// Members of an upstream, by their own ids.
     pub fn members<'s>(&'s self, upstream: &str) -> impl Iterator<Item = (&'s str, &'s Arc<str>, &'s Held)> {
         let prefix = format!("{upstream}/");
-        let all = self.documents[Kind::Members as usize]
+        let all = self.documents[ResourceKind::Members as usize]
             .range::<str, _>((std::ops::Bound::Included(prefix.as_str()), std::ops::Bound::Unbounded));
         let length = prefix.len();
         all.take_while(move |(id, _)| id.starts_with(&prefix)).map(move |(id, held)| (&id[length..], id, held))
     }
 
-    /// The document as the API shows it: of an upstream with its members, of a certificate without its key.
+    /// The document as the API shows it: an upstream with its members, a secret as its hash.
     #[must_use]
-    pub fn shown(&self, kind: Kind, id: &str) -> Option<String> {
+    pub fn shown(&self, kind: ResourceKind, id: &str) -> Option<String> {
         let text = &*self.get(kind, id)?.document.text;
-        Some(match kind {
-            Kind::Upstreams => self.with_members(id, text),
-            Kind::Certificates => redacted(text),
-            _ => text.to_owned(),
-        })
+        Some(if kind == ResourceKind::Upstreams { self.with_members(id, text) } else { redacted(kind, text) })
     }
 
     fn with_members(&self, id: &str, text: &str) -> String {
@@ -130,18 +130,19 @@ impl State {
     /// Operations that make all of this out of nothing, as frames of the journal.
     pub fn base(&self) -> impl Iterator<Item = Vec<u8>> + '_ {
         let policies = self.policies.iter().map(|policies| policies.frame.clone());
-        let all = Kind::ALL.into_iter().flat_map(|kind| self.documents[kind as usize].values());
+        let all = ResourceKind::ALL.into_iter().flat_map(|kind| self.documents[kind as usize].values());
         policies.chain(all.filter_map(|held| held.document.frame.as_ref().map(|frame| frame.to_vec())))
     }
 
     /// Lists, policies, rule sets and settings as one policy file.
     #[must_use]
     pub fn assemble(&self) -> Assembled {
-        let parsed = |kind: Kind| -> Vec<(Arc<str>, Value)> {
+        let parsed = |kind: ResourceKind| -> Vec<(Arc<str>, Value)> {
             self.iter(kind, None).map(|(id, held)| (id.clone(), held.document.value())).collect()
         };
-        let (policies, lists, sets) = (parsed(Kind::Policies), parsed(Kind::Lists), parsed(Kind::RuleSets));
-        let settings = self.get(Kind::Settings, "").map(|held| held.document.value());
+        let (policies, lists, sets) =
+            (parsed(ResourceKind::Policies), parsed(ResourceKind::Lists), parsed(ResourceKind::RuleSets));
+        let settings = self.get(ResourceKind::Settings, "").map(|held| held.document.value());
         assemble(borrowed(&policies), borrowed(&lists), borrowed(&sets), settings.as_ref())
     }
 
@@ -154,7 +155,7 @@ impl State {
     /// All of it as one text: what snapshots hold.
     #[must_use]
     pub fn everything(&self) -> Vec<(Key, Held)> {
-        Kind::ALL
+        ResourceKind::ALL
             .into_iter()
             .flat_map(|kind| self.iter(kind, None).map(move |(id, held)| (Key { kind, id: id.clone() }, held.clone())))
             .collect()

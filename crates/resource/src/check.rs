@@ -2,9 +2,9 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::{Checked, Fault, Kind};
-use crate::convert::Maker;
-use crate::table;
+use crate::convert::Converter;
+use crate::kind::descriptor;
+use crate::{Checked, Fault, ResourceKind};
 use weir_policy::check::Checker;
 use weir_policy::document;
 use weir_policy::error::Reporter;
@@ -15,7 +15,7 @@ use weir_policy::source::Source;
 ///
 /// # Errors
 /// Everything that is wrong with it, at most [`weir_policy::MAX_ERRORS`].
-pub fn check(kind: Kind, id: &str, json: &[u8]) -> Result<Checked, Vec<Fault>> {
+pub fn check(kind: ResourceKind, id: &str, json: &[u8]) -> Result<Checked, Vec<Fault>> {
     check_at(kind, id, json, now())
 }
 
@@ -24,7 +24,7 @@ pub fn check(kind: Kind, id: &str, json: &[u8]) -> Result<Checked, Vec<Fault>> {
 ///
 /// # Errors
 /// As [`check`].
-pub fn check_stored(kind: Kind, id: &str, json: &[u8]) -> Result<Checked, Vec<Fault>> {
+pub fn check_stored(kind: ResourceKind, id: &str, json: &[u8]) -> Result<Checked, Vec<Fault>> {
     check_at(kind, id, json, i64::MIN)
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn now() -> i64 {
 }
 
 /// Checks a document at a time.
-fn check_at(kind: Kind, id: &str, json: &[u8], now: i64) -> Result<Checked, Vec<Fault>> {
+fn check_at(kind: ResourceKind, id: &str, json: &[u8], now: i64) -> Result<Checked, Vec<Fault>> {
     let text = std::str::from_utf8(json).map_err(|error| {
         let message = format!("expected UTF-8, found other bytes at {}", error.valid_up_to());
         vec![Fault { message, ..Fault::default() }]
@@ -48,16 +48,13 @@ fn check_at(kind: Kind, id: &str, json: &[u8], now: i64) -> Result<Checked, Vec<
         vec![Fault { message, hint: error.hint, ..Fault::default() }]
     })?;
     let mut reporter = Reporter::of_document();
-    let (upstream, own) = match kind {
-        Kind::Members => id.split_once('/').unwrap_or(("", id)),
-        _ => ("", id),
-    };
-    let good = kind.takes_id(own) && (kind != Kind::Members || Kind::Upstreams.takes_id(upstream));
-    let fields =
-        Checker { source: &source, reporter: &mut reporter, alternatives: true }.resource(&root, table::of(kind));
-    let mut maker = Maker {
+    let (parent, own) = kind.parent().and_then(|_| id.split_once('/')).unwrap_or(("", id));
+    let good = kind.takes_id(own) && kind.parent().is_none_or(|kind| kind.takes_id(parent));
+    let fields = Checker { source: &source, reporter: &mut reporter, alternatives: true }
+        .resource(&root, descriptor(kind).table);
+    let mut converter = Converter {
         id: own,
-        upstream,
+        parent,
         source: &source,
         reporter: &mut reporter,
         root: &root,
@@ -65,9 +62,9 @@ fn check_at(kind: Kind, id: &str, json: &[u8], now: i64) -> Result<Checked, Vec<
         checked: Checked::default(),
     };
     if let Some(fields) = &fields {
-        maker.make(kind, fields);
+        converter.convert(kind, fields);
     }
-    let checked = maker.checked;
+    let checked = converter.checked;
     if good && !reporter.has_faults() {
         return Ok(checked);
     }
@@ -76,9 +73,9 @@ fn check_at(kind: Kind, id: &str, json: &[u8], now: i64) -> Result<Checked, Vec<
     Err(own.into_iter().chain(reporter.into_faults().into_iter().map(located)).collect())
 }
 
-fn bad_id(kind: Kind, id: &str) -> Fault {
+fn bad_id(kind: ResourceKind, id: &str) -> Fault {
     let mut expected = format!("an id of at most 128 letters, digits and _ . - that fits {}", kind.id_pattern());
-    if kind == Kind::Policies {
+    if kind == ResourceKind::Policies {
         expected.push_str(" and is not `none`");
     }
     let found = document::quoted(id);

@@ -1,63 +1,54 @@
-//! From checked mappings to what workers get: defaults filled in, names gathered, what the table cannot
-//! say asked for.
+//! From checked mappings to what workers get: defaults filled in, references gathered, and what no table can say
+//! checked.
 
-mod certificate;
-mod route;
-mod route_key;
-mod settings;
-mod site;
-mod upstream;
-
-use weir_gateway::resource::HashKey;
-
-use crate::{Checked, Kind, Reference, Unique};
+use weir_gateway::op::Op;
+use weir_gateway::resource::{HashKey, Resource, ResourceKind};
 use weir_policy::check::{Fields, Item, Value};
 use weir_policy::document::Node;
 use weir_policy::error::Reporter;
 use weir_policy::pointer;
 use weir_policy::source::Source;
 
-/// Makes what workers get of one document, and gathers what is to be asked of others.
-pub(crate) struct Maker<'m> {
+use crate::kind::descriptor;
+use crate::{Checked, Reference, Unique};
+
+/// Makes what workers get of one document, and gathers what other documents have to be asked for.
+pub(crate) struct Converter<'c> {
     /// The document's id; of a member its own, without its upstream's.
-    pub id: &'m str,
-    /// Of a member, its upstream.
-    pub upstream: &'m str,
-    pub source: &'m Source,
-    pub reporter: &'m mut Reporter,
+    pub id: &'c str,
+    /// The id of what it belongs to: of a member, its upstream.
+    pub parent: &'c str,
+    pub source: &'c Source,
+    pub reporter: &'c mut Reporter,
     /// The whole document, where pointers begin.
-    pub root: &'m Node,
+    pub root: &'c Node,
     /// When certificates must not have expired, in seconds since 1970.
     pub now: i64,
     pub checked: Checked,
 }
 
-impl Maker<'_> {
-    /// Makes a document of a kind. What is wrong goes to the reporter; the result then means nothing.
-    pub fn make(&mut self, kind: Kind, fields: &Fields<'_>) {
-        match kind {
-            Kind::Settings => self.settings(fields),
-            Kind::Sites => self.site(fields),
-            Kind::Routes => self.route(fields),
-            Kind::Upstreams => self.upstream(fields),
-            Kind::Members => self.member_document(fields),
-            Kind::Certificates => self.certificate(fields),
-            Kind::Lists | Kind::RuleSets => self.checked.compiled = true,
-            Kind::Policies => self.policy(fields),
-        }
+impl Converter<'_> {
+    /// Converts a document of a kind. What is wrong goes to the reporter; the result then means nothing.
+    pub fn convert(&mut self, kind: ResourceKind, fields: &Fields<'_>) {
+        (descriptor(kind).convert)(self, fields);
+    }
+
+    /// Sets what workers get.
+    pub fn put(&mut self, resource: Resource) {
+        self.checked.op = Some(Op::Put(resource));
     }
 
     /// Reports what is wrong with a node.
-    fn fault(&mut self, node: &Node, message: impl Into<String>, hint: Option<&str>) {
+    pub fn fault(&mut self, node: &Node, message: impl Into<String>, hint: Option<&str>) {
         self.reporter.at(self.source, node.at, message, hint.map(str::to_owned));
     }
 
-    fn pointer(&self, node: &Node) -> String {
+    pub fn pointer(&self, node: &Node) -> String {
         pointer::of(self.root, node.at)
     }
 
     /// Notes that the document names a resource.
-    fn refer(&mut self, item: &Item<'_>, kind: Kind) -> String {
+    pub fn refer(&mut self, item: &Item<'_>, kind: ResourceKind) -> String {
         let Value::Text(id) = item.value else { return String::new() };
         let pointer = self.pointer(item.node);
         self.checked.references.push(Reference { pointer, kind, id: id.to_owned() });
@@ -65,29 +56,28 @@ impl Maker<'_> {
     }
 
     /// The id under a key, noted.
-    fn reference(&mut self, fields: &Fields<'_>, key: &str, kind: Kind) -> Option<String> {
+    pub fn reference(&mut self, fields: &Fields<'_>, key: &str, kind: ResourceKind) -> Option<String> {
         fields.get(key).map(|item| self.refer(item, kind))
     }
 
     /// The ids of a list, each once, noted; `None` if there is no list.
-    fn policies(&mut self, fields: &Fields<'_>) -> Option<Vec<String>> {
+    pub fn policies(&mut self, fields: &Fields<'_>) -> Option<Vec<String>> {
         fields.get("policies")?;
         let mut ids: Vec<String> =
-            fields.items("policies").iter().map(|item| self.refer(item, Kind::Policies)).collect();
+            fields.items("policies").iter().map(|item| self.refer(item, ResourceKind::Policies)).collect();
         ids.sort_unstable();
         ids.dedup();
         Some(ids)
     }
 
     /// Notes what no other document may have.
-    fn unique(&mut self, what: String, key: String, node: &Node) {
+    pub fn unique(&mut self, what: String, key: String, node: &Node) {
         let pointer = self.pointer(node);
         self.checked.unique.push(Unique { what, key, pointer });
     }
 
     /// Notes a regular expression.
-    fn pattern(&mut self, pattern: &str) -> String {
-        self.checked.compiled = true;
+    pub fn pattern(&mut self, pattern: &str) -> String {
         if !self.checked.patterns.iter().any(|known| known == pattern) {
             self.checked.patterns.push(pattern.to_owned());
         }
@@ -96,7 +86,7 @@ impl Maker<'_> {
 }
 
 /// What `ip`, `header:NAME` and so on mean.
-fn hash_key(text: &str) -> HashKey {
+pub(crate) fn hash_key(text: &str) -> HashKey {
     match text.split_once(':') {
         Some(("header", name)) => HashKey::Header(name.to_ascii_lowercase()),
         Some(("cookie", name)) => HashKey::Cookie(name.to_owned()),

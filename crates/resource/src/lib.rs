@@ -5,22 +5,22 @@
 //! or a compiler can tell is handed back for control to ask: references, names that must be unique, and whether the
 //! sandbox has to see it.
 
-mod certificate;
 mod check;
 mod convert;
+mod kind;
+mod pem;
 mod reference;
 mod schema;
 mod state;
-mod table;
 
 use weir_gateway::op::Op;
-use weir_gateway::resource::Member;
 
 pub use check::{check, check_stored};
+pub use kind::{Descriptor, Example, descriptor};
 pub use reference::reference;
 pub use schema::{json_schema, state_schema};
 pub use state::{State, parse_state};
-pub use weir_gateway::resource::ResourceKind as Kind;
+pub use weir_gateway::resource::ResourceKind;
 pub use weir_policy::Fault;
 
 /// A document that is right as far as it alone can tell.
@@ -28,16 +28,12 @@ pub use weir_policy::Fault;
 pub struct Checked {
     /// What workers are told; `None` for lists, policies and rule sets, which go into [`weir_policy::assemble`]'s text.
     pub op: Option<Op>,
-    /// The members in the document of an upstream, in the order of their ids.
-    pub members: Vec<Member>,
     /// Every resource that it names.
     pub references: Vec<Reference>,
     /// What no other document may have as well.
     pub unique: Vec<Unique>,
     /// Regular expressions that have to be compiled, in a sandbox.
     pub patterns: Vec<String>,
-    /// Whether it contains what is compiled, so that the sandbox must see it first.
-    pub compiled: bool,
 }
 
 /// A resource that a document names.
@@ -46,7 +42,7 @@ pub struct Reference {
     /// Where, as in [`Fault`].
     pub pointer: String,
     /// What it names.
-    pub kind: Kind,
+    pub kind: ResourceKind,
     /// Which.
     pub id: String,
 }

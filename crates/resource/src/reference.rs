@@ -7,7 +7,7 @@ use weir_policy::table::{
     CLIENT_ADDRESS, EXCLUSION, GEO, Key, Kind, LIST, POLICY, ROOT, RULE, RULE_SET_DOCUMENT, Resource, SELECTOR,
 };
 
-use crate::table::ALL;
+use crate::kind::tables;
 
 /// Resources in the order of the page.
 static ORDER: [&Resource; 7] = [&ROOT, &POLICY, &SELECTOR, &RULE, &LIST, &GEO, &CLIENT_ADDRESS];
@@ -39,8 +39,8 @@ pub fn reference() -> String {
     section(&mut page, "##", &EXCLUSION);
     section(&mut page, "##", &RULE_SET_DOCUMENT);
     page.push_str(GATEWAY);
-    // The rule sets are above.
-    for resource in ALL.into_iter().filter(|one| one.name != RULE_SET_DOCUMENT.name) {
+    let above = [RULE_SET_DOCUMENT.name, LIST.name];
+    for resource in tables().into_iter().filter(|one| !above.contains(&one.name)) {
         section(&mut page, "###", resource);
     }
     page
@@ -78,7 +78,7 @@ mod tests {
     fn the_page_has_every_key_and_links_that_lead_somewhere() {
         let page = reference();
         let actions = ACTIONS.iter().map(|kind| kind.resource);
-        for resource in ORDER.into_iter().chain(actions).chain([&EXCLUSION]).chain(ALL) {
+        for resource in ORDER.into_iter().chain(actions).chain([&EXCLUSION]).chain(tables()) {
             assert!(page.contains(&format!("# {}\n", resource.name)), "{}", resource.name);
             for key in resource.keys {
                 assert!(page.contains(&format!("\n| `{}` | ", key.name)), "{}", key.name);

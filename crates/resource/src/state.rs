@@ -9,9 +9,9 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::{Checked, Fault, Kind};
-use crate::convert::Maker;
-use crate::table::STATE;
+use crate::convert::Converter;
+use crate::kind::STATE;
+use crate::{Checked, Fault, ResourceKind};
 use weir_policy::check::{Checker, Fields, Item, Value as Checks};
 use weir_policy::document::{self, Kind as NodeKind, Node, quoted, value};
 use weir_policy::error::{Reporter, fault_at};
@@ -21,9 +21,9 @@ use weir_policy::{PolicyError, PolicyErrors, pointer};
 /// What state files say.
 #[derive(Debug, Default)]
 pub struct State {
-    documents: BTreeMap<(Kind, String), Value>,
+    documents: BTreeMap<(ResourceKind, String), Value>,
     /// Of each document the file that it is in.
-    origins: BTreeMap<(Kind, String), usize>,
+    origins: BTreeMap<(ResourceKind, String), usize>,
     /// Names and texts of the files.
     files: Vec<(String, String)>,
 }
@@ -67,13 +67,13 @@ impl State {
     /// Documents by kind and id (of settings, an empty one), as the API takes them. Members stand in their
     /// upstreams. In the order of kinds, nothing names what comes after it.
     #[must_use]
-    pub fn documents(&self) -> &BTreeMap<(Kind, String), Value> {
+    pub fn documents(&self) -> &BTreeMap<(ResourceKind, String), Value> {
         &self.documents
     }
 
     /// The documents.
     #[must_use]
-    pub fn into_documents(self) -> BTreeMap<(Kind, String), Value> {
+    pub fn into_documents(self) -> BTreeMap<(ResourceKind, String), Value> {
         self.documents
     }
 
@@ -102,7 +102,7 @@ impl State {
 
     /// A fault of a document as an error with its place in the file, if a file has the document.
     #[must_use]
-    pub fn error(&self, kind: Kind, id: &str, fault: &Fault) -> Option<PolicyError> {
+    pub fn error(&self, kind: ResourceKind, id: &str, fault: &Fault) -> Option<PolicyError> {
         let (file, text) = self.files.get(*self.origins.get(&(kind, id.to_owned()))?)?;
         let source = Source::new(file.clone(), text);
         let root = document::parse(&source).ok()?;
@@ -112,16 +112,16 @@ impl State {
 }
 
 /// Byte offset of a pointer within a document of a file.
-fn locate(root: &Node, kind: Kind, id: &str, within: &str) -> usize {
+fn locate(root: &Node, kind: ResourceKind, id: &str, within: &str) -> usize {
     let mut path = format!("/{}", kind.plural());
     let of_settings = OF_SETTINGS.iter().any(|key| {
         let rest = within.strip_prefix('/').and_then(|rest| rest.strip_prefix(key));
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) && has(root, key)
     });
     match kind {
-        Kind::Settings if of_settings => path.clear(),
-        Kind::Settings => {}
-        Kind::Policies => {
+        ResourceKind::Settings if of_settings => path.clear(),
+        ResourceKind::Settings => {}
+        ResourceKind::Policies => {
             let list = pointer::find(root, &path);
             let index = match &list.kind {
                 NodeKind::Sequence(items) => items
@@ -158,15 +158,16 @@ struct Reader<'r> {
 impl Reader<'_> {
     fn read(&mut self, fields: &Fields<'_>) {
         self.settings(fields);
-        for kind in
-            Kind::ALL.into_iter().filter(|kind| !matches!(kind, Kind::Settings | Kind::Members | Kind::Policies))
+        for kind in ResourceKind::ALL
+            .into_iter()
+            .filter(|kind| !matches!(kind, ResourceKind::Settings | ResourceKind::Members | ResourceKind::Policies))
         {
             for (_, id, item) in fields.map(kind.plural()) {
                 self.document(kind, id, item, value(item.node));
             }
         }
         for (_, id, item) in fields.map("policies") {
-            self.document(Kind::Policies, id, item, value(item.node));
+            self.document(ResourceKind::Policies, id, item, value(item.node));
         }
         for item in fields.items("policies") {
             self.listed(item);
@@ -176,7 +177,7 @@ impl Reader<'_> {
     fn settings(&mut self, fields: &Fields<'_>) {
         let mut body = match fields.get("settings") {
             Some(item) => {
-                self.make(Kind::Settings, "", item);
+                self.make(ResourceKind::Settings, "", item);
                 value(item.node)
             }
             None => Value::Object(Map::new()),
@@ -192,7 +193,7 @@ impl Reader<'_> {
             body[key] = value(item.node);
         }
         if is_there {
-            self.insert(Kind::Settings, "", body);
+            self.insert(ResourceKind::Settings, "", body);
         }
     }
 
@@ -202,12 +203,12 @@ impl Reader<'_> {
         else {
             return; // reported
         };
-        if !Kind::Policies.takes_id(id) {
+        if !ResourceKind::Policies.takes_id(id) {
             let message = format!("expected an id of letters, digits and _ . - for a policy, found {}", quoted(id));
             let hint = (id == weir_gateway::resource::RESERVED_POLICY_ID).then(|| "`none` is reserved".to_owned());
             self.reporter.at(self.source, node.at, message, hint);
         }
-        if self.state.documents.contains_key(&(Kind::Policies, id.to_owned())) {
+        if self.state.documents.contains_key(&(ResourceKind::Policies, id.to_owned())) {
             let message = format!("the policy id {} is already taken", quoted(id));
             self.reporter.at(self.source, node.at, message, None);
         }
@@ -215,32 +216,32 @@ impl Reader<'_> {
         if let Value::Object(keys) = &mut body {
             keys.remove("id");
         }
-        self.document(Kind::Policies, id, item, body);
+        self.document(ResourceKind::Policies, id, item, body);
     }
 
-    fn document(&mut self, kind: Kind, id: &str, item: &Item<'_>, body: Value) {
+    fn document(&mut self, kind: ResourceKind, id: &str, item: &Item<'_>, body: Value) {
         self.make(kind, id, item);
         self.insert(kind, id, body);
     }
 
-    fn insert(&mut self, kind: Kind, id: &str, body: Value) {
+    fn insert(&mut self, kind: ResourceKind, id: &str, body: Value) {
         self.state.origins.insert((kind, id.to_owned()), 0);
         self.state.documents.insert((kind, id.to_owned()), body);
     }
 
     /// Checks what the table cannot say.
-    fn make(&mut self, kind: Kind, id: &str, item: &Item<'_>) {
+    fn make(&mut self, kind: ResourceKind, id: &str, item: &Item<'_>) {
         let Checks::Fields(fields) = &item.value else { return };
-        let mut maker = Maker {
+        let mut converter = Converter {
             id,
-            upstream: "",
+            parent: "",
             source: self.source,
             reporter: self.reporter,
             root: self.root,
             now: self.now,
             checked: Checked::default(),
         };
-        maker.make(kind, fields);
+        converter.convert(kind, fields);
     }
 }
 

@@ -6,27 +6,27 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use weir_policy::Snapshot;
-use weir_resource::{Kind, check, parse_state};
+use weir_resource::{ResourceKind, check, parse_state};
 
 /// Documents of the API.
-const DOCUMENTS: [(Kind, &str); 4] = [
+const DOCUMENTS: [(ResourceKind, &str); 4] = [
     (
-        Kind::Routes,
+        ResourceKind::Routes,
         r#"{"site": "s", "path": {"template": "/a/{b}"}, "methods": ["GET"], "headers": {"a": {"one_of": ["b"]}}, "split": [{"upstream": "u", "weight": 5}], "timeouts": {"read": "5s"}, "body_limit": "1m", "rewrite": {"regex": "a", "to": "/b"}}"#,
     ),
     (
-        Kind::Upstreams,
+        ResourceKind::Upstreams,
         r#"{"members": {"a": "10.0.0.1:80", "b": {"address": "[::1]:80", "weight": 2}}, "keepalive": {"idle": "1m"}, "health": {"active": {"http": {"path": "/", "expect": "200-299"}}}}"#,
     ),
-    (Kind::Sites, r#"{"hosts": ["a.b", "*.c", "*"], "tls": {"min_version": "1.3"}}"#),
+    (ResourceKind::Sites, r#"{"hosts": ["a.b", "*.c", "*"], "tls": {"min_version": "1.3"}}"#),
     (
-        Kind::Certificates,
+        ResourceKind::Certificates,
         r#"{"certificate": "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----", "key": "-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----"}"#,
     ),
 ];
 
 /// Faults stand in the document, or there are none.
-fn see(kind: Kind, text: &[u8]) {
+fn see(kind: ResourceKind, text: &[u8]) {
     let Err(faults) = check(kind, "x", text) else { return };
     let value: Option<serde_json::Value> = serde_json::from_slice(text).ok();
     for fault in faults {
@@ -67,7 +67,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_a_document_or_faults(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
-        Kind::ALL.into_iter().for_each(|kind| see(kind, &bytes));
+        ResourceKind::ALL.into_iter().for_each(|kind| see(kind, &bytes));
         let _ = parse_state(&String::from_utf8_lossy(&bytes), Path::new("s.yaml"));
     }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use weir_policy::Snapshot;
 use weir_policy::{Assembled, assemble};
-use weir_resource::{Kind, State, check, parse_state};
+use weir_resource::{ResourceKind, State, check, parse_state};
 
 fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
@@ -19,12 +19,12 @@ fn is_right(text: &str) -> State {
         let checked = check(*kind, id, body.to_string().as_bytes());
         assert!(checked.is_ok(), "{kind} {id}: {checked:?}");
     }
-    let of = |wanted: Kind| {
+    let of = |wanted: ResourceKind| {
         let all = state.documents().iter().filter(move |((kind, _), _)| *kind == wanted);
         all.map(|((_, id), body)| (id.as_str(), body)).collect::<Vec<_>>()
     };
-    let settings = of(Kind::Settings).first().map(|(_, body)| *body);
-    let assembled = assemble(of(Kind::Policies), of(Kind::Lists), of(Kind::RuleSets), settings);
+    let settings = of(ResourceKind::Settings).first().map(|(_, body)| *body);
+    let assembled = assemble(of(ResourceKind::Policies), of(ResourceKind::Lists), of(ResourceKind::RuleSets), settings);
     if !assembled.text().is_empty() {
         let snapshot = Snapshot::parse(assembled.text(), &Path::new("/nowhere").join(Assembled::FILE));
         assert!(snapshot.is_ok(), "{}", snapshot.unwrap_err());
@@ -48,7 +48,7 @@ fn policy_files_are_state_files() {
         let text = std::fs::read_to_string(&path).unwrap();
         // Names of files are relative to where the policy is, which is not what is tested here.
         let state = parse_state(&text, &path).unwrap_or_else(|errors| panic!("{errors}"));
-        assert!(state.documents().keys().any(|(kind, _)| *kind == Kind::Policies), "{name}");
+        assert!(state.documents().keys().any(|(kind, _)| *kind == ResourceKind::Policies), "{name}");
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
+use weir_resource::ResourceKind;
 
 /// `weir control`
 #[derive(Debug, Args)]
@@ -76,11 +78,33 @@ pub struct Apply {
     pub how: HowToChange,
 }
 
+/// The path of a resource: any text, of which a shell completes the kind.
+#[derive(Clone)]
+struct ResourcePath;
+
+impl TypedValueParser for ResourcePath {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let kinds = ResourceKind::ALL.into_iter().filter(|kind| kind.parent().is_none());
+        Some(Box::new(kinds.map(|kind| PossibleValue::new(kind.plural()))))
+    }
+}
+
 /// `weir get`
 #[derive(Debug, Args)]
 pub struct Get {
     /// Such as `upstreams`, `upstreams/app`, `upstreams/app/members/a` or `policies/demo/rules/sqli`.
-    #[arg(default_value = "state")]
+    #[arg(default_value = "state", value_parser = ResourcePath, hide_possible_values = true)]
     pub path: String,
     /// As JSON instead of YAML.
     #[arg(long)]
@@ -91,6 +115,7 @@ pub struct Get {
 #[derive(Debug, Args)]
 pub struct Change {
     /// Such as `upstreams/app/members/a`.
+    #[arg(value_parser = ResourcePath, hide_possible_values = true)]
     pub path: String,
     /// In YAML or JSON; `-` is standard input, `@FILE` a file.
     pub body: String,
@@ -103,6 +128,7 @@ pub struct Change {
 #[derive(Debug, Args)]
 pub struct Delete {
     /// Such as `upstreams/app/members/a`.
+    #[arg(value_parser = ResourcePath, hide_possible_values = true)]
     pub path: String,
     /// How.
     #[command(flatten)]

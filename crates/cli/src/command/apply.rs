@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use weir_resource::{Kind, State, parse_state};
+use weir_resource::{ResourceKind, State, parse_state};
 
 use crate::api::{Api, Method};
 use crate::arguments::{Apply, HowToChange};
@@ -75,8 +75,8 @@ fn documents(state: State) -> Documents {
     state.into_documents().into_iter().map(|((kind, id), document)| (name(kind, &id), document)).collect()
 }
 
-fn name(kind: Kind, id: &str) -> String {
-    if kind == Kind::Settings { kind.plural().to_owned() } else { format!("{}/{id}", kind.plural()) }
+fn name(kind: ResourceKind, id: &str) -> String {
+    if kind == ResourceKind::Settings { kind.plural().to_owned() } else { format!("{}/{id}", kind.plural()) }
 }
 
 /// Directories stand for their files, by name.
@@ -104,7 +104,7 @@ fn current(api: &Api) -> Result<Documents, Failure> {
     let state = api.get("/api/v1/state")?;
     let mut all = Documents::new();
     for (kind, value) in state.as_object().into_iter().flatten() {
-        if kind == Kind::Settings.plural() {
+        if kind == ResourceKind::Settings.plural() {
             if value.as_object().is_some_and(|settings| !settings.is_empty()) {
                 all.insert(kind.clone(), value.clone());
             }
@@ -123,7 +123,7 @@ fn changes<'d>(there: &'d Documents, wanted: &'d Documents, prune: bool) -> Vec<
     let put = put.map(|(name, document)| (name.as_str(), Some(document)));
     let gone = there.keys().filter(|name| prune && !wanted.contains_key(*name));
     // Settings cannot be deleted; empty ones are the same as none.
-    gone.filter(|name| *name != Kind::Settings.plural()).map(|name| (name.as_str(), None)).chain(put).collect()
+    gone.filter(|name| *name != ResourceKind::Settings.plural()).map(|name| (name.as_str(), None)).chain(put).collect()
 }
 
 /// Whether a document is what the gateway has. It never shows keys, only their hashes.

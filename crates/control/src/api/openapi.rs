@@ -16,14 +16,15 @@ use std::sync::LazyLock;
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
-use weir_resource::Kind;
+use weir_resource::ResourceKind;
 
 pub use endpoint::{Answer, Body, ENDPOINTS, Each, Endpoint};
 pub use parameter::Parameter;
 
-/// Kinds that have paths of their own. Members are found in their upstreams, settings are one.
-const KINDS: [Kind; 7] =
-    [Kind::Sites, Kind::Routes, Kind::Upstreams, Kind::Certificates, Kind::Lists, Kind::Policies, Kind::RuleSets];
+/// Kinds whose resources have paths that begin with their own id: neither the settings nor members of upstreams.
+pub fn kinds_with_paths() -> impl Iterator<Item = ResourceKind> {
+    ResourceKind::ALL.into_iter().filter(|kind| !kind.is_singleton() && kind.parent().is_none())
+}
 
 /// The document, made when it is first asked for.
 #[must_use]
@@ -81,12 +82,14 @@ pub fn routes() -> impl Iterator<Item = (&'static str, String)> {
     ENDPOINTS.iter().flat_map(|endpoint| endpoint.paths().into_iter().map(|(_, path)| (endpoint.method, path)))
 }
 
-fn operation(endpoint: &Endpoint, kind: Option<Kind>, path: &str) -> Value {
+fn operation(endpoint: &Endpoint, kind: Option<ResourceKind>, path: &str) -> Value {
     let named = endpoint.parameters.iter().map(|parameter| parameter.describe());
     let in_path = path.split('/').filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'));
     let in_path = in_path.map(|name| parameter::in_path(name, kind));
     let summary = match kind {
-        Some(kind) => endpoint.summary.replace("{kind}", kind.singular()).replace("{kinds}", plural(kind)),
+        Some(kind) => {
+            endpoint.summary.replace("{kind}", kind.singular()).replace("{kinds}", &kind.plural().replace('_', " "))
+        }
         None => endpoint.summary.to_owned(),
     };
     let role = endpoint.role.map_or("none", |role| role.as_str());
@@ -94,7 +97,7 @@ fn operation(endpoint: &Endpoint, kind: Option<Kind>, path: &str) -> Value {
         "operationId": identifier(endpoint.method, path),
         "summary": summary,
         "description": format!("Role: {role}."),
-        "tags": [kind.map_or("control", Kind::plural)],
+        "tags": [kind.map_or("control", ResourceKind::plural)],
         "parameters": in_path.chain(named).collect::<Vec<Value>>(),
         "responses": response::responses(endpoint, kind, path),
     });
@@ -105,11 +108,6 @@ fn operation(endpoint: &Endpoint, kind: Option<Kind>, path: &str) -> Value {
         operation["security"] = json!([]);
     }
     operation
-}
-
-/// Of several of a kind, for people.
-fn plural(kind: Kind) -> &'static str {
-    if kind == Kind::RuleSets { "rule sets" } else { kind.plural() }
 }
 
 /// A name for an operation that generated clients can use: `put_upstreams_id_members_member`.

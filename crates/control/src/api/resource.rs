@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::{HeaderValue, Method, Request, Response, StatusCode, header, request};
 use axum::response::IntoResponse;
 use serde_json::Value;
-use weir_resource::Kind;
+use weir_resource::ResourceKind;
 
 use super::change::{How, etag};
 use super::query::{Arguments, condition, tags};
@@ -58,7 +58,7 @@ async fn answer(daemon: &Daemon, head: request::Parts, body: Body) -> Result<Res
 fn methods(target: &Target) -> &'static str {
     match target {
         Target::Collection(..) => COLLECTION_METHODS,
-        Target::Resource(key, steps) if key.kind == Kind::Settings && steps.is_empty() => SETTINGS_METHODS,
+        Target::Resource(key, steps) if key.kind.is_singleton() && steps.is_empty() => SETTINGS_METHODS,
         Target::Resource(..) => ITEM_METHODS,
     }
 }
@@ -83,7 +83,7 @@ fn item(daemon: &Daemon, head: &request::Parts, key: &Key, steps: &[String]) -> 
         let missing = || Problem::new(StatusCode::NOT_FOUND, format!("there is no {key}"));
         match (state.shown(key.kind, &key.id), state.get(key.kind, &key.id)) {
             (Some(text), Some(held)) => (text, held.revision),
-            _ if key.kind == Kind::Settings => ("{}".to_owned(), 0),
+            _ if key.kind.is_singleton() => ("{}".to_owned(), 0),
             _ => return Err(missing()),
         }
     };
@@ -109,7 +109,7 @@ fn item(daemon: &Daemon, head: &request::Parts, key: &Key, steps: &[String]) -> 
 fn collection(
     daemon: &Daemon,
     head: &request::Parts,
-    kind: Kind,
+    kind: ResourceKind,
     upstream: Option<&str>,
 ) -> Result<Response<Body>, Problem> {
     let arguments = Arguments::parse(head.uri.query(), &["limit", "after"])?;
@@ -118,7 +118,7 @@ fn collection(
     let state = daemon.parts.state();
     let mut page = Page::default();
     if let Some(upstream) = upstream {
-        if state.get(Kind::Upstreams, upstream).is_none() {
+        if state.get(ResourceKind::Upstreams, upstream).is_none() {
             return Err(Problem::new(StatusCode::NOT_FOUND, format!("there is no upstream `{upstream}`")));
         }
         let behind = state.members(upstream).filter(|(id, ..)| after.is_none_or(|after| *id > after));

@@ -9,7 +9,6 @@ use axum::response::IntoResponse;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use weir_resource::Kind;
 
 use super::change::How;
 use super::query::{Arguments, no_condition};
@@ -50,11 +49,7 @@ pub(super) async fn diff(
     let mut diff = summary(&row)?;
     let changes = row.parsed().map_err(Problem::failed)?.into_iter().map(|change| {
         let side = |text: Option<&RawValue>| {
-            let text =
-                text.map(
-                    |text| if change.kind == Kind::Certificates { redacted(text.get()) } else { text.get().to_owned() },
-                );
-            text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or(Value::Null)
+            text.and_then(|text| serde_json::from_str(&redacted(change.kind, text.get())).ok()).unwrap_or(Value::Null)
         };
         json!({"path": change.key().to_string(), "old": side(change.old), "new": side(change.new)})
     });

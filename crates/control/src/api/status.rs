@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderValue, Response, Uri, header};
 use serde_json::json;
-use weir_resource::Kind;
+use weir_resource::ResourceKind;
 
 use super::query::Arguments;
 use super::{Problem, openapi as document, resource};
@@ -30,9 +30,9 @@ pub(super) async fn workers(State(daemon): State<Arc<Daemon>>) -> Response<Body>
 
 pub(super) async fn state(State(daemon): State<Arc<Daemon>>) -> Response<Body> {
     let state = daemon.parts.state();
-    let settings = state.shown(Kind::Settings, "").unwrap_or_else(|| "{}".to_owned());
+    let settings = state.shown(ResourceKind::Settings, "").unwrap_or_else(|| "{}".to_owned());
     let mut text = format!("{{\"settings\":{settings}");
-    for kind in Kind::ALL.into_iter().filter(|kind| !matches!(kind, Kind::Settings | Kind::Members)) {
+    for kind in document::kinds_with_paths() {
         let _ = write!(text, ",\"{kind}\":{{");
         for (n, (id, _)) in state.iter(kind, None).enumerate() {
             let shown = state.shown(kind, id).unwrap_or_default();

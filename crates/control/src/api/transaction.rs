@@ -8,7 +8,6 @@ use axum::http::{Request, Response, StatusCode, header};
 use axum::response::IntoResponse;
 use serde::Deserialize;
 use serde_json::Value;
-use weir_resource::Kind;
 
 use super::change::How;
 use super::query::no_condition;
@@ -57,7 +56,7 @@ pub(super) async fn post(State(daemon): State<Arc<Daemon>>, request: Request<Bod
         how.message(transaction.message);
         let changes = transaction.changes.into_iter().enumerate();
         let edits = changes.map(|(n, change)| edit(n, change)).collect::<Result<Vec<Edit>, Problem>>()?;
-        let settings = |edit: &Edit| matches!(&edit.target, Target::Resource(key, _) if key.kind == Kind::Settings);
+        let settings = |edit: &Edit| matches!(&edit.target, Target::Resource(key, _) if key.kind.is_singleton());
         if how.role() != Some(Role::Admin) && edits.iter().any(settings) {
             return Err(Problem::new(StatusCode::FORBIDDEN, "changing the settings needs the role `admin`"));
         }

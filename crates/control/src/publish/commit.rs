@@ -5,7 +5,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use weir_bus::Frame;
 use weir_gateway::op::Op;
-use weir_resource::Kind;
+use weir_resource::ResourceKind;
 
 use super::queue::{Answer, Submitted, What};
 use super::task::Publisher;
@@ -149,7 +149,7 @@ impl Publisher {
         for delta in &applied.deltas {
             let frame = delta.new.as_ref().and_then(|held| held.document.frame.as_deref());
             match (delta.key.kind, frame) {
-                (Kind::Upstreams | Kind::Members, Some(frame)) => {
+                (ResourceKind::Upstreams | ResourceKind::Members, Some(frame)) => {
                     if delta.old.is_none() {
                         self.known.forget(&delta.key.id);
                     }
@@ -157,7 +157,7 @@ impl Publisher {
                         self.health.tell(&op);
                     }
                 }
-                (kind @ (Kind::Upstreams | Kind::Members), None) => {
+                (kind @ (ResourceKind::Upstreams | ResourceKind::Members), None) => {
                     self.known.forget(&delta.key.id);
                     self.health.tell(&Op::Delete { kind, id: delta.key.id.to_string() });
                 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use weir_bus::{Read, Reader};
 use weir_gateway::op::Op;
-use weir_resource::Kind;
+use weir_resource::ResourceKind;
 
 use crate::state::State;
 
@@ -48,7 +48,7 @@ impl Known {
 
     /// Frames of members that are there; those of others are forgotten.
     pub fn frames(&mut self, state: &State) -> Vec<Vec<u8>> {
-        self.members.retain(|id, _| state.get(Kind::Members, id).is_some());
+        self.members.retain(|id, _| state.get(ResourceKind::Members, id).is_some());
         let facts = self.members.values();
         facts.flat_map(|facts| [&facts.health, &facts.addresses]).flatten().cloned().collect()
     }

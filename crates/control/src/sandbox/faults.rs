@@ -1,10 +1,11 @@
 //! From the child's answer to faults with places in documents.
 
 use weir_policy::{PolicyError, PolicyErrors};
-use weir_resource::{Fault, Kind};
+use weir_resource::Fault;
 
 use super::Job;
 use super::wire::{Answer, Complaint};
+use crate::state::Key;
 
 /// The warnings of a good answer.
 ///
@@ -45,11 +46,8 @@ fn placed(job: &Job, complaints: Vec<Complaint>) -> Vec<Fault> {
     };
     let errors = PolicyErrors::told(complaints.into_iter().map(error).collect(), 0);
     let placed = policies.faults(&errors).into_iter().map(|(kind, id, mut fault)| {
-        fault.pointer = match kind {
-            Kind::Settings => format!("/settings{}", fault.pointer),
-            // Ids have neither `/` nor `~`, so there is nothing to escape.
-            kind => format!("/{}/{id}{}", kind.plural(), fault.pointer),
-        };
+        // Ids have neither `/` nor `~`, so there is nothing to escape.
+        fault.pointer.insert_str(0, &Key::new(kind, &id).to_string());
         fault
     });
     placed.collect()

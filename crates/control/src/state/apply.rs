@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use weir_gateway::op::Op;
-use weir_resource::{Fault, Kind};
+use weir_resource::{Fault, ResourceKind};
 
-use super::verify::MAX_FAULTS;
 use crate::store::Loaded;
 
 use super::{Document, Edit, Held, Key, Policies, Refusal, State};
@@ -72,8 +71,9 @@ impl Applied {
         };
         for delta in self.deltas.iter().rev().filter(|delta| delta.new.is_none()) {
             let with_its_upstream =
-                delta.key.upstream().is_some_and(|upstream| goes(&Key::new(Kind::Upstreams, upstream)));
-            let compiled = matches!(delta.key.kind, Kind::Lists | Kind::Policies | Kind::RuleSets);
+                delta.key.upstream().is_some_and(|upstream| goes(&Key::new(ResourceKind::Upstreams, upstream)));
+            let compiled =
+                matches!(delta.key.kind, ResourceKind::Lists | ResourceKind::Policies | ResourceKind::RuleSets);
             if !with_its_upstream && !compiled {
                 let op = Op::Delete { kind: delta.key.kind, id: delta.key.id.to_string() };
                 frames.push(serde_json::to_vec(&op).expect("an operation can be written as JSON"));
@@ -85,6 +85,9 @@ impl Applied {
         frames
     }
 }
+
+/// Faults that one answer lists at most.
+pub const MAX_FAULTS: usize = 100;
 
 type Check = fn(&Key, String) -> Result<Document, Vec<Fault>>;
 
@@ -126,11 +129,11 @@ impl Session<'_> {
         };
         self.set(key, new);
         if let Some(upstream) = key.upstream()
-            && let Some(held) = self.state.get(Kind::Upstreams, upstream)
+            && let Some(held) = self.state.get(ResourceKind::Upstreams, upstream)
             && held.revision != self.revision
         {
             let document = held.document.clone();
-            self.set(&Key::new(Kind::Upstreams, upstream), Some(Held { document, revision: self.revision }));
+            self.set(&Key::new(ResourceKind::Upstreams, upstream), Some(Held { document, revision: self.revision }));
         }
     }
 
@@ -240,7 +243,12 @@ impl State {
     }
 
     fn renew_policies(&mut self, applied: &mut Applied) {
-        let matters = |kind| matches!(kind, Kind::Lists | Kind::Policies | Kind::RuleSets | Kind::Settings);
+        let matters = |kind| {
+            matches!(
+                kind,
+                ResourceKind::Lists | ResourceKind::Policies | ResourceKind::RuleSets | ResourceKind::Settings
+            )
+        };
         if !applied.deltas.iter().any(|delta| matters(delta.key.kind)) {
             return;
         }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde_json::Value;
 use weir_gateway::op::Op;
 use weir_gateway::resource::{Resource, Settings};
-use weir_resource::{Checked, Fault, Kind, Reference, Unique, check, check_stored};
+use weir_resource::{Checked, Fault, Reference, ResourceKind, Unique, check, check_stored};
 
 use super::Key;
 
-type Check = fn(Kind, &str, &[u8]) -> Result<Checked, Vec<Fault>>;
+type Check = fn(ResourceKind, &str, &[u8]) -> Result<Checked, Vec<Fault>>;
 
 /// A document that was checked. Never changes; a change makes another one.
 #[derive(Debug)]

@@ -69,6 +69,6 @@ pub enum Refusal {
     Exists(Key),
     /// `If-Match` or `If-None-Match` did not hold; with the revision that it last changed in, if it is there.
     Precondition(String, Option<u64>),
-    /// It would not be valid. All that is wrong, at most [`super::verify::MAX_FAULTS`].
+    /// It would not be valid. All that is wrong, at most [`super::apply::MAX_FAULTS`].
     Invalid(Vec<Fault>),
 }

@@ -1,7 +1,7 @@
 //! From what was asked for to the documents that it makes: parts, patches, and members that stand in their upstream.
 
 use serde_json::{Map, Value};
-use weir_resource::{Fault, Kind};
+use weir_resource::{Fault, ResourceKind, descriptor};
 
 use super::apply::Session;
 use super::edit::{Action, Condition, Edit, Match, Refusal};
@@ -37,7 +37,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn create(&mut self, kind: Kind, upstream: Option<&str>, mut body: Value) -> Result<(), Refusal> {
+    fn create(&mut self, kind: ResourceKind, upstream: Option<&str>, mut body: Value) -> Result<(), Refusal> {
         let Some(Value::String(id)) = body.as_object_mut().and_then(|object| object.remove("id")) else {
             let pointer = format!("{}/id", Target::Collection(kind, upstream.map(Into::into)));
             let message = format!("a new {} needs an id", kind.singular());
@@ -57,8 +57,8 @@ impl Session<'_> {
             return Ok(());
         }
         if let Some(upstream) = key.upstream()
-            && self.state.get(Kind::Upstreams, upstream).is_none()
-            && !self.broken.contains(&Key::new(Kind::Upstreams, upstream))
+            && self.state.get(ResourceKind::Upstreams, upstream).is_none()
+            && !self.broken.contains(&Key::new(ResourceKind::Upstreams, upstream))
         {
             return Err(Refusal::NotFound(format!("there is no upstream `{upstream}`")));
         }
@@ -72,7 +72,8 @@ impl Session<'_> {
     }
 
     fn put(&mut self, key: &Key, body: &Value) -> Result<(), Refusal> {
-        if !matches!(key.kind, Kind::Upstreams | Kind::Certificates) && body.get("id").is_none() {
+        let as_it_is = key.kind != ResourceKind::Upstreams && descriptor(key.kind).secret.is_none();
+        if as_it_is && body.get("id").is_none() {
             self.write(key, Some(body.to_string()));
             return Ok(());
         }
@@ -83,7 +84,7 @@ impl Session<'_> {
                 object.remove("id");
             }
         }
-        if key.kind != Kind::Upstreams {
+        if key.kind != ResourceKind::Upstreams {
             self.write_value(key, body);
             return Ok(());
         }
@@ -92,7 +93,7 @@ impl Session<'_> {
         let Some(members) = members else { return Ok(()) };
         let gone: Vec<Key> = (self.state.members(&key.id))
             .filter(|(member, ..)| !members.contains_key(*member))
-            .map(|(_, id, _)| Key { kind: Kind::Members, id: id.clone() })
+            .map(|(_, id, _)| Key { kind: ResourceKind::Members, id: id.clone() })
             .collect();
         gone.iter().for_each(|key| self.write(key, None));
         for (member, body) in members {
@@ -119,7 +120,7 @@ impl Session<'_> {
     fn patch(&mut self, key: &Key, patch: &Value) -> Result<(), Refusal> {
         let mut value = self.current(key)?;
         let mut patch = patch.clone();
-        let members = if key.kind == Kind::Upstreams {
+        let members = if key.kind == ResourceKind::Upstreams {
             patch.as_object_mut().and_then(|patch| patch.remove("members"))
         } else {
             None
@@ -151,11 +152,11 @@ impl Session<'_> {
     }
 
     fn delete(&mut self, key: &Key) -> Result<(), Refusal> {
-        if key.kind == Kind::Settings {
-            return Err(Refusal::NotAllowed("settings cannot be deleted; PUT {} empties them".to_owned()));
+        if key.kind.is_singleton() {
+            return Err(Refusal::NotAllowed(format!("{} cannot be deleted; PUT {{}} empties them", key.kind)));
         }
         self.current(key)?;
-        if key.kind == Kind::Upstreams {
+        if key.kind == ResourceKind::Upstreams {
             self.delete_members(&key.id);
         }
         self.write(key, None);
@@ -163,8 +164,11 @@ impl Session<'_> {
     }
 
     fn delete_members(&mut self, upstream: &str) {
-        let members: Vec<Key> =
-            self.state.members(upstream).map(|(_, id, _)| Key { kind: Kind::Members, id: id.clone() }).collect();
+        let members: Vec<Key> = self
+            .state
+            .members(upstream)
+            .map(|(_, id, _)| Key { kind: ResourceKind::Members, id: id.clone() })
+            .collect();
         members.iter().for_each(|key| self.write(key, None));
     }
 
@@ -187,19 +191,17 @@ impl Session<'_> {
     /// A document as it is, ready to be changed: a member in its short form becomes an object.
     fn current(&self, key: &Key) -> Result<Value, Refusal> {
         match self.state.get(key.kind, &key.id).map(|held| held.document.value()) {
-            Some(address @ Value::String(_)) if key.kind == Kind::Members => {
+            Some(address @ Value::String(_)) if key.kind == ResourceKind::Members => {
                 Ok(Value::Object(Map::from_iter([("address".to_owned(), address)])))
             }
             Some(value) => Ok(value),
-            None if key.kind == Kind::Settings => Ok(Value::Object(Map::new())),
+            None if key.kind.is_singleton() => Ok(Value::Object(Map::new())),
             None => Err(Refusal::NotFound(format!("there is no {key}"))),
         }
     }
 
     fn write_value(&mut self, key: &Key, mut value: Value) {
-        if key.kind == Kind::Certificates
-            && let Err(fault) = secret::restore(key, &mut value, self.state.get(key.kind, &key.id))
-        {
+        if let Err(fault) = secret::restore(key, &mut value, self.state.get(key.kind, &key.id)) {
             self.broken.insert(key.clone());
             return self.fault(fault);
         }

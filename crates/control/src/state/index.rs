@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use weir_resource::Kind;
+use weir_resource::ResourceKind;
 
 use super::{Document, Key};
 
@@ -14,7 +14,7 @@ type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 /// Referrers by what they refer to, with how often.
 #[derive(Clone, Debug, Default)]
 pub(super) struct References {
-    targets: [Map<Arc<str>, Map<Key, u32>>; Kind::ALL.len()],
+    targets: [Map<Arc<str>, Map<Key, u32>>; ResourceKind::ALL.len()],
 }
 
 impl References {
@@ -46,7 +46,7 @@ impl References {
     }
 
     /// Who refers to it.
-    pub fn referrers(&self, kind: Kind, id: &str) -> impl Iterator<Item = &Key> {
+    pub fn referrers(&self, kind: ResourceKind, id: &str) -> impl Iterator<Item = &Key> {
         self.targets[kind as usize].get(id).into_iter().flat_map(|referrers| referrers.keys())
     }
 }
@@ -54,7 +54,7 @@ impl References {
 /// Owners by kind and what they own.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Uniques {
-    owners: [Map<Arc<str>, Vec<Key>>; Kind::ALL.len()],
+    owners: [Map<Arc<str>, Vec<Key>>; ResourceKind::ALL.len()],
 }
 
 impl Uniques {
@@ -84,7 +84,7 @@ impl Uniques {
     }
 
     /// Who has it; more than one only in the middle of a change.
-    pub fn owners(&self, kind: Kind, key: &str) -> &[Key] {
+    pub fn owners(&self, kind: ResourceKind, key: &str) -> &[Key] {
         self.owners[kind as usize].get(key).map_or(&[], Vec::as_slice)
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use weir_resource::Kind;
+use weir_resource::ResourceKind;
 
 /// Deepest part of a document that a path can name.
 pub const MAX_DEPTH: usize = 32;
@@ -12,7 +12,7 @@ pub const MAX_DEPTH: usize = 32;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: ResourceKind,
     /// Its id.
     pub id: Arc<str>,
 }
@@ -20,29 +20,27 @@ pub struct Key {
 impl Key {
     /// The resource of that kind and id.
     #[must_use]
-    pub fn new(kind: Kind, id: &str) -> Self {
+    pub fn new(kind: ResourceKind, id: &str) -> Self {
         Self { kind, id: id.into() }
     }
 
     /// The member of an upstream.
     #[must_use]
     pub fn member(upstream: &str, member: &str) -> Self {
-        Self { kind: Kind::Members, id: format!("{upstream}/{member}").into() }
+        Self { kind: ResourceKind::Members, id: format!("{upstream}/{member}").into() }
     }
 
     /// Of a member, its upstream.
     #[must_use]
     pub fn upstream(&self) -> Option<&str> {
-        if self.kind == Kind::Members { self.id.split_once('/').map(|(upstream, _)| upstream) } else { None }
+        self.kind.parent().and_then(|_| self.id.split_once('/')).map(|(upstream, _)| upstream)
     }
 
     /// Whether its id is one that this kind may have.
     #[must_use]
     pub fn is_valid(&self) -> bool {
-        match self.id.split_once('/') {
-            Some((upstream, member)) if self.kind == Kind::Members => {
-                Kind::Upstreams.takes_id(upstream) && self.kind.takes_id(member)
-            }
+        match (self.kind.parent(), self.id.split_once('/')) {
+            (Some(parent), Some((upstream, member))) => parent.takes_id(upstream) && self.kind.takes_id(member),
             _ => self.kind.takes_id(&self.id),
         }
     }
@@ -51,10 +49,11 @@ impl Key {
 /// As a path of the API, which is also the beginning of each JSON pointer into it: `/upstreams/app/members/a`.
 impl fmt::Display for Key {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.kind, self.id.split_once('/')) {
-            (Kind::Settings, _) => out.write_str("/settings"),
-            (Kind::Members, Some((upstream, member))) => write!(out, "/upstreams/{upstream}/members/{member}"),
-            (kind, _) => write!(out, "/{}/{}", kind.plural(), self.id),
+        let kind = self.kind;
+        match (kind.parent(), self.id.split_once('/')) {
+            (Some(parent), Some((upstream, member))) => write!(out, "/{parent}/{upstream}/{kind}/{member}"),
+            _ if kind.is_singleton() => write!(out, "/{kind}"),
+            _ => write!(out, "/{kind}/{}", self.id),
         }
     }
 }
@@ -63,7 +62,7 @@ impl fmt::Display for Key {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// All resources of a kind; of members, those of the upstream that is named.
-    Collection(Kind, Option<Arc<str>>),
+    Collection(ResourceKind, Option<Arc<str>>),
     /// A resource, or the part of it that the steps lead to.
     Resource(Key, Vec<String>),
 }
@@ -74,20 +73,20 @@ impl Target {
     pub fn parse(path: &str) -> Option<Self> {
         let path = path.strip_prefix('/').unwrap_or(path);
         let mut segments = path.split('/');
-        let kind = Kind::from_plural(segments.next()?).filter(|kind| *kind != Kind::Members)?;
+        let kind = ResourceKind::from_plural(segments.next()?).filter(|kind| kind.parent().is_none())?;
         let mut rest = segments.map(decoded).collect::<Option<Vec<String>>>()?;
         if rest.len() > MAX_DEPTH || rest.iter().any(String::is_empty) {
             return None;
         }
-        if kind == Kind::Settings {
+        if kind.is_singleton() {
             return Some(Self::Resource(Key::new(kind, ""), rest));
         }
         if rest.is_empty() {
             return Some(Self::Collection(kind, None));
         }
-        if kind == Kind::Upstreams && rest.get(1).is_some_and(|step| step == "members") {
+        if kind == ResourceKind::Upstreams && rest.get(1).is_some_and(|step| step == "members") {
             return Some(match rest.get(2) {
-                None => Self::Collection(Kind::Members, Some(rest[0].as_str().into())),
+                None => Self::Collection(ResourceKind::Members, Some(rest[0].as_str().into())),
                 Some(member) => Self::Resource(Key::member(&rest[0], member), rest.split_off(3)),
             });
         }
@@ -117,8 +116,8 @@ fn decoded(segment: &str) -> Option<String> {
 impl fmt::Display for Target {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Collection(Kind::Members, Some(upstream)) => write!(out, "/upstreams/{upstream}/members"),
-            Self::Collection(kind, _) => write!(out, "/{}", kind.plural()),
+            Self::Collection(ResourceKind::Members, Some(upstream)) => write!(out, "/upstreams/{upstream}/members"),
+            Self::Collection(kind, _) => write!(out, "/{kind}"),
             Self::Resource(key, steps) => {
                 write!(out, "{key}")?;
                 steps.iter().try_for_each(|step| write!(out, "/{step}"))

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use weir_resource::Fault;
+use weir_resource::{Fault, ResourceKind, descriptor};
 
 use super::{Held, Key};
 
@@ -17,31 +17,29 @@ pub fn key_hash(key: &str) -> String {
     })
 }
 
-/// The document of a certificate with the hash instead of the key.
+/// A document with the hash in place of its secret, if its kind has one.
 #[must_use]
-pub fn redacted(text: &str) -> String {
+pub fn redacted(kind: ResourceKind, text: &str) -> String {
+    let Some(secret) = descriptor(kind).secret else { return text.to_owned() };
     let mut value: Value = serde_json::from_str(text).unwrap_or_default();
-    hide(&mut value);
+    if let Some(secret) = value.get_mut(secret) {
+        *secret = json!({"sha256": secret.as_str().map(key_hash)});
+    }
     value.to_string()
 }
 
-fn hide(value: &mut Value) {
-    if let Some(key) = value.get_mut("key") {
-        *key = json!({"sha256": key.as_str().map(key_hash)});
-    }
-}
-
-/// Puts the key back that `{"sha256": ..}` stands for: that of the document that is there.
+/// Puts the secret back that `{"sha256": ..}` stands for: that of the document that is there.
 pub(super) fn restore(key: &Key, value: &mut Value, old: Option<&Held>) -> Result<(), Fault> {
-    let Some(shown) = value.get_mut("key").filter(|shown| shown.is_object()) else { return Ok(()) };
-    let known = old.and_then(|held| held.document.value()["key"].as_str().map(str::to_owned));
+    let Some(secret) = descriptor(key.kind).secret else { return Ok(()) };
+    let Some(shown) = value.get_mut(secret).filter(|shown| shown.is_object()) else { return Ok(()) };
+    let known = old.and_then(|held| held.document.value()[secret].as_str().map(str::to_owned));
     match known {
         Some(known) if shown["sha256"] == key_hash(&known) => {
             *shown = Value::String(known);
             Ok(())
         }
         _ => Err(Fault {
-            pointer: format!("{key}/key"),
+            pointer: format!("{key}/{secret}"),
             message: "this is the hash of a key that is not there".to_owned(),
             expected: Some("the private key in PEM, or the hash of the key that the certificate has".to_owned()),
             ..Fault::default()

@@ -34,7 +34,7 @@ fn shop() -> State {
     state
 }
 
-fn shown(state: &State, kind: Kind, id: &str) -> Value {
+fn shown(state: &State, kind: ResourceKind, id: &str) -> Value {
     serde_json::from_str(&state.shown(kind, id).expect("it is there")).expect("JSON")
 }
 
@@ -115,9 +115,9 @@ fn edits_change_what_they_name_and_nothing_else() {
         let mut state = shop();
         let before = picture(&state);
         let applied = state.apply(2, &[edit]).unwrap_or_else(|refusal| panic!("{name}: {refusal:?}"));
-        assert_eq!(shown(&state, Kind::Upstreams, "app").pointer(pointer), Some(&expected), "{name}");
-        assert_eq!(state.get(Kind::Upstreams, "app").map(|held| held.revision), Some(2), "{name}");
-        assert_eq!(state.get(Kind::Sites, "shop").map(|held| held.revision), Some(1), "{name}");
+        assert_eq!(shown(&state, ResourceKind::Upstreams, "app").pointer(pointer), Some(&expected), "{name}");
+        assert_eq!(state.get(ResourceKind::Upstreams, "app").map(|held| held.revision), Some(2), "{name}");
+        assert_eq!(state.get(ResourceKind::Sites, "shop").map(|held| held.revision), Some(1), "{name}");
         state.undo(applied);
         assert_eq!(picture(&state), before, "{name}");
     }
@@ -225,7 +225,7 @@ fn conditions_are_of_the_resource_as_it_is_when_its_turn_comes() {
 #[test]
 fn keys_never_come_out_and_may_go_in_again() {
     let text = json!({"certificate": "C", "key": " SECRET\n"}).to_string();
-    let shown: Value = serde_json::from_str(&redacted(&text)).expect("JSON");
+    let shown: Value = serde_json::from_str(&redacted(ResourceKind::Certificates, &text)).expect("JSON");
     assert_eq!(shown, json!({"certificate": "C", "key": {"sha256": key_hash("SECRET")}}));
     assert_eq!(key_hash("a"), "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb");
     let document = Document {
@@ -237,7 +237,7 @@ fn keys_never_come_out_and_may_go_in_again() {
         patterns: Vec::new(),
     };
     let held = Held { document: Arc::new(document), revision: 1 };
-    let key = Key::new(Kind::Certificates, "c");
+    let key = Key::new(ResourceKind::Certificates, "c");
     let mut again = shown.clone();
     secret::restore(&key, &mut again, Some(&held)).expect("it is its own");
     assert_eq!(again["key"], " SECRET\n");

@@ -1,12 +1,10 @@
 //! What only the whole can tell: references, what nobody else may have, cycles. Looks at what was touched only.
 
-use weir_resource::{Fault, Kind};
+use weir_resource::{Fault, ResourceKind};
 
-use super::apply::Session;
+use super::apply::{MAX_FAULTS, Session};
 use super::{Document, Key, State};
 
-/// Faults that one answer lists at most.
-pub const MAX_FAULTS: usize = 100;
 /// Upstreams that may stand in for one another in a row.
 pub const MAX_FALLBACKS: usize = 16;
 
@@ -18,7 +16,7 @@ impl Session<'_> {
                 (Some(new), _) => {
                     self.dangling(key, &new.document, &mut faults);
                     self.state.shared(key, &new.document, &mut faults);
-                    if key.kind == Kind::Upstreams {
+                    if key.kind == ResourceKind::Upstreams {
                         self.state.circular(key, &mut faults);
                     }
                 }
@@ -103,12 +101,12 @@ impl State {
     }
 
     fn fallback(&self, upstream: &str) -> Option<String> {
-        let held = self.get(Kind::Upstreams, upstream)?;
-        held.document.references.iter().find(|one| one.kind == Kind::Upstreams).map(|one| one.id.clone())
+        let held = self.get(ResourceKind::Upstreams, upstream)?;
+        held.document.references.iter().find(|one| one.kind == ResourceKind::Upstreams).map(|one| one.id.clone())
     }
 
     /// An id of that kind which one may have meant.
-    fn similar(&self, kind: Kind, id: &str) -> Option<String> {
+    fn similar(&self, kind: ResourceKind, id: &str) -> Option<String> {
         let close = |known: &str| known.eq_ignore_ascii_case(id) || known.starts_with(id) || id.starts_with(known);
         let found = self.iter(kind, None).take(1_000).find(|(known, _)| close(known))?;
         Some(format!("did you mean `{}`?", found.0))

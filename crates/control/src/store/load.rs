@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rusqlite::Connection;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use weir_resource::Kind;
+use weir_resource::ResourceKind;
 
 use super::{Change, Revision, StoreError, from_sql, to_sql};
 use crate::state::Key;
@@ -42,7 +42,7 @@ struct Whole<'t> {
 
 #[derive(Deserialize)]
 struct Listed<'t> {
-    kind: Kind,
+    kind: ResourceKind,
     #[serde(borrow)]
     id: std::borrow::Cow<'t, str>,
     revision: u64,
@@ -95,7 +95,7 @@ impl Loaded {
         for change in changes {
             let key = change.key();
             if let Some(upstream) = key.upstream()
-                && let Some(entry) = self.documents.get_mut(&Key::new(Kind::Upstreams, upstream))
+                && let Some(entry) = self.documents.get_mut(&Key::new(ResourceKind::Upstreams, upstream))
             {
                 entry.revision = revision;
             }

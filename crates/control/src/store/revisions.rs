@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rusqlite::{OptionalExtension, Row};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use weir_resource::Kind;
+use weir_resource::ResourceKind;
 
 use super::{Store, StoreError, from_sql, to_sql};
 use crate::state::{Applied, Key};
@@ -29,7 +29,7 @@ pub struct Revision {
 #[derive(Debug, Deserialize)]
 pub struct Change<'t> {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: ResourceKind,
     /// Its id.
     #[serde(borrow)]
     pub id: std::borrow::Cow<'t, str>,

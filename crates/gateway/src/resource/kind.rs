@@ -35,6 +35,25 @@ pub enum ResourceKind {
     Routes,
 }
 
+/// What a kind is called and how its resources are identified.
+struct Identity {
+    singular: &'static str,
+    plural: &'static str,
+    ids: Ids,
+    parent: Option<ResourceKind>,
+}
+
+/// The ids of a kind: at most [`MAX_ID_BYTES`] bytes, `A-Z a-z 0-9 . _ -`, of which the first is restricted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ids {
+    /// There is one resource, and it has no id.
+    None,
+    /// A letter or digit first.
+    Name,
+    /// A letter or `_` first: expressions write it after a `$`.
+    Variable,
+}
+
 impl ResourceKind {
     /// All of them, in their order.
     pub const ALL: [Self; 9] = [
@@ -49,36 +68,45 @@ impl ResourceKind {
         Self::Routes,
     ];
 
+    const fn identity(self) -> Identity {
+        const fn row(singular: &'static str, plural: &'static str) -> Identity {
+            Identity { singular, plural, ids: Ids::Name, parent: None }
+        }
+        match self {
+            Self::Lists => Identity { ids: Ids::Variable, ..row("list", "lists") },
+            Self::RuleSets => row("rule set", "rule_sets"),
+            Self::Policies => row("policy", "policies"),
+            Self::Certificates => row("certificate", "certificates"),
+            Self::Settings => Identity { ids: Ids::None, ..row("settings", "settings") },
+            Self::Upstreams => row("upstream", "upstreams"),
+            Self::Members => Identity { parent: Some(Self::Upstreams), ..row("member", "members") },
+            Self::Sites => row("site", "sites"),
+            Self::Routes => row("route", "routes"),
+        }
+    }
+
     /// As in paths and files: `routes`.
     #[must_use]
     pub const fn plural(self) -> &'static str {
-        match self {
-            Self::Settings => "settings",
-            Self::Sites => "sites",
-            Self::Routes => "routes",
-            Self::Upstreams => "upstreams",
-            Self::Members => "members",
-            Self::Certificates => "certificates",
-            Self::Lists => "lists",
-            Self::Policies => "policies",
-            Self::RuleSets => "rule_sets",
-        }
+        self.identity().plural
     }
 
     /// One of them, for messages: `route`.
     #[must_use]
     pub const fn singular(self) -> &'static str {
-        match self {
-            Self::Settings => "settings",
-            Self::Sites => "site",
-            Self::Routes => "route",
-            Self::Upstreams => "upstream",
-            Self::Members => "member",
-            Self::Certificates => "certificate",
-            Self::Lists => "list",
-            Self::Policies => "policy",
-            Self::RuleSets => "rule set",
-        }
+        self.identity().singular
+    }
+
+    /// The kind that its resources belong to: their ids are `PARENT/CHILD`, and they are deleted with it.
+    #[must_use]
+    pub const fn parent(self) -> Option<Self> {
+        self.identity().parent
+    }
+
+    /// Whether there is exactly one, which has no id and cannot be deleted.
+    #[must_use]
+    pub const fn is_singleton(self) -> bool {
+        matches!(self.identity().ids, Ids::None)
     }
 
     /// The kind of that plural.
@@ -87,28 +115,28 @@ impl ResourceKind {
         Self::ALL.into_iter().find(|kind| kind.plural() == plural)
     }
 
-    /// What an id of this kind looks like, as a regular expression; at most 128 bytes. Of members it is
-    /// the part behind the slash; settings have none.
+    /// What an id of this kind looks like, as a regular expression; at most [`MAX_ID_BYTES`]. Of members it is the part
+    /// after the slash.
     #[must_use]
     pub const fn id_pattern(self) -> &'static str {
-        match self {
-            // Expressions write it behind a `$`.
-            Self::Lists => "^[A-Za-z_][A-Za-z0-9_.-]*$",
-            _ => "^[A-Za-z0-9][A-Za-z0-9_.-]*$",
+        match self.identity().ids {
+            Ids::Variable => "^[A-Za-z_][A-Za-z0-9_.-]*$",
+            Ids::Name | Ids::None => "^[A-Za-z0-9][A-Za-z0-9_.-]*$",
         }
     }
 
-    /// Whether `id` may be an id of this kind; of members, the part behind the slash.
+    /// Whether `id` may be an id of this kind; of members, the part after the slash.
     #[must_use]
     pub fn takes_id(self, id: &str) -> bool {
         let mut bytes = id.bytes();
-        let Some(first) = bytes.next() else { return matches!(self, Self::Settings) };
-        let begins = match self {
-            Self::Settings => false,
-            Self::Lists => first.is_ascii_alphabetic() || first == b'_',
-            _ => first.is_ascii_alphanumeric(),
+        let ids = self.identity().ids;
+        let Some(first) = bytes.next() else { return ids == Ids::None };
+        let begins = match ids {
+            Ids::None => false,
+            Ids::Name => first.is_ascii_alphanumeric(),
+            Ids::Variable => first.is_ascii_alphabetic() || first == b'_',
         };
-        let reserved = matches!(self, Self::Policies) && id == RESERVED_POLICY_ID;
+        let reserved = self == Self::Policies && id == RESERVED_POLICY_ID;
         begins
             && !reserved
             && id.len() <= MAX_ID_BYTES

@@ -134,7 +134,7 @@ fn the_schema_refuses_what_the_walker_refuses() {
 
 #[test]
 fn every_reference_leads_somewhere() {
-    let of_kinds = Kind::ALL.into_iter().map(json_schema);
+    let of_kinds = ResourceKind::ALL.into_iter().map(json_schema);
     for schema in of_kinds.chain([policy_schema(), state_schema()]) {
         let text = schema.to_string();
         let names: Vec<&str> = text.split("#/$defs/").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();

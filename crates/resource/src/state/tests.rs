@@ -36,10 +36,13 @@ fn a_file_is_its_documents() {
         ids,
         ["lists/office", "rule_sets/own", "policies/base", "settings/", "upstreams/app", "sites/shop", "routes/api"]
     );
-    let get = |kind: Kind, id: &str| &state.documents()[&(kind, id.to_owned())];
-    assert_eq!(get(Kind::Settings, ""), &json!({ "policies": ["base"], "geo": "geo.mmdb" }));
-    assert_eq!(get(Kind::Policies, "base"), &json!({ "rules": [{ "id": "r", "when": "ssl", "action": "log" }] }));
-    assert_eq!(get(Kind::Routes, "api")["headers"], json!({ "x-version": "1.20", "x-b": 2 }));
+    let get = |kind: ResourceKind, id: &str| &state.documents()[&(kind, id.to_owned())];
+    assert_eq!(get(ResourceKind::Settings, ""), &json!({ "policies": ["base"], "geo": "geo.mmdb" }));
+    assert_eq!(
+        get(ResourceKind::Policies, "base"),
+        &json!({ "rules": [{ "id": "r", "when": "ssl", "action": "log" }] })
+    );
+    assert_eq!(get(ResourceKind::Routes, "api")["headers"], json!({ "x-version": "1.20", "x-b": 2 }));
     for ((kind, id), body) in state.documents() {
         assert!(crate::check(*kind, id, body.to_string().as_bytes()).is_ok(), "{kind} {id}");
     }
@@ -83,17 +86,17 @@ fn faults_have_lines_and_columns() {
 fn faults_of_control_are_led_back_to_their_places() {
     let state = parse(SHOP).unwrap();
     for (kind, id, pointer, line) in [
-        (Kind::Routes, "api", "/to", 7),
-        (Kind::Upstreams, "app", "/members/a", 10),
-        (Kind::Policies, "base", "/rules/0/when", 13),
-        (Kind::Settings, "", "/policies/0", 1),
-        (Kind::Settings, "", "/geo", 2),
-        (Kind::Sites, "shop", "/nothing/here", 5),
+        (ResourceKind::Routes, "api", "/to", 7),
+        (ResourceKind::Upstreams, "app", "/members/a", 10),
+        (ResourceKind::Policies, "base", "/rules/0/when", 13),
+        (ResourceKind::Settings, "", "/policies/0", 1),
+        (ResourceKind::Settings, "", "/geo", 2),
+        (ResourceKind::Sites, "shop", "/nothing/here", 5),
     ] {
         let fault = Fault { pointer: pointer.into(), message: "x".into(), ..Fault::default() };
         assert_eq!(state.error(kind, id, &fault).unwrap().line, line, "{kind} {pointer}");
     }
-    assert!(state.error(Kind::Sites, "other", &Fault::default()).is_none());
+    assert!(state.error(ResourceKind::Sites, "other", &Fault::default()).is_none());
 }
 
 #[test]
@@ -101,7 +104,7 @@ fn files_are_merged_but_not_over_each_other() {
     let mut state = parse(SHOP).unwrap();
     let more = parse_state("sites:\n  blog: {hosts: [blog.example]}\n", Path::new("blog.yaml")).unwrap();
     state.merge(more).unwrap();
-    assert_eq!(state.error(Kind::Sites, "blog", &Fault::default()).unwrap().file, "blog.yaml");
+    assert_eq!(state.error(ResourceKind::Sites, "blog", &Fault::default()).unwrap().file, "blog.yaml");
     let again = parse_state("sites:\n  shop: {hosts: [x]}\n", Path::new("again.yaml")).unwrap();
     let errors = state.merge(again).unwrap_err().to_string();
     assert!(errors.contains("again.yaml:2") && errors.contains("the first is in state.yaml"), "{errors}");

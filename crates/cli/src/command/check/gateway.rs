@@ -7,22 +7,20 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use weir_policy::{Assembled, Snapshot, assemble};
-use weir_resource::{Kind, State, parse_state};
+use weir_resource::{ResourceKind, State, parse_state};
 
 use crate::arguments::Check;
 use crate::table::counted;
 use crate::{Failure, body};
-
-/// Keys that only files for a gateway have.
-const KEYS: [Kind; 6] =
-    [Kind::Settings, Kind::Sites, Kind::Routes, Kind::Upstreams, Kind::Certificates, Kind::RuleSets];
 
 /// Whether a file is one for a gateway, by its keys.
 pub(super) fn is_one(path: &Path) -> bool {
     let Ok(text) = std::fs::read_to_string(path) else { return false };
     let document = weir_policy::parse_document(&text, path).unwrap_or_default();
     // Policy files may have rule sets, too, and then always policies as a list.
-    !document["policies"].is_array() && KEYS.iter().any(|kind| document.get(kind.plural()).is_some())
+    let in_policy_files = [ResourceKind::Lists, ResourceKind::Policies];
+    let mut of_a_gateway = ResourceKind::ALL.into_iter().filter(|kind| !in_policy_files.contains(kind));
+    !document["policies"].is_array() && of_a_gateway.any(|kind| document.get(kind.plural()).is_some())
 }
 
 pub(super) fn run(check: &Check, path: &Path) -> Result<ExitCode, Failure> {
@@ -44,12 +42,12 @@ pub(super) fn run(check: &Check, path: &Path) -> Result<ExitCode, Failure> {
 
 /// What is wrong with the policies, at its place in the file.
 fn compile(state: &State, path: &Path) -> Vec<weir_policy::PolicyError> {
-    let of = |kind: Kind| {
+    let of = |kind: ResourceKind| {
         let documents = state.documents().iter().filter(move |((of, _), _)| *of == kind);
         documents.map(|((_, id), document)| (id.as_str(), document))
     };
-    let settings = of(Kind::Settings).next().map(|(_, document)| document);
-    let assembled = assemble(of(Kind::Policies), of(Kind::Lists), of(Kind::RuleSets), settings);
+    let settings = of(ResourceKind::Settings).next().map(|(_, document)| document);
+    let assembled = assemble(of(ResourceKind::Policies), of(ResourceKind::Lists), of(ResourceKind::RuleSets), settings);
     if assembled.text().is_empty() {
         return Vec::new();
     }
@@ -61,7 +59,7 @@ fn compile(state: &State, path: &Path) -> Vec<weir_policy::PolicyError> {
 }
 
 fn good(check: &Check, path: &Path, state: &State) -> ExitCode {
-    let mut counts: BTreeMap<Kind, u64> = BTreeMap::new();
+    let mut counts: BTreeMap<ResourceKind, u64> = BTreeMap::new();
     state.documents().keys().for_each(|(kind, _)| *counts.entry(*kind).or_default() += 1);
     if check.json {
         let counts: serde_json::Map<String, Value> =

@@ -1,37 +1,24 @@
 //! Schemas: those of resources, from the tables that check them, and those of what control says.
 
 use serde_json::{Value, json};
-use weir_resource::{Kind, json_schema};
+use weir_resource::{ResourceKind, descriptor, json_schema};
 
 use super::endpoint::Body;
-use super::{example, own};
-
-/// A reference to a schema of the components.
-pub(super) fn reference(name: &str) -> Value {
-    json!({"$ref": format!("#/components/schemas/{name}")})
-}
+use super::example;
+use super::own::{self, reference};
 
 /// A document of a kind.
-pub(super) fn document(kind: Option<Kind>) -> Value {
-    kind.map_or_else(|| json!({"type": "object"}), |kind| reference(name(kind)))
+pub(super) fn document(kind: Option<ResourceKind>) -> Value {
+    kind.map_or_else(|| json!({"type": "object"}), |kind| reference(&name(kind)))
 }
 
-const fn name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Settings => "Settings",
-        Kind::Sites => "Site",
-        Kind::Routes => "Route",
-        Kind::Upstreams => "Upstream",
-        Kind::Members => "Member",
-        Kind::Certificates => "Certificate",
-        Kind::Lists => "List",
-        Kind::Policies => "Policy",
-        Kind::RuleSets => "RuleSet",
-    }
+/// The singular in CamelCase: `RuleSet`.
+fn name(kind: ResourceKind) -> String {
+    kind.singular().split(' ').map(|word| word[..1].to_uppercase() + &word[1..]).collect()
 }
 
 /// What a request has as its body.
-pub(super) fn body(body: Body, kind: Option<Kind>) -> Option<Value> {
+pub(super) fn body(body: Body, kind: Option<ResourceKind>) -> Option<Value> {
     let any = json!({"type": "object"});
     let (media_type, schema) = match body {
         Body::None => return None,
@@ -43,18 +30,44 @@ pub(super) fn body(body: Body, kind: Option<Kind>) -> Option<Value> {
         Body::Message => ("application/json", reference("Message")),
     };
     let mut content = json!({"schema": schema});
-    if let Some(example) = example::body(body, kind) {
+    if let Some(example) = example(body, kind) {
         content["example"] = example;
     }
     Some(json!({"required": body != Body::Message, "content": {media_type: content}}))
 }
 
-fn created_name(kind: Kind) -> String {
+/// An example of a request's body.
+pub(super) fn example(body: Body, kind: Option<ResourceKind>) -> Option<Value> {
+    match body {
+        Body::None => None,
+        Body::Document => kind.and_then(example::document),
+        Body::Created => kind.and_then(|kind| {
+            let mut document = example::document(kind)?;
+            document["id"] = descriptor(kind).example.id.into();
+            Some(document)
+        }),
+        Body::Rule => Some(example::rule()),
+        Body::Patch => kind.and_then(example::patch),
+        Body::RulePatch => Some(json!({"action": "log"})),
+        Body::Transaction => Some(json!({
+            "message": "the shop's application has moved",
+            "changes": [
+                {"method": "PUT", "path": "/sites/shop", "body": example::document(ResourceKind::Sites)},
+                {"method": "PUT", "path": "/upstreams/app", "body": example::document(ResourceKind::Upstreams)},
+                {"method": "PATCH", "path": "/upstreams/app/members/a", "body": {"weight": 5}},
+                {"method": "PUT", "path": "/routes/catalogue", "body": example::document(ResourceKind::Routes)},
+            ],
+        })),
+        Body::Message => Some(json!({"message": "as it was before the sale"})),
+    }
+}
+
+fn created_name(kind: ResourceKind) -> String {
     format!("New{}", name(kind))
 }
 
 /// The schema of a document with its id in it. A copy, as the schema of a resource allows no other keys.
-fn created(kind: Kind, schema: &Value) -> Value {
+fn created(kind: ResourceKind, schema: &Value) -> Value {
     // Of a member, its long form: the short one has no place for an id.
     let mut schema = schema.pointer("/anyOf/0").unwrap_or(schema).clone();
     schema["properties"]["id"] = json!({"type": "string", "pattern": kind.id_pattern(), "maxLength": 128});
@@ -68,7 +81,7 @@ fn created(kind: Kind, schema: &Value) -> Value {
 /// All schemas.
 pub(super) fn schemas() -> Value {
     let mut all = own::schemas();
-    for kind in Kind::ALL {
+    for kind in ResourceKind::ALL {
         let mut schema = json_schema(kind);
         let definitions = schema.as_object_mut().and_then(|schema| schema.remove("$defs"));
         for (definition, mut schema) in definitions.iter().filter_map(Value::as_object).flatten().map(owned) {
@@ -80,13 +93,13 @@ pub(super) fn schemas() -> Value {
             schema.remove("$schema");
             schema.remove("$id");
         }
-        if kind == Kind::Certificates {
-            allow_hash(&mut schema);
+        if let Some(secret) = descriptor(kind).secret {
+            allow_hash(&mut schema, secret);
         }
-        if kind != Kind::Settings {
+        if !kind.is_singleton() {
             all.insert(created_name(kind), created(kind, &schema));
         }
-        all.insert(name(kind).to_owned(), schema);
+        all.insert(name(kind), schema);
     }
     all.into()
 }
@@ -116,8 +129,8 @@ fn point_to_components(value: &mut Value) {
     }
 }
 
-/// A certificate is shown with the hash of its key, and may be sent back so.
-fn allow_hash(schema: &mut Value) {
+/// A secret is shown as its hash, and may be sent back so.
+fn allow_hash(schema: &mut Value, secret: &str) {
     let hash = json!({
         "type": "object",
         "description": "What is shown of a private key: its SHA-256.",
@@ -125,7 +138,7 @@ fn allow_hash(schema: &mut Value) {
         "required": ["sha256"],
         "additionalProperties": false,
     });
-    if let Some(key) = schema.pointer_mut("/properties/key") {
+    if let Some(key) = schema.pointer_mut(&format!("/properties/{secret}")) {
         *key = json!({"anyOf": [key.take(), hash]});
     }
 }

@@ -1,8 +1,8 @@
 //! The table of endpoints.
 
-use weir_resource::Kind;
+use weir_resource::ResourceKind;
 
-use super::KINDS;
+use super::kinds_with_paths;
 use super::parameter::Parameter::{
     self, After, AfterMs, Before, DryRun, Durable, From, IfChanged, IfMatch, IfNoneMatch, Limit, Message, Page, Since,
     SinceMs, Timeout, Wait,
@@ -38,7 +38,7 @@ pub enum Each {
     /// It has one path.
     One,
     /// It has one path, of this kind.
-    Of(Kind),
+    Of(ResourceKind),
     /// It has one for each kind that has paths of its own.
     Kind,
 }
@@ -119,20 +119,20 @@ pub const ENDPOINTS: &[Endpoint] = &[
     delete(ONE, "Deletes a {kind}").of_each_kind(),
     get(MEMBERS, "All members of an upstream", &[(200, Answer::Documents)])
         .takes(&[Page, After])
-        .of(Kind::Members)
+        .of(ResourceKind::Members)
         .may(&[404]),
-    post(MEMBERS, "Makes a member; its id is in it", Body::Created).of(Kind::Members),
-    get(MEMBER, "A member", DOCUMENT).takes(&[IfChanged]).of(Kind::Members).may(&[404]),
-    put(MEMBER, "Makes or replaces a member", Body::Document).of(Kind::Members),
-    patch(MEMBER, "Changes a member").of(Kind::Members),
-    delete(MEMBER, "Deletes a member").of(Kind::Members),
-    get(RULE, "A rule of a policy", PART).takes(&[IfChanged]).of(Kind::Policies).may(&[404]),
-    put(RULE, "Makes or replaces a rule of a policy", Body::Rule).of(Kind::Policies),
-    change("PATCH", RULE, "Changes a rule of a policy", Body::RulePatch).of(Kind::Policies),
-    delete(RULE, "Deletes a rule of a policy").of(Kind::Policies),
-    get(SETTINGS, "The settings", DOCUMENT).takes(&[IfChanged]).of(Kind::Settings),
-    put(SETTINGS, "Replaces the settings", Body::Document).of(Kind::Settings).by(Role::Admin),
-    patch(SETTINGS, "Changes the settings").of(Kind::Settings).by(Role::Admin),
+    post(MEMBERS, "Makes a member; its id is in it", Body::Created).of(ResourceKind::Members),
+    get(MEMBER, "A member", DOCUMENT).takes(&[IfChanged]).of(ResourceKind::Members).may(&[404]),
+    put(MEMBER, "Makes or replaces a member", Body::Document).of(ResourceKind::Members),
+    patch(MEMBER, "Changes a member").of(ResourceKind::Members),
+    delete(MEMBER, "Deletes a member").of(ResourceKind::Members),
+    get(RULE, "A rule of a policy", PART).takes(&[IfChanged]).of(ResourceKind::Policies).may(&[404]),
+    put(RULE, "Makes or replaces a rule of a policy", Body::Rule).of(ResourceKind::Policies),
+    change("PATCH", RULE, "Changes a rule of a policy", Body::RulePatch).of(ResourceKind::Policies),
+    delete(RULE, "Deletes a rule of a policy").of(ResourceKind::Policies),
+    get(SETTINGS, "The settings", DOCUMENT).takes(&[IfChanged]).of(ResourceKind::Settings),
+    put(SETTINGS, "Replaces the settings", Body::Document).of(ResourceKind::Settings).by(Role::Admin),
+    patch(SETTINGS, "Changes the settings").of(ResourceKind::Settings).by(Role::Admin),
     post(TRANSACTIONS, "Makes all changes or none; with settings among them, role admin", Body::Transaction),
     get("/api/v1/state", "All resources, as `weir apply` takes them", &[(200, schema("State"))]),
     get(REVISIONS, "Revisions, the newest first", &[(200, schema("Revisions"))]).takes(&[Limit, Before]),
@@ -191,7 +191,7 @@ impl Endpoint {
         Self { each: Each::Kind, ..self }
     }
 
-    const fn of(self, kind: Kind) -> Self {
+    const fn of(self, kind: ResourceKind) -> Self {
         Self { each: Each::Of(kind), ..self }
     }
 
@@ -212,11 +212,13 @@ impl Endpoint {
     }
 
     /// Its paths, each with the kind of resource that it is about.
-    pub(super) fn paths(&self) -> Vec<(Option<Kind>, String)> {
+    pub(super) fn paths(&self) -> Vec<(Option<ResourceKind>, String)> {
         match self.each {
             Each::One => vec![(None, self.path.to_owned())],
             Each::Of(kind) => vec![(Some(kind), self.path.to_owned())],
-            Each::Kind => KINDS.iter().map(|kind| (Some(*kind), self.path.replace("{kinds}", kind.plural()))).collect(),
+            Each::Kind => {
+                kinds_with_paths().map(|kind| (Some(kind), self.path.replace("{kinds}", kind.plural()))).collect()
+            }
         }
     }
 }

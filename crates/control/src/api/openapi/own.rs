@@ -2,8 +2,6 @@
 
 use serde_json::{Map, Value, json};
 
-use super::component::reference;
-
 /// All of them, by name.
 pub(super) fn schemas() -> Map<String, Value> {
     let any = || json!({"type": "object"});
@@ -28,6 +26,11 @@ pub(super) fn schemas() -> Map<String, Value> {
         ("OpenApi", any()),
     ];
     schemas.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect()
+}
+
+/// A reference to a schema of the components.
+pub(super) fn reference(name: &str) -> Value {
+    json!({"$ref": format!("#/components/schemas/{name}")})
 }
 
 /// An object that may have more than is named: clients must not break when it does.

@@ -1,7 +1,7 @@
 //! Parameters of queries, heads and paths.
 
 use serde_json::{Value, json};
-use weir_resource::Kind;
+use weir_resource::{ResourceKind, descriptor};
 
 use super::example;
 
@@ -99,16 +99,19 @@ impl Parameter {
 }
 
 /// A parameter of a path.
-pub(super) fn in_path(name: &str, kind: Option<Kind>) -> Value {
-    let named = |example: &str, kind: Kind| json!({"type": "string", "pattern": kind.id_pattern(), "maxLength": 128, "examples": [example]});
-    let id = |kind: Kind| named(example::id(kind), kind);
+pub(super) fn in_path(name: &str, kind: Option<ResourceKind>) -> Value {
+    let named = |example: &str, kind: ResourceKind| json!({"type": "string", "pattern": kind.id_pattern(), "maxLength": 128, "examples": [example]});
+    let id = |kind: ResourceKind| named(descriptor(kind).example.id, kind);
     let (schema, description) = match (name, kind) {
         ("revision", _) => {
             (json!({"type": "integer", "minimum": 1, "maximum": i64::MAX}), "The revision's number.".to_owned())
         }
-        ("member", _) => (id(Kind::Members), "The member's id.".to_owned()),
-        ("rule", _) => (named(example::RULE, Kind::Policies), "The rule's id.".to_owned()),
-        (_, Some(Kind::Members)) => (id(Kind::Upstreams), "The upstream's id.".to_owned()),
+        ("member", _) => (id(ResourceKind::Members), "The member's id.".to_owned()),
+        ("rule", _) => (
+            named(example::rule()["id"].as_str().unwrap_or_default(), ResourceKind::Policies),
+            "The rule's id.".to_owned(),
+        ),
+        (_, Some(ResourceKind::Members)) => (id(ResourceKind::Upstreams), "The upstream's id.".to_owned()),
         (_, Some(kind)) => (id(kind), format!("The {}'s id.", kind.singular())),
         (_, None) => (json!({"type": "string"}), String::new()),
     };

@@ -1,11 +1,12 @@
 //! What may be answered, status by status.
 
 use serde_json::{Map, Value, json};
-use weir_resource::Kind;
+use weir_resource::ResourceKind;
 
-use super::component::{document, reference};
+use super::component::document;
 use super::endpoint::{Answer, Endpoint};
 use super::link;
+use super::own::reference;
 
 /// Problems and when they come up.
 const PROBLEMS: &[(u16, &str)] = &[
@@ -60,7 +61,7 @@ fn name(status: u16) -> String {
 }
 
 /// What an endpoint may answer.
-pub(super) fn responses(endpoint: &Endpoint, kind: Option<Kind>, path: &str) -> Value {
+pub(super) fn responses(endpoint: &Endpoint, kind: Option<ResourceKind>, path: &str) -> Value {
     let mut all: Map<String, Value> = Map::new();
     for (status, answer) in endpoint.answers {
         let mut response = success(*status, *answer, kind);
@@ -79,7 +80,7 @@ pub(super) fn responses(endpoint: &Endpoint, kind: Option<Kind>, path: &str) -> 
     all.into()
 }
 
-fn success(status: u16, answer: Answer, kind: Option<Kind>) -> Value {
+fn success(status: u16, answer: Answer, kind: Option<ResourceKind>) -> Value {
     if status == 304 {
         return json!({"description": "It is still what `If-None-Match` names."});
     }

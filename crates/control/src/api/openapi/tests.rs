@@ -114,15 +114,15 @@ fn the_router_has_what_the_table_has_and_no_more() {
 
 #[test]
 fn examples_are_valid() {
-    for kind in Kind::ALL {
+    for kind in ResourceKind::ALL {
         let Some(mut document) = example::document(kind) else { continue };
-        let id = if kind == Kind::Members { "app/a" } else { example::id(kind) };
+        let id = if kind == ResourceKind::Members { "app/a" } else { weir_resource::descriptor(kind).example.id };
         let check = |document: &Value| {
             let checked = weir_resource::check(kind, id, document.to_string().as_bytes());
             assert!(checked.is_ok(), "{document}: {checked:?}");
         };
         check(&document);
-        let Some(mut patch) = example::body(Body::Patch, Some(kind)) else { continue };
+        let Some(mut patch) = component::example(Body::Patch, Some(kind)) else { continue };
         // Members of an upstream are documents of their own, and control takes care of short forms.
         patch.as_object_mut().unwrap().remove("members");
         crate::state::merge_patch(&mut document, patch);
@@ -132,10 +132,10 @@ fn examples_are_valid() {
 
 #[test]
 fn the_example_of_a_patch_of_a_rule_is_valid() {
-    let mut policy = example::document(Kind::Policies).unwrap();
-    let patch = example::body(Body::RulePatch, Some(Kind::Policies)).unwrap();
+    let mut policy = example::document(ResourceKind::Policies).unwrap();
+    let patch = component::example(Body::RulePatch, Some(ResourceKind::Policies)).unwrap();
     crate::state::merge_patch(&mut policy["rules"][0], patch);
-    let checked = weir_resource::check(Kind::Policies, "base", policy.to_string().as_bytes());
+    let checked = weir_resource::check(ResourceKind::Policies, "base", policy.to_string().as_bytes());
     assert!(checked.is_ok(), "{policy}: {checked:?}");
 }
 

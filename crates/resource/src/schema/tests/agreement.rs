@@ -166,12 +166,12 @@ fn of_shape(fault: &Fault, document: &Value) -> bool {
 
 #[test]
 fn schema_and_checker_agree() {
-    for kind in Kind::ALL {
+    for kind in ResourceKind::ALL {
         let root = json_schema(kind);
         let mut maker = Maker { root: root.clone(), runner: TestRunner::deterministic() };
         let id = match kind {
-            Kind::Settings => "",
-            Kind::Members => "app/x",
+            ResourceKind::Settings => "",
+            ResourceKind::Members => "app/x",
             _ => "x",
         };
         let mut taken = 0;
@@ -195,6 +195,6 @@ fn schema_and_checker_agree() {
             }
         }
         println!("{kind}: {taken} of {ROUNDS}");
-        assert!(taken > ROUNDS / 50 || kind == Kind::Certificates, "{kind}: only {taken} documents are right");
+        assert!(taken > ROUNDS / 50 || kind == ResourceKind::Certificates, "{kind}: only {taken} documents are right");
     }
 }

@@ -1,23 +1,22 @@
-//! Routes: which requests, and what is done with them.
+//! From the checked document of a route to what workers get.
 
-use weir_gateway::op::Op;
 use weir_gateway::resource::{
-    Condition, Forward, HashKey, HeaderChanges, Mirror, PathMatch, RequestMatch, Resource, Retries, RetryOn, Rewrite,
-    Route, RouteAction, Split, Stickiness, Test, Timeouts,
+    Condition, Forward, HashKey, HeaderChanges, Mirror, PathMatch, RequestMatch, Resource, ResourceKind, Retries,
+    RetryOn, Rewrite, Route, RouteAction, Split, Stickiness, Test, Timeouts,
 };
-
-use super::{Maker, hash_key};
-use crate::Kind;
-use weir_policy::check::{Fields, Value};
+use weir_policy::check::{Fields, Item, Value};
 use weir_policy::document::Node;
 use weir_policy::leaf::form::is_name;
+
+use super::unique;
+use crate::convert::{Converter, hash_key};
 
 /// Keys that only mean something where requests are forwarded.
 const FORWARDING: [&str; 7] = ["sticky", "rewrite", "timeouts", "retries", "mirror", "websocket", "buffering"];
 
-impl Maker<'_> {
+impl Converter<'_> {
     pub(super) fn route(&mut self, fields: &Fields<'_>) {
-        let site = self.reference(fields, "site", Kind::Sites).unwrap_or_default();
+        let site = self.reference(fields, "site", ResourceKind::Sites).unwrap_or_default();
         let matches = self.matches(fields);
         let action = self.route_action(fields, &matches.path);
         let route = Route {
@@ -32,10 +31,10 @@ impl Maker<'_> {
             policies: self.policies(fields),
         };
         let node = fields.key_node("path").unwrap_or(fields.node);
-        for (what, key) in super::route_key::of(&route) {
+        for (what, key) in unique::keys(&route) {
             self.unique(what, key, node);
         }
-        self.checked.op = Some(Op::Put(Resource::Route(route)));
+        self.put(Resource::Route(route));
     }
 
     fn matches(&mut self, fields: &Fields<'_>) -> RequestMatch {
@@ -134,7 +133,7 @@ impl Maker<'_> {
             }),
             retries: fields.fields_or("retries", retries),
             mirror: fields.fields("mirror").map(|mirror| Mirror {
-                upstream: self.reference(mirror, "upstream", Kind::Upstreams).unwrap_or_default(),
+                upstream: self.reference(mirror, "upstream", ResourceKind::Upstreams).unwrap_or_default(),
                 per_10000: mirror.per_10000_or("percent"),
             }),
             websocket: fields.flag_or("websocket"),
@@ -143,12 +142,12 @@ impl Maker<'_> {
     }
 
     fn split(&mut self, fields: &Fields<'_>) -> Vec<Split> {
-        if let Some(upstream) = self.reference(fields, "to", Kind::Upstreams) {
+        if let Some(upstream) = self.reference(fields, "to", ResourceKind::Upstreams) {
             return vec![Split { upstream, weight: 1 }];
         }
         let mut split: Vec<Split> = Vec::new();
         for side in fields.items("split").iter().filter_map(|item| item.as_fields()) {
-            let upstream = self.reference(side, "upstream", Kind::Upstreams).unwrap_or_default();
+            let upstream = self.reference(side, "upstream", ResourceKind::Upstreams).unwrap_or_default();
             if !upstream.is_empty() && split.iter().any(|known| known.upstream == upstream) {
                 self.fault(side.node, format!("`{upstream}` is there twice"), Some("add up their weights"));
             }
@@ -261,7 +260,7 @@ fn retries(fields: &Fields<'_>) -> Retries {
     }
 }
 
-fn text<'n>(item: &weir_policy::check::Item<'n>) -> Option<&'n str> {
+fn text<'n>(item: &Item<'n>) -> Option<&'n str> {
     if let Value::Text(text) = item.value { Some(text) } else { None }
 }
 

@@ -1,6 +1,6 @@
 //! Rows of how a route forwards requests.
 
-use super::{DAY_MS, Of};
+use super::{DAY_MS, ResourceKind};
 use weir_policy::table::{Key, Kind, Need, Resource, form};
 
 /// Most tries of one request.
@@ -18,7 +18,7 @@ pub(crate) static SPLIT: Resource = Resource {
     short: None,
     one_of: &[],
     keys: &[
-        Key { name: "upstream", kind: Kind::Id(Of::Upstreams), need: Need::Required, doc: "The upstream." },
+        Key { name: "upstream", kind: Kind::Id(ResourceKind::Upstreams), need: Need::Required, doc: "The upstream." },
         Key {
             name: "weight",
             kind: Kind::Integer(0, MAX_WEIGHT),
@@ -146,7 +146,7 @@ pub(crate) static MIRROR: Resource = Resource {
     short: Some("upstream"),
     one_of: &[],
     keys: &[
-        Key { name: "upstream", kind: Kind::Id(Of::Upstreams), need: Need::Required, doc: "The upstream." },
+        Key { name: "upstream", kind: Kind::Id(ResourceKind::Upstreams), need: Need::Required, doc: "The upstream." },
         Key { name: "percent", kind: Kind::Percent, need: Need::Value("100"), doc: "Of how many requests." },
     ],
 };

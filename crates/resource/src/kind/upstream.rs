@@ -1,7 +1,31 @@
-//! Rows of upstreams and their members.
+//! Upstreams and their members.
 
-use super::{DAY_MS, Of};
+mod convert;
+
+use weir_gateway::resource::ResourceKind;
 use weir_policy::table::{Key, Kind, Need, Resource, form};
+
+use super::{DAY_MS, Descriptor, Example};
+
+pub(super) static DESCRIPTOR: Descriptor = Descriptor {
+    table: &UPSTREAM,
+    nested: &[&KEEPALIVE, &HEALTH, &PASSIVE, &ACTIVE, &HTTP_CHECK, &UPSTREAM_TLS],
+    secret: None,
+    example: Example {
+        id: "app",
+        document: r#"{"balance": "ewma", "members": {"a": "127.0.0.1:8081"}}"#,
+        patch: r#"{"balance": "round_robin", "members": {"a": {"drain": true}}}"#,
+    },
+    convert: |converter, fields| converter.upstream(fields),
+};
+
+pub(super) static MEMBERS: Descriptor = Descriptor {
+    table: &MEMBER,
+    nested: &[],
+    secret: None,
+    example: Example { id: "a", document: r#"{"address": "127.0.0.1:8082", "weight": 2}"#, patch: r#"{"weight": 0}"# },
+    convert: |converter, fields| converter.member(fields),
+};
 
 /// Most members of one upstream.
 const MAX_MEMBERS: usize = 65_536;
@@ -22,7 +46,7 @@ pub(crate) static UPSTREAM: Resource = Resource {
     keys: &[
         Key {
             name: "members",
-            kind: Kind::AtMost(&Kind::Map(&Kind::Id(Of::Members), &Kind::Resource(&MEMBER)), MAX_MEMBERS),
+            kind: Kind::AtMost(&Kind::Map(&Kind::Id(ResourceKind::Members), &Kind::Resource(&MEMBER)), MAX_MEMBERS),
             need: Need::Default("none"),
             doc: "Its members, by id.",
         },
@@ -92,7 +116,7 @@ pub(crate) static UPSTREAM: Resource = Resource {
         },
         Key {
             name: "fallback",
-            kind: Kind::Id(Of::Upstreams),
+            kind: Kind::Id(ResourceKind::Upstreams),
             need: Need::Default("none: 502"),
             doc: "The upstream to use while no member is available.",
         },
@@ -268,7 +292,7 @@ pub(crate) static UPSTREAM_TLS: Resource = Resource {
         },
         Key {
             name: "certificate",
-            kind: Kind::Id(Of::Certificates),
+            kind: Kind::Id(ResourceKind::Certificates),
             need: Need::Default("none"),
             doc: "The certificate that Weir shows to members.",
         },

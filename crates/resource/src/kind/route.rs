@@ -1,8 +1,38 @@
-//! Rows of routes.
+//! Routes.
 
-use super::forward::{MIRROR, RETRIES, REWRITE, SPLIT, STICKY, TIMEOUTS};
-use super::{Of, policies};
+mod convert;
+mod forward;
+mod unique;
+
+use weir_gateway::resource::ResourceKind;
 use weir_policy::table::{Key, Kind, Need, Resource, form};
+
+use super::{DAY_MS, Descriptor, Example, policies};
+use forward::{MIRROR, RETRIES, REWRITE, SPLIT, STICKY, TIMEOUTS};
+
+pub(super) static DESCRIPTOR: Descriptor = Descriptor {
+    table: &ROUTE,
+    nested: &[
+        &PATH_MATCH,
+        &TEST,
+        &SPLIT,
+        &STICKY,
+        &REDIRECT,
+        &RESPOND,
+        &REWRITE,
+        &HEADER_CHANGES,
+        &TIMEOUTS,
+        &RETRIES,
+        &MIRROR,
+    ],
+    secret: None,
+    example: Example {
+        id: "catalogue",
+        document: r#"{"site": "shop", "path": {"prefix": "/catalogue"}, "to": "app"}"#,
+        patch: r#"{"timeouts": {"read": "10s"}}"#,
+    },
+    convert: |converter, fields| converter.route(fields),
+};
 
 /// Most conditions of one kind, methods, or sides of a split.
 const MAX_CONDITIONS: usize = 32;
@@ -23,7 +53,7 @@ pub(crate) static ROUTE: Resource = Resource {
     short: None,
     one_of: &["to", "split", "redirect", "respond"],
     keys: &[
-        Key { name: "site", kind: Kind::Id(Of::Sites), need: Need::Required, doc: "Its site." },
+        Key { name: "site", kind: Kind::Id(ResourceKind::Sites), need: Need::Required, doc: "Its site." },
         Key {
             name: "path",
             kind: Kind::Resource(&PATH_MATCH),
@@ -47,7 +77,7 @@ pub(crate) static ROUTE: Resource = Resource {
         },
         Key {
             name: "to",
-            kind: Kind::Id(Of::Upstreams),
+            kind: Kind::Id(ResourceKind::Upstreams),
             need: Need::Default("`split`, `redirect` or `respond`"),
             doc: "The upstream that gets the requests.",
         },

@@ -12,7 +12,7 @@ use weir_gateway::resource::{Condition, PathMatch, Route};
 const METHODS: [&str; 10] = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "*"];
 
 /// What each key is of, for messages, and the key.
-pub(super) fn of(route: &Route) -> Vec<(String, String)> {
+pub(super) fn keys(route: &Route) -> Vec<(String, String)> {
     let matches = &route.matches;
     let (kind, path) = canonical(&matches.path);
     let mut rank = format!("route {} {} {kind} {path:?}", route.site, route.priority);
@@ -60,10 +60,10 @@ fn condition(condition: &Condition) -> String {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use crate::{Kind, check};
+    use crate::{ResourceKind, check};
 
-    fn keys(json: &str) -> Vec<String> {
-        let checked = check(Kind::Routes, "r", json.as_bytes()).unwrap();
+    fn keys_of(json: &str) -> Vec<String> {
+        let checked = check(ResourceKind::Routes, "r", json.as_bytes()).unwrap();
         checked.unique.into_iter().map(|unique| unique.key).collect()
     }
 
@@ -83,7 +83,7 @@ mod tests {
             (r#""headers": {"a": "1"}"#, r#""query": {"a": "1"}"#, false),
             (r#""headers": {"a": "1"}"#, r#""headers": {"a": "2"}"#, false),
         ] {
-            let route = |rest: &str| keys(&format!(r#"{{"site": "s", "to": "u", {rest}}}"#));
+            let route = |rest: &str| keys_of(&format!(r#"{{"site": "s", "to": "u", {rest}}}"#));
             let (left_keys, right_keys) = (route(left), route(right));
             assert_eq!(left_keys.iter().any(|key| right_keys.contains(key)), clash, "{left} {right}");
         }
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn the_keys_of_one_route_differ() {
-        let mut all = keys(r#"{"site": "s", "to": "u"}"#);
+        let mut all = keys_of(r#"{"site": "s", "to": "u"}"#);
         assert_eq!(all.len(), 10);
         all.sort_unstable();
         all.dedup();

@@ -1,16 +1,14 @@
-//! Upstreams and their members.
+//! From the checked document of an upstream or member to what workers get.
 
-use weir_gateway::op::Op;
 use weir_gateway::resource::{
-    ActiveHealth, Balance, CheckKind, HostHeader, KeepAlive, Member, PassiveHealth, Protocol, Resource, Upstream,
-    UpstreamTls,
+    ActiveHealth, Balance, CheckKind, HostHeader, KeepAlive, Member, PassiveHealth, Protocol, Resource, ResourceKind,
+    Upstream, UpstreamTls,
 };
-
-use super::{Maker, hash_key};
-use crate::Kind;
 use weir_policy::check::Fields;
 
-impl Maker<'_> {
+use crate::convert::{Converter, hash_key};
+
+impl Converter<'_> {
     pub(super) fn upstream(&mut self, fields: &Fields<'_>) {
         let protocol = match fields.choice_or("protocol") {
             "https" => Protocol::Https,
@@ -35,16 +33,20 @@ impl Maker<'_> {
             resolve_every_ms: fields.ms_or("resolve"),
             fallback: self.fallback(fields),
         };
-        for (_, id, item) in fields.map("members") {
-            self.checked.members.extend(item.as_fields().map(|member| make_member(id, member)));
-        }
-        self.checked.members.sort_unstable_by(|left, right| left.id.cmp(&right.id));
-        self.checked.op = Some(Op::Put(Resource::Upstream(upstream)));
+        self.put(Resource::Upstream(upstream));
     }
 
-    pub(super) fn member_document(&mut self, fields: &Fields<'_>) {
-        let (upstream, member) = (self.upstream.to_owned(), make_member(self.id, fields));
-        self.checked.op = Some(Op::Put(Resource::Member { upstream, member }));
+    pub(super) fn member(&mut self, fields: &Fields<'_>) {
+        let address = fields.text_or("address");
+        let member = Member {
+            id: self.id.to_owned(),
+            address: address.to_owned(),
+            socket: address.parse().ok(),
+            weight: fields.u32_or("weight"),
+            backup: fields.flag_or("backup"),
+            drain: fields.flag_or("drain"),
+        };
+        self.put(Resource::Member { upstream: self.parent.to_owned(), member });
     }
 
     fn balance(&mut self, fields: &Fields<'_>) -> Balance {
@@ -80,7 +82,7 @@ impl Maker<'_> {
         }
         fields.fields_or("tls", |tls| {
             if let Some(item) = tls.get("authorities")
-                && let Err(fault) = crate::certificate::authorities(tls.text_or("authorities"))
+                && let Err(fault) = crate::pem::authorities(tls.text_or("authorities"))
             {
                 self.fault(item.node, fault.message, fault.hint);
             }
@@ -88,30 +90,18 @@ impl Maker<'_> {
                 verify: tls.flag_or("verify"),
                 server_name: tls.text("server_name").map(str::to_ascii_lowercase),
                 authorities: tls.text("authorities").map(str::to_owned),
-                certificate: self.reference(tls, "certificate", Kind::Certificates),
+                certificate: self.reference(tls, "certificate", ResourceKind::Certificates),
             }
         })
     }
 
     fn fallback(&mut self, fields: &Fields<'_>) -> Option<String> {
-        let id = self.reference(fields, "fallback", Kind::Upstreams)?;
+        let id = self.reference(fields, "fallback", ResourceKind::Upstreams)?;
         if id == self.id {
             let node = fields.get("fallback").map_or(fields.node, |item| item.node);
             self.fault(node, "an upstream cannot be its own `fallback`", None);
         }
         Some(id)
-    }
-}
-
-fn make_member(id: &str, fields: &Fields<'_>) -> Member {
-    let address = fields.text_or("address");
-    Member {
-        id: id.to_owned(),
-        address: address.to_owned(),
-        socket: address.parse().ok(),
-        weight: fields.u32_or("weight"),
-        backup: fields.flag_or("backup"),
-        drain: fields.flag_or("drain"),
     }
 }
 

@@ -6,11 +6,11 @@ use weir_policy::error::Reporter;
 use weir_policy::source::Source;
 use weir_policy::table::{Key, Kind, Need, Resource};
 
-use super::ALL;
+use super::tables;
 
 /// Every key of the gateway's resources.
 fn keys() -> impl Iterator<Item = (&'static Resource, &'static Key)> {
-    ALL.into_iter().flat_map(|resource| resource.keys.iter().map(move |key| (resource, key)))
+    tables().into_iter().flat_map(|resource| resource.keys.iter().map(move |key| (resource, key)))
 }
 
 /// Whether the checker takes the text for that key, plain or in quotes.
@@ -37,8 +37,9 @@ fn every_default_is_of_its_kind() {
 
 #[test]
 fn names_are_unique_and_choices_are_keys() {
-    for (index, resource) in ALL.into_iter().enumerate() {
-        assert!(ALL[..index].iter().all(|other| other.name != resource.name), "{}", resource.name);
+    let all = tables();
+    for (index, resource) in all.iter().enumerate() {
+        assert!(all[..index].iter().all(|other| other.name != resource.name), "{}", resource.name);
         assert!(resource.one_of.iter().chain(&resource.short).all(|name| resource.key(name).is_some()));
         for (at, key) in resource.keys.iter().enumerate() {
             assert!(resource.keys[..at].iter().all(|other| other.name != key.name), "{}", key.name);
@@ -58,6 +59,10 @@ fn every_resource_that_a_key_names_is_listed() {
     let old = ["client_address", "geo", "list", "selector", "rule"];
     for (_, key) in keys() {
         let Some(resource) = named(&key.kind) else { continue };
-        assert!(old.contains(&resource.name) || ALL.iter().any(|one| one.name == resource.name), "{}", resource.name);
+        assert!(
+            old.contains(&resource.name) || tables().iter().any(|one| one.name == resource.name),
+            "{}",
+            resource.name
+        );
     }
 }

@@ -4,7 +4,7 @@
 //! key is compared by its public half, which `rustls` derives; a kind of key that it lacks (P-521, RSA
 //! above 4096 bits) is left to nginx.
 
-mod pem;
+mod section;
 
 use rustls::crypto::ring::sign::any_supported_type;
 use rustls_pki_types::PrivateKeyDer;
@@ -12,7 +12,7 @@ use rustls_pki_types::pem::PemObject;
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 use x509_parser::public_key::PublicKey;
 
-use pem::{Section, sections};
+use section::{Section, sections};
 
 /// Most certificates in a chain or among authorities: the largest bundles of systems have about 150.
 const MAX_CERTIFICATES: usize = 512;

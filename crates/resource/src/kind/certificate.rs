@@ -1,0 +1,61 @@
+//! Certificates with their keys.
+
+use weir_gateway::resource::Certificate;
+use weir_policy::check::Fields;
+use weir_policy::table::{Key, Kind, Need, Resource, form};
+
+use super::{Descriptor, Example};
+use crate::convert::Converter;
+use crate::pem::{Facts, Part, examine};
+
+pub(super) static DESCRIPTOR: Descriptor = Descriptor {
+    table: &CERTIFICATE,
+    nested: &[],
+    secret: Some("key"),
+    // Any document would expire.
+    example: Example { id: "shop.example", document: "", patch: "" },
+    convert: |converter, fields| converter.certificate(fields),
+};
+
+/// A certificate.
+pub(crate) static CERTIFICATE: Resource = Resource {
+    name: "certificate",
+    article: "a certificate",
+    doc: "A certificate with its key. The API never shows the key again.",
+    short: None,
+    one_of: &[],
+    keys: &[
+        Key {
+            name: "certificate",
+            kind: Kind::Form(&form::PEM),
+            need: Need::Required,
+            doc: "PEM: the certificate, and behind it those of the authorities between it and the root.",
+        },
+        Key {
+            name: "key",
+            kind: Kind::Form(&form::PEM),
+            need: Need::Required,
+            doc: "PEM: the private key, not encrypted.",
+        },
+    ],
+};
+
+impl Converter<'_> {
+    fn certificate(&mut self, fields: &Fields<'_>) {
+        let (Some(chain), Some(key)) = (fields.text("certificate"), fields.text("key")) else { return };
+        match examine(chain, key, self.now) {
+            Ok(Facts { names, not_after }) => {
+                let (chain, key) = (chain.to_owned(), key.to_owned());
+                let certificate = Certificate { id: self.id.to_owned(), chain, key, names, not_after };
+                self.put(weir_gateway::resource::Resource::Certificate(certificate));
+            }
+            Err(faults) => {
+                for fault in faults {
+                    let key = if fault.part == Part::Key { "key" } else { "certificate" };
+                    let node = fields.get(key).map_or(fields.node, |item| item.node);
+                    self.fault(node, fault.message, fault.hint);
+                }
+            }
+        }
+    }
+}

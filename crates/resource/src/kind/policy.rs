@@ -1,0 +1,65 @@
+//! Policies, and the lists and rule sets that they name: what compiling them finds is not known here.
+
+use weir_gateway::resource::ResourceKind;
+use weir_policy::check::{Fields, Value};
+use weir_policy::table::{LIST, POLICY_DOCUMENT, RULE_SET_DOCUMENT};
+
+use super::{Descriptor, Example};
+use crate::convert::Converter;
+
+pub(super) static LISTS: Descriptor = Descriptor {
+    table: &LIST,
+    nested: &[],
+    secret: None,
+    example: Example {
+        id: "office",
+        document: r#"{"addresses": ["192.0.2.0/24", "2001:db8::1"]}"#,
+        patch: r#"{"addresses": ["192.0.2.0/24"]}"#,
+    },
+    convert: |_, _| {},
+};
+
+pub(super) static RULE_SETS: Descriptor = Descriptor {
+    table: &RULE_SET_DOCUMENT,
+    nested: &[],
+    secret: None,
+    example: Example {
+        id: "own",
+        document: r#"{"rules": "SecRule REQUEST_URI \"@contains /.git\" \"id:1,phase:1,deny\""}"#,
+        patch: "",
+    },
+    convert: |_, _| {},
+};
+
+pub(super) static POLICIES: Descriptor = Descriptor {
+    table: &POLICY_DOCUMENT,
+    nested: &[],
+    secret: None,
+    example: Example {
+        id: "base",
+        document: r#"{"mode": "on", "rules": [{"id": "no-dot-env", "when": "http.request.uri.path eq \"/.env\"", "action": "block"}]}"#,
+        patch: r#"{"mode": "detect"}"#,
+    },
+    convert: |converter, fields| converter.policy(fields),
+};
+
+impl Converter<'_> {
+    /// Notes the rule sets that a policy runs. All the rest of it is for the sandbox.
+    fn policy(&mut self, fields: &Fields<'_>) {
+        self.rules(fields);
+        fields.items("selectors").iter().filter_map(|item| item.as_fields()).for_each(|selector| self.rules(selector));
+    }
+
+    fn rules(&mut self, fields: &Fields<'_>) {
+        for rule in fields.items("rules").iter().filter_map(|item| item.as_fields()) {
+            for action in rule.items("actions").iter().chain(rule.get("action")) {
+                if let Value::Action(kind, parameters) = &action.value
+                    && kind.resource.name == "rule_set"
+                    && let Some(item) = parameters.get("set")
+                {
+                    self.refer(item, ResourceKind::RuleSets);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! The settings: what holds for the whole gateway.
+
+use weir_gateway::resource::{ResourceKind, Settings};
+use weir_policy::table::{CLIENT_ADDRESS, GEO, Key, Kind, Need, Resource};
+
+use super::{Descriptor, Example, policies};
+
+pub(super) static DESCRIPTOR: Descriptor = Descriptor {
+    table: &SETTINGS,
+    nested: &[],
+    secret: None,
+    example: Example {
+        id: "",
+        document: r#"{"client_address": {"trusted": ["10.0.0.0/8"]}}"#,
+        patch: r#"{"client_address": null}"#,
+    },
+    convert: |converter, fields| {
+        let policies = converter.policies(fields).unwrap_or_default();
+        let default_certificate = converter.reference(fields, "default_certificate", ResourceKind::Certificates);
+        converter.put(weir_gateway::resource::Resource::Settings(Settings { policies, default_certificate }));
+    },
+};
+
+/// Settings.
+pub(crate) static SETTINGS: Resource = Resource {
+    name: "settings",
+    article: "the settings",
+    doc: "What holds for the whole gateway.",
+    short: None,
+    one_of: &[],
+    keys: &[
+        policies("none"),
+        Key {
+            name: "default_certificate",
+            kind: Kind::Id(ResourceKind::Certificates),
+            need: Need::Default("none: such handshakes fail"),
+            doc: "The certificate for names that no site and no certificate has.",
+        },
+        Key {
+            name: "client_address",
+            kind: Kind::Resource(&CLIENT_ADDRESS),
+            need: Need::Default("the address of the connection"),
+            doc: "Whose word is taken for the client's address (`ip.src`).",
+        },
+        Key {
+            name: "geo",
+            kind: Kind::Resource(&GEO),
+            need: Need::Default("no geographic data"),
+            doc: "Where `ip.src.country`, `ip.src.continent` and `ip.src.asnum` come from.",
+        },
+    ],
+};

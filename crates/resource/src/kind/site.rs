@@ -1,0 +1,108 @@
+//! Sites.
+
+use std::collections::HashSet;
+
+use weir_gateway::resource::{ResourceKind, Site, SiteTls, TlsVersion};
+use weir_policy::check::{Fields, Value};
+use weir_policy::table::{Key, Kind, Need, Resource, form};
+
+use super::{Descriptor, Example, policies};
+use crate::convert::Converter;
+
+pub(super) static DESCRIPTOR: Descriptor = Descriptor {
+    table: &SITE,
+    nested: &[&SITE_TLS],
+    secret: None,
+    example: Example {
+        id: "shop",
+        document: r#"{"hosts": ["shop.example", "*.shop.example"]}"#,
+        patch: r#"{"tls": {"min_version": "1.3"}}"#,
+    },
+    convert: |converter, fields| converter.site(fields),
+};
+
+/// Most host names of a site.
+const MAX_HOSTS: usize = 1024;
+
+/// A site.
+pub(crate) static SITE: Resource = Resource {
+    name: "site",
+    article: "a site",
+    doc: "Host names that are served, and how TLS is for them. What is answered is up to the routes of the site.",
+    short: None,
+    one_of: &[],
+    keys: &[
+        Key {
+            name: "hosts",
+            kind: Kind::AtMost(&Kind::List(&Kind::Form(&form::HOST_PATTERN), true), MAX_HOSTS),
+            need: Need::Required,
+            doc: "Host names: `shop.example`; `*.shop.example` for one or more labels before it; `*` for all that no other site has. The most specific wins. No two sites have the same.",
+        },
+        Key {
+            name: "tls",
+            kind: Kind::Resource(&SITE_TLS),
+            need: Need::Default("as its keys' defaults"),
+            doc: "TLS for these hosts.",
+        },
+        policies("those of the settings"),
+    ],
+};
+
+/// TLS of a site.
+pub(crate) static SITE_TLS: Resource = Resource {
+    name: "site_tls",
+    article: "`tls`",
+    doc: "How TLS is for the hosts of a site.",
+    short: None,
+    one_of: &[],
+    keys: &[
+        Key {
+            name: "certificate",
+            kind: Kind::Id(ResourceKind::Certificates),
+            need: Need::Default("the certificate whose names fit best"),
+            doc: "The certificate to show.",
+        },
+        Key {
+            name: "min_version",
+            kind: Kind::Choice(&[("1.2", "RFC 5246"), ("1.3", "RFC 8446")]),
+            need: Need::Value("1.2"),
+            doc: "The oldest version of TLS that is accepted.",
+        },
+        Key {
+            name: "redirect",
+            kind: Kind::Flag,
+            need: Need::Value("false"),
+            doc: "Whether plain HTTP is answered with a redirect (308) to HTTPS.",
+        },
+    ],
+};
+
+impl Converter<'_> {
+    fn site(&mut self, fields: &Fields<'_>) {
+        let hosts = self.hosts(fields);
+        let tls = fields.fields_or("tls", |tls| SiteTls {
+            certificate: self.reference(tls, "certificate", ResourceKind::Certificates),
+            min_version: if tls.choice_or("min_version") == "1.3" { TlsVersion::V1_3 } else { TlsVersion::V1_2 },
+            redirect: tls.flag_or("redirect"),
+        });
+        let policies = self.policies(fields);
+        self.put(weir_gateway::resource::Resource::Site(Site { id: self.id.to_owned(), hosts, tls, policies }));
+    }
+
+    fn hosts(&mut self, fields: &Fields<'_>) -> Vec<String> {
+        let items = fields.items("hosts");
+        let mut hosts = Vec::with_capacity(items.len());
+        let mut seen = HashSet::with_capacity(items.len());
+        for item in items {
+            let Value::Text(host) = item.value else { continue };
+            let host = host.to_ascii_lowercase();
+            if !seen.insert(host.clone()) {
+                self.fault(item.node, format!("the host `{host}` is given twice"), Some("keep one of them"));
+                continue;
+            }
+            self.unique(format!("the host `{host}`"), format!("host {host}"), item.node);
+            hosts.push(host);
+        }
+        hosts
+    }
+}
