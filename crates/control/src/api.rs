@@ -5,6 +5,7 @@
 
 mod body;
 mod change;
+mod context;
 mod cost;
 pub mod openapi;
 mod problem;
@@ -21,14 +22,14 @@ use axum::Router;
 use axum::http::{StatusCode, Uri};
 use axum::routing::{any, get, post};
 
-use crate::daemon::Daemon;
+pub(crate) use context::Context;
 pub use problem::Problem;
 
 /// Where all of it is.
 pub const PREFIX: &str = "/api/v1";
 
 /// Everything that is served.
-pub fn router(daemon: Arc<Daemon>) -> Router {
+pub(crate) fn router(context: Arc<Context>) -> Router {
     let v1 = Router::new()
         .route("/transactions", post(transaction::post))
         .route("/revisions", get(revisions::list))
@@ -51,7 +52,7 @@ pub fn router(daemon: Arc<Daemon>) -> Router {
         .route("/openapi.json", get(status::openapi))
         .fallback(nothing)
         .method_not_allowed_fallback(not_allowed)
-        .with_state(daemon)
+        .with_state(context)
 }
 
 async fn nothing(uri: Uri) -> Problem {

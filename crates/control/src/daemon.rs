@@ -1,6 +1,5 @@
 //! The daemon: opens everything, starts everything, and ends it in order.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -8,51 +7,22 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{broadcast, mpsc, watch};
 use weir_resource::Fault;
 
+use crate::api::Context;
 use crate::auth::{Access, Denied};
 use crate::error::ControlError;
 use crate::metrics::Metrics;
 use crate::options::Options;
-use crate::publish::{Parts, Publisher, Queue, now_ms};
+use crate::publish::{Publisher, Queue};
 use crate::sandbox::Sandbox;
+use crate::shared::{Shared, now_ms};
 use crate::state::State;
 use crate::store::{Flusher, Loaded, Store};
-use crate::workers::Regions;
 use crate::{api, health, history, listen, log};
 
 /// Revisions that a watcher may be behind before it reads them from the store.
 const EVENTS: usize = 1_024;
 /// Findings of the health checker that wait.
 const FINDINGS: usize = 1_024;
-
-/// What handlers of requests work with.
-#[derive(Debug)]
-pub struct Daemon {
-    pub(crate) parts: Parts,
-    pub(crate) queue: Queue,
-    pub(crate) regions: Regions,
-    pub(crate) runtime: PathBuf,
-    pub(crate) recovered: Option<String>,
-    pub(crate) started: Instant,
-    pub(crate) stop: watch::Receiver<bool>,
-}
-
-impl Daemon {
-    /// Notes a change that was refused.
-    pub(crate) fn audit(&self, actor: &str, what: &str, problem: &api::Problem) {
-        let status = problem.status().as_u16();
-        // Clients that are told to come back would fill it with nothing.
-        if status != 429 {
-            note(&self.parts, actor, what, status, &problem.line());
-        }
-    }
-}
-
-fn note(parts: &Parts, actor: &str, what: &str, status: u16, detail: &str) {
-    let noted = parts.store().audit(now_ms(), actor, what, status, detail);
-    if let Err(error) = noted {
-        log::warning!("{actor}: {what}: {status}: {detail} (not in the audit: {error})");
-    }
-}
 
 /// Runs the daemon until SIGTERM or SIGINT.
 ///
@@ -87,7 +57,7 @@ pub async fn serve(options: &Options, end: impl Future<Output = ()>) -> Result<(
     }
     let state = restore(&loaded)?;
     let flusher = Arc::new(Flusher::start(&store, metrics.clone())?);
-    let parts = Parts {
+    let shared = Shared {
         state: Arc::new(Mutex::new(state)),
         store: Arc::new(Mutex::new(store)),
         flusher,
@@ -102,14 +72,14 @@ pub async fn serve(options: &Options, end: impl Future<Output = ()>) -> Result<(
     let (output, findings) = mpsc::channel(FINDINGS);
     let supervisor = health::start(output, metrics.clone())
         .map_err(ControlError::io("start the health checker for", &options.runtime))?;
-    let mut publisher = Publisher::new(parts.clone(), &options.runtime, supervisor, loaded.snapshot)?;
+    let mut publisher = Publisher::new(shared.clone(), &options.runtime, supervisor, loaded.snapshot)?;
     if loaded.recovered.is_some() {
         publisher.snapshot_now();
     }
     let (queue, submitted) = Queue::new(options.limits.waiting);
     let (stopper, stop) = watch::channel(false);
-    let daemon = Arc::new(Daemon {
-        parts: parts.clone(),
+    let context = Arc::new(Context {
+        shared: shared.clone(),
         queue,
         regions: publisher.regions(),
         runtime: options.runtime.clone(),
@@ -117,15 +87,15 @@ pub async fn serve(options: &Options, end: impl Future<Output = ()>) -> Result<(
         started,
         stop: stop.clone(),
     });
-    let router = api::router(daemon);
-    let audited = parts.clone();
+    let router = api::router(context);
+    let audited = shared.clone();
     let audit = move |denied: Denied| {
         let who = denied.actor.as_deref().unwrap_or("?");
         let what = format!("{} {} from {}", denied.method, denied.path, denied.remote);
-        note(&audited, who, &what, denied.status, denied.reason);
+        audited.audit(who, &what, denied.status, denied.reason);
     };
     let access = Arc::new(Access::new(&options.state, metrics, Box::new(audit)));
-    let mut servers = vec![tokio::spawn(history::watch(parts.clone(), options.runtime.clone(), stop.clone()))];
+    let mut servers = vec![tokio::spawn(history::watch(shared.clone(), options.runtime.clone(), stop.clone()))];
     for bind in &options.listen {
         let listener = listen::bind(bind).await.map_err(|error| ControlError::Listen(error.to_string()))?;
         servers.push(tokio::spawn(listen::serve(listener, router.clone(), access.clone(), stop.clone())));
@@ -133,7 +103,7 @@ pub async fn serve(options: &Options, end: impl Future<Output = ()>) -> Result<(
     drop((router, access));
     let (publisher_stop, publisher_stopped) = watch::channel(false);
     let mut publishing = tokio::spawn(publisher.run(submitted, findings, publisher_stopped));
-    let (revision, ms) = (parts.state().revision(), started.elapsed().as_millis());
+    let (revision, ms) = (shared.state().revision(), started.elapsed().as_millis());
     log::info!("revision {revision}, ready after {ms} ms");
     tokio::select! {
         () = end => {}
@@ -148,11 +118,6 @@ pub async fn serve(options: &Options, end: impl Future<Output = ()>) -> Result<(
     let _ = publisher_stop.send(true);
     let _ = publishing.await;
     Ok(())
-}
-
-/// Returns when it is true, or nobody is left who could make it so.
-pub(crate) async fn ended(stop: &mut watch::Receiver<bool>) {
-    let _ = stop.wait_for(|stop| *stop).await;
 }
 
 fn make_runtime_dir(options: &Options) -> Result<(), ControlError> {

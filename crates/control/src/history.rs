@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use weir_ledger::{EntryKind, Report};
 
 use crate::log;
-use crate::publish::{Parts, now_ms};
+use crate::shared::{Shared, ended, now_ms};
 use crate::store::{CostEntry, CostRecord};
 
 /// The longest time that one record is about.
@@ -20,21 +20,21 @@ const RECORD: Duration = Duration::from_secs(3600);
 const NAMED: usize = 100;
 
 /// Watches until `stop`.
-pub(crate) async fn watch(parts: Parts, runtime: PathBuf, mut stop: watch::Receiver<bool>) {
-    let mut ticks = tokio::time::interval(parts.limits.cost_interval);
+pub(crate) async fn watch(shared: Shared, runtime: PathBuf, mut stop: watch::Receiver<bool>) {
+    let mut ticks = tokio::time::interval(shared.limits.cost_interval);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut history = History::default();
     let mut failed = false;
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
-            () = crate::daemon::ended(&mut stop) => return,
+            () = ended(&mut stop) => return,
         }
-        let (revision, dir) = (parts.state().revision(), runtime.clone());
+        let (revision, dir) = (shared.state().revision(), runtime.clone());
         // Without nginx there is no ledger: nothing to say, and nothing wrong.
         let Ok(Some(report)) = tokio::task::spawn_blocking(move || read(&dir)).await else { continue };
         let Some(record) = history.add(revision, report, now_ms()) else { continue };
-        let stored = parts.store().record_cost(record);
+        let stored = shared.store().record_cost(record);
         if let Err(error) = &stored
             && !failed
         {

@@ -9,6 +9,7 @@ mod daemon;
 mod error;
 mod log;
 mod options;
+mod shared;
 mod workers;
 
 pub mod api;
@@ -24,7 +25,7 @@ pub mod sandbox;
 pub mod state;
 pub mod store;
 
-pub use daemon::{Daemon, run, serve};
+pub use daemon::{run, serve};
 pub use error::ControlError;
 pub use log::Level;
 pub use options::{Limits, Options};

@@ -19,6 +19,5 @@ mod task;
 mod undo;
 mod waiting;
 
-pub(crate) use commit::now_ms;
 pub use queue::{Answer, Queue, Submission, Submitted, Wait, What, WorkerResult};
-pub(crate) use task::{Parts, Publisher};
+pub(crate) use task::Publisher;

@@ -10,9 +10,9 @@ use axum::response::IntoResponse;
 use serde_json::json;
 
 use super::Problem;
+use super::context::Context;
 use super::query::Arguments;
 use crate::auth::{Peer, Role};
-use crate::daemon::Daemon;
 use crate::metrics::Outcome;
 use crate::publish::{Answer, Submission, What, WorkerResult};
 
@@ -33,7 +33,7 @@ pub(super) struct How {
 
 impl How {
     /// From a request's head. What is to be done comes with [`How::make`].
-    pub fn of(daemon: &Daemon, head: &request::Parts) -> Result<Self, Problem> {
+    pub fn of(context: &Context, head: &request::Parts) -> Result<Self, Problem> {
         let arguments = Arguments::parse(head.uri.query(), &ARGUMENTS)?;
         let peer = head.extensions.get::<Peer>();
         let submission = Submission {
@@ -41,7 +41,7 @@ impl How {
             actor: peer.map_or_else(|| Arc::from("?"), |peer| peer.actor.clone()),
             message: arguments.get("message").map(str::to_owned),
             wait: arguments.wait()?,
-            timeout: arguments.timeout(&daemon.parts.limits)?,
+            timeout: arguments.timeout(&context.shared.limits)?,
             dry_run: arguments.switch("dry_run")?,
         };
         let durable = arguments.switch("durable")?;
@@ -66,17 +66,17 @@ impl How {
     }
 
     /// Makes the change and answers.
-    pub async fn make(mut self, daemon: &Daemon, what: What) -> Response<Body> {
+    pub async fn make(mut self, context: &Context, what: What) -> Response<Body> {
         if self.submission.message.as_ref().is_some_and(|message| message.len() > MAX_MESSAGE) {
             return Problem::malformed(format!("a message has at most {MAX_MESSAGE} bytes")).into_response();
         }
         self.submission.what = what;
         let dry_run = self.submission.dry_run;
         let actor = self.submission.actor.clone();
-        let answer = daemon.queue.submit(self.submission).await;
+        let answer = context.queue.submit(self.submission).await;
         let outcome = outcome(&answer, dry_run);
         let response = if self.durable && !dry_run && matches!(answer, Answer::Done { .. }) {
-            match daemon.parts.flusher.now().await {
+            match context.shared.flusher.now().await {
                 Ok(Ok(())) => respond(answer, dry_run),
                 Ok(Err(error)) => Err(Problem::failed(format!("it was applied, but is not on disk: {error}"))),
                 Err(_) => Err(Problem::failed("it was applied, but control is stopping before it was flushed")),
@@ -84,9 +84,9 @@ impl How {
         } else {
             respond(answer, dry_run)
         };
-        daemon.parts.metrics.change(outcome, self.since.elapsed());
+        context.shared.metrics.change(outcome, self.since.elapsed());
         response.unwrap_or_else(|problem| {
-            daemon.audit(&actor, &self.what, &problem);
+            context.shared.audit(&actor, &self.what, problem.status().as_u16(), &problem.line());
             problem.into_response()
         })
     }

@@ -8,18 +8,19 @@ use axum::http::{Response, StatusCode, Uri};
 use serde_json::{Value, json};
 use weir_ledger::{EntryKind, LedgerError, Report};
 
+use super::context::Context;
 use super::query::Arguments;
 use super::{Problem, resource, revisions};
-use crate::daemon::Daemon;
+use crate::shared::Shared;
 
-pub(super) async fn cost(State(daemon): State<Arc<Daemon>>) -> Result<Response<Body>, Problem> {
-    let report = Report::read(&daemon.runtime).map_err(|error| {
+pub(super) async fn cost(State(context): State<Arc<Context>>) -> Result<Response<Body>, Problem> {
+    let report = Report::read(&context.runtime).map_err(|error| {
         // nginx makes it; before it has, there is nothing at this path, and nothing wrong with control.
         let missing = matches!(error, LedgerError::Missing { .. });
         let status = if missing { StatusCode::NOT_FOUND } else { StatusCode::SERVICE_UNAVAILABLE };
         Problem::new(status, format!("there is no ledger: {error}"))
     })?;
-    let revision = daemon.parts.state().revision();
+    let revision = context.shared.state().revision();
     Ok(resource::json(as_value(&report).to_string(), revision))
 }
 
@@ -27,16 +28,16 @@ pub(super) async fn cost(State(daemon): State<Arc<Daemon>>) -> Result<Response<B
 const PAGE: (u64, u64) = (100, 500);
 
 /// What revisions have cost, and who made them and why.
-pub(super) async fn history(State(daemon): State<Arc<Daemon>>, uri: Uri) -> Result<Response<Body>, Problem> {
+pub(super) async fn history(State(shared): State<Shared>, uri: Uri) -> Result<Response<Body>, Problem> {
     let arguments = Arguments::parse(uri.query(), &["since", "since_ms", "after_ms", "limit"])?;
     let (since, since_ms) = (arguments.number("since")?.unwrap_or(0), arguments.number("since_ms")?.unwrap_or(0));
     let (after_ms, limit) = (arguments.number("after_ms")?, arguments.limit(PAGE.0, PAGE.1)?);
-    let records = daemon.parts.store().costs(since, since_ms, after_ms, limit).map_err(Problem::failed)?;
+    let records = shared.store().costs(since, since_ms, after_ms, limit).map_err(Problem::failed)?;
     let next_ms = records.last().filter(|_| records.len() as u64 == limit).map(|last| last.from_ms);
     let mut rows = Vec::new();
     for record in records {
         // The lock is taken for each, so that changes come in between.
-        let made = daemon.parts.store().revision(record.revision).map_err(Problem::failed)?;
+        let made = shared.store().revision(record.revision).map_err(Problem::failed)?;
         let mut row = made.as_ref().map_or_else(|| Ok(json!({"revision": record.revision})), revisions::summary)?;
         row["from_ms"] = record.from_ms.into();
         row["to_ms"] = record.to_ms.into();
@@ -50,7 +51,7 @@ pub(super) async fn history(State(daemon): State<Arc<Daemon>>, uri: Uri) -> Resu
     if let Some(next_ms) = next_ms {
         page["next_ms"] = next_ms.into();
     }
-    Ok(resource::json(page.to_string(), daemon.parts.state().revision()))
+    Ok(resource::json(page.to_string(), shared.state().revision()))
 }
 
 fn as_value(report: &Report) -> Value {

@@ -11,9 +11,9 @@ use serde_json::Value;
 use weir_resource::ResourceKind;
 
 use super::change::{How, etag};
+use super::context::Context;
 use super::query::{Arguments, condition, tags};
 use super::{PREFIX, Problem, body};
-use crate::daemon::Daemon;
 use crate::publish::What;
 use crate::state::{self, Action, Edit, Key, Match, Target};
 
@@ -27,12 +27,12 @@ const SETTINGS_METHODS: &str = "GET, HEAD, PUT, PATCH";
 const PAGE: (u64, u64) = (1_000, 10_000);
 
 /// Any method on any resource.
-pub(super) async fn resource(State(daemon): State<Arc<Daemon>>, request: Request<Body>) -> Response<Body> {
+pub(super) async fn resource(State(context): State<Arc<Context>>, request: Request<Body>) -> Response<Body> {
     let (head, body) = request.into_parts();
-    answer(&daemon, head, body).await.unwrap_or_else(IntoResponse::into_response)
+    answer(&context, head, body).await.unwrap_or_else(IntoResponse::into_response)
 }
 
-async fn answer(daemon: &Daemon, head: request::Parts, body: Body) -> Result<Response<Body>, Problem> {
+async fn answer(context: &Context, head: request::Parts, body: Body) -> Result<Response<Body>, Problem> {
     // The router has taken the prefix off already.
     let path = head.uri.path();
     let path = path.strip_prefix(PREFIX).unwrap_or(path);
@@ -46,11 +46,11 @@ async fn answer(daemon: &Daemon, head: request::Parts, body: Body) -> Result<Res
         return Err(Problem::new(StatusCode::METHOD_NOT_ALLOWED, detail).allow(allowed));
     }
     match (&head.method, &target) {
-        (&Method::GET | &Method::HEAD, Target::Resource(key, steps)) => item(daemon, &head, key, steps),
+        (&Method::GET | &Method::HEAD, Target::Resource(key, steps)) => item(context, &head, key, steps),
         (&Method::GET | &Method::HEAD, Target::Collection(kind, upstream)) => {
-            collection(daemon, &head, *kind, upstream.as_deref())
+            collection(context, &head, *kind, upstream.as_deref())
         }
-        _ => change(daemon, head, body, target).await,
+        _ => change(context, head, body, target).await,
     }
 }
 
@@ -63,23 +63,28 @@ fn methods(target: &Target) -> &'static str {
     }
 }
 
-async fn change(daemon: &Daemon, head: request::Parts, body: Body, target: Target) -> Result<Response<Body>, Problem> {
-    let how = How::of(daemon, &head)?;
+async fn change(
+    context: &Context,
+    head: request::Parts,
+    body: Body,
+    target: Target,
+) -> Result<Response<Body>, Problem> {
+    let how = How::of(context, &head)?;
     let condition = condition(&head.headers)?;
-    let limit = daemon.parts.limits.body;
+    let limit = context.shared.limits.body;
     let action = match head.method {
         Method::DELETE => Action::Delete,
         Method::PUT => Action::Put(body::required(&head.headers, body, limit).await?),
         Method::PATCH => Action::Patch(body::required(&head.headers, body, limit).await?),
         _ => Action::Create(body::required(&head.headers, body, limit).await?),
     };
-    Ok(how.make(daemon, What::Edits(vec![Edit { target, action, condition }])).await)
+    Ok(how.make(context, What::Edits(vec![Edit { target, action, condition }])).await)
 }
 
-fn item(daemon: &Daemon, head: &request::Parts, key: &Key, steps: &[String]) -> Result<Response<Body>, Problem> {
+fn item(context: &Context, head: &request::Parts, key: &Key, steps: &[String]) -> Result<Response<Body>, Problem> {
     Arguments::parse(head.uri.query(), &[])?;
     let (text, revision) = {
-        let state = daemon.parts.state();
+        let state = context.shared.state();
         let missing = || Problem::new(StatusCode::NOT_FOUND, format!("there is no {key}"));
         match (state.shown(key.kind, &key.id), state.get(key.kind, &key.id)) {
             (Some(text), Some(held)) => (text, held.revision),
@@ -107,7 +112,7 @@ fn item(daemon: &Daemon, head: &request::Parts, key: &Key, steps: &[String]) -> 
 }
 
 fn collection(
-    daemon: &Daemon,
+    context: &Context,
     head: &request::Parts,
     kind: ResourceKind,
     upstream: Option<&str>,
@@ -115,7 +120,7 @@ fn collection(
     let arguments = Arguments::parse(head.uri.query(), &["limit", "after"])?;
     let limit = usize::try_from(arguments.limit(PAGE.0, PAGE.1)?).unwrap_or(usize::MAX);
     let after = arguments.get("after");
-    let state = daemon.parts.state();
+    let state = context.shared.state();
     let mut page = Page::default();
     if let Some(upstream) = upstream {
         if state.get(ResourceKind::Upstreams, upstream).is_none() {

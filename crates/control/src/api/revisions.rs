@@ -11,10 +11,11 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::change::How;
+use super::context::Context;
 use super::query::{Arguments, no_condition};
 use super::{Problem, body, resource};
-use crate::daemon::Daemon;
 use crate::publish::What;
+use crate::shared::Shared;
 use crate::state::redacted;
 use crate::store::Revision;
 
@@ -23,29 +24,26 @@ const PAGE: (u64, u64) = (50, 1_000);
 /// Resources that a list names of one revision.
 const NAMED: usize = 100;
 
-pub(super) async fn list(State(daemon): State<Arc<Daemon>>, uri: Uri) -> Result<Response<Body>, Problem> {
+pub(super) async fn list(State(shared): State<Shared>, uri: Uri) -> Result<Response<Body>, Problem> {
     let arguments = Arguments::parse(uri.query(), &["limit", "before"])?;
     let limit = arguments.limit(PAGE.0, PAGE.1)?;
     let before = arguments.number("before")?.unwrap_or(u64::MAX);
-    let head = daemon.parts.state().revision();
-    let rows = daemon.parts.store().revisions_before(before, limit).map_err(Problem::failed)?;
+    let head = shared.state().revision();
+    let rows = shared.store().revisions_before(before, limit).map_err(Problem::failed)?;
     let revisions = rows.iter().map(summary).collect::<Result<Vec<Value>, Problem>>()?;
     Ok(resource::json(json!({"revisions": revisions}).to_string(), head))
 }
 
-pub(super) async fn one(
-    State(daemon): State<Arc<Daemon>>,
-    Path(revision): Path<String>,
-) -> Result<Response<Body>, Problem> {
-    let row = find(&daemon, &revision)?;
+pub(super) async fn one(State(shared): State<Shared>, Path(revision): Path<String>) -> Result<Response<Body>, Problem> {
+    let row = find(&shared, &revision)?;
     Ok(resource::json(summary(&row)?.to_string(), row.revision))
 }
 
 pub(super) async fn diff(
-    State(daemon): State<Arc<Daemon>>,
+    State(shared): State<Shared>,
     Path(revision): Path<String>,
 ) -> Result<Response<Body>, Problem> {
-    let row = find(&daemon, &revision)?;
+    let row = find(&shared, &revision)?;
     let mut diff = summary(&row)?;
     let changes = row.parsed().map_err(Problem::failed)?.into_iter().map(|change| {
         let side = |text: Option<&RawValue>| {
@@ -57,10 +55,10 @@ pub(super) async fn diff(
     Ok(resource::json(diff.to_string(), row.revision))
 }
 
-fn find(daemon: &Daemon, revision: &str) -> Result<Revision, Problem> {
+fn find(shared: &Shared, revision: &str) -> Result<Revision, Problem> {
     let number = number(revision)?;
     let (row, oldest) = {
-        let store = daemon.parts.store();
+        let store = shared.store();
         (store.revision(number).map_err(Problem::failed)?, store.oldest().map_err(Problem::failed)?)
     };
     row.ok_or_else(|| match oldest {
@@ -83,7 +81,7 @@ struct Message {
 }
 
 pub(super) async fn rollback(
-    State(daemon): State<Arc<Daemon>>,
+    State(context): State<Arc<Context>>,
     Path(revision): Path<String>,
     request: Request<Body>,
 ) -> Response<Body> {
@@ -91,8 +89,8 @@ pub(super) async fn rollback(
     let prepared = async {
         let revision = number(&revision)?;
         no_condition(&head.headers, "look with `weir diff` at what a rollback would undo")?;
-        let mut how = How::of(&daemon, &head)?;
-        let body = body::json(&head.headers, body, daemon.parts.limits.body).await?;
+        let mut how = How::of(&context, &head)?;
+        let body = body::json(&head.headers, body, context.shared.limits.body).await?;
         if let Some(body) = body {
             let body: Message = serde_json::from_value(body).map_err(|error| {
                 Problem::malformed(format!("this is no message: {error}")).hint(r#"{"message": "why"}"#)
@@ -103,7 +101,7 @@ pub(super) async fn rollback(
         Ok::<_, Problem>((how, revision))
     };
     match prepared.await {
-        Ok((how, revision)) => how.make(&daemon, What::Rollback(revision)).await,
+        Ok((how, revision)) => how.make(&context, What::Rollback(revision)).await,
         Err(problem) => problem.into_response(),
     }
 }

@@ -9,27 +9,28 @@ use axum::http::{HeaderValue, Response, Uri, header};
 use serde_json::json;
 use weir_resource::ResourceKind;
 
+use super::context::Context;
 use super::query::Arguments;
 use super::{Problem, openapi as document, resource};
-use crate::daemon::Daemon;
 use crate::metrics::{Outside, WorkerState};
+use crate::shared::Shared;
 use crate::workers::{slots, state_name};
 
 /// Refused changes of a page, unless `?limit` says otherwise, and at most.
 const PAGE: (u64, u64) = (100, 1_000);
 
-pub(super) async fn workers(State(daemon): State<Arc<Daemon>>) -> Response<Body> {
+pub(super) async fn workers(State(context): State<Arc<Context>>) -> Response<Body> {
     let (revision, digest) = {
-        let state = daemon.parts.state();
+        let state = context.shared.state();
         (state.revision(), state.digest())
     };
-    let workers = daemon.regions.report(revision, digest);
+    let workers = context.regions.report(revision, digest);
     let text = json!({"revision": revision, "digest": format!("{digest:016x}"), "workers": workers}).to_string();
     resource::json(text, revision)
 }
 
-pub(super) async fn state(State(daemon): State<Arc<Daemon>>) -> Response<Body> {
-    let state = daemon.parts.state();
+pub(super) async fn state(State(shared): State<Shared>) -> Response<Body> {
+    let state = shared.state();
     let settings = state.shown(ResourceKind::Settings, "").unwrap_or_else(|| "{}".to_owned());
     let mut text = format!("{{\"settings\":{settings}");
     for kind in document::kinds_with_paths() {
@@ -44,30 +45,30 @@ pub(super) async fn state(State(daemon): State<Arc<Daemon>>) -> Response<Body> {
     resource::json(text, state.revision())
 }
 
-pub(super) async fn audit(State(daemon): State<Arc<Daemon>>, uri: Uri) -> Result<Response<Body>, Problem> {
+pub(super) async fn audit(State(shared): State<Shared>, uri: Uri) -> Result<Response<Body>, Problem> {
     let limit = Arguments::parse(uri.query(), &["limit"])?.limit(PAGE.0, PAGE.1)?;
-    let refused = daemon.parts.store().refused(limit).map_err(Problem::failed)?;
-    let revision = daemon.parts.state().revision();
+    let refused = shared.store().refused(limit).map_err(Problem::failed)?;
+    let revision = shared.state().revision();
     Ok(resource::json(json!({"refused": refused}).to_string(), revision))
 }
 
-pub(super) async fn healthz(State(daemon): State<Arc<Daemon>>) -> Response<Body> {
-    let revision = daemon.parts.state().revision();
+pub(super) async fn healthz(State(context): State<Arc<Context>>) -> Response<Body> {
+    let revision = context.shared.state().revision();
     let mut health = json!({
         "status": "ok", "revision": revision, "version": env!("CARGO_PKG_VERSION"),
-        "uptime_ms": u64::try_from(daemon.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        "uptime_ms": u64::try_from(context.started.elapsed().as_millis()).unwrap_or(u64::MAX),
     });
-    if let Some(recovered) = &daemon.recovered {
+    if let Some(recovered) = &context.recovered {
         health["status"] = "recovered".into();
         health["recovered"] = recovered.as_str().into();
     }
     resource::json(health.to_string(), revision)
 }
 
-pub(super) async fn metrics(State(daemon): State<Arc<Daemon>>) -> Response<Body> {
-    let revision = daemon.parts.state().revision();
+pub(super) async fn metrics(State(context): State<Arc<Context>>) -> Response<Body> {
+    let revision = context.shared.state().revision();
     let mut workers = Vec::new();
-    for region in daemon.regions.all() {
+    for region in context.regions.all() {
         workers.extend(slots(&region).map(|(_, slot)| WorkerState {
             state: state_name(slot.state()),
             behind: revision.saturating_sub(slot.applied()),
@@ -75,8 +76,8 @@ pub(super) async fn metrics(State(daemon): State<Arc<Daemon>>) -> Response<Body>
     }
     workers.retain(|worker| worker.state != "free");
     // nginx makes it; without nginx there is nothing to count.
-    let ledger = weir_ledger::Control::open(&daemon.runtime).map(|ledger| ledger.workers()).unwrap_or_default();
-    let text = daemon.parts.metrics.render(Outside { workers: &workers, ledger: &ledger });
+    let ledger = weir_ledger::Control::open(&context.runtime).map(|ledger| ledger.workers()).unwrap_or_default();
+    let text = context.shared.metrics.render(Outside { workers: &workers, ledger: &ledger });
     let mut response = Response::new(Body::from(text));
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, kind);

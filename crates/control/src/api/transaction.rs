@@ -10,10 +10,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::change::How;
+use super::context::Context;
 use super::query::no_condition;
 use super::{PREFIX, Problem, body};
 use crate::auth::Role;
-use crate::daemon::Daemon;
 use crate::publish::What;
 use crate::state::{Action, Condition, Edit, Match, Target};
 
@@ -39,12 +39,12 @@ struct Change {
     if_match: Option<String>,
 }
 
-pub(super) async fn post(State(daemon): State<Arc<Daemon>>, request: Request<Body>) -> Response<Body> {
+pub(super) async fn post(State(context): State<Arc<Context>>, request: Request<Body>) -> Response<Body> {
     let (head, body) = request.into_parts();
     let prepared = async {
         no_condition(&head.headers, "each change of a transaction has an `if_match` of its own")?;
-        let mut how = How::of(&daemon, &head)?;
-        let body = body::required(&head.headers, body, daemon.parts.limits.body).await?;
+        let mut how = How::of(&context, &head)?;
+        let body = body::required(&head.headers, body, context.shared.limits.body).await?;
         let transaction: Transaction = serde_json::from_value(body).map_err(|error| {
             Problem::malformed(format!("this is no transaction: {error}"))
                 .hint(r#"{"changes": [{"method": "PUT", "path": "/upstreams/app", "body": {}}], "message": "why"}"#)
@@ -63,7 +63,7 @@ pub(super) async fn post(State(daemon): State<Arc<Daemon>>, request: Request<Bod
         Ok((how, edits))
     };
     match prepared.await {
-        Ok((how, edits)) => done(how.make(&daemon, What::Edits(edits)).await),
+        Ok((how, edits)) => done(how.make(&context, What::Edits(edits)).await),
         Err(problem) => problem.into_response(),
     }
 }

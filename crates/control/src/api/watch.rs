@@ -14,9 +14,10 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::Problem;
+use super::context::Context;
 use super::query::Arguments;
 use super::revisions::summary;
-use crate::daemon::{Daemon, ended};
+use crate::shared::{Shared, ended};
 use crate::store::Revision;
 
 /// A comment in so long a silence, so that proxies do not close the connection.
@@ -29,30 +30,30 @@ const AHEAD: usize = 64;
 type Sender = mpsc::Sender<Result<Bytes, std::convert::Infallible>>;
 
 pub(super) async fn watch(
-    State(daemon): State<Arc<Daemon>>,
+    State(context): State<Arc<Context>>,
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Response<Body>, Problem> {
     let arguments = Arguments::parse(uri.query(), &["since"])?;
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()).and_then(|id| id.parse().ok());
-    let head = daemon.parts.state().revision();
+    let head = context.shared.state().revision();
     let since = last.or(arguments.number("since")?).unwrap_or(head);
     if since > head {
         let detail = format!("revision {since} is not there yet; the newest is {head}");
         return Err(Problem::new(StatusCode::CONFLICT, detail));
     }
-    let oldest = daemon.parts.store().oldest().map_err(Problem::failed)?.unwrap_or(head + 1);
+    let oldest = context.shared.store().oldest().map_err(Problem::failed)?.unwrap_or(head + 1);
     if since + 1 < oldest && since < head {
         let detail = format!("revisions before {oldest} are not kept");
         return Err(Problem::new(StatusCode::CONFLICT, detail).hint("read /api/v1/state, and watch from its ETag on"));
     }
-    if daemon.parts.events.receiver_count() >= daemon.parts.limits.watchers {
+    if context.shared.events.receiver_count() >= context.shared.limits.watchers {
         return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, "too many watch already"));
     }
     let (sender, receiver) = mpsc::channel(AHEAD);
     // Counted from here on, so that many who come at once are not more than may.
-    let live = daemon.parts.events.subscribe();
-    tokio::spawn(follow(daemon, since, live, sender));
+    let live = context.shared.events.subscribe();
+    tokio::spawn(follow(context, since, live, sender));
     let mut response = Response::new(Body::from_stream(ReceiverStream::new(receiver)));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -61,26 +62,26 @@ pub(super) async fn watch(
 }
 
 /// Sends until nobody listens any more, or control ends, which a client that does not read cannot delay.
-async fn follow(daemon: Arc<Daemon>, since: u64, live: Receiver<Arc<Revision>>, sender: Sender) {
-    let mut stop = daemon.stop.clone();
-    daemon.parts.metrics.watchers.add(1);
+async fn follow(context: Arc<Context>, since: u64, live: Receiver<Arc<Revision>>, sender: Sender) {
+    let mut stop = context.stop.clone();
+    context.shared.metrics.watchers.add(1);
     tokio::select! {
         biased;
         () = ended(&mut stop) => {}
         () = sender.closed() => {}
-        () = tell(&daemon, since, live, &sender) => {}
+        () = tell(&context.shared, since, live, &sender) => {}
     }
-    daemon.parts.metrics.watchers.sub(1);
+    context.shared.metrics.watchers.sub(1);
 }
 
 /// Sends what has happened and what happens.
-async fn tell(daemon: &Daemon, mut since: u64, mut live: Receiver<Arc<Revision>>, sender: &Sender) {
+async fn tell(shared: &Shared, mut since: u64, mut live: Receiver<Arc<Revision>>, sender: &Sender) {
     // At once, so that the client knows that it is heard.
     let mut open = sender.send(Ok(Bytes::from_static(b": watching\n\n"))).await.is_ok();
     let mut behind = true;
     while open {
         if behind {
-            open = catch_up(daemon, &mut since, sender).await;
+            open = catch_up(shared, &mut since, sender).await;
             behind = false;
             continue;
         }
@@ -100,9 +101,9 @@ async fn tell(daemon: &Daemon, mut since: u64, mut live: Receiver<Arc<Revision>>
     }
 }
 
-async fn catch_up(daemon: &Daemon, since: &mut u64, sender: &Sender) -> bool {
+async fn catch_up(shared: &Shared, since: &mut u64, sender: &Sender) -> bool {
     loop {
-        let rows = daemon.parts.store().revisions_after(*since, PAGE).unwrap_or_default();
+        let rows = shared.store().revisions_after(*since, PAGE).unwrap_or_default();
         for row in &rows {
             *since = row.revision;
             if !send(sender, row).await {

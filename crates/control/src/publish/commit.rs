@@ -1,7 +1,7 @@
 //! A group of changes: checked, stored, published.
 
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use weir_bus::Frame;
 use weir_gateway::op::Op;
@@ -11,6 +11,7 @@ use super::queue::{Answer, Submitted, What};
 use super::task::Publisher;
 use super::waiting::Outcome;
 use crate::log;
+use crate::shared::now_ms;
 use crate::state::{Action, Applied, Edit, State, Target};
 use crate::store::{Revision, Store, StoreError};
 
@@ -227,9 +228,4 @@ fn fail(state: &mut State, store: &mut Store, made: Vec<Made>, error: &StoreErro
             let _ = submitted.answer.send(answer);
         }
     }
-}
-
-pub(crate) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
-use super::commit::now_ms;
 use super::task::Publisher;
 use crate::log;
+use crate::shared::now_ms;
 use crate::store::Snapshot;
 
 /// What is known of snapshots.

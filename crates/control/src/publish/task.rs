@@ -2,10 +2,9 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{broadcast, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use weir_bus::{ControlBell, Frame, Writer};
 use weir_gateway::op::Op;
 
@@ -19,11 +18,8 @@ use super::waiting::Waiting;
 use crate::error::ControlError;
 use crate::health::Supervisor;
 use crate::log;
-use crate::metrics::Metrics;
-use crate::options::Limits;
-use crate::sandbox::Sandbox;
+use crate::shared::Shared;
 use crate::state::State;
-use crate::store::{Flusher, Revision, Store};
 use crate::workers::{Refused, Roster, Standing};
 
 /// Changes that are taken at a time.
@@ -35,33 +31,9 @@ const LOOK: Duration = Duration::from_millis(50);
 /// And while nobody does.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// What the publisher shares with the API.
-#[derive(Debug, Clone)]
-pub(crate) struct Parts {
-    pub state: Arc<Mutex<State>>,
-    pub store: Arc<Mutex<Store>>,
-    pub flusher: Arc<Flusher>,
-    pub sandbox: Arc<Sandbox>,
-    pub metrics: Arc<Metrics>,
-    pub events: broadcast::Sender<Arc<Revision>>,
-    pub limits: Limits,
-}
-
-impl Parts {
-    /// The state. Nobody waits while holding it.
-    pub fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The store. Nobody waits while holding it.
-    pub fn store(&self) -> MutexGuard<'_, Store> {
-        self.store.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// The task's own.
 pub(crate) struct Publisher {
-    pub(super) parts: Parts,
+    pub(super) parts: Shared,
     pub(super) writer: Writer,
     pub(super) roster: Roster,
     pub(super) health: Supervisor,
@@ -86,7 +58,7 @@ pub(crate) struct Publisher {
 
 impl Publisher {
     /// Opens the journal, begins a new generation of it with the state, and finds the workers.
-    pub fn new(parts: Parts, runtime: &Path, health: Supervisor, snapshot: u64) -> Result<Self, ControlError> {
+    pub fn new(parts: Shared, runtime: &Path, health: Supervisor, snapshot: u64) -> Result<Self, ControlError> {
         let writer = Writer::open(runtime)?;
         let before = super::runtime::read(runtime);
         let at = |what| ControlError::io(what, runtime);
@@ -195,7 +167,7 @@ impl Publisher {
                 Some(verdict) = self.verdicts_in.recv() => self.verdict(verdict),
                 _ = findings.recv_many(&mut found, FINDINGS), if !findings.is_closed() => self.publish_found(found.drain(..)),
                 () = tokio::time::sleep_until(look) => self.tick(),
-                () = crate::daemon::ended(&mut stop) => break,
+                () = crate::shared::ended(&mut stop) => break,
             }
         }
         self.finish(queue).await;

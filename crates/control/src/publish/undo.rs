@@ -1,8 +1,9 @@
 //! A worker has refused a revision: it is undone everywhere, by a revision that is its inverse.
 
-use super::commit::{Made, now_ms, rollback, row};
+use super::commit::{Made, rollback, row};
 use super::task::Publisher;
 use crate::log;
+use crate::shared::now_ms;
 use crate::state::{Action, Applied, Edit, State, Target};
 use crate::store::{Revision, Store, StoreError};
 use crate::workers::Refused;
