@@ -4,7 +4,7 @@ mod asked;
 
 use asked::{all_text, ask, folded, profile, speak};
 use weir_diagnose::facts::Facts;
-use weir_profile::{Builder, Frame, Health, Kind, Origin, Thread};
+use weir_profile::{Builder, Frame, Health, Origin, ProfileKind, Thread};
 
 /// A rule, stacks that make it speak, what must be in the finding, and stacks that must not.
 const CASES: &[(&str, &str, &str, &str)] = &[
@@ -207,7 +207,7 @@ fn stack(builder: &mut Builder, frames: &[(&str, Origin)], count: u64) {
 #[test]
 fn interpreted_lua_is_told_from_compiled() {
     let build = |compiled: u64| {
-        let mut builder = Builder::new(Kind::OnCpu);
+        let mut builder = Builder::new(ProfileKind::OnCpu);
         let sort = [("a.lua:f", Origin::Lua), ("string.gsub", Origin::LuaBuiltin)];
         stack(&mut builder, &sort, 400 - compiled);
         stack(&mut builder, &[("a.lua:f", Origin::Lua), ("trace 3 a.lua:9", Origin::LuaTrace)], compiled.max(1));
@@ -223,7 +223,7 @@ fn interpreted_lua_is_told_from_compiled() {
 
 #[test]
 fn a_lua_line_is_named_with_its_file() {
-    let mut builder = Builder::new(Kind::OnCpu);
+    let mut builder = Builder::new(ProfileKind::OnCpu);
     let lua = Frame { file: "/srv/lua/sign.lua".into(), line: 31, ..Frame::named("tokens", Origin::Lua) };
     let frames = [builder.frame(lua), builder.frame(Frame::named("table.sort", Origin::LuaBuiltin))];
     let (thread, stack) = (builder.thread(Thread::default()), builder.stack(&frames));
@@ -257,7 +257,7 @@ fn a_profile_says_when_it_has_seen_too_little() {
 #[test]
 fn a_blocked_event_loop_is_named_with_what_blocks_it() {
     let off = |blocked_ms: u64, times: u64| {
-        let mut builder = Builder::new(Kind::OffCpu);
+        let mut builder = Builder::new(ProfileKind::OffCpu);
         let (native, kernel) = (Origin::Native, Origin::Kernel);
         let thread = builder.thread(Thread { pid: 7, tid: 7, name: "nginx".into() });
         let mut add = |frames: &[(&str, Origin)], times: u64, ms: u64| {

@@ -1,7 +1,7 @@
-//! The few instructions of LuaJIT 2.1's bytecode that tell what a function is called.
+//! The few instructions of LuaJIT 2.1's bytecode from which a function's name is derived.
 //!
-//! Numbers of `lj_bc.h`, which 2.1 has kept since its first beta: what was added since comes behind the
-//! last one here.
+//! The numbers are those of `lj_bc.h`, which 2.1 has kept since its first beta; later instructions
+//! were added after the last one here.
 
 /// An instruction: operation, A, then B and C or D.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,12 +17,12 @@ pub(crate) const CALLT: u8 = 68;
 pub(crate) const ITERC: u8 = 69;
 pub(crate) const ITERN: u8 = 70;
 
-/// What an instruction does with its A operand.
+/// The effect of an instruction on its A operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// Nothing, or it only reads it.
+    /// No effect, or it only reads it.
     Reads,
-    /// Writes the slot A.
+    /// Writes slot A.
     Writes,
     /// Uses slots from A on.
     From,

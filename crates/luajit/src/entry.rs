@@ -1,18 +1,18 @@
-//! The interpreter's entry (`lj_vm_call`), read for the offsets that it uses.
+//! Extracts structure offsets from the interpreter's entry (`lj_vm_call`).
 //!
-//! It builds the native frame, puts the `lua_State` into it, links it into the chain of frames, finds
-//! the dispatch table and says that the interpreter runs: nearly all that a walk needs, in some forty
-//! instructions without a branch, of the same form in every GC64 build. The registers' roles (rdi the
-//! state, rbp its copy, r14 the dispatch table, rdx BASE, rbx PC) are the interpreter's on System V.
+//! The entry builds the native frame, stores the `lua_State` in it, links it into the chain of frames, finds the
+//! dispatch table and marks the interpreter as running: nearly all that a walk needs, in some forty instructions
+//! without a branch, of the same form in every GC64 build. The roles of registers (rdi the state, rbp its copy, r14
+//! the dispatch table, rdx BASE, rbx PC) are the interpreter's on System V.
 
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 
-/// Instructions that are looked at; the entry has about forty.
+/// Maximum number of instructions read; the entry has about forty.
 const MAX_INSTRUCTIONS: usize = 64;
 
-/// Offsets named by the entry, in bytes.
+/// Offsets used by the entry, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct InterpreterEntry {
     pub c_size: u32,
     pub c_results: u32,
     pub c_state: u32,
@@ -27,22 +27,22 @@ pub(crate) struct Entry {
     pub g_vmstate: u32,
 }
 
-/// Why an entry was not understood.
+/// The reason why an entry was not recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Odd {
+pub(crate) enum EntryError {
     /// References are 32 bits wide.
     Narrow,
-    /// Something was not there.
+    /// An expected instruction was not found.
     Missing(&'static str),
 }
 
-/// Whether code starts as the interpreter's entries do: it saves rbp, rbx, r15, r14 in this order.
+/// Whether code starts like the interpreter's entries: it saves rbp, rbx, r15, r14 in this order.
 pub(crate) fn is_entry(code: &[u8]) -> bool {
     let code = code.strip_prefix(&[0xf3, 0x0f, 0x1e, 0xfa]).unwrap_or(code);
     code.starts_with(&[0x55, 0x53, 0x41, 0x57, 0x41, 0x56])
 }
 
-/// Targets of the calls and jumps of a piece of code, in order.
+/// Targets of the calls and jumps in a piece of code, in order.
 pub(crate) fn targets(code: &[u8], address: u64) -> Vec<u64> {
     Decoder::with_ip(64, code, address, DecoderOptions::NONE)
         .iter()
@@ -52,8 +52,8 @@ pub(crate) fn targets(code: &[u8], address: u64) -> Vec<u64> {
 }
 
 /// Reads the entry.
-pub(crate) fn read(code: &[u8], address: u64) -> Result<Entry, Odd> {
-    let mut reader = Reader::default();
+pub(crate) fn read(code: &[u8], address: u64) -> Result<InterpreterEntry, EntryError> {
+    let mut reader = EntryReader::default();
     for instruction in Decoder::with_ip(64, code, address, DecoderOptions::NONE).iter().take(MAX_INSTRUCTIONS) {
         if instruction.mnemonic() == Mnemonic::Jmp && instruction.op0_kind() == OpKind::Memory {
             break;
@@ -64,7 +64,7 @@ pub(crate) fn read(code: &[u8], address: u64) -> Result<Entry, Odd> {
 }
 
 #[derive(Default)]
-struct Reader {
+struct EntryReader {
     depth: u32,
     results: Option<u32>,
     state: Option<u32>,
@@ -81,8 +81,8 @@ struct Reader {
     chain: Option<Register>,
 }
 
-impl Reader {
-    fn take(&mut self, instruction: &Instruction) -> Result<(), Odd> {
+impl EntryReader {
+    fn take(&mut self, instruction: &Instruction) -> Result<(), EntryError> {
         match (instruction.mnemonic(), instruction.op0_kind(), instruction.op1_kind()) {
             (Mnemonic::Push, _, _) => self.depth += 8,
             (Mnemonic::Sub, OpKind::Register, OpKind::Immediate8to64 | OpKind::Immediate32to64)
@@ -96,7 +96,7 @@ impl Reader {
                 self.dispatch = Some(instruction.immediate(1) as u32);
             }
             (Mnemonic::Mov, OpKind::Register, OpKind::Register) if is_narrow_state(instruction) => {
-                return Err(Odd::Narrow);
+                return Err(EntryError::Narrow);
             }
             (Mnemonic::Mov, OpKind::Memory, _) => self.store(instruction),
             (Mnemonic::Mov, OpKind::Register, OpKind::Memory) => self.load(instruction),
@@ -141,22 +141,22 @@ impl Reader {
         }
     }
 
-    fn finish(self) -> Result<Entry, Odd> {
-        let dispatch = self.dispatch.ok_or(Odd::Missing("the dispatch table"))?;
+    fn finish(self) -> Result<InterpreterEntry, EntryError> {
+        let dispatch = self.dispatch.ok_or(EntryError::Missing("the dispatch table"))?;
         let in_global = |from_dispatch: Option<i64>, what| {
-            let at = from_dispatch.map(|at| at + i64::from(dispatch)).ok_or(Odd::Missing(what))?;
-            u32::try_from(at).map_err(|_| Odd::Missing(what))
+            let at = from_dispatch.map(|at| at + i64::from(dispatch)).ok_or(EntryError::Missing(what))?;
+            u32::try_from(at).map_err(|_| EntryError::Missing(what))
         };
-        Ok(Entry {
+        Ok(InterpreterEntry {
             c_size: self.depth + 8,
-            c_results: self.results.ok_or(Odd::Missing("the number of results in the native frame"))?,
-            c_state: self.state.ok_or(Odd::Missing("lua_State in the native frame"))?,
-            c_pc: self.pc.ok_or(Odd::Missing("PC in the native frame"))?,
-            c_previous: self.previous.ok_or(Odd::Missing("the chain of native frames"))?,
-            l_global: self.global.ok_or(Odd::Missing("lua_State.glref"))?,
-            l_cframe: self.cframe.ok_or(Odd::Missing("lua_State.cframe"))?,
-            l_base: self.base.ok_or(Odd::Missing("lua_State.base"))?,
-            l_top: self.top.ok_or(Odd::Missing("lua_State.top"))?,
+            c_results: self.results.ok_or(EntryError::Missing("the number of results in the native frame"))?,
+            c_state: self.state.ok_or(EntryError::Missing("lua_State in the native frame"))?,
+            c_pc: self.pc.ok_or(EntryError::Missing("PC in the native frame"))?,
+            c_previous: self.previous.ok_or(EntryError::Missing("the chain of native frames"))?,
+            l_global: self.global.ok_or(EntryError::Missing("lua_State.glref"))?,
+            l_cframe: self.cframe.ok_or(EntryError::Missing("lua_State.cframe"))?,
+            l_base: self.base.ok_or(EntryError::Missing("lua_State.base"))?,
+            l_top: self.top.ok_or(EntryError::Missing("lua_State.top"))?,
             dispatch,
             g_current: in_global(self.current, "global_State.cur_L")?,
             g_vmstate: in_global(self.vmstate, "global_State.vmstate")?,
@@ -164,7 +164,7 @@ impl Reader {
     }
 }
 
-/// The argument moved as 32 bits: an interpreter of 32-bit references.
+/// The argument is moved as 32 bits: an interpreter with 32-bit references.
 fn is_narrow_state(instruction: &Instruction) -> bool {
     instruction.op1_register() == Register::EDI && instruction.op0_register() == Register::EBP
 }

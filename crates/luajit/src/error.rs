@@ -1,11 +1,11 @@
-//! Why a process's Lua frames cannot be shown.
+//! Reasons why a process's Lua frames cannot be shown.
 
 use weir_unwind::UnwindError;
 
-/// What was found, and why it is of no use.
+/// A Lua that is not supported, with the reason.
 #[derive(Debug, thiserror::Error)]
 pub enum LuaError {
-    /// The process itself cannot be looked at.
+    /// The process itself cannot be read.
     #[error(transparent)]
     Process(#[from] UnwindError),
     /// Lua by PUC-Rio, not LuaJIT.
@@ -22,12 +22,12 @@ pub enum LuaError {
         /// The library or program.
         path: String,
     },
-    /// LuaJIT whose code does not look as expected.
-    #[error("{path}: this build of LuaJIT is not known: {what}; Lua frames are left out")]
+    /// LuaJIT with unexpected code.
+    #[error("{path}: this build of LuaJIT is not supported: {what}; Lua frames are not shown")]
     Unknown {
         /// The library or program.
         path: String,
-        /// Which check has failed.
+        /// The check that failed.
         what: String,
     },
 }

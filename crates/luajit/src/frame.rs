@@ -1,4 +1,4 @@
-//! A Lua frame as people see it: `access.lua`, `read_vars`, line 42.
+//! Display names of Lua frames: `access.lua`, `read_vars`, line 42.
 
 use weir_profile::{Frame, Origin};
 use weir_unwind::RawLuaFrame;
@@ -8,11 +8,11 @@ use crate::object::{self, Fields};
 use crate::proto::PROTO_SIZE;
 use crate::vm::Vm;
 
-/// Characters of a chunk that is a piece of text.
+/// Number of characters shown for a chunk that is inline text.
 const TEXT: usize = 32;
 
 impl Vm {
-    /// A frame as people see it; `caller`: the frame that has called it, which says what it is called.
+    /// The display form of a frame; its name comes from `caller`, the frame that called it.
     pub(crate) fn frame(&mut self, frame: &RawLuaFrame, caller: Option<&RawLuaFrame>) -> Option<Frame> {
         if frame.ffid != 0 {
             return Some(self.builtin(frame));
@@ -58,7 +58,7 @@ impl Vm {
         Some(named.unwrap_or(unnamed))
     }
 
-    /// What a function object in a trace's constants is.
+    /// The first line and prototype of a function object in a trace's constants.
     pub(crate) fn function(&self, address: u64) -> Option<(u32, u64)> {
         let bytes = object::read(self.memory, address, 48)?;
         if bytes.u8(9)? != object::FUNCTION {
@@ -74,12 +74,12 @@ impl Vm {
 pub(crate) struct Chunk {
     /// `access.lua`
     pub module: String,
-    /// `/path/access.lua`; empty where the code is from no file.
+    /// `/path/access.lua`; empty if the code does not come from a file.
     pub file: String,
 }
 
 impl Chunk {
-    /// `@path`, `=name` or source text, of which the first line is shown.
+    /// `@path`, `=name` or source text, whose first line is shown.
     pub fn of(name: &str) -> Self {
         if let Some(path) = name.strip_prefix('@') {
             let module = path.rsplit('/').next().unwrap_or(path);

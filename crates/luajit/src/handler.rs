@@ -1,29 +1,28 @@
-//! The interpreter's handlers, read for what the entry does not name.
+//! Extracts the offsets that the entry does not use from the interpreter's handlers.
 //!
-//! All of the interpreter is swept once for four shapes: the way into a trace (`BC_JLOOP`), which
-//! names the table of traces, a trace's machine code and `jit_base`; accesses to a prototype relative
-//! to its bytecode, which give its size; checks of the stack's limit; and the way into `lua_cpcall`,
-//! which measures from the stack's first slot.
+//! All of the interpreter is scanned once for four patterns: the entry of a trace (`BC_JLOOP`), which uses the table
+//! of traces, a trace's machine code and `jit_base`; accesses to a prototype relative to its bytecode, which reveal
+//! its size; checks of the stack's limit; and the entry of `lua_cpcall`, which measures from the stack's first slot.
 
 use std::collections::HashMap;
 
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 
-use crate::entry::Entry;
+use crate::entry::InterpreterEntry;
 
-/// Code that is swept at most, in bytes; the interpreter has about 25 KiB.
+/// Maximum size of the scanned code, in bytes; the interpreter has about 25 KiB.
 pub(crate) const MAX_VM_BYTES: u64 = 256 << 10;
-/// Instructions in which a shape must fit.
+/// Maximum length of a pattern, in instructions.
 const WINDOW: usize = 16;
-/// `GCproto.framesize`, `GCproto.k`: the same in all GC64 builds; two of them must give the same size.
+/// `GCproto.framesize`, `GCproto.k`: the same in all GC64 builds; both must imply the same size.
 const PROTO_FRAMESIZE: i64 = 11;
 const PROTO_K: i64 = 32;
 
-/// What the handlers name, in bytes.
+/// Offsets used by the handlers, in bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Handlers {
-    /// Addresses where the native frame is being built or torn down, and how far above the stack
-    /// pointer it begins there; sorted.
+    /// Addresses at which the native frame is being built or torn down, with the distance from the
+    /// stack pointer to its start; sorted.
     pub partial: Vec<(u64, u32)>,
     /// `global_State.jit_base`
     pub g_jit_base: u32,
@@ -31,7 +30,7 @@ pub(crate) struct Handlers {
     pub g_traces: u32,
     /// `GCtrace.mcode`
     pub t_mcode: u32,
-    /// What a trace's frame has more than the interpreter's.
+    /// The difference in size between a trace's frame and the interpreter's.
     pub trace_space: u32,
     /// `lua_State.maxstack`
     pub l_maxstack: u32,
@@ -41,8 +40,8 @@ pub(crate) struct Handlers {
     pub proto_size: u32,
 }
 
-/// Sweeps the interpreter; the error says what was not found.
-pub(crate) fn read(code: &[u8], address: u64, entry: &Entry) -> Result<Handlers, &'static str> {
+/// Scans the interpreter; the error states what was not found.
+pub(crate) fn read(code: &[u8], address: u64, entry: &InterpreterEntry) -> Result<Handlers, &'static str> {
     let instructions: Vec<Instruction> = Decoder::with_ip(64, code, address, DecoderOptions::NONE).iter().collect();
     let mut handlers = enter_trace(&instructions, entry).ok_or("the handler that enters traces")?;
     handlers.l_maxstack = limit(&instructions).ok_or("lua_State.maxstack")?;
@@ -53,7 +52,7 @@ pub(crate) fn read(code: &[u8], address: u64, entry: &Entry) -> Result<Handlers,
 }
 
 /// `mov a,[r14+traces]; mov b,[a+b*8]; mov b,[b+mcode]; ... mov [r14+jit_base],rdx; ... jmp b`
-fn enter_trace(instructions: &[Instruction], entry: &Entry) -> Option<Handlers> {
+fn enter_trace(instructions: &[Instruction], entry: &InterpreterEntry) -> Option<Handlers> {
     instructions.windows(WINDOW).find_map(|window| {
         let [table, trace, code, rest @ ..] = window else { return None };
         if !(loads(table, Register::R14) && table.memory_index() == Register::None) {
@@ -82,7 +81,7 @@ fn enter_trace(instructions: &[Instruction], entry: &Entry) -> Option<Handlers> 
 }
 
 /// The entries' first instructions, and the last ones before each return to C.
-fn partial(instructions: &[Instruction], entry: &Entry) -> Vec<(u64, u32)> {
+fn partial(instructions: &[Instruction], entry: &InterpreterEntry) -> Vec<(u64, u32)> {
     let mut partial = Vec::new();
     for (index, instruction) in instructions.iter().enumerate() {
         let pushes = |i: &&Instruction| i.mnemonic() == Mnemonic::Push;
@@ -108,7 +107,7 @@ fn partial(instructions: &[Instruction], entry: &Entry) -> Vec<(u64, u32)> {
     partial
 }
 
-/// `cmp r,[rbp+limit]; ja`: the offset that is compared with most often.
+/// `cmp r,[rbp+limit]; ja`: the offset that is compared most often.
 fn limit(instructions: &[Instruction]) -> Option<u32> {
     let mut seen: HashMap<u32, u32> = HashMap::new();
     for pair in instructions.windows(2) {
@@ -125,7 +124,7 @@ fn limit(instructions: &[Instruction]) -> Option<u32> {
 }
 
 /// `mov r,[rbp+stack]; sub r,[rbp+top]`
-fn first_slot(instructions: &[Instruction], entry: &Entry) -> Option<u32> {
+fn first_slot(instructions: &[Instruction], entry: &InterpreterEntry) -> Option<u32> {
     instructions.windows(2).find_map(|pair| {
         let difference = pair[1].mnemonic() == Mnemonic::Sub
             && pair[1].op1_kind() == OpKind::Memory

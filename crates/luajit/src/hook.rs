@@ -1,21 +1,21 @@
-//! The interpreter's native frame, for the unwinder.
+//! Unwinds the interpreter's native frame.
 //!
-//! A trace's machine code has no unwind table, and the interpreter's is wrong where it moves the stack
-//! pointer (on the way out of a trace). But LuaJIT keeps where its innermost native frame is
-//! (`L->cframe`), with which the sample was taken: from there on the frame's form is known. Frames of
-//! the interpreter further out are found by its table, as their stack pointer is that of a call.
+//! A trace's machine code has no unwind table, and the interpreter's is wrong where it moves the stack pointer (at
+//! the exit of a trace). But LuaJIT stores the address of its innermost native frame (`L->cframe`), which is part of
+//! the sample: from there on the layout of the frame is known. Frames of the interpreter further out are found by its
+//! table, because their stack pointer is that of a call.
 
-use weir_unwind::{Cursor, FrameHook, RawLua, Stack, Step};
+use weir_unwind::{CallerFrame, Cursor, FrameHook, RawLua, Stack};
 
 use crate::layout::Layout;
 use crate::vm::Vm;
 
-/// A trace, and the way out of one, use less stack than this, in bytes (`spadjust` has 16 bits).
+/// A trace and its exit use less stack than this, in bytes (`spadjust` has 16 bits).
 const MAX_TRACE_STACK: u64 = 1 << 16;
-/// What the interpreter pushes beyond its frame, on the way out of a trace at most, in bytes.
+/// Maximum number of bytes that the interpreter pushes beyond its frame, at the exit of a trace.
 const MAX_PUSHED: u64 = 4096;
 
-/// Knows the innermost frame of the interpreter or of a trace.
+/// Unwinds the innermost frame of the interpreter or of a trace.
 #[derive(Debug)]
 pub struct TraceHook<'a> {
     vm: &'a mut Vm,
@@ -28,7 +28,7 @@ impl<'a> TraceHook<'a> {
         Self { vm, lua, done: false }
     }
 
-    /// The stack pointer that the interpreter has where `at` is, or had when it entered the trace.
+    /// The interpreter's stack pointer at `at`, or when it entered the trace.
     fn frame(&mut self, at: &Cursor, stack: &Stack<'_>) -> Option<u64> {
         let entry = self.vm.layout.entry;
         let in_vm = self.vm.layout.in_vm(at.ip);
@@ -47,19 +47,19 @@ impl<'a> TraceHook<'a> {
         (distance <= reach && (known(lua.cframe) || !in_vm)).then_some(lua.cframe)
     }
 
-    /// The caller of a small function in assembler that lies beside the interpreter and that C has called: it keeps
+    /// The caller of a small assembler function next to the interpreter, called from C: it stores
     /// nothing on the stack.
-    fn helper(&self, at: &Cursor, stack: &Stack<'_>) -> Option<Step> {
+    fn helper(&self, at: &Cursor, stack: &Stack<'_>) -> Option<CallerFrame> {
         let layout = &self.vm.layout;
         if !at.exact || !layout.in_vm(at.ip) || self.lua.is_some_and(|lua| at.sp >= lua.cframe) {
             return None;
         }
         let ip = stack.u64(at.sp)?;
         let by_c = self.vm.code.contains(&ip) && !layout.in_vm(ip);
-        by_c.then_some(Step { ip, sp: at.sp.wrapping_add(8), bp: at.bp, preserved: [None; 5] })
+        by_c.then_some(CallerFrame { ip, sp: at.sp.wrapping_add(8), bp: at.bp, preserved: [None; 5] })
     }
 
-    /// Without the kernel side's help: by the trace that the address is in.
+    /// Without data from the kernel side: by the trace that contains the address.
     fn by_trace(&mut self, at: &Cursor) -> Option<u64> {
         let lookup = at.lookup();
         for global in self.vm.globals().to_vec() {
@@ -77,7 +77,7 @@ impl FrameHook for TraceHook<'_> {
         !self.done && self.vm.layout.in_vm(ip)
     }
 
-    fn step(&mut self, at: &Cursor, stack: &Stack<'_>) -> Option<Step> {
+    fn step(&mut self, at: &Cursor, stack: &Stack<'_>) -> Option<CallerFrame> {
         if self.done {
             return None;
         }
@@ -95,21 +95,21 @@ impl FrameHook for TraceHook<'_> {
     }
 }
 
-/// The caller of the interpreter while it builds its frame or tears it down: rbp is pushed first.
-fn partly(at: &Cursor, depth: u32, stack: &Stack<'_>) -> Option<Step> {
+/// The caller of the interpreter while it builds or tears down its frame: rbp is pushed first.
+fn partly(at: &Cursor, depth: u32, stack: &Stack<'_>) -> Option<CallerFrame> {
     let top = at.sp.wrapping_add(u64::from(depth));
     let below = |bytes: u64| stack.u64(top.wrapping_sub(bytes));
     let bp = if depth > 8 { below(16) } else { at.bp };
     let bx = if depth > 16 { below(24) } else { None };
-    Some(Step { ip: below(8)?, sp: top, bp, preserved: [bx, None, None, None, None] })
+    Some(CallerFrame { ip: below(8)?, sp: top, bp, preserved: [bx, None, None, None, None] })
 }
 
-/// The caller of the interpreter, whose frame begins at `sp`: rbp, rbx, r15 and r14 were pushed first. A
-/// trace has put r12 and r13 below.
-fn caller(layout: &Layout, sp: u64, in_vm: bool, stack: &Stack<'_>) -> Option<Step> {
+/// The caller of the interpreter, whose frame begins at `sp`: rbp, rbx, r15 and r14 were pushed
+/// first. A trace has stored r12 and r13 below.
+fn caller(layout: &Layout, sp: u64, in_vm: bool, stack: &Stack<'_>) -> Option<CallerFrame> {
     let top = sp.wrapping_add(u64::from(layout.entry.c_size));
     let pushed = |bytes: u64| stack.u64(top.wrapping_sub(bytes));
     let ip = pushed(8)?;
     let more = |below: u64| if in_vm { None } else { stack.u64(sp.wrapping_sub(below)) };
-    Some(Step { ip, sp: top, bp: pushed(16), preserved: [pushed(24), more(0), more(8), pushed(40), pushed(32)] })
+    Some(CallerFrame { ip, sp: top, bp: pushed(16), preserved: [pushed(24), more(0), more(8), pushed(40), pushed(32)] })
 }

@@ -1,38 +1,38 @@
-//! Where things are in one build of LuaJIT: found once for each binary, from its code alone.
+//! The structure offsets of one build of LuaJIT, derived once for each binary from its code alone.
 
-use weir_unwind::Loaded;
+use weir_unwind::LoadedModule;
 
-use crate::entry::{self, Entry, Odd};
+use crate::entry::{self, EntryError, InterpreterEntry};
 use crate::error::LuaError;
 use crate::handler::{self, Handlers, MAX_VM_BYTES};
 use crate::offsets::{MAX_GLOBALS, Offsets};
 
-/// A function of every Lua's interface, whose last call is the interpreter's entry.
+/// A function of every Lua's API, whose last call is to the interpreter's entry.
 const LUA: &str = "lua_call";
-/// A function that only LuaJIT has.
+/// A function that exists only in LuaJIT.
 const LUAJIT: &str = "luaJIT_setmode";
-/// `lua_call` is shorter than this, in bytes.
+/// Maximum length of `lua_call`, in bytes.
 const MAX_CALLER: u64 = 1024;
-/// The entry is shorter than this, in bytes.
+/// Maximum length of the entry, in bytes.
 const MAX_ENTRY: usize = 512;
 
-/// One build of LuaJIT at its place in a process.
+/// One build of LuaJIT, loaded in a process.
 #[derive(Clone, Debug)]
 pub struct Layout {
     /// Path of the binary.
     pub(crate) path: String,
     pub(crate) vm_start: u64,
     pub(crate) vm_end: u64,
-    pub(crate) entry: Entry,
+    pub(crate) entry: InterpreterEntry,
     pub(crate) handlers: Handlers,
 }
 
 impl Layout {
-    /// Reads a binary's layout; `None`: it has no Lua.
+    /// Derives a binary's layout; `None` if it does not contain Lua.
     ///
     /// # Errors
-    /// If it is another Lua, or a LuaJIT that is not understood.
-    pub fn of(loaded: &Loaded) -> Result<Option<Self>, LuaError> {
+    /// If it is another Lua, or an unsupported LuaJIT.
+    pub fn of(loaded: &LoadedModule) -> Result<Option<Self>, LuaError> {
         let module = &loaded.module;
         let Some(lua_call) = module.symbol_range(LUA) else { return Ok(None) };
         let path = module.path().to_owned();
@@ -55,8 +55,8 @@ impl Layout {
             .ok_or_else(|| unknown("the code of the interpreter is not in the file"))?;
         let start = &vm[usize::try_from(vm_call - range.start).expect("the range holds it")..];
         let entry = entry::read(&start[..start.len().min(MAX_ENTRY)], vm_call).map_err(|odd| match odd {
-            Odd::Narrow => LuaError::NotGc64 { path: path.clone() },
-            Odd::Missing(what) => unknown(&format!("{what} was not found in the interpreter's entry")),
+            EntryError::Narrow => LuaError::NotGc64 { path: path.clone() },
+            EntryError::Missing(what) => unknown(&format!("{what} was not found in the interpreter's entry")),
         })?;
         let handlers = handler::read(vm, range.start, &entry)
             .map_err(|what| unknown(&format!("{what} was not found in the interpreter")))?;
@@ -72,7 +72,7 @@ impl Layout {
         }))
     }
 
-    /// What the kernel side needs, without any virtual machine yet.
+    /// The offsets for the kernel side, still without any virtual machine.
     #[must_use]
     pub fn offsets(&self) -> Offsets {
         let Self { entry, handlers, .. } = self;
@@ -99,7 +99,7 @@ impl Layout {
         }
     }
 
-    /// How far above the stack pointer the native frame begins where it is not whole.
+    /// The distance from the stack pointer to the start of the native frame, if the frame is incomplete.
     pub(crate) fn partial(&self, address: u64) -> Option<u32> {
         let at = self.handlers.partial.binary_search_by_key(&address, |&(ip, _)| ip).ok()?;
         Some(self.handlers.partial[at].1)
@@ -112,6 +112,6 @@ impl Layout {
     }
 }
 
-fn bytes(loaded: &Loaded, address: u64, size: u64) -> Option<&[u8]> {
+fn bytes(loaded: &LoadedModule, address: u64, size: u64) -> Option<&[u8]> {
     loaded.module.bytes_at(address)?.get(..usize::try_from(size).ok()?)
 }

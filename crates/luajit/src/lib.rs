@@ -17,13 +17,13 @@
 //! LuaJIT 2.1 with GC64 on x86-64 (OpenResty's luajit2 too). Others are refused with a reason.
 
 mod bytecode;
+mod cache;
 mod entry;
 mod error;
 mod frame;
 mod handler;
 mod hook;
 mod join;
-mod known;
 mod layout;
 mod library;
 mod name;
@@ -38,7 +38,7 @@ mod vm;
 
 pub use error::LuaError;
 pub use hook::TraceHook;
-pub use join::Mixed;
+pub use join::JoinedFrame;
 pub use layout::Layout;
 pub use names::{InternalName, internal_names};
 pub use offsets::{MAX_GLOBALS, Offsets};

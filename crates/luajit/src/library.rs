@@ -1,8 +1,7 @@
 //! Names of built-in functions: `string.gsub`, `ngx.req.get_headers`.
 //!
-//! Fast functions have numbers that differ from build to build, C functions addresses, often without
-//! symbols. Lua code reaches both through tables, and the tables have the names: so the running
-//! machine's own globals are walked once.
+//! Fast functions have numbers that differ between builds; C functions have addresses, often without symbols. Lua
+//! code reaches both through tables that contain the names, so the globals of the running VM are walked once.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,25 +9,25 @@ use weir_unwind::Memory;
 
 use crate::object::{self, FUNCTION, Fields, STRING, TABLE};
 
-/// Tables in tables: `ngx.req.get_headers` has two.
+/// Maximum nesting of tables: `ngx.req.get_headers` has two.
 const MAX_DEPTH: usize = 3;
-/// Tables that are looked at.
+/// Maximum number of tables.
 const MAX_TABLES: usize = 256;
-/// Fields of one table.
+/// Maximum number of fields of one table.
 const MAX_NODES: u32 = 4096;
-/// Names that are kept.
+/// Maximum number of names.
 const MAX_NAMES: usize = 8192;
 
 const NODES: u64 = 40;
 const NODE_MASK: u64 = 52;
 const NODE_SIZE: usize = 24;
 const FUNCTION_BYTES: usize = 48;
-/// Functions that make fast functions.
+/// Functions that return fast functions.
 const MAKERS: [&str; 3] = ["coroutine.wrap", "ipairs", "string.gmatch"];
-/// Where everything is reachable a second time, under a longer name.
+/// Names through which everything is reachable a second time, under a longer name.
 const SKIPPED: [&str; 2] = ["_G", "package"];
 
-/// Names by what tells functions apart.
+/// Names of functions, by number or address.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Library {
     /// Fast functions by `ffid`.
@@ -40,7 +39,7 @@ pub(crate) struct Library {
 }
 
 impl Library {
-    /// Walks the globals from their table.
+    /// Walks the globals, starting at their table.
     pub fn read(memory: Memory, globals: u64) -> Self {
         let mut library = Self::default();
         let mut seen = HashSet::from([globals]);
@@ -64,7 +63,7 @@ impl Library {
         library
     }
 
-    /// Takes over what another virtual machine's globals name.
+    /// Adds the names of another virtual machine's globals.
     pub fn merge(&mut self, other: Self) {
         self.fast.extend(other.fast);
         self.entries.extend(other.entries);
@@ -74,7 +73,8 @@ impl Library {
     /// The name of a function that is not written in Lua.
     pub fn name(&self, ffid: u32, entry: u64) -> Option<&str> {
         let name = if ffid > 1 {
-            // What `coroutine.wrap` and iterators give is in no table; its number is that before.
+            // Functions returned by `coroutine.wrap` and iterators are in no table; their number
+            // precedes their maker's.
             let made_by = || self.fast.get(&(ffid + 1)).filter(|name| MAKERS.contains(&name.as_str()));
             self.fast.get(&ffid).or_else(made_by)
         } else {
@@ -102,7 +102,7 @@ impl Library {
     }
 }
 
-/// Fields of a table whose keys are strings.
+/// Fields of a table with string keys.
 fn fields(memory: Memory, table: u64) -> Vec<(String, u64)> {
     if !object::is(memory, table, TABLE) {
         return Vec::new();

@@ -1,8 +1,8 @@
-//! What a function is called where it is called: as `jit.p` and tracebacks name it.
+//! The name of a function at its call site, as in `jit.p` and tracebacks.
 //!
-//! Functions have no names in Lua; the instruction that calls one says where it was taken from: a
+//! Functions have no names in Lua; the instruction that calls one shows where it was taken from: a
 //! local variable, an upvalue, a global, a field or a method. A parameter's name says nothing about
-//! the function (`fn`, `callback`), so it does not count here.
+//! the function (`fn`, `callback`), so it is not used.
 
 use weir_unwind::Memory;
 
@@ -10,7 +10,7 @@ use crate::bytecode::{Effect, GGET, Instruction, KNIL, MOV, TGETS, UGET};
 use crate::object;
 use crate::proto::Proto;
 
-/// The name of the function that an instruction of its caller calls.
+/// The name of the function called by an instruction of its caller.
 pub(crate) fn at_call(memory: Memory, caller: &Proto, number: u32) -> Option<String> {
     let call = caller.instruction(number)?;
     match call.called() {
@@ -19,7 +19,7 @@ pub(crate) fn at_call(memory: Memory, caller: &Proto, number: u32) -> Option<Str
     }
 }
 
-/// Follows a slot back to where its value comes from.
+/// Traces a slot back to the source of its value.
 fn of_slot(memory: Memory, proto: &Proto, number: u32, mut slot: u32) -> Option<String> {
     let local =
         |number, slot| proto.variable(number, slot).map(|name| (slot >= u32::from(proto.parameters)).then_some(name));

@@ -1,14 +1,14 @@
-//! nginx's own Lua state, from its configuration: known before the first sample in Lua.
+//! nginx's own Lua state, found through its configuration: known before the first sample in Lua.
 //!
-//! `ngx_cycle` has the configuration of all modules; that of `http` has one for each of its modules,
-//! and the first field of `ngx_http_lua_module`'s is its `lua_State`.
+//! `ngx_cycle` holds the configuration of all modules; that of `http` has one entry for each of its
+//! modules, and the first field of `ngx_http_lua_module`'s entry is its `lua_State`.
 
 use weir_unwind::Process;
 
-/// Modules of an nginx at most; an index above is damage.
+/// Maximum number of nginx modules; a larger index is invalid.
 const MAX_MODULES: u64 = 4096;
 
-/// The `lua_State` of a worker; `None`: no nginx with Lua, or not configured.
+/// The `lua_State` of a worker; `None` if it is not nginx with Lua, or not configured.
 pub(crate) fn state(process: &Process) -> Option<u64> {
     let memory = process.memory();
     let find = |name: &str| {

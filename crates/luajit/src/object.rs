@@ -1,7 +1,7 @@
-//! Objects of LuaJIT's collector in a process's memory.
+//! Garbage-collected LuaJIT objects in a process's memory.
 //!
-//! What is read may be freed and used again meanwhile, so each object's tag is checked, lengths are
-//! bounded, and a string counts only if it ends where its length says.
+//! Memory may be freed and reused while it is read, so each object's tag is checked, lengths are
+//! bounded, and a string is accepted only if it ends where its length says.
 
 use weir_unwind::Memory;
 
@@ -13,15 +13,15 @@ pub(crate) const FUNCTION: u8 = 8;
 pub(crate) const TRACE: u8 = 9;
 pub(crate) const TABLE: u8 = 11;
 
-/// Where each object has its tag.
+/// Offset of the tag in each object.
 const TAG: u64 = 9;
-/// A string's bytes.
+/// Offset of a string's bytes.
 const STRING_DATA: u64 = 24;
-/// A string's length: since 2021, and before (a hash of the string is at the other place).
+/// Offsets of a string's length: since 2021, and before (the other one holds a hash of the string).
 const STRING_LENGTHS: [u64; 2] = [20, 16];
-/// Longest string that is read, in bytes: paths of chunks and names.
+/// Maximum length of a string, in bytes: paths of chunks and names.
 const MAX_STRING: usize = 4096;
-/// Values keep their type in the upper 17 bits.
+/// Values store their type in the upper 17 bits.
 const VALUE_SHIFT: u32 = 47;
 
 /// The tag of the object at an address.
@@ -29,18 +29,18 @@ pub(crate) fn tag(memory: Memory, address: u64) -> Option<u8> {
     memory.u8(address.wrapping_add(TAG)).ok()
 }
 
-/// Whether an object is what it should be.
+/// Whether an object has the expected tag.
 pub(crate) fn is(memory: Memory, address: u64, expected: u8) -> bool {
     address != 0 && tag(memory, address) == Some(expected)
 }
 
-/// The object of a tagged value, if it is of the type.
+/// The object of a tagged value, if it has this type.
 pub(crate) fn of_value(value: u64, expected: u8) -> Option<u64> {
     let kind = !((value as i64) >> VALUE_SHIFT);
     (kind == i64::from(expected)).then_some(value & ((1 << VALUE_SHIFT) - 1))
 }
 
-/// A string, without NUL inside.
+/// A string without NUL bytes.
 pub(crate) fn string(memory: Memory, address: u64) -> Option<String> {
     if !is(memory, address, STRING) {
         return None;
@@ -51,7 +51,7 @@ pub(crate) fn string(memory: Memory, address: u64) -> Option<String> {
     fits.then(|| String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Fields out of bytes that were read at once.
+/// Reads fields from bytes that were read at once.
 pub(crate) trait Fields {
     /// The bytes.
     fn bytes(&self) -> &[u8];

@@ -1,10 +1,10 @@
-//! What the kernel side needs to know of a build, as it lies in the BPF map.
+//! The description of a build for the kernel side, in the layout of the BPF map.
 
-/// Virtual machines of one process at most; more are not looked at.
+/// Maximum number of virtual machines of one process; further ones are ignored.
 pub const MAX_GLOBALS: usize = 8;
 
-/// Offsets in bytes, and where the interpreter is. `#[repr(C)]`: the same as `struct lua_offsets` of
-/// `crates/sample/bpf/lua_types.bpf.h`.
+/// Offsets in bytes, and the location of the interpreter. `#[repr(C)]`: the same as `struct
+/// lua_offsets` of `crates/sample/bpf/lua_types.bpf.h`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Offsets {
@@ -14,7 +14,7 @@ pub struct Offsets {
     pub vm_end: u64,
     /// Each virtual machine's `global_State`.
     pub globals: [u64; MAX_GLOBALS],
-    /// How many of them are known.
+    /// Number of known virtual machines.
     pub global_count: u32,
     /// From `global_State` to the dispatch table, to which r14 points in the interpreter and in traces.
     pub dispatch: u32,
@@ -42,7 +42,7 @@ pub struct Offsets {
     pub c_pc: u32,
     /// In that frame: the native frame before it.
     pub c_previous: u32,
-    /// In that frame: results wanted; negative for a frame that runs no Lua.
+    /// In that frame: number of results wanted; negative for a frame that runs no Lua.
     pub c_results: u32,
     /// Size of `GCproto`: its bytecode follows it.
     pub proto_size: u32,

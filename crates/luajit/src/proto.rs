@@ -1,16 +1,16 @@
-//! A function's prototype: its chunk, lines, bytecode and names, read at once and kept.
+//! A function's prototype: its chunk, lines, bytecode and names, read at once and cached.
 //!
-//! Code may be loaded anew at the same address (`lua_code_cache off`), so what is kept is compared with
-//! the process's memory from time to time ([`Proto::is_current`]).
+//! Code may be loaded anew at the same address (`lua_code_cache off`), so a cached prototype is
+//! compared with the process's memory from time to time ([`Proto::is_current`]).
 
 use weir_unwind::Memory;
 
 use crate::bytecode::Instruction;
 use crate::object::{self, Fields};
 
-/// Bytes of a prototype with all that lies in it; a function of a million instructions has eight.
+/// Maximum size of a prototype with all its parts, in bytes; a function of a million instructions has eight.
 const MAX_PROTO_BYTES: u32 = 8 << 20;
-/// `GCproto` of all GC64 builds; its size is checked against the interpreter's code.
+/// Size of `GCproto` in all GC64 builds, checked against the interpreter's code.
 pub(crate) const PROTO_SIZE: usize = 104;
 const SIZE_BC: usize = 12;
 const CONSTANTS: usize = 32;
@@ -23,7 +23,7 @@ const LINE_COUNT: usize = 76;
 const LINE_INFO: usize = 80;
 const UPVALUE_INFO: usize = 88;
 const VARIABLE_INFO: usize = 96;
-/// Names of variables that the compiler makes, by their number in the table of variables.
+/// Names of compiler-generated variables, by their number in the table of variables.
 const MADE: [&str; 7] =
     ["", "(for index)", "(for limit)", "(for step)", "(for generator)", "(for state)", "(for control)"];
 
@@ -32,7 +32,7 @@ const MADE: [&str; 7] =
 pub(crate) struct Proto {
     address: u64,
     bytes: Vec<u8>,
-    /// The chunk's name as Lua has it: `@/path/access.lua`, `=name`, or source text.
+    /// The chunk's name in Lua's form: `@/path/access.lua`, `=name`, or source text.
     pub chunk: String,
     pub first_line: u32,
     line_count: u32,
@@ -41,7 +41,7 @@ pub(crate) struct Proto {
 }
 
 impl Proto {
-    /// Reads one; `None`: there is none, or it is damaged.
+    /// Reads a prototype; `None` if it is missing or damaged.
     pub fn read(memory: Memory, address: u64) -> Option<Self> {
         if !object::is(memory, address, object::PROTO) {
             return None;
@@ -79,25 +79,25 @@ impl Proto {
         now[9] == object::PROTO && same(SIZE_BC, 16) && same(CONSTANTS, UPVALUES) && same(CHUNK, PROTO_SIZE)
     }
 
-    /// Addresses of its bytecode.
+    /// The address range of its bytecode.
     pub fn code(&self) -> std::ops::Range<u64> {
         let start = self.address + PROTO_SIZE as u64;
         start..start + 4 * u64::from(self.instructions)
     }
 
-    /// The number of the instruction before an address (that of a call, for where it returns to).
+    /// The number of the instruction before an address (for a return address, that of the call).
     pub fn before(&self, pc: u64) -> Option<u32> {
         let code = self.code();
         (pc > code.start && pc <= code.end).then(|| ((pc - code.start) / 4) as u32 - 1)
     }
 
-    /// The instruction of a number.
+    /// The instruction with this number.
     pub fn instruction(&self, number: u32) -> Option<Instruction> {
         (number < self.instructions).then_some(())?;
         self.bytes.u32(PROTO_SIZE + 4 * number as usize).map(Instruction)
     }
 
-    /// The line of an instruction; `None` where lines were stripped.
+    /// The line of an instruction; `None` if lines were stripped.
     pub fn line(&self, number: u32) -> Option<u32> {
         let info = self.inside(self.bytes.u64(LINE_INFO)?)?;
         let Some(at) = number.checked_sub(1) else { return Some(self.first_line) };
@@ -110,17 +110,17 @@ impl Proto {
         Some(self.first_line.wrapping_add(more))
     }
 
-    /// Whether it is a whole file or piece of text, rather than a function in it.
+    /// Whether it is a whole file or text chunk, rather than a function in it.
     pub fn is_main(&self) -> bool {
         self.first_line == 0
     }
 
-    /// Whether it is part of LuaJIT itself (library functions that are written in Lua).
+    /// Whether it is part of LuaJIT itself (library functions written in Lua).
     pub fn is_builtin(&self) -> bool {
         self.first_line == u32::MAX
     }
 
-    /// The constant object of a number, such as the name in `GGET`.
+    /// The constant object with this number, such as the name in `GGET`.
     pub fn constant(&self, number: u32) -> Option<u64> {
         let middle = self.inside(self.bytes.u64(CONSTANTS)?)?;
         self.bytes.u64(middle.checked_sub(8 * (number as usize + 1))?)
@@ -162,7 +162,7 @@ impl Proto {
         }
     }
 
-    /// Where an address is in the bytes.
+    /// The offset of an address in the bytes.
     fn inside(&self, address: u64) -> Option<usize> {
         let at = usize::try_from(address.checked_sub(self.address)?).ok()?;
         (at >= PROTO_SIZE && at <= self.bytes.len()).then_some(at)
@@ -173,7 +173,7 @@ impl Proto {
         Some(&rest[..rest.iter().position(|&byte| byte == 0)?])
     }
 
-    /// A number of seven bits a byte, the lowest first.
+    /// A number in seven bits per byte, the lowest first.
     fn length(&self, at: &mut usize) -> Option<u32> {
         let mut value = 0_u32;
         for shift in (0..35).step_by(7) {

@@ -1,22 +1,22 @@
-//! Virtual machines by their dispatch tables.
+//! Finds virtual machines by their dispatch tables.
 //!
-//! A virtual machine has a table with the addresses of the interpreter's handlers: a hundred words in a
-//! row that point into the interpreter's code, which nothing else has. So the machines that exist when
-//! sampling begins can be found by one look through the process's own memory, and no sample is lost
-//! until one of them happens to be caught in the interpreter.
+//! A virtual machine has a table with the addresses of the interpreter's handlers: a hundred
+//! consecutive words that point into the interpreter's code, which occurs nowhere else. One scan of
+//! the process's memory therefore finds all machines that exist when sampling begins, and no
+//! samples are lost until one of them happens to be caught in the interpreter.
 
 use weir_unwind::Process;
 
 use crate::layout::Layout;
 
-/// Memory that is looked through at most, in bytes: 128 MiB take some 30 ms. Machines beyond are found by their
-/// samples.
+/// Maximum amount of memory scanned, in bytes: 128 MiB take some 30 ms. Machines beyond it are
+/// found by their samples.
 const MAX_BYTES: u64 = 128 << 20;
-/// Read at once, in bytes.
+/// Number of bytes read at once.
 const PIECE: u64 = 1 << 20;
-/// Words in a row that make a table; the shortest one has 97 instructions.
+/// Number of consecutive words that identify a table; the shortest one has 97 instructions.
 const WORDS: usize = 80;
-/// Tables at most.
+/// Maximum number of tables.
 const MAX_TABLES: usize = 64;
 
 /// Addresses of dispatch tables.
@@ -27,7 +27,7 @@ pub(crate) fn dispatch_tables(process: &Process, layout: &Layout) -> Vec<u64> {
     let mut piece = vec![0; PIECE as usize];
     let own = process.mappings().iter().filter(|mapping| mapping.readable && mapping.writable && !mapping.has_file());
     for mapping in own {
-        let mut run = Run::default();
+        let mut run = WordRun::default();
         let mut at = mapping.start;
         while at < mapping.end && left > 0 && tables.len() < MAX_TABLES {
             let length = PIECE.min(mapping.end - at).min(left);
@@ -45,13 +45,13 @@ pub(crate) fn dispatch_tables(process: &Process, layout: &Layout) -> Vec<u64> {
 
 /// Words in a row.
 #[derive(Default)]
-struct Run {
+struct WordRun {
     start: u64,
     length: usize,
 }
 
-impl Run {
-    /// The next word; gives the start of a run when it is long enough.
+impl WordRun {
+    /// Takes the next word; returns the start of a run once it is long enough.
     fn take(&mut self, address: u64, inside: bool) -> Option<u64> {
         if !inside {
             self.length = 0;

@@ -1,9 +1,9 @@
-//! Traces: machine code that LuaJIT has made of Lua, and which Lua it stands for.
+//! Traces: machine code compiled by LuaJIT, and the Lua code that it stands for.
 //!
-//! A trace runs through several functions, but keeps only the frame that it started in on the Lua
-//! stack. The others can be had all the same: for each place where a trace may be left, LuaJIT keeps a
-//! snapshot of the Lua stack to be rebuilt, frames included, and where its machine code begins. So the
-//! snapshot that is in effect at an address gives the functions that are running there.
+//! A trace runs through several functions, but only the frame in which it started is on the Lua
+//! stack. The others can be recovered: for each exit of a trace, LuaJIT stores a snapshot of the
+//! Lua stack to be rebuilt, frames included, and the start of the corresponding machine code. The
+//! snapshot in effect at an address therefore gives the functions running there.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,13 +14,13 @@ use crate::bytecode::Instruction;
 use crate::object::{self, Fields};
 use crate::proto::PROTO_SIZE;
 
-/// Snapshots, entries of them, and constants of a trace at most (LuaJIT's own limits are lower).
+/// Maximum number of snapshots, of their entries, and of constants of a trace (LuaJIT's own limits are lower).
 const MAX_SNAPSHOTS: usize = 4096;
 const MAX_ENTRIES: u32 = 1 << 16;
-/// Frames of one snapshot; it has at most 250 slots, of which a frame takes two.
+/// Maximum number of frames of one snapshot; it has at most 250 slots, and a frame takes two.
 const MAX_INLINED: usize = 128;
 
-/// Fields of `GCtrace` before its machine code's address, which the interpreter's code names.
+/// Length of the fields of `GCtrace` before its machine code's address, which the interpreter's code reveals.
 pub(crate) const MCODE: u64 = 88;
 const HEADER: usize = 112;
 /// A snapshot: `mapofs`, `ref`, `mcofs`, slots, entries.
@@ -31,14 +31,14 @@ const VARIABLE_ARGUMENTS: u64 = 3;
 /// References of constants lie below this.
 const BIAS: u32 = 0x8000;
 
-/// A place in a function that a trace runs through.
+/// A position in a function that a trace runs through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Inlined {
-    /// The function object, if the trace is made for just this one.
+    /// The function object, if the trace is specialised to it.
     pub function: Option<u64>,
-    /// The prototype that `pc` lies in, if the trace knows it.
+    /// The prototype that contains `pc`, if the trace knows it.
     pub proto: Option<u64>,
-    /// Where the function goes on, as in other frames: behind the instruction that runs.
+    /// The continuation of the function, as in other frames: after the running instruction.
     pub pc: u64,
 }
 
@@ -48,20 +48,20 @@ pub(crate) struct Trace {
     address: u64,
     header: Vec<u8>,
     pub number: u32,
-    /// The trace that it is a side of; 0: none.
+    /// The root trace of a side trace; 0 if it is a root.
     pub root: u32,
     pub code: Range<u64>,
     pub start_proto: u64,
     pub start_pc: u64,
-    /// Bytes of stack that it uses beyond what each trace does.
+    /// Bytes of stack that it uses in addition to the fixed part of all traces.
     pub stack: u16,
     snapshots: Vec<Snapshot>,
     entries: Vec<u8>,
     first_constant: u32,
     constants: Vec<u8>,
-    /// Bytecode of the functions that it runs through, and their prototypes.
+    /// Bytecode ranges of the functions that it runs through, with their prototypes.
     protos: Vec<(Range<u64>, u64)>,
-    /// Frames of the snapshots that were asked for.
+    /// Frames of the snapshots that were looked up.
     known: HashMap<usize, Vec<Inlined>>,
 }
 
@@ -112,8 +112,8 @@ impl Trace {
         now[9] == object::TRACE && same(32, 96) && same(104, 106)
     }
 
-    /// Functions that run at an address of the machine code, innermost first; the last one is that of
-    /// the frame on the Lua stack. Empty: not known.
+    /// Functions that run at an address of the machine code, innermost first; the last one is that
+    /// of the frame on the Lua stack. Empty if not known.
     pub fn frames(&mut self, memory: Memory, lookup: u64) -> &[Inlined] {
         let offset = lookup.saturating_sub(self.code.start);
         let behind = self.snapshots.partition_point(|snapshot| u64::from(snapshot.code) <= offset);
@@ -158,7 +158,7 @@ impl Trace {
         Some(frames)
     }
 
-    /// A constant's value, which lies behind its instruction.
+    /// A constant's value, which follows its instruction.
     fn constant(&self, reference: u16) -> Option<u64> {
         let index = u32::from(reference).checked_sub(self.first_constant)?;
         (u32::from(reference) < BIAS).then(|| self.constants.u64((index as usize + 1) * 8)).flatten()
@@ -173,8 +173,8 @@ impl Trace {
             .chunks_exact(SNAPSHOT)
             .map(|bytes| Some(Snapshot { map: bytes.u32(0)?, code: u32::from(bytes.u16(6)?), count: bytes.u8(10)? }))
             .collect::<Option<_>>()?;
-        // Versions before 2020 have shorter snapshots, without a place in the code: what is read here
-        // is then not in order.
+        // Versions before 2020 have shorter snapshots, without a position in the code: the data
+        // read here is then not in order.
         let size = self.code.end - self.code.start;
         let ordered = snapshots.windows(2).all(|pair| pair[0].map <= pair[1].map && pair[0].code <= pair[1].code);
         let inside = snapshots.iter().all(|snapshot| u64::from(snapshot.code) <= size && snapshot.map <= length);
@@ -191,7 +191,7 @@ impl Trace {
         let start = instructions.checked_add(u64::from(self.first_constant) * 8)?;
         self.constants = object::read(memory, start, count as usize * 8)?;
         let mut protos = vec![self.start_proto];
-        // An object's instruction has its tag as its type, and the object behind it.
+        // An object's instruction has its tag as its type, and is followed by the object.
         for at in (0..self.constants.len().saturating_sub(8)).step_by(8) {
             let kind = self.constants.u8(at + 4)? & 0x1f;
             let value = self.constants.u64(at + 8)?;

@@ -1,4 +1,4 @@
-//! LuaJIT in one process: its virtual machines, and what is known of their functions and traces.
+//! LuaJIT in one process: its virtual machines, functions and traces.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -17,11 +17,11 @@ use crate::proto::{PROTO_SIZE, Proto};
 use crate::scan;
 use crate::trace::{MCODE, Trace};
 
-/// Sizes that `lua_State` may have: the main one lies directly before `global_State`.
+/// Possible sizes of `lua_State`: the main one lies directly before `global_State`.
 const STATE_SIZES: std::ops::RangeInclusive<u64> = 80..=160;
-/// `lua_State.env` behind `lua_State.stack`.
+/// `lua_State.env` after `lua_State.stack`.
 const ENVIRONMENT: u64 = 16;
-/// A Lua stack is shorter than this, in bytes: 65,500 slots and some more, of eight bytes.
+/// Maximum size of a Lua stack, in bytes: 65,500 slots and some more, of eight bytes.
 const MAX_STACK: u64 = 1 << 20;
 
 /// LuaJIT in a process.
@@ -30,7 +30,7 @@ pub struct Vm {
     pub(crate) memory: Memory,
     pub(crate) layout: Layout,
     offsets: Offsets,
-    /// Where the code around the interpreter is mapped.
+    /// The mapping of the code around the interpreter.
     pub(crate) code: Range<u64>,
     pub(crate) library: Library,
     pub(crate) protos: HashMap<u64, (Instant, Proto)>,
@@ -39,10 +39,10 @@ pub struct Vm {
 }
 
 impl Vm {
-    /// Looks for LuaJIT in a process; `None`: it has none (yet).
+    /// Looks for LuaJIT in a process; `None` if it has none (yet).
     ///
     /// # Errors
-    /// If there is a Lua whose frames cannot be shown: the error says why.
+    /// If there is a Lua whose frames cannot be shown, with the reason.
     pub fn find(process: &mut Process) -> Result<Option<Self>, LuaError> {
         let mut refused = None;
         let mut layout = None;
@@ -86,26 +86,26 @@ impl Vm {
         Ok(Some(vm))
     }
 
-    /// What the kernel side needs. Changes when [`Vm::learn`] finds a virtual machine.
+    /// The offsets for the kernel side. Changes when [`Vm::learn`] finds a virtual machine.
     #[must_use]
     pub fn offsets(&self) -> &Offsets {
         &self.offsets
     }
 
-    /// The virtual machines that are known, each by its `global_State`.
+    /// The known virtual machines, each by its `global_State`.
     #[must_use]
     pub fn globals(&self) -> &[u64] {
         &self.offsets.globals[..self.offsets.global_count as usize]
     }
 
-    /// Looks whether registers show a virtual machine that is not known yet: in the interpreter and in
-    /// traces, r14 points to its dispatch table. Cheap where `ip` is elsewhere in a file; ask for samples
+    /// Checks whether registers reveal a new virtual machine: in the interpreter and in traces, r14
+    /// points to its dispatch table. Cheap if `ip` is elsewhere in a file; call it for samples
     /// whose `ip` is in [`Vm::is_interpreter`] or in no file.
     pub fn learn(&mut self, registers: &Registers) -> Option<u64> {
         self.add_global(registers.r14.wrapping_sub(u64::from(self.offsets.dispatch)))
     }
 
-    /// Takes the virtual machine that the kernel side has found by itself.
+    /// Adds a virtual machine found by the kernel side.
     pub fn learn_from(&mut self, lua: &RawLua<'_>) -> Option<u64> {
         self.add_global(lua.global)
     }
@@ -116,7 +116,7 @@ impl Vm {
         self.layout.in_vm(address)
     }
 
-    /// Frames of traces, for the unwinder; `lua`: what the kernel side has read with this sample.
+    /// The unwinder's hook for frames of traces; `lua` is the Lua stack that the kernel side read with this sample.
     #[must_use]
     pub fn hook<'a>(&'a mut self, lua: Option<&'a RawLua<'a>>) -> TraceHook<'a> {
         TraceHook::new(self, lua)
@@ -127,7 +127,7 @@ impl Vm {
         self.add_global(self.memory.u64(state + u64::from(self.offsets.l_global)).ok()?)
     }
 
-    /// Adds a virtual machine if there is one: its current coroutine must point back to it.
+    /// Adds a virtual machine if its current coroutine points back to it.
     fn add_global(&mut self, global: u64) -> Option<u64> {
         if self.globals().contains(&global) || self.globals().len() == MAX_GLOBALS || !global.is_multiple_of(8) {
             return None;
@@ -142,7 +142,7 @@ impl Vm {
         Some(global)
     }
 
-    /// What of a virtual machine is not as the layout says; checked before anything of it is believed.
+    /// The first mismatch between a virtual machine and the layout; checked before any of its data is used.
     fn unsound(&self, global: u64, main: u64) -> Option<&'static str> {
         let offsets = &self.offsets;
         let word = |address: u64, at: u32| self.memory.u64(address + u64::from(at)).unwrap_or(0);
@@ -159,9 +159,9 @@ impl Vm {
             return Some("the main coroutine's stack does not begin with it");
         }
         if current != 0 && !(object::is(self.memory, current, THREAD) && word(current, offsets.l_global) == global) {
-            return Some("global_State.cur_L is no coroutine");
+            return Some("global_State.cur_L is not a coroutine");
         }
-        (!object::is(self.memory, globals, TABLE)).then_some("the main coroutine's globals are no table")
+        (!object::is(self.memory, globals, TABLE)).then_some("the main coroutine's globals are not a table")
     }
 
     /// The main coroutine, which lies directly before `global_State`.

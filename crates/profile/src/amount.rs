@@ -1,20 +1,20 @@
-//! Weights as people read them: time in a fitting unit, counts with commas, shares, per request.
+//! Formats weights for people: time in a fitting unit, counts with commas, shares, values per request.
 
-use crate::{Kind, Profile};
+use crate::{Profile, ProfileKind};
 
-/// What the weights of a profile mean, for showing them.
+/// The meaning of a profile's weights, for display.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amounts {
-    /// What a weight is.
-    pub kind: Kind,
-    /// Weight of everything.
+    /// What a weight measures.
+    pub kind: ProfileKind,
+    /// Total weight of the profile.
     pub total: u64,
-    /// Requests that were answered meanwhile, where known.
+    /// Requests answered during the profile, if known.
     pub requests: Option<u64>,
 }
 
 impl Amounts {
-    /// Those of a profile.
+    /// The amounts of a profile.
     #[must_use]
     pub fn of(profile: &Profile) -> Self {
         let total = profile.samples.iter().fold(0_u64, |sum, sample| sum.saturating_add(sample.weight));
@@ -25,27 +25,27 @@ impl Amounts {
     #[must_use]
     pub fn weight(&self, weight: u64) -> String {
         match self.kind {
-            Kind::OnCpu | Kind::OffCpu => time(weight as f64),
-            Kind::Count => grouped(weight),
+            ProfileKind::OnCpu | ProfileKind::OffCpu => time(weight as f64),
+            ProfileKind::Count => grouped(weight),
         }
     }
 
-    /// `12.34 %` of everything.
+    /// `12.34 %` of the total.
     #[must_use]
     pub fn share(&self, weight: u64) -> String {
         share(weight, self.total)
     }
 
-    /// `4.56 µs per request`, where requests are known.
+    /// `4.56 µs per request`, if requests are known.
     #[must_use]
     pub fn per_request(&self, weight: u64) -> Option<String> {
         let each = weight as f64 / self.requests? as f64;
-        let each = if self.kind == Kind::Count { format!("{each:.2}") } else { time(each) };
+        let each = if self.kind == ProfileKind::Count { format!("{each:.2}") } else { time(each) };
         Some(format!("{each} per request"))
     }
 }
 
-/// A part of a whole: `12.34 %`; `-` if there is no whole.
+/// A part of a whole: `12.34 %`; `-` if the whole is zero.
 #[must_use]
 pub fn share(part: u64, whole: u64) -> String {
     if whole == 0 { "-".into() } else { format!("{:.2} %", part as f64 / whole as f64 * 100.0) }
@@ -102,10 +102,10 @@ mod tests {
 
     #[test]
     fn shares_and_requests_are_shown_only_where_known() {
-        let amounts = Amounts { kind: Kind::OnCpu, total: 2_000_000, requests: Some(100) };
+        let amounts = Amounts { kind: ProfileKind::OnCpu, total: 2_000_000, requests: Some(100) };
         assert_eq!((amounts.weight(1_000_000), amounts.share(1_000_000)), ("1.00 ms".into(), "50.00 %".into()));
         assert_eq!(amounts.per_request(1_000_000), Some("10.0 µs per request".into()));
-        let counts = Amounts { kind: Kind::Count, ..Amounts::default() };
+        let counts = Amounts { kind: ProfileKind::Count, ..Amounts::default() };
         assert_eq!((counts.weight(1_234_567), counts.share(1)), ("1,234,567".into(), "-".into()));
         assert_eq!(counts.per_request(1), None);
     }

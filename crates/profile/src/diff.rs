@@ -1,14 +1,13 @@
-//! What changed between two profiles: the call trees of both in one, and a table of functions.
+//! The difference between two profiles: both call trees in one, and a table of functions.
 //!
-//! Weights stay as they were measured; [`Difference::per_unit`] makes them comparable, per request
-//! where both profiles know how many were answered, else as shares of the whole. A share alone
-//! misleads (what became cheaper makes all else look dearer), so it is only the fallback.
+//! Weights stay as measured; [`Difference::per_unit`] makes them comparable, per request if both
+//! profiles know their number of requests, otherwise as shares of the whole. A share alone misleads
+//! (if one function becomes cheaper, all others look more expensive), so it is only the fallback.
 //!
-//! Builds differ in ways that are not changes of the program: clones of a function have suffixes
-//! ([`names`]), and optimised code leaves out frames by tail calls. Comparing frame by frame would
-//! show half of nginx as vanished between `-O0` and `-O2`. Frames that only pass a call on are
-//! therefore taken out of the side that has them, where the other side shows the call without
-//! them ([`forward`]); what was merged is counted and listed, never hidden.
+//! Builds differ in ways that are not changes of the program: clones of a function have suffixes ([`names`]), and
+//! optimised code omits frames by tail calls. Comparing frame by frame would show half of nginx as vanished between
+//! `-O0` and `-O2`. Frames that only pass a call on are therefore removed from the side that has them, if the other
+//! side shows the call without them ([`forward`]); merged frames are counted and listed, never hidden.
 
 mod calls;
 mod forward;
@@ -18,11 +17,11 @@ mod table;
 use serde::Serialize;
 
 use crate::tree::{FunctionId, NodeId};
-use crate::{Kind, Origin, Profile};
+use crate::{Origin, Profile, ProfileKind};
 use calls::{Calls, Functions};
 use forward::Merge;
 
-/// In what weights of the two profiles are compared.
+/// The unit in which the two profiles are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -32,26 +31,26 @@ pub enum Unit {
     Share,
 }
 
-/// What to do with frames that only one build shows because the other made tail calls.
+/// Treatment of frames that only one build shows because the other made tail calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TailCalls {
-    /// Take them out and report them.
+    /// Remove and report them.
     #[default]
     Merge,
     /// Compare frame by frame.
     Keep,
 }
 
-/// How to compare.
+/// Options of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DiffOptions {
-    /// The unit; `None`: per request if both profiles know their requests, else shares. A wish for
-    /// requests that are not known gives shares, with a remark.
+    /// The unit; by default per request if both profiles know their requests, otherwise shares. If
+    /// requests are asked for but unknown, shares are used, with a remark.
     pub unit: Option<Unit>,
-    /// Functions whose totals are below this share (0 to 1) on both sides are left out of the text
-    /// and of the lists of vanished and new functions. The tree stays whole.
+    /// Functions whose totals are below this share (0 to 1) on both sides are omitted from the text
+    /// and from the lists of vanished and new functions. The tree stays complete.
     pub min_share: f64,
-    /// Frames that only pass on calls.
+    /// Treatment of frames that only pass on calls.
     pub tail_calls: TailCalls,
 }
 
@@ -59,22 +58,22 @@ pub struct DiffOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
-    /// The first, before.
+    /// The first profile.
     Old,
-    /// The second, after.
+    /// The second profile.
     New,
 }
 
 /// A weight on both sides, as measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Pair {
+pub struct WeightPair {
     /// In the old profile.
     pub old: u64,
     /// In the new profile.
     pub new: u64,
 }
 
-impl Pair {
+impl WeightPair {
     /// The weight on one side.
     #[must_use]
     pub fn on(self, side: Side) -> u64 {
@@ -97,96 +96,96 @@ impl Pair {
     }
 }
 
-/// A profile that was compared.
+/// One of the compared profiles.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Input {
+pub struct ComparedProfile {
     /// Its title.
     pub title: String,
-    /// Its whole weight.
+    /// Its total weight.
     pub total: u64,
     /// Its number of samples.
     pub samples: u64,
-    /// Requests answered meanwhile, where known.
+    /// Requests answered during the profile, if known.
     pub requests: Option<u64>,
 }
 
-/// A function, whatever its clones were called and whether it was inlined.
+/// A function, whatever the names of its clones and whether or not it was inlined.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Function {
     /// Its name, without the suffixes that compilers give to clones.
     pub name: String,
-    /// Where its code comes from; [`Origin::Inlined`] only if it was inlined wherever it was seen.
+    /// Origin of its code; [`Origin::Inlined`] only if it was inlined everywhere.
     pub origin: Origin,
-    /// The binary, where known: of both sides' names the first in order.
+    /// The binary, if known; if the sides differ, the first in order.
     pub module: String,
     /// Weight of samples that end in it.
-    pub self_weight: Pair,
+    pub self_weight: WeightPair,
     /// Weight of samples that pass through it; recursion counts once.
-    pub total: Pair,
+    pub total: WeightPair,
     /// Change of `self_weight` in units of [`Difference::unit`]: new minus old.
     pub self_change: f64,
     /// Change of `total` in units of [`Difference::unit`]: new minus old.
     pub total_change: f64,
 }
 
-/// A function reached by one path of calls, in either profile or both.
+/// A function reached by one call path, in either profile or both.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Node {
     /// Index into [`Difference::functions`].
     pub function: FunctionId,
-    /// Its caller; `None`: the root.
+    /// Its caller; `None` for the root.
     pub parent: Option<NodeId>,
-    /// What it calls, by function.
+    /// Its callees, by function.
     pub children: Vec<NodeId>,
     /// Distance from the root.
     pub depth: u32,
     /// Weight of samples that end here.
-    pub self_weight: Pair,
+    pub self_weight: WeightPair,
     /// Weight of samples that pass through here.
-    pub total: Pair,
+    pub total: WeightPair,
 }
 
-/// A function that one side shows between a caller and a callee which are neighbours on the other.
+/// A function that one side shows between a caller and a callee that are adjacent on the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Forwarded {
     /// Index into [`Difference::functions`].
     pub function: FunctionId,
     /// The side that showed it: usually the build with less optimisation.
     pub side: Side,
-    /// Paths of calls out of which it was taken.
+    /// Number of call paths from which it was removed.
     pub paths: u64,
-    /// Weight that passed through it there.
+    /// Weight that passed through it on these paths.
     pub weight: u64,
 }
 
-/// Two profiles, compared.
+/// The comparison of two profiles.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
-    /// What weights mean; [`Kind::Count`] if they do not mean the same in both.
-    pub kind: Kind,
+    /// Meaning of weights; [`ProfileKind::Count`] if it differs between the profiles.
+    pub kind: ProfileKind,
     /// How weights are compared.
     pub unit: Unit,
     /// The old profile.
-    pub old: Input,
+    pub old: ComparedProfile,
     /// The new profile.
-    pub new: Input,
-    /// All functions, by name and origin, behind the root's, which is called `all`.
+    pub new: ComparedProfile,
+    /// All functions, by name and origin, after the root's, which is named `all`.
     pub functions: Vec<Function>,
-    /// The merged tree: the root first, parents before children, in the order of a walk.
+    /// The merged tree in depth-first order: the root first, parents before children.
     pub nodes: Vec<Node>,
     /// Functions that only the old profile has, the heaviest total first.
     pub vanished: Vec<FunctionId>,
     /// Functions that only the new profile has, the heaviest total first.
     pub appeared: Vec<FunctionId>,
-    /// Frames that were taken out because they only pass on calls, the heaviest first.
+    /// Frames that were removed because they only pass on calls, the heaviest first.
     pub forwarded: Vec<Forwarded>,
-    /// What a reader must know, a sentence each.
+    /// Caveats for the reader, a sentence each.
     pub remarks: Vec<String>,
     /// [`DiffOptions::min_share`].
     pub min_share: f64,
 }
 
-/// Compares two profiles. Costs are linear in their frames, stacks and samples.
+/// Compares two profiles, in time linear in their frames, stacks and samples.
 #[must_use]
 pub fn diff(old: &Profile, new: &Profile, options: &DiffOptions) -> Difference {
     let functions = Functions::of(old, new);
@@ -201,7 +200,7 @@ pub fn diff(old: &Profile, new: &Profile, options: &DiffOptions) -> Difference {
     let forwarded = forwarded(&calls, &merges);
     let (unit, remarks) = unit(old, new, options);
     let mut difference = Difference {
-        kind: if old.kind == new.kind { old.kind } else { Kind::Count },
+        kind: if old.kind == new.kind { old.kind } else { ProfileKind::Count },
         unit,
         old: input(old),
         new: input(new),
@@ -217,8 +216,8 @@ pub fn diff(old: &Profile, new: &Profile, options: &DiffOptions) -> Difference {
     difference
 }
 
-fn input(profile: &Profile) -> Input {
-    Input {
+fn input(profile: &Profile) -> ComparedProfile {
+    ComparedProfile {
         title: profile.meta.title.clone(),
         total: profile.total(),
         samples: profile.samples.iter().map(|sample| sample.count).fold(0, u64::saturating_add),
@@ -275,14 +274,14 @@ impl Difference {
 
     /// One of the two profiles.
     #[must_use]
-    pub fn input(&self, side: Side) -> &Input {
+    pub fn input(&self, side: Side) -> &ComparedProfile {
         match side {
             Side::Old => &self.old,
             Side::New => &self.new,
         }
     }
 
-    /// A weight of one side in the unit: nanoseconds (or occurrences) per request, or a share of 0 to 1.
+    /// A weight of one side in the unit: nanoseconds (or occurrences) per request, or a share from 0 to 1.
     #[must_use]
     pub fn per_unit(&self, side: Side, weight: u64) -> f64 {
         let input = self.input(side);
@@ -295,13 +294,13 @@ impl Difference {
 
     /// Change of a weight in the unit: new minus old.
     #[must_use]
-    pub fn change(&self, pair: Pair) -> f64 {
+    pub fn change(&self, pair: WeightPair) -> f64 {
         self.per_unit(Side::New, pair.new) - self.per_unit(Side::Old, pair.old)
     }
 
-    /// Whether a weight is worth showing on either side, by [`DiffOptions::min_share`].
+    /// Whether a weight is large enough to show on either side, by [`DiffOptions::min_share`].
     #[must_use]
-    pub fn shows(&self, pair: Pair) -> bool {
+    pub fn shows(&self, pair: WeightPair) -> bool {
         let share = |weight: u64, whole: u64| if whole == 0 { 0.0 } else { weight as f64 / whole as f64 };
         share(pair.old, self.old.total).max(share(pair.new, self.new.total)) >= self.min_share
     }

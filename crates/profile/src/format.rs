@@ -1,8 +1,8 @@
-//! Profiles as files: Weir's own, and those of the tools that people have.
+//! Profiles as files: Weir's own format and those of common tools.
 //!
-//! All formats stand in one table, [`FORMATS`]; reading looks at the bytes and not at the name,
-//! because files come through pipes and are renamed. Whatever is read comes from outside: sizes
-//! are bounded ([`intake`], [`unpack`]), and every id is checked before anyone indexes with it.
+//! All formats are rows of one table, [`FORMATS`]; the format is recognised by content and not by
+//! name, because files come through pipes and are renamed. Input is untrusted: sizes are bounded
+//! ([`intake`], [`unpack`]), and every id is checked before it is used as an index.
 
 mod error;
 mod firefox;
@@ -20,18 +20,18 @@ use std::path::Path;
 
 use crate::Profile;
 
-pub use error::{FormatError, Place};
+pub use error::{FilePosition, FormatError};
 pub use intake::{MAX_DEPTH, MAX_NAME_BYTES};
 pub use unpack::MAX_UNPACKED_BYTES;
 
 /// A file format of profiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Format {
-    /// Weir's own: everything that a [`Profile`] holds, as gzip'd JSON.
+    /// Weir's own format: a complete [`Profile`], as gzip'd JSON.
     Weir,
     /// One line for each stack: `thread;main;work 12`.
     Folded,
-    /// The text that `perf script` prints.
+    /// The output of `perf script`.
     PerfScript,
     /// Gzip'd protocol buffers, as Go's tools write and read them.
     Pprof,
@@ -44,22 +44,22 @@ pub enum Format {
 type Read = fn(&[u8]) -> Result<Profile, FormatError>;
 type WriteTo = fn(&Profile, &mut dyn Write) -> Result<(), FormatError>;
 
-/// One format: what it is called, and what can be done with it.
-pub struct Entry {
-    /// Which.
+/// One format: its names and operations.
+pub struct FormatEntry {
+    /// The format.
     pub format: Format,
     /// Its name on the command line.
     pub name: &'static str,
-    /// Endings of its files' names, with the dot; the first is the one to give new files.
+    /// File name extensions, with the dot; the first is used for new files.
     pub extensions: &'static [&'static str],
     sniff: fn(&[u8]) -> bool,
     read: Option<Read>,
     write: Option<WriteTo>,
 }
 
-/// Every format, in the order in which [`read`] tries them: what is hard to mistake comes first.
-pub const FORMATS: &[Entry] = &[
-    Entry {
+/// Every format, in the order in which [`read`] tries them: the most distinctive first.
+pub const FORMATS: &[FormatEntry] = &[
+    FormatEntry {
         format: Format::Weir,
         name: "weir",
         extensions: &[".weir.json.gz"],
@@ -67,7 +67,7 @@ pub const FORMATS: &[Entry] = &[
         read: Some(weir::read),
         write: Some(weir::write),
     },
-    Entry {
+    FormatEntry {
         format: Format::Speedscope,
         name: "speedscope",
         extensions: &[".speedscope.json"],
@@ -75,7 +75,7 @@ pub const FORMATS: &[Entry] = &[
         read: None,
         write: Some(speedscope::write),
     },
-    Entry {
+    FormatEntry {
         format: Format::Firefox,
         name: "firefox",
         extensions: &[".firefox.json"],
@@ -83,7 +83,7 @@ pub const FORMATS: &[Entry] = &[
         read: None,
         write: Some(firefox::write),
     },
-    Entry {
+    FormatEntry {
         format: Format::Pprof,
         name: "pprof",
         extensions: &[".pb.gz", ".pprof", ".pb"],
@@ -91,7 +91,7 @@ pub const FORMATS: &[Entry] = &[
         read: Some(pprof::read),
         write: Some(pprof::write),
     },
-    Entry {
+    FormatEntry {
         format: Format::PerfScript,
         name: "perf-script",
         extensions: &[".perf.txt", ".perf"],
@@ -99,7 +99,7 @@ pub const FORMATS: &[Entry] = &[
         read: Some(perf_script::read),
         write: None,
     },
-    Entry {
+    FormatEntry {
         format: Format::Folded,
         name: "folded",
         extensions: &[".folded", ".collapsed"],
@@ -109,13 +109,13 @@ pub const FORMATS: &[Entry] = &[
     },
 ];
 
-/// How `perf.data` begins.
+/// The first bytes of `perf.data`.
 const PERF_DATA: &[u8] = b"PERFILE2";
 
 impl Format {
-    /// Its entry in [`FORMATS`].
+    /// Its row in [`FORMATS`].
     #[must_use]
-    pub fn entry(self) -> &'static Entry {
+    pub fn entry(self) -> &'static FormatEntry {
         FORMATS.iter().find(|entry| entry.format == self).expect("every format has an entry")
     }
 
@@ -125,21 +125,21 @@ impl Format {
         FORMATS.iter().find(|entry| entry.name == name).map(|entry| entry.format)
     }
 
-    /// The format that a file's name asks for.
+    /// The format for a file name.
     #[must_use]
     pub fn of_path(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?;
-        let wanted = |entry: &&Entry| entry.extensions.iter().any(|extension| name.ends_with(extension));
+        let wanted = |entry: &&FormatEntry| entry.extensions.iter().any(|extension| name.ends_with(extension));
         FORMATS.iter().find(wanted).map(|entry| entry.format)
     }
 
-    /// Whether [`read`] understands it.
+    /// Whether [`read`] supports it.
     #[must_use]
     pub fn is_read(self) -> bool {
         self.entry().read.is_some()
     }
 
-    /// Whether [`write`](fn@write) makes it.
+    /// Whether [`write`](fn@write) supports it.
     #[must_use]
     pub fn is_written(self) -> bool {
         self.entry().write.is_some()
@@ -152,18 +152,18 @@ impl fmt::Display for Format {
     }
 }
 
-impl fmt::Debug for Entry {
+impl fmt::Debug for FormatEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Entry").field("format", &self.format).finish_non_exhaustive()
+        f.debug_struct("FormatEntry").field("format", &self.format).finish_non_exhaustive()
     }
 }
 
-/// Reads a profile, whatever its format, packed by gzip or not.
+/// Reads a profile in any format, gzip'd or not.
 ///
-/// Ids are checked, stacks deeper than [`MAX_DEPTH`] are cut at their root with a remark.
+/// Ids are checked; stacks deeper than [`MAX_DEPTH`] are cut at their root, with a remark.
 ///
 /// # Errors
-/// What is wrong, where, and what to do.
+/// The problem, its position, and what to do.
 pub fn read(bytes: &[u8]) -> Result<Profile, FormatError> {
     let bytes = unpack::unpack(bytes)?;
     if bytes.iter().all(u8::is_ascii_whitespace) {
@@ -177,10 +177,10 @@ pub fn read(bytes: &[u8]) -> Result<Profile, FormatError> {
     read(&bytes)
 }
 
-/// Reads a profile of a known format, packed by gzip or not.
+/// Reads a profile in a known format, gzip'd or not.
 ///
 /// # Errors
-/// What is wrong, where, and what to do.
+/// The problem, its position, and what to do.
 pub fn read_as(bytes: &[u8], format: Format) -> Result<Profile, FormatError> {
     let read = format.entry().read.ok_or(FormatError::WriteOnly(format))?;
     read(&unpack::unpack(bytes)?)
@@ -189,7 +189,7 @@ pub fn read_as(bytes: &[u8], format: Format) -> Result<Profile, FormatError> {
 /// Writes a profile.
 ///
 /// # Errors
-/// If the format is only read, or writing fails.
+/// If the format is read-only, or writing fails.
 pub fn write(profile: &Profile, format: Format, out: &mut dyn Write) -> Result<(), FormatError> {
     let write = format.entry().write.ok_or(FormatError::ReadOnly(format))?;
     write(profile, out)

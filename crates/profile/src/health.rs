@@ -1,23 +1,23 @@
-//! How complete a profile is, in words: the line that stands with every graph and table.
+//! The completeness of a profile, in words: the line shown with every graph and table.
 
 use crate::Health;
 use crate::amount::{grouped, share};
 
-/// How good a fact is.
+/// The assessment of a fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
+pub enum FactLevel {
     /// Neither good nor bad.
     Plain,
     /// As it should be.
     Good,
-    /// Worth knowing when figures are small.
+    /// Relevant if figures are small.
     Warn,
     /// Figures may mislead.
     Bad,
 }
 
-impl Level {
-    /// Its name, as a class of the page's style sheet.
+impl FactLevel {
+    /// The name, used as a class in the page's style sheet.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -28,7 +28,7 @@ impl Level {
         }
     }
 
-    /// Of a part that should be none: up to 1 % is good, up to 5 % a warning.
+    /// For a part that should be zero: up to 1 % is good, up to 5 % a warning.
     fn of_loss(part: u64, whole: u64) -> Self {
         match part.saturating_mul(100) {
             0 => Self::Good,
@@ -41,40 +41,40 @@ impl Level {
 
 /// One fact: `unwound to the root`, `99.52 %`, good.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fact {
-    /// What it is about.
+pub struct HealthFact {
+    /// The subject.
     pub label: &'static str,
     /// The value.
     pub value: String,
-    /// How good that is.
-    pub level: Level,
+    /// The assessment.
+    pub level: FactLevel,
 }
 
 impl Health {
-    /// What there is to say. Imported profiles, which know nothing of it, say nothing.
+    /// All known facts. Imported profiles, whose health is unknown, have none.
     #[must_use]
-    pub fn facts(&self) -> Vec<Fact> {
-        let fact = |label, value, level| Fact { label, value, level };
+    pub fn facts(&self) -> Vec<HealthFact> {
+        let fact = |label, value, level| HealthFact { label, value, level };
         let mut facts = Vec::new();
         if *self == Self::default() {
             return facts;
         }
-        facts.push(fact("samples", grouped(self.samples), Level::Plain));
+        facts.push(fact("samples", grouped(self.samples), FactLevel::Plain));
         let taken = self.samples.saturating_add(self.lost);
-        facts.push(fact("lost", grouped(self.lost), Level::of_loss(self.lost, taken)));
+        facts.push(fact("lost", grouped(self.lost), FactLevel::of_loss(self.lost, taken)));
         let stacks = self.complete.saturating_add(self.truncated).saturating_add(self.failed);
         if stacks > 0 {
             let broken = self.truncated.saturating_add(self.failed);
-            facts.push(fact("unwound to the root", share(self.complete, stacks), Level::of_loss(broken, stacks)));
-            facts.push(fact("cut", grouped(self.truncated), Level::of_loss(self.truncated, stacks)));
-            facts.push(fact("failed", grouped(self.failed), Level::of_loss(self.failed, stacks)));
+            facts.push(fact("unwound to the root", share(self.complete, stacks), FactLevel::of_loss(broken, stacks)));
+            facts.push(fact("cut", grouped(self.truncated), FactLevel::of_loss(self.truncated, stacks)));
+            facts.push(fact("failed", grouped(self.failed), FactLevel::of_loss(self.failed, stacks)));
         }
         if self.lua > 0 {
-            let level = Level::of_loss(self.lua.saturating_sub(self.lua_read), self.lua);
+            let level = FactLevel::of_loss(self.lua.saturating_sub(self.lua_read), self.lua);
             facts.push(fact("Lua stacks read", format!("{} of {}", grouped(self.lua_read), grouped(self.lua)), level));
         }
         if self.frames > 0 {
-            let level = Level::of_loss(self.unknown_frames, self.frames);
+            let level = FactLevel::of_loss(self.unknown_frames, self.frames);
             facts.push(fact("frames without a name", share(self.unknown_frames, self.frames), level));
         }
         facts
@@ -87,9 +87,15 @@ mod tests {
 
     #[test]
     fn losses_have_levels() {
-        let cases = [(0, Level::Good), (1, Level::Good), (2, Level::Warn), (5, Level::Warn), (6, Level::Bad)];
+        let cases = [
+            (0, FactLevel::Good),
+            (1, FactLevel::Good),
+            (2, FactLevel::Warn),
+            (5, FactLevel::Warn),
+            (6, FactLevel::Bad),
+        ];
         for (lost, want) in cases {
-            assert_eq!(Level::of_loss(lost, 100), want, "{lost} of 100");
+            assert_eq!(FactLevel::of_loss(lost, 100), want, "{lost} of 100");
         }
     }
 

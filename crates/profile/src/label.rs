@@ -1,17 +1,16 @@
-//! What a frame is called where only text fits: folded stacks, tables, the boxes of a graph.
+//! Text labels of frames: in folded stacks, tables, and the boxes of a graph.
 //!
-//! The marks behind a name are those that flame-graph tools agreed on (`_[k]` kernel, `_[i]`
-//! inlined, `_[j]` compiled at run time), so that folded stacks written here are coloured rightly
-//! elsewhere, and [`frame`] gets the origin back from other tools' files. A label is kept
-//! stable: reading one and labelling the result gives the same text.
+//! The suffixes are those that flame-graph tools agreed on (`_[k]` kernel, `_[i]` inlined, `_[j]` compiled at run
+//! time), so that folded stacks written here are coloured correctly elsewhere, and [`frame`] recovers the origin from
+//! other tools' files. Labels are stable: parsing one and labelling the result gives the same text.
 
 use crate::model::{Frame, Origin};
 
 /// Name of a frame whose function is not known.
 pub const UNKNOWN: &str = "[unknown]";
-/// Name of what stands for frames that were not captured, or cut by a reader.
+/// Name of the placeholder for frames that were not captured, or cut by a reader.
 pub const TRUNCATED: &str = "[truncated]";
-/// Module of code that was compiled at run time, where nothing better is known.
+/// Module of code that was compiled at run time, if nothing better is known.
 pub const JIT_MODULE: &str = "[jit]";
 
 const KERNEL_MARK: &str = "_[k]";
@@ -21,7 +20,7 @@ const TRACE_PREFIX: &str = "trace ";
 
 /// A frame's label: `vfs_write_[k]`, `access.lua:read_vars:42`, `trace 7 access.lua:42_[j]`.
 ///
-/// An unknown function of a known binary is called after the binary: `[libc.so.6]`.
+/// An unknown function of a known binary is named after the binary: `[libc.so.6]`.
 #[must_use]
 pub fn label(frame: &Frame) -> String {
     match frame.origin {
@@ -35,7 +34,7 @@ pub fn label(frame: &Frame) -> String {
     }
 }
 
-/// The frame that a label stands for, as far as the text says.
+/// The frame for a label, as far as it can be derived from the text.
 #[must_use]
 pub fn frame(label: &str) -> Frame {
     if let Some(name) = label.strip_suffix(KERNEL_MARK) {
@@ -59,7 +58,7 @@ pub fn frame(label: &str) -> Frame {
     }
 }
 
-/// Whether a module's name is that of code compiled at run time, as `perf` and the compilers name it.
+/// Whether a module name denotes code compiled at run time, as named by `perf` and the compilers.
 #[must_use]
 pub fn is_jit(module: &str) -> bool {
     let file = file_name(module);
@@ -84,7 +83,7 @@ fn in_brackets(module: &str) -> String {
     format!("[{}]", file_name(module))
 }
 
-/// `access.lua:read_vars:42` as a name and a line.
+/// Splits `access.lua:read_vars:42` into a name and a line.
 fn lua_line(label: &str) -> Option<(&str, u32)> {
     let (name, line) = label.rsplit_once(':')?;
     // Without a sign or a leading zero, so that the same digits are written again.

@@ -1,7 +1,7 @@
-//! Profiles: what they are, how they are read and written, drawn and compared.
+//! Profiles: model, file formats, graphs and comparison.
 //!
-//! Nothing in this crate takes samples; `weir-sample` does. So graphs, importers and differences
-//! are tested and fuzzed without a kernel, and work on other tools' profiles just as well.
+//! Nothing in this crate takes samples; `weir-sample` does. Graphs, importers and differences are
+//! therefore tested and fuzzed without a kernel, and also work on profiles of other tools.
 
 pub mod amount;
 pub mod diff;
@@ -15,5 +15,6 @@ pub mod top;
 pub mod tree;
 
 pub use model::{
-    Builder, Frame, FrameId, Health, Kind, Meta, Origin, Profile, Sample, StackId, SystemCall, Thread, ThreadIndex,
+    Builder, Frame, FrameId, Health, Meta, Origin, Profile, ProfileKind, Sample, StackId, SystemCall, Thread,
+    ThreadIndex,
 };

@@ -1,9 +1,9 @@
-//! Several profiles of one kind as one: files of several hosts or minutes, read together.
+//! Merges several profiles of one kind: files of several hosts or minutes, read together.
 
 use crate::{Builder, FrameId, Health, Profile, ThreadIndex};
 
-/// Adds profiles up. What is said of them comes from the first; requests are known only if all
-/// know them. `None` if there are none.
+/// Adds profiles up. Meta data comes from the first; requests are known only if all profiles know
+/// them. `None` if there are no profiles.
 #[must_use]
 pub fn merge(profiles: Vec<Profile>) -> Option<Profile> {
     let mut profiles = profiles.into_iter();
@@ -63,10 +63,10 @@ fn sum(a: Health, b: Health) -> Health {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Frame, Kind, Origin, Thread};
+    use crate::{Frame, Origin, ProfileKind, Thread};
 
     fn profile(names: &[&str], requests: Option<u64>) -> Profile {
-        let mut builder = Builder::new(Kind::OnCpu);
+        let mut builder = Builder::new(ProfileKind::OnCpu);
         let thread = builder.thread(Thread { pid: 1, tid: 1, name: "x".into() });
         for name in names {
             let frame = builder.frame(Frame::named(*name, Origin::Native));

@@ -1,27 +1,26 @@
-//! A profile: who was sampled, and where they were.
+//! A profile: the sampled threads and their stacks.
 //!
-//! Frames and stacks are interned, so that a profile's size grows with the number of different
-//! stacks and not with the length of the run. Order is that of first sight; everything that is
-//! shown sorts for itself.
+//! Frames and stacks are interned, so that the size of a profile grows with the number of distinct stacks and not
+//! with its duration. Items are in the order of first occurrence; output code sorts as needed.
 
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What one sample's weight means.
+/// The meaning of a sample's weight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum ProfileKind {
     /// CPU time in nanoseconds.
     #[default]
     OnCpu,
     /// Time off the CPU in nanoseconds.
     OffCpu,
-    /// Occurrences, where an imported profile does not say what they are.
+    /// Occurrences, if an imported profile does not state their meaning.
     Count,
 }
 
-/// Where a frame's code comes from.
+/// The origin of a frame's code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
@@ -30,7 +29,7 @@ pub enum Origin {
     /// Machine code of a program or a library.
     #[default]
     Native,
-    /// A function that the compiler has put into its caller.
+    /// A function that the compiler has inlined into its caller.
     Inlined,
     /// A Lua function, interpreted or compiled.
     Lua,
@@ -38,27 +37,27 @@ pub enum Origin {
     LuaTrace,
     /// A fast function of LuaJIT (`string.gsub`) or a C function called from Lua, as Lua sees it.
     LuaBuiltin,
-    /// Something that stands for what is not known: `[unknown]`, `[truncated]`.
+    /// A placeholder for something unknown: `[unknown]`, `[truncated]`.
     Marker,
 }
 
-/// One function at one place in a stack.
+/// One function at one position in a stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Frame {
-    /// The name that people see: `ngx_http_run_posted_requests`, `access.lua:read_vars`.
+    /// The display name: `ngx_http_run_posted_requests`, `access.lua:read_vars`.
     pub name: String,
-    /// Where its code comes from.
+    /// The origin of its code.
     pub origin: Origin,
-    /// Path of the binary as the process sees it, `[kernel]`, or a Lua chunk's name; empty: unknown.
+    /// Path of the binary as the process sees it, `[kernel]`, or a Lua chunk's name; empty if unknown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub module: String,
-    /// Build id of the binary in hexadecimal digits; empty: none.
+    /// Build id of the binary in hexadecimal digits; empty if there is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub build_id: String,
-    /// Source file; empty: unknown.
+    /// Source file; empty if unknown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub file: String,
-    /// Source line where the sample was; 0: unknown.
+    /// Source line of the sample; 0 if unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub line: u32,
 }
@@ -68,7 +67,7 @@ fn is_zero(line: &u32) -> bool {
 }
 
 impl Frame {
-    /// A frame of which only its name is known.
+    /// A frame of which only the name is known.
     #[must_use]
     pub fn named(name: impl Into<String>, origin: Origin) -> Self {
         Self { name: name.into(), origin, ..Self::default() }
@@ -104,11 +103,11 @@ pub struct Thread {
 /// All samples of one thread in one stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
-    /// Who.
+    /// The sampled thread.
     pub thread: ThreadIndex,
-    /// Where.
+    /// The sampled stack.
     pub stack: StackId,
-    /// How often.
+    /// Number of samples.
     pub count: u64,
     /// Sum of the weights, in the unit of [`Profile::kind`].
     pub weight: u64,
@@ -119,11 +118,11 @@ pub struct Sample {
 pub struct SystemCall {
     /// Process id.
     pub pid: u32,
-    /// `connect`, `epoll_wait`, ...; `syscall_450` where the name is not known.
+    /// `connect`, `epoll_wait`, ...; `syscall_450` if the name is not known.
     pub name: String,
-    /// How often it was called.
+    /// Number of calls.
     pub calls: u64,
-    /// How often it failed (`EAGAIN` and `EINPROGRESS` included).
+    /// Number of failed calls (`EAGAIN` and `EINPROGRESS` included).
     pub errors: u64,
     /// Nanoseconds between entry and exit, blocked time included.
     pub total_ns: u64,
@@ -131,15 +130,15 @@ pub struct SystemCall {
     pub max_ns: u64,
 }
 
-/// How much of what happened the profile has seen. Shown with every profile.
+/// Completeness of a profile, shown with every profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Health {
     /// Samples taken.
     pub samples: u64,
-    /// Samples that were taken but found no room.
+    /// Samples that were taken but lost for lack of space.
     pub lost: u64,
-    /// User stacks deeper than the bytes that were captured of them.
+    /// User stacks deeper than the captured bytes.
     pub truncated: u64,
     /// User stacks that could not be unwound to their root for another reason.
     pub failed: u64,
@@ -155,47 +154,47 @@ pub struct Health {
     pub lua_read: u64,
 }
 
-/// Who was sampled, how and when.
+/// The target, method and time of sampling.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Meta {
-    /// What was sampled, as a person would say: `nginx (pid 4711 and 2 workers)`.
+    /// A readable description of the target: `nginx (pid 4711 and 2 workers)`.
     pub title: String,
-    /// Where the profile comes from: `weir`, `perf script`, `folded`, `pprof`.
+    /// The source of the profile: `weir`, `perf script`, `folded`, `pprof`.
     pub source: String,
-    /// How it was sampled: `ebpf`, `perf_event`, empty for imported ones.
+    /// The sampling method: `ebpf`, `perf_event`, empty for imported profiles.
     pub method: String,
-    /// Start, in milliseconds since 1970; 0: unknown.
+    /// Start, in milliseconds since 1970; 0 if unknown.
     pub started_ms: u64,
-    /// Length in nanoseconds; 0: unknown.
+    /// Length in nanoseconds; 0 if unknown.
     pub duration_ns: u64,
-    /// Samples per second and CPU that were asked for; 0: unknown.
+    /// Requested samples per second and CPU; 0 if unknown.
     pub frequency_hz: u32,
-    /// Requests that the sampled process answered meanwhile, where known: graphs are compared per request.
+    /// Requests that the target answered meanwhile, if known: graphs are compared per request.
     pub requests: Option<u64>,
-    /// What else is worth knowing, a sentence each: "BPF is refused here (EPERM); perf events were used".
+    /// Remarks for the reader, a sentence each: "BPF is refused here (EPERM); perf events were used".
     pub remarks: Vec<String>,
 }
 
-/// A profile, whole.
+/// A complete profile.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Profile {
-    /// Who, how and when.
+    /// Target, method and time.
     pub meta: Meta,
-    /// What weights mean.
-    pub kind: Kind,
-    /// How complete it is.
+    /// The meaning of weights.
+    pub kind: ProfileKind,
+    /// Its completeness.
     pub health: Health,
     /// Sampled threads.
     pub threads: Vec<Thread>,
-    /// Different frames.
+    /// Distinct frames.
     pub frames: Vec<Frame>,
-    /// Different stacks, each from its root to its leaf.
+    /// Distinct stacks, each from its root to its leaf.
     pub stacks: Vec<Box<[FrameId]>>,
     /// Samples, at most one for each thread and stack.
     pub samples: Vec<Sample>,
-    /// System calls, where they were counted.
+    /// System calls, if they were counted.
     pub system_calls: Vec<SystemCall>,
 }
 
@@ -225,7 +224,7 @@ impl Profile {
     }
 }
 
-/// Makes a profile from stacks as they come.
+/// Builds a profile incrementally from stacks.
 #[derive(Debug, Default)]
 pub struct Builder {
     profile: Profile,
@@ -236,9 +235,9 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// An empty one.
+    /// Creates an empty builder.
     #[must_use]
-    pub fn new(kind: Kind) -> Self {
+    pub fn new(kind: ProfileKind) -> Self {
         Self { profile: Profile { kind, ..Profile::default() }, ..Self::default() }
     }
 
@@ -292,7 +291,7 @@ impl Builder {
         &mut self.profile
     }
 
-    /// The profile.
+    /// Returns the finished profile.
     #[must_use]
     pub fn finish(self) -> Profile {
         self.profile

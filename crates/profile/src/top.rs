@@ -1,7 +1,7 @@
-//! The functions that weigh most, as a table for the terminal.
+//! The heaviest functions, as a table for the terminal.
 //!
-//! Sorted by what they weigh themselves, because that is where code can be changed; what passes
-//! through them stands beside it, because a caller may be what is called too often.
+//! Sorted by self weight, because that is where code can be changed; the total is shown beside it,
+//! because the cause may be a caller that calls too often.
 
 mod calls;
 mod render;
@@ -12,16 +12,16 @@ use std::collections::HashMap;
 
 use crate::amount::Amounts;
 use crate::graph::text::clean;
-use crate::tree::{Options, Tree};
+use crate::tree::{Tree, TreeOptions};
 use crate::{Origin, Profile};
 
-/// What makes a row.
+/// The grouping of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum By {
+pub enum GroupBy {
     /// A function.
     #[default]
     Function,
-    /// A line of a function, where lines are known.
+    /// A line of a function, if lines are known.
     Line,
     /// A binary, the kernel or a Lua chunk.
     Module,
@@ -29,70 +29,70 @@ pub enum By {
     Thread,
 }
 
-/// What the rows are sorted by, the heaviest first.
+/// The sort key, the heaviest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Order {
-    /// Weight of the samples that end there.
+pub enum SortBy {
+    /// FunctionWeight of the samples that end there.
     #[default]
     Own,
-    /// Weight of the samples that pass through there.
+    /// FunctionWeight of the samples that pass through there.
     Total,
 }
 
-/// How the table looks.
+/// TreeOptions of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TopOptions {
-    /// What makes a row.
-    pub by: By,
-    /// What comes first.
-    pub order: Order,
-    /// Most rows.
+    /// The grouping of rows.
+    pub by: GroupBy,
+    /// The sort key.
+    pub order: SortBy,
+    /// Maximum number of rows.
     pub rows: usize,
-    /// Columns of the terminal; names are cut to fit.
+    /// Width of the terminal in columns; names are cut to fit.
     pub width: usize,
 }
 
 impl Default for TopOptions {
     fn default() -> Self {
-        Self { by: By::Function, order: Order::Own, rows: 15, width: 120 }
+        Self { by: GroupBy::Function, order: SortBy::Own, rows: 15, width: 120 }
     }
 }
 
 /// A row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
-    /// The function, module or thread; safe to show.
+    /// The function, module or thread; safe to display.
     pub name: String,
-    /// Where its code comes from; a marker for modules and threads.
+    /// The origin of its code; a marker for modules and threads.
     pub origin: Origin,
-    /// Last part of its module's path; empty: unknown, or the name says it.
+    /// Last component of its module's path; empty if unknown or contained in the name.
     pub module: String,
-    /// Weight of the samples that end there.
+    /// FunctionWeight of the samples that end there.
     pub self_weight: u64,
-    /// Weight of the samples that pass through there.
+    /// FunctionWeight of the samples that pass through there.
     pub total: u64,
-    /// Of a Lua function: the line that weighs most, and the weight of the samples that were in it.
+    /// For a Lua function: the heaviest line, and the weight of the samples in it.
     pub line: Option<(u32, u64)>,
 }
 
 /// All rows, the heaviest first.
 #[must_use]
-pub fn rows(profile: &Profile, by: By, order: Order) -> Vec<Row> {
+pub fn rows(profile: &Profile, by: GroupBy, order: SortBy) -> Vec<Row> {
     let mut rows = match by {
-        By::Function | By::Line => functions(profile, by == By::Line),
-        By::Module => modules(profile),
-        By::Thread => threads(profile),
+        GroupBy::Function | GroupBy::Line => functions(profile, by == GroupBy::Line),
+        GroupBy::Module => modules(profile),
+        GroupBy::Thread => threads(profile),
     };
     rows.retain(|row| row.total > 0);
     let key = |row: &Row| match order {
-        Order::Own => (row.self_weight, row.total),
-        Order::Total => (row.total, row.self_weight),
+        SortBy::Own => (row.self_weight, row.total),
+        SortBy::Total => (row.total, row.self_weight),
     };
     rows.sort_by(|a, b| key(b).cmp(&key(a)).then_with(|| a.name.cmp(&b.name)));
     rows
 }
 
-/// The table, with a heading that says what of, and a line for the rows that are left out.
+/// The table, with a heading, and a line with the number of omitted rows.
 #[must_use]
 pub fn top(profile: &Profile, options: &TopOptions) -> String {
     let mut all = rows(profile, options.by, options.order);
@@ -102,7 +102,7 @@ pub fn top(profile: &Profile, options: &TopOptions) -> String {
 }
 
 fn functions(profile: &Profile, lines: bool) -> Vec<Row> {
-    let (tree, origins) = Tree::with_origins(profile, Options { lines, ..Options::default() });
+    let (tree, origins) = Tree::with_origins(profile, TreeOptions { lines, ..TreeOptions::default() });
     let hottest = tree.lines(profile, &origins);
     let all = tree.functions.iter().zip(tree.weights()).zip(hottest).skip(1);
     all.map(|((function, weight), lines)| Row {

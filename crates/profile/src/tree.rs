@@ -1,8 +1,8 @@
-//! The call tree of a profile: what flame graphs draw, differences compare and `top` counts.
+//! The call tree of a profile, the basis of flame graphs, differences and `top`.
 //!
-//! Nodes hold the number of a function and not its text: a tree of a hundred thousand stacks has
-//! millions of nodes but thousands of functions. Nothing here recurses, so that a stack of any
-//! depth costs memory and never the thread's own stack.
+//! Nodes store the number of a function and not its text: a tree of a hundred thousand stacks has
+//! millions of nodes but thousands of functions. Nothing here recurses, so that deep stacks cost
+//! memory but cannot exhaust the thread's own stack.
 
 mod lines;
 
@@ -10,32 +10,32 @@ use std::collections::HashMap;
 
 use crate::{Frame, FrameId, Origin, Profile, label};
 
-/// What becomes a node.
+/// TreeOptions for building a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
-    /// From leaves to roots: below a function come its callers.
+pub struct TreeOptions {
+    /// From leaves to roots: the children of a function are its callers.
     pub reverse: bool,
-    /// Different lines of a function are different functions.
+    /// Whether different lines of a function are separate functions.
     pub lines: bool,
 }
 
-/// A function as the tree tells it from others: by name, origin and module, and by line if asked.
+/// A function of the tree, identified by name, origin and module, and optionally by line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Function {
     /// Its name.
     pub name: String,
-    /// Where its code comes from.
+    /// The origin of its code.
     pub origin: Origin,
-    /// Path of the binary, `[kernel]`, or a Lua chunk's name; empty: unknown.
+    /// Path of the binary, `[kernel]`, or a Lua chunk's name; empty if unknown.
     pub module: String,
-    /// Source file where it was first seen; empty: unknown.
+    /// Source file of its first occurrence; empty if unknown.
     pub file: String,
-    /// Source line; 0 unless [`Options::lines`] was set and the line is known.
+    /// Source line; 0 unless [`TreeOptions::lines`] was set and the line is known.
     pub line: u32,
 }
 
 impl Function {
-    fn of(frame: &Frame, options: Options) -> Self {
+    fn of(frame: &Frame, options: TreeOptions) -> Self {
         Self {
             name: frame.name.clone(),
             origin: frame.origin,
@@ -45,8 +45,8 @@ impl Function {
         }
     }
 
-    /// What people see: its name, with the line if the tree tells lines apart; an unknown function
-    /// of a known binary is called after the binary, `[libc.so.6]`.
+    /// The display name, with the line if the tree distinguishes lines; an unknown function of a
+    /// known binary is named after the binary, `[libc.so.6]`.
     #[must_use]
     pub fn title(&self) -> String {
         let unknown = self.origin == Origin::Marker && self.name == label::UNKNOWN && !self.module.is_empty();
@@ -71,18 +71,18 @@ pub struct FunctionId(pub u32);
 #[serde(transparent)]
 pub struct NodeId(pub u32);
 
-/// A function, reached by one path of calls.
+/// A function, reached by one call path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Node {
-    /// Which function.
+    /// Its function.
     pub function: FunctionId,
-    /// Who called it (in a reversed tree: whom it called); `None`: the root.
+    /// Its caller (in a reversed tree: its callee); `None` for the root.
     pub parent: Option<NodeId>,
-    /// What it calls, sorted by name, then by origin, module and line.
+    /// Its callees, sorted by name, then by origin, module and line.
     pub children: Vec<NodeId>,
-    /// Weight of the samples that end here.
+    /// FunctionWeight of the samples that end here.
     pub self_weight: u64,
-    /// Weight of the samples that pass through here.
+    /// FunctionWeight of the samples that pass through here.
     pub total: u64,
     /// Number of the samples that pass through here.
     pub count: u64,
@@ -90,28 +90,29 @@ pub struct Node {
     pub depth: u32,
 }
 
-/// What a function weighs, over all paths.
+/// The weights of a function, over all paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Weight {
-    /// Weight of the samples that end in it.
+pub struct FunctionWeight {
+    /// FunctionWeight of the samples that end in it.
     pub self_weight: u64,
-    /// Weight of the samples that pass through it.
+    /// FunctionWeight of the samples that pass through it.
     pub total: u64,
     /// Number of the samples that pass through it.
     pub count: u64,
 }
 
-/// Where a profile's parts are in its tree.
+/// The positions of a profile's frames and samples in its tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origins {
+pub struct TreeIndex {
     /// The function of each frame.
     pub functions: Vec<FunctionId>,
-    /// The node that each sample ends in.
+    /// The node in which each sample ends.
     pub leaves: Vec<NodeId>,
 }
 
-/// Walks nodes from the root; `place`: a node's function and children. `see` is told of each whether it is the outermost
-/// call of its function, as only that one counts for what a function that calls itself weighs in all.
+/// Walks nodes from the root; `place` returns a node's function and children. `see` is called for
+/// each node with a flag that is true for the outermost call of its function, because only that
+/// call counts towards the total of a recursive function.
 pub(crate) fn walk_functions<'a>(
     functions: usize,
     place: impl Fn(NodeId) -> (FunctionId, &'a [NodeId]),
@@ -136,7 +137,7 @@ pub(crate) fn walk_functions<'a>(
 /// A call tree. A node's number is greater than its parent's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tree {
-    /// Nodes; the first is the root, which stands for everything.
+    /// Nodes; the first is the root, which contains everything.
     pub nodes: Vec<Node>,
     /// Functions; the first is the root's, named `all`.
     pub functions: Vec<Function>,
@@ -148,13 +149,13 @@ impl Tree {
 
     /// The tree of a profile.
     #[must_use]
-    pub fn of(profile: &Profile, options: Options) -> Self {
+    pub fn of(profile: &Profile, options: TreeOptions) -> Self {
         Self::with_origins(profile, options).0
     }
 
-    /// The tree of a profile, and where the profile's frames and samples are in it.
+    /// The tree of a profile, with the positions of the profile's frames and samples in it.
     #[must_use]
-    pub fn with_origins(profile: &Profile, options: Options) -> (Self, Origins) {
+    pub fn with_origins(profile: &Profile, options: TreeOptions) -> (Self, TreeIndex) {
         let (functions, functions_of) = functions(profile, options);
         let mut leaves = Vec::with_capacity(profile.samples.len());
         let mut tree = Self { nodes: vec![Node::default()], functions };
@@ -174,7 +175,7 @@ impl Tree {
         }
         tree.sum_up();
         tree.sort();
-        (tree, Origins { functions: functions_of, leaves })
+        (tree, TreeIndex { functions: functions_of, leaves })
     }
 
     /// A node.
@@ -195,19 +196,19 @@ impl Tree {
         &self.functions[self.node(id).function.0 as usize]
     }
 
-    /// Weight of everything.
+    /// Total weight.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.nodes[0].total
     }
 
-    /// The longest distance from the root.
+    /// Depth of the deepest node.
     #[must_use]
     pub fn depth(&self) -> u32 {
         self.nodes.iter().map(|node| node.depth).max().unwrap_or_default()
     }
 
-    /// Nodes in the order of a walk: parents before children, children by name.
+    /// Nodes in depth-first order: parents before children, children by name.
     pub fn walk(&self) -> impl Iterator<Item = NodeId> + '_ {
         let mut open = vec![Self::ROOT];
         std::iter::from_fn(move || {
@@ -217,11 +218,10 @@ impl Tree {
         })
     }
 
-    /// What each function weighs, in the order of [`Tree::functions`]: a function that calls itself
-    /// counts once.
+    /// The weights of each function, in the order of [`Tree::functions`]; recursion counts once.
     #[must_use]
-    pub fn weights(&self) -> Vec<Weight> {
-        let mut weights = vec![Weight::default(); self.functions.len()];
+    pub fn weights(&self) -> Vec<FunctionWeight> {
+        let mut weights = vec![FunctionWeight::default(); self.functions.len()];
         let place = |id| (self.node(id).function, &self.node(id).children[..]);
         walk_functions(self.functions.len(), place, |id, outermost| {
             let node = self.node(id);
@@ -253,7 +253,7 @@ impl Tree {
         at
     }
 
-    /// Totals, from the leaves up: a child comes after its parent.
+    /// Computes totals from the leaves up: a child comes after its parent.
     fn sum_up(&mut self) {
         for at in (0..self.nodes.len()).rev() {
             let node = &mut self.nodes[at];
@@ -267,7 +267,7 @@ impl Tree {
         }
     }
 
-    /// Functions are sorted, so that their numbers are their order.
+    /// Sorts functions, so that their numbers reflect their order.
     fn sort(&mut self) {
         for at in 0..self.nodes.len() {
             let mut children = std::mem::take(&mut self.nodes[at].children);
@@ -277,14 +277,14 @@ impl Tree {
     }
 }
 
-/// What makes a function: borrowed, because profiles have far more frames than functions.
-fn key(frame: &Frame, options: Options) -> (&str, Origin, &str, u32) {
+/// The identity of a function: borrowed, because profiles have far more frames than functions.
+fn key(frame: &Frame, options: TreeOptions) -> (&str, Origin, &str, u32) {
     (&frame.name, frame.origin, &frame.module, if options.lines { frame.line } else { 0 })
 }
 
 /// The functions of a profile in order, the root's first, and the function of each frame. Frames
-/// that differ only in the file or the line are one function, of the file that came first.
-fn functions(profile: &Profile, options: Options) -> (Vec<Function>, Vec<FunctionId>) {
+/// that differ only in file or line are one function, with the file of the first.
+fn functions(profile: &Profile, options: TreeOptions) -> (Vec<Function>, Vec<FunctionId>) {
     let mut first = HashMap::new();
     for frame in &profile.frames {
         first.entry(key(frame, options)).or_insert(frame);

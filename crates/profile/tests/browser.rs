@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use weir_profile::diff::{DiffOptions, diff};
 use weir_profile::graph::{GraphOptions, html, html_diff};
-use weir_profile::{Builder, Frame, Kind, Origin, Profile, SystemCall, Thread};
+use weir_profile::{Builder, Frame, Origin, Profile, ProfileKind, SystemCall, Thread};
 
 /// Names under which distributions have it.
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
@@ -26,7 +26,7 @@ fn browser() -> Option<&'static str> {
     BROWSERS.iter().find(runs).copied()
 }
 
-fn profile(kind: Kind, stacks: &[(u32, &[&str], u64)]) -> Profile {
+fn profile(kind: ProfileKind, stacks: &[(u32, &[&str], u64)]) -> Profile {
     let mut builder = Builder::new(kind);
     for (pid, names, ms) in stacks {
         let thread = builder.thread(Thread { pid: *pid, tid: *pid, name: "nginx".into() });
@@ -89,11 +89,11 @@ fn the_page_works_in_a_browser() {
     };
     let dir = tempfile::tempdir().expect("temp dir");
     let mut on = profile(
-        Kind::OnCpu,
+        ProfileKind::OnCpu,
         &[(7, &["main", "ngx_run", "sort"], 60), (7, &["main", "ngx_log"], 30), (8, &["main", HOSTILE, "sort"], 10)],
     );
     on.system_calls = vec![SystemCall { pid: 7, name: "writev".into(), calls: 3, ..SystemCall::default() }];
-    let off = profile(Kind::OffCpu, &[(7, &["main", "epoll_wait"], 5)]);
+    let off = profile(ProfileKind::OffCpu, &[(7, &["main", "epoll_wait"], 5)]);
     let click = "(() => { const box = $('canvas').getBoundingClientRect(); const at = (type) => $('canvas').dispatchEvent(\
                  new MouseEvent(type, { clientX: box.left + 5, clientY: box.top + flame.top(1) + 5, bubbles: true })); \
                  at('mousemove'); const tip = $('tip').textContent; at('click'); return tip; })()";
@@ -143,7 +143,7 @@ fn the_page_works_in_a_browser() {
 }
 
 fn the_difference_works_too(browser: &str, old: &Profile, path: &Path) {
-    let new = profile(Kind::OnCpu, &[(7, &["main", "ngx_run"], 60), (7, &["main", "ngx_log"], 30)]);
+    let new = profile(ProfileKind::OnCpu, &[(7, &["main", "ngx_run"], 60), (7, &["main", "ngx_log"], 30)]);
     let difference = diff(old, &new, &DiffOptions::default());
     let page = with_probe(
         &html_diff(&difference, &GraphOptions::default()),

@@ -1,16 +1,16 @@
-//! Which CPUs there are.
+//! CPU numbers.
 
 use std::{fs, io};
 
 const ONLINE: &str = "/sys/devices/system/cpu/online";
 const POSSIBLE: &str = "/sys/devices/system/cpu/possible";
 
-/// CPUs that run now, in ascending order.
+/// Online CPUs, in ascending order.
 pub(crate) fn online() -> io::Result<Vec<u32>> {
     read(ONLINE)
 }
 
-/// One more than the highest number that a CPU may get.
+/// One more than the highest possible CPU number.
 pub(crate) fn possible() -> io::Result<u32> {
     Ok(read(POSSIBLE)?.last().map_or(1, |last| last + 1))
 }
@@ -22,7 +22,7 @@ fn read(path: &str) -> io::Result<Vec<u32>> {
 
 /// Reads the kernel's list format, `0-3,8,10-11` (Documentation/admin-guide/cputopology.rst).
 fn parse(list: &str) -> Option<Vec<u32>> {
-    /// CPUs at most: NR_CPUS of the largest configurations is 8192.
+    /// Maximum number of CPUs: NR_CPUS of the largest configurations is 8192.
     const MOST: usize = 1 << 16;
     let mut cpus = Vec::new();
     for range in list.split(',') {

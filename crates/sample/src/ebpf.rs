@@ -1,7 +1,7 @@
-//! The BPF programs, loaded and attached: only those that were asked for.
+//! The BPF programs, loaded and attached: only the requested ones.
 //!
 //! The object is opened as it is, without a generated skeleton: names of a few maps and programs are the whole
-//! interface, and a skeleton would bind its lifetime to a place that the session would have to point into.
+//! interface, and a skeleton would bind its lifetime to a location to which the session would have to refer.
 
 use std::io::{self, Read};
 use std::ops::ControlFlow;
@@ -23,34 +23,34 @@ mod messages;
 mod numbers;
 
 pub(crate) use config::Scope;
-pub(crate) use numbers::{CallSum, Counters, Waited};
+pub(crate) use numbers::{CallSum, Counters, ShortWaits};
 
 use config::Config;
 use load::{ON_CPU, STILL, Sizes};
 
-/// Processes at most that are followed (forks included).
+/// Maximum number of sampled processes (forks included).
 const MOST_PROCESSES: u32 = 16_384;
-/// Bytes of the ring for each CPU, and its bounds. It is emptied ten times a second: at 99 Hz a CPU writes at most
-/// 650 KB in that time, at 8 KiB a stack it is 80 KB.
+/// Size of the ring for each CPU, and its limits. It is emptied ten times a second: at 99 Hz a CPU
+/// writes at most 650 KB in that time, at 8 KiB per stack it is 80 KB.
 const RING_BYTES_PER_CPU: u32 = 2 << 20;
 const RING_LEAST: u32 = 8 << 20;
 const RING_MOST: u32 = 64 << 20;
 
-/// Programs that run now. They end when this is dropped.
+/// Running programs. They end when this is dropped.
 pub(crate) struct Programs {
     links: Vec<Link>,
     object: Object,
     ring: Ring,
     targets: MapHandle,
-    /// Whether there is a list of processes, and not a control group or everyone.
+    /// Whether the scope is a list of processes, rather than a control group or all.
     named: bool,
-    /// Whether waits that are not over can be looked at.
+    /// Whether unfinished waits can be read.
     still: bool,
     remarks: Vec<String>,
 }
 
 impl Programs {
-    /// Loads and attaches them.
+    /// Loads and attaches the programs.
     pub(crate) fn start(scope: &Scope, options: &Options) -> Result<Self, SampleError> {
         messages::keep();
         let config = Config::of(scope, options).map_err(|error| SampleError::read("/proc/self/ns/pid", error))?;
@@ -73,7 +73,7 @@ impl Programs {
         Ok(programs)
     }
 
-    /// Says whom to sample.
+    /// Sets the scope of sampling.
     fn aim(&mut self, scope: &Scope) -> Result<(), SampleError> {
         match scope {
             Scope::All => Ok(()),
@@ -87,12 +87,12 @@ impl Programs {
         }
     }
 
-    /// Follows a process. Whose end is seen is no target any more; one that has ended before is taken out here.
+    /// Follows a process. A process seen to exit is no longer a target; one that has already exited is removed here.
     fn add(&self, pid: u32) -> Result<(), SampleError> {
         let key = pid.to_ne_bytes();
         self.targets.update(&key, &1_u32.to_ne_bytes(), MapFlags::ANY).map_err(failed("adding a process"))?;
         if !Path::new("/proc").join(pid.to_string()).exists() {
-            // The program that sees exits may have been quicker.
+            // The program that sees exits may have been faster.
             let _ = self.targets.delete(&key);
         }
         Ok(())
@@ -106,19 +106,19 @@ impl Programs {
         Ok(())
     }
 
-    /// One timer for each CPU.
+    /// Attaches one timer for each CPU.
     fn attach_clock(&mut self, online: &[u32], frequency_hz: u32) -> Result<(), SampleError> {
         let clock = Attributes::clock(frequency_hz);
         for &cpu in online {
             let event = match clock.open(None, Some(cpu)) {
                 Ok(event) => event,
-                // It was taken offline meanwhile.
+                // It has since been taken offline.
                 Err(error) if error.raw_os_error() == Some(libc::ENODEV) => continue,
                 Err(error) => return Err(crate::perf::refused(error)),
             };
             let link =
                 self.program(ON_CPU).attach_perf_event(event.as_raw_fd()).map_err(failed("attaching to the clock"))?;
-            // The link closes it from now on.
+            // The link owns it from now on.
             let _ = event.into_raw_fd();
             self.links.push(link);
         }
@@ -132,28 +132,28 @@ impl Programs {
             .expect("the object has the programs of the table")
     }
 
-    /// Gives every record to `take`, until that says to stop. Returns how full the ring was.
+    /// Passes every record to `take`, until that says to stop. Returns how full the ring was.
     pub(crate) fn drain(&mut self, take: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>) -> f64 {
         self.ring.drain(&mut |bytes| Record::parse(bytes).map_or(ControlFlow::Continue(()), &mut *take))
     }
 
-    /// Whether any process is left, where processes were named.
+    /// Whether any process is left, if the scope is a list of processes.
     pub(crate) fn any_target(&self) -> bool {
         !self.named || self.targets.keys().next().is_some()
     }
 
-    /// Says where a process's Lua is; `None`: nowhere any more.
+    /// Sets the Lua offsets of a process; `None` removes them.
     pub(crate) fn set_lua(&mut self, pid: u32, offsets: Option<&[u8]>) {
         let processes = map(&self.object, "lua_processes");
         let key = pid.to_ne_bytes();
-        // A full map (LUA_MAX_PROCESSES) costs the Lua frames of this process, which Health shows.
+        // If the map is full (LUA_MAX_PROCESSES), this process has no Lua frames, which Health shows.
         let _ = match offsets {
             Some(offsets) => processes.update(&key, offsets, MapFlags::ANY),
             None => processes.delete(&key),
         };
     }
 
-    /// Writes waits that are not over to the ring. All programs are detached by then.
+    /// Writes unfinished waits to the ring, after all programs have been detached.
     pub(crate) fn still_waiting(&mut self) {
         if !self.still {
             return;
@@ -162,29 +162,29 @@ impl Programs {
         // The program prints nothing; reading runs it.
         let read = looked.and_then(|mut iter| iter.read_to_end(&mut Vec::new()).map_err(|error| error.to_string()));
         if let Err(error) = read {
-            self.remarks.push(format!("waits that are not over could not be looked at: {error}"));
+            self.remarks.push(format!("unfinished waits could not be read: {error}"));
         }
     }
 
-    /// What this kernel cannot do, a sentence each; each is given once.
+    /// Limitations of this kernel, a sentence each; each is returned once.
     pub(crate) fn remarks(&mut self) -> Vec<String> {
         std::mem::take(&mut self.remarks)
     }
 
-    /// Begins or ends the sampling, in one moment for all programs.
+    /// Begins or ends sampling, at the same moment for all programs.
     pub(crate) fn set_gate(&mut self, open: bool) {
         map(&self.object, ".data.gate")
             .update(&0_u32.to_ne_bytes(), &u32::from(open).to_ne_bytes(), MapFlags::ANY)
             .expect("a variable of the programs can be set");
     }
 
-    /// Takes the programs away; the ring keeps what is in it.
+    /// Detaches the programs; the ring keeps its contents.
     pub(crate) fn detach(&mut self) {
         self.links.clear();
     }
 }
 
-/// Bytes of the ring: a power of two.
+/// Size of the ring: a power of two.
 fn ring_bytes(cpus: usize) -> u32 {
     let cpus = u32::try_from(cpus).unwrap_or(u32::MAX);
     RING_BYTES_PER_CPU.saturating_mul(cpus).clamp(RING_LEAST, RING_MOST).next_power_of_two()
@@ -200,7 +200,8 @@ fn handle(object: &Object, name: &str) -> libbpf_rs::Result<MapHandle> {
 
 fn failed(what: &'static str) -> impl Fn(libbpf_rs::Error) -> SampleError {
     move |error| {
-        // EACCES is the verifier's refusal of a program, EPERM the kernel's of a user; the number is only in the text.
+        // EACCES is the verifier's rejection of a program, EPERM the kernel's of a user; only the
+        // text contains the number.
         let verifier = error.to_string().contains(&format!("(os error {})", libc::EACCES));
         let kind = match error.kind() {
             libbpf_rs::ErrorKind::PermissionDenied if !verifier => io::ErrorKind::PermissionDenied,

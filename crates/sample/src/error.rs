@@ -1,38 +1,38 @@
-//! Why sampling is not possible, and what to do about it.
+//! Reasons why sampling is not possible, with advice.
 
 use std::io;
 use std::path::PathBuf;
 
-/// What went wrong. Each says what to do.
+/// An error with advice.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SampleError {
-    /// The process is not there.
-    #[error("there is no process {pid}; `ps -e` lists those that are")]
+    /// The process does not exist.
+    #[error("there is no process {pid}; `ps -e` lists all processes")]
     NoSuchProcess {
         /// Its id.
         pid: u32,
     },
     /// No process has this name.
-    #[error("no process is called `{name}`; names are those of `ps -eo comm` or the program's file name")]
+    #[error("there is no process named `{name}`; use a name from `ps -eo comm` or the program's file name")]
     NoSuchName {
-        /// What was asked for.
+        /// The given name.
         name: String,
     },
-    /// The control group is not there.
+    /// The control group does not exist.
     #[error("there is no control group {}; give its directory below /sys/fs/cgroup", path.display())]
     NoSuchCgroup {
-        /// Where it was looked for.
+        /// The path that was tried.
         path: PathBuf,
     },
-    /// No process belongs to the container, or several containers' ids begin so.
-    #[error("{reason}; ids are those of `docker ps`, `podman ps` or `crictl ps`, or their beginning")]
+    /// No process belongs to the container, or several container ids have this prefix.
+    #[error("{reason}; use an id from `docker ps`, `podman ps` or `crictl ps`, or a prefix of one")]
     Container {
-        /// What was found instead of one container.
+        /// The problem.
         reason: String,
     },
-    /// It is there, but has no process.
-    #[error("{what} has no process")]
+    /// It exists, but has no process.
+    #[error("{what} has no processes")]
     Empty {
         /// `control group /sys/fs/cgroup/x`
         what: String,
@@ -51,48 +51,48 @@ pub enum SampleError {
         /// Their names.
         missing: Vec<&'static str>,
     },
-    /// The kernel refuses BPF or lacks something that the programs need.
+    /// The kernel rejects BPF or lacks a feature that the programs need.
     #[error("BPF cannot be used here: {reason}; {hint}")]
     Bpf {
-        /// What it said.
+        /// The kernel's reason.
         reason: String,
         /// What to do.
         hint: &'static str,
-        /// Whether the kernel denied it (EPERM).
+        /// Whether permission was denied (EPERM).
         denied: bool,
     },
-    /// Perf events are refused.
+    /// Perf events are denied.
     #[error("perf events cannot be used here: {source}; {hint}")]
     PerfEvent {
-        /// What the kernel said.
+        /// The error from the kernel.
         source: io::Error,
         /// What to do.
         hint: &'static str,
     },
-    /// What was asked for needs BPF.
+    /// A requested feature needs BPF.
     #[error("{what} needs BPF, and only perf events can be used here: {reason}")]
     NeedsBpf {
         /// `Sampling of waits`, `counting of system calls`.
         what: &'static str,
-        /// Why there is no BPF.
+        /// The reason why BPF is not available.
         reason: String,
     },
-    /// An option is out of its bounds.
+    /// An option is out of range.
     #[error("{option} is {value}; it must be {expected}")]
     Option {
         /// Its name.
         option: &'static str,
-        /// What was given.
+        /// The given value.
         value: String,
-        /// What is allowed.
+        /// The allowed values.
         expected: &'static str,
     },
     /// A file or directory of the system cannot be read.
     #[error("{}: {source}", path.display())]
     Read {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
 }
@@ -102,16 +102,18 @@ impl SampleError {
         Self::Read { path: path.into(), source }
     }
 
-    /// A failure of libbpf or of a system call around it, with the hint that fits.
+    /// A failure of libbpf or of a system call around it, with a suitable hint.
     pub(crate) fn bpf(what: &str, error: &dyn std::fmt::Display, kind: io::ErrorKind) -> Self {
         let hint = match kind {
             io::ErrorKind::PermissionDenied => {
-                "it needs CAP_BPF and CAP_PERFMON, or root; a container may forbid the bpf system call (seccomp)"
+                "CAP_BPF and CAP_PERFMON, or root, are needed; a container may block the bpf system call (seccomp)"
             }
             io::ErrorKind::NotFound => {
-                "the kernel needs CONFIG_DEBUG_INFO_BTF (/sys/kernel/btf/vmlinux), as distributions' kernels have"
+                "the kernel needs CONFIG_DEBUG_INFO_BTF (/sys/kernel/btf/vmlinux), which distribution kernels have"
             }
-            _ => "Linux 5.15 or newer with BTF and BPF ring buffers is needed; `--backend perf-event` does without BPF",
+            _ => {
+                "Linux 5.15 or newer with BTF and BPF ring buffers is needed; `--backend perf-event` works without BPF"
+            }
         };
         Self::Bpf { reason: format!("{what}: {error}"), hint, denied: kind == io::ErrorKind::PermissionDenied }
     }

@@ -1,7 +1,7 @@
-//! Perf events that are timers: the clock of samples, for BPF and without it.
+//! Perf events as timers: the sampling clock, with and without BPF.
 //!
-//! Written by hand: one system call and one structure, of which this needs nine fields. The timer is the software
-//! event `cpu-clock`, not a counter of cycles, because it is there on every machine, virtual ones included.
+//! Written by hand: one system call and one structure, of which nine fields are used. The timer is the software event
+//! `cpu-clock`, not a cycle counter, because it exists on every machine, virtual ones included.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -38,7 +38,7 @@ pub(crate) struct Attributes {
     config1: u64,
     config2: u64,
     branch_sample_type: u64,
-    /// Which registers, a bit each of `perf_regs`.
+    /// Sampled registers, one bit each, as in `perf_regs`.
     pub registers: u64,
     /// Bytes of user stack, a multiple of 8.
     pub stack_bytes: u32,
@@ -62,7 +62,7 @@ impl Attributes {
         }
     }
 
-    /// Opens the event for a thread (`None`: all) on a CPU (`None`: any).
+    /// Opens the event for a thread (`None` for all) on a CPU (`None` for any).
     pub(crate) fn open(&self, tid: Option<u32>, cpu: Option<u32>) -> io::Result<OwnedFd> {
         let tid = tid.map_or(-1, |tid| libc::pid_t::try_from(tid).unwrap_or(libc::pid_t::MAX));
         let cpu = cpu.map_or(-1, |cpu| libc::c_int::try_from(cpu).unwrap_or(libc::c_int::MAX));
@@ -74,7 +74,7 @@ impl Attributes {
             return Err(io::Error::last_os_error());
         }
         let fd = i32::try_from(fd).expect("descriptors are ints");
-        // SAFETY: the descriptor is new and nobody else has it.
+        // SAFETY: the descriptor is new and not owned by anything else.
         Ok(unsafe { OwnedFd::from_raw_fd(fd) })
     }
 }

@@ -1,38 +1,38 @@
-//! From records to stacks: whose, unwound, with Lua in between.
+//! Turns records into stacks: finds their process, unwinds them, and inserts Lua frames.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
-use weir_luajit::Mixed;
-use weir_profile::{Health, Kind as Weight, Profile};
-use weir_unwind::{End, FrameHook, Modules, NativeFrame, Symbols, UnwindError, Unwinder};
+use weir_luajit::JoinedFrame;
+use weir_profile::{Health, Profile, ProfileKind};
+use weir_unwind::{FrameHook, Modules, NativeFrame, Symbols, UnwindEnd, UnwindError, Unwinder};
 
 use crate::image::Image;
-use crate::record::{Kind, Record};
+use crate::record::{Record, RecordKind};
 use crate::stacks::{Slot, SlotId, Stacks};
 
-/// Processes at most whose maps are kept; the one not seen for longest goes.
+/// Maximum number of processes whose maps are kept; the least recently used one is dropped.
 const MOST_IMAGES: usize = 1024;
-/// Waits at most that wait for their user stack.
+/// Maximum number of waits whose user stack is still to come.
 const MOST_PENDING: usize = 65_536;
-/// How long a process that could not be opened is left alone.
+/// Delay before trying again to open a process.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
-/// Remarks at most.
+/// Maximum number of remarks.
 const MOST_REMARKS: usize = 20;
 
-/// What the kernel side is to be told of a process: offsets of its Lua; `None`: it is gone.
+/// An update for the kernel side: the Lua offsets of a process; `None` if it is gone.
 pub(crate) type LuaUpdate = (u32, Option<Vec<u8>>);
 
 /// A wait whose kernel stack is known.
 #[derive(Debug)]
-struct Pending {
+struct PendingWait {
     time_ns: u64,
     weight_ns: u64,
     thread: u32,
     kernel: Vec<SlotId>,
 }
 
-/// All that is known so far.
+/// Everything gathered so far.
 #[derive(Debug)]
 pub(crate) struct Gather {
     with_lua: bool,
@@ -41,17 +41,17 @@ pub(crate) struct Gather {
     symbols: Symbols,
     images: HashMap<u32, (u32, Image)>,
     next_image: u32,
-    /// Processes that could not be opened, and when that was tried.
+    /// Processes that could not be opened, with the time of the attempt.
     unreadable: HashMap<u32, Instant>,
     pub stacks: Stacks,
-    pending: HashMap<u32, Pending>,
+    pending: HashMap<u32, PendingWait>,
     native: Vec<NativeFrame>,
-    mixed: Vec<Mixed>,
+    mixed: Vec<JoinedFrame>,
     on_cpu: Health,
     off_cpu: Health,
     pub lua_updates: Vec<LuaUpdate>,
     remarks: BTreeSet<String>,
-    /// How long was sampled, known at the end.
+    /// Duration of sampling, set at the end.
     pub sampled_ns: u64,
 }
 
@@ -85,11 +85,11 @@ impl Gather {
     /// Takes one record.
     pub(crate) fn take(&mut self, record: &Record<'_>) {
         match record.kind {
-            Kind::OnCpu => self.running(record),
-            Kind::Waited => self.waited(record),
-            Kind::WaitedFrom => self.waited_from(record),
-            Kind::StillWaiting => self.still_waiting(record),
-            Kind::Executed | Kind::Exited => {
+            RecordKind::OnCpu => self.running(record),
+            RecordKind::Waited => self.waited(record),
+            RecordKind::WaitedFrom => self.waited_from(record),
+            RecordKind::StillWaiting => self.still_waiting(record),
+            RecordKind::Executed | RecordKind::Exited => {
                 self.retire(record.pid);
                 self.lua_updates.push((record.pid, None));
             }
@@ -104,7 +104,7 @@ impl Gather {
         self.on_cpu = health;
         self.kernel(record.kernel, &mut stack);
         let thread = self.stacks.thread(record.pid, record.tid, record.comm);
-        self.stacks.add(Weight::OnCpu, thread, &stack, 1, record.weight_ns);
+        self.stacks.add(ProfileKind::OnCpu, thread, &stack, 1, record.weight_ns);
     }
 
     /// A wait has ended; its user stack comes next, or never.
@@ -113,7 +113,7 @@ impl Gather {
         let thread = self.stacks.thread(record.pid, record.tid, record.comm);
         let mut kernel = Vec::new();
         self.kernel(record.kernel, &mut kernel);
-        let pending = Pending { time_ns: record.time_ns, weight_ns: record.weight_ns, thread, kernel };
+        let pending = PendingWait { time_ns: record.time_ns, weight_ns: record.weight_ns, thread, kernel };
         if record.preempted {
             return self.without_user_stack(&pending, QUEUED);
         }
@@ -135,10 +135,10 @@ impl Gather {
         self.user(record, &mut health, &mut stack);
         self.off_cpu = health;
         stack.extend_from_slice(&pending.kernel);
-        self.stacks.add(Weight::OffCpu, pending.thread, &stack, 1, pending.weight_ns);
+        self.stacks.add(ProfileKind::OffCpu, pending.thread, &stack, 1, pending.weight_ns);
     }
 
-    /// A wait that is not over. Both stacks are there.
+    /// An unfinished wait, with both stacks.
     fn still_waiting(&mut self, record: &Record<'_>) {
         let mut stack = Vec::new();
         let mut health = self.off_cpu;
@@ -151,15 +151,15 @@ impl Gather {
         self.off_cpu = health;
         self.kernel(record.kernel, &mut stack);
         let thread = self.stacks.thread(record.pid, record.tid, record.comm);
-        // It is looked at some time after the end, when all programs are detached.
+        // It is read some time after the end, when all programs have been detached.
         let weight_ns = if record.weight_ns == 0 { self.sampled_ns } else { record.weight_ns.min(self.sampled_ns) };
-        self.stacks.add(Weight::OffCpu, thread, &stack, 1, weight_ns);
+        self.stacks.add(ProfileKind::OffCpu, thread, &stack, 1, weight_ns);
     }
 
-    fn without_user_stack(&mut self, pending: &Pending, why: &str) {
+    fn without_user_stack(&mut self, pending: &PendingWait, why: &str) {
         let mut stack = vec![self.stacks.marker(why)];
         stack.extend_from_slice(&pending.kernel);
-        self.stacks.add(Weight::OffCpu, pending.thread, &stack, 1, pending.weight_ns);
+        self.stacks.add(ProfileKind::OffCpu, pending.thread, &stack, 1, pending.weight_ns);
     }
 
     /// Adds the kernel's frames, outermost first.
@@ -193,13 +193,13 @@ impl Gather {
         let number = *number;
         for frame in self.mixed.drain(..).rev() {
             stack.push(match frame {
-                Mixed::Native(index) => self.stacks.slot(Slot::Code(number, self.native[index].lookup)),
-                Mixed::Lua(frame) => self.stacks.named(frame),
+                JoinedFrame::Native(index) => self.stacks.slot(Slot::Code(number, self.native[index].lookup)),
+                JoinedFrame::Lua(frame) => self.stacks.named(frame),
             });
         }
     }
 
-    /// Opens a process unless it is open, and looks for Lua in it.
+    /// Opens a process if necessary, and looks for Lua in it.
     pub(crate) fn open(&mut self, pid: u32) {
         if !self.images.contains_key(&pid) {
             if self.unreadable.get(&pid).is_some_and(|tried| tried.elapsed() < TRY_AGAIN) {
@@ -224,8 +224,8 @@ impl Gather {
         }
     }
 
-    /// Remembers that a process could not be opened, so that not every sample of it tries. Those that have ended are no
-    /// remark: many do.
+    /// Records that a process could not be opened, so that not every sample of it tries again.
+    /// Processes that have ended are not remarked on, because there are many.
     fn not_readable(&mut self, pid: u32, error: &UnwindError) {
         if self.unreadable.len() >= MOST_IMAGES {
             self.unreadable.clear();
@@ -236,7 +236,7 @@ impl Gather {
         }
     }
 
-    /// Names what a process has left, and forgets it.
+    /// Resolves the names in a process that has ended, and drops it.
     fn retire(&mut self, pid: u32) {
         self.unreadable.remove(&pid);
         if let Some((number, image)) = self.images.remove(&pid) {
@@ -245,7 +245,7 @@ impl Gather {
         }
     }
 
-    /// Distributions strip LuaJIT of the names that a profile of Lua is about.
+    /// Distributions strip LuaJIT of the symbols that matter in a profile of Lua.
     fn add_names_of_lua(&mut self, image: &Image) {
         if image.vm.is_none() {
             return;
@@ -264,7 +264,7 @@ impl Gather {
         }
     }
 
-    /// Names everything; there are no further samples.
+    /// Resolves all names; no further samples may follow.
     pub(crate) fn finish(&mut self) {
         for (_, pending) in std::mem::take(&mut self.pending) {
             self.without_user_stack(&pending, NOT_TAKEN);
@@ -277,10 +277,10 @@ impl Gather {
     }
 
     /// The profile of one kind, with its health.
-    pub(crate) fn profile(&self, kind: Weight) -> Profile {
+    pub(crate) fn profile(&self, kind: ProfileKind) -> Profile {
         let mut profile = self.stacks.profile(kind);
         let (frames, unknown_frames) = (profile.health.frames, profile.health.unknown_frames);
-        let health = if kind == Weight::OffCpu { self.off_cpu } else { self.on_cpu };
+        let health = if kind == ProfileKind::OffCpu { self.off_cpu } else { self.on_cpu };
         profile.health = Health { frames, unknown_frames, ..health };
         profile.meta.remarks = self.remarks.iter().cloned().collect();
         profile
@@ -290,8 +290,14 @@ impl Gather {
 const NOT_TAKEN: &str = "[user stack not taken]";
 const QUEUED: &str = "[waiting for a CPU]";
 
-/// Puts Lua's frames between the native ones, and counts.
-fn join(image: &mut Image, record: &Record<'_>, native: &[NativeFrame], mixed: &mut Vec<Mixed>, health: &mut Health) {
+/// Inserts Lua's frames between the native ones, and counts them.
+fn join(
+    image: &mut Image,
+    record: &Record<'_>,
+    native: &[NativeFrame],
+    mixed: &mut Vec<JoinedFrame>,
+    health: &mut Health,
+) {
     let in_lua = |vm: &weir_luajit::Vm| native.iter().any(|frame| vm.is_interpreter(frame.ip));
     match (&mut image.vm, &record.lua) {
         (Some(vm), Some(lua)) => {
@@ -300,27 +306,27 @@ fn join(image: &mut Image, record: &Record<'_>, native: &[NativeFrame], mixed: &
         }
         (vm, _) => {
             health.lua += u64::from(vm.as_ref().is_some_and(in_lua));
-            mixed.extend((0..native.len()).map(Mixed::Native));
+            mixed.extend((0..native.len()).map(JoinedFrame::Native));
         }
     }
 }
 
-/// Counts how an unwinding has ended; what to show at its root if that was not the root.
-fn judge(end: End, stack_cut: bool, health: &mut Health) -> Option<&'static str> {
+/// Counts how unwinding ended; returns the placeholder for the root if the root was not reached.
+fn judge(end: UnwindEnd, stack_cut: bool, health: &mut Health) -> Option<&'static str> {
     match end {
-        End::Root => {
+        UnwindEnd::Root => {
             health.complete += 1;
             None
         }
-        End::TooDeep => {
+        UnwindEnd::TooDeep => {
             health.truncated += 1;
             Some("[truncated]")
         }
-        End::Cut if stack_cut => {
+        UnwindEnd::Cut if stack_cut => {
             health.truncated += 1;
             Some("[truncated]")
         }
-        End::Cut | End::Failed(_) => {
+        UnwindEnd::Cut | UnwindEnd::Failed(_) => {
             health.failed += 1;
             Some("[not unwound]")
         }

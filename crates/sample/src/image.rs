@@ -1,11 +1,11 @@
-//! A process as it was since its last `exec`: its maps, and the Lua in it.
+//! A process since its last `exec`: its maps, and the Lua in it.
 
 use std::time::{Duration, Instant};
 
 use weir_luajit::Vm;
 use weir_unwind::{Modules, Process, RawLua, Registers, UnwindError};
 
-/// When Lua is looked for again in a process that had none: libraries may be loaded late, but not forever.
+/// Times of further searches for Lua in a process: libraries may be loaded late, but the search must end.
 const LOOK_AGAIN: [Duration; 3] = [Duration::from_millis(200), Duration::from_secs(1), Duration::from_secs(5)];
 
 /// One program in one process.
@@ -13,7 +13,7 @@ const LOOK_AGAIN: [Duration; 3] = [Duration::from_millis(200), Duration::from_se
 pub(crate) struct Image {
     pub process: Process,
     pub vm: Option<Vm>,
-    /// When a sample of it was last seen.
+    /// Time of its last sample.
     pub used: Instant,
     opened: Instant,
     looked: usize,
@@ -27,7 +27,7 @@ impl Image {
         Ok(Self { process, vm: None, used: now, opened: now, looked: 0 })
     }
 
-    /// Looks for Lua if it is time to. An error is a sentence for people, said once.
+    /// Looks for Lua if it is time to. An error is a readable sentence, returned once.
     pub(crate) fn look_for_lua(&mut self) -> Result<bool, String> {
         let due = match self.looked {
             0 => true,
@@ -49,7 +49,7 @@ impl Image {
         }
     }
 
-    /// Lets the virtual machine learn from a sample; says whether what the kernel side needs has changed.
+    /// Lets the virtual machine learn from a sample; returns whether the data for the kernel side has changed.
     pub(crate) fn learn(&mut self, registers: &Registers, lua: Option<&RawLua<'_>>) -> bool {
         let Some(vm) = &mut self.vm else { return false };
         if let Some(lua) = lua {

@@ -3,7 +3,7 @@
 //! ```text
 //!              BPF programs (on a timer, at switches, at system calls)     perf events, where BPF is refused
 //!                                   │ ring                                  │ rings
-//! Target ─▶ Found ─▶ Session ◀──────┴───────────── Record ◀─────────────────┘
+//! Target ─▶ ResolvedTarget ─▶ Session ◀──────┴───────────── Record ◀─────────────────┘
 //!                       │ unwind (weir-unwind), join Lua (weir-luajit)
 //!                       ▼ names, once, at the end
 //!                    Recorded: weir_profile::Profile...
@@ -37,4 +37,4 @@ pub use error::SampleError;
 pub use options::{Backend, LEAST_STACK, MOST_HZ, MOST_STACK, Options};
 pub use privilege::privilege;
 pub use session::{Progress, Recorded, Session};
-pub use target::{Found, Target, family, find, roots};
+pub use target::{ResolvedTarget, Target, family, find, roots};

@@ -1,46 +1,47 @@
-//! What to sample, and how.
+//! Sampling options.
 
 use std::time::Duration;
 
 use crate::error::SampleError;
 
-/// Samples a second at most: a timer interrupt every 100 µs is about as much as a program does not notice much.
+/// Maximum number of samples per second: a timer interrupt every 100 µs hardly disturbs a program.
 pub const MOST_HZ: u32 = 10_000;
-/// Bytes of a user stack at least and at most.
+/// Minimum and maximum size of a captured user stack, in bytes.
 pub const LEAST_STACK: u32 = 1024;
-/// See [`LEAST_STACK`]. The BPF programs copy no more (`STACK_MOST`).
+/// See [`LEAST_STACK`]. The BPF programs cannot copy more (`STACK_MOST`).
 pub const MOST_STACK: u32 = 65_536;
 
-/// How samples are taken.
+/// The sampling method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Backend {
-    /// BPF, or perf events where BPF is refused.
+    /// BPF, or perf events if BPF is denied.
     #[default]
     Auto,
-    /// BPF or nothing.
+    /// Only BPF.
     Ebpf,
-    /// Perf events alone: no Lua, no waits, no system calls.
+    /// Only perf events: no Lua, no waits, no system calls.
     PerfEvent,
 }
 
-/// What to sample.
+/// Sampling options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Samples a second on each CPU, 1 to [`MOST_HZ`]. The default of 99 does not run in step with timers of 100 Hz.
+    /// Samples per second on each CPU, 1 to [`MOST_HZ`]. The default of 99 does not run in step
+    /// with timers of 100 Hz.
     pub frequency_hz: u32,
-    /// How long; `None`: until the caller stops it, or the processes are gone.
+    /// Duration; `None`: until the caller stops it, or the processes are gone.
     pub duration: Option<Duration>,
-    /// Whether to sample what runs.
+    /// Whether to sample running threads.
     pub on_cpu: bool,
-    /// Whether to sample waits, and from what length on; shorter ones are summed up by process.
+    /// Whether to sample waits, and their minimum duration; shorter ones are summed up by process.
     pub off_cpu: Option<Duration>,
     /// Whether to count system calls.
     pub system_calls: bool,
-    /// Bytes of a user stack at most, [`LEAST_STACK`] to [`MOST_STACK`].
+    /// Maximum size of a captured user stack, [`LEAST_STACK`] to [`MOST_STACK`].
     pub stack_bytes: u32,
     /// Whether to look for Lua.
     pub lua: bool,
-    /// How.
+    /// The sampling method.
     pub backend: Backend,
 }
 
@@ -60,7 +61,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Says what is out of bounds.
+    /// Checks the ranges of values.
     pub(crate) fn check(&self) -> Result<(), SampleError> {
         let wrong = |option, value: String, expected| Err(SampleError::Option { option, value, expected });
         if !(1..=MOST_HZ).contains(&self.frequency_hz) {

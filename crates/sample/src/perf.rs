@@ -1,8 +1,9 @@
-//! Sampling by perf events alone, where BPF is refused.
+//! Sampling with perf events alone, if BPF is denied.
 //!
-//! The kernel copies registers and stack bytes itself, always as many as asked for, so a sample costs more than with
-//! BPF; it cannot read Lua's stacks, and knows no waits. Events are opened for each thread and CPU, and their children
-//! inherit them; where there are too many threads, for each CPU, and samples of others are dropped here.
+//! The kernel copies registers and stack bytes itself, always the full requested size, so a sample
+//! costs more than with BPF; Lua stacks and waits are not available. Events are opened for each
+//! thread and CPU, and their children inherit them; if there are too many threads, they are opened
+//! for each CPU, and samples of other processes are dropped here.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -16,7 +17,7 @@ use crate::ebpf::Scope;
 use crate::error::SampleError;
 use crate::event::{self, Attributes};
 use crate::options::Options;
-use crate::record::{Kind, Record};
+use crate::record::{Record, RecordKind};
 
 mod parse;
 mod ring;
@@ -24,9 +25,9 @@ mod ring;
 use parse::Event;
 use ring::PerfRing;
 
-/// Events at most: each takes a descriptor, of which a process has 1,024 by default.
+/// Maximum number of events: each takes a descriptor, of which a process has 1,024 by default.
 const MOST_EVENTS: usize = 512;
-/// Threads whose names are kept at most.
+/// Maximum number of cached thread names.
 const MOST_NAMES: usize = 65_536;
 
 const PERF_SAMPLE_TID: u64 = 1 << 1;
@@ -34,35 +35,35 @@ const PERF_SAMPLE_TIME: u64 = 1 << 2;
 const PERF_SAMPLE_CALLCHAIN: u64 = 1 << 5;
 const PERF_SAMPLE_REGS_USER: u64 = 1 << 12;
 const PERF_SAMPLE_STACK_USER: u64 = 1 << 13;
-/// Bits of `perf_regs.h` of the registers that [`weir_unwind::Registers`] has, in its order.
+/// The registers in [`weir_unwind::Registers`], as bits of `perf_regs.h`, in the same order.
 const REGISTERS: u64 = 0x1ff | 0xff << 16;
 /// `_IO('$', 5)`
 const SET_OUTPUT: libc::c_ulong = 0x2405;
 
-/// Events that are open. They end when this is dropped.
+/// Open events. They end when this is dropped.
 pub(crate) struct PerfEvents {
     rings: Vec<PerfRing>,
     events: Vec<OwnedFd>,
-    watched: Watched,
+    watched: WatchedProcesses,
 }
 
-/// What has to be known to make records of events.
-struct Watched {
-    /// Who is followed; `None`: everyone.
+/// The state needed to turn events into records.
+struct WatchedProcesses {
+    /// The sampled processes; `None` for all.
     pids: Option<HashSet<u32>>,
-    /// Whether events come of others, too.
+    /// Whether events of other processes arrive too.
     others: bool,
-    /// Whose main thread has ended: records of other threads and CPUs may still come.
+    /// Processes whose main thread has ended: records of other threads and CPUs may still arrive.
     leaving: Vec<u32>,
-    /// Threads' names.
+    /// Names of threads.
     names: HashMap<u32, Vec<u8>>,
     stack_bytes: u32,
     period_ns: u64,
     lost: u64,
 }
 
-impl Watched {
-    /// Takes note of an event, and gives it to `take` if it is a record.
+impl WatchedProcesses {
+    /// Processes an event, and passes it to `take` if it is a record.
     fn see(&mut self, bytes: &[u8], take: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
         match Event::parse(bytes) {
             Some(Event::Lost(n)) => self.lost += n,
@@ -110,7 +111,7 @@ impl Watched {
         go_on
     }
 
-    /// Tells of processes that have ended: a process goes on while any of its threads does.
+    /// Reports processes that have ended: a process lives as long as any of its threads.
     fn tell_ends(&mut self, take: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>) {
         for pid in std::mem::take(&mut self.leaving) {
             if threads(&[pid]).iter().any(|&tid| tid != pid) {
@@ -120,22 +121,22 @@ impl Watched {
             if let Some(pids) = &mut self.pids {
                 pids.remove(&pid);
             }
-            // Whether to go on is asked again with the next record.
-            let _ = take(Record::of(Kind::Exited, pid, pid, b""));
+            // The result is checked again with the next record.
+            let _ = take(Record::of(RecordKind::Exited, pid, pid, b""));
         }
     }
 }
 
 impl PerfEvents {
-    /// Opens them.
+    /// Opens the events.
     pub(crate) fn start(scope: &Scope, pids: &[u32], options: &Options) -> Result<Self, SampleError> {
         let online = cpus::online().map_err(|error| SampleError::read("/sys/devices/system/cpu", error))?;
-        // The kernel takes a 16-bit number for the whole record.
+        // The kernel uses a 16-bit number for the length of the whole record.
         let stack_bytes = options.stack_bytes.min(parse::MOST_STACK) & !7;
         let mut this = Self {
             rings: Vec::new(),
             events: Vec::new(),
-            watched: Watched {
+            watched: WatchedProcesses {
                 pids: (*scope != Scope::All).then(|| pids.iter().copied().collect()),
                 others: true,
                 leaving: Vec::new(),
@@ -163,7 +164,7 @@ impl PerfEvents {
         for &thread in threads {
             let event = match attributes.open(thread, Some(cpu)) {
                 Ok(event) => event,
-                // The thread has ended, or the CPU was taken offline.
+                // The thread has ended, or the CPU has been taken offline.
                 Err(error) if matches!(error.raw_os_error(), Some(libc::ESRCH | libc::ENODEV)) => continue,
                 Err(error) => return Err(error),
             };
@@ -183,7 +184,7 @@ impl PerfEvents {
         Ok(())
     }
 
-    /// Gives every record to `take`, until that says to stop. Returns how full the fullest ring was.
+    /// Passes every record to `take`, until that says to stop. Returns how full the fullest ring was.
     pub(crate) fn drain(&mut self, take: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>) -> f64 {
         let Self { rings, watched, .. } = self;
         let full = rings.iter_mut().map(|ring| ring.drain(&mut |bytes| watched.see(bytes, take))).fold(0.0, f64::max);
@@ -191,12 +192,12 @@ impl PerfEvents {
         full
     }
 
-    /// Samples that found no room.
+    /// Samples lost because a ring was full.
     pub(crate) fn lost(&self) -> u64 {
         self.watched.lost
     }
 
-    /// Whether any process is still there.
+    /// Whether any sampled process still exists.
     pub(crate) fn any_target(&self) -> bool {
         self.watched
             .pids
@@ -204,11 +205,11 @@ impl PerfEvents {
             .is_none_or(|pids| pids.iter().any(|pid| Path::new("/proc").join(pid.to_string()).exists()))
     }
 
-    /// Ends the sampling; the rings keep what is in them.
+    /// Ends sampling; the rings keep their contents.
     pub(crate) fn disable(&mut self) {
         const DISABLE: libc::c_ulong = 0x2401;
         for event in &self.events {
-            // SAFETY: a descriptor of an event; no memory is passed.
+            // SAFETY: the descriptor of an event; no memory is passed.
             unsafe { libc::ioctl(event.as_raw_fd(), DISABLE, 0) };
         }
     }
@@ -240,7 +241,7 @@ fn name_of(pid: u32, tid: u32) -> Vec<u8> {
     fs::read(format!("/proc/{pid}/task/{tid}/comm")).unwrap_or_default().trim_ascii_end().to_vec()
 }
 
-/// The error for a refusal.
+/// The error if perf events are denied.
 pub(crate) fn refused(source: io::Error) -> SampleError {
     let hint = match source.raw_os_error() {
         Some(libc::EMFILE) => "more open files are needed (`ulimit -n`)",
@@ -251,12 +252,12 @@ pub(crate) fn refused(source: io::Error) -> SampleError {
 }
 
 impl Event<'_> {
-    /// The record that this event is; `None` for what only concerns the reader.
+    /// The record for this event; `None` if it only concerns the reader.
     fn record<'a>(&'a self, comm: &'a [u8], stack_bytes: u32, period_ns: u64) -> Option<Record<'a>> {
         let (pid, tid) = self.thread()?;
         let kind = match self {
-            Event::Sample(_) => Kind::OnCpu,
-            Event::Name { executed: true, .. } => Kind::Executed,
+            Event::Sample(_) => RecordKind::OnCpu,
+            Event::Name { executed: true, .. } => RecordKind::Executed,
             _ => return None,
         };
         let mut record = Record::of(kind, pid, tid, comm);

@@ -1,4 +1,4 @@
-//! Whether this process may sample others, and what it lacks.
+//! The privileges needed for sampling.
 
 use std::fs;
 
@@ -9,10 +9,10 @@ const NEEDED: [(u32, &str); 3] = [(39, "CAP_BPF"), (38, "CAP_PERFMON"), (19, "CA
 const SYS_ADMIN: u32 = 21;
 const SYS_PTRACE: u32 = 19;
 
-/// Says which capabilities are missing for sampling any process by BPF.
+/// Checks the capabilities for sampling any process with BPF.
 ///
 /// # Errors
-/// [`SampleError::Privilege`] names them.
+/// [`SampleError::Privilege`] with the missing ones.
 pub fn privilege() -> Result<(), SampleError> {
     let missing = missing(effective());
     if missing.is_empty() { Ok(()) } else { Err(SampleError::Privilege { missing }) }
@@ -24,7 +24,7 @@ fn missing(effective: u64) -> Vec<&'static str> {
     NEEDED.iter().filter(|(number, _)| lacks(*number)).map(|(_, name)| *name).collect()
 }
 
-/// The effective capabilities of this process; none where /proc does not say.
+/// The effective capabilities of this process; none if /proc is not readable.
 fn effective() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));

@@ -1,39 +1,39 @@
 //! Records as the BPF programs write them (`bpf/record.bpf.h`).
 //!
-//! Bytes come from the kernel, but from programs that may be of another build one day: whatever does not fit is an
-//! error and never a panic.
+//! The bytes come from the kernel, but possibly from programs of another build: data that does not
+//! fit is an error and never causes a panic.
 
 use weir_unwind::{RawLua, RawLuaFrame, Registers};
 
-/// What a record tells.
+/// Kinds of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum RecordKind {
     /// A sample of a running thread.
     OnCpu,
-    /// A thread is back after a wait.
+    /// A thread runs again after a wait.
     Waited,
-    /// The user stack of the wait before.
+    /// The user stack of the previous wait.
     WaitedFrom,
-    /// The process runs another program now.
+    /// The process has executed another program.
     Executed,
-    /// The process is gone.
+    /// The process has exited.
     Exited,
-    /// A wait that is not over when sampling ends; of weight 0: it is older than the sampling.
+    /// A wait that is unfinished when sampling ends; its weight is 0 if it is older than the sampling.
     StillWaiting,
 }
 
 /// One record; slices are of the ring's memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record<'a> {
-    pub kind: Kind,
+    pub kind: RecordKind,
     pub pid: u32,
     pub tid: u32,
     pub time_ns: u64,
     pub weight_ns: u64,
     pub comm: &'a [u8],
-    /// The thread was taken off the CPU although it could run.
+    /// The thread was taken off the CPU although it was runnable.
     pub preempted: bool,
-    /// A record [`Kind::WaitedFrom`] of the same thread and time will come.
+    /// A record [`RecordKind::WaitedFrom`] of the same thread and time will follow.
     pub stack_follows: bool,
     pub registers: Option<Registers>,
     pub stack: &'a [u8],
@@ -43,8 +43,14 @@ pub(crate) struct Record<'a> {
     pub lua: Option<RawLua<'a>>,
 }
 
-const KINDS: [Kind; 6] =
-    [Kind::OnCpu, Kind::Waited, Kind::WaitedFrom, Kind::Executed, Kind::Exited, Kind::StillWaiting];
+const KINDS: [RecordKind; 6] = [
+    RecordKind::OnCpu,
+    RecordKind::Waited,
+    RecordKind::WaitedFrom,
+    RecordKind::Executed,
+    RecordKind::Exited,
+    RecordKind::StillWaiting,
+];
 const HAS_REGISTERS: u32 = 1;
 const STACK_CUT: u32 = 2;
 const PREEMPTED: u32 = 4;
@@ -69,9 +75,9 @@ struct Header {
 }
 
 impl<'a> Record<'a> {
-    /// Reads a record; `None` if it is none.
+    /// Parses a record; `None` if it is malformed.
     pub(crate) fn parse(bytes: &'a [u8]) -> Option<Self> {
-        // SAFETY: `Header` is made of integers only, without padding, and any bits are an integer.
+        // SAFETY: `Header` consists of integers only, without padding, and any bits are an integer.
         let (before, headers, _) = unsafe { bytes.align_to::<Header>() };
         let header = headers.first().filter(|_| before.is_empty())?;
         let (_, data) = bytes.split_at_checked(size_of::<Header>())?;
@@ -101,8 +107,8 @@ impl<'a> Record<'a> {
         })
     }
 
-    /// One without registers and stacks.
-    pub(crate) fn of(kind: Kind, pid: u32, tid: u32, comm: &'a [u8]) -> Self {
+    /// A record without registers and stacks.
+    pub(crate) fn of(kind: RecordKind, pid: u32, tid: u32, comm: &'a [u8]) -> Self {
         Self {
             kind,
             pid,
@@ -134,7 +140,7 @@ struct LuaHead {
     padding: u32,
 }
 
-/// Reads a Lua stack; `None` if there is none, or it is damaged.
+/// Parses a Lua stack; `None` if there is none, or it is malformed.
 fn parse_lua(bytes: &[u8]) -> Option<RawLua<'_>> {
     let (head, frames) = bytes.split_at_checked(size_of::<LuaHead>())?;
     // SAFETY: integers without padding between them; any bits are an integer.

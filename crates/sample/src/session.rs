@@ -1,50 +1,50 @@
-//! One session: start, read until it is over, name what was seen.
+//! A sampling session: start, read until the end, resolve names.
 
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use weir_profile::{Kind, Meta, Profile};
+use weir_profile::{Meta, Profile, ProfileKind};
 
 use crate::error::SampleError;
 use crate::gather::Gather;
 use crate::options::Options;
-use crate::source::Source;
+use crate::source::RecordSource;
 use crate::system_calls;
-use crate::target::Found;
+use crate::target::ResolvedTarget;
 
-/// How often the rings are emptied, at most and at least. Waking ten times a second is what keeps the cost low.
+/// Maximum and minimum interval between emptying the rings. Waking ten times a second keeps the cost low.
 const LONGEST: Duration = Duration::from_millis(100);
 const SHORTEST: Duration = Duration::from_millis(5);
 /// A ring fuller than this is emptied twice as often, one emptier than that half as often.
 const FULL: f64 = 0.25;
 const EMPTY: f64 = 0.06;
 
-/// How far a session is.
+/// Progress of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Since it began.
+    /// Time since the start.
     pub elapsed: Duration,
     /// Samples taken, on and off CPU.
     pub samples: u64,
-    /// Samples that found no room.
+    /// Samples lost because a ring was full.
     pub lost: u64,
 }
 
-/// What a session has seen.
+/// The result of a session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recorded {
-    /// What ran, and the system calls where they were counted; `None` where neither was asked for.
+    /// The on-CPU profile, with the system calls if they were counted; `None` if neither was requested.
     pub on_cpu: Option<Profile>,
-    /// What waited.
+    /// The off-CPU profile.
     pub off_cpu: Option<Profile>,
 }
 
-/// Sampling that is prepared, and begins with [`Session::watch`]. Dropped, it leaves nothing behind.
+/// Prepared sampling, which begins with [`Session::watch`]. When dropped, it leaves nothing behind.
 #[derive(Debug)]
 pub struct Session {
-    source: Source,
+    source: RecordSource,
     gather: Gather,
     options: Options,
     meta: Meta,
@@ -52,18 +52,18 @@ pub struct Session {
 }
 
 impl Session {
-    /// Prepares: loads the programs and attaches them, which takes a while.
+    /// Prepares sampling: loads and attaches the programs, which takes a while.
     ///
     /// # Errors
-    /// If the kernel refuses; says what is missing and what to do.
-    pub fn start(found: &Found, options: &Options) -> Result<Self, SampleError> {
+    /// If the kernel denies it, with advice.
+    pub fn start(found: &ResolvedTarget, options: &Options) -> Result<Self, SampleError> {
         options.check()?;
-        // First who is sampled and the Lua in it, or the first samples would come without their Lua stacks.
+        // Processes and their Lua come first; otherwise the first samples would lack their Lua stacks.
         let mut gather = Gather::new(options.lua);
         for &pid in &found.pids {
             gather.open(pid);
         }
-        let (source, refusals) = Source::start(found, options)?;
+        let (source, refusals) = RecordSource::start(found, options)?;
         if let [pid] = found.pids[..] {
             // It may have ended since it was found.
             if !Path::new("/proc").join(pid.to_string()).exists() {
@@ -89,18 +89,19 @@ impl Session {
         self.recorded()
     }
 
-    /// Samples until `stop` is set, the duration is over, or no process is left. `progress` is called some ten times a
-    /// second. Samples are taken as long as this runs and no longer: whoever counts something beside them, such as
-    /// requests, begins just before it and ends just after it.
+    /// Samples until `stop` is set, the duration is over, or no process is left. `progress` is called some ten times
+    /// a second. Samples are taken exactly while this runs: callers that count something in parallel, such as
+    /// requests, should start just before and end just after it.
     pub fn watch(&mut self, stop: &AtomicBool, progress: &mut dyn FnMut(&Progress)) {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         self.meta.started_ms = u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX);
         self.started = Instant::now();
         self.source.open();
         let deadline = self.options.duration.and_then(|duration| self.started.checked_add(duration));
-        // Asked after each record: opening a process with large binaries may take longer than what is left.
+        // Checked after each record, because opening a process with large binaries may take longer
+        // than the remaining time.
         let over = || stop.load(Ordering::Relaxed) || deadline.is_some_and(|end| Instant::now() >= end);
-        // Soon at first: what is learned of Lua in the first samples serves those after.
+        // Short at first: what the first samples reveal about Lua benefits the later ones.
         let mut interval = SHORTEST;
         loop {
             let left = deadline.map_or(LONGEST, |end| end.saturating_duration_since(Instant::now()));
@@ -132,7 +133,7 @@ impl Session {
         Progress { elapsed: self.started.elapsed(), samples: self.gather.samples(), lost }
     }
 
-    /// Takes all records that are there, or until `over` says that it is time to stop. Returns how full the ring was.
+    /// Takes all available records, or until `over` returns true. Returns how full the ring was.
     fn drain(&mut self, over: impl Fn() -> bool) -> f64 {
         let gather = &mut self.gather;
         let full = self.source.drain(&mut |record| {
@@ -143,17 +144,17 @@ impl Session {
         full
     }
 
-    /// Tells the kernel side of virtual machines of Lua that were found.
+    /// Passes newly found Lua virtual machines to the kernel side.
     fn update(&mut self) {
         for (pid, offsets) in self.gather.lua_updates.drain(..) {
             self.source.set_lua(pid, offsets.as_deref());
         }
     }
 
-    /// What was seen, with names.
+    /// The result, with names.
     pub fn recorded(&mut self) -> Recorded {
         self.source.detach();
-        // What came before has its room in the ring then.
+        // Earlier records have left the ring by then.
         self.drain(|| false);
         self.source.still_waiting();
         self.drain(|| false);
@@ -161,10 +162,10 @@ impl Session {
         self.gather.finish();
         let (mut on_cpu, mut off_cpu) = (None, None);
         if self.options.on_cpu || self.options.off_cpu.is_none() {
-            on_cpu = Some(self.profile(Kind::OnCpu));
+            on_cpu = Some(self.profile(ProfileKind::OnCpu));
         }
         if self.options.off_cpu.is_some() {
-            off_cpu = Some(self.profile(Kind::OffCpu));
+            off_cpu = Some(self.profile(ProfileKind::OffCpu));
         }
         Recorded { on_cpu, off_cpu }
     }
@@ -174,27 +175,29 @@ impl Session {
         self.source.remarks().into_iter().for_each(|remark| self.gather.remark(remark));
         let counters = self.source.counters();
         if counters.no_slot > 0 {
-            self.gather.remark(format!("{} times a process or thread found no room to be followed", counters.no_slot));
+            self.gather.remark(format!(
+                "a process or thread could not be followed {} times because a table was full",
+                counters.no_slot
+            ));
         }
         if counters.capped > 0 {
-            self.gather
-                .remark(format!("{} waits have no user stack: there were too many in a second", counters.capped));
+            self.gather.remark(format!("{} waits have no user stack: there were too many per second", counters.capped));
         }
         let Some(shortest) = self.options.off_cpu else { return };
         let marker = format!("[waits shorter than {shortest:?}]");
         for waited in self.source.short_waits() {
             let stack = [self.gather.stacks.marker(&marker)];
             let thread = self.gather.stacks.thread(waited.pid, waited.pid, b"");
-            self.gather.stacks.add(Kind::OffCpu, thread, &stack, waited.count, waited.total_ns);
+            self.gather.stacks.add(ProfileKind::OffCpu, thread, &stack, waited.count, waited.total_ns);
         }
     }
 
-    fn profile(&self, kind: Kind) -> Profile {
+    fn profile(&self, kind: ProfileKind) -> Profile {
         let mut profile = self.gather.profile(kind);
         let counters = self.source.counters();
-        profile.health.lost = if kind == Kind::OffCpu { counters.lost_waits } else { counters.lost };
+        profile.health.lost = if kind == ProfileKind::OffCpu { counters.lost_waits } else { counters.lost };
         // Waits are not sampled at a rate.
-        let frequency_hz = if kind == Kind::OffCpu { 0 } else { self.meta.frequency_hz };
+        let frequency_hz = if kind == ProfileKind::OffCpu { 0 } else { self.meta.frequency_hz };
         profile.meta = Meta { remarks: profile.meta.remarks, frequency_hz, ..self.meta.clone() };
         profile.system_calls = system_calls::shown(self.source.calls());
         profile

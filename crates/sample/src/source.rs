@@ -1,31 +1,31 @@
-//! Where records come from: BPF programs, or perf events where those are refused.
+//! The source of records: BPF programs, or perf events if BPF is denied.
 
 use std::fmt;
 use std::ops::ControlFlow;
 
-use crate::ebpf::{CallSum, Counters, Programs, Waited};
+use crate::ebpf::{CallSum, Counters, Programs, ShortWaits};
 use crate::error::SampleError;
 use crate::options::{Backend, Options};
 use crate::perf::PerfEvents;
 use crate::privilege::privilege;
 use crate::record::Record;
-use crate::target::Found;
+use crate::target::ResolvedTarget;
 
-/// One of the two.
-pub(crate) enum Source {
+/// BPF programs or perf events.
+pub(crate) enum RecordSource {
     Ebpf(Box<Programs>),
     Perf(PerfEvents),
 }
 
-impl fmt::Debug for Source {
+impl fmt::Debug for RecordSource {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("Source").field(&self.method()).finish()
+        formatter.debug_tuple("RecordSource").field(&self.method()).finish()
     }
 }
 
-impl Source {
-    /// Starts what was asked for, or what is possible; with it comes a sentence about what is not.
-    pub(crate) fn start(found: &Found, options: &Options) -> Result<(Self, Vec<String>), SampleError> {
+impl RecordSource {
+    /// Starts what was requested, as far as possible; returns remarks on what is not possible.
+    pub(crate) fn start(found: &ResolvedTarget, options: &Options) -> Result<(Self, Vec<String>), SampleError> {
         let refusal = match options.backend {
             Backend::PerfEvent => "they were asked for".to_owned(),
             Backend::Auto | Backend::Ebpf => match Programs::start(&found.scope, options) {
@@ -45,7 +45,7 @@ impl Source {
         Ok((Self::Perf(events), vec![format!("perf events were used{lua}: {refusal}")]))
     }
 
-    /// What [`weir_profile::Meta::method`] says.
+    /// The value of [`weir_profile::Meta::method`].
     pub(crate) fn method(&self) -> &'static str {
         match self {
             Self::Ebpf(_) => "ebpf",
@@ -53,7 +53,7 @@ impl Source {
         }
     }
 
-    /// Gives every record to `take`, until that says to stop. Returns how full the ring was.
+    /// Passes every record to `take`, until that says to stop. Returns how full the ring was.
     pub(crate) fn drain(&mut self, take: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>) -> f64 {
         match self {
             Self::Ebpf(programs) => programs.drain(take),
@@ -69,14 +69,14 @@ impl Source {
         }
     }
 
-    /// Begins the sampling. Perf events have begun by themselves.
+    /// Begins sampling. Perf events begin by themselves.
     pub(crate) fn open(&mut self) {
         if let Self::Ebpf(programs) = self {
             programs.set_gate(true);
         }
     }
 
-    /// Ends the sampling; what is in the rings stays.
+    /// Ends sampling; the rings keep their contents.
     pub(crate) fn close(&mut self) {
         match self {
             Self::Ebpf(programs) => programs.set_gate(false),
@@ -84,21 +84,21 @@ impl Source {
         }
     }
 
-    /// Takes the programs away, which takes a while.
+    /// Detaches the programs, which takes a while.
     pub(crate) fn detach(&mut self) {
         if let Self::Ebpf(programs) = self {
             programs.detach();
         }
     }
 
-    /// Writes waits that are not over to the ring; for when all else is detached.
+    /// Writes unfinished waits to the ring; call it after detaching everything else.
     pub(crate) fn still_waiting(&mut self) {
         if let Self::Ebpf(programs) = self {
             programs.still_waiting();
         }
     }
 
-    /// What could not be done, a sentence each; each is given once.
+    /// Limitations, a sentence each; each is returned once.
     pub(crate) fn remarks(&mut self) -> Vec<String> {
         match self {
             Self::Ebpf(programs) => programs.remarks(),
@@ -120,14 +120,14 @@ impl Source {
         }
     }
 
-    pub(crate) fn short_waits(&self) -> Vec<Waited> {
+    pub(crate) fn short_waits(&self) -> Vec<ShortWaits> {
         match self {
             Self::Ebpf(programs) => programs.short_waits(),
             Self::Perf(_) => Vec::new(),
         }
     }
 
-    /// Says where a process's Lua is; `None`: nowhere any more.
+    /// Sets the Lua offsets of a process; `None` removes them.
     pub(crate) fn set_lua(&mut self, pid: u32, offsets: Option<&[u8]>) {
         if let Self::Ebpf(programs) = self {
             programs.set_lua(pid, offsets);

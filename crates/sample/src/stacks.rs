@@ -1,24 +1,24 @@
-//! Stacks as they come, in few bytes each; names at the end.
+//! Compact storage of stacks; names are resolved at the end.
 //!
-//! A stack is a list of *slots*: an address in a process, an address in the kernel, or a frame that has its name
-//! already (Lua's, whose functions may be collected). Each slot is named once, after the last sample or when its process
-//! is gone, so that looking for names does not compete with what is sampled.
+//! A stack is a list of *slots*: an address in a process, an address in the kernel, or a frame that already has its
+//! name (Lua's, whose functions may be collected). Each slot is resolved once, after the last sample or when its
+//! process is gone, so that symbol look-up does not compete with the sampled processes.
 
 use std::collections::HashMap;
 
-use weir_profile::{Builder, Frame, FrameId, Kind, Origin, Profile, Thread, ThreadIndex};
+use weir_profile::{Builder, Frame, FrameId, Origin, Profile, ProfileKind, Thread, ThreadIndex};
 use weir_unwind::Symbols;
 
 use crate::image::Image;
 
-/// Different stacks at most, at some 200 bytes each; samples in further ones are counted in one.
+/// Maximum number of distinct stacks, at some 200 bytes each; samples in further ones are counted together.
 const MOST_STACKS: usize = 200_000;
-/// Different slots at most.
+/// Maximum number of distinct slots.
 const MOST_SLOTS: usize = 1 << 20;
-/// Threads at most that are told apart; samples of further ones are those of their process.
+/// Maximum number of distinct threads; samples of further ones are attributed to their process.
 const MOST_THREADS: usize = 65_536;
 
-/// What a stack consists of.
+/// An element of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Slot {
     /// Code of an image, by its number.
@@ -34,12 +34,12 @@ pub(crate) type SlotId = u32;
 
 /// Frames of a slot, innermost first.
 #[derive(Clone, Debug)]
-struct Names {
+struct SlotFrames {
     frames: Box<[u32]>,
     known: bool,
 }
 
-/// How often each thread was in each stack: `(thread, stack)` to count and weight.
+/// Samples by `(thread, stack)`: count and weight.
 type Tally = HashMap<(u32, u32), (u64, u64)>;
 
 /// All stacks of a session.
@@ -47,7 +47,7 @@ type Tally = HashMap<(u32, u32), (u64, u64)>;
 pub(crate) struct Stacks {
     slots: Vec<Slot>,
     slot_ids: HashMap<Slot, SlotId>,
-    names: HashMap<SlotId, Names>,
+    names: HashMap<SlotId, SlotFrames>,
     frames: Vec<Frame>,
     frame_ids: HashMap<Frame, u32>,
     stacks: Vec<Box<[SlotId]>>,
@@ -72,7 +72,7 @@ impl Stacks {
         id
     }
 
-    /// A frame that has its name.
+    /// A frame that already has its name.
     pub(crate) fn named(&mut self, frame: Frame) -> SlotId {
         if self.frames.len() >= MOST_SLOTS && frame.origin != Origin::Marker && !self.frame_ids.contains_key(&frame) {
             return self.marker("[too many different functions]");
@@ -95,7 +95,7 @@ impl Stacks {
         id
     }
 
-    /// A thread; its name is the latest that was seen.
+    /// A thread; its latest name is kept.
     pub(crate) fn thread(&mut self, pid: u32, tid: u32, comm: &[u8]) -> u32 {
         let tid = if self.threads.len() >= MOST_THREADS { pid } else { tid };
         let next = index(self.threads.len());
@@ -111,9 +111,9 @@ impl Stacks {
     }
 
     /// Adds samples of a thread in a stack (root first).
-    pub(crate) fn add(&mut self, kind: Kind, thread: u32, stack: &[SlotId], count: u64, weight: u64) {
+    pub(crate) fn add(&mut self, kind: ProfileKind, thread: u32, stack: &[SlotId], count: u64, weight: u64) {
         let stack = self.stack(stack);
-        let tally = if kind == Kind::OffCpu { &mut self.off_cpu } else { &mut self.on_cpu };
+        let tally = if kind == ProfileKind::OffCpu { &mut self.off_cpu } else { &mut self.on_cpu };
         let sum = tally.entry((thread, stack)).or_default();
         sum.0 += count;
         sum.1 += weight;
@@ -137,7 +137,7 @@ impl Stacks {
         id
     }
 
-    /// Names what has no name yet of an image, which may go then.
+    /// Resolves the unresolved slots of an image, which may be dropped afterwards.
     pub(crate) fn name_image(&mut self, number: u32, image: &Image, symbols: &mut Symbols) {
         let of_image = |id: &SlotId| matches!(self.slots[*id as usize], Slot::Code(image, _) if image == number);
         let ids: Vec<SlotId> = (0..index(self.slots.len())).filter(of_image).collect();
@@ -149,7 +149,7 @@ impl Stacks {
         }
     }
 
-    /// Names the kernel's addresses.
+    /// Resolves the kernel's addresses.
     pub(crate) fn name_kernel(&mut self, symbols: &mut Symbols) {
         for id in 0..index(self.slots.len()) {
             if let Slot::Kernel(address) = self.slots[id as usize] {
@@ -162,15 +162,15 @@ impl Stacks {
 
     fn name(&mut self, id: SlotId, frames: &mut Vec<Frame>, known: bool) {
         let frames = frames.drain(..).map(|frame| self.frame(frame)).collect();
-        self.names.insert(id, Names { frames, known });
+        self.names.insert(id, SlotFrames { frames, known });
     }
 
-    /// The profile of one kind. Everything has been named.
-    pub(crate) fn profile(&self, kind: Kind) -> Profile {
+    /// The profile of one kind. All names must have been resolved.
+    pub(crate) fn profile(&self, kind: ProfileKind) -> Profile {
         let mut builder = Builder::new(kind);
-        let tally = if kind == Kind::OffCpu { &self.off_cpu } else { &self.on_cpu };
+        let tally = if kind == ProfileKind::OffCpu { &self.off_cpu } else { &self.on_cpu };
         let mut sums: Vec<_> = tally.iter().map(|(&key, &sum)| (key, sum)).collect();
-        // By thread and first sight, so that the same samples give the same profile.
+        // Ordered by thread and first occurrence, so that the same samples give the same profile.
         sums.sort_unstable();
         let (mut unknown, mut all) = (0, 0);
         for ((thread, stack), (count, weight)) in sums {
@@ -186,7 +186,7 @@ impl Stacks {
         profile
     }
 
-    /// A stack's frames, root first; adds its frames without a symbol to `unknown`.
+    /// A stack's frames, root first; adds the number of its frames without a symbol to `unknown`.
     fn frames_of(&self, builder: &mut Builder, stack: u32, count: u64, unknown: &mut u64) -> Vec<FrameId> {
         let mut frames = Vec::new();
         for id in &self.stacks[stack as usize] {

@@ -1,6 +1,6 @@
 //! Names of system calls on x86-64.
 //!
-//! Names and numbers are `libc`'s, which has them from the kernel's headers; calls newer than that are shown by number.
+//! Names and numbers are from `libc`, which takes them from the kernel's headers; newer calls are shown by number.
 
 use weir_profile::SystemCall;
 
@@ -70,7 +70,7 @@ static CALLS: &[(&str, libc::c_long)] = &calls! {
     SYS_mseal
 };
 
-/// The name of a system call: `read`, or `syscall_999` where the number is not known.
+/// The name of a system call: `read`, or `syscall_999` if the number is not known.
 pub(crate) fn name(number: u32) -> String {
     match CALLS.binary_search_by_key(&libc::c_long::from(number), |(_, number)| *number) {
         Ok(at) => CALLS[at].0.trim_start_matches("SYS_").to_owned(),
@@ -78,7 +78,7 @@ pub(crate) fn name(number: u32) -> String {
     }
 }
 
-/// Sums as a profile shows them: the longest total first.
+/// Sums in the form of a profile, the longest total first.
 pub(crate) fn shown(mut sums: Vec<CallSum>) -> Vec<SystemCall> {
     sums.sort_by_key(|sum| (std::cmp::Reverse(sum.total_ns), sum.pid, sum.number));
     let shown = |sum: CallSum| SystemCall {

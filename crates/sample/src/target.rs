@@ -1,4 +1,4 @@
-//! Whom to sample: from what a person names to processes.
+//! Sampling targets: finds processes by id, name, control group or container.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,34 +12,34 @@ mod program;
 
 use listing::Listing;
 
-/// What a person names.
+/// A target as given by the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// A process and its descendants: an nginx master brings its workers.
+    /// A process and its descendants: an nginx master includes its workers.
     Pid(u32),
-    /// Processes by the kernel's name of them (`comm`) or by their program's file name, and their descendants.
+    /// Processes by the kernel's name (`comm`) or by their program's file name, and their descendants.
     Name(String),
-    /// Processes of a control group and of those below it. An absolute path, or one below /sys/fs/cgroup.
+    /// Processes of a control group and its descendants. An absolute path, or one below /sys/fs/cgroup.
     Cgroup(PathBuf),
-    /// Processes of a container, by its id or the beginning of it.
+    /// Processes of a container, by its id or a prefix of it.
     Container(String),
     /// All processes.
     All,
 }
 
-/// Processes that were found.
+/// The processes found for a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
-    /// Their ids, ascending. Empty for [`Target::All`].
+pub struct ResolvedTarget {
+    /// Process ids, ascending. Empty for [`Target::All`].
     pub pids: Vec<u32>,
-    /// What they are, for people: `nginx (pid 4711 and 2 below it)`.
+    /// A readable description: `nginx (pid 4711 and 2 below it)`.
     pub title: String,
-    /// Whom the programs in the kernel pick.
+    /// The scope for the programs in the kernel.
     pub(crate) scope: Scope,
 }
 
-impl Found {
-    /// These and others, as several arguments of a command name them.
+impl ResolvedTarget {
+    /// The union of two targets, for commands with several arguments.
     #[must_use]
     pub fn and(self, others: Self) -> Self {
         let title = format!("{}, {}", self.title, others.title);
@@ -55,17 +55,17 @@ impl Found {
 ///
 /// # Errors
 /// If there are none, or they cannot be sampled.
-pub fn find(target: &Target) -> Result<Found, SampleError> {
+pub fn find(target: &Target) -> Result<ResolvedTarget, SampleError> {
     match target {
         Target::Pid(pid) => by_pid(*pid),
         Target::Name(name) => by_name(name),
         Target::Cgroup(path) => by_cgroup(&cgroup::directory(path)?),
         Target::Container(id) => by_cgroup(&cgroup::of_container(id, &Listing::read()?)?),
-        Target::All => Ok(Found { pids: Vec::new(), title: "all processes".into(), scope: Scope::All }),
+        Target::All => Ok(ResolvedTarget { pids: Vec::new(), title: "all processes".into(), scope: Scope::All }),
     }
 }
 
-fn by_pid(pid: u32) -> Result<Found, SampleError> {
+fn by_pid(pid: u32) -> Result<ResolvedTarget, SampleError> {
     let listing = Listing::read()?;
     // A thread's id has a directory in /proc too, but is not listed there.
     let process = listing.get(pid).ok_or(SampleError::NoSuchProcess { pid })?;
@@ -75,8 +75,8 @@ fn by_pid(pid: u32) -> Result<Found, SampleError> {
     Ok(found(pids, title))
 }
 
-/// Processes by the kernel's name of them or by their program's file name, without those that another one of them has
-/// started: of an nginx its master.
+/// Processes by the kernel's name or by their program's file name, without those started by another
+/// one of them: for nginx, its master.
 ///
 /// # Errors
 /// If there are none.
@@ -85,7 +85,7 @@ pub fn roots(name: &str) -> Result<Vec<u32>, SampleError> {
     Ok(listing.roots(&named(&listing, name)?))
 }
 
-/// A process and all that descend from it, ascending.
+/// A process and all its descendants, ascending.
 ///
 /// # Errors
 /// If /proc cannot be read.
@@ -99,7 +99,7 @@ fn named(listing: &Listing, name: &str) -> Result<Vec<u32>, SampleError> {
     if named.is_empty() { Err(SampleError::NoSuchName { name: name.to_owned() }) } else { Ok(named) }
 }
 
-fn by_name(name: &str) -> Result<Found, SampleError> {
+fn by_name(name: &str) -> Result<ResolvedTarget, SampleError> {
     let listing = Listing::read()?;
     let own = std::process::id();
     let named = named(&listing, name)?;
@@ -111,7 +111,7 @@ fn by_name(name: &str) -> Result<Found, SampleError> {
     Ok(found(pids, title))
 }
 
-fn by_cgroup(directories: &[PathBuf]) -> Result<Found, SampleError> {
+fn by_cgroup(directories: &[PathBuf]) -> Result<ResolvedTarget, SampleError> {
     let mut pids = BTreeSet::new();
     for directory in directories {
         pids.extend(cgroup::processes(directory)?);
@@ -122,21 +122,21 @@ fn by_cgroup(directories: &[PathBuf]) -> Result<Found, SampleError> {
     }
     let title = format!("{shown} ({} processes)", pids.len());
     let mut found = found(pids, title);
-    // Only version 2 can be asked about in the kernel; elsewhere forks are followed from what is there now.
+    // Only version 2 can be tested in the kernel; otherwise the processes found now and their forks are followed.
     if let Some(directory) = directories.iter().find(|directory| cgroup::is_unified(directory)) {
         found.scope = Scope::Cgroup(directory.clone());
     }
     Ok(found)
 }
 
-fn found(pids: BTreeSet<u32>, title: String) -> Found {
+fn found(pids: BTreeSet<u32>, title: String) -> ResolvedTarget {
     let pids: Vec<u32> = pids.into_iter().collect();
-    Found { scope: Scope::Processes(pids.clone()), pids, title }
+    ResolvedTarget { scope: Scope::Processes(pids.clone()), pids, title }
 }
 
 /// `nginx (pid 4711 and 2 below it)`, `php-fpm (pids 3, 9)`.
 fn title(name: &str, roots: &[u32], all: usize) -> String {
-    /// Process ids that a title shows at most.
+    /// Maximum number of process ids in a title.
     const SHOWN: usize = 4;
     let list: Vec<String> = roots.iter().take(SHOWN).map(u32::to_string).collect();
     let more = if roots.len() > SHOWN { ", ..." } else { "" };

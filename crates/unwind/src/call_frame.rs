@@ -1,9 +1,9 @@
-//! Unwind tables of a binary: `.eh_frame` by its search table, or `.debug_frame`.
+//! Unwind tables of a binary: `.eh_frame` with its search table, or `.debug_frame`.
 //!
-//! Built on `gimli`, not on `framehop`: that one follows only rsp and rbp and reads no memory in
-//! expressions, and falls back to frame pointers without a word. In Debian's libcrypto 793 rows (its
-//! hand-written ciphers and digests, which is where a TLS server is) need more, as does each frame
-//! below a signal handler. `framehop` is the other opinion in the tests.
+//! Built on `gimli`, not on `framehop`, which follows only rsp and rbp, does not read memory in
+//! expressions, and silently falls back to frame pointers. In Debian's libcrypto 793 rows (its
+//! hand-written ciphers and digests, where a TLS server spends its time) need more, as does each
+//! frame below a signal handler. `framehop` serves as a second opinion in the tests.
 
 use gimli::{
     BaseAddresses, CieOrFde, DebugFrame, EhFrame, EhFrameHdr, EndianSlice, FrameDescriptionEntry, LittleEndian,
@@ -11,45 +11,45 @@ use gimli::{
 };
 
 use crate::module::Module;
-use crate::row::Row;
+use crate::row::UnwindRow;
 
-/// Entries that are indexed of a table that has no search table of its own; later ones are not found.
+/// Maximum number of indexed entries of a table without a search table; later ones are not found.
 const MAX_ENTRIES: usize = 4 << 20;
 
 type Bytes<'a> = EndianSlice<'a, LittleEndian>;
 
-/// The addresses that one entry of an unwind table is about; mostly a function, or its cold part.
+/// The address range of one unwind table entry: usually a function, or its cold part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameRange {
     /// First address.
     pub start: u64,
-    /// First address behind.
+    /// First address after it.
     pub end: u64,
 }
 
-/// An entry that was found by reading the whole table.
+/// An entry found by reading the whole table.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct IndexEntry {
     start: u64,
     end: u64,
     offset: usize,
 }
 
-/// How the entry of an address is found.
+/// The way to find the entry for an address.
 #[derive(Debug)]
-enum Search {
-    /// By the linker's sorted table.
+enum EntryLookup {
+    /// The linker's sorted table.
     Header,
-    /// By our own.
-    Index(Vec<Entry>),
+    /// An index built here.
+    Index(Vec<IndexEntry>),
 }
 
-/// The unwind tables of one binary. Holds no bytes: those are the module's.
+/// The unwind tables of one binary. It holds no bytes, which belong to the module.
 #[derive(Debug)]
 pub(crate) struct CallFrames {
     bases: BaseAddresses,
-    eh: Option<Search>,
-    debug: Option<Vec<Entry>>,
+    eh: Option<EntryLookup>,
+    debug: Option<Vec<IndexEntry>>,
 }
 
 impl CallFrames {
@@ -62,7 +62,11 @@ impl CallFrames {
             .set_text(address(".text"))
             .set_got(address(".got"));
         let eh = eh_frame(module).map(|section| {
-            if has_search_table(module, &bases) { Search::Header } else { Search::Index(index(&section, &bases)) }
+            if has_search_table(module, &bases) {
+                EntryLookup::Header
+            } else {
+                EntryLookup::Index(index(&section, &bases))
+            }
         });
         let debug = debug_frame(module).map(|section| index(&section, &bases));
         Self { bases, eh, debug }
@@ -76,8 +80,8 @@ impl CallFrames {
         self.debug_entry(module, address).map(|(_, entry)| range_of(&entry))
     }
 
-    /// The row for an address; `None` if there is none, or a damaged one.
-    pub fn row(&self, module: &Module, address: u64) -> Option<Row> {
+    /// The row for an address; `None` if it is missing or damaged.
+    pub fn row(&self, module: &Module, address: u64) -> Option<UnwindRow> {
         if let Some((section, entry)) = self.eh_entry(module, address) {
             return row_of(&section, &entry, &self.bases, address);
         }
@@ -92,13 +96,13 @@ impl CallFrames {
     ) -> Option<(EhFrame<Bytes<'a>>, FrameDescriptionEntry<Bytes<'a>>)> {
         let section = eh_frame(module)?;
         let offset = match self.eh.as_ref()? {
-            Search::Header => {
+            EntryLookup::Header => {
                 let header = header(module)?.parse(&self.bases, 8).ok()?;
                 let table = header.table()?;
                 let pointer = table.lookup(address, &self.bases).ok()?;
                 table.pointer_to_offset(pointer).ok()?
             }
-            Search::Index(entries) => find(entries, address)?.into(),
+            EntryLookup::Index(entries) => find(entries, address)?.into(),
         };
         let entry = section.fde_from_offset(&self.bases, offset, EhFrame::cie_from_offset).ok()?;
         entry.contains(address).then_some((section, entry))
@@ -136,8 +140,8 @@ fn has_search_table(module: &Module, bases: &BaseAddresses) -> bool {
     header(module).and_then(|header| header.parse(bases, 8).ok()).is_some_and(|header| header.table().is_some())
 }
 
-/// Reads a whole table; stops where it is damaged.
-fn index<'a, S>(section: &S, bases: &BaseAddresses) -> Vec<Entry>
+/// Reads a whole table, up to the first damaged entry.
+fn index<'a, S>(section: &S, bases: &BaseAddresses) -> Vec<IndexEntry>
 where
     S: UnwindSection<Bytes<'a>>,
     S::Offset: UnwindOffset<usize>,
@@ -153,7 +157,7 @@ where
             && !entry.is_empty_range()
         {
             let FrameRange { start, end } = range_of(&entry);
-            found.push(Entry { start, end, offset: entry.offset() });
+            found.push(IndexEntry { start, end, offset: entry.offset() });
         }
     }
     found.sort_unstable_by_key(|entry| entry.start);
@@ -170,7 +174,7 @@ impl EmptyRange for FrameDescriptionEntry<Bytes<'_>> {
     }
 }
 
-fn find(entries: &[Entry], address: u64) -> Option<usize> {
+fn find(entries: &[IndexEntry], address: u64) -> Option<usize> {
     let behind = entries.partition_point(|entry| entry.start <= address);
     entries.get(behind.checked_sub(1)?).filter(|entry| address < entry.end).map(|entry| entry.offset)
 }
@@ -184,11 +188,11 @@ fn row_of<'a, S>(
     entry: &FrameDescriptionEntry<Bytes<'a>>,
     bases: &BaseAddresses,
     address: u64,
-) -> Option<Row>
+) -> Option<UnwindRow>
 where
     S: UnwindSection<Bytes<'a>>,
 {
     let mut context = UnwindContext::new();
     let row = entry.unwind_info_for_address(section, bases, &mut context, address).ok()?;
-    Row::of(section, row, entry.is_signal_trampoline())
+    UnwindRow::of(section, row, entry.is_signal_trampoline())
 }

@@ -1,41 +1,41 @@
-//! Where things are in an ELF file: segments, sections, build id.
+//! The structure of an ELF file: segments, sections, build id.
 //!
-//! Only 64-bit little-endian x86 is taken; the rest is named in the error. Read once when a file is
-//! opened, with a bound on everything that a damaged header could make large.
+//! Only 64-bit little-endian x86 is supported; an error names any other. Headers are read once when
+//! a file is opened, with limits on everything that a damaged header could make large.
 
 use object::LittleEndian;
 use object::elf::{self, FileHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 
-/// Sections of one file at most; the others are not seen.
+/// Maximum number of sections of one file; further ones are ignored.
 const MAX_SECTIONS: usize = 65_536;
-/// Longest build id that is taken, in bytes (20 are usual).
+/// Maximum length of a build id, in bytes (20 are usual).
 const MAX_BUILD_ID: usize = 64;
 
 type Header = FileHeader64<LittleEndian>;
 
-/// A section: where the program has it, and its bytes in the file.
+/// A section: its address in the program, and its bytes in the file.
 #[derive(Clone, Copy, Debug)]
 pub struct Section<'a> {
-    /// Address in the file's own terms (add the bias for that in the process).
+    /// Address as in the file (add the bias for the address in the process).
     pub address: u64,
-    /// Its bytes; empty where the file has none (`.bss`).
+    /// Its bytes; empty if the file has none (`.bss`).
     pub data: &'a [u8],
 }
 
-/// What is remembered of a section.
+/// The location of a section.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct SectionLocation {
     pub name: String,
     pub address: u64,
     pub size: u64,
     pub offset: usize,
-    /// Bytes in the file; 0 for `.bss` and for what a debug file has left out.
+    /// Length in the file, in bytes; 0 for `.bss` and for sections that a debug file omits.
     pub length: usize,
     pub compressed: bool,
 }
 
-/// A part of the file that is loaded.
+/// A loaded part of the file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment {
     pub offset: u64,
@@ -44,16 +44,16 @@ pub(crate) struct Segment {
     pub executable: bool,
 }
 
-/// The places of one file.
+/// Sections and segments of one file.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Layout {
+pub(crate) struct ElfLayout {
     pub entry: u64,
     pub build_id: Vec<u8>,
     pub segments: Vec<Segment>,
-    pub sections: Vec<Place>,
+    pub sections: Vec<SectionLocation>,
 }
 
-impl Layout {
+impl ElfLayout {
     /// Reads the headers.
     pub fn parse(data: &[u8]) -> Result<Self, String> {
         check_kind(data)?;
@@ -77,14 +77,14 @@ impl Layout {
         Ok(layout)
     }
 
-    /// The first section of a name.
-    pub fn place(&self, name: &str) -> Option<&Place> {
+    /// The first section with this name.
+    pub fn place(&self, name: &str) -> Option<&SectionLocation> {
         self.sections.iter().find(|section| section.name == name)
     }
 
-    /// The address, in the file's own terms, of a byte of the file.
+    /// The address, as in the file, of a byte of the file.
     pub fn address_of(&self, offset: u64) -> Option<u64> {
-        // A mapping starts at a page's boundary, up to a page before its segment.
+        // A mapping starts at a page boundary, up to a page before its segment.
         const PAGE: u64 = 4096;
         let within = |segment: &&Segment| {
             let start = segment.offset - segment.offset % PAGE;
@@ -96,7 +96,7 @@ impl Layout {
     }
 }
 
-/// Class and machine of an ELF file's first bytes, in words; `None` for what can be unwound.
+/// Describes the class and machine of an ELF file; `None` if it is supported.
 pub(crate) fn foreign(data: &[u8]) -> Option<String> {
     check_kind(data).err()
 }
@@ -130,7 +130,7 @@ fn build_id(segment: &elf::ProgramHeader64<LittleEndian>, data: &[u8]) -> Option
     None
 }
 
-fn sections(header: &Header, data: &[u8]) -> Vec<Place> {
+fn sections(header: &Header, data: &[u8]) -> Vec<SectionLocation> {
     let Ok(table) = header.sections(LittleEndian, data) else {
         return Vec::new();
     };
@@ -144,7 +144,7 @@ fn sections(header: &Header, data: &[u8]) -> Vec<Place> {
             _ => (0, 0),
         };
         let flags = section.sh_flags(LittleEndian);
-        places.push(Place {
+        places.push(SectionLocation {
             name: String::from_utf8_lossy(name).into_owned(),
             address: section.sh_addr(LittleEndian),
             size: section.sh_size(LittleEndian),

@@ -1,9 +1,9 @@
-//! Why a process or a binary cannot be looked at.
+//! Errors in reading a process or a binary.
 
 use std::io;
 use std::path::PathBuf;
 
-/// What went wrong, and what would help.
+/// An error, with advice.
 #[derive(Debug, thiserror::Error)]
 pub enum UnwindError {
     /// There is no such process, or it has ended.
@@ -12,7 +12,7 @@ pub enum UnwindError {
         /// Its id.
         pid: u32,
     },
-    /// The kernel refuses.
+    /// The kernel denies access.
     #[error("process {pid}: {what} is refused; run as root or with CAP_SYS_PTRACE")]
     Refused {
         /// Its id.
@@ -35,29 +35,29 @@ pub enum UnwindError {
         pid: u32,
         /// The file in /proc.
         what: &'static str,
-        /// What the kernel said.
+        /// The error from the kernel.
         error: io::Error,
     },
     /// A binary could not be opened.
     #[error("{}: {error}", path.display())]
     Open {
-        /// Where it was looked for.
+        /// The path that was tried.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error from the kernel.
         error: io::Error,
     },
-    /// A binary is not what it should be.
+    /// A binary is malformed.
     #[error("{}: {reason}", path.display())]
     Binary {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
 }
 
 impl UnwindError {
-    /// The error of reading `what` of a process.
+    /// The error of reading the file `what` of a process.
     pub(crate) fn of_process(pid: u32, what: &'static str, error: io::Error) -> Self {
         match error.raw_os_error() {
             Some(libc::ENOENT | libc::ESRCH) => Self::NoProcess { pid },

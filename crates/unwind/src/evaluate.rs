@@ -1,22 +1,22 @@
-//! Applies a row to registers and stack bytes: the caller's registers.
+//! Applies a row to registers and stack bytes to compute the caller's registers.
 
 use gimli::{Encoding, EndianSlice, EvaluationResult, Expression, Format, LittleEndian, Location, Value};
 
 use crate::raw::Registers;
-use crate::row::{Base, PRESERVED, REGISTERS, RETURN, RSP, Row, Saved};
+use crate::row::{FrameBase, PRESERVED, REGISTERS, RETURN, RSP, SavedRegister, UnwindRow};
 use crate::stack::Stack;
 
-/// Operations of one expression at most: a damaged one may jump backwards.
+/// Maximum number of operations of one expression, because a damaged one may jump backwards.
 const MAX_OPERATIONS: u32 = 256;
 
-/// Values of registers, in DWARF's numbering, as far as they are known.
+/// Register values, in DWARF's numbering, as far as they are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Values {
+pub(crate) struct RegisterValues {
     values: [u64; REGISTERS],
     known: u32,
 }
 
-impl Values {
+impl RegisterValues {
     /// All registers of a sample.
     pub fn of(registers: &Registers) -> Self {
         let Registers { ax, bx, cx, dx, si, di, bp, sp, ip, r8, r9, r10, r11, r12, r13, r14, r15 } = *registers;
@@ -34,49 +34,54 @@ impl Values {
     }
 }
 
-/// Why a row could not be applied.
+/// The reason why a row could not be applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Missing {
-    /// Stack bytes that were not captured.
+pub(crate) enum EvalError {
+    /// Stack bytes were not captured.
     Stack,
-    /// A register whose value is not known.
+    /// A register value is not known.
     Register,
-    /// An operation that is not known, or makes no sense.
-    Sense,
+    /// An operation is unknown or invalid.
+    Invalid,
 }
 
-/// The caller's registers. `first`: whether the frame is the innermost one.
-pub(crate) fn caller(row: &Row, values: &Values, stack: &Stack<'_>, first: bool) -> Result<Values, Missing> {
+/// Computes the caller's registers. `first` means that the frame is the innermost one.
+pub(crate) fn caller(
+    row: &UnwindRow,
+    values: &RegisterValues,
+    stack: &Stack<'_>,
+    first: bool,
+) -> Result<RegisterValues, EvalError> {
     let base = match &row.base {
-        Base::Register(register, offset) => {
-            values.get(*register).ok_or(Missing::Register)?.wrapping_add_signed(*offset)
+        FrameBase::Register(register, offset) => {
+            values.get(*register).ok_or(EvalError::Register)?.wrapping_add_signed(*offset)
         }
-        Base::Expression(text) => evaluate(text, None, values, stack)?,
+        FrameBase::Expression(text) => evaluate(text, None, values, stack)?,
     };
-    let mut caller = Values::default();
-    let value = |register: u8, rule: &Saved| -> Result<Option<u64>, Missing> {
+    let mut caller = RegisterValues::default();
+    let value = |register: u8, rule: &SavedRegister| -> Result<Option<u64>, EvalError> {
         let known = values.get(register);
         match rule {
-            Saved::Lost => Ok(None),
-            Saved::Same => Ok(known),
-            Saved::At(offset) => {
+            SavedRegister::Undefined => Ok(None),
+            SavedRegister::Same => Ok(known),
+            SavedRegister::Offset(offset) => {
                 let at = base.wrapping_add_signed(*offset);
-                // In an epilogue the register may be restored while the table still says where it was saved.
-                if first && at < stack.base() { Ok(known) } else { stack.u64(at).ok_or(Missing::Stack).map(Some) }
+                // In an epilogue the register may already be restored while the table still refers to its old slot.
+                if first && at < stack.base() { Ok(known) } else { stack.u64(at).ok_or(EvalError::Stack).map(Some) }
             }
-            Saved::Is(offset) => Ok(Some(base.wrapping_add_signed(*offset))),
-            Saved::Register(other) => Ok(values.get(*other)),
-            Saved::AtExpression(text) => {
+            SavedRegister::ValueOffset(offset) => Ok(Some(base.wrapping_add_signed(*offset))),
+            SavedRegister::Register(other) => Ok(values.get(*other)),
+            SavedRegister::AtExpression(text) => {
                 let at = evaluate(text, Some(base), values, stack)?;
-                stack.u64(at).ok_or(Missing::Stack).map(Some)
+                stack.u64(at).ok_or(EvalError::Stack).map(Some)
             }
-            Saved::IsExpression(text) => evaluate(text, Some(base), values, stack).map(Some),
+            SavedRegister::IsExpression(text) => evaluate(text, Some(base), values, stack).map(Some),
         }
     };
-    let return_address = value(RETURN, &row.return_address)?.ok_or(Missing::Register)?;
+    let return_address = value(RETURN, &row.return_address)?.ok_or(EvalError::Register)?;
     caller.set(RSP, Some(base));
     caller.set(RETURN, Some(return_address));
-    // A register that cannot be found is unknown from here on; most callers do not need it.
+    // A register that cannot be recovered is unknown from here on; most callers do not need it.
     for (&register, rule) in PRESERVED.iter().zip(&row.preserved) {
         caller.set(register, value(register, rule).ok().flatten());
     }
@@ -86,15 +91,15 @@ pub(crate) fn caller(row: &Row, values: &Values, stack: &Stack<'_>, first: bool)
     Ok(caller)
 }
 
-/// The value of an expression; `base` is on its stack when it begins, if there is one.
-fn evaluate(text: &[u8], base: Option<u64>, values: &Values, stack: &Stack<'_>) -> Result<u64, Missing> {
+/// Evaluates an expression, with `base` initially on its stack if present.
+fn evaluate(text: &[u8], base: Option<u64>, values: &RegisterValues, stack: &Stack<'_>) -> Result<u64, EvalError> {
     let encoding = Encoding { address_size: 8, format: Format::Dwarf32, version: 4 };
     let mut evaluation = Expression(EndianSlice::new(text, LittleEndian)).evaluation(encoding);
     evaluation.set_max_iterations(MAX_OPERATIONS);
     if let Some(base) = base {
         evaluation.set_initial_value(base);
     }
-    let mut state = evaluation.evaluate().map_err(|_| Missing::Sense)?;
+    let mut state = evaluation.evaluate().map_err(|_| EvalError::Invalid)?;
     for _ in 0..MAX_OPERATIONS {
         state = match state {
             EvaluationResult::Complete => {
@@ -102,25 +107,25 @@ fn evaluate(text: &[u8], base: Option<u64>, values: &Values, stack: &Stack<'_>) 
                     [piece] => match piece.location {
                         Location::Address { address } => Ok(address),
                         Location::Value { value: Value::Generic(value) | Value::U64(value) } => Ok(value),
-                        _ => Err(Missing::Sense),
+                        _ => Err(EvalError::Invalid),
                     },
-                    _ => Err(Missing::Sense),
+                    _ => Err(EvalError::Invalid),
                 };
             }
             EvaluationResult::RequiresMemory { address, size: 8, space: None, .. } => {
-                let value = stack.u64(address).ok_or(Missing::Stack)?;
+                let value = stack.u64(address).ok_or(EvalError::Stack)?;
                 evaluation.resume_with_memory(Value::Generic(value))
             }
             EvaluationResult::RequiresRegister { register, .. } => {
                 let number = u8::try_from(register.0).ok().filter(|&number| usize::from(number) < REGISTERS);
-                let value = values.get(number.ok_or(Missing::Sense)?).ok_or(Missing::Register)?;
+                let value = values.get(number.ok_or(EvalError::Invalid)?).ok_or(EvalError::Register)?;
                 evaluation.resume_with_register(Value::Generic(value))
             }
-            _ => return Err(Missing::Sense),
+            _ => return Err(EvalError::Invalid),
         }
-        .map_err(|_| Missing::Sense)?;
+        .map_err(|_| EvalError::Invalid)?;
     }
-    Err(Missing::Sense)
+    Err(EvalError::Invalid)
 }
 
 #[cfg(test)]

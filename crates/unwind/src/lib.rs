@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Nothing is written to a process and nothing stops it: its maps and files are read, and its memory
-//! where a module has no file. What comes from it is not trusted: sizes and loops are bounded, and a
-//! damaged binary makes frames unknown, never a panic.
+//! where a module has no file. Its data is untrusted: sizes and loops are bounded, and a damaged binary
+//! makes frames unknown but never causes a panic.
 
 mod call_frame;
 mod elf;
@@ -33,8 +33,8 @@ pub use maps::Mapping;
 pub use memory::Memory;
 pub use module::Module;
 pub use modules::Modules;
-pub use process::{Loaded, Process};
+pub use process::{LoadedModule, Process};
 pub use raw::{RawLua, RawLuaFrame, Registers};
-pub use stack::{Cursor, End, FrameHook, MAX_FRAMES, NativeFrame, Stack, Step, Why};
+pub use stack::{CallerFrame, Cursor, FrameHook, MAX_FRAMES, NativeFrame, Stack, UnwindEnd, UnwindFailure};
 pub use symbols::Symbols;
 pub use unwinder::Unwinder;

@@ -1,27 +1,27 @@
-//! `/proc/PID/maps`, parsed.
+//! Parses `/proc/PID/maps`.
 //!
-//! A line that is not understood is left out: the kernel writes them, but a path may hold anything.
+//! Unrecognised lines are skipped: the kernel writes them, but a path may contain anything.
 
-/// Mappings of one process at most; what is behind is not seen. The kernel's own default
+/// Maximum number of mappings of one process; further ones are ignored. The kernel's default limit
 /// (`vm.max_map_count`) is 65,530.
 pub(crate) const MAX_MAPPINGS: usize = 65_536;
 
-/// A range of a process's addresses and what is there.
+/// A range of a process's addresses and its contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
     /// First address.
     pub start: u64,
-    /// First address behind.
+    /// First address after it.
     pub end: u64,
-    /// Where in the file `start` is, in bytes.
+    /// Offset in the file of `start`, in bytes.
     pub offset: u64,
     /// Major and minor number of the file's device.
     pub device: (u32, u32),
-    /// The file's inode; 0: no file.
+    /// The file's inode; 0 if there is no file.
     pub inode: u64,
-    /// Path as the process sees it, `[heap]`, `[vdso]`; empty: anonymous. Not UTF-8: replaced.
+    /// Path as the process sees it, `[heap]`, `[vdso]`; empty if anonymous. Invalid UTF-8 is replaced.
     pub path: String,
-    /// Whether the file has been deleted (or replaced) since.
+    /// Whether the file has since been deleted (or replaced).
     pub deleted: bool,
     /// Whether it may be read.
     pub readable: bool,
@@ -32,25 +32,25 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Whether there is a file behind it.
+    /// Whether it maps a file.
     #[must_use]
     pub fn has_file(&self) -> bool {
         self.inode != 0
     }
 
-    /// Whether it is the kernel's own code in the process.
+    /// Whether it is the vdso, code that the kernel provides.
     #[must_use]
     pub fn is_vdso(&self) -> bool {
         self.path == "[vdso]"
     }
 
-    /// Whether both are of the same file.
+    /// Whether both map the same file.
     pub(crate) fn same_file(&self, other: &Self) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }
 }
 
-/// Reads the text of `/proc/PID/maps`; sorted by address, as the kernel writes it.
+/// Parses the text of `/proc/PID/maps`, which the kernel sorts by address.
 pub(crate) fn parse(text: &[u8]) -> Vec<Mapping> {
     let mut mappings: Vec<Mapping> =
         text.split(|&byte| byte == b'\n').take(MAX_MAPPINGS).filter_map(parse_line).collect();

@@ -1,12 +1,12 @@
-//! Memory of another process, read without stopping it (`process_vm_readv`).
+//! Reads the memory of another process without stopping it (`process_vm_readv`).
 //!
-//! What is read may change between two reads and is whatever is there: callers check what they get.
+//! Contents may change between two reads and may be arbitrary: callers validate them.
 
 use std::io;
 
-/// Longest string that [`Memory::c_str`] reads, in bytes.
+/// Maximum length of a string read by [`Memory::c_str`], in bytes.
 const MAX_STRING: usize = 64 * 1024;
-/// Strings are read in pieces that do not cross pages, so that the page behind one may be missing.
+/// Strings are read in pieces that do not cross pages, because the next page may be missing.
 const PAGE: u64 = 4096;
 
 /// The memory of a process, by its id.
@@ -16,7 +16,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Of a process; that it exists shows with the first read.
+    /// The memory of process `pid`; a missing process is detected at the first read.
     #[must_use]
     pub fn of(pid: u32) -> Self {
         Self { pid }
@@ -25,17 +25,17 @@ impl Memory {
     /// Fills a buffer from an address.
     ///
     /// # Errors
-    /// `EFAULT` where the memory is not all mapped, `ESRCH` when the process has ended, `EPERM`
+    /// `EFAULT` if part of the memory is not mapped, `ESRCH` if the process has ended, `EPERM`
     /// without `CAP_SYS_PTRACE`.
     pub fn read_exact(&self, address: u64, buffer: &mut [u8]) -> io::Result<()> {
         let read = self.read(address, buffer)?;
         if read == buffer.len() { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::EFAULT)) }
     }
 
-    /// Fills as much of a buffer as is mapped, and says how many bytes.
+    /// Fills as much of a buffer as is mapped; returns the number of bytes.
     ///
     /// # Errors
-    /// As [`Memory::read_exact`], if not a byte can be read.
+    /// As [`Memory::read_exact`], if not even one byte can be read.
     pub fn read(&self, address: u64, buffer: &mut [u8]) -> io::Result<usize> {
         if buffer.is_empty() {
             return Ok(0);
@@ -43,8 +43,8 @@ impl Memory {
         let local = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
         let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: buffer.len() };
         let pid = libc::pid_t::try_from(self.pid).map_err(|_| io::Error::from_raw_os_error(libc::ESRCH))?;
-        // SAFETY: `local` describes `buffer`, which lives over the call and is ours to write; the
-        // remote address is only looked at by the kernel, in the other process.
+        // SAFETY: `local` describes `buffer`, which is exclusively borrowed and outlives the call;
+        // the remote address is only used by the kernel, in the other process.
         let read = unsafe { libc::process_vm_readv(pid, &raw const local, 1, &raw const remote, 1, 0) };
         usize::try_from(read).map_err(|_| io::Error::last_os_error())
     }

@@ -1,9 +1,8 @@
-//! One binary: a program, a library, the kernel's vdso.
+//! A binary: a program, a library, or the kernel's vdso.
 //!
-//! Its file is mapped, not read: pages that nobody looks at cost nothing, and N workers with the
-//! same libraries share one. A file that somebody truncates while it is mapped would kill the reader
-//! (SIGBUS); package managers replace files and do not, and the process that runs the code would die
-//! of it as well.
+//! Its file is mapped, not read: unused pages cost nothing, and several workers with the same libraries share one
+//! mapping. Truncating a mapped file would kill the reader (SIGBUS); but package managers replace files instead, and
+//! truncation would also kill the process that runs the code.
 
 use std::fmt;
 use std::fs::File;
@@ -15,20 +14,20 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use memmap2::Mmap;
 
 use crate::call_frame::{CallFrames, FrameRange};
-use crate::elf::{Layout, Place, Section};
+use crate::elf::{ElfLayout, Section, SectionLocation};
 use crate::error::UnwindError;
 use crate::symbols::find_debug_file;
 use crate::symbols::table::SymbolTable;
 
-/// Modules are told apart by number: rows and names are kept by it.
+/// Module numbers, by which rows and names are cached.
 static NEXT_ID: AtomicU32 = AtomicU32::new(0);
 
-enum Data {
+enum ModuleBytes {
     Mapped(Mmap),
     Copied(Vec<u8>),
 }
 
-impl Data {
+impl ModuleBytes {
     fn bytes(&self) -> &[u8] {
         match self {
             Self::Mapped(mapped) => mapped,
@@ -37,13 +36,13 @@ impl Data {
     }
 }
 
-/// A binary, opened. Addresses are those of the file; add [`crate::Loaded::bias`] for the process's.
+/// An open binary. Addresses are those of the file; add [`crate::LoadedModule::bias`] for the process's.
 pub struct Module {
     id: u32,
     path: String,
-    data: Data,
-    layout: Layout,
-    /// Kept where source lines may be looked up by it, after the process has ended too.
+    data: ModuleBytes,
+    layout: ElfLayout,
+    /// Kept if source lines may be looked up in it, even after the process has ended.
     file: Option<File>,
     debug_file: Option<Box<Module>>,
     frames: OnceLock<CallFrames>,
@@ -54,7 +53,7 @@ impl Module {
     /// Opens a file.
     ///
     /// # Errors
-    /// If it cannot be opened or is no 64-bit x86 ELF file.
+    /// If it cannot be opened or is not a 64-bit x86 ELF file.
     pub fn open(path: &Path) -> Result<Self, UnwindError> {
         let file = File::open(path).map_err(|error| UnwindError::Open { path: path.to_owned(), error })?;
         let mut module = Self::of_file(file, &path.to_string_lossy())?;
@@ -63,20 +62,21 @@ impl Module {
     }
 
     pub(crate) fn of_file(file: File, path: &str) -> Result<Self, UnwindError> {
-        // SAFETY: the mapping is private and read-only; all of its bytes are treated as foreign
-        // input that may change, and only plain integers and bytes are made of them.
+        // SAFETY: the mapping is private and read-only; all of its bytes are treated as untrusted
+        // input that may change, and only plain integers and bytes are read from it.
         let mapped = unsafe { Mmap::map(&file) }.map_err(|error| UnwindError::Open { path: path.into(), error })?;
-        let mut module = Self::new(Data::Mapped(mapped), path)?;
+        let mut module = Self::new(ModuleBytes::Mapped(mapped), path)?;
         module.file = module.layout.place(".debug_info").map(|_| file);
         Ok(module)
     }
 
     pub(crate) fn of_bytes(bytes: Vec<u8>, path: &str) -> Result<Self, UnwindError> {
-        Self::new(Data::Copied(bytes), path)
+        Self::new(ModuleBytes::Copied(bytes), path)
     }
 
-    fn new(data: Data, path: &str) -> Result<Self, UnwindError> {
-        let layout = Layout::parse(data.bytes()).map_err(|reason| UnwindError::Binary { path: path.into(), reason })?;
+    fn new(data: ModuleBytes, path: &str) -> Result<Self, UnwindError> {
+        let layout =
+            ElfLayout::parse(data.bytes()).map_err(|reason| UnwindError::Binary { path: path.into(), reason })?;
         Ok(Self {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             path: path.to_owned(),
@@ -89,29 +89,29 @@ impl Module {
         })
     }
 
-    /// Looks for the file of a debug package, below a process's root and here.
+    /// Looks for the file of a debug package, below a process's root and on this system.
     pub(crate) fn find_debug_file(&mut self, root: Option<&Path>) {
         self.debug_file = find_debug_file(self, root).map(Box::new);
     }
 
-    /// Distinguishes modules.
+    /// A number that identifies the module.
     pub(crate) fn id(&self) -> u32 {
         self.id
     }
 
-    /// Path under which it was first seen, as the process sees it.
+    /// Path at which it was first seen, as the process sees it.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The last part of the path.
+    /// The last component of the path.
     #[must_use]
     pub fn name(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
 
-    /// Build id in hexadecimal digits; empty: none.
+    /// Build id in hexadecimal digits; empty if there is none.
     #[must_use]
     pub fn build_id(&self) -> String {
         self.layout.build_id.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -136,7 +136,7 @@ impl Module {
         Some(Section { address: place.address, data: self.bytes_of(place) })
     }
 
-    /// The section that an address is in.
+    /// The section that contains an address.
     #[must_use]
     pub fn section_at(&self, address: u64) -> Option<(&str, Section<'_>)> {
         let place = self.place_at(address)?;
@@ -156,25 +156,25 @@ impl Module {
         self.symbols().by_name(self, name).map(|range| range.start)
     }
 
-    /// The range of a symbol; empty where its size is not known.
+    /// The range of a symbol; empty if its size is not known.
     #[must_use]
     pub fn symbol_range(&self, name: &str) -> Option<Range<u64>> {
         self.symbols().by_name(self, name)
     }
 
-    /// The symbol that covers an address, as it is in the file (mangled), and its start.
+    /// The symbol that covers an address, as in the file (mangled), and its start.
     #[must_use]
     pub fn symbol_at(&self, address: u64) -> Option<(&str, u64)> {
         self.symbols().by_address(self, address)
     }
 
-    /// The range of the unwind table's entry (mostly: the function) that covers an address.
+    /// The range of the unwind table entry (usually the function) that covers an address.
     #[must_use]
     pub fn frame_range(&self, address: u64) -> Option<FrameRange> {
         self.call_frames().range(self, address)
     }
 
-    pub(crate) fn layout(&self) -> &Layout {
+    pub(crate) fn layout(&self) -> &ElfLayout {
         &self.layout
     }
 
@@ -186,12 +186,12 @@ impl Module {
         self.file.as_ref()
     }
 
-    /// The file of a debug package that belongs to it.
+    /// The file of the debug package that belongs to it.
     pub(crate) fn debug_file(&self) -> Option<&Module> {
         self.debug_file.as_deref()
     }
 
-    pub(crate) fn bytes_of(&self, place: &Place) -> &[u8] {
+    pub(crate) fn bytes_of(&self, place: &SectionLocation) -> &[u8] {
         self.data().get(place.offset..place.offset + place.length).unwrap_or_default()
     }
 
@@ -203,8 +203,8 @@ impl Module {
         self.symbols.get_or_init(|| SymbolTable::of(self))
     }
 
-    fn place_at(&self, address: u64) -> Option<&Place> {
-        let covers = |place: &&Place| place.address != 0 && address.wrapping_sub(place.address) < place.size;
+    fn place_at(&self, address: u64) -> Option<&SectionLocation> {
+        let covers = |place: &&SectionLocation| place.address != 0 && address.wrapping_sub(place.address) < place.size;
         self.layout.sections.iter().find(covers)
     }
 }

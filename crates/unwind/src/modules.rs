@@ -1,7 +1,7 @@
-//! Binaries that are open, shared by all processes that have them.
+//! A cache of open binaries, shared by all processes that map them.
 //!
-//! Found again by device and inode as `/proc/PID/maps` gives them, without opening the file: as long
-//! as it is mapped here its inode is not given to another. The same file under another device (a
+//! Binaries are identified by device and inode as given by `/proc/PID/maps`, without opening the
+//! file: as long as it is mapped here, its inode is not reused. The same file on another device (a
 //! layer of a container) is recognised by build id and length.
 
 use std::collections::HashMap;
@@ -15,16 +15,16 @@ use crate::maps::Mapping;
 use crate::memory::Memory;
 use crate::module::Module;
 
-/// Binaries that are open at most; code of further ones is unknown.
+/// Maximum number of open binaries; code of further ones is unknown.
 const MAX_MODULES: usize = 4096;
-/// Longest vdso that is read, in bytes (two to four pages are usual).
+/// Maximum size of a vdso, in bytes (two to four pages are usual).
 const MAX_VDSO: u64 = 1 << 20;
 
 /// Device and inode.
 type FileKey = ((u32, u32), u64);
 
 #[derive(Debug, Default)]
-struct State {
+struct ModuleCache {
     by_file: HashMap<FileKey, Option<Arc<Module>>>,
     by_build_id: HashMap<(String, u64), Arc<Module>>,
 }
@@ -32,17 +32,17 @@ struct State {
 /// A cache of open binaries; clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Modules {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<ModuleCache>>,
 }
 
 impl Modules {
-    /// An empty one.
+    /// Creates an empty cache.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The binary behind a mapping; `None` if it has none or it cannot be opened (tried once).
+    /// The binary of a mapping; `None` if it has none or it cannot be opened (tried once).
     pub(crate) fn of_mapping(&self, pid: u32, mapping: &Mapping) -> Option<Arc<Module>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if mapping.is_vdso() {
@@ -68,7 +68,7 @@ impl Modules {
     }
 }
 
-impl State {
+impl ModuleCache {
     fn vdso(&mut self, pid: u32, mapping: &Mapping) -> Option<Arc<Module>> {
         let length = (mapping.end - mapping.start).min(MAX_VDSO) as usize;
         let mut bytes = vec![0; length];
@@ -77,7 +77,7 @@ impl State {
         Some(self.share(module))
     }
 
-    /// The same binary that is open already, or this one.
+    /// An equal binary that is already open, otherwise this one.
     fn share(&mut self, module: Module) -> Arc<Module> {
         let build_id = module.build_id();
         if build_id.is_empty() {
@@ -88,8 +88,8 @@ impl State {
     }
 }
 
-/// The mapped file itself where the kernel gives it (deleted ones too), else the file that is at its
-/// path now, if it still is the same one.
+/// The mapped file itself if the kernel provides it (even if deleted), otherwise the file now at
+/// its path, provided that it is still the same file.
 fn open_file(pid: u32, mapping: &Mapping) -> Result<File, UnwindError> {
     let Mapping { start, end, path, .. } = mapping;
     if let Ok(file) = File::open(format!("/proc/{pid}/map_files/{start:x}-{end:x}")) {
@@ -106,13 +106,13 @@ fn open_file(pid: u32, mapping: &Mapping) -> Result<File, UnwindError> {
 }
 
 fn open_same(path: &str, inode: u64) -> std::io::Result<File> {
-    // Looked at before it is opened: opening a device or a pipe may block or do something.
+    // Checked before opening: opening a device or a pipe may block or have side effects.
     if !fs::metadata(path)?.is_file() {
         return Err(std::io::Error::other("not a file"));
     }
     let file = File::open(path)?;
     if file.metadata()?.ino() != inode {
-        return Err(std::io::Error::other("the file was replaced since the process has mapped it"));
+        return Err(std::io::Error::other("the file was replaced after the process mapped it"));
     }
     Ok(file)
 }

@@ -1,8 +1,8 @@
-//! One process: what is mapped where, and the binaries behind.
+//! A process: its mappings and the binaries behind them.
 //!
-//! Maps are read when the process is opened, and again when an address turns up that they do not
-//! have (a library loaded since, code generated since), but not more often than every
-//! [`REFRESH_INTERVAL`]: addresses that are nowhere would otherwise cost a read for each sample.
+//! Maps are read when the process is opened, and again when an address occurs that they do not
+//! contain (a library loaded or code generated since), but at most once every [`REFRESH_INTERVAL`]:
+//! invalid addresses would otherwise cost a read for each sample.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -17,21 +17,21 @@ use crate::memory::Memory;
 use crate::module::Module;
 use crate::modules::Modules;
 
-/// Shortest time between two reads of a process's maps.
+/// Minimum time between two reads of a process's maps.
 const REFRESH_INTERVAL: Duration = Duration::from_millis(100);
-/// Longest text of `/proc/PID/maps` that is read, in bytes: 65,536 lines with paths of 192 bytes.
+/// Maximum size of `/proc/PID/maps`, in bytes: 65,536 lines with paths of 192 bytes.
 const MAX_MAPS_BYTES: u64 = 16 << 20;
 
-/// A binary at its place in a process.
+/// A binary loaded in a process.
 #[derive(Clone, Debug)]
-pub struct Loaded {
+pub struct LoadedModule {
     /// The binary.
     pub module: Arc<Module>,
-    /// What to add (wrapping) to an address of the file for that in the process.
+    /// Offset to add (wrapping) to an address of the file for the address in the process.
     pub bias: u64,
 }
 
-impl Loaded {
+impl LoadedModule {
     /// The file's address for one of the process.
     #[must_use]
     pub fn to_file(&self, address: u64) -> u64 {
@@ -50,22 +50,22 @@ impl Loaded {
 pub struct Process {
     pid: u32,
     mappings: Vec<Mapping>,
-    /// Beside each mapping; only those with code have one.
-    loaded: Vec<Option<Loaded>>,
+    /// Parallel to the mappings; only those with code have one.
+    loaded: Vec<Option<LoadedModule>>,
     modules: Modules,
     refreshed: Instant,
 }
 
 impl Process {
-    /// Looks at a process.
+    /// Opens a process.
     ///
     /// # Errors
-    /// If there is no such process, the kernel refuses, or it runs no 64-bit x86 code.
+    /// If there is no such process, the kernel denies access, or it does not run 64-bit x86 code.
     pub fn open(pid: u32) -> Result<Self, UnwindError> {
         Self::open_with(pid, &Modules::new())
     }
 
-    /// Looks at a process, sharing open binaries with others.
+    /// Opens a process, sharing open binaries with others.
     ///
     /// # Errors
     /// As [`Process::open`].
@@ -89,10 +89,10 @@ impl Process {
         Memory::of(self.pid)
     }
 
-    /// Reads the maps again, unless that was done a moment ago; says whether they have changed.
+    /// Reads the maps again, unless that was done a moment ago; returns whether they have changed.
     ///
     /// # Errors
-    /// If they cannot be read, because the process has ended for example. What was known stays.
+    /// If they cannot be read, for example because the process has ended. The old maps are kept.
     pub fn refresh(&mut self) -> io::Result<bool> {
         if self.refreshed.elapsed() < REFRESH_INTERVAL {
             return Ok(false);
@@ -106,20 +106,20 @@ impl Process {
         &self.mappings
     }
 
-    /// The mapping that an address is in.
+    /// The mapping that contains an address.
     #[must_use]
     pub fn mapping(&self, address: u64) -> Option<&Mapping> {
         self.index(address).map(|index| &self.mappings[index])
     }
 
-    /// The binary that an address is in, be it code or data.
+    /// The binary that contains an address, whether in code or data.
     #[must_use]
-    pub fn module(&self, address: u64) -> Option<Loaded> {
+    pub fn module(&self, address: u64) -> Option<LoadedModule> {
         self.loaded(address).cloned()
     }
 
     /// All binaries whose code is mapped, each once, by address.
-    pub fn modules(&self) -> impl Iterator<Item = &Loaded> {
+    pub fn modules(&self) -> impl Iterator<Item = &LoadedModule> {
         let mut last = None;
         self.loaded.iter().flatten().filter(move |loaded| {
             let this = Some((loaded.module.id(), loaded.bias));
@@ -127,13 +127,13 @@ impl Process {
         })
     }
 
-    /// Whether code may run at an address.
+    /// Whether an address is executable.
     #[must_use]
     pub fn is_code(&self, address: u64) -> bool {
         self.mapping(address).is_some_and(|mapping| mapping.executable)
     }
 
-    pub(crate) fn loaded(&self, address: u64) -> Option<&Loaded> {
+    pub(crate) fn loaded(&self, address: u64) -> Option<&LoadedModule> {
         let index = self.index(address)?;
         self.loaded[index].as_ref().or_else(|| {
             let mapping = &self.mappings[index];
@@ -143,8 +143,8 @@ impl Process {
         })
     }
 
-    /// The mapping of an address and the binary whose code is there.
-    pub(crate) fn code(&self, address: u64) -> Option<(&Mapping, Option<&Loaded>)> {
+    /// The mapping of an address and the binary whose code it contains.
+    pub(crate) fn code(&self, address: u64) -> Option<(&Mapping, Option<&LoadedModule>)> {
         let index = self.index(address)?;
         Some((&self.mappings[index], self.loaded[index].as_ref()))
     }
@@ -163,7 +163,7 @@ impl Process {
             return Ok(false);
         }
         if mappings.is_empty() && !self.mappings.is_empty() {
-            // It is ending: what was known helps with its last samples.
+            // The process is ending: the old maps help with its last samples.
             return Ok(false);
         }
         self.loaded = mappings.iter().map(|mapping| self.load(mapping)).collect();
@@ -171,7 +171,7 @@ impl Process {
         Ok(true)
     }
 
-    fn load(&self, mapping: &Mapping) -> Option<Loaded> {
+    fn load(&self, mapping: &Mapping) -> Option<LoadedModule> {
         if !mapping.executable {
             return None;
         }
@@ -183,7 +183,7 @@ impl Process {
         }
         let module = self.modules.of_mapping(self.pid, mapping)?;
         let bias = mapping.start.wrapping_sub(module.layout().address_of(mapping.offset)?);
-        Some(Loaded { module, bias })
+        Some(LoadedModule { module, bias })
     }
 }
 
@@ -192,7 +192,7 @@ fn check_architecture(pid: u32) -> Result<(), UnwindError> {
     let mut head = [0; 64];
     let mut program = match File::open(format!("/proc/{pid}/exe")) {
         Err(error) if error.kind() == io::ErrorKind::NotFound && Path::new(&format!("/proc/{pid}")).exists() => {
-            let found = "no program of its own (it is a thread of the kernel, or is ending)".to_owned();
+            let found = "no program (it is a kernel thread, or is ending)".to_owned();
             return Err(UnwindError::Foreign { pid, found });
         }
         opened => opened.map_err(failed)?,

@@ -1,4 +1,4 @@
-//! What is taken of a process in the moment of a sample: all that cannot be read later.
+//! The data captured at the moment of a sample, because it cannot be read later.
 
 /// User registers of x86-64, in the order of the kernel's `perf_regs`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,24 +40,24 @@ pub struct Registers {
     pub r15: u64,
 }
 
-/// What the kernel side has read of a LuaJIT state: `struct lua_stack` of `crates/sample/bpf/lua_types.bpf.h`.
-/// Addresses are those of the process.
+/// The part of a LuaJIT state that the kernel side has read: `struct lua_stack` of
+/// `crates/sample/bpf/lua_types.bpf.h`. Addresses are those of the process.
 #[derive(Clone, Copy, Debug)]
 pub struct RawLua<'a> {
     /// `global_State` of the virtual machine.
     pub global: u64,
-    /// `g->vmstate`: a trace's number if not negative, else `~LJ_VMST_*`.
+    /// `g->vmstate`: a trace number if not negative, otherwise `~LJ_VMST_*`.
     pub vmstate: i32,
     /// The innermost native frame of the virtual machine: its stack pointer.
     pub cframe: u64,
     /// [`RawLua::CUT`], [`RawLua::COMPLETE`], [`RawLua::TRACE`].
     pub flags: u32,
-    /// Frames, innermost first, of the running coroutine, then of who resumed it, and so on.
+    /// Frames, innermost first, of the running coroutine, then of the one that resumed it, and so on.
     pub frames: &'a [RawLuaFrame],
 }
 
 impl RawLua<'_> {
-    /// More frames were there than are read at most.
+    /// The stack has more frames than the maximum.
     pub const CUT: u32 = 1;
     /// The stack was read down to its bottom, and every frame was checked.
     pub const COMPLETE: u32 = 2;
@@ -71,16 +71,16 @@ impl RawLua<'_> {
 pub struct RawLuaFrame {
     /// The `lua_State` (coroutine) that the frame is of.
     pub state: u64,
-    /// Its function object (`GCfunc`); may be gone by the time that it is looked at.
+    /// Its function object (`GCfunc`), which may since have been collected.
     pub function: u64,
-    /// `GCproto` of a Lua function (`ffid` 0); of another its entry, the `f` pointer.
+    /// `GCproto` of a Lua function (`ffid` 0); otherwise the function's entry, the `f` pointer.
     pub code: u64,
-    /// Address of the bytecode that the frame will go on with; 0: not known.
+    /// Address of the bytecode at which the frame continues; 0 if not known.
     pub pc: u64,
-    /// The native frame of the virtual machine that the frame runs in: its stack pointer; 0: not known.
+    /// Stack pointer of the interpreter's native frame in which it runs; 0 if not known.
     pub cframe: u64,
-    /// `ffid` of the function: 0 Lua, 1 C, above: a fast function.
+    /// `ffid` of the function: 0 Lua, 1 C, larger: a fast function.
     pub ffid: u32,
-    /// Low bits of the frame's link: 0 Lua, 1 C, 2 continuation, 3 vararg, 4 + : lua_pcall and its like.
+    /// Low bits of the frame's link: 0 Lua, 1 C, 2 continuation, 3 vararg, plus 4 for lua_pcall and similar.
     pub link: u32,
 }

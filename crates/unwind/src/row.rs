@@ -1,8 +1,8 @@
-//! One row of an unwind table, taken out of its section: how to get from a frame to its caller.
+//! One row of an unwind table, extracted from its section: how to get from a frame to its caller.
 //!
-//! Rows are kept by address, so that a frame that was seen before costs a look into a hash table and
-//! a few loads. Expressions are kept as they are and evaluated each time: they are rare (PLT stubs,
-//! signal frames, code that realigns its stack, assembly of OpenSSL).
+//! Rows are cached by address, so that a known frame costs a hash table look-up and a few loads.
+//! Expressions are stored as they are and evaluated each time: they are rare (PLT stubs, signal
+//! frames, code that realigns its stack, OpenSSL's assembly).
 
 use gimli::{CfaRule, Reader, RegisterRule, UnwindSection, UnwindTableRow};
 
@@ -11,49 +11,49 @@ pub(crate) const REGISTERS: usize = 17;
 pub(crate) const RBP: u8 = 6;
 pub(crate) const RSP: u8 = 7;
 pub(crate) const RETURN: u8 = 16;
-/// rbx, rbp, r12 to r15: a called function leaves them as they were, if no rule says otherwise.
+/// rbx, rbp, r12 to r15: preserved by called functions, unless a rule says otherwise.
 pub(crate) const PRESERVED: [u8; 6] = [3, RBP, 12, 13, 14, 15];
 
-/// Longest expression that is kept, in bytes; longer ones make a row unusable.
+/// Maximum length of an expression, in bytes; longer ones make a row unusable.
 const MAX_EXPRESSION: usize = 512;
 
-/// Where the frame's base (CFA) is: the stack pointer before the call.
+/// The rule for the frame's base (CFA): the stack pointer before the call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Base {
+pub(crate) enum FrameBase {
     Register(u8, i64),
     Expression(Box<[u8]>),
 }
 
-/// How the caller's value of a register is found.
+/// The rule for the caller's value of a register.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Saved {
-    /// Not by the table.
-    Lost,
-    /// As it is now.
+pub(crate) enum SavedRegister {
+    /// Not recoverable.
+    Undefined,
+    /// Unchanged.
     Same,
-    /// In memory, so far from the base.
-    At(i64),
-    /// The base and so much.
-    Is(i64),
+    /// In memory, at this offset from the base.
+    Offset(i64),
+    /// The base plus this offset.
+    ValueOffset(i64),
     Register(u8),
     AtExpression(Box<[u8]>),
     IsExpression(Box<[u8]>),
 }
 
-/// How to find the caller of a frame.
+/// The rules to find the caller of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Row {
-    pub base: Base,
-    pub preserved: [Saved; PRESERVED.len()],
-    pub return_address: Saved,
-    /// Rules for other registers: only where a signal has saved all of them.
-    pub others: Box<[(u8, Saved)]>,
-    /// Whether the caller was interrupted here, and did not call.
+pub(crate) struct UnwindRow {
+    pub base: FrameBase,
+    pub preserved: [SavedRegister; PRESERVED.len()],
+    pub return_address: SavedRegister,
+    /// Rules for other registers, present only if a signal has saved all of them.
+    pub others: Box<[(u8, SavedRegister)]>,
+    /// Whether the caller was interrupted here instead of making a call.
     pub signal: bool,
 }
 
-impl Row {
-    /// Of a row of the table; `None` if it has something that is not known here.
+impl UnwindRow {
+    /// Converts a row of the table; `None` if it contains something unsupported.
     pub fn of<R: Reader<Offset = usize>>(
         section: &impl UnwindSection<R>,
         row: &UnwindTableRow<usize>,
@@ -67,39 +67,39 @@ impl Row {
         let register =
             |register: gimli::Register| u8::try_from(register.0).ok().filter(|&number| usize::from(number) < REGISTERS);
         let base = match row.cfa() {
-            CfaRule::RegisterAndOffset { register: number, offset } => Base::Register(register(*number)?, *offset),
-            CfaRule::Expression(text) => Base::Expression(expression(text)?),
+            CfaRule::RegisterAndOffset { register: number, offset } => FrameBase::Register(register(*number)?, *offset),
+            CfaRule::Expression(text) => FrameBase::Expression(expression(text)?),
         };
-        let saved = |number: u8, otherwise: Saved| {
+        let saved = |number: u8, otherwise: SavedRegister| {
             Some(match row.register(gimli::Register(u16::from(number))) {
                 None => otherwise,
-                Some(RegisterRule::Undefined) => Saved::Lost,
-                Some(RegisterRule::SameValue) => Saved::Same,
-                Some(RegisterRule::Offset(offset)) => Saved::At(offset),
-                Some(RegisterRule::ValOffset(offset)) => Saved::Is(offset),
-                Some(RegisterRule::Register(other)) => Saved::Register(register(other)?),
-                Some(RegisterRule::Expression(text)) => Saved::AtExpression(expression(&text)?),
-                Some(RegisterRule::ValExpression(text)) => Saved::IsExpression(expression(&text)?),
+                Some(RegisterRule::Undefined) => SavedRegister::Undefined,
+                Some(RegisterRule::SameValue) => SavedRegister::Same,
+                Some(RegisterRule::Offset(offset)) => SavedRegister::Offset(offset),
+                Some(RegisterRule::ValOffset(offset)) => SavedRegister::ValueOffset(offset),
+                Some(RegisterRule::Register(other)) => SavedRegister::Register(register(other)?),
+                Some(RegisterRule::Expression(text)) => SavedRegister::AtExpression(expression(&text)?),
+                Some(RegisterRule::ValExpression(text)) => SavedRegister::IsExpression(expression(&text)?),
                 Some(_) => return None,
             })
         };
-        let mut preserved = PRESERVED.map(|_| Saved::Same);
+        let mut preserved = PRESERVED.map(|_| SavedRegister::Same);
         for (slot, &number) in preserved.iter_mut().zip(&PRESERVED) {
-            *slot = saved(number, Saved::Same)?;
+            *slot = saved(number, SavedRegister::Same)?;
         }
         let mut others = Vec::new();
         for number in (0..RETURN).filter(|number| !PRESERVED.contains(number)) {
-            let rule = saved(number, Saved::Lost)?;
-            if rule != Saved::Lost {
+            let rule = saved(number, SavedRegister::Undefined)?;
+            if rule != SavedRegister::Undefined {
                 others.push((number, rule));
             }
         }
-        let return_address = saved(RETURN, Saved::Lost)?;
+        let return_address = saved(RETURN, SavedRegister::Undefined)?;
         Some(Self { base, preserved, return_address, others: others.into(), signal })
     }
 
     /// Whether this is the outermost function of a thread: it has no return address.
     pub fn is_root(&self) -> bool {
-        self.return_address == Saved::Lost
+        self.return_address == SavedRegister::Undefined
     }
 }

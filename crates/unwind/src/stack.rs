@@ -1,9 +1,9 @@
-//! What an unwinder is given and what it gives back.
+//! Input and output of the unwinder.
 
-/// Frames of one stack at most; a recursion deeper than this is cut at its root's side.
+/// Maximum number of frames of one stack; deeper recursion is cut on the side of the root.
 pub const MAX_FRAMES: usize = 1024;
 
-/// Captured bytes of a stack: what was at `base` and above when the sample was taken.
+/// Captured bytes of a stack: its contents from `base` upwards when the sample was taken.
 #[derive(Clone, Copy, Debug)]
 pub struct Stack<'a> {
     base: u64,
@@ -11,13 +11,13 @@ pub struct Stack<'a> {
 }
 
 impl<'a> Stack<'a> {
-    /// Bytes from the stack pointer upwards.
+    /// A stack with the bytes from the stack pointer upwards.
     #[must_use]
     pub fn new(base: u64, bytes: &'a [u8]) -> Self {
         Self { base, bytes }
     }
 
-    /// The eight bytes at an address; `None` outside of what was captured.
+    /// The eight bytes at an address; `None` outside the captured range.
     #[must_use]
     pub fn u64(&self, address: u64) -> Option<u64> {
         let start = usize::try_from(address.checked_sub(self.base)?).ok()?;
@@ -31,58 +31,58 @@ impl<'a> Stack<'a> {
         self.base
     }
 
-    /// First address that is not captured any more.
+    /// First address after the captured range.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.base.saturating_add(self.bytes.len() as u64)
     }
 }
 
-/// Where unwinding stands.
+/// The current position of unwinding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor {
-    /// Address of the code: where it was interrupted, or to where it is returned.
+    /// Address of the code: where it was interrupted, or the return address.
     pub ip: u64,
-    /// The stack pointer while this frame runs (after the return, for all but the first).
+    /// The stack pointer while this frame runs (after the return, for all except the first).
     pub sp: u64,
-    /// `rbp` of this frame; `None` where it cannot be known.
+    /// `rbp` of this frame; `None` if it cannot be known.
     pub bp: Option<u64>,
-    /// Whether this is the innermost frame, or one that a signal interrupted: `ip` is the
-    /// instruction itself then, and a return address otherwise.
+    /// Whether this is the innermost frame, or one that a signal interrupted: `ip` is then the
+    /// instruction itself, and otherwise a return address.
     pub exact: bool,
     /// Whether this is the innermost frame.
     pub first: bool,
 }
 
 impl Cursor {
-    /// The address to look up: inside the calling instruction, for a return address.
+    /// The address to look up: for a return address, inside the calling instruction.
     #[must_use]
     pub fn lookup(&self) -> u64 {
         if self.exact { self.ip } else { self.ip.saturating_sub(1) }
     }
 }
 
-/// The caller of a frame, as a hook found it.
+/// The caller of a frame, as found by a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// Return address; it is looked up one byte before it. 0: there is no caller.
+pub struct CallerFrame {
+    /// Return address, looked up one byte before it. 0: there is no caller.
     pub ip: u64,
-    /// The stack pointer in the caller, after the return. At least that of the frame.
+    /// The stack pointer in the caller, after the return; not below that of the frame.
     pub sp: u64,
-    /// The caller's `rbp`; `None` where it cannot be known.
+    /// The caller's `rbp`; `None` if it cannot be known.
     pub bp: Option<u64>,
-    /// The caller's other preserved registers where known: rbx, r12, r13, r14, r15.
+    /// The caller's other preserved registers, if known: rbx, r12, r13, r14, r15.
     pub preserved: [Option<u64>; 5],
 }
 
-/// Who knows the frames of code that has no unwind tables (traces of a compiler).
+/// Unwinds code that has no unwind tables (traces of a compiler).
 pub trait FrameHook {
-    /// The caller of a frame. Asked before any table for code outside of files, and elsewhere where
-    /// [`FrameHook::wants`] says so; `None`: not mine.
-    fn step(&mut self, at: &Cursor, stack: &Stack<'_>) -> Option<Step>;
+    /// The caller of a frame. Called before any table look-up for code outside of files, and
+    /// elsewhere if [`FrameHook::wants`] returns true; `None` if the hook does not know the code.
+    fn step(&mut self, at: &Cursor, stack: &Stack<'_>) -> Option<CallerFrame>;
 
-    /// Whether the hook wants to be asked for an address inside of a mapped file. Called for every
-    /// frame: must be cheap.
+    /// Whether the hook should be called for an address inside a mapped file. Evaluated for every
+    /// frame, so it must be cheap.
     fn wants(&self, _ip: u64) -> bool {
         false
     }
@@ -91,35 +91,35 @@ pub trait FrameHook {
 /// One frame of machine code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NativeFrame {
-    /// Address to look up: where the frame was interrupted, or its return address less one.
+    /// Address to look up: where the frame was interrupted, or its return address minus one.
     pub lookup: u64,
-    /// Where it was interrupted, or the return address.
+    /// The interrupted address, or the return address.
     pub ip: u64,
     /// Its stack pointer while it runs.
     pub sp: u64,
 }
 
-/// How unwinding ended.
+/// The way in which unwinding ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum UnwindEnd {
     /// At the start of the thread.
     Root,
-    /// Where the captured bytes of the stack end. If the stack was captured whole, the tables led astray.
+    /// At the end of the captured stack bytes. If the whole stack was captured, the tables are wrong.
     Cut,
-    /// It could not go on.
-    Failed(Why),
+    /// Unwinding could not continue.
+    Failed(UnwindFailure),
     /// After [`MAX_FRAMES`] frames.
     TooDeep,
 }
 
-/// Why unwinding could not go on.
+/// The reason why unwinding could not continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Why {
-    /// The return address is in no executable mapping, and no hook knows it.
+pub enum UnwindFailure {
+    /// The return address is not in an executable mapping, and no hook knows it.
     NotCode,
-    /// The code has no unwind table and no frame pointer that can be trusted.
+    /// The code has no unwind table and no trustworthy frame pointer.
     NoTable,
-    /// The table has an entry that is damaged or of a kind that is not known.
+    /// The table entry is damaged or unsupported.
     BadTable,
     /// The table needs a register whose value is not known.
     Register,

@@ -1,7 +1,7 @@
 //! From addresses to names.
 //!
-//! A function's name is that of a symbol that covers the address, else the start of its entry in the
-//! unwind table (`nginx+0x2a340`: one function, one name), else the binary's.
+//! A function's name is that of a symbol that covers the address, otherwise the start of its entry
+//! in the unwind table (`nginx+0x2a340`: one function, one name), otherwise the binary's.
 
 mod debug_file;
 mod demangle;
@@ -23,36 +23,35 @@ use crate::process::Process;
 
 pub(crate) use debug_file::find as find_debug_file;
 
-/// Addresses whose names are kept at most.
+/// Maximum number of addresses with cached names.
 const MAX_NAMES: usize = 131_072;
 
-/// What is known of one address.
+/// The names for one address.
 #[derive(Clone, Debug)]
-struct Named {
+struct ResolvedNames {
     frames: Box<[Frame]>,
     by_symbol: bool,
 }
 
-/// Names of code, kept for all processes.
+/// Names of code, cached for all processes.
 #[derive(Debug, Default)]
 pub struct Symbols {
-    names: HashMap<(u32, u64), Named, RandomState>,
-    lines: lines::Lines,
+    names: HashMap<(u32, u64), ResolvedNames, RandomState>,
+    lines: lines::LineReader,
     kernel: kernel::KernelSymbols,
-    /// Names that a module's file does not have, by module; sorted by address.
+    /// Additional names that a module's file lacks, by module; sorted by address.
     added: HashMap<u32, Vec<(Range<u64>, &'static str)>, RandomState>,
 }
 
 impl Symbols {
-    /// An empty one.
+    /// Creates an empty cache.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds the functions at an address of a process ([`crate::NativeFrame::lookup`]): innermost
-    /// first, inlined ones before their host. Always at least one; `[unknown]` where nothing is known.
-    /// Says whether a symbol names it.
+    /// Adds the functions at an address of a process ([`crate::NativeFrame::lookup`]): innermost first, inlined ones
+    /// before their host. At least one is added; `[unknown]` if nothing is known. Returns whether a symbol names it.
     pub fn resolve(&mut self, process: &Process, lookup: u64, out: &mut Vec<Frame>) -> bool {
         let Some((mapping, loaded)) = process.code(lookup) else {
             out.push(Frame::named("[unknown]", Origin::Marker));
@@ -65,7 +64,7 @@ impl Symbols {
         self.resolve_in(&loaded.module, loaded.to_file(lookup), out)
     }
 
-    /// As [`Symbols::resolve`], by a binary and an address in its own terms.
+    /// As [`Symbols::resolve`], for a binary and an address as in the file.
     pub fn resolve_in(&mut self, module: &Arc<Module>, address: u64, out: &mut Vec<Frame>) -> bool {
         if self.names.len() >= MAX_NAMES {
             self.names.clear();
@@ -78,8 +77,8 @@ impl Symbols {
         named.by_symbol
     }
 
-    /// Adds names of functions that a module has no symbols for, by their addresses in its file: of a
-    /// stripped LuaJIT those that `weir_luajit::internal_names` finds. Symbols of the file go first.
+    /// Adds names of functions without symbols, by their addresses in the module's file: for a stripped LuaJIT those
+    /// found by `weir_luajit::internal_names`. Symbols of the file take precedence.
     pub fn add_names(&mut self, module: &Module, names: impl IntoIterator<Item = (Range<u64>, &'static str)>) {
         let mut names: Vec<_> = names.into_iter().collect();
         names.sort_by_key(|(range, _)| range.start);
@@ -92,14 +91,19 @@ impl Symbols {
         self.kernel.resolve(address)
     }
 
-    /// What people should know of the names: a sentence each.
+    /// Remarks on the names, a sentence each.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         self.kernel.remark().into_iter().collect()
     }
 }
 
-fn named(module: &Arc<Module>, address: u64, lines: &mut lines::Lines, added: Option<&'static str>) -> Named {
+fn named(
+    module: &Arc<Module>,
+    address: u64,
+    lines: &mut lines::LineReader,
+    added: Option<&'static str>,
+) -> ResolvedNames {
     let frame = |name: String, origin: Origin, file: String, line: u32| Frame {
         name,
         origin,
@@ -119,7 +123,7 @@ fn named(module: &Arc<Module>, address: u64, lines: &mut lines::Lines, added: Op
     let by_symbol = symbol.is_some();
     let name = symbol.map_or_else(|| without_symbol(module, address), demangle::demangled);
     frames.push(frame(name, Origin::Native, host.file, host.line));
-    Named { frames: frames.into(), by_symbol }
+    ResolvedNames { frames: frames.into(), by_symbol }
 }
 
 fn name_at(names: &[(Range<u64>, &'static str)], address: u64) -> Option<&'static str> {

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use weir_sample::{Found, Options, Recorded, Session};
+use weir_sample::{Options, Recorded, ResolvedTarget, Session};
 
 use self::output::{Profiles, Writer};
 use self::progress::ProgressLine;
@@ -49,7 +49,7 @@ fn record(runtime: &Path, record: &Record) -> Result<(), Failure> {
     writer.write(&profiles)
 }
 
-fn sample(runtime: &Path, found: &Found, record: &Record) -> Result<(Recorded, Requests), Failure> {
+fn sample(runtime: &Path, found: &ResolvedTarget, record: &Record) -> Result<(Recorded, Requests), Failure> {
     let duration = Duration::from_secs_f64(record.duration);
     let options = Options {
         frequency_hz: record.hz,

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The entry of a GC64 build (OpenResty's luajit2 of January 2023, as Debian 12 has it), as bytes.
+/// The entry of a GC64 build (OpenResty's luajit2 of January 2023, as in Debian 12), as bytes.
 const GC64: &[u8] = &[
     0x55, 0x53, 0x41, 0x57, 0x41, 0x56, // push rbp, rbx, r15, r14
     0x48, 0x83, 0xec, 0x28, // sub rsp, 0x28
@@ -29,7 +29,7 @@ const GC64: &[u8] = &[
 #[test]
 fn the_entry_names_all_offsets() {
     assert!(is_entry(GC64));
-    let expected = Entry {
+    let expected = InterpreterEntry {
         c_size: 80,
         c_results: 8,
         c_state: 16,
@@ -50,13 +50,13 @@ fn the_entry_names_all_offsets() {
 fn an_entry_of_32_bit_references_is_told_apart() {
     let mut narrow = GC64[..19].to_vec();
     narrow.extend_from_slice(&[0x89, 0xfd]); // mov ebp, edi
-    assert_eq!(read(&narrow, 0), Err(Odd::Narrow));
+    assert_eq!(read(&narrow, 0), Err(EntryError::Narrow));
 }
 
 #[test]
 fn what_is_missing_is_said() {
     for (end, what) in [(10, "the dispatch table"), (GC64.len() - 11, "lua_State.top")] {
-        assert_eq!(read(&GC64[..end], 0), Err(Odd::Missing(what)), "{end}");
+        assert_eq!(read(&GC64[..end], 0), Err(EntryError::Missing(what)), "{end}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Against libraries that are there: the system's stripped one, and one with symbols if somebody says where.
+//! Tests against real libraries: the system's stripped one, and one with symbols if its path is given.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,8 @@ use weir_unwind::Module;
 
 use super::*;
 
-/// Names without which a profile of a stripped LuaJIT does not say what strings, tables and garbage cost.
+/// Without these names, a profile of a stripped LuaJIT does not show the cost of strings, tables
+/// and garbage collection.
 const NEEDED: [&str; 4] = ["lj_str_new", "lj_gc_step", "lj_tab_newkey", "lj_tab_resize"];
 
 fn system_library() -> Option<PathBuf> {

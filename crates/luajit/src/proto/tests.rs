@@ -6,8 +6,8 @@ use super::*;
 use crate::bytecode::{CALLM, GGET, MOV, UGET};
 use crate::name;
 
-/// A prototype as it lies in memory, and the string of its chunk.
-struct Made {
+/// A prototype in memory, and the string of its chunk.
+struct ProtoImage {
     bytes: Vec<u64>,
     /// The chunk's name first.
     strings: Vec<Vec<u64>>,
@@ -38,7 +38,7 @@ fn instruction(operation: u8, a: u32, d: u32) -> u32 {
 }
 
 /// A function of six instructions from line 10 on: local `f = g` (a global), called; then its upvalue `u`.
-fn made() -> Made {
+fn made() -> ProtoImage {
     let code = [
         0x59,
         instruction(GGET, 0, 0),
@@ -81,7 +81,7 @@ fn made() -> Made {
     put(upvalue_info, upvalues);
     put(variable_info, variables);
     all.copy_from_slice(&words(&bytes));
-    Made { bytes: all, strings }
+    ProtoImage { bytes: all, strings }
 }
 
 #[test]

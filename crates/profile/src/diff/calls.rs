@@ -1,4 +1,4 @@
-//! The two call trees over one set of functions, and the tree made of both.
+//! The two call trees over one set of functions, and the merged tree.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -6,7 +6,7 @@ use crate::tree::{FunctionId, NodeId, walk_functions};
 use crate::{Frame, Origin, Profile};
 
 use super::forward::Merge;
-use super::{Function, Node, Pair, Side, names};
+use super::{Function, Node, Side, WeightPair, names};
 
 /// The functions of both profiles, in order, and the function of each frame.
 pub(super) struct Functions {
@@ -14,12 +14,12 @@ pub(super) struct Functions {
     frames: [Vec<FunctionId>; 2],
 }
 
-/// What makes a function the same one: inlined or not is up to the build.
-type Key = (String, Origin);
+/// The identity of a function, regardless of inlining, which depends on the build.
+type FunctionKey = (String, Origin);
 
-fn key(frame: &Frame) -> Key {
+fn key(frame: &Frame) -> FunctionKey {
     match frame.origin {
-        // Unknown functions are told apart by their binaries.
+        // Unknown functions are distinguished by their binaries.
         Origin::Marker => (crate::label::label(frame), Origin::Marker),
         Origin::Inlined => (names::plain(&frame.name).to_owned(), Origin::Native),
         origin => (names::plain(&frame.name).to_owned(), origin),
@@ -28,7 +28,7 @@ fn key(frame: &Frame) -> Key {
 
 impl Functions {
     pub(super) fn of(old: &Profile, new: &Profile) -> Self {
-        let mut known: BTreeMap<Key, Function> = BTreeMap::new();
+        let mut known: BTreeMap<FunctionKey, Function> = BTreeMap::new();
         for frame in old.frames.iter().chain(&new.frames) {
             let key = key(frame);
             let function = known.entry(key).or_insert_with_key(|(name, _)| Function {
@@ -37,13 +37,13 @@ impl Functions {
                 module: frame.module.clone(),
                 ..Function::default()
             });
-            // Whatever comes first: the sides must be exchangeable.
+            // The minimum makes the result independent of the order of the sides.
             function.origin = function.origin.min(frame.origin);
             if function.module.is_empty() || (!frame.module.is_empty() && frame.module < function.module) {
                 function.module.clone_from(&frame.module);
             }
         }
-        let number_of: HashMap<&Key, FunctionId> =
+        let number_of: HashMap<&FunctionKey, FunctionId> =
             known.keys().enumerate().map(|(at, key)| (key, FunctionId(number(at + 1)))).collect();
         let of = |profile: &Profile| profile.frames.iter().map(|frame| number_of[&key(frame)]).collect();
         let frames = [of(old), of(new)];
@@ -72,17 +72,17 @@ fn number(at: usize) -> u32 {
     u32::try_from(at).expect("fewer than 2^32 entries: each takes memory")
 }
 
-/// A function reached by one path, on one side.
+/// A function reached by one call path, on one side.
 #[derive(Clone, Copy)]
 pub(super) struct Call {
     pub(super) function: FunctionId,
-    /// Index of the caller, smaller than its own; the root's is its own, 0.
+    /// Index of the caller, smaller than its own; 0 for the root.
     pub(super) parent: usize,
     pub(super) self_weight: u64,
     pub(super) total: u64,
 }
 
-/// The call tree of one side. The root is the first.
+/// The call tree of one side. The root comes first.
 pub(super) struct Calls {
     pub(super) nodes: Vec<Call>,
 }
@@ -97,7 +97,7 @@ impl Calls {
             for id in profile.stack(sample.stack) {
                 let function = function_of[id.0 as usize];
                 let name = profile.frame(*id).name.as_str();
-                // A clone or a part right below its function is that function.
+                // A clone or a part directly below its function is that function.
                 let part = caller.is_some_and(|above| above != name) && nodes[at].function == function;
                 caller = Some(name);
                 if part {
@@ -120,13 +120,13 @@ impl Calls {
         Self { nodes }
     }
 
-    /// Which functions call which, anywhere.
+    /// All caller-callee pairs.
     pub(super) fn edges(&self) -> HashSet<(FunctionId, FunctionId)> {
         self.nodes.iter().skip(1).map(|call| (self.nodes[call.parent].function, call.function)).collect()
     }
 }
 
-/// One tree of both sides, without what was taken out, numbered in the order of a walk.
+/// One tree of both sides, without removed frames, numbered in depth-first order.
 pub(super) fn merged(calls: &[Calls; 2], merges: &[Merge; 2]) -> Vec<Node> {
     let mut nodes = vec![Node::default()];
     let mut known: HashMap<(usize, FunctionId), usize> = HashMap::new();
@@ -166,7 +166,7 @@ fn sum_up(nodes: &mut [Node]) {
     }
 }
 
-/// Numbers that do not depend on which side was built first.
+/// Numbers nodes independently of which side was built first.
 fn in_order(nodes: Vec<Node>) -> Vec<Node> {
     let mut new_of = vec![NodeId(0); nodes.len()];
     let mut order = Vec::with_capacity(nodes.len());
@@ -190,9 +190,9 @@ fn in_order(nodes: Vec<Node>) -> Vec<Node> {
         .collect()
 }
 
-/// Sum of the weights of one function, from a walk in which recursion counts once.
-pub(super) fn function_weights(nodes: &[Node], functions: usize) -> Vec<(Pair, Pair)> {
-    let mut weights = vec![(Pair::default(), Pair::default()); functions];
+/// Total weights per function; recursion counts once.
+pub(super) fn function_weights(nodes: &[Node], functions: usize) -> Vec<(WeightPair, WeightPair)> {
+    let mut weights = vec![(WeightPair::default(), WeightPair::default()); functions];
     let node = |id: NodeId| &nodes[id.0 as usize];
     walk_functions(
         functions,

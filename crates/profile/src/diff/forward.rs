@@ -1,15 +1,13 @@
-//! Frames that only pass a call on, and that the other build does not show.
+//! Frames that only pass a call on and that the other build does not show.
 //!
-//! Where `b` ends in `return c(...)`, optimised code jumps, and `a;b;c` is seen as `a;c`; samples in
-//! `b` itself are still `a;b`. So a frame is taken out of a path, on the side that shows it, if on
-//! the other side its caller calls its callee and it never does, and if it does next to nothing
-//! itself. Runs of such frames (nginx's filters) go together. Inlining without debug information
-//! looks the same and is treated the same.
+//! Where `b` ends in `return c(...)`, optimised code jumps, and `a;b;c` appears as `a;c`; samples in `b` itself are
+//! still `a;b`. A frame is therefore removed from a path on the side that shows it, if on the other side its caller
+//! calls its callee and it never does, and if its own weight is negligible. Runs of such frames (nginx's filters) are
+//! removed together. Inlining without debug information looks the same and is treated the same.
 //!
-//! Every node of a tree is decided once, from its ancestors alone: it is attached to the caller
-//! that leaves the fewest calls unknown to the other side. That costs at most [`MAX_RUN`] steps per
-//! node and usually one. Deciding stack by stack would cost a search in each, and aligning whole
-//! stacks by edit distance its square.
+//! Every node of a tree is decided once, from its ancestors alone: it is attached to the caller that leaves the
+//! fewest calls unknown to the other side. That takes at most [`MAX_RUN`] steps per node and usually one. Deciding
+//! stack by stack would take a search in each, and aligning whole stacks by edit distance quadratic time.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -19,28 +17,28 @@ use crate::tree::FunctionId;
 use super::Function;
 use super::calls::Calls;
 
-/// The longest run of frames that is taken out at once: nginx has up to some 30 filters in a row.
+/// The longest run of frames removed at once: nginx has up to some 30 filters in a row.
 const MAX_RUN: usize = 64;
-/// Share of its own total that a function which only passes calls on may use itself: at `-O0`
-/// saving and restoring registers and looking at a flag is visible.
+/// Maximum share of its total that a forwarding function may use itself: at `-O0`, saving and
+/// restoring registers and testing a flag is visible.
 const MAX_OWN_SHARE: f64 = 0.10;
-/// A call that the other side does not know is worse than any run of frames taken out.
+/// A call unknown to the other side is worse than removing any run of frames.
 const UNKNOWN_CALL: u64 = 1 << 32;
 
 type Edges = HashSet<(FunctionId, FunctionId)>;
 
-/// For each node of one side, the node that calls it once frames have been taken out.
+/// For each node of one side, its caller after frames have been removed.
 pub(super) struct Merge {
     callers: Vec<usize>,
 }
 
 impl Merge {
-    /// Nothing taken out.
+    /// Removes nothing.
     pub(super) fn none(calls: &Calls) -> Self {
         Self { callers: calls.nodes.iter().map(|call| call.parent).collect() }
     }
 
-    /// What to take out, given who calls whom on the other side.
+    /// Finds the frames to remove, given the calls of the other side.
     pub(super) fn find(calls: &Calls, other: &Edges, functions: &[Function]) -> Self {
         let only_forwards = only_forward(calls, functions);
         let mut callers = vec![0; calls.nodes.len()];
@@ -54,7 +52,7 @@ impl Merge {
             let (mut callee, mut between) = (at, parent);
             for taken in 1..=MAX_RUN {
                 let forwards = only_forwards[calls.nodes[between].function.0 as usize];
-                // The root is no function, and what it calls cannot be told from a cut stack.
+                // The root is not a function, and its callees cannot be distinguished from a cut stack.
                 if !forwards || known(between, callee) || calls.nodes[between].parent == 0 {
                     break;
                 }
@@ -69,12 +67,12 @@ impl Merge {
         Self { callers }
     }
 
-    /// Who calls a node.
+    /// The caller of a node.
     pub(super) fn caller(&self, at: usize) -> usize {
         self.callers[at]
     }
 
-    /// Which nodes some sample still passes through or ends in.
+    /// The nodes through which some sample still passes.
     pub(super) fn kept(&self, calls: &Calls) -> Vec<bool> {
         let mut kept: Vec<bool> = calls.nodes.iter().map(|call| call.self_weight > 0).collect();
         for at in (1..kept.len()).rev() {
@@ -85,7 +83,7 @@ impl Merge {
         kept
     }
 
-    /// Per function: the number of paths out of which it was taken, and their weight.
+    /// For each function: the number of paths from which it was removed, and their weight.
     pub(super) fn taken_out(&self, calls: &Calls) -> BTreeMap<FunctionId, (u64, u64)> {
         let mut flow: Vec<u64> = calls.nodes.iter().map(|call| call.self_weight).collect();
         for at in (1..flow.len()).rev() {
@@ -103,7 +101,7 @@ impl Merge {
     }
 }
 
-/// Which functions use next to nothing themselves on this side.
+/// The functions whose own weight on this side is negligible.
 fn only_forward(calls: &Calls, functions: &[Function]) -> Vec<bool> {
     let mut weights = vec![(0_u64, 0_u64); functions.len()];
     for call in &calls.nodes {

@@ -1,16 +1,16 @@
-//! Names that are the same in every build.
+//! Function names that are independent of the build.
 //!
 //! Compilers give clones and parts of a function suffixes, and Rust's old mangling ends in a hash
-//! of the crate: none of them says what the function is. Which clones exist is up to the
-//! optimiser, so a comparison of two builds has to look past them.
+//! of the crate. None of these identifies the function, and which clones exist depends on the
+//! optimiser, so a comparison of two builds has to ignore them.
 
-/// Endings that name a clone or a part of a function: GCC's, Clang's, and those of link-time optimisation.
+/// Suffixes of clones or parts of a function: GCC's, Clang's, and those of link-time optimisation.
 const CLONES: &[&str] = &["constprop", "isra", "part", "cold", "lto_priv", "llvm", "localalias", "clone"];
 
-/// Digits in the hash behind a Rust symbol.
+/// Number of digits in the hash after a Rust symbol.
 const RUST_HASH: usize = 16;
 
-/// A function's name without what a build has put behind it.
+/// A function's name without suffixes that depend on the build.
 pub(super) fn plain(name: &str) -> &str {
     let mut name = name;
     while let Some(shorter) = without_clone(name) {

@@ -3,15 +3,15 @@
 use std::cmp::Ordering;
 use std::fmt::Write as _;
 
-use crate::Kind;
+use crate::ProfileKind;
 use crate::graph::text::clean;
 use crate::tree::FunctionId;
 
 use super::calls::function_weights;
-use super::{Difference, Function, Pair, Side, Unit};
+use super::{Difference, Function, Side, Unit, WeightPair};
 
 impl Difference {
-    /// Weights of the functions, from the tree.
+    /// Computes the functions' weights from the tree.
     pub(super) fn sum_up(&mut self) {
         let weights = function_weights(&self.nodes, self.functions.len());
         for (at, (self_weight, total)) in weights.into_iter().enumerate() {
@@ -25,7 +25,7 @@ impl Difference {
 
     fn only_on(&self, side: Side) -> Vec<FunctionId> {
         let other = if side == Side::Old { Side::New } else { Side::Old };
-        let only = |pair: Pair| pair.on(side) > 0 && pair.on(other) == 0 && self.shows(pair);
+        let only = |pair: WeightPair| pair.on(side) > 0 && pair.on(other) == 0 && self.shows(pair);
         let mut ids: Vec<FunctionId> = self.ids().filter(|id| only(self.function(*id).total)).collect();
         ids.sort_by_key(|id| (std::cmp::Reverse(self.function(*id).total.on(side)), *id));
         ids
@@ -35,7 +35,7 @@ impl Difference {
         (1..self.functions.len()).map(|at| FunctionId(u32::try_from(at).expect("numbered with 32 bits")))
     }
 
-    /// Functions worth showing: the largest change of their own weight first, then of their total.
+    /// Functions worth showing: the largest change of self weight first, then of total.
     #[must_use]
     pub fn ranked(&self) -> Vec<FunctionId> {
         let size = |id: FunctionId| {
@@ -43,7 +43,7 @@ impl Difference {
             (function.self_change.abs(), function.total_change.abs())
         };
         let mut ids: Vec<FunctionId> = self.ids().filter(|id| self.shows(self.function(*id).total)).collect();
-        ids.retain(|id| self.function(*id).total != Pair::default());
+        ids.retain(|id| self.function(*id).total != WeightPair::default());
         ids.sort_by(|a, b| size(*b).partial_cmp(&size(*a)).unwrap_or(Ordering::Equal).then(a.cmp(b)));
         ids
     }
@@ -54,8 +54,7 @@ impl Difference {
         let mut out = String::new();
         self.head(&mut out);
         let ranked = self.ranked();
-        let _ =
-            writeln!(out, "\nFunctions by change of their own weight, in {}{}", self.unit_name(), more(&ranked, limit));
+        let _ = writeln!(out, "\nFunctions by change of self weight, in {}{}", self.unit_name(), more(&ranked, limit));
         let _ = writeln!(
             out,
             "{:>11} {:>11} {:>11}  {:>11} {:>11} {:>11}  function",
@@ -89,7 +88,7 @@ impl Difference {
             let _ = writeln!(out, "note: {}", clean(remark));
         }
         if self.unit == Unit::PerRequest {
-            let total = Pair { old: self.old.total, new: self.new.total };
+            let total = WeightPair { old: self.old.total, new: self.new.total };
             let _ = writeln!(out, "total:{}  {}", self.cells(total), self.unit_name());
         }
     }
@@ -101,7 +100,7 @@ impl Difference {
         let _ = writeln!(out, "\n{name}, by total{}", more(ids, limit));
         for id in ids.iter().take(limit) {
             let function = self.function(*id);
-            let cell = |pair: Pair| self.number(self.per_unit(side, pair.on(side)));
+            let cell = |pair: WeightPair| self.number(self.per_unit(side, pair.on(side)));
             let _ = writeln!(
                 out,
                 "{:>11} self {:>11}  {}",
@@ -118,7 +117,7 @@ impl Difference {
         }
         let _ = writeln!(
             out,
-            "\nMerged: these only pass calls on, and the other side shows no such frame (tail calls or inlining){}",
+            "\nMerged: these functions only pass calls on, and the other side has no such frames (tail calls or inlining){}",
             more(&self.forwarded, limit)
         );
         for entry in self.forwarded.iter().take(limit) {
@@ -129,7 +128,7 @@ impl Difference {
         }
     }
 
-    fn cells(&self, pair: Pair) -> String {
+    fn cells(&self, pair: WeightPair) -> String {
         let (old, new) = (self.per_unit(Side::Old, pair.old), self.per_unit(Side::New, pair.new));
         format!("{:>11} {:>11} {:>11}", self.number(old), self.number(new), self.signed(new - old))
     }
@@ -137,17 +136,17 @@ impl Difference {
     fn unit_name(&self) -> &'static str {
         match (self.unit, self.kind) {
             (Unit::Share, _) => "% of the whole",
-            (Unit::PerRequest, Kind::Count) => "occurrences per request",
-            (Unit::PerRequest, Kind::OnCpu | Kind::OffCpu) => "µs per request",
+            (Unit::PerRequest, ProfileKind::Count) => "occurrences per request",
+            (Unit::PerRequest, ProfileKind::OnCpu | ProfileKind::OffCpu) => "µs per request",
         }
     }
 
-    /// A value in the unit, as people read it: microseconds, occurrences, or per cent.
+    /// A value in the unit as displayed: microseconds, occurrences, or per cent.
     fn shown(&self, value: f64) -> f64 {
         match (self.unit, self.kind) {
             (Unit::Share, _) => value * 100.0,
-            (Unit::PerRequest, Kind::Count) => value,
-            (Unit::PerRequest, Kind::OnCpu | Kind::OffCpu) => value / 1_000.0,
+            (Unit::PerRequest, ProfileKind::Count) => value,
+            (Unit::PerRequest, ProfileKind::OnCpu | ProfileKind::OffCpu) => value / 1_000.0,
         }
     }
 

@@ -12,7 +12,7 @@ fn merged(old: &str, new: &str) -> Difference {
     diff(&profile(old), &profile(new), &DiffOptions::default())
 }
 
-/// The tree's leaves and inner nodes with weight of their own: `a;b 1 2`.
+/// The nodes of the tree with self weight: `a;b 1 2`.
 fn paths(difference: &Difference) -> Vec<String> {
     let mut names: Vec<String> = Vec::with_capacity(difference.nodes.len());
     let mut paths = Vec::new();
@@ -22,7 +22,7 @@ fn paths(difference: &Difference) -> Vec<String> {
             None | Some("") => name.clone(),
             Some(above) => format!("{above};{name}"),
         };
-        let Pair { old, new } = node.self_weight;
+        let WeightPair { old, new } = node.self_weight;
         if old + new > 0 {
             paths.push(format!("{path} {old} {new}"));
         }
@@ -45,7 +45,7 @@ fn names_cannot_write_to_the_terminal() {
     assert!(text.contains("[31m") && !text.contains(['\x1b', '\x07']), "{text:?}");
 }
 
-/// What is tested, old and new stacks, the stacks of both, and what was merged.
+/// Description, old and new stacks, merged stacks, merged functions.
 type Merging<'a> = (&'a str, &'a str, &'a str, &'a [&'a str], &'a [&'a str]);
 
 #[test]
@@ -135,7 +135,7 @@ fn what_vanished_and_what_is_new_is_listed_by_weight() {
 fn recursion_counts_once_in_totals() {
     let difference = merged("a;b;a;b 6\na 4", "a;b 6\na 4");
     let a = difference.functions.iter().find(|function| function.name == "a").unwrap();
-    assert_eq!((a.self_weight, a.total), (Pair { old: 4, new: 4 }, Pair { old: 10, new: 10 }));
+    assert_eq!((a.self_weight, a.total), (WeightPair { old: 4, new: 4 }, WeightPair { old: 10, new: 10 }));
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn stacks() -> impl Strategy<Value = Profile> {
 
 /// The same comparison with the sides exchanged.
 fn mirrored(mut this: Difference) -> Difference {
-    let swap = |pair: &mut Pair| std::mem::swap(&mut pair.old, &mut pair.new);
+    let swap = |pair: &mut WeightPair| std::mem::swap(&mut pair.old, &mut pair.new);
     std::mem::swap(&mut this.old, &mut this.new);
     for node in &mut this.nodes {
         swap(&mut node.self_weight);
@@ -218,7 +218,7 @@ proptest! {
             prop_assert_eq!((nodes, functions, difference.node(Difference::ROOT).total.on(side)), (whole, whole, whole));
         }
         for node in &difference.nodes[1..] {
-            prop_assert!(node.total != Pair::default());
+            prop_assert!(node.total != WeightPair::default());
         }
     }
 

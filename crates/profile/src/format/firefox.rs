@@ -1,7 +1,7 @@
 //! JSON for profiler.firefox.com, by the crate of its processed format.
 //!
-//! A [`Profile`] does not know when a sample was taken, so the samples of a thread follow one another,
-//! each as long as it weighs: the call tree and the flame graph are right, the timeline is none.
+//! A [`Profile`] does not record the time of each sample, so the samples of a thread are placed one after another,
+//! each as long as its weight: the call tree and the flame graph are correct, the timeline is meaningless.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -13,20 +13,20 @@ use fxprof_processed_profile::{
 };
 
 use crate::label::label;
-use crate::{Kind, Origin, Profile};
+use crate::{Origin, Profile, ProfileKind};
 
 use super::{Format, FormatError, speedscope};
 
-/// Categories, by the origins that belong to them.
+/// Categories, with their origins.
 const CATEGORIES: &[(&str, CategoryColor, &[Origin])] = &[
     ("Kernel", CategoryColor::Orange, &[Origin::Kernel]),
     ("Native", CategoryColor::Blue, &[Origin::Native, Origin::Inlined]),
     ("Lua", CategoryColor::Green, &[Origin::Lua, Origin::LuaBuiltin]),
     ("Lua, compiled", CategoryColor::Purple, &[Origin::LuaTrace]),
 ];
-/// Units of time, in nanoseconds: weights have 31 bits there, so long ones are given in larger units.
+/// Units of time, in nanoseconds: weights have 31 bits in this format, so long ones need larger units.
 const UNITS: &[(&str, u64)] = &[("ns", 1), ("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
-/// Bytes from the start in which the marks stand.
+/// The marks must occur within this many bytes from the start.
 const SNIFFED_BYTES: usize = 16 << 10;
 
 pub(super) fn sniff(bytes: &[u8]) -> bool {
@@ -45,7 +45,8 @@ fn convert(profile: &Profile) -> fx::Profile {
     let start = SystemTime::UNIX_EPOCH + Duration::from_millis(meta.started_ms);
     let largest = profile.samples.iter().map(|sample| sample.weight).max().unwrap_or_default();
     let unit = UNITS.iter().find(|(_, unit)| i32::try_from(largest / unit).is_ok()).unwrap_or(&UNITS[UNITS.len() - 1]);
-    let title = if profile.kind == Kind::Count { meta.title.clone() } else { format!("{} ({})", meta.title, unit.0) };
+    let title =
+        if profile.kind == ProfileKind::Count { meta.title.clone() } else { format!("{} ({})", meta.title, unit.0) };
     let mut made = fx::Profile::new(&title, start.into(), interval);
     let frames = frames(profile, &mut made);
     let threads = threads(profile, &mut made);
@@ -55,7 +56,7 @@ fn convert(profile: &Profile) -> fx::Profile {
         let stack = profile.stack(sample.stack).iter().map(|id| frames[id.0 as usize].clone());
         let stack = made.intern_stack_frames(threads[at], stack);
         let time = Timestamp::from_nanos_since_reference(elapsed[at]);
-        let cpu = if profile.kind == Kind::OnCpu { CpuDelta::from_nanos(sample.weight) } else { CpuDelta::ZERO };
+        let cpu = if profile.kind == ProfileKind::OnCpu { CpuDelta::from_nanos(sample.weight) } else { CpuDelta::ZERO };
         made.add_sample(threads[at], time, stack, cpu, i32::try_from(sample.weight / unit.1).unwrap_or(i32::MAX));
         elapsed[at] = elapsed[at].saturating_add(sample.weight.max(1));
     }

@@ -1,9 +1,8 @@
-//! Folded stacks: `thread;root;...;leaf weight`, a line each. What most tools can make or draw.
+//! Folded stacks: one line `thread;root;...;leaf weight` per stack, the format that most tools can read or write.
 //!
-//! Written are weights (nanoseconds for times), not counts of samples: a profile of several rates,
-//! or of time off the CPU, would be wrong in counts. The first frame is the thread's name, as the
-//! folders of other tools write it; it is read as a frame, because a file does not say whether
-//! its first frame is one.
+//! The written numbers are weights (nanoseconds for times), not sample counts, which would be wrong for a profile
+//! with several rates or of off-CPU time. The first frame is the thread's name, as other folding tools write it; it
+//! is read as an ordinary frame, because a file does not say whether its first frame is a thread.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Write;
@@ -12,14 +11,14 @@ use crate::label::{UNKNOWN, frame, label};
 use crate::{Profile, Thread};
 
 use super::intake::Intake;
-use super::{Format, FormatError, Place};
+use super::{FilePosition, Format, FormatError};
 
-/// Digits behind the point that count; more are cut off.
+/// Maximum number of decimals; further digits are cut off.
 const MAX_DECIMALS: usize = 6;
 const EXPECTED: &str = "expected lines such as `main;work 12`: frames from the root, separated by semicolons, \
     and a weight; or perf script with its default fields";
 
-/// Anything that is text and nothing else: it is tried last.
+/// Any text: this format is tried last.
 pub(super) fn sniff(bytes: &[u8]) -> bool {
     super::pprof::is_text(bytes)
 }
@@ -27,8 +26,8 @@ pub(super) fn sniff(bytes: &[u8]) -> bool {
 pub(super) fn read(bytes: &[u8]) -> Result<Profile, FormatError> {
     let decimals = lines(bytes).filter_map(|(_, line)| parse(line)).map(|line| line.decimals()).max().unwrap_or(0);
     let mut intake = Intake::new(Format::Folded);
-    let thread = intake.thread(&Place::Line(1), Thread::default())?;
-    // Lines that are none, and the first of them; lines that end in two numbers; lines that are read.
+    let thread = intake.thread(&FilePosition::Line(1), Thread::default())?;
+    // Unreadable lines and the first of them; lines that end in two numbers; readable lines.
     let (mut bad, mut pairs, mut good) = ((0_u64, 0_u64), 0_u64, 0_u64);
     let mut stack = Vec::new();
     for (number, line) in lines(bytes) {
@@ -36,7 +35,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Profile, FormatError> {
             bad = (bad.0 + 1, if bad.0 == 0 { number } else { bad.1 });
             continue;
         };
-        let place = Place::Line(number);
+        let place = FilePosition::Line(number);
         let weight = parsed.weight(decimals).ok_or_else(|| {
             let what = format!("the weight {} is too large", String::from_utf8_lossy(parsed.weight));
             intake.bad(&place, what, "weights are numbers below 2^63, with at most 6 decimals")
@@ -50,7 +49,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Profile, FormatError> {
         intake.sample(&place, thread, &stack, (if decimals == 0 { weight } else { 1 }, weight))?;
     }
     if let (0, (1.., first)) = (good, bad) {
-        return Err(intake.bad(&Place::Line(first), "no weight at the end of the line".into(), EXPECTED));
+        return Err(intake.bad(&FilePosition::Line(first), "no weight at the end of the line".into(), EXPECTED));
     }
     remarks(&mut intake, bad, decimals, pairs == good);
     let profile = intake.profile_mut();
@@ -62,14 +61,14 @@ pub(super) fn read(bytes: &[u8]) -> Result<Profile, FormatError> {
 fn remarks(intake: &mut Intake, bad: (u64, u64), decimals: usize, pairs: bool) {
     let remarks = &mut intake.profile_mut().meta.remarks;
     if bad.0 > 0 {
-        remarks.push(format!("{} lines without a weight were left out, the first is line {}", bad.0, bad.1));
+        remarks.push(format!("{} lines without a weight were skipped, the first is line {}", bad.0, bad.1));
     }
     if decimals > 0 {
         remarks.push(format!("weights have fractions: they are multiplied by {}", 10_u64.pow(decimals as u32)));
     }
     if pairs {
         remarks.push(
-            "every line ends in two numbers: if this is a difference of two profiles, the first number is in the names"
+            "every line ends in two numbers: if this is a difference of two profiles, the first number has become part of the names"
                 .into(),
         );
     }
@@ -91,7 +90,7 @@ fn parse(line: &[u8]) -> Option<Line<'_>> {
     split_number(line).map(|(stack, weight)| Line { stack, weight })
 }
 
-/// A text and the number behind its last space.
+/// Splits a text into the part before its last space and the number after it.
 fn split_number(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let space = text.iter().rposition(u8::is_ascii_whitespace)?;
     let (before, number) = (text[..space].trim_ascii_end(), &text[space + 1..]);
@@ -107,7 +106,7 @@ impl Line<'_> {
         (&self.weight[..point], self.weight.get(point + 1..).unwrap_or_default())
     }
 
-    /// Digits behind the point, without zeros at the end.
+    /// Number of decimals, without trailing zeros.
     fn decimals(&self) -> usize {
         let (_, fraction) = self.parts();
         let kept = &fraction[..fraction.len().min(MAX_DECIMALS)];
@@ -126,9 +125,9 @@ impl Line<'_> {
     }
 }
 
-/// Stacks in the order of their frames' labels, the samples of threads of one name together.
+/// Writes stacks in the order of their frames' labels, merging threads of the same name.
 ///
-/// Lines are made one at a time: all of them together can be far larger than the profile.
+/// Lines are created one at a time, because together they can be far larger than the profile.
 pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> Result<(), FormatError> {
     let frames: Vec<String> = profile.frames.iter().map(|frame| plain(&label(frame))).collect();
     let threads: Vec<String> = profile.threads.iter().map(|thread| plain(&thread.name).replace(' ', "_")).collect();
@@ -141,7 +140,7 @@ pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> Result<(), Format
         let stack = profile.stack(sample.stack).iter().map(|id| number_of[frames[id.0 as usize].as_str()]);
         let named = (!thread.is_empty()).then(|| number_of[thread]);
         let mut key: Vec<u32> = named.into_iter().chain(stack).collect();
-        // A line of nothing but its weight is none.
+        // A line that consists only of a weight is unreadable.
         if key.iter().all(|name| names[*name as usize].is_empty()) && key.len() < 2 {
             key = vec![number_of[UNKNOWN]];
         }
@@ -158,7 +157,7 @@ pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> Result<(), Format
     Ok(())
 }
 
-/// A name that does not end its frame or its line.
+/// A name without characters that end a frame or a line.
 fn plain(name: &str) -> String {
     let shown = |c: char| match c {
         ';' => ':',

@@ -1,32 +1,31 @@
-//! A [`Builder`] for what comes from outside: the same, with bounds.
+//! A [`Builder`] with limits, for untrusted input.
 //!
-//! A few bytes of input can stand for much memory (a pprof location of two bytes for a thousand
-//! inlined frames), so the size of the file is not bound enough. What is only too long is cut and
-//! said so; what is too much is an error.
+//! A few bytes of input can expand to much memory (a two-byte pprof location to a thousand inlined frames), so
+//! limiting the file size is not enough. Overlong items are cut, with a remark; too many items are an error.
 
 use crate::label::TRUNCATED;
-use crate::{Builder, Frame, FrameId, Kind, Origin, Profile, Thread, ThreadIndex};
+use crate::{Builder, Frame, FrameId, Origin, Profile, ProfileKind, Thread, ThreadIndex};
 
-use super::{Format, FormatError, Place};
+use super::{FilePosition, Format, FormatError};
 
-/// Frames of a stack that are kept, the innermost ones: more than any unwinder gives.
+/// Maximum stack depth; the innermost frames are kept. No unwinder returns more.
 pub const MAX_DEPTH: usize = 2_048;
-/// Bytes of a name that are kept.
+/// Maximum length of a name.
 pub const MAX_NAME_BYTES: usize = 8_192;
-/// Different frames.
+/// Maximum number of distinct frames.
 const MAX_FRAMES: usize = 4 << 20;
-/// Text of all frames, in bytes. The builder holds it twice.
+/// Maximum text of all frames, in bytes. The builder stores it twice.
 const MAX_TEXT_BYTES: usize = 256 << 20;
-/// Frames of all different stacks together. The builder holds them twice, 4 bytes each.
+/// Maximum total length of all distinct stacks, in frames. The builder stores them twice, 4 bytes each.
 const MAX_STACKED_FRAMES: usize = 64 << 20;
-/// Threads.
+/// Maximum number of threads.
 const MAX_THREADS: usize = 1 << 20;
-/// Sum of all counts, and of all weights, of one file.
+/// Maximum sum of all counts, and of all weights, of one file.
 pub(super) const MAX_SUM: u64 = i64::MAX as u64;
 
-const TOO_MUCH: &str = "record for a shorter time, or a part of the machine";
+const TOO_MUCH: &str = "record for a shorter time, or fewer processes";
 
-/// Makes a profile from outside input.
+/// Builds a profile from untrusted input.
 pub(super) struct Intake {
     format: Format,
     builder: Builder,
@@ -42,7 +41,7 @@ impl Intake {
     pub(super) fn new(format: Format) -> Self {
         Self {
             format,
-            builder: Builder::new(Kind::Count),
+            builder: Builder::new(ProfileKind::Count),
             text: 0,
             stacked: 0,
             counts: 0,
@@ -53,7 +52,7 @@ impl Intake {
     }
 
     /// Interns a frame.
-    pub(super) fn frame(&mut self, place: &Place, mut frame: Frame) -> Result<FrameId, FormatError> {
+    pub(super) fn frame(&mut self, place: &FilePosition, mut frame: Frame) -> Result<FrameId, FormatError> {
         for text in [&mut frame.name, &mut frame.module, &mut frame.build_id, &mut frame.file] {
             self.cut_names += u64::from(cut(text));
         }
@@ -74,7 +73,7 @@ impl Intake {
     }
 
     /// Interns a thread.
-    pub(super) fn thread(&mut self, place: &Place, mut thread: Thread) -> Result<ThreadIndex, FormatError> {
+    pub(super) fn thread(&mut self, place: &FilePosition, mut thread: Thread) -> Result<ThreadIndex, FormatError> {
         self.cut_names += u64::from(cut(&mut thread.name));
         if self.builder.profile_mut().threads.len() >= MAX_THREADS {
             return Err(self.bad(place, format!("more than {MAX_THREADS} threads"), TOO_MUCH));
@@ -85,7 +84,7 @@ impl Intake {
     /// Adds samples; the stack is given from its root.
     pub(super) fn sample(
         &mut self,
-        place: &Place,
+        place: &FilePosition,
         thread: ThreadIndex,
         stack: &[FrameId],
         (count, weight): (u64, u64),
@@ -123,7 +122,7 @@ impl Intake {
         self.builder.profile_mut()
     }
 
-    /// The profile, with remarks on what was cut; an error if nothing was in it.
+    /// Returns the profile, with remarks on what was cut; an error if it is empty.
     pub(super) fn finish(mut self) -> Result<Profile, FormatError> {
         if self.builder.profile_mut().samples.is_empty() {
             return Err(FormatError::Empty);
@@ -140,19 +139,19 @@ impl Intake {
         Ok(self.builder.finish())
     }
 
-    /// A remark, if there is something to remark on.
+    /// Adds a remark if `number` is not zero.
     pub(super) fn remark(&mut self, number: u64, what: &str) {
         if number > 0 {
             self.builder.profile_mut().meta.remarks.push(format!("{number} {what}"));
         }
     }
 
-    pub(super) fn bad(&self, place: &Place, what: String, hint: &'static str) -> FormatError {
+    pub(super) fn bad(&self, place: &FilePosition, what: String, hint: &'static str) -> FormatError {
         FormatError::Bad { format: self.format, place: place.clone(), what, hint }
     }
 }
 
-/// Cuts a text at a character's end; says whether it did.
+/// Cuts a text at a character boundary; returns whether it did.
 fn cut(text: &mut String) -> bool {
     if text.len() <= MAX_NAME_BYTES {
         return false;

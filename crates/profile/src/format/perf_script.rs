@@ -1,9 +1,8 @@
-//! What `perf script` prints: a line that says who, when and which event, then the stack, leaf first.
+//! The output of `perf script`: a header line with thread, time and event, then the stack, leaf first.
 //!
-//! Which fields the first line has depends on perf's version and on its options, and nothing
-//! names them: [`header`] finds them by their shapes. Frames are tidied as folding tools do
-//! ([`frame`]). If there are several events, the first one counts and the others are left out with
-//! a remark, because their weights do not add up.
+//! The fields of the header depend on perf's version and options, and they are not labelled: [`header`] recognises
+//! them by their shapes. Frames are normalised as folding tools do ([`frame`]). Of several events only the first is
+//! read; the others are skipped with a remark, because their weights cannot be added.
 
 mod frame;
 mod header;
@@ -11,20 +10,20 @@ mod header;
 use std::collections::BTreeMap;
 
 use crate::label::UNKNOWN;
-use crate::{Frame, Kind, Origin, Profile, Thread, ThreadIndex};
+use crate::{Frame, Origin, Profile, ProfileKind, Thread, ThreadIndex};
 
 use super::intake::{Intake, MAX_DEPTH};
-use super::{Format, FormatError, Place};
+use super::{FilePosition, Format, FormatError};
 use header::Header;
 
-/// Lines that are looked at to tell this format from others.
+/// Number of lines examined to recognise this format.
 const SNIFFED_LINES: usize = 200;
-/// Different events that are counted by name, to say what was left out.
+/// Maximum number of distinct events counted by name, for the remark on skipped ones.
 const MAX_EVENTS: usize = 64;
 /// Events whose periods are nanoseconds of CPU time.
 const CLOCKS: &[&str] = &["cpu-clock", "task-clock"];
 
-/// A header with an event, and something of a stack behind it.
+/// A header with an event, followed by part of a stack.
 pub(super) fn sniff(bytes: &[u8]) -> bool {
     if !super::pprof::is_text(bytes) {
         return false;
@@ -51,9 +50,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<Profile, FormatError> {
         clock: true,
         unread: (0, 0),
     };
-    let mut last = Place::Line(1);
+    let mut last = FilePosition::Line(1);
     for (number, line) in lines(bytes) {
-        last = Place::Line(number);
+        last = FilePosition::Line(number);
         reader.line(&last, number, &line)?;
     }
     reader.close(&last)?;
@@ -67,8 +66,8 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = (u64, String)> {
     all.map(|(number, line)| (number, String::from_utf8_lossy(line).trim_end().to_owned()))
 }
 
-/// A sample whose stack is being read.
-struct Open {
+/// The sample whose stack is being read.
+struct OpenSample {
     thread: ThreadIndex,
     comm: String,
     weight: u64,
@@ -78,19 +77,19 @@ struct Open {
 
 struct Reader {
     intake: Intake,
-    open: Option<Open>,
-    /// The event that counts: the first.
+    open: Option<OpenSample>,
+    /// The event that is read: the first one.
     event: Option<String>,
-    /// Samples of other events.
+    /// Numbers of skipped samples of other events.
     left_out: BTreeMap<String, u64>,
-    /// Whether every weight so far is a time on the CPU.
+    /// Whether every weight so far is CPU time.
     clock: bool,
-    /// Number of lines that were not understood, and the first.
+    /// Number of unrecognised lines, and the first of them.
     unread: (u64, u64),
 }
 
 impl Reader {
-    fn line(&mut self, place: &Place, number: u64, line: &str) -> Result<(), FormatError> {
+    fn line(&mut self, place: &FilePosition, number: u64, line: &str) -> Result<(), FormatError> {
         if line.trim().is_empty() {
             return self.close(place);
         }
@@ -107,7 +106,7 @@ impl Reader {
                 true
             }
             (Some(open), None) => frame::place(line, open.stack.last_mut()),
-            // Frames of a sample that is left out.
+            // Frames of a skipped sample.
             (None, frames) => frames.is_some() && !self.left_out.is_empty(),
         };
         if !understood {
@@ -117,7 +116,7 @@ impl Reader {
         Ok(())
     }
 
-    fn header(&mut self, place: &Place, header: &Header<'_>) -> Result<(), FormatError> {
+    fn header(&mut self, place: &FilePosition, header: &Header<'_>) -> Result<(), FormatError> {
         let event = self.event.get_or_insert_with(|| header.event.to_owned());
         if header::without_modifiers(event) != header::without_modifiers(header.event) {
             if self.left_out.len() < MAX_EVENTS || self.left_out.contains_key(header.event) {
@@ -130,12 +129,12 @@ impl Reader {
         let thread = self.intake.thread(place, thread)?;
         let stack = frame::parse(header.rest, header.comm).unwrap_or_default();
         let weight = header.period.filter(|period| *period > 0).unwrap_or(1);
-        self.open = Some(Open { thread, comm: header.comm.to_owned(), weight, stack });
+        self.open = Some(OpenSample { thread, comm: header.comm.to_owned(), weight, stack });
         Ok(())
     }
 
-    /// Adds the sample that was read.
-    fn close(&mut self, place: &Place) -> Result<(), FormatError> {
+    /// Adds the completed sample.
+    fn close(&mut self, place: &FilePosition) -> Result<(), FormatError> {
         let Some(open) = self.open.take() else { return Ok(()) };
         let health = &mut self.intake.profile_mut().health;
         health.frames += open.stack.len() as u64;
@@ -152,15 +151,15 @@ impl Reader {
         let remarks = &mut self.intake.profile_mut().meta.remarks;
         for (event, samples) in &self.left_out {
             remarks.push(format!(
-                "{samples} samples of the event {event} were left out: it is not the first event of the file"
+                "{samples} samples of the event {event} were skipped: only the first event of a file is read"
             ));
         }
         if self.unread.0 > 0 {
-            remarks.push(format!("{} lines were not understood, the first is line {}", self.unread.0, self.unread.1));
+            remarks.push(format!("{} lines were not recognised, the first is line {}", self.unread.0, self.unread.1));
         }
         let event = self.event.unwrap_or_default();
         let profile = self.intake.profile_mut();
-        profile.kind = if self.clock { Kind::OnCpu } else { Kind::Count };
+        profile.kind = if self.clock { ProfileKind::OnCpu } else { ProfileKind::Count };
         profile.meta.source = "perf script".into();
         profile.meta.title =
             if event.is_empty() { "perf script".into() } else { format!("perf script, event {event}") };

@@ -6,12 +6,12 @@ use std::io::Write;
 use serde::Serialize;
 
 use crate::label::label;
-use crate::{Kind, Profile, Thread};
+use crate::{Profile, ProfileKind, Thread};
 
 use super::{Format, FormatError};
 
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
-/// Bytes from the start in which the schema is named.
+/// The schema must be named within this many bytes from the start.
 const SNIFFED_BYTES: usize = 4_096;
 
 #[derive(Serialize)]
@@ -26,11 +26,11 @@ struct File<'a> {
 
 #[derive(Serialize)]
 struct Shared<'a> {
-    frames: Vec<Shown<'a>>,
+    frames: Vec<FrameEntry<'a>>,
 }
 
 #[derive(Serialize)]
-struct Shown<'a> {
+struct FrameEntry<'a> {
     name: String,
     #[serde(skip_serializing_if = "str::is_empty")]
     file: &'a str,
@@ -56,7 +56,7 @@ pub(super) fn sniff(bytes: &[u8]) -> bool {
 }
 
 pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> Result<(), FormatError> {
-    let unit = if profile.kind == Kind::Count { "none" } else { "nanoseconds" };
+    let unit = if profile.kind == ProfileKind::Count { "none" } else { "nanoseconds" };
     let mut profiles: Vec<Sampled> = profile
         .threads
         .iter()
@@ -77,7 +77,7 @@ pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> Result<(), Format
         thread.end_value = thread.end_value.saturating_add(sample.weight);
     }
     let frames = profile.frames.iter();
-    let frames = frames.map(|frame| Shown {
+    let frames = frames.map(|frame| FrameEntry {
         name: label(frame),
         file: if frame.file.is_empty() { &frame.module } else { &frame.file },
         line: (frame.line > 0 && !frame.file.is_empty()).then_some(frame.line),
@@ -92,7 +92,7 @@ pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> Result<(), Format
     serde_json::to_writer(out, &file).map_err(|error| FormatError::Encode(Format::Speedscope, error))
 }
 
-/// A thread as people see it: `nginx (4711)`, `worker (4711/4712)`.
+/// The title of a thread: `nginx (4711)`, `worker (4711/4712)`.
 pub(super) fn title(thread: &Thread) -> String {
     let name = if thread.name.is_empty() { "all threads" } else { &thread.name };
     match (thread.pid, thread.tid) {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::intake::MAX_SUM;
 use super::*;
 use crate::label::{UNKNOWN, label};
-use crate::{Builder, Frame, FrameId, Kind, Origin, Sample, StackId, Thread, ThreadIndex};
+use crate::{Builder, Frame, FrameId, Origin, ProfileKind, Sample, StackId, Thread, ThreadIndex};
 
 fn written(profile: &Profile, format: Format) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -13,7 +13,7 @@ fn written(profile: &Profile, format: Format) -> Vec<u8> {
     bytes
 }
 
-/// A profile as tests draw it: names with what formats treat specially.
+/// Arbitrary profiles, with names that contain characters special to the formats.
 fn profiles() -> impl Strategy<Value = Profile> {
     let name = prop_oneof![
         "[a-z]{1,3}",
@@ -39,7 +39,7 @@ fn profiles() -> impl Strategy<Value = Profile> {
     });
     let stack = prop::collection::vec(frame, 1..6);
     let thread = (0..3_u32, "[a-z]{0,3}").prop_map(|(tid, name)| Thread { pid: tid, tid, name });
-    let kind = prop::sample::select(vec![Kind::OnCpu, Kind::OffCpu, Kind::Count]);
+    let kind = prop::sample::select(vec![ProfileKind::OnCpu, ProfileKind::OffCpu, ProfileKind::Count]);
     (kind, prop::collection::vec((thread, stack, 1..100_u64, 1..1_000_000_u64), 1..12)).prop_map(|(kind, samples)| {
         let mut builder = Builder::new(kind);
         for (thread, stack, count, weight) in samples {
@@ -53,7 +53,7 @@ fn profiles() -> impl Strategy<Value = Profile> {
     })
 }
 
-/// Weights by thread's name and labels, with what the folded format changes.
+/// Weights by thread name and labels, with the changes that the folded format makes.
 fn folded_stacks(profile: &Profile, threads: bool) -> BTreeMap<Vec<String>, u64> {
     let mut stacks = BTreeMap::new();
     for sample in &profile.samples {
@@ -69,14 +69,14 @@ fn folded_stacks(profile: &Profile, threads: bool) -> BTreeMap<Vec<String>, u64>
     stacks
 }
 
-/// Names, modules and lines of a stack, and its thread: what pprof carries.
-type Place = (String, String, u32);
-fn pprof_stacks(profile: &Profile) -> HashMap<(Thread, Vec<Place>), (u64, u64)> {
+/// Names, modules and lines of a stack, and its thread: the data that pprof preserves.
+type StackEntry = (String, String, u32);
+fn pprof_stacks(profile: &Profile) -> HashMap<(Thread, Vec<StackEntry>), (u64, u64)> {
     let mut stacks = HashMap::new();
     for sample in &profile.samples {
         let places = profile.stack(sample.stack).chunk_by(|_, next| profile.frame(*next).origin == Origin::Inlined);
         let frames = places.flat_map(|place| {
-            // What is inlined is in its host's module.
+            // An inlined frame has its host's module.
             let module = profile.frame(place[0]).module.clone();
             place.iter().map(move |id| (profile.frame(*id).name.clone(), module.clone(), profile.frame(*id).line))
         });
@@ -89,7 +89,7 @@ fn pprof_stacks(profile: &Profile) -> HashMap<(Thread, Vec<Place>), (u64, u64)> 
 
 #[test]
 fn a_frame_without_a_name_is_written_as_unknown() {
-    let mut builder = Builder::new(Kind::OnCpu);
+    let mut builder = Builder::new(ProfileKind::OnCpu);
     let (thread, frame) = (builder.thread(Thread::default()), builder.frame(Frame::named(" \u{1}", Origin::Native)));
     let stack = builder.stack(&[frame]);
     builder.add(thread, stack, 1, 7);
@@ -154,7 +154,7 @@ proptest! {
 }
 
 fn small() -> Profile {
-    let mut builder = Builder::new(Kind::OnCpu);
+    let mut builder = Builder::new(ProfileKind::OnCpu);
     let thread = builder.thread(Thread { pid: 7, tid: 8, name: "nginx".into() });
     let main = builder.frame(Frame { module: "/usr/sbin/nginx".into(), ..Frame::named("main", Origin::Native) });
     let inlined = builder.frame(Frame { file: "n.h".into(), line: 3, ..Frame::named("ngx_min", Origin::Inlined) });
@@ -251,7 +251,7 @@ fn errors_say_what_where_and_what_to_do() {
         ),
         (cut_short, "the gzip data is damaged"),
         (written(&small(), Format::Speedscope), "speedscope profiles are written, not read"),
-        (b"\x0a\x00\x12\x05\x00".to_vec(), "pprof profile, byte 2: 5 bytes are announced, 1 are left"),
+        (b"\x0a\x00\x12\x05\x00".to_vec(), "pprof profile, byte 2: expected 5 bytes, 1 are left"),
         (b"\x32\x00\x0a\x00\x12\x04\x0a\x02\x07\x07\x32\x00".to_vec(), "a sample of 0 values"),
         (b"PERFILE2\x68\x00".to_vec(), "run `perf script -i FILE`"),
         (b"\xff\x00".to_vec(), "not a profile that Weir knows"),

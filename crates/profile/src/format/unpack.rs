@@ -1,4 +1,4 @@
-//! Unpacking what is packed by gzip, and no more than memory holds.
+//! Unpacks gzip'd input, up to a memory limit.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -7,13 +7,13 @@ use flate2::read::MultiGzDecoder;
 
 use super::FormatError;
 
-/// Bytes of a profile, unpacked: the text of perf script for an hour of a busy machine. The tables
-/// made from them take a small multiple of it.
+/// Maximum size of an unpacked profile: the perf script text for an hour of a busy machine. The
+/// tables built from it take a small multiple of that.
 pub const MAX_UNPACKED_BYTES: u64 = 256 << 20;
 
 const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// The bytes themselves, or what is packed in them.
+/// The bytes themselves, or their unpacked form.
 pub(super) fn unpack(bytes: &[u8]) -> Result<Cow<'_, [u8]>, FormatError> {
     if bytes.len() as u64 > MAX_UNPACKED_BYTES {
         return Err(FormatError::TooLarge);

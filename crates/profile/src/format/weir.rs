@@ -1,8 +1,7 @@
 //! Weir's own format: a version and the whole [`Profile`], as gzip'd JSON.
 //!
-//! JSON and not a binary format: a profile that someone attaches to a report can be read with
-//! `zcat` and `jq`, and gzip takes away most of what the names of fields cost. Ids are checked
-//! here once, so that nothing behind has to.
+//! JSON rather than a binary format, so that a profile attached to a report can be read with `zcat` and `jq`; gzip
+//! removes most of the cost of field names. Ids are checked here once, so that later code need not check them.
 
 use std::io::Write;
 
@@ -14,17 +13,17 @@ use crate::label::TRUNCATED;
 use crate::{Frame, FrameId, Origin, Profile};
 
 use super::intake::{MAX_DEPTH, MAX_SUM};
-use super::{Format, FormatError, Place};
+use super::{FilePosition, Format, FormatError};
 
-/// Counts up when an older Weir could not understand the file.
+/// Incremented when an older Weir could not read the file.
 const VERSION: u32 = 1;
-/// The field that makes a file one of these.
+/// The field that identifies the format.
 const MARK: &[u8] = b"\"weir_profile\"";
-/// Bytes from the start in which the mark must be: it is written first.
+/// The mark must occur within this many bytes: it is written first.
 const SNIFFED_BYTES: usize = 256;
 
 #[derive(Serialize)]
-struct Written<'a> {
+struct VersionedProfile<'a> {
     weir_profile: u32,
     profile: &'a Profile,
 }
@@ -35,7 +34,7 @@ struct Version {
 }
 
 #[derive(Deserialize)]
-struct Stored {
+struct StoredProfile {
     profile: Profile,
 }
 
@@ -46,7 +45,7 @@ pub(super) fn sniff(bytes: &[u8]) -> bool {
 
 pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> Result<(), FormatError> {
     let mut packed = GzEncoder::new(out, Compression::default());
-    serde_json::to_writer(&mut packed, &Written { weir_profile: VERSION, profile })
+    serde_json::to_writer(&mut packed, &VersionedProfile { weir_profile: VERSION, profile })
         .map_err(|error| FormatError::Encode(Format::Weir, error))?;
     packed.finish()?;
     Ok(())
@@ -58,7 +57,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Profile, FormatError> {
         let what = format!("its version is {weir_profile}, this Weir reads {VERSION}");
         return Err(bad("weir_profile", what, "read it with the Weir that wrote it"));
     }
-    let Stored { mut profile } = serde_json::from_slice(bytes).map_err(|error| damaged(&error))?;
+    let StoredProfile { mut profile } = serde_json::from_slice(bytes).map_err(|error| damaged(&error))?;
     check(&profile)?;
     cut(&mut profile);
     Ok(profile)
@@ -67,17 +66,17 @@ pub(super) fn read(bytes: &[u8]) -> Result<Profile, FormatError> {
 fn damaged(error: &serde_json::Error) -> FormatError {
     FormatError::Bad {
         format: Format::Weir,
-        place: Place::Column(error.line() as u64, error.column() as u64),
+        place: FilePosition::Column(error.line() as u64, error.column() as u64),
         what: error.to_string(),
         hint: "the file is damaged or cut short; copy or record it again",
     }
 }
 
 fn bad(place: impl Into<String>, what: String, hint: &'static str) -> FormatError {
-    FormatError::Bad { format: Format::Weir, place: Place::Field(place.into()), what, hint }
+    FormatError::Bad { format: Format::Weir, place: FilePosition::Field(place.into()), what, hint }
 }
 
-/// Ids are in range, and nothing adds up to more than 63 bits.
+/// Checks that ids are in range, and that all sums fit 63 bits.
 fn check(profile: &Profile) -> Result<(), FormatError> {
     const HINT: &str = "the file is damaged; record it again";
     for (at, stack) in profile.stacks.iter().enumerate() {
@@ -109,7 +108,7 @@ fn check(profile: &Profile) -> Result<(), FormatError> {
     }
 }
 
-/// Cuts stacks that are too deep at their roots.
+/// Cuts overly deep stacks at their roots.
 fn cut(profile: &mut Profile) {
     let deep = profile.stacks.iter().filter(|stack| stack.len() > MAX_DEPTH).count();
     if deep == 0 {

@@ -1,18 +1,18 @@
-//! Colours that mean something: the hue says where code comes from, and a small stable shift by
-//! name tells neighbours apart, so that a function has the same colour in every graph.
+//! Meaningful colours: the hue shows the origin of the code, and a small stable shift by name
+//! distinguishes neighbours, so that a function has the same colour in every graph.
 
 use crate::Origin;
 
-/// How boxes of one origin look.
+/// The appearance of boxes of one origin.
 pub(super) struct Ink {
     pub origin: Origin,
-    /// In the legend.
+    /// The title in the legend.
     pub title: &'static str,
-    /// Degrees.
+    /// In degrees.
     pub hue: f64,
-    /// Per cent.
+    /// In per cent.
     pub saturation: f64,
-    /// Per cent, on a light page.
+    /// In per cent, on a light page.
     pub lightness: f64,
 }
 
@@ -24,7 +24,7 @@ pub(super) const INKS: [Ink; 7] = [
     ink(Origin::Lua, "Lua", 214.0, 80.0, 76.0),
     ink(Origin::LuaTrace, "Lua trace", 148.0, 48.0, 68.0),
     ink(Origin::LuaBuiltin, "Lua built-in", 186.0, 52.0, 71.0),
-    ink(Origin::Marker, "not known", 220.0, 6.0, 82.0),
+    ink(Origin::Marker, "unknown", 220.0, 6.0, 82.0),
 ];
 
 const fn ink(origin: Origin, title: &'static str, hue: f64, saturation: f64, lightness: f64) -> Ink {
@@ -36,7 +36,7 @@ pub(super) fn index_of(origin: Origin) -> usize {
     INKS.iter().position(|ink| ink.origin == origin).expect("each origin has an ink")
 }
 
-/// A number from -1 to 1 that belongs to a name (FNV-1a of its bytes).
+/// A number from -1 to 1 derived from a name (FNV-1a of its bytes).
 pub(super) fn shift(name: &str) -> f64 {
     let hash = name.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     f64::from((hash ^ (hash >> 15)) % 255) / 127.0 - 1.0
@@ -54,8 +54,8 @@ pub(super) fn plain(ink: &Ink) -> String {
     rgb(ink.hue, ink.saturation, ink.lightness)
 }
 
-/// The colour of a change: blue for less, red for more, grey for the same; the full colour at a
-/// change of `change` = ±1, the square root between, because most changes are small.
+/// The colour of a change: blue for less, red for more, grey for none. A `change` of ±1 has the
+/// full colour; the scale is a square root, because most changes are small.
 pub(super) fn of_change(change: f64) -> String {
     let strength = change.abs().min(1.0).sqrt();
     if strength < 0.02 {
@@ -65,7 +65,7 @@ pub(super) fn of_change(change: f64) -> String {
     rgb(hue, 20.0 + 60.0 * strength, 86.0 - 18.0 * strength)
 }
 
-/// From hue in degrees, saturation and lightness in per cent (CSS Color 4, section 7.1).
+/// Converts hue in degrees, saturation and lightness in per cent (CSS Color 4, section 7.1).
 fn rgb(hue: f64, saturation: f64, lightness: f64) -> String {
     let (saturation, lightness) = (saturation / 100.0, lightness / 100.0);
     let reach = saturation * lightness.min(1.0 - lightness);

@@ -1,25 +1,25 @@
-//! What a page knows, as compact JSON: columns instead of rows, numbers instead of names.
+//! The data of a page, as compact JSON: columns instead of rows, numbers instead of names.
 //!
-//! Nodes are written in the order of a walk, each with the distance to its parent; a profile of
-//! 200,000 nodes takes about 2 MiB so.
+//! Nodes are written in depth-first order, each with the distance to its parent; this way a profile
+//! of 200,000 nodes takes about 2 MiB.
 
 use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Value, json};
 
-use super::shape::{Content, Placed, Shape, place};
+use super::shape::{BoxContent, PlacedBox, TreeShape, place};
 use super::text::clean;
 use super::{GraphOptions, colour, svg};
 use crate::amount::Amounts;
 use crate::diff::{Difference, Side, Unit};
-use crate::tree::{NodeId, Options, Tree};
-use crate::{Kind, Origin, Profile};
+use crate::tree::{NodeId, Tree, TreeOptions};
+use crate::{Origin, Profile, ProfileKind};
 
-/// A profile. The page itself reverses it and chooses threads.
+/// A profile. The page itself reverses it and selects threads.
 pub(super) fn profile(profile: &Profile, options: &GraphOptions) -> Value {
-    let (tree, origins) = Tree::with_origins(profile, Options { lines: options.lines, ..Options::default() });
+    let (tree, origins) = Tree::with_origins(profile, TreeOptions { lines: options.lines, ..TreeOptions::default() });
     let placed = place(&svg::shape_of(&tree), options.max_nodes, 0.0);
-    let pages = Pages::of(&tree.nodes.iter().map(|node| node.parent).collect::<Vec<_>>(), &placed);
+    let pages = PageNodes::of(&tree.nodes.iter().map(|node| node.parent).collect::<Vec<_>>(), &placed);
     let lines = tree.lines(profile, &origins);
     let mut functions = Functions::default();
     for (function, lines) in tree.functions.iter().zip(lines) {
@@ -34,7 +34,7 @@ pub(super) fn profile(profile: &Profile, options: &GraphOptions) -> Value {
     let amounts = Amounts::of(profile);
     json!({
         "difference": false,
-        "name": match profile.kind { Kind::OnCpu => "On-CPU", Kind::OffCpu => "Off-CPU", Kind::Count => "Samples" },
+        "name": match profile.kind { ProfileKind::OnCpu => "On-CPU", ProfileKind::OffCpu => "Off-CPU", ProfileKind::Count => "Samples" },
         "subtitle": svg::subtitle(profile, &tree, &amounts),
         "unit": unit(profile.kind), "requests": amounts.requests.unwrap_or(0), "total": amounts.total,
         "facts": profile.health.facts().iter()
@@ -58,13 +58,13 @@ pub(super) fn profile(profile: &Profile, options: &GraphOptions) -> Value {
 
 /// A comparison.
 pub(super) fn difference(difference: &Difference, options: &GraphOptions) -> Value {
-    let shape = Shape {
+    let shape = TreeShape {
         children: difference.nodes.iter().map(|node| node.children.iter().map(|child| child.0).collect()).collect(),
-        // What is heavy on either side is kept.
+        // Nodes that are heavy on either side are kept.
         width: difference.nodes.iter().map(|node| node.total.old.saturating_add(node.total.new)).collect(),
     };
     let placed = place(&shape, options.max_nodes, 0.0);
-    let pages = Pages::of(&difference.nodes.iter().map(|node| node.parent).collect::<Vec<_>>(), &placed);
+    let pages = PageNodes::of(&difference.nodes.iter().map(|node| node.parent).collect::<Vec<_>>(), &placed);
     let mut functions = Functions::default();
     for function in &difference.functions {
         functions.add(&function.name, &function.name, function.origin, &function.module, Vec::new());
@@ -96,11 +96,11 @@ pub(super) fn difference(difference: &Difference, options: &GraphOptions) -> Val
     })
 }
 
-fn unit(kind: Kind) -> &'static str {
-    if kind == Kind::Count { "count" } else { "ns" }
+fn unit(kind: ProfileKind) -> &'static str {
+    if kind == ProfileKind::Count { "count" } else { "ns" }
 }
 
-/// The functions of a page, with the modules that they share.
+/// The functions of a page, with their shared modules.
 #[derive(Default)]
 struct Functions {
     rows: Vec<Value>,
@@ -116,12 +116,12 @@ impl Functions {
         if number == next {
             self.modules.push(module);
         }
-        // Two digits are a colour's precision; the shift comes from the name alone, as in an SVG.
+        // Two digits suffice for a colour; the shift depends on the name only, as in an SVG.
         let shift = (colour::shift(name) * 100.0).round() / 100.0;
         self.rows.push(json!([clean(title), colour::index_of(origin), number, shift, lines]));
     }
 
-    /// What stands for nodes that are too light for the page; its number is the last.
+    /// The function for merged nodes that are too light for the page; its number is the last.
     fn rest(&mut self) -> u32 {
         let number = u32::try_from(self.rows.len()).expect("functions are numbered in 32 bits");
         self.add("…", "…", Origin::Marker, "", Vec::new());
@@ -129,43 +129,43 @@ impl Functions {
     }
 }
 
-/// The numbers that nodes have in the page.
-struct Pages {
-    /// Where the weight of each node of the tree goes.
+/// The numbers of nodes in the page.
+struct PageNodes {
+    /// The page node that receives the weight of each tree node.
     of_node: Vec<u32>,
-    /// The parent of each node of the page.
+    /// The parent of each page node.
     parents: Vec<u32>,
 }
 
-impl Pages {
-    fn of(parents: &[Option<NodeId>], placed: &[Placed]) -> Self {
+impl PageNodes {
+    fn of(parents: &[Option<NodeId>], placed: &[PlacedBox]) -> Self {
         let mut of_node = vec![u32::MAX; parents.len()];
         let mut rest = HashMap::new();
         for (page, one) in (0_u32..).zip(placed) {
             match one.content {
-                Content::Node(node) => of_node[node as usize] = page,
-                Content::Merged { parent, .. } => {
+                BoxContent::Node(node) => of_node[node as usize] = page,
+                BoxContent::Merged { parent, .. } => {
                     rest.insert(parent, page);
                 }
             }
         }
-        // A parent comes before its children, so that its own place is known.
+        // Parents come before their children, so their own position is known.
         for node in 0..parents.len() {
             let (Some(parent), u32::MAX) = (parents[node], of_node[node]) else { continue };
-            // Nodes without weight have no box, and nothing to add to their parent's.
+            // Nodes without weight have no box and add nothing to their parent.
             of_node[node] = rest.get(&parent.0).copied().unwrap_or(of_node[parent.0 as usize]);
         }
-        let parent = |one: &Placed| match one.content {
-            Content::Node(node) => parents[node as usize].map_or(0, |parent| of_node[parent.0 as usize]),
-            Content::Merged { parent, .. } => of_node[parent as usize],
+        let parent = |one: &PlacedBox| match one.content {
+            BoxContent::Node(node) => parents[node as usize].map_or(0, |parent| of_node[parent.0 as usize]),
+            BoxContent::Merged { parent, .. } => of_node[parent as usize],
         };
         Self { parents: placed.iter().map(parent).collect(), of_node }
     }
 
-    fn nodes(&self, placed: &[Placed], function_of: impl Fn(u32) -> u32, rest: u32) -> Value {
-        let function = |one: &Placed| match one.content {
-            Content::Node(node) => function_of(node),
-            Content::Merged { .. } => rest,
+    fn nodes(&self, placed: &[PlacedBox], function_of: impl Fn(u32) -> u32, rest: u32) -> Value {
+        let function = |one: &PlacedBox| match one.content {
+            BoxContent::Node(node) => function_of(node),
+            BoxContent::Merged { .. } => rest,
         };
         let distances = (0_u32..).zip(&self.parents).map(|(page, parent)| page - parent);
         json!({

@@ -1,4 +1,4 @@
-//! One page with everything in it: the data, the style and the script, and nothing from outside.
+//! A self-contained page: data, style and script, without external references.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::diff::Difference;
 
 const PAGE: &str = include_str!("assets/page.html");
 const STYLE: &str = concat!(include_str!("assets/page.css"), "\n", include_str!("assets/tables.css"));
-/// In the order in which they need each other.
+/// In dependency order.
 const SCRIPTS: [&str; 6] = [
     include_str!("assets/amounts.js"),
     include_str!("assets/trees.js"),
@@ -22,8 +22,8 @@ const SCRIPTS: [&str; 6] = [
     include_str!("assets/page.js"),
 ];
 
-/// A page of one or more profiles of the same target, such as its time on and off the CPU. The
-/// first gives the title.
+/// A page with one or more profiles of the same target, such as its on-CPU and off-CPU time. The
+/// first one provides the title.
 #[must_use]
 pub fn html(profiles: &[&Profile], options: &GraphOptions) -> String {
     let title = options.title.clone().or_else(|| profiles.first().map(|first| title_of(first)));
@@ -49,12 +49,12 @@ fn page(title: &str, views: Vec<Value>, options: &GraphOptions) -> String {
     fill(PAGE, &[("title", &title), ("style", STYLE), ("data", &in_script(&data)), ("script", &script)])
 }
 
-/// JSON that cannot end the element it is in: `<` occurs only within strings, where it has another spelling.
+/// JSON that cannot end the element it is in: `<` occurs only within strings, where it is escaped.
 fn in_script(data: &Value) -> String {
     data.to_string().replace('<', "\\u003c")
 }
 
-/// Fills a template's `{{names}}` in one pass, so that a value which looks like a name stays a value.
+/// Fills a template's `{{names}}` in one pass, so that a value that looks like a name is not replaced.
 fn fill(template: &str, values: &[(&str, &str)]) -> String {
     let mut out = String::with_capacity(template.len() + values.iter().map(|(_, value)| value.len()).sum::<usize>());
     let mut rest = template;

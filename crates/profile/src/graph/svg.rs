@@ -1,4 +1,4 @@
-//! A flame graph as one SVG: what its boxes are. How they are painted is in `paint`.
+//! The boxes of a flame graph as an SVG; `paint` draws them.
 
 mod difference;
 mod paint;
@@ -8,17 +8,17 @@ pub(super) use self::difference::{subtitle_of_difference, title_of_difference};
 
 use self::paint::{Drawing, Rectangle};
 use super::colour;
-use super::shape::{Content, Placed, Shape, place};
+use super::shape::{BoxContent, PlacedBox, TreeShape, place};
 use super::text::clean;
 use super::{GraphOptions, INKS};
 use crate::amount::{Amounts, grouped};
-use crate::tree::{NodeId, Options, Tree};
-use crate::{Kind, Profile};
+use crate::tree::{NodeId, Tree, TreeOptions};
+use crate::{Profile, ProfileKind};
 
 /// Draws a profile.
 #[must_use]
 pub fn svg(profile: &Profile, options: &GraphOptions) -> String {
-    let tree = Tree::of(profile, Options { reverse: options.reverse, lines: options.lines });
+    let tree = Tree::of(profile, TreeOptions { reverse: options.reverse, lines: options.lines });
     let amounts = Amounts { total: tree.total(), ..Amounts::of(profile) };
     let shape = shape_of(&tree);
     let boxes = place(&shape, options.max_boxes, narrowest(tree.total(), options));
@@ -35,38 +35,38 @@ pub fn svg(profile: &Profile, options: &GraphOptions) -> String {
     .paint()
 }
 
-/// What a profile calls itself.
+/// The profile's own title.
 pub(super) fn title_of(profile: &Profile) -> String {
     if !profile.meta.title.is_empty() {
         return profile.meta.title.clone();
     }
     match profile.kind {
-        Kind::OnCpu => "On-CPU profile".into(),
-        Kind::OffCpu => "Off-CPU profile".into(),
-        Kind::Count => "Profile".into(),
+        ProfileKind::OnCpu => "On-CPU profile".into(),
+        ProfileKind::OffCpu => "Off-CPU profile".into(),
+        ProfileKind::Count => "Profile".into(),
     }
 }
 
-/// The narrowest box in the unit of weights.
+/// Width of the narrowest box, in the unit of weights.
 pub(super) fn narrowest(total: u64, options: &GraphOptions) -> f64 {
     total as f64 * options.min_width / f64::from(options.width.max(1))
 }
 
 /// Boxes as wide as their totals.
-pub(super) fn shape_of(tree: &Tree) -> Shape {
+pub(super) fn shape_of(tree: &Tree) -> TreeShape {
     let children = |node: &crate::tree::Node| node.children.iter().map(|child| child.0).collect();
-    Shape {
+    TreeShape {
         children: tree.nodes.iter().map(children).collect(),
         width: tree.nodes.iter().map(|node| node.total).collect(),
     }
 }
 
-/// What was measured, in a line.
+/// A one-line summary of the measurement.
 pub(super) fn subtitle(profile: &Profile, tree: &Tree, amounts: &Amounts) -> String {
     let what = match profile.kind {
-        Kind::OnCpu => format!("{} of CPU", amounts.weight(amounts.total)),
-        Kind::OffCpu => format!("{} off the CPU", amounts.weight(amounts.total)),
-        Kind::Count => format!("a weight of {}", amounts.weight(amounts.total)),
+        ProfileKind::OnCpu => format!("{} of CPU", amounts.weight(amounts.total)),
+        ProfileKind::OffCpu => format!("{} off the CPU", amounts.weight(amounts.total)),
+        ProfileKind::Count => format!("a weight of {}", amounts.weight(amounts.total)),
     };
     let mut parts = vec![what, format!("{} samples", grouped(tree.node(Tree::ROOT).count))];
     parts.extend(amounts.per_request(amounts.total));
@@ -76,7 +76,7 @@ pub(super) fn subtitle(profile: &Profile, tree: &Tree, amounts: &Amounts) -> Str
     parts.join(", ")
 }
 
-/// The origins that occur.
+/// The origins that occur in the tree.
 fn legend(tree: &Tree) -> Vec<(String, String)> {
     let occurs = |ink: &&super::Ink| tree.functions.iter().skip(1).any(|function| function.origin == ink.origin);
     INKS.iter().filter(occurs).map(|ink| (ink.title.to_owned(), colour::plain(ink))).collect()
@@ -88,14 +88,14 @@ struct Painter<'a> {
 }
 
 impl Painter<'_> {
-    fn rectangle(&self, placed: &Placed) -> Rectangle {
+    fn rectangle(&self, placed: &PlacedBox) -> Rectangle {
         let (name, fill, detail) = match placed.content {
-            Content::Merged { nodes, .. } => {
+            BoxContent::Merged { nodes, .. } => {
                 let detail =
                     format!("{} callees too narrow to draw: {}", grouped(nodes as u64), self.weight(placed.width));
                 ("…".to_owned(), "#d5d6da".to_owned(), detail)
             }
-            Content::Node(node) => self.node(NodeId(node)),
+            BoxContent::Node(node) => self.node(NodeId(node)),
         };
         Rectangle { depth: placed.depth, start: placed.start, width: placed.width, name, detail, fill, hatched: false }
     }
@@ -104,7 +104,7 @@ impl Painter<'_> {
         let (node, function) = (self.tree.node(id), self.tree.function(id));
         let name = clean(&function.title());
         let mut detail = self.weight(node.total);
-        if self.amounts.kind != Kind::Count {
+        if self.amounts.kind != ProfileKind::Count {
             detail.push_str(&format!(", {} samples", grouped(node.count)));
         }
         if node.self_weight > 0 && node.self_weight < node.total {

@@ -2,11 +2,11 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::diff::{DiffOptions, diff};
-use crate::{Builder, Frame, Kind, Meta, Origin, Profile, Thread};
+use crate::{Builder, Frame, Meta, Origin, Profile, ProfileKind, Thread};
 
 /// A profile of `stack weight` lines.
 fn profile(lines: &[(&str, u64)]) -> Profile {
-    let mut builder = Builder::new(Kind::OnCpu);
+    let mut builder = Builder::new(ProfileKind::OnCpu);
     let thread = builder.thread(Thread { pid: 7, tid: 7, name: "nginx".into() });
     for (stack, weight) in lines {
         let frames: Vec<_> = stack.split(';').map(|name| builder.frame(Frame::named(name, Origin::Native))).collect();
@@ -124,7 +124,7 @@ proptest! {
 
     #[test]
     fn whatever_names_hold_the_files_stay_well_formed(names in proptest::collection::vec(any::<String>(), 1..6)) {
-        let mut builder = Builder::new(Kind::Count);
+        let mut builder = Builder::new(ProfileKind::Count);
         let thread = builder.thread(Thread { name: names[0].clone(), ..Thread::default() });
         let frames: Vec<_> = names.iter().map(|name| builder.frame(Frame { module: name.clone(), ..Frame::named(name, Origin::Lua) })).collect();
         let stack = builder.stack(&frames);

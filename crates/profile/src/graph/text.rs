@@ -1,11 +1,11 @@
-//! Names made safe: a symbol may hold anything that a linker or a script's author put there.
+//! Makes names safe: a symbol may contain anything that a linker or a script's author put there.
 //!
-//! Control characters and those that reorder text become visible escapes *before* a name is
-//! escaped for its place, so that what is shown is what is there and XML stays well-formed.
+//! Control characters and characters that reorder text become visible escapes *before* a name is
+//! escaped for its context, so that the display is faithful and XML stays well-formed.
 
 use std::fmt::Write as _;
 
-/// Longest name that is shown, in characters; C++ templates go to thousands.
+/// Maximum displayed length of a name, in characters; C++ templates have thousands.
 const MAX_NAME: usize = 400;
 
 /// A name without control and reordering characters, at most [`MAX_NAME`] characters long.
@@ -26,7 +26,7 @@ pub(crate) fn clean(name: &str) -> String {
 }
 
 fn is_unsafe(character: char) -> bool {
-    // Beside controls: what hides or reorders text (Unicode TR 36), and what XML 1.0 forbids.
+    // Besides controls: characters that hide or reorder text (Unicode TR 36), and those that XML 1.0 forbids.
     character.is_control()
         || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}')
         || matches!(character, '\u{feff}' | '\u{fffe}' | '\u{ffff}')
@@ -48,7 +48,7 @@ pub(super) fn escape(text: &str) -> String {
     out
 }
 
-/// As much of a text as fits into so many columns, with `…` for the rest; nothing below three.
+/// Cuts a text to this many columns, with `…` for the rest; empty below three columns.
 pub(crate) fn fit(text: &str, columns: usize) -> String {
     if columns < 3 {
         return String::new();

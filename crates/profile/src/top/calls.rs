@@ -8,18 +8,18 @@ use crate::amount::{grouped, time};
 use crate::graph::text::clean;
 
 #[derive(Clone, Copy, Default)]
-struct Sum {
+struct CallTotals {
     calls: u64,
     errors: u64,
     total_ns: u64,
     max_ns: u64,
 }
 
-/// The system calls of all processes together, those with most time first; nothing where none were counted. Time blocked
-/// in a call belongs to it, so `epoll_wait` is first in what is idle.
+/// The system calls of all processes together, those with most time first; empty if none were
+/// counted. Blocked time is included, so `epoll_wait` comes first in an idle process.
 #[must_use]
 pub fn calls(profile: &Profile, rows: usize) -> String {
-    let mut sums: BTreeMap<&str, Sum> = BTreeMap::new();
+    let mut sums: BTreeMap<&str, CallTotals> = BTreeMap::new();
     for call in &profile.system_calls {
         let sum = sums.entry(&call.name).or_default();
         sum.calls = sum.calls.saturating_add(call.calls);
@@ -30,7 +30,7 @@ pub fn calls(profile: &Profile, rows: usize) -> String {
     if sums.is_empty() {
         return String::new();
     }
-    let mut sums: Vec<(&str, Sum)> = sums.into_iter().collect();
+    let mut sums: Vec<(&str, CallTotals)> = sums.into_iter().collect();
     sums.sort_by_key(|(_, sum)| std::cmp::Reverse((sum.total_ns, sum.calls)));
     let mut text =
         format!("{:>10} {:>13} {:>11} {:>9} {:>9}  SYSTEM CALL\n", "TIME", "CALLS", "ERRORS", "MEAN", "LONGEST");
@@ -49,7 +49,7 @@ pub fn calls(profile: &Profile, rows: usize) -> String {
         );
     }
     if sums.len() > rows {
-        let _ = writeln!(text, "and {} system calls more", sums.len() - rows);
+        let _ = writeln!(text, "and {} more system calls", sums.len() - rows);
     }
     text
 }

@@ -1,12 +1,12 @@
-//! Sets the rows of `top` into columns as wide as they need, and the name as wide as there is room.
+//! Lays out the rows of `top`: columns as wide as necessary, and the name as wide as there is room.
 
-use super::{By, Row, TopOptions};
+use super::{GroupBy, Row, TopOptions};
 use crate::amount::{Amounts, grouped, share};
 use crate::graph::text::fit;
 
-/// The name's column is never narrower; the line is longer than the terminal then.
+/// Minimum width of the name column, even if the line then exceeds the terminal.
 const LEAST_NAME: usize = 24;
-/// Widest module column.
+/// Maximum width of the module column.
 const MOST_MODULE: usize = 28;
 
 pub(super) fn table(rows: &[Row], more: usize, options: &TopOptions, amounts: &Amounts) -> String {
@@ -14,17 +14,17 @@ pub(super) fn table(rows: &[Row], more: usize, options: &TopOptions, amounts: &A
         return "no samples\n".into();
     }
     let (name, one) = match options.by {
-        By::Function => ("FUNCTION", "function"),
-        By::Line => ("FUNCTION:LINE", "line"),
-        By::Module => ("MODULE", "module"),
-        By::Thread => ("THREAD", "thread"),
+        GroupBy::Function => ("FUNCTION", "function"),
+        GroupBy::Line => ("FUNCTION:LINE", "line"),
+        GroupBy::Module => ("MODULE", "module"),
+        GroupBy::Thread => ("THREAD", "thread"),
     };
     let columns = columns(rows, options.by, amounts);
     let names = Column { heading: name, right: false, cells: rows.iter().map(|row| row.name.clone()).collect() };
     let used: usize = columns.iter().map(|column| column.width() + 2).sum();
     let room = options.width.saturating_sub(used).max(LEAST_NAME).min(names.width());
     let mut text = String::new();
-    // The name stands behind the numbers and before what is said of it.
+    // The name comes after the numbers and before the notes on it.
     let (numbers, notes): (Vec<&Column>, Vec<&Column>) = columns.iter().partition(|column| column.right);
     for line in 0..=rows.len() {
         let mut out = String::new();
@@ -36,7 +36,7 @@ pub(super) fn table(rows: &[Row], more: usize, options: &TopOptions, amounts: &A
         text.push('\n');
     }
     if more > 0 {
-        text.push_str(&format!("and {} {one}{} more\n", grouped(more as u64), if more == 1 { "" } else { "s" }));
+        text.push_str(&format!("and {} more {one}{}\n", grouped(more as u64), if more == 1 { "" } else { "s" }));
     }
     text
 }
@@ -60,7 +60,7 @@ impl Column {
     }
 }
 
-fn columns(rows: &[Row], by: By, amounts: &Amounts) -> Vec<Column> {
+fn columns(rows: &[Row], by: GroupBy, amounts: &Amounts) -> Vec<Column> {
     let column = |heading, right, cell: &dyn Fn(&Row) -> String| Column {
         heading,
         right,
@@ -71,7 +71,7 @@ fn columns(rows: &[Row], by: By, amounts: &Amounts) -> Vec<Column> {
         number("SELF", &|row| amounts.weight(row.self_weight)),
         number("SELF %", &|row| percent(row.self_weight, amounts.total)),
     ];
-    if by != By::Thread {
+    if by != GroupBy::Thread {
         all.push(number("TOTAL", &|row| amounts.weight(row.total)));
         all.push(number("TOTAL %", &|row| percent(row.total, amounts.total)));
     }

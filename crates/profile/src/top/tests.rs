@@ -1,9 +1,9 @@
 use super::*;
-use crate::{Builder, Frame, Kind, SystemCall, Thread};
+use crate::{Builder, Frame, ProfileKind, SystemCall, Thread};
 
-/// `main` calls a Lua function at two lines, which interns strings; another thread reads.
+/// `main` calls a Lua function on two lines, which interns strings; another thread reads.
 fn profile(requests: Option<u64>) -> Profile {
-    let mut builder = Builder::new(Kind::OnCpu);
+    let mut builder = Builder::new(ProfileKind::OnCpu);
     let native = |name: &str, module: &str| Frame { module: module.into(), ..Frame::named(name, Origin::Native) };
     let lua = |line| Frame { line, module: "access.lua".into(), ..Frame::named("access.lua:read_vars", Origin::Lua) };
     let main = native("main", "/usr/sbin/nginx");
@@ -40,25 +40,25 @@ fn functions_by_what_they_weigh_themselves() {
 fn each_way_to_make_rows() {
     let names =
         |by, order| -> Vec<String> { rows(&profile(None), by, order).into_iter().map(|row| row.name).collect() };
-    assert_eq!(names(By::Function, Order::Total), ["main", "lj_str_new", "access.lua:read_vars", "vfs_read"]);
+    assert_eq!(names(GroupBy::Function, SortBy::Total), ["main", "lj_str_new", "access.lua:read_vars", "vfs_read"]);
     let lines = ["lj_str_new", "vfs_read", "main", "access.lua:read_vars:42", "access.lua:read_vars:44"];
-    assert_eq!(names(By::Line, Order::Own), lines);
+    assert_eq!(names(GroupBy::Line, SortBy::Own), lines);
     assert_eq!(
-        names(By::Module, Order::Own),
+        names(GroupBy::Module, SortBy::Own),
         ["/usr/lib/libluajit-5.1.so.2", "[kernel]", "/usr/sbin/nginx", "access.lua"]
     );
-    assert_eq!(names(By::Thread, Order::Own), ["nginx (pid 1, tid 1)", "nginx (pid 1, tid 2)"]);
+    assert_eq!(names(GroupBy::Thread, SortBy::Own), ["nginx (pid 1, tid 1)", "nginx (pid 1, tid 2)"]);
 }
 
 #[test]
 fn rows_that_are_left_out_are_counted_and_names_are_cut() {
     let text = top(&profile(Some(1000)), &TopOptions { rows: 3, width: 60, ..TopOptions::default() });
     assert!(
-        text.contains("SELF/REQUEST") && text.contains("8.00 µs") && text.ends_with("and 1 function more\n"),
+        text.contains("SELF/REQUEST") && text.contains("8.00 µs") && text.ends_with("and 1 more function\n"),
         "{text}"
     );
     assert_eq!(top(&Profile::default(), &TopOptions::default()), "no samples\n");
-    let mut builder = Builder::new(Kind::Count);
+    let mut builder = Builder::new(ProfileKind::Count);
     let thread = builder.thread(Thread::default());
     let frame = builder.frame(Frame::named("x\x1b[31m".repeat(50), Origin::Native));
     let stack = builder.stack(&[frame]);
@@ -77,7 +77,7 @@ fn system_calls_of_all_processes_are_one_table() {
         total_ns,
         max_ns: total_ns / 2,
     };
-    let mut profile = Builder::new(Kind::OnCpu).finish();
+    let mut profile = Builder::new(ProfileKind::OnCpu).finish();
     assert_eq!(calls(&profile, 9), "");
     profile.system_calls =
         vec![call(1, "read", 1_000, 4_000_000), call(2, "read", 1_000, 4_000_000), call(1, "x\x1b", 7, 70_000)];
@@ -85,5 +85,5 @@ fn system_calls_of_all_processes_are_one_table() {
     let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(lines[1], ["8.00", "ms", "2,000", "2", "4.00", "µs", "2.00", "ms", "read"], "{text}");
     assert!(lines.len() == 3 && lines[2].last().is_some_and(|name| name.starts_with('x')) && !text.contains('\x1b'));
-    assert!(calls(&profile, 1).ends_with("and 1 system calls more\n"));
+    assert!(calls(&profile, 1).ends_with("and 1 more system calls\n"));
 }

@@ -1,19 +1,19 @@
-//! The lines of each function that weigh most, wherever the function is in a stack: a Lua function
-//! costs most where it calls, not where it ends.
+//! The heaviest lines of each function, at any position in a stack: a Lua function costs most where
+//! it calls, not where it ends.
 
 use std::collections::HashMap;
 
-use super::{Origins, Tree};
+use super::{Tree, TreeIndex};
 use crate::Profile;
 
-/// Lines that are told of a function.
+/// Maximum number of lines per function.
 const MOST: usize = 5;
 
 impl Tree {
-    /// For each function its heaviest lines, at most five, with the weight of the samples that were in
-    /// them. Empty where lines are not known.
+    /// The heaviest lines of each function, at most five, with the weight of the samples in them.
+    /// Empty if lines are not known.
     #[must_use]
-    pub fn lines(&self, profile: &Profile, origins: &Origins) -> Vec<Vec<(u32, u64)>> {
+    pub fn lines(&self, profile: &Profile, origins: &TreeIndex) -> Vec<Vec<(u32, u64)>> {
         let mut weights: HashMap<_, u64> = HashMap::new();
         let mut seen = Vec::new();
         for sample in &profile.samples {

@@ -1,4 +1,5 @@
-//! What the programs are told before they are loaded: constants to the verifier, which drops what they rule out.
+//! Settings of the programs, fixed before loading: the verifier treats them as constants and drops
+//! code that they exclude.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -8,19 +9,19 @@ use std::time::Duration;
 use crate::event;
 use crate::options::Options;
 
-/// User stacks of waits that each CPU takes in a second at most: 400 stacks of 8 KiB are 3 MB/s.
+/// Maximum number of user stacks of waits per CPU and second: 400 stacks of 8 KiB are 3 MB/s.
 const STACKS_PER_SECOND: u32 = 400;
 /// Inode of the initial pid namespace (PROC_PID_INIT_INO of the kernel).
 const INITIAL_NAMESPACE: u32 = 0xEFFF_FFFC;
 
-/// Whom to sample, as the programs know it.
+/// The scope of sampling, as the programs implement it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// These, and what they fork.
+    /// These processes and their descendants.
     Processes(Vec<u32>),
-    /// What is in a control group (version 2).
+    /// The processes in a control group (version 2).
     Cgroup(PathBuf),
-    /// Everyone.
+    /// All processes.
     All,
 }
 
@@ -56,13 +57,14 @@ impl Config {
         })
     }
 
-    /// The same without Lua.
+    /// The same configuration without Lua.
     pub(super) fn without_lua(self) -> Self {
         Self { lua: 0, ..self }
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
-        // SAFETY: integers without padding between them; libbpf checks the length against the object's section.
+        // SAFETY: the structure consists of integers without padding; libbpf checks the length
+        // against the object's section.
         unsafe { std::slice::from_raw_parts(std::ptr::from_ref(self).cast(), size_of::<Self>()) }
     }
 }

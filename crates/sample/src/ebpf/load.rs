@@ -1,4 +1,4 @@
-//! Loading: only the programs that were asked for, and without what an older kernel does not know.
+//! Loads the requested programs, without features that an older kernel lacks.
 
 use libbpf_rs::{Object, ObjectBuilder, OpenObject};
 
@@ -10,18 +10,18 @@ use crate::options::Options;
 /// The programs, compiled by `build.rs`.
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sample.bpf.o"));
 
-/// Threads at most whose waits and calls are followed.
+/// Maximum number of threads whose waits and system calls are followed.
 const MOST_THREADS: u32 = 65_536;
-/// Different system calls of different processes at most.
+/// Maximum number of pairs of process and system call.
 const MOST_CALLS: u32 = 16_384;
 
 pub(super) const ON_CPU: &str = "on_cpu";
 pub(super) const STILL: &str = "still";
 
-/// Whether options need a program.
+/// Whether options require a program.
 type Need = fn(&Options) -> bool;
 
-/// Programs, and when they are needed.
+/// Programs with the conditions under which they are needed.
 const PROGRAMS: [(&str, Need); 9] = [
     (ON_CPU, |options| options.on_cpu),
     ("forked", |_| true),
@@ -50,24 +50,24 @@ pub(super) struct Sizes {
     pub possible_cpus: u32,
 }
 
-/// What was loaded.
-pub(super) struct Loaded {
+/// The loaded programs.
+pub(super) struct LoadedPrograms {
     pub object: Object,
-    /// Whether waits that are not over can be looked at.
+    /// Whether unfinished waits can be read.
     pub still: bool,
-    /// What this kernel cannot do, a sentence each.
+    /// Limitations of this kernel, a sentence each.
     pub remarks: Vec<String>,
 }
 
-/// What is given up, step by step, where the kernel refuses; `(still, lua, remark)`.
+/// Features dropped step by step if the kernel rejects the programs; `(still, lua, remark)`.
 const STEPS: [(bool, bool, &str); 3] = [
     (true, true, ""),
-    (false, true, "this kernel cannot show waits that are not over (that needs Linux 5.18)"),
+    (false, true, "this kernel cannot show unfinished waits (that needs Linux 5.18)"),
     (false, false, "this kernel cannot read Lua stacks (that needs Linux 5.17)"),
 ];
 
 /// Loads the programs.
-pub(super) fn load(config: Config, options: &Options, sizes: Sizes) -> Result<Loaded, SampleError> {
+pub(super) fn load(config: Config, options: &Options, sizes: Sizes) -> Result<LoadedPrograms, SampleError> {
     let mut remarks = Vec::new();
     let mut refused = None;
     for (step, (still, lua, remark)) in STEPS.into_iter().enumerate() {
@@ -79,8 +79,8 @@ pub(super) fn load(config: Config, options: &Options, sizes: Sizes) -> Result<Lo
         let config = if lua { config } else { config.without_lua() };
         let still = still && options.off_cpu.is_some();
         match load_with(&config, options, sizes, still) {
-            Ok(object) => return Ok(Loaded { object, still, remarks }),
-            // Nothing that could be given up would help.
+            Ok(object) => return Ok(LoadedPrograms { object, still, remarks }),
+            // Dropping features would not help.
             Err(error @ SampleError::Bpf { denied: true, .. }) => return Err(error),
             Err(error) => refused = refused.or(Some(error)),
         }
@@ -105,7 +105,7 @@ fn prepare(
         let load = wanted(options).any(|name| program.name() == name && (still || name != STILL));
         program.set_autoload(load);
     }
-    // Maps of what was not asked for stay at one entry.
+    // Maps of unused features stay at one entry.
     let waits = |entries| if options.off_cpu.is_some() { entries } else { 1 };
     let calls = |entries| if options.system_calls { entries } else { 1 };
     let entries = [

@@ -1,12 +1,12 @@
-//! What libbpf says besides its error numbers: the verifier's reasons.
+//! Captures libbpf's messages, which contain the verifier's reasons.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use libbpf_rs::PrintLevel;
 
-/// Bytes of messages that are kept, the last ones: there the verifier says what it refuses.
+/// Number of bytes kept, from the end, where the verifier states its reason.
 const MOST: usize = 64 << 10;
-/// Lines that are shown.
+/// Number of lines shown.
 const SHOWN: usize = 6;
 
 static KEPT: Mutex<String> = Mutex::new(String::new());
@@ -15,7 +15,7 @@ fn kept() -> MutexGuard<'static, String> {
     KEPT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps libbpf's warnings from now on, and nothing of before.
+/// Starts capturing libbpf's warnings, dropping earlier ones.
 pub(super) fn keep() {
     kept().clear();
     libbpf_rs::set_print(Some((PrintLevel::Warn, |_, message| {
@@ -28,7 +28,7 @@ pub(super) fn keep() {
     })));
 }
 
-/// The last lines of what libbpf said, without the verifier's statistics; all of it where WEIR_BPF_LOG is set.
+/// The last lines of libbpf's messages, without the verifier's statistics; all of them if WEIR_BPF_LOG is set.
 pub(super) fn last() -> String {
     let kept = kept();
     if std::env::var_os("WEIR_BPF_LOG").is_some() {

@@ -1,23 +1,23 @@
-//! What the programs have counted, read from their maps.
+//! Reads the programs' counters from their maps.
 
 use libbpf_rs::{MapCore, MapFlags};
 
 use super::{Programs, map};
 
-/// What the programs count as they go: `enum counter` of `bpf/record.bpf.h`.
+/// Counters of the programs: `enum counter` of `bpf/record.bpf.h`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counters {
-    /// Samples on CPU that found no room in the ring.
+    /// On-CPU samples lost because the ring was full.
     pub lost: u64,
-    /// The same of waits.
+    /// Waits lost because the ring was full.
     pub lost_waits: u64,
-    /// Threads that found no room in a map of threads.
+    /// Threads that did not fit into a map of threads.
     pub no_slot: u64,
-    /// Waits whose user stack was not taken because there were too many in that second.
+    /// Waits whose user stack was skipped because of the limit per second.
     pub capped: u64,
 }
 
-/// System calls of one kind of one process.
+/// Calls of one system call by one process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CallSum {
     pub pid: u32,
@@ -30,7 +30,7 @@ pub(crate) struct CallSum {
 
 /// Short waits of one process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Waited {
+pub(crate) struct ShortWaits {
     pub pid: u32,
     pub count: u64,
     pub total_ns: u64,
@@ -63,11 +63,11 @@ impl Programs {
             .collect()
     }
 
-    /// Waits below the shortest that is sampled, by process.
-    pub(crate) fn short_waits(&self) -> Vec<Waited> {
+    /// Waits below the minimum sampled duration, by process.
+    pub(crate) fn short_waits(&self) -> Vec<ShortWaits> {
         self.sums("short_waits")
             .map(|(key, values)| {
-                let mut sum = Waited { pid: word(&key, 0), ..Waited::default() };
+                let mut sum = ShortWaits { pid: word(&key, 0), ..ShortWaits::default() };
                 for value in &values {
                     if let [count, total_ns] = value[..] {
                         sum.count += count;
@@ -79,7 +79,7 @@ impl Programs {
             .collect()
     }
 
-    /// Keys of a map with the words of each CPU. The programs are detached by then, so that keys stay.
+    /// Keys of a map with the values of each CPU. The programs are detached by then, so that keys are stable.
     fn sums(&self, name: &'static str) -> impl Iterator<Item = (Vec<u8>, Vec<Vec<u64>>)> {
         let keys: Vec<_> = map(&self.object, name).keys().collect();
         keys.into_iter().map(move |key| {

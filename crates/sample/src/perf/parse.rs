@@ -1,12 +1,12 @@
-//! Records of perf events (`PERF_RECORD_*` of `linux/perf_event.h`), of the kinds that the attributes ask for.
+//! Parses records of perf events (`PERF_RECORD_*` of `linux/perf_event.h`), of the kinds that the attributes request.
 
 use weir_unwind::Registers;
 
-/// Bytes of a user stack that fit a record, whose length is a 16-bit number.
+/// Maximum size of a user stack in a record, whose length is a 16-bit number.
 pub(super) const MOST_STACK: u32 = 63 << 10;
-/// Return addresses of the kernel's stack at most (`kernel.perf_event_max_stack` may be raised).
+/// Maximum number of return addresses of the kernel's stack (`kernel.perf_event_max_stack` may be raised).
 const MOST_CHAIN: u64 = 4096;
-/// Chains have marks between their parts, which are no addresses: `PERF_CONTEXT_MAX` and above.
+/// Chains have markers between their parts, which are not addresses: `PERF_CONTEXT_MAX` and above.
 const CONTEXT_MAX: u64 = 4095_u64.wrapping_neg();
 
 const LOST: u32 = 2;
@@ -20,9 +20,9 @@ const MISC_EXEC: u16 = 1 << 13;
 /// One record.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Event<'a> {
-    /// Samples that found no room.
+    /// Lost samples.
     Lost(u64),
-    /// A thread has another name; `executed`: because the process runs another program.
+    /// A thread has a new name; `executed` if the process runs another program.
     Name {
         pid: u32,
         tid: u32,
@@ -34,7 +34,7 @@ pub(super) enum Event<'a> {
         pid: u32,
         tid: u32,
     },
-    /// A process or a thread has begun.
+    /// A process or a thread has started.
     Fork {
         pid: u32,
         parent: u32,
@@ -53,10 +53,10 @@ pub(super) struct Sample<'a> {
     pub stack: &'a [u8],
 }
 
-/// What is left to read.
-struct Rest<'a>(&'a [u8]);
+/// The unread rest of a record.
+struct RecordReader<'a>(&'a [u8]);
 
-impl<'a> Rest<'a> {
+impl<'a> RecordReader<'a> {
     fn bytes(&mut self, n: u64) -> Option<&'a [u8]> {
         let (bytes, rest) = self.0.split_at_checked(usize::try_from(n).ok()?)?;
         self.0 = rest;
@@ -73,9 +73,9 @@ impl<'a> Rest<'a> {
 }
 
 impl<'a> Event<'a> {
-    /// Reads a record with its header; `None`: of another kind, or damaged.
+    /// Parses a record with its header; `None` if it is of another kind, or damaged.
     pub(super) fn parse(bytes: &'a [u8]) -> Option<Self> {
-        let mut rest = Rest(bytes);
+        let mut rest = RecordReader(bytes);
         let kind = rest.u32()?;
         let misc = u16::from_le_bytes(rest.bytes(2)?.try_into().ok()?);
         rest.bytes(2)?;
@@ -99,7 +99,7 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// Process and thread that it is about.
+    /// Process and thread of the event.
     pub(super) fn thread(&self) -> Option<(u32, u32)> {
         match *self {
             Self::Name { pid, tid, .. } | Self::Exit { pid, tid } => Some((pid, tid)),
@@ -115,7 +115,7 @@ impl<'a> Event<'a> {
 
 impl<'a> Sample<'a> {
     /// The parts are in the order of the bits of `sample_type`.
-    fn parse(rest: &mut Rest<'a>) -> Option<Self> {
+    fn parse(rest: &mut RecordReader<'a>) -> Option<Self> {
         let (pid, tid, time_ns) = (rest.u32()?, rest.u32()?, rest.u64()?);
         let chain = rest.u64().filter(|&n| n <= MOST_CHAIN)?;
         let mut kernel = Vec::new();
@@ -135,7 +135,7 @@ impl<'a> Sample<'a> {
     }
 }
 
-fn registers(rest: &mut Rest<'_>) -> Option<Registers> {
+fn registers(rest: &mut RecordReader<'_>) -> Option<Registers> {
     let mut words = [0; 17];
     for word in &mut words {
         *word = rest.u64()?;

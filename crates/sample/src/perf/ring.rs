@@ -1,4 +1,4 @@
-//! The ring that perf events write to: `struct perf_event_mmap_page` and its data pages.
+//! The ring buffer of perf events: `struct perf_event_mmap_page` and its data pages.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::ring::Mapping;
 
-/// Bytes of a CPU's data pages: at 99 Hz and 32 KiB of stack, half a second. Without privilege a user may lock
-/// 516 KiB for each CPU (`kernel.perf_event_mlock_kb`); then it is halved until it fits.
+/// Size of a CPU's data pages: at 99 Hz and 32 KiB of stack, half a second. An unprivileged user may lock 516 KiB for
+/// each CPU (`kernel.perf_event_mlock_kb`); the size is then halved until it fits.
 const BYTES: usize = 2 << 20;
 const LEAST_BYTES: usize = 128 << 10;
 /// Offsets of `data_head` and `data_tail`.
@@ -21,7 +21,7 @@ pub(super) struct PerfRing {
     mapping: Mapping,
     page: usize,
     bytes: u64,
-    /// A record that the ring's end cuts in two, put together; as words, since addresses in it are aligned.
+    /// A record that wraps at the ring's end, reassembled; in words, because its addresses are aligned.
     whole: Vec<u64>,
 }
 
@@ -39,14 +39,14 @@ impl PerfRing {
         }
     }
 
-    /// Gives each record, header included and aligned to 8 bytes, to `take`, until that says to stop. Returns how full
-    /// the ring was.
+    /// Passes each record, header included and aligned to 8 bytes, to `take`, until that says to
+    /// stop. Returns how full the ring was.
     pub(super) fn drain(&mut self, take: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> f64 {
         let mut tail = self.position(TAIL).load(Ordering::Relaxed);
         let start = tail;
         let head = self.position(HEAD).load(Ordering::Acquire);
         while head.saturating_sub(tail) >= HEADER_BYTES {
-            // Records are multiples of 8 bytes, so that a header is never cut.
+            // Records are multiples of 8 bytes, so a header never wraps.
             let header = self.word(tail);
             let length = header >> 48;
             if length < HEADER_BYTES || length > head - tail {
@@ -72,12 +72,12 @@ impl PerfRing {
 
     fn word(&self, at: u64) -> u64 {
         let offset = self.page + (at & (self.bytes - 1) & !7) as usize;
-        // SAFETY: aligned, and inside of the data pages by the mask.
+        // SAFETY: aligned, and inside the data pages because of the mask.
         unsafe { self.mapping.start.add(offset).cast::<u64>().read() }
     }
 
     fn position(&self, offset: usize) -> &AtomicU64 {
-        // SAFETY: an aligned word of the first page, which both sides only access atomically.
+        // SAFETY: an aligned word of the first page, which both sides access only atomically.
         unsafe { self.mapping.start.add(offset).cast().as_ref() }
     }
 }

@@ -36,7 +36,7 @@ fn parts_are_found() {
     let lua = [10, 11, 12, 13, 1, 20, 21, 22, 23, 24, 1];
     let words = words(header, &[&[1][..], &lua, &[3, 4]].concat());
     let record = Record::parse(bytes(&words)).expect("a record");
-    assert_eq!((record.kind, record.pid, record.tid), (Kind::OnCpu, 7, 8));
+    assert_eq!((record.kind, record.pid, record.tid), (RecordKind::OnCpu, 7, 8));
     assert_eq!(record.comm, b"nginx");
     assert_eq!((record.stack, record.kernel), (&1_u64.to_le_bytes()[..], &[3, 4][..]));
     let lua = record.lua.expect("a Lua stack");

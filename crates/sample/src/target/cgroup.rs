@@ -1,4 +1,4 @@
-//! Processes by control group, and by container, which is a control group whose name has the container's id.
+//! Processes by control group, and by container, which is a control group named after the container's id.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,19 +8,19 @@ use crate::error::SampleError;
 use crate::target::listing::Listing;
 
 const ROOT: &str = "/sys/fs/cgroup";
-/// Groups within groups at most that are looked at.
+/// Maximum number of nested groups.
 const MOST_GROUPS: usize = 65_536;
-/// Digits of a container id at least: fewer could be part of any name.
+/// Minimum number of digits of a container id: fewer could be part of any name.
 const LEAST_DIGITS: usize = 6;
 
-/// The group's directories: one where it was named in full, or one for each hierarchy that has the path.
+/// The group's directories: one for a full path, or one for each hierarchy that has the path.
 pub(super) fn directory(path: &Path) -> Result<Vec<PathBuf>, SampleError> {
     let candidates = if path.starts_with(ROOT) { vec![path.to_owned()] } else { below_roots(path) };
     let found: Vec<PathBuf> = candidates.into_iter().filter(|path| path.join("cgroup.procs").is_file()).collect();
     if found.is_empty() { Err(SampleError::NoSuchCgroup { path: path.to_owned() }) } else { Ok(found) }
 }
 
-/// A path as /proc/PID/cgroup shows it, below each hierarchy: one in version 2, many in version 1.
+/// A path as in /proc/PID/cgroup, below each hierarchy: one in version 2, many in version 1.
 fn below_roots(path: &Path) -> Vec<PathBuf> {
     let relative = path.strip_prefix("/").unwrap_or(path);
     let mut roots = vec![PathBuf::from(ROOT)];
@@ -29,12 +29,12 @@ fn below_roots(path: &Path) -> Vec<PathBuf> {
     roots.into_iter().map(|root| root.join(relative)).collect()
 }
 
-/// Whether the directory is of version 2.
+/// Whether the directory belongs to version 2.
 pub(super) fn is_unified(directory: &Path) -> bool {
     directory.join("cgroup.controllers").is_file()
 }
 
-/// Processes of a group and of those below it.
+/// Processes of a group and its descendants.
 pub(super) fn processes(directory: &Path) -> Result<BTreeSet<u32>, SampleError> {
     let mut pids = BTreeSet::new();
     let mut left = vec![directory.to_owned()];
@@ -61,7 +61,7 @@ pub(super) fn processes(directory: &Path) -> Result<BTreeSet<u32>, SampleError> 
 pub(super) fn of_container(id: &str, listing: &Listing) -> Result<Vec<PathBuf>, SampleError> {
     let refuse = |reason: String| Err(SampleError::Container { reason });
     if id.len() < LEAST_DIGITS || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return refuse(format!("`{id}` is no container id: at least {LEAST_DIGITS} hexadecimal digits are needed"));
+        return refuse(format!("`{id}` is not a container id: at least {LEAST_DIGITS} hexadecimal digits are needed"));
     }
     let mut groups = BTreeSet::new();
     let mut ids = BTreeSet::new();
@@ -73,7 +73,7 @@ pub(super) fn of_container(id: &str, listing: &Listing) -> Result<Vec<PathBuf>, 
         }
     }
     match ids.len() {
-        0 => refuse(format!("no process is in a container `{id}`")),
+        0 => refuse(format!("there is no process in a container `{id}`")),
         1 => {
             let directories: Vec<_> =
                 groups.iter().filter_map(|group| directory(Path::new(group)).ok()).flatten().collect();
@@ -83,14 +83,12 @@ pub(super) fn of_container(id: &str, listing: &Listing) -> Result<Vec<PathBuf>, 
                 Ok(directories)
             }
         }
-        n => {
-            refuse(format!("{n} containers' ids begin with `{id}`: {}", ids.into_iter().collect::<Vec<_>>().join(", ")))
-        }
+        n => refuse(format!("{n} container ids begin with `{id}`: {}", ids.into_iter().collect::<Vec<_>>().join(", "))),
     }
 }
 
-/// Of a line of /proc/PID/cgroup (`0::/system.slice/docker-0123abcd.scope/init`): the container's full id, and the path
-/// down to its group.
+/// Parses a line of /proc/PID/cgroup (`0::/system.slice/docker-0123abcd.scope/init`): the
+/// container's full id, and the path down to its group.
 pub(super) fn container_group(line: &str, id: &str) -> Option<(String, String)> {
     let path = line.splitn(3, ':').nth(2)?;
     let mut end = 0;

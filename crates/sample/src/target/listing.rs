@@ -1,11 +1,11 @@
-//! The processes of this moment, and who started whom.
+//! A snapshot of all processes with their parents.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use crate::error::SampleError;
 
-/// What is read of each.
+/// Name and parent of a process.
 #[derive(Clone, Debug)]
 pub(super) struct Process {
     pub parent: u32,
@@ -18,7 +18,7 @@ pub(super) struct Process {
 pub(super) struct Listing(BTreeMap<u32, Process>);
 
 impl Listing {
-    /// Reads /proc. Processes that end meanwhile are left out.
+    /// Reads /proc. Processes that end meanwhile are skipped.
     pub(super) fn read() -> Result<Self, SampleError> {
         let entries = fs::read_dir("/proc").map_err(|error| SampleError::read("/proc", error))?;
         let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -39,7 +39,7 @@ impl Listing {
         self.0.keys().copied()
     }
 
-    /// Whether the kernel or the program's file calls it so.
+    /// Whether the kernel's name or the program's file name matches.
     pub(super) fn is_called(&self, pid: u32, name: &str) -> bool {
         let Some(process) = self.get(pid) else { return false };
         if process.name == name {
@@ -50,7 +50,7 @@ impl Listing {
         file.is_some_and(|file| file.trim_end_matches(" (deleted)") == name)
     }
 
-    /// These and all that descend from them.
+    /// These processes and all their descendants.
     pub(super) fn with_descendants(&self, pids: impl IntoIterator<Item = u32>) -> BTreeSet<u32> {
         let mut all: BTreeSet<u32> = pids.into_iter().collect();
         let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Whether a process's machine code is of the kind that can be unwound.
+//! Checks that a process's machine code can be unwound.
 
 use std::fs::File;
 use std::io::Read;
@@ -6,11 +6,11 @@ use std::io::Read;
 use crate::error::SampleError;
 
 const MACHINE_X86_64: u16 = 62;
-/// `e_machine` numbers of the ELF specification that people are likely to meet.
+/// Common `e_machine` numbers of the ELF specification.
 const MACHINES: [(u16, &str); 5] =
     [(3, "32-bit x86"), (40, "32-bit ARM"), (183, "AArch64"), (243, "RISC-V"), (8, "MIPS")];
 
-/// Refuses 32-bit and foreign programs. Threads of the kernel have no program and pass.
+/// Rejects 32-bit and foreign programs. Kernel threads have no program and pass.
 pub(super) fn check(pid: u32) -> Result<(), SampleError> {
     let mut head = [0; 20];
     let read = File::open(format!("/proc/{pid}/exe")).and_then(|mut file| file.read_exact(&mut head));
@@ -20,7 +20,7 @@ pub(super) fn check(pid: u32) -> Result<(), SampleError> {
     }
 }
 
-/// What the head of an ELF file says, unless it is an x86-64 program.
+/// Describes the head of an ELF file, unless it is an x86-64 program.
 fn foreign(head: &[u8; 20]) -> Option<String> {
     let [0x7f, b'E', b'L', b'F', class, order, ..] = head else { return Some("non-ELF".into()) };
     let machine = u16::from_le_bytes([head[18], head[19]]);

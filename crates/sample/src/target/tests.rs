@@ -65,7 +65,7 @@ fn containers_are_found_by_the_beginning_of_their_id() {
 
 #[test]
 fn who_is_not_there_is_said() {
-    // Above the highest pid that a kernel gives (PID_MAX_LIMIT).
+    // Above the highest pid that the kernel assigns (PID_MAX_LIMIT).
     let gone = find(&Target::Pid(4_194_305)).expect_err("no such process");
     assert!(gone.to_string().contains("no process 4194305"), "{gone}");
     for target in [

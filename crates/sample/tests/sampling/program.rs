@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use weir_profile::Profile;
-use weir_sample::{Found, Options, Recorded, Session, Target, find};
+use weir_sample::{Options, Recorded, ResolvedTarget, Session, Target, find};
 
 /// How long a program may take to get ready, or to give enough samples, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -54,7 +54,7 @@ impl Program {
         self.child.id()
     }
 
-    pub fn found(&self) -> Found {
+    pub fn found(&self) -> ResolvedTarget {
         find(&Target::Pid(self.pid())).expect("it runs")
     }
 
@@ -82,13 +82,13 @@ impl Drop for Program {
 }
 
 /// Samples processes.
-pub fn record(found: &Found, options: &Options) -> Recorded {
+pub fn record(found: &ResolvedTarget, options: &Options) -> Recorded {
     let mut session = Session::start(found, options).expect("sampling starts");
     session.run(&AtomicBool::new(false), &mut |_| {})
 }
 
 /// Samples a process until there are enough samples: on a busy machine that takes longer.
-pub fn record_enough(found: &Found, options: &Options, enough: u64) -> Recorded {
+pub fn record_enough(found: &ResolvedTarget, options: &Options, enough: u64) -> Recorded {
     let options = Options { duration: Some(PATIENCE), ..options.clone() };
     let mut session = Session::start(found, &options).expect("sampling starts");
     let stop = AtomicBool::new(false);

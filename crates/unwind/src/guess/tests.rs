@@ -2,21 +2,21 @@ use super::*;
 
 #[test]
 fn calls_are_recognised_in_all_their_lengths() {
-    let cases: &[(&[u8], Option<Call>)] = &[
-        (&[0xe8, 1, 2, 3, 4], Some(Call::Direct)),
-        (&[0xff, 0xd0], Some(Call::Indirect)),                   // call rax
-        (&[0x41, 0xff, 0xd3], Some(Call::Indirect)),             // call r11
-        (&[0xff, 0x10], Some(Call::Indirect)),                   // call [rax]
-        (&[0xff, 0x50, 0x18], Some(Call::Indirect)),             // call [rax+0x18]
-        (&[0xff, 0x14, 0xc8], Some(Call::Indirect)),             // call [rax+rcx*8]
-        (&[0xff, 0x54, 0x24, 0x08], Some(Call::Indirect)),       // call [rsp+8]
-        (&[0xff, 0x15, 1, 2, 3, 4], Some(Call::Indirect)),       // call [rip+...]
-        (&[0xff, 0x90, 1, 2, 3, 4], Some(Call::Indirect)),       // call [rax+...]
-        (&[0xff, 0x94, 0x24, 1, 2, 3, 4], Some(Call::Indirect)), // call [rsp+...]
-        (&[0xff, 0x14, 0x25, 1, 2, 3, 4], Some(Call::Indirect)), // call [...]
-        (&[0xff, 0xe0], None),                                   // jmp rax
-        (&[0xff, 0x25, 1, 2, 3, 4], None),                       // jmp [rip+...]
-        (&[0xe9, 1, 2, 3, 4], None),                             // jmp
+    let cases: &[(&[u8], Option<CallKind>)] = &[
+        (&[0xe8, 1, 2, 3, 4], Some(CallKind::Direct)),
+        (&[0xff, 0xd0], Some(CallKind::Indirect)),                   // call rax
+        (&[0x41, 0xff, 0xd3], Some(CallKind::Indirect)),             // call r11
+        (&[0xff, 0x10], Some(CallKind::Indirect)),                   // call [rax]
+        (&[0xff, 0x50, 0x18], Some(CallKind::Indirect)),             // call [rax+0x18]
+        (&[0xff, 0x14, 0xc8], Some(CallKind::Indirect)),             // call [rax+rcx*8]
+        (&[0xff, 0x54, 0x24, 0x08], Some(CallKind::Indirect)),       // call [rsp+8]
+        (&[0xff, 0x15, 1, 2, 3, 4], Some(CallKind::Indirect)),       // call [rip+...]
+        (&[0xff, 0x90, 1, 2, 3, 4], Some(CallKind::Indirect)),       // call [rax+...]
+        (&[0xff, 0x94, 0x24, 1, 2, 3, 4], Some(CallKind::Indirect)), // call [rsp+...]
+        (&[0xff, 0x14, 0x25, 1, 2, 3, 4], Some(CallKind::Indirect)), // call [...]
+        (&[0xff, 0xe0], None),                                       // jmp rax
+        (&[0xff, 0x25, 1, 2, 3, 4], None),                           // jmp [rip+...]
+        (&[0xe9, 1, 2, 3, 4], None),                                 // jmp
         (&[0x90, 0x90, 0x90], None),
         (&[0xc3], None),
         (&[], None),

@@ -21,7 +21,7 @@ fn this_process_is_seen_as_it_is() {
     assert!(process.mapping(8).is_none() && process.module(8).is_none() && !process.is_code(u64::MAX));
 }
 
-/// What a process has some time after it has begun.
+/// Waits until `look` returns something.
 fn until<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let start = Instant::now();
     loop {
@@ -68,7 +68,7 @@ fn a_deleted_program_is_still_read() {
     let (deleted, start) = mapped(&process).unwrap();
     assert!(deleted);
     let readable = process.module(start);
-    // /proc/PID/map_files is for privileged eyes.
+    // /proc/PID/map_files requires privileges.
     if readable.is_none() {
         eprintln!("SKIPPED: no privilege to open /proc/PID/map_files");
         return;

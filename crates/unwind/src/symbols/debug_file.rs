@@ -1,21 +1,22 @@
 //! Files of debug packages: `/usr/lib/debug/.build-id/xx/yyyy.debug`, `.gnu_debuglink`.
 //!
-//! Looked for where the process sees it first (its container), then on this system. Nothing is fetched.
+//! They are searched where the process sees them first (in its container), then on this system.
+//! Nothing is downloaded.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use crate::module::Module;
 
-/// Where packages put them.
+/// The directory used by packages.
 const DIRECTORY: &str = "usr/lib/debug";
-/// Longest name in `.gnu_debuglink` that is followed, in bytes.
+/// Maximum length of a name in `.gnu_debuglink`, in bytes.
 const MAX_LINK: usize = 255;
-/// Longest file whose checksum is taken, in bytes.
+/// Maximum size of a file whose checksum is computed, in bytes.
 const MAX_SUMMED: u64 = 1 << 30;
 
-/// Opens the debug file of a module, if there is one that belongs to it (by its build id, or for a
-/// link without one, by its checksum).
+/// Opens the debug file that belongs to a module, if there is one (identified by its build id, or
+/// by its checksum for a link without one).
 pub(crate) fn find(module: &Module, root: Option<&Path>) -> Option<Module> {
     if module.layout().place(".debug_info").is_some() {
         return None;
@@ -38,7 +39,7 @@ fn belongs(module: &Module, debug: &Module) -> bool {
     debug.size() <= MAX_SUMMED && sum.is_some_and(|sum| u32::from_le_bytes(sum) == checksum(debug.data()))
 }
 
-/// The checksum of `.gnu_debuglink`: the usual CRC-32.
+/// The checksum of `.gnu_debuglink`: a standard CRC-32.
 fn checksum(data: &[u8]) -> u32 {
     let mut sum = flate2::Crc::new();
     sum.update(data);
@@ -61,7 +62,7 @@ fn candidates(module: &Module, root: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The name in `.gnu_debuglink`; a plain name, never a path.
+/// The name in `.gnu_debuglink`; a plain file name, never a path.
 fn link(module: &Module) -> Option<String> {
     let data = module.section(".gnu_debuglink")?.data;
     let name = data.split(|&byte| byte == 0).next()?;

@@ -1,22 +1,22 @@
-//! Names of Rust and C++ as people write them.
+//! Rust and C++ names as in the source.
 
 use std::fmt::{self, Write};
 
 use cpp_demangle::{DemangleOptions, Symbol};
 
-/// Longest name that is demangled, in bytes; longer ones stay as they are.
+/// Maximum length of a name to demangle, in bytes; longer ones stay as they are.
 const MAX_MANGLED: usize = 4096;
-/// Longest result, in bytes: mangled names refer to their own parts and may unfold without end.
+/// Maximum length of the result, in bytes: mangled names refer to their own parts and may unfold exponentially.
 const MAX_DEMANGLED: usize = 16 * 1024;
 
-/// The name as it is in the source: without hash for Rust, without parameters for C++ (so that
-/// overloads are one function, as `perf` shows them).
+/// The name as in the source: without hash for Rust, without parameters for C++ (so that overloads
+/// are one function, as in `perf`).
 pub(crate) fn demangled(name: &str) -> String {
     if name.len() > MAX_MANGLED {
         return name.to_owned();
     }
     // Parts that the compiler has split off keep its suffix: `main.cold`.
-    let mut out = Bounded(String::new());
+    let mut out = BoundedText(String::new());
     let written = if let Ok(rust) = rustc_demangle::try_demangle(name) {
         write!(out, "{rust:#}").is_ok()
     } else if name.starts_with("_Z") {
@@ -28,10 +28,10 @@ pub(crate) fn demangled(name: &str) -> String {
     if written && !out.0.is_empty() { out.0 } else { name.to_owned() }
 }
 
-/// Text that refuses to become longer than [`MAX_DEMANGLED`], so that whoever writes it stops there.
-struct Bounded(String);
+/// Text that refuses to exceed [`MAX_DEMANGLED`], so that its writer stops there.
+struct BoundedText(String);
 
-impl Write for Bounded {
+impl Write for BoundedText {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         if self.0.len() + text.len() > MAX_DEMANGLED {
             return Err(fmt::Error);
@@ -64,7 +64,7 @@ mod tests {
         let long = format!("_Z{}", "N".repeat(10_000));
         assert_eq!(demangled(&long), long);
         assert_eq!(demangled("_Z1fI1PIiiES0_IS1_S1_EEvv"), "f<P<int, int>, P<P<int, int>, P<int, int> > >");
-        // S_ is f, S0_ is P, S1_ is P<int, int>, and each after it is a P of two of the one before.
+        // S_ is f, S0_ is P, S1_ is P<int, int>, and each further one is a P of two of its predecessor.
         let mut doubling = "_Z1fI1PIiiE".to_owned();
         for before in "123456789ABCDEFGHIJKLMNOPQRSTUV".chars() {
             doubling.push_str(&format!("S0_IS{before}_S{before}_E"));

@@ -9,18 +9,18 @@ use blazesym::symbolize::source::{Kernel, Source};
 use blazesym::symbolize::{Input, Symbolizer};
 use weir_profile::{Frame, Origin};
 
-/// Names that are kept at most.
+/// Maximum number of cached names.
 const MAX_NAMES: usize = 65_536;
-/// Lines of the file that tell whether addresses are hidden.
+/// Number of lines of the file examined to detect hidden addresses.
 const LINES_LOOKED_AT: usize = 16;
-/// Longest line that is looked at, in bytes.
+/// Maximum length of an examined line, in bytes.
 const MAX_LINE: u64 = 1024;
 
-/// The kernel's symbols; read when the first is asked for.
+/// The kernel's symbols, read at the first look-up.
 #[derive(Debug, Default)]
 pub(crate) struct KernelSymbols {
     symbolizer: Option<Symbolizer>,
-    /// Why there are no names; `None`: there are, or nobody has asked.
+    /// The reason why there are no names; `None` if there are names, or before the first look-up.
     hidden: Option<&'static str>,
     asked: bool,
     names: HashMap<u64, String>,
@@ -42,7 +42,7 @@ impl KernelSymbols {
         Frame { name: name.clone(), origin: Origin::Kernel, module: "[kernel]".to_owned(), ..Frame::default() }
     }
 
-    /// What people should know, if there are no names.
+    /// A remark if there are no names.
     pub fn remark(&self) -> Option<String> {
         self.hidden.map(|reason| format!("kernel functions have no names: {reason}"))
     }
@@ -65,7 +65,7 @@ fn look_up(symbolizer: &Symbolizer, address: u64) -> Option<String> {
     found.into_sym().map(|symbol| symbol.name.into_owned())
 }
 
-/// Whether the file has addresses, or zeros instead.
+/// Whether the file has addresses instead of zeros.
 fn addresses_shown() -> io::Result<bool> {
     let file = BufReader::new(File::open("/proc/kallsyms")?.take(MAX_LINE * LINES_LOOKED_AT as u64));
     for line in file.lines().take(LINES_LOOKED_AT) {

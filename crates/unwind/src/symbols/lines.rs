@@ -1,8 +1,8 @@
-//! Inlined functions and source lines, where a binary or its debug file has DWARF.
+//! Inlined functions and source lines, if a binary or its debug file has DWARF.
 //!
-//! `blazesym` reads it, by the file that is held open: the process may end and its files be
-//! replaced before the last sample is named. It is asked for nothing else, since it keeps tables of
-//! its own for every file that it has seen.
+//! `blazesym` reads it, through the file that is kept open: the process may end and its files be
+//! replaced before the last sample is named. It is used for nothing else, because it keeps its own
+//! tables for every file that it has read.
 
 use std::collections::HashMap;
 use std::os::fd::AsRawFd;
@@ -14,12 +14,12 @@ use blazesym::symbolize::{CodeInfo, Input, Symbolizer};
 use crate::module::Module;
 use crate::symbols::sound::lines_are_sound;
 
-/// Largest `.debug_info` that is read, in bytes; of larger ones only names are shown.
+/// Maximum size of `.debug_info`, in bytes; for larger ones only names are shown.
 const MAX_DEBUG_INFO: usize = 512 << 20;
 
-/// A function at an address, and where in its source.
+/// A function at an address, with its source position.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct SourceFunction {
     /// Not demangled.
     pub name: String,
     pub file: String,
@@ -28,22 +28,22 @@ pub(crate) struct Place {
 
 /// All functions at one address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Places {
+pub(crate) struct SourceFunctions {
     /// Innermost first.
-    pub inlined: Vec<Place>,
-    pub host: Place,
+    pub inlined: Vec<SourceFunction>,
+    pub host: SourceFunction,
 }
 
-/// Reads DWARF.
+/// Reads DWARF line information.
 #[derive(Debug)]
-pub(crate) struct Lines {
+pub(crate) struct LineReader {
     symbolizer: Symbolizer,
-    /// By module, whether its lines are sound. Held, since their files are asked for by number, which
-    /// must not be another's one day.
+    /// Modules with a flag whether their line tables are valid. Modules are kept alive, because
+    /// their files are addressed by number, which must not be reused.
     held: HashMap<u32, (Arc<Module>, bool)>,
 }
 
-impl Default for Lines {
+impl Default for LineReader {
     fn default() -> Self {
         let symbolizer = Symbolizer::builder()
             .enable_auto_reload(false)
@@ -56,9 +56,9 @@ impl Default for Lines {
     }
 }
 
-impl Lines {
-    /// What DWARF says of an address; `None` if there is none or it says nothing.
-    pub fn at(&mut self, module: &Arc<Module>, address: u64) -> Option<Places> {
+impl LineReader {
+    /// The functions at an address according to DWARF; `None` if there is no information.
+    pub fn at(&mut self, module: &Arc<Module>, address: u64) -> Option<SourceFunctions> {
         let with_lines = module.debug_file().unwrap_or(module);
         let file = with_lines.file()?;
         if with_lines.layout().place(".debug_info")?.length > MAX_DEBUG_INFO {
@@ -73,15 +73,15 @@ impl Lines {
         let symbol = found.into_sym()?;
         let host_code = symbol.code_info.as_deref();
         let inlined = symbol.inlined.iter().rev();
-        Some(Places {
+        Some(SourceFunctions {
             inlined: inlined.map(|inlined| place(&inlined.name, inlined.code_info.as_ref())).collect(),
             host: place(&symbol.name, host_code),
         })
     }
 }
 
-fn place(name: &str, code: Option<&CodeInfo<'_>>) -> Place {
-    let Some(code) = code else { return Place { name: name.to_owned(), ..Place::default() } };
+fn place(name: &str, code: Option<&CodeInfo<'_>>) -> SourceFunction {
+    let Some(code) = code else { return SourceFunction { name: name.to_owned(), ..SourceFunction::default() } };
     let file = code.to_path().to_string_lossy().into_owned();
-    Place { name: name.to_owned(), file, line: code.line.unwrap_or(0) }
+    SourceFunction { name: name.to_owned(), file, line: code.line.unwrap_or(0) }
 }

@@ -1,8 +1,7 @@
-//! Whether DWARF's line tables can be handed to `blazesym`.
+//! Validates DWARF line tables before they are handed to `blazesym`.
 //!
-//! It (0.2.7) relies on each row naming a file that the table has, and panics where a damaged one
-//! does not. So a module's line tables are gone through once before it is asked; that takes some
-//! 10 ms for each MB.
+//! `blazesym` (0.2.7) relies on each row referring to an existing file of the table, and panics if a damaged row does
+//! not. A module's line tables are therefore validated once, which takes some 10 ms per MB.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -12,16 +11,16 @@ use gimli::{DwarfSections, EndianSlice, LittleEndian, SectionId};
 
 use crate::module::Module;
 
-/// Rows that are gone through at most; a program with more of them has no lines.
+/// Maximum number of validated rows; a program with more has no lines.
 const MAX_ROWS: u64 = 64 << 20;
-/// Largest section that is unpacked, in bytes.
+/// Maximum size of an unpacked section, in bytes.
 const MAX_UNPACKED: u64 = 512 << 20;
 /// Header of a compressed section: type, reserved, size, alignment.
 const COMPRESSED_HEADER: usize = 24;
 /// `ELFCOMPRESS_ZLIB`.
 const ZLIB: u8 = 1;
 
-/// Whether every row of every line table of a module names a file of that table.
+/// Whether every row of every line table of a module refers to a file of that table.
 pub(crate) fn lines_are_sound(module: &Module) -> bool {
     let load = |id: SectionId| Ok::<_, gimli::Error>(section(module, id.name()).unwrap_or_default());
     let Ok(sections) = DwarfSections::load(load) else { return false };

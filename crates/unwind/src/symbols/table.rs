@@ -1,8 +1,8 @@
-//! Symbols of one binary by address and by name.
+//! The symbols of one binary, by address and by name.
 //!
-//! Own, and not `blazesym`'s: a stripped program's names come from up to four tables (`.symtab`,
-//! `.dynsym`, those of a debug file and of `.gnu_debugdata`) that only help together, and aliases are
-//! settled by one order. Kept are 24 bytes for each symbol; names stay in the mapped file.
+//! This table is Weir's own and not `blazesym`'s: a stripped program's names come from up to four tables (`.symtab`,
+//! `.dynsym`, those of a debug file and of `.gnu_debugdata`) that must be combined, and one order decides between
+//! aliases. Each symbol takes 24 bytes; names stay in the mapped file.
 
 use std::ops::Range;
 
@@ -13,30 +13,30 @@ use object::read::elf::{FileHeader, SectionHeader, Sym};
 use crate::module::Module;
 use crate::symbols::mini;
 
-/// Symbols of one table at most; later ones are not seen.
+/// Maximum number of symbols of one table; later ones are ignored.
 const MAX_SYMBOLS: usize = 4 << 20;
-/// Symbols that are looked at below an address, for one whose size covers it.
+/// Number of symbols examined below an address for one whose size covers it.
 const MAX_LOOK_BACK: usize = 64;
 
 type Header = FileHeader64<LittleEndian>;
 
-/// Which file a name is in.
+/// The file that contains a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Origin {
+enum NameSource {
     Module,
     DebugFile,
     Mini,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct SymbolEntry {
     start: u64,
     size: u32,
-    /// Where its name begins in the file, and its length.
+    /// Offset and length of its name in the file.
     name: u32,
     length: u16,
-    origin: Origin,
-    /// Among symbols of one address, the greatest names it.
+    origin: NameSource,
+    /// Among symbols at one address, the highest rank wins.
     rank: u8,
 }
 
@@ -44,23 +44,23 @@ struct Entry {
 #[derive(Debug, Default)]
 pub(crate) struct SymbolTable {
     /// Functions, by address.
-    code: Vec<Entry>,
+    code: Vec<SymbolEntry>,
     /// Variables, by address.
-    data: Vec<Entry>,
-    /// The file that `.gnu_debugdata` holds; empty: none.
+    data: Vec<SymbolEntry>,
+    /// The file in `.gnu_debugdata`; empty if there is none.
     mini: Vec<u8>,
 }
 
 impl SymbolTable {
-    /// Reads the tables of a module and of what belongs to it.
+    /// Reads the tables of a module and of its debug files.
     pub fn of(module: &Module) -> Self {
         let mut table = Self { mini: mini::unpacked(module).unwrap_or_default(), ..Self::default() };
-        table.add(module.data(), Origin::Module);
+        table.add(module.data(), NameSource::Module);
         if let Some(debug) = module.debug_file() {
-            table.add(debug.data(), Origin::DebugFile);
+            table.add(debug.data(), NameSource::DebugFile);
         }
         let mini = std::mem::take(&mut table.mini);
-        table.add(&mini, Origin::Mini);
+        table.add(&mini, NameSource::Mini);
         table.mini = mini;
         for entries in [&mut table.code, &mut table.data] {
             entries.sort_by_key(|entry| (entry.start, entry.rank));
@@ -71,7 +71,8 @@ impl SymbolTable {
 
     /// The range of a symbol.
     pub fn by_name(&self, module: &Module, name: &str) -> Option<Range<u64>> {
-        let is_it = |entry: &&Entry| usize::from(entry.length) == name.len() && self.name(module, entry) == Some(name);
+        let is_it =
+            |entry: &&SymbolEntry| usize::from(entry.length) == name.len() && self.name(module, entry) == Some(name);
         let entry = self.code.iter().chain(&self.data).find(is_it)?;
         Some(entry.start..entry.start.saturating_add(u64::from(entry.size)))
     }
@@ -85,17 +86,17 @@ impl SymbolTable {
         Some((self.name(module, entry)?, entry.start))
     }
 
-    fn name<'a>(&'a self, module: &'a Module, entry: &Entry) -> Option<&'a str> {
+    fn name<'a>(&'a self, module: &'a Module, entry: &SymbolEntry) -> Option<&'a str> {
         let file = match entry.origin {
-            Origin::Module => module.data(),
-            Origin::DebugFile => module.debug_file()?.data(),
-            Origin::Mini => &self.mini,
+            NameSource::Module => module.data(),
+            NameSource::DebugFile => module.debug_file()?.data(),
+            NameSource::Mini => &self.mini,
         };
         let start = entry.name as usize;
         std::str::from_utf8(file.get(start..start + usize::from(entry.length))?).ok()
     }
 
-    fn add(&mut self, file: &[u8], origin: Origin) {
+    fn add(&mut self, file: &[u8], origin: NameSource) {
         let Ok(header) = Header::parse(file) else { return };
         let Ok(sections) = header.sections(LittleEndian, file) else { return };
         for kind in [elf::SHT_SYMTAB, elf::SHT_DYNSYM] {
@@ -114,7 +115,7 @@ impl SymbolTable {
         }
     }
 
-    fn add_symbol(&mut self, symbol: &Sym64<LittleEndian>, code: bool, names: &[u8], offset: u64, origin: Origin) {
+    fn add_symbol(&mut self, symbol: &Sym64<LittleEndian>, code: bool, names: &[u8], offset: u64, origin: NameSource) {
         let kind = symbol.st_type();
         let function = matches!(kind, elf::STT_FUNC | elf::STT_GNU_IFUNC) || (kind == elf::STT_NOTYPE && code);
         if symbol.is_undefined(LittleEndian) || !(function || kind == elf::STT_OBJECT) {
@@ -130,13 +131,13 @@ impl SymbolTable {
         }
         let size = u32::try_from(symbol.st_size(LittleEndian)).unwrap_or(u32::MAX);
         let rank = rank(symbol, kind, name);
-        let entry = Entry { start: symbol.st_value(LittleEndian), size, name: start, length, origin, rank };
+        let entry = SymbolEntry { start: symbol.st_value(LittleEndian), size, name: start, length, origin, rank };
         if function { self.code.push(entry) } else { self.data.push(entry) }
     }
 }
 
-/// Of several names for one address: typed before labels, global before weak before local, and what
-/// people write before what the implementation calls it.
+/// Ranks several names for one address: typed before untyped, global before weak before local, and
+/// public names before the implementation's.
 fn rank(symbol: &Sym64<LittleEndian>, kind: elf::SymbolType, name: &[u8]) -> u8 {
     let typed = u8::from(kind != elf::STT_NOTYPE);
     let binding = match symbol.st_bind() {
@@ -148,9 +149,9 @@ fn rank(symbol: &Sym64<LittleEndian>, kind: elf::SymbolType, name: &[u8]) -> u8 
     typed << 4 | plain << 2 | binding
 }
 
-/// Whether a symbol without a size (assembly) goes on to an address: no other entry of the unwind
+/// Whether a symbol without a size (assembly) extends to an address: no other entry of the unwind
 /// table, and no other section, begins between them.
-fn unsized_covers(module: &Module, entry: &Entry, address: u64) -> bool {
+fn unsized_covers(module: &Module, entry: &SymbolEntry, address: u64) -> bool {
     let section = || module.section_at(entry.start).map(|(_, section)| section.address);
     entry.size == 0
         && module.frame_range(address).is_none_or(|range| range.start <= entry.start)

@@ -9,10 +9,10 @@ impl Generated {
     fn new() -> Self {
         let protection = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: a new mapping of its own.
+        // SAFETY: creates a new mapping.
         let at = unsafe { libc::mmap(std::ptr::null_mut(), Self::LENGTH, protection, flags, -1, 0) };
         assert_ne!(at, libc::MAP_FAILED);
-        // SAFETY: so many bytes have just been mapped, writable.
+        // SAFETY: this many bytes have just been mapped, writable.
         unsafe { at.cast::<u8>().write_bytes(0x90, Self::LENGTH) };
         Self(at)
     }
@@ -31,7 +31,7 @@ impl Generated {
 
 impl Drop for Generated {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this one's, and nothing refers to it any more.
+        // SAFETY: this value owns the mapping, and nothing refers to it any more.
         unsafe { libc::munmap(self.0, Self::LENGTH) };
     }
 }
@@ -42,7 +42,7 @@ fn stack_of(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-fn unwound(ip: u64, bp: u64, words: &[u64], hook: Option<&mut dyn FrameHook>) -> (End, Vec<NativeFrame>) {
+fn unwound(ip: u64, bp: u64, words: &[u64], hook: Option<&mut dyn FrameHook>) -> (UnwindEnd, Vec<NativeFrame>) {
     let mut process = Process::open(std::process::id()).unwrap();
     let registers = Registers { ip, bp, sp: SP, ..Registers::default() };
     let mut frames = Vec::new();
@@ -56,10 +56,10 @@ struct TwoWords {
 }
 
 impl FrameHook for TwoWords {
-    fn step(&mut self, at: &Cursor, stack: &Stack<'_>) -> Option<Step> {
+    fn step(&mut self, at: &Cursor, stack: &Stack<'_>) -> Option<CallerFrame> {
         self.asked += 1;
         let ip = stack.u64(at.sp + 8)?;
-        Some(Step { ip, sp: at.sp + 16, bp: None, preserved: [None; 5] })
+        Some(CallerFrame { ip, sp: at.sp + 16, bp: None, preserved: [None; 5] })
     }
 }
 
@@ -70,7 +70,7 @@ fn a_hook_walks_code_without_file() {
     let mut hook = TwoWords { asked: 0 };
     let (end, frames) = unwound(at(100), 1, &[0, at(200), 0, at(300), 0, 0], Some(&mut hook));
     let seen: Vec<_> = frames.iter().map(|frame| (frame.ip - at(0), frame.lookup - at(0), frame.sp - SP)).collect();
-    assert_eq!((end, hook.asked), (End::Root, 3));
+    assert_eq!((end, hook.asked), (UnwindEnd::Root, 3));
     assert_eq!(seen, [(100, 100, 0), (200, 199, 16), (300, 299, 32)]);
 }
 
@@ -82,7 +82,7 @@ fn frame_pointers_are_followed_where_calls_prove_them() {
     let (end, frames) = unwound(code.address(), SP + 8, &words, None);
     let ips: Vec<_> = frames.iter().map(|frame| frame.ip).collect();
     assert_eq!(ips, [code.address(), first, second]);
-    assert_eq!(end, End::Root, "a frame pointer of 0 is the start of a thread");
+    assert_eq!(end, UnwindEnd::Root, "a frame pointer of 0 is the start of a thread");
 }
 
 #[test]
@@ -90,12 +90,18 @@ fn nonsense_is_not_followed() {
     let code = Generated::new();
     let returns = code.call_before(200);
     let ip = code.address();
-    let cases: &[(&str, u64, &[u64], End, usize)] = &[
-        ("no pointer, nothing on the stack", 1, &[1, 2, 3], End::Failed(Why::NoTable), 1),
-        ("an address of code without a call before it", SP, &[SP, ip + 50, 0], End::Failed(Why::NoTable), 1),
-        ("a frame pointer below the stack pointer", SP - 64, &[1, 2, 3], End::Failed(Why::NoTable), 1),
-        ("a circle", SP + 8, &[1, SP + 8, returns, 4], End::Failed(Why::NoTable), 2),
-        ("an empty stack", SP, &[], End::Failed(Why::NoTable), 1),
+    let cases: &[(&str, u64, &[u64], UnwindEnd, usize)] = &[
+        ("no pointer, nothing on the stack", 1, &[1, 2, 3], UnwindEnd::Failed(UnwindFailure::NoTable), 1),
+        (
+            "an address of code without a call before it",
+            SP,
+            &[SP, ip + 50, 0],
+            UnwindEnd::Failed(UnwindFailure::NoTable),
+            1,
+        ),
+        ("a frame pointer below the stack pointer", SP - 64, &[1, 2, 3], UnwindEnd::Failed(UnwindFailure::NoTable), 1),
+        ("a circle", SP + 8, &[1, SP + 8, returns, 4], UnwindEnd::Failed(UnwindFailure::NoTable), 2),
+        ("an empty stack", SP, &[], UnwindEnd::Failed(UnwindFailure::NoTable), 1),
     ];
     for (name, bp, words, expected, count) in cases {
         let (end, frames) = unwound(ip, *bp, words, None);
@@ -105,20 +111,20 @@ fn nonsense_is_not_followed() {
 
 #[test]
 fn a_hook_cannot_lead_astray() {
-    struct Astray(Step);
+    struct Astray(CallerFrame);
     impl FrameHook for Astray {
-        fn step(&mut self, _: &Cursor, _: &Stack<'_>) -> Option<Step> {
+        fn step(&mut self, _: &Cursor, _: &Stack<'_>) -> Option<CallerFrame> {
             Some(self.0)
         }
     }
     let code = Generated::new();
     let ip = code.address();
-    let step = |ip, sp| Step { ip, sp, bp: None, preserved: [None; 5] };
+    let step = |ip, sp| CallerFrame { ip, sp, bp: None, preserved: [None; 5] };
     let cases = [
-        (step(ip, SP), End::Failed(Why::Loop)),
-        (step(ip, SP - 8), End::Failed(Why::Loop)),
-        (step(0x10, SP + 8), End::Failed(Why::NotCode)),
-        (step(0, SP + 8), End::Root),
+        (step(ip, SP), UnwindEnd::Failed(UnwindFailure::Loop)),
+        (step(ip, SP - 8), UnwindEnd::Failed(UnwindFailure::Loop)),
+        (step(0x10, SP + 8), UnwindEnd::Failed(UnwindFailure::NotCode)),
+        (step(0, SP + 8), UnwindEnd::Root),
     ];
     for (step, expected) in cases {
         assert_eq!(unwound(ip, 0, &[1, 2], Some(&mut Astray(step))).0, expected, "{step:?}");
@@ -129,20 +135,20 @@ fn a_hook_cannot_lead_astray() {
 fn endless_stacks_are_cut() {
     struct Endless;
     impl FrameHook for Endless {
-        fn step(&mut self, at: &Cursor, _: &Stack<'_>) -> Option<Step> {
-            Some(Step { ip: at.ip, sp: at.sp + 8, bp: None, preserved: [None; 5] })
+        fn step(&mut self, at: &Cursor, _: &Stack<'_>) -> Option<CallerFrame> {
+            Some(CallerFrame { ip: at.ip, sp: at.sp + 8, bp: None, preserved: [None; 5] })
         }
     }
     let code = Generated::new();
     let (end, frames) = unwound(code.address() + 9, 0, &[], Some(&mut Endless));
-    assert_eq!((end, frames.len()), (End::TooDeep, MAX_FRAMES));
+    assert_eq!((end, frames.len()), (UnwindEnd::TooDeep, MAX_FRAMES));
 }
 
 #[test]
 fn a_short_stack_is_said_to_be_cut() {
-    // At its first instruction a function's return address is on top of the stack.
+    // At a function's first instruction its return address is on top of the stack.
     let here = a_short_stack_is_said_to_be_cut as fn() as usize as u64;
-    assert_eq!(unwound(here, 0, &[], None).0, End::Cut);
-    assert_eq!(unwound(here, 0, &[0x10], None).0, End::Failed(Why::NotCode));
-    assert_eq!(unwound(here, 0, &[0], None).0, End::Root);
+    assert_eq!(unwound(here, 0, &[], None).0, UnwindEnd::Cut);
+    assert_eq!(unwound(here, 0, &[0x10], None).0, UnwindEnd::Failed(UnwindFailure::NotCode));
+    assert_eq!(unwound(here, 0, &[0], None).0, UnwindEnd::Root);
 }

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use weir_unwind::{End, Process, Symbols, Unwinder};
+use weir_unwind::{Process, Symbols, UnwindEnd, Unwinder};
 
 use crate::support::Traced;
 
@@ -160,7 +160,7 @@ fn stacks_of_the_distributions_nginx_come_to_their_root() {
                 symbols.resolve(&process, frame.lookup, &mut named);
             }
             *innermost.entry(named[0].module.clone()).or_default() += 1;
-            if end == End::Root && frames.len() > 3 {
+            if end == UnwindEnd::Root && frames.len() > 3 {
                 good += 1;
             } else {
                 let names: Vec<_> = named.iter().map(|frame| format!("{} ({})", frame.name, frame.module)).collect();

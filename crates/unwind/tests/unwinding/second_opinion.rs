@@ -5,7 +5,7 @@
 
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{ExplicitModuleSectionInfo, Unwinder as _};
-use weir_unwind::{End, Process, Unwinder};
+use weir_unwind::{Process, UnwindEnd, Unwinder};
 
 use crate::support::{self, Traced};
 
@@ -56,7 +56,7 @@ fn another_unwinder_finds_the_same_frames() {
         let stack = traced.stack(&registers);
         let mut frames = Vec::new();
         let end = unwinder.unwind(&mut process, &registers, &stack, None, &mut frames);
-        assert_eq!(end, End::Root);
+        assert_eq!(end, UnwindEnd::Root);
         let mut read = |address: u64| {
             let start = usize::try_from(address.wrapping_sub(registers.sp)).map_err(|_| ())?;
             let bytes = stack.get(start..).and_then(|rest| rest.first_chunk::<8>()).ok_or(())?;

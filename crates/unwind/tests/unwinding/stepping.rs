@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use weir_profile::Frame;
-use weir_unwind::{End, NativeFrame, Process, Symbols, Unwinder};
+use weir_unwind::{NativeFrame, Process, Symbols, UnwindEnd, Unwinder};
 
 use crate::support::{self, Traced};
 
@@ -38,7 +38,7 @@ fn step_through(program: &Path, arguments: &[&str]) -> Outcome {
         for frame in &frames {
             symbols.resolve(&process, frame.lookup, &mut named);
         }
-        if end != End::Root {
+        if end != UnwindEnd::Root {
             let last = named.last().map_or("", |frame| frame.name.as_str());
             *outcome.bad.entry(format!("{end:?} at {last}, ip {:#x}", frames.last().unwrap().ip)).or_default() += 1;
         }

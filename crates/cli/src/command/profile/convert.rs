@@ -6,7 +6,7 @@ use std::path::Path;
 
 use weir_profile::format::{self, MAX_UNPACKED_BYTES};
 use weir_profile::merge::merge;
-use weir_profile::{Kind, Profile};
+use weir_profile::{Profile, ProfileKind};
 
 use super::output::{Profiles, Writer};
 use crate::Failure;
@@ -31,7 +31,7 @@ pub(super) fn run(convert: &Convert) -> Result<(), Failure> {
 
 /// Adds up those of one kind.
 fn by_kind(mut all: Vec<Profile>) -> Vec<Profile> {
-    let kinds = [Kind::OnCpu, Kind::OffCpu, Kind::Count];
+    let kinds = [ProfileKind::OnCpu, ProfileKind::OffCpu, ProfileKind::Count];
     kinds.into_iter().filter_map(|kind| merge(all.extract_if(.., |profile| profile.kind == kind).collect())).collect()
 }
 

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use weir_profile::format;
 use weir_profile::graph::{self, GraphOptions};
-use weir_profile::health::Level;
-use weir_profile::top::{By, Order, TopOptions, calls, top};
-use weir_profile::{Kind, Profile};
+use weir_profile::health::FactLevel;
+use weir_profile::top::{GroupBy, SortBy, TopOptions, calls, top};
+use weir_profile::{Profile, ProfileKind};
 
 pub(super) use self::target::As;
 use crate::Failure;
@@ -60,27 +60,27 @@ impl Profiles {
     fn text(&self, profile: &Profile, output: &Output, style: Style) -> String {
         let options = TopOptions {
             by: match output.by {
-                TopBy::Function => By::Function,
-                TopBy::Line => By::Line,
-                TopBy::Module => By::Module,
-                TopBy::Thread => By::Thread,
+                TopBy::Function => GroupBy::Function,
+                TopBy::Line => GroupBy::Line,
+                TopBy::Module => GroupBy::Module,
+                TopBy::Thread => GroupBy::Thread,
             },
-            order: if output.total { Order::Total } else { Order::Own },
+            order: if output.total { SortBy::Total } else { SortBy::Own },
             rows: output.top.map_or(ROWS, |rows| rows as usize),
             width: columns(),
         };
         let mut text = String::new();
         if self.all.len() > 1 {
             let heading = match profile.kind {
-                Kind::OnCpu => "On the CPU",
-                Kind::OffCpu => "Off the CPU",
-                Kind::Count => "Samples",
+                ProfileKind::OnCpu => "On the CPU",
+                ProfileKind::OffCpu => "Off the CPU",
+                ProfileKind::Count => "Samples",
             };
             text.push_str(&format!("{}\n", style.bold(heading)));
         }
         text.push_str(&top(profile, &options));
         // The same in both profiles of a session.
-        let calls = if profile.kind == Kind::OffCpu && self.all.len() > 1 {
+        let calls = if profile.kind == ProfileKind::OffCpu && self.all.len() > 1 {
             String::new()
         } else {
             calls(profile, options.rows)
@@ -94,9 +94,9 @@ impl Profiles {
             .iter()
             .map(|fact| {
                 let value = match fact.level {
-                    Level::Plain | Level::Good => fact.value.clone(),
-                    Level::Warn => style.yellow(&fact.value),
-                    Level::Bad => style.red(&fact.value),
+                    FactLevel::Plain | FactLevel::Good => fact.value.clone(),
+                    FactLevel::Warn => style.yellow(&fact.value),
+                    FactLevel::Bad => style.red(&fact.value),
                 };
                 format!("{} {value}", fact.label)
             })

@@ -1,14 +1,14 @@
 //! Who is meant: a positional argument is a process id if it is a number, and a name otherwise.
 
-use weir_sample::{Found, SampleError, Target};
+use weir_sample::{ResolvedTarget, SampleError, Target};
 
 use crate::Failure;
 use crate::arguments::Record;
 
 /// Finds the processes of a command line.
-pub(super) fn find(record: &Record) -> Result<Found, Failure> {
+pub(super) fn find(record: &Record) -> Result<ResolvedTarget, Failure> {
     let targets = targets(record);
-    let mut all: Option<Found> = None;
+    let mut all: Option<ResolvedTarget> = None;
     for target in &targets {
         let found = weir_sample::find(target).map_err(failure)?;
         all = Some(match all {

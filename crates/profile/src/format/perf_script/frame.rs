@@ -3,16 +3,16 @@
 use crate::label::{UNKNOWN, is_jit};
 use crate::{Frame, Origin};
 
-/// What perf prints instead of a binary for a function that was inlined.
+/// Printed by perf instead of a binary for an inlined function.
 const INLINED: &str = "inlined";
 /// Modules in brackets that are not the kernel's.
 const USER: &[&str] = &["[unknown]", "[vdso]", "[heap]", "[stack]", "[anon]", "[uprobes]"];
-/// Endings of kernel modules' files.
+/// Extensions of kernel modules.
 const KERNEL_MODULES: &[&str] = &[".ko", ".ko.gz", ".ko.xz", ".ko.zst"];
-/// Between the functions that a JIT has put into each other, where its symbols say so.
+/// Separates functions that a JIT has inlined into each other, if its symbols list them.
 const JIT_CHAIN: &str = "->";
 
-/// The frames of a line, innermost first: one, or several if a JIT's symbol lists what it inlined.
+/// The frames of a line, innermost first; several if a JIT symbol lists inlined functions.
 pub(super) fn parse(line: &str, comm: &str) -> Option<Vec<Frame>> {
     let (address, rest) = line.trim().split_once(char::is_whitespace)?;
     if address.is_empty() || !address.bytes().all(|byte| byte.is_ascii_hexdigit()) {
@@ -20,7 +20,7 @@ pub(super) fn parse(line: &str, comm: &str) -> Option<Vec<Frame>> {
     }
     let rest = rest.trim();
     let (symbol, module) = split_module(rest);
-    // Without a binary only an indented line is surely a frame.
+    // Without a binary, only an indented line is certainly a frame.
     if module.is_none() && !line.starts_with([' ', '\t']) {
         return None;
     }
@@ -46,8 +46,8 @@ pub(super) fn parse(line: &str, comm: &str) -> Option<Vec<Frame>> {
     Some(frames)
 }
 
-/// A line with the place of the frame above it (`-F +srcline`): `access.c:300`, `access.h:12 (inlined)`,
-/// `libc.so.6[27b25]`. Says whether it is one.
+/// Parses a line with the source position of the frame above it (`-F +srcline`): `access.c:300`,
+/// `access.h:12 (inlined)`, `libc.so.6[27b25]`. Returns whether it is one.
 pub(super) fn place(line: &str, frame: Option<&mut Frame>) -> bool {
     let (Some(frame), true) = (frame, line.starts_with([' ', '\t'])) else { return false };
     let (text, inlined) = match line.trim().strip_suffix(" (inlined)") {
@@ -66,7 +66,7 @@ pub(super) fn place(line: &str, frame: Option<&mut Frame>) -> bool {
     true
 }
 
-/// `main (/usr/bin/x (deleted))` as the symbol and the binary.
+/// Splits `main (/usr/bin/x (deleted))` into the symbol and the binary.
 fn split_module(text: &str) -> (&str, Option<&str>) {
     let Some(inner) = text.strip_suffix(')') else { return (text, None) };
     let inner = inner.strip_suffix(" (deleted)").unwrap_or(inner);
@@ -96,7 +96,7 @@ fn origin(module: &str) -> Origin {
     }
 }
 
-/// A C++ name without its arguments: they make graphs unreadable, and templates keep theirs.
+/// A C++ name without its arguments, which make graphs unreadable; templates keep theirs.
 ///
 /// Parentheses that belong to the name stay: `(anonymous namespace)`, Go's `(*Client)`, those
 /// within `<...>` or `{...}`, `operator()`, and the arguments of a function around a lambda.
@@ -128,7 +128,7 @@ fn without_arguments(name: &str) -> &str {
     name
 }
 
-/// Length of arguments that a name goes on behind: `(int)::{lambda()#1}`.
+/// Length of arguments after which a name continues: `(int)::{lambda()#1}`.
 fn inner_scope(text: &str) -> Option<usize> {
     let mut open = 0_i32;
     let close = text.bytes().position(|byte| {
@@ -138,12 +138,12 @@ fn inner_scope(text: &str) -> Option<usize> {
     text[close + 1..].starts_with("::").then_some(close + 1)
 }
 
-/// Length of the sign behind `operator`: `<<`, `->`, none for `operator new`.
+/// Length of the operator after `operator`: `<<`, `->`; 0 for `operator new`.
 fn sign(text: &str) -> usize {
     text.bytes().take_while(|byte| b"<>=-!".contains(byte)).count()
 }
 
-/// `Lorg/shop/Cart;::total` as `org/shop/Cart:::total`, which is how folding tools write it.
+/// Turns `Lorg/shop/Cart;::total` into `org/shop/Cart:::total`, as folding tools do.
 fn java(name: &str, comm: &str) -> String {
     let name = name.replace(';', ":");
     let java = comm.starts_with("java") && name.contains('/');

@@ -1,30 +1,30 @@
 //! The first line of a sample: `nginx  4711/4711 [001]  5235.1234: 10101010 cpu-clock:pppH: ...`.
 //!
-//! The name may hold spaces and digits; the rest is optional and is found from the right: the
-//! time is the only word like `5235.1234:`, before it may stand a CPU `[001]` and flags, before
-//! that the ids. Without a time the ids must be followed by an event, a CPU or nothing.
+//! The name may contain spaces and digits; the rest is optional and is found from the right: the
+//! time is the only word like `5235.1234:`, it may be preceded by a CPU `[001]` and flags, and
+//! these by the ids. Without a time, the ids must be followed by an event, a CPU or nothing.
 
 /// A header's fields.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Header<'a> {
     /// Name of the thread.
     pub(super) comm: &'a str,
-    /// Process id; where only one id is printed it is the thread's, and stands for both.
+    /// Process id; if only one id is printed, it is the thread's and stands for both.
     pub(super) pid: u32,
     /// Thread id.
     pub(super) tid: u32,
-    /// Weight, in what the event counts.
+    /// Weight, in units of the event.
     pub(super) period: Option<u64>,
-    /// Event with its modifiers: `cycles:u`; empty: not printed.
+    /// Event with its modifiers: `cycles:u`; empty if not printed.
     pub(super) event: &'a str,
-    /// What stands behind the event: arguments of a trace point, or the only frame.
+    /// The text after the event: arguments of a trace point, or the only frame.
     pub(super) rest: &'a str,
 }
 
-/// A word and where it starts.
+/// A word and its offset.
 type Word<'a> = (usize, &'a str);
 
-/// Words that are looked at: the fields stand in front.
+/// Number of words examined: the fields come first.
 const MAX_WORDS: usize = 64;
 
 pub(super) fn parse(line: &str) -> Option<Header<'_>> {
@@ -49,13 +49,13 @@ fn words(line: &str) -> Vec<Word<'_>> {
     line.split_ascii_whitespace().take(MAX_WORDS).map(|word| (word.as_ptr() as usize - start, word)).collect()
 }
 
-/// The ids before a time: behind them there may be a CPU and flags.
+/// The ids before a time; a CPU and flags may be between them.
 fn ids_before(words: &[Word<'_>], time: usize) -> Option<usize> {
     let nearest = |at: &usize| ids_of(words[*at].1).is_some();
     (time.saturating_sub(3).max(1)..time).rev().find(nearest)
 }
 
-/// The last ids that are followed by what may follow them.
+/// The last ids with a valid successor.
 fn ids_without_time(line: &str, words: &[Word<'_>]) -> Option<(Option<usize>, usize)> {
     let indented = line.starts_with([' ', '\t']);
     let word = |at: usize| words.get(at).map(|(_, word)| *word);
@@ -64,7 +64,7 @@ fn ids_without_time(line: &str, words: &[Word<'_>]) -> Option<(Option<usize>, us
         (Some(period), Some(event)) => is_digits(period) && is_event(event),
         _ => false,
     };
-    // A number behind a CPU is a period.
+    // A number after a CPU is a period.
     let ids = |at: &usize| ids_of(words[*at].1).is_some() && !is_cpu(words[at - 1].1);
     (1..words.len()).rev().filter(ids).find_map(|at| match word(at + 1) {
         None if !indented => Some((Some(at), at + 1)),
@@ -91,7 +91,7 @@ fn word_of(text: &str) -> (&str, &str) {
     (&text[..end], text[end..].trim_start())
 }
 
-/// `cycles:uppp` as `cycles`; `sched:sched_switch` as it is.
+/// Turns `cycles:uppp` into `cycles`; `sched:sched_switch` is unchanged.
 pub(super) fn without_modifiers(event: &str) -> &str {
     const MODIFIERS: &[u8] = b"ukhIGHpPSDWeb";
     match event.rsplit_once(':') {
@@ -115,7 +115,7 @@ fn is_cpu(word: &str) -> bool {
     word.strip_prefix('[').and_then(|word| word.strip_suffix(']')).is_some_and(is_digits)
 }
 
-/// `cycles:u:`; an address is no event.
+/// `cycles:u:`; an address is not an event.
 fn is_event(word: &str) -> bool {
     word.strip_suffix(':').is_some_and(|event| event.starts_with(|c: char| c.is_ascii_alphabetic()))
 }

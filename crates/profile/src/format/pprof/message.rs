@@ -1,8 +1,9 @@
-//! The messages, as far as they are used, written by hand: they are few and have not changed for years.
+//! The protocol buffer messages, as far as they are used. They are written by hand, because they
+//! are few and have not changed for years.
 
 use prost::Message;
 
-/// Numbers of the profile's own fields, whose messages are read one by one.
+/// Numbers of the profile's fields, which are read one at a time.
 pub(super) mod field {
     pub const SAMPLE_TYPE: u32 = 1;
     pub const SAMPLE: u32 = 2;
@@ -18,7 +19,7 @@ pub(super) mod field {
     pub const DEFAULT_SAMPLE_TYPE: u32 = 14;
 }
 
-/// A type and a unit, both indices of strings: `cpu`, `nanoseconds`.
+/// A type and a unit, both string indexes: `cpu`, `nanoseconds`.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub(super) struct ValueType {
     #[prost(int64, tag = "1")]
@@ -64,7 +65,7 @@ pub(super) struct Mapping {
     pub has_inline_frames: bool,
 }
 
-/// A place in the code.
+/// A code location.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Location {
     #[prost(uint64, tag = "1")]
@@ -100,8 +101,8 @@ pub(super) struct Function {
     pub filename: i64,
 }
 
-/// A profile, for writing. It is read field by field instead, so that no more than one message of
-/// a damaged file is in memory.
+/// A profile, for writing. Reading goes field by field instead, so that at most one message of a
+/// damaged file is in memory.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Profile {
     #[prost(message, repeated, tag = "1")]

@@ -1,12 +1,12 @@
-//! From messages to a profile.
+//! Converts messages to a profile.
 
 use std::collections::HashMap;
 
 use crate::label::{UNKNOWN, is_jit};
-use crate::{Frame, FrameId, Kind, Origin, Profile, Thread};
+use crate::{Frame, FrameId, Origin, Profile, ProfileKind, Thread};
 
 use super::super::intake::{Intake, MAX_DEPTH};
-use super::super::{Format, FormatError, Place};
+use super::super::{FilePosition, Format, FormatError};
 use super::message::{Sample, ValueType, field};
 use super::tables::{Tables, Value, bad, decode, walk};
 use super::{PID_LABELS, REQUESTS_COMMENT, THREAD_LABELS, TID_LABELS, TITLE_COMMENT};
@@ -14,7 +14,7 @@ use super::{PID_LABELS, REQUESTS_COMMENT, THREAD_LABELS, TID_LABELS, TITLE_COMME
 /// Units of time, in nanoseconds.
 const UNITS: &[(&str, u64)] =
     &[("nanoseconds", 1), ("microseconds", 1_000), ("milliseconds", 1_000_000), ("seconds", 1_000_000_000)];
-/// Types of values that are times off the CPU.
+/// Types of values that are off-CPU times.
 const OFF_CPU: &[&str] = &["off_cpu", "offcpu", "delay", "wait", "block"];
 
 pub(in super::super) fn read(bytes: &[u8]) -> Result<Profile, FormatError> {
@@ -33,21 +33,21 @@ pub(in super::super) fn read(bytes: &[u8]) -> Result<Profile, FormatError> {
     reader.finish()
 }
 
-/// Which of a sample's values count.
+/// The columns of a sample's values that are used.
 struct Columns {
     count: Option<usize>,
     weight: usize,
-    /// What a value is multiplied by.
+    /// Factor for a value.
     scale: u64,
-    kind: Kind,
-    /// Type and unit of the weight, and types that are left out.
+    kind: ProfileKind,
+    /// Type and unit of the weight, and unused types.
     title: (String, String),
     left_out: Vec<String>,
 }
 
 impl Columns {
     fn of(tables: &Tables<'_>) -> Result<Self, FormatError> {
-        let place = Place::Field("sample_type".into());
+        let place = FilePosition::Field("sample_type".into());
         let name = |value: &ValueType| Ok((tables.string(value.kind, &place)?, tables.string(value.unit, &place)?));
         let types: Vec<(String, String)> = tables.types.iter().map(name).collect::<Result<_, FormatError>>()?;
         let default = tables.string(tables.default_type, &place)?;
@@ -55,13 +55,13 @@ impl Columns {
         let named = types.iter().position(|(kind, _)| !default.is_empty() && *kind == default);
         let timed = types.iter().rposition(|(_, unit)| time(unit).is_some());
         let Some(weight) = named.or(timed).or(types.len().checked_sub(1)) else {
-            return Err(bad(&place, "there is none, so values mean nothing".into()));
+            return Err(bad(&place, "it is missing, so the values have no meaning".into()));
         };
         let title = types[weight].clone();
         let kind = match time(&title.1) {
-            Some(_) if title.0 == "cpu" => Kind::OnCpu,
-            Some(_) if OFF_CPU.iter().any(|kind| title.0.contains(kind)) => Kind::OffCpu,
-            _ => Kind::Count,
+            Some(_) if title.0 == "cpu" => ProfileKind::OnCpu,
+            Some(_) if OFF_CPU.iter().any(|kind| title.0.contains(kind)) => ProfileKind::OffCpu,
+            _ => ProfileKind::Count,
         };
         let count = types.iter().position(|(kind, unit)| *kind == "samples" && *unit == "count");
         let count = count.or_else(|| types.iter().position(|(_, unit)| *unit == "count"));
@@ -81,7 +81,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn sample(&mut self, sample: &Sample, place: &Place) -> Result<(), FormatError> {
+    fn sample(&mut self, sample: &Sample, place: &FilePosition) -> Result<(), FormatError> {
         let value = |at: usize| sample.value.get(at).copied();
         let Some(weight) = value(self.columns.weight) else {
             let what =
@@ -99,7 +99,7 @@ impl Reader<'_> {
         let mut stack = Vec::new();
         for location in &sample.location_id {
             stack.extend(self.location(*location, place)?.iter().rev());
-            // The rest would be cut off.
+            // Deeper frames would be cut off.
             if stack.len() > MAX_DEPTH {
                 break;
             }
@@ -108,7 +108,7 @@ impl Reader<'_> {
         self.intake.sample(place, thread, &stack, (count, weight.saturating_mul(self.columns.scale)))
     }
 
-    fn thread(&self, sample: &Sample, place: &Place) -> Result<Thread, FormatError> {
+    fn thread(&self, sample: &Sample, place: &FilePosition) -> Result<Thread, FormatError> {
         let mut thread = Thread::default();
         for label in &sample.label {
             let key = self.tables.string(label.key, place)?;
@@ -124,7 +124,7 @@ impl Reader<'_> {
         Ok(thread)
     }
 
-    fn location(&mut self, id: u64, place: &Place) -> Result<&[FrameId], FormatError> {
+    fn location(&mut self, id: u64, place: &FilePosition) -> Result<&[FrameId], FormatError> {
         if !self.frames.contains_key(&id) {
             let frames = self.frames_of(id, place)?;
             self.frames.insert(id, frames);
@@ -132,7 +132,7 @@ impl Reader<'_> {
         Ok(&self.frames[&id])
     }
 
-    fn frames_of(&mut self, id: u64, place: &Place) -> Result<Box<[FrameId]>, FormatError> {
+    fn frames_of(&mut self, id: u64, place: &FilePosition) -> Result<Box<[FrameId]>, FormatError> {
         let Some((location, place)) = self.tables.locations.get(&id) else {
             return Err(bad(place, format!("there is no location {id}")));
         };
@@ -163,7 +163,7 @@ impl Reader<'_> {
 
     fn finish(mut self) -> Result<Profile, FormatError> {
         let tables = &self.tables;
-        let place = Place::Field("comment".into());
+        let place = FilePosition::Field("comment".into());
         let profile = self.intake.profile_mut();
         profile.kind = self.columns.kind;
         let meta = &mut profile.meta;
@@ -181,26 +181,27 @@ impl Reader<'_> {
         meta.started_ms = u64::try_from(tables.time_nanos).unwrap_or_default() / 1_000_000;
         meta.duration_ns = u64::try_from(tables.duration_nanos).unwrap_or_default();
         meta.frequency_hz = frequency(tables, &place)?;
-        if self.columns.kind == Kind::Count && unit != "count" {
+        if self.columns.kind == ProfileKind::Count && unit != "count" {
             meta.remarks.push(format!("weights are {kind} in {unit}"));
         }
         if !self.columns.left_out.is_empty() {
-            meta.remarks.push(format!("values left out: {}", self.columns.left_out.join(", ")));
+            meta.remarks.push(format!("values skipped: {}", self.columns.left_out.join(", ")));
         }
-        self.intake.remark(self.negative, "samples with negative values were left out (is it a difference of two?)");
+        self.intake
+            .remark(self.negative, "samples with negative values were skipped (is this a difference of two profiles?)");
         self.intake.finish()
     }
 }
 
-/// Samples per second, where the period is one of CPU time.
-fn frequency(tables: &Tables<'_>, place: &Place) -> Result<u32, FormatError> {
+/// Samples per second, if the period is CPU time.
+fn frequency(tables: &Tables<'_>, place: &FilePosition) -> Result<u32, FormatError> {
     let unit = tables.period_type.map_or(Ok(String::new()), |kind| tables.string(kind.unit, place))?;
     let period = u64::try_from(tables.period).unwrap_or_default();
     let timed = unit == "nanoseconds" && period > 0;
     Ok(if timed { u32::try_from(1_000_000_000 / period).unwrap_or_default() } else { 0 })
 }
 
-/// Where a frame's code comes from, as far as names tell.
+/// The origin of a frame's code, derived from its names.
 fn with_origin(mut frame: Frame, inlined: bool) -> Frame {
     let kernel = frame.module.starts_with("[kernel") || crate::label::file_name(&frame.module).starts_with("vmlinux");
     let known = crate::label::frame(&frame.name).origin;

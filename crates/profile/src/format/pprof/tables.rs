@@ -1,26 +1,26 @@
-//! Everything of a profile but its samples: strings, functions, locations, mappings.
+//! The tables of a profile: strings, functions, locations, mappings.
 //!
-//! The file is walked twice, because samples come first in it and the tables behind: keeping all
-//! samples would take far more memory than walking again takes time.
+//! The file is walked twice, because the samples precede the tables: storing all samples would take
+//! far more memory than a second walk takes time.
 
 use std::collections::HashMap;
 
 use prost::Message;
 use prost::encoding::{WireType, decode_key, decode_varint};
 
-use super::super::{Format, FormatError, Place};
+use super::super::{FilePosition, Format, FormatError};
 use super::message::{Function, Location, Mapping, ValueType, field};
 
-/// Bytes of one message or string. The largest real ones are stacks of a few thousand frames.
+/// Maximum size of one message or string. The largest real ones are stacks of a few thousand frames.
 const MAX_MESSAGE_BYTES: usize = 1 << 20;
-/// Entries of one table.
+/// Maximum number of entries of one table.
 const MAX_ENTRIES: usize = 4 << 20;
-/// Lines of all locations together.
+/// Maximum number of lines of all locations.
 const MAX_LINES: usize = 16 << 20;
-/// Sample types, comments.
+/// Maximum number of sample types and of comments.
 const MAX_TYPES: usize = 256;
 
-const DAMAGED: &str = "the file is damaged or no pprof profile; copy or record it again";
+const DAMAGED: &str = "the file is damaged or not a pprof profile; copy or record it again";
 
 /// One field of the profile.
 pub(super) enum Value<'a> {
@@ -28,15 +28,15 @@ pub(super) enum Value<'a> {
     Bytes(&'a [u8]),
 }
 
-/// Calls back for each field, with its place.
+/// Calls back for each field with its position.
 pub(super) fn walk<'a>(
     bytes: &'a [u8],
-    each: &mut dyn FnMut(u32, Value<'a>, &Place) -> Result<(), FormatError>,
+    each: &mut dyn FnMut(u32, Value<'a>, &FilePosition) -> Result<(), FormatError>,
 ) -> Result<(), FormatError> {
     let mut rest = bytes;
     while !rest.is_empty() {
         let offset = bytes.len() - rest.len();
-        let place = Place::Byte(offset as u64);
+        let place = FilePosition::Byte(offset as u64);
         let broken = |error: prost::DecodeError| bad(&place, error.to_string());
         let (number, wire) = decode_key(&mut rest).map_err(broken)?;
         match wire {
@@ -44,31 +44,34 @@ pub(super) fn walk<'a>(
             WireType::LengthDelimited => {
                 let length = decode_varint(&mut rest).map_err(broken)? as usize;
                 if length > rest.len() {
-                    return Err(bad(&place, format!("{length} bytes are announced, {} are left", rest.len())));
+                    return Err(bad(&place, format!("expected {length} bytes, {} are left", rest.len())));
                 }
                 if length > MAX_MESSAGE_BYTES {
-                    return Err(bad(&place, format!("a message of {length} bytes; {MAX_MESSAGE_BYTES} are read")));
+                    return Err(bad(
+                        &place,
+                        format!("a message of {length} bytes; at most {MAX_MESSAGE_BYTES} are allowed"),
+                    ));
                 }
                 let (message, behind) = rest.split_at(length);
                 rest = behind;
                 each(number, Value::Bytes(message), &place)?;
             }
-            wire => return Err(bad(&place, format!("a field of the type {wire:?}, which profiles do not have"))),
+            wire => return Err(bad(&place, format!("a field of the type {wire:?}, which does not occur in profiles"))),
         }
     }
     Ok(())
 }
 
-pub(super) fn bad(place: &Place, what: String) -> FormatError {
+pub(super) fn bad(place: &FilePosition, what: String) -> FormatError {
     FormatError::Bad { format: Format::Pprof, place: place.clone(), what, hint: DAMAGED }
 }
 
-pub(super) fn decode<M: Message + Default>(bytes: &[u8], place: &Place) -> Result<M, FormatError> {
+pub(super) fn decode<M: Message + Default>(bytes: &[u8], place: &FilePosition) -> Result<M, FormatError> {
     M::decode(bytes).map_err(|error| bad(place, error.to_string()))
 }
 
-/// The numbers of a repeated field, packed or a single one.
-fn numbers(value: &Value<'_>, place: &Place, into: &mut Vec<i64>) -> Result<(), FormatError> {
+/// The numbers of a repeated field, packed or single.
+fn numbers(value: &Value<'_>, place: &FilePosition, into: &mut Vec<i64>) -> Result<(), FormatError> {
     match value {
         Value::Number(number) => into.push(*number as i64),
         Value::Bytes(bytes) => {
@@ -82,14 +85,14 @@ fn numbers(value: &Value<'_>, place: &Place, into: &mut Vec<i64>) -> Result<(), 
     Ok(())
 }
 
-/// The tables, by the ids that the file gives.
+/// The tables, by the ids in the file.
 #[derive(Default)]
 pub(super) struct Tables<'a> {
     strings: Vec<&'a [u8]>,
     pub(super) types: Vec<ValueType>,
     pub(super) mappings: HashMap<u64, Mapping>,
     pub(super) functions: HashMap<u64, Function>,
-    pub(super) locations: HashMap<u64, (Location, Place)>,
+    pub(super) locations: HashMap<u64, (Location, FilePosition)>,
     pub(super) comments: Vec<i64>,
     pub(super) default_type: i64,
     pub(super) time_nanos: i64,
@@ -106,7 +109,7 @@ impl<'a> Tables<'a> {
         Ok(tables)
     }
 
-    fn field(&mut self, number: u32, value: Value<'a>, place: &Place) -> Result<(), FormatError> {
+    fn field(&mut self, number: u32, value: Value<'a>, place: &FilePosition) -> Result<(), FormatError> {
         match (number, value) {
             (field::SAMPLE_TYPE, Value::Bytes(bytes)) if self.types.len() < MAX_TYPES => {
                 self.types.push(decode(bytes, place)?);
@@ -140,8 +143,8 @@ impl<'a> Tables<'a> {
         Ok(())
     }
 
-    /// A string of the table; the first one is empty and means none.
-    pub(super) fn string(&self, index: i64, place: &Place) -> Result<String, FormatError> {
+    /// A string of the table; the first one is empty and means "none".
+    pub(super) fn string(&self, index: i64, place: &FilePosition) -> Result<String, FormatError> {
         let string = usize::try_from(index).ok().and_then(|at| self.strings.get(at));
         match string {
             Some(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned()),

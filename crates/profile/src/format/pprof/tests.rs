@@ -1,9 +1,9 @@
 use prost::Message as _;
 
 use super::message::{Function, Label, Line, Location, Mapping, Profile, Sample, ValueType};
-use crate::{Kind, Origin};
+use crate::{Origin, ProfileKind};
 
-/// A file as Go's runtime writes it: two functions inlined into a third, and labels.
+/// A file as written by Go's runtime: two functions inlined into a third, and labels.
 fn file(types: &[(&str, &str)], values: &[i64]) -> Profile {
     let mut strings: Vec<String> =
         ["", "main.run", "main.step", "bytes.Equal", "/srv/shop", "a1b2", "thread", "worker", "pid", "run.go"]
@@ -56,23 +56,23 @@ fn inlined_functions_are_frames_below_their_host() {
 }
 
 /// Types and values of a sample; kind, count and weight, and remarks.
-type Values<'a> = (&'a [(&'a str, &'a str)], &'a [i64], Kind, (u64, u64), &'a [&'a str]);
-/// A damage, and what the error says.
+type Values<'a> = (&'a [(&'a str, &'a str)], &'a [i64], ProfileKind, (u64, u64), &'a [&'a str]);
+/// A kind of damage, and the expected error.
 type Damage<'a> = (fn(&mut Profile), &'a str);
 
 #[test]
 fn the_type_that_counts_is_the_default_one_else_a_time_else_the_last() {
     let cases: &[Values<'_>] = &[
-        (&[("samples", "count"), ("cpu", "nanoseconds")], &[3, 30], Kind::OnCpu, (3, 30), &[]),
-        (&[("cpu", "microseconds"), ("samples", "count")], &[30, 3], Kind::OnCpu, (3, 30_000), &[]),
-        (&[("contentions", "count"), ("delay", "nanoseconds")], &[2, 9], Kind::OffCpu, (2, 9), &[]),
-        (&[("events", "count")], &[4], Kind::Count, (4, 4), &[]),
+        (&[("samples", "count"), ("cpu", "nanoseconds")], &[3, 30], ProfileKind::OnCpu, (3, 30), &[]),
+        (&[("cpu", "microseconds"), ("samples", "count")], &[30, 3], ProfileKind::OnCpu, (3, 30_000), &[]),
+        (&[("contentions", "count"), ("delay", "nanoseconds")], &[2, 9], ProfileKind::OffCpu, (2, 9), &[]),
+        (&[("events", "count")], &[4], ProfileKind::Count, (4, 4), &[]),
         (
             &[("alloc_objects", "count"), ("alloc_space", "bytes"), ("inuse_space", "bytes")],
             &[1, 64, 32],
-            Kind::Count,
+            ProfileKind::Count,
             (1, 32),
-            &["weights are inuse_space in bytes", "values left out: alloc_space"],
+            &["weights are inuse_space in bytes", "values skipped: alloc_space"],
         ),
     ];
     for (types, values, kind, sums, remarks) in cases {
@@ -95,7 +95,7 @@ fn damaged_tables_are_refused_with_a_place() {
         (|file| file.function[0].name = -1, "there is no string -1"),
         (|file| file.mapping[0].filename = 99, "there is no string 99"),
         (|file| file.sample[0].label[0].key = 99, "there is no string 99"),
-        (|file| file.sample_type.clear(), "sample_type: there is none"),
+        (|file| file.sample_type.clear(), "sample_type: it is missing"),
         (|file| file.sample[0].value.clear(), "a sample of 0 values; there are 2 types"),
     ];
     for (damage, expected) in cases {
@@ -122,7 +122,7 @@ fn a_location_of_many_lines_does_not_take_more_time_than_is_kept_of_it() {
     large.sample[0].location_id = vec![1; 20_000];
     let samples = vec![large.sample[0].clone(); 20];
     large.sample = samples;
-    // Without the bound: 8 thousand million frames.
+    // Without the limit: 8 billion frames.
     let started = std::time::Instant::now();
     let profile = read(&large);
     assert_eq!(profile.stacks[0].len(), super::super::MAX_DEPTH);

@@ -1,4 +1,4 @@
-//! From a profile to messages.
+//! Converts a profile to messages.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -7,7 +7,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use prost::Message;
 
-use crate::{Frame, FrameId, Kind, Origin, Profile};
+use crate::{Frame, FrameId, Origin, Profile, ProfileKind};
 
 use super::super::FormatError;
 use super::message::{self, Function, Label, Line, Location, Mapping, ValueType};
@@ -32,7 +32,7 @@ pub(in super::super) fn write(profile: &Profile, out: &mut dyn Write) -> Result<
     Ok(())
 }
 
-/// A stack's places in the code: a function and what is inlined in it are one.
+/// The code locations of a stack: a function and the functions inlined into it are one.
 fn places<'a>(profile: &'a Profile, stack: &'a [FrameId]) -> impl Iterator<Item = &'a [FrameId]> {
     stack.chunk_by(|_, next| profile.frame(*next).origin == Origin::Inlined)
 }
@@ -56,9 +56,9 @@ impl Writer {
     fn head(&mut self, profile: &Profile) {
         let meta = &profile.meta;
         let (kind, unit) = match profile.kind {
-            Kind::OnCpu => ("cpu", "nanoseconds"),
-            Kind::OffCpu => ("off_cpu", "nanoseconds"),
-            Kind::Count => ("events", "count"),
+            ProfileKind::OnCpu => ("cpu", "nanoseconds"),
+            ProfileKind::OffCpu => ("off_cpu", "nanoseconds"),
+            ProfileKind::Count => ("events", "count"),
         };
         let samples = ValueType { kind: self.string("samples"), unit: self.string("count") };
         let weight = ValueType { kind: self.string(kind), unit: self.string(unit) };

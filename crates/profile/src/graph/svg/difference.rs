@@ -1,20 +1,20 @@
-//! A differential flame graph: the new profile, coloured by what became of the old one.
+//! A differential flame graph: the new profile, coloured by the change from the old one.
 //!
-//! Widths are those of the new profile, in the unit of the comparison; what vanished is drawn
-//! beside it, hatched and as wide as it was, because what is gone is often the point.
+//! Widths are those of the new profile, in the unit of the comparison; vanished functions are drawn
+//! beside it, hatched and with their old width, because they are often the point of the comparison.
 
 use super::paint::{Drawing, Rectangle};
-use crate::Kind;
+use crate::ProfileKind;
 use crate::amount::{grouped, share, time};
 use crate::diff::{Difference, Node, Side, Unit};
-use crate::graph::shape::{Content, Placed, Shape, place};
+use crate::graph::shape::{BoxContent, PlacedBox, TreeShape, place};
 use crate::graph::text::clean;
 use crate::graph::{GraphOptions, colour};
 use crate::tree::NodeId;
 
-/// Parts into which the larger whole is divided: widths are integers.
+/// Number of parts into which the larger whole is divided: widths are integers.
 const PARTS: f64 = 1e12;
-/// A change of this part of the whole has the full colour.
+/// A change by this part of the whole has the full colour.
 const FULL_COLOUR: f64 = 0.25;
 
 /// Draws a comparison.
@@ -49,7 +49,7 @@ pub(in crate::graph) fn title_of_difference(difference: &Difference) -> String {
     format!("{} → {}", title(Side::Old), title(Side::New))
 }
 
-/// Both wholes and what became of them.
+/// Both totals and their change.
 pub(in crate::graph) fn subtitle_of_difference(difference: &Difference) -> String {
     let [old, new] = [&difference.old, &difference.new];
     let samples = format!("{} and {} samples", grouped(old.samples), grouped(new.samples));
@@ -66,12 +66,12 @@ pub(in crate::graph) fn subtitle_of_difference(difference: &Difference) -> Strin
 fn value(difference: &Difference, value: f64) -> String {
     match (difference.unit, difference.kind) {
         (Unit::Share, _) => format!("{:.2} %", value * 100.0),
-        (Unit::PerRequest, Kind::Count) => format!("{value:.2}"),
+        (Unit::PerRequest, ProfileKind::Count) => format!("{value:.2}"),
         (Unit::PerRequest, _) => time(value),
     }
 }
 
-/// The larger of both wholes, in the unit of the comparison.
+/// The larger of both totals, in the unit of the comparison.
 fn whole(difference: &Difference) -> f64 {
     let whole = |side| difference.per_unit(side, difference.input(side).total);
     whole(Side::Old).max(whole(Side::New)).max(f64::MIN_POSITIVE)
@@ -81,7 +81,7 @@ fn vanished(node: &Node) -> bool {
     node.total.new == 0 && node.total.old > 0
 }
 
-fn shape_of(difference: &Difference, whole: f64) -> Shape {
+fn shape_of(difference: &Difference, whole: f64) -> TreeShape {
     let own = |node: &Node| {
         let side = if vanished(node) { Side::Old } else { Side::New };
         // Below 2^41: a part of the whole.
@@ -94,12 +94,12 @@ fn shape_of(difference: &Difference, whole: f64) -> Shape {
         }
     }
     let children = |node: &Node| node.children.iter().map(|child| child.0).collect();
-    Shape { children: difference.nodes.iter().map(children).collect(), width }
+    TreeShape { children: difference.nodes.iter().map(children).collect(), width }
 }
 
-fn rectangle(difference: &Difference, whole: f64, placed: &Placed) -> Rectangle {
+fn rectangle(difference: &Difference, whole: f64, placed: &PlacedBox) -> Rectangle {
     let (depth, start, width) = (placed.depth, placed.start, placed.width);
-    let Content::Node(id) = placed.content else {
+    let BoxContent::Node(id) = placed.content else {
         let detail = "callees too narrow to draw".to_owned();
         return Rectangle { depth, start, width, name: "…".into(), detail, fill: "#d5d6da".into(), hatched: false };
     };
@@ -114,7 +114,7 @@ fn rectangle(difference: &Difference, whole: f64, placed: &Placed) -> Rectangle 
         (_, 0) => detail.push_str(", vanished"),
         _ => detail.push_str(&format!(", {:+.1} %", change / values[0] * 100.0)),
     }
-    // Samples are what a change can be trusted by.
+    // The shares of samples show how far a change can be trusted.
     let part = |side: Side| share(node.total.on(side), difference.input(side).total);
     detail.push_str(&format!(", {} and {} of each whole", part(Side::Old), part(Side::New)));
     if !function.module.is_empty() {

@@ -1,5 +1,5 @@
-//! Writes the SVG. Colours and places are attributes and not style sheets, so that viewers which
-//! know neither CSS nor scripts draw the same picture; the script adds zoom and search in browsers.
+//! Writes the SVG. Colours and positions are attributes and not style sheets, so that viewers
+//! without CSS and scripts draw the same picture; the script adds zoom and search in browsers.
 
 use std::fmt::Write as _;
 
@@ -10,18 +10,18 @@ const STYLE: &str = include_str!("../assets/svg.css");
 
 /// Height of a row, in pixels.
 const ROW: u64 = 18;
-/// Left and right of the boxes.
+/// Margin left and right of the boxes.
 const MARGIN: u64 = 10;
-/// Title, subtitle and buttons above the boxes.
+/// Height of title, subtitle and buttons above the boxes.
 const HEAD: u64 = 64;
-/// Details and legend below them.
+/// Height of details and legend below the boxes.
 const FOOT: u64 = 58;
-/// Columns of text per pixel: the advance of a monospaced font of 12 px, with little to spare.
+/// Columns of text per pixel: the advance of a monospaced font of 12 px, with a small reserve.
 const COLUMNS_PER_PIXEL: f64 = 1.0 / 7.3;
-/// Narrowest picture that its buttons fit into.
+/// Minimum width at which the buttons fit.
 const MIN_WIDTH: u32 = 480;
 
-/// A box as it is painted; `start` and `width` in the unit of [`Drawing::whole`].
+/// A box to paint; `start` and `width` are in the unit of [`Drawing::whole`].
 pub(in crate::graph) struct Rectangle {
     pub depth: u32,
     pub start: u64,
@@ -36,10 +36,10 @@ pub(in crate::graph) struct Rectangle {
 pub(in crate::graph) struct Drawing {
     pub title: String,
     pub subtitle: String,
-    /// What the full width stands for.
+    /// The weight of the full width.
     pub whole: u64,
     pub rectangles: Vec<Rectangle>,
-    /// What colours mean.
+    /// Titles of colours.
     pub legend: Vec<(String, String)>,
     pub icicle: bool,
     pub width: u32,
@@ -99,10 +99,10 @@ impl Drawing {
     }
 }
 
-/// The font of everything that is not a name.
+/// The font of all text except names.
 const SANS: &str = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif";
 
-/// What has vanished is there, but has no colour.
+/// Vanished functions are visible, but have no colour.
 const HATCHING: &str = "<pattern id=\"vanished\" width=\"7\" height=\"7\" patternUnits=\"userSpaceOnUse\" \
     patternTransform=\"rotate(45)\"><rect width=\"7\" height=\"7\" fill=\"#ffffff\"/>\
     <rect width=\"2\" height=\"7\" fill=\"#b9c3d6\"/></pattern>";
@@ -110,10 +110,10 @@ const HATCHING: &str = "<pattern id=\"vanished\" width=\"7\" height=\"7\" patter
 fn paint(out: &mut String, rectangle: &Rectangle, scale: f64, y: u64) {
     let x = MARGIN as f64 + rectangle.start as f64 * scale;
     let width = rectangle.width as f64 * scale;
-    // A hair between neighbours, as long as there is room for one.
+    // A small gap between neighbours, if there is room.
     let drawn = if width > 2.0 { width - 0.6 } else { width };
     let columns = (width - 6.0).max(0.0) * COLUMNS_PER_PIXEL;
-    // Truncation is meant: a part of a column is none.
+    // Truncates on purpose: part of a column is useless.
     let text = escape(&fit(&rectangle.name, columns as usize));
     let (name, detail, height, base) = (escape(&rectangle.name), escape(&rectangle.detail), ROW - 1, y + 13);
     let (fill, stroke) = if rectangle.hatched {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use weir_profile::Kind;
+use weir_profile::ProfileKind;
 use weir_profile::format::{FORMATS, Format};
 
 use crate::Failure;
@@ -49,14 +49,14 @@ impl As {
     }
 
     /// The file for a second profile: `p.off-cpu.svg` beside `p.svg`.
-    pub fn beside(self, path: &Path, kind: Kind) -> PathBuf {
+    pub fn beside(self, path: &Path, kind: ProfileKind) -> PathBuf {
         if path == Path::new("-") {
             return path.to_owned();
         }
         let mark = match kind {
-            Kind::OnCpu => "on-cpu",
-            Kind::OffCpu => "off-cpu",
-            Kind::Count => "samples",
+            ProfileKind::OnCpu => "on-cpu",
+            ProfileKind::OffCpu => "off-cpu",
+            ProfileKind::Count => "samples",
         };
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let endings: &[&str] = match self {
@@ -72,7 +72,7 @@ impl As {
     }
 }
 
-fn written() -> impl Iterator<Item = &'static weir_profile::format::Entry> {
+fn written() -> impl Iterator<Item = &'static weir_profile::format::FormatEntry> {
     FORMATS.iter().filter(|entry| entry.format.is_written())
 }
 
@@ -120,7 +120,7 @@ mod tests {
             (As::Svg, "picture", "picture.off-cpu"),
         ];
         for (kind, path, want) in cases {
-            assert_eq!(kind.beside(Path::new(path), Kind::OffCpu), Path::new(want));
+            assert_eq!(kind.beside(Path::new(path), ProfileKind::OffCpu), Path::new(want));
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Prototypes and traces that were read, kept while they are still there.
+//! A cache of prototypes and traces.
 //!
-//! A stack has dozens of frames, most of them of functions that were seen a moment ago: each is
-//! compared with the process's memory now and then, not read for each sample.
+//! A stack has dozens of frames, mostly of functions seen a moment ago: a cached item is compared
+//! with the process's memory from time to time instead of being read for each sample.
 
 use std::time::{Duration, Instant};
 
@@ -10,23 +10,23 @@ use crate::proto::Proto;
 use crate::trace::Trace;
 use crate::vm::Vm;
 
-/// Prototypes and traces that are kept; when there are more, all are read again.
+/// Maximum number of cached prototypes and of traces; beyond it the cache is cleared.
 const MAX_PROTOS: usize = 16_384;
 const MAX_TRACES: usize = 16_384;
-/// How long something is believed without a look at the memory.
+/// Time for which a cached item is used without checking the memory.
 const TRUSTED: Duration = Duration::from_millis(50);
-/// `jit_State.sizetrace` behind `jit_State.trace`.
+/// `jit_State.sizetrace` after `jit_State.trace`.
 const TRACE_COUNT: u64 = 12;
 /// LuaJIT's own limit is 65,535.
 const MAX_TRACE_COUNT: u32 = 1 << 16;
 
 impl Vm {
-    /// A prototype, from what is kept if it is still there.
+    /// A prototype, cached if it is still valid.
     pub(crate) fn proto(&mut self, address: u64) -> Option<&Proto> {
         let now = Instant::now();
         let fresh = match self.protos.get_mut(&address) {
             Some((at, _)) if now.duration_since(*at) < TRUSTED => true,
-            // The last samples of a process come when it has ended: what was known of it is still true of them.
+            // A process's last samples are processed after it has ended, so its cached prototypes are used unchecked.
             Some((at, proto)) if proto.is_current(self.memory) || self.memory.u64(address).is_err() => {
                 *at = now;
                 true
@@ -46,7 +46,7 @@ impl Vm {
         self.protos.get(&address).map(|(_, proto)| proto)
     }
 
-    /// The trace that an address of machine code is in; `number`: the one that runs, as the VM says.
+    /// The trace that contains an address of machine code; `number` is the running one according to the VM.
     pub(crate) fn trace(&mut self, global: u64, number: u32, address: u64) -> Option<&mut Trace> {
         let number = if self.has_code(global, number, address) {
             number
@@ -71,7 +71,7 @@ impl Vm {
         if !fresh {
             let table = self.memory.u64(global + u64::from(self.layout.handlers.g_traces)).ok()?;
             let address = self.memory.u64(table + 8 * u64::from(number)).ok()?;
-            // A trace that is gone is kept: samples may still be of it, and its numbers say so.
+            // A collected trace is kept: samples may still refer to it by number.
             let trace = Trace::read(self.memory, address, number);
             if self.traces.len() >= MAX_TRACES {
                 self.traces.clear();
@@ -88,7 +88,7 @@ impl Vm {
         number != 0 && self.trace_of(global, number).is_some_and(|trace| trace.code.contains(&address))
     }
 
-    /// Numbers of the traces that there are: the table has more room than traces, and is read at once.
+    /// Numbers of existing traces: the table is larger than their number, and is read at once.
     fn trace_numbers(&self, global: u64) -> Vec<u32> {
         let at = global.wrapping_add(u64::from(self.layout.handlers.g_traces));
         let count = self.memory.u32(at.wrapping_add(TRACE_COUNT)).unwrap_or(0).min(MAX_TRACE_COUNT);
