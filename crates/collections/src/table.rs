@@ -84,8 +84,7 @@ impl<'m> Table<'m> {
         hasher.finish()
     }
 
-    /// Runs `work` on the bucket of a record under its lock; the bucket is written back if `work`
-    /// says so.
+    /// Runs `work` on the bucket of a record under its lock; the bucket is written back if `work` says so.
     fn with<T>(&self, record: u64, work: impl FnOnce(&mut Bucket) -> (T, bool)) -> T {
         let at = 1 + ((u128::from(record) * self.buckets as u128) >> 64) as usize;
         let words = &self.memory[at * WORDS..(at + 1) * WORDS];
@@ -156,8 +155,7 @@ impl Collections for Table<'_> {
     }
 }
 
-/// Applies the change; returns the number of live members evicted for it, or `None` if it cannot be
-/// stored.
+/// Applies the change; returns the number of live members evicted for it, or `None` if it cannot be stored.
 fn apply(bucket: &mut Bucket, record: u64, name: &[u8], change: StoredChange<'_>, now_s: u64) -> Option<u32> {
     let found = bucket.find(record, name, now_s);
     match change {

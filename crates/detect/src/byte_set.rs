@@ -1,5 +1,4 @@
-//! The set of bytes that occur in a value, which pre-filters test first and the engine has already
-//! computed.
+//! The set of bytes that occur in a value, which pre-filters test first and the engine has already computed.
 
 /// The bytes that occur: bit `b % 64` of word `b / 64` is set if byte `b` does.
 pub type ByteSet = [u64; 4];

@@ -1,5 +1,4 @@
-//! Tokenising detectors (SQL injection, XSS) and checks of encodings and numbers: pure functions on
-//! bytes.
+//! Tokenising detectors (SQL injection, XSS) and checks of encodings and numbers: pure functions on bytes.
 //!
 //! Each gives the same result as the corresponding operator of ModSecurity 3.0.9. Each detector has
 //! a pre-filter (`_possible`): if it returns false, the detector would find nothing. Most everyday

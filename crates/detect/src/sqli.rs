@@ -1,14 +1,12 @@
-//! Detects SQL injection as libinjection 3.9.2 does (commit bfba51f, which ModSecurity 3.0.9
-//! includes): split into tokens, fold, look up the types of the first five in a list of
-//! fingerprints.
+//! Detects SQL injection as libinjection 3.9.2 does (commit bfba51f, which ModSecurity 3.0.9 includes): split into
+//! tokens, fold, look up the types of the first five in a list of fingerprints.
 //!
-//! This is a port of its own. The C library is excluded because of its language (no unsafe code
-//! here), not because of its verdicts: over 13 million inputs (its published tests and data,
-//! mutations of them, generated ones, all short ones over several alphabets) this port gave the
-//! same fingerprints as libmodsecurity 3.0.9 without exception. The crate `libinjectionrs` 0.1.1
-//! (BSD, safe) was tried over six million of them: it never panicked, but its verdict differs for
-//! 10 of the 21,728 published inputs and for one of 2,000 generated ones, and it is slow.
-//! Nanoseconds per call, over 30 everyday values and 15 attacks:
+//! This is a port of its own. The C library is excluded because of its language (no unsafe code here), not because of
+//! its verdicts: over 13 million inputs (its published tests and data, mutations of them, generated ones, all short
+//! ones over several alphabets) this port gave the same fingerprints as libmodsecurity 3.0.9 without exception. The
+//! crate `libinjectionrs` 0.1.1 (BSD, safe) was tried over six million of them: it never panicked, but its verdict
+//! differs for 10 of the 21,728 published inputs and for one of 2,000 generated ones, and it is slow. Nanoseconds per
+//! call, over 30 everyday values and 15 attacks:
 //!
 //! | | C | this port | `libinjectionrs` | [`sqli_possible`] |
 //! | --- | --- | --- | --- | --- |

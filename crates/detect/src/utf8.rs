@@ -1,8 +1,7 @@
 //! UTF-8 validity: ModSecurity's `validateUtf8Encoding`, with its names for errors.
 //!
-//! It allows what RFC 3629 does and, in addition, the four-byte forms of U+110000 to U+13FFFF. The
-//! standard library's vectorised check therefore runs first, and only text that fails it is read
-//! again.
+//! It allows what RFC 3629 does and, in addition, the four-byte forms of U+110000 to U+13FFFF. The standard library's
+//! vectorised check therefore runs first, and only text that fails it is read again.
 
 /// The reason why a text is not UTF-8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

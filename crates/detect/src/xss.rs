@@ -1,6 +1,5 @@
-//! Detects cross-site scripting as libinjection 3.9.2 does (commit bfba51f, which ModSecurity 3.0.9
-//! includes): reads the input as HTML in five contexts of a page and looks for anything that can
-//! run a script.
+//! Detects cross-site scripting as libinjection 3.9.2 does (commit bfba51f, which ModSecurity 3.0.9 includes): reads
+//! the input as HTML in five contexts of a page and looks for anything that can run a script.
 //!
 //! A port of its own, for the reasons and with the figures given in `sqli.rs`.
 

@@ -25,8 +25,7 @@ bitflags::bitflags! {
         const BODY_TRUNCATED = 1 << 8;
         /// A cookie header that is not `name=value; ...`.
         const INVALID_COOKIE = 1 << 9;
-        /// Repetition of a header field that may occur only once (`Host`, `Content-Length`,
-        /// `Content-Type`).
+        /// Repetition of a header field that may occur only once (`Host`, `Content-Length`, `Content-Type`).
         const DUPLICATE_HEADER = 1 << 10;
         /// A forwarding header (`X-Forwarded-For`, `Forwarded`) that does not parse.
         const INVALID_FORWARDED = 1 << 11;

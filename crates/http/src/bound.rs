@@ -4,8 +4,7 @@
 use crate::Anomalies;
 
 /// Maximum number of arguments, cookies, fields, parts, JSON scalars or XML texts; beyond it
-/// [`Anomalies::TOO_MANY_ITEMS`]. Real forms have hundreds; ten thousand pairs take 320 KB of
-/// arena.
+/// [`Anomalies::TOO_MANY_ITEMS`]. Real forms have hundreds; ten thousand pairs take 320 KB of arena.
 pub const MAX_ITEMS: usize = 10_000;
 
 /// Maximum nesting of JSON containers and XML elements; beyond it [`Anomalies::TOO_DEEP`]. Common

@@ -1,9 +1,8 @@
 //! The client's address behind proxies: forwarding headers count only if a trusted proxy sent them.
 //!
-//! The chain of addresses is walked from the right, where the nearest proxy has written, to the
-//! first address that is not a trusted proxy: everything to its left may be forged. For the same
-//! reason `Forwarded` is also split from the right: an unbalanced quote sent by a client must not
-//! swallow the part that a trusted proxy appended.
+//! The chain of addresses is walked from the right, where the nearest proxy has written, to the first address that is
+//! not a trusted proxy: everything to its left may be forged. For the same reason `Forwarded` is also split from the
+//! right: an unbalanced quote sent by a client must not swallow the part that a trusted proxy appended.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -147,8 +146,7 @@ fn forwarded_for(element: &[u8]) -> Node {
     found
 }
 
-/// An address with or without port, IPv6 with or without brackets, or a hidden node
-/// (RFC 7239, section 6).
+/// An address with or without port, IPv6 with or without brackets, or a hidden node (RFC 7239, section 6).
 fn node(text: &[u8]) -> Node {
     if text.eq_ignore_ascii_case(b"unknown") || text.starts_with(b"_") {
         return Node::Hidden;

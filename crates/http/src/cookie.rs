@@ -1,8 +1,7 @@
 //! `Cookie: a=1; b=2`, as servers read it (RFC 6265, section 5.4).
 //!
-//! Values stay as sent: cookies have no encoding, and quotes belong to the value. Browsers send a
-//! nameless cookie as a piece without `=`, so such a piece becomes a value without a name, visible
-//! to rules that test all values.
+//! Values stay as sent: cookies have no encoding, and quotes belong to the value. Browsers send a nameless cookie as
+//! a piece without `=`, so such a piece becomes a value without a name, visible to rules that test all values.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;

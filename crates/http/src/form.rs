@@ -1,10 +1,9 @@
 //! `a=1&b=2`: query strings and urlencoded bodies (WHATWG URL standard, section 5.1).
 //!
-//! This is the hot path of the crate, because nearly every request has a query. Names and values
-//! are mostly too short for a vectorised search to pay off, so one pass classifies each byte once;
-//! only stretches of 32 bytes without any delimiter, as in large bodies, are skipped as a whole.
-//! Four searches (for separators, equal signs, escapes, and bytes to check) took six times as many
-//! instructions for an ordinary form.
+//! This is the hot path of the crate, because nearly every request has a query. Names and values are mostly too short
+//! for a vectorised search to pay off, so one pass classifies each byte once; only stretches of 32 bytes without any
+//! delimiter, as in large bodies, are skipped as a whole. Four searches (for separators, equal signs, escapes, and
+//! bytes to check) took six times as many instructions for an ordinary form.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;

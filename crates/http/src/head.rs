@@ -66,8 +66,7 @@ pub struct Head<'a> {
     pub peer: IpAddr,
     /// Port of the other end of the connection.
     pub peer_port: u16,
-    /// Address of the client: `peer`, or the address stated by a trusted proxy (see
-    /// `client_address`).
+    /// Address of the client: `peer`, or the address stated by a trusted proxy (see `client_address`).
     pub client: IpAddr,
     /// Address of the server on this connection.
     pub server: IpAddr,

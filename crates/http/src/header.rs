@@ -1,8 +1,7 @@
 //! A borrowed header field, with the hash that nginx has already computed for its name.
 //!
-//! Header look-ups are the most common operation of rules. nginx hashes every lower-cased field
-//! name while parsing; comparing that number first costs one integer comparison per header instead
-//! of a string comparison.
+//! Header look-ups are the most common operation of rules. nginx hashes every lower-cased field name while parsing;
+//! comparing that number first costs one integer comparison per header instead of a string comparison.
 
 /// One header field as received. Names keep the client's spelling.
 #[derive(Clone, Copy, Debug)]

@@ -1,9 +1,8 @@
 //! JSON bodies flattened to `path = scalar` pairs, such as `items.0.price = 12.50`.
 //!
-//! A tokenizer with a bounded stack instead of a tree: no unnecessary structure is built, nesting
-//! cannot exhaust the stack, and strings without escapes and top-level names are borrowed. Only
-//! paths could cost more than the length of the body (one long path over many leaves), so their
-//! total has a budget that grows with the body.
+//! A tokenizer with a bounded stack instead of a tree: no unnecessary structure is built, nesting cannot exhaust the
+//! stack, and strings without escapes and top-level names are borrowed. Only paths could cost more than the length of
+//! the body (one long path over many leaves), so their total has a budget that grows with the body.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
@@ -170,8 +169,7 @@ impl<'a> Flattener<'a> {
         self.path.extend_from_slice_copy(&piece[..piece.len().min(room)]);
     }
 
-    /// Adds a scalar under the current path. `name` is the last name read; if it is the whole path,
-    /// it is borrowed.
+    /// Adds a scalar under the current path. `name` is the last name read; if it is the whole path, it is borrowed.
     fn push(&mut self, name: &'a [u8], value: &'a [u8]) -> Result<(), EarlyEnd> {
         if self.pairs.len() == MAX_ITEMS {
             return Err(EarlyEnd::Bound(Anomalies::TOO_MANY_ITEMS));

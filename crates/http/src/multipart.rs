@@ -1,5 +1,4 @@
-//! Multipart bodies (RFC 7578, RFC 2046), read so that no server behind Weir sees more than the
-//! rules.
+//! Multipart bodies (RFC 7578, RFC 2046), read so that no server behind Weir sees more than the rules.
 //!
 //! Servers disagree about everything that is slightly wrong: bare line feeds, text around the
 //! parts, folded or repeated header fields. Whatever one of them might take for a part is a part
@@ -173,8 +172,7 @@ fn part<'a>(arena: &'a Bump, bytes: &'a [u8], whole: bool, anomalies: &mut Anoma
     part
 }
 
-/// The next header field with its folded lines, without its line end, and the rest; `None` if no
-/// line end follows.
+/// The next header field with its folded lines, without its line end, and the rest; `None` if no line end follows.
 fn next_field<'a>(bytes: &'a [u8], found: &mut Anomalies) -> Option<(&'a [u8], &'a [u8])> {
     let mut end = 0;
     loop {

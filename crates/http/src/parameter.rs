@@ -24,8 +24,7 @@ pub(crate) struct ParameterValue<'a> {
 }
 
 impl<'a> ParameterValue<'a> {
-    /// The unescaped value. Only `\"` and `\\` are escapes, because old browsers send `C:\file`
-    /// verbatim.
+    /// The unescaped value. Only `\"` and `\\` are escapes, because old browsers send `C:\file` verbatim.
     pub fn unescaped(self, arena: &'a Bump) -> &'a [u8] {
         if !self.escaped {
             return self.raw;

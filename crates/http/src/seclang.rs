@@ -99,9 +99,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Sets the request body after phase 1; an empty one if there is none. `truncated` means that
-    /// it is only the beginning of the body (`INBOUND_DATA_ERROR`). Until then, body variables are
-    /// empty.
+    /// Sets the request body after phase 1; an empty one if there is none. `truncated` means that it is only the
+    /// beginning of the body (`INBOUND_DATA_ERROR`). Until then, body variables are empty.
     pub fn set_body(&self, body: &'a [u8], truncated: bool) {
         debug_assert!(self.bytes.get().is_none(), "the body is set once");
         if truncated {
@@ -126,8 +125,7 @@ impl<'a> View<'a> {
         self.forced.get()
     }
 
-    /// The body processor: the one chosen by a rule, otherwise by the last `Content-Type` that
-    /// implies one.
+    /// The body processor: the one chosen by a rule, otherwise by the last `Content-Type` that implies one.
     #[must_use]
     pub fn processor(&self) -> Option<BodyProcessor> {
         self.chosen.get().or_else(|| {
@@ -141,10 +139,9 @@ impl<'a> View<'a> {
         })
     }
 
-    /// Data that could not be shown or read so far: limits, malformed encodings. Rules that test
-    /// the error variables see all of it, except [`Anomalies::TOO_MANY_ITEMS`] (arguments past
-    /// `SecArgumentsLimit`, cookies, parts) and [`Anomalies::INVALID_COOKIE`] (a cookie without a
-    /// name was dropped).
+    /// Data that could not be shown or read so far: limits, malformed encodings. Rules that test the error variables
+    /// see all of it, except [`Anomalies::TOO_MANY_ITEMS`] (arguments past `SecArgumentsLimit`, cookies, parts) and
+    /// [`Anomalies::INVALID_COOKIE`] (a cookie without a name was dropped).
     #[must_use]
     pub fn anomalies(&self) -> Anomalies {
         self.anomalies.get()

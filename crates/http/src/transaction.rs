@@ -151,8 +151,7 @@ impl<'a> Transaction<'a> {
         headers.iter().filter(move |header| header.is(name, hash)).map(|header| header.value)
     }
 
-    /// Records that [`Self::body`] is only the beginning of the body; call it before any body
-    /// variable is read.
+    /// Records that [`Self::body`] is only the beginning of the body; call it before any body variable is read.
     pub fn set_body_truncated(&self) {
         self.extent.set(Extent::Beginning);
         self.flag(Anomalies::BODY_TRUNCATED);
@@ -232,8 +231,7 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Scalars of a JSON body by flattened path. Empty before the body is known, and for other
-    /// bodies.
+    /// Scalars of a JSON body by flattened path. Empty before the body is known, and for other bodies.
     #[must_use]
     pub fn json(&self) -> &'a [Pair<'a>] {
         if self.body_kind() != BodyKind::Json {
@@ -253,8 +251,7 @@ impl<'a> Transaction<'a> {
         })
     }
 
-    /// Texts and attribute values of an XML body. Empty before the body is known, and for other
-    /// bodies.
+    /// Texts and attribute values of an XML body. Empty before the body is known, and for other bodies.
     #[must_use]
     pub fn xml(&self) -> &'a [&'a [u8]] {
         if self.body_kind() != BodyKind::Xml {

@@ -108,8 +108,7 @@ impl<'a> Collector<'a> {
         if text::trim(text).is_empty() { Ok(()) } else { self.push_references(text) }
     }
 
-    /// The values of all attributes. Duplicates are not detected, because that takes quadratic
-    /// time.
+    /// The values of all attributes. Duplicates are not detected, because that takes quadratic time.
     fn attributes(&mut self, tag: &BytesStart<'_>) -> Result<(), Anomalies> {
         let Some((begin, end)) = self.position(tag.attributes_raw()) else { return Ok(()) };
         let raw = &self.document[begin..end];

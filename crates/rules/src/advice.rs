@@ -1,5 +1,4 @@
-//! Messages for unknown names and mismatched types: for each common mistake, a sentence that
-//! explains how to fix it.
+//! Messages for unknown names and mismatched types: for each common mistake, a sentence that explains how to fix it.
 
 use std::net::IpAddr;
 

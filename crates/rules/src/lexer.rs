@@ -1,9 +1,8 @@
 //! The lexer, in one pass. A mistake with an obvious meaning (`=`, `&`, single quotes) is reported
 //! and then read as intended, so that the rest can be checked as well.
 //!
-//! Names, integers and addresses overlap (`dead:beef::1`, `10..20`, `example.com`), so the lexer
-//! takes the longest run of characters that any of them may contain and leaves the classification
-//! to [`crate::syntax::Word`].
+//! Names, integers and addresses overlap (`dead:beef::1`, `10..20`, `example.com`), so the lexer takes the longest
+//! run of characters that any of them may contain and leaves the classification to [`crate::syntax::Word`].
 
 use crate::error::{Errors, Span};
 use crate::operator::{MISSPELLINGS, OPERATORS};

@@ -1,5 +1,4 @@
-//! Misspelt operators: reported, then read as intended, so that the rest of the expression is
-//! checked as well.
+//! Misspelt operators: reported, then read as intended, so that the rest of the expression is checked as well.
 
 use crate::error::Span;
 use crate::lexer::TokenKind;

@@ -1,5 +1,4 @@
-//! The grammar of values: constants, fields with indexes, function calls, and the sets to the right
-//! of `in`.
+//! The grammar of values: constants, fields with indexes, function calls, and the sets to the right of `in`.
 
 use crate::error::Span;
 use crate::lexer::TokenKind;

@@ -1,10 +1,9 @@
 //! The patterns of `matches` and `wildcard`, checked when the policy is loaded.
 //!
-//! Regular expressions use the syntax of Rust's `regex` crate over bytes, which matches in linear
-//! time: no look-around, no back-references. Unicode is off unless the pattern turns it on with
-//! `(?u)`: `\w`, `\d`, `\s` and `(?i)` mean ASCII, `.` is any byte except a newline, `\xff` is that
-//! byte. Requests need not be UTF-8, least of all an attacker's, and ASCII classes produce automata
-//! that are a hundred times smaller.
+//! Regular expressions use the syntax of Rust's `regex` crate over bytes, which matches in linear time: no
+//! look-around, no back-references. Unicode is off unless the pattern turns it on with `(?u)`: `\w`, `\d`, `\s` and
+//! `(?i)` mean ASCII, `.` is any byte except a newline, `\xff` is that byte. Requests need not be UTF-8, least of all
+//! an attacker's, and ASCII classes produce automata that are a hundred times smaller.
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 
@@ -77,9 +76,8 @@ fn hint(message: &str) -> Option<String> {
     HINTS.iter().find(|(part, _)| message.contains(part)).map(|(_, hint)| (*hint).to_owned())
 }
 
-/// Upper bound on the size of the pattern's automaton, with repetitions unfolded. The weights are
-/// what `regex-automata` uses while it builds the forward and reverse automata, rounded up; a test
-/// compares them.
+/// Upper bound on the size of the pattern's automaton, with repetitions unfolded. The weights are what
+/// `regex-automata` uses while it builds the forward and reverse automata, rounded up; a test compares them.
 fn automaton_bytes(hir: &Hir) -> usize {
     const STATE: usize = 64;
     const RANGE: usize = 8;

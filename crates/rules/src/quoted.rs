@@ -1,11 +1,10 @@
 //! Strings: `"..."` with escapes, `r"..."` and `r#"..."#` without.
 //!
-//! The string after `matches` is special. Its author thinks in regular expressions, where `\s`,
-//! `\d` and `\.` mean something and `\\` is a backslash; a second layer of escapes would turn each
-//! of them into an error or, worse, into something else. There the text between the quotes *is* the
-//! pattern, character for character; only `\"` stands for `"`. Cloudflare's engine reads patterns
-//! in the same way. The rejected alternative, to decode `\\` and keep the rest, would read `"\\d"`
-//! as a digit and `"\\."` as any dot, unlike every regular expression tool.
+//! The string after `matches` is special. Its author thinks in regular expressions, where `\s`, `\d` and `\.` mean
+//! something and `\\` is a backslash; a second layer of escapes would turn each of them into an error or, worse, into
+//! something else. There the text between the quotes *is* the pattern, character for character; only `\"` stands for
+//! `"`. Cloudflare's engine reads patterns in the same way. The rejected alternative, to decode `\\` and keep the
+//! rest, would read `"\\d"` as a digit and `"\\."` as any dot, unlike every regular expression tool.
 //!
 //! After `wildcard`, `\*` stays as written too, so that both `"\*"` and Cloudflare's `"\\*"` mean a
 //! star. Everywhere else an unknown escape is an error that explains how to write it.

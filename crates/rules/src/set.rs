@@ -33,8 +33,7 @@ pub(crate) enum AddressRange {
 }
 
 impl AddressRange {
-    /// The range from one address to another; `None` if their families differ or the order is
-    /// wrong.
+    /// The range from one address to another; `None` if their families differ or the order is wrong.
     pub fn between(low: IpAddr, high: IpAddr) -> Option<Self> {
         match (low, high) {
             (IpAddr::V4(low), IpAddr::V4(high)) if low <= high => Some(Self::V4(low.into(), high.into())),

@@ -22,8 +22,7 @@ pub(crate) fn nearest<'c>(text: &str, candidates: impl Iterator<Item = &'c str>)
         .map(|(_, candidate)| candidate)
 }
 
-/// Fields under the names that they have elsewhere: older Cloudflare rules, Wireshark, nginx,
-/// ModSecurity.
+/// Fields under the names that they have elsewhere: older Cloudflare rules, Wireshark, nginx, ModSecurity.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("ip.geoip.country", "ip.src.country"),
     ("ip.geoip.continent", "ip.src.continent"),
@@ -91,8 +90,7 @@ pub(crate) fn shorten(text: &str) -> String {
     }
 }
 
-/// Optimal string alignment distance: an insertion, deletion, replacement or swap of neighbours
-/// counts one.
+/// Optimal string alignment distance: an insertion, deletion, replacement or swap of neighbours counts one.
 fn distance(left: &str, right: &str) -> usize {
     let left: Vec<char> = left.chars().collect();
     let right: Vec<char> = right.chars().collect();

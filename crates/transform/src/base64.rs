@@ -1,9 +1,8 @@
 //! `base64Decode`, `base64DecodeExt`, `base64Encode`.
 //!
-//! There are two decoders, because ModSecurity has two: a strict one, from mbed TLS, that returns
-//! nothing for invalid base64, and a forgiving one that skips invalid characters. They are
-//! implemented here because evasions exploit exactly their treatment of malformed input, which no
-//! library reproduces.
+//! There are two decoders, because ModSecurity has two: a strict one, from mbed TLS, that returns nothing for invalid
+//! base64, and a forgiving one that skips invalid characters. They are implemented here because evasions exploit
+//! exactly their treatment of malformed input, which no library reproduces.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;

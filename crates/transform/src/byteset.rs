@@ -1,5 +1,4 @@
-//! Sets of byte values: the bytes that occur in a value, or that a transformation or a pattern
-//! needs.
+//! Sets of byte values: the bytes that occur in a value, or that a transformation or a pattern needs.
 //!
 //! 256 bits in four words: comparing two sets takes four `and`s, which decides most questions about
 //! a value before its bytes are read again.

@@ -1,8 +1,7 @@
 //! `cmdLine`: normalises different ways to write the same shell command.
 //!
-//! Quotes, backslashes and carets are removed; commas, semicolons and white space become one space,
-//! which is dropped before `/` and `(`; letters become lower case. The idea and the choice are Marc
-//! Stern's, by way of ModSecurity.
+//! Quotes, backslashes and carets are removed; commas, semicolons and white space become one space, which is dropped
+//! before `/` and `(`; letters become lower case. The idea and the choice are Marc Stern's, by way of ModSecurity.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;

@@ -1,8 +1,7 @@
 //! `cssDecode`: escapes of CSS 2, `\` and up to six hexadecimal digits.
 //!
-//! ModSecurity v3.0.9 loses everything after the first zero byte. This is an oversight: its
-//! published vectors expect the rest to be kept, and `%00` would blind every rule after this
-//! transformation. So it is kept here.
+//! ModSecurity v3.0.9 loses everything after the first zero byte. This is an oversight: its published vectors expect
+//! the rest to be kept, and `%00` would blind every rule after this transformation. So it is kept here.
 
 use bumpalo::Bump;
 use memchr::memchr;

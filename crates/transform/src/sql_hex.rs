@@ -1,8 +1,7 @@
 //! `sqlHexDecode`: the hexadecimal literals of SQL, `0x414243`.
 //!
-//! Quirks kept from ModSecurity, whose vectors agree: the byte after a literal is copied
-//! unexamined, the last byte of a value is lost unless a literal ends there, and the result ends
-//! before the first zero byte.
+//! Quirks kept from ModSecurity, whose vectors agree: the byte after a literal is copied unexamined, the last byte of
+//! a value is lost unless a literal ends there, and the result ends before the first zero byte.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;

@@ -8,8 +8,7 @@ use crate::edit::{Edit, edit};
 
 pub(crate) const SPACE: ByteSet = ByteSet::from_list(b" \t\n\x0b\x0c\r");
 
-/// White space according to `removeWhitespace`: includes both bytes of a UTF-8 no-break space, each
-/// by itself.
+/// White space according to `removeWhitespace`: includes both bytes of a UTF-8 no-break space, each by itself.
 pub(crate) const SPACE_OR_NBSP: ByteSet = SPACE.with(0xa0).with(0xc2);
 
 /// Replaces each run of white space with one space.

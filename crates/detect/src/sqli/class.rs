@@ -122,8 +122,7 @@ pub(crate) static ENDS: [u8; 256] = {
     ends
 };
 
-/// White space after a number or after the dashes of a comment: fewer bytes than are skipped
-/// between tokens.
+/// White space after a number or after the dashes of a comment: fewer bytes than are skipped between tokens.
 pub(crate) const fn is_white(byte: u8) -> bool {
     matches!(byte, 0 | b'\t'..=b'\r' | b' ' | 0xa0)
 }

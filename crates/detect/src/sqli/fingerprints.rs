@@ -7,8 +7,7 @@
 /// Letters of fingerprints, in the order of the list. Case-insensitive.
 const LETTERS: &[u8; 20] = b"&(),1:;ABCEFKNOSTUVX";
 
-/// Text of the list: each line has up to three letters, then the possible continuations; `.` is an
-/// empty one.
+/// Text of the list: each line has up to three letters, then the possible continuations; `.` is an empty one.
 const LIST: &[u8] = include_bytes!("fingerprints.txt");
 const COUNT: usize = 8367;
 

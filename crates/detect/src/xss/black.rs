@@ -87,8 +87,7 @@ const fn initials(names: &[&[u8]]) -> u32 {
     initials
 }
 
-/// The significant part of a name: without NUL bytes, in upper case. None if it is longer than all
-/// listed names.
+/// The significant part of a name: without NUL bytes, in upper case. None if it is longer than all listed names.
 struct FoldedName {
     bytes: [u8; LONGEST],
     length: usize,

@@ -1,9 +1,8 @@
 //! Splits a text into HTML tokens as lenient browsers read it.
 //!
-//! The states are libinjection's (`libinjection_html5.c`, after section 12.2.4 of the HTML
-//! specification), quirks included: a NUL byte is white space in most places, the byte 0xff ends
-//! the input where white space is allowed, and a closing tag without a name makes the next tag a
-//! closing one. It only moves forward and is therefore linear.
+//! The states are libinjection's (`libinjection_html5.c`, after section 12.2.4 of the HTML specification), quirks
+//! included: a NUL byte is white space in most places, the byte 0xff ends the input where white space is allowed, and
+//! a closing tag without a name makes the next tag a closing one. It only moves forward and is therefore linear.
 
 use memchr::memchr;
 

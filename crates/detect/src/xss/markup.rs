@@ -37,8 +37,7 @@ impl<'a> Html<'a> {
         })
     }
 
-    /// A comment, up to `-->` or `--!>` without one of its dashes; NUL bytes may follow the first
-    /// dash.
+    /// A comment, up to `-->` or `--!>` without one of its dashes; NUL bytes may follow the first dash.
     fn comment(&mut self) -> Token<'a> {
         let text = &self.input[self.at..];
         for dash in memchr::memchr_iter(b'-', text) {

@@ -1,7 +1,6 @@
 //! A fast pre-filter for cross-site scripting: conditions that any attack must meet.
 //!
-//! The detector reacts only to four tokens: a tag name, a doctype, a comment, or the value of a
-//! dangerous attribute.
+//! The detector reacts only to four tokens: a tag name, a doctype, a comment, or the value of a dangerous attribute.
 //!
 //! - The first three begin with `<` followed by one of `! / ? %`, NUL or a letter.
 //! - Without such a beginning, only a tag that was open before the input can hold an attribute. Its

@@ -1,8 +1,7 @@
 //! `REQUEST_COOKIES`, as `Transaction::addRequestHeader` reads them.
 //!
-//! This differs from browsers and from [`crate::cookie`]: white space is removed only before names
-//! and after the last cookie of a header field, and cookies without a name are dropped, which is
-//! flagged.
+//! This differs from browsers and from [`crate::cookie`]: white space is removed only before names and after the last
+//! cookie of a header field, and cookies without a name are dropped, which is flagged.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;

@@ -1,10 +1,9 @@
 //! JSON bodies as arguments, with the names that `request_body_processor/json.cc` assigns:
 //! `json.items.array_0.price`.
 //!
-//! There are two deviations. Data after the document is an error even if it is the beginning of a
-//! string, which yajl accepts. And names have a budget that grows with the body, because one long
-//! path over many leaves would cost the product of both. Past it a leaf is named by its own key
-//! only; its value is kept.
+//! There are two deviations. Data after the document is an error even if it is the beginning of a string, which yajl
+//! accepts. And names have a budget that grows with the body, because one long path over many leaves would cost the
+//! product of both. Past it a leaf is named by its own key only; its value is kept.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
@@ -25,8 +24,7 @@ pub(super) struct Document<'a> {
 const TOO_DEEP: Fault = "client cancelled parse via callback return value. Parsing depth limit exceeded";
 const TOO_MANY: Fault = "client cancelled parse via callback return value";
 
-/// Reads `body`: at most `most` leaves, nested at most `depth` deep. Leaves before an error are
-/// kept.
+/// Reads `body`: at most `most` leaves, nested at most `depth` deep. Leaves before an error are kept.
 pub(super) fn parse<'a>(arena: &'a Bump, body: &'a [u8], depth: usize, most: usize) -> Document<'a> {
     let commas = memchr::memchr_iter(b',', body).count();
     let mut reader = Reader {

@@ -127,8 +127,7 @@ fn is_plain(byte: u8) -> bool {
     (0x20..0x80).contains(&byte) && byte != b'"' && byte != b'\\'
 }
 
-/// Length of the character at the beginning of `text`. Overlong forms and surrogates are accepted,
-/// as in yajl.
+/// Length of the character at the beginning of `text`. Overlong forms and surrogates are accepted, as in yajl.
 fn multibyte(text: &[u8]) -> Result<usize, Fault> {
     let length = match text[0] {
         0xc0..=0xdf => 2,

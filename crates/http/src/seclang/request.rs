@@ -130,8 +130,7 @@ impl<'a> View<'a> {
         up_to(b' ', self.authorization())
     }
 
-    /// `REMOTE_USER`: the user of basic authentication. `None` without one: the variable then does
-    /// not exist.
+    /// `REMOTE_USER`: the user of basic authentication. `None` without one: the variable then does not exist.
     #[must_use]
     pub fn remote_user(&self) -> Option<&'a [u8]> {
         let credentials = basic_credentials(self.arena, self.authorization()?.strip_prefix(b"Basic ")?)?;
@@ -149,8 +148,7 @@ fn up_to(end: u8, value: Option<&[u8]>) -> &[u8] {
     &value[..memchr::memchr(end, value).unwrap_or(value.len())]
 }
 
-/// Base64 (RFC 4648), decoded as v3 does: only groups of four, the remainder is dropped. `None` if
-/// it is malformed.
+/// Base64 (RFC 4648), decoded as v3 does: only groups of four, the remainder is dropped. `None` if it is malformed.
 fn basic_credentials<'a>(arena: &'a Bump, text: &[u8]) -> Option<&'a [u8]> {
     let padding = &text[memchr::memchr(b'=', text).unwrap_or(text.len())..];
     if padding.len() > 2 || padding.iter().any(|byte| *byte != b'=') {

@@ -85,8 +85,7 @@ impl<'a> View<'a> {
         self.parts(|form| form.headers)
     }
 
-    /// The boolean `MULTIPART_*` variables; `None`, and therefore empty, if the body is not
-    /// multipart.
+    /// The boolean `MULTIPART_*` variables; `None`, and therefore empty, if the body is not multipart.
     #[must_use]
     pub fn multipart_flags(&self) -> Option<MultipartFlags> {
         self.body().multipart.as_ref().map(|form| form.flags)

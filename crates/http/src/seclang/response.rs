@@ -4,9 +4,8 @@ use super::{View, number, pairs};
 use crate::{Header, Pair, ResponseHead, Version, header_hash};
 
 impl<'a> View<'a> {
-    /// Sets status and header fields of the response, before phase 3. Like the ModSecurity
-    /// connector, the caller includes the fields that nginx adds (`Server`, `Date`, `Content-Type`,
-    /// `Connection`...).
+    /// Sets status and header fields of the response, before phase 3. Like the ModSecurity connector, the caller
+    /// includes the fields that nginx adds (`Server`, `Date`, `Content-Type`, `Connection`...).
     pub fn set_response(&self, head: ResponseHead<'a>) {
         self.response.set(Some(head));
     }
@@ -21,8 +20,7 @@ impl<'a> View<'a> {
         self.response_truncated.set(true);
     }
 
-    /// `OUTBOUND_DATA_ERROR`: whether the response body is longer than the limit; empty before
-    /// phase 4.
+    /// `OUTBOUND_DATA_ERROR`: whether the response body is longer than the limit; empty before phase 4.
     #[must_use]
     pub fn outbound_data_error(&self) -> &'static [u8] {
         match (self.response_truncated.get(), self.response_body.get()) {

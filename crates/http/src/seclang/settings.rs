@@ -22,9 +22,8 @@ pub enum Gaps {
 /// Limits and settings for reading a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// `SecArgumentsLimit`: maximum number of arguments in `ARGS`; further ones are dropped and
-    /// raise [`crate::Anomalies::TOO_MANY_ITEMS`]. Multipart fields are not counted, as in v3. At
-    /// most [`MAX_ITEMS`].
+    /// `SecArgumentsLimit`: maximum number of arguments in `ARGS`; further ones are dropped and raise
+    /// [`crate::Anomalies::TOO_MANY_ITEMS`]. Multipart fields are not counted, as in v3. At most [`MAX_ITEMS`].
     pub arguments: usize,
     /// `SecRequestBodyJsonDepthLimit`: maximum nesting of JSON containers.
     pub json_depth: usize,
@@ -41,8 +40,7 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// The defaults of v3.0.9 without any directive, but with its gaps closed. The depth is that of
-    /// `json.cc`.
+    /// The defaults of v3.0.9 without any directive, but with its gaps closed. The depth is that of `json.cc`.
     fn default() -> Self {
         Self {
             arguments: MAX_ITEMS,

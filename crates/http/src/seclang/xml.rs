@@ -1,10 +1,8 @@
-//! XML bodies as `XML:/*` and `XML://@*`: all text of the document as one value, and the value of
-//! each attribute.
+//! XML bodies as `XML:/*` and `XML://@*`: all text of the document as one value, and the value of each attribute.
 //!
-//! libxml2 builds a tree and evaluates XPath; one pass of `quick-xml` gives the same result for
-//! these two expressions, the only ones that rule sets use. Unsupported features are flagged as an
-//! error rather than guessed: entities declared in the document (libxml2 expands them), and rare
-//! encodings.
+//! libxml2 builds a tree and evaluates XPath; one pass of `quick-xml` gives the same result for these two
+//! expressions, the only ones that rule sets use. Unsupported features are flagged as an error rather than guessed:
+//! entities declared in the document (libxml2 expands them), and rare encodings.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
@@ -168,8 +166,7 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    /// `text` with references resolved. Characters that XML forbids (section 2.2) are kept and
-    /// flagged.
+    /// `text` with references resolved. Characters that XML forbids (section 2.2) are kept and flagged.
     fn resolved(&mut self, text: &'a [u8]) -> &'a [u8] {
         let resolved = resolve(self.arena, text, &mut self.found);
         if resolved.iter().any(is_control) {
@@ -225,8 +222,7 @@ fn is_namespace(name: &[u8]) -> bool {
 /// Name and value as written.
 type Attribute<'a> = (&'a [u8], &'a [u8]);
 
-/// Removes the next attribute from the front of `rest`: white space, name, equal sign, quoted
-/// value.
+/// Removes the next attribute from the front of `rest`: white space, name, equal sign, quoted value.
 fn attribute<'a>(rest: &mut &'a [u8]) -> Result<Option<Attribute<'a>>, Anomalies> {
     let text = trim_start(rest);
     if text.is_empty() {

@@ -42,8 +42,7 @@ fn from_latin1<'a>(arena: &'a Bump, body: &'a [u8]) -> &'a [u8] {
     out.into_bump_slice()
 }
 
-/// An unpaired surrogate, or half a unit at the end, becomes a byte that is not UTF-8, which is an
-/// error.
+/// An unpaired surrogate, or half a unit at the end, becomes a byte that is not UTF-8, which is an error.
 fn from_utf16<'a>(arena: &'a Bump, body: &[u8], unit: fn([u8; 2]) -> u16) -> &'a [u8] {
     let (pairs, odd) = body.as_chunks();
     let mut out = Vec::with_capacity_in(body.len(), arena);

@@ -143,8 +143,7 @@ fn action(cursor: &mut Cursor<'_>, quoted: bool, report: &mut Report) -> Result<
     }
 }
 
-/// Reads the text after a colon: in single quotes, in double quotes, or up to a comma or the list's
-/// end.
+/// Reads the text after a colon: in single quotes, in double quotes, or up to a comma or the list's end.
 fn value(
     cursor: &mut Cursor<'_>,
     quoted: bool,

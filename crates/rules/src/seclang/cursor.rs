@@ -1,9 +1,8 @@
 //! A position in a rule file, and the lexical elements shared by all directives.
 //!
-//! Text is read in place instead of being joined into logical lines first, so that the position of
-//! every byte is known. The lexical rules are those of ModSecurity v3's scanner; where the scanner
-//! misreads its input (a `%` before a quote, a quote that begins a parameter with its backslash),
-//! they follow its intention.
+//! Text is read in place instead of being joined into logical lines first, so that the position of every byte is
+//! known. The lexical rules are those of ModSecurity v3's scanner; where the scanner misreads its input (a `%` before
+//! a quote, a quote that begins a parameter with its backslash), they follow its intention.
 
 use super::diagnostic::SourceLocation;
 

@@ -1,7 +1,6 @@
-//! The meaning of SecLang text, with everything resolved that can be resolved at load time:
-//! includes read, default actions merged, chains joined, removals and updates applied, phrases and
-//! networks read from their files. Only macros, whose values depend on the request, are left for
-//! evaluation.
+//! The meaning of SecLang text, with everything resolved that can be resolved at load time: includes read, default
+//! actions merged, chains joined, removals and updates applied, phrases and networks read from their files. Only
+//! macros, whose values depend on the request, are left for evaluation.
 //!
 //! Enumerations are named after ModSecurity's terms; `table/` holds spelling and meaning of each.
 

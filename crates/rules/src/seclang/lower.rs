@@ -1,5 +1,4 @@
-//! Lowers chains to the rules that are evaluated: merges defaults and places each action where it
-//! takes effect.
+//! Lowers chains to the rules that are evaluated: merges defaults and places each action where it takes effect.
 //!
 //! Only the observable parts of ModSecurity v3.0.9's order are kept: `setvar` runs at each match of
 //! its own link; all other effects run once the whole chain has matched, those of the last link

@@ -1,12 +1,11 @@
 //! The patterns of `@rx`: PCRE syntax, translated for linear-time matchers.
 //!
 //! ModSecurity compiles with `PCRE2_DOTALL | PCRE2_MULTILINE` and without UTF (`Regex::Regex` in
-//! `src/utils/regex.cc`), so patterns and values are bytes, `.` is any byte, `^` and `$` also match
-//! at lines, and letters are ASCII. Rust's syntax looks the same but differs in two dozen places
-//! (`\<`, `[]a]`, `\h`, `{` ...). Rewriting the text in these places was considered and rejected:
-//! flags, quotations and classes change the meaning of a byte, so finding the places means parsing
-//! the pattern. It is therefore parsed as PCRE does, to a tree of byte sets without flags, and
-//! printed in one of two syntaxes:
+//! `src/utils/regex.cc`), so patterns and values are bytes, `.` is any byte, `^` and `$` also match at lines, and
+//! letters are ASCII. Rust's syntax looks the same but differs in two dozen places (`\<`, `[]a]`, `\h`, `{` ...).
+//! Rewriting the text in these places was considered and rejected: flags, quotations and classes change the meaning
+//! of a byte, so finding the places means parsing the pattern. It is therefore parsed as PCRE does, to a tree of byte
+//! sets without flags, and printed in one of two syntaxes:
 //!
 //! - for `regex-syntax` with Unicode and UTF-8 off: [`Pattern::rust`];
 //! - for `fancy-regex`, where look-around, back-references or atomic groups need backtracking:
@@ -29,8 +28,7 @@ mod tree;
 /// Maximum source length, in bytes. The longest pattern of CRS 4 has 12,182 (rule 932220).
 pub const MAX_SOURCE_BYTES: usize = 64 << 10;
 
-/// Maximum nesting of groups, and thus the recursion depth of parser and printer. PCRE's limit is
-/// 250.
+/// Maximum nesting of groups, and thus the recursion depth of parser and printer. PCRE's limit is 250.
 pub const MAX_DEPTH: u32 = 100;
 
 /// The `nest_limit` needed for parsing [`Pattern::rust`]: `regex-syntax` counts a group, its
@@ -102,19 +100,17 @@ impl Pattern {
         &self.rust
     }
 
-    /// For `fancy-regex`, in ASCII: to be run on the value with each byte turned into the character
-    /// of the same number (U+0000 to U+00FF; see [`widen`]), so that every value is text.
-    /// [`narrow_offset`] converts offsets back. Present if [`Self::needs_backtracking`] or
-    /// [`Self::differs_after_final_newline`].
+    /// For `fancy-regex`, in ASCII: to be run on the value with each byte turned into the character of the same
+    /// number (U+0000 to U+00FF; see [`widen`]), so that every value is text. [`narrow_offset`] converts offsets
+    /// back. Present if [`Self::needs_backtracking`] or [`Self::differs_after_final_newline`].
     #[must_use]
     pub fn fancy(&self) -> Option<&str> {
         self.fancy.as_deref()
     }
 
-    /// The counterpart of [`Self::rust`] for a pattern that [`Self::needs_backtracking`]: matches
-    /// only values that the pattern also matches, though not all of them, and perhaps at other
-    /// positions. If only the verdict counts, backtracking is needed only for values between the
-    /// two.
+    /// The counterpart of [`Self::rust`] for a pattern that [`Self::needs_backtracking`]: matches only values that
+    /// the pattern also matches, though not all of them, and perhaps at other positions. If only the verdict counts,
+    /// backtracking is needed only for values between the two.
     #[must_use]
     pub fn inner(&self) -> Option<&str> {
         self.inner.as_deref()

@@ -9,8 +9,7 @@ const WORD: &[u8] = b"boundary";
 /// Longest `Content-Type` that is read, in bytes.
 const MAX_HEADER_BYTES: usize = 1024;
 
-/// Punctuation allowed in a boundary, besides letters, digits and inner spaces (RFC 2046; as in
-/// v3).
+/// Punctuation allowed in a boundary, besides letters, digits and inner spaces (RFC 2046; as in v3).
 const PUNCTUATION: &[u8] = b"'()+_,-./:=?";
 
 /// The boundary, or the error in the header field; the caller handles an empty boundary.

@@ -1,8 +1,7 @@
 //! `Content-Disposition` of a part, as `Multipart::parse_content_disposition` reads it.
 //!
-//! It is strict where applications are not: any parameter other than `name`, `filename` and
-//! `filename*` is an error, and so is `filename*` alone. The error numbers are those that
-//! ModSecurity logs.
+//! It is strict where applications are not: any parameter other than `name`, `filename` and `filename*` is an error,
+//! and so is `filename*` alone. The error numbers are those that ModSecurity logs.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;

@@ -26,8 +26,7 @@ pub enum Effect {
         /// Seconds.
         seconds: Macro,
     },
-    /// `initcol`, `setsid`, `setuid`, `setrsc`: the record of the collection that this transaction
-    /// uses.
+    /// `initcol`, `setsid`, `setuid`, `setrsc`: the record of the collection that this transaction uses.
     InitCollection(Collection, Macro),
     /// `setenv`.
     SetEnvironment(Macro, Macro),
@@ -82,8 +81,7 @@ pub enum Control {
     Ignored,
     /// `ruleRemoveById`: ids and ranges, both ends included.
     RemoveById(Vec<(u64, u64)>),
-    /// `ruleRemoveByTag`: a text that equals one of the rule's tags, or a pattern; see
-    /// [`TextMatch`].
+    /// `ruleRemoveByTag`: a text that equals one of the rule's tags, or a pattern; see [`TextMatch`].
     RemoveByTag(TextMatch),
     /// `ruleRemoveByMsg`.
     RemoveByMessage(TextMatch),

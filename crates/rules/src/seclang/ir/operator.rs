@@ -21,8 +21,7 @@ pub enum Operator {
         /// Whether all matches are captured, not only the first.
         global: bool,
     },
-    /// `@pm`, `@pmf`, `@pmFromFile`: one of these phrases occurs, ignoring case. In the order of
-    /// the file, not empty.
+    /// `@pm`, `@pmf`, `@pmFromFile`: one of these phrases occurs, ignoring case. In the order of the file, not empty.
     Pm(Arc<Vec<Vec<u8>>>),
     /// `@within`: the value occurs in the parameter.
     Within(Macro),

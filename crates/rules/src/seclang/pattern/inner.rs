@@ -1,16 +1,14 @@
 //! A pattern without backtracking that matches only values that the given pattern matches.
 //!
-//! CRS 920600 writes `=\s*+[^;]+` for each parameter of the header `Accept`: possessive for good
-//! reason, since spaces are also in the second set, and the rule sees every request. After a
-//! possessive run the next byte is outside its set, so that `=\s*[^;\s][^;]*` is equivalent. Parts
-//! that can be rewritten this way are; a branch that cannot is dropped. A match of the result makes
-//! backtracking unnecessary.
+//! CRS 920600 writes `=\s*+[^;]+` for each parameter of the header `Accept`: possessive for good reason, since spaces
+//! are also in the second set, and the rule sees every request. After a possessive run the next byte is outside its
+//! set, so that `=\s*[^;\s][^;]*` is equivalent. Parts that can be rewritten this way are; a branch that cannot is
+//! dropped. A match of the result makes backtracking unnecessary.
 
 use super::set::Set;
 use super::tree::{Assertion, Node, RepeatMode};
 
-/// Rewriting copies the rest of the pattern; a pattern that would grow beyond this has no inner
-/// form.
+/// Rewriting copies the rest of the pattern; a pattern that would grow beyond this has no inner form.
 const MAX_NODES: usize = 4096;
 
 const NEVER: Node = Node::Set(Set::EMPTY);

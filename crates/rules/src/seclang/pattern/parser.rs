@@ -121,8 +121,7 @@ impl<'s> Parser<'s> {
         found
     }
 
-    /// Takes everything up to and including `end`; takes nothing and returns `None` if it does not
-    /// occur.
+    /// Takes everything up to and including `end`; takes nothing and returns `None` if it does not occur.
     pub(super) fn until(&mut self, end: u8) -> Option<&'s [u8]> {
         let length = self.rest().iter().position(|&byte| byte == end)?;
         let text = &self.rest()[..length];
@@ -172,8 +171,7 @@ impl<'s> Parser<'s> {
         })
     }
 
-    /// Skips insignificant text: comments, white space in extended mode, and the ends of
-    /// quotations.
+    /// Skips insignificant text: comments, white space in extended mode, and the ends of quotations.
     fn skip(&mut self) -> Result<(), PatternError> {
         loop {
             let start = self.at;
