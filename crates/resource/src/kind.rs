@@ -79,7 +79,7 @@ const fn policies(default: &'static str) -> Key {
         name: "policies",
         kind: Kind::AtMost(&POLICIES, MAX_NAMED),
         need: Need::Default(default),
-        doc: "Policies that apply here; an empty list for none. They are evaluated in the order of their ids.",
+        doc: "The policies that apply; an empty list means none. They are evaluated in the order of their ids.",
     }
 }
 
@@ -90,7 +90,7 @@ const MAX_DOCUMENTS: usize = 200_000;
 pub(crate) static STATE: Resource = Resource {
     name: "state",
     article: "a state file",
-    doc: "What `weir apply` reads: everything that the gateway is to have. `client_address` and `geo` may stand beside `settings`, as in a policy file.",
+    doc: "The complete configuration of the gateway, as `weir apply` reads it. `client_address` and `geo` may be given beside `settings`, as in a policy file.",
     short: None,
     one_of: &[],
     keys: &[
@@ -98,7 +98,7 @@ pub(crate) static STATE: Resource = Resource {
             name: "settings",
             kind: Kind::Resource(&settings::SETTINGS),
             need: Need::Default("none"),
-            doc: "What holds for the whole gateway.",
+            doc: "Settings of the whole gateway.",
         },
         Key {
             name: "client_address",

@@ -16,7 +16,7 @@ static ORDER: [&Resource; 7] = [&ROOT, &POLICY, &SELECTOR, &RULE, &LIST, &GEO, &
 const GATEWAY: &str = "
 ## Gateway
 
-What `weir apply` reads and the API takes, beside lists, policies and rule sets: see the [guide](../gateway.md). Ids are \
+The documents that `weir apply` and the API accept, in addition to lists, policies and rule sets; see the [guide](../gateway.md). Ids are \
 1 to 128 letters, digits and `_ . -` that begin with a letter or digit. Times are written as `250ms`, `5s`, `1m`, `1h`, \
 `1d`; sizes as bytes, or as `128k`, `1m`, `1g` (powers of 1024).
 ";
@@ -26,8 +26,8 @@ What `weir apply` reads and the API takes, beside lists, policies and rule sets:
 pub fn reference() -> String {
     let mut page = String::from(
         "# Policy reference\n\n<!-- Made by `weir docs` from the tables in crates/policy and crates/resource; do not edit. -->\n\n\
-         A policy file is YAML, or JSON if its name ends in `.json`. Texts may be quoted or not; expressions are best \
-         written in single quotes. An unknown key is an error.\n",
+         A policy file is YAML, or JSON if its name ends in `.json`. Quotes around texts are optional; write \
+         expressions in single quotes. An unknown key is an error.\n",
     );
     for resource in ORDER {
         section(&mut page, "##", resource);

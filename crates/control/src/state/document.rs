@@ -76,7 +76,7 @@ impl Document {
 
     fn with(check: Check, key: &Key, text: String) -> Result<Self, Vec<Fault>> {
         if !key.is_valid() {
-            let message = format!("`{}` cannot be the id of a {}", key.id, key.kind.singular());
+            let message = format!("`{}` is not a valid {} id", key.id, key.kind.singular());
             let expected = Some(format!("1 to 128 bytes, {}", key.kind.id_pattern()));
             return Err(vec![Fault { message, expected, ..Fault::default() }]);
         }

@@ -41,7 +41,7 @@ impl Session<'_> {
             faults.push(Fault {
                 pointer: format!("{key}{}", reference.pointer),
                 message: format!("there is no {what} `{id}`"),
-                expected: Some(format!("the id of a {what}")),
+                expected: Some(format!("the id of an existing {what}")),
                 found: Some(id.clone()),
                 hint: self.state.similar(reference.kind, id),
             });

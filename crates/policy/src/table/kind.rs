@@ -147,7 +147,7 @@ impl Kind {
             Self::Map(_, _) | Self::Resource(_) => "a mapping".into(),
             Self::Action => "an action: its name or a mapping `name: {parameters}`".into(),
             Self::Form(form) => form.describe.into(),
-            Self::Id(kind) => format!("the id of a {}", kind.singular()),
+            Self::Id(kind) => format!("a valid {} id", kind.singular()),
             Self::Duration(low, high) => {
                 format!("a time from {} to {}, such as 250ms, 5s, 1m", time(*low), time(*high))
             }
@@ -186,7 +186,7 @@ impl Kind {
             Self::Resource(resource) => format!("[{0}](#{0})", resource.name),
             Self::Action => "[action](#actions)".into(),
             Self::Form(form) => form.name.into(),
-            Self::Id(kind) => format!("id of a {}", kind.singular()),
+            Self::Id(kind) => format!("{} id", kind.singular()),
             Self::Duration(low, high) => format!("time, {} to {}", time(*low), time(*high)),
             Self::Size(high) => format!("size, at most {}", size(*high)),
             Self::Percent => "percent, 0.01 to 100".into(),

@@ -23,13 +23,13 @@ pub static ROOT: Resource = Resource {
             name: "client_address",
             kind: Kind::Resource(&CLIENT_ADDRESS),
             need: Need::Default("the address of the connection"),
-            doc: "Whose word is taken for the client's address (`ip.src`).",
+            doc: "The trusted sources of the client's address (`ip.src`).",
         },
         Key {
             name: "geo",
             kind: Kind::Resource(&GEO),
             need: Need::Default("no geographic data"),
-            doc: "Where `ip.src.country`, `ip.src.continent` and `ip.src.asnum` come from.",
+            doc: "The data for `ip.src.country`, `ip.src.continent` and `ip.src.asnum`.",
         },
         Key {
             name: "lists",

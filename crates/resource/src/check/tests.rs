@@ -170,7 +170,7 @@ fn faults_have_pointers_and_say_what_to_do() {
         ),
         (Routes, r#"{"site": "s"}"#, "", "needs one of `to`", ""),
         (Routes, r#"{"site": "s", "to": "a", "split": [{"upstream": "b"}]}"#, "/split", "either `to` or `split`", ""),
-        (Routes, r#"{"site": "a b", "to": "a"}"#, "/site", "expected the id of a site", "letters"),
+        (Routes, r#"{"site": "a b", "to": "a"}"#, "/site", "expected a valid site id", "letters"),
         (Routes, r#"{"site": 1, "to": "a"}"#, "/site", "found the number 1", "quotes"),
         (Routes, r#"{"site": "s", "to": "a", "path": "/a/../b"}"#, "/path", "expected a path", "resolved"),
         (

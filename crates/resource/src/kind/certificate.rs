@@ -21,7 +21,7 @@ pub(super) static DESCRIPTOR: Descriptor = Descriptor {
 pub(crate) static CERTIFICATE: Resource = Resource {
     name: "certificate",
     article: "a certificate",
-    doc: "A certificate with its key. The API never shows the key again.",
+    doc: "A certificate and its private key. The API never returns the key.",
     short: None,
     one_of: &[],
     keys: &[
@@ -29,13 +29,13 @@ pub(crate) static CERTIFICATE: Resource = Resource {
             name: "certificate",
             kind: Kind::Form(&form::PEM),
             need: Need::Required,
-            doc: "PEM: the certificate, and behind it those of the authorities between it and the root.",
+            doc: "The certificate, followed by those of the intermediate authorities, in PEM.",
         },
         Key {
             name: "key",
             kind: Kind::Form(&form::PEM),
             need: Need::Required,
-            doc: "PEM: the private key, not encrypted.",
+            doc: "The private key, unencrypted, in PEM.",
         },
     ],
 };

@@ -49,43 +49,43 @@ const MAX_BODY: u64 = 1 << 40;
 pub(crate) static ROUTE: Resource = Resource {
     name: "route",
     article: "a route",
-    doc: "Which requests of a site it takes, and what is done with them: all conditions must hold. Of several that take a request, the one of the highest `priority` wins; then an exact path before a template, before the longest prefix, before a regular expression; then the one with more conditions. Two that would still be equal are refused.",
+    doc: "Conditions that select requests of a site, and their handling. All conditions must hold. If several routes match a request, the one with the highest `priority` wins; then an exact path before a template, before the longest prefix, before a regular expression; then the route with more conditions. Two routes that would still be equal are rejected.",
     short: None,
     one_of: &["to", "split", "redirect", "respond"],
     keys: &[
-        Key { name: "site", kind: Kind::Id(ResourceKind::Sites), need: Need::Required, doc: "Its site." },
+        Key { name: "site", kind: Kind::Id(ResourceKind::Sites), need: Need::Required, doc: "The site." },
         Key {
             name: "path",
             kind: Kind::Resource(&PATH_MATCH),
             need: Need::Value("/"),
-            doc: "Which paths. `path: /api` is short for `path: {prefix: /api}`.",
+            doc: "The paths. `path: /api` is short for `path: {prefix: /api}`.",
         },
         Key {
             name: "methods",
             kind: Kind::AtMost(&Kind::List(&Kind::Form(&form::METHOD), true), MAX_CONDITIONS),
             need: Need::Default("all"),
-            doc: "Which methods; `GET` does not include `HEAD`.",
+            doc: "The methods; `GET` does not include `HEAD`.",
         },
         conditions("headers", &TOKENS, "Conditions on header fields, by name."),
-        conditions("query", &ARGUMENTS, "Conditions on arguments of the query, by name."),
+        conditions("query", &ARGUMENTS, "Conditions on query arguments, by name."),
         conditions("cookies", &TOKENS, "Conditions on cookies, by name."),
         Key {
             name: "priority",
             kind: Kind::Integer(-MAX_PRIORITY, MAX_PRIORITY),
             need: Need::Value("0"),
-            doc: "Higher goes first.",
+            doc: "The priority; a higher number takes precedence.",
         },
         Key {
             name: "to",
             kind: Kind::Id(ResourceKind::Upstreams),
             need: Need::Default("`split`, `redirect` or `respond`"),
-            doc: "The upstream that gets the requests.",
+            doc: "The upstream that receives the requests.",
         },
         Key {
             name: "split",
             kind: Kind::AtMost(&Kind::List(&Kind::Resource(&SPLIT), true), MAX_CONDITIONS),
             need: Need::Default("`to`, `redirect` or `respond`"),
-            doc: "Several upstreams that get the requests, each its share.",
+            doc: "Several upstreams that receive shares of the requests.",
         },
         Key {
             name: "redirect",
@@ -97,12 +97,12 @@ pub(crate) static ROUTE: Resource = Resource {
             name: "respond",
             kind: Kind::Resource(&RESPOND),
             need: Need::Default("`to`, `split` or `redirect`"),
-            doc: "Answers.",
+            doc: "Answers without an upstream.",
         },
         Key {
             name: "sticky",
             kind: Kind::Resource(&STICKY),
-            need: Need::Default("each request is dealt out anew"),
+            need: Need::Default("each request is assigned independently"),
             doc: "Keeps a client on one side of `split`.",
         },
         Key {
@@ -115,7 +115,7 @@ pub(crate) static ROUTE: Resource = Resource {
             name: "request_headers",
             kind: Kind::Resource(&HEADER_CHANGES),
             need: Need::Default("none"),
-            doc: "Changes of the request's header fields before it is forwarded.",
+            doc: "Changes of the request's header fields before the request is forwarded.",
         },
         Key {
             name: "response_headers",
@@ -133,19 +133,19 @@ pub(crate) static ROUTE: Resource = Resource {
             name: "body_limit",
             kind: Kind::Size(MAX_BODY),
             need: Need::Value("1m"),
-            doc: "Largest body of a request; a larger one is answered with 413. 0 for no limit.",
+            doc: "The largest body of a request; a larger one is answered with 413. 0 means no limit.",
         },
         Key {
             name: "retries",
             kind: Kind::Resource(&RETRIES),
             need: Need::Default("as its keys' defaults"),
-            doc: "What is tried again with another member.",
+            doc: "Retries with another member.",
         },
         Key {
             name: "mirror",
             kind: Kind::Resource(&MIRROR),
             need: Need::Default("none"),
-            doc: "Sends a copy of requests elsewhere; nobody reads the answers.",
+            doc: "Sends a copy of requests to another upstream; the answers are discarded.",
         },
         Key {
             name: "websocket",
@@ -157,7 +157,7 @@ pub(crate) static ROUTE: Resource = Resource {
             name: "buffering",
             kind: Kind::Flag,
             need: Need::Value("true"),
-            doc: "Whether responses are buffered, so that slow clients do not hold members.",
+            doc: "Whether responses are buffered, so that slow clients do not occupy members.",
         },
         policies("those of the site"),
     ],
@@ -176,28 +176,28 @@ static ARGUMENTS: Kind = Kind::Map(&Kind::Form(&form::ARGUMENT), &Kind::Resource
 pub(crate) static PATH_MATCH: Resource = Resource {
     name: "path",
     article: "`path`",
-    doc: "Which paths, compared once they are decoded and normalised, with case.",
+    doc: "A condition on the path, which is decoded and normalised before it is compared case-sensitively.",
     short: Some("prefix"),
     one_of: &["exact", "prefix", "template", "regex"],
     keys: &[
-        Key { name: "exact", kind: Kind::Form(&form::PATH), need: Need::Default("none"), doc: "This path." },
+        Key { name: "exact", kind: Kind::Form(&form::PATH), need: Need::Default("none"), doc: "This path exactly." },
         Key {
             name: "prefix",
             kind: Kind::Form(&form::PATH),
             need: Need::Default("none"),
-            doc: "This path and all below it, by whole segments: `/api` has `/api/x` but not `/apix`.",
+            doc: "This path and all paths below it, by whole segments: `/api` includes `/api/x`, but not `/apix`.",
         },
         Key {
             name: "template",
             kind: Kind::Form(&form::TEMPLATE),
             need: Need::Default("none"),
-            doc: "Segments, of which `{name}` stands for any one, and a last `{name*}` for all the rest: `/users/{id}`.",
+            doc: "A template such as `/users/{id}`: `{name}` stands for any segment, and `{name*}` at the end for all remaining ones.",
         },
         Key {
             name: "regex",
             kind: Kind::Form(&form::PATTERN),
             need: Need::Default("none"),
-            doc: "A regular expression that matches the whole path. Its time is linear; it has no look-around and no back-references.",
+            doc: "A regular expression that matches the whole path, in linear time; look-around and back-references are not supported.",
         },
     ],
 };
@@ -206,24 +206,24 @@ pub(crate) static PATH_MATCH: Resource = Resource {
 pub(crate) static TEST: Resource = Resource {
     name: "test",
     article: "a condition",
-    doc: "What must hold of a value. A text alone is short for `{is: TEXT}`.",
+    doc: "A condition on a value. A text alone is short for `{is: TEXT}`.",
     short: Some("is"),
     one_of: &["is", "one_of", "regex", "present"],
     keys: &[
-        Key { name: "is", kind: Kind::HeaderValue, need: Need::Default("none"), doc: "It is this." },
+        Key { name: "is", kind: Kind::HeaderValue, need: Need::Default("none"), doc: "The value is this text." },
         Key {
             name: "one_of",
             kind: Kind::AtMost(&Kind::List(&Kind::HeaderValue, true), MAX_VALUES),
             need: Need::Default("none"),
-            doc: "It is one of these.",
+            doc: "The value is equal to one of these texts.",
         },
         Key {
             name: "regex",
             kind: Kind::Form(&form::PATTERN),
             need: Need::Default("none"),
-            doc: "A regular expression that matches all of it.",
+            doc: "A regular expression that matches the whole value.",
         },
-        Key { name: "present", kind: Kind::Flag, need: Need::Default("none"), doc: "It is there, or it is not." },
+        Key { name: "present", kind: Kind::Flag, need: Need::Default("none"), doc: "Present (true) or absent." },
     ],
 };
 
@@ -239,7 +239,7 @@ pub(crate) static REDIRECT: Resource = Resource {
             name: "to",
             kind: Kind::Form(&form::TARGET),
             need: Need::Required,
-            doc: "Where to: `{host}`, `{path}` and `{query}` stand for those of the request, `{name}` for a segment of the path's template.",
+            doc: "The target: `{host}`, `{path}` and `{query}` stand for those of the request, `{name}` for a segment of the path's template.",
         },
         Key {
             name: "status",
@@ -254,7 +254,7 @@ pub(crate) static REDIRECT: Resource = Resource {
 pub(crate) static RESPOND: Resource = Resource {
     name: "respond",
     article: "`respond`",
-    doc: "Answers without asking an upstream. `respond: 204` is short for `respond: {status: 204}`.",
+    doc: "Answers without an upstream. `respond: 204` is short for `respond: {status: 204}`.",
     short: Some("status"),
     one_of: &[],
     keys: &[
@@ -273,7 +273,7 @@ pub(crate) static RESPOND: Resource = Resource {
 pub(crate) static HEADER_CHANGES: Resource = Resource {
     name: "header_changes",
     article: "header changes",
-    doc: "Changes of header fields: first some are removed, then set, then added.",
+    doc: "Changes of header fields: fields are first removed, then set, then added.",
     short: None,
     one_of: &[],
     keys: &[
@@ -281,19 +281,19 @@ pub(crate) static HEADER_CHANGES: Resource = Resource {
             name: "remove",
             kind: Kind::AtMost(&Kind::List(&Kind::HeaderName, false), MAX_CHANGES),
             need: Need::Default("none"),
-            doc: "Names of those that go.",
+            doc: "The names of fields to remove.",
         },
         Key {
             name: "set",
             kind: Kind::AtMost(&Kind::Map(&Kind::HeaderName, &Kind::HeaderValue), MAX_CHANGES),
             need: Need::Default("none"),
-            doc: "Those that get a value, whether they are there or not.",
+            doc: "Fields to set, whether they exist or not.",
         },
         Key {
             name: "add",
             kind: Kind::AtMost(&Kind::Map(&Kind::HeaderName, &Kind::HeaderValue), MAX_CHANGES),
             need: Need::Default("none"),
-            doc: "Those that are put beside others of the name.",
+            doc: "Fields to add to those with the same name.",
         },
     ],
 };

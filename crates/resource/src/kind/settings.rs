@@ -25,7 +25,7 @@ pub(super) static DESCRIPTOR: Descriptor = Descriptor {
 pub(crate) static SETTINGS: Resource = Resource {
     name: "settings",
     article: "the settings",
-    doc: "What holds for the whole gateway.",
+    doc: "Settings of the whole gateway.",
     short: None,
     one_of: &[],
     keys: &[
@@ -34,19 +34,19 @@ pub(crate) static SETTINGS: Resource = Resource {
             name: "default_certificate",
             kind: Kind::Id(ResourceKind::Certificates),
             need: Need::Default("none: such handshakes fail"),
-            doc: "The certificate for names that no site and no certificate has.",
+            doc: "The certificate for names that no site and no certificate covers.",
         },
         Key {
             name: "client_address",
             kind: Kind::Resource(&CLIENT_ADDRESS),
             need: Need::Default("the address of the connection"),
-            doc: "Whose word is taken for the client's address (`ip.src`).",
+            doc: "The trusted sources of the client's address (`ip.src`).",
         },
         Key {
             name: "geo",
             kind: Kind::Resource(&GEO),
             need: Need::Default("no geographic data"),
-            doc: "Where `ip.src.country`, `ip.src.continent` and `ip.src.asnum` come from.",
+            doc: "The data for `ip.src.country`, `ip.src.continent` and `ip.src.asnum`.",
         },
     ],
 };

@@ -28,7 +28,7 @@ const MAX_HOSTS: usize = 1024;
 pub(crate) static SITE: Resource = Resource {
     name: "site",
     article: "a site",
-    doc: "Host names that are served, and how TLS is for them. What is answered is up to the routes of the site.",
+    doc: "A set of host names with their TLS settings. The routes of the site decide what is served.",
     short: None,
     one_of: &[],
     keys: &[
@@ -36,7 +36,7 @@ pub(crate) static SITE: Resource = Resource {
             name: "hosts",
             kind: Kind::AtMost(&Kind::List(&Kind::Form(&form::HOST_PATTERN), true), MAX_HOSTS),
             need: Need::Required,
-            doc: "Host names: `shop.example`; `*.shop.example` for one or more labels before it; `*` for all that no other site has. The most specific wins. No two sites have the same.",
+            doc: "Host names: `shop.example`; `*.shop.example` for one or more labels before it; `*` for all names that no other site has. The most specific name wins. Two sites cannot have the same name.",
         },
         Key {
             name: "tls",
@@ -52,7 +52,7 @@ pub(crate) static SITE: Resource = Resource {
 pub(crate) static SITE_TLS: Resource = Resource {
     name: "site_tls",
     article: "`tls`",
-    doc: "How TLS is for the hosts of a site.",
+    doc: "TLS settings for the hosts of a site.",
     short: None,
     one_of: &[],
     keys: &[
@@ -60,13 +60,13 @@ pub(crate) static SITE_TLS: Resource = Resource {
             name: "certificate",
             kind: Kind::Id(ResourceKind::Certificates),
             need: Need::Default("the certificate whose names fit best"),
-            doc: "The certificate to show.",
+            doc: "The certificate to present.",
         },
         Key {
             name: "min_version",
             kind: Kind::Choice(&[("1.2", "RFC 5246"), ("1.3", "RFC 8446")]),
             need: Need::Value("1.2"),
-            doc: "The oldest version of TLS that is accepted.",
+            doc: "The oldest accepted version of TLS.",
         },
         Key {
             name: "redirect",

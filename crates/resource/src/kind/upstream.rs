@@ -40,7 +40,7 @@ const MAX_COUNT: i64 = 1000;
 pub(crate) static UPSTREAM: Resource = Resource {
     name: "upstream",
     article: "an upstream",
-    doc: "Servers that answer the same requests.",
+    doc: "A group of servers that answer the same requests.",
     short: None,
     one_of: &[],
     keys: &[
@@ -48,24 +48,24 @@ pub(crate) static UPSTREAM: Resource = Resource {
             name: "members",
             kind: Kind::AtMost(&Kind::Map(&Kind::Id(ResourceKind::Members), &Kind::Resource(&MEMBER)), MAX_MEMBERS),
             need: Need::Default("none"),
-            doc: "Its members, by id.",
+            doc: "The members, by id.",
         },
         Key {
             name: "balance",
             kind: Kind::Choice(&[
-                ("round_robin", "in turn, by weight"),
-                ("least_connections", "the fewest requests in flight for its weight"),
+                ("round_robin", "in turn, according to weight"),
+                ("least_connections", "the fewest requests in flight relative to the weight"),
                 ("ewma", "the shortest expected wait: latency, as a moving average, times requests in flight"),
-                ("hash", "the same `hash_key`, the same member, as far as the members stay the same"),
+                ("hash", "the same member for the same `hash_key`, as long as the members stay the same"),
             ]),
             need: Need::Value("round_robin"),
-            doc: "How a member is chosen.",
+            doc: "How a member is selected.",
         },
         Key {
             name: "hash_key",
             kind: Kind::Form(&form::HASH_KEY),
             need: Need::Default("none"),
-            doc: "What `balance: hash` goes by: `ip` (the client's address), `uri` (path and query), `header:NAME`, `cookie:NAME`, `query:NAME`.",
+            doc: "The key of `balance: hash`: `ip` (the client's address), `uri` (path and query), `header:NAME`, `cookie:NAME`, `query:NAME`.",
         },
         Key {
             name: "protocol",
@@ -76,43 +76,43 @@ pub(crate) static UPSTREAM: Resource = Resource {
                 ("grpcs", "gRPC over TLS"),
             ]),
             need: Need::Value("http"),
-            doc: "What is spoken to its members.",
+            doc: "The protocol for requests to members.",
         },
         Key {
             name: "keepalive",
             kind: Kind::Switch(&KEEPALIVE),
             need: Need::Value("true"),
-            doc: "Idle connections that are kept for the next request.",
+            doc: "Idle connections that are kept for later requests.",
         },
         Key {
             name: "health",
             kind: Kind::Resource(&HEALTH),
             need: Need::Default("`passive`"),
-            doc: "How members that do not answer are found.",
+            doc: "How unavailable members are detected.",
         },
         Key {
             name: "tls",
             kind: Kind::Resource(&UPSTREAM_TLS),
             need: Need::Default("as its keys' defaults"),
-            doc: "TLS to its members, for `https` and `grpcs`.",
+            doc: "TLS settings for members, for `https` and `grpcs`.",
         },
         Key {
             name: "host",
             kind: Kind::Form(&form::HOST),
             need: Need::Value("preserve"),
-            doc: "What the `Host` header says: `preserve` for what the client said, `member` for the name in the member's address, or a host name.",
+            doc: "The `Host` header: `preserve` keeps that of the client, `member` uses the name in the member's address; otherwise a host name.",
         },
         Key {
             name: "slow_start",
             kind: Kind::Duration(0, DAY_MS),
             need: Need::Value("0s"),
-            doc: "How long a member that is new or has come back takes to its full weight.",
+            doc: "The time in which a new or recovered member reaches its full weight.",
         },
         Key {
             name: "resolve",
             kind: Kind::Duration(1000, DAY_MS),
             need: Need::Value("10s"),
-            doc: "How often names of members are looked up again.",
+            doc: "The interval at which host names of members are resolved again.",
         },
         Key {
             name: "fallback",
@@ -127,7 +127,7 @@ pub(crate) static UPSTREAM: Resource = Resource {
 pub(crate) static KEEPALIVE: Resource = Resource {
     name: "keepalive",
     article: "`keepalive`",
-    doc: "The pool of idle connections, of each worker.",
+    doc: "The pool of idle connections of each worker.",
     short: None,
     one_of: &[],
     keys: &[
@@ -135,19 +135,19 @@ pub(crate) static KEEPALIVE: Resource = Resource {
             name: "connections",
             kind: Kind::Integer(1, MAX_IDLE),
             need: Need::Value("64"),
-            doc: "Idle connections to one member that are kept.",
+            doc: "The largest number of idle connections to one member.",
         },
         Key {
             name: "requests",
             kind: Kind::Integer(1, u32::MAX as i64),
             need: Need::Value("1000"),
-            doc: "Requests over one connection before it is closed.",
+            doc: "The number of requests over one connection before it is closed.",
         },
         Key {
             name: "idle",
             kind: Kind::Duration(1, DAY_MS),
             need: Need::Value("60s"),
-            doc: "Longest idle time; it should be below that of the members.",
+            doc: "The longest idle time, which should be shorter than that of the members.",
         },
     ],
 };
@@ -156,7 +156,7 @@ pub(crate) static KEEPALIVE: Resource = Resource {
 pub(crate) static HEALTH: Resource = Resource {
     name: "health",
     article: "`health`",
-    doc: "How members that do not answer are found.",
+    doc: "How unavailable members are detected.",
     short: None,
     one_of: &[],
     keys: &[
@@ -164,13 +164,13 @@ pub(crate) static HEALTH: Resource = Resource {
             name: "passive",
             kind: Kind::Switch(&PASSIVE),
             need: Need::Value("true"),
-            doc: "Taking members out by what requests meet.",
+            doc: "Takes members out according to the results of requests.",
         },
         Key {
             name: "active",
             kind: Kind::Switch(&ACTIVE),
             need: Need::Value("false"),
-            doc: "Asking members whether they are well.",
+            doc: "Checks members with requests of its own.",
         },
     ],
 };
@@ -179,7 +179,7 @@ pub(crate) static HEALTH: Resource = Resource {
 pub(crate) static PASSIVE: Resource = Resource {
     name: "passive",
     article: "`passive`",
-    doc: "So many failures within a window take a member out for a while. Failures are what `retries` counts as such.",
+    doc: "Takes a member out for a while after a number of failures within a window. `retries` defines what a failure is.",
     short: None,
     one_of: &[],
     keys: &[
@@ -187,10 +187,10 @@ pub(crate) static PASSIVE: Resource = Resource {
             name: "failures",
             kind: Kind::Integer(1, MAX_COUNT),
             need: Need::Value("3"),
-            doc: "Failures that take it out.",
+            doc: "The number of failures that take a member out.",
         },
-        Key { name: "window", kind: Kind::Duration(1, DAY_MS), need: Need::Value("10s"), doc: "Within this time." },
-        Key { name: "eject", kind: Kind::Duration(1, DAY_MS), need: Need::Value("10s"), doc: "For this long." },
+        Key { name: "window", kind: Kind::Duration(1, DAY_MS), need: Need::Value("10s"), doc: "The time window." },
+        Key { name: "eject", kind: Kind::Duration(1, DAY_MS), need: Need::Value("10s"), doc: "Ejection time." },
     ],
 };
 
@@ -198,7 +198,7 @@ pub(crate) static PASSIVE: Resource = Resource {
 pub(crate) static ACTIVE: Resource = Resource {
     name: "active",
     article: "`active`",
-    doc: "Health checks that control makes; all workers hear of them.",
+    doc: "Health checks by the control daemon, which notifies all workers of the results.",
     short: None,
     one_of: &[],
     keys: &[
@@ -206,40 +206,40 @@ pub(crate) static ACTIVE: Resource = Resource {
             name: "http",
             kind: Kind::Resource(&HTTP_CHECK),
             need: Need::Default("only a connection is made"),
-            doc: "A request that must be answered well. `http: PATH` is short for `http: {path: PATH}`.",
+            doc: "A request that a healthy member answers successfully. `http: PATH` is short for `http: {path: PATH}`.",
         },
         Key {
             name: "interval",
             kind: Kind::Duration(100, DAY_MS),
             need: Need::Value("2s"),
-            doc: "Time between two checks of a member.",
+            doc: "The time between two checks of a member.",
         },
         Key {
             name: "timeout",
             kind: Kind::Duration(1, DAY_MS),
             need: Need::Value("1s"),
-            doc: "How long the answer may take.",
+            doc: "The longest time of an answer.",
         },
         Key {
             name: "healthy",
             kind: Kind::Integer(1, MAX_COUNT),
             need: Need::Value("2"),
-            doc: "Good answers in a row that bring a member back.",
+            doc: "The number of consecutive successful checks that bring a member back.",
         },
         Key {
             name: "unhealthy",
             kind: Kind::Integer(1, MAX_COUNT),
             need: Need::Value("3"),
-            doc: "Bad ones in a row that take it out.",
+            doc: "The number of consecutive failed checks that take a member out.",
         },
     ],
 };
 
-/// A health check by HTTP.
+/// An HTTP health check.
 pub(crate) static HTTP_CHECK: Resource = Resource {
     name: "http_check",
     article: "`http`",
-    doc: "A health check by HTTP.",
+    doc: "An HTTP health check.",
     short: Some("path"),
     one_of: &[],
     keys: &[
@@ -247,28 +247,28 @@ pub(crate) static HTTP_CHECK: Resource = Resource {
             name: "path",
             kind: Kind::Form(&form::TARGET_PATH),
             need: Need::Required,
-            doc: "What is asked for, with `GET`; it may have a query.",
+            doc: "The path of the `GET` request, optionally with a query.",
         },
         Key {
             name: "host",
             kind: Kind::Form(&form::HOST),
             need: Need::Default("the name in the member's address"),
-            doc: "What the `Host` header says.",
+            doc: "The `Host` header.",
         },
         Key {
             name: "expect",
             kind: Kind::Statuses,
             need: Need::Value("200-399"),
-            doc: "Status codes of good answers.",
+            doc: "The status codes of successful answers.",
         },
     ],
 };
 
-/// TLS to members.
+/// TLS settings for members.
 pub(crate) static UPSTREAM_TLS: Resource = Resource {
     name: "upstream_tls",
     article: "`tls`",
-    doc: "TLS to members.",
+    doc: "TLS settings for members.",
     short: None,
     one_of: &[],
     keys: &[
@@ -282,19 +282,19 @@ pub(crate) static UPSTREAM_TLS: Resource = Resource {
             name: "server_name",
             kind: Kind::Form(&form::HOST),
             need: Need::Default("the name in the member's address"),
-            doc: "The name for SNI and verification.",
+            doc: "The host name for SNI and verification.",
         },
         Key {
             name: "authorities",
             kind: Kind::Form(&form::PEM),
             need: Need::Default("the system's"),
-            doc: "PEM: certificates of the authorities that are trusted.",
+            doc: "The certificates of the trusted authorities, in PEM.",
         },
         Key {
             name: "certificate",
             kind: Kind::Id(ResourceKind::Certificates),
             need: Need::Default("none"),
-            doc: "The certificate that Weir shows to members.",
+            doc: "The certificate that Weir presents to members.",
         },
     ],
 };
@@ -311,25 +311,25 @@ pub(crate) static MEMBER: Resource = Resource {
             name: "address",
             kind: Kind::Form(&form::ADDRESS),
             need: Need::Required,
-            doc: "Where it is: an address or a name, with a port, or `unix:` and the path of a socket. Names are looked up again and again (`resolve`).",
+            doc: "An address or a host name with a port, or `unix:` and the path of a socket. Host names are resolved repeatedly (`resolve`).",
         },
         Key {
             name: "weight",
             kind: Kind::Integer(0, MAX_WEIGHT),
             need: Need::Value("1"),
-            doc: "Its share; with 0 it gets no new requests.",
+            doc: "The share of requests; with 0 the member gets no new requests.",
         },
         Key {
             name: "backup",
             kind: Kind::Flag,
             need: Need::Value("false"),
-            doc: "Whether it is only used while no other member is available.",
+            doc: "Whether the member is used only while no other one is available.",
         },
         Key {
             name: "drain",
             kind: Kind::Flag,
             need: Need::Value("false"),
-            doc: "Whether it gets no new requests; those in flight finish.",
+            doc: "Whether the member gets no new requests; requests in flight finish.",
         },
     ],
 };

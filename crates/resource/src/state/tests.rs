@@ -63,7 +63,7 @@ fn faults_have_lines_and_columns() {
     for (text, line, column, message) in [
         ("sites:\n  a: {hosts: [a, A]}\n", 2, 18, "given twice"),
         ("sites:\n  a: {hosts: [a]}\n  a: {hosts: [b]}\n", 3, 3, "given twice"),
-        ("sites:\n  'a b': {hosts: [a]}\n", 2, 3, "expected the id of a site"),
+        ("sites:\n  'a b': {hosts: [a]}\n", 2, 3, "expected a valid site id"),
         ("site: {}\n", 1, 1, "unknown key"),
         ("routes:\n  a: {site: s}\n", 2, 6, "needs one of"),
         ("routes:\n  a: {site: s, to: a, sticky: ip}\n", 2, 23, "goes with `split`"),

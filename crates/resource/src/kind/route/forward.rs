@@ -14,7 +14,7 @@ const MAX_REASONS: usize = 32;
 pub(crate) static SPLIT: Resource = Resource {
     name: "split",
     article: "a side of a split",
-    doc: "An upstream with its share.",
+    doc: "An upstream and its share of the requests.",
     short: None,
     one_of: &[],
     keys: &[
@@ -23,7 +23,7 @@ pub(crate) static SPLIT: Resource = Resource {
             name: "weight",
             kind: Kind::Integer(0, MAX_WEIGHT),
             need: Need::Value("1"),
-            doc: "Its share of the sum of all weights.",
+            doc: "The share, relative to the sum of all weights.",
         },
     ],
 };
@@ -39,7 +39,7 @@ pub(crate) static STICKY: Resource = Resource {
         name: "by",
         kind: Kind::Form(&form::HASH_KEY),
         need: Need::Required,
-        doc: "What tells clients apart: `ip`, `header:NAME`, `cookie:NAME` or `query:NAME`.",
+        doc: "The property that identifies a client: `ip`, `header:NAME`, `cookie:NAME` or `query:NAME`.",
     }],
 };
 
@@ -61,19 +61,19 @@ pub(crate) static REWRITE: Resource = Resource {
             name: "path",
             kind: Kind::Form(&form::PATH),
             need: Need::Default("none"),
-            doc: "Replaces all of the path: `{path}` stands for what it was, `{name}` for a segment of the path's template.",
+            doc: "Replaces the whole path: `{path}` stands for the original path, `{name}` for a segment of the path's template.",
         },
         Key {
             name: "regex",
             kind: Kind::Form(&form::PATTERN),
             need: Need::Default("none"),
-            doc: "Replaces what this regular expression matches by `to`.",
+            doc: "Replaces the text that this regular expression matches by `to`.",
         },
         Key {
             name: "to",
             kind: Kind::Form(&form::TARGET),
             need: Need::Default("none"),
-            doc: "With `regex`: what takes its place; `$1` and `${name}` stand for its groups.",
+            doc: "With `regex`: the replacement; `$1` and `${name}` stand for its groups.",
         },
     ],
 };
@@ -86,7 +86,7 @@ pub(crate) static TIMEOUTS: Resource = Resource {
     short: None,
     one_of: &[],
     keys: &[
-        Key { name: "connect", kind: Kind::Duration(1, DAY_MS), need: Need::Value("5s"), doc: "To connect." },
+        Key { name: "connect", kind: Kind::Duration(1, DAY_MS), need: Need::Value("5s"), doc: "Time to connect." },
         Key { name: "send", kind: Kind::Duration(1, DAY_MS), need: Need::Value("60s"), doc: "Between two writes." },
         Key { name: "read", kind: Kind::Duration(1, DAY_MS), need: Need::Value("60s"), doc: "Between two reads." },
     ],
@@ -96,7 +96,7 @@ pub(crate) static TIMEOUTS: Resource = Resource {
 pub(crate) static RETRIES: Resource = Resource {
     name: "retries",
     article: "`retries`",
-    doc: "What is tried again with another member, before anything was sent to the client.",
+    doc: "Retries with another member, before anything has been sent to the client.",
     short: None,
     one_of: &[],
     keys: &[
@@ -104,25 +104,25 @@ pub(crate) static RETRIES: Resource = Resource {
             name: "attempts",
             kind: Kind::Integer(1, MAX_ATTEMPTS),
             need: Need::Value("2"),
-            doc: "Tries in all; 1 for no retry.",
+            doc: "The total number of attempts; 1 means no retry.",
         },
         Key {
             name: "on",
             kind: Kind::AtMost(&Kind::List(&Kind::Choice(RETRY_ON), true), MAX_REASONS),
             need: Need::Default("error, timeout"),
-            doc: "When: `error` (no connection, or it broke), `timeout`, `invalid_header`, or a status: `500`, `502`, `503`, `504`, `429`.",
+            doc: "The reasons for a retry: `error` (no connection, or a broken one), `timeout`, `invalid_header`, or a status: `500`, `502`, `503`, `504`, `429`.",
         },
         Key {
             name: "timeout",
             kind: Kind::Duration(0, DAY_MS),
             need: Need::Value("0"),
-            doc: "No new try begins after this time; 0 for no limit.",
+            doc: "The time after which no new attempt starts; 0 means no limit.",
         },
         Key {
             name: "non_idempotent",
             kind: Kind::Flag,
             need: Need::Value("false"),
-            doc: "Whether requests that may not be made twice (POST, LOCK, PATCH) are tried again once they were sent.",
+            doc: "Whether requests that are not idempotent (POST, LOCK, PATCH) are retried after they have been sent.",
         },
     ],
 };
@@ -142,11 +142,11 @@ const RETRY_ON: &[(&str, &str)] = &[
 pub(crate) static MIRROR: Resource = Resource {
     name: "mirror",
     article: "`mirror`",
-    doc: "Sends a copy of requests elsewhere. `mirror: UPSTREAM` is short for `mirror: {upstream: UPSTREAM}`.",
+    doc: "Sends a copy of requests to another upstream. `mirror: UPSTREAM` is short for `mirror: {upstream: UPSTREAM}`.",
     short: Some("upstream"),
     one_of: &[],
     keys: &[
         Key { name: "upstream", kind: Kind::Id(ResourceKind::Upstreams), need: Need::Required, doc: "The upstream." },
-        Key { name: "percent", kind: Kind::Percent, need: Need::Value("100"), doc: "Of how many requests." },
+        Key { name: "percent", kind: Kind::Percent, need: Need::Value("100"), doc: "The share of the requests." },
     ],
 };
