@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 60
 export FUZZ_SECONDS
 
 .DEFAULT_GOAL := help
-.PHONY: help run test build setup lint conformance api-test bench soak fuzz docs clean
+.PHONY: help run test build setup lint conformance api-test bench soak fuzz docs cycles clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -62,8 +62,12 @@ fuzz: ## run every fuzz target for FUZZ_SECONDS (60)
 	@scripts/fuzz.sh
 
 # With CHECK=1, change nothing and fail if a page is out of date.
-docs: setup ## generate docs/reference from the tables in the code
+docs: setup ## generate docs/reference from the tables in the code, and the crates in ARCHITECTURE.md
 	$(CARGO) run --quiet --profile $(PROFILE) -p weir-cli -- docs $(if $(CHECK),--check)
+	$(if $(CHECK),$(CARGO) test --quiet,$(CARGO) run --quiet) --profile $(PROFILE) -p weir-tidy $(if $(CHECK),,-- dependencies)
+
+cycles: ## print the cycles of source files that use each other, per crate
+	@$(CARGO) run --quiet --profile $(PROFILE) -p weir-tidy -- cycles
 
 clean: ## remove all build outputs
 	$(CARGO) clean
