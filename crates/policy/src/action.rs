@@ -1,5 +1,5 @@
-//! The actions: one file each, with its row of the table and how the engine's action is made of it.
-//! A new action is a new file and a line in [`ACTIONS`].
+//! The actions: one file each, with its row of the table and how the engine's action is made from it.
+//! A new action is a new file, a line in [`ACTIONS`] and a variant of [`weir_engine::Action`].
 
 mod allow;
 mod answer;
@@ -51,3 +51,6 @@ pub(crate) fn find(name: &str) -> Option<&'static ActionKind> {
 pub(crate) fn names() -> impl Iterator<Item = &'static str> + Clone {
     ACTIONS.iter().map(|kind| kind.resource.name)
 }
+
+/// Names of the actions that run a rule set.
+pub const RULE_SET_ACTIONS: [&str; 2] = [crs::CRS.resource.name, rule_set::RULE_SET.resource.name];

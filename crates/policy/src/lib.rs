@@ -25,6 +25,7 @@ mod snapshot;
 pub mod source;
 pub mod table;
 
+pub use action::RULE_SET_ACTIONS;
 pub use assemble::{Assembled, assemble};
 pub use document::{MAX_DEPTH, MAX_DOCUMENT_BYTES, MAX_NODES, parse_document};
 pub use error::{Fault, MAX_ERRORS, PolicyError, PolicyErrors};

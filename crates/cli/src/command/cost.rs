@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use weir_ledger::Report;
+use weir_policy::RULE_SET_ACTIONS;
 
 use self::ranking::{Line, rank};
 use crate::Failure;
@@ -70,7 +71,7 @@ impl Idle {
     fn take(lines: &mut Vec<Line>) -> Self {
         let mut idle = Self::default();
         lines.retain(|line| {
-            let hides = line.kind == "rule" && line.calls == 0 && matches!(line.plugin.as_str(), "crs" | "rule_set");
+            let hides = line.kind == "rule" && line.calls == 0 && RULE_SET_ACTIONS.contains(&line.plugin.as_str());
             if hides {
                 idle.rules += 1;
                 idle.lane_ns += line.lane_ns;

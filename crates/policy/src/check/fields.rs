@@ -1,10 +1,12 @@
 //! What the checker makes: values of their kinds, each with its place.
 
+use weir_gateway::resource::ResourceKind;
+
 use crate::action::ActionKind;
 use crate::document::{Kind as NodeKind, Node};
 use crate::error::nearest;
 use crate::leaf::Rate;
-use crate::table::{Key, Resource};
+use crate::table::{Key, Kind, Resource};
 
 /// A checked value and its place.
 #[derive(Debug)]
@@ -64,6 +66,14 @@ impl<'n> Fields<'n> {
     pub fn get(&self, name: &str) -> Option<&Item<'n>> {
         debug_assert!(self.resource.key(name).is_some(), "{name} is no key of {}", self.resource.name);
         self.found.iter().find(|(key, _, _)| key.name == name)?.2.as_ref()
+    }
+
+    /// The values that name a resource, each with the kind of resource.
+    pub fn references(&self) -> impl Iterator<Item = (ResourceKind, &Item<'n>)> {
+        self.found.iter().filter_map(|(key, _, item)| {
+            let Kind::Id(kind) = key.kind else { return None };
+            Some((kind, item.as_ref()?))
+        })
     }
 
     /// The node of a key, whether or not its value is right.

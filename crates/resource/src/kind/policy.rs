@@ -1,6 +1,5 @@
 //! Policies, and the lists and rule sets that they name: what compiling them finds is not known here.
 
-use weir_gateway::resource::ResourceKind;
 use weir_policy::check::{Fields, Value};
 use weir_policy::table::{LIST, POLICY_DOCUMENT, RULE_SET_DOCUMENT};
 
@@ -44,7 +43,7 @@ pub(super) static POLICIES: Descriptor = Descriptor {
 };
 
 impl Converter<'_> {
-    /// Notes the rule sets that a policy runs. All the rest of it is for the sandbox.
+    /// Notes the resources that the actions of a policy name. All the rest of it is for the sandbox.
     fn policy(&mut self, fields: &Fields<'_>) {
         self.rules(fields);
         fields.items("selectors").iter().filter_map(|item| item.as_fields()).for_each(|selector| self.rules(selector));
@@ -53,11 +52,8 @@ impl Converter<'_> {
     fn rules(&mut self, fields: &Fields<'_>) {
         for rule in fields.items("rules").iter().filter_map(|item| item.as_fields()) {
             for action in rule.items("actions").iter().chain(rule.get("action")) {
-                if let Value::Action(kind, parameters) = &action.value
-                    && kind.resource.name == "rule_set"
-                    && let Some(item) = parameters.get("set")
-                {
-                    self.refer(item, ResourceKind::RuleSets);
+                if let Value::Action(_, parameters) = &action.value {
+                    parameters.references().for_each(|(kind, item)| drop(self.refer(item, kind)));
                 }
             }
         }

@@ -8,9 +8,8 @@
 use std::rc::Rc;
 
 use saphyr_parser::{Event, Parser};
+use weir_policy::RULE_SET_ACTIONS;
 
-/// Actions that run rule sets.
-const ACTIONS: [&str; 2] = ["crs", "rule_set"];
 /// Depth of a policy, which has been loaded before.
 const MAX_DEPTH: usize = 128;
 
@@ -77,7 +76,7 @@ pub(super) fn sites(text: &str) -> Result<Vec<Site>, String> {
         let id = node.get("id").and_then(|id| id.text());
         let actions = [node.get("action"), node.get("actions")].into_iter().flatten();
         for action in actions.flat_map(|action| std::iter::once(action).chain(action.items())) {
-            for set in ACTIONS.iter().filter_map(|name| action.get(name)) {
+            for set in RULE_SET_ACTIONS.iter().filter_map(|name| action.get(name)) {
                 sites.extend(id.map(|id| Site { rule: id.to_owned(), action: Rc::clone(set) }));
             }
         }
