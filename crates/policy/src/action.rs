@@ -29,7 +29,7 @@ pub struct ActionKind {
 }
 
 /// All of them, in the order of the reference page.
-pub static ACTIONS: [&ActionKind; 10] = [
+pub static ACTIONS: &[&ActionKind] = &[
     &block::BLOCK,
     &allow::ALLOW,
     &log::LOG,
