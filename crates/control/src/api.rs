@@ -1,7 +1,7 @@
-//! The HTTP API: what a request means is here, what it does is elsewhere.
+//! The HTTP API: parsing of requests and rendering of responses.
 //!
-//! Resources are not routes of the router: their paths name a part of a document, as deep as it goes, so one handler
-//! reads them. Everything that is not good is answered as a problem (RFC 9457).
+//! Resources are not routes of the router: their paths can name any part of a document, so one handler parses them.
+//! Every error is answered as a problem (RFC 9457).
 
 mod body;
 mod change;
@@ -25,10 +25,10 @@ use axum::routing::{any, get, post};
 pub(crate) use context::Context;
 pub use problem::Problem;
 
-/// Where all of it is.
+/// The prefix of all paths of resources.
 pub const PREFIX: &str = "/api/v1";
 
-/// Everything that is served.
+/// The router of all requests.
 pub(crate) fn router(context: Arc<Context>) -> Router {
     let v1 = Router::new()
         .route("/transactions", post(transaction::post))
@@ -57,7 +57,7 @@ pub(crate) fn router(context: Arc<Context>) -> Router {
 
 async fn nothing(uri: Uri) -> Problem {
     let detail = format!("there is nothing at {}", uri.path());
-    Problem::new(StatusCode::NOT_FOUND, detail).hint("GET /openapi.json tells what there is")
+    Problem::new(StatusCode::NOT_FOUND, detail).hint("GET /openapi.json lists all paths")
 }
 
 async fn not_allowed(uri: Uri) -> Problem {

@@ -15,5 +15,5 @@ pub use access::{Access, Denied, Origin};
 pub use peer::Peer;
 pub use role::{Role, required};
 pub use tokens::{
-    Granted, Listed, MAX_TOKENS, TokenError, Tokens, create_token, grant_certificate, list_tokens, revoke_token,
+    Granted, MAX_TOKENS, TokenEntry, TokenError, Tokens, create_token, grant_certificate, list_tokens, revoke_token,
 };

@@ -46,35 +46,35 @@ impl Method {
     }
 }
 
-/// Control did not answer, or not in HTTP and JSON.
+/// A request to control failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// There is no connection.
+    /// The connection failed.
     #[error("{0}")]
     Connect(#[from] std::io::Error),
-    /// It is no address.
+    /// The address is invalid.
     #[error("{0}")]
     Target(String),
-    /// It broke.
+    /// The connection broke.
     #[error("{0}")]
     Http(#[from] hyper::Error),
-    /// A request that cannot be sent.
+    /// The request is invalid.
     #[error("{0}")]
     Request(#[from] hyper::http::Error),
-    /// An answer that makes no sense.
+    /// The response is invalid.
     #[error("{0}")]
     Answer(String),
-    /// A stream of events that was refused, with the problem.
+    /// The stream of events was refused.
     #[error("status {status}: {}", body["detail"].as_str().unwrap_or_default())]
     Refused {
-        /// Its status.
+        /// The status.
         status: u16,
         /// The problem.
         body: Value,
     },
 }
 
-/// What control says.
+/// A response of control.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     /// The status.
@@ -98,22 +98,22 @@ impl fmt::Debug for Client {
 }
 
 impl Client {
-    /// A client of control there. Connects when it is first used.
+    /// A client of control at an address. It connects on first use.
     #[must_use]
     pub fn new(target: Target) -> Self {
         Self { target, connection: Mutex::new(None) }
     }
 
-    /// Where control is.
+    /// The address of control.
     #[must_use]
     pub fn target(&self) -> &Target {
         &self.target
     }
 
-    /// Asks. `path` begins with a slash and may have a query.
+    /// Sends a request. `path` begins with a slash and may have a query.
     ///
     /// # Errors
-    /// If there is no answer. An answer that says no is none.
+    /// If there is no response. A response with an error status is not an error.
     pub async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Answer, ClientError> {
         self.call_with(method, path, body, &[]).await
     }

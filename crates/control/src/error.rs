@@ -25,11 +25,11 @@ pub enum ControlError {
     /// The system.
     #[error("cannot {what} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         what: &'static str,
         /// With which file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
     /// The task that publishes has died, which is a fault of ours.

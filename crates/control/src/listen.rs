@@ -90,7 +90,7 @@ async fn ended(mut shutdown: watch::Receiver<bool>) {
     let _ = shutdown.wait_for(|&end| end).await;
 }
 
-/// What was accepted.
+/// An accepted connection.
 enum Accepted {
     Unix(tokio::net::UnixStream),
     Plain(tokio::net::TcpStream, std::net::SocketAddr),

@@ -4,12 +4,12 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// How much is said.
+/// The verbosity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// What someone must look at.
+    /// Failures that need attention.
     Error,
-    /// What someone should look at.
+    /// Warnings.
     Warn,
     /// Start, stop, and what is rare.
     #[default]

@@ -1,7 +1,7 @@
-//! What control counts of itself, as plain atomics, and the text that Prometheus reads.
+//! Metrics of control as plain atomics, and their text for Prometheus.
 //!
-//! A registry of metrics by name was the alternative: it costs a map and a lock where something is counted, and lets
-//! anyone make a new series. Here every series is a field, so the set of them is bounded by this file; only upstreams
+//! A registry of metrics by name was the alternative: it costs a map and a lock where something is counted, and any
+//! caller can add a series. Here every series is a field, so the set of them is bounded by this file; only upstreams
 //! add labels, and at most [`MAX_UPSTREAMS`] of them.
 
 mod histogram;
@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 pub use histogram::Histogram;
-pub use text::{CONTENT_TYPE, Outside, WorkerState};
+pub use text::{CONTENT_TYPE, ScrapedState, WorkerState};
 
 /// Upstreams with a series of their own; the rest are summed up as `upstream="*"`.
 pub const MAX_UPSTREAMS: usize = 1_000;
@@ -23,12 +23,12 @@ pub const MAX_UPSTREAMS: usize = 1_000;
 pub struct Count(AtomicU64);
 
 impl Count {
-    /// Adds to it.
+    /// Adds to the value.
     pub fn add(&self, more: u64) {
         self.0.fetch_add(more, Ordering::Relaxed);
     }
 
-    /// What it is.
+    /// The current value.
     #[must_use]
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
@@ -40,29 +40,29 @@ impl Count {
 pub struct Gauge(AtomicU64);
 
 impl Gauge {
-    /// Sets it.
+    /// Sets the value.
     pub fn set(&self, value: u64) {
         self.0.store(value, Ordering::Relaxed);
     }
 
-    /// Adds to it.
+    /// Adds to the value.
     pub fn add(&self, more: u64) {
         self.0.fetch_add(more, Ordering::Relaxed);
     }
 
-    /// Takes away from it; never below 0.
+    /// Subtracts from the value; never below 0.
     pub fn sub(&self, less: u64) {
         let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |value| Some(value.saturating_sub(less)));
     }
 
-    /// What it is.
+    /// The current value.
     #[must_use]
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// How a change ended.
+/// The outcome of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Every worker that was waited for has it.
@@ -84,7 +84,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// All of them.
+    /// All outcomes.
     pub const ALL: [Self; 8] = [
         Self::Applied,
         Self::Pending,
@@ -112,18 +112,18 @@ impl Outcome {
     }
 }
 
-/// Members of an upstream by what is known of their health.
+/// The number of members of an upstream in each health state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HealthCounts {
-    /// Well, by active checks.
+    /// Healthy by active checks.
     pub healthy: u64,
-    /// Not well.
+    /// Unhealthy by active checks.
     pub unhealthy: u64,
-    /// Not checked, or not long enough to say.
+    /// Not checked, or not for long enough.
     pub unknown: u64,
 }
 
-/// Everything that control counts.
+/// All metrics of control.
 #[derive(Debug, Default)]
 pub struct Metrics {
     /// The revision that was published last.
@@ -136,7 +136,7 @@ pub struct Metrics {
     pub watchers: Gauge,
     /// Connections to the API.
     pub connections: Gauge,
-    /// Connections that were turned away because there were too many.
+    /// Connections that were refused because there were too many.
     pub connections_refused: Count,
     /// Requests without a good token.
     pub unauthenticated: Count,
@@ -154,7 +154,7 @@ pub struct Metrics {
     pub dns_lookups: Count,
     /// Health checks that were made.
     pub health_checks: Count,
-    /// Times that a member became well or unwell.
+    /// Changes of members between healthy and unhealthy.
     pub health_transitions: Count,
     /// How long flushing the store to disk took.
     pub store_flush_seconds: Histogram,
@@ -165,7 +165,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// All zero.
+    /// All values are zero.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -177,7 +177,7 @@ impl Metrics {
         self.change_seconds.record(took);
     }
 
-    /// Changes that ended so.
+    /// The number of changes with this outcome.
     #[must_use]
     pub fn changes(&self, outcome: Outcome) -> u64 {
         self.changes[outcome as usize].get()
@@ -214,14 +214,14 @@ impl Metrics {
     }
 }
 
-/// What is known of a member's health.
+/// The health of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
-    /// Well, by active checks.
+    /// Healthy by active checks.
     Healthy,
-    /// Not well.
+    /// Unhealthy by active checks.
     Unhealthy,
-    /// Not checked, or not long enough to say.
+    /// Not checked, or not for long enough.
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! What `weir control` is told.
+//! The options of `weir control`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -41,14 +41,14 @@ impl Default for Limits {
     }
 }
 
-/// What `weir control` is told.
+/// The options of `weir control`.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Directory of the store; made if need be, with mode 0700.
     pub state: PathBuf,
     /// Runtime directory: journal and bus.
     pub runtime: PathBuf,
-    /// Where the API listens.
+    /// The addresses of the API.
     pub listen: Vec<crate::listen::Bind>,
     /// The command that is started with the argument `sandbox` for one.
     pub executable: PathBuf,
@@ -56,6 +56,6 @@ pub struct Options {
     pub sandbox: crate::sandbox::Limits,
     /// Other bounds.
     pub limits: Limits,
-    /// How much is logged.
+    /// The verbosity of the log.
     pub level: Level,
 }

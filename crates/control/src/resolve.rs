@@ -1,4 +1,4 @@
-//! Addresses of members, and names among them.
+//! Addresses of members, and resolution of host names.
 //!
 //! Names are resolved with the system's `getaddrinfo`, in threads: it knows `/etc/hosts`, search domains and whatever
 //! else the machine is set up with. A resolver of our own would know lifetimes of records, and be wrong in other ways.
@@ -7,10 +7,10 @@ use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
 
-/// Addresses of one name that are used; more are rare, and each is one more to check.
+/// How many addresses of one name are used; more are rare, and each has to be checked.
 pub const MAX_ADDRESSES: usize = 16;
 
-/// Where a member is.
+/// The address of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// An address that needs no resolving.
@@ -24,7 +24,7 @@ pub enum Address {
         /// The port.
         port: u16,
     },
-    /// Nothing of these; the checks of documents let no such thing through.
+    /// None of these; the check of documents rejects such an address.
     Unknown,
 }
 
@@ -39,7 +39,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// What a member's address, as it is written, says.
+/// Parses a member's address.
 #[must_use]
 pub fn address(written: &str) -> Address {
     if let Some(path) = written.strip_prefix("unix:") {
@@ -54,11 +54,11 @@ pub fn address(written: &str) -> Address {
     }
 }
 
-/// Asks for the addresses of a name, which may take as long as the system's resolver likes: sorted, each once, at most
-/// [`MAX_ADDRESSES`]. Blocks.
+/// Resolves a name to at most [`MAX_ADDRESSES`] addresses, sorted and without duplicates. Blocks for as long as the
+/// system's resolver takes.
 ///
 /// # Errors
-/// Why there are none.
+/// The reason why there are no addresses.
 pub fn lookup(host: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
     let found = (host, port).to_socket_addrs().map_err(|error| error.to_string())?;
     let mut addresses: Vec<SocketAddr> = found.collect();

@@ -1,4 +1,4 @@
-//! What survives: every revision, the last snapshot, and who was refused, in one SQLite file.
+//! The persistent store: every revision, the last snapshot, and refused requests, in one SQLite file.
 //!
 //! A change waits for the commit but not for the disk: with `synchronous=OFF` a commit is a write to the page cache
 //! (about 10 µs), which survives the death of any process, and [`flush::Flusher`] syncs within 50 ms, which is what the death
@@ -28,7 +28,7 @@ use rusqlite::{Connection, params};
 pub use costs::{CostEntry, CostRecord, KEPT_COSTS};
 pub use error::StoreError;
 pub use flush::{Flushed, Flusher};
-pub use load::{Entry, Loaded};
+pub use load::{Loaded, StoredDocument};
 pub use revisions::{Change, Revision};
 pub use snapshot::Snapshot;
 
@@ -41,7 +41,7 @@ pub const KEPT_AUDIT: u64 = 10_000;
 /// A WAL of this length is written back. Most of its pages are versions of the same few.
 pub const CHECKPOINT_BYTES: u64 = 16 << 20;
 
-/// The store. One process has it at a time.
+/// The store. Only one process can open it.
 #[derive(Debug)]
 pub struct Store {
     connection: Connection,
@@ -61,14 +61,14 @@ impl Store {
         recover::open(dir, now_ms)
     }
 
-    /// Which history this is: a new one begins when a store is lost, so that revision numbers are never taken for those
-    /// of another.
+    /// Identifies the history: a new one begins when a store is lost, so that its revision numbers are never mistaken
+    /// for those of another.
     #[must_use]
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// The file.
+    /// The path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -77,7 +77,7 @@ impl Store {
     /// Begins a group of revisions.
     ///
     /// # Errors
-    /// If SQLite does not.
+    /// If SQLite fails.
     pub fn begin(&mut self) -> Result<(), StoreError> {
         debug_assert!(!self.open, "groups do not nest");
         self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
@@ -88,7 +88,7 @@ impl Store {
     /// Adds a revision to the group.
     ///
     /// # Errors
-    /// If SQLite does not take it; the group can only be aborted then.
+    /// If SQLite fails; the group can then only be aborted.
     pub fn add(&mut self, revision: &Revision) -> Result<(), StoreError> {
         let sql = "INSERT INTO revisions (revision, time_ms, actor, message, changes) VALUES (?1, ?2, ?3, ?4, ?5)";
         let Revision { revision: number, time_ms, actor, message, changes } = revision;
@@ -118,7 +118,7 @@ impl Store {
         Ok(())
     }
 
-    /// Gives the group up.
+    /// Drops the group.
     pub fn abort(&mut self) {
         self.log.forget();
         if std::mem::take(&mut self.open) && !self.connection.is_autocommit() {
@@ -127,20 +127,20 @@ impl Store {
         }
     }
 
-    /// Takes revisions back that were stored but could not be published.
+    /// Deletes revisions that were stored but could not be published.
     ///
     /// # Errors
-    /// If SQLite does not.
+    /// If SQLite fails.
     pub fn take_back(&mut self, from: u64) -> Result<(), StoreError> {
         self.connection.execute("DELETE FROM revisions WHERE revision >= ?1", [to_sql(from)])?;
         self.log.take_back(from)?;
         Ok(())
     }
 
-    /// Notes a change that was refused, or a request that was turned away. Those that were made are revisions.
+    /// Records a refused change or a rejected request. Accepted changes are revisions.
     ///
     /// # Errors
-    /// If SQLite does not take it.
+    /// If SQLite fails.
     pub fn audit(
         &mut self,
         time_ms: u64,
@@ -155,10 +155,10 @@ impl Store {
         Ok(())
     }
 
-    /// The newest that were refused.
+    /// The newest refused requests.
     ///
     /// # Errors
-    /// If SQLite cannot read them.
+    /// If SQLite fails.
     pub fn refused(&self, limit: u64) -> Result<Vec<serde_json::Value>, StoreError> {
         let sql = "SELECT time_ms, actor, what, status, detail FROM audit ORDER BY id DESC LIMIT ?1";
         let mut statement = self.connection.prepare_cached(sql)?;
@@ -180,7 +180,7 @@ impl Store {
     /// Writes the WAL back into the file. The WAL must be on disk already, and the file must be before the next commit.
     ///
     /// # Errors
-    /// If SQLite does not.
+    /// If SQLite fails.
     pub fn checkpoint(&mut self) -> Result<(), StoreError> {
         self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
         Ok(())

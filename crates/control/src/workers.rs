@@ -1,6 +1,6 @@
-//! Who has to acknowledge: the workers of every nginx cycle that is alive in the runtime directory.
+//! The workers that have to acknowledge: those of every live nginx cycle in the runtime directory.
 //!
-//! A worker says how far it has got in its slot and rings control's bell; nobody asks. Messages are taken only after
+//! A worker publishes its progress in its slot and rings control's bell; control never polls. Messages are taken only after
 //! the slots were read, so that a refusal that came before an acknowledgement is seen before it.
 
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use weir_bus::{Address, Endpoint, Region, Slot, State, Topic, journal_format};
 
 use crate::log;
 
-/// Regions that are followed at most; older ones have no workers that matter.
+/// Most regions that are followed; older ones have no workers that still serve.
 const MAX_REGIONS: usize = 64;
 
-/// The regions that control takes part in, for whoever wants to look at the slots.
+/// The regions that control takes part in, shared with readers of their slots.
 #[derive(Clone, Default)]
 pub struct Regions(Arc<Mutex<Vec<Arc<Region>>>>);
 
@@ -25,7 +25,7 @@ impl std::fmt::Debug for Regions {
 }
 
 impl Regions {
-    /// All of them, the oldest first.
+    /// All regions, the oldest first.
     #[must_use]
     pub fn all(&self) -> Vec<Arc<Region>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -60,7 +60,7 @@ impl Regions {
     }
 }
 
-/// As the API names it.
+/// The name of a state in the API.
 #[must_use]
 pub fn state_name(state: State) -> &'static str {
     match state {
@@ -76,45 +76,45 @@ pub fn slots(region: &Region) -> impl Iterator<Item = (usize, &Slot)> {
     (0..region.workers()).map(|number| (number, region.slot(number)))
 }
 
-/// One worker.
+/// Identifies a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WorkerId {
     /// The nginx cycle.
     pub generation: u64,
-    /// Its number.
+    /// The number of the worker within the cycle.
     pub worker: usize,
 }
 
-/// A worker that lives, when it was last looked at.
+/// A live worker as of the last look.
 #[derive(Clone, Copy, Debug)]
 pub struct Standing {
-    /// Which.
+    /// The worker.
     pub id: WorkerId,
-    /// Its process.
+    /// The process id.
     pub pid: u32,
-    /// What it serves.
+    /// The revision that it serves.
     pub applied: u64,
 }
 
-/// A worker refused a revision.
+/// A revision that a worker refused.
 #[derive(Clone, Debug)]
 pub struct Refused {
-    /// Which worker.
+    /// The worker.
     pub id: WorkerId,
-    /// Which revision.
+    /// The revision.
     pub revision: u64,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// Control's end of all regions.
+/// Control's side of all regions.
 pub struct Roster {
     runtime: PathBuf,
     attached: Vec<Attached>,
     regions: Regions,
 }
 
-/// Control's end of one region.
+/// Control's side of one region.
 struct Attached {
     region: Arc<Region>,
     endpoint: Endpoint,
@@ -129,19 +129,19 @@ impl std::fmt::Debug for Roster {
 }
 
 impl Roster {
-    /// Of a runtime directory; [`Roster::discover`] finds the regions.
+    /// An empty roster of a runtime directory; [`Roster::discover`] finds the regions.
     #[must_use]
     pub fn new(runtime: &Path) -> Self {
         Self { runtime: runtime.to_path_buf(), attached: Vec::new(), regions: Regions::default() }
     }
 
-    /// The regions, for others.
+    /// The regions, shared.
     #[must_use]
     pub fn regions(&self) -> Regions {
         self.regions.clone()
     }
 
-    /// Takes part in regions that are new, and leaves those whose last process is dead.
+    /// Joins new regions and leaves those whose last process is dead.
     pub fn discover(&mut self) {
         if let Err(error) = Region::remove_dead(&self.runtime) {
             log::warning!("cannot remove dead regions in {}: {error}", self.runtime.display());
@@ -187,8 +187,8 @@ impl Roster {
         }
     }
 
-    /// Every worker that has to acknowledge, and what was refused since the last look. What a worker is said to have
-    /// applied was read before its messages were, see the top. Workers that cannot read this control's journal have
+    /// Every worker that has to acknowledge, and what was refused since the last look. The revision that a
+    /// worker has applied is read before its messages, see the top of this file. Workers that cannot read this control's journal have
     /// nothing to acknowledge: they serve what they have until nginx is upgraded.
     pub fn look(&mut self, standing: &mut Vec<Standing>, refused: &mut Vec<Refused>) {
         standing.clear();

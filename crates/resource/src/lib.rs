@@ -26,7 +26,7 @@ pub use weir_policy::Fault;
 /// A document that is right as far as it alone can tell.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Checked {
-    /// What workers are told; `None` for lists, policies and rule sets, which go into [`weir_policy::assemble`]'s text.
+    /// The operation for workers; `None` for lists, policies and rule sets, which go into [`weir_policy::assemble`]'s text.
     pub op: Option<Op>,
     /// Every resource that it names.
     pub references: Vec<Reference>,
@@ -39,11 +39,11 @@ pub struct Checked {
 /// A resource that a document names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
-    /// Where, as in [`Fault`].
+    /// Where it stands, as in [`Fault`].
     pub pointer: String,
-    /// What it names.
+    /// The kind of the named resource.
     pub kind: ResourceKind,
-    /// Which.
+    /// Its id.
     pub id: String,
 }
 
@@ -54,6 +54,6 @@ pub struct Unique {
     pub what: String,
     /// Equal for what must not be there twice. Several entries of one document always differ.
     pub key: String,
-    /// Where, as in [`Fault`].
+    /// Where it stands, as in [`Fault`].
     pub pointer: String,
 }

@@ -21,48 +21,48 @@ const MIN_RSA_BITS: usize = 2048;
 /// Largest RSA key that is compared.
 const MAX_RSA_BITS: usize = 4096;
 
-/// What is to be known of a certificate.
+/// CertificateFacts about a certificate.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Facts {
+pub(crate) struct CertificateFacts {
     /// Lower-case DNS names, wildcards as written.
     pub names: Vec<String>,
     /// When it expires, in seconds since 1970.
     pub not_after: i64,
 }
 
-/// Where a fault is.
+/// The part with a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum PemPart {
     Certificate,
     Key,
 }
 
-/// What is wrong.
+/// A fault of a certificate or key.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
-    pub part: Part,
+pub(crate) struct PemFault {
+    pub part: PemPart,
     pub message: String,
     pub hint: Option<&'static str>,
 }
 
-impl Fault {
-    fn new(part: Part, message: impl Into<String>, hint: Option<&'static str>) -> Self {
+impl PemFault {
+    fn new(part: PemPart, message: impl Into<String>, hint: Option<&'static str>) -> Self {
         Self { part, message: message.into(), hint }
     }
 }
 
 /// Looks at a chain and its key, both in PEM, at a time in seconds since 1970.
-pub(crate) fn examine(chain: &str, key: &str, now: i64) -> Result<Facts, Vec<Fault>> {
+pub(crate) fn examine(chain: &str, key: &str, now: i64) -> Result<CertificateFacts, Vec<PemFault>> {
     let certificates = certificates(chain);
     let key = private_key(key);
-    let mut faults: Vec<Fault> = Vec::new();
+    let mut faults: Vec<PemFault> = Vec::new();
     let parsed: Vec<X509Certificate<'_>> = match &certificates {
         Ok(all) => all.iter().filter_map(|one| parse(one).map_err(|fault| faults.push(fault)).ok()).collect(),
         Err(_) => Vec::new(),
     };
     let key = key.map_err(|fault| faults.push(fault)).ok();
     if let Err(fault) = &certificates {
-        faults.insert(0, Fault::new(fault.part, fault.message.clone(), fault.hint));
+        faults.insert(0, PemFault::new(fault.part, fault.message.clone(), fault.hint));
     }
     let Some(leaf) = parsed.first().filter(|_| certificates.as_ref().is_ok_and(|all| all.len() == parsed.len())) else {
         return Err(faults);
@@ -70,18 +70,26 @@ pub(crate) fn examine(chain: &str, key: &str, now: i64) -> Result<Facts, Vec<Fau
     let not_after = leaf.validity().not_after;
     if not_after.timestamp() < now {
         let date = not_after.to_datetime().date();
-        faults.push(Fault::new(Part::Certificate, format!("the certificate expired on {date}"), Some("renew it")));
+        faults.push(PemFault::new(
+            PemPart::Certificate,
+            format!("the certificate expired on {date}"),
+            Some("renew it"),
+        ));
     }
     if let Some(fault) = small(leaf) {
         faults.push(fault);
     } else if let Some(key) = key {
         faults.extend(mismatch(&parsed, &key));
     }
-    if faults.is_empty() { Ok(Facts { names: names(leaf), not_after: not_after.timestamp() }) } else { Err(faults) }
+    if faults.is_empty() {
+        Ok(CertificateFacts { names: names(leaf), not_after: not_after.timestamp() })
+    } else {
+        Err(faults)
+    }
 }
 
 /// Looks at certificates of authorities, in PEM.
-pub(crate) fn authorities(text: &str) -> Result<(), Fault> {
+pub(crate) fn authorities(text: &str) -> Result<(), PemFault> {
     let all = certificates(text)?;
     all.iter().try_for_each(|one| parse(one).map(drop))
 }
@@ -92,9 +100,9 @@ struct Encoded {
     der: Vec<u8>,
 }
 
-fn certificates(text: &str) -> Result<Vec<Encoded>, Fault> {
+fn certificates(text: &str) -> Result<Vec<Encoded>, PemFault> {
     let fault =
-        |line: usize, message: &str, hint| Fault::new(Part::Certificate, format!("line {line}: {message}"), hint);
+        |line: usize, message: &str, hint| PemFault::new(PemPart::Certificate, format!("line {line}: {message}"), hint);
     let sections = sections(text).map_err(|error| fault(error.line, error.message, None))?;
     let mut all = Vec::new();
     for Section { line, label, text } in sections {
@@ -114,19 +122,19 @@ fn certificates(text: &str) -> Result<Vec<Encoded>, Fault> {
     if all.is_empty() { Err(fault(1, "there is no certificate", None)) } else { Ok(all) }
 }
 
-/// What to do about broken PEM.
+/// Advice on broken PEM.
 const DAMAGED: &str = "copy the file whole, with its line breaks";
 
-fn parse(encoded: &Encoded) -> Result<X509Certificate<'_>, Fault> {
+fn parse(encoded: &Encoded) -> Result<X509Certificate<'_>, PemFault> {
     let message = || format!("line {}: the certificate that begins here cannot be read", encoded.line);
     match X509Certificate::from_der(&encoded.der) {
         Ok((_, certificate)) => Ok(certificate),
-        Err(_) => Err(Fault::new(Part::Certificate, message(), Some(DAMAGED))),
+        Err(_) => Err(PemFault::new(PemPart::Certificate, message(), Some(DAMAGED))),
     }
 }
 
-fn private_key(text: &str) -> Result<PrivateKeyDer<'static>, Fault> {
-    let fault = |line: usize, message: &str, hint| Fault::new(Part::Key, format!("line {line}: {message}"), hint);
+fn private_key(text: &str) -> Result<PrivateKeyDer<'static>, PemFault> {
+    let fault = |line: usize, message: &str, hint| PemFault::new(PemPart::Key, format!("line {line}: {message}"), hint);
     let sections = sections(text).map_err(|error| fault(error.line, error.message, None))?;
     // `openssl ecparam -genkey` writes these before the key.
     let mut sections = sections.into_iter().filter(|section| section.label != "EC PARAMETERS");
@@ -150,20 +158,20 @@ fn private_key(text: &str) -> Result<PrivateKeyDer<'static>, Fault> {
 }
 
 /// RSA keys that TLS libraries refuse.
-fn small(leaf: &X509Certificate<'_>) -> Option<Fault> {
+fn small(leaf: &X509Certificate<'_>) -> Option<PemFault> {
     match leaf.public_key().parsed() {
         Ok(PublicKey::RSA(key)) if key.key_size() < MIN_RSA_BITS => {
             let message = format!("the RSA key has {} bits", key.key_size());
-            Some(Fault::new(Part::Certificate, message, Some("at least 2048 are needed")))
+            Some(PemFault::new(PemPart::Certificate, message, Some("at least 2048 are needed")))
         }
         _ => None,
     }
 }
 
 /// The fault if the key is not that of the first certificate.
-fn mismatch(chain: &[X509Certificate<'_>], key: &PrivateKeyDer<'_>) -> Option<Fault> {
+fn mismatch(chain: &[X509Certificate<'_>], key: &PrivateKeyDer<'_>) -> Option<PemFault> {
     let Ok(signing) = any_supported_type(key) else {
-        let broken = || Fault::new(Part::Key, "the key cannot be read", Some(DAMAGED));
+        let broken = || PemFault::new(PemPart::Key, "the key cannot be read", Some(DAMAGED));
         return is_compared(&chain[0]).then(broken);
     };
     let public = signing.public_key()?;
@@ -176,7 +184,7 @@ fn mismatch(chain: &[X509Certificate<'_>], key: &PrivateKeyDer<'_>) -> Option<Fa
     } else {
         "compare what `openssl x509 -noout -pubkey` and `openssl pkey -pubout` print"
     };
-    Some(Fault::new(Part::Key, "the key is not the certificate's", Some(hint)))
+    Some(PemFault::new(PemPart::Key, "the key is not the certificate's", Some(hint)))
 }
 
 /// Whether keys of this kind can be compared.

@@ -18,7 +18,7 @@ use weir_policy::error::{Reporter, fault_at};
 use weir_policy::source::Source;
 use weir_policy::{PolicyError, PolicyErrors, pointer};
 
-/// What state files say.
+/// The content of state files.
 #[derive(Debug, Default)]
 pub struct State {
     documents: BTreeMap<(ResourceKind, String), Value>,
@@ -77,7 +77,7 @@ impl State {
         self.documents
     }
 
-    /// Adds what another file says.
+    /// Adds the content of another file.
     ///
     /// # Errors
     /// If a document is in both.

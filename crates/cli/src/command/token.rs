@@ -30,7 +30,7 @@ pub(crate) fn run(token: &Token) -> Result<(), Failure> {
     Ok(())
 }
 
-fn row(token: auth::Listed) -> Vec<String> {
+fn row(token: auth::TokenEntry) -> Vec<String> {
     let to = match token.granted {
         auth::Granted::Token => "a token",
         auth::Granted::Certificate => "client certificates",

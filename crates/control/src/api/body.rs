@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Problem;
 
-/// What a body may be called.
+/// Accepted media types.
 const TYPES: [&str; 2] = ["application/json", "application/merge-patch+json"];
 
 /// A whole body that is not longer than `limit`.

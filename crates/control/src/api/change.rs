@@ -1,4 +1,4 @@
-//! Changes: what all of them have in common, and their answers.
+//! Requests for changes: their common parameters and responses.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use crate::auth::{Peer, Role};
 use crate::metrics::Outcome;
 use crate::publish::{Answer, Submission, What, WorkerResult};
 
-/// Arguments that every change takes.
+/// Query parameters of every change.
 const ARGUMENTS: [&str; 5] = ["dry_run", "durable", "message", "timeout", "wait"];
-/// The longest reason, in bytes.
+/// Longest message, in bytes.
 const MAX_MESSAGE: usize = 4_096;
 
-/// How a change is to be made.
+/// A change that is being requested.
 #[derive(Debug)]
-pub(super) struct How {
+pub(super) struct ChangeRequest {
     submission: Submission,
     durable: bool,
     since: Instant,
@@ -31,8 +31,8 @@ pub(super) struct How {
     role: Option<Role>,
 }
 
-impl How {
-    /// From a request's head. What is to be done comes with [`How::make`].
+impl ChangeRequest {
+    /// Parses a request's head. The change itself is passed to [`ChangeRequest::make`].
     pub fn of(context: &Context, head: &request::Parts) -> Result<Self, Problem> {
         let arguments = Arguments::parse(head.uri.query(), &ARGUMENTS)?;
         let peer = head.extensions.get::<Peer>();
@@ -50,22 +50,22 @@ impl How {
         Ok(Self { submission, durable, since: Instant::now(), what, role })
     }
 
-    /// Why, if the body says so.
+    /// Sets the message of the body, if there is one.
     pub fn message(&mut self, message: Option<String>) {
         self.submission.message = message.or(self.submission.message.take());
     }
 
-    /// Why, if nobody has said so.
+    /// Sets a message if there is none.
     pub fn message_if_none(&mut self, message: impl FnOnce() -> String) {
         self.submission.message.get_or_insert_with(message);
     }
 
-    /// Who asks.
+    /// The role of the client.
     pub fn role(&self) -> Option<Role> {
         self.role
     }
 
-    /// Makes the change and answers.
+    /// Makes the change and responds.
     pub async fn make(mut self, context: &Context, what: What) -> Response<Body> {
         if self.submission.message.as_ref().is_some_and(|message| message.len() > MAX_MESSAGE) {
             return Problem::malformed(format!("a message has at most {MAX_MESSAGE} bytes")).into_response();

@@ -1,4 +1,4 @@
-//! What handlers of requests work with.
+//! The state of request handlers.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use crate::publish::Queue;
 use crate::shared::Shared;
 use crate::workers::Regions;
 
-/// All of it. Handlers that need no more take [`Shared`].
+/// The full state. Handlers that need less take [`Shared`].
 pub(crate) struct Context {
     pub shared: Shared,
-    /// Where changes go.
+    /// Queue of the publisher.
     pub queue: Queue,
     pub regions: Regions,
     /// The runtime directory.
     pub runtime: PathBuf,
-    /// What was done about a corrupt store.
+    /// How a corrupt store was recovered, if it was.
     pub recovered: Option<String>,
     pub started: Instant,
     pub stop: watch::Receiver<bool>,

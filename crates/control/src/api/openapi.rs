@@ -18,7 +18,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use weir_resource::ResourceKind;
 
-pub use endpoint::{Answer, Body, ENDPOINTS, Each, Endpoint};
+pub use endpoint::{Answer, Body, ENDPOINTS, Endpoint, KindScope};
 pub use parameter::Parameter;
 
 /// Kinds whose resources have paths that begin with their own id: neither the settings nor members of upstreams.

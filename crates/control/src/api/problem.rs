@@ -79,7 +79,7 @@ impl Problem {
         self
     }
 
-    /// Its status.
+    /// The status.
     #[must_use]
     pub fn status(&self) -> StatusCode {
         self.status
@@ -92,7 +92,7 @@ impl Problem {
         first.unwrap_or_else(|| self.detail.clone())
     }
 
-    /// Why a change was not made.
+    /// The problem of a refused change.
     #[must_use]
     pub fn of(refusal: Refusal) -> Self {
         match refusal {
@@ -100,7 +100,7 @@ impl Problem {
             Refusal::NotAllowed(detail) => {
                 Self::new(StatusCode::METHOD_NOT_ALLOWED, detail).allow(super::resource::COLLECTION_METHODS)
             }
-            Refusal::Exists(key) => Self::new(StatusCode::CONFLICT, format!("{key} is there already"))
+            Refusal::Exists(key) => Self::new(StatusCode::CONFLICT, format!("{key} exists already"))
                 .hint("PUT replaces it, PATCH changes it"),
             Refusal::Precondition(detail, revision) => {
                 let mut problem = Self::new(StatusCode::PRECONDITION_FAILED, detail);

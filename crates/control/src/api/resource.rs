@@ -10,23 +10,23 @@ use axum::response::IntoResponse;
 use serde_json::Value;
 use weir_resource::ResourceKind;
 
-use super::change::{How, etag};
+use super::change::{ChangeRequest, etag};
 use super::context::Context;
 use super::query::{Arguments, condition, tags};
 use super::{PREFIX, Problem, body};
 use crate::publish::What;
 use crate::state::{self, Action, Edit, Key, Match, Target};
 
-/// What a collection takes.
+/// Methods of a collection.
 pub(super) const COLLECTION_METHODS: &str = "GET, HEAD, POST";
-/// What a resource takes.
+/// Methods of a resource.
 const ITEM_METHODS: &str = "GET, HEAD, PUT, PATCH, DELETE";
-/// What the settings take, which are always there.
+/// Methods of the settings, which always exist.
 const SETTINGS_METHODS: &str = "GET, HEAD, PUT, PATCH";
 /// Resources of a page, unless `?limit` says otherwise, and at most.
 const PAGE: (u64, u64) = (1_000, 10_000);
 
-/// Any method on any resource.
+/// Handles any method of any resource.
 pub(super) async fn resource(State(context): State<Arc<Context>>, request: Request<Body>) -> Response<Body> {
     let (head, body) = request.into_parts();
     answer(&context, head, body).await.unwrap_or_else(IntoResponse::into_response)
@@ -38,7 +38,7 @@ async fn answer(context: &Context, head: request::Parts, body: Body) -> Result<R
     let path = path.strip_prefix(PREFIX).unwrap_or(path);
     let target = Target::parse(path).ok_or_else(|| {
         let detail = format!("there is nothing at {PREFIX}{path}");
-        Problem::new(StatusCode::NOT_FOUND, detail).hint("GET /openapi.json tells what there is")
+        Problem::new(StatusCode::NOT_FOUND, detail).hint("GET /openapi.json lists all paths")
     })?;
     let allowed = methods(&target);
     if !allowed.split(", ").any(|known| known == head.method.as_str()) {
@@ -54,7 +54,7 @@ async fn answer(context: &Context, head: request::Parts, body: Body) -> Result<R
     }
 }
 
-/// What can be done there, as `Allow` says it.
+/// The allowed methods, as in `Allow`.
 fn methods(target: &Target) -> &'static str {
     match target {
         Target::Collection(..) => COLLECTION_METHODS,
@@ -69,7 +69,7 @@ async fn change(
     body: Body,
     target: Target,
 ) -> Result<Response<Body>, Problem> {
-    let how = How::of(context, &head)?;
+    let how = ChangeRequest::of(context, &head)?;
     let condition = condition(&head.headers)?;
     let limit = context.shared.limits.body;
     let action = match head.method {
@@ -176,7 +176,7 @@ impl Page {
     }
 }
 
-/// JSON with the revision that it is of.
+/// A JSON response with its revision as the ETag.
 pub(super) fn json(text: String, revision: u64) -> Response<Body> {
     let mut response = Response::new(Body::from(text));
     let headers = response.headers_mut();

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::change::How;
+use super::change::ChangeRequest;
 use super::context::Context;
 use super::query::{Arguments, no_condition};
 use super::{Problem, body, resource};
@@ -89,7 +89,7 @@ pub(super) async fn rollback(
     let prepared = async {
         let revision = number(&revision)?;
         no_condition(&head.headers, "look with `weir diff` at what a rollback would undo")?;
-        let mut how = How::of(&context, &head)?;
+        let mut how = ChangeRequest::of(&context, &head)?;
         let body = body::json(&head.headers, body, context.shared.limits.body).await?;
         if let Some(body) = body {
             let body: Message = serde_json::from_value(body).map_err(|error| {

@@ -12,7 +12,7 @@ use weir_resource::ResourceKind;
 use super::context::Context;
 use super::query::Arguments;
 use super::{Problem, openapi as document, resource};
-use crate::metrics::{Outside, WorkerState};
+use crate::metrics::{ScrapedState, WorkerState};
 use crate::shared::Shared;
 use crate::workers::{slots, state_name};
 
@@ -77,7 +77,7 @@ pub(super) async fn metrics(State(context): State<Arc<Context>>) -> Response<Bod
     workers.retain(|worker| worker.state != "free");
     // nginx makes it; without nginx there is nothing to count.
     let ledger = weir_ledger::Control::open(&context.runtime).map(|ledger| ledger.workers()).unwrap_or_default();
-    let text = context.shared.metrics.render(Outside { workers: &workers, ledger: &ledger });
+    let text = context.shared.metrics.render(ScrapedState { workers: &workers, ledger: &ledger });
     let mut response = Response::new(Body::from(text));
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, kind);

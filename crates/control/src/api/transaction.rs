@@ -9,7 +9,7 @@ use axum::response::IntoResponse;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::change::How;
+use super::change::ChangeRequest;
 use super::context::Context;
 use super::query::no_condition;
 use super::{PREFIX, Problem, body};
@@ -43,7 +43,7 @@ pub(super) async fn post(State(context): State<Arc<Context>>, request: Request<B
     let (head, body) = request.into_parts();
     let prepared = async {
         no_condition(&head.headers, "each change of a transaction has an `if_match` of its own")?;
-        let mut how = How::of(&context, &head)?;
+        let mut how = ChangeRequest::of(&context, &head)?;
         let body = body::required(&head.headers, body, context.shared.limits.body).await?;
         let transaction: Transaction = serde_json::from_value(body).map_err(|error| {
             Problem::malformed(format!("this is no transaction: {error}"))

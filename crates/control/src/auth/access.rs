@@ -1,4 +1,4 @@
-//! Whether a request is let in, and as whom.
+//! Authentication and authorization of requests.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -13,38 +13,38 @@ use super::failures::{Failures, WINDOW_S};
 use super::{Peer, Role, Tokens, required};
 use crate::metrics::Metrics;
 
-/// Where a request comes from.
+/// The connection that a request came over.
 #[derive(Clone, Debug)]
 pub enum Origin {
-    /// The Unix socket: whoever could connect is let in.
+    /// The Unix socket, whose permissions decide who can connect.
     Unix(Peer),
     /// TCP.
     Tcp {
-        /// The other side.
+        /// The address of the client.
         remote: SocketAddr,
-        /// The CN of its certificate, which our authorities have signed.
+        /// The CN of the client certificate, which one of the configured authorities has signed.
         certificate: Option<Arc<str>>,
     },
 }
 
-/// A request that was not let in.
+/// A rejected request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Denied {
     /// 401 or 403.
     pub status: u16,
-    /// Why.
+    /// The reason.
     pub reason: &'static str,
-    /// Who it was, if that is known.
+    /// The client, if it is known.
     pub actor: Option<Arc<str>>,
-    /// From where.
+    /// The address of the client.
     pub remote: SocketAddr,
-    /// Its method.
+    /// The method.
     pub method: Method,
-    /// Its path, without the query.
+    /// The path, without the query.
     pub path: String,
 }
 
-/// Lets requests in or does not.
+/// Admits or rejects requests.
 pub struct Access {
     tokens: Tokens,
     failures: Failures,
@@ -52,28 +52,28 @@ pub struct Access {
     audit: Box<dyn Fn(Denied) + Send + Sync>,
 }
 
-/// Bytes of a token at most; ours have 69.
+/// Longest bearer token, in bytes; the tokens of `weir token` have 69.
 const MAX_TOKEN_BYTES: usize = 256;
 
-/// Bytes of a path that the audit gets.
+/// How many bytes of a path are recorded in the audit.
 const MAX_AUDITED_PATH: usize = 200;
 
 impl Access {
-    /// Access by the tokens in a directory. `audit` is told of who was not let in; it must not block.
+    /// Access by the token file of a directory. `audit` is called for each rejected request and must not block.
     #[must_use]
     pub fn new(dir: &Path, metrics: Arc<Metrics>, audit: Box<dyn Fn(Denied) + Send + Sync>) -> Self {
         Self { tokens: Tokens::new(dir), failures: Failures::new(), metrics, audit }
     }
 
-    /// Where it is counted.
+    /// The metrics that count rejected requests.
     pub(crate) fn metrics(&self) -> &Arc<Metrics> {
         &self.metrics
     }
 
-    /// Who asks; `None` if nobody has to say.
+    /// The client of a request; `None` if the request needs no authentication.
     ///
     /// # Errors
-    /// The answer, if the request is not let in: 401, 403, or 429 after many of those.
+    /// The response to a rejected request: 401, 403, or 429 after many of those.
     pub fn admit<B>(&self, origin: &Origin, request: &Request<B>) -> Result<Option<Peer>, Box<Response<Body>>> {
         let (remote, certificate) = match origin {
             Origin::Unix(peer) => return Ok(Some(peer.clone())),
@@ -144,7 +144,7 @@ fn bearer<B>(request: &Request<B>) -> Result<Option<&str>, &'static str> {
     }
 }
 
-/// An answer as `application/problem+json` (RFC 9457).
+/// A response of type `application/problem+json` (RFC 9457).
 fn problem(status: StatusCode, detail: &str) -> Response<Body> {
     let title = status.canonical_reason().unwrap_or_default();
     let body = json!({"type": "about:blank", "title": title, "status": status.as_u16(), "detail": detail});

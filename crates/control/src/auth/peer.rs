@@ -1,21 +1,21 @@
-//! Who asks.
+//! The authenticated client of a request.
 
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
 use super::Role;
 
-/// Who asks, as an extension of every request that is let in.
+/// The authenticated client, an extension of every admitted request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
     /// For revisions and the audit: `unix:USER`, `token:NAME` or `certificate:NAME`.
     pub actor: Arc<str>,
-    /// What they may do.
+    /// The granted role.
     pub role: Role,
 }
 
 impl Peer {
-    /// Who connected to a Unix socket (`SO_PEERCRED`): an admin, since the socket's permissions let them in.
+    /// The peer of a Unix socket (`SO_PEERCRED`): an admin, since the socket's permissions admitted it.
     #[must_use]
     pub fn of_unix(stream: &impl AsRawFd) -> Self {
         let actor = match uid(stream) {
@@ -42,7 +42,7 @@ fn uid(stream: &impl AsRawFd) -> Option<u32> {
     (result == 0).then_some(credentials.uid)
 }
 
-/// The name of a user in `/etc/passwd`. `getpwuid` would ask the network where users come from there.
+/// The name of a user in `/etc/passwd`. `getpwuid` could ask the network, where users come from a directory service.
 fn user_name(uid: u32) -> Option<String> {
     let text = std::fs::read_to_string("/etc/passwd").ok()?;
     text.lines().find_map(|line| {

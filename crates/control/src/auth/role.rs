@@ -1,14 +1,14 @@
-//! Roles, and which request needs which.
+//! Roles, and the role that each request needs.
 
 use std::fmt;
 use std::str::FromStr;
 
 use axum::http::Method;
 
-/// What somebody may do; each role may do all that those before it may.
+/// What a client is allowed to do. Each role includes the ones before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// Look: every `GET`. Private keys are shown to nobody.
+    /// Read everything (`GET`), except private keys, which are never shown.
     Read,
     /// Change resources.
     Edit,
@@ -17,10 +17,10 @@ pub enum Role {
 }
 
 impl Role {
-    /// All of them, from the least.
+    /// All roles, least privileged first.
     pub const ALL: [Self; 3] = [Self::Read, Self::Edit, Self::Admin];
 
-    /// As the file of tokens and the command line have it.
+    /// The name in the token file and on the command line.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -30,7 +30,7 @@ impl Role {
         }
     }
 
-    /// What a change of a kind of resource needs, wherever it stands: a transaction needs the most of its changes.
+    /// The role that changing a kind of resource needs. A transaction needs the highest role of its changes.
     #[must_use]
     pub fn for_kind(plural: &str) -> Self {
         if plural == "settings" { Self::Admin } else { Self::Edit }
@@ -54,7 +54,7 @@ impl FromStr for Role {
     }
 }
 
-/// The role that a request needs; `None` if anybody may ask: whether control lives.
+/// The role that a request needs; `None` for the health check, which needs no authentication.
 #[must_use]
 pub fn required(method: &Method, path: &str) -> Option<Role> {
     if path == "/healthz" {

@@ -1,8 +1,8 @@
-//! The file of tokens: `NAME ROLE SHA256`, one a line, or `NAME ROLE certificate` for a client certificate's CN.
+//! The token file. Each line is `NAME ROLE SHA256`, or `NAME ROLE certificate` for a client certificate's CN.
 //!
-//! A file and not a table of the store, because who may change the policy is no part of the policy: it is not rolled
-//! back with it, and `weir token` works while control is down. It has hashes only. A token has 256 random bits,
-//! so a plain SHA-256 is enough; slow hashes are for passwords, which people choose.
+//! It is a file and not a table of the store because access rights are not part of the configuration: a rollback does
+//! not touch them, and `weir token` works while control is down. The file holds hashes only. A token has 256 random
+//! bits, so a plain SHA-256 is enough; slow hashes are for passwords, which people choose.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -17,72 +17,72 @@ use thiserror::Error;
 use super::{Peer, Role};
 use crate::log::warning;
 
-/// Lines of the file at most.
+/// Most lines of the token file.
 pub const MAX_TOKENS: usize = 1_000;
 
-/// Bytes of the file at most.
+/// Largest token file, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 const FILE: &str = "tokens";
 
-/// What the third field of a line says for certificates.
+/// The third field of a line that grants a role to a client certificate.
 const CERTIFICATE: &str = "certificate";
 
-/// What is wrong with the file of tokens, or with what is to be put there.
+/// The token file or a change of it is invalid.
 #[derive(Debug, Error)]
 pub enum TokenError {
-    /// It cannot be read or written.
+    /// The file cannot be read or written.
     #[error("{path}: {error}")]
     File {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: io::Error,
     },
-    /// Others may read or write it.
+    /// Other users can read or write the file.
     #[error("{path} has mode {mode:o}; it must be readable by its owner only: chmod 600 {path}")]
     Mode {
         /// The file.
         path: PathBuf,
-        /// Its permissions.
+        /// The permission bits.
         mode: u32,
     },
-    /// A line is not understood.
+    /// A line has the wrong format.
     #[error("{path}:{line}: expected `NAME ROLE SHA256` or `NAME ROLE certificate`")]
     Line {
         /// The file.
         path: PathBuf,
-        /// From 1.
+        /// The line number, from 1.
         line: usize,
     },
-    /// The name cannot be one.
+    /// The name is invalid.
     #[error("`{0}` cannot be a name; it takes 1 to 64 letters, digits, `.`, `-`, `_` and `@`")]
     Name(String),
-    /// There is one of this name.
+    /// The name is taken.
     #[error("there is a token `{0}` already; revoke it first, or take another name")]
     Taken(String),
-    /// There are too many.
+    /// The limit of tokens is reached.
     #[error("there are {MAX_TOKENS} tokens, which is the limit; revoke some")]
     Full,
 }
 
-/// What a line says, but for the hash.
+/// An entry of the token file, without the hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
-    /// Its name.
+pub struct TokenEntry {
+    /// The name of the token, or the CN of the certificate.
     pub name: String,
-    /// What it allows.
+    /// The granted role.
     pub role: Role,
-    /// To whom.
+    /// The kind of credential.
     pub granted: Granted,
 }
 
-/// To whom a role is granted.
+/// The credential that a role is granted to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Granted {
-    /// Whoever has the token.
+    /// A bearer token.
     Token,
-    /// Client certificates whose subject's CN is the name.
+    /// A client certificate whose subject has the name as its CN.
     Certificate,
 }
 
@@ -90,14 +90,14 @@ pub enum Granted {
 struct Line {
     name: String,
     role: Role,
-    /// Of the token; `None` for certificates.
+    /// The hash of the token; `None` for certificates.
     hash: Option<[u8; 32]>,
 }
 
-/// Makes a token and returns it: the only time that anybody sees it.
+/// Creates a token and returns it; it cannot be read again.
 ///
 /// # Errors
-/// If the name is taken or cannot be one, or the file cannot be written.
+/// If the name is taken or invalid, or the file cannot be written.
 pub fn create_token(dir: &Path, name: &str, role: Role) -> Result<String, TokenError> {
     let mut random = [0; 32];
     let source = Path::new("/dev/urandom");
@@ -115,20 +115,20 @@ pub fn grant_certificate(dir: &Path, common_name: &str, role: Role) -> Result<()
     add(dir, common_name, role, None)
 }
 
-/// All that there are.
+/// All entries of the token file.
 ///
 /// # Errors
 /// If the file cannot be read or understood.
-pub fn list_tokens(dir: &Path) -> Result<Vec<Listed>, TokenError> {
+pub fn list_tokens(dir: &Path) -> Result<Vec<TokenEntry>, TokenError> {
     let listed = |line: Line| {
         let granted = if line.hash.is_some() { Granted::Token } else { Granted::Certificate };
-        Listed { name: line.name, role: line.role, granted }
+        TokenEntry { name: line.name, role: line.role, granted }
     };
     Ok(read(&dir.join(FILE))?.into_iter().map(listed).collect())
 }
 
-/// Takes a token, or a certificate's role, away; `false` if there was none of this name. Control sees it with the next
-/// request.
+/// Revokes a token or a certificate's role; `false` if the name is unknown. Control applies it from the next request
+/// on.
 ///
 /// # Errors
 /// If the file cannot be read or written.
@@ -157,7 +157,7 @@ fn add(dir: &Path, name: &str, role: Role, hash: Option<[u8; 32]>) -> Result<(),
     })
 }
 
-/// Reads, changes and replaces the file, one at a time.
+/// Reads, changes and replaces the file under a lock.
 fn change<T>(dir: &Path, change: impl FnOnce(&mut Vec<Line>) -> Result<T, TokenError>) -> Result<T, TokenError> {
     let path = dir.join(FILE);
     // There may be none yet: a token may come before control's first start.
@@ -210,7 +210,7 @@ fn parse(line: &str) -> Option<Line> {
     fields.next().is_none().then(|| Line { name: name.to_owned(), role, hash })
 }
 
-/// What control holds of the file; read again when it has changed.
+/// The token file in memory, read again when it has changed.
 #[derive(Debug)]
 pub struct Tokens {
     path: PathBuf,
@@ -223,17 +223,17 @@ struct Held {
     lines: Arc<[Line]>,
 }
 
-/// Inode, length and time of a file: whether it is another one.
+/// Inode, length and modification time: they differ after any change.
 type Seen = (u64, u64, i64, i64);
 
 impl Tokens {
-    /// The tokens in a directory; the file need not be there yet.
+    /// The token file of a directory; it need not exist yet.
     #[must_use]
     pub fn new(dir: &Path) -> Self {
         Self { path: dir.join(FILE), held: Mutex::default() }
     }
 
-    /// Whose token this is.
+    /// The client with this token.
     #[must_use]
     pub fn of_token(&self, token: &str) -> Option<Peer> {
         let hash = hash(token);
@@ -244,7 +244,7 @@ impl Tokens {
         Some(Peer { actor: format!("token:{}", line.name).into(), role: line.role })
     }
 
-    /// Who has a client certificate with this CN.
+    /// The client with a certificate of this CN.
     #[must_use]
     pub fn of_certificate(&self, common_name: &str) -> Option<Peer> {
         let lines = self.lines();
@@ -252,7 +252,7 @@ impl Tokens {
         Some(Peer { actor: format!("certificate:{common_name}").into(), role: line.role })
     }
 
-    /// The lines as of now. A file that cannot be read lets nobody in, and says so once.
+    /// The current lines. If the file cannot be read, no client is admitted, which is logged once.
     fn lines(&self) -> Arc<[Line]> {
         let about = fs::metadata(&self.path).ok();
         let seen = about.map(|about| (about.ino(), about.len(), about.mtime(), about.mtime_nsec()));
@@ -279,7 +279,7 @@ fn hash(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
 }
 
-/// Compares without a branch on the bytes.
+/// Compares in constant time.
 fn same(one: &[u8; 32], other: &[u8; 32]) -> bool {
     one.iter().zip(other).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
 }

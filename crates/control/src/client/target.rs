@@ -1,9 +1,9 @@
-//! Where control is, and who we are to it.
+//! The address of control and the credentials for it.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Where control is.
+/// The address of control.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Target {
     /// Behind a Unix socket.
@@ -12,7 +12,7 @@ pub enum Target {
     Tcp {
         /// Name or address, without brackets.
         host: String,
-        /// Its port.
+        /// The port.
         port: u16,
         /// Whether TLS is spoken, with the system's authorities or those in `SSL_CERT_FILE`.
         tls: bool,
@@ -25,7 +25,7 @@ impl Target {
     /// From `http://HOST:PORT` or `https://HOST[:PORT]`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// What is wrong with the URL.
     pub fn url(url: &str, token: Option<String>) -> Result<Self, String> {
         let (scheme, rest) = url.split_once("://").ok_or("there is no scheme; http or https was expected")?;
         let tls = match scheme {
@@ -39,7 +39,7 @@ impl Target {
         }
         let (host, port) = match authority.rsplit_once(':') {
             Some((host, port)) if !port.ends_with(']') => {
-                (host, port.parse().map_err(|_| format!("`{port}` is no port"))?)
+                (host, port.parse().map_err(|_| format!("`{port}` is not a port"))?)
             }
             _ => (authority, if tls { 443 } else { 80 }),
         };

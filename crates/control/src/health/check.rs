@@ -15,44 +15,44 @@ use super::{http, tls};
 /// How members of an upstream are checked; shared by them.
 #[derive(Debug)]
 pub(super) struct Check {
-    /// What is asked, how often, and what the answers mean.
+    /// The check, its interval and its thresholds.
     pub active: ActiveHealth,
-    /// TLS, of protocols that have it. A certificate of our own is not shown.
+    /// TLS settings, for protocols with TLS. Checks present no client certificate.
     pub tls: Option<UpstreamTls>,
-    /// The `Host` that requests to the upstream have, if it is always the same.
+    /// The `Host` of requests to the upstream, if it is always the same.
     pub host: Option<String>,
     /// Made when first used: reading the system's authorities takes milliseconds.
     pub client: OnceLock<Result<Arc<ClientConfig>, String>>,
 }
 
-/// Where a member can be reached.
+/// The addresses of a member.
 #[derive(Clone, Debug)]
-pub(super) enum Place {
-    /// One of these; the member is well if any of them is.
+pub(super) enum MemberAddress {
+    /// The member is healthy if any of these is.
     Sockets(Vec<SocketAddr>),
     /// A Unix socket.
     Unix(PathBuf),
 }
 
 impl Check {
-    /// Whether another one asks the same.
+    /// Whether another check is the same.
     pub fn is_same(&self, other: &Self) -> bool {
         self.active == other.active && self.tls == other.tls && self.host == other.host
     }
 
-    /// Makes it. `authority` is the member's address without the port, or its name, for `Host` and TLS.
+    /// Runs the check. `authority` is the member's address without the port, or its name, for `Host` and TLS.
     ///
     /// # Errors
-    /// Why the member is not well.
-    pub async fn make(&self, place: &Place, authority: &str) -> Result<(), String> {
+    /// The reason why the member is unhealthy.
+    pub async fn make(&self, place: &MemberAddress, authority: &str) -> Result<(), String> {
         let limit = Duration::from_millis(self.active.timeout_ms.max(1));
         let made = tokio::time::timeout(limit, async {
             match place {
-                Place::Unix(path) => {
+                MemberAddress::Unix(path) => {
                     let stream = UnixStream::connect(path).await.map_err(|error| error.to_string())?;
                     self.talk(stream, authority).await
                 }
-                Place::Sockets(addresses) => {
+                MemberAddress::Sockets(addresses) => {
                     let mut result = Err("no address is known".to_owned());
                     for address in addresses {
                         result = self.at(*address, authority).await;

@@ -1,21 +1,21 @@
-//! The smallest client for HTTP/1.1: asks for a path and reads the status.
+//! A minimal HTTP/1.1 client: requests a path and reads the status.
 //!
-//! A health check needs three digits of an answer from a server that may be sick, so whatever it sends is bounded and
-//! nothing but its first line is understood. A whole client would be more that can go wrong.
+//! A health check needs three digits of an answer from a server that may be broken, so everything it sends is bounded and
+//! only its first line is parsed. A full client has more that can go wrong.
 
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
-/// Bytes of the first line of an answer at most.
+/// Longest first line of a response, in bytes.
 const MAX_LINE: usize = 1024;
 
-/// Of the rest so many bytes are read at most, and so long: closing a connection with unread bytes resets it, which
+/// How many bytes of the rest are read, and for how long: closing a connection with unread bytes resets it, which
 /// servers write to their logs.
 const MAX_REST: usize = 64 << 10;
 const REST_TIME: Duration = Duration::from_millis(100);
 
-/// Asks for a path; its status.
+/// Requests a path and returns the status.
 pub(super) async fn get<S>(mut stream: S, host: &str, path: &str) -> Result<u16, String>
 where
     S: AsyncRead + AsyncWrite + Unpin,

@@ -1,19 +1,19 @@
-//! From single answers to a verdict: so many good ones, or bad ones, in a row.
+//! From single results to a verdict, by how many good or bad ones come in a row.
 
 use weir_gateway::resource::ActiveHealth;
 
-/// What is known of one member.
+/// The verdict on one member and the results since.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Judge {
     verdict: Option<bool>,
-    /// Answers in a row that speak against the verdict, or, while there is none, alike.
+    /// Results in a row that contradict the verdict or, while there is none, agree.
     row: u32,
     last: bool,
 }
 
 impl Judge {
-    /// Takes an answer in. Some verdict if it changes, and the first one: whoever has an older one from before a
-    /// restart of control, or of a worker, must hear it.
+    /// Adds a result. Returns the verdict if it changes, and the first one: workers may hold an older one from before
+    /// a restart.
     pub fn observe(&mut self, good: bool, active: &ActiveHealth) -> Option<bool> {
         if self.verdict == Some(good) {
             self.row = 0;
@@ -30,7 +30,7 @@ impl Judge {
         self.verdict
     }
 
-    /// Well, not well, or not known yet.
+    /// Healthy, unhealthy, or not known yet.
     pub fn verdict(&self) -> Option<bool> {
         self.verdict
     }

@@ -1,7 +1,7 @@
-//! What the supervisor has been told and not yet read: the last word on each member.
+//! Commands that the supervisor has not read yet: the last one for each member.
 //!
-//! A channel was the alternative: it has to be bounded, and then whoever publishes a change waits for the checker, or
-//! loses a word. This is bounded by the number of members, and nobody waits.
+//! A channel was the alternative: it has to be bounded, and then the publisher waits for the checker or
+//! loses a command. This is bounded by the number of members, and nothing waits.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -23,7 +23,7 @@ struct Inside {
 }
 
 impl Mailbox {
-    /// Puts commands in.
+    /// Adds commands.
     pub fn put(&self, commands: Vec<(Key, Command)>) {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner).commands.extend(commands);
         self.bell.notify_one();

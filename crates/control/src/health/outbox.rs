@@ -6,7 +6,7 @@ use weir_gateway::op::Op;
 
 use super::targets::Key;
 
-/// Which of a member's findings.
+/// The subject of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Finding {
     Health,
@@ -21,7 +21,7 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    /// Puts a finding in, in the place of an older one of its kind.
+    /// Adds a finding in place of an older one on the same subject.
     pub fn put(&mut self, key: &Key, finding: Finding, op: Op) {
         let place = (key.clone(), finding);
         if self.waiting.insert(place.clone(), op).is_none() {
@@ -29,7 +29,7 @@ impl Outbox {
         }
     }
 
-    /// Drops what is there of a member.
+    /// Drops the findings of a member.
     pub fn forget(&mut self, key: &Key) {
         let waiting = |finding| self.waiting.remove(&(key.clone(), finding)).is_some();
         // Nothing waits, as a rule; then a thousand members are forgotten without a look at the order.
@@ -42,7 +42,7 @@ impl Outbox {
         self.order.is_empty()
     }
 
-    /// The oldest.
+    /// Removes and returns the oldest finding.
     pub fn pop(&mut self) -> Option<Op> {
         let place = self.order.pop_front()?;
         self.waiting.remove(&place)

@@ -1,4 +1,4 @@
-//! When what is to be done next.
+//! The times at which checks and lookups are due.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// A thing to do at a time. What is out of date by then is left out by whoever takes it.
+/// A task and its time. The consumer skips tasks that are out of date by then.
 #[derive(Debug)]
 pub(super) struct Schedule<T> {
     heap: BinaryHeap<Reverse<Due<T>>>,
@@ -27,21 +27,21 @@ impl<T> Schedule<T> {
         Self { heap: BinaryHeap::new(), serial: 0, random: RandomState::new() }
     }
 
-    /// Something is due after a time, give or take a tenth, so that members do not march in step.
+    /// Schedules a task after a delay, varied by a tenth so that members are not checked in step.
     pub fn after(&mut self, time: Duration, what: T) {
         let tenth = time.as_nanos() as u64 / 10;
         let jitter = self.random.hash_one(self.serial) % (2 * tenth + 1);
         self.at(Instant::now() + time - Duration::from_nanos(tenth) + Duration::from_nanos(jitter), what);
     }
 
-    /// Something is due within a time, at some moment of it.
+    /// Schedules a task at a random moment within a period.
     pub fn within(&mut self, time: Duration, what: T) {
         let moment = self.random.hash_one(self.serial) % (time.as_nanos() as u64 + 1);
         self.at(Instant::now() + Duration::from_nanos(moment), what);
     }
 
-    /// Drops what is out of date, if that is most of it: the schedule has about as many entries as there are things
-    /// that live.
+    /// Drops tasks that are out of date, if they are the majority: the schedule stays about as long as the number of
+    /// live tasks.
     pub fn compact(&mut self, living: usize, lives: impl Fn(&T) -> bool) {
         const SLACK: usize = 1024;
         if self.heap.len() > 4 * living + SLACK {
@@ -54,12 +54,12 @@ impl<T> Schedule<T> {
         self.heap.push(Reverse(Due { at, serial: self.serial, what }));
     }
 
-    /// When the next thing is due.
+    /// The time of the next task.
     pub fn next(&self) -> Option<Instant> {
         self.heap.peek().map(|Reverse(due)| due.at)
     }
 
-    /// Something that is due.
+    /// Removes and returns a task that is due.
     pub fn pop(&mut self) -> Option<T> {
         if self.next()? > Instant::now() {
             return None;

@@ -1,4 +1,4 @@
-//! The checker's loop: starts what is due, within limits, and makes findings of what comes back.
+//! The checker's loop: starts checks and lookups that are due, within limits, and turns results into findings.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use weir_gateway::op::Op;
 
-use super::check::Place;
+use super::check::MemberAddress;
 use super::judge::Judge;
 use super::mailbox::Mailbox;
 use super::outbox::{Finding, Outbox};
@@ -24,8 +24,8 @@ use crate::resolve::{Address, lookup};
 /// The first check of a member comes within this time, or its interval if that is shorter.
 const FIRST_WITHIN: Duration = Duration::from_millis(200);
 
-/// A name that has never been resolved is tried again after this time, or the usual one if that is shorter. Later there
-/// are the last known addresses, which stay in use.
+/// A name that has never been resolved is tried again after this time, or the usual one if that is shorter. After the
+/// first success the last known addresses stay in use.
 const RETRY_LOOKUP: Duration = Duration::from_secs(5);
 
 /// Runs until the mailbox is closed or nobody reads the findings any more.
@@ -59,7 +59,7 @@ pub(super) async fn supervise(mailbox: &Mailbox, output: mpsc::Sender<Op>, metri
     }
 }
 
-/// A member at the time that something was begun for it. One with an older serial number is out of date.
+/// A member as it was when a task began. A task with an older serial number is out of date.
 #[derive(Clone, Debug)]
 struct Ticket {
     key: Key,
@@ -71,16 +71,16 @@ struct Watched {
     serial: u64,
     work: Arc<Work>,
     judge: Judge,
-    /// What its name resolved to last.
+    /// The addresses of the last lookup.
     addresses: Option<Vec<SocketAddr>>,
-    /// Whether the log has been told that its name cannot be resolved.
+    /// Whether the failed lookup has been logged.
     complained: bool,
-    /// Held by the check, and by the lookup, that is under way.
+    /// Held by the running check and lookup.
     checking: Arc<()>,
     resolving: Arc<()>,
 }
 
-/// All that the loop holds.
+/// The state of the loop.
 struct Rounds {
     watched: HashMap<Key, Watched>,
     checks: Schedule<Ticket>,
@@ -143,7 +143,7 @@ impl Rounds {
         self.watched.insert(key, watched);
     }
 
-    /// Stops watching. A member that lives on and is not checked any more counts as well.
+    /// Stops watching a member. One that stays but is no longer checked counts as healthy.
     fn drop_member(&mut self, key: &Key, lives_on: bool) {
         self.outbox.forget(key);
         let Some(old) = self.watched.remove(key) else { return };
@@ -155,7 +155,7 @@ impl Rounds {
         }
     }
 
-    /// Begins what is due, as far as there is room.
+    /// Starts tasks that are due, within the limits.
     fn start_due(&mut self) {
         while self.resolving.len() < MAX_LOOKUPS {
             let Some(ticket) = self.lookups.pop() else { break };
@@ -195,9 +195,9 @@ impl Rounds {
         let interval = Duration::from_millis(check.active.interval_ms.max(1));
         self.checks.after(interval, ticket.clone());
         let (place, authority) = match (&watched.work.address, &watched.addresses) {
-            (Address::Socket(address), _) => (Place::Sockets(vec![*address]), address.ip().to_string()),
-            (Address::Unix(path), _) => (Place::Unix(path.clone()), "localhost".to_owned()),
-            (Address::Name { host, .. }, Some(addresses)) => (Place::Sockets(addresses.clone()), host.clone()),
+            (Address::Socket(address), _) => (MemberAddress::Sockets(vec![*address]), address.ip().to_string()),
+            (Address::Unix(path), _) => (MemberAddress::Unix(path.clone()), "localhost".to_owned()),
+            (Address::Name { host, .. }, Some(addresses)) => (MemberAddress::Sockets(addresses.clone()), host.clone()),
             // Workers do not know either where it is, and do not use it.
             (Address::Name { .. }, None) | (Address::Unknown, _) => return,
         };
@@ -213,7 +213,7 @@ impl Rounds {
         });
     }
 
-    /// When something is due that there is room for.
+    /// The time of the next task that fits within the limits.
     fn next(&self) -> Option<Instant> {
         let lookups = self.lookups.next().filter(|_| self.resolving.len() < MAX_LOOKUPS);
         let checks = self.checks.next().filter(|_| self.checking.len() < MAX_CHECKS);

@@ -1,4 +1,4 @@
-//! From changes to what has to be watched: which members have a name to resolve or a check to make.
+//! From changes to the members that have to be resolved or checked.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use weir_gateway::resource::{HostHeader, Member, Protocol, Resource, ResourceKin
 use super::check::Check;
 use crate::resolve::{Address, address};
 
-/// Names are not resolved more often than this, whatever an upstream says.
+/// Shortest interval of lookups, whatever an upstream says.
 const MIN_RESOLVE: Duration = Duration::from_secs(1);
 
 /// A member of an upstream.
@@ -20,29 +20,29 @@ pub(super) struct Key {
     pub member: Arc<str>,
 }
 
-/// What the supervisor is told of a member. The last word counts.
+/// A command to the supervisor about a member. A later one replaces an earlier one.
 #[derive(Clone, Debug)]
 pub(super) enum Command {
-    /// Watch it, from the beginning.
+    /// Watch the member from the beginning.
     Watch(Work),
-    /// There is nothing to watch any more.
+    /// The member no longer needs watching.
     Rest,
-    /// It is gone.
+    /// The member is deleted.
     Forget,
 }
 
-/// What there is to do for a member.
+/// The watching of a member.
 #[derive(Clone, Debug)]
 pub(super) struct Work {
-    /// Where it is.
+    /// The address.
     pub address: Address,
-    /// How often its name is resolved, if it is one.
+    /// The interval of lookups, if the address is a name.
     pub resolve: Option<Duration>,
-    /// How it is checked.
+    /// The active check.
     pub check: Option<Arc<Check>>,
 }
 
-/// All upstreams, as far as it matters here.
+/// The upstreams and their members.
 #[derive(Debug, Default)]
 pub(super) struct Targets {
     upstreams: HashMap<Arc<str>, Target>,
@@ -52,12 +52,12 @@ pub(super) struct Targets {
 struct Target {
     resolve: Duration,
     check: Option<Arc<Check>>,
-    /// Addresses of members as written.
+    /// The addresses of members as configured.
     members: HashMap<Arc<str>, Box<str>>,
 }
 
 impl Targets {
-    /// Takes a change in and says what it means for members.
+    /// Applies a change and returns the commands that follow from it.
     pub fn apply(&mut self, op: &Op) -> Vec<(Key, Command)> {
         match op {
             Op::Put(Resource::Upstream(upstream)) => self.put_upstream(upstream),

@@ -16,7 +16,7 @@ use weir_gateway::resource::UpstreamTls;
 const SYSTEM: [&str; 3] =
     ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem"];
 
-/// A client with an upstream's settings.
+/// A TLS client with an upstream's settings.
 pub(super) fn client(settings: &UpstreamTls) -> Result<Arc<ClientConfig>, String> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))

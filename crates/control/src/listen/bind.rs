@@ -15,7 +15,7 @@ use super::{Listener, Socket};
 /// Connections that wait to be accepted.
 const BACKLOG: u32 = 1024;
 
-/// Where to listen.
+/// An address to listen on.
 #[derive(Clone, Debug)]
 pub enum Bind {
     /// A Unix socket, for its owner only.
@@ -31,7 +31,7 @@ pub enum Bind {
     },
 }
 
-/// Why nobody listens.
+/// The reason why a listener cannot start.
 #[derive(Debug, Error)]
 pub enum ListenError {
     /// Another process answers on the socket.
@@ -45,7 +45,7 @@ pub enum ListenError {
     Io {
         /// Path or address.
         place: String,
-        /// Why.
+        /// The reason.
         error: io::Error,
     },
     /// TCP without TLS, not on loopback.

@@ -29,7 +29,7 @@ const MAX_HEAD_BYTES: usize = 32 << 10;
 /// Streams of an HTTP/2 connection at most.
 const MAX_STREAMS: u32 = 128;
 
-/// What a connection needs.
+/// What serving a connection needs.
 pub(super) struct Connection {
     pub router: Router,
     pub access: Arc<Access>,

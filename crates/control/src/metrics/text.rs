@@ -10,7 +10,7 @@ use super::{HealthCounts, Histogram, MAX_UPSTREAMS, Metrics, Outcome};
 /// The `Content-Type` of the text.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// What control sees of a worker in the bus.
+/// The state of a worker in the bus.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkerState {
     /// `running`, `draining` or `gone`.
@@ -19,9 +19,9 @@ pub struct WorkerState {
     pub behind: u64,
 }
 
-/// What is not counted in [`Metrics`] but read when somebody asks.
+/// Values that are not counted in [`Metrics`] but read for each scrape.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Outside<'a> {
+pub struct ScrapedState<'a> {
     /// Workers, from the bus.
     pub workers: &'a [WorkerState],
     /// Workers, from the ledger.
@@ -29,9 +29,9 @@ pub struct Outside<'a> {
 }
 
 impl Metrics {
-    /// The text of everything.
+    /// The text of all metrics.
     #[must_use]
-    pub fn render(&self, outside: Outside<'_>) -> String {
+    pub fn render(&self, outside: ScrapedState<'_>) -> String {
         let mut page = Page { text: String::with_capacity(8 << 10) };
         self.own(&mut page);
         self.changes_and_times(&mut page);

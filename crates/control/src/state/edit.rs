@@ -1,4 +1,4 @@
-//! One change of one resource, as it was asked for, and why it may not be made.
+//! A requested change of one resource, and the reasons to refuse it.
 
 use serde_json::Value;
 
@@ -6,47 +6,47 @@ use weir_resource::Fault;
 
 use super::{Key, Target};
 
-/// What is to be done.
+/// The operation on a resource.
 #[derive(Clone, Debug)]
 pub enum Action {
-    /// This is what it is from now on.
+    /// Replace the document.
     Put(Value),
-    /// A merge patch (RFC 7396).
+    /// Apply a merge patch (RFC 7396).
     Patch(Value),
-    /// A new one of a collection, with its `id` in it.
+    /// Create a resource of a collection; the document contains its `id`.
     Create(Value),
-    /// It goes.
+    /// Delete the resource.
     Delete,
-    /// The very document, or none: neither members nor anything else is looked at. Of roll-backs.
+    /// Restore exactly this document, or its absence, without regard to members. Used by rollbacks.
     Restore(Option<Box<str>>),
 }
 
-/// What must hold of the resource before the change (RFC 9110, 13.1).
+/// The precondition of a change (RFC 9110, section 13.1).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Condition {
     /// `If-Match`.
     pub matches: Option<Match>,
-    /// `If-None-Match: *`: it must not be there.
+    /// `If-None-Match: *`: the resource must not exist.
     pub absent: bool,
 }
 
 /// Which revisions of a resource `If-Match` accepts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Match {
-    /// Any, if there is one.
+    /// Any revision, if the resource exists.
     Any,
-    /// These.
+    /// One of these revisions.
     Revisions(Vec<u64>),
 }
 
 /// A change of a resource.
 #[derive(Clone, Debug)]
 pub struct Edit {
-    /// Of which.
+    /// The resource or part.
     pub target: Target,
-    /// What is done.
+    /// The operation.
     pub action: Action,
-    /// If what holds.
+    /// The precondition.
     pub condition: Condition,
 }
 
@@ -58,17 +58,17 @@ impl Edit {
     }
 }
 
-/// Why a change was not made.
+/// The reason why a change was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// What it names is not there.
+    /// The resource does not exist.
     NotFound(String),
-    /// It cannot be done to what it names.
+    /// The resource does not support the operation.
     NotAllowed(String),
-    /// It is there already.
+    /// The resource exists already.
     Exists(Key),
-    /// `If-Match` or `If-None-Match` did not hold; with the revision that it last changed in, if it is there.
+    /// `If-Match` or `If-None-Match` failed; with the revision of the resource, if it exists.
     Precondition(String, Option<u64>),
-    /// It would not be valid. All that is wrong, at most [`super::apply::MAX_FAULTS`].
+    /// The new state would be invalid. All faults, at most [`super::apply::MAX_FAULTS`].
     Invalid(Vec<Fault>),
 }

@@ -1,4 +1,4 @@
-//! From what was asked for to the documents that it makes: parts, patches, and members that stand in their upstream.
+//! From a requested change to changed documents: parts, patches, and members within their upstream.
 
 use serde_json::{Map, Value};
 use weir_resource::{Fault, ResourceKind, descriptor};
@@ -12,7 +12,7 @@ impl Session<'_> {
         match &edit.target {
             Target::Collection(kind, upstream) => match &edit.action {
                 Action::Create(body) => self.create(*kind, upstream.as_deref(), body.clone()),
-                _ => Err(Refusal::NotAllowed("a collection as a whole can only be read, or added to".to_owned())),
+                _ => Err(Refusal::NotAllowed("a collection as a whole can only be read or added to".to_owned())),
             },
             Target::Resource(key, steps) => {
                 self.meets(key, &edit.condition)?;
@@ -25,14 +25,14 @@ impl Session<'_> {
         let revision = self.state.get(key.kind, &key.id).map(|held| held.revision);
         let fails = |why: String| Err(Refusal::Precondition(why, revision));
         match (&condition.matches, revision) {
-            (Some(_), None) => return fails(format!("{key} is not there")),
+            (Some(_), None) => return fails(format!("{key} does not exist")),
             (Some(Match::Revisions(wanted)), Some(revision)) if !wanted.contains(&revision) => {
-                return fails(format!("{key} has last changed in revision {revision}"));
+                return fails(format!("{key} last changed in revision {revision}"));
             }
             _ => {}
         }
         if condition.absent && revision.is_some() {
-            return fails(format!("{key} is there already"));
+            return fails(format!("{key} exists already"));
         }
         Ok(())
     }
@@ -41,7 +41,7 @@ impl Session<'_> {
         let Some(Value::String(id)) = body.as_object_mut().and_then(|object| object.remove("id")) else {
             let pointer = format!("{}/id", Target::Collection(kind, upstream.map(Into::into)));
             let message = format!("a new {} needs an id", kind.singular());
-            let expected = Some("an object with `id`, a text".to_owned());
+            let expected = Some("an object with `id`, a string".to_owned());
             return Err(Refusal::Invalid(vec![Fault { pointer, message, expected, ..Fault::default() }]));
         };
         let key = upstream.map_or_else(|| Key::new(kind, &id), |upstream| Key::member(upstream, &id));
@@ -66,7 +66,7 @@ impl Session<'_> {
             (Action::Put(body), []) => self.put(key, body),
             (Action::Patch(patch), []) => self.patch(key, patch),
             (Action::Delete, []) => self.delete(key),
-            (Action::Create(_), _) => Err(Refusal::NotAllowed(format!("{key} is no collection to add to"))),
+            (Action::Create(_), _) => Err(Refusal::NotAllowed(format!("{key} is not a collection"))),
             (action, steps) => self.part(key, steps, action),
         }
     }
@@ -109,7 +109,8 @@ impl Session<'_> {
             Some(Value::Object(members)) => Some(members),
             Some(other) => {
                 let found = Some(kind_of(&other).to_owned());
-                let (message, expected) = ("members are an object".to_owned(), Some("members by their ids".to_owned()));
+                let (message, expected) =
+                    ("members must be an object".to_owned(), Some("members by their ids".to_owned()));
                 let fault = Fault { pointer: "/members".to_owned(), message, expected, found, hint: None };
                 self.refuse(key, vec![fault]);
                 None

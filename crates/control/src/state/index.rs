@@ -1,6 +1,6 @@
-//! Who refers to whom, and who has what nobody else may have.
+//! Indices of references and of unique values.
 //!
-//! Both hold for a while what must not be, in the middle of a transaction; [`super::verify`] looks at the end.
+//! In the middle of a transaction both may hold invalid entries; [`super::verify`] checks them at its end.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -45,13 +45,13 @@ impl References {
         }
     }
 
-    /// Who refers to it.
+    /// The resources that refer to it.
     pub fn referrers(&self, kind: ResourceKind, id: &str) -> impl Iterator<Item = &Key> {
         self.targets[kind as usize].get(id).into_iter().flat_map(|referrers| referrers.keys())
     }
 }
 
-/// Owners by kind and what they own.
+/// Owners of unique values, by kind and value.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Uniques {
     owners: [Map<Arc<str>, Vec<Key>>; ResourceKind::ALL.len()],
@@ -83,7 +83,7 @@ impl Uniques {
         }
     }
 
-    /// Who has it; more than one only in the middle of a change.
+    /// The owners of a value; more than one only in the middle of a change.
     pub fn owners(&self, kind: ResourceKind, key: &str) -> &[Key] {
         self.owners[kind as usize].get(key).map_or(&[], Vec::as_slice)
     }

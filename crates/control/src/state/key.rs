@@ -1,4 +1,4 @@
-//! What a path of the API names: a resource, or a part of one.
+//! Paths of the API: a resource, or a part of one.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ pub const MAX_DEPTH: usize = 32;
 /// A resource. The id of a member is `UPSTREAM/MEMBER`, that of the settings is empty.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
-    /// Its kind.
+    /// The kind.
     pub kind: ResourceKind,
-    /// Its id.
+    /// The id.
     pub id: Arc<str>,
 }
 
@@ -30,7 +30,7 @@ impl Key {
         Self { kind: ResourceKind::Members, id: format!("{upstream}/{member}").into() }
     }
 
-    /// Of a member, its upstream.
+    /// The id of the upstream of a member.
     #[must_use]
     pub fn upstream(&self) -> Option<&str> {
         self.kind.parent().and_then(|_| self.id.split_once('/')).map(|(upstream, _)| upstream)
@@ -58,7 +58,7 @@ impl fmt::Display for Key {
     }
 }
 
-/// What a path names.
+/// The target of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// All resources of a kind; of members, those of the upstream that is named.

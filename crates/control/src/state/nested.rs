@@ -12,8 +12,8 @@ pub fn find<'v>(value: &'v Value, steps: &[String]) -> Option<&'v Value> {
     })
 }
 
-/// Makes a part be `new`. What it is part of must be there; the part itself need not be.
-pub(super) fn put(value: &mut Value, steps: &[String], new: Value) -> Result<(), Missing> {
+/// Sets a part. Its parent must exist; the part itself need not.
+pub(super) fn put(value: &mut Value, steps: &[String], new: Value) -> Result<(), NotFound> {
     let (last, parent) = parent(value, steps)?;
     match parent {
         Value::Object(object) => {
@@ -22,39 +22,39 @@ pub(super) fn put(value: &mut Value, steps: &[String], new: Value) -> Result<(),
         Value::Array(array) => match element(array, last) {
             Some(index) => array[index] = with_id(new, last, &array[index]),
             None if new.is_object() => array.push(with_id(new, last, &Value::Object(identified(last)))),
-            None => return Err(Missing),
+            None => return Err(NotFound),
         },
-        _ => return Err(Missing),
+        _ => return Err(NotFound),
     }
     Ok(())
 }
 
-/// Takes a part away.
-pub(super) fn remove(value: &mut Value, steps: &[String]) -> Result<(), Missing> {
+/// Removes a part.
+pub(super) fn remove(value: &mut Value, steps: &[String]) -> Result<(), NotFound> {
     let (last, parent) = parent(value, steps)?;
     match parent {
-        Value::Object(object) => object.remove(last).map(drop).ok_or(Missing),
+        Value::Object(object) => object.remove(last).map(drop).ok_or(NotFound),
         Value::Array(array) => {
-            let index = element(array, last).ok_or(Missing)?;
+            let index = element(array, last).ok_or(NotFound)?;
             array.remove(index);
             Ok(())
         }
-        _ => Err(Missing),
+        _ => Err(NotFound),
     }
 }
 
-/// The steps lead nowhere.
+/// The path leads nowhere.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Missing;
+pub(super) struct NotFound;
 
-fn parent<'v, 's>(value: &'v mut Value, steps: &'s [String]) -> Result<(&'s String, &'v mut Value), Missing> {
-    let (last, before) = steps.split_last().ok_or(Missing)?;
+fn parent<'v, 's>(value: &'v mut Value, steps: &'s [String]) -> Result<(&'s String, &'v mut Value), NotFound> {
+    let (last, before) = steps.split_last().ok_or(NotFound)?;
     let parent = before.iter().try_fold(value, |value, step| match value {
         Value::Object(object) => object.get_mut(step),
         Value::Array(array) => element(array, step).and_then(|index| array.get_mut(index)),
         _ => None,
     });
-    parent.map(|parent| (last, parent)).ok_or(Missing)
+    parent.map(|parent| (last, parent)).ok_or(NotFound)
 }
 
 fn element(array: &[Value], step: &str) -> Option<usize> {
@@ -62,7 +62,7 @@ fn element(array: &[Value], step: &str) -> Option<usize> {
     by_id.or_else(|| step.parse().ok().filter(|index| *index < array.len()))
 }
 
-/// An element that was named by its id keeps it, whether the new one says it or not.
+/// An element that was named by its id keeps the id, even if the new value lacks it.
 fn with_id(mut new: Value, id: &str, old: &Value) -> Value {
     if let (Value::Object(object), Some(Value::String(known))) = (&mut new, old.get("id"))
         && known == id
@@ -103,8 +103,8 @@ mod tests {
             assert_eq!(find(&value, &steps(path)), None, "{path}");
         }
         for nowhere in ["rules/r9/if", "x/y", "split/0/weight/deep", "rules/r9/x/y"] {
-            assert_eq!(put(&mut start.clone(), &steps(nowhere), json!(1)), Err(Missing), "{nowhere}");
-            assert_eq!(remove(&mut start.clone(), &steps(nowhere)), Err(Missing), "{nowhere}");
+            assert_eq!(put(&mut start.clone(), &steps(nowhere), json!(1)), Err(NotFound), "{nowhere}");
+            assert_eq!(remove(&mut start.clone(), &steps(nowhere)), Err(NotFound), "{nowhere}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Private keys: they go in and never come out, but a document that was read can be written again.
+//! Private keys: the API accepts them and never returns them, yet a document that was read can be written again.
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};

@@ -1,11 +1,11 @@
-//! What only the whole can tell: references, what nobody else may have, cycles. Looks at what was touched only.
+//! Checks across documents: references, unique values, cycles. Only touched documents are checked.
 
 use weir_resource::{Fault, ResourceKind};
 
 use super::apply::{MAX_FAULTS, Session};
 use super::{Document, Key, State};
 
-/// Upstreams that may stand in for one another in a row.
+/// Longest chain of fallbacks.
 pub const MAX_FALLBACKS: usize = 16;
 
 impl Session<'_> {
@@ -50,7 +50,7 @@ impl Session<'_> {
 }
 
 impl State {
-    /// What still refers to something that is gone.
+    /// Resources that still refer to a deleted one.
     fn orphans(&self, gone: &Key, faults: &mut Vec<Fault>) {
         let mut referrers: Vec<&Key> = self.references.referrers(gone.kind, &gone.id).take(MAX_FAULTS).collect();
         referrers.sort();
@@ -60,7 +60,7 @@ impl State {
             for reference in same {
                 faults.push(Fault {
                     pointer: format!("{referrer}{}", reference.pointer),
-                    message: format!("{referrer} refers to {gone}, which would be gone"),
+                    message: format!("{referrer} refers to {gone}, which would be deleted"),
                     hint: Some(format!("change {referrer} first, or in the same transaction")),
                     ..Fault::default()
                 });
@@ -81,7 +81,7 @@ impl State {
         }
     }
 
-    /// Follows the upstreams that stand in for one another.
+    /// Follows the chain of fallbacks.
     fn circular(&self, start: &Key, faults: &mut Vec<Fault>) {
         let mut chain = vec![start.id.to_string()];
         while let Some(next) = self.fallback(chain.last().expect("it begins with one")) {
@@ -105,7 +105,7 @@ impl State {
         held.document.references.iter().find(|one| one.kind == ResourceKind::Upstreams).map(|one| one.id.clone())
     }
 
-    /// An id of that kind which one may have meant.
+    /// A similar id of the kind.
     fn similar(&self, kind: ResourceKind, id: &str) -> Option<String> {
         let close = |known: &str| known.eq_ignore_ascii_case(id) || known.starts_with(id) || id.starts_with(known);
         let found = self.iter(kind, None).take(1_000).find(|(known, _)| close(known))?;

@@ -7,7 +7,7 @@ use super::{Store, StoreError, from_sql, to_sql};
 /// The newest records that are kept: with the hour that a record lasts at most, nearly three months of one revision.
 pub const KEPT_COSTS: u64 = 2_000;
 
-/// What a revision has cost over some time.
+/// The cost of a revision over some time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CostRecord {
     /// The revision that was in force all the time.
@@ -22,19 +22,19 @@ pub struct CostRecord {
     pub cpu_ns: u64,
     /// The part of it that is Weir's, as far as it is metered.
     pub weir_ns: f64,
-    /// What made it up, the dearest first; the rest is in the last one, without a name.
+    /// The cost of each rule and plugin, the most expensive first; the last entry sums up the rest and has no name.
     pub entries: Vec<CostEntry>,
 }
 
-/// What a rule or a plugin has cost.
+/// The cost of a rule or a plugin.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CostEntry {
     /// `rule` or `plugin`; `others` of what is summed up.
     pub kind: String,
-    /// Its policy.
+    /// The policy of the rule or plugin.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub policy: String,
-    /// Its id.
+    /// The id of the rule or plugin.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
     /// Calls.
@@ -49,7 +49,7 @@ impl Store {
     /// Stores a record, or what has become of it.
     ///
     /// # Errors
-    /// If SQLite does not take it.
+    /// If SQLite fails.
     pub fn record_cost(&mut self, record: &CostRecord) -> Result<(), StoreError> {
         let sql = "INSERT OR REPLACE INTO costs (revision, from_ms, to_ms, requests, cpu_ns, weir_ns, entries)
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";

@@ -1,4 +1,4 @@
-//! Why the store failed.
+//! Errors of the store.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,23 +8,23 @@ use rusqlite::ErrorCode;
 /// The store failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// SQLite says no.
+    /// An error of SQLite.
     #[error("store: {0}")]
     Sqlite(#[from] rusqlite::Error),
-    /// The system says no.
+    /// An error of the system.
     #[error("cannot {what} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         what: &'static str,
-        /// With which file.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
-    /// What was read makes no sense.
+    /// The stored data is invalid.
     #[error("store: {0}")]
     Damaged(String),
-    /// Another process has it.
+    /// Another process has the store open.
     #[error("{}: another process has the store open; is `weir control` running already?", .0.display())]
     Busy(PathBuf),
 }
@@ -47,7 +47,7 @@ impl StoreError {
         }
     }
 
-    /// Whether the file is not what it was.
+    /// Whether the file is corrupt.
     #[must_use]
     pub fn is_corrupt(&self) -> bool {
         match self {

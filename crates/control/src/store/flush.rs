@@ -1,4 +1,4 @@
-//! The thread that makes it durable: syncs the files within [`EVERY`] of a commit, for all commits since at once.
+//! The thread that makes commits durable: it syncs the files within [`EVERY`] of a commit, for all commits since at once.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -15,10 +15,10 @@ use crate::metrics::Metrics;
 /// The longest that a commit waits for the disk.
 pub const EVERY: Duration = Duration::from_millis(50);
 
-/// How syncing went; the text says why it did not.
+/// The result of a sync; the text is the reason of a failure.
 pub type Flushed = Result<(), String>;
 
-/// The thread.
+/// The flusher thread.
 #[derive(Debug)]
 pub struct Flusher {
     orders: Sender<Order>,
@@ -37,10 +37,10 @@ enum Order {
 }
 
 impl Flusher {
-    /// Starts it.
+    /// Starts the thread.
     ///
     /// # Errors
-    /// If there cannot be a thread.
+    /// If the thread cannot be started.
     pub fn start(store: &Store, metrics: Arc<Metrics>) -> Result<Self, StoreError> {
         let (orders, received) = channel();
         let log = Arc::new(Mutex::new(None));
@@ -95,7 +95,7 @@ impl Flusher {
         }
     }
 
-    /// Syncs at once, and says when that is done.
+    /// Syncs at once and reports the result.
     #[must_use]
     pub fn now(&self) -> oneshot::Receiver<Flushed> {
         let (reply, done) = oneshot::channel();

@@ -10,22 +10,22 @@ use weir_resource::ResourceKind;
 use super::{Change, Revision, StoreError, from_sql, to_sql};
 use crate::state::Key;
 
-/// A document as it is stored.
+/// A stored document.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// Its JSON.
+pub struct StoredDocument {
+    /// The document in JSON.
     pub text: Box<str>,
     /// The revision that it last changed in.
     pub revision: u64,
 }
 
-/// What the store held.
+/// The state as read from the store.
 #[derive(Debug, Default)]
 pub struct Loaded {
     /// The revision of the state.
     pub revision: u64,
     /// All documents.
-    pub documents: BTreeMap<Key, Entry>,
+    pub documents: BTreeMap<Key, StoredDocument>,
     /// The revision of the newest snapshot.
     pub snapshot: u64,
     /// If the store was lost: what was wrong, where it is now, and what was used instead.
@@ -37,11 +37,11 @@ pub struct Loaded {
 struct Whole<'t> {
     revision: u64,
     #[serde(borrow)]
-    documents: Vec<Listed<'t>>,
+    documents: Vec<SnapshotText<'t>>,
 }
 
 #[derive(Deserialize)]
-struct Listed<'t> {
+struct SnapshotText<'t> {
     kind: ResourceKind,
     #[serde(borrow)]
     id: std::borrow::Cow<'t, str>,
@@ -51,19 +51,19 @@ struct Listed<'t> {
 }
 
 impl Loaded {
-    /// From the text of a snapshot.
+    /// Parses the text of a snapshot.
     pub(super) fn parse(text: &[u8]) -> Result<Self, StoreError> {
         let whole: Whole<'_> =
             serde_json::from_slice(text).map_err(|error| StoreError::Damaged(format!("snapshot: {error}")))?;
-        let entry = |listed: Listed<'_>| {
-            let entry = Entry { text: listed.document.get().into(), revision: listed.revision };
+        let entry = |listed: SnapshotText<'_>| {
+            let entry = StoredDocument { text: listed.document.get().into(), revision: listed.revision };
             (Key::new(listed.kind, &listed.id), entry)
         };
         let documents = whole.documents.into_iter().map(entry).collect();
         Ok(Self { revision: whole.revision, snapshot: whole.revision, documents, recovered: None })
     }
 
-    /// From SQLite.
+    /// Reads the state from SQLite.
     pub(super) fn read(connection: &Connection) -> Result<Self, StoreError> {
         let mut loaded = match newest(connection)? {
             Some(text) => Self::parse(&text)?,
@@ -89,7 +89,7 @@ impl Loaded {
         Ok(loaded)
     }
 
-    /// One revision more.
+    /// Applies one more revision.
     pub(super) fn apply(&mut self, revision: u64, changes: &[Change<'_>]) {
         self.revision = revision;
         for change in changes {
@@ -100,7 +100,7 @@ impl Loaded {
                 entry.revision = revision;
             }
             match change.new {
-                Some(text) => self.documents.insert(key, Entry { text: text.get().into(), revision }),
+                Some(text) => self.documents.insert(key, StoredDocument { text: text.get().into(), revision }),
                 None => self.documents.remove(&key),
             };
         }

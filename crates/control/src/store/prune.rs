@@ -9,7 +9,7 @@ impl Store {
     /// Deletes some of the revisions that are past [`KEPT_REVISIONS`] and in a snapshot; true if there are more.
     ///
     /// # Errors
-    /// If SQLite does not.
+    /// If SQLite fails.
     pub fn prune(&mut self, head: u64, snapshot: u64) -> Result<bool, StoreError> {
         let sql = "DELETE FROM audit WHERE id <= (SELECT max(id) FROM audit) - ?1";
         self.connection.execute(sql, [to_sql(KEPT_AUDIT)])?;

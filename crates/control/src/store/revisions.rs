@@ -13,36 +13,36 @@ use crate::state::{Applied, Key};
 /// A revision as it is stored.
 #[derive(Clone, Debug)]
 pub struct Revision {
-    /// Its number; the first is 1.
+    /// The number; the first is 1.
     pub revision: u64,
-    /// When, in ms since 1970.
+    /// The time in ms since 1970.
     pub time_ms: u64,
-    /// Who.
+    /// The client that made the change.
     pub actor: Arc<str>,
-    /// Why, if they said so.
+    /// The message of the change.
     pub message: Option<String>,
     /// A JSON array of [`Change`]s.
     pub changes: Arc<str>,
 }
 
-/// What happened to one resource.
+/// The change of one resource.
 #[derive(Debug, Deserialize)]
 pub struct Change<'t> {
-    /// Its kind.
+    /// The kind of the resource.
     pub kind: ResourceKind,
-    /// Its id.
+    /// The id of the resource.
     #[serde(borrow)]
     pub id: std::borrow::Cow<'t, str>,
-    /// What it was.
+    /// The document before.
     #[serde(borrow, default)]
     pub old: Option<&'t RawValue>,
-    /// What it is.
+    /// The document after.
     #[serde(borrow, default)]
     pub new: Option<&'t RawValue>,
 }
 
 impl Change<'_> {
-    /// Which resource.
+    /// The resource.
     #[must_use]
     pub fn key(&self) -> Key {
         Key::new(self.kind, &self.id)
@@ -50,10 +50,10 @@ impl Change<'_> {
 }
 
 impl Revision {
-    /// What changed, parsed.
+    /// The changes, parsed.
     ///
     /// # Errors
-    /// If it is not what was written.
+    /// If the stored text is damaged.
     pub fn parsed(&self) -> Result<Vec<Change<'_>>, StoreError> {
         serde_json::from_str(&self.changes)
             .map_err(|error| StoreError::Damaged(format!("revision {}: {error}", self.revision)))
@@ -97,7 +97,7 @@ impl Store {
     /// One revision, if it is kept.
     ///
     /// # Errors
-    /// If SQLite cannot read it.
+    /// If SQLite fails.
     pub fn revision(&self, revision: u64) -> Result<Option<Revision>, StoreError> {
         let sql = "SELECT revision, time_ms, actor, message, changes FROM revisions WHERE revision = ?1";
         Ok(self.connection.prepare_cached(sql)?.query_row([to_sql(revision)], Revision::read).optional()?)
@@ -106,7 +106,7 @@ impl Store {
     /// The newest before `before`, downwards.
     ///
     /// # Errors
-    /// If SQLite cannot read them.
+    /// If SQLite fails.
     pub fn revisions_before(&self, before: u64, limit: u64) -> Result<Vec<Revision>, StoreError> {
         let sql = "SELECT revision, time_ms, actor, message, changes FROM revisions WHERE revision < ?1
                    ORDER BY revision DESC LIMIT ?2";
@@ -118,7 +118,7 @@ impl Store {
     /// The oldest after `after`, upwards.
     ///
     /// # Errors
-    /// If SQLite cannot read them.
+    /// If SQLite fails.
     pub fn revisions_after(&self, after: u64, limit: u64) -> Result<Vec<Revision>, StoreError> {
         let sql = "SELECT revision, time_ms, actor, message, changes FROM revisions WHERE revision > ?1
                    ORDER BY revision LIMIT ?2";
@@ -130,7 +130,7 @@ impl Store {
     /// The oldest revision that is kept.
     ///
     /// # Errors
-    /// If SQLite cannot tell.
+    /// If SQLite fails.
     pub fn oldest(&self) -> Result<Option<u64>, StoreError> {
         let oldest: Option<i64> =
             self.connection.prepare_cached("SELECT min(revision) FROM revisions")?.query_row([], |row| row.get(0))?;
@@ -140,7 +140,7 @@ impl Store {
     /// What each resource that changed after `revision` was then: what a roll-back puts back.
     ///
     /// # Errors
-    /// If SQLite cannot read it. `Ok(None)` if not all revisions since are kept.
+    /// If SQLite fails. `Ok(None)` if not all revisions since are kept.
     pub fn inverse(&self, revision: u64, head: u64) -> Result<Option<Inverse>, StoreError> {
         let sql = "SELECT revision, time_ms, actor, message, changes FROM revisions WHERE revision > ?1
                    ORDER BY revision DESC";

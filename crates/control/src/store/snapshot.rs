@@ -12,7 +12,7 @@ use rusqlite::params;
 use super::{Store, StoreError, change_log, to_sql};
 use crate::state::{Held, Key};
 
-/// What goes into SQLite at a time.
+/// How much is written to SQLite at a time.
 const PART_BYTES: usize = 128 << 10;
 /// The newest snapshots that are kept.
 const KEPT: u64 = 2;
@@ -29,7 +29,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Which revision it is of.
+    /// The revision of the snapshot.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.revision

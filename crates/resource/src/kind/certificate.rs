@@ -6,7 +6,7 @@ use weir_policy::table::{Key, Kind, Need, Resource, form};
 
 use super::{Descriptor, Example};
 use crate::convert::Converter;
-use crate::pem::{Facts, Part, examine};
+use crate::pem::{CertificateFacts, PemPart, examine};
 
 pub(super) static DESCRIPTOR: Descriptor = Descriptor {
     table: &CERTIFICATE,
@@ -44,14 +44,14 @@ impl Converter<'_> {
     fn certificate(&mut self, fields: &Fields<'_>) {
         let (Some(chain), Some(key)) = (fields.text("certificate"), fields.text("key")) else { return };
         match examine(chain, key, self.now) {
-            Ok(Facts { names, not_after }) => {
+            Ok(CertificateFacts { names, not_after }) => {
                 let (chain, key) = (chain.to_owned(), key.to_owned());
                 let certificate = Certificate { id: self.id.to_owned(), chain, key, names, not_after };
                 self.put(weir_gateway::resource::Resource::Certificate(certificate));
             }
             Err(faults) => {
                 for fault in faults {
-                    let key = if fault.part == Part::Key { "key" } else { "certificate" };
+                    let key = if fault.part == PemPart::Key { "key" } else { "certificate" };
                     let node = fields.get(key).map_or(fields.node, |item| item.node);
                     self.fault(node, fault.message, fault.hint);
                 }

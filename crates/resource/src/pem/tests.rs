@@ -23,7 +23,7 @@ fn example() -> Made {
     made(KeyPair::generate().unwrap(), &["Shop.Example", "*.shop.example"])
 }
 
-fn first(chain: &str, key: &str) -> (Part, String, &'static str) {
+fn first(chain: &str, key: &str) -> (PemPart, String, &'static str) {
     let fault = examine(chain, key, NOW).unwrap_err().remove(0);
     (fault.part, fault.message, fault.hint.unwrap_or_default())
 }
@@ -32,7 +32,10 @@ fn first(chain: &str, key: &str) -> (Part, String, &'static str) {
 fn names_and_expiry_are_read() {
     let Made { chain, key } = example();
     let facts = examine(&chain, &key, NOW).unwrap();
-    assert_eq!(facts, Facts { names: vec!["*.shop.example".into(), "shop.example".into()], not_after: 1_893_542_400 });
+    assert_eq!(
+        facts,
+        CertificateFacts { names: vec!["*.shop.example".into(), "shop.example".into()], not_after: 1_893_542_400 }
+    );
     let no_names = made(KeyPair::generate().unwrap(), &[]);
     assert_eq!(examine(&no_names.chain, &no_names.key, NOW).unwrap().names, ["common.example"]);
 }
@@ -53,7 +56,7 @@ fn other_kinds_of_keys_and_longer_chains_are_taken() {
 fn what_does_not_fit_is_told_apart() {
     let (one, two) = (example(), example());
     let (part, message, hint) = first(&one.chain, &two.key);
-    assert_eq!((part, message.as_str()), (Part::Key, "the key is not the certificate's"));
+    assert_eq!((part, message.as_str()), (PemPart::Key, "the key is not the certificate's"));
     assert!(hint.contains("openssl"));
     let (_, _, hint) = first(&format!("{}{}", two.chain, one.chain), &one.key);
     assert!(hint.contains("first"));
@@ -70,25 +73,30 @@ fn broken_pem_has_a_line() {
     let damaged = chain.replacen("MII", "M*I", 1);
     let other = chain.replacen("MII", "MAA", 1);
     for (chain, key, part, message) in [
-        (cut.as_str(), key.as_str(), Part::Certificate, "line 1: the block that begins here has no -----END line"),
-        (&damaged, &key, Part::Certificate, "line 1: the block that begins here is not valid base64"),
-        (&other, &key, Part::Certificate, "line 1: the certificate that begins here cannot be read"),
-        ("", &key, Part::Certificate, "line 1: there is no certificate"),
-        (&chain, "", Part::Key, "line 1: there is no private key"),
+        (cut.as_str(), key.as_str(), PemPart::Certificate, "line 1: the block that begins here has no -----END line"),
+        (&damaged, &key, PemPart::Certificate, "line 1: the block that begins here is not valid base64"),
+        (&other, &key, PemPart::Certificate, "line 1: the certificate that begins here cannot be read"),
+        ("", &key, PemPart::Certificate, "line 1: there is no certificate"),
+        (&chain, "", PemPart::Key, "line 1: there is no private key"),
         (
             &chain,
             "-----BEGIN ENCRYPTED PRIVATE KEY-----\n-----END ENCRYPTED PRIVATE KEY-----",
-            Part::Key,
+            PemPart::Key,
             "line 1: the key is encrypted",
         ),
         (
             &chain,
             "\n-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nAAAA\n-----END RSA PRIVATE KEY-----",
-            Part::Key,
+            PemPart::Key,
             "line 2: the key is encrypted",
         ),
-        (&chain, "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----", Part::Key, "the key cannot be read"),
-        (&chain, "-----BEGIN X-----\n-----END X-----", Part::Key, "line 1: expected a private key, found X"),
+        (
+            &chain,
+            "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----",
+            PemPart::Key,
+            "the key cannot be read",
+        ),
+        (&chain, "-----BEGIN X-----\n-----END X-----", PemPart::Key, "line 1: expected a private key, found X"),
     ] {
         let (found, text, _) = first(chain, key);
         assert_eq!((found, text.as_str()), (part, message));
@@ -98,5 +106,5 @@ fn broken_pem_has_a_line() {
 #[test]
 fn both_halves_are_looked_at() {
     let faults = examine("x", "y", NOW).unwrap_err();
-    assert_eq!(faults.iter().map(|fault| fault.part).collect::<Vec<_>>(), [Part::Certificate, Part::Key]);
+    assert_eq!(faults.iter().map(|fault| fault.part).collect::<Vec<_>>(), [PemPart::Certificate, PemPart::Key]);
 }

@@ -1,4 +1,4 @@
-//! Schemas: those of resources, from the tables that check them, and those of what control says.
+//! Schemas: those of resources, from the tables that check them, and those of control's own responses.
 
 use serde_json::{Value, json};
 use weir_resource::{ResourceKind, descriptor, json_schema};
@@ -17,7 +17,7 @@ fn name(kind: ResourceKind) -> String {
     kind.singular().split(' ').map(|word| word[..1].to_uppercase() + &word[1..]).collect()
 }
 
-/// What a request has as its body.
+/// The body of a request.
 pub(super) fn body(body: Body, kind: Option<ResourceKind>) -> Option<Value> {
     let any = json!({"type": "object"});
     let (media_type, schema) = match body {
@@ -129,7 +129,7 @@ fn point_to_components(value: &mut Value) {
     }
 }
 
-/// A secret is shown as its hash, and may be sent back so.
+/// A secret is returned as its hash, which is also accepted.
 fn allow_hash(schema: &mut Value, secret: &str) {
     let hash = json!({
         "type": "object",

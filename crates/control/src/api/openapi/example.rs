@@ -1,4 +1,4 @@
-//! Examples of what requests say: a small gateway, whose parts fit together. Tests check them against the tables.
+//! Examples of requests: parts of one small gateway. Tests check them against the tables.
 
 use serde_json::Value;
 use weir_resource::{ResourceKind, descriptor};

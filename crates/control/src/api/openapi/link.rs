@@ -1,14 +1,14 @@
-//! Links from the answer to what made something to what can be done with it, by which clients and tests find their way.
+//! Links from the response to a creation to the operations on the new resource, which clients and tests follow.
 
 use serde_json::{Map, Value, json};
 
 use super::endpoint::{Body, Endpoint};
 use super::identifier;
 
-/// What can be done with what was made.
+/// Methods of the new resource.
 const METHODS: [&str; 3] = ["GET", "PATCH", "DELETE"];
 
-/// Of the answer of an endpoint at this path; none if it makes nothing.
+/// The links of the response of an endpoint; `None` if it creates nothing.
 pub(super) fn links(endpoint: &Endpoint, path: &str) -> Option<Value> {
     // The resource's path, and the parameter that stands in the body.
     let (resource, in_body) = match endpoint.body {

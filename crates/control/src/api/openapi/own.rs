@@ -1,11 +1,11 @@
-//! Schemas of what control itself says: problems, changes, revisions, workers.
+//! Schemas of control's own responses: problems, changes, revisions, workers.
 
 use serde_json::{Map, Value, json};
 
-/// All of them, by name.
+/// All schemas, by name.
 pub(super) fn schemas() -> Map<String, Value> {
     let any = || json!({"type": "object"});
-    // Documents have short forms that are no objects.
+    // Documents have short forms that are not objects.
     let documents = json!({"type": "object", "additionalProperties": {}});
     let schemas = [
         ("Problem", problem()),

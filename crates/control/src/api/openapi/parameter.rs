@@ -1,66 +1,76 @@
-//! Parameters of queries, heads and paths.
+//! Parameters of queries, headers and paths.
 
 use serde_json::{Value, json};
 use weir_resource::{ResourceKind, descriptor};
 
 use super::example;
 
-/// What a request may say in its query or head.
+/// A parameter of the query or header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parameter {
-    /// Check, but change nothing.
+    /// Only check the change.
     DryRun,
-    /// For what the answer waits.
+    /// What the response waits for.
     Wait,
-    /// How long it waits.
+    /// How long the response waits.
     Timeout,
-    /// Whether it waits for the disk too.
+    /// Whether the response waits for the disk, too.
     Durable,
-    /// Why, for people.
+    /// The message of the revision.
     Message,
     /// Only if the resource is at this revision.
     IfMatch,
-    /// Only if the resource is not there.
+    /// Only if the resource does not exist.
     IfNoneMatch,
-    /// Only if it is not what the client has.
+    /// Only if the client does not have it already.
     IfChanged,
-    /// How many.
+    /// The number of entries.
     Limit,
-    /// How many documents.
+    /// The number of documents.
     Page,
-    /// Only those behind this id.
+    /// Only ids after this one.
     After,
-    /// Only older ones.
+    /// Only older revisions.
     Before,
-    /// From where on.
+    /// The revision to begin after.
     Since,
-    /// From which revision on.
+    /// The revision to begin with.
     From,
-    /// From when on.
+    /// The time to begin at.
     SinceMs,
-    /// After which record.
+    /// The record to begin after.
     AfterMs,
 }
 
 impl Parameter {
-    /// Its name, where it stands, what it takes and what it means.
+    /// Name, location and description.
     const fn about(self) -> (&'static str, &'static str, &'static str) {
         match self {
-            Self::DryRun => ("dry_run", "query", "Checks everything and changes nothing; an empty value is true."),
-            Self::Wait => ("wait", "query", "Answers when it is stored (`accepted`) or when every worker has it."),
-            Self::Timeout => ("timeout", "query", "How long to wait for workers, such as `5s` or `500ms`; then 202."),
-            Self::Durable => ("durable", "query", "Waits until it is on disk; an empty value is true."),
-            Self::Message => ("message", "query", "Why, for the list of revisions."),
-            Self::IfMatch => ("If-Match", "header", "ETags of the resource, or `*`; else 412."),
-            Self::IfNoneMatch => ("If-None-Match", "header", "`*`: only if it is not there; else 412."),
-            Self::IfChanged => ("If-None-Match", "header", "ETags of what is known; if it is one of them, 304."),
-            Self::Limit | Self::Page => ("limit", "query", "How many at most; `Link` tells where the next ones are."),
-            Self::After => ("after", "query", "Only what is behind this id."),
+            Self::DryRun => ("dry_run", "query", "Checks the change without applying it; an empty value means true."),
+            Self::Wait => {
+                ("wait", "query", "Respond when the change is stored (`accepted`) or when every worker has applied it.")
+            }
+            Self::Timeout => {
+                ("timeout", "query", "How long to wait for workers, such as `5s` or `500ms`, before responding 202.")
+            }
+            Self::Durable => ("durable", "query", "Respond when the change is on disk; an empty value means true."),
+            Self::Message => ("message", "query", "A message for the list of revisions."),
+            Self::IfMatch => ("If-Match", "header", "ETags of the resource, or `*`; otherwise 412."),
+            Self::IfNoneMatch => {
+                ("If-None-Match", "header", "`*`: only if the resource does not exist; otherwise 412.")
+            }
+            Self::IfChanged => {
+                ("If-None-Match", "header", "ETags that the client has; if the current one is among them, 304.")
+            }
+            Self::Limit | Self::Page => ("limit", "query", "The most entries to return; `Link` has the next page."),
+            Self::After => ("after", "query", "Only ids after this one."),
             Self::Before => ("before", "query", "Only revisions before this one."),
-            Self::Since => ("since", "query", "Begins after this revision; without it, with the next one."),
-            Self::From => ("since", "query", "Begins with this revision; the one before it comes first, to compare."),
-            Self::SinceMs => ("since_ms", "query", "Begins at this time, in milliseconds since 1970."),
-            Self::AfterMs => ("after_ms", "query", "The next page: `next_ms` of the one before."),
+            Self::Since => ("since", "query", "Begin after this revision; without it, with the next one."),
+            Self::From => {
+                ("since", "query", "Begin with this revision; the record before it comes first, for comparison.")
+            }
+            Self::SinceMs => ("since_ms", "query", "Begin at this time, in milliseconds since 1970."),
+            Self::AfterMs => ("after_ms", "query", "The next page: `next_ms` of the previous one."),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What may be answered, status by status.
+//! Responses by status.
 
 use serde_json::{Map, Value, json};
 use weir_resource::ResourceKind;
@@ -8,26 +8,26 @@ use super::endpoint::{Answer, Endpoint};
 use super::link;
 use super::own::reference;
 
-/// Problems and when they come up.
+/// Problems and their causes.
 const PROBLEMS: &[(u16, &str)] = &[
-    (400, "The request is not understood: its body is not JSON, or a parameter has no such value."),
-    (401, "There is no token, or it is not known. Only over TCP."),
-    (403, "The token's role is not enough. Only over TCP."),
-    (404, "It is not there."),
-    (405, "The path has no such method."),
-    (409, "It contradicts what is there; or a worker refused it, and it was undone everywhere."),
-    (410, "The revision is not kept any more."),
-    (412, "It is not at the revision that `If-Match` names, or `If-None-Match: *` and it is there."),
+    (400, "The request is malformed: its body is not JSON, or a parameter has an invalid value."),
+    (401, "The token is missing or unknown. Only over TCP."),
+    (403, "The role of the token is insufficient. Only over TCP."),
+    (404, "The resource does not exist."),
+    (405, "The path does not support the method."),
+    (409, "The change conflicts with the current state, or a worker refused it and it was rolled back everywhere."),
+    (410, "The revision is no longer kept."),
+    (412, "The resource is not at the revision of `If-Match`, or it exists despite `If-None-Match: *`."),
     (413, "The body is too large."),
-    (415, "The body is of another media type than JSON."),
-    (422, "It is not valid. All errors are there, and nothing was changed."),
-    (429, "Too many changes wait, too many clients watch, or too many requests were not let in."),
-    (500, "Control has a fault."),
-    (503, "Control is starting or ending, or what was asked for cannot be had now."),
+    (415, "The media type of the body is not JSON."),
+    (422, "The change is invalid. All errors are listed, and nothing was changed."),
+    (429, "Too many changes are waiting, too many clients are watching, or too many requests were rejected."),
+    (500, "An internal error of control."),
+    (503, "Control is starting or stopping, or the requested data is unavailable."),
     (507, "The disk is full. Nothing was changed."),
 ];
 
-/// What any request may meet, beside 401, 403 and 429 where somebody has to say who they are.
+/// Problems of every endpoint, beside 401, 403 and 429 where authentication is needed.
 const ANYWHERE: &[u16] = &[400, 405, 500];
 const WITH_TOKEN: &[u16] = &[401, 403, 429];
 
@@ -48,9 +48,9 @@ pub(super) fn problems() -> Value {
 
 fn problem_headers(status: u16) -> Option<Value> {
     let (name, description) = match status {
-        401 => ("WWW-Authenticate", "How to say who asks."),
-        405 => ("Allow", "The methods that there are."),
-        429 => ("Retry-After", "In so many seconds it may be better."),
+        401 => ("WWW-Authenticate", "The authentication scheme."),
+        405 => ("Allow", "The supported methods."),
+        429 => ("Retry-After", "Seconds to wait before trying again."),
         _ => return None,
     };
     Some(json!({name: {"description": description, "schema": {"type": "string"}}}))
@@ -60,7 +60,7 @@ fn name(status: u16) -> String {
     format!("Problem{status}")
 }
 
-/// What an endpoint may answer.
+/// The responses of an endpoint.
 pub(super) fn responses(endpoint: &Endpoint, kind: Option<ResourceKind>, path: &str) -> Value {
     let mut all: Map<String, Value> = Map::new();
     for (status, answer) in endpoint.answers {
@@ -82,7 +82,7 @@ pub(super) fn responses(endpoint: &Endpoint, kind: Option<ResourceKind>, path: &
 
 fn success(status: u16, answer: Answer, kind: Option<ResourceKind>) -> Value {
     if status == 304 {
-        return json!({"description": "It is still what `If-None-Match` names."});
+        return json!({"description": "The resource still has the ETag of `If-None-Match`."});
     }
     let (description, media_type, schema) = match answer {
         Answer::Document => ("The document.", "application/json", document(kind)),
@@ -93,13 +93,13 @@ fn success(status: u16, answer: Answer, kind: Option<ResourceKind>) -> Value {
         ),
         Answer::Rule => ("The rule.", "application/json", json!({"type": "object"})),
         Answer::Schema("Change") if status == 202 => {
-            ("Stored and published; not every worker has answered yet.", "application/json", reference("Change"))
+            ("Stored and published; not every worker has acknowledged it yet.", "application/json", reference("Change"))
         }
         Answer::Schema("Change") if status == 201 => {
-            ("Done; it was not there before.", "application/json", reference("Change"))
+            ("Applied; the resource is new.", "application/json", reference("Change"))
         }
-        Answer::Schema("Change") => ("Done.", "application/json", reference("Change")),
-        Answer::Schema(name) => ("As asked.", "application/json", reference(name)),
+        Answer::Schema("Change") => ("Applied.", "application/json", reference("Change")),
+        Answer::Schema(name) => ("The requested data.", "application/json", reference(name)),
         Answer::Events => (
             "Events `revision`, each with a revision as its data and the revision's number as its id.",
             "text/event-stream",

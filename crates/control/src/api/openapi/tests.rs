@@ -107,7 +107,7 @@ fn the_router_has_what_the_table_has_and_no_more() {
         let nested = !["/healthz", "/metrics", "/openapi.json"].contains(&path);
         routed.insert((method, if nested { format!("/api/v1{path}") } else { path.to_owned() }));
     }
-    let described = ENDPOINTS.iter().filter(|endpoint| endpoint.each == Each::One);
+    let described = ENDPOINTS.iter().filter(|endpoint| endpoint.each == KindScope::One);
     let described: HashSet<_> = described.map(|one| (one.method.to_owned(), one.path.to_owned())).collect();
     assert_eq!(routed, described);
 }

@@ -41,7 +41,7 @@ fn certificates_have_roles_and_are_no_tokens() {
     assert_eq!(tokens.of_certificate("other.example"), None);
     assert_eq!(tokens.of_token("certificate"), None);
     let listed = list_tokens(dir.path()).unwrap();
-    assert_eq!(listed, [Listed { name: "ops.example".into(), role: Role::Admin, granted: Granted::Certificate }]);
+    assert_eq!(listed, [TokenEntry { name: "ops.example".into(), role: Role::Admin, granted: Granted::Certificate }]);
 }
 
 #[test]

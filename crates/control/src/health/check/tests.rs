@@ -62,7 +62,7 @@ async fn answers_are_good_or_say_why_not() {
         (http("/slow"), vec![open], Err("no answer within 500 ms")),
         (http("/host"), vec![open], Ok(())),
     ] {
-        let made = check(kind.clone(), None).make(&Place::Sockets(addresses), "app").await;
+        let made = check(kind.clone(), None).make(&MemberAddress::Sockets(addresses), "app").await;
         match (made, expected) {
             (Ok(()), Ok(())) => {}
             (Err(message), Err(part)) if message.contains(part) => {}
@@ -81,7 +81,7 @@ async fn unix_sockets_are_checked_too() {
             tokio::spawn(answer(stream));
         }
     });
-    let place = Place::Unix(path);
+    let place = MemberAddress::Unix(path);
     check(http("/200"), None).make(&place, "localhost").await.unwrap();
     check(http("/500"), None).make(&place, "localhost").await.unwrap_err();
 }
@@ -96,7 +96,7 @@ async fn certificates_are_verified_unless_that_is_switched_off() {
     let config = config.with_no_client_auth().with_single_cert(chain, key).unwrap();
     let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let place = Place::Sockets(vec![listener.local_addr().unwrap()]);
+    let place = MemberAddress::Sockets(vec![listener.local_addr().unwrap()]);
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             let acceptor = acceptor.clone();
