@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use weir_diagnose::facts::{self, CollectError, Edge, Facts, Options};
+use weir_diagnose::facts::{self, CollectError, Facts, Options, WindowEdge};
 use weir_ledger::Control;
 
 /// The counts of all workers at two moments.
@@ -39,8 +39,8 @@ impl Answered {
 pub(crate) fn collect(runtime: &Path, pid: u32, options: &Options, stop: &AtomicBool) -> Result<Facts, CollectError> {
     let mut answered = None;
     let mut facts = facts::collect(pid, options, stop, &mut |edge| match edge {
-        Edge::Opens => answered = Answered::begin(runtime),
-        Edge::Closes => answered.iter_mut().for_each(Answered::end),
+        WindowEdge::Opens => answered = Answered::begin(runtime),
+        WindowEdge::Closes => answered.iter_mut().for_each(Answered::end),
     })?;
     if let (None, Some(answered)) = (facts.requests, answered) {
         let watched = facts.process.iter().flat_map(|process| process.workers.iter().map(|worker| worker.pid));

@@ -1,4 +1,4 @@
-//! Several processes count in the same memory, and one of them is killed in the midst of it.
+//! Several processes count in the same memory, and one of them is killed while counting.
 
 #![allow(clippy::unwrap_used)]
 
@@ -32,7 +32,7 @@ fn count(table: &Table<'_>, adds: i64) {
     }
 }
 
-/// Not a test by itself: what the child processes do.
+/// Not a test itself: the work of the child processes.
 #[test]
 fn child() {
     let Some(path) = std::env::var_os(FILE) else { return };

@@ -1,10 +1,10 @@
-//! What the quick refusals refuse, the detectors do not find: over short inputs all, over longer
-//! ones many, made of what matters to SQL and HTML.
+//! The detectors find nothing in inputs that the pre-filters dismiss: tested with all short inputs,
+//! and many longer ones, made of fragments significant to SQL and HTML.
 
 use proptest::prelude::*;
 use weir_detect::{byte_set, sqli, sqli_possible, sqli_possible_with, xss, xss_possible, xss_possible_with};
 
-/// Pieces of inputs; `\u{a0}` stands for the byte, which is white space to SQL.
+/// Fragments of inputs; `\u{a0}` stands for the byte, which is white space in SQL.
 const PIECES: &[&str] = &[
     "select",
     "union",
@@ -217,7 +217,7 @@ proptest! {
     }
 }
 
-/// Values as applications see them, and whether the detectors may refuse them at once.
+/// Typical values, and whether the pre-filters may dismiss them.
 #[test]
 fn everyday_values() {
     let cases: &[(&str, bool, bool)] = &[

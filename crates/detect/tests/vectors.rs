@@ -1,6 +1,6 @@
 //! The published vectors of SecLang's operators (`operators/*.json` of owasp-modsecurity's
-//! secrules-language-tests). They are not part of this repository: `SECLANG_TESTS` says where they
-//! are; without them the test says so and passes.
+//! secrules-language-tests). They are not part of this repository: `SECLANG_TESTS` names their
+//! directory; without it the test prints a note and passes.
 
 use std::path::{Path, PathBuf};
 
@@ -28,14 +28,15 @@ fn regex(pattern: &str) -> Regex {
     Regex::builder().syntax(syntax).build(pattern).expect("a pattern")
 }
 
-/// Is there a match of `pattern` in what is left of `input` from some offset on that is `valid`?
+/// Whether `pattern` has a match that is `valid` in the rest of `input` from some offset on.
 fn any_match(pattern: &str, input: &[u8], valid: fn(&[u8]) -> bool) -> bool {
     let regex = regex(pattern);
     let mut suffixes = (0..input.len()).map(|from| &input[from..]);
     suffixes.any(|suffix| regex.find(suffix).is_some_and(|found| valid(&suffix[found.range()])))
 }
 
-/// The same, but a match from an offset on sees what is before it: `^` does not match there.
+/// The same, but a match at an offset takes the text before it into account: `^` does not match
+/// there.
 fn any_match_in_place(pattern: &str, input: &[u8], valid: fn(&[u8]) -> bool) -> bool {
     let regex = regex(pattern);
     let mut spans = (0..input.len()).map(|from| Input::new(input).range(from..));
@@ -70,7 +71,7 @@ fn published_vectors() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// An input as ModSecurity's own runner reads it: up to a NUL byte, with escapes of its own.
+/// An input as ModSecurity's own test runner reads it: up to a NUL byte, with its own escapes.
 fn bytes(text: &str) -> Vec<u8> {
     let text = text.split('\0').next().unwrap_or_default();
     let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());

@@ -1,9 +1,9 @@
-//! Baselines: facts of a day when all was well, to compare with those of today.
+//! Baselines: facts recorded while a process was healthy, for comparison with current ones.
 //!
-//! What a process costs depends on much that no review sees: flags of a build, one line of a configuration, a kernel
-//! parameter. So a comparison goes from the outside in: first what changed in the context, then where the CPU time
-//! goes now, then what a request costs. A difference in cost without one in the context is a change of the load, or of
-//! the code itself.
+//! The cost of a process depends on much that code review does not see: build flags, one line of
+//! configuration, a kernel parameter. A comparison therefore goes from the outside in: changes of
+//! the context, then the distribution of CPU time, then the cost of a request. A difference in cost
+//! without one in the context is a change of the load, or of the code itself.
 
 use serde::Serialize;
 use weir_profile::diff::{DiffOptions, diff};
@@ -21,18 +21,18 @@ pub use context::{Area, Change};
 pub use cost::{Cost, CostChange};
 pub use functions::{FunctionChange, Functions};
 
-/// Two facts, compared.
+/// The comparison of two sets of facts.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
-    /// What changed in the context; empty: nothing did. At most [`context::MAX_CHANGES`] of each area.
+    /// Changes of the context; empty if there are none. At most [`context::MAX_CHANGES`] for each area.
     pub context: Vec<Change>,
-    /// What could not be compared because one side does not know it.
+    /// Items that could not be compared because one side lacks them.
     pub unknown: Vec<String>,
-    /// Where the CPU time goes, if both sides were sampled.
+    /// Changes of CPU time by function, if both sides were sampled.
     pub on_cpu: Option<Functions>,
-    /// What it waits for, if both sides were sampled.
+    /// Changes of waiting time by function, if both sides were sampled.
     pub off_cpu: Option<Functions>,
-    /// What it costs.
+    /// Change of the cost.
     pub cost: CostChange,
 }
 
@@ -60,7 +60,7 @@ impl Comparison {
         self.context.is_empty()
     }
 
-    /// As text for a terminal.
+    /// The comparison as text for a terminal.
     #[must_use]
     pub fn text(&self) -> String {
         text::text(self)

@@ -1,10 +1,10 @@
-//! What is known of a running process and of what it runs in, before anybody judges it.
+//! Facts about a running process and its environment, gathered before any judgement.
 //!
-//! Facts are gathered once, written down whole and judged afterwards, so that a saved diagnosis can be
-//! asked again by newer rules, compared with a later one, and tested without the process. Everything is
-//! read (`/proc`, files, samples); nothing is executed and nothing is written to the process.
+//! Facts are gathered once, stored completely and judged afterwards, so that a saved diagnosis can be evaluated again
+//! by newer rules, compared with a later one, and tested without the process. Everything is read (`/proc`, files,
+//! samples); nothing is executed and nothing is written to the process.
 //!
-//! What could not be read is `None` and named in [`Facts::remarks`]: a rule that needs it says nothing.
+//! Facts that could not be read are `None` and explained in [`Facts::remarks`]: rules that need them are skipped.
 
 use serde::{Deserialize, Serialize};
 use weir_profile::Profile;
@@ -21,46 +21,48 @@ pub mod root;
 mod sampling;
 pub mod stub_status;
 
-pub use build::{BinaryKind, BuildFacts, CodeStatistics, Level, Optimisation, OptimisationSource, Producer, TailCalls};
-pub use collect::{CollectError, Edge, Options, collect};
+pub use build::{
+    BinaryKind, BuildFacts, CodeStatistics, Optimisation, OptimisationLevel, OptimisationSource, Producer, TailCalls,
+};
+pub use collect::{CollectError, Options, WindowEdge, collect};
 pub use kernel::{Conntrack, Counter, KernelFacts};
 pub use lua::{LuaFacts, LuaHandler};
 pub use nginx::{
-    Block, Configuration, Directive, Module, ModuleOrigin, NginxFacts, NginxRequests, Pass, PassTarget, Place, Scope,
-    ScopeKind, Upstream,
+    Block, Configuration, Directive, DirectivePosition, Module, ModuleOrigin, NginxFacts, NginxRequests, Pass,
+    PassTarget, Scope, ScopeKind, Upstream,
 };
 pub use process::{CgroupFacts, Limit, ProcessFacts, RemoteSockets, Role, SocketFacts, WorkerFacts};
 
-/// Everything that rules look at.
+/// The input of the rules.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Facts {
-    /// Where its CPU time went; system calls are counted in it ([`Profile::system_calls`]).
+    /// On-CPU profile, including the counted system calls ([`Profile::system_calls`]).
     pub profile: Option<Profile>,
-    /// What it waited for.
+    /// Off-CPU profile.
     pub off_cpu: Option<Profile>,
-    /// Length of the window in which counters and samples were taken; 0: nothing was watched.
+    /// Length of the window in which counters and samples were taken; 0 if nothing was watched.
     pub seconds: f64,
-    /// Requests answered in the window, where known (`stub_status`, Weir's ledger, or told).
+    /// Requests answered in the window, if known (from `stub_status`, Weir's ledger, or an option).
     pub requests: Option<u64>,
     /// The process.
     pub process: Option<ProcessFacts>,
-    /// Its configuration, where it is an nginx or an OpenResty.
+    /// Its configuration, if it is nginx or OpenResty.
     pub nginx: Option<NginxFacts>,
-    /// The kernel that it runs on.
+    /// The kernel on which it runs.
     pub kernel: Option<KernelFacts>,
-    /// Its executable and libraries, the executable first, then modules of nginx, then LuaJIT, then others by path.
+    /// Its executable and libraries: the executable first, then nginx modules, then LuaJIT, then others by path.
     pub binaries: Vec<BuildFacts>,
-    /// Its Lua, where it has any.
+    /// Its Lua, if it has any.
     pub lua: Option<LuaFacts>,
-    /// When this was gathered, in milliseconds since 1970; 0: unknown.
+    /// Time of gathering, in milliseconds since 1970; 0 if unknown.
     pub taken_ms: u64,
-    /// What could not be read and why, a sentence each.
+    /// Explanations of what could not be read, a sentence each.
     pub remarks: Vec<String>,
 }
 
 impl Facts {
-    /// The facts in a profile alone, as when a saved or imported one is diagnosed.
+    /// The facts contained in a profile alone, for diagnosing a saved or imported one.
     #[must_use]
     pub fn of_profile(profile: Profile) -> Self {
         #[allow(clippy::cast_precision_loss, reason = "a length to show")]
@@ -68,7 +70,7 @@ impl Facts {
         Self { seconds, requests: profile.meta.requests, profile: Some(profile), ..Self::default() }
     }
 
-    /// Says how many requests were answered, in the facts and in their profiles.
+    /// Sets the number of answered requests, in the facts and in their profiles.
     pub fn count_requests(&mut self, requests: Option<u64>) {
         self.requests = requests;
         for profile in [&mut self.profile, &mut self.off_cpu].into_iter().flatten() {
@@ -76,8 +78,8 @@ impl Facts {
         }
     }
 
-    /// CPU time of all watched processes per request, user and system, in microseconds. `None` unless
-    /// requests are known and there were any.
+    /// CPU time of all watched processes per request, user and system, in microseconds. `None`
+    /// unless requests are known and not zero.
     #[must_use]
     pub fn cpu_us_per_request(&self) -> Option<f64> {
         let requests = self.requests.filter(|&requests| requests > 0)?;

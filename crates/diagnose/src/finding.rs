@@ -1,33 +1,33 @@
-//! What a rule has to say: a sentence, why it may be believed, what to do, and how to see that it helped.
+//! A finding: a sentence, its evidence, a fix, and a way to verify the fix.
 //!
-//! Evidence is typed, not text, so that the terminal, JSON and the bench's report each show it in
-//! their own way and nobody parses sentences.
+//! Evidence is typed, not text, so that the terminal, JSON and the bench's report can each display
+//! it in their own way without parsing sentences.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// How much it matters. The order is that of the report among findings of equal share.
+/// Importance. The order is that of the report among findings with equal share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Worth knowing; nothing breaks and little is lost.
+    /// Information; nothing fails and little is lost.
     Note,
-    /// Costs CPU or time that could be had back.
+    /// Wastes CPU or time.
     Warning,
-    /// Requests are lost or late, or a large part of the CPU goes to something avoidable.
+    /// Requests are lost or late, or a large part of the CPU is wasted.
     Serious,
 }
 
-/// How sure a rule is.
+/// The confidence of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {
-    /// One sign, which could have another cause.
+    /// One sign, which may have another cause.
     Possible,
-    /// Signs from one side: stacks without the configuration, or the other way round.
+    /// Signs of one kind: stacks without the configuration, or the reverse.
     Likely,
-    /// Counted exactly, or signs from two sides agree.
+    /// Counted exactly, or signs of two kinds agree.
     Certain,
 }
 
@@ -35,11 +35,11 @@ pub enum Confidence {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Evidence {
-    /// Where time goes: a piece of a stack, its caller first.
+    /// A part of a stack in which time is spent, its caller first.
     Stack {
-        /// Part of the profile's time, 0 to 1.
+        /// Share of the profile's time, 0 to 1.
         share: f64,
-        /// Frames as people read them, outermost first.
+        /// Frames in display form, outermost first.
         frames: Vec<String>,
     },
     /// A line of a configuration or of a program.
@@ -48,41 +48,41 @@ pub enum Evidence {
         file: String,
         /// Line, from 1.
         line: u32,
-        /// What stands there.
+        /// The text of the line.
         text: String,
     },
     /// A figure with its name and unit.
     Figure {
-        /// What was counted or measured.
+        /// The name of the figure.
         name: String,
         /// The figure with its unit, as shown.
         value: String,
     },
 }
 
-/// A diagnosis.
+/// A finding.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// Id of the rule that says it.
+    /// Id of its rule.
     pub rule: &'static str,
-    /// How much it matters.
+    /// Importance.
     pub severity: Severity,
     /// How sure it is.
     pub confidence: Confidence,
-    /// Part of the process's CPU time that it explains, 0 to 1; `None` if it is not about CPU.
+    /// Share of the process's CPU time that it explains, 0 to 1; `None` if it does not concern CPU time.
     pub share: Option<f64>,
-    /// What is wrong, in a sentence.
+    /// The problem, in a sentence.
     pub sentence: String,
-    /// Why that is so; the strongest first.
+    /// Evidence, the strongest first.
     pub evidence: Vec<Evidence>,
-    /// What to do: prose, or lines of configuration.
+    /// The fix: prose, or lines of configuration.
     pub fix: String,
-    /// A command that shows whether it helped.
+    /// A command that shows whether the fix worked.
     pub verify: String,
 }
 
 impl Finding {
-    /// A finding with no evidence yet: a warning, likely, of no known share.
+    /// A finding without evidence yet: a likely warning of unknown share.
     #[must_use]
     pub fn new(rule: &'static str, sentence: impl Into<String>) -> Self {
         Self {
@@ -97,21 +97,21 @@ impl Finding {
         }
     }
 
-    /// Sets how much it matters.
+    /// Sets the importance.
     #[must_use]
     pub fn severity(mut self, severity: Severity) -> Self {
         self.severity = severity;
         self
     }
 
-    /// Sets how sure it is.
+    /// Sets the confidence.
     #[must_use]
     pub fn confidence(mut self, confidence: Confidence) -> Self {
         self.confidence = confidence;
         self
     }
 
-    /// Sets the part of the CPU that it explains.
+    /// Sets the share of CPU time that it explains.
     #[must_use]
     pub fn share(mut self, share: f64) -> Self {
         self.share = Some(share);
@@ -131,14 +131,14 @@ impl Finding {
         self.with([Evidence::Figure { name: name.into(), value: value.to_string() }])
     }
 
-    /// Sets what to do.
+    /// Sets the fix.
     #[must_use]
     pub fn fix(mut self, fix: impl Into<String>) -> Self {
         self.fix = fix.into();
         self
     }
 
-    /// Sets the command that shows whether it helped.
+    /// Sets the command that verifies the fix.
     #[must_use]
     pub fn verify(mut self, verify: impl Into<String>) -> Self {
         self.verify = verify.into();
@@ -146,7 +146,7 @@ impl Finding {
     }
 }
 
-/// A part as people read it: `12.3 %`.
+/// A share in display form: `12.3 %`.
 #[must_use]
 pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)

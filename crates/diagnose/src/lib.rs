@@ -1,6 +1,6 @@
-//! What is wrong with a running process.
+//! Diagnosis of running processes.
 //!
-//! Facts are gathered ([`facts`]), rules judge them, and a baseline says what has changed since ([`baseline`]).
+//! Facts are gathered ([`facts`]), rules judge them, and a baseline shows what has changed since ([`baseline`]).
 
 pub mod baseline;
 pub mod facts;

@@ -1,59 +1,59 @@
-//! All rules asked of one process: what they found, and what could not be asked.
+//! The evaluation of all rules for one process: findings, and skipped rules.
 //!
-//! "Nothing found" is only worth something beside a list of what was looked at, so a diagnosis always
-//! carries both, and names each rule that had to be silent because something was missing.
+//! "Nothing found" is meaningful only beside a list of the examined sources, so a diagnosis always
+//! contains both, and names each rule that was skipped because a source was missing.
 
 use serde::Serialize;
 
 use crate::facts::Facts;
 use crate::finding::Finding;
-use crate::rules::{RULES, Rule, Source};
+use crate::rules::{FactSource, RULES, Rule};
 
 mod text;
 
 pub(crate) use text::safe;
-pub use text::{Look, table, text};
+pub use text::{TextStyle, table, text};
 
-/// What is wrong with a process.
+/// The result of a diagnosis.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Diagnosis {
-    /// What was looked at, as a person would say.
+    /// A readable description of the process.
     pub title: String,
-    /// Length of the window in seconds; 0: nothing was watched.
+    /// Length of the window in seconds; 0 if nothing was watched.
     pub seconds: f64,
-    /// Findings: those that explain most CPU time first, those that are not about CPU behind them by severity.
+    /// Findings: those that explain most CPU time first, then those that do not concern CPU time, by severity.
     pub findings: Vec<Finding>,
-    /// What there was to look at.
-    pub looked: Vec<Looked>,
-    /// Rules that were asked.
+    /// The sources of facts.
+    pub looked: Vec<SourceStatus>,
+    /// Number of evaluated rules.
     pub asked: usize,
-    /// Rules that could not be asked, with what they lack.
-    pub not_asked: Vec<NotAsked>,
-    /// What could not be read and why, a sentence each.
+    /// Skipped rules, with their missing sources.
+    pub not_asked: Vec<SkippedRule>,
+    /// Explanations of what could not be read, a sentence each.
     pub remarks: Vec<String>,
 }
 
-/// Something to look at.
+/// A source of facts and its availability.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Looked {
-    /// What.
-    pub source: Source,
-    /// Whether it was there.
+pub struct SourceStatus {
+    /// The source.
+    pub source: FactSource,
+    /// Whether it was available.
     pub seen: bool,
-    /// How much of it: `1,984 samples in 10 s`.
+    /// Its extent: `1,984 samples in 10 s`.
     pub detail: String,
 }
 
-/// A rule that could not be asked.
+/// A skipped rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct NotAsked {
+pub struct SkippedRule {
     /// Its id.
     pub rule: &'static str,
-    /// What it lacks.
-    pub lacks: Vec<Source>,
+    /// The missing sources.
+    pub lacks: Vec<FactSource>,
 }
 
-/// Asks the rules that pass a test.
+/// Evaluates the rules selected by `wanted`.
 #[must_use]
 pub fn diagnose(facts: &Facts, wanted: impl Fn(&Rule) -> bool) -> Diagnosis {
     let (mut findings, mut not_asked, mut asked) = (Vec::new(), Vec::new(), 0);
@@ -63,17 +63,20 @@ pub fn diagnose(facts: &Facts, wanted: impl Fn(&Rule) -> bool) -> Diagnosis {
             asked += 1;
             findings.extend((rule.check)(facts));
         } else {
-            not_asked.push(NotAsked { rule: rule.id, lacks });
+            not_asked.push(SkippedRule { rule: rule.id, lacks });
         }
     }
     findings.sort_by(|one, other| {
         let share = |finding: &Finding| finding.share.unwrap_or(-1.0);
         share(other).total_cmp(&share(one)).then(other.severity.cmp(&one.severity))
     });
-    let looked = Source::ALL.into_iter().map(|source| looked(facts, source)).collect();
+    let looked = FactSource::ALL.into_iter().map(|source| looked(facts, source)).collect();
     let mut remarks = facts.remarks.clone();
     if facts.profile.as_ref().is_some_and(|profile| profile.total() == 0) {
-        remarks.push(format!("it was not seen on a CPU in {:.0} s: ask again while it is under load", facts.seconds));
+        remarks.push(format!(
+            "the process used no CPU in {:.0} s: diagnose it again while it is under load",
+            facts.seconds
+        ));
     }
     Diagnosis { title: title(facts), seconds: facts.seconds, findings, looked, asked, not_asked, remarks }
 }
@@ -90,24 +93,26 @@ fn title(facts: &Facts) -> String {
     process.or(profiled).unwrap_or_else(|| "a profile".into())
 }
 
-fn looked(facts: &Facts, source: Source) -> Looked {
+fn looked(facts: &Facts, source: FactSource) -> SourceStatus {
     let samples = |profile: &Option<weir_profile::Profile>| {
         let count: u64 = profile.iter().flat_map(|profile| &profile.samples).map(|sample| sample.count).sum();
         format!("{count} samples in {:.0} s", facts.seconds)
     };
     let detail = match source {
-        Source::Profile => samples(&facts.profile),
-        Source::OffCpu => samples(&facts.off_cpu),
-        Source::Process => {
+        FactSource::Profile => samples(&facts.profile),
+        FactSource::OffCpu => samples(&facts.off_cpu),
+        FactSource::Process => {
             facts.process.as_ref().map_or_else(String::new, |one| format!("{} processes", one.workers.len()))
         }
-        Source::Configuration => facts.nginx.as_ref().map_or_else(String::new, |nginx| {
-            format!("{} {}, {} files of configuration", nginx.flavour, nginx.version, nginx.configuration.files.len())
+        FactSource::Configuration => facts.nginx.as_ref().map_or_else(String::new, |nginx| {
+            format!("{} {}, {} configuration files", nginx.flavour, nginx.version, nginx.configuration.files.len())
         }),
-        Source::Kernel => facts.kernel.as_ref().map_or_else(String::new, |kernel| format!("Linux {}", kernel.release)),
-        Source::Binaries => format!("{} binaries", facts.binaries.len()),
+        FactSource::Kernel => {
+            facts.kernel.as_ref().map_or_else(String::new, |kernel| format!("Linux {}", kernel.release))
+        }
+        FactSource::Binaries => format!("{} binaries", facts.binaries.len()),
     };
-    Looked { source, seen: source.is_in(facts), detail }
+    SourceStatus { source, seen: source.is_in(facts), detail }
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! The table of rules: what Weir knows to be wrong with a process when it sees it.
+//! The table of rules: known problems of a process.
 //!
-//! One rule is one entry here and one function in a file below. A rule looks at facts and says
-//! nothing, or one finding with its evidence, a fix and a way to verify it. Thresholds stand in the
-//! entry in words, with the reason: a number that nobody can question is a guess. They are set so that
-//! a healthy nginx under full load has no finding; the profiles in `tests/profiles` keep them so.
+//! A rule is one entry here and one function in a file below. It examines facts and returns
+//! nothing, or one finding with its evidence, a fix and a way to verify it. Thresholds are stated
+//! in the entry in words, with the reason, so that they can be questioned. They are set so that a
+//! healthy nginx under full load has no finding; the profiles in `tests/profiles` ensure that.
 
 use crate::facts::Facts;
 use crate::finding::Finding;
@@ -34,13 +34,13 @@ mod tls;
 mod upstream;
 mod workers;
 
-/// Something that rules look at, and that may be missing.
+/// A source of facts, which may be missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
-    /// Samples on the CPU.
+pub enum FactSource {
+    /// On-CPU samples.
     Profile,
-    /// Samples off the CPU.
+    /// Off-CPU samples.
     OffCpu,
     /// The process in `/proc`.
     Process,
@@ -52,12 +52,12 @@ pub enum Source {
     Binaries,
 }
 
-impl Source {
-    /// All of them, in the order of the report.
+impl FactSource {
+    /// All sources, in the order of the report.
     pub const ALL: [Self; 6] =
         [Self::Profile, Self::OffCpu, Self::Configuration, Self::Process, Self::Kernel, Self::Binaries];
 
-    /// Whether it is there.
+    /// Whether the facts include this source.
     #[must_use]
     pub fn is_in(self, facts: &Facts) -> bool {
         let sampled = |profile: &Option<_>| profile.as_ref().is_some_and(|one: &weir_profile::Profile| one.total() > 0);
@@ -72,19 +72,19 @@ impl Source {
     }
 }
 
-/// What a rule cannot do without.
+/// The sources that a rule requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Needs {
+pub enum RuleNeeds {
     /// All of these.
-    All(&'static [Source]),
-    /// One of these, whichever.
-    Any(&'static [Source]),
+    All(&'static [FactSource]),
+    /// At least one of these.
+    Any(&'static [FactSource]),
 }
 
-impl Needs {
-    /// What is missing in these facts; empty: the rule can be asked.
+impl RuleNeeds {
+    /// The sources missing from these facts; if empty, the rule can be evaluated.
     #[must_use]
-    pub fn missing(self, facts: &Facts) -> Vec<Source> {
+    pub fn missing(self, facts: &Facts) -> Vec<FactSource> {
         match self {
             Self::All(all) => all.iter().copied().filter(|source| !source.is_in(facts)).collect(),
             Self::Any(any) if any.iter().any(|source| source.is_in(facts)) => Vec::new(),
@@ -106,19 +106,19 @@ impl Needs {
 pub struct Rule {
     /// Its name in reports and for `--rule`.
     pub id: &'static str,
-    /// What it finds, in a few words.
+    /// Title, in a few words.
     pub title: &'static str,
-    /// Without which it cannot say anything; it may look at more.
-    pub needs: Needs,
-    /// What it looks at.
+    /// Required sources; a rule may use others too.
+    pub needs: RuleNeeds,
+    /// The facts that it uses.
     pub looks_at: &'static str,
-    /// From when on it speaks, and why from there.
+    /// The threshold, with its reason.
     pub threshold: &'static str,
-    /// The judgement.
+    /// Evaluates the rule.
     pub check: fn(&Facts) -> Option<Finding>,
 }
 
-/// All rules, by topic; reports have an order of their own.
+/// All rules, by topic; reports use their own order.
 pub const RULES: &[Rule] = &[
     profile_health::INCOMPLETE,
     upstream::NO_KEEPALIVE,
@@ -167,7 +167,7 @@ pub fn reference() -> String {
     let mut page = String::from(REFERENCE);
     for rule in RULES {
         page.push_str(&format!(
-            "\n## `{}`\n\n{}.\n\n- **Looks at** {}.\n- **Speaks** {}.\n- **Cannot do without** {}.\n",
+            "\n## `{}`\n\n{}.\n\n- **Uses** {}.\n- **Threshold:** {}.\n- **Requires** {}.\n",
             rule.id,
             rule.title,
             rule.looks_at,
@@ -178,8 +178,8 @@ pub fn reference() -> String {
     page
 }
 
-impl Source {
-    /// As people call it.
+impl FactSource {
+    /// The name in reports.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -198,8 +198,8 @@ const REFERENCE: &str = "\
 
 <!-- Made by `weir docs` from the table in crates/diagnose; do not edit. -->
 
-`weir diagnose` asks every rule below that has what it cannot do without, and says which had not. Shares are parts
-of the CPU time of all watched processes, kernel included, unless something else is said.
+`weir diagnose` evaluates every rule below whose requirements are met, and lists the others. Unless stated otherwise,
+shares refer to the CPU time of all watched processes, kernel included.
 ";
 
 #[cfg(test)]

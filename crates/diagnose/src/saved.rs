@@ -1,4 +1,4 @@
-//! Facts in a file, so that a diagnosis can be asked again: by newer rules, on another machine, in a test.
+//! Facts in a file, so that a diagnosis can be repeated: by newer rules, on another machine, in a test.
 
 use std::io::{self, Write};
 
@@ -7,24 +7,24 @@ use weir_profile::format::{self, FormatError};
 
 use crate::facts::Facts;
 
-/// What a file of facts begins with; no profile does.
+/// The first bytes of a file of facts, with which no profile begins.
 const MARK: &[u8] = br#"{"weir_facts":"#;
-/// Version of the file. New fields need no new one: they are read as missing.
+/// Version of the file format. New fields do not need a new version: they are read as missing.
 const VERSION: u32 = 1;
 
 /// A file could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SavedError {
-    /// It is a file of facts, but a broken one.
-    #[error("these saved facts are broken: {0}")]
+    /// A damaged file of facts.
+    #[error("the saved facts are damaged: {0}")]
     Broken(#[from] serde_json::Error),
-    /// It is of a newer Weir.
-    #[error("these facts are of a newer version of Weir ({found}, known is {VERSION})")]
+    /// The file is from a newer version of Weir.
+    #[error("these facts are from a newer version of Weir ({found}; this one reads up to {VERSION})")]
     Newer {
         /// Its version.
         found: u32,
     },
-    /// It is no file of facts, and no profile either.
+    /// Neither a file of facts nor a profile.
     #[error(transparent)]
     Profile(#[from] FormatError),
 }
@@ -50,7 +50,7 @@ pub fn save(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// Reads a file: saved facts, or a profile in any format that Weir reads, which is then all that is known.
+/// Reads a file: saved facts, or a profile in any supported format, which then provides the only facts.
 ///
 /// # Errors
 /// If it is neither.
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn what_is_neither_is_refused_with_a_reason() {
         let cases: [(&[u8], &str); 3] = [
-            (br#"{"weir_facts":1,"facts":{"seconds":"#, "broken"),
+            (br#"{"weir_facts":1,"facts":{"seconds":"#, "damaged"),
             (br#"{"weir_facts":99,"facts":{}}"#, "newer version"),
             (b"\x00\x01\x02", ""),
         ];

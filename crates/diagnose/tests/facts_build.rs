@@ -1,13 +1,13 @@
-//! Levels of optimisation, recognised in binaries that the machine's compilers make, without debug information.
+//! Optimisation levels are recognised in stripped binaries built by the machine's compilers.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use weir_diagnose::facts::build::{BinaryKind, build_facts};
-use weir_diagnose::facts::{Level, OptimisationSource, TailCalls};
+use weir_diagnose::facts::{OptimisationLevel, OptimisationSource, TailCalls};
 
-/// A chain of filters as nginx has it: each does a little and ends with a call of the next one.
+/// A chain of filters as in nginx: each does a little and ends with a call of the next one.
 fn program() -> String {
     let mut code = String::from(
         "struct r { int n; char *at; long sum; int (*next)(struct r *, int); };\nint extern_(struct r *, int);\n",
@@ -26,7 +26,7 @@ fn program() -> String {
     code
 }
 
-/// Compiles and strips; `None`: there is no such compiler here.
+/// Compiles and strips; `None` if the compiler is not installed.
 fn binary(dir: &Path, compiler: &str, flags: &str) -> Option<PathBuf> {
     let source = dir.join("program.c");
     std::fs::write(&source, program()).expect("writes");
@@ -45,7 +45,7 @@ fn binary(dir: &Path, compiler: &str, flags: &str) -> Option<PathBuf> {
 
 #[test]
 fn levels_are_recognised_without_debug_information() {
-    use {Level as L, TailCalls as T};
+    use {OptimisationLevel as L, TailCalls as T};
     let cases = [
         ("gcc", "-O0", L::O0, T::Missing),
         ("gcc", "-O0 -fomit-frame-pointer", L::O0, T::Missing),
@@ -76,9 +76,11 @@ fn debug_information_has_the_last_word() {
     let dir = tempfile::tempdir().expect("creates");
     let source = dir.path().join("program.c");
     std::fs::write(&source, program()).expect("writes");
-    for (flags, packed, level) in
-        [("-O1", false, Level::O1), ("-O2", true, Level::O2OrHigher), ("-O0", true, Level::O0)]
-    {
+    for (flags, packed, level) in [
+        ("-O1", false, OptimisationLevel::O1),
+        ("-O2", true, OptimisationLevel::O2OrHigher),
+        ("-O0", true, OptimisationLevel::O0),
+    ] {
         let target = dir.path().join("debug");
         let mut command = Command::new("gcc");
         command.args([flags, "-g"]).arg("-o").arg(&target).arg(&source);
@@ -107,7 +109,7 @@ fn what_is_no_binary_is_an_error() {
         let path = dir.path().join(name);
         std::fs::write(&path, bytes).expect("writes");
         if let Ok(build) = build_facts(&path, BinaryKind::Library) {
-            assert_eq!(build.optimisation.level, Level::Unknown, "{name}");
+            assert_eq!(build.optimisation.level, OptimisationLevel::Unknown, "{name}");
         }
     }
     assert!(build_facts(Path::new("/nowhere"), BinaryKind::Library).is_err());

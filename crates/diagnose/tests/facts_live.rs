@@ -1,4 +1,4 @@
-//! Facts and baselines of real nginx, with and without connections that are kept alive to the upstream.
+//! Facts and baselines of a real nginx, with and without keepalive connections to the upstream.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use weir_diagnose::baseline::store::Store;
 use weir_diagnose::baseline::{Area, Comparison};
-use weir_diagnose::facts::{BinaryKind, CollectError, Facts, Level, Options, Role, TailCalls, collect};
+use weir_diagnose::facts::{BinaryKind, CollectError, Facts, OptimisationLevel, Options, Role, TailCalls, collect};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -41,7 +41,7 @@ impl Nginx {
         self.child.id()
     }
 
-    /// Workers that have begun to work: they have their title then.
+    /// Workers that have started: they then have their title.
     fn workers(&self) -> Vec<u32> {
         let pid = self.pid();
         let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
@@ -87,7 +87,7 @@ fn upstream(dir: &Path) -> Nginx {
     Nginx::start(&dir.join("upstream"), &text, port)
 }
 
-/// The gateway's configuration: the upstream block in a file of its own.
+/// The gateway's configuration, with the upstream block in a separate file.
 fn gateway(dir: &Path, port: u16, to: u16, kept: bool, gzip: bool) -> Nginx {
     let dir = dir.join("gateway");
     fs::create_dir_all(dir.join("conf.d")).expect("creates");
@@ -106,7 +106,7 @@ fn gateway(dir: &Path, port: u16, to: u16, kept: bool, gzip: bool) -> Nginx {
     Nginx::start(&dir, &text, port)
 }
 
-/// Requests on two connections until it is dropped.
+/// Sends requests on two connections until it is dropped.
 struct Load {
     stop: Arc<AtomicBool>,
     threads: Vec<std::thread::JoinHandle<()>>,
@@ -193,7 +193,7 @@ fn a_running_nginx_is_known_from_outside() {
     assert_eq!((executable.kind, executable.stripped), (BinaryKind::Executable, true));
     assert_eq!(
         (executable.optimisation.level, executable.optimisation.tail_calls),
-        (Level::O2OrHigher, TailCalls::Optimised)
+        (OptimisationLevel::O2OrHigher, TailCalls::Optimised)
     );
     assert_eq!(executable.build_id, process.build_id);
     assert!(facts.binaries.iter().any(|build| build.path.contains("libc.so")), "{:?}", facts.remarks);
@@ -279,7 +279,7 @@ fn a_baseline_says_what_has_changed() {
     assert_eq!(comparison.on_cpu.is_some(), sampled, "{text}");
     let unchanged = Comparison::of(&new, &same);
     assert!(unchanged.same_context(), "{}", unchanged.text());
-    assert!(unchanged.text().contains("nothing changed in the context"));
+    assert!(unchanged.text().contains("Context: no changes"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Configurations of nginx: read as nginx reads them, whatever they hold.
+//! nginx configurations are read as nginx reads them, whatever their contents.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -75,13 +75,13 @@ fn words_are_nginx_words() {
 #[test]
 fn what_is_wrong_is_said_with_its_line_and_the_rest_is_kept() {
     let cases = [
-        ("a;\nb", "a", "nginx.conf:2: a ; is missing at the end of the file"),
-        ("a;\n}", "a", "nginx.conf:2: a } too many"),
-        ("a {\n b;\n", r"a{b}", "nginx.conf:2: a } is missing"),
+        ("a;\nb", "a", "nginx.conf:2: missing ; at the end of the file"),
+        ("a;\n}", "a", "nginx.conf:2: unexpected }"),
+        ("a {\n b;\n", r"a{b}", "nginx.conf:2: missing } at the end of the file"),
         ("a;\n 'b\n\n", "a", "nginx.conf:2: a quote is not closed"),
-        ("a { b }", "a{}", "a ; is missing before }"),
-        ("a 'b'c;", "", "is missing after a quote"),
-        ("a_by_lua_block {\n }}", "a_by_lua_block<>", "a } too many"),
+        ("a { b }", "a{}", "missing ; before }"),
+        ("a 'b'c;", "", "missing blank, ; or { after a quote"),
+        ("a_by_lua_block {\n }}", "a_by_lua_block<>", "unexpected }"),
         ("a_by_lua_block {\n '", "", "a block of Lua is not closed"),
         (";", "", "a ; without a directive"),
     ];
@@ -115,7 +115,7 @@ fn included_files_stand_where_they_are_included() {
 fn includes_are_bounded() {
     let itself = one("a; include nginx.conf;");
     assert_eq!(itself.directives.len(), 16);
-    assert!(itself.errors[0].contains("more than 16 files within files"), "{:?}", itself.errors);
+    assert!(itself.errors[0].contains("more than 16 nested files"), "{:?}", itself.errors);
     let twice = one("a; include nginx.conf; include nginx.conf;");
     assert_eq!((twice.all("a").len(), twice.errors.len()), (1000, 100));
     let deeper = one("a { include nginx.conf; }");

@@ -1,4 +1,4 @@
-//! Rules that also read the configuration: what they quote of it, and what they leave alone.
+//! Rules that also use the configuration: their quotations from it, and cases without a finding.
 
 mod asked;
 
@@ -50,7 +50,7 @@ fn an_upstream_without_keepalive_is_shown_with_what_it_lacks() {
     }
 }
 
-/// Which of them has the traffic is not in the stacks.
+/// The stacks do not show which of them has the traffic.
 #[test]
 fn of_several_upstreams_without_keepalive_none_is_accused_alone() {
     let two = "upstream quiet { server 127.0.0.1:9000; }\nupstream busy { server 127.0.0.1:9001; }\n\
@@ -65,7 +65,8 @@ fn of_several_upstreams_without_keepalive_none_is_accused_alone() {
 #[test]
 fn keepalive_that_works_is_left_alone() {
     assert_eq!(keepalive(SERVING, "1.22.1", KEEPALIVE), None);
-    // Nor is a server of files, nor are clients that connect for each request, whatever the configuration lacks.
+    // Nor is a file server, nor are clients that connect for each request, whatever the
+    // configuration lacks.
     assert_eq!(keepalive(SERVING, "1.22.1", NO_KEEPALIVE), None);
     assert_eq!(
         keepalive(
@@ -84,7 +85,7 @@ fn what_is_missing_depends_on_the_rest_and_on_the_version() {
             "upstream app {{ server 127.0.0.1:9000; keepalive 64; }}\nserver {{ location / {{ {before} proxy_pass http://app; }} }}"
         )
     };
-    // (configuration, version, said, not said)
+    // (configuration, version, expected text, unexpected text)
     let cases = [
         (location(""), "1.22.1", "proxy_set_header Connection", "keepalive 64;\\n}"),
         (location("proxy_http_version 1.1;"), "1.22.1", "proxy_set_header Connection", "proxy_http_version 1.1;\\n"),
@@ -101,7 +102,7 @@ fn what_is_missing_depends_on_the_rest_and_on_the_version() {
             "plain address",
             "proxy_http_version",
         ),
-        // From 1.29.7 on an upstream block keeps connections unless told not to.
+        // Since 1.29.7 an upstream block keeps connections unless configured otherwise.
         (NO_KEEPALIVE.into(), "1.29.8", "either it is too small", "has no keepalive"),
         (
             "upstream app { server 127.0.0.1:9000; keepalive 0; }\nserver { location / { proxy_pass http://app; } }"
@@ -146,7 +147,8 @@ fn a_program_that_is_no_nginx_gets_no_advice_about_nginx() {
     assert!(!finding.fix.contains("keepalive"), "{finding:?}");
 }
 
-/// A rule, stacks, a configuration that makes it speak, what it must quote, and one that must not.
+/// A rule, stacks, a configuration with a finding, the text that it must quote, and a configuration
+/// without one.
 const CASES: &[(&str, &str, &str, &str, &str)] = &[
     (
         "gzip-level",
@@ -215,7 +217,7 @@ fn debug_in_the_configuration_counts_only_where_it_is_compiled_in() {
 fn the_switch_of_pcre_is_quoted() {
     let stacks = "nginx;ngx_http_rewrite_handler;pcre_exec;match 80\nnginx;other 920";
     let finding = ask("regex-no-jit", &with(stacks, "1.22.1", &http(""))).expect("speaks");
-    assert!(all_text(&finding).contains("not set, which is off"), "{finding:?}");
+    assert!(all_text(&finding).contains("not set (default: off)"), "{finding:?}");
 }
 
 #[test]

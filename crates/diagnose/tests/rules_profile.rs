@@ -1,4 +1,4 @@
-//! Rules that only need samples: when they speak, when not, and whom they blame.
+//! Rules that need only samples: cases with and without a finding, and the code they name.
 
 mod asked;
 
@@ -6,7 +6,7 @@ use asked::{all_text, ask, folded, profile, speak};
 use weir_diagnose::facts::Facts;
 use weir_profile::{Builder, Frame, Health, Origin, ProfileKind, Thread};
 
-/// A rule, stacks that make it speak, what must be in the finding, and stacks that must not.
+/// A rule, stacks with a finding, text that the finding must contain, and stacks without one.
 const CASES: &[(&str, &str, &str, &str)] = &[
     (
         "lua-string-interning",
@@ -79,7 +79,7 @@ const CASES: &[(&str, &str, &str, &str)] = &[
         "tls-no-resumption",
         "nginx;ngx_ssl_handshake;SSL_do_handshake;EVP_PKEY_sign 400\nnginx;other 600",
         "ssl_session_cache",
-        // Handshakes with an upstream are somebody else's sessions, after their first round trip, too.
+        // Handshakes with an upstream are not clients' sessions, even after their first round trip.
         "nginx;ngx_event_connect_peer;ngx_ssl_handshake;SSL_do_handshake 400\n\
          nginx;ngx_ssl_handshake_handler;SSL_do_handshake;ossl_statem_connect;tls_process_server_hello 300\nnginx;other 300",
     ),
@@ -188,7 +188,7 @@ fn recorded_cases_are_recognised() {
     let cases = [
         (include_str!("profiles/no-keepalive.folded"), vec!["upstream-no-keepalive"]),
         (include_str!("profiles/lua-variables.folded"), vec!["lua-variable-copying"]),
-        // The path asked for had no file behind it, so nginx also wrote an error for each request.
+        // The requested path had no file behind it, so nginx also wrote an error for each request.
         (include_str!("profiles/lua-sort.folded"), vec!["lua-table-sort", "debug-logging"]),
         (include_str!("profiles/lua-regex.folded"), vec!["lua-regex-no-compile-once", "regex-no-jit"]),
     ];
@@ -217,7 +217,7 @@ fn interpreted_lua_is_told_from_compiled() {
     let finding = ask("lua-not-compiled", &build(50)).expect("mostly interpreted");
     assert!(all_text(&finding).contains("string.gsub"), "{finding:?}");
     assert_eq!(ask("lua-not-compiled", &build(300)), None);
-    // Without word of traces, a profile may only not know of them.
+    // Without evidence of traces, a profile may simply lack them.
     assert_eq!(ask("lua-not-compiled", &folded("nginx;a.lua:f:1 900\nnginx;other 100")), None);
 }
 
@@ -242,7 +242,7 @@ fn a_profile_says_when_it_has_seen_too_little() {
     let good = Health { samples: 1000, complete: 1000, frames: 9000, lua: 100, lua_read: 99, ..Health::default() };
     assert_eq!(ask("profile-incomplete", &with(1000, good)), None);
     let cases = [
-        (50, good, "50 samples only"),
+        (50, good, "only 50 samples"),
         (1000, Health { lost: 100, ..good }, "lost"),
         (1000, Health { truncated: 90, ..good }, "incomplete"),
         (1000, Health { unknown_frames: 6000, ..good }, "no name"),

@@ -4,15 +4,15 @@ mod asked;
 
 use asked::{all_text, ask, folded, kernel, nginx, process};
 use weir_diagnose::baseline::Comparison;
-use weir_diagnose::facts::build::{Level, Optimisation, OptimisationSource, TailCalls};
+use weir_diagnose::facts::build::{Optimisation, OptimisationLevel, OptimisationSource, TailCalls};
 use weir_diagnose::facts::lua::LuaFacts;
-use weir_diagnose::facts::nginx::Place;
+use weir_diagnose::facts::nginx::DirectivePosition;
 use weir_diagnose::facts::{
     BinaryKind, BuildFacts, CgroupFacts, Conntrack, Counter, Facts, KernelFacts, Limit, ProcessFacts, RemoteSockets,
     Role, SocketFacts, WorkerFacts,
 };
 
-fn built(level: Level, tail_calls: TailCalls, confidence: f64) -> Facts {
+fn built(level: OptimisationLevel, tail_calls: TailCalls, confidence: f64) -> Facts {
     let optimisation = Optimisation {
         level,
         tail_calls,
@@ -31,7 +31,7 @@ fn built(level: Level, tail_calls: TailCalls, confidence: f64) -> Facts {
 
 #[test]
 fn builds_are_told_apart() {
-    use Level::{O0, O1, O2OrHigher, Unknown};
+    use OptimisationLevel::{O0, O1, O2OrHigher, Unknown};
     use TailCalls::{Missing, Optimised};
     // (level, tail calls, confidence, unoptimised, no tail calls)
     let cases = [
@@ -52,7 +52,7 @@ fn builds_are_told_apart() {
 
 #[test]
 fn a_library_without_cpu_time_may_be_built_as_it_likes() {
-    let mut facts = built(Level::O0, TailCalls::Missing, 0.95);
+    let mut facts = built(OptimisationLevel::O0, TailCalls::Missing, 0.95);
     facts.binaries[0].kind = BinaryKind::Library;
     assert_eq!(ask("build-unoptimised", &facts), None);
 }
@@ -80,7 +80,7 @@ fn imbalance_matters_when_a_worker_is_full() {
     for (loads, speaks) in cases {
         assert_eq!(ask("accept-imbalance", &process(workers(loads))).is_some(), speaks, "{loads:?}");
     }
-    // After a reload: one that is leaving takes no more connections.
+    // After a reload: a worker that is shutting down accepts no more connections.
     let mut reloaded = workers(&[98, 5]);
     reloaded.workers[1].title.push_str(" is shutting down");
     let (before, after) = (process(workers(&[98])), process(reloaded));
@@ -106,7 +106,7 @@ fn limits(used: u64, connections: u64) -> Facts {
 
 #[test]
 fn open_files_run_out_by_use_or_by_configuration() {
-    // Debian's own numbers, 768 of 1024, are no finding as long as few are in use.
+    // Debian's defaults, 768 of 1024, are not a finding as long as few are in use.
     let cases = [(20, 768, false), (900, 768, true), (20, 4096, true), (600, 768, true), (600, 500, false)];
     for (used, connections, speaks) in cases {
         assert_eq!(ask("nofile-limit", &limits(used, connections)).is_some(), speaks, "{used} of 1024, {connections}");
@@ -164,7 +164,7 @@ fn the_listen_queue_is_wrong_when_it_overflows_or_is_cut() {
 
 #[test]
 fn ports_run_out_for_one_address() {
-    // Without connections of its own those in TIME_WAIT are somebody else's.
+    // Sockets in TIME_WAIT belong to other processes if this one has no connections.
     let cases = [(64, 100, false), (64, 13_000, false), (64, 20_000, true), (0, 20_000, false)];
     for (established, time_wait, speaks) in cases {
         let remote = RemoteSockets { address: "10.0.0.1:80".into(), established, time_wait };
@@ -188,7 +188,7 @@ fn the_table_of_connections_is_full_before_its_end() {
 
 #[test]
 fn switches_of_lua_are_quoted_with_their_place() {
-    let place = Place { file: "/etc/nginx/nginx.conf".into(), line: 12 };
+    let place = DirectivePosition { file: "/etc/nginx/nginx.conf".into(), line: 12 };
     let with = |lua| Facts { lua: Some(lua), nginx: Some(nginx("1.22.1", "events { }\nhttp { }")), ..Facts::default() };
     let facts = with(LuaFacts { code_cache_off: vec![place], ..LuaFacts::default() });
     let text = all_text(&ask("lua-code-cache-off", &facts).expect("speaks"));

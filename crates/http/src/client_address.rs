@@ -12,7 +12,7 @@ use crate::bound::MAX_HOPS;
 use crate::text::trim;
 use crate::{Anomalies, Header, header_hash};
 
-/// AddressSource of the client's address.
+/// Source of the client's address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AddressSource {
     /// `X-Forwarded-For: client, proxy`
@@ -29,7 +29,7 @@ pub enum AddressSource {
 pub struct ClientAddressConfig {
     /// Networks of trusted proxies.
     pub trusted: Vec<IpNet>,
-    /// AddressSource of the address.
+    /// Source of the address.
     pub source: AddressSource,
 }
 

@@ -1,6 +1,6 @@
-//! No input is expensive: a quarter of a megabyte of anything repetitive takes every parser
-//! milliseconds. A quadratic parser would take minutes, so the bound can be generous enough
-//! for a busy machine and still tell.
+//! No input is expensive: every parser takes milliseconds for a quarter of a megabyte of anything
+//! repetitive. A quadratic parser would take minutes, so the bound can be generous enough for a
+//! busy machine and still detect it.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use weir_http::{
     form, json, multipart, uri, xml,
 };
 
-/// What is repeated, alone and between a beginning and an end that give it a meaning.
+/// The repeated fragments, alone and between a beginning and an end that give them a meaning.
 const FRAGMENTS: &[&str] = &[
     "%",
     "%4",
@@ -87,7 +87,7 @@ const FRAGMENTS: &[&str] = &[
 
 type Parser = fn(&Bump, &[u8], &mut Anomalies);
 
-/// What stands around the fragments, and the parser that it means something to.
+/// The text around the fragments, and the parser for which it is meaningful.
 const AROUND: &[(Parser, &str, &str)] = &[
     (read_uri, "", ""),
     (read_form, "", ""),
@@ -184,7 +184,7 @@ fn view_multipart(arena: &Bump, bytes: &[u8], found: &mut Anomalies) {
     *found |= view(arena, b"/", &[Header::new(b"Content-Type", b"multipart/form-data; boundary=x")], bytes);
 }
 
-/// Reads all that SecLang's variables show of a request.
+/// Reads all SecLang variables of a request.
 fn view<'a>(arena: &'a Bump, target: &'a [u8], headers: &'a [Header<'a>], body: &'a [u8]) -> Anomalies {
     let address = std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
     let head = Head {
@@ -211,7 +211,7 @@ fn view<'a>(arena: &'a Bump, target: &'a [u8], headers: &'a [Header<'a>], body: 
     view.anomalies()
 }
 
-/// Runs the parser and checks what it cost.
+/// Runs the parser and checks its time.
 fn check(parser: Parser, text: &str, what: &str) {
     let arena = Bump::new();
     let start = Instant::now();
@@ -232,7 +232,7 @@ fn every_parser_is_linear() {
     }
 }
 
-/// Many closing delimiters before much white space: each once looked for the epilogue anew.
+/// Many closing delimiters before much white space: each once searched for the epilogue again.
 #[test]
 fn many_ends_before_much_space() {
     let text = format!("{}{}", "--x--\n".repeat(LENGTH / 6), " ".repeat(LENGTH));

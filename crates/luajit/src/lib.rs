@@ -3,18 +3,17 @@
 //! ```text
 //! Process ─▶ Layout (disassembly of lua_call and the interpreter) ─▶ Offsets ─▶ BPF walks the Lua stack
 //!                                                                                │ RawLua
-//! traces, prototypes, names (read from memory, kept) ─────────▶ Vm ◀─────────────┘
+//! traces, prototypes, names (read from memory, cached) ───────▶ Vm ◀─────────────┘
 //!                                                                │ join
 //!                                      machine frames and Lua frames, in one order
 //! ```
 //!
-//! LuaJIT's structures differ from version to version and build to build, and nobody ships its debug
-//! information. Copies of its header files for each version would be wrong for the next one, and
-//! silently so. So what can differ is taken from the code that is running: the interpreter's entry
-//! and its handler that enters traces name every offset that a walk needs, since they use them. What
-//! all GC64 builds share is checked against living objects before it is used.
+//! LuaJIT's structures differ between versions and builds, and distributions do not ship its debug information. Copies of
+//! its header files for each version would be wrong for the next one, and silently so. Everything that varies is therefore
+//! derived from the running code: the interpreter's entry and its handler that enters traces contain every offset that a
+//! walk needs, because they use them. Whatever all GC64 builds share is checked against live objects before it is used.
 //!
-//! LuaJIT 2.1 with GC64 on x86-64 (OpenResty's luajit2 too). Others are refused with a reason.
+//! LuaJIT 2.1 with GC64 on x86-64 is supported (OpenResty's luajit2 too). Others are rejected with a reason.
 
 mod bytecode;
 mod cache;

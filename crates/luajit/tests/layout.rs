@@ -1,4 +1,4 @@
-//! The layout of what is installed here, read from its code alone.
+//! The layout of the installed LuaJIT, derived from its code alone.
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
@@ -16,10 +16,10 @@ impl Drop for Running {
     }
 }
 
-/// A program that waits, once it has said that it does.
+/// A program that reports when it is ready, and then waits.
 const WAITING: &str = "io.write('.') io.flush() io.read()";
 
-/// Runs a program until it says something.
+/// Runs a program until it prints something.
 fn run(program: &str, arguments: &[&str]) -> Option<(Running, Process)> {
     let child = Command::new(program).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
     let Ok(child) = child else {
@@ -43,7 +43,7 @@ fn luajit_is_understood_and_its_machine_found() {
     let offsets = vm.offsets();
     assert_eq!(vm.globals().len(), 1, "{offsets:?}");
     assert!(vm.is_interpreter(offsets.vm_start) && !vm.is_interpreter(offsets.vm_end));
-    // True of each GC64 build so far; the others differ.
+    // True of each GC64 build so far; other values differ.
     let fixed = (offsets.l_global, offsets.l_base, offsets.l_maxstack, offsets.l_stack, offsets.proto_size);
     assert_eq!(fixed, (16, 32, 48, 56, 104));
     let memory = process.memory();

@@ -32,14 +32,14 @@ pub enum GroupBy {
 /// The sort key, the heaviest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SortBy {
-    /// FunctionWeight of the samples that end there.
+    /// Weight of the samples that end there.
     #[default]
     Own,
-    /// FunctionWeight of the samples that pass through there.
+    /// Weight of the samples that pass through there.
     Total,
 }
 
-/// TreeOptions of the table.
+/// Options of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TopOptions {
     /// The grouping of rows.
@@ -67,9 +67,9 @@ pub struct Row {
     pub origin: Origin,
     /// Last component of its module's path; empty if unknown or contained in the name.
     pub module: String,
-    /// FunctionWeight of the samples that end there.
+    /// Weight of the samples that end there.
     pub self_weight: u64,
-    /// FunctionWeight of the samples that pass through there.
+    /// Weight of the samples that pass through there.
     pub total: u64,
     /// For a Lua function: the heaviest line, and the weight of the samples in it.
     pub line: Option<(u32, u64)>,

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use crate::{Frame, FrameId, Origin, Profile, label};
 
-/// TreeOptions for building a tree.
+/// Options for building a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TreeOptions {
     /// From leaves to roots: the children of a function are its callers.
@@ -80,9 +80,9 @@ pub struct Node {
     pub parent: Option<NodeId>,
     /// Its callees, sorted by name, then by origin, module and line.
     pub children: Vec<NodeId>,
-    /// FunctionWeight of the samples that end here.
+    /// Weight of the samples that end here.
     pub self_weight: u64,
-    /// FunctionWeight of the samples that pass through here.
+    /// Weight of the samples that pass through here.
     pub total: u64,
     /// Number of the samples that pass through here.
     pub count: u64,
@@ -93,9 +93,9 @@ pub struct Node {
 /// The weights of a function, over all paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FunctionWeight {
-    /// FunctionWeight of the samples that end in it.
+    /// Weight of the samples that end in it.
     pub self_weight: u64,
-    /// FunctionWeight of the samples that pass through it.
+    /// Weight of the samples that pass through it.
     pub total: u64,
     /// Number of the samples that pass through it.
     pub count: u64,

@@ -1,8 +1,8 @@
 //! The page in a real browser: it draws, searches, zooms and keeps hostile names as text.
 //!
-//! One start of Chromium for all of it: a probe at the end of a copy of the page does what a person
-//! would do and writes what it saw into the document, which Chromium prints. Without Chromium the
-//! test says so and passes.
+//! Chromium is started once: a probe at the end of a copy of the page acts like a user and writes
+//! its observations into the document, which Chromium prints. Without Chromium the test prints a
+//! note and passes.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -12,7 +12,7 @@ use weir_profile::diff::{DiffOptions, diff};
 use weir_profile::graph::{GraphOptions, html, html_diff};
 use weir_profile::{Builder, Frame, Origin, Profile, ProfileKind, SystemCall, Thread};
 
-/// Names under which distributions have it.
+/// Names of its executable in distributions.
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 /// Longer than a start takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(30);

@@ -1,7 +1,8 @@
 //! Golden tests: recordings of perf and hand-made files of its shapes, folded; and a difference.
 //!
-//! `chain-*.perf` are of `chain.c` by `perf record -e cpu-clock --call-graph dwarf`, built with gcc 12
-//! at `-O0` and `-O2`. `WEIR_GOLDEN=write` writes what comes out; read the change before committing it.
+//! `chain-*.perf` were recorded from `chain.c` with `perf record -e cpu-clock --call-graph dwarf`,
+//! built with gcc 12 at `-O0` and `-O2`. `WEIR_GOLDEN=write` updates the files; review the change
+//! before committing it.
 
 #![allow(clippy::unwrap_used, reason = "in a test it is the assertion, in its helpers too")]
 
@@ -30,7 +31,7 @@ fn golden(name: &str, text: &str) {
     assert_eq!(text, expected, "{name} differs; WEIR_GOLDEN=write rewrites it");
 }
 
-/// What was read, as folded stacks under a head that says what else the file told.
+/// The profile as folded stacks, with a header that shows its other contents.
 fn shown(profile: &Profile) -> String {
     let mut folded = Vec::new();
     format::write(profile, Format::Folded, &mut folded).unwrap();

@@ -1,9 +1,10 @@
-//! Our folding beside that of the tools that made the formats known, on their own inputs.
+//! Comparison of folded stacks with those of the tools that introduced the formats, on their own
+//! inputs.
 //!
 //! Their files are not part of this repository (other licences). `WEIR_STACKCOLLAPSE_DIR` names a
-//! directory with `NAME.txt`, the output of `perf script`, and `results/NAME-collapsed-all.txt`, what
-//! their folder makes of it; without it, this test says so and does nothing. Names may differ where
-//! [`tidied`] says; of weights and shapes of stacks, only a few.
+//! directory with `NAME.txt`, the output of `perf script`, and `results/NAME-collapsed-all.txt`,
+//! the output of their folder; without it, this test prints a note and passes. Names may differ as
+//! [`tidied`] describes; few weights and shapes of stacks may.
 
 #![allow(clippy::unwrap_used, reason = "in a test it is the assertion, in its helpers too")]
 
@@ -41,9 +42,10 @@ fn published_inputs_fold_as_their_tools_fold_them() {
     assert!(all > 0 && f64::from(same) >= SAME_SHARE * f64::from(all), "{same} of {all} stacks in {directory:?}");
 }
 
-/// How many stacks are the same, of how many.
+/// The number of equal stacks, and of all stacks.
 fn compared(name: &str, input: &[u8], expected: &Stacks) -> (u32, u32) {
-    // One of the tools forgets a last sample that no blank line ends; here and in the other it counts.
+    // One of the tools drops a last sample that is not followed by a blank line; Weir and the other
+    // tool count it.
     let end = input.windows(2).rposition(|window| window == b"\n\n").unwrap_or(input.len());
     let (ours, cut) = (folded(input), folded(&input[..end]));
     let theirs = tidied(expected);
@@ -69,7 +71,7 @@ fn compared(name: &str, input: &[u8], expected: &Stacks) -> (u32, u32) {
     (all.saturating_sub(differ), all)
 }
 
-/// Our folding; nothing where there is nothing to read.
+/// Weir's folding; empty if there is nothing to read.
 fn folded(input: &[u8]) -> Stacks {
     let mut folded = Vec::new();
     match format::read(input) {
@@ -89,8 +91,8 @@ fn stacks(folded: &[u8]) -> Stacks {
     stacks
 }
 
-/// Without what is decided differently here: marks and brackets, quotes in names, and how much of a
-/// C++ name in parentheses stays.
+/// Removes intended differences: suffixes and brackets, quotes in names, and how much of a C++ name
+/// in parentheses is kept.
 fn tidied(stacks: &Stacks) -> Stacks {
     let mut tidied = Stacks::new();
     for (stack, weight) in stacks {

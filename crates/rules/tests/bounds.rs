@@ -1,5 +1,5 @@
-//! Texts at and past every bound: refused with an error that names the bound, never a crash,
-//! and in time that grows with the text and no faster.
+//! Texts at and beyond every limit: rejected with an error that names the limit, without a crash,
+//! and in time linear in the text.
 
 use std::fmt::Write;
 use std::time::Instant;
@@ -54,7 +54,7 @@ fn chains_are_wide_except_those_of_xor_which_nest() {
 
 #[test]
 fn what_fits_prints_to_something_that_fits() {
-    // Forms that print longer than they were written, at the deepest level where they fit.
+    // Forms whose printed form is longer than the source, at the deepest level where they fit.
     let leaves = [
         "ssl eq false",
         "http.request.uri.args.values contains \"x\"",

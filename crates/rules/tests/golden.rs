@@ -1,7 +1,6 @@
-//! Good expressions with the form that they print in, and bad ones with every error as it is
-//! shown. The files under `golden/` hold the cases: lines that begin with `>>> ` are the text,
-//! those up to the next such line what comes of it. `WEIR_GOLDEN=write cargo test` writes them
-//! anew; review the difference.
+//! Valid expressions with their printed form, and invalid ones with every error as displayed. The
+//! files under `golden/` hold the cases: lines that begin with `>>> ` are the text, those up to the
+//! next such line the result. `WEIR_GOLDEN=write cargo test` updates them; review the difference.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,7 +16,8 @@ fn lists() -> BTreeMap<String, ListKind> {
     ])
 }
 
-/// Runs every case of `file` through `run`, which says whether the outcome is of the file's kind.
+/// Runs every case of `file` through `run`, which returns whether the outcome is of the file's
+/// kind.
 fn check(file: &str, least: usize, run: impl Fn(&str) -> Result<String, String>) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(file);
     let golden = std::fs::read_to_string(&path).expect("the golden file is there");

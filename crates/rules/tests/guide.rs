@@ -1,4 +1,4 @@
-//! Every example of docs/expressions.md is what the guide says it is.
+//! Every example in docs/expressions.md behaves as the guide states.
 
 use std::collections::BTreeMap;
 use std::path::Path;

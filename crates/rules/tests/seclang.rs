@@ -1,4 +1,4 @@
-//! What SecLang text means: tables of texts with what becomes of them.
+//! The meaning of SecLang text: tables of texts with their results.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -200,7 +200,7 @@ fn decisions_follow_the_defaults() {
         (default, "nolog", Disruption::Pass),
     ];
     for (default, actions, expected) in cases {
-        // Defaults hold wherever they stand.
+        // Defaults apply wherever they stand.
         for text in [
             format!("{default}SecAction \"id:1,phase:1,{actions}\""),
             format!("SecAction \"id:1,phase:1,{actions}\"\n{default}"),
@@ -218,7 +218,7 @@ fn decisions_follow_the_defaults() {
     ] {
         let text = format!("SecDefaultAction \"phase:1,pass,{default}\"\nSecRule ARGS x \"id:1,phase:1,{actions}\"");
         assert_eq!(rule(&text).log, expected, "{default} {actions}");
-        // An action is only logged if there is something to tell.
+        // An action is logged only if it has something to report.
         let action = text.replace("SecRule ARGS x", "SecAction");
         assert!(!rule(&action).log, "{action}");
         assert_eq!(rule(&action.replace("id:1", "id:1,msg:'m'")).log, expected, "{action}");
@@ -258,7 +258,7 @@ fn chains_join_rules() {
     let remove = |id| Effect::Control(Control::RemoveById(vec![(id, id)]));
     assert_eq!(rule.links[0].effects, [set(Collection::Tx, "a", one())]);
     assert_eq!(rule.links[1].effects, [set(Collection::Tx, "b", one())]);
-    // What needs the whole chain comes last, from the last rule to the first.
+    // Effects of the whole chain come last, from the last rule to the first.
     assert_eq!(rule.links[2].effects, [set(Collection::Tx, "c", one()), remove(3), remove(2), remove(1)]);
     assert_eq!(rule.links.iter().map(|link| link.place.line).collect::<Vec<_>>(), [1, 2, 3]);
 }

@@ -1,5 +1,5 @@
-//! The Core Rule Set loads whole: Debian's, where it is installed, and any other that
-//! `CRS_RULES` (its directory of rules) and `CRS_SETUP` (its setup file) name.
+//! The Core Rule Set loads completely: Debian's, if it is installed, and any other given by
+//! `CRS_RULES` (its directory of rules) and `CRS_SETUP` (its setup file).
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
-//! What is reported of wrong and of dubious text. The files under `golden/` hold the cases: lines
-//! that begin with `>>> ` are the text, those up to the next such line what is said about it.
-//! `WEIR_GOLDEN=write cargo test` writes them anew; review the difference.
+//! Diagnostics for wrong and for dubious text. The files under `golden/` hold the cases: lines that
+//! begin with `>>> ` are the text, those up to the next such line the diagnostics.
+//! `WEIR_GOLDEN=write cargo test` updates them; review the difference.
 
 use std::fmt::Write;
 use std::path::Path;

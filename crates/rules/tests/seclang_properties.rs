@@ -1,4 +1,4 @@
-//! Whatever the text: no panic, problems that point into it, and time that grows with its length.
+//! For any text: no panic, problems that point into it, and time linear in its length.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -100,7 +100,7 @@ proptest! {
     }
 }
 
-/// The quickest of three runs, which other work on the machine slows the least.
+/// The fastest of three runs, which is least affected by other work on the machine.
 fn time(bytes: &[u8]) -> Duration {
     let run = || {
         let start = Instant::now();

@@ -1,4 +1,5 @@
-//! Sampling of real processes: C programs, compiled here without frame pointers, whose profile is known beforehand.
+//! Sampling of real processes: C programs with a known profile, compiled here without frame
+//! pointers.
 
 #[path = "sampling/calls.rs"]
 mod calls;

@@ -1,5 +1,5 @@
-//! A table of cases for each transformation. The outputs are what ModSecurity v3.0.9 gives,
-//! save one: `cssDecode` past a zero byte, where its published vectors say otherwise.
+//! A table of cases for each transformation. The outputs are those of ModSecurity v3.0.9, with one
+//! exception: `cssDecode` past a zero byte, where its published vectors differ.
 
 use bumpalo::Bump;
 use weir_transform::Transformation::{self, *};

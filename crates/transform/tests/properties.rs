@@ -1,4 +1,4 @@
-//! What must hold of every transformation on every input.
+//! Properties of every transformation for every input.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use weir_transform::{ByteSet, MAX_FIXED_OUTPUT, MAX_GROWTH, Transformation};
 
-/// Bytes that mean something to a transformation, alone or with their neighbours.
+/// Bytes that are significant to a transformation, alone or with their neighbours.
 const TELLING: &[u8] = b"/\\.*-<!>#%+uUxX&;\"'^,( \t\n\r\x0b0123479afAFgz=\0\x80\xa0\xc2\xc3\xe2\xed\xf0\xf5\xff";
 
 fn input() -> impl Strategy<Value = Vec<u8>> {
@@ -69,8 +69,8 @@ fn sets_answer_as_sets_do() {
     assert_eq!(format!("{some:?}"), "ByteSet(\"5a\\xff\")");
 }
 
-/// Worst cases by shape: what opens without closing, nests, repeats or goes back. A quadratic
-/// step would take minutes on 256 KiB; the bound leaves room for a slow, busy machine.
+/// Worst cases by shape: unclosed openings, nesting, repetition, back-references. A quadratic step
+/// would take minutes on 256 KiB; the bound leaves room for a slow, busy machine.
 #[test]
 fn a_long_value_of_anything_takes_no_long_time() {
     let shapes: &[&[u8]] = &[

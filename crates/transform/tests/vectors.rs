@@ -8,11 +8,11 @@ use bumpalo::Bump;
 use serde_json::Value;
 use weir_transform::Transformation;
 
-/// Transformations that have vectors and that ModSecurity v3 does not have: its grammar
-/// (`src/parser/seclang-scanner.ll`) refuses them.
+/// Transformations with vectors that ModSecurity v3 lacks: its grammar
+/// (`src/parser/seclang-scanner.ll`) rejects them.
 const OBSOLETE: &[&str] = &["phpArgsNames"];
 
-/// Where the vectors are unless `SECLANG_TESTS` says.
+/// The default directory of the vectors.
 const BESIDE_THE_REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/secrules-language-tests");
 
 #[test]

@@ -1,4 +1,4 @@
-//! What a sample costs: unwinding stacks of a C program with everything known, and naming them.
+//! The cost of a sample: unwinding stacks of a C program with warm caches, and naming them.
 //!
 //! `cargo bench -p weir-unwind`. The samples are taken once, by stepping a program that the C
 //! compiler of the system makes; the figure is for all of them, with the number of frames printed.
@@ -12,7 +12,7 @@ use weir_unwind::{Process, Registers, Symbols, Unwinder};
 #[expect(dead_code, clippy::unwrap_used, reason = "of the tests, which use the rest of it")]
 mod support;
 
-/// One sample for so many instructions.
+/// One sample per this many instructions.
 const EVERY: usize = 50;
 
 fn unwind(criterion: &mut Criterion) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use weir_diagnose::baseline::Comparison;
-use weir_diagnose::baseline::store::{Listed, Store, StoreError};
+use weir_diagnose::baseline::store::{BaselineEntry, Store, StoreError};
 use weir_diagnose::facts::{Facts, Options};
 
 use super::diagnose::target::pid_of;
@@ -117,7 +117,7 @@ fn list(store: &Store, json: bool) -> Result<ExitCode, Failure> {
     } else if listed.is_empty() {
         println!("no baselines in {}", store.dir().display());
     } else {
-        let row = |one: &Listed| vec![one.name.clone(), moment::utc(one.written_ms), table::grouped(one.bytes)];
+        let row = |one: &BaselineEntry| vec![one.name.clone(), moment::utc(one.written_ms), table::grouped(one.bytes)];
         let columns = [("NAME", Align::Left), ("WRITTEN", Align::Left), ("BYTES", Align::Right)];
         print!("{}", table::render(&columns, &listed.iter().map(row).collect::<Vec<_>>()));
     }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use weir_diagnose::facts::{Facts, Options};
-use weir_diagnose::report::{self, Look};
+use weir_diagnose::report::{self, TextStyle};
 use weir_diagnose::rules;
 use weir_diagnose::saved;
 
@@ -21,7 +21,7 @@ use crate::{Failure, answered, interrupt};
 const MOST_BYTES: u64 = 1 << 30;
 
 pub(crate) fn run(runtime: &Path, diagnose: &Diagnose) -> Result<(), Failure> {
-    let look = Look { colours: Style::of(Stream::Out).coloured(), full: diagnose.full };
+    let look = TextStyle { colours: Style::of(Stream::Out).coloured(), full: diagnose.full };
     if diagnose.list {
         print!("{}", report::table(look));
         return Ok(());

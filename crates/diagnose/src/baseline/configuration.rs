@@ -1,34 +1,34 @@
-//! What changed in an nginx configuration: directives by the block that they hold in, not lines by their number.
+//! Compares nginx configurations: directives by the block in which they apply, not lines by their number.
 //!
-//! Moving a server to another file, reordering `gzip` and `sendfile`, or a comment changes nothing. Directives of a
-//! name that may be repeated are compared as a set of lines in the order of the file.
+//! Moving a server to another file, reordering `gzip` and `sendfile`, or adding a comment is not a
+//! change. Repeatable directives are compared as a set of lines in the order of the file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::context::{Area, Change, MAX_CHANGES};
 use crate::facts::nginx::{Block, Configuration, Directive};
 
-/// Characters of Lua or arguments that are shown.
+/// Maximum length of Lua or arguments shown, in characters.
 const MAX_SHOWN: usize = 200;
 
-/// A block by its title, and in it what it has.
+/// A configuration flattened by block.
 #[derive(Debug, Default)]
-struct Flat<'c> {
-    /// By block and name: lines with their places.
+struct FlattenedConfiguration<'c> {
+    /// Lines with their directives, by block and name.
     lines: BTreeMap<(String, &'c str), Vec<(String, &'c Directive)>>,
-    /// Blocks by their full title, with their own directive and the title of the block around them.
+    /// Blocks by their full title, with their directive and the title of the enclosing block.
     blocks: BTreeMap<String, (&'c Directive, String)>,
 }
 
 /// Changes from `old` to `new`.
 pub(super) fn changes(old: &Configuration, new: &Configuration) -> Vec<Change> {
-    let (old, new) = (Flat::of(old), Flat::of(new));
+    let (old, new) = (FlattenedConfiguration::of(old), FlattenedConfiguration::of(new));
     let mut changes = Vec::new();
     let titles: BTreeSet<&String> = old.blocks.keys().chain(new.blocks.keys()).collect();
     for title in titles {
         let (before, after) = (old.blocks.get(title), new.blocks.get(title));
         let Some((_, around)) = before.or(after) else { continue };
-        // A block that came or went is one change, and not one for all that is in it.
+        // An added or removed block is one change, rather than one for each directive in it.
         let parent_on_both = around.is_empty() || (old.blocks.contains_key(around) && new.blocks.contains_key(around));
         if before.is_some() != after.is_some() && parent_on_both {
             changes.push(block(title, before.map(|one| one.0), after.map(|one| one.0)));
@@ -36,7 +36,7 @@ pub(super) fn changes(old: &Configuration, new: &Configuration) -> Vec<Change> {
     }
     let keys: BTreeSet<&(String, &str)> = old.lines.keys().chain(new.lines.keys()).collect();
     for key in keys {
-        let known = |flat: &Flat<'_>| key.0.is_empty() || flat.blocks.contains_key(&key.0);
+        let known = |flat: &FlattenedConfiguration<'_>| key.0.is_empty() || flat.blocks.contains_key(&key.0);
         if known(&old) && known(&new) {
             let none = Vec::new();
             lines(key, old.lines.get(key).unwrap_or(&none), new.lines.get(key).unwrap_or(&none), &mut changes);
@@ -46,7 +46,7 @@ pub(super) fn changes(old: &Configuration, new: &Configuration) -> Vec<Change> {
     changes
 }
 
-impl<'c> Flat<'c> {
+impl<'c> FlattenedConfiguration<'c> {
     fn of(configuration: &'c Configuration) -> Self {
         let mut flat = Self::default();
         let mut left: Vec<(String, &'c [Directive])> = vec![(String::new(), &configuration.directives)];
@@ -85,7 +85,7 @@ fn title(around: &str, block: &Directive) -> String {
     if around.is_empty() { own.to_owned() } else { format!("{around} > {own}") }
 }
 
-/// A directive as it would be written. Lua without the blanks at its lines' ends.
+/// A directive as written, with Lua stripped of trailing blanks.
 fn written(directive: &Directive) -> String {
     match &directive.block {
         Block::Lua(code) => {
@@ -106,7 +106,7 @@ fn block(title: &str, before: Option<&Directive>, after: Option<&Directive>) -> 
 
 type Lines<'c> = [(String, &'c Directive)];
 
-/// Changes of one name in one block: what both have is left out, the rest is paired in its order.
+/// Changes of one name in one block: common lines are skipped, the rest is paired in order.
 fn lines(key: &(String, &str), old: &Lines<'_>, new: &Lines<'_>, changes: &mut Vec<Change>) {
     let (mut gone, mut come): (Vec<_>, Vec<_>) = (old.iter().collect(), Vec::new());
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();

@@ -1,7 +1,7 @@
-//! What changed around the code: binaries, configuration, modules, kernel, limits, CPU.
+//! Compares the context of the code: binaries, configuration, modules, kernel, limits, CPU.
 //!
-//! Only what stays the same from one minute to the next if nobody changes anything is compared: no pids, no
-//! counters, no open connections.
+//! Only properties that stay the same from one minute to the next are compared: no pids, counters
+//! or open connections.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,22 +11,22 @@ use serde::Serialize;
 use super::configuration;
 use crate::facts::{BuildFacts, Facts, KernelFacts, LuaFacts, ModuleOrigin, NginxFacts, ProcessFacts, Role};
 
-/// Changes that are kept of each area.
+/// Maximum number of changes for each area.
 pub const MAX_CHANGES: usize = 1000;
 
-/// What a change is of.
+/// The area of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Area {
-    /// Executables and libraries, and how they were built.
+    /// Executables and libraries, and their builds.
     Binaries,
     /// nginx's configuration.
     Configuration,
     /// nginx's modules and version.
     Modules,
-    /// Settings of the kernel, and its version.
+    /// Kernel settings and version.
     Kernel,
-    /// What the process may use.
+    /// Resource limits of the process.
     Limits,
     /// The machine's processors.
     Cpu,
@@ -48,17 +48,17 @@ impl fmt::Display for Area {
 /// One change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Change {
-    /// What it is of.
+    /// The subject: `net.core.somaxconn`, `server shop (8080): keepalive`.
     pub area: Area,
     /// What changed: `net.core.somaxconn`, `server shop (8080): keepalive`.
     pub what: String,
-    /// What it was; `None`: not there.
+    /// The old value; `None` if it was missing.
     pub before: Option<String>,
-    /// What it is; `None`: not there any more.
+    /// The new value; `None` if it is missing.
     pub after: Option<String>,
-    /// Where the old one is written, `file:line`; empty: nowhere.
+    /// Position of the old value, `file:line`; empty if it has none.
     pub place_before: String,
-    /// Where the new one is written, `file:line`; empty: nowhere.
+    /// Position of the new value, `file:line`; empty if it has none.
     pub place: String,
 }
 
@@ -92,7 +92,7 @@ pub(super) fn changes(old: &Facts, new: &Facts, unknown: &mut Vec<String>) -> Ve
     changes
 }
 
-/// Both sides, if they are known. That neither is known is no remark: it does not apply.
+/// Both sides, if they are known. If neither is known, the comparison does not apply and there is no remark.
 fn pair<'f, T>(
     what: &str,
     old: &'f Option<T>,
@@ -105,17 +105,17 @@ fn pair<'f, T>(
 fn both(what: &str, known: (bool, bool), unknown: &mut Vec<String>) -> bool {
     match known {
         (true, true) => return true,
-        (true, false) => unknown.push(format!("{what}: not known now")),
-        (false, true) => unknown.push(format!("{what}: not known then")),
+        (true, false) => unknown.push(format!("{what}: unknown in the new facts")),
+        (false, true) => unknown.push(format!("{what}: unknown in the old facts")),
         (false, false) => {}
     }
     false
 }
 
-type Named = BTreeMap<String, String>;
+type NamedValues = BTreeMap<String, String>;
 
 /// Differences between two maps.
-fn named(area: Area, old: &Named, new: &Named) -> Vec<Change> {
+fn named(area: Area, old: &NamedValues, new: &NamedValues) -> Vec<Change> {
     let mut names: Vec<&String> = old.keys().chain(new.keys()).collect();
     names.sort();
     names.dedup();
@@ -125,15 +125,16 @@ fn named(area: Area, old: &Named, new: &Named) -> Vec<Change> {
 }
 
 fn binaries(old: &[BuildFacts], new: &[BuildFacts]) -> Vec<Change> {
-    // A library is the same one under a new version: libssl.so.3 stays, its path may not.
-    let by_path =
-        |builds: &[BuildFacts]| builds.iter().map(|build| (build.path.clone(), describe(build))).collect::<Named>();
+    // A library is identified by name, because its path may change: libssl.so.3 stays.
+    let by_path = |builds: &[BuildFacts]| {
+        builds.iter().map(|build| (build.path.clone(), describe(build))).collect::<NamedValues>()
+    };
     named(Area::Binaries, &by_path(old), &by_path(new))
 }
 
-/// Build id and how it was built, in a line.
+/// Build id and optimisation, in a line.
 fn describe(build: &BuildFacts) -> String {
-    use crate::facts::{Level, TailCalls};
+    use crate::facts::{OptimisationLevel, TailCalls};
     let mut parts = Vec::new();
     parts.push(match build.build_id.as_str() {
         "" => format!("no build id, {} bytes", build.bytes),
@@ -141,10 +142,10 @@ fn describe(build: &BuildFacts) -> String {
     });
     parts.extend(build.producers.first().map(|producer| producer.text.clone()));
     parts.push(match build.optimisation.level {
-        Level::Unknown => String::new(),
-        Level::O0 => "not optimised (-O0)".into(),
-        Level::O1 => "optimised little (-O1)".into(),
-        Level::O2OrHigher => "optimised (-O2 or higher)".into(),
+        OptimisationLevel::Unknown => String::new(),
+        OptimisationLevel::O0 => "not optimised (-O0)".into(),
+        OptimisationLevel::O1 => "optimised little (-O1)".into(),
+        OptimisationLevel::O2OrHigher => "optimised (-O2 or higher)".into(),
     });
     if build.optimisation.tail_calls == TailCalls::Missing {
         parts.push("no tail calls".into());
@@ -156,24 +157,24 @@ fn describe(build: &BuildFacts) -> String {
     parts.join(", ")
 }
 
-fn modules(nginx: &NginxFacts) -> Named {
+fn modules(nginx: &NginxFacts) -> NamedValues {
     let origin = |origin| match origin {
         ModuleOrigin::BuiltIn => "built in",
         ModuleOrigin::Added => "added to the build",
         ModuleOrigin::LeftOut => "left out of the build",
         ModuleOrigin::Loaded => "loaded",
     };
-    let mut named: Named =
+    let mut named: NamedValues =
         nginx.modules.iter().map(|module| (module.name.clone(), origin(module.origin).to_owned())).collect();
     named.insert(nginx.flavour.clone(), nginx.version.clone());
     named
 }
 
-fn lua(lua: &LuaFacts) -> Named {
+fn lua(lua: &LuaFacts) -> NamedValues {
     [("Lua".to_owned(), lua.version.clone())].into_iter().filter(|(_, version)| !version.is_empty()).collect()
 }
 
-fn kernel(kernel: &KernelFacts) -> Named {
+fn kernel(kernel: &KernelFacts) -> NamedValues {
     let mut named = kernel.settings.clone();
     named.insert("release".into(), kernel.release.clone());
     named.extend(kernel.transparent_hugepages.iter().map(|pages| ("transparent huge pages".into(), pages.clone())));
@@ -181,8 +182,8 @@ fn kernel(kernel: &KernelFacts) -> Named {
     named
 }
 
-fn cpu(kernel: &KernelFacts) -> Named {
-    let mut named = Named::new();
+fn cpu(kernel: &KernelFacts) -> NamedValues {
+    let mut named = NamedValues::new();
     named.insert("model".into(), kernel.cpu_model.clone());
     named.insert("online".into(), kernel.cpus.to_string());
     named.extend(kernel.cpus_allowed.map(|cpus| ("allowed".into(), cpus.to_string())));
@@ -190,9 +191,9 @@ fn cpu(kernel: &KernelFacts) -> Named {
     named
 }
 
-fn limits(process: &ProcessFacts) -> Named {
+fn limits(process: &ProcessFacts) -> NamedValues {
     let number = |limit: u64| if limit == u64::MAX { "unlimited".to_owned() } else { limit.to_string() };
-    let mut named = Named::new();
+    let mut named = NamedValues::new();
     if let Some(nofile) = process.nofile {
         named.insert("open files (soft)".into(), number(nofile.soft));
         named.insert("open files (hard)".into(), number(nofile.hard));

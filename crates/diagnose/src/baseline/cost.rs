@@ -1,4 +1,4 @@
-//! What a request cost then and now.
+//! The cost of a request, before and after.
 
 use serde::Serialize;
 
@@ -9,22 +9,22 @@ use crate::facts::{Facts, WorkerFacts};
 pub struct Cost {
     /// Length of the window in seconds.
     pub seconds: f64,
-    /// Requests in it, where known.
+    /// Number of requests in the window, if known.
     pub requests: Option<u64>,
-    /// Requests per second, where known.
+    /// Requests per second, if known.
     pub requests_per_second: Option<f64>,
-    /// CPU time of all watched processes, in cores: 1.5 is one and a half.
+    /// CPU time of all watched processes, in cores, such as 1.5.
     pub cores: f64,
-    /// CPU time per request in microseconds, where requests are known.
+    /// CPU time per request in microseconds, if requests are known.
     pub cpu_us_per_request: Option<f64>,
-    /// Of this, in user mode.
+    /// The part in user mode.
     pub user_us_per_request: Option<f64>,
-    /// Of this, in the kernel.
+    /// The part in the kernel.
     pub system_us_per_request: Option<f64>,
 }
 
 impl Cost {
-    /// Of facts with a window; zero without one.
+    /// The cost in a window; zero without a window.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "microseconds and requests below 2^52")]
     pub fn of(facts: &Facts) -> Self {
@@ -46,19 +46,19 @@ impl Cost {
     }
 }
 
-/// Both sides.
+/// The cost on both sides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CostChange {
-    /// Then.
+    /// The old cost.
     pub before: Cost,
-    /// Now.
+    /// The new cost.
     pub after: Cost,
-    /// CPU time per request now as a multiple of then, where both are known and then was more than nothing.
+    /// Ratio of the new to the old CPU time per request, if both are known and the old one is not zero.
     pub ratio: Option<f64>,
 }
 
 impl CostChange {
-    /// Compares.
+    /// Compares the costs of two sets of facts.
     #[must_use]
     pub fn of(old: &Facts, new: &Facts) -> Self {
         let (before, after) = (Cost::of(old), Cost::of(new));

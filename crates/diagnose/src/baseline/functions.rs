@@ -1,35 +1,35 @@
-//! The part of a differential flame graph that fits on a screen: functions whose own time changed most.
+//! A differential flame graph reduced to one screen: the functions with the largest change in self time.
 
 use serde::Serialize;
 use weir_profile::diff::{Difference, Function, Side, Unit};
 use weir_profile::tree::FunctionId;
 
-/// Functions of each list.
+/// Maximum number of functions of each list.
 const SHOWN: usize = 12;
-/// Changes smaller than this share of the larger side are not worth a line.
+/// Minimum change shown, as a share of the larger side.
 const LEAST_SHARE: f64 = 0.005;
-/// Changes of fewer samples than this are chance: of four that were expected, eight come or none in one case of 25.
+/// Smaller changes, in samples, are random: if four are expected, eight or none occur in one case out of 25.
 const LEAST_SAMPLES: f64 = 4.0;
 
 /// A function on both sides.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FunctionChange {
-    /// Its name.
+    /// Function name.
     pub name: String,
-    /// Its binary or Lua chunk; empty: unknown.
+    /// Binary or Lua chunk; empty if unknown.
     pub module: String,
-    /// Its own time then, in the unit of [`Functions::unit`].
+    /// Old self time, in the unit of [`Functions::unit`].
     pub before: f64,
-    /// Its own time now.
+    /// New self time.
     pub after: f64,
 }
 
-/// What changed between two profiles.
+/// The differences between two profiles.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Functions {
-    /// In what times are given: nanoseconds per request, or shares of the whole.
+    /// Unit of times: nanoseconds per request, or shares of the total.
     pub unit: Unit,
-    /// Functions on both sides whose own time changed most, the largest change first.
+    /// Functions on both sides, by change of self time, the largest first.
     pub changed: Vec<FunctionChange>,
     /// Functions that are new, the heaviest first.
     pub appeared: Vec<FunctionChange>,
@@ -37,12 +37,12 @@ pub struct Functions {
     pub vanished: Vec<FunctionChange>,
     /// Functions that only one build shows because the other makes tail calls.
     pub tail_calls: Vec<String>,
-    /// What a reader must know.
+    /// Caveats for the reader.
     pub remarks: Vec<String>,
 }
 
 impl Functions {
-    /// Picks them.
+    /// Selects the functions to show.
     #[must_use]
     pub fn of(difference: &Difference) -> Self {
         let whole = [Side::Old, Side::New].map(|side| difference.per_unit(side, difference.input(side).total));

@@ -1,4 +1,4 @@
-//! Where baselines are kept: a directory, one gzip'd file for each.
+//! The directory of baselines, with one gzip'd file for each.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
@@ -11,62 +11,62 @@ use flate2::write::GzEncoder;
 use crate::facts::Facts;
 use crate::saved::{self, SavedError};
 
-/// What names of files end with.
+/// File name suffix.
 const ENDING: &str = ".weir-facts.json.gz";
-/// The longest name.
+/// Maximum length of a name.
 const MAX_NAME: usize = 64;
-/// The largest baseline, unpacked.
+/// Maximum size of a baseline, unpacked.
 const MAX_BYTES: u64 = 1 << 30;
-/// Baselines that are listed.
+/// Maximum number of listed baselines.
 const MAX_LISTED: usize = 10_000;
 
-/// Something about a baseline went wrong.
+/// An error concerning a baseline.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Not a name.
+    /// The name is invalid.
     #[error(
-        "`{0}` cannot be a name: letters, digits, `.`, `_` and `-`, at most {MAX_NAME}, beginning with a letter or digit and not only digits"
+        "`{0}` is not a valid name: use at most {MAX_NAME} letters, digits, `.`, `_` and `-`, beginning with a letter or digit and not only digits"
     )]
     Name(String),
-    /// There is none.
+    /// It does not exist.
     #[error("there is no baseline `{name}` in {}", dir.display())]
     Missing {
         /// Its name.
         name: String,
-        /// Where it was looked for.
+        /// The searched directory.
         dir: PathBuf,
     },
-    /// There is one already.
-    #[error("there is a baseline `{0}` already")]
+    /// It already exists.
+    #[error("baseline `{0}` already exists")]
     Exists(String),
     /// It cannot be read or written.
     #[error("{}: {source}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error from the system.
         source: io::Error,
     },
-    /// It is broken.
+    /// The file is damaged.
     #[error("{}: {source}", path.display())]
     Broken {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         source: SavedError,
     },
 }
 
-/// A baseline in a list.
+/// An entry in the list of baselines.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Listed {
+pub struct BaselineEntry {
     /// Its name.
     pub name: String,
     /// Its file.
     pub path: PathBuf,
     /// Length of the file in bytes.
     pub bytes: u64,
-    /// When it was written, in milliseconds since 1970; 0: unknown.
+    /// Time of writing, in milliseconds since 1970; 0 if unknown.
     pub written_ms: u64,
 }
 
@@ -77,22 +77,22 @@ pub struct Store {
 }
 
 impl Store {
-    /// In a directory, which is made when something is saved.
+    /// A store in a directory, which is created on the first save.
     #[must_use]
     pub fn at(dir: impl Into<PathBuf>) -> Self {
         Self { dir: dir.into() }
     }
 
-    /// Where it is.
+    /// The directory.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Saves facts; the file is whole or not there.
+    /// Saves facts atomically.
     ///
     /// # Errors
-    /// If the name is none, there is one already and it is not to be replaced, or it cannot be written.
+    /// If the name is invalid, the baseline exists and must not be replaced, or it cannot be written.
     pub fn save(&self, name: &str, facts: &Facts, replace: bool) -> Result<PathBuf, StoreError> {
         let path = self.path(name)?;
         if !replace && path.exists() {
@@ -112,7 +112,7 @@ impl Store {
     /// Loads a baseline.
     ///
     /// # Errors
-    /// If there is none of that name, or it cannot be read.
+    /// If it does not exist, or cannot be read.
     pub fn load(&self, name: &str) -> Result<Facts, StoreError> {
         let path = self.path(name)?;
         let file = |source: io::Error| match source.kind() {
@@ -125,7 +125,7 @@ impl Store {
         saved::read(&bytes).map_err(|source| StoreError::Broken { path, source })
     }
 
-    /// Whether there is a baseline of a name.
+    /// Whether a baseline with this name exists.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.path(name).is_ok_and(|path| path.is_file())
@@ -134,7 +134,7 @@ impl Store {
     /// Removes a baseline.
     ///
     /// # Errors
-    /// If there is none, or it cannot be removed.
+    /// If it does not exist, or cannot be removed.
     pub fn delete(&self, name: &str) -> Result<(), StoreError> {
         let path = self.path(name)?;
         fs::remove_file(&path).map_err(|source| match source.kind() {
@@ -143,18 +143,18 @@ impl Store {
         })
     }
 
-    /// All baselines, by name; none if there is no directory.
+    /// All baselines, by name; empty if the directory does not exist.
     ///
     /// # Errors
     /// If the directory cannot be read.
-    pub fn list(&self) -> Result<Vec<Listed>, StoreError> {
+    pub fn list(&self) -> Result<Vec<BaselineEntry>, StoreError> {
         let entries = match fs::read_dir(&self.dir) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(source) => return Err(StoreError::File { path: self.dir.clone(), source }),
         };
         let listed = entries.take(MAX_LISTED).filter_map(|entry| listed(&entry.ok()?.path()));
-        let mut listed: Vec<Listed> = listed.collect();
+        let mut listed: Vec<BaselineEntry> = listed.collect();
         listed.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(listed)
     }
@@ -162,7 +162,7 @@ impl Store {
     fn path(&self, name: &str) -> Result<PathBuf, StoreError> {
         let fits = |character: char| character.is_ascii_alphanumeric() || matches!(character, '.' | '_' | '-');
         let begins = name.starts_with(|first: char| first.is_ascii_alphanumeric());
-        // A number would be taken for a process.
+        // A number would be mistaken for a process.
         let number = name.chars().all(|character| character.is_ascii_digit());
         if !begins || number || name.len() > MAX_NAME || !name.chars().all(fits) {
             return Err(StoreError::Name(name.to_owned()));
@@ -171,11 +171,11 @@ impl Store {
     }
 }
 
-fn listed(path: &Path) -> Option<Listed> {
+fn listed(path: &Path) -> Option<BaselineEntry> {
     let name = path.file_name()?.to_str()?.strip_suffix(ENDING)?;
     let data = fs::metadata(path).ok()?;
     let written = data.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
-    Some(Listed {
+    Some(BaselineEntry {
         name: name.to_owned(),
         path: path.to_owned(),
         bytes: data.len(),

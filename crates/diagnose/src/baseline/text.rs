@@ -8,14 +8,14 @@ use crate::report::safe;
 
 use super::{Change, Comparison, CostChange, FunctionChange, Functions};
 
-/// Changes of the context that are shown; JSON has them all.
+/// Maximum number of shown changes of the context; JSON contains all.
 const MAX_SHOWN: usize = 60;
 
 pub(super) fn text(comparison: &Comparison) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = context(&mut text, comparison);
-    let titles = [("Where the CPU time goes", &comparison.on_cpu), ("What it waits for", &comparison.off_cpu)];
+    let titles = [("CPU time", &comparison.on_cpu), ("Waiting time", &comparison.off_cpu)];
     for (title, functions) in titles {
         if let Some(functions) = functions {
             let _ = graph(&mut text, title, functions);
@@ -27,10 +27,10 @@ pub(super) fn text(comparison: &Comparison) -> String {
 
 fn context(text: &mut String, comparison: &Comparison) -> std::fmt::Result {
     if comparison.same_context() {
-        writeln!(text, "Context: nothing changed in the context.")?;
+        writeln!(text, "Context: no changes.")?;
     } else {
         let count = comparison.context.len();
-        writeln!(text, "Context: {count} {} changed", if count == 1 { "thing has" } else { "things have" })?;
+        writeln!(text, "Context: {count} {} changed", if count == 1 { "item has" } else { "items have" })?;
     }
     let mut area = None;
     for change in comparison.context.iter().take(MAX_SHOWN) {
@@ -41,7 +41,7 @@ fn context(text: &mut String, comparison: &Comparison) -> std::fmt::Result {
         one(text, change)?;
     }
     if comparison.context.len() > MAX_SHOWN {
-        writeln!(text, "  ... and {} more (--json has them all)", comparison.context.len() - MAX_SHOWN)?;
+        writeln!(text, "  ... and {} more (--json lists all)", comparison.context.len() - MAX_SHOWN)?;
     }
     for what in &comparison.unknown {
         writeln!(text, "  not compared: {}", safe(what))?;
@@ -62,8 +62,8 @@ fn one(text: &mut String, change: &Change) -> std::fmt::Result {
 
 fn graph(text: &mut String, title: &str, functions: &Functions) -> std::fmt::Result {
     let unit = match functions.unit {
-        Unit::PerRequest => "own time per request",
-        Unit::Share => "own share of the whole",
+        Unit::PerRequest => "self time per request",
+        Unit::Share => "self time as a share of the total",
     };
     writeln!(text, "\n{title}, {unit}:")?;
     if functions.is_empty() {
@@ -76,11 +76,7 @@ fn graph(text: &mut String, title: &str, functions: &Functions) -> std::fmt::Res
         }
     }
     if !functions.tail_calls.is_empty() {
-        writeln!(
-            text,
-            "  only one build keeps these on the stack (tail calls): {}",
-            safe(&functions.tail_calls.join(", "))
-        )?;
+        writeln!(text, "  on the stack in only one build (tail calls): {}", safe(&functions.tail_calls.join(", ")))?;
     }
     for remark in &functions.remarks {
         writeln!(text, "  {}", safe(remark))?;
@@ -113,7 +109,7 @@ fn cost(text: &mut String, change: &CostChange) -> std::fmt::Result {
         }
         _ => writeln!(
             text,
-            "  per request: not known; count requests with --requests-from URL (stub_status) or --requests N, then and now"
+            "  per request: unknown; count requests with --requests-from URL (stub_status) or --requests N in both recordings"
         )?,
     }
     if let (Some(then), Some(now)) = (before.requests_per_second, after.requests_per_second) {

@@ -1,4 +1,4 @@
-//! All binaries of a process, with how they were built, and the texts in those that say what they are.
+//! All binaries of a process, with their builds, and the strings by which some identify themselves.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -7,47 +7,49 @@ use object::{Object, ObjectSymbol};
 
 use super::build::{BinaryKind, BuildFacts, build_facts_of};
 use super::mapped::{Mapped, binaries};
-use super::nginx::Binary;
+use super::nginx::NginxBinary;
 use super::root::Root;
 
-/// Binaries whose code is looked at.
+/// Maximum number of binaries whose code is analysed.
 const MAX_LOOKED_AT: usize = 64;
-/// The longest binary that texts are looked for in.
+/// Maximum size of a binary that is searched for strings.
 const MAX_TEXT_BYTES: u64 = 64 << 20;
 
 /// Binaries of a process.
 #[derive(Debug, Default)]
 pub(super) struct Binaries {
-    /// The executable, modules of nginx, LuaJIT, others.
+    /// Sorted: the executable, nginx modules, LuaJIT, others.
     pub builds: Vec<BuildFacts>,
-    /// What nginx says of itself.
-    pub nginx: Option<Binary>,
-    /// Path and bytes of what holds LuaJIT.
+    /// Data from nginx's own strings.
+    pub nginx: Option<NginxBinary>,
+    /// Path and bytes of the binary that contains LuaJIT.
     pub luajit: Option<(String, Vec<u8>)>,
 }
 
 impl Binaries {
-    /// Looks at them.
+    /// Analyses the binaries of a process.
     pub fn of(pid: u32, exe: &str, root: &Root, remarks: &mut Vec<String>) -> Self {
         let mapped = match binaries(pid) {
             Ok(mapped) => mapped,
             Err(error) => {
-                remarks.push(format!("binaries of process {pid} are not known: {error}; CAP_SYS_PTRACE is needed"));
+                remarks.push(format!("binaries of process {pid} cannot be read: {error}; CAP_SYS_PTRACE is needed"));
                 return Self::default();
             }
         };
         let mut all = Self::default();
         for mapped in mapped.iter().take(MAX_LOOKED_AT) {
             if let Err(error) = all.add(mapped, pid, exe, root) {
-                remarks.push(format!("{} was not looked at: {error}", mapped.path));
+                remarks.push(format!("{} was not analysed: {error}", mapped.path));
             }
             if mapped.replaced {
-                remarks
-                    .push(format!("{} was replaced on disk since the process began; it runs the old one", mapped.path));
+                remarks.push(format!(
+                    "{} was replaced on disk after the process started; the process runs the old file",
+                    mapped.path
+                ));
             }
         }
         if mapped.len() > MAX_LOOKED_AT {
-            remarks.push(format!("only {MAX_LOOKED_AT} of {} binaries were looked at", mapped.len()));
+            remarks.push(format!("only {MAX_LOOKED_AT} of {} binaries were analysed", mapped.len()));
         }
         all.builds.sort_by(|one, other| (one.kind, &one.path).cmp(&(other.kind, &other.path)));
         all
@@ -57,11 +59,11 @@ impl Binaries {
         let mut file = mapped.open(pid, root)?;
         let mut kind = kind(&mapped.path, exe);
         let name = mapped.path.rsplit('/').next().unwrap_or("");
-        // LuaJIT may be in a library of any name that has it in its own, or in the program.
+        // LuaJIT may be part of a library whose name contains lua, or of the program.
         if kind == BinaryKind::Executable || name.contains("lua") {
             let bytes = texts(&mut file)?;
             if kind == BinaryKind::Executable {
-                self.nginx = Binary::of(&bytes);
+                self.nginx = NginxBinary::of(&bytes);
             }
             if self.luajit.is_none() && holds_luajit(&bytes) {
                 self.luajit = Some((mapped.path.clone(), bytes));
@@ -98,8 +100,8 @@ fn kind(path: &str, exe: &str) -> BinaryKind {
     }
 }
 
-/// LuaJIT itself, and not what only names or calls it: it defines a function of LuaJIT's interface. A stripped program
-/// that has it linked in and exports nothing is not recognised.
+/// Whether the binary contains LuaJIT itself, rather than referring to it: it defines a function of
+/// LuaJIT's API. A stripped program with LuaJIT linked in and no exports is not recognised.
 fn holds_luajit(bytes: &[u8]) -> bool {
     let Ok(file) = object::File::parse(bytes) else { return false };
     let mut symbols = file.dynamic_symbols().chain(file.symbols());

@@ -1,4 +1,4 @@
-//! How a binary was built: what it says of itself, and what its code gives away.
+//! The build of a binary, derived from its metadata and its code.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ pub use classify::classify;
 pub use code::CodeStatistics;
 pub use read::{build_facts, build_facts_of};
 
-/// What a binary is to the process.
+/// The role of a binary in the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BinaryKind {
@@ -33,9 +33,9 @@ pub enum BinaryKind {
 pub struct BuildFacts {
     /// Path as the process sees it.
     pub path: String,
-    /// What it is to the process.
+    /// Its role in the process.
     pub kind: BinaryKind,
-    /// Build id in hexadecimal digits; empty: none.
+    /// Build id in hexadecimal digits; empty if there is none.
     pub build_id: String,
     /// Length of the file in bytes.
     pub bytes: u64,
@@ -45,30 +45,30 @@ pub struct BuildFacts {
     pub compilers: Vec<String>,
     /// Compilers and flags in its debug information (`DW_AT_producer`), most units first. At most 16.
     pub producers: Vec<Producer>,
-    /// Flags that nginx was configured with (`--with-cc-opt`), of an nginx: what was asked for, not what was done.
+    /// Flags with which nginx was configured (`--with-cc-opt`): requested, but not necessarily applied.
     pub configured_flags: String,
-    /// How its code looks; `None`: not x86-64, or no table of its functions.
+    /// Statistics of its code; `None` if it is not x86-64, or has no table of its functions.
     pub code: Option<CodeStatistics>,
-    /// What follows from all that.
+    /// The derived optimisation.
     pub optimisation: Optimisation,
-    /// Why something is missing; empty: nothing is.
+    /// The reason for missing data; empty if nothing is missing.
     pub remark: String,
 }
 
 /// A compiler with its flags.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Producer {
-    /// As it is written.
+    /// Verbatim text.
     pub text: String,
-    /// Compilation units that say so.
+    /// Number of compilation units with this text.
     pub units: u32,
 }
 
-/// How far the compiler was asked to optimise.
+/// The optimisation level requested from the compiler.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Level {
-    /// Cannot be said.
+pub enum OptimisationLevel {
+    /// Unknown.
     #[default]
     Unknown,
     /// `-O0`: every variable lives in memory.
@@ -79,44 +79,44 @@ pub enum Level {
     O2OrHigher,
 }
 
-/// Where a judgement comes from.
+/// The basis of a judgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OptimisationSource {
-    /// There is none.
+    /// No basis.
     #[default]
     Nothing,
-    /// The compiler's own words in the debug information.
+    /// Compiler flags in the debug information.
     DebugInformation,
     /// Statistics of the code.
     Code,
 }
 
-/// Whether calls at the end of a function were made jumps.
+/// Whether calls at the end of a function became jumps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TailCalls {
-    /// Cannot be said.
+    /// Unknown.
     #[default]
     Unknown,
-    /// They were.
+    /// They did.
     Optimised,
-    /// They were not: every filter stays on the stack of the one that it calls.
+    /// They did not: every filter stays on the stack below the one that it calls.
     Missing,
 }
 
-/// What the compiler did.
+/// The optimisation of a binary.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Optimisation {
-    /// How far.
-    pub level: Level,
+    /// The level.
+    pub level: OptimisationLevel,
     /// Calls at the end of functions.
     pub tail_calls: TailCalls,
-    /// How sure that is, from 0 to 1.
+    /// Confidence, from 0 to 1.
     pub confidence: f64,
-    /// Where it comes from.
+    /// The basis of the judgement.
     pub source: OptimisationSource,
-    /// Why, in a sentence with the figures.
+    /// The reason, in a sentence with figures.
     pub reason: String,
 }

@@ -1,4 +1,4 @@
-//! Gathering facts: counters, samples for a while, counters again.
+//! Gathers facts: reads counters, samples for a while, reads counters again.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,18 +12,18 @@ use super::nginx::{NginxRequests, nginx_facts};
 use super::root::Root;
 use super::{Facts, KernelFacts, ProcessFacts, Role, kernel, lua, process, sampling, stub_status};
 
-/// What to gather.
+/// Options for gathering facts.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How long to watch; zero: look once, count and sample nothing.
+    /// Length of the window; zero takes a snapshot without counting or sampling.
     pub duration: Duration,
     /// Samples per second.
     pub frequency_hz: u32,
     /// Whether to sample at all.
     pub profile: bool,
-    /// Where nginx answers with `stub_status`, `http://127.0.0.1:8080/status`. Only `http://`.
+    /// URL of nginx's `stub_status`, such as `http://127.0.0.1:8080/status`. Only `http://`.
     pub requests_from: Option<String>,
-    /// Requests that the process answers meanwhile, if somebody else counts them.
+    /// Requests that the process answers meanwhile, if the caller counts them.
     pub requests: Option<u64>,
 }
 
@@ -33,7 +33,7 @@ impl Default for Options {
     }
 }
 
-/// Nothing could be gathered.
+/// The reasons why nothing could be gathered.
 #[derive(Debug, thiserror::Error)]
 pub enum CollectError {
     /// There is no such process.
@@ -42,18 +42,18 @@ pub enum CollectError {
         /// The process.
         pid: u32,
     },
-    /// It ended while it was watched.
-    #[error("process {pid} ended while it was watched")]
+    /// It ended during the window.
+    #[error("process {pid} ended during the measurement")]
     Ended {
         /// The process.
         pid: u32,
     },
 }
 
-/// Gathers facts of a process. An nginx's worker stands for its whole nginx.
+/// Gathers facts about a process. A worker stands for its whole nginx.
 ///
-/// What cannot be read for lack of privilege is missing, and named in [`Facts::remarks`]. `stop` ends the window
-/// early; what was gathered until then counts.
+/// Facts that cannot be read for lack of privilege are missing, and explained in
+/// [`Facts::remarks`]. `stop` ends the window early; everything gathered until then is kept.
 ///
 /// # Errors
 /// If the process does not exist or ends meanwhile.
@@ -61,21 +61,21 @@ pub fn collect(
     pid: u32,
     options: &Options,
     stop: &AtomicBool,
-    at: &mut dyn FnMut(Edge),
+    at: &mut dyn FnMut(WindowEdge),
 ) -> Result<Facts, CollectError> {
     let mut facts = Facts { taken_ms: now_ms(), ..Facts::default() };
-    let first = process::Before::take(pid).map_err(|_| CollectError::NoProcess { pid })?.pid;
-    // Loading the programs takes a while, and so does naming what was sampled: neither belongs to the window.
+    let first = process::ProcessSnapshot::take(pid).map_err(|_| CollectError::NoProcess { pid })?.pid;
+    // Loading the programs and resolving names take a while and are not part of the window.
     let mut session = options.samples().then(|| sampling::start(first, options));
-    at(Edge::Opens);
+    at(WindowEdge::Opens);
     let window = Window::open(first, options, &mut facts.remarks).ok_or(CollectError::NoProcess { pid })?;
     match &mut session {
         Some(Ok(session)) => session.watch(stop, &mut |_| {}),
-        // Refused sampling leaves the counters, which are worth the whole window.
+        // If sampling is denied, the counters are still worth the whole window.
         None | Some(Err(_)) => window.wait(options, stop),
     }
     let after = window.close(options);
-    at(Edge::Closes);
+    at(WindowEdge::Closes);
     facts.remarks.extend(after.remarks);
     match session.map(|session| session.map(|mut session| session.recorded())) {
         Some(Ok(recorded)) => (facts.profile, facts.off_cpu) = (recorded.on_cpu, recorded.off_cpu),
@@ -91,9 +91,9 @@ pub fn collect(
     Ok(facts)
 }
 
-/// A side of the window in which is sampled and counted, for whoever counts something else in it.
+/// A boundary of the window, for callers that count something else in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Edge {
+pub enum WindowEdge {
     /// It opens now.
     Opens,
     /// It has closed.
@@ -108,8 +108,8 @@ impl Options {
 
 /// Counters at the start of the window.
 struct Window {
-    process: process::Before,
-    kernel: kernel::Before,
+    process: process::ProcessSnapshot,
+    kernel: kernel::KernelSnapshot,
     requests: Option<NginxRequests>,
     began: Instant,
 }
@@ -127,8 +127,8 @@ impl Window {
     /// `None`: the process is gone.
     fn open(pid: u32, options: &Options, remarks: &mut Vec<String>) -> Option<Self> {
         let requests = options.requests_from.as_deref().and_then(|url| noted(stub_status::read(url), url, remarks));
-        let process = process::Before::take(pid).ok()?;
-        Some(Self { process, kernel: kernel::Before::take(pid), requests, began: Instant::now() })
+        let process = process::ProcessSnapshot::take(pid).ok()?;
+        Some(Self { process, kernel: kernel::KernelSnapshot::take(pid), requests, began: Instant::now() })
     }
 
     fn wait(&self, options: &Options, stop: &AtomicBool) {
@@ -139,7 +139,7 @@ impl Window {
         }
     }
 
-    /// Looks again.
+    /// Reads the counters again.
     fn close(self, options: &Options) -> After {
         let seconds = if options.duration.is_zero() { 0.0 } else { self.began.elapsed().as_secs_f64() };
         let mut remarks = Vec::new();
@@ -152,14 +152,14 @@ impl Window {
     }
 }
 
-/// Files: binaries, the configuration, Lua.
+/// Reads files: binaries, the configuration, Lua.
 fn files(facts: &mut Facts, process: &mut ProcessFacts, answered: Option<NginxRequests>) {
     let root = Root::of(process.pid);
-    // Workers map what their master maps; one of them is as good as another, the master may be gone from view.
+    // Workers map the same files as their master, which may not be visible; any worker will do.
     let mapped_by = process.workers.first().map_or(process.pid, |worker| worker.pid);
     let binaries = Binaries::of(mapped_by, &process.exe, &root, &mut facts.remarks);
     process.build_id = binaries.executable().map(|build| build.build_id.clone()).unwrap_or_default();
-    // What is in the binary alone does not do: Weir's own tests hold nginx's texts, too.
+    // The binary's strings alone are not sufficient: Weir's own tests also contain nginx's strings.
     if process.role != Role::Other {
         match &binaries.nginx {
             Some(nginx) => {
@@ -169,16 +169,14 @@ fn files(facts: &mut Facts, process: &mut ProcessFacts, answered: Option<NginxRe
                     read.configuration
                         .errors
                         .first()
-                        .map(|first| format!("the configuration could not be read whole ({first})")),
+                        .map(|first| format!("the configuration could not be read completely ({first})")),
                 );
-                facts.remarks.extend(
-                    read.changed_since_start
-                        .first()
-                        .map(|file| format!("{file} was changed after the workers began, which may run another one")),
-                );
+                facts.remarks.extend(read.changed_since_start.first().map(|file| {
+                    format!("{file} was changed after the workers started, so they may run an older version")
+                }));
                 facts.nginx = Some(read);
             }
-            None => facts.remarks.push(format!("{} does not say which nginx it is", process.exe)),
+            None => facts.remarks.push(format!("{} does not contain nginx's version", process.exe)),
         }
     }
     let library = binaries.luajit.as_ref().map(|(path, bytes)| (path.as_str(), bytes.as_slice()));
@@ -186,7 +184,7 @@ fn files(facts: &mut Facts, process: &mut ProcessFacts, answered: Option<NginxRe
     facts.binaries = binaries.builds;
 }
 
-/// Connections that each process accepted, by its successful calls of `accept` and `accept4`.
+/// Connections accepted by each process, from its successful calls of `accept` and `accept4`.
 fn accepted(process: &mut ProcessFacts, profile: Option<&Profile>) {
     let Some(profile) = profile.filter(|profile| !profile.system_calls.is_empty()) else { return };
     let mut counts: BTreeMap<u32, u64> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! The kernel: what it allows, and what it counted.
+//! The kernel's limits and counters.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 mod read;
 
-pub use read::Before;
+pub use read::KernelSnapshot;
 
-/// The kernel and the machine. Settings below `/proc/sys/net` are those of the process's network namespace.
+/// Kernel and machine. Settings below `/proc/sys/net` are those of the process's network namespace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct KernelFacts {
@@ -22,13 +22,13 @@ pub struct KernelFacts {
     pub cpu_model: String,
     /// Frequency governor of the first CPU.
     pub governor: Option<String>,
-    /// Settings by name, as they are written: `net.core.somaxconn` to `4096`. See [`SETTINGS`].
+    /// Settings by name, verbatim: `net.core.somaxconn` to `4096`. See [`SETTINGS`].
     pub settings: BTreeMap<String, String>,
-    /// Connection tracking, where the kernel does it.
+    /// Connection tracking, if it is enabled.
     pub conntrack: Option<Conntrack>,
     /// Counters of `/proc/PID/net/netstat` and `snmp`: `TcpExt.ListenOverflows`, `Tcp.ActiveOpens`, ...
     pub counters: BTreeMap<String, Counter>,
-    /// Size of transparent huge pages' setting: `always`, `madvise`, `never`.
+    /// The setting of transparent huge pages: `always`, `madvise`, `never`.
     pub transparent_hugepages: Option<String>,
 }
 
@@ -46,14 +46,14 @@ impl KernelFacts {
         Some((ends.next()?.parse().ok()?, ends.next()?.parse().ok()?))
     }
 
-    /// How much a counter grew in the window: `TcpExt.ListenOverflows`. `None`: the kernel does not have it.
+    /// The growth of a counter in the window, such as `TcpExt.ListenOverflows`. `None` if the kernel lacks it.
     #[must_use]
     pub fn grown(&self, counter: &str) -> Option<u64> {
         self.counters.get(counter).map(|counter| counter.after.saturating_sub(counter.before))
     }
 }
 
-/// Settings that are read, by their names for `sysctl`.
+/// Settings to read, by their `sysctl` names.
 pub const SETTINGS: &[&str] = &[
     "net.core.somaxconn",
     "net.core.netdev_max_backlog",
@@ -76,9 +76,9 @@ pub const SETTINGS: &[&str] = &[
 /// Connection tracking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conntrack {
-    /// Entries now.
+    /// Current number of entries.
     pub count: u64,
-    /// Entries at most; past that new connections are dropped.
+    /// Maximum number of entries; beyond it new connections are dropped.
     pub max: u64,
 }
 

@@ -1,8 +1,8 @@
-//! Lua: which LuaJIT, what is configured to run in it.
+//! Lua in the process: the LuaJIT version and the configured handlers.
 
 use serde::{Deserialize, Serialize};
 
-use super::nginx::Place;
+use super::nginx::DirectivePosition;
 
 mod read;
 
@@ -12,15 +12,16 @@ pub(super) use read::lua_facts;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LuaFacts {
-    /// `LuaJIT 2.1.0-beta3`, as the library calls itself; empty: not found.
+    /// `LuaJIT 2.1.0-beta3`, as in the library; empty if not found.
     pub version: String,
-    /// Path of the library or executable that holds it.
+    /// Path of the library or executable that contains it.
     pub library: String,
-    /// Where `lua_code_cache off` is configured: every request compiles its Lua anew.
-    pub code_cache_off: Vec<Place>,
+    /// Positions of `lua_code_cache off`: every request compiles its Lua.
+    pub code_cache_off: Vec<DirectivePosition>,
     /// Handlers of the configuration, in its order. At most 1,000.
     pub handlers: Vec<LuaHandler>,
-    /// Where `jit.off()` without arguments is written, in blocks and in handlers' files: the compiler is off for all.
+    /// Positions of `jit.off()` without arguments, in blocks and in handlers' files: it disables
+    /// the compiler globally.
     pub jit_off: Vec<String>,
 }
 
@@ -30,12 +31,12 @@ pub struct LuaFacts {
 pub struct LuaHandler {
     /// The directive: `access_by_lua_block`.
     pub directive: String,
-    /// The file, for `*_by_lua_file`; empty: code in the configuration.
+    /// The file, for `*_by_lua_file`; empty for inline code.
     pub file: String,
-    /// Lines of code in the configuration.
+    /// Number of lines of inline code.
     pub lines: u32,
     /// Where it is configured.
-    pub place: Place,
-    /// The server or location that it is in, as a person would say; empty: `http` or above.
+    pub place: DirectivePosition,
+    /// A readable name of its server or location; empty for `http` or above.
     pub scope: String,
 }

@@ -1,4 +1,4 @@
-//! Binaries that a process has mapped, opened as what they are, whatever lies at their path by now.
+//! Binaries mapped by a process, opened as mapped, even if their path now refers to another file.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::root::Root;
 
-/// Binaries of one process; a browser has 200.
+/// Maximum number of binaries of one process; a browser has 200.
 const MAX_BINARIES: usize = 512;
 
 /// A binary.
@@ -17,11 +17,11 @@ pub(super) struct Mapped {
     pub path: String,
     /// Its first mapping, as in `/proc/PID/map_files`.
     range: String,
-    /// Whether another file has taken its path since, or none.
+    /// Whether the path now refers to another file, or to none.
     pub replaced: bool,
 }
 
-/// Files that are mapped to be executed, by path.
+/// Files with executable mappings, by path.
 ///
 /// # Errors
 /// If the process may not be read.
@@ -38,7 +38,7 @@ pub(super) fn binaries(pid: u32) -> io::Result<Vec<Mapped>> {
     Ok(found.into_values().collect())
 }
 
-/// Range and path of a line, if it is a file's code: `55d0-55d1 r-xp 0 08:01 42  /usr/sbin/nginx`.
+/// Range and path of a line, if it is the code of a file: `55d0-55d1 r-xp 0 08:01 42 /usr/sbin/nginx`.
 fn executable(line: &str) -> Option<(&str, &str)> {
     let (range, rest) = line.split_once(' ')?;
     let at = rest.find('/')?;
@@ -47,9 +47,9 @@ fn executable(line: &str) -> Option<(&str, &str)> {
 }
 
 impl Mapped {
-    /// Opens it: the file that is mapped, else what lies at its path.
+    /// Opens the mapped file, otherwise the file at its path.
     pub fn open(&self, pid: u32, root: &Root) -> io::Result<File> {
-        // The kernel writes the range of a link without leading zeros, as `maps` has at least eight digits.
+        // The kernel writes the range of a link without leading zeros, whereas `maps` has at least eight digits.
         let short: Vec<&str> = self.range.split('-').map(|end| end.trim_start_matches('0')).collect();
         let mapped = File::open(format!("/proc/{pid}/map_files/{}", short.join("-")));
         mapped.or_else(|error| if self.replaced { Err(error) } else { root.open(Path::new(&self.path)) })

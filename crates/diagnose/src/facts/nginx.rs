@@ -1,9 +1,9 @@
-//! An nginx or an OpenResty: what it was built of, and what it is configured to do.
+//! An nginx or OpenResty: its build and its configuration.
 //!
-//! The configuration is read from its files, through the root of the process so that a container's are
-//! found, as nginx itself would read them. `nginx -T` would say the same but has to be executed, as the
-//! right user, in the right container, and opens the logs. What is on disk may be newer than what the
-//! process runs: [`NginxFacts::changed_since_start`] says so.
+//! The configuration is read from its files, through the root of the process so that a container's
+//! files are found, as nginx itself would read them. `nginx -T` would show the same, but has to be
+//! executed as the right user in the right container, and opens the logs. The files may be newer
+//! than what the process runs: see [`NginxFacts::changed_since_start`].
 
 use serde::{Deserialize, Serialize};
 
@@ -16,13 +16,13 @@ mod query;
 mod read;
 mod token;
 
-pub use binary::Binary;
+pub use binary::NginxBinary;
 pub(in crate::facts) use include::absolute;
 pub use include::{Files, Limits, load};
 pub use query::{Pass, PassTarget, Scope, ScopeKind, Upstream};
-pub use read::{Start, nginx_facts, places_of_start};
+pub use read::{CommandLine, command_line, nginx_facts};
 
-/// What an nginx is.
+/// Facts about an nginx.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NginxFacts {
@@ -30,19 +30,19 @@ pub struct NginxFacts {
     pub version: String,
     /// `nginx`, or `openresty`.
     pub flavour: String,
-    /// Arguments of `configure`, one each, without quotes.
+    /// Arguments of `configure`, without quotes.
     pub configure_arguments: Vec<String>,
-    /// Modules, built in as far as `configure` was told so, and loaded ones.
+    /// Modules: the built-in ones mentioned in `configure`'s arguments, and loaded ones.
     pub modules: Vec<Module>,
-    /// The file that the configuration begins in, as the process sees it.
+    /// The main configuration file, as the process sees it.
     pub configuration_path: String,
-    /// The directory that relative paths of the configuration are of.
+    /// The directory for relative paths in the configuration.
     pub prefix: String,
-    /// What is configured.
+    /// The configuration.
     pub configuration: Configuration,
-    /// Files of the configuration that were changed after the workers began: they may run something else.
+    /// Configuration files changed after the workers started, which may therefore run an older version.
     pub changed_since_start: Vec<String>,
-    /// What `stub_status` counted in the window, where it was asked.
+    /// Counters of `stub_status` in the window, if it was queried.
     pub requests: Option<NginxRequests>,
 }
 
@@ -52,11 +52,11 @@ pub struct NginxFacts {
 pub struct Module {
     /// `http_gzip_static_module`, or a library's name without `.so`: `ngx_http_lua_module`.
     pub name: String,
-    /// Where it comes from.
+    /// Its origin.
     pub origin: ModuleOrigin,
 }
 
-/// Where a module comes from.
+/// The origin of a module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModuleOrigin {
@@ -65,7 +65,7 @@ pub enum ModuleOrigin {
     BuiltIn,
     /// `--add-module=`
     Added,
-    /// `--without-..._module`: it would be there by default and is not.
+    /// `--without-..._module`: a default module that was left out.
     LeftOut,
     /// A library in the process.
     Loaded,
@@ -84,15 +84,15 @@ pub struct NginxRequests {
     pub active: u64,
 }
 
-/// A configuration, as a tree. Files that are included stand where they are included.
+/// A configuration tree, with included files in place of their `include`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Configuration {
-    /// Files that it was read from, in the order of reading, as the process sees them.
+    /// Files in reading order, as the process sees them.
     pub files: Vec<String>,
     /// Directives outside all blocks.
     pub directives: Vec<Directive>,
-    /// What is wrong with it: what could not be read or understood, with places. At most 100.
+    /// Errors in reading or parsing, with positions. At most 100.
     pub errors: Vec<String>,
 }
 
@@ -104,23 +104,23 @@ pub struct Directive {
     /// Its arguments, without quotes and escapes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<String>,
-    /// Where it is written.
-    pub place: Place,
-    /// What it has in braces.
+    /// Its position.
+    pub place: DirectivePosition,
+    /// The contents of its braces.
     #[serde(default, skip_serializing_if = "Block::is_none")]
     pub block: Block,
 }
 
-/// What a directive has in braces.
+/// The contents of a directive's braces.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Block {
     /// No braces.
     #[default]
     None,
-    /// Directives. Those of `map`, `geo`, `types` and the like too: their values stand as names.
+    /// Directives. In `map`, `geo`, `types` and similar blocks, values appear as names.
     Directives(Vec<Directive>),
-    /// Lua, as it is written.
+    /// Lua, verbatim.
     Lua(String),
 }
 
@@ -135,21 +135,21 @@ impl Block {
 /// File and line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Place {
+pub struct DirectivePosition {
     /// Path as the process sees it.
     pub file: std::sync::Arc<str>,
     /// From 1.
     pub line: u32,
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for DirectivePosition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}:{}", self.file, self.line)
     }
 }
 
 impl Directive {
-    /// What is in its braces; nothing if it has none.
+    /// The directives in its braces; empty if it has none.
     #[must_use]
     pub fn children(&self) -> &[Self] {
         match &self.block {
@@ -158,13 +158,13 @@ impl Directive {
         }
     }
 
-    /// Its first argument; empty: none.
+    /// Its first argument; empty if it has none.
     #[must_use]
     pub fn value(&self) -> &str {
         self.arguments.first().map_or("", String::as_str)
     }
 
-    /// Its children of a name.
+    /// Its children with this name.
     pub fn named<'d>(&'d self, name: &'d str) -> impl Iterator<Item = &'d Self> {
         self.children().iter().filter(move |child| child.name == name)
     }

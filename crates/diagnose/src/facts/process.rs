@@ -1,4 +1,4 @@
-//! The process itself: who works in it, what it may use, what it has open.
+//! The process: its workers, limits and open files.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,10 +7,10 @@ mod files;
 mod read;
 mod sockets;
 
-pub use read::Before;
+pub use read::ProcessSnapshot;
 pub(crate) use read::{cmdline, is_other_namespace, started_ms, youngest_ms};
 
-/// What a process is, by its title.
+/// The role of a process, derived from its title.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -27,33 +27,33 @@ pub enum Role {
     Other,
 }
 
-/// The process that was asked for, and those that were watched with it.
+/// The requested process, and the processes watched with it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProcessFacts {
-    /// Its id. Of an nginx: the master's, whichever of its processes was asked for.
+    /// Its id. For nginx, the master's, whichever process was requested.
     pub pid: u32,
-    /// What it is.
+    /// Its role.
     pub role: Role,
-    /// Path of its executable, as it sees it itself (in a container: inside of it).
+    /// Path of its executable as it sees it (inside its container).
     pub exe: String,
-    /// Build id of the executable in hexadecimal digits; empty: none.
+    /// Build id of the executable in hexadecimal digits; empty if there is none.
     pub build_id: String,
     /// Command line.
     pub cmdline: Vec<String>,
-    /// Watched processes: the workers of an nginx, else the process and its descendants. By pid.
+    /// Watched processes: the workers of an nginx, otherwise the process and its descendants. By pid.
     pub workers: Vec<WorkerFacts>,
-    /// Open files (`RLIMIT_NOFILE`) that the fullest watched process may have.
+    /// Limit of open files (`RLIMIT_NOFILE`) of the fullest watched process.
     pub nofile: Option<Limit>,
-    /// Its control group, where that limits the CPU or counts its throttling.
+    /// Its control group, if that limits the CPU or counts throttling.
     pub cgroup: Option<CgroupFacts>,
-    /// Its TCP sockets, of all watched processes.
+    /// TCP sockets of all watched processes.
     pub sockets: SocketFacts,
-    /// Files that it has open below nginx's directories for bodies, or that are unlinked already. At most 64.
+    /// Open files below nginx's directories for bodies, or already unlinked. At most 64.
     pub temporary_files: Vec<String>,
 }
 
-/// One watched process over the window. Counters are differences between the end and the start.
+/// One watched process during the window. Counters are differences between end and start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WorkerFacts {
@@ -69,13 +69,13 @@ pub struct WorkerFacts {
     pub major_faults: u64,
     /// Memory swapped out at the end, in KiB (`VmSwap`).
     pub swap_kib: u64,
-    /// Connections accepted, where system calls were counted.
+    /// Connections accepted, if system calls were counted.
     pub accepted: Option<u64>,
-    /// Descriptors open at the end.
+    /// Open descriptors at the end.
     pub open_files: u64,
     /// Established TCP connections at the end.
     pub connections: u64,
-    /// Whether the process began or ended within the window; its counters are then partial.
+    /// Whether the process started or ended within the window; its counters are then partial.
     pub partial: bool,
 }
 
@@ -86,25 +86,25 @@ impl WorkerFacts {
         self.user_us + self.system_us
     }
 
-    /// Whether it is a worker of nginx that takes no more connections: `nginx: worker process is shutting down`.
+    /// Whether it is an nginx worker that accepts no more connections: `nginx: worker process is shutting down`.
     #[must_use]
     pub fn is_leaving(&self) -> bool {
         self.title.contains("shutting down")
     }
 }
 
-/// A limit and how much of it is used.
+/// A limit and its usage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limit {
-    /// What counts; `u64::MAX`: none.
+    /// The effective limit; `u64::MAX` if unlimited.
     pub soft: u64,
-    /// What it could be raised to; `u64::MAX`: none.
+    /// The maximum for the effective limit; `u64::MAX` if unlimited.
     pub hard: u64,
-    /// What is used.
+    /// Usage.
     pub used: u64,
 }
 
-/// The control group of CPU time.
+/// The control group that limits CPU time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CgroupFacts {
@@ -112,29 +112,29 @@ pub struct CgroupFacts {
     pub path: String,
     /// 1 or 2.
     pub version: u8,
-    /// CPU time in each period, in microseconds; `None`: no quota.
+    /// CPU time per period, in microseconds; `None` without a quota.
     pub quota_us: Option<u64>,
     /// The period in microseconds.
     pub period_us: u64,
-    /// Periods that passed in the window.
+    /// Number of periods in the window.
     pub periods: u64,
-    /// Of these, periods in which it was held back.
+    /// Number of throttled periods.
     pub throttled_periods: u64,
-    /// How long it was held back in the window, in microseconds.
+    /// Time of throttling in the window, in microseconds.
     pub throttled_us: u64,
 }
 
-/// TCP sockets. Sockets in `TIME_WAIT` belong to no process any more: they are counted over the network
-/// namespace, by the addresses at their ends.
+/// TCP sockets. Sockets in `TIME_WAIT` have no process: they are counted over the network
+/// namespace, by the addresses at both ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SocketFacts {
-    /// Addresses that it listens on, `127.0.0.1:80`, `[::]:443`. At most 256.
+    /// Listening addresses, `127.0.0.1:80`, `[::]:443`. At most 256.
     pub listening: Vec<String>,
-    /// Its outgoing connections by remote address (not those that came in on a listening port), most first, and
-    /// addresses with many sockets in `TIME_WAIT`. At most 256.
+    /// Outgoing connections by remote address, most first (not those accepted on a listening port),
+    /// and addresses with many sockets in `TIME_WAIT`. At most 256.
     pub remotes: Vec<RemoteSockets>,
-    /// Whether the tables were longer than what is read (1,000,000 lines).
+    /// Whether the tables exceeded the limit (1,000,000 lines).
     pub cut: bool,
 }
 
@@ -144,8 +144,8 @@ pub struct SocketFacts {
 pub struct RemoteSockets {
     /// Address and port.
     pub address: String,
-    /// Established, or being so.
+    /// Established or being established.
     pub established: u64,
-    /// In `TIME_WAIT` with this address at either end, of the network namespace.
+    /// In `TIME_WAIT` with this address at either end, in the network namespace.
     pub time_wait: u64,
 }

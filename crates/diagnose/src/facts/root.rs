@@ -1,7 +1,7 @@
-//! Files as a process sees them: in its container, if it has one.
+//! Files as a process sees them, in its container if it has one.
 //!
-//! `/proc/PID/root/PATH` alone is not enough: the kernel follows an absolute link in there to the root of who
-//! asks. So links are followed by hand, each from the root of the process.
+//! `/proc/PID/root/PATH` alone is not sufficient: the kernel resolves an absolute link in it
+//! against the reader's root. Links are therefore followed here, each from the root of the process.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
@@ -10,9 +10,9 @@ use std::path::{Component, Path, PathBuf};
 
 use super::nginx::Files;
 
-/// Links followed for one path, as the kernel does (`MAXSYMLINKS`).
+/// Maximum number of links followed for one path, as in the kernel (`MAXSYMLINKS`).
 const MAX_LINKS: usize = 40;
-/// Names that are listed of one directory.
+/// Maximum number of names listed in one directory.
 const MAX_NAMES: usize = 100_000;
 
 /// The root of a process.
@@ -22,22 +22,22 @@ pub struct Root {
 }
 
 impl Root {
-    /// Of a process.
+    /// The root of process `pid`.
     #[must_use]
     pub fn of(pid: u32) -> Self {
         Self::at(format!("/proc/{pid}/root"))
     }
 
-    /// At a directory.
+    /// A root at a directory.
     #[must_use]
     pub fn at(base: impl Into<PathBuf>) -> Self {
         Self { base: base.into() }
     }
 
-    /// Where a path of the process is for this process, all links followed.
+    /// Translates a path of the process to one of this process, with all links followed.
     ///
     /// # Errors
-    /// If there are more than 40 links, or a directory cannot be read. What does not exist is no error.
+    /// If there are more than 40 links, or a directory cannot be read. A path that does not exist is not an error.
     pub fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
         let mut left: Vec<PathBuf> = parts(path);
         let (mut at, mut links) = (self.base.clone(), 0);
@@ -70,10 +70,10 @@ impl Root {
         Ok(at)
     }
 
-    /// Opens a regular file for reading. Never waits: FIFOs and devices are refused.
+    /// Opens a regular file for reading. It never blocks: FIFOs and devices are rejected.
     ///
     /// # Errors
-    /// If it is not there, is not a regular file, or cannot be read.
+    /// If it does not exist, is not a regular file, or cannot be read.
     pub fn open(&self, path: &Path) -> io::Result<File> {
         let file =
             OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(self.resolve(path)?)?;
@@ -81,7 +81,7 @@ impl Root {
     }
 }
 
-/// Parts of a path, the last one first.
+/// Components of a path, the last one first.
 fn parts(path: &Path) -> Vec<PathBuf> {
     let named = path.components().rev().filter_map(|part| match part {
         Component::Normal(name) => Some(PathBuf::from(name)),
@@ -96,7 +96,7 @@ impl Files for Root {
         let mut bytes = Vec::new();
         self.open(Path::new(path))?.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > max_bytes {
-            return Err(io::Error::other(format!("longer than the {max_bytes} bytes that are left to read")));
+            return Err(io::Error::other(format!("longer than the remaining limit of {max_bytes} bytes")));
         }
         Ok(bytes)
     }

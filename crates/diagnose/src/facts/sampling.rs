@@ -1,4 +1,4 @@
-//! One session of samples: on the CPU, off it, and system calls.
+//! A sampling session: on-CPU, off-CPU, and system calls.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use weir_sample::{SampleError, Session, Target, find};
 
 use super::collect::Options;
 
-/// The shortest wait that is sampled with its stack. Shorter ones are scheduling, and there are too many of them.
+/// Minimum duration of a wait sampled with its stack. Shorter waits are scheduling, and there are too many of them.
 const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 
-/// Begins to sample a process, with its workers if it is an nginx's master.
+/// Starts sampling a process, with its workers if it is an nginx's master.
 pub(super) fn start(pid: u32, options: &Options) -> Result<Session, SampleError> {
     let found = find(&Target::Pid(pid))?;
     let options = weir_sample::Options {

@@ -1,4 +1,4 @@
-//! nginx's own counters, from a location with `stub_status`, asked over plain HTTP.
+//! nginx's own counters, from a location with `stub_status`, queried over plain HTTP.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -6,29 +6,29 @@ use std::time::Duration;
 
 use super::nginx::NginxRequests;
 
-/// How long an answer may take.
+/// Timeout of a query.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The longest answer.
+/// Maximum length of a response.
 const MAX_BYTES: u64 = 64 << 10;
 
 impl NginxRequests {
-    /// What was added since. `active` is a state and stays.
+    /// The increase since `before`. `active` is a state and stays.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self {
             accepted: self.accepted.saturating_sub(before.accepted),
             handled: self.handled.saturating_sub(before.handled),
-            // The question itself is a request, too.
+            // The query itself is a request too.
             requests: self.requests.saturating_sub(before.requests).saturating_sub(1),
             active: self.active,
         }
     }
 }
 
-/// Asks.
+/// Queries the counters.
 ///
 /// # Errors
-/// If nobody answers, or not with `stub_status`'s page.
+/// If there is no response, or it is not the page of `stub_status`.
 pub fn read(url: &str) -> io::Result<NginxRequests> {
     let wrong = |what: &str| io::Error::new(io::ErrorKind::InvalidInput, what.to_owned());
     let rest = url.strip_prefix("http://").ok_or_else(|| wrong("the address must begin with http://"))?;
@@ -43,13 +43,13 @@ pub fn read(url: &str) -> io::Result<NginxRequests> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let path = if path.is_empty() { "/" } else { path };
-    // In one piece: a server may answer, and close, when it has read the first one.
+    // In one write: a server may respond and close after reading the first one.
     let request = format!("GET {path} HTTP/1.0\r\nHost: {host}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes())?;
     let mut answer = Vec::new();
     stream.take(MAX_BYTES).read_to_end(&mut answer)?;
     parse(&String::from_utf8_lossy(&answer))
-        .ok_or_else(|| io::Error::other("the answer is not stub_status's page; is `stub_status;` in that location?"))
+        .ok_or_else(|| io::Error::other("the response is not a stub_status page; is `stub_status;` in that location?"))
 }
 
 /// `Active connections: 1` / `server accepts handled requests` / ` 2 2 3`.
@@ -97,7 +97,7 @@ mod tests {
             }
         });
         assert_eq!(read(&url).expect("answers").requests, 31);
-        assert!(read(&url).expect_err("404").to_string().contains("is not stub_status's page"));
+        assert!(read(&url).expect_err("404").to_string().contains("is not a stub_status page"));
         server.join().expect("ends");
         assert!(read(&url).is_err(), "nobody listens any more");
     }

@@ -1,4 +1,4 @@
-//! What a person reads.
+//! The report as text.
 
 use weir_profile::format;
 
@@ -18,7 +18,7 @@ fn the_dearest_comes_first_with_evidence_fix_and_check() {
         diagnosis.findings.iter().map(|one| one.rule).collect::<Vec<_>>(),
         ["lua-table-sort", "lua-string-interning"]
     );
-    let text = text(&diagnosis, Look::default());
+    let text = text(&diagnosis, TextStyle::default());
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[2], "serious  20.0 % of the CPU goes to table.sort, which LuaJIT does not compile.", "{text}");
     assert_eq!(lines[3], "         lua-table-sort · likely");
@@ -29,11 +29,11 @@ fn the_dearest_comes_first_with_evidence_fix_and_check() {
 
 #[test]
 fn nothing_found_says_what_was_looked_at_and_what_not() {
-    let text = text(&diagnose(&facts("nginx;main;work 1000\n"), |_| true), Look::default());
+    let text = text(&diagnose(&facts("nginx;main;work 1000\n"), |_| true), TextStyle::default());
     for want in [
         "Nothing found by",
-        "looked at  a CPU profile (1000 samples in 10 s)",
-        "without an off-CPU profile, silent: blocked-event-loop",
+        "examined  a CPU profile (1000 samples in 10 s)",
+        "skipped without an off-CPU profile: blocked-event-loop",
     ] {
         assert!(text.contains(want), "{want} is not in {text}");
     }
@@ -48,17 +48,17 @@ fn who_asks_one_rule_gets_one_answer() {
 #[test]
 fn colours_and_control_characters_do_not_mix() {
     let facts = facts("nginx;\x1b[31mevil.lua:f:1;table.sort 500\nnginx;other 500\n");
-    let look = Look { colours: true, full: true };
+    let look = TextStyle { colours: true, full: true };
     let text = text(&diagnose(&facts, |_| true), look);
     assert!(text.contains("\x1b[1;31mserious") && !text.contains("\x1b[31mevil"), "{text}");
     let finding = Finding::new("a-rule", "The loop of \x1b[31mevil blocks.");
     let mut said = diagnose(&facts, |_| false);
     said.findings.push(finding);
-    assert!(!self::text(&said, Look { colours: false, full: true }).contains('\x1b'));
+    assert!(!self::text(&said, TextStyle { colours: false, full: true }).contains('\x1b'));
 }
 
 #[test]
 fn the_list_has_every_rule() {
-    let list = table(Look::default());
+    let list = table(TextStyle::default());
     assert!(RULES.iter().all(|rule| list.contains(rule.id)), "{list}");
 }

@@ -2,27 +2,27 @@
 
 use std::fmt::Write;
 
-use super::{Diagnosis, NotAsked};
+use super::{Diagnosis, SkippedRule};
 use crate::finding::{Evidence, Finding, Severity, percent};
-use crate::rules::{RULES, Source};
+use crate::rules::{FactSource, RULES};
 
-/// Lines of a finding, unless all are wanted: a screen then has room for five findings.
+/// Maximum number of lines of a finding, unless all are requested: a screen then holds five findings.
 const LINES: usize = 8;
-/// Lines of evidence that are shown even if the fix is long.
+/// Minimum number of lines of evidence, even if the fix is long.
 const LEAST_EVIDENCE: usize = 2;
-/// Columns that prose is broken at.
+/// Line width for prose.
 const WIDTH: usize = 100;
 
-/// How it shall look.
+/// Options of the text.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Look {
-    /// Whether to colour it.
+pub struct TextStyle {
+    /// Whether to use colours.
     pub colours: bool,
     /// Whether to show all evidence.
     pub full: bool,
 }
 
-impl Look {
+impl TextStyle {
     fn paint(self, code: &str, text: &str) -> String {
         if self.colours { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
@@ -47,9 +47,9 @@ impl Look {
     }
 }
 
-/// The report.
+/// The diagnosis as text.
 #[must_use]
-pub fn text(diagnosis: &Diagnosis, look: Look) -> String {
+pub fn text(diagnosis: &Diagnosis, look: TextStyle) -> String {
     let mut out = String::new();
     // Writing to a String cannot fail.
     let _ = writeln!(out, "{}", look.bold(&safe(&diagnosis.title)));
@@ -61,7 +61,7 @@ pub fn text(diagnosis: &Diagnosis, look: Look) -> String {
     out
 }
 
-fn one(out: &mut String, finding: &Finding, look: Look) {
+fn one(out: &mut String, finding: &Finding, look: TextStyle) {
     let severity = format!("{:7}", format!("{:?}", finding.severity).to_lowercase());
     let sentence = wrapped(&safe(&finding.sentence), WIDTH - 9);
     let lines = sentence.iter().enumerate().map(|(index, line)| {
@@ -84,7 +84,7 @@ fn one(out: &mut String, finding: &Finding, look: Look) {
     labelled(out, "verify", std::slice::from_ref(&finding.verify), look);
 }
 
-fn labelled(out: &mut String, label: &str, lines: &[String], look: Look) {
+fn labelled(out: &mut String, label: &str, lines: &[String], look: TextStyle) {
     for (index, line) in lines.iter().enumerate() {
         let head = if index == 0 { label } else { "" };
         let _ = writeln!(out, "         {}  {}", look.dim(&format!("{head:6}")), safe(line));
@@ -99,14 +99,14 @@ fn evidence_line(evidence: &Evidence) -> String {
     }
 }
 
-/// What was looked at, and what was not.
-fn closing(diagnosis: &Diagnosis, look: Look) -> String {
+/// The summary of examined and missing sources.
+fn closing(diagnosis: &Diagnosis, look: TextStyle) -> String {
     let mut out = String::new();
     let rules = |count: usize| format!("{count} rule{}", if count == 1 { "" } else { "s" });
     let said = match (diagnosis.findings.len(), diagnosis.asked) {
-        (_, 0) => look.paint("33", "No rule could be asked."),
+        (_, 0) => look.paint("33", "No rule could be evaluated."),
         (0, asked) => look.paint("32", &format!("Nothing found by {}.", rules(asked))),
-        (found, asked) => format!("{found} of {} found something.", rules(asked)),
+        (found, asked) => format!("{found} of {} found a problem.", rules(asked)),
     };
     let _ = writeln!(out, "{said}");
     let seen: Vec<String> = diagnosis
@@ -116,14 +116,14 @@ fn closing(diagnosis: &Diagnosis, look: Look) -> String {
         .map(|looked| format!("{} ({})", looked.source.title(), looked.detail))
         .collect();
     if !seen.is_empty() {
-        let lines = wrapped(&format!("looked at  {}", seen.join("; ")), WIDTH);
+        let lines = wrapped(&format!("examined  {}", seen.join("; ")), WIDTH);
         out.extend(lines.iter().map(|line| look.dim(&safe(line)) + "\n"));
     }
-    for source in Source::ALL {
+    for source in FactSource::ALL {
         let silent: Vec<&str> =
             diagnosis.not_asked.iter().filter(|one| lacks_first(one, source)).map(|one| one.rule).collect();
         if !silent.is_empty() {
-            let lines = wrapped(&format!("without {}, silent: {}", source.title(), silent.join(", ")), WIDTH);
+            let lines = wrapped(&format!("skipped without {}: {}", source.title(), silent.join(", ")), WIDTH);
             out.extend(lines.iter().map(|line| look.dim(line) + "\n"));
         }
     }
@@ -133,17 +133,17 @@ fn closing(diagnosis: &Diagnosis, look: Look) -> String {
     out
 }
 
-fn lacks_first(one: &NotAsked, source: Source) -> bool {
+fn lacks_first(one: &SkippedRule, source: FactSource) -> bool {
     one.lacks.first() == Some(&source)
 }
 
 /// The table of rules, for `--list`.
 #[must_use]
-pub fn table(look: Look) -> String {
+pub fn table(look: TextStyle) -> String {
     let mut out = String::new();
     for rule in RULES {
         let _ = writeln!(out, "{}  {}", look.bold(rule.id), rule.title);
-        for (label, text) in [("looks at", rule.looks_at), ("speaks", rule.threshold)] {
+        for (label, text) in [("uses", rule.looks_at), ("threshold", rule.threshold)] {
             for (index, line) in wrapped(text, WIDTH - 12).iter().enumerate() {
                 let head = if index == 0 { label } else { "" };
                 let _ = writeln!(out, "  {}  {line}", look.dim(&format!("{head:8}")));
@@ -153,11 +153,11 @@ pub fn table(look: Look) -> String {
     out
 }
 
-/// Lines of at most `width` characters, broken at spaces. Spaces at the start are kept.
+/// Wraps text at spaces to lines of at most `width` characters. Leading spaces are kept.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let indent = text.len() - text.trim_start().len();
     let (mut lines, mut line) = (Vec::new(), " ".repeat(indent));
-    // A line with room to spare is left as it is: spaces inside of it may line up with others.
+    // A line that fits is kept unchanged, because inner spaces may align it with others.
     if text.chars().count() <= width {
         return vec![text.to_owned()];
     }
@@ -175,7 +175,7 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Without control characters: names of processes, files and Lua functions are not ours.
+/// Removes control characters: names of processes, files and Lua functions are untrusted.
 pub(crate) fn safe(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }

@@ -1,15 +1,15 @@
-//! `temp-file-bodies`: bodies take the way over the disk because a buffer is too small.
+//! `temp-file-bodies`: bodies are written to disk because a buffer is too small.
 
 use super::nginx::{again, configuration, place};
 use super::stacks::Stacks;
-use super::{Needs, Rule, Source};
+use super::{FactSource, Rule, RuleNeeds};
 use crate::facts::Facts;
 use crate::finding::{Confidence, Finding, percent};
 
 pub(super) const TEMPORARY_FILES: Rule = Rule {
     id: "temp-file-bodies",
     title: "Bodies are written to temporary files",
-    needs: Needs::All(&[Source::Profile]),
+    needs: RuleNeeds::All(&[FactSource::Profile]),
     looks_at: "time below `ngx_write_chain_to_temp_file`, files open below nginx's temporary directories, buffer sizes",
     threshold: "from 1 % of the CPU, because the time that requests wait for the disk is a multiple of that",
     check,
@@ -38,7 +38,7 @@ fn check(facts: &Facts) -> Option<Finding> {
         "ngx_http_request_body_*",
     ]);
     let of_request = stacks.part(|stack| to_file.any(stack) && request.any(stack)).share > part.share / 2.0;
-    // A cache is filled by way of temporary files, as it should be.
+    // A cache is filled through temporary files by design.
     let caches = configuration(facts)
         .is_some_and(|one| CACHES.iter().any(|name| one.all(name).iter().any(|cache| cache.value() != "off")));
     if caches && !of_request {
@@ -59,10 +59,10 @@ fn check(facts: &Facts) -> Option<Finding> {
         finding = finding.figure("open temporary files", format!("{}, such as {file}", files.len()));
     }
     let fix = if of_request {
-        "client_body_buffer_size 128k;   # 16k is the default: the size that most bodies stay below; or proxy_request_buffering off;"
+        "client_body_buffer_size 128k;   # 16k is the default; choose a size that most bodies stay below, or proxy_request_buffering off;"
     } else {
-        "client_body_buffer_size 128k;   # for request bodies\nproxy_buffers 16 32k;           # for answers\nproxy_max_temp_file_size 0;     # \
-         answers then wait in the upstream, not on the disk"
+        "client_body_buffer_size 128k;   # for request bodies\nproxy_buffers 16 32k;           # for responses\nproxy_max_temp_file_size 0;     # \
+         responses then wait in the upstream, not on disk"
     };
     Some(finding.fix(fix).verify(again(facts, TEMPORARY_FILES.id)))
 }

@@ -1,23 +1,22 @@
-//! `build-unoptimised`, `build-no-tail-calls`: the same source costs twice as much when it is built for
-//! a debugger.
+//! `build-unoptimised`, `build-no-tail-calls`: code built for a debugger costs twice as much.
 //!
-//! nginx's filters end in a call of the next one. Built with `-O2` that is a jump and leaves nothing on
-//! the stack; below, each filter keeps its frame, which costs memory traffic and shows as a deep graph.
+//! nginx's filters end in a call of the next one. With `-O2` that is a jump and leaves nothing on the stack; at lower
+//! levels each filter keeps its frame, which costs memory traffic and makes graphs deep.
 
 use super::nginx::again;
 use super::stacks::{Stacks, is_named};
-use super::{Needs, Rule, Source};
+use super::{FactSource, Rule, RuleNeeds};
 use crate::facts::Facts;
-use crate::facts::build::{BinaryKind, BuildFacts, Level, OptimisationSource, TailCalls};
+use crate::facts::build::{BinaryKind, BuildFacts, OptimisationLevel, OptimisationSource, TailCalls};
 use crate::finding::{Confidence, Evidence, Finding, Severity, percent};
 
 pub(super) const UNOPTIMISED: Rule = Rule {
     id: "build-unoptimised",
     title: "A binary was built without optimisation",
-    needs: Needs::All(&[Source::Binaries]),
-    looks_at: "what the compiler wrote into the debug information, else how the machine code looks (arguments and \
+    needs: RuleNeeds::All(&[FactSource::Binaries]),
+    looks_at: "the compiler's flags in the debug information, otherwise patterns in the machine code (arguments and \
                locals in memory, jumps at the end of functions), of the executable, its modules, LuaJIT, and libraries with CPU time",
-    threshold: "when a binary looks built with `-O0` at a confidence of 0.7; libraries only from 2 % of the CPU on, because \
+    threshold: "when a binary was built with `-O0` at a confidence of 0.7; libraries only from 2 % of the CPU, because \
                 others do not matter",
     check: unoptimised,
 };
@@ -25,29 +24,29 @@ pub(super) const UNOPTIMISED: Rule = Rule {
 pub(super) const NO_TAIL_CALLS: Rule = Rule {
     id: "build-no-tail-calls",
     title: "A binary was built without optimised tail calls (-O1, -Og)",
-    needs: Needs::Any(&[Source::Profile, Source::Binaries]),
-    looks_at: "the same, and how many filters of nginx stand on each other's stack",
-    threshold: "when a binary has no tail calls at a confidence of 0.7, or filters stand 7 deep or deeper in 1 % of the CPU: \
+    needs: RuleNeeds::Any(&[FactSource::Profile, FactSource::Binaries]),
+    looks_at: "the same, and the number of nginx filters on one stack",
+    threshold: "when a binary has no tail calls at a confidence of 0.7, or at least 7 filters are on one stack in 1 % of the CPU: \
                 with tail calls there are at most 5",
     check: no_tail_calls,
 };
 
-/// Confidence from which a binary is judged.
+/// Minimum confidence for judging a binary.
 const CONFIDENCE: f64 = 0.7;
-/// Share from which a library is worth a word.
+/// Minimum share of CPU at which a library matters.
 const LIBRARY_SHARE: f64 = 0.02;
-/// Filters on one stack from which calls at their ends were no jumps.
+/// Number of filters on one stack that proves that their final calls are not jumps.
 const FILTERS: usize = 7;
 
 fn unoptimised(facts: &Facts) -> Option<Finding> {
-    let (worst, share) = worst(facts, |build| build.optimisation.level == Level::O0)?;
+    let (worst, share) = worst(facts, |build| build.optimisation.level == OptimisationLevel::O0)?;
     let sentence = format!("{} was built without optimisation (-O0).", worst.path);
     Some(describe(facts, UNOPTIMISED.id, worst, share, sentence).severity(Severity::Serious))
 }
 
 fn no_tail_calls(facts: &Facts) -> Option<Finding> {
     let found = worst(facts, |build| {
-        build.optimisation.tail_calls == TailCalls::Missing && build.optimisation.level != Level::O0
+        build.optimisation.tail_calls == TailCalls::Missing && build.optimisation.level != OptimisationLevel::O0
     });
     if let Some((worst, share)) = found {
         let sentence = format!("{} was built without optimised tail calls (-O1 or -Og, not -O2).", worst.path);
@@ -55,23 +54,20 @@ fn no_tail_calls(facts: &Facts) -> Option<Finding> {
             describe(facts, NO_TAIL_CALLS.id, worst, share, sentence).with(filters(facts).map(|found| found.1)),
         );
     }
-    // Where a binary was judged, its code is a better witness than the depth of stacks.
-    let judged = facts.executable().is_some_and(|build| build.optimisation.level != Level::Unknown);
+    // If a binary could be judged, its code is better evidence than the depth of stacks.
+    let judged = facts.executable().is_some_and(|build| build.optimisation.level != OptimisationLevel::Unknown);
     let (share, evidence) = filters(facts).filter(|_| !judged)?;
     Some(
-        Finding::new(
-            NO_TAIL_CALLS.id,
-            "Filters of nginx stand on each other's stack: it was built without tail calls.",
-        )
-        .confidence(Confidence::Possible)
-        .share(share)
-        .with([evidence])
-        .fix("build nginx with -O2: ./configure --with-cc-opt='-O2' ...")
-        .verify(again(facts, NO_TAIL_CALLS.id)),
+        Finding::new(NO_TAIL_CALLS.id, "nginx's filters are nested on the stack: it was built without tail calls.")
+            .confidence(Confidence::Possible)
+            .share(share)
+            .with([evidence])
+            .fix("build nginx with -O2: ./configure --with-cc-opt='-O2' ...")
+            .verify(again(facts, NO_TAIL_CALLS.id)),
     )
 }
 
-/// The binary with most CPU time among those that a test is true of.
+/// The binary with most CPU time among those that satisfy a test.
 fn worst(facts: &Facts, bad: impl Fn(&BuildFacts) -> bool) -> Option<(&BuildFacts, Option<f64>)> {
     let share = |build: &BuildFacts| own_share(facts, &build.path);
     let mut found: Vec<_> = facts
@@ -88,7 +84,7 @@ fn worst(facts: &Facts, bad: impl Fn(&BuildFacts) -> bool) -> Option<(&BuildFact
     found.into_iter().next()
 }
 
-/// Time in a binary's own code.
+/// The share of time in a binary's own code.
 fn own_share(facts: &Facts, path: &str) -> Option<f64> {
     let stacks = Stacks::of(facts.profile.as_ref())?;
     let own = stacks.frames(|frame| frame.module == path);
@@ -114,7 +110,7 @@ fn describe(facts: &Facts, rule: &'static str, build: &BuildFacts, share: Option
     if flags.is_empty() { finding } else { finding.figure("nginx -V asks for", flags) }
 }
 
-/// Time with many filters on the stack, and how such a stack looks.
+/// The time with many filters on the stack, and an example of such a stack.
 fn filters(facts: &Facts) -> Option<(f64, Evidence)> {
     let stacks = Stacks::of(facts.profile.as_ref())?;
     let filter = stacks.frames(|frame| is_named(&frame.name, &["ngx_http_*"]) && is_named(&frame.name, &["*_filter"]));

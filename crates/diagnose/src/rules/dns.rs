@@ -1,8 +1,8 @@
-//! `dns-at-request-time`: names are looked up while requests wait.
+//! `dns-at-request-time`: host names are resolved while requests wait.
 
 use super::nginx::{again, configuration, place};
 use super::stacks::Stacks;
-use super::{Needs, Rule, Source};
+use super::{FactSource, Rule, RuleNeeds};
 use crate::facts::Facts;
 use crate::facts::nginx::PassTarget;
 use crate::finding::{Confidence, Finding, percent};
@@ -10,10 +10,10 @@ use crate::finding::{Confidence, Finding, percent};
 pub(super) const AT_REQUEST_TIME: Rule = Rule {
     id: "dns-at-request-time",
     title: "Names are resolved at request time",
-    needs: Needs::All(&[Source::Profile]),
-    looks_at: "time in nginx's resolver, passes with variables, and `resolver ... valid=`",
-    threshold: "from 2 % of the CPU in the resolver: with answers that live longer than a few seconds it is next to nothing, \
-                whatever the load",
+    needs: RuleNeeds::All(&[FactSource::Profile]),
+    looks_at: "time in nginx's resolver, `proxy_pass` and similar directives with variables, and `resolver ... valid=`",
+    threshold: "from 2 % of the CPU in the resolver: with answers that are valid for more than a few seconds it is negligible, \
+                at any load",
     check,
 };
 

@@ -1,46 +1,46 @@
-//! `blocked-event-loop`: a worker waits for something else than events, and all its requests with it.
+//! `blocked-event-loop`: a worker waits for something other than events, and all its requests wait with it.
 //!
-//! Only threads that also wait in `epoll_wait` are event loops: a thread of a pool may block, that is
-//! what it is for. Being taken off the CPU by the scheduler is no waiting.
+//! Only threads that also wait in `epoll_wait` are event loops: a thread of a pool may block,
+//! because that is its purpose. Preemption by the scheduler is not waiting.
 
 use std::collections::HashMap;
 
 use weir_profile::{FrameId, Profile, ThreadIndex};
 
 use super::nginx::again;
-use super::stacks::{Set, Stacks};
-use super::{Needs, Rule, Source};
+use super::stacks::{FrameSet, Stacks};
+use super::{FactSource, Rule, RuleNeeds};
 use crate::facts::Facts;
 use crate::finding::{Confidence, Finding, Severity, percent};
 
 pub(super) const BLOCKED: Rule = Rule {
     id: "blocked-event-loop",
     title: "An event loop blocks",
-    needs: Needs::All(&[Source::OffCpu]),
-    looks_at: "where threads that wait in `epoll_wait` wait besides: files, connections, locks, names, sleep",
-    threshold: "when one of them spends 2 % of the time blocked elsewhere, or once 20 ms: all requests of the worker wait as \
-                long, and files that the kernel has in memory block for microseconds only",
+    needs: RuleNeeds::All(&[FactSource::OffCpu]),
+    looks_at: "other waits of threads that wait in `epoll_wait`: files, connections, locks, name resolution, sleep",
+    threshold: "when one of them spends 2 % of the time blocked elsewhere, or 20 ms at once: all requests of the worker wait that \
+                long, whereas files in the page cache block only for microseconds",
     check,
 };
 
-/// Part of a thread's time from which it speaks.
+/// Minimum share of a thread's time.
 const SHARE: f64 = 0.02;
-/// Mean length of one wait from which it speaks, in nanoseconds.
+/// Minimum mean length of one wait, in nanoseconds.
 const LONG_NS: u64 = 20_000_000;
 
-/// What can block, how it is recognised, and what to do.
+/// A cause of blocking: how it is recognised, and the fix.
 struct Cause {
     what: &'static str,
     names: &'static [&'static str],
     fix: &'static str,
 }
 
-/// The first that matches is meant.
+/// The first match applies.
 const CAUSES: &[Cause] = &[
     Cause {
         what: "resolving names (getaddrinfo)",
         names: &["getaddrinfo", "gethostbyname*", "__res_*", "res_query*", "_nss_dns_*", "__gethostbyname*"],
-        fix: "use nginx's resolver (`resolver ADDRESS;`) or a client that uses cosockets, not a library that resolves by itself",
+        fix: "use nginx's resolver (`resolver ADDRESS;`) or a client that uses cosockets, not a library that resolves names itself",
     },
     Cause {
         what: "connecting",
@@ -48,7 +48,7 @@ const CAUSES: &[Cause] = &[
         fix: "use cosockets (ngx.socket.tcp, lua-resty-*) instead of a blocking client (LuaSocket, LuaSQL)",
     },
     Cause {
-        what: "syncing files to the disk",
+        what: "syncing files to disk",
         names: &[
             "*_fsync",
             "vfs_fsync_range",
@@ -59,10 +59,10 @@ const CAUSES: &[Cause] = &[
             "fsync",
             "fdatasync",
         ],
-        fix: "sync in a thread or a process of its own; nginx itself never syncs",
+        fix: "sync in a separate thread or process; nginx itself never syncs",
     },
     Cause {
-        what: "a lock of a file",
+        what: "a file lock",
         names: &[
             "fcntl_setlk",
             "flock_lock_inode_wait",
@@ -103,7 +103,7 @@ const CAUSES: &[Cause] = &[
             "splice_*",
             "do_sendfile",
         ],
-        fix: "aio threads;   # nginx then reads files in a pool of threads; with `sendfile on;` and `directio 4m;` for large ones",
+        fix: "aio threads;   # nginx then reads files in a thread pool; with `sendfile on;` and `directio 4m;` for large ones",
     },
     Cause {
         what: "writing files",
@@ -117,7 +117,7 @@ const CAUSES: &[Cause] = &[
             "__x64_sys_pwrite64",
             "vfs_writev",
         ],
-        fix: "access_log ... buffer=64k flush=1s; and aio_write on; for temporary files; a slow disk: log to syslog or a memory file system",
+        fix: "access_log ... buffer=64k flush=1s; and aio_write on; for temporary files; if the disk is slow: log to syslog or a memory file system",
     },
     Cause {
         what: "opening or removing files",
@@ -134,12 +134,12 @@ const CAUSES: &[Cause] = &[
             "pthread_mutex_lock",
             "__pthread_mutex_lock",
         ],
-        fix: "find who holds it: weir profile --off-cpu over all its threads",
+        fix: "find the holder: weir profile --off-cpu over all its threads",
     },
     Cause {
-        what: "memory that is not there (page faults)",
+        what: "memory that is not present (page faults)",
         names: &["do_swap_page", "handle_mm_fault", "filemap_fault", "asm_exc_page_fault"],
-        fix: "give it memory: swap or files that were thrown out of memory are read again",
+        fix: "add memory: pages from swap or evicted files are being read again",
     },
 ];
 
@@ -158,9 +158,9 @@ const EVENTS: &[&str] = &[
     "io_cqring_wait",
     "__x64_sys_io_uring_enter",
 ];
-/// Taken off the CPU, or waiting by trade.
+/// Preempted, or waiting by design.
 const NOT_BLOCKED: &[&str] = &[
-    // What the sampler writes for waits below its limit, and for a full machine.
+    // The sampler's placeholders for waits below its limit, and for a machine with too few CPUs.
     "[waits shorter*",
     "[waiting for a CPU]",
     "exit_to_user_mode_*",
@@ -176,12 +176,12 @@ const NOT_BLOCKED: &[&str] = &[
     "syscall_exit_to_user_mode*",
 ];
 
-struct Sets {
-    events: Set,
-    not_blocked: Set,
+struct FrameSets {
+    events: FrameSet,
+    not_blocked: FrameSet,
 }
 
-impl Sets {
+impl FrameSets {
     fn blocks(&self, stack: &[FrameId]) -> bool {
         !self.events.any(stack) && !self.not_blocked.any(stack)
     }
@@ -190,7 +190,7 @@ impl Sets {
 fn check(facts: &Facts) -> Option<Finding> {
     let profile = facts.off_cpu.as_ref()?;
     let stacks = Stacks::of(Some(profile))?;
-    let sets = Sets { events: stacks.named(EVENTS), not_blocked: stacks.named(NOT_BLOCKED) };
+    let sets = FrameSets { events: stacks.named(EVENTS), not_blocked: stacks.named(NOT_BLOCKED) };
     let window_ns = facts.seconds.max(0.001) * 1e9;
     let (cause, thread, count, weight) = worst(profile, &stacks, &sets, window_ns)?;
     #[allow(clippy::cast_precision_loss, reason = "nanoseconds to show")]
@@ -202,7 +202,12 @@ fn check(facts: &Facts) -> Option<Finding> {
     Some(
         Finding::new(
             BLOCKED.id,
-            format!("The event loop of {} ({}) blocks for {} of its time: {what}.", who.name, who.tid, percent(share)),
+            format!(
+                "The event loop of {} ({}) is blocked for {} of its time: {what}.",
+                who.name,
+                who.tid,
+                percent(share)
+            ),
         )
         .severity(if share >= 0.2 { Severity::Serious } else { Severity::Warning })
         .confidence(Confidence::Certain)
@@ -221,11 +226,11 @@ fn check(facts: &Facts) -> Option<Finding> {
     )
 }
 
-type Worst = (Option<&'static Cause>, ThreadIndex, u64, u64);
+type WorstBlock = (Option<&'static Cause>, ThreadIndex, u64, u64);
 
-/// The thread and cause with most time blocked, if that is long enough.
-fn worst(profile: &Profile, stacks: &Stacks<'_>, sets: &Sets, window_ns: f64) -> Option<Worst> {
-    let causes: Vec<Set> = CAUSES.iter().map(|cause| stacks.named(cause.names)).collect();
+/// The thread and cause with most blocked time, if it exceeds the threshold.
+fn worst(profile: &Profile, stacks: &Stacks<'_>, sets: &FrameSets, window_ns: f64) -> Option<WorstBlock> {
+    let causes: Vec<FrameSet> = CAUSES.iter().map(|cause| stacks.named(cause.names)).collect();
     let mut loops: Vec<bool> = vec![false; profile.threads.len()];
     let mut blocked: HashMap<(usize, usize), (u64, u64)> = HashMap::new();
     for sample in &profile.samples {

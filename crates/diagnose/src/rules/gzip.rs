@@ -1,18 +1,18 @@
-//! `gzip-level`: the last percent of size costs most of the time.
+//! `gzip-level`: the last percent of size reduction takes most of the time.
 
 use super::nginx::{again, configuration, place};
 use super::stacks::Stacks;
-use super::{Needs, Rule, Source};
+use super::{FactSource, Rule, RuleNeeds};
 use crate::facts::Facts;
 use crate::finding::{Confidence, Finding, percent};
 
 pub(super) const LEVEL: Rule = Rule {
     id: "gzip-level",
-    title: "Compression at a high level",
-    needs: Needs::All(&[Source::Profile]),
+    title: "Compression level is high",
+    needs: RuleNeeds::All(&[FactSource::Profile]),
     looks_at: "time in zlib's compression, and `gzip_comp_level`",
-    threshold: "from 10 % of the CPU with a level above 5: level 6 and above take two to three times as long as 4 on text and save \
-                1 to 3 % of its size",
+    threshold: "from 10 % of the CPU with a level above 5: on text, level 6 and above take two to three times as long as 4 and save \
+                1 to 3 % of the size",
     check,
 };
 
@@ -33,13 +33,13 @@ fn check(facts: &Facts) -> Option<Finding> {
     Some(
         Finding::new(
             LEVEL.id,
-            format!("{} of the CPU goes to compressing answers at level {}.", percent(part.share), high.value()),
+            format!("{} of the CPU goes to compressing responses at level {}.", percent(part.share), high.value()),
         )
         .confidence(Confidence::Certain)
         .share(part.share)
         .with([place(high)])
         .with(stacks.ways(&named, 1))
-        .fix("gzip_comp_level 4;   # and for what does not change: gzip_static on; with files compressed once")
+        .fix("gzip_comp_level 4;   # and for static files: gzip_static on; with files compressed once")
         .verify(again(facts, LEVEL.id)),
     )
 }

@@ -1,26 +1,26 @@
-//! `debug-logging`, `access-log-unbuffered`: what is written for nobody to read, or byte by byte.
+//! `debug-logging`, `access-log-unbuffered`: excessive messages, or one write per line.
 
 use super::nginx::{again, configuration, place};
 use super::stacks::Stacks;
-use super::{Needs, Rule, Source};
+use super::{FactSource, Rule, RuleNeeds};
 use crate::facts::{Configuration, Directive, Facts};
 use crate::finding::{Confidence, Finding, Severity, percent};
 
 pub(super) const DEBUG: Rule = Rule {
     id: "debug-logging",
-    title: "nginx writes its error log all the time",
-    needs: Needs::Any(&[Source::Profile, Source::Configuration]),
+    title: "nginx writes to its error log constantly",
+    needs: RuleNeeds::Any(&[FactSource::Profile, FactSource::Configuration]),
     looks_at: "`error_log ... debug` in an nginx that was built `--with-debug`, and time in `ngx_log_error_core`",
-    threshold: "when debug is configured and compiled in; else from 2 % of the CPU, because errors are rare",
+    threshold: "when debug is configured and compiled in; otherwise from 2 % of the CPU, because errors should be rare",
     check: debug,
 };
 
 pub(super) const ACCESS_UNBUFFERED: Rule = Rule {
     id: "access-log-unbuffered",
     title: "The access log is written line by line",
-    needs: Needs::All(&[Source::Profile]),
+    needs: RuleNeeds::All(&[FactSource::Profile]),
     looks_at: "time in `write()` of lines of the access log, and `access_log` without `buffer=`",
-    threshold: "from 8 % of the CPU: one unbuffered log costs 5 to 6 % even of the smallest proxied requests at 30,000 a second, \
+    threshold: "from 8 % of the CPU: one unbuffered log costs 5 to 6 % even for the smallest proxied requests at 30,000 per second, \
                 so more means several logs, long lines or a slow file system",
     check: access_unbuffered,
 };
@@ -47,7 +47,7 @@ fn debug(facts: &Facts) -> Option<Finding> {
     }
     let share = writing.as_ref().map_or(0.0, |(part, _)| part.share);
     let sentence = match asked {
-        Some(_) => format!("error_log has the level debug, which costs {} of the CPU.", percent(share)),
+        Some(_) => format!("error_log has level debug, which costs {} of the CPU.", percent(share)),
         None => format!("{} of the CPU goes to messages in the error log.", percent(share)),
     };
     let finding = Finding::new(DEBUG.id, sentence)
@@ -57,7 +57,7 @@ fn debug(facts: &Facts) -> Option<Finding> {
         .with(writing.map(|(_, stacks)| stacks).unwrap_or_default())
         .fix(match asked {
             Some(directive) => format!("error_log {} warn;   # and reload", directive.value()),
-            None => "see what it says and mend that, or raise the level: error_log FILE error;".to_owned(),
+            None => "read the messages and fix their cause, or raise the level: error_log FILE error;".to_owned(),
         })
         .verify(again(facts, DEBUG.id));
     Some(if share > 0.0 { finding.share(share) } else { finding })

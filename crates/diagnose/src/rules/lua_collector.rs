@@ -1,18 +1,18 @@
-//! `lua-gc`: collecting what requests leave behind.
+//! `lua-gc`: collecting the garbage of requests.
 
 use super::nginx::again;
 use super::stacks::Stacks;
-use super::{Needs, Rule, Source};
+use super::{FactSource, Rule, RuleNeeds};
 use crate::facts::Facts;
 use crate::finding::{Finding, percent};
 
 pub(super) const GARBAGE: Rule = Rule {
     id: "lua-gc",
     title: "Lua's garbage collector is busy",
-    needs: Needs::All(&[Source::Profile]),
-    looks_at: "time in LuaJIT's collector (`lj_gc_*`, `gc_onestep`, `propagatemark`, ...), and of it in its allocator",
-    threshold: "from 8 % of the CPU: with the default pace the collector follows allocation, and 2 to 5 % is usual for \
-                handlers that make some garbage",
+    needs: RuleNeeds::All(&[FactSource::Profile]),
+    looks_at: "time in LuaJIT's collector (`lj_gc_*`, `gc_onestep`, `propagatemark`, ...), and the part of it in its allocator",
+    threshold: "from 8 % of the CPU: at its default pace the collector follows allocation, and 2 to 5 % is usual for \
+                handlers that produce some garbage",
     check,
 };
 
@@ -46,7 +46,7 @@ fn check(facts: &Facts) -> Option<Finding> {
             .with(stacks.callers(&collector, 3))
             .figure("in LuaJIT's allocator", percent(allocator.share))
             .fix(
-                "leave less behind: keep tables between requests (tablepool, table.clear), no closures and no string building \
+                "produce less garbage: keep tables between requests (tablepool, table.clear), avoid closures and string building \
                  in handlers; a larger pause (collectgarbage(\"setpause\", 400) in init_worker_by_lua) trades memory for CPU",
             )
             .verify(again(facts, GARBAGE.id)),

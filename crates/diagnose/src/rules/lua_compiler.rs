@@ -1,30 +1,29 @@
-//! `lua-not-compiled`, `lua-trace-aborts`: Lua that LuaJIT leaves to its interpreter, or compiles over
-//! and over.
+//! `lua-not-compiled`, `lua-trace-aborts`: Lua that LuaJIT leaves to its interpreter, or compiles repeatedly.
 
 use weir_profile::Origin;
 
 use super::nginx::again;
 use super::stacks::Stacks;
-use super::{Needs, Rule, Source};
+use super::{FactSource, Rule, RuleNeeds};
 use crate::facts::Facts;
 use crate::finding::{Evidence, Finding, percent};
 
 pub(super) const NOT_COMPILED: Rule = Rule {
     id: "lua-not-compiled",
     title: "Lua runs in the interpreter",
-    needs: Needs::All(&[Source::Profile]),
-    looks_at: "how much of the time in Lua is inside compiled traces, builtins that LuaJIT does not compile, and `jit.off()`",
-    threshold: "when Lua has 20 % of the CPU and less than half of that is compiled: hot handlers compile to 80 % and more, \
+    needs: RuleNeeds::All(&[FactSource::Profile]),
+    looks_at: "the share of Lua's time in compiled traces, builtins that LuaJIT does not compile, and `jit.off()`",
+    threshold: "when Lua takes 20 % of the CPU and less than half of that is compiled: 80 % and more of a hot handler is compiled, \
                 and below a fifth of the CPU there is little to gain. Needs Lua frames",
     check: not_compiled,
 };
 
 pub(super) const TRACE_ABORTS: Rule = Rule {
     id: "lua-trace-aborts",
-    title: "LuaJIT compiles over and over",
-    needs: Needs::All(&[Source::Profile]),
+    title: "LuaJIT keeps compiling",
+    needs: RuleNeeds::All(&[FactSource::Profile]),
     looks_at: "time in LuaJIT's compiler: recording (`lj_record_*`, `rec_*`), optimising (`lj_opt_*`), assembling (`lj_asm_*`)",
-    threshold: "from 3 % of the CPU: the compiler is done seconds after the start, and then takes nothing",
+    threshold: "from 3 % of the CPU: the compiler is normally done within seconds after the start",
     check: trace_aborts,
 };
 
@@ -85,7 +84,7 @@ fn not_compiled(facts: &Facts) -> Option<Finding> {
     let lua = stacks.frames(|frame| matches!(frame.origin, Origin::Lua | Origin::LuaTrace | Origin::LuaBuiltin));
     let traces = stacks.frames(|frame| frame.origin == Origin::LuaTrace);
     let (all, compiled) = (stacks.under(&lua), stacks.under(&traces));
-    // Without a single trace and without word of `jit.off()` the profile may only not know of traces.
+    // Without any trace and without evidence of `jit.off()`, the profile may simply lack traces.
     let off = facts.lua.as_ref().map(|lua| lua.jit_off.as_slice()).unwrap_or_default();
     let knows_traces = facts.profile.as_ref().is_some_and(|profile| profile.health.lua > 0) || compiled.samples > 0;
     if !all.reaches(0.2, 50) || compiled.share > all.share / 2.0 || (!knows_traces && off.is_empty()) {
@@ -112,8 +111,8 @@ fn not_compiled(facts: &Facts) -> Option<Finding> {
             .with(places)
             .with(stacks.lua_callers(&builtins, 4))
             .fix(
-                "take what LuaJIT does not compile out of hot loops: ngx.re with \"jo\" for string patterns, ipairs or a counted \
-                 loop for pairs, table.concat for string.format; see what stops it with require(\"jit.v\").on(FILE)",
+                "remove functions that LuaJIT does not compile from hot loops: ngx.re with \"jo\" for string patterns, ipairs or a counted \
+                 loop for pairs, table.concat for string.format; require(\"jit.v\").on(FILE) shows what stops it",
             )
             .verify(again(facts, NOT_COMPILED.id)),
     )
@@ -128,7 +127,7 @@ fn trace_aborts(facts: &Facts) -> Option<Finding> {
             .share(part.share)
             .with(stacks.callers(&compiler, 4))
             .fix(
-                "see which traces it gives up and why: require(\"jit.v\").on(FILE) in init_worker_by_lua; usual reasons: code made \
+                "require(\"jit.v\").on(FILE) in init_worker_by_lua shows which traces it aborts and why; usual reasons: code made \
                  at request time (loadstring, closures in loops), builtins that are not compiled, and too many traces \
                  (jit.opt.start(\"maxtrace=8000\", \"maxrecord=16000\", \"maxmcode=40960\"))",
             )

@@ -1,18 +1,18 @@
-//! `lua-code-cache-off`: source is read and compiled to bytecode at each request.
+//! `lua-code-cache-off`: source is read and compiled to bytecode for each request.
 
 use super::nginx::{again, at};
 use super::stacks::Stacks;
-use super::{Needs, Rule, Source};
+use super::{FactSource, Rule, RuleNeeds};
 use crate::facts::Facts;
 use crate::finding::{Confidence, Finding, Severity, percent};
 
 pub(super) const CODE_CACHE_OFF: Rule = Rule {
     id: "lua-code-cache-off",
     title: "Lua is loaded at request time",
-    needs: Needs::Any(&[Source::Profile, Source::Configuration]),
+    needs: RuleNeeds::Any(&[FactSource::Profile, FactSource::Configuration]),
     looks_at: "`lua_code_cache` in the configuration, and time below LuaJIT's loader (`lua_load`, `luaL_loadbuffer`, `lj_parse`)",
-    threshold: "when `lua_code_cache off` is configured, which is for development only; else from 3 % of the CPU, because a \
-                handler is loaded once and then never",
+    threshold: "when `lua_code_cache off` is configured, which is for development only; otherwise from 3 % of the CPU, because a \
+                handler should be loaded only once",
     check,
 };
 

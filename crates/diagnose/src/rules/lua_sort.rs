@@ -1,16 +1,16 @@
-//! `lua-table-sort`: LuaJIT does not compile `table.sort`. Each comparison goes through the API of C,
-//! and nothing around the call is compiled either.
+//! `lua-table-sort`: LuaJIT does not compile `table.sort`. Each comparison goes through the C API,
+//! and the code around the call is not compiled either.
 
 use super::nginx::again;
 use super::stacks::Stacks;
-use super::{Needs, Rule, Source};
+use super::{FactSource, Rule, RuleNeeds};
 use crate::facts::Facts;
 use crate::finding::{Confidence, Finding, Severity, percent};
 
 pub(super) const TABLE_SORT: Rule = Rule {
     id: "lua-table-sort",
-    title: "table.sort in the path of requests",
-    needs: Needs::All(&[Source::Profile]),
+    title: "table.sort in the request path",
+    needs: RuleNeeds::All(&[FactSource::Profile]),
     looks_at: "time below `table.sort` (`lj_cf_table_sort`, `auxsort`), and the Lua lines that call it",
     threshold: "from 5 % of the CPU: sorting a handful of keys per request stays below 1 %",
     check,
@@ -23,7 +23,7 @@ fn check(facts: &Facts) -> Option<Finding> {
     if named.reaches(0.05, 10) {
         return Some(finding(facts, named.share).with(stacks.callers(&sort, 4)));
     }
-    // A stripped LuaJIT without Lua frames has one witness left: nobody else compares through the API.
+    // A stripped LuaJIT without Lua frames leaves one piece of evidence: only sorting compares through the API.
     let less = stacks.named(&["lua_lessthan"]);
     let compared = stacks.under(&less);
     compared
@@ -36,7 +36,7 @@ fn finding(facts: &Facts, share: f64) -> Finding {
         .severity(if share >= 0.2 { Severity::Serious } else { Severity::Warning })
         .share(share)
         .fix(
-            "sort less: keep what is sorted between requests, sort only what must be in order, count instead of sorting where \
+            "sort less: keep sorted tables between requests, sort only what must be in order, count instead of sorting where \
              keys are few (bytes, small integers); or write the sort in Lua (insertion sort below 20 elements, merge sort \
              above), which the compiler turns into machine code",
         )

@@ -1,29 +1,29 @@
-//! `lua-string-interning`, `lua-table-growth`: what Lua does for each string and table that a request
-//! makes. No such function stands out by itself, which is why it takes a rule.
+//! `lua-string-interning`, `lua-table-growth`: the cost of each string and table that a request
+//! creates. It is spread over many functions, none of which stands out, and therefore needs a rule.
 
 use super::nginx::again;
 use super::stacks::Stacks;
-use super::{Needs, Rule, Source};
+use super::{FactSource, Rule, RuleNeeds};
 use crate::facts::Facts;
 use crate::finding::{Finding, percent};
 
 pub(super) const INTERNING: Rule = Rule {
     id: "lua-string-interning",
-    title: "Lua makes many strings",
-    needs: Needs::All(&[Source::Profile]),
-    looks_at: "time in `lj_str_new` and what it calls (hashing, comparing, growing of the table of strings), and the Lua lines \
+    title: "Lua creates many strings",
+    needs: RuleNeeds::All(&[FactSource::Profile]),
+    looks_at: "time in `lj_str_new` and what it calls (hashing, comparing, growing the string table), and the Lua lines \
                that lead to it",
-    threshold: "from 3 % of the CPU: a handler that looks at a few variables stays below 2 %, while the gateway of the \
-                story that this rule is made from had 5 %, and half of its CPU behind it",
+    threshold: "from 3 % of the CPU: a handler that reads a few variables stays below 2 %, while the gateway on which \
+                this rule is based had 5 %, with half of its CPU time related to it",
     check: interning,
 };
 
 pub(super) const TABLE_GROWTH: Rule = Rule {
     id: "lua-table-growth",
     title: "Lua tables grow step by step",
-    needs: Needs::All(&[Source::Profile]),
-    looks_at: "time in `lj_tab_resize` and what calls it, and the Lua lines that lead to it",
-    threshold: "from 3 % of the CPU: tables that are made with their size, or have a handful of keys, stay below 1 %",
+    needs: RuleNeeds::All(&[FactSource::Profile]),
+    looks_at: "time in `lj_tab_resize` and its callers, and the Lua lines that lead to it",
+    threshold: "from 3 % of the CPU: tables created with their size, or with a handful of keys, stay below 1 %",
     check: growth,
 };
 
@@ -43,12 +43,12 @@ fn interning(facts: &Facts) -> Option<Finding> {
     let set = stacks.named(STRINGS);
     let part = stacks.under(&set);
     part.reaches(0.03, 10).then(|| {
-        Finding::new(INTERNING.id, format!("{} of the CPU goes to making Lua strings (interning).", percent(part.share)))
+        Finding::new(INTERNING.id, format!("{} of the CPU goes to creating Lua strings (interning).", percent(part.share)))
             .share(part.share)
             .with(stacks.callers(&set, 4))
             .fix(
-                "make fewer strings: no `..` in loops but one table.concat (or string.buffer), no string.sub to look at a byte \
-                 (string.byte), no copies of variables that nothing uses, no messages that the log level drops",
+                "create fewer strings: one table.concat (or string.buffer) instead of `..` in loops, string.byte instead of string.sub \
+                 to read a byte, no copies of unused variables, no messages that the log level drops",
             )
             .verify(again(facts, INTERNING.id))
     })
@@ -63,8 +63,8 @@ fn growth(facts: &Facts) -> Option<Finding> {
             .share(part.share)
             .with(stacks.callers(&set, 4))
             .fix(
-                "make tables with their size, require(\"table.new\")(array, hash), write all keys in the constructor, keep \
-                 tables between requests (tablepool, table.clear) and do not use ngx.ctx for what a local can hold",
+                "create tables with their size, require(\"table.new\")(array, hash), write all keys in the constructor, keep \
+                 tables between requests (tablepool, table.clear) and use locals instead of ngx.ctx where possible",
             )
             .verify(again(facts, TABLE_GROWTH.id))
     })

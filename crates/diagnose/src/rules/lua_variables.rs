@@ -1,24 +1,24 @@
-//! `lua-variable-copying`: most of what a Lua handler costs is often not Lua, but bringing nginx's
-//! variables and headers over, each as a new string.
+//! `lua-variable-copying`: most of the cost of a Lua handler is often not Lua code, but copying
+//! nginx's variables and headers, each to a new string.
 
 use super::nginx::again;
 use super::stacks::{Stacks, is_named};
-use super::{Needs, Rule, Source};
+use super::{FactSource, Rule, RuleNeeds};
 use crate::facts::Facts;
 use crate::finding::{Finding, Severity, percent};
 
 pub(super) const COPYING: Rule = Rule {
     id: "lua-variable-copying",
     title: "Lua copies nginx's variables, headers and arguments",
-    needs: Needs::All(&[Source::Profile]),
+    needs: RuleNeeds::All(&[FactSource::Profile]),
     looks_at: "time below `ngx.var`, `ngx.req.get_headers`, `get_uri_args`, `get_post_args`, `ngx.resp.get_headers` and the \
                functions of nginx and resty.core behind them",
-    threshold: "from 5 % of the CPU: three or four variables per request cost 1 to 3 %, a handler that reads all it can get \
+    threshold: "from 5 % of the CPU: three or four variables per request cost 1 to 3 %, a handler that reads everything \
                 10 % and more",
     check,
 };
 
-/// In machine code.
+/// Functions in machine code.
 const NATIVE: &[&str] = &[
     "ngx_http_lua_var_get",
     "ngx_http_lua_ffi_var_get",
@@ -35,7 +35,7 @@ const NATIVE: &[&str] = &[
     "ngx_http_lua_ffi_req_get_method*",
     "ngx_http_lua_ffi_get_ctx_ref",
 ];
-/// In Lua: resty.core's files, whose functions run whole or compiled.
+/// Functions in Lua: files of resty.core, whose functions run interpreted or compiled.
 const LUA: &[&str] = &[
     "*resty/core/var.lua*",
     "*resty/core/request.lua*",
@@ -63,8 +63,8 @@ fn check(facts: &Facts) -> Option<Finding> {
             .share(part.share)
             .with(stacks.callers(&copying, 4))
             .fix(
-                "read each variable once per request into a local, and only those that something uses; ask for one header \
-                 (ngx.var.http_NAME) instead of all of them; look at headers and arguments only where a rule needs them",
+                "read each variable once per request into a local, and only the ones in use; read one header \
+                 (ngx.var.http_NAME) instead of all of them; read headers and arguments only where they are needed",
             )
             .verify(again(facts, COPYING.id)),
     )

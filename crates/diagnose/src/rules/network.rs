@@ -1,36 +1,36 @@
-//! `kernel-somaxconn`, `kernel-port-range`, `conntrack-full`: limits of the kernel that refuse connections before
-//! nginx hears of them.
+//! `kernel-somaxconn`, `kernel-port-range`, `conntrack-full`: kernel limits that reject connections
+//! before nginx sees them.
 
 use super::nginx::{configuration, place};
-use super::{Needs, Rule, Source};
+use super::{FactSource, Rule, RuleNeeds};
 use crate::facts::Facts;
 use crate::finding::{Confidence, Finding, Severity, percent};
 
 pub(super) const LISTEN_QUEUE: Rule = Rule {
     id: "kernel-somaxconn",
     title: "The queue of new connections overflows",
-    needs: Needs::All(&[Source::Kernel]),
+    needs: RuleNeeds::All(&[FactSource::Kernel]),
     looks_at: "`ListenOverflows` and `ListenDrops` of the network namespace, `net.core.somaxconn`, `listen ... backlog=`",
-    threshold: "from the first overflow within the window: each is a client that waits a second and tries again; and when a \
-                configured backlog is larger than somaxconn, which cuts it without a word",
+    threshold: "from the first overflow in the window: each is a client that waits a second and tries again; and when a \
+                configured backlog is larger than somaxconn, which silently limits it",
     check: listen_queue,
 };
 
 pub(super) const PORT_RANGE: Rule = Rule {
     id: "kernel-port-range",
     title: "Ports for connections to an upstream run out",
-    needs: Needs::All(&[Source::Process, Source::Kernel]),
+    needs: RuleNeeds::All(&[FactSource::Process, FactSource::Kernel]),
     looks_at: "connections and TIME_WAIT for each remote address, against `ip_local_port_range`",
-    threshold: "from half of the range for one address: the kernel tries ports one by one from there on, and refuses at the end",
+    threshold: "from half of the range for one address: from there on the kernel searches for free ports one by one, and finally refuses",
     check: port_range,
 };
 
 pub(super) const CONNTRACK: Rule = Rule {
     id: "conntrack-full",
-    title: "The table of tracked connections fills up",
-    needs: Needs::All(&[Source::Kernel]),
+    title: "The connection tracking table fills up",
+    needs: RuleNeeds::All(&[FactSource::Kernel]),
     looks_at: "entries of connection tracking against `nf_conntrack_max`",
-    threshold: "from 80 %: past the end packets of new connections are dropped, and a burst takes the rest in seconds",
+    threshold: "from 80 %: a burst takes the rest in seconds, and packets of new connections are dropped when it is full",
     check: conntrack,
 };
 
@@ -50,17 +50,17 @@ fn listen_queue(facts: &Facts) -> Option<Finding> {
     }
     let sentence = match larger {
         _ if overflows > 0 => {
-            format!("{overflows} connections found the queue of a listening socket full and were dropped.")
+            format!("{overflows} connections were dropped because the queue of a listening socket was full.")
         }
         Some((_, want)) => {
-            format!("A backlog of {want} is configured, but net.core.somaxconn cuts it to {}.", most.unwrap_or(0))
+            format!("A backlog of {want} is configured, but net.core.somaxconn limits it to {}.", most.unwrap_or(0))
         }
         None => return None,
     };
     let shown = |value: Option<u64>| value.map_or_else(|| "unknown".to_owned(), |value| value.to_string());
     Some(
         Finding::new(LISTEN_QUEUE.id, sentence)
-            // The kernel counts for the network namespace: another server there may be the one that was full.
+            // The kernel counts for the network namespace: the full queue may belong to another server in it.
             .severity(if overflows > 0 { Severity::Warning } else { Severity::Note })
             .confidence(if overflows > 0 { Confidence::Possible } else { Confidence::Certain })
             .with(larger.map(|(directive, _)| place(directive)))
@@ -69,7 +69,7 @@ fn listen_queue(facts: &Facts) -> Option<Finding> {
             .figure("net.core.somaxconn", shown(most))
             .fix(
                 "sysctl -w net.core.somaxconn=65535\nlisten ADDRESS:PORT backlog=65535;   # 511 is nginx's default; reuseport gives each \
-                 worker a queue of its own",
+                 worker its own queue",
             )
             .verify("nstat -az TcpExtListenOverflows TcpExtListenDrops"),
     )
@@ -79,7 +79,7 @@ fn port_range(facts: &Facts) -> Option<Finding> {
     let (first, last) = facts.kernel.as_ref()?.port_range()?;
     let ports = u64::from(last.saturating_sub(first)) + 1;
     let sockets = &facts.process.as_ref()?.sockets;
-    // TIME_WAIT belongs to nobody: only addresses that this process has connections to are its business.
+    // TIME_WAIT sockets have no owner: only addresses to which this process has connections matter here.
     let own = sockets.remotes.iter().filter(|remote| remote.established > 0);
     let fullest = own.max_by_key(|remote| remote.established + remote.time_wait)?;
     let used = fullest.established + fullest.time_wait;
@@ -95,14 +95,14 @@ fn port_range(facts: &Facts) -> Option<Finding> {
         .cloned()
         .unwrap_or_default();
     Some(
-        Finding::new(PORT_RANGE.id, format!("{} of the ports for connections to {} are taken.", percent(share.min(1.0)), fullest.address))
+        Finding::new(PORT_RANGE.id, format!("{} of the ports for connections to {} are in use.", percent(share.min(1.0)), fullest.address))
             .severity(if share >= 0.8 { Severity::Serious } else { Severity::Warning })
             .confidence(Confidence::Certain)
             .figure(&fullest.address, format!("{} established, {} in TIME_WAIT", fullest.established, fullest.time_wait))
             .figure("net.ipv4.ip_local_port_range", format!("{first} to {last}: {ports} ports"))
             .figure("net.ipv4.tcp_tw_reuse", reuse)
             .fix(
-                "keep connections to the upstream alive (see upstream-no-keepalive): each that is closed holds its port for a minute; \
+                "keep connections to the upstream alive (see upstream-no-keepalive): each closed one holds its port for a minute; \
                  then sysctl -w net.ipv4.ip_local_port_range='1024 65535' net.ipv4.tcp_tw_reuse=1",
             )
             .verify(format!("ss -Htan dst {} | wc -l", fullest.address)),
@@ -114,12 +114,12 @@ fn conntrack(facts: &Facts) -> Option<Finding> {
     #[allow(clippy::cast_precision_loss, reason = "entries of a table in memory")]
     let share = table.count as f64 / table.max as f64;
     (share >= 0.8).then(|| {
-        Finding::new(CONNTRACK.id, format!("{} of the table of tracked connections is taken.", percent(share)))
+        Finding::new(CONNTRACK.id, format!("{} of the connection tracking table is in use.", percent(share)))
             .severity(if share >= 0.95 { Severity::Serious } else { Severity::Warning })
             .confidence(Confidence::Certain)
             .figure("entries", format!("{} of {}", table.count, table.max))
             .fix(
-                "sysctl -w net.netfilter.nf_conntrack_max=1048576 (and its hash size: /sys/module/nf_conntrack/parameters/hashsize, a \
+                "sysctl -w net.netfilter.nf_conntrack_max=1048576 (and the hash size, /sys/module/nf_conntrack/parameters/hashsize, to a \
                  quarter of it), or do not track nginx's ports (nft: notrack)",
             )
             .verify("sysctl net.netfilter.nf_conntrack_count net.netfilter.nf_conntrack_max; dmesg | grep 'table full'")

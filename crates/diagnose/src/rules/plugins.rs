@@ -1,27 +1,27 @@
-//! `modsecurity-share`, `weir-share`: what inspection costs. It is asked for, so the finding says how
-//! much it is and where to look closer, not that it is wrong.
+//! `modsecurity-share`, `weir-share`: the cost of inspection. Inspection is intended, so the
+//! finding states its cost and where to look closer, not that it is wrong.
 
 use super::nginx::again;
 use super::stacks::Stacks;
-use super::{Needs, Rule, Source};
+use super::{FactSource, Rule, RuleNeeds};
 use crate::facts::Facts;
 use crate::finding::{Confidence, Finding, Severity, percent};
 
 pub(super) const MODSECURITY: Rule = Rule {
     id: "modsecurity-share",
     title: "ModSecurity takes much of the CPU",
-    needs: Needs::All(&[Source::Profile]),
+    needs: RuleNeeds::All(&[FactSource::Profile]),
     looks_at: "time below `ngx_http_modsecurity_*` and in libmodsecurity",
-    threshold: "from 15 % of the CPU: from there on, how rules are run decides how many requests a machine serves",
+    threshold: "from 15 % of the CPU: from there on, the way rules are run determines how many requests a machine serves",
     check: modsecurity,
 };
 
 pub(super) const WEIR: Rule = Rule {
     id: "weir-share",
     title: "Weir takes much of the CPU",
-    needs: Needs::All(&[Source::Profile]),
+    needs: RuleNeeds::All(&[FactSource::Profile]),
     looks_at: "time in Weir's module",
-    threshold: "from 20 % of the CPU: a policy of a few rules takes 1 to 3 %, CRS at paranoia level 1 more",
+    threshold: "from 20 % of the CPU: a policy with a few rules takes 1 to 3 %, the Core Rule Set at paranoia level 1 more",
     check: weir,
 };
 
@@ -37,8 +37,8 @@ fn modsecurity(facts: &Facts) -> Option<Finding> {
             .share(part.share)
             .with(stacks.ways(&named, 3))
             .fix(
-                "see which rules cost most and exclude them where they do not apply (ctl:ruleRemoveById); keep bodies that need no \
-                 inspection out of it (SecRequestBodyAccess, SecResponseBodyAccess Off); Weir runs the same rules: docs/from-modsecurity.md",
+                "see which rules cost most and exclude them where they do not apply (ctl:ruleRemoveById); do not pass bodies that need no \
+                 inspection (SecRequestBodyAccess, SecResponseBodyAccess Off); Weir runs the same rules: docs/from-modsecurity.md",
             )
             .verify(again(facts, MODSECURITY.id))
     })
@@ -63,7 +63,7 @@ fn weir(facts: &Facts) -> Option<Finding> {
             .confidence(Confidence::Certain)
             .share(part.share)
             .with(stacks.ways(&named, 3))
-            .fix("weir cost ranks its rules by what they take; weir ablate measures what each is worth under load")
+            .fix("weir cost ranks rules by CPU time; weir ablate measures the effect of each under load")
             .verify("weir cost --top 10")
     })
 }

@@ -1,38 +1,37 @@
-//! `allocation-share`, `memory-copying`, `lock-contention`: what can be said of any program in C, C++ or
-//! Rust.
+//! `allocation-share`, `memory-copying`, `lock-contention`: rules for any program in C, C++ or Rust.
 
 use weir_profile::Origin;
 
 use super::nginx::again;
 use super::stacks::{Stacks, is_named};
-use super::{Needs, Rule, Source};
+use super::{FactSource, Rule, RuleNeeds};
 use crate::facts::Facts;
 use crate::finding::{Confidence, Finding, percent};
 
 pub(super) const ALLOCATION: Rule = Rule {
     id: "allocation-share",
-    title: "Much time in the allocator",
-    needs: Needs::All(&[Source::Profile]),
+    title: "Much time is spent in the allocator",
+    needs: RuleNeeds::All(&[FactSource::Profile]),
     looks_at: "time below `malloc`, `free`, `operator new`, `__rust_alloc` and the functions of jemalloc, mimalloc and tcmalloc",
-    threshold: "from 12 % of the CPU: servers that allocate from pools or arenas stay below 3 %, usual C++ and Rust at 5 to 10 %",
+    threshold: "from 12 % of the CPU: servers that allocate from pools or arenas stay below 3 %, typical C++ and Rust programs at 5 to 10 %",
     check: allocation,
 };
 
 pub(super) const COPYING: Rule = Rule {
     id: "memory-copying",
-    title: "Much time in copying memory",
-    needs: Needs::All(&[Source::Profile]),
+    title: "Much time is spent copying memory",
+    needs: RuleNeeds::All(&[FactSource::Profile]),
     looks_at: "time in `memcpy`, `memmove` and their variants of the C library, outside the kernel",
-    threshold: "from 10 % of the CPU: a proxy that hands buffers on stays below 2 %",
+    threshold: "from 10 % of the CPU: a proxy that passes buffers on stays below 2 %",
     check: copying,
 };
 
 pub(super) const LOCKS: Rule = Rule {
     id: "lock-contention",
     title: "Threads wait for each other's locks",
-    needs: Needs::All(&[Source::Profile]),
-    looks_at: "time on the CPU in `futex` and in locks that spin, and off the CPU below functions that take a lock",
-    threshold: "from 5 % of the CPU, or from 10 % of one thread's time waiting for locks: a lock that nobody holds is taken \
+    needs: RuleNeeds::All(&[FactSource::Profile]),
+    looks_at: "time on the CPU in `futex` and in spinning locks, and off the CPU below functions that take a lock",
+    threshold: "from 5 % of the CPU, or from 10 % of one thread's time waiting for locks: a free lock is taken \
                 without the kernel",
     check: locks,
 };
@@ -101,8 +100,8 @@ fn allocation(facts: &Facts) -> Option<Finding> {
             .share(part.share)
             .with(stacks.callers(&set, 5))
             .fix(
-                "allocate less where the stacks say: keep buffers and use them again, reserve before growing, an arena for each request; a \
-                 faster allocator (LD_PRELOAD of jemalloc or mimalloc) helps without a change of the program",
+                "allocate less where the stacks say: reuse buffers, reserve before growing, use an arena for each request; a \
+                 faster allocator (LD_PRELOAD of jemalloc or mimalloc) helps without changing the program",
             )
             .verify(again(facts, ALLOCATION.id))
     })
@@ -116,7 +115,7 @@ fn copying(facts: &Facts) -> Option<Finding> {
         Finding::new(COPYING.id, format!("{} of the CPU goes to copying memory.", percent(part.share)))
             .share(part.share)
             .with(stacks.callers(&set, 5))
-            .fix("pass references or slices where the stacks say; do not grow buffers by small steps; sendfile and splice for files and sockets")
+            .fix("pass references or slices where the stacks say; do not grow buffers in small steps; use sendfile and splice for files and sockets")
             .verify(again(facts, COPYING.id))
     })
 }
@@ -132,7 +131,7 @@ fn locks(facts: &Facts) -> Option<Finding> {
     let sentence = if part.share >= 0.05 {
         format!("{} of the CPU goes to locks.", percent(part.share))
     } else {
-        format!("Threads wait for locks as long as {} of one thread's time.", percent(waiting))
+        format!("Threads wait for locks for {} of one thread's time.", percent(waiting))
     };
     let mut finding = Finding::new(LOCKS.id, sentence)
         .confidence(Confidence::Likely)
@@ -145,12 +144,12 @@ fn locks(facts: &Facts) -> Option<Finding> {
     }
     Some(
         finding
-            .fix("hold locks for less, split what they protect, count per thread, or pass messages; a lock around allocation: another allocator")
+            .fix("hold locks for a shorter time, split the protected data, count per thread, or pass messages; for a lock in the allocator use another allocator")
             .verify(again(facts, LOCKS.id)),
     )
 }
 
-/// Time off the CPU in functions that take a lock, as a part of the window.
+/// Off-CPU time in functions that take a lock, as a share of the window.
 fn waiting(facts: &Facts) -> f64 {
     let Some(off) = Stacks::of(facts.off_cpu.as_ref()) else { return 0.0 };
     let total_ns = facts.off_cpu.as_ref().map_or(0, weir_profile::Profile::total);

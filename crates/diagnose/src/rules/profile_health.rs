@@ -3,21 +3,21 @@
 use weir_profile::Health;
 
 use super::nginx::again;
-use super::{Needs, Rule, Source};
+use super::{FactSource, Rule, RuleNeeds};
 use crate::facts::Facts;
 use crate::finding::{Confidence, Finding, Severity, percent};
 
 pub(super) const INCOMPLETE: Rule = Rule {
     id: "profile-incomplete",
-    title: "The profile has seen too little",
-    needs: Needs::All(&[Source::Profile]),
-    looks_at: "samples, lost ones, stacks that were cut or not unwound, frames without a name, Lua stacks that were not read",
+    title: "The profile is incomplete",
+    needs: RuleNeeds::All(&[FactSource::Profile]),
+    looks_at: "numbers of samples, lost samples, cut or not unwound stacks, frames without a name, unread Lua stacks",
     threshold: "below 100 samples (a share of 5 % is then 3 to 7 %); from 1 % lost, 5 % of the stacks incomplete, half of the frames \
                 nameless, or 5 % of the Lua stacks unread: from there on shares shift by as much as the other rules' thresholds",
     check,
 };
 
-/// Samples below which shares are chance.
+/// Below this number of samples, shares are random.
 const FEW: u64 = 100;
 
 fn check(facts: &Facts) -> Option<Finding> {
@@ -38,7 +38,7 @@ fn check(facts: &Facts) -> Option<Finding> {
     Some(finding.fix(fix).verify(again(facts, INCOMPLETE.id)))
 }
 
-/// What is wrong with it, worst first, and what to do.
+/// The defects of the profile, worst first, with advice.
 fn defects(health: &Health, samples: u64) -> Vec<(String, &'static str)> {
     #[allow(clippy::cast_precision_loss, reason = "counts of samples")]
     let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
@@ -48,19 +48,19 @@ fn defects(health: &Health, samples: u64) -> Vec<(String, &'static str)> {
     let (unknown, unread) =
         (share(health.unknown_frames, health.frames), share(health.lua - health.lua_read.min(health.lua), health.lua));
     [
-        (samples < FEW, format!("{samples} samples only"), "sample longer (--seconds 30), and while it is under load"),
+        (samples < FEW, format!("only {samples} samples"), "sample longer (--seconds 30), and while it is under load"),
         (lost > 0.01, format!("{} of the samples were lost", percent(lost)), "sample fewer processes at once, or less often"),
         (
             incomplete > 0.05,
             format!("{} of the stacks are incomplete ({} cut, {} not unwound)", percent(incomplete), health.truncated, health.failed),
-            "deep stacks: capture more of them (weir profile --stack-bytes 65528); code without unwind tables: build it with \
+            "if stacks are deep, capture more (weir profile --stack-bytes 65528); if code has no unwind tables, build it with \
              -fasynchronous-unwind-tables",
         ),
         (unknown > 0.5, format!("{} of the frames have no name", percent(unknown)), "install debug symbols (nginx-dbg, libluajit2-5.1-2-dbgsym, debuginfod)"),
         (
             unread > 0.05,
             format!("{} of the Lua stacks could not be read", percent(unread)),
-            "is this a LuaJIT that Weir knows? weir profile says which it found",
+            "check whether Weir supports this LuaJIT: weir profile states which one it found",
         ),
     ]
     .into_iter()

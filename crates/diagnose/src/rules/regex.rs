@@ -1,16 +1,16 @@
-//! `lua-regex-no-compile-once`, `regex-no-jit`: patterns that are compiled again for each match, or
-//! matched by an interpreter although PCRE could run them as machine code.
+//! `lua-regex-no-compile-once`, `regex-no-jit`: patterns that are compiled for each match, or
+//! interpreted although PCRE could run them as machine code.
 
 use super::nginx::{again, configuration, place};
 use super::stacks::Stacks;
-use super::{Needs, Rule, Source};
+use super::{FactSource, Rule, RuleNeeds};
 use crate::facts::Facts;
 use crate::finding::{Confidence, Evidence, Finding, Severity, percent};
 
 pub(super) const COMPILED_AGAIN: Rule = Rule {
     id: "lua-regex-no-compile-once",
     title: "Patterns are compiled at request time",
-    needs: Needs::All(&[Source::Profile]),
+    needs: RuleNeeds::All(&[FactSource::Profile]),
     looks_at: "time in `pcre_compile`, `pcre2_compile`, `pcre_study`, and the Lua lines that lead to it",
     threshold: "from 2 % of the CPU: with the option `o`, or in nginx's own configuration, a pattern is compiled once",
     check: compiled_again,
@@ -19,9 +19,9 @@ pub(super) const COMPILED_AGAIN: Rule = Rule {
 pub(super) const NO_JIT: Rule = Rule {
     id: "regex-no-jit",
     title: "Patterns are interpreted",
-    needs: Needs::All(&[Source::Profile]),
+    needs: RuleNeeds::All(&[FactSource::Profile]),
     looks_at: "time in PCRE's own code while it matches (compiled patterns run outside the library), and `pcre_jit`",
-    threshold: "from 5 % of the CPU in PCRE's interpreter: compiled patterns take a third of that or less, and below there is \
+    threshold: "from 5 % of the CPU in PCRE's interpreter: compiled patterns take a third of that or less, and below that there is \
                 little to gain",
     check: no_jit,
 };
@@ -53,8 +53,8 @@ fn compiled_again(facts: &Facts) -> Option<Finding> {
     let lua = stacks.named(&["ngx_http_lua_*", "ngx_stream_lua_*"]);
     let by_lua = stacks.part(|stack| compile.any(stack) && lua.any(stack)).share > part.share / 2.0;
     let fix = if by_lua {
-        "give ngx.re.* the options \"jo\": o keeps the compiled pattern in the worker, j has PCRE make machine code of it; and \
-         patterns that are put together at request time can never be kept"
+        "give ngx.re.* the options \"jo\": o keeps the compiled pattern in the worker, j lets PCRE compile it to machine code; \
+         patterns assembled at request time cannot be kept"
     } else {
         "compile each pattern once, when the configuration is read, and keep it"
     };
@@ -76,7 +76,7 @@ fn no_jit(facts: &Facts) -> Option<Finding> {
     let stacks = Stacks::of(facts.profile.as_ref())?;
     let matching = stacks.named(MATCH);
     let (library, interpreter) = (stacks.in_module(LIBRARY), stacks.named(INTERPRETER));
-    // The leaf decides: a compiled pattern's code is in no library.
+    // The leaf decides: a compiled pattern's code does not belong to a library.
     let interpreted = stacks.part(|stack| matching.any(stack) && (library.leaf(stack) || interpreter.leaf(stack)));
     let all = stacks.under(&matching);
     if !interpreted.reaches(0.05, 10) || interpreted.share < all.share / 2.0 {
@@ -90,10 +90,10 @@ fn no_jit(facts: &Facts) -> Option<Finding> {
         (true, _) => "give ngx.re.* the options \"jo\"",
         (false, false) => "pcre_jit on;   # outside all blocks; off is the default",
         (false, true) => {
-            "pcre_jit is on: patterns that PCRE cannot compile, or a library that compiles its own without asking for it"
+            "pcre_jit is on: the patterns cannot be compiled by PCRE, or a library compiles its own patterns without requesting it"
         }
     };
-    let off = Evidence::Figure { name: "pcre_jit".into(), value: "not set, which is off".into() };
+    let off = Evidence::Figure { name: "pcre_jit".into(), value: "not set (default: off)".into() };
     let written = switch.map(|directive| directive.map_or(off, place)).filter(|_| !by_lua);
     Some(
         Finding::new(

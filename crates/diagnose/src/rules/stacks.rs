@@ -1,9 +1,9 @@
-//! Questions that rules ask a profile: which part of the time has such a frame in its stack, where does
-//! it come from, which Lua line is to blame.
+//! Queries over a profile's stacks: the share of time with certain frames in the stack, the call
+//! paths to them, the responsible Lua lines.
 //!
-//! A question about names is answered once for each frame (a profile has thousands) and then looked up
-//! for each stack (tens of thousands), so that forty rules over a long profile are a matter of
-//! milliseconds. Names are compared without what tools append: `_[k]`, `.constprop.0`, `@plt`.
+//! A query by name is answered once for each frame (a profile has thousands) and then looked up for
+//! each stack (tens of thousands), so that forty rules over a long profile take milliseconds. Names
+//! are compared without the suffixes that tools append: `_[k]`, `.constprop.0`, `@plt`.
 
 use std::collections::HashMap;
 
@@ -11,34 +11,34 @@ use weir_profile::{Frame, FrameId, Origin, Profile};
 
 use crate::finding::Evidence;
 
-/// Frames shown of one stack.
+/// Number of frames shown of one stack.
 const SHOWN_FRAMES: usize = 4;
 
-/// A profile with samples, ready to be asked.
+/// A profile with samples, prepared for queries.
 pub(crate) struct Stacks<'a> {
     profile: &'a Profile,
     total: f64,
 }
 
 /// A set of frames of one profile.
-pub(crate) struct Set(Vec<bool>);
+pub(crate) struct FrameSet(Vec<bool>);
 
-impl Set {
+impl FrameSet {
     pub fn has(&self, frame: FrameId) -> bool {
         self.0[frame.0 as usize]
     }
 
-    /// Whether a stack has one of them.
+    /// Whether a stack contains one of the frames.
     pub fn any(&self, stack: &[FrameId]) -> bool {
         stack.iter().any(|&frame| self.has(frame))
     }
 
-    /// The outermost of them.
+    /// The position of the outermost one.
     pub fn first(&self, stack: &[FrameId]) -> Option<usize> {
         stack.iter().position(|&frame| self.has(frame))
     }
 
-    /// Whether the innermost frame is one of them.
+    /// Whether the innermost frame is in the set.
     pub fn leaf(&self, stack: &[FrameId]) -> bool {
         stack.last().is_some_and(|&frame| self.has(frame))
     }
@@ -48,53 +48,53 @@ impl Set {
     }
 }
 
-/// Time with something in common.
-pub(crate) struct Part {
-    /// Its share of the whole, 0 to 1.
+/// The part of the time whose stacks satisfy a condition.
+pub(crate) struct TimeShare {
+    /// Its share of the total, 0 to 1.
     pub share: f64,
     /// Its samples.
     pub samples: u64,
 }
 
-impl Part {
-    /// Whether it is at least `share` of the time and rests on at least `samples` samples: a share of
-    /// three samples is chance.
+impl TimeShare {
+    /// Whether it is at least `share` of the time and has at least `samples` samples: a share of
+    /// three samples is random.
     pub fn reaches(&self, share: f64, samples: u64) -> bool {
         self.share >= share && self.samples >= samples
     }
 }
 
 impl<'a> Stacks<'a> {
-    /// `None`: there is no profile, or nothing was sampled.
+    /// `None` if there is no profile, or it has no samples.
     pub fn of(profile: Option<&'a Profile>) -> Option<Self> {
         let profile = profile?;
         let total = profile.total();
         (total > 0).then_some(Self { profile, total: as_float(total) })
     }
 
-    /// Frames that pass a test.
-    pub fn frames(&self, test: impl Fn(&Frame) -> bool) -> Set {
-        Set(self.profile.frames.iter().map(test).collect())
+    /// Frames that satisfy a test.
+    pub fn frames(&self, test: impl Fn(&Frame) -> bool) -> FrameSet {
+        FrameSet(self.profile.frames.iter().map(test).collect())
     }
 
-    /// Frames of machine code or of the kernel with one of these names; `*` stands for anything at either end.
-    pub fn named(&self, patterns: &[&str]) -> Set {
+    /// Machine code or kernel frames with one of these names; `*` matches anything at either end.
+    pub fn named(&self, patterns: &[&str]) -> FrameSet {
         self.frames(|frame| !is_lua(frame) && is_named(&frame.name, patterns))
     }
 
     /// Frames of Lua functions and builtins with one of these names.
-    pub fn lua_named(&self, patterns: &[&str]) -> Set {
+    pub fn lua_named(&self, patterns: &[&str]) -> FrameSet {
         self.frames(|frame| is_named(&frame.name, patterns))
     }
 
-    /// Frames of binaries whose path contains one of these, whether a symbol is known or not.
-    pub fn in_module(&self, parts: &[&str]) -> Set {
+    /// Frames of binaries whose path contains one of these, whether or not a symbol is known.
+    pub fn in_module(&self, parts: &[&str]) -> FrameSet {
         self.frames(|frame| parts.iter().any(|part| frame.module.contains(part) || marks(&frame.name, part)))
     }
 
-    /// Frames of LuaJIT itself with one of these names. Some of its functions are called as others are elsewhere
-    /// (`gc_*`, `asm_*`): those count in its own library, and where a profile knows no modules but has `lj_` in it.
-    pub fn of_luajit(&self, patterns: &[&str]) -> Set {
+    /// Frames of LuaJIT itself with one of these names. Some of its functions have common names (`gc_*`, `asm_*`):
+    /// those count only in its own library, or if a profile without modules contains `lj_`.
+    pub fn of_luajit(&self, patterns: &[&str]) -> FrameSet {
         let own = |frame: &Frame| bare(&frame.name).starts_with("lj_");
         let has_luajit = self.profile.frames.iter().any(own);
         self.frames(|frame| {
@@ -103,29 +103,29 @@ impl<'a> Stacks<'a> {
         })
     }
 
-    /// The time whose stacks pass a test.
-    pub fn part(&self, test: impl Fn(&[FrameId]) -> bool) -> Part {
+    /// The time whose stacks satisfy a test.
+    pub fn part(&self, test: impl Fn(&[FrameId]) -> bool) -> TimeShare {
         let mut part = (0_u64, 0);
         for sample in &self.profile.samples {
             if test(self.profile.stack(sample.stack)) {
                 part = (part.0 + sample.weight, part.1 + sample.count);
             }
         }
-        Part { share: as_float(part.0) / self.total, samples: part.1 }
+        TimeShare { share: as_float(part.0) / self.total, samples: part.1 }
     }
 
     /// The time with any of these frames in its stack.
-    pub fn under(&self, set: &Set) -> Part {
-        if set.is_empty() { Part { share: 0.0, samples: 0 } } else { self.part(|stack| set.any(stack)) }
+    pub fn under(&self, set: &FrameSet) -> TimeShare {
+        if set.is_empty() { TimeShare { share: 0.0, samples: 0 } } else { self.part(|stack| set.any(stack)) }
     }
 
-    /// The heaviest ways that lead to the outermost frame of a set, and no further.
-    pub fn ways(&self, set: &Set, most: usize) -> Vec<Evidence> {
+    /// The heaviest call paths to the outermost frame of a set.
+    pub fn ways(&self, set: &FrameSet, most: usize) -> Vec<Evidence> {
         self.ways_where(set, |_| true, most)
     }
 
-    /// The same, of stacks that pass a test.
-    pub fn ways_where(&self, set: &Set, test: impl Fn(&[FrameId]) -> bool, most: usize) -> Vec<Evidence> {
+    /// The same, for stacks that satisfy a test.
+    pub fn ways_where(&self, set: &FrameSet, test: impl Fn(&[FrameId]) -> bool, most: usize) -> Vec<Evidence> {
         self.grouped(most, |stack| {
             let at = set.first(stack).filter(|_| test(stack))?;
             let known = stack[..=at].iter().map(|&id| self.profile.frame(id)).filter(|frame| !is_unknown(frame));
@@ -135,8 +135,8 @@ impl<'a> Stacks<'a> {
         })
     }
 
-    /// The Lua lines from which the outermost frame of a set is called, heaviest first.
-    pub fn lua_callers(&self, set: &Set, most: usize) -> Vec<Evidence> {
+    /// The Lua lines that call the outermost frame of a set, heaviest first.
+    pub fn lua_callers(&self, set: &FrameSet, most: usize) -> Vec<Evidence> {
         self.grouped(most, |stack| {
             let at = set.first(stack)?;
             let caller = stack[..at].iter().rev().map(|&id| self.profile.frame(id)).find(|frame| is_lua_code(frame))?;
@@ -147,8 +147,8 @@ impl<'a> Stacks<'a> {
         })
     }
 
-    /// The Lua lines from which a set is called, or the ways to it where no Lua frame was read.
-    pub fn callers(&self, set: &Set, most: usize) -> Vec<Evidence> {
+    /// The Lua lines that call a set, or the call paths to it if no Lua frame was read.
+    pub fn callers(&self, set: &FrameSet, most: usize) -> Vec<Evidence> {
         let lua = self.lua_callers(set, most);
         if lua.is_empty() { self.ways(set, most) } else { lua }
     }
@@ -168,7 +168,7 @@ impl<'a> Stacks<'a> {
     }
 }
 
-/// Whether a name, without what tools append to it, is one of these.
+/// Whether a name, without suffixes of tools, is one of these.
 pub(crate) fn is_named(name: &str, patterns: &[&str]) -> bool {
     let name = bare(name);
     debug_assert!(patterns.iter().all(|pattern| !pattern.trim_matches('*').contains('*')), "{patterns:?}");
@@ -180,7 +180,7 @@ pub(crate) fn is_named(name: &str, patterns: &[&str]) -> bool {
     })
 }
 
-/// A name without what tools, linkers and compilers append.
+/// A name without the suffixes of tools, linkers and compilers.
 pub(crate) fn bare(name: &str) -> &str {
     let name = ["_[k]", "_[j]", "_[i]"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
     let name = name.split("@").next().unwrap_or(name);
@@ -190,35 +190,35 @@ pub(crate) fn bare(name: &str) -> &str {
         .fold(name, |name, end| name.split_once(end).map_or(name, |(name, _)| name))
 }
 
-/// Whether a frame stands for code of a binary that has no symbol for it: `[libssl.so.3]`.
+/// Whether a frame stands for code without a symbol in a binary: `[libssl.so.3]`.
 fn marks(name: &str, part: &str) -> bool {
     name.starts_with('[') && name.contains(part)
 }
 
-/// Whether nothing is known of a frame but where it is: `[nginx]`, `nginx+0x3a0f0`, `0x7f0012345678`.
+/// Whether only the location of a frame is known: `[nginx]`, `nginx+0x3a0f0`, `0x7f0012345678`.
 fn is_unknown(frame: &Frame) -> bool {
     let name = frame.name.as_str();
     let in_module = name.split_once("+0x").is_some_and(|(head, _)| frame.module.ends_with(head));
     frame.origin == Origin::Marker || name.is_empty() || name.starts_with('[') || name.starts_with("0x") || in_module
 }
 
-/// Whether a frame is of Lua: code, trace or builtin.
+/// Whether a frame belongs to Lua: code, trace or builtin.
 fn is_lua(frame: &Frame) -> bool {
     matches!(frame.origin, Origin::Lua | Origin::LuaTrace | Origin::LuaBuiltin)
 }
 
-/// Whether it is one that somebody has written and can change: folded profiles of others only have the name.
+/// Whether it is user code that can be changed: folded profiles of other tools have only the name.
 fn is_lua_code(frame: &Frame) -> bool {
     matches!(frame.origin, Origin::Lua | Origin::LuaTrace) || frame.name.contains(".lua:")
 }
 
-/// A frame as people read it: a Lua function with its file and the line that it is at.
+/// The display form of a frame: a Lua function with its file and current line.
 fn label(frame: &Frame) -> String {
     if !is_lua_code(frame) {
         return bare(&frame.name).to_owned();
     }
     let label = weir_profile::label::label(frame);
-    // The sampler has the file beside the function, other tools within its name.
+    // The sampler stores the file beside the function, other tools within its name.
     let file = weir_profile::label::file_name(if frame.file.is_empty() { &frame.module } else { &frame.file });
     if frame.origin == Origin::LuaTrace || file.is_empty() || label.contains(file) {
         label

@@ -1,16 +1,16 @@
-//! `swapping`: memory that is on the disk.
+//! `swapping`: memory that must be read from disk.
 
-use super::{Needs, Rule, Source};
+use super::{FactSource, Rule, RuleNeeds};
 use crate::facts::Facts;
 use crate::finding::{Confidence, Finding, Severity};
 
 pub(super) const SWAPPING: Rule = Rule {
     id: "swapping",
-    title: "Memory is read back from the disk",
-    needs: Needs::All(&[Source::Process]),
-    looks_at: "page faults that needed the disk, and memory swapped out, of all watched processes",
-    threshold: "from one such fault a second where memory is swapped out, from 50 where it is not (files that were mapped and \
-                thrown out): each blocks the whole worker for as long as the disk takes",
+    title: "Memory is read back from disk",
+    needs: RuleNeeds::All(&[FactSource::Process]),
+    looks_at: "page faults that needed the disk, and swapped-out memory, of all watched processes",
+    threshold: "from one such fault per second if memory is swapped out, from 50 if not (mapped files that were evicted \
+                from memory): each blocks the whole worker for as long as the disk takes",
     check,
 };
 
@@ -24,7 +24,7 @@ fn check(facts: &Facts) -> Option<Finding> {
         return None;
     }
     Some(
-        Finding::new(SWAPPING.id, format!("It reads memory back from the disk {rate:.0} times a second."))
+        Finding::new(SWAPPING.id, format!("Memory is read back from disk {rate:.0} times per second."))
             .severity(Severity::Serious)
             .confidence(Confidence::Certain)
             .figure("major faults", format!("{faults} in {:.0} s", facts.seconds))

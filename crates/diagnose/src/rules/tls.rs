@@ -1,8 +1,8 @@
-//! `tls-no-resumption`: every connection pays for a signature that a session would have saved.
+//! `tls-no-resumption`: every connection pays for a signature that a resumed session would have saved.
 
 use super::nginx::{again, configuration, place};
 use super::stacks::Stacks;
-use super::{Needs, Rule, Source};
+use super::{FactSource, Rule, RuleNeeds};
 use crate::facts::nginx::Scope;
 use crate::facts::{Configuration, Directive, Facts};
 use crate::finding::{Confidence, Finding, Severity, percent};
@@ -10,10 +10,10 @@ use crate::finding::{Confidence, Finding, Severity, percent};
 pub(super) const NO_RESUMPTION: Rule = Rule {
     id: "tls-no-resumption",
     title: "TLS handshakes without resumption",
-    needs: Needs::All(&[Source::Profile]),
-    looks_at: "time in TLS handshakes of clients and of it in signing, `ssl_session_cache` and `ssl_session_tickets` of servers \
+    needs: RuleNeeds::All(&[FactSource::Profile]),
+    looks_at: "time in TLS handshakes with clients, the part of it in signing, `ssl_session_cache` and `ssl_session_tickets` of servers \
                with `listen ... ssl`",
-    threshold: "from 10 % of the CPU in handshakes where neither cache nor tickets are on; from 30 % where they are or are not \
+    threshold: "from 10 % of the CPU in handshakes if neither cache nor tickets are on; from 30 % if they are on or not \
                 known: a resumed handshake does not sign, and takes a fifth of the time",
     check,
 };
@@ -42,7 +42,8 @@ const SIGN: &[&str] = &[
     "tls_construct_server_key_exchange",
     "BN_mod_exp_mont*",
 ];
-/// After its first round trip an upstream's handshake goes on without the upstream module; OpenSSL's side then tells.
+/// After its first round trip an upstream's handshake continues outside the upstream module; then
+/// OpenSSL's functions identify it.
 const OF_UPSTREAM: &[&str] = &[
     "ngx_http_upstream_*",
     "ngx_event_connect_peer",
@@ -57,7 +58,7 @@ fn check(facts: &Facts) -> Option<Finding> {
     let stacks = Stacks::of(facts.profile.as_ref())?;
     let (handshake, upstream) = (stacks.named(HANDSHAKE), stacks.named(OF_UPSTREAM));
     let part = stacks.part(|stack| handshake.any(stack) && !upstream.any(stack));
-    // Where handshakes with upstreams cannot be told apart for sure, the configuration alone accuses nobody.
+    // If handshakes with upstreams cannot be distinguished reliably, the configuration alone is not evidence.
     let off = configuration(facts).filter(|one| !passes_on_tls(one)).and_then(without_resumption);
     if !part.reaches(if off.is_some() { 0.1 } else { 0.3 }, 10) {
         return None;
@@ -75,17 +76,17 @@ fn check(facts: &Facts) -> Option<Finding> {
             .confidence(if off.is_some() { Confidence::Certain } else { Confidence::Possible })
             .share(part.share)
             .with(off.into_iter().flatten().take(3).map(place))
-            .figure("of it in signing", percent(signing.share))
+            .figure("signing", percent(signing.share))
             .with(stacks.ways_where(&handshake, |stack| !upstream.any(stack), 1))
             .fix(
                 "ssl_session_cache shared:SSL:10m;\nssl_session_timeout 1h;\nssl_session_tickets on;   # with ssl_session_ticket_key \
-                 where several machines serve\nkeepalive_timeout 75s;      # and a certificate with an ECDSA key signs ten times as fast as RSA",
+                 if there are several machines\nkeepalive_timeout 75s;      # and a certificate with an ECDSA key signs ten times as fast as RSA",
             )
             .verify(again(facts, NO_RESUMPTION.id)),
     )
 }
 
-/// Whether requests are passed on to servers with TLS.
+/// Whether requests are passed to servers over TLS.
 fn passes_on_tls(configuration: &Configuration) -> bool {
     let with_tls =
         |one: &&Directive| ["https://", "grpcs://", "suwsgi://"].iter().any(|scheme| one.value().starts_with(scheme));
@@ -93,7 +94,7 @@ fn passes_on_tls(configuration: &Configuration) -> bool {
         || configuration.all("proxy_ssl").iter().any(|one| one.value() == "on")
 }
 
-/// The directives of a server with TLS that resumes nothing: what turns both ways off, and where it listens.
+/// The directives of a TLS server that resumes nothing: those that turn both ways off, and its listen directives.
 fn without_resumption(configuration: &Configuration) -> Option<Vec<&Directive>> {
     configuration.servers().iter().find_map(|server| {
         let listens =
@@ -105,7 +106,7 @@ fn without_resumption(configuration: &Configuration) -> Option<Vec<&Directive>> 
     })
 }
 
-/// The default is `none`: no cache, though clients are told that there is one.
+/// The default is `none`: no cache, although clients are told that there is one.
 fn caches(server: &Scope<'_>) -> bool {
     server
         .effective("ssl_session_cache")

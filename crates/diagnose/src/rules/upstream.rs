@@ -1,35 +1,35 @@
 //! `upstream-no-keepalive`: each request opens a connection to its upstream and closes it again.
 //!
-//! The case that lost 93 % of a gateway. Connections are made by nobody but nginx's upstream side
-//! (clients' are accepted), so `connect()` alone is the sign; closing counts when it is not that of a
-//! client's connection. The configuration then says which directive is missing, by version: from 1.29.7
-//! on `upstream` blocks keep connections alive by default, plain addresses still do not.
+//! This problem cost one gateway 93 % of its throughput. Only nginx's upstream side makes connections (those of
+//! clients are accepted), so `connect()` alone is the sign; a close counts unless it is that of a client's
+//! connection. The configuration then shows which directive is missing, depending on the version: since 1.29.7
+//! `upstream` blocks keep connections alive by default, plain addresses still do not.
 
 mod advice;
 
 use self::advice::advise;
 use super::nginx::again;
-use super::stacks::{Part, Stacks};
-use super::{Needs, Rule, Source};
+use super::stacks::{Stacks, TimeShare};
+use super::{FactSource, Rule, RuleNeeds};
 use crate::facts::Facts;
 use crate::finding::{Confidence, Finding, Severity, percent};
 
 pub(super) const NO_KEEPALIVE: Rule = Rule {
     id: "upstream-no-keepalive",
-    title: "Connections to upstreams are made and closed for each request",
-    needs: Needs::All(&[Source::Profile]),
-    looks_at: "time below `connect()` and below `close()` of connections that are not clients', calls of `connect` per \
-               request, `keepalive`, `proxy_http_version` and the header `Connection` of every pass, and Lua's cosockets",
-    threshold: "from 5 % of the CPU, or from 2.5 % with 0.2 connections per request or more where both are counted: with \
-                keepalive at work it is below 1 %, without it 20 to 65 %",
+    title: "Connections to upstreams are opened and closed for each request",
+    needs: RuleNeeds::All(&[FactSource::Profile]),
+    looks_at: "time below `connect()` and below `close()` of connections other than clients', calls of `connect` per \
+               request, `keepalive`, `proxy_http_version` and the header `Connection` of every `proxy_pass`, and Lua's cosockets",
+    threshold: "from 5 % of the CPU, or from 2.5 % with at least 0.2 connections per request if both are counted: with \
+                keepalive it is below 1 %, without it 20 to 65 %",
     check,
 };
 
-/// Share from which it speaks.
+/// Minimum share of CPU.
 const SHARE: f64 = 0.05;
-/// Connections per request from which it speaks.
+/// Minimum number of connections per request.
 const PER_REQUEST: f64 = 0.2;
-/// Samples below which a share is chance.
+/// Below this number of samples a share is random.
 const SAMPLES: u64 = 10;
 
 fn check(facts: &Facts) -> Option<Finding> {
@@ -39,7 +39,8 @@ fn check(facts: &Facts) -> Option<Finding> {
     let connecting = stacks.under(&connect);
     let of_upstream = |stack: &[_]| close.any(stack) && !client.any(stack);
     let closing = stacks.part(of_upstream);
-    // Who never connects closes something else: files, or connections of clients in a program that is no nginx.
+    // A process that never connects closes something else: files, or clients' connections in a
+    // program other than nginx.
     if connecting.samples == 0 || !speaks(facts, &connecting, &closing) {
         return None;
     }
@@ -69,11 +70,11 @@ fn check(facts: &Facts) -> Option<Finding> {
     )
 }
 
-fn speaks(facts: &Facts, connecting: &Part, closing: &Part) -> bool {
+fn speaks(facts: &Facts, connecting: &TimeShare, closing: &TimeShare) -> bool {
     let both = connecting.share + closing.share;
     let enough = connecting.samples + closing.samples >= SAMPLES;
     let often = connections_per_request(facts).is_some_and(|rate| rate >= PER_REQUEST);
-    // A service with few but dear requests connects for each of them and spends nothing on it worth a word.
+    // A service with few but expensive requests connects for each of them without a noticeable cost.
     enough && connecting.share >= 0.01 && (both >= SHARE || (often && both >= SHARE / 2.0))
 }
 
@@ -83,7 +84,7 @@ fn connections_per_request(facts: &Facts) -> Option<f64> {
     counted(facts, "connect").map(|calls| calls as f64 / requests as f64)
 }
 
-/// Calls of a system call; `None` if calls were not counted.
+/// Number of calls of a system call; `None` if calls were not counted.
 fn counted(facts: &Facts, name: &str) -> Option<u64> {
     let calls = &facts.profile.as_ref()?.system_calls;
     let of_name = calls.iter().filter(|call| call.name == name).map(|call| call.calls).sum();

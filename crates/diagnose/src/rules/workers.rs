@@ -1,27 +1,27 @@
-//! `accept-imbalance`: one worker is full while others idle.
+//! `accept-imbalance`: one worker is saturated while others are idle.
 //!
-//! An idle nginx is imbalanced by design: the kernel wakes the worker that waited last. It matters only
-//! when the busiest has no CPU left, because its connections wait while others could take them.
+//! An idle nginx is imbalanced by design: the kernel wakes the worker that waited last. It matters only when the
+//! busiest has no CPU left, because its connections wait while others could serve them.
 
 use super::nginx::{again, configuration, place};
-use super::{Needs, Rule, Source};
+use super::{FactSource, Rule, RuleNeeds};
 use crate::facts::process::{Role, WorkerFacts};
 use crate::facts::{Directive, Facts};
 use crate::finding::{Confidence, Finding, Severity};
 
 pub(super) const ACCEPT_IMBALANCE: Rule = Rule {
     id: "accept-imbalance",
-    title: "Work is uneven between workers",
-    needs: Needs::All(&[Source::Process]),
+    title: "Work is unevenly distributed between workers",
+    needs: RuleNeeds::All(&[FactSource::Process]),
     looks_at: "CPU time and accepted connections of each worker, `reuseport`, `accept_mutex`, `multi_accept`",
-    threshold: "when the busiest worker has 80 % of a CPU or more and the least busy less than half of that, over 3 seconds or \
-                more: below, nobody waits, and differences are by design",
+    threshold: "when the busiest worker uses at least 80 % of a CPU and the least busy less than half of that, over 3 seconds or \
+                more: below that, no request waits, and differences are by design",
     check,
 };
 
-/// Part of a CPU from which a worker is full.
+/// Minimum load at which a worker is saturated.
 const FULL: f64 = 0.8;
-/// Seconds below which the kernel's clock ticks and chance decide.
+/// Minimum seconds; below, the kernel's clock ticks and chance dominate.
 const SHORTEST: f64 = 3.0;
 
 fn check(facts: &Facts) -> Option<Finding> {
@@ -45,7 +45,7 @@ fn check(facts: &Facts) -> Option<Finding> {
         )
     };
     let sentence = format!(
-        "One of {} workers is full while another has {:.0} % of a CPU to do.",
+        "One of {} workers is saturated while another uses {:.0} % of a CPU.",
         workers.len(),
         load(least) * 100.0
     );
@@ -62,10 +62,10 @@ fn check(facts: &Facts) -> Option<Finding> {
     let multiple =
         configuration.and_then(|one| one.all("multi_accept").into_iter().find(|multi| multi.value() == "on"));
     let fix = match (mutex.or(multiple), has_reuseport) {
-        (Some(directive), _) => format!("{} off;   # one worker takes all that wait while it is on", directive.name),
-        (None, false) => "listen ADDRESS:PORT reuseport;   # the kernel then spreads connections over the workers".to_owned(),
-        (None, true) => "few long connections carry the load: have clients open more, or close them after keepalive_requests; without \
-                         them remove reuseport, which spreads by hash and not by load"
+        (Some(directive), _) => format!("{} off;   # while it is on, one worker accepts all waiting connections", directive.name),
+        (None, false) => "listen ADDRESS:PORT reuseport;   # the kernel then distributes connections to the workers".to_owned(),
+        (None, true) => "few long connections carry the load: let clients open more, or close them after keepalive_requests; otherwise \
+                         remove reuseport, which distributes by hash and not by load"
             .to_owned(),
     };
     let directive = mutex.or(multiple).or_else(|| listens.first().copied());

@@ -1,4 +1,4 @@
-//! What the tests of rules share: facts made of text, and the question whether a rule speaks.
+//! Shared code of the rule tests: facts made from text, and the evaluation of a rule.
 #![allow(dead_code, reason = "each test file uses some of it")]
 
 use std::io;
@@ -14,7 +14,7 @@ pub fn profile(folded: &str) -> Profile {
     weir_profile::format::read(folded.as_bytes()).unwrap_or_else(|error| panic!("{error}: {folded}"))
 }
 
-/// Facts that are a profile of folded stacks alone.
+/// Facts that consist of a profile of folded stacks.
 pub fn folded(text: &str) -> Facts {
     Facts { seconds: 10.0, ..Facts::of_profile(profile(text)) }
 }
@@ -45,18 +45,18 @@ pub fn kernel(kernel: KernelFacts) -> Facts {
     Facts { seconds: 10.0, kernel: Some(kernel), ..Facts::default() }
 }
 
-/// What a rule says, as `weir diagnose` asks it: not without what it needs.
+/// The finding of a rule, evaluated as in `weir diagnose`: only if its requirements are met.
 pub fn ask(id: &str, facts: &Facts) -> Option<Finding> {
     let rule = rule(id).unwrap_or_else(|| panic!("no rule {id}"));
     if rule.needs.missing(facts).is_empty() { (rule.check)(facts) } else { None }
 }
 
-/// Ids of all rules that speak.
+/// Ids of all rules with a finding.
 pub fn speak(facts: &Facts) -> Vec<&'static str> {
     RULES.iter().map(|rule| rule.id).filter(|id| ask(id, facts).is_some()).collect()
 }
 
-/// A finding as its whole text, for looking into.
+/// The whole text of a finding, for searching.
 pub fn all_text(finding: &Finding) -> String {
     format!("{finding:?}")
 }

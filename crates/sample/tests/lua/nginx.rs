@@ -1,4 +1,4 @@
-//! nginx with `ngx_http_lua_module`: joined at the right place into the C stack.
+//! nginx with `ngx_http_lua_module`: Lua frames are at the right position in the C stack.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -1,7 +1,8 @@
-//! The same load, seen by LuaJIT's own profiler (`jit.p`) at the same time.
+//! Comparison with LuaJIT's own profiler (`jit.p`) under the same load at the same time.
 //!
-//! `jit.p` asks for the Lua stack at the next instruction (or guard of a trace) after each tick of the CPU's clock, so
-//! both look at the same process and may differ by their sampling errors alone. Its own work is left out.
+//! `jit.p` requests the Lua stack at the next instruction (or guard of a trace) after each tick of
+//! the CPU clock, so both sample the same process and may differ only by their sampling errors. Its
+//! own work is excluded.
 
 use std::collections::HashMap;
 use std::process::Command;
@@ -12,7 +13,7 @@ use crate::program::{DEVIATIONS, MODES, Mode, Running, check_read, count, folded
 
 /// CPU time that the program takes, in seconds.
 const SECONDS: &str = "1.5";
-/// What the two may differ by beyond chance: `jit.p` sees a function a few instructions late.
+/// Allowed difference beyond chance: `jit.p` sees a function a few instructions late.
 const LATE: f64 = 0.03;
 const FUNCTIONS: [&str; 4] = ["integers", "tables", "texts", "fibonacci"];
 

@@ -9,14 +9,15 @@ use std::time::Duration;
 use weir_profile::{Frame, Origin, Profile};
 use weir_sample::{Options, Session, Target, find};
 
-/// Samples that shares can be told from.
+/// Minimum number of samples for measuring shares.
 const ENOUGH: u64 = 1_200;
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Share of samples in Lua that must have a whole stack.
+/// Minimum share of samples in Lua with a complete stack.
 const READ: f64 = 0.98;
-/// Time in which a program gets to its work.
+/// Time for a program to get to its work.
 const START: Duration = Duration::from_millis(300);
-/// Standard deviations that a share may be off: one run in some ten thousand is further away by chance.
+/// Allowed deviation of a share, in standard deviations: by chance one run in some ten thousand
+/// exceeds it.
 pub const DEVIATIONS: f64 = 4.5;
 
 /// How LuaJIT runs a program.
@@ -28,7 +29,7 @@ pub enum Mode {
 
 pub const MODES: [Mode; 2] = [Mode::Interpreter, Mode::Compiler];
 
-/// Says why there is nothing to test here; tests return then.
+/// Prints why there is nothing to test here; tests then return.
 pub fn refused() -> bool {
     if let Err(error) = weir_sample::privilege() {
         eprintln!("skipped: {error}");
@@ -74,12 +75,13 @@ pub fn sample(pid: u32, time: Duration) -> Profile {
     recorded.on_cpu.expect("asked for")
 }
 
-/// Runs a program and samples it until there are enough samples: on a busy machine that takes longer.
+/// Runs a program and samples it until there are enough samples, which takes longer on a busy
+/// machine.
 pub fn profile(program: &str, mode: Mode) -> Profile {
     profile_of(program, mode, 997, ENOUGH)
 }
 
-/// The same with so many samples, at a rate.
+/// The same with a given number of samples, at a given rate.
 pub fn profile_of(program: &str, mode: Mode, frequency_hz: u32, enough: u64) -> Profile {
     let running = Running::start(program, mode, &[]);
     let found = find(&Target::Pid(running.0.id())).expect("it runs");
@@ -90,7 +92,7 @@ pub fn profile_of(program: &str, mode: Mode, frequency_hz: u32, enough: u64) -> 
     recorded.on_cpu.expect("asked for")
 }
 
-/// Checks that Lua stacks are whole: of all samples with Lua, and almost all samples have it.
+/// Checks that Lua stacks are complete, for all samples with Lua, which almost all samples have.
 pub fn check_read(profile: &Profile, mostly: f64) {
     let health = &profile.health;
     assert!(health.samples >= 50, "{health:?}");

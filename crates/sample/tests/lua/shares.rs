@@ -1,4 +1,4 @@
-//! Shares of Lua functions are what they are known to be.
+//! Lua functions have their known shares of time.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use weir_profile::{Frame, Origin};
 use crate::program::{DEVIATIONS, MODES, Mode, check_read, count, folded, lua, profile, profile_of, refused, stacks};
 
 const SHARES: [(&str, f64); 3] = [("half", 0.5), ("third", 0.3), ("fifth", 0.2)];
-/// Share of samples that may be without a line: seven times what was measured, and two fifths of what it is where the
-/// ways into traces and out of them are not known.
+/// Maximum share of samples without a line: seven times the measured value, and two fifths of the
+/// value without knowledge of trace entries and exits.
 const UNKNOWN: f64 = 0.0004;
-/// Samples from which that can be told, and their rate.
+/// Number of samples needed to measure that, and their rate.
 const MANY: u64 = 20_000;
 const FAST: u32 = 4_999;
 
@@ -59,7 +59,7 @@ fn frames_have_file_and_line() {
                 *lines.entry(frame.line).or_default() += count;
             }
         }
-        // On the way out of a trace there are some instructions in which nobody knows the line.
+        // At the exit of a trace there are some instructions without a known line.
         let unknown = lines.remove(&0).unwrap_or(0);
         assert!(lines.keys().all(|line| (3..=17).contains(line)), "{mode:?}: {lines:?}");
         let known: u64 = lines.values().sum();

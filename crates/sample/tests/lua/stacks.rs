@@ -1,4 +1,5 @@
-//! Lua stacks are those of the program: through coroutines, recursion, C, FFI, and functions that die young.
+//! Lua stacks match those of the program: through coroutines, recursion, C, FFI, and short-lived
+//! functions.
 
 use weir_profile::{Frame, Origin};
 
@@ -17,7 +18,8 @@ fn coroutines_stand_on_those_that_resumed_them() {
     for mode in MODES {
         let profile = profile("coroutines.lua", mode);
         check_read(&profile, 0.98);
-        // Functions that a coroutine starts with are called by nothing that names them: they have their lines.
+        // The first function of a coroutine has no caller that names it, so it is named by its
+        // line.
         let whole = ["main chunk", "coroutine.wrap", "function@21", "coroutine.resume", "function@13"];
         let innermost = [&whole[..], &["coroutine.wrap", "function@7", "burn"]].concat();
         let samples = profile.health.samples as f64;

@@ -7,7 +7,7 @@ use weir_sample::{Options, Session};
 
 use crate::program::{HEAD, Program, refused};
 
-/// Calls of a known number, after a byte has come; then the end.
+/// A known number of calls, after a byte has arrived; then exit.
 const CODE: &str = r#"
 int main(void) {
     char byte;

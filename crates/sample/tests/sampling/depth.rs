@@ -1,4 +1,4 @@
-//! Deep stacks are whole or cut, counted either way, and bounded.
+//! Deep stacks are either complete or cut, counted accordingly, and bounded.
 
 use weir_profile::Profile;
 use weir_sample::{MOST_STACK, Options};

@@ -1,4 +1,4 @@
-//! Processes that are gone, or go.
+//! Processes that have ended, or end during sampling.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

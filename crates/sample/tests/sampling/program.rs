@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use weir_profile::Profile;
 use weir_sample::{Options, Recorded, ResolvedTarget, Session, Target, find};
 
-/// How long a program may take to get ready, or to give enough samples, on a busy machine.
+/// Time for a program to get ready, or to produce enough samples, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Says why there is nothing to test here; tests return then.
+/// Prints why there is nothing to test here; tests then return.
 pub fn refused() -> bool {
     match weir_sample::privilege() {
         Ok(()) => false,
@@ -58,7 +58,7 @@ impl Program {
         find(&Target::Pid(self.pid())).expect("it runs")
     }
 
-    /// Lets a program go on that waits for a byte.
+    /// Lets a program continue that waits for a byte.
     pub fn go(&mut self) {
         self.child.stdin.as_mut().expect("it was piped").write_all(b"x").expect("it reads");
     }
@@ -87,7 +87,7 @@ pub fn record(found: &ResolvedTarget, options: &Options) -> Recorded {
     session.run(&AtomicBool::new(false), &mut |_| {})
 }
 
-/// Samples a process until there are enough samples: on a busy machine that takes longer.
+/// Samples a process until there are enough samples, which takes longer on a busy machine.
 pub fn record_enough(found: &ResolvedTarget, options: &Options, enough: u64) -> Recorded {
     let options = Options { duration: Some(PATIENCE), ..options.clone() };
     let mut session = Session::start(found, &options).expect("sampling starts");
@@ -110,7 +110,7 @@ pub fn weight(profile: &Profile, name: &str) -> u64 {
     with.map(|sample| sample.weight).sum()
 }
 
-/// What every program begins with: `ready()` says that it is.
+/// The beginning of every program: `ready()` reports that it is ready.
 pub const HEAD: &str = r#"
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,4 +1,4 @@
-//! Shares of functions are what they are known to be.
+//! Functions have their known shares of time.
 
 use std::time::Duration;
 
@@ -16,7 +16,8 @@ __attribute__((noinline)) void caller(void) { half(); third(); fifth(); sink++; 
 int main(void) { ready(); for (;;) caller(); }
 "#;
 const SHARES: [(&str, f64); 3] = [("half", 0.5), ("third", 0.3), ("fifth", 0.2)];
-/// Standard deviations that a share may be off: one run in some ten thousand is further away by chance.
+/// Allowed deviation of a share, in standard deviations: by chance one run in some ten thousand
+/// exceeds it.
 const DEVIATIONS: f64 = 4.5;
 /// Samples: about a second of a CPU.
 const ENOUGH: u64 = 500;

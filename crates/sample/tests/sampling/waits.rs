@@ -1,4 +1,4 @@
-//! Waits: where, how long, and the short ones in one sum.
+//! Waits: their stacks and durations, and the sum of short ones.
 
 use std::time::Duration;
 
@@ -91,7 +91,8 @@ fn waits_that_never_end_are_shown() {
     let options = Options { duration: Some(Duration::from_millis(500)), ..options() };
     let profile = program.sample(&options).off_cpu.expect("asked for");
     for name in ["hang", "idle"] {
-        // It is seen to wait from the moment on in which the session begins, or from its last turn before.
+        // It counts as waiting from the moment at which the session begins, or from its last run
+        // before.
         let (waited, sampled) = (weight(&profile, name) as f64, profile.meta.duration_ns as f64);
         assert!((0.8 * sampled..=sampled).contains(&waited), "{name} {waited} of {sampled} {:?}", profile.meta.remarks);
     }

@@ -11,7 +11,7 @@ use crate::support;
 /// Damaged copies of each kind.
 const COPIES: usize = 150;
 
-/// Numbers that look random and are the same each time (xorshift).
+/// Reproducible pseudo-random numbers (xorshift).
 struct Numbers(u64);
 
 impl Numbers {
@@ -23,7 +23,7 @@ impl Numbers {
     }
 }
 
-/// Asks everything that can be asked of a binary.
+/// Runs every query on a binary.
 fn look_at(path: &Path) -> bool {
     let Ok(module) = Module::open(path).map(Arc::new) else { return false };
     let mut symbols = Symbols::new();
@@ -57,7 +57,7 @@ fn damaged_binaries_do_no_harm() {
         opened += usize::from(look_at(&path));
         let mut flipped = whole.clone();
         for _ in 0..1 + numbers.below(20) {
-            // Half of them in the headers and tables, which are at both ends.
+            // Half of them are in the headers and tables, which are at both ends.
             let bound = if numbers.below(2) == 0 { 0x1000 } else { whole.len() };
             let from_end = numbers.below(2) == 0;
             let at = numbers.below(bound);
@@ -67,7 +67,7 @@ fn damaged_binaries_do_no_harm() {
         fs::write(&path, &flipped).unwrap();
         opened += usize::from(look_at(&path));
     }
-    // Most can be opened: the damage was looked at, and not turned away at the door.
+    // Most can be opened, so the damage reached the parsers.
     assert!(opened > COPIES, "{opened}");
     assert!(look_at(&program));
     for bytes in [&b""[..], b"\x7fELF", b"#!/bin/sh\n", &[0; 4096]] {

@@ -1,4 +1,4 @@
-//! Stacks and names of real programs, made by the C compiler of the system and stepped or damaged here.
+//! Stacks and names of real programs, built by the system's C compiler and stepped or damaged here.
 
 #![allow(clippy::unwrap_used, reason = "there it is the assertion")]
 

@@ -1,4 +1,4 @@
-//! Names, inlined functions and lines, whatever has been stripped and wherever it was put.
+//! Names, inlined functions and lines, whichever symbols were stripped or moved.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -62,7 +62,7 @@ fn a_debug_file_is_found_by_its_link() {
         run(Command::new("objcopy").arg(format!("--add-gnu-debuglink={}", debug.display())).arg(&program));
         let module = Arc::new(Module::open(&program).unwrap());
         assert!(chains(&module, "host").contains(&inlined_chain()), "{flag}");
-        // The file of another build is left alone.
+        // The debug file of another build is ignored.
         let other = directory.path().join("other");
         run(Command::new("cc").args(["-O1", "-g", "-o"]).arg(&other).arg(support::source("inlined.c")));
         run(Command::new("objcopy").arg("--only-keep-debug").arg(&other).arg(&debug));

@@ -1,7 +1,8 @@
-//! The distribution's stripped nginx under load: at least 99 of 100 stacks come to `main`'s caller.
+//! The distribution's stripped nginx under load: at least 99 of 100 stacks reach `main`'s caller.
 //!
-//! Its worker is stopped some hundred times a second, goes some instructions on, and is looked at
-//! wherever it is then: in its own code, OpenSSL's assembly, zlib, libc, code that PCRE has compiled, the kernel.
+//! Its worker is stopped some hundred times a second, steps some instructions, and is sampled
+//! wherever it is then: in its own code, OpenSSL's assembly, zlib, libc, code compiled by PCRE, the
+//! kernel.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,9 +19,9 @@ use weir_unwind::{Process, Symbols, UnwindEnd, Unwinder};
 
 use crate::support::Traced;
 
-/// Stacks that are taken.
+/// Number of sampled stacks.
 const SAMPLES: usize = 1500;
-/// Instructions between an interruption and a stack, at most.
+/// Maximum number of instructions between an interruption and a sample.
 const MAX_STEPS: usize = 1000;
 
 const CONFIGURATION: &str = r#"

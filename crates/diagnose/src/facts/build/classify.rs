@@ -21,30 +21,30 @@
 //! unless `.comment` names the compiler. A binary made of parts of different levels (a module's objects with a
 //! static OpenSSL) lies in between, and is then not judged.
 
-use super::{BuildFacts, CodeStatistics, Level, Optimisation, OptimisationSource, Producer, TailCalls};
+use super::{BuildFacts, CodeStatistics, Optimisation, OptimisationLevel, OptimisationSource, Producer, TailCalls};
 
-/// From this share of spilling functions on it is `-O0`: between 0.13 and 0.98, nearer to what is healthy so that a
-/// few optimised objects in it do not hide it.
+/// Minimum share of spilling functions at `-O0`: between 0.13 and 0.98, nearer to the healthy
+/// values so that a few optimised objects do not hide it.
 const O0_SPILLS: f64 = 0.5;
-/// ... with this share of instructions on the stack: between 0.15 and 0.31.
+/// The corresponding share of instructions on the stack: between 0.15 and 0.31.
 const O0_STACK: f64 = 0.2;
-/// Up to this share of jumps, last calls were left as calls: between 0.02 and 0.82.
+/// Maximum share of jumps without tail calls: between 0.02 and 0.82.
 const NO_TAILS: f64 = 0.1;
-/// From this share on they were made jumps.
+/// Minimum share of jumps with tail calls.
 const TAILS: f64 = 0.5;
-/// Up to this share of `xor` it is GCC below `-O2`: between 0.00 and 0.97.
+/// Maximum share of `xor` with GCC below `-O2`: between 0.00 and 0.97.
 const O1_XOR: f64 = 0.2;
-/// From this share on it is not.
+/// Minimum share of `xor` in other builds.
 const O2_XOR: f64 = 0.8;
-/// Fewer calls, registers or functions than that say nothing.
+/// Minimum number of calls, registers or functions for a judgement.
 const FEWEST: u64 = 20;
 
-/// How sure the best of cases is: what compilers say themselves, and what code gives away.
+/// Maximum confidence of judgements by compiler flags, and by code.
 const SURE_BY_WORDS: f64 = 0.99;
 const SURE_BY_CODE: f64 = 0.97;
 const SURE_OF_LEVEL_ONLY: f64 = 0.6;
 
-/// What follows for a binary: from its debug information if that says flags, else from its code.
+/// Judges a binary by the flags in its debug information if there are any, otherwise by its code.
 #[must_use]
 pub fn classify(build: &BuildFacts) -> Optimisation {
     by_words(&build.producers).unwrap_or_else(|| match &build.code {
@@ -55,18 +55,18 @@ pub fn classify(build: &BuildFacts) -> Optimisation {
 
 /// GCC writes its flags into the debug information; clang, rustc and assemblers do not.
 fn by_words(producers: &[Producer]) -> Option<Optimisation> {
-    // Without switches (-gno-record-gcc-switches) it says nothing of them.
+    // Without recorded switches (-gno-record-gcc-switches) the producer says nothing about them.
     let gcc = || producers.iter().filter(|producer| is_gcc(&producer.text) && producer.text.contains(" -"));
     let all: u32 = producers.iter().filter(|producer| !producer.text.starts_with("GNU AS")).map(|one| one.units).sum();
     let most = gcc().max_by_key(|producer| producer.units)?;
-    // Units of other compilers say nothing: judge by words only if most have them.
+    // Other compilers record no flags: the judgement uses flags only if most units have them.
     if gcc().map(|producer| producer.units).sum::<u32>() * 2 < all {
         return None;
     }
     let level = level_of_flags(&most.text);
-    let jumps = level == Level::O2OrHigher && !most.text.contains("-fno-optimize-sibling-calls")
+    let jumps = level == OptimisationLevel::O2OrHigher && !most.text.contains("-fno-optimize-sibling-calls")
         || most.text.contains(" -foptimize-sibling-calls");
-    let reason = format!("the debug information of {} of {all} units says: {}", most.units, most.text);
+    let reason = format!("the debug information of {} of {all} units states: {}", most.units, most.text);
     let tail_calls = if jumps { TailCalls::Optimised } else { TailCalls::Missing };
     Some(Optimisation {
         level,
@@ -77,17 +77,17 @@ fn by_words(producers: &[Producer]) -> Option<Optimisation> {
     })
 }
 
-/// `GNU C17 12.2.0 -mtune=generic -O2`, `GNU C++17 ...`, also of link time (`GNU GIMPLE`).
+/// `GNU C17 12.2.0 -mtune=generic -O2`, `GNU C++17 ...`, also for link-time optimisation (`GNU GIMPLE`).
 fn is_gcc(producer: &str) -> bool {
     ["GNU C", "GNU GIMPLE", "GNU Fortran", "GNU Ada"].iter().any(|prefix| producer.starts_with(prefix))
 }
 
-fn level_of_flags(flags: &str) -> Level {
+fn level_of_flags(flags: &str) -> OptimisationLevel {
     let last = flags.split_whitespace().filter_map(|word| word.strip_prefix("-O")).next_back();
     match last {
-        None | Some("0") => Level::O0,
-        Some("" | "1" | "g") => Level::O1,
-        Some(_) => Level::O2OrHigher,
+        None | Some("0") => OptimisationLevel::O0,
+        Some("" | "1" | "g") => OptimisationLevel::O1,
+        Some(_) => OptimisationLevel::O2OrHigher,
     }
 }
 
@@ -100,40 +100,42 @@ fn by_code(code: &CodeStatistics, compilers: &[String]) -> Optimisation {
         _ => TailCalls::Unknown,
     };
     let level = level(code, tail_calls, compilers);
-    // No compiler makes jumps of calls at these levels, however few calls there are to see it by.
-    let below = matches!(level, Level::O0 | Level::O1) && tail_calls == TailCalls::Unknown;
+    // No compiler turns calls into jumps at these levels, even if there are too few calls to measure.
+    let below = matches!(level, OptimisationLevel::O0 | OptimisationLevel::O1) && tail_calls == TailCalls::Unknown;
     let tail_calls = if below { TailCalls::Missing } else { tail_calls };
     let sure = match (level, tail_calls) {
-        (Level::Unknown, TailCalls::Unknown) => 0.0,
-        (Level::O0, _) => SURE_BY_CODE * weight(code.sampled),
-        (Level::O1 | Level::O2OrHigher, TailCalls::Unknown) => SURE_OF_LEVEL_ONLY * weight(code.sampled),
+        (OptimisationLevel::Unknown, TailCalls::Unknown) => 0.0,
+        (OptimisationLevel::O0, _) => SURE_BY_CODE * weight(code.sampled),
+        (OptimisationLevel::O1 | OptimisationLevel::O2OrHigher, TailCalls::Unknown) => {
+            SURE_OF_LEVEL_ONLY * weight(code.sampled)
+        }
         _ => SURE_BY_CODE * weight(last_calls),
     };
     let source = if sure > 0.0 { OptimisationSource::Code } else { OptimisationSource::Nothing };
     Optimisation { level, tail_calls, confidence: sure, source, reason: reason(code) }
 }
 
-fn level(code: &CodeStatistics, tail_calls: TailCalls, compilers: &[String]) -> Level {
+fn level(code: &CodeStatistics, tail_calls: TailCalls, compilers: &[String]) -> OptimisationLevel {
     if code.sampled < FEWEST {
-        return Level::Unknown;
+        return OptimisationLevel::Unknown;
     }
     if code.spill_share() >= O0_SPILLS && code.stack_share() >= O0_STACK {
-        return Level::O0;
+        return OptimisationLevel::O0;
     }
     let cleared = code.cleared_by_xor + code.cleared_by_mov;
     let only = |name: &str| !compilers.is_empty() && compilers.iter().all(|compiler| compiler.contains(name));
     match tail_calls {
-        _ if cleared < FEWEST => Level::Unknown,
-        TailCalls::Optimised | TailCalls::Unknown if code.xor_share() >= O2_XOR => Level::O2OrHigher,
-        TailCalls::Missing | TailCalls::Unknown if code.xor_share() <= O1_XOR => Level::O1,
+        _ if cleared < FEWEST => OptimisationLevel::Unknown,
+        TailCalls::Optimised | TailCalls::Unknown if code.xor_share() >= O2_XOR => OptimisationLevel::O2OrHigher,
+        TailCalls::Missing | TailCalls::Unknown if code.xor_share() <= O1_XOR => OptimisationLevel::O1,
         // Either GCC at -O2 with -fno-optimize-sibling-calls, or clang at -O1.
-        TailCalls::Missing if only("GCC") => Level::O2OrHigher,
-        TailCalls::Missing if compilers.iter().any(|compiler| compiler.contains("clang")) => Level::O1,
-        _ => Level::Unknown,
+        TailCalls::Missing if only("GCC") => OptimisationLevel::O2OrHigher,
+        TailCalls::Missing if compilers.iter().any(|compiler| compiler.contains("clang")) => OptimisationLevel::O1,
+        _ => OptimisationLevel::Unknown,
     }
 }
 
-/// Near 1 for many, 0.5 for ten.
+/// Close to 1 for large numbers, 0.5 for ten.
 fn weight(number: u64) -> f64 {
     #[allow(clippy::cast_precision_loss, reason = "a count of functions or calls")]
     let number = number as f64;
@@ -142,8 +144,8 @@ fn weight(number: u64) -> f64 {
 
 fn reason(code: &CodeStatistics) -> String {
     format!(
-        "of {} functions looked at (of {}) {:.0} % put their arguments on the stack at once; {:.0} % of all instructions \
-         use the stack's memory; {} of {} last calls are jumps; {:.0} % of {} cleared registers are cleared by xor",
+        "of {} analysed functions (of {}) {:.0} % store their arguments on the stack at once; {:.0} % of all instructions \
+         use stack memory; {} of {} final calls are jumps; {:.0} % of {} cleared registers are cleared by xor",
         code.sampled,
         code.functions,
         code.spill_share() * 100.0,
@@ -177,7 +179,7 @@ mod tests {
 
     #[test]
     fn what_was_measured_is_judged_right() {
-        use {Level as L, TailCalls as T};
+        use {OptimisationLevel as L, TailCalls as T};
         let (gcc, clang) = ("GCC: (Debian 12.2.0-14) 12.2.0", "Debian clang version 14.0.6");
         let cases = [
             ("gcc -O0", [989, 31_900, 0, 268, 1], "", L::O0, T::Missing),
@@ -206,12 +208,12 @@ mod tests {
     fn words_go_before_code() {
         let one = |text: &str, units| Producer { text: text.into(), units };
         let cases = [
-            ("GNU C17 12.2.0 -mtune=generic -O2 -g", Level::O2OrHigher, TailCalls::Optimised),
-            ("GNU C17 12.2.0 -O -g", Level::O1, TailCalls::Missing),
-            ("GNU C17 12.2.0 -g", Level::O0, TailCalls::Missing),
-            ("GNU C17 12.2.0 -O2 -O0", Level::O0, TailCalls::Missing),
-            ("GNU C17 12.2.0 -Os -fno-optimize-sibling-calls", Level::O2OrHigher, TailCalls::Missing),
-            ("GNU C17 12.2.0 -Og", Level::O1, TailCalls::Missing),
+            ("GNU C17 12.2.0 -mtune=generic -O2 -g", OptimisationLevel::O2OrHigher, TailCalls::Optimised),
+            ("GNU C17 12.2.0 -O -g", OptimisationLevel::O1, TailCalls::Missing),
+            ("GNU C17 12.2.0 -g", OptimisationLevel::O0, TailCalls::Missing),
+            ("GNU C17 12.2.0 -O2 -O0", OptimisationLevel::O0, TailCalls::Missing),
+            ("GNU C17 12.2.0 -Os -fno-optimize-sibling-calls", OptimisationLevel::O2OrHigher, TailCalls::Missing),
+            ("GNU C17 12.2.0 -Og", OptimisationLevel::O1, TailCalls::Missing),
         ];
         for (text, level, tail_calls) in cases {
             let judged = by_words(&[one(text, 3), one("GNU AS 2.40", 9)]).expect("has words");

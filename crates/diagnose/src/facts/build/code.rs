@@ -1,43 +1,43 @@
-//! What the code of a binary looks like, counted.
+//! Statistics of a binary's code.
 //!
-//! Compilers leave marks at each level, which no `strip` removes. Without optimisation arguments go to the stack
-//! as soon as they arrive and every variable is read from there. From `-O2` on GCC makes the last call of a
-//! function a jump, clears registers with `xor`, and aligns functions; with `-O1` it does none of the three.
-//! A sample of functions is enough to see that: at most 4,000 or 2 MiB, spread evenly over the binary.
+//! Compilers leave marks at each optimisation level, which `strip` does not remove. Without optimisation, arguments
+//! are stored on the stack immediately and every variable is read from there. From `-O2` on GCC turns the last call
+//! of a function into a jump, clears registers with `xor`, and aligns functions; with `-O1` it does none of these. A
+//! sample of functions suffices to see that: at most 4,000 or 2 MiB, spread evenly over the binary.
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use serde::{Deserialize, Serialize};
 
 use super::functions::{Function, Functions};
 
-/// Functions that are looked at.
+/// Maximum number of analysed functions.
 const MAX_FUNCTIONS: usize = 4000;
-/// Bytes of code that are looked at.
+/// Maximum size of analysed code.
 const MAX_BYTES: usize = 2 << 20;
-/// The longest function that is looked at whole: generated parsers and interpreters say nothing about the rest.
+/// Maximum length of an analysed function: generated parsers and interpreters are not representative.
 const MAX_FUNCTION_BYTES: usize = 32 << 10;
-/// Instructions at the beginning of a function in which arguments are put on the stack.
+/// Number of instructions at the beginning of a function in which arguments are stored on the stack.
 const PROLOGUE: usize = 14;
-/// Instructions after a call that may be the end of the function.
+/// Maximum number of instructions between a call and the end of the function.
 const EPILOGUE: usize = 10;
 
 /// Counts over a sample of functions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CodeStatistics {
-    /// Functions of the binary.
+    /// Functions in the binary.
     pub functions: u64,
-    /// Functions looked at.
+    /// Analysed functions.
     pub sampled: u64,
     /// Their instructions.
     pub instructions: u64,
     /// Instructions that read or write memory on the stack, by `rbp` or `rsp`.
     pub stack: u64,
-    /// Functions that put an argument on the stack at once (`mov [rbp-x], rdi`).
+    /// Functions that store an argument on the stack at once (`mov [rbp-x], rdi`).
     pub spills: u64,
     /// Jumps to other functions at the end of a function.
     pub tail_jumps: u64,
-    /// Calls right before the end of a function, which could have been jumps.
+    /// Calls at the end of a function that could have been jumps.
     pub missed_tail_calls: u64,
     /// Registers cleared by `xor`.
     pub cleared_by_xor: u64,
@@ -51,37 +51,37 @@ fn share(part: u64, whole: u64) -> f64 {
 }
 
 impl CodeStatistics {
-    /// Share of functions that put arguments on the stack at once.
+    /// Share of functions that store arguments on the stack at once.
     #[must_use]
     pub fn spill_share(&self) -> f64 {
         share(self.spills, self.sampled)
     }
 
-    /// Share of instructions with memory on the stack.
+    /// Share of instructions that access the stack.
     #[must_use]
     pub fn stack_share(&self) -> f64 {
         share(self.stack, self.instructions)
     }
 
-    /// Of calls that could be jumps, the share that is.
+    /// Share of jumps among possible tail calls.
     #[must_use]
     pub fn tail_share(&self) -> f64 {
         share(self.tail_jumps, self.tail_jumps + self.missed_tail_calls)
     }
 
-    /// Of cleared registers, the share by `xor`.
+    /// Share of `xor` among cleared registers.
     #[must_use]
     pub fn xor_share(&self) -> f64 {
         share(self.cleared_by_xor, self.cleared_by_xor + self.cleared_by_mov)
     }
 
-    /// Counts; `None`: there are no functions to look at.
+    /// Analyses a binary; `None` if it has no functions to analyse.
     pub(super) fn of(functions: &Functions<'_>) -> Option<Self> {
         let mut statistics = Self { functions: functions.all.len() as u64, ..Self::default() };
         let step = functions.all.len().div_ceil(MAX_FUNCTIONS).max(1);
         let average = functions.all.iter().map(|function| function.end - function.start).sum::<u64>();
         let expected = usize::try_from(average).unwrap_or(usize::MAX) / step;
-        // With large functions fewer of them, so that the last ones of the binary count, too.
+        // If functions are large, fewer of them, so that the end of the binary is sampled too.
         let step = step * expected.div_ceil(MAX_BYTES).max(1);
         let (mut bytes, mut buffer) = (0, Vec::new());
         for &function in functions.all.iter().step_by(step) {
@@ -130,7 +130,7 @@ impl CodeStatistics {
     fn prologue(&mut self, instructions: &[Instruction]) {
         let body = usize::from(instructions.first().is_some_and(|first| first.mnemonic() == Mnemonic::Endbr64));
         let begin = &instructions[body..instructions.len().min(body + PROLOGUE)];
-        // What comes after a call or a jump is no longer the arrival of the arguments.
+        // After a call or a jump, registers no longer hold the arguments.
         let straight = begin.iter().take_while(|one| one.flow_control() == FlowControl::Next);
         self.spills += u64::from(straight.into_iter().any(is_spill));
     }
@@ -144,8 +144,8 @@ fn decode(function: Function, code: &[u8], into: &mut Vec<Instruction>) {
     }
 }
 
-/// The base register of the memory that an instruction reads or writes; `None`: it does not. Not counted are
-/// `lea` and `nop`, which only look so, and what is pushed and popped.
+/// The base register of the memory that an instruction accesses; `None` if it accesses none. `lea`,
+/// `nop`, pushes and pops are not counted.
 fn memory_base(instruction: &Instruction) -> Option<Register> {
     if matches!(instruction.mnemonic(), Mnemonic::Lea | Mnemonic::Nop) {
         return None;
@@ -158,7 +158,7 @@ fn is_stack(base: Register) -> bool {
     matches!(base, Register::RBP | Register::RSP)
 }
 
-/// `mov [rbp-x], rdi`: a register in which an argument arrives (System V), in any width.
+/// `mov [rbp-x], rdi`: stores an argument register (System V) of any width.
 fn is_spill(instruction: &Instruction) -> bool {
     let argument = || {
         let whole = instruction.op1_register().full_register();
@@ -187,8 +187,8 @@ fn clears(instruction: &Instruction) -> Option<Clears> {
     }
 }
 
-/// Whether an indirect jump, the last instruction given, leaves the function. Jump tables of `switch` have an
-/// index, or add an offset to the register first.
+/// Whether an indirect jump, the last of these instructions, leaves the function. Jump tables of
+/// `switch` use an index, or add an offset to the register first.
 fn is_tail_jump(upto: &[Instruction]) -> bool {
     const LOOK_BACK: usize = 6;
     let Some((jump, before)) = upto.split_last() else { return false };
@@ -206,7 +206,7 @@ fn is_tail_jump(upto: &[Instruction]) -> bool {
     }
 }
 
-/// Whether nothing but the end of the function follows: the stack is given back, registers are restored, `ret`.
+/// Whether only the end of the function follows: the stack is released, registers are restored, `ret`.
 fn is_end(after: &[Instruction]) -> bool {
     for one in after.iter().take(EPILOGUE) {
         match one.mnemonic() {

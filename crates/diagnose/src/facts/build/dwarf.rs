@@ -1,4 +1,5 @@
-//! Compilers' own words: `DW_AT_producer` of every compilation unit, and nothing else of the debug information.
+//! Compiler versions and flags: `DW_AT_producer` of every compilation unit, and nothing else from
+//! the debug information.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,16 +10,16 @@ use object::{CompressionFormat, Object, ObjectSection, ReadRef};
 
 use super::Producer;
 
-/// Bytes of one section of debug information, unpacked.
+/// Maximum size of one section of debug information, unpacked.
 const MAX_SECTION_BYTES: u64 = 256 << 20;
-/// Units that are looked at.
+/// Maximum number of units.
 const MAX_UNITS: usize = 20_000;
-/// Producers that are kept.
+/// Maximum number of distinct producers.
 const MAX_PRODUCERS: usize = 16;
-/// Bytes of a producer that are kept.
+/// Maximum length of a producer.
 const MAX_PRODUCER_BYTES: usize = 2000;
 
-/// Sections that are needed for a string of a unit; without addresses and lines `gimli` does not open a unit.
+/// Sections needed to read a string of a unit; without addresses and lines `gimli` cannot open a unit.
 const NEEDED: [SectionId; 7] = [
     SectionId::DebugInfo,
     SectionId::DebugAbbrev,
@@ -29,7 +30,7 @@ const NEEDED: [SectionId; 7] = [
     SectionId::DebugLine,
 ];
 
-/// Producers of all units, most units first; empty: there is no debug information.
+/// Producers of all units, most units first; empty if there is no debug information.
 pub(super) fn producers<'d, R: ReadRef<'d>>(file: &object::File<'d, R>) -> Vec<Producer> {
     let load = |id: SectionId| -> Result<Cow<'d, [u8]>, gimli::Error> {
         Ok(if NEEDED.contains(&id) { section(file, id.name()).unwrap_or_default() } else { Cow::default() })
@@ -63,7 +64,7 @@ fn producer(
     Some(String::from_utf8_lossy(&text[..text.len().min(MAX_PRODUCER_BYTES)]).into_owned())
 }
 
-/// A section, unpacked if it is packed with zlib.
+/// A section, unpacked if it is compressed with zlib.
 fn section<'d, R: ReadRef<'d>>(file: &object::File<'d, R>, name: &str) -> Option<Cow<'d, [u8]>> {
     let packed = file.section_by_name(name)?.compressed_data().ok()?;
     if packed.uncompressed_size > MAX_SECTION_BYTES {

@@ -1,15 +1,15 @@
-//! Where functions begin and end, without symbols: the tables for unwinding say it, and survive `strip`.
+//! The boundaries of functions, without symbols: unwind tables contain them and survive `strip`.
 
 use std::collections::HashSet;
 
 use gimli::{BaseAddresses, CieOrFde, EhFrame, LittleEndian, UnwindSection};
 use object::{Object, ObjectSection, ReadRef, SectionKind};
 
-/// Functions that are listed of one binary; the largest browsers have about as many.
+/// Maximum number of functions of one binary; the largest browsers have about as many.
 const MAX_FUNCTIONS: usize = 1_000_000;
-/// Bytes of `.eh_frame` that are read.
+/// Maximum size of `.eh_frame`.
 const MAX_TABLE_BYTES: u64 = 128 << 20;
-/// Bytes of code that are read of one section.
+/// Maximum size of one code section.
 const MAX_CODE_BYTES: u64 = 256 << 20;
 
 /// One function.
@@ -24,7 +24,7 @@ pub(super) struct Function {
 /// Code of a binary with its functions.
 #[derive(Debug, Default)]
 pub(super) struct Functions<'d> {
-    /// By address, each start once.
+    /// By address, without duplicate starts.
     pub all: Vec<Function>,
     starts: HashSet<u64>,
     /// Sections with stubs that jump into libraries.
@@ -33,7 +33,7 @@ pub(super) struct Functions<'d> {
 }
 
 impl<'d> Functions<'d> {
-    /// Reads them; what cannot be read is missing.
+    /// Reads the functions; unreadable parts are missing.
     pub fn of<R: ReadRef<'d>>(file: &object::File<'d, R>) -> Self {
         let mut functions = Self::default();
         let mut bases = BaseAddresses::default();
@@ -68,7 +68,7 @@ impl<'d> Functions<'d> {
             let CieOrFde::Fde(partial) = entry else { continue };
             let Ok(entry) = partial.parse(EhFrame::cie_from_offset) else { continue };
             let (start, length) = (entry.initial_address(), entry.len());
-            // The stubs have an entry, too.
+            // Stubs also have an entry.
             if length == 0 || self.in_stubs(start) {
                 continue;
             }
@@ -82,17 +82,17 @@ impl<'d> Functions<'d> {
         self.starts = self.all.iter().map(|function| function.start).collect();
     }
 
-    /// Whether a function begins there.
+    /// Whether a function begins at this address.
     pub fn is_start(&self, address: u64) -> bool {
         self.starts.contains(&address)
     }
 
-    /// Whether it is a stub that jumps into a library.
+    /// Whether the address is in a stub that jumps into a library.
     pub fn in_stubs(&self, address: u64) -> bool {
         self.stubs.iter().any(|span| (span.start..span.end).contains(&address))
     }
 
-    /// The bytes of a function; nothing if they are not in the file.
+    /// The bytes of a function; empty if they are not in the file.
     pub fn bytes(&self, function: Function) -> &'d [u8] {
         let holds = |&&(start, code): &&(u64, &[u8])| {
             function.start >= start && function.end <= start.saturating_add(code.len() as u64)

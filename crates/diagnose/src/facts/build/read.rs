@@ -1,4 +1,4 @@
-//! Reads binaries: of a process, or one by itself.
+//! Reads the binaries of a process, or a single one.
 
 use std::fs::File;
 use std::io;
@@ -11,23 +11,23 @@ use super::functions::Functions;
 use super::{BinaryKind, BuildFacts, classify, dwarf};
 use crate::facts::root::Root;
 
-/// Compilers that are kept of `.comment`.
+/// Maximum number of compilers from `.comment`.
 const MAX_COMPILERS: usize = 16;
-/// Bytes of `.comment` that are read.
+/// Maximum size of `.comment`.
 const MAX_COMMENT_BYTES: u64 = 64 << 10;
 
 /// Reads one binary.
 ///
 /// # Errors
-/// If it cannot be read, or is no ELF file.
+/// If it cannot be read, or is not an ELF file.
 pub fn build_facts(path: &Path, kind: BinaryKind) -> io::Result<BuildFacts> {
     build_facts_of(File::open(path)?, &path.to_string_lossy(), kind, None)
 }
 
-/// Reads an open binary; its debug information may be in a file of its own below `root`.
+/// Reads an open binary; its debug information may be in a separate file below `root`.
 ///
 /// # Errors
-/// If it cannot be read, or is no ELF file.
+/// If it cannot be read, or is not an ELF file.
 pub fn build_facts_of(file: File, path: &str, kind: BinaryKind, root: Option<&Root>) -> io::Result<BuildFacts> {
     let bytes = file.metadata()?.len();
     let cache = ReadCache::new(file);
@@ -52,16 +52,16 @@ pub fn build_facts_of(file: File, path: &str, kind: BinaryKind, root: Option<&Ro
     if file.architecture() == object::Architecture::X86_64 {
         facts.code = CodeStatistics::of(&Functions::of(&file));
         if facts.code.is_none() {
-            facts.remark = "no table of its functions (.eh_frame), so nothing is known of its code".into();
+            facts.remark = "there is no table of its functions (.eh_frame), so its code cannot be analysed".into();
         }
     } else {
-        facts.remark = format!("code for {:?} is not read", file.architecture());
+        facts.remark = format!("code for {:?} cannot be analysed", file.architecture());
     }
     facts.optimisation = classify(&facts);
     Ok(facts)
 }
 
-/// Producers in a file of debug information that a distribution installs beside (`/usr/lib/debug`).
+/// Producers in a separate file of debug information installed by a distribution (`/usr/lib/debug`).
 fn separate(build_id: &str, root: &Root) -> Option<Vec<super::Producer>> {
     let (first, rest) = build_id.split_at_checked(2)?;
     let file = root.open(Path::new(&format!("/usr/lib/debug/.build-id/{first}/{rest}.debug"))).ok()?;

@@ -1,4 +1,4 @@
-//! Settings and counters, in the network namespace of the process.
+//! Reads settings and counters, in the network namespace of the process.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,24 +7,24 @@ use std::os::fd::AsRawFd;
 use super::{Conntrack, Counter, KernelFacts, SETTINGS};
 use crate::facts::process::is_other_namespace;
 
-/// Counters that are read; the kernel of 2025 has about 150.
+/// Maximum number of counters; the kernel of 2025 has about 150.
 const MAX_COUNTERS: usize = 1000;
 
 /// Counters at the start of the window.
 #[derive(Debug)]
-pub struct Before {
+pub struct KernelSnapshot {
     pid: u32,
     counters: BTreeMap<String, u64>,
 }
 
-impl Before {
+impl KernelSnapshot {
     /// Reads the counters of a process's network namespace.
     #[must_use]
     pub fn take(pid: u32) -> Self {
         Self { pid, counters: counters(pid) }
     }
 
-    /// Reads the rest, and the counters again.
+    /// Reads the settings, and the counters again.
     #[must_use]
     pub fn finish(self, remarks: &mut Vec<String>) -> KernelFacts {
         let both = counters(self.pid).into_iter().map(|(name, after)| {
@@ -34,7 +34,7 @@ impl Before {
         let (settings, conntrack) = in_network_of(self.pid, remarks, || (settings(), conntrack()));
         KernelFacts {
             release: text("/proc/sys/kernel/osrelease").unwrap_or_default(),
-            cpus: text("/sys/devices/system/cpu/online").map_or(0, |list| listed(&list)),
+            cpus: text("/sys/devices/system/cpu/online").map_or(0, |list| count_cpus(&list)),
             cpus_allowed: cpus_allowed(self.pid),
             cpu_model: cpu_model(),
             governor: text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
@@ -63,8 +63,8 @@ fn conntrack() -> Option<Conntrack> {
     Some(Conntrack { count: number("count")?, max: number("max")? })
 }
 
-/// Calls on a thread of this process that has entered the network namespace of another one: `/proc/sys/net`
-/// shows what is of the namespace of who reads.
+/// Runs `read` on a thread that has entered the network namespace of another process:
+/// `/proc/sys/net` shows the namespace of its reader.
 fn in_network_of<T: Send>(pid: u32, remarks: &mut Vec<String>, read: impl Fn() -> T + Send + Sync) -> T {
     if !is_other_namespace(pid, "net") {
         return read();
@@ -88,7 +88,7 @@ fn in_network_of<T: Send>(pid: u32, remarks: &mut Vec<String>, read: impl Fn() -
     })
 }
 
-/// `TcpExt.ListenDrops` and the like. Each table is a line of names above a line of values.
+/// Parses `TcpExt.ListenDrops` and similar counters. Each table is a line of names followed by a line of values.
 fn counters(pid: u32) -> BTreeMap<String, u64> {
     let mut counters = BTreeMap::new();
     for file in ["netstat", "snmp"] {
@@ -117,11 +117,11 @@ fn parse(text: &str, counters: &mut BTreeMap<String, u64>) {
 
 fn cpus_allowed(pid: u32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).map(listed)
+    status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).map(count_cpus)
 }
 
-/// How many numbers `0-3,8` has.
-fn listed(list: &str) -> u32 {
+/// The number of CPUs in a list such as `0-3,8`.
+fn count_cpus(list: &str) -> u32 {
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
@@ -136,7 +136,7 @@ fn cpu_model() -> String {
     line.and_then(|line| line.split_once(':')).map(|(_, name)| name.trim().to_owned()).unwrap_or_default()
 }
 
-/// `always [madvise] never` is `madvise`.
+/// The selected word: `madvise` in `always [madvise] never`.
 fn chosen(text: &str) -> Option<String> {
     let (_, rest) = text.split_once('[')?;
     Some(rest.split_once(']')?.0.to_owned())
@@ -150,7 +150,7 @@ mod tests {
     fn lists_of_cpus_are_counted() {
         let cases = [("0", 1), ("0-3", 4), ("0-1,4,6-7\n", 5), ("", 0), ("x", 0), ("3-1", 1)];
         for (list, want) in cases {
-            assert_eq!(listed(list), want, "{list}");
+            assert_eq!(count_cpus(list), want, "{list}");
         }
     }
 
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn this_machine_has_settings_and_counters() {
         let mut remarks = Vec::new();
-        let facts = Before::take(std::process::id()).finish(&mut remarks);
+        let facts = KernelSnapshot::take(std::process::id()).finish(&mut remarks);
         assert!(facts.cpus > 0 && facts.setting("net.core.somaxconn").is_some(), "{facts:?}");
         assert!(facts.port_range().is_some() && facts.grown("TcpExt.ListenOverflows").is_some(), "{facts:?}");
         assert!(remarks.is_empty(), "{remarks:?}");

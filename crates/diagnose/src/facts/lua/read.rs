@@ -1,21 +1,21 @@
-//! Lua of a configuration, and of the files that it names.
+//! Reads Lua code in a configuration, and in the files that it names.
 
 use memchr::memmem;
 
 use super::{LuaFacts, LuaHandler};
 use crate::facts::nginx::{Block, Configuration, Directive, Files, NginxFacts, lua_text};
 
-/// Handlers that are kept.
+/// Maximum number of handlers.
 const MAX_HANDLERS: usize = 1000;
-/// Files of handlers that are looked into, and how long they may be.
+/// Maximum number and size of handlers' files that are read.
 const MAX_FILES: usize = 200;
 const MAX_FILE_BYTES: u64 = 4 << 20;
-/// Blocks within blocks.
+/// Maximum nesting of blocks.
 const MAX_SCOPES: usize = 8;
 
-/// The facts of an nginx's Lua; `None`: it has none.
+/// The facts about nginx's Lua; `None` if it has none.
 ///
-/// `library`: path and bytes of the binary that holds LuaJIT.
+/// `library`: path and bytes of the binary that contains LuaJIT.
 #[must_use]
 pub(in crate::facts) fn lua_facts(
     nginx: Option<&NginxFacts>,
@@ -73,7 +73,7 @@ fn walk<'d>(
     }
 }
 
-/// A handler and its code; `None`: the directive is none.
+/// A handler with its code; `None` if the directive is not a handler.
 fn handler<'d>(directive: &'d Directive, scope: &[&Directive]) -> Option<(LuaHandler, &'d str)> {
     let name = directive.name.as_str();
     let (file, code) = match &directive.block {
@@ -103,19 +103,19 @@ fn handler<'d>(directive: &'d Directive, scope: &[&Directive]) -> Option<(LuaHan
     Some((handler, code))
 }
 
-/// Lines (from 0) with `jit.off()`: without arguments it turns the compiler off for everything.
+/// Lines (from 0) with `jit.off()`, which disables the compiler globally if it has no arguments.
 #[must_use]
 pub(in crate::facts) fn jit_off_in(code: &[u8]) -> Vec<u32> {
     lua_text::lines_with(code, "jit.off()")
 }
 
-/// What LuaJIT calls itself: a text of its library (`LUAJIT_VERSION`).
+/// LuaJIT's version string in its library (`LUAJIT_VERSION`).
 fn version(bytes: &[u8]) -> Option<String> {
     memmem::find_iter(bytes, b"LuaJIT 2.").find_map(|at| {
         let text: Vec<u8> =
             bytes[at..].iter().copied().take(64).take_while(|byte| byte.is_ascii_graphic() || *byte == b' ').collect();
         let text = String::from_utf8(text).ok()?;
-        // `LuaJIT 2.1.0-beta3 -- Copyright (C) ...` is the same with more words.
+        // `LuaJIT 2.1.0-beta3 -- Copyright (C) ...` is the same string with a suffix.
         Some(text.split(" -- ").next().unwrap_or(&text).trim().to_owned())
     })
 }

@@ -1,25 +1,25 @@
-//! What an nginx's binary says of itself: the texts that `nginx -V` prints stand in it, stripped or not.
+//! The strings in nginx's binary that `nginx -V` prints, which survive `strip`.
 
 use memchr::memmem;
 
 use super::{Module, ModuleOrigin};
 
-/// The longest text of arguments that is believed; distributions' are 2 to 4 KiB.
+/// Maximum length of the arguments; those of distributions have 2 to 4 KiB.
 const MAX_ARGUMENTS_BYTES: usize = 64 << 10;
 
 /// Version and arguments of `configure`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Binary {
+pub struct NginxBinary {
     /// `nginx`, `openresty`, ...
     pub flavour: String,
     /// `1.22.1`
     pub version: String,
-    /// One each, without quotes.
+    /// Arguments without quotes.
     pub arguments: Vec<String>,
 }
 
-impl Binary {
-    /// Looks into a binary; `None`: it is not an nginx.
+impl NginxBinary {
+    /// Searches a binary; `None` if it is not nginx.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Option<Self> {
         let version = text_after(bytes, b"nginx version: ")?;
@@ -35,20 +35,20 @@ impl Binary {
         self.arguments.iter().rev().find_map(|argument| argument.strip_prefix(name)?.strip_prefix('='))
     }
 
-    /// The directory of everything; nginx's default where it is not said.
+    /// The installation prefix; nginx's default if it is not given.
     #[must_use]
     pub fn prefix(&self) -> &str {
         let default = if self.flavour == "openresty" { "/usr/local/openresty/nginx" } else { "/usr/local/nginx" };
         self.argument("--prefix").unwrap_or(default)
     }
 
-    /// The configuration, if the command line names no other. May be relative to the prefix.
+    /// The configuration used unless the command line names another. May be relative to the prefix.
     #[must_use]
     pub fn configuration_path(&self) -> &str {
         self.argument("--conf-path").unwrap_or("conf/nginx.conf")
     }
 
-    /// Modules, as far as the arguments name them. Those that are there by default are not listed.
+    /// Modules named in the arguments. Default modules are not listed.
     #[must_use]
     pub fn modules(&self) -> Vec<Module> {
         let named = |argument: &String| {
@@ -66,8 +66,8 @@ impl Binary {
     }
 }
 
-/// The text after a mark, to the end of its line. A binary may contain the mark for other reasons (Weir's does),
-/// so the first one with text behind it counts.
+/// The text after a mark, to the end of its line. A binary may contain the mark for other reasons
+/// (Weir's does), so the first one followed by text is used.
 fn text_after(bytes: &[u8], mark: &[u8]) -> Option<String> {
     memmem::find_iter(bytes, mark).find_map(|at| {
         let rest = &bytes[at + mark.len()..];
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn version_and_arguments_stand_in_the_binary() {
         let bytes = b"\x7fELF nginx version: \0 nginx version: nginx/1.22.1 (x)\n\0configure arguments: --with-cc-opt='-g -O2' --prefix=/p --with-http_v2_module --with-mail=dynamic --with-threads --add-module=/x/y/ --without-http_gzip_module\n\0";
-        let binary = Binary::of(bytes).expect("is one");
+        let binary = NginxBinary::of(bytes).expect("is one");
         assert_eq!((binary.flavour.as_str(), binary.version.as_str()), ("nginx", "1.22.1"));
         assert_eq!(binary.argument("--with-cc-opt"), Some("-g -O2"));
         assert_eq!((binary.prefix(), binary.configuration_path()), ("/p", "conf/nginx.conf"));
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn other_binaries_are_none() {
         for bytes in [&b""[..], b"nginx version: ", b"nginx version: nginx\0"] {
-            assert_eq!(Binary::of(bytes), None);
+            assert_eq!(NginxBinary::of(bytes), None);
         }
     }
 }

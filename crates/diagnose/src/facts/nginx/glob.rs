@@ -1,11 +1,11 @@
-//! Patterns of `include`, as `glob(3)` has them: `*`, `?`, `[a-z]`, `[!a]`, `\*`, within one part of a path.
+//! Patterns of `include`, as in `glob(3)`: `*`, `?`, `[a-z]`, `[!a]`, `\*`, within one component of a path.
 
-/// Whether a pattern has anything but itself to match.
+/// Whether the text contains wildcards.
 pub(super) fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?', '['])
 }
 
-/// Whether a name fits. A name that begins with a dot needs a pattern that does. At most quadratic.
+/// Whether a name matches. A name that begins with a dot must be matched explicitly. At most quadratic.
 pub(super) fn fits(pattern: &str, name: &str) -> bool {
     if name.starts_with('.') && !pattern.starts_with('.') {
         return false;
@@ -13,7 +13,7 @@ pub(super) fn fits(pattern: &str, name: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let name: Vec<char> = name.chars().collect();
     let (mut p, mut n) = (0, 0);
-    // Where to go on if what follows the last star does not fit: one character further.
+    // The position from which to resume if the text after the last star does not match.
     let mut again: Option<(usize, usize)> = None;
     while n < name.len() {
         if pattern.get(p) == Some(&'*') {
@@ -33,7 +33,7 @@ pub(super) fn fits(pattern: &str, name: &str) -> bool {
     pattern[p..].iter().all(|&character| character == '*')
 }
 
-/// Characters of the pattern that stand for this character; `None`: it does not fit.
+/// Length of the pattern element if it matches this character; `None` otherwise.
 fn one(pattern: &[char], character: char) -> Option<usize> {
     match pattern {
         ['?', ..] => Some(1),
@@ -47,7 +47,7 @@ fn one(pattern: &[char], character: char) -> Option<usize> {
     }
 }
 
-/// A class after its `[`: whether it fits, and its length with `]`; `None`: it has no end.
+/// A class after its `[`: whether it matches, and its length with `]`; `None` if it is not closed.
 fn class(rest: &[char], character: char) -> Option<(bool, usize)> {
     let negated = matches!(rest.first(), Some('!' | '^'));
     let from = usize::from(negated);

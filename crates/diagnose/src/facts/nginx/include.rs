@@ -1,34 +1,34 @@
-//! A configuration with all that it includes.
+//! Loads a configuration with its included files.
 //!
-//! Includes are bounded in depth, number and bytes: a file that includes itself is an error message, not a hang.
+//! Includes are bounded in depth, number and bytes: a file that includes itself is an error, not an endless loop.
 
 use std::io;
 use std::sync::Arc;
 
 use super::parse::{Include, parse};
-use super::{Configuration, Directive, Place, glob};
+use super::{Configuration, Directive, DirectivePosition, glob};
 
-/// Where files come from.
+/// Access to files.
 pub trait Files {
-    /// A file whole, by its absolute path, of at most so many bytes.
+    /// Reads a whole file, by its absolute path, of at most `max_bytes` bytes.
     ///
     /// # Errors
-    /// If it is not there, cannot be read, is not a regular file, or is longer.
+    /// If it does not exist, cannot be read, is not a regular file, or is longer.
     fn read(&self, path: &str, max_bytes: u64) -> io::Result<Vec<u8>>;
 
     /// Names in a directory, in any order.
     ///
     /// # Errors
-    /// If it is not there or cannot be read.
+    /// If it does not exist or cannot be read.
     fn list(&self, path: &str) -> io::Result<Vec<String>>;
 }
 
-/// How much is read at most.
+/// Limits on the input.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Includes within includes. nginx has no limit of its own; hand-written ones are three deep.
+    /// Nesting depth of includes. nginx has no limit; hand-written configurations are three deep.
     pub depth: usize,
-    /// Files, each time that one is included.
+    /// Number of files, counted at each inclusion.
     pub files: usize,
     /// Bytes of all files.
     pub bytes: u64,
@@ -42,19 +42,19 @@ impl Default for Limits {
     }
 }
 
-/// Errors that are kept.
+/// Maximum number of errors.
 const MAX_ERRORS: usize = 100;
-/// Matches of one pattern, and directories that a pattern is looked for in.
+/// Maximum number of matches of one pattern, and of directories searched for it.
 const MAX_MATCHES: usize = 1000;
 
-/// Reads a configuration.
+/// Loads a configuration.
 ///
-/// - `path`: its first file, absolute.
-/// - `prefix`: the directory of relative paths, without a slash at its end.
+/// - `path`: its main file, absolute.
+/// - `prefix`: the directory for relative paths, without a trailing slash.
 #[must_use]
 pub fn load(files: &dyn Files, path: &str, prefix: &str, limits: Limits) -> Configuration {
     let mut loader = Loader { files, prefix, limits, depth: 0, left: limits, configuration: Configuration::default() };
-    let start = Place { file: Arc::from(path), line: 0 };
+    let start = DirectivePosition { file: Arc::from(path), line: 0 };
     let directives = loader.file(path, &start, 0);
     Configuration { directives, ..loader.configuration }
 }
@@ -64,13 +64,13 @@ struct Loader<'f> {
     prefix: &'f str,
     limits: Limits,
     depth: usize,
-    /// What is left of the limits.
+    /// The remaining limits.
     left: Limits,
     configuration: Configuration,
 }
 
 impl Loader<'_> {
-    fn file(&mut self, path: &str, from: &Place, blocks: usize) -> Vec<Directive> {
+    fn file(&mut self, path: &str, from: &DirectivePosition, blocks: usize) -> Vec<Directive> {
         if self.left.files == 0 {
             self.wrong(from, &format!("{path} was not read: more than {} files", self.limits.files));
             return Vec::new();
@@ -93,7 +93,7 @@ impl Loader<'_> {
         directives
     }
 
-    /// Files that a pattern names, sorted as `glob(3)` does.
+    /// Files that match a pattern, sorted as in `glob(3)`.
     fn matches(&self, pattern: &str) -> Vec<String> {
         let mut found = vec![String::new()];
         for part in pattern.split('/').filter(|part| !part.is_empty()) {
@@ -117,9 +117,9 @@ impl Loader<'_> {
 }
 
 impl Include for Loader<'_> {
-    fn include(&mut self, pattern: &str, place: &Place, blocks: usize) -> Vec<Directive> {
+    fn include(&mut self, pattern: &str, place: &DirectivePosition, blocks: usize) -> Vec<Directive> {
         if self.depth >= self.limits.depth {
-            let what = format!("{pattern} was not included: more than {} files within files", self.limits.depth);
+            let what = format!("{pattern} was not included: more than {} nested files", self.limits.depth);
             self.wrong(place, &what);
             return Vec::new();
         }
@@ -140,7 +140,7 @@ impl Include for Loader<'_> {
         room
     }
 
-    fn wrong(&mut self, place: &Place, what: &str) {
+    fn wrong(&mut self, place: &DirectivePosition, what: &str) {
         if self.configuration.errors.len() < MAX_ERRORS {
             self.configuration.errors.push(format!("{place}: {what}"));
         }

@@ -1,9 +1,8 @@
-//! As much of Lua's lexer as it takes to find the brace that closes a block, and a call in code that is not
-//! within a string or a comment.
+//! A minimal Lua lexer that finds the brace that closes a block, and calls outside strings and comments.
 //!
-//! Counting braces alone does not do: `"}"`, `[[ } ]]` and `-- }` are common in handlers.
+//! Counting braces alone is not sufficient: `"}"`, `[[ } ]]` and `-- }` are common in handlers.
 
-/// A piece of Lua.
+/// A lexical element of Lua.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Piece {
     /// A byte of code.
@@ -12,7 +11,7 @@ enum Piece {
     Opaque,
 }
 
-/// Bytes before the `}` that closes a block; `None`: it is not closed.
+/// Number of bytes before the `}` that closes a block; `None` if it is not closed.
 pub(in crate::facts) fn block_length(text: &[u8]) -> Option<usize> {
     let (mut at, mut depth) = (0, 0_u32);
     while at < text.len() {
@@ -28,7 +27,7 @@ pub(in crate::facts) fn block_length(text: &[u8]) -> Option<usize> {
     None
 }
 
-/// Lines (from 0) where a text without blanks stands in code, blanks in the code left aside: `jit.off()`.
+/// Lines (from 0) of code that contain a text such as `jit.off()`, ignoring blanks.
 pub(in crate::facts) fn lines_with(text: &[u8], wanted: &str) -> Vec<u32> {
     let wanted = wanted.as_bytes();
     let (mut at, mut line, mut found) = (0, 0, Vec::new());
@@ -50,7 +49,7 @@ pub(in crate::facts) fn lines_with(text: &[u8], wanted: &str) -> Vec<u32> {
     found
 }
 
-/// The piece that a text begins with, and its length; `None`: it has no end.
+/// The first element of a text, and its length; `None` if it is not closed.
 fn piece(text: &[u8]) -> Option<(Piece, usize)> {
     let end_of_line = || text.iter().position(|&byte| byte == b'\n').unwrap_or(text.len());
     match text {
@@ -68,7 +67,7 @@ fn piece(text: &[u8]) -> Option<(Piece, usize)> {
     }
 }
 
-/// Bytes of a string after its first quote, with its last one.
+/// Length of a string after its opening quote, including the closing one.
 fn short_string(text: &[u8], quote: u8) -> Option<usize> {
     let mut at = 0;
     while at < text.len() {
@@ -81,7 +80,7 @@ fn short_string(text: &[u8], quote: u8) -> Option<usize> {
     None
 }
 
-/// Length of a long bracket `[==[ ... ]==]`: `None`: this is not one, `Some(None)`: it is not closed.
+/// Length of a long bracket `[==[ ... ]==]`; `None` if it is not one, `Some(None)` if it is not closed.
 fn long_bracket(text: &[u8]) -> Option<Option<usize>> {
     let equals = text.strip_prefix(b"[")?.iter().take_while(|&&byte| byte == b'=').count();
     if text.get(1 + equals) != Some(&b'[') {
@@ -95,7 +94,7 @@ fn long_bracket(text: &[u8]) -> Option<Option<usize>> {
         if level == equals && closing.get(level) == Some(&b']') {
             return Some(Some(at + next + 2 + equals));
         }
-        // What was counted needs no second look, unless it is a bracket: linear.
+        // Counted bytes are not read again unless they are a bracket: linear.
         at += next + 1 + level;
     }
     Some(None)

@@ -1,17 +1,17 @@
-//! Questions to a configuration: what holds where, after inheritance.
+//! Queries over a configuration: effective directives, after inheritance.
 //!
-//! nginx inherits downwards: a directive holds in a block unless the block has one of the same name. That
-//! goes for directives that may be repeated too (`access_log`, `proxy_set_header`): one of them in a location
-//! and none of the server's are left. `if` in a location and `limit_except` are blocks like others.
+//! nginx inherits downwards: a directive applies in a block unless the block has one with the same name. That is also
+//! true for repeatable directives (`access_log`, `proxy_set_header`): a single one in a location replaces all of the
+//! server's. `if` in a location and `limit_except` are ordinary blocks.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Configuration, Directive};
 
-/// Blocks deeper than this are not entered; the parser makes none.
+/// Deeper blocks are not entered; the parser produces none.
 const MAX_DEPTH: usize = 2 * super::parse::MAX_BLOCK_DEPTH;
 
-/// What kind of block a scope is.
+/// The kind of block of a scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScopeKind {
@@ -27,38 +27,38 @@ pub enum ScopeKind {
     Condition,
 }
 
-/// A block with all blocks around it.
+/// A block with its enclosing blocks.
 #[derive(Clone, Debug)]
 pub struct Scope<'c> {
     configuration: &'c Configuration,
-    /// From the outermost; empty: outside all.
+    /// From the outermost; empty outside all blocks.
     path: Vec<&'c Directive>,
 }
 
-/// Where a location sends requests.
+/// A directive that passes requests to a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pass<'c> {
     /// `proxy_pass`, `fastcgi_pass`, `grpc_pass`, `uwsgi_pass`, `scgi_pass`, `memcached_pass`.
     pub directive: &'c Directive,
-    /// To what.
+    /// Its target.
     pub target: PassTarget<'c>,
 }
 
-/// What requests are sent to.
+/// The target of requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PassTarget<'c> {
     /// An `upstream { }` of this configuration.
     Upstream(&'c Directive),
     /// An address, as written and without scheme and path: `127.0.0.1:8080`, `backend.example`.
     Address(&'c str),
-    /// Something with variables: it is known, and perhaps resolved, at each request.
+    /// A value with variables, known and perhaps resolved only at each request.
     Variable(&'c str),
 }
 
 /// An `upstream { }`.
 #[derive(Clone, Debug)]
 pub struct Upstream<'c> {
-    /// The whole of it.
+    /// The `upstream` directive with its block.
     pub directive: &'c Directive,
 }
 
@@ -69,12 +69,12 @@ impl<'c> Upstream<'c> {
         self.directive.value()
     }
 
-    /// Its `server`s.
+    /// Its `server` directives.
     pub fn servers(&self) -> impl Iterator<Item = &'c Directive> {
         self.directive.named("server")
     }
 
-    /// Its `keepalive`: how many idle connections each worker keeps.
+    /// Its `keepalive`: the number of idle connections that each worker keeps.
     #[must_use]
     pub fn keepalive(&self) -> Option<&'c Directive> {
         self.directive.named("keepalive").last()
@@ -90,8 +90,8 @@ impl Configuration {
         Scope { configuration: self, path: Vec::new() }
     }
 
-    /// All scopes: main, `http`, servers, locations, nested ones, conditions; in the order of the files, outer
-    /// ones before inner ones.
+    /// All scopes: main, `http`, servers, locations, nested ones, conditions; in the order of the
+    /// files, outer ones first.
     #[must_use]
     pub fn scopes(&self) -> Vec<Scope<'_>> {
         let mut scopes = vec![self.main()];
@@ -110,8 +110,8 @@ impl Configuration {
         self.scopes().into_iter().filter(|scope| scope.kind() == ScopeKind::Server && scope.is_http()).collect()
     }
 
-    /// All locations of all servers of `http`, nested ones and conditions included, and each server itself (for
-    /// what is in no location).
+    /// All locations of all servers of `http`, including nested ones and conditions, and each
+    /// server itself (for requests outside all locations).
     #[must_use]
     pub fn locations(&self) -> Vec<Scope<'_>> {
         self.scopes().into_iter().filter(|scope| scope.kind() >= ScopeKind::Server && scope.is_http()).collect()
@@ -124,7 +124,7 @@ impl Configuration {
         protocols.flat_map(|block| block.named("upstream")).map(|directive| Upstream { directive }).collect()
     }
 
-    /// All directives of a name, wherever they are, in the order of the files.
+    /// All directives with this name, in the order of the files.
     #[must_use]
     pub fn all(&self, name: &str) -> Vec<&Directive> {
         let mut found = Vec::new();
@@ -152,7 +152,7 @@ impl<'c> Scope<'c> {
         &self.path
     }
 
-    /// What kind of block it is.
+    /// The kind of its block.
     #[must_use]
     pub fn kind(&self) -> ScopeKind {
         match self.block().map(|block| block.name.as_str()) {
@@ -167,13 +167,13 @@ impl<'c> Scope<'c> {
         self.path.first().is_some_and(|block| block.name == "http")
     }
 
-    /// Its own directives, without those around it.
+    /// Its own directives, without inherited ones.
     #[must_use]
     pub fn own(&self) -> &'c [Directive] {
         self.block().map_or(self.configuration.directives.as_slice(), Directive::children)
     }
 
-    /// Directives of a name that hold here: those of the innermost block that has any.
+    /// The effective directives with this name: those of the innermost block that has any.
     #[must_use]
     pub fn all(&self, name: &str) -> Vec<&'c Directive> {
         let inner_first = self.path.iter().rev().map(|block| block.children());
@@ -184,26 +184,26 @@ impl<'c> Scope<'c> {
             .unwrap_or_default()
     }
 
-    /// The directive of a name that holds here: the last one where there are several.
+    /// The effective directive with this name, the last if there are several.
     #[must_use]
     pub fn effective(&self, name: &str) -> Option<&'c Directive> {
         self.all(name).pop()
     }
 
-    /// The first argument of the directive that holds here.
+    /// The first argument of the effective directive.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<&'c str> {
         self.effective(name).map(Directive::value)
     }
 
-    /// Where it sends requests by itself. Passes are not inherited.
+    /// Its own passes, which are not inherited.
     #[must_use]
     pub fn passes(&self) -> Vec<Pass<'c>> {
         let own = self.own().iter().filter(|directive| PASSES.contains(&directive.name.as_str()));
         own.map(|directive| Pass { directive, target: self.target(directive.value()) }).collect()
     }
 
-    /// As a person would say: `server shop.example:80, location /api`.
+    /// A readable title: `server shop.example:80, location /api`.
     #[must_use]
     pub fn title(&self) -> String {
         let parts: Vec<String> = self.path.iter().filter_map(|block| part(block)).collect();

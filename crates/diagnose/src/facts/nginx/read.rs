@@ -1,4 +1,4 @@
-//! Finds the configuration of a running nginx: its command line, else what was compiled in.
+//! Finds the configuration of a running nginx: from its command line, otherwise from compiled-in defaults.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,13 +6,13 @@ use std::time::UNIX_EPOCH;
 
 use super::include::{Limits, absolute, load};
 use super::parse::{Include, parse};
-use super::{Binary, Directive, Module, ModuleOrigin, NginxFacts, Place};
+use super::{Directive, DirectivePosition, Module, ModuleOrigin, NginxBinary, NginxFacts};
 use crate::facts::process::{cmdline, started_ms};
 use crate::facts::root::Root;
 
-/// What an nginx's command line says.
+/// Options on nginx's command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Start {
+pub struct CommandLine {
     /// `-c`
     pub configuration: Option<String>,
     /// `-p`
@@ -21,16 +21,16 @@ pub struct Start {
     pub directives: String,
 }
 
-/// Reads a command line, or the title of a master, in which the arguments stand after `master process`.
+/// Parses a command line, or the title of a master, which contains the arguments after `master process`.
 #[must_use]
-pub fn places_of_start(cmdline: &[String]) -> Start {
+pub fn command_line(cmdline: &[String]) -> CommandLine {
     let title = cmdline.first().and_then(|first| first.strip_prefix("nginx: master process "));
-    // In a title the arguments have lost their borders: blanks belong to the option before them.
+    // In a title the boundaries of arguments are lost: blanks belong to the option before them.
     let words: Vec<&str> = match title {
         Some(title) => title.split_whitespace().collect(),
         None => cmdline.iter().map(String::as_str).collect(),
     };
-    let mut start = Start::default();
+    let mut start = CommandLine::default();
     let mut words = words.into_iter().skip(1).peekable();
     while let Some(word) = words.next() {
         let Some(option) = word.strip_prefix('-').and_then(|rest| rest.chars().next()) else { continue };
@@ -57,19 +57,19 @@ fn is_option(word: &str) -> bool {
     word.strip_prefix('-').is_some_and(|rest| rest.starts_with(|first: char| "?hvVtTqspecg".contains(first)))
 }
 
-/// The facts of an nginx.
+/// The facts about an nginx.
 ///
-/// - `pid`: its master. `binary`: its executable, read already.
+/// - `pid`: its master. `binary`: data from its executable.
 /// - `libraries`: paths that it has mapped.
-/// - `root`: where its files are.
+/// - `root`: its root directory.
 #[must_use]
-pub fn nginx_facts(pid: u32, binary: &Binary, libraries: &[String], root: &Root) -> NginxFacts {
-    let start = places_of_start(&cmdline(pid));
+pub fn nginx_facts(pid: u32, binary: &NginxBinary, libraries: &[String], root: &Root) -> NginxFacts {
+    let start = command_line(&cmdline(pid));
     let cwd = std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_else(|_| "/".into());
     let prefix = absolute(start.prefix.as_deref().unwrap_or(binary.prefix()), &cwd.to_string_lossy());
     let prefix = prefix.trim_end_matches('/').to_owned();
     let path = absolute(start.configuration.as_deref().unwrap_or(binary.configuration_path()), &prefix);
-    // Files that the configuration names are relative to its own directory (`ngx_process_options`).
+    // Relative paths are resolved against the directory of the configuration (`ngx_process_options`).
     let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
     let mut configuration = load(root, &path, directory, Limits::default());
     let mut outside = from_command_line(&start.directives);
@@ -96,13 +96,13 @@ pub fn nginx_facts(pid: u32, binary: &Binary, libraries: &[String], root: &Root)
 fn from_command_line(text: &str) -> Vec<Directive> {
     struct Nothing;
     impl Include for Nothing {
-        fn include(&mut self, _: &str, _: &Place, _: usize) -> Vec<Directive> {
+        fn include(&mut self, _: &str, _: &DirectivePosition, _: usize) -> Vec<Directive> {
             Vec::new()
         }
         fn count(&mut self) -> bool {
             true
         }
-        fn wrong(&mut self, _: &Place, _: &str) {}
+        fn wrong(&mut self, _: &DirectivePosition, _: &str) {}
     }
     parse(text.as_bytes(), &Arc::from("(command line)"), 0, &mut Nothing)
 }
@@ -113,14 +113,14 @@ fn loaded_module(path: &str) -> Option<Module> {
     counts.then(|| Module { name: name.to_owned(), origin: ModuleOrigin::Loaded })
 }
 
-/// Files changed after the youngest worker began (a reload starts new workers, not a new master).
+/// Files changed after the youngest worker started (a reload starts new workers, not a new master).
 fn changed(files: &[String], pid: u32, root: &Root) -> Vec<String> {
     let began = crate::facts::process::youngest_ms(pid).or_else(|| started_ms(pid));
     let Some(began) = began else { return Vec::new() };
     let later = |path: &&String| {
         let changed = root.resolve(Path::new(path)).and_then(|path| path.metadata()?.modified());
         let changed = changed.ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        // The start of a process is known to the second only (`btime`).
+        // The start time of a process is known to the second only (`btime`).
         changed.is_some_and(|time| time.as_millis() > u128::from(began) + 1000)
     };
     files.iter().filter(later).cloned().collect()
@@ -148,7 +148,7 @@ mod tests {
         ];
         for (line, configuration, prefix, directives) in cases {
             let line: Vec<String> = line.iter().map(|&word| word.to_owned()).collect();
-            let start = places_of_start(&line);
+            let start = command_line(&line);
             assert_eq!(start.configuration.as_deref(), configuration, "{line:?}");
             assert_eq!(start.prefix.as_deref(), prefix, "{line:?}");
             assert_eq!(start.directives, directives, "{line:?}");

@@ -1,15 +1,15 @@
-//! Words, semicolons and braces of a configuration, as nginx's own reader sees them.
+//! Splits a configuration into words, semicolons and braces, as nginx's own reader does.
 //!
-//! Quotes and `#` mean something only where a word begins, `{` ends a word unless a `$` stands before it, `}` does
-//! not, and of escapes only `\"`, `\'`, `\\`, `\t`, `\r`, `\n` are resolved (`ngx_conf_read_token` in
-//! `src/core/ngx_conf_file.c`).
+//! Quotes and `#` are special only at the beginning of a word, `{` ends a word unless it follows a
+//! `$`, `}` does not, and only the escapes `\"`, `\'`, `\\`, `\t`, `\r`, `\n` are resolved
+//! (`ngx_conf_read_token` in `src/core/ngx_conf_file.c`).
 
 use super::lua_text;
 
-/// What the text is made of.
+/// A token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token {
-    /// A word, without quotes and escapes. Bytes that are not UTF-8 are replaced.
+    /// A word, without quotes and escapes. Invalid UTF-8 is replaced.
     Word(String),
     /// `;`
     End,
@@ -19,14 +19,14 @@ pub(super) enum Token {
     Close,
 }
 
-/// What is wrong, and in which line.
+/// A syntax error with its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Wrong {
+pub(super) struct SyntaxError {
     pub line: u32,
     pub what: &'static str,
 }
 
-/// Reads a text, front to back, in one pass.
+/// Reads tokens in one pass.
 #[derive(Debug)]
 pub(super) struct Tokens<'t> {
     text: &'t [u8],
@@ -40,8 +40,8 @@ impl<'t> Tokens<'t> {
         Self { text, at: if text.starts_with(&mark) { mark.len() } else { 0 }, line: 1 }
     }
 
-    /// The next one with its line; `None` at the end.
-    pub fn next(&mut self) -> Result<Option<(Token, u32)>, Wrong> {
+    /// The next token with its line; `None` at the end.
+    pub fn next(&mut self) -> Result<Option<(Token, u32)>, SyntaxError> {
         self.skip();
         let line = self.line;
         let Some(&first) = self.text.get(self.at) else { return Ok(None) };
@@ -59,11 +59,11 @@ impl<'t> Tokens<'t> {
         Ok(Some((Token::Word(word), line)))
     }
 
-    /// Lua up to the brace that closes the block whose opening brace was read last; that brace is read, too.
-    pub fn lua(&mut self) -> Result<String, Wrong> {
+    /// Lua up to the brace that closes the most recently opened block; that brace is consumed too.
+    pub fn lua(&mut self) -> Result<String, SyntaxError> {
         let from = self.at;
         let Some(length) = lua_text::block_length(&self.text[from..]) else {
-            return Err(Wrong { line: self.line, what: "a block of Lua is not closed" });
+            return Err(SyntaxError { line: self.line, what: "a block of Lua is not closed" });
         };
         self.advance(from + length + 1);
         Ok(String::from_utf8_lossy(&self.text[from..from + length]).into_owned())
@@ -83,7 +83,7 @@ impl<'t> Tokens<'t> {
         }
     }
 
-    fn quoted(&mut self, quote: u8) -> Result<String, Wrong> {
+    fn quoted(&mut self, quote: u8) -> Result<String, SyntaxError> {
         let (from, line) = (self.at + 1, self.line);
         let mut at = from;
         while let Some(&byte) = self.text.get(at) {
@@ -95,13 +95,13 @@ impl<'t> Tokens<'t> {
                         None | Some(b' ' | b'\t' | b'\r' | b'\n' | b';' | b'{' | b')') => {
                             Ok(unescape(&self.text[from..at]))
                         }
-                        Some(_) => Err(Wrong { line: self.line, what: "a blank, ; or { is missing after a quote" }),
+                        Some(_) => Err(SyntaxError { line: self.line, what: "missing blank, ; or { after a quote" }),
                     };
                 }
                 _ => at += 1,
             }
         }
-        Err(Wrong { line, what: "a quote is not closed" })
+        Err(SyntaxError { line, what: "a quote is not closed" })
     }
 
     fn bare(&mut self) -> String {

@@ -1,14 +1,14 @@
-//! CPU quota and throttling of a control group: that level of it which limits most.
+//! CPU quota and throttling of a control group, at the most restrictive level.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::CgroupFacts;
 
-/// Levels from a group up to the root.
+/// Maximum number of levels from a group up to the root.
 const MAX_LEVELS: usize = 64;
 
-/// The group of a process; `None`: no group counts CPU time, or nothing can be read.
+/// The group of a process; `None` if no group accounts for CPU time, or nothing can be read.
 pub(super) fn read(pid: u32) -> Option<CgroupFacts> {
     let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
@@ -22,7 +22,7 @@ pub(super) fn read(pid: u32) -> Option<CgroupFacts> {
         };
         levels(&mount(&mounts, version)?, path, version)
     });
-    // With both versions mounted, the one that has a quota counts.
+    // With both versions mounted, the one with a quota is used.
     found.max_by_key(|facts| (facts.quota_us.is_some(), facts.version))
 }
 
@@ -50,7 +50,7 @@ fn mount(mounts: &str, version: u8) -> Option<PathBuf> {
     })
 }
 
-/// The level with the smallest quota, from the group up; without any the group itself.
+/// The level with the smallest quota, from the group upwards; otherwise the group itself.
 fn levels(mount: &Path, path: &str, version: u8) -> Option<CgroupFacts> {
     let relative = Path::new(path.trim_start_matches('/'));
     let all = relative.ancestors().take(MAX_LEVELS).filter_map(|level| one(mount, level, version));

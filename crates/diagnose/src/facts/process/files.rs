@@ -1,25 +1,25 @@
-//! Descriptors of processes: sockets and temporary files.
+//! Open descriptors of processes: sockets and temporary files.
 
 use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Descriptors that are looked at, over all processes: one takes two system calls.
+/// Maximum number of descriptors read, over all processes: each takes two system calls.
 const MAX_DESCRIPTORS: usize = 200_000;
-/// Temporary files that are kept.
+/// Maximum number of temporary files.
 const MAX_TEMPORARY: usize = 64;
 
-/// What processes have open.
+/// The open files of processes.
 #[derive(Debug, Default)]
-pub(super) struct Open {
-    /// Inodes of sockets, with who has them.
+pub(super) struct OpenFiles {
+    /// Inodes of sockets, with their owners.
     pub sockets: HashMap<u64, Vec<u32>>,
     temporary: Vec<String>,
     seen: usize,
 }
 
-impl Open {
+impl OpenFiles {
     /// Adds a process; returns the number of its descriptors.
     pub fn add(&mut self, pid: u32) -> io::Result<u64> {
         let mut descriptors = 0;
@@ -55,7 +55,7 @@ impl Open {
     }
 }
 
-/// Shared memory shows up as an unlinked file.
+/// Shared memory appears as an unlinked file.
 fn is_memory(path: &str) -> bool {
     ["/memfd:", "/dev/", "/SYSV", "/[aio]"].iter().any(|prefix| path.starts_with(prefix))
 }

@@ -1,4 +1,4 @@
-//! Who the process is and who works for it, and their counters before and after the window.
+//! Reads the process and its workers, with their counters before and after the window.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,12 +6,12 @@ use std::io;
 
 use super::{CgroupFacts, Limit, ProcessFacts, Role, WorkerFacts, cgroup, files, sockets};
 
-/// Processes that are watched at most.
+/// Maximum number of watched processes.
 const MAX_WATCHED: usize = 1024;
-/// Steps from a process to its nginx's master.
+/// Maximum number of steps from a process to its nginx's master.
 const MAX_PARENTS: usize = 4;
 
-/// One look at `/proc/PID/stat` and `/proc/PID/status`.
+/// Counters from `/proc/PID/stat` and `/proc/PID/status`.
 #[derive(Clone, Debug, Default)]
 struct Counters {
     parent: u32,
@@ -19,22 +19,22 @@ struct Counters {
     system_ticks: u64,
     major_faults: u64,
     swap_kib: u64,
-    /// Start of the process in ticks since boot: tells a pid used again.
+    /// Start of the process in ticks since boot, which reveals a reused pid.
     start_ticks: u64,
 }
 
-/// What was there at the start of the window.
+/// The state at the start of the window.
 #[derive(Debug)]
-pub struct Before {
-    /// The process that the rest belongs to.
+pub struct ProcessSnapshot {
+    /// The main process.
     pub pid: u32,
     role: Role,
     counters: BTreeMap<u32, Counters>,
     cgroup: Option<CgroupFacts>,
 }
 
-impl Before {
-    /// Looks at a process. An nginx's worker stands for its whole nginx.
+impl ProcessSnapshot {
+    /// Reads a process. A worker stands for its whole nginx.
     ///
     /// # Errors
     /// If there is no such process.
@@ -48,7 +48,7 @@ impl Before {
             let parent = counters.parent;
             let of_parent = self::role(&title(parent));
             if of_parent == Role::Other {
-                // Its master was killed: what took the orphan in is not nginx.
+                // Its master was killed, and the process that adopted the orphan is not nginx.
                 (first, role) = (pid, Role::NginxSingle);
                 break;
             }
@@ -60,7 +60,7 @@ impl Before {
         Ok(Self { pid: first, role, counters, cgroup: cgroup::read(first) })
     }
 
-    /// Looks again, at the end of the window.
+    /// Reads the process again, at the end of the window.
     ///
     /// # Errors
     /// If the process has ended.
@@ -86,19 +86,19 @@ impl Before {
 }
 
 fn sockets_and_files(facts: &mut ProcessFacts, remarks: &mut Vec<String>) {
-    let mut open = files::Open::default();
+    let mut open = files::OpenFiles::default();
     for worker in &mut facts.workers {
         match open.add(worker.pid) {
             Ok(descriptors) => worker.open_files = descriptors,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => remarks.push(format!("open files of process {} are not known: {error}", worker.pid)),
+            Err(error) => remarks.push(format!("open files of process {} cannot be read: {error}", worker.pid)),
         }
     }
     let fullest = facts.workers.iter().max_by_key(|worker| worker.open_files);
     facts.nofile = fullest.and_then(|worker| nofile(worker.pid, worker.open_files));
     (facts.sockets, facts.temporary_files) = (sockets::read(facts.pid, &open), open.temporary());
     if facts.sockets.cut {
-        remarks.push("there are more TCP sockets than are looked at".into());
+        remarks.push("there are more TCP sockets than are read".into());
     }
     let connections = sockets::established_by_pid(facts.pid, &open);
     for worker in &mut facts.workers {
@@ -111,7 +111,7 @@ fn worker(pid: u32, before: Option<&Counters>, after: Option<&Counters>) -> Work
     let none = Counters::default();
     let (before, after) = match (before, after) {
         (Some(before), Some(after)) if same => (before, after),
-        // It began within the window: all that it has done was done within it.
+        // It started within the window, so all its counters belong to the window.
         (_, Some(after)) => (&none, after),
         _ => (&none, &none),
     };
@@ -131,7 +131,7 @@ fn worker(pid: u32, before: Option<&Counters>, after: Option<&Counters>) -> Work
 impl Counters {
     fn read(pid: u32) -> io::Result<Self> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-        // The name stands in parentheses and may contain any, so the last one counts (proc(5)).
+        // The name in parentheses may itself contain parentheses, so the last one counts (proc(5)).
         let fields: Vec<&str> = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().collect();
         let field = |number: usize| fields.get(number - 3).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
@@ -152,7 +152,7 @@ fn status_line(status: &str, name: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Pids of the workers of an nginx's master; else the process with its descendants. By pid.
+/// Pids of the workers of an nginx's master; otherwise the process with its descendants. By pid.
 fn watched(pid: u32, role: Role) -> Vec<u32> {
     let mut pids: Vec<u32> = match role {
         Role::NginxMaster => {
@@ -214,12 +214,12 @@ pub(crate) fn is_other_namespace(pid: u32, kind: &str) -> bool {
 }
 
 fn ticks_per_second() -> u64 {
-    // SAFETY: sysconf only reads a constant of the system.
+    // SAFETY: sysconf only reads a system constant.
     let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
     u64::try_from(ticks).ok().filter(|&ticks| ticks > 0).unwrap_or(100)
 }
 
-/// When a process began, in milliseconds since 1970.
+/// Start time of a process, in milliseconds since 1970.
 pub(crate) fn started_ms(pid: u32) -> Option<u64> {
     let ticks = Counters::read(pid).ok()?.start_ticks;
     let stat = fs::read_to_string("/proc/stat").ok()?;
@@ -227,7 +227,7 @@ pub(crate) fn started_ms(pid: u32) -> Option<u64> {
     Some(booted * 1000 + ticks * 1000 / ticks_per_second())
 }
 
-/// When the youngest worker of an nginx's master began, in milliseconds since 1970.
+/// Start time of the youngest worker of an nginx's master, in milliseconds since 1970.
 pub(crate) fn youngest_ms(master: u32) -> Option<u64> {
     watched(master, role(&title(master))).into_iter().filter_map(started_ms).max()
 }

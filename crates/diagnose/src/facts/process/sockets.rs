@@ -1,23 +1,23 @@
-//! TCP sockets, from `/proc/PID/net/tcp` and `tcp6`, told apart by the inodes that the processes have open.
+//! TCP sockets, from `/proc/PID/net/tcp` and `tcp6`, attributed to processes by inode.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use super::files::Open;
+use super::files::OpenFiles;
 use super::{RemoteSockets, SocketFacts};
 
-/// Lines that are read of both tables.
+/// Maximum number of lines read from both tables.
 const MAX_LINES: usize = 1_000_000;
-/// Addresses that are kept.
+/// Maximum number of addresses.
 const MAX_ADDRESSES: usize = 256;
-/// Different addresses that `TIME_WAIT` is counted for; clients' ephemeral ports make many.
+/// Maximum number of addresses for which `TIME_WAIT` is counted; clients' ephemeral ports make many.
 const MAX_COUNTED: usize = 200_000;
-/// From so many sockets in `TIME_WAIT` on, an address counts as one that was connected to, though nobody is now.
+/// Minimum number of sockets in `TIME_WAIT` for an address to count as a remote address without current connections.
 const MANY_TIME_WAIT: u64 = 16;
 
-/// States of TCP in these tables (`include/net/tcp_states.h`).
+/// TCP states in these tables (`include/net/tcp_states.h`).
 const ESTABLISHED: u8 = 1;
 const SYN_SENT: u8 = 2;
 const TIME_WAIT: u8 = 6;
@@ -33,7 +33,7 @@ struct Socket {
 }
 
 /// Sockets of the processes in `open`, in the network namespace of `pid`.
-pub(super) fn read(pid: u32, open: &Open) -> SocketFacts {
+pub(super) fn read(pid: u32, open: &OpenFiles) -> SocketFacts {
     let mut facts = SocketFacts::default();
     let mut listening: BTreeSet<SocketAddr> = BTreeSet::new();
     let mut own: Vec<Socket> = Vec::new();
@@ -81,8 +81,8 @@ fn remotes(own: &[Socket], listening: &BTreeSet<u16>, waiting: &HashMap<SocketAd
     remotes
 }
 
-/// Established connections by the process that has them.
-pub(super) fn established_by_pid(pid: u32, open: &Open) -> HashMap<u32, u64> {
+/// Number of established connections by owning process.
+pub(super) fn established_by_pid(pid: u32, open: &OpenFiles) -> HashMap<u32, u64> {
     let mut counts = HashMap::new();
     each(pid, |socket| {
         if socket.state == ESTABLISHED {
@@ -94,7 +94,7 @@ pub(super) fn established_by_pid(pid: u32, open: &Open) -> HashMap<u32, u64> {
     counts
 }
 
-/// Calls for each socket; returns whether there were more than are read.
+/// Calls `with` for each socket; returns whether the limit was exceeded.
 fn each(pid: u32, mut with: impl FnMut(Socket)) -> bool {
     let mut left = MAX_LINES;
     for name in ["tcp", "tcp6"] {
@@ -119,7 +119,7 @@ fn parse(line: &str) -> Option<Socket> {
     Some(Socket { local, remote, state, inode: fields.nth(5)?.parse().ok()? })
 }
 
-/// `0100007F:1F90`: words of an address in the machine's order of bytes, in hexadecimal digits.
+/// `0100007F:1F90`: words of an address in native byte order, in hexadecimal digits.
 fn address(text: &str) -> Option<SocketAddr> {
     let (digits, port) = text.split_once(':')?;
     let port = u16::from_str_radix(port, 16).ok()?;

@@ -1,39 +1,39 @@
-//! What to do about connections that are not kept: the directives that are missing where they are
-//! missing, for the version that runs.
+//! Advice for connections that are not kept alive: the missing directives, with their locations,
+//! for the running version.
 
 use super::super::nginx::{configuration, is_at_least, place};
 use crate::facts::Facts;
 use crate::facts::nginx::{Configuration, Directive, PassTarget, Scope, Upstream};
 use crate::finding::Evidence;
 
-/// From this version on `upstream` blocks have `keepalive 32 local`, and HTTP/1.1 is the default.
+/// Since this version `upstream` blocks have `keepalive 32 local`, and HTTP/1.1 is the default.
 const DEFAULT_SINCE: (u32, u32, u32) = (1, 29, 7);
 
-/// What the configuration says to it.
+/// Advice derived from the configuration.
 pub(super) struct Advice {
     /// The end of the sentence.
     pub why: String,
-    /// Lines of the configuration that are to blame.
+    /// The responsible lines of the configuration.
     pub places: Vec<Evidence>,
-    /// What to do.
+    /// The fix.
     pub fix: String,
-    /// Whether the cause was seen in the configuration.
+    /// Whether the cause was found in the configuration.
     pub seen: bool,
 }
 
-/// Advice, by what connects and what is configured.
+/// Advice, depending on what connects and on the configuration.
 pub(super) fn advise(facts: &Facts, by_lua: bool, is_nginx: bool) -> Advice {
     let unseen = |why: &str, fix: String| Advice { why: why.into(), places: Vec::new(), fix, seen: false };
     if by_lua {
         return unseen(
-            "Lua opens them (cosockets) and does not give them back",
+            "Lua opens them (cosockets) and does not return them to the pool",
             "call sock:setkeepalive(max_idle_ms, pool_size) instead of sock:close() when a request is done with it; in \
              lua-resty clients: client:set_keepalive(...)"
                 .into(),
         );
     }
     if !is_nginx {
-        return unseen("they are not kept alive", "keep connections in a pool and use them again".into());
+        return unseen("they are not kept alive", "keep connections in a pool and reuse them".into());
     }
     let modern = is_at_least(facts, DEFAULT_SINCE).unwrap_or(false);
     let Some(configuration) = configuration(facts) else {
@@ -48,17 +48,17 @@ pub(super) fn advise(facts: &Facts, by_lua: bool, is_nginx: bool) -> Advice {
     match lacking.len() {
         1.. => one_of(lacking),
         0 => unseen(
-            "every upstream in the configuration has keepalive, so either it is too small, or the upstreams close",
-            "raise `keepalive` to the number of connections that a worker has in use at a time, and look at the \
-             upstream's own limits (keepalive_timeout, keepalive_requests, `Connection: close` in its answers)"
+            "every upstream in the configuration has keepalive, so either it is too small, or the upstreams close connections",
+            "raise `keepalive` to the number of connections that a worker uses at a time, and check the \
+             upstream's own limits (keepalive_timeout, keepalive_requests, `Connection: close` in its responses)"
                 .into(),
         ),
     }
 }
 
-/// One cause, or several that the stacks cannot tell apart: which of them has the traffic is not known.
+/// One cause, or several that stacks cannot distinguish, because it is not known which of them has the traffic.
 fn one_of(mut lacking: Vec<Advice>) -> Advice {
-    /// Causes that are named, and places of all of them.
+    /// Maximum number of causes that are named; positions are given for all.
     const SHOWN: usize = 4;
     let mut first = lacking.remove(0);
     if lacking.is_empty() {
@@ -76,7 +76,7 @@ fn one_of(mut lacking: Vec<Advice>) -> Advice {
     Advice { why: format!("one or more of these: {}", first.why), seen: false, ..first }
 }
 
-/// What one location lacks, if it passes requests on.
+/// The missing directives of one location that passes requests to an upstream.
 fn lacking(scope: &Scope<'_>, configuration: &Configuration, modern: bool) -> Option<Advice> {
     scope.passes().into_iter().find_map(|pass| match pass.target {
         PassTarget::Upstream(block) => of_upstream(scope, pass.directive, &Upstream { directive: block }, modern),
@@ -90,7 +90,7 @@ fn lacking(scope: &Scope<'_>, configuration: &Configuration, modern: bool) -> Op
             seen: true,
         }),
         PassTarget::Variable(written) if !names_upstream(written, configuration) => Some(Advice {
-            why: format!("{} goes to an address that is only known at the request", pass.directive.name),
+            why: format!("{} goes to an address that is known only at request time", pass.directive.name),
             places: vec![place(pass.directive)],
             fix: lines(modern, "app", "ADDRESS:PORT", speaks_http(pass.directive)),
             seen: true,
@@ -99,7 +99,7 @@ fn lacking(scope: &Scope<'_>, configuration: &Configuration, modern: bool) -> Op
     })
 }
 
-/// A variable may hold the name of an upstream; one that is a map's or a set's value usually does.
+/// A variable may hold the name of an upstream; the value of a map or a set usually does.
 fn names_upstream(written: &str, configuration: &Configuration) -> bool {
     let written = written.split_once("://").map_or(written, |(_, rest)| rest);
     written.starts_with('$') && !configuration.upstreams().is_empty()
@@ -149,7 +149,8 @@ fn of_upstream(scope: &Scope<'_>, pass: &Directive, upstream: &Upstream<'_>, mod
     )
 }
 
-/// Only `proxy_pass` has a version and headers to set; the others keep alive once the upstream does (FastCGI: see below).
+/// Only `proxy_pass` has a version and headers to set; the others keep connections once the
+/// upstream does (FastCGI: see below).
 fn speaks_http(pass: &Directive) -> bool {
     pass.name == "proxy_pass"
 }
