@@ -49,6 +49,7 @@ fn upgrade(from: [&Path; 2], to: [&Path; 2], formats: [u32; 2]) {
     let mut control = Control::start_build(weir, &state, &run);
     assert_eq!(put(&control, "one"), [] as [Value; 0]);
     let mut nginx = setup.start_daemon();
+    assert_eq!(nginx.get("/").text(), "one");
     assert_eq!(put(&control, "two").len(), 1);
 
     // nginx too early: the new one does not begin, and the old one serves on.
