@@ -1,4 +1,4 @@
-//! Who takes part, and what a message is to its receiver.
+//! Participants of a region, and messages as receivers see them.
 
 /// A participant of a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -9,16 +9,16 @@ pub enum Address {
     Control,
 }
 
-/// What a message is about. The bus itself reserves the topics below [`Topic::FIRST_FREE`].
+/// The subject of a message. The bus itself reserves the topics below [`Topic::FIRST_FREE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Topic(pub u16);
 
 impl Topic {
     /// A worker refuses a revision: 8 bytes of revision (little endian), then the reason in UTF-8.
     pub const REFUSED: Topic = Topic(1);
-    /// What a worker found out about the health of a member, to the other workers.
+    /// A worker has taken a member out; for the other workers.
     pub const EJECT: Topic = Topic(2);
-    /// Is there anyone? Measurements use it, too.
+    /// A request for a reply, also used by measurements.
     pub const PING: Topic = Topic(3);
     /// Totals of the ledger.
     pub const LEDGER: Topic = Topic(4);
@@ -26,16 +26,16 @@ impl Topic {
     pub const FIRST_FREE: Topic = Topic(16);
 }
 
-/// To whom a request goes.
+/// The recipient of a request.
 #[derive(Clone, Copy, Debug)]
-pub enum To<'a> {
-    /// To this participant.
+pub enum Recipient<'a> {
+    /// This participant.
     One(Address),
-    /// To the worker that has claimed this key.
+    /// The worker that has claimed this key.
     Owner(&'a [u8]),
 }
 
-/// Names a request until its reply: the incarnation of who asks (16 bits) and a serial number (48 bits), so that a
+/// Names a request until its reply: the incarnation of the sender (16 bits) and a serial number (48 bits), so that a
 /// worker does not take the answer to a question of its dead predecessor for one of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RequestId(pub u64);
@@ -53,39 +53,39 @@ impl RequestId {
     }
 }
 
-/// What a message wants.
+/// Whether a message is a request, a reply or neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// No answer.
+pub enum MessageKind {
+    /// No reply is expected.
     Oneway,
-    /// An answer, through [`reply`](crate::Endpoint::reply).
+    /// A reply is expected, through [`reply`](crate::Endpoint::reply).
     Request(RequestId),
-    /// It is the answer to this request.
+    /// The reply to this request.
     Reply(RequestId),
 }
 
-/// A message in the receiver's hands; its bytes lie in the ring until the handler returns.
+/// A message during its delivery; its bytes lie in the ring until the handler returns.
 #[derive(Clone, Copy, Debug)]
 pub struct Received<'a> {
-    /// Who sent it.
+    /// The sender.
     pub from: Address,
-    /// What it wants.
-    pub kind: Kind,
-    /// What it is about.
+    /// Request, reply or neither.
+    pub kind: MessageKind,
+    /// The subject.
     pub topic: Topic,
     /// The key whose owner it was sent to; empty if it was sent to an address. The owner table compares hashes of
     /// 64 bits, so a receiver that must be certain compares this.
     pub key: &'a [u8],
-    /// Its bytes.
+    /// The message itself.
     pub payload: &'a [u8],
 }
 
 impl Received<'_> {
-    /// What is needed to reply later, when the message itself is gone. None if it is no request.
+    /// A ticket to reply with later, when the message itself is gone. None if it is not a request.
     pub fn ticket(&self) -> Option<Ticket> {
         match self.kind {
-            Kind::Request(id) => Some(Ticket { to: self.from, id, topic: self.topic }),
-            Kind::Oneway | Kind::Reply(_) => None,
+            MessageKind::Request(id) => Some(Ticket { to: self.from, id, topic: self.topic }),
+            MessageKind::Oneway | MessageKind::Reply(_) => None,
         }
     }
 }

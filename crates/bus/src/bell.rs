@@ -17,7 +17,7 @@ use crate::limits::BELL_READS;
 /// The name of control's bell in the runtime directory.
 const CONTROL: &str = "control.bell";
 
-/// One bell.
+/// A bell.
 #[derive(Debug)]
 pub(crate) struct Bell(OwnedFd);
 
@@ -94,7 +94,7 @@ pub struct ControlBell(pub(crate) Arc<Bell>);
 
 impl ControlBell {
     /// Opens control's bell in the runtime directory; makes it if there is none. It stays for ever: masters hold it
-    /// open for their workers, so nobody may remove it.
+    /// open for their workers, so it must not be removed.
     pub fn open(dir: &Path) -> Result<Self, BusError> {
         Bell::create(&dir.join(CONTROL)).map(|bell| Self(Arc::new(bell)))
     }

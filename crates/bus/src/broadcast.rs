@@ -1,4 +1,4 @@
-//! What became of a broadcast, receiver by receiver: nothing is dropped without the sender's being told.
+//! The results of a broadcast for each receiver: the sender learns of every message that was dropped.
 
 use crate::address::Address;
 use crate::error::SendError;
@@ -31,7 +31,7 @@ impl Broadcast {
         self.results().all(|(_, result)| result.is_ok())
     }
 
-    /// How many receivers will get it.
+    /// Number of receivers that will get the message.
     pub fn sent(&self) -> usize {
         self.results().filter(|(_, result)| result.is_ok()).count()
     }

@@ -1,4 +1,4 @@
-//! One participant's end of the bus: sending, owning keys, telling control how far it has got. Receiving is in
+//! One participant's end of the bus: sending, owning keys, acknowledging revisions. Receiving is in
 //! `endpoint/receive.rs`.
 //!
 //! A send takes no system call when the receiver is known to be awake: the message is published, then the sender sets
@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
-use crate::address::{Address, Kind, Received, RequestId, Ticket, To, Topic};
+use crate::address::{Address, MessageKind, Received, Recipient, RequestId, Ticket, Topic};
 use crate::bell::Ringer;
 use crate::broadcast::Broadcast;
 use crate::error::{OwnerError, SendError};
@@ -42,7 +42,7 @@ impl Endpoint {
         let incarnation = slot.occupy(now_ms());
         let all = (0..region.participants()).map(|other| (other, region.participant(other)));
         for (other, slot) in all {
-            // What the predecessor has sent but not rung for, and what it had not read.
+            // Messages that the predecessor has sent without ringing, and those that it had not read.
             slot.mark(me);
             region.participant(me).mark(other);
             region.bell(other).ring();
@@ -56,12 +56,12 @@ impl Endpoint {
         self.region.bell(self.me).fd()
     }
 
-    /// Who this is.
+    /// Address of this participant.
     pub fn address(&self) -> Address {
         self.address
     }
 
-    /// How many processes have had this address, this one counted.
+    /// Number of processes that have had this address, including this one.
     pub fn incarnation(&self) -> u32 {
         self.incarnation
     }
@@ -85,18 +85,18 @@ impl Endpoint {
     /// outlives the sender, and if the receiver dies before it has read it, its successor will. Between two
     /// participants messages keep their order.
     pub fn send(&self, to: Address, topic: Topic, payload: &[u8]) -> Result<(), SendError> {
-        self.post(self.index(to)?, &Message { kind: Kind::Oneway, topic, key: &[], payload })
+        self.post(self.index(to)?, &Message { kind: MessageKind::Oneway, topic, key: &[], payload })
     }
 
     /// Sends a message to the worker that has claimed `key`; the key travels with it.
     pub fn send_owner(&self, key: &[u8], topic: Topic, payload: &[u8]) -> Result<(), SendError> {
-        self.post(self.owner_index(key)?, &Message { kind: Kind::Oneway, topic, key, payload })
+        self.post(self.owner_index(key)?, &Message { kind: MessageKind::Oneway, topic, key, payload })
     }
 
     /// Sends a message to all workers that take part, but not to the sender.
     pub fn broadcast(&self, topic: Topic, payload: &[u8]) -> Broadcast {
         let mut outcome = Broadcast::default();
-        let message = Message { kind: Kind::Oneway, topic, key: &[], payload };
+        let message = Message { kind: MessageKind::Oneway, topic, key: &[], payload };
         for to in (0..self.region.workers()).filter(|&to| to != self.me) {
             if self.region.participant(to).life().receives() {
                 outcome.record(to, self.post(to, &message));
@@ -105,15 +105,15 @@ impl Endpoint {
         outcome
     }
 
-    /// Sends a message that wants an answer. The answer arrives as [`Kind::Reply`] with the same id, or never: timing out
+    /// Sends a message that wants an answer. The answer arrives as [`MessageKind::Reply`] with the same id, or never: timing out
     /// is the caller's.
-    pub fn request(&self, to: To<'_>, topic: Topic, payload: &[u8]) -> Result<RequestId, SendError> {
+    pub fn request(&self, to: Recipient<'_>, topic: Topic, payload: &[u8]) -> Result<RequestId, SendError> {
         let (to, key) = match to {
-            To::One(to) => (self.index(to)?, &[][..]),
-            To::Owner(key) => (self.owner_index(key)?, key),
+            Recipient::One(to) => (self.index(to)?, &[][..]),
+            Recipient::Owner(key) => (self.owner_index(key)?, key),
         };
         let id = RequestId::new(self.incarnation, self.slot().next_serial());
-        self.post(to, &Message { kind: Kind::Request(id), topic, key, payload })?;
+        self.post(to, &Message { kind: MessageKind::Request(id), topic, key, payload })?;
         Ok(id)
     }
 
@@ -124,7 +124,7 @@ impl Endpoint {
 
     /// Answers a request whose message is gone. If the asker died meanwhile, its successor drops and counts the answer.
     pub fn reply_to(&self, to: Ticket, payload: &[u8]) -> Result<(), SendError> {
-        self.post(self.index(to.to)?, &Message { kind: Kind::Reply(to.id), topic: to.topic, key: &[], payload })
+        self.post(self.index(to.to)?, &Message { kind: MessageKind::Reply(to.id), topic: to.topic, key: &[], payload })
     }
 
     /// Claims a key for this worker. The generation grows with every claim of the region, so that whoever meets two

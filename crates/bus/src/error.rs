@@ -1,4 +1,4 @@
-//! What can fail, for the person who reads the log and for the code that has to choose what to do next.
+//! Errors, for the person who reads the log and for the code that decides what to do next.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ pub enum BusError {
     /// The system refused something.
     #[error("cannot {what} {path}: {source}")]
     Io {
-        /// What was tried: "create", "map".
+        /// The operation: "create", "map".
         what: &'static str,
-        /// On which file.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// Cause.
         source: io::Error,
     },
     /// Too many workers, or none.
@@ -27,15 +27,15 @@ pub enum BusError {
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Difference from a region of this version.
         reason: &'static str,
     },
     /// There is no such worker in the region.
     #[error("no slot for {address:?}: the region has {workers} workers")]
     NoSlot {
-        /// Who wanted to attach.
+        /// Address that wanted to attach.
         address: Address,
-        /// How many workers there are.
+        /// Number of workers of the region.
         workers: usize,
     },
 }
@@ -59,16 +59,16 @@ pub enum SendError {
     /// Key and payload together are too long.
     #[error("the message is longer than {max} bytes")]
     TooLong {
-        /// What would fit, in bytes.
+        /// The longest message, in bytes.
         max: usize,
     },
-    /// Nobody has claimed the key.
+    /// The key has not been claimed.
     #[error("the key has no owner")]
     NoOwner,
     /// There was no memory for the ring of this pair: the runtime directory's file system is full.
     #[error("no space for a ring in the runtime directory")]
     NoSpace,
-    /// A reply to something that was no request.
+    /// A reply to a message that was not a request.
     #[error("only a request can be replied to")]
     NotARequest,
 }
@@ -83,7 +83,7 @@ pub enum OwnerError {
     /// Someone who lives owns it.
     #[error("the key is owned by {by:?}")]
     Taken {
-        /// Who.
+        /// The owner.
         by: Address,
     },
     /// No entry is free where this key would have to be.

@@ -12,7 +12,7 @@ use crate::slot::Slot;
 /// "WEIRBUS" and the version of the layout.
 pub(crate) const MAGIC: u64 = u64::from_be_bytes(*b"WEIRBUS\x01");
 
-/// What the file begins with. Written before the file gets its name, and constant then but for `claims`.
+/// The header of the file. Written before the file gets its name, and constant from then on but for `claims`.
 #[repr(C, align(64))]
 pub(crate) struct Header {
     pub(crate) magic: u64,
@@ -44,9 +44,9 @@ pub(crate) struct Producer {
 pub(crate) struct Consumer {
     /// Read up to here. A message is given back when its handler has returned.
     pub(crate) head: AtomicU64,
-    /// One more than the place of the message that is, or was last, in a handler's hands.
+    /// One more than the place of the message that a handler has, or had last.
     pub(crate) in_hand: AtomicU64,
-    /// How often it was taken into hands.
+    /// Number of deliveries of that message.
     pub(crate) deliveries: AtomicU32,
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// The layout for so many workers, at most [`WORKERS_MAX`](crate::WORKERS_MAX).
+    /// The layout for this many workers, at most [`WORKERS_MAX`](crate::WORKERS_MAX).
     pub(crate) fn new(workers: usize) -> Self {
         let participants = workers + 1;
         let slots = size_of::<Header>();
@@ -85,7 +85,7 @@ impl Layout {
         to * self.participants + from
     }
 
-    /// Where the ring of a pair begins.
+    /// Offset of the ring of a pair.
     pub(crate) fn ring(&self, pair: usize) -> usize {
         self.rings + pair * RING_BYTES
     }

@@ -1,13 +1,13 @@
 //! Messages between control and workers and from worker to worker, and the journal that carries the policy.
 //!
-//! Two mapped files, both made before the workers are forked and both readable without anyone's help:
+//! Two mapped files, both made before the workers are forked and both readable without another process:
 //!
 //! - A [`Region`] holds a ring for each ordered pair of participants, a slot for each, and the owner table. An
 //!   [`Endpoint`] is one participant's view of it.
 //! - The [journal](Writer) holds the policy: a base and the changes since, in order. A worker that starts, or starts
 //!   again, reads it from the base on; control need not be there.
 //!
-//! Nobody ever waits for anybody: a message, an acknowledgement and a commit become visible with one atomic store, so a
+//! No participant ever waits for another: a message, an acknowledgement and a commit become visible with one atomic store, so a
 //! process that is killed in the middle of a write leaves nothing that others could see, and no lock. A *bell* wakes the
 //! receiver's event loop. The measurements and what lost are in `docs/adr/008-bus.md`.
 
@@ -26,7 +26,7 @@ mod region;
 mod ring;
 mod slot;
 
-pub use address::{Address, Kind, Received, RequestId, Ticket, To, Topic};
+pub use address::{Address, MessageKind, Received, Recipient, RequestId, Ticket, Topic};
 pub use bell::{ControlBell, Ringer};
 pub use broadcast::Broadcast;
 pub use endpoint::Endpoint;

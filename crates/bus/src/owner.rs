@@ -2,7 +2,7 @@
 //! two words: the key's hash, and who owns it.
 //!
 //! No lock, and a process can be killed at any instruction. The owner word holds who, which incarnation of it, and the
-//! generation of the claim, so an entry is over when its owner's incarnation is over; nobody has to clean up. A claim
+//! generation of the claim, so an entry is over when its owner's incarnation is over; no process has to clean up. A claim
 //! goes through *reserving* (the entry is taken, its hash not yet written), *ready* (the hash is written; all other
 //! entries are looked through for the same one) and *owned*. Of two that are ready for the same key, each sees the other
 //! or is seen by it, and the one further back gives way. An entry that was ever used is never quite empty again, so a
@@ -18,7 +18,7 @@ use crate::address::Address;
 use crate::error::OwnerError;
 use crate::limits::{OWNER_ENTRIES, OWNER_WINDOW, WORKERS_MAX};
 
-/// Claims of one key that may get in each other's way before one of them is told that the key is taken.
+/// Claims of one key that may get in each other's way before one of them gets the error that the key is taken.
 const ATTEMPTS: usize = 16;
 
 const _: () = assert!(OWNER_ENTRIES.is_power_of_two() && WORKERS_MAX <= 256);
@@ -30,7 +30,7 @@ pub(crate) struct Entry {
     hash: AtomicU64,
 }
 
-/// Who has an entry, in one word: generation (40 bits), incarnation (14), worker (8), step (2).
+/// The claim of an entry, in one word: generation (40 bits), incarnation (14), worker (8), step (2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Owner(u64);
 
@@ -75,7 +75,7 @@ impl Owner {
     }
 }
 
-/// Who claims.
+/// The worker that claims.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Claimant {
     pub(crate) worker: u16,
@@ -94,7 +94,7 @@ pub(crate) struct Owners<'r> {
     pub(crate) living: Living<'r>,
 }
 
-/// How a look around ended for an entry that is ready.
+/// The result of comparing an entry that is ready with others.
 enum Rivals {
     None,
     Owned(Owner),
@@ -162,7 +162,7 @@ impl Owners<'_> {
         self.window(hash).find(|&(at, owner)| owner.step() == OWNED && self.holds(at, owner, hash) && self.lives(owner))
     }
 
-    /// Takes the first entry that nobody who lives has.
+    /// Takes the first entry that no living worker has.
     fn reserve(&self, by: Claimant, hash: u64) -> Result<(usize, Owner), OwnerError> {
         let generation = self.claims.fetch_add(1, Relaxed) + 1;
         if generation > GENERATION_MAX {

@@ -26,7 +26,7 @@ use crate::owner::{Entry, Owners};
 use crate::ring::Ring;
 use crate::slot::Slot;
 
-/// How long a region may wait for its first worker before it counts as dead.
+/// Time that a region may wait for its first worker before it counts as dead.
 const UNUSED: Duration = Duration::from_secs(60);
 
 /// The shared memory of one nginx cycle. Dropping it closes the bells and unmaps the memory; the files stay.
@@ -130,12 +130,12 @@ impl Region {
         Ok(dead)
     }
 
-    /// Which nginx cycle it belongs to.
+    /// Number of the nginx cycle that the region belongs to.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// How many workers it has slots for.
+    /// Number of workers that the region has slots for.
     pub fn workers(&self) -> usize {
         self.layout.participants - 1
     }
@@ -156,7 +156,7 @@ impl Region {
         self.participant(self.workers())
     }
 
-    /// Declares gone who is dead, so that nobody waits for it and what it owned is free; returns how many. A successor
+    /// Declares dead participants gone, so that no participant waits for them and what they owned is free; returns how many. A successor
     /// that attaches meanwhile is not touched. Asks `/proc`, so once a second is enough.
     pub fn reap(&self) -> usize {
         self.slots().filter(|slot| slot.retire_if_dead()).count()
@@ -239,7 +239,7 @@ impl Region {
     }
 
     fn header(&self) -> &Header {
-        // SAFETY: the file begins with a header whose plain fields nobody writes after it has its name.
+        // SAFETY: the file begins with a header whose plain fields are constant once it has its name.
         unsafe { &*self.at::<Header>(0) }
     }
 
@@ -258,7 +258,7 @@ fn region_path(dir: &Path, generation: u64) -> PathBuf {
     dir.join(format!("bus.{generation}"))
 }
 
-/// Generation and the rest of a file's name, "" for a region itself. None if it is no file of the bus.
+/// Generation and the rest of a file's name, "" for a region itself. None if it is not a file of the bus.
 fn parse_name(name: &str) -> Option<(u64, &str)> {
     let name = name.strip_prefix("bus.")?;
     let (generation, rest) = name.split_once('.').unwrap_or((name, ""));

@@ -8,7 +8,7 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::address::{Kind, RequestId, Topic};
+use crate::address::{MessageKind, RequestId, Topic};
 use crate::layout::Indices;
 use crate::limits::{DELIVERIES_MAX, MESSAGE_MAX, RING_BYTES};
 
@@ -27,13 +27,13 @@ const SKIP: u64 = 4;
 /// A message before it is sent.
 #[derive(Clone, Copy)]
 pub(crate) struct Message<'a> {
-    pub(crate) kind: Kind,
+    pub(crate) kind: MessageKind,
     pub(crate) topic: Topic,
     pub(crate) key: &'a [u8],
     pub(crate) payload: &'a [u8],
 }
 
-/// What the first word of a message says.
+/// Meaning of the first word of a message.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Head {
     kind: u64,
@@ -45,9 +45,9 @@ struct Head {
 impl Head {
     fn of(message: &Message<'_>) -> (Self, Option<RequestId>) {
         let (kind, id) = match message.kind {
-            Kind::Oneway => (ONEWAY, None),
-            Kind::Request(id) => (REQUEST, Some(id)),
-            Kind::Reply(id) => (REPLY, Some(id)),
+            MessageKind::Oneway => (ONEWAY, None),
+            MessageKind::Request(id) => (REQUEST, Some(id)),
+            MessageKind::Reply(id) => (REPLY, Some(id)),
         };
         (Self { kind, topic: message.topic.0, key: message.key.len(), payload: message.payload.len() }, id)
     }
@@ -76,13 +76,13 @@ impl Head {
     }
 }
 
-/// What is in the receiver's way.
+/// Obstacles to reading a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Popped<'a> {
     /// Nothing there.
     Empty,
     /// A message.
-    Message { kind: Kind, topic: Topic, key: &'a [u8], payload: &'a [u8], end: u64 },
+    Message { kind: MessageKind, topic: Topic, key: &'a [u8], payload: &'a [u8], end: u64 },
     /// A message that has killed too many receivers. It is given back already.
     Abandoned,
     /// No message can look like this. Everything is thrown away.
@@ -189,9 +189,9 @@ impl<'r> Ring<'r> {
             return None;
         }
         let kind = match head.kind {
-            ONEWAY => Kind::Oneway,
-            REQUEST => Kind::Request(RequestId(self.read_word(at + 1))),
-            _ => Kind::Reply(RequestId(self.read_word(at + 1))),
+            ONEWAY => MessageKind::Oneway,
+            REQUEST => MessageKind::Request(RequestId(self.read_word(at + 1))),
+            _ => MessageKind::Reply(RequestId(self.read_word(at + 1))),
         };
         // Both slices lie within the message's words: `words` rounds up.
         let bytes = self.read(at, 8 * head.words() as usize);

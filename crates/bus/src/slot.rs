@@ -1,4 +1,4 @@
-//! What a participant lets the others know: who it is, how far it has got, and which rings hold something for it.
+//! The public state of a participant: its process, the revision it serves, and the rings that hold messages for it.
 //!
 //! Each group of fields has one writer and cache lines of its own. State and incarnation share a word: whoever declares
 //! a dead worker gone cannot hit its successor.
@@ -12,7 +12,7 @@ use crate::process;
 /// Words of the bitmap of senders.
 pub(crate) const PENDING_WORDS: usize = PARTICIPANTS_MAX.div_ceil(64);
 
-/// Where a participant is in its life.
+/// State of a participant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// Never attached.
@@ -59,7 +59,7 @@ impl Life {
     }
 }
 
-/// What a participant has counted over all of its incarnations.
+/// Counters of a participant over all of its incarnations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Messages that were put into a ring.
@@ -128,17 +128,17 @@ impl Slot {
         self.life().receives() && process::lives(self.process.load(Ordering::Acquire))
     }
 
-    /// How many processes have had the slot, this one counted.
+    /// Number of processes that have had the slot, including this one.
     pub fn incarnation(&self) -> u32 {
         self.life().incarnation()
     }
 
-    /// Where it is in its life.
+    /// State of the participant.
     pub fn state(&self) -> State {
         self.life().state()
     }
 
-    /// When it attached, in milliseconds since 1970.
+    /// Time at which it attached, in milliseconds since 1970.
     pub fn started_ms(&self) -> u64 {
         self.started_ms.load(Ordering::Relaxed)
     }
@@ -184,12 +184,12 @@ impl Slot {
         self.held_ns.load(Ordering::Relaxed)
     }
 
-    /// As [`Slot::held_ns`], and begins anew.
+    /// Takes the value of [`Slot::held_ns`] and resets it.
     pub fn take_held_ns(&self) -> u64 {
         self.held_ns.swap(0, Ordering::Relaxed)
     }
 
-    /// What it has counted.
+    /// Counters of the participant.
     pub fn counts(&self) -> Counts {
         Counts {
             sent: self.sent.get(),
@@ -212,8 +212,8 @@ impl Slot {
     }
 
     pub(crate) fn occupy_as(&self, pid: u32) -> u32 {
-        // What others read of the predecessor is reset before the incarnation changes, so that nobody takes the
-        // predecessor's revision for the successor's.
+        // The predecessor's values are reset before the incarnation changes, so that its revision is not taken for the
+        // successor's.
         for cell in [&self.applied, &self.refused, &self.held_ns] {
             cell.store(0, Ordering::Relaxed);
         }

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use weir_bus::{
-    Address, BATCH, BusError, ControlBell, DELIVERIES_MAX, Endpoint, Kind, MESSAGE_MAX, OwnerError, Region, SendError,
-    State, Ticket, To, Topic,
+    Address, BATCH, BusError, ControlBell, DELIVERIES_MAX, Endpoint, MESSAGE_MAX, MessageKind, OwnerError, Recipient,
+    Region, SendError, State, Ticket, Topic,
 };
 
 const TOPIC: Topic = Topic(16);
@@ -103,8 +103,8 @@ fn a_call_is_bounded_and_the_rest_rings_again() {
 fn requests_are_answered_at_once_or_later() {
     let bus = bus(2);
     let workers = bus.workers();
-    let first = workers[0].request(To::One(W1), TOPIC, b"now").unwrap();
-    let second = workers[0].request(To::One(W1), TOPIC, b"later").unwrap();
+    let first = workers[0].request(Recipient::One(W1), TOPIC, b"now").unwrap();
+    let second = workers[0].request(Recipient::One(W1), TOPIC, b"later").unwrap();
     assert_ne!(first, second);
     let mut later: Option<Ticket> = None;
     workers[1].receive(&mut |message| match message.payload {
@@ -118,7 +118,7 @@ fn requests_are_answered_at_once_or_later() {
         replies.push((message.kind, message.topic, message.payload.to_vec()));
     });
     let expected = [(first, b"at once".to_vec()), (second, b"at last".to_vec())];
-    assert_eq!(replies, expected.map(|(id, payload)| (Kind::Reply(id), TOPIC, payload)));
+    assert_eq!(replies, expected.map(|(id, payload)| (MessageKind::Reply(id), TOPIC, payload)));
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn a_successor_gets_the_messages_but_not_the_replies_of_its_predecessor() {
     let bus = bus(2);
     let workers = bus.workers();
     workers[1].send(W0, TOPIC, b"unread").unwrap();
-    workers[0].request(To::One(W1), TOPIC, b"asked").unwrap();
+    workers[0].request(Recipient::One(W1), TOPIC, b"asked").unwrap();
     workers[1].receive(&mut |message| workers[1].reply(&message, b"too late").unwrap());
     // Killed: nothing is cleaned up.
     std::mem::forget(workers);
@@ -178,7 +178,7 @@ fn keys_lead_to_their_owner_and_travel_with_the_message() {
     assert_eq!(workers[0].claim(b"session"), Err(OwnerError::Taken { by: W1 }));
     assert_eq!(workers[0].owner(b"session"), Some(W1));
     workers[0].send_owner(b"session", TOPIC, b"hello").unwrap();
-    workers[0].request(To::Owner(b"session"), TOPIC, b"hello").unwrap();
+    workers[0].request(Recipient::Owner(b"session"), TOPIC, b"hello").unwrap();
     let mut got = 0;
     workers[1].receive(&mut |message| {
         assert_eq!((message.key, message.payload), (&b"session"[..], &b"hello"[..]));

@@ -29,6 +29,21 @@ impl<'a> Header<'a> {
     }
 }
 
+/// Fields that frame a message: to change them would let the servers of a request chain disagree about where it ends.
+const FRAMING: [&[u8]; 2] = [b"content-length", b"transfer-encoding"];
+
+/// Whether Weir may change a field with this name.
+#[must_use]
+pub fn is_changeable(name: &[u8]) -> bool {
+    !name.is_empty() && !FRAMING.iter().any(|framing| name.eq_ignore_ascii_case(framing))
+}
+
+/// Whether a value can stand in a header: a line end would let the value add a field of its own.
+#[must_use]
+pub fn is_sendable(value: &[u8]) -> bool {
+    !value.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0))
+}
+
 /// nginx's `ngx_hash_key_lc`: `h = h * 31 + lower(byte)`, wrapping at 64 bits.
 #[must_use]
 pub const fn header_hash(name: &[u8]) -> u64 {

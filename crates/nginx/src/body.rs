@@ -13,9 +13,9 @@ use crate::{ffi, meter, note, worker};
 /// nginx's lowest status that a handler may return as such.
 const SPECIAL_RESPONSE: ngx_int_t = 300;
 
-/// How asking for the body ended.
-pub enum Asked {
-    /// It is there.
+/// The result of asking for the body.
+pub enum BodyReading {
+    /// The body has been read.
     Read,
     /// nginx reads it and comes back to our handler.
     Later,
@@ -89,27 +89,27 @@ pub unsafe fn is_refused_unread(r: *const ngx_http_request_t, location: &Locatio
 ///
 /// # Safety
 /// `r` is a live main request in a phase handler, `inspection` its inspection.
-pub unsafe fn read(r: *mut ngx_http_request_t, inspection: *mut Inspection) -> Asked {
+pub unsafe fn read(r: *mut ngx_http_request_t, inspection: *mut Inspection) -> BodyReading {
     // SAFETY: as the caller promises. References to the inspection must not span the call, which
     // may run `arrived`.
     unsafe {
         if !(*r).request_body.is_null() {
-            (*inspection).body = Body::Read; // somebody before us had it read
-            return Asked::Read;
+            (*inspection).body = Body::Read; // another module has had it read
+            return BodyReading::Read;
         }
         (*inspection).body = Body::Reading;
         (*r).set_request_body_in_single_buf(1);
         let answer = ngx_http_read_client_request_body(r, Some(arrived));
         if answer >= SPECIAL_RESPONSE || answer == ffi::code::ERROR {
-            return Asked::Refused(answer);
+            return BodyReading::Refused(answer);
         }
         // nginx counts the reader as one more user of the request; we are the same one as before.
         (*(*r).main).set_count((*(*r).main).count() - 1);
         if (*inspection).body == Body::Read {
-            return Asked::Read;
+            return BodyReading::Read;
         }
         (*inspection).body = Body::Awaited;
-        Asked::Later
+        BodyReading::Later
     }
 }
 
@@ -153,7 +153,7 @@ pub unsafe fn give(r: *mut ngx_http_request_t, inspection: &mut Inspection, loca
         inspection.transaction.set_body_truncated();
     }
     inspection.transaction.set_body(body);
-    meter::book(meter::Part::RequestBody, inspection.timing, begun, true);
+    meter::book(meter::ModulePart::RequestBody, inspection.timing, begun, true);
     true
 }
 

@@ -23,12 +23,12 @@ use crate::module::ngx_http_weir_module;
 use crate::transaction::{self, Inspection};
 use crate::{fault, ffi, header_filter, headers, meter, note, respond, worker};
 
-struct Next(Cell<ngx_http_output_body_filter_pt>);
+struct NextFilter(Cell<ngx_http_output_body_filter_pt>);
 
 // SAFETY: written while the configuration is read, in the only thread.
-unsafe impl Sync for Next {}
+unsafe impl Sync for NextFilter {}
 
-static NEXT: Next = Next(Cell::new(None));
+static NEXT: NextFilter = NextFilter(Cell::new(None));
 
 /// Room for the body of a response of unknown length, at first.
 const FIRST_BYTES: usize = 16 << 10;
@@ -37,10 +37,10 @@ const FIRST_BYTES: usize = 16 << 10;
 const PROBES: [&[u8]; 3] = [b"text/html", b"text/plain", b"application/json"];
 
 /// A response that is held back.
-pub struct Held {
-    /// What has come of its body.
+pub struct HeldResponse {
+    /// The part of the body that has arrived.
     body: ArenaVec<'static, u8>,
-    /// How much of it rules see; the rest is not waited for.
+    /// Bytes that rules see; the filter does not wait for more.
     limit: usize,
 }
 
@@ -124,7 +124,7 @@ pub unsafe fn hold(r: *mut ngx_http_request_t, inspection: &mut Inspection) -> b
         }
         let expected = usize::try_from((*out).content_length_n).unwrap_or(FIRST_BYTES).min(limit);
         inspection.held =
-            Some(Held { body: ArenaVec::with_capacity_in(expected, inspection.transaction.arena()), limit });
+            Some(HeldResponse { body: ArenaVec::with_capacity_in(expected, inspection.transaction.arena()), limit });
         // What follows needs the bytes, not a file; and ranges of a body that is not read whole
         // would be wrong.
         (*r).set_main_filter_need_in_memory(1);
@@ -165,7 +165,7 @@ unsafe fn next(r: *mut ngx_http_request_t, chain: *mut ngx_chain_t) -> ngx_int_t
     unsafe { NEXT.0.get().map_or(ffi::code::OK, |next| next(r, chain)) }
 }
 
-/// How far a chain has got the body.
+/// The state of the body after a chain of buffers.
 enum Progress {
     /// More is to come.
     Waiting,
@@ -173,7 +173,7 @@ enum Progress {
     Enough { rest: *mut ngx_chain_t, last: bool },
 }
 
-/// Takes what comes, and lets it go when there is enough.
+/// Collects the body, and releases it when rules have enough to see.
 unsafe fn collect(r: *mut ngx_http_request_t, inspection: *mut Inspection, chain: *mut ngx_chain_t) -> ngx_int_t {
     let begun = worker::ticks();
     // SAFETY: a live main request; references to the inspection end before nginx is called.
@@ -191,7 +191,7 @@ unsafe fn collect(r: *mut ngx_http_request_t, inspection: *mut Inspection, chain
 }
 
 /// Takes bytes out of a chain's buffers.
-unsafe fn take(held: &mut Held, mut chain: *mut ngx_chain_t) -> Progress {
+unsafe fn take(held: &mut HeldResponse, mut chain: *mut ngx_chain_t) -> Progress {
     // SAFETY: the chain ends with null; its buffers are live, and those in memory have their
     // bytes between pos and last.
     unsafe {
@@ -240,7 +240,7 @@ unsafe fn judge(
         let spent = worker::ticks().saturating_sub(begun);
         worker::spent(spent);
         (*inspection).ticks += spent;
-        meter::book(meter::Part::ResponseBody, (*inspection).timing, begun, true);
+        meter::book(meter::ModulePart::ResponseBody, (*inspection).timing, begun, true);
         match decision {
             Some(Decision::Respond(response)) => {
                 (*inspection).stage.decide();

@@ -38,7 +38,7 @@ pub enum Mode {
     Detect,
 }
 
-/// What happens after a fault and past the body limit.
+/// The response to faults and to bodies past the limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FailMode {
     /// The request passes.
@@ -48,9 +48,9 @@ pub enum FailMode {
     Closed,
 }
 
-/// Where a test wants a panic.
+/// The phase in which a test wants a panic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Injected {
+pub enum InjectedFault {
     /// Nowhere.
     #[default]
     Never,
@@ -67,18 +67,18 @@ pub enum Injected {
 /// Set, at nginx's start, to honour `weir_inject_panic`.
 const TESTING: &str = "WEIR_TESTING";
 
-/// Where a request id may come from.
+/// The request header that may bring a request id.
 pub struct InboundId {
     /// Header name in lower case.
     pub name: Vec<u8>,
-    /// Its hash.
+    /// Hash of the name.
     pub hash: u64,
-    /// Whether everyone is believed, not only trusted proxies.
+    /// Whether every peer may set the id, not only trusted proxies.
     pub from_any: bool,
 }
 
 impl InboundId {
-    /// From the header's name in any case.
+    /// Takes the header's name in upper or lower case.
     pub fn new(name: &str, from_any: bool) -> Self {
         let name = name.to_ascii_lowercase().into_bytes();
         Self { hash: header_hash(&name), name, from_any }
@@ -128,7 +128,7 @@ pub struct Main {
     pub collections_zone: Option<ptr::NonNull<ngx_shm_zone_t>>,
     /// The table in it, once a worker has asked for it.
     pub collections: OnceCell<Option<Table<'static>>>,
-    /// What has been said of its losses, and when.
+    /// The losses that the error log has reported, and when.
     pub losses_said: Cell<(u64, Counts)>,
     /// Whether a rule set may want to see bodies of responses.
     pub holds_responses: bool,
@@ -141,7 +141,7 @@ pub struct Main {
 }
 
 impl Main {
-    /// Where counters and switches are.
+    /// The directory of counters and switches.
     pub fn runtime_dir(&self) -> &Path {
         self.runtime.as_deref().unwrap_or(Path::new(DEFAULT_RUNTIME))
     }
@@ -162,19 +162,19 @@ impl Main {
         self.rates.get_or_init(|| shared::table(zone)).as_ref()
     }
 
-    /// Where rule sets keep their collections.
+    /// The collections of rule sets.
     pub fn collections(&self) -> Option<&dyn Collections> {
         Some(self.collections_table()?)
     }
 
-    /// The same, for who reports on it.
+    /// The table behind [`Self::collections`], for reports.
     pub fn collections_table(&self) -> Option<&Table<'static>> {
         let zone = self.collections_zone?;
         self.collections.get_or_init(|| shared::collections(zone)).as_ref()
     }
 }
 
-/// What the directives of one level say; `None` inherits.
+/// The directives of one level; `None` inherits.
 #[derive(Clone, Default)]
 pub struct Settings {
     /// `weir`
@@ -190,7 +190,7 @@ pub struct Settings {
     /// `weir_attack_log`
     pub attack_log: Option<Option<*mut LogFile>>,
     /// `weir_inject_panic`
-    pub inject: Option<Injected>,
+    pub inject: Option<InjectedFault>,
 }
 
 impl Settings {
@@ -214,21 +214,21 @@ pub struct Location {
     pub settings: Settings,
     /// Whether it is evaluated.
     pub mode: Mode,
-    /// What is evaluated.
+    /// The rules that are evaluated.
     pub rules: LocationRules,
     /// Fail mode.
     pub fail: FailMode,
-    /// How much of a body rules see.
+    /// Bytes of a body that rules see.
     pub body_limit: usize,
     /// Access log.
     pub access_log: Option<Rc<AccessLog>>,
     /// Attack log.
     pub attack_log: Option<*mut LogFile>,
-    /// Injected fault.
-    pub inject: Injected,
+    /// InjectedFault fault.
+    pub inject: InjectedFault,
 }
 
-/// What is evaluated in a location.
+/// The rules that are evaluated in a location.
 #[derive(Default)]
 pub enum LocationRules {
     /// Nothing.
@@ -284,7 +284,7 @@ impl Location {
         matches!(self.rules, LocationRules::OfRoute)
     }
 
-    /// What is evaluated whatever the route.
+    /// The plan that does not depend on the route.
     pub fn fixed_plan(&self) -> Option<&Placed> {
         match &self.rules {
             LocationRules::Fixed(placed) => Some(placed),
@@ -301,7 +301,7 @@ impl Location {
         self.mode = settings.mode.unwrap_or(if is_gateway { Mode::On } else { Mode::Off });
         self.fail = settings.fail.unwrap_or_default();
         self.body_limit = settings.body_limit.unwrap_or(DEFAULT_BODY_LIMIT);
-        self.inject = if main.testing { settings.inject.unwrap_or_default() } else { Injected::Never };
+        self.inject = if main.testing { settings.inject.unwrap_or_default() } else { InjectedFault::Never };
         if self.mode == Mode::Off && !is_gateway {
             return Ok(());
         }
@@ -331,7 +331,7 @@ impl Location {
     }
 }
 
-/// What policies that come later may need is there from the start.
+/// Prepares for everything that later policies of a gateway may need.
 fn expect_anything(cf: *mut ngx_conf_t, main: &mut Main) -> Option<()> {
     main.evaluates = true;
     main.touches_response = true;

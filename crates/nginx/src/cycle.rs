@@ -11,7 +11,7 @@ use crate::configuration::Main;
 use crate::live::Link;
 use crate::{diagnostic, fault, ffi, live, log, meter, note, worker};
 
-/// How often a worker says that it lives.
+/// Interval of the workers' heartbeats.
 const BEAT_MS: ngx_msec_t = 1000;
 
 /// Our main configuration in a cycle; `None` if it has no `http`.

@@ -1,7 +1,7 @@
 //! Weir's own messages in nginx's error log.
 //!
 //! The level is looked at before anything is formatted: `note!` costs two loads for a message
-//! that nobody wants. The level set at run time (`weir log-level`) wins over `weir_log_level`,
+//! below the level. The level set at run time (`weir log-level`) wins over `weir_log_level`,
 //! which wins over the level of `error_log`.
 
 use std::fmt::Write as _;

@@ -11,10 +11,10 @@ use nginx_sys::{
 };
 use weir_directives::{Arguments, DIRECTIVES, Directive, HttpDirective, LocationDirective, ServerDirective};
 
-use crate::configuration::{FailMode, InboundId, Injected, Location, Main, Mode};
+use crate::configuration::{FailMode, InboundId, InjectedFault, Location, Main, Mode};
 use crate::diagnostic::LEVELS;
 use crate::gateway::{self, Server};
-use crate::log::{self, Kind};
+use crate::log::{self, LogKind};
 use crate::{fault, ffi, shared};
 
 /// The commands, ended by an empty one.
@@ -171,7 +171,7 @@ fn set_location(
         LocationDirective::Fail => once(&mut settings.fail, choose(first, FAIL_MODES)?),
         LocationDirective::BodyLimit => once(&mut settings.body_limit, size(first)?),
         LocationDirective::AccessLog => once(&mut settings.access_log, log::access_from(cf, arguments)?),
-        LocationDirective::AttackLog => once(&mut settings.attack_log, log::file_from(cf, arguments, Kind::Attack)?),
+        LocationDirective::AttackLog => once(&mut settings.attack_log, log::file_from(cf, arguments, LogKind::Attack)?),
         LocationDirective::InjectPanic => {
             // SAFETY: `cf` is within http.
             if !unsafe { ffi::main_of::<Main>(cf) }.testing {
@@ -187,12 +187,12 @@ const MODES: &[(&str, Mode)] = &[("on", Mode::On), ("off", Mode::Off), ("detect"
 /// Words of `weir_fail`.
 const FAIL_MODES: &[(&str, FailMode)] = &[("open", FailMode::Open), ("closed", FailMode::Closed)];
 /// Words of `weir_inject_panic`.
-const INJECTED: &[(&str, Injected)] = &[
-    ("request", Injected::Request),
-    ("body", Injected::Body),
-    ("response", Injected::Response),
-    ("log", Injected::Log),
-    ("off", Injected::Never),
+const INJECTED: &[(&str, InjectedFault)] = &[
+    ("request", InjectedFault::Request),
+    ("body", InjectedFault::Body),
+    ("response", InjectedFault::Response),
+    ("log", InjectedFault::Log),
+    ("off", InjectedFault::Never),
 ];
 
 /// The size of a zone of shared memory.

@@ -35,7 +35,7 @@ pub fn contain<T>(what: &str, work: impl FnOnce() -> T) -> Option<T> {
     }
 }
 
-/// The same for one request, whose id the message then names.
+/// As [`contain`], with the id of the request in the message.
 ///
 /// # Safety
 /// `r` is a live main request.

@@ -17,18 +17,18 @@ use crate::module::ngx_http_weir_module;
 /// Return codes of nginx's handlers (macros with signs, which bindgen does not always keep).
 pub mod code {
     use nginx_sys::ngx_int_t;
-    /// Done well.
+    /// Success.
     pub const OK: ngx_int_t = 0;
     /// Failed.
     pub const ERROR: ngx_int_t = -1;
-    /// Not yet.
+    /// The operation would block.
     #[cfg(ngx_feature = "http_ssl")]
     pub const AGAIN: ngx_int_t = -2;
-    /// Nothing to be had.
+    /// Nothing is available.
     pub const BUSY: ngx_int_t = -3;
-    /// Somebody else goes on.
+    /// Another handler continues the request.
     pub const DONE: ngx_int_t = -4;
-    /// Not mine.
+    /// The handler does not apply.
     pub const DECLINED: ngx_int_t = -5;
 }
 
@@ -70,7 +70,7 @@ pub unsafe fn copy(pool: *mut ngx_pool_t, text: &[u8]) -> Option<ngx_str_t> {
 /// Moves `value` to the heap until `pool` is destroyed, which drops it.
 ///
 /// # Safety
-/// `pool` is a live pool; nobody uses the pointer after the pool's end.
+/// `pool` is a live pool; the pointer is not used after the pool's end.
 pub unsafe fn keep<T>(pool: *mut ngx_pool_t, value: T) -> Option<*mut T> {
     unsafe extern "C" fn drop_box<T>(data: *mut c_void) {
         // SAFETY: data is the Box::into_raw below; pools run each cleanup once.

@@ -14,17 +14,17 @@ use weir_http::{Header, ResponseHead};
 use weir_rules::Phase;
 use weir_rules::seclang::ir::Phase as RuleSetPhase;
 
-use crate::configuration::{FailMode, Injected, Location, Main};
+use crate::configuration::{FailMode, InjectedFault, Location, Main};
 use crate::module::ngx_http_weir_module;
 use crate::transaction::{self, Inspection};
 use crate::{body_filter, fault, ffi, gateway, headers, meter, respond, worker};
 
-struct Next(Cell<ngx_http_output_header_filter_pt>);
+struct NextFilter(Cell<ngx_http_output_header_filter_pt>);
 
 // SAFETY: written while the configuration is read, in the only thread.
-unsafe impl Sync for Next {}
+unsafe impl Sync for NextFilter {}
 
-static NEXT: Next = Next(Cell::new(None));
+static NEXT: NextFilter = NextFilter(Cell::new(None));
 
 /// Header fields that fit without growing.
 const USUAL_FIELDS: usize = 16;
@@ -148,14 +148,14 @@ unsafe fn evaluate(
     plan: &Plan,
     location: &Location,
 ) -> Decision {
-    if location.inject == Injected::Response {
+    if location.inject == InjectedFault::Response {
         panic!("injected by weir_inject_panic");
     }
     let begun = worker::ticks();
     // SAFETY: as for `work`.
     let head = unsafe { response_head(r, inspection) };
     inspection.transaction.set_response(head);
-    meter::book(meter::Part::Response, inspection.timing, begun, true);
+    meter::book(meter::ModulePart::Response, inspection.timing, begun, true);
     let decision = inspection.run(Phase::Response, plan, location);
     // Changes to the request come too late.
     drop(inspection.take_request_changes());

@@ -11,24 +11,10 @@ use nginx_sys::{
     ngx_list_init, ngx_list_push, ngx_list_t, ngx_pnalloc, ngx_table_elt_t,
 };
 use weir_engine::HeaderChange;
-use weir_http::header_hash;
+use weir_http::{header_hash, is_changeable, is_sendable};
 
 use crate::meter::{self, Timing};
 use crate::{ffi, worker};
-
-/// Fields that frame a message: to change them would let the parts of a request chain disagree
-/// about where it ends.
-const FRAMING: [&[u8]; 2] = [b"content-length", b"transfer-encoding"];
-
-/// Whether Weir may change a field of that name.
-fn is_changeable(name: &[u8]) -> bool {
-    !name.is_empty() && !FRAMING.iter().any(|framing| name.eq_ignore_ascii_case(framing))
-}
-
-/// Whether a value can stand in a header: a line end would begin a field of somebody else's choice.
-fn is_sendable(value: &[u8]) -> bool {
-    !value.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0))
-}
 
 /// Makes changes to the request.
 ///
@@ -45,7 +31,7 @@ pub unsafe fn change_request(r: *mut ngx_http_request_t, changes: &[HeaderChange
             };
         }
     }
-    meter::book(meter::Part::HeaderChanges, timing, begun, true);
+    meter::book(meter::ModulePart::HeaderChanges, timing, begun, true);
 }
 
 /// Sets a field of the request, replacing all of that name.
@@ -262,7 +248,7 @@ pub unsafe fn change_response(r: *mut ngx_http_request_t, changes: &[HeaderChang
             };
         }
     }
-    meter::book(meter::Part::HeaderChanges, timing, begun, true);
+    meter::book(meter::ModulePart::HeaderChanges, timing, begun, true);
 }
 
 /// Sets a field of the response, replacing all of that name.
@@ -337,7 +323,7 @@ pub unsafe fn remove_response(r: *mut ngx_http_request_t, name: &[u8]) -> Option
         let Some(place) = known_response(out, name) else { return Some(()) };
         *place = std::ptr::null_mut();
         if name.eq_ignore_ascii_case(b"server") || name.eq_ignore_ascii_case(b"date") {
-            // nginx writes these two unless somebody else has: a field that is not sent counts.
+            // nginx writes these two fields unless another module has; a field that is not sent counts as written.
             let silent = push(r, &raw mut (*out).headers, name, ffi::static_str(b""))?;
             (*silent).hash = 0;
             *place = silent;

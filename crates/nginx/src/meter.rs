@@ -1,4 +1,4 @@
-//! What is booked where in the ledger.
+//! The entries of the ledger, and the bookings of one evaluation.
 //!
 //! Entries are numbered: the parts of the module below, then every rule of `weir_policy`, then the
 //! lanes of each of its plans. Policies that come while nginx runs have banks of the ledger to
@@ -14,7 +14,7 @@ use crate::worker;
 /// Parts of the module that are metered beside rules and lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Part {
+pub enum ModulePart {
     /// Building the view of the request.
     Transaction,
     /// Collecting its body.
@@ -33,7 +33,7 @@ pub enum Part {
     AttackLog,
 }
 
-/// Their names in `weir cost`, in the order of [`Part`].
+/// Names of the parts in `weir cost`, in the order of [`ModulePart`].
 const PARTS: [&str; 8] =
     ["transaction", "request_body", "geo", "header_changes", "response", "response_body", "access_log", "attack_log"];
 
@@ -54,7 +54,7 @@ pub fn entries(main: &Main) -> Vec<Entry> {
     entries
 }
 
-/// How exactly a request is metered.
+/// The precision with which a request is metered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timing {
     /// Calls and hits are counted.
@@ -65,7 +65,7 @@ pub enum Timing {
 
 /// Books one call of a part that began at `begun`.
 #[inline]
-pub fn book(part: Part, timing: Timing, begun: u64, effect: bool) {
+pub fn book(part: ModulePart, timing: Timing, begun: u64, effect: bool) {
     if let Some(row) = worker::row() {
         row.add(part as u32, effect);
         if timing == Timing::Timed {

@@ -36,12 +36,12 @@ pub static mut ngx_http_weir_module: ngx_module_t = ngx_module_t {
 #[allow(non_upper_case_globals)]
 pub static mut ngx_modules: [*const ngx_module_t; 2] = [&raw const ngx_http_weir_module, ptr::null()];
 
-/// Their names.
+/// Names of the modules.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals)]
 pub static mut ngx_module_names: [*const c_char; 2] = [c"ngx_http_weir_module".as_ptr(), ptr::null()];
 
-/// Their place: before the headers filter, so that our header filter runs after it (filters run
+/// Position among nginx's modules: before the headers filter, so that our header filter runs after it (filters run
 /// last installed first) and sees and changes what `add_header` adds; still after the rewrite
 /// module, so that our rewrite handler runs before `return` (handlers of that phase run last
 /// installed first, too).

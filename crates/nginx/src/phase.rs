@@ -16,7 +16,7 @@ use weir_http::Anomalies;
 use weir_rules::Phase;
 use weir_rules::seclang::ir::Phase as RuleSetPhase;
 
-use crate::configuration::{FailMode, Injected, Location, LocationRules, Main, Mode};
+use crate::configuration::{FailMode, InjectedFault, Location, LocationRules, Main, Mode};
 use crate::gateway::{self, Enter, Leave};
 use crate::policy::{Placed, PolicySource};
 use crate::transaction::{self, Body, Inspection};
@@ -53,7 +53,7 @@ pub unsafe fn install(cf: *mut ngx_conf_t) -> Option<()> {
     unsafe { push(cf, ngx_http_phases_NGX_HTTP_REWRITE_PHASE, handler) }
 }
 
-/// What evaluation comes to.
+/// The result of evaluation.
 enum Step {
     /// The request goes on.
     Pass,
@@ -101,7 +101,7 @@ unsafe extern "C" fn handler(r: *mut ngx_http_request_t) -> ngx_int_t {
     }
 }
 
-/// What a request gets that cannot be routed after a fault: there is nowhere for it to go.
+/// The answer to a request that cannot be routed after a fault.
 const BROKEN: Step = Step::Status(NGX_HTTP_INTERNAL_SERVER_ERROR as ngx_int_t);
 
 /// Books the time that `work` takes, with the worker and with the request.
@@ -189,7 +189,7 @@ unsafe fn leave(r: *mut ngx_http_request_t) -> Step {
     }
 }
 
-/// What a request gets after a panic.
+/// The fail mode's answer after a panic.
 unsafe fn after_fault(r: *mut ngx_http_request_t, location: &Location) -> Step {
     // SAFETY: as for the handler.
     let inspection = unsafe { transaction::find(r).map(|inspection| &mut *inspection) };
@@ -228,8 +228,8 @@ unsafe fn evaluate(r: *mut ngx_http_request_t, location: &'static Location) -> S
     }
 }
 
-/// What is past a parser's bound (arguments, fields, depth) rules have not seen: the fail mode
-/// decides about such a request as about a body past its limit, and the log says so.
+/// Rules have not seen input past a parser's bound (arguments, fields, depth): the fail mode decides
+/// about such a request as about a body past its limit, and the error log reports it.
 unsafe fn past_bounds(r: *mut ngx_http_request_t, inspection: &mut Inspection, location: &Location) -> Option<Step> {
     let past = inspection.transaction.anomalies() & Anomalies::TOO_MANY_ITEMS.union(Anomalies::TOO_DEEP);
     if past.is_empty() || !inspection.stage.pass_bounds() {
@@ -281,9 +281,9 @@ unsafe fn decide(r: *mut ngx_http_request_t, location: &'static Location) -> Ste
                 return too_large(r, inspection);
             }
             match body::read(r, inspection) {
-                body::Asked::Read => {}
-                body::Asked::Later => return Step::Wait,
-                body::Asked::Refused(status) => return Step::Status(status),
+                body::BodyReading::Read => {}
+                body::BodyReading::Later => return Step::Wait,
+                body::BodyReading::Refused(status) => return Step::Status(status),
             }
         }
         if (*inspection).body == Body::Read && !body::give(r, &mut *inspection, location) {
@@ -327,7 +327,7 @@ impl Inspection {
         location: &Location,
     ) -> Option<Step> {
         match (location.inject, phase) {
-            (Injected::Request, Phase::Request) | (Injected::Body, Phase::Body) => {
+            (InjectedFault::Request, Phase::Request) | (InjectedFault::Body, Phase::Body) => {
                 panic!("injected by weir_inject_panic")
             }
             _ => {}

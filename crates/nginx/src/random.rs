@@ -1,20 +1,19 @@
 //! Random numbers for request ids: unique across workers and machines, not secret.
 //!
 //! xoshiro256++ (Blackman and Vigna, 2018), seeded once per worker from the kernel. A system
-//! call per id, or a hash of address, process and time as in case 1, would cost a hundred times
-//! as much.
+//! call per id, or a hash of address, process and time would cost a hundred times as much.
 
 /// A generator.
 #[derive(Clone, Copy)]
 pub struct Random([u64; 4]);
 
 impl Random {
-    /// One to be replaced before use.
+    /// A generator to be replaced before use.
     pub const fn unseeded() -> Self {
         Self([1, 2, 3, 4])
     }
 
-    /// One seeded from the kernel; should that fail, from clock and process id.
+    /// A generator seeded from the kernel or, if that fails, from clock and process id.
     pub fn seeded() -> Self {
         let mut seed = [0u64; 4];
         // SAFETY: getrandom writes at most the given number of bytes.

@@ -16,7 +16,7 @@ use crate::policy::Policies;
 /// Header fields that fit without growing: browsers send about 20.
 const USUAL_FIELDS: usize = 32;
 
-/// The head of `r`, and what was broken in it. `policies` say whom to believe about the client.
+/// The head of `r`, and what was broken in it. `policies` name the proxies to trust about the client.
 ///
 /// # Safety
 /// `r` is a live request whose header has been parsed, at least in part; the result is not used

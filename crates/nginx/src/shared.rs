@@ -19,7 +19,7 @@ use crate::module::ngx_http_weir_module;
 /// Smallest size: nginx's slab header and a useful table.
 pub const MIN_BYTES: usize = 64 << 10;
 
-/// Which memory: its name in nginx, and the directive that says how much.
+/// A zone of shared memory: its name in nginx, and the directive that sets its size.
 pub struct Zone {
     name: &'static [u8],
     directive: &'static str,
@@ -79,7 +79,7 @@ unsafe fn words(zone: NonNull<ngx_shm_zone_t>) -> &'static [AtomicU64] {
     /// Two cache lines, as a bucket of the table.
     const ALIGNMENT: usize = 128;
     // SAFETY: nginx begins every zone with a slab pool; start to end are its free pages, which
-    // nobody allocates from. Any bits are valid atomics, and the mapping lasts as long as workers.
+    // nothing allocates from. Any bits are valid atomics, and the mapping lasts as long as workers.
     unsafe {
         let pool = (*zone.as_ptr()).shm.addr.cast::<ngx_slab_pool_t>();
         if pool.is_null() {

@@ -11,7 +11,7 @@ pub enum Stage {
     New,
     /// Rules have been asked, and more may be.
     Evaluating,
-    /// As `Evaluating`; and the error log has been told that the request is past a bound of its parsers.
+    /// As `Evaluating`, and the error log has reported that the request is past a bound of its parsers.
     PastBounds,
     /// Everything has been decided without a rule: by the gateway, or after a fault.
     DecidedWithoutRules,

@@ -19,7 +19,7 @@ use weir_policy::RuleLabel;
 use weir_rules::Phase;
 use weir_rules::seclang::ir::Phase as RuleSetPhase;
 
-use crate::body_filter::Held;
+use crate::body_filter::HeldResponse;
 use crate::configuration::{Location, LocationRules, Main, Mode};
 use crate::gateway::Routed;
 use crate::meter::{self, HookMeter, Timing};
@@ -27,46 +27,46 @@ use crate::policy::{Placed, Policies, PolicySource};
 use crate::stage::Stage;
 use crate::{ffi, request, worker};
 
-/// How far the request's body has got.
+/// Progress of the request's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// Nobody has asked for it.
+    /// No rule has needed the body.
     Unread,
-    /// nginx is reading it.
+    /// nginx is reading the body.
     Reading,
-    /// nginx is reading it and will run the phases again.
+    /// nginx is reading the body and will run the phases again.
     Awaited,
-    /// nginx has read it.
+    /// nginx has read the body.
     Read,
-    /// It has been given to the transaction.
+    /// The transaction has the body.
     Given,
 }
 
 /// Everything that Weir knows of one client request.
 pub struct Inspection {
-    /// What rules look at.
+    /// The request and response as rules see them.
     pub transaction: Transaction<'static>,
-    /// What they found.
+    /// The result of the rules so far.
     pub outcome: Outcome<'static>,
     /// The cycle's configuration.
     pub main: &'static Main,
-    /// Where its policies come from.
+    /// The source of the policies.
     pub source: PolicySource,
-    /// Where it goes.
+    /// The gateway's route.
     pub routed: Option<Rc<Routed>>,
-    /// Where it went before nginx redirected it internally; who serves it may still refer to that.
+    /// Routes before internal redirects of nginx, to which nginx may still refer.
     pub left: Vec<Rc<Routed>>,
-    /// What is evaluated there.
+    /// The plan of the route's policies.
     pub placed: Option<Placed>,
-    /// How far the body has got.
+    /// Progress of the body.
     pub body: Body,
-    /// How far evaluation has got.
+    /// Progress of the evaluation.
     pub stage: Stage,
     /// Whether rules are timed.
     pub timing: Timing,
     /// The response's body while it is held back.
-    pub held: Option<Held>,
-    /// What rules want changed in the response's header.
+    pub held: Option<HeldResponse>,
+    /// Header changes for the response.
     pub response_changes: Vec<HeaderChange>,
     /// The answer being sent, whose bytes nginx refers to.
     pub answer: Option<Arc<Response>>,
@@ -74,17 +74,17 @@ pub struct Inspection {
     pub ticks: u64,
     /// Ticks and nginx's milliseconds when the request was first seen.
     pub seen: (u64, u64),
-    request_id: OnceCell<Id>,
+    request_id: OnceCell<RequestId>,
     country: OnceCell<[u8; 2]>,
 }
 
-struct Id {
+struct RequestId {
     length: u8,
     bytes: [u8; MAX_INBOUND],
 }
 
-/// What the pool's cleanup gives back.
-struct Owned {
+/// The memory that the pool's cleanup frees.
+struct RequestMemory {
     arena: *mut Bump,
     inspection: *mut Inspection,
 }
@@ -108,7 +108,7 @@ pub unsafe fn find(r: *mut ngx_http_request_t) -> Option<*mut Inspection> {
         let mut cleanup = (*(*r).pool).cleanup;
         while let Some(one) = cleanup.as_ref() {
             if one.handler.is_some_and(|handler| std::ptr::fn_addr_eq(handler, release as unsafe extern "C" fn(_))) {
-                let inspection = (*one.data.cast::<Owned>()).inspection;
+                let inspection = (*one.data.cast::<RequestMemory>()).inspection;
                 *(*r).ctx.add(ffi::context_index()) = inspection.cast();
                 if (*r).filter_finalize() == 0 {
                     (*inspection).redirected();
@@ -133,9 +133,9 @@ pub unsafe fn find_or_create(r: *mut ngx_http_request_t, main: &'static Main) ->
 #[inline]
 unsafe fn create(r: *mut ngx_http_request_t, main: &'static Main) -> Option<*mut Inspection> {
     let begun = worker::ticks();
-    // SAFETY: a live request; Owned fits the pool's alignment.
+    // SAFETY: a live request; RequestMemory fits the pool's alignment.
     unsafe {
-        let cleanup = ngx_pool_cleanup_add((*r).pool, size_of::<Owned>());
+        let cleanup = ngx_pool_cleanup_add((*r).pool, size_of::<RequestMemory>());
         if cleanup.is_null() {
             return None;
         }
@@ -168,19 +168,19 @@ unsafe fn create(r: *mut ngx_http_request_t, main: &'static Main) -> Option<*mut
             request_id: OnceCell::new(),
             country: OnceCell::new(),
         });
-        (*cleanup).data.cast::<Owned>().write(Owned { arena, inspection });
+        (*cleanup).data.cast::<RequestMemory>().write(RequestMemory { arena, inspection });
         (*cleanup).handler = Some(release);
         *(*r).ctx.add(ffi::context_index()) = inspection.cast();
         worker::count_request();
-        meter::book(meter::Part::Transaction, (*inspection).timing, begun, true);
+        meter::book(meter::ModulePart::Transaction, (*inspection).timing, begun, true);
         Some(inspection)
     }
 }
 
 /// The pool's cleanup.
 unsafe extern "C" fn release(data: *mut c_void) {
-    // SAFETY: data is the Owned of `create`; pools run each cleanup once.
-    let owned = unsafe { data.cast::<Owned>().read() };
+    // SAFETY: data is the RequestMemory of `create`; pools run each cleanup once.
+    let owned = unsafe { data.cast::<RequestMemory>().read() };
     crate::fault::contain("request end", || {
         // SAFETY: both come from `create`; the inspection borrows from the arena and goes first.
         unsafe {
@@ -201,7 +201,7 @@ impl Inspection {
         self.policies().is_some_and(|policies| policies.needs.response_body)
     }
 
-    /// What is evaluated in a location.
+    /// The plan that is evaluated in a location.
     pub fn placed<'a>(&'a self, location: &'a Location) -> Option<&'a Placed> {
         match &location.rules {
             LocationRules::None => None,
@@ -232,7 +232,7 @@ impl Inspection {
         self.in_context(location, |transaction, context, outcome| outcome.run_rule_sets(phase, transaction, context))
     }
 
-    /// Evaluates something with what evaluation needs.
+    /// Calls `evaluate` with the context of this request.
     fn in_context(
         &mut self,
         location: &Location,
@@ -277,12 +277,12 @@ impl Inspection {
                     made.len()
                 }
             };
-            Id { length: length as u8, bytes }
+            RequestId { length: length as u8, bytes }
         });
         &id.bytes[..usize::from(id.length)]
     }
 
-    /// An id from whoever may give one.
+    /// The id that the request brings, if its peer may set one.
     fn inbound_id(&self) -> Option<&'static [u8]> {
         let from = self.main.inbound_id.as_ref()?;
         let trusted = |peer| self.policies().is_some_and(|policies| policies.snapshot().client_address().trusts(peer));
@@ -310,7 +310,7 @@ impl Inspection {
         let Some(geo) = self.policies().and_then(|policies| policies.snapshot().geo()) else { return [0; 2] };
         let begun = worker::ticks();
         let code = geo.place(self.transaction.head.client).country.as_bytes().try_into().unwrap_or([0; 2]);
-        meter::book(meter::Part::Geo, self.timing, begun, code != [0; 2]);
+        meter::book(meter::ModulePart::Geo, self.timing, begun, code != [0; 2]);
         code
     }
 

@@ -20,7 +20,7 @@ pub unsafe extern "C" fn add_all(cf: *mut ngx_conf_t) -> ngx_int_t {
         let mut name = ffi::static_str(info.name.as_bytes());
         // SAFETY: nginx is about to read http; it copies the name.
         unsafe {
-            // All but the id change while a request is on its way.
+            // Every value but the id changes while the request is processed.
             let fixed = Variable::from_index(index) == Some(Variable::RequestId);
             let flags = if fixed { 0 } else { NGX_HTTP_VAR_NOCACHEABLE as usize };
             let variable = ngx_http_add_variable(cf, &raw mut name, flags);
@@ -104,7 +104,7 @@ fn text(inspection: &Inspection, variable: Variable) -> Cow<'_, [u8]> {
         Variable::Tags => outcome.tags.join(",").into_bytes().into(),
         // SAFETY: set by nginx before it serves; 0 without a master.
         Variable::Worker => unsafe { nginx_sys::ngx_worker }.to_string().into_bytes().into(),
-        // Of a request that the gateway has refused to route.
+        // The gateway has refused to route the request.
         Variable::GatewayRevision => match inspection.source.live() {
             Some(live) => live.revision().to_string().into_bytes().into(),
             None => Cow::default(),

@@ -12,7 +12,7 @@ use weir_engine::Verdict;
 use weir_ledger::{BANKS, Clock, Control, Ledger, Row, WorkerSlot};
 use weir_log::Timestamps;
 
-use crate::log::Kind;
+use crate::log::LogKind;
 use crate::meter::Timing;
 use crate::random::Random;
 
@@ -24,7 +24,7 @@ const MAX_ARENAS: usize = 256;
 /// memory for ever.
 const MAX_ARENA_BYTES: usize = 256 * 1024;
 
-/// What an arena begins with: enough for the view of a usual request and its decoded arguments.
+/// The initial size of an arena: enough for the view of a usual request and its decoded arguments.
 const ARENA_BYTES: usize = 8 * 1024;
 
 struct Worker {
@@ -153,7 +153,7 @@ pub fn random() -> [u64; 2] {
     bits
 }
 
-/// What writes the times in the worker's logs.
+/// The writer of times in the worker's logs.
 #[inline]
 pub fn timestamps() -> &'static Timestamps {
     &WORKER.timestamps
@@ -196,12 +196,12 @@ pub fn count_verdict(verdict: Verdict) {
 
 /// Counts a line written to a log.
 #[inline]
-pub fn count_line(kind: Kind) {
+pub fn count_line(kind: LogKind) {
     if let Some(slot) = slot() {
         match kind {
-            Kind::Access => slot.access_lines.add(1),
-            Kind::Attack => slot.attack_lines.add(1),
-            Kind::Heartbeat => {}
+            LogKind::Access => slot.access_lines.add(1),
+            LogKind::Attack => slot.attack_lines.add(1),
+            LogKind::Heartbeat => {}
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use serde_json::json;
-use weir_bus::{Address, Endpoint, Kind, To, Topic};
+use weir_bus::{Address, Endpoint, MessageKind, Recipient, Topic};
 
 use super::contender::{Contender, Turn};
 use super::stage::Stage;
@@ -66,7 +66,7 @@ impl Workers {
         let wrong = |message: String| MeasureError::wrong(self.name, message);
         let mode = if self.mode == Mode::RoundTrip { "rtt" } else { "oneway" };
         let question = json!({"to": 1, "count": count, "mode": mode}).to_string();
-        let asked = self.endpoint.request(To::One(Address::Worker(0)), MEASURE, question.as_bytes());
+        let asked = self.endpoint.request(Recipient::One(Address::Worker(0)), MEASURE, question.as_bytes());
         let asked = asked.map_err(|error| wrong(format!("worker 0 cannot be asked: {error}")))?;
         let deadline = Instant::now() + limit;
         let mut answer = None;
@@ -77,7 +77,7 @@ impl Workers {
             }
             sleep_until_rung(self.endpoint.bell());
             self.endpoint.receive(&mut |message| {
-                if message.kind == Kind::Reply(asked) {
+                if message.kind == MessageKind::Reply(asked) {
                     answer = Some(
                         serde_json::from_slice::<Found>(message.payload)
                             .map_err(|error| format!("{error}: {:.200}", String::from_utf8_lossy(message.payload))),

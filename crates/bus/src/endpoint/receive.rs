@@ -8,7 +8,7 @@
 use std::sync::atomic::Ordering::AcqRel;
 
 use super::Endpoint;
-use crate::address::{Address, Kind, Received};
+use crate::address::{Address, MessageKind, Received};
 use crate::limits::BATCH;
 use crate::ring::Popped;
 use crate::slot::PENDING_WORDS;
@@ -64,7 +64,7 @@ impl Endpoint {
                 Popped::Damaged => self.slot().damaged.add(1),
                 Popped::Message { kind, topic, key, payload, end } => {
                     match kind {
-                        Kind::Reply(id) if !id.is_of(self.incarnation) => self.slot().stale_replies.add(1),
+                        MessageKind::Reply(id) if !id.is_of(self.incarnation) => self.slot().stale_replies.add(1),
                         _ => f(Received { from, kind, topic, key, payload }),
                     }
                     ring.give_back(end);

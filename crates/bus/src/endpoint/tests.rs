@@ -29,7 +29,7 @@ impl Two {
 
 #[test]
 fn a_sender_that_dies_before_it_has_rung_is_made_up_for_by_its_successor() {
-    let message = Message { kind: Kind::Oneway, topic: TOPIC, key: &[], payload: b"x" };
+    let message = Message { kind: MessageKind::Oneway, topic: TOPIC, key: &[], payload: b"x" };
     // Published only; published and marked, but not rung.
     for marked in [false, true] {
         let two = two();

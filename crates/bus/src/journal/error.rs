@@ -11,21 +11,21 @@ pub enum JournalError {
     /// The system refused something.
     #[error("cannot {what} the journal {path}: {source}{hint}", hint = hint(source))]
     Io {
-        /// What was tried: "open", "append to".
+        /// The operation: "open", "append to".
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// Cause.
         source: io::Error,
     },
-    /// It is not a journal, or its header has another layout.
+    /// The file is not a journal, or its header has another layout.
     #[error(
         "{path} is not a journal of this version of Weir ({reason}); stop nginx and control, remove it, start both"
     )]
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Difference from a journal of this version.
         reason: &'static str,
     },
     /// The newest generation is in another format. What is served stays as it is.
@@ -39,12 +39,12 @@ pub enum JournalError {
         /// Format of this build.
         reads: u32,
     },
-    /// Someone else writes it.
+    /// Another process writes the journal.
     #[error("the journal {path} is written by process {pid}; only one control can run in a runtime directory")]
     Locked {
         /// The file.
         path: PathBuf,
-        /// Who, as far as is known; 0 if not.
+        /// Process id of the writer; 0 if unknown.
         pid: u32,
     },
     /// Something was appended before the first `begin`.
@@ -53,13 +53,13 @@ pub enum JournalError {
     /// A frame is too long.
     #[error("a frame of {bytes} bytes is longer than the journal takes ({FRAME_MAX})")]
     TooLong {
-        /// Its length in bytes.
+        /// Length of the frame in bytes.
         bytes: usize,
     },
     /// The area is full.
     #[error("the journal's area is full; begin a new generation")]
     AreaFull,
-    /// What was read makes no sense. The reader stays where it is until a new generation begins.
+    /// The journal is damaged. The reader stays where it is until a new generation begins.
     #[error(
         "the journal is damaged at offset {offset} of generation {generation}: {reason}; restart control, it writes it anew"
     )]
@@ -68,7 +68,7 @@ pub enum JournalError {
         offset: u64,
         /// The generation that was read.
         generation: u64,
-        /// What is wrong.
+        /// Description of the damage.
         reason: &'static str,
     },
 }

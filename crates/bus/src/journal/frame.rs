@@ -11,16 +11,16 @@ const OP: u32 = 1;
 const COMMIT: u32 = 2;
 const RUNTIME: u32 = 3;
 
-/// What stands in the journal.
+/// A record of the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
     /// An operation of the revision that the next commit ends, in JSON.
     Op(&'a [u8]),
     /// The operations since the last commit are this revision.
     Commit {
-        /// Its number.
+        /// Number of the revision.
         revision: u64,
-        /// When it was made, in milliseconds since 1970.
+        /// Time of the commit, in milliseconds since 1970.
         time_ms: u64,
     },
     /// An operation outside of revisions, in JSON.
@@ -79,7 +79,7 @@ impl<'a> Frame<'a> {
         Ok((frame, length))
     }
 
-    /// How many bytes the frame that begins here takes in the file. `bytes` has to hold [`PREFIX`] bytes.
+    /// Bytes in the file of the frame that begins here. `bytes` has to hold [`PREFIX`] bytes.
     pub(crate) fn needs(bytes: &[u8]) -> Result<usize, &'static str> {
         match payload_length(bytes) {
             Some(length) if length <= FRAME_MAX => Ok(footprint(length)),

@@ -25,7 +25,7 @@ pub(crate) const AREA_BYTES: u64 = 4 << 30;
 /// Length of the file. The header has an area's length to itself.
 pub(crate) const FILE_BYTES: u64 = (AREAS + 1) * AREA_BYTES;
 
-/// Where the area of a generation begins in the file.
+/// Offset of a generation's area in the file.
 pub(crate) fn area_start(generation: u64) -> u64 {
     (generation % AREAS + 1) * AREA_BYTES
 }
@@ -56,7 +56,7 @@ struct Area {
 
 const _: () = assert!(size_of::<Page>() <= HEADER_BYTES);
 
-/// What a generation is.
+/// The header's description of a generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Description {
     pub(crate) generation: u64,
@@ -113,7 +113,7 @@ impl Header {
         self.area(generation).committed.store(bytes, Release);
     }
 
-    /// What the area of this generation says. If it is another generation's by now, or damaged, that shows.
+    /// The description in this generation's area. A reader can tell from it if another generation has the area by now.
     pub(crate) fn describe(&self, generation: u64) -> Description {
         let area = self.area(generation);
         Description {

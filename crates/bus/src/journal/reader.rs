@@ -21,13 +21,13 @@ const CHUNK: usize = 256 << 10;
 /// words were read.
 const ATTEMPTS: usize = 16;
 
-/// What a reader finds.
+/// An item of the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Read<'a> {
     /// A generation begins. The operations that make its state from nothing follow, then a commit of `revision`. Who has
     /// that state already calls [`Reader::skip_base`]; who has another one forgets it.
     Base {
-        /// As given to [`Writer::begin`](super::Writer::begin).
+        /// The epoch given to [`Writer::begin`](super::Writer::begin).
         epoch: u64,
         /// The revision of the state.
         revision: u64,
@@ -38,9 +38,9 @@ pub enum Read<'a> {
     Op(&'a [u8]),
     /// The operations since the last commit are this revision.
     Commit {
-        /// Its number.
+        /// Number of the revision.
         revision: u64,
-        /// When it was made, in milliseconds since 1970.
+        /// Time of the commit, in milliseconds since 1970.
         time_ms: u64,
     },
     /// An operation outside of revisions, in JSON.
@@ -54,7 +54,7 @@ pub struct Reader {
     header: Header,
     /// The generation that is read; 0 before the first.
     generation: u64,
-    /// How far it is read, in bytes.
+    /// Bytes of the generation that have been read.
     position: u64,
     /// The base's length in bytes.
     base_bytes: u64,
@@ -65,7 +65,7 @@ pub struct Reader {
     damaged: bool,
 }
 
-/// What there is to do next.
+/// The next step of a reader.
 enum Next {
     Nothing,
     Enter(u64),
@@ -73,7 +73,7 @@ enum Next {
     Frame(u64),
 }
 
-/// Why nothing was read.
+/// The reason that nothing was read.
 enum Failure {
     Overtaken,
     Error(JournalError),
@@ -136,7 +136,7 @@ impl Reader {
     pub fn is_long(&mut self) -> bool {
         let Next::Frame(end) = self.whereto() else { return false };
         let left = (end - self.position).min(AREA_BYTES) as usize;
-        // What is wrong here is found again, and told, by `next`.
+        // `next` finds and reports the error again.
         let begun = self.have(PREFIX, left).is_ok();
         begun && Frame::needs(&self.chunk[self.used..self.filled]).is_ok_and(|bytes| bytes > CHUNK)
     }
@@ -190,7 +190,7 @@ impl Reader {
         Ok(Read::Base { epoch: description.epoch, revision: description.revision, digest: description.digest })
     }
 
-    /// What the header says of a generation, if that can be trusted.
+    /// The header's description of a generation, if it can be trusted.
     fn describe(&self, generation: u64) -> Result<Description, Failure> {
         let description = self.header.describe(generation);
         let committed = self.header.committed(generation);

@@ -11,13 +11,13 @@ use super::frame::Frame;
 use super::header::{AREA_BYTES, Description, Header, area_start};
 use crate::region::{now_ms, reserve};
 
-/// Blocks are reserved in steps of so many bytes, so that a full file system shows before anything is written.
+/// Blocks are reserved in steps of this many bytes, so that a full file system shows before anything is written.
 const STEP: u64 = 1 << 20;
 
 /// Bytes of a base that are collected before they are written.
 const CHUNK: usize = 1 << 20;
 
-/// Deltas may grow to so many bytes, or to the size of the base if that is more: a worker that starts reads them all, and
+/// Deltas may grow to this many bytes, or to the size of the base if that is more: a worker that starts reads them all, and
 /// they are memory. Some 200,000 changes.
 const DELTAS_MAX: u64 = 32 << 20;
 
@@ -66,7 +66,7 @@ impl Writer {
         // 0 means that there is none; after a damaged header the number may be anything.
         let generation = before.wrapping_add(1).max(1);
         let mut next = Current { generation, base_bytes: 0, committed: 0, reserved: 0 };
-        // What a writer left that was killed in here.
+        // Bytes of a writer that was killed in this area.
         file::punch(&self.file, area_start(generation), AREA_BYTES);
         if let Err(error) = self.write_base(&mut next, revision, base) {
             file::punch(&self.file, area_start(generation), AREA_BYTES);

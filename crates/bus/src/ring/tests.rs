@@ -21,12 +21,12 @@ impl Own {
     }
 }
 
-fn message<'a>(kind: Kind, key: &'a [u8], payload: &'a [u8]) -> Message<'a> {
+fn message<'a>(kind: MessageKind, key: &'a [u8], payload: &'a [u8]) -> Message<'a> {
     Message { kind, topic: Topic(77), key, payload }
 }
 
 /// Takes the next message out; None if there is none.
-fn pop(ring: &Ring<'_>) -> Option<(Kind, Vec<u8>, Vec<u8>)> {
+fn pop(ring: &Ring<'_>) -> Option<(MessageKind, Vec<u8>, Vec<u8>)> {
     match ring.peek() {
         Popped::Empty => None,
         Popped::Message { kind, topic, key, payload, end } => {
@@ -45,9 +45,9 @@ fn the_longest_message_always_fits_into_an_empty_ring() {
     let ring = own.ring();
     let long = vec![1; MESSAGE_MAX];
     for n in 0..1000 {
-        assert!(ring.push(&message(Kind::Oneway, &[], &long[..n])));
+        assert!(ring.push(&message(MessageKind::Oneway, &[], &long[..n])));
         pop(&ring).expect("the short one");
-        assert!(ring.push(&message(Kind::Request(RequestId(n as u64)), &[], &long)), "after {n}");
+        assert!(ring.push(&message(MessageKind::Request(RequestId(n as u64)), &[], &long)), "after {n}");
         assert_eq!(pop(&ring).expect("the long one").2.len(), MESSAGE_MAX);
     }
 }
@@ -57,21 +57,21 @@ fn a_full_ring_refuses_and_takes_again_what_was_given_back() {
     let mut own = Own::new();
     let ring = own.ring();
     let mut sent = 0;
-    while ring.push(&message(Kind::Oneway, &[], &[7; 56])) {
+    while ring.push(&message(MessageKind::Oneway, &[], &[7; 56])) {
         sent += 1;
     }
     assert_eq!(sent, RING_BYTES / 64);
     pop(&ring).expect("one");
-    assert!(ring.push(&message(Kind::Oneway, &[], &[7; 56])));
-    assert!(!ring.push(&message(Kind::Oneway, &[], &[])));
+    assert!(ring.push(&message(MessageKind::Oneway, &[], &[7; 56])));
+    assert!(!ring.push(&message(MessageKind::Oneway, &[], &[])));
 }
 
 #[test]
 fn a_message_that_kills_its_receivers_is_left_out() {
     let mut own = Own::new();
     let ring = own.ring();
-    ring.push(&message(Kind::Oneway, &[], b"poison"));
-    ring.push(&message(Kind::Oneway, &[], b"good"));
+    ring.push(&message(MessageKind::Oneway, &[], b"poison"));
+    ring.push(&message(MessageKind::Oneway, &[], b"good"));
     for _ in 0..DELIVERIES_MAX {
         assert!(matches!(ring.peek(), Popped::Message { payload: b"poison", .. }));
     }
@@ -85,8 +85,8 @@ fn what_was_not_published_was_never_there() {
     own.bytes.fill(u64::MAX);
     let ring = own.ring();
     assert_eq!(ring.peek(), Popped::Empty);
-    ring.push(&message(Kind::Oneway, b"key", b"whole"));
-    assert_eq!(pop(&ring), Some((Kind::Oneway, b"key".to_vec(), b"whole".to_vec())));
+    ring.push(&message(MessageKind::Oneway, b"key", b"whole"));
+    assert_eq!(pop(&ring), Some((MessageKind::Oneway, b"key".to_vec(), b"whole".to_vec())));
 }
 
 #[derive(Clone, Debug)]
@@ -112,7 +112,7 @@ proptest! {
         for (n, step) in steps.into_iter().enumerate() {
             match step {
                 Step::Push(kind, key, payload) => {
-                    let kind = [Kind::Oneway, Kind::Request(RequestId(n as u64)), Kind::Reply(RequestId(!n as u64))][kind as usize];
+                    let kind = [MessageKind::Oneway, MessageKind::Request(RequestId(n as u64)), MessageKind::Reply(RequestId(!n as u64))][kind as usize];
                     let (key, payload) = (vec![n as u8; key], vec![!n as u8; payload.min(MESSAGE_MAX - key)]);
                     if ring.push(&message(kind, &key, &payload)) {
                         model.push_back((kind, key, payload));

@@ -8,19 +8,19 @@ use weir_engine::Response;
 
 use crate::note;
 
-/// Seconds after which a client may try again when nobody is there to serve it.
+/// Seconds after which a client may try again when no member can serve it.
 const RETRY_AFTER: &str = "1";
 
-/// Why the gateway answers itself.
+/// The reason for an answer of the gateway's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum RefusalReason {
     /// The worker has no live configuration (yet).
     NoConfiguration,
     /// No site has the host.
     NoSite,
     /// The site has no route for the request.
     NoRoute,
-    /// It has, for other methods.
+    /// The site's routes for the path take other methods.
     Method,
     /// The body is longer than the route lets it be.
     TooLarge,
@@ -32,8 +32,8 @@ pub enum Reason {
     NoGrpc,
 }
 
-impl Reason {
-    /// All of them, for tests.
+impl RefusalReason {
+    /// Every reason, for tests.
     #[cfg(test)]
     const ALL: [Self; 8] = [
         Self::NoConfiguration,
@@ -66,11 +66,11 @@ impl Reason {
     }
 }
 
-/// The answer for a reason; `about` is what it is about (an id, a host), for the log.
+/// The answer for a reason; `about` names the subject (an id, a host) for the log.
 ///
 /// # Safety
 /// `r` is a live request.
-pub unsafe fn answer(r: *mut ngx_http_request_t, reason: Reason, about: &dyn Display) -> Arc<Response> {
+pub unsafe fn answer(r: *mut ngx_http_request_t, reason: RefusalReason, about: &dyn Display) -> Arc<Response> {
     let (status, word, sentence) = reason.row();
     // SAFETY: as the caller promises.
     let log = unsafe { (*(*r).connection).log };
@@ -86,18 +86,18 @@ pub unsafe fn answer(r: *mut ngx_http_request_t, reason: Reason, about: &dyn Dis
     Arc::new(Response { status, body: body(reason), content_type: b"application/json".to_vec(), headers })
 }
 
-fn body(reason: Reason) -> Vec<u8> {
+fn body(reason: RefusalReason) -> Vec<u8> {
     let (status, word, sentence) = reason.row();
     format!("{{\"status\":{status},\"error\":\"{word}\",\"detail\":\"{sentence}\"}}\n").into_bytes()
 }
 
-/// The same with one more header field.
+/// The answer for a reason, with one more header field.
 ///
 /// # Safety
 /// As for [`answer`].
 pub unsafe fn answer_with(
     r: *mut ngx_http_request_t,
-    reason: Reason,
+    reason: RefusalReason,
     about: &dyn Display,
     field: (&str, String),
 ) -> Arc<Response> {
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn answers_are_json_with_a_status_that_is_an_error() {
-        for reason in Reason::ALL {
+        for reason in RefusalReason::ALL {
             let value: serde_json::Value = serde_json::from_slice(&body(reason)).unwrap();
             assert!(value["status"].as_u64().is_some_and(|status| (400..600).contains(&status)), "{reason:?}");
             assert!(value["error"].is_string() && value["detail"].is_string(), "{reason:?}");

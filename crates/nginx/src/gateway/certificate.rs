@@ -21,16 +21,16 @@ use crate::{note, worker};
 const MAX_CHAIN: usize = 16;
 
 /// A certificate, its intermediates and its key.
-pub struct Parsed {
+pub struct ParsedCertificate {
     /// The certificate.
     pub leaf: *mut X509,
-    /// Its intermediates.
+    /// The intermediate certificates.
     pub chain: *mut stack_st_X509,
-    /// Its key.
+    /// The private key.
     pub key: *mut EVP_PKEY,
 }
 
-impl Drop for Parsed {
+impl Drop for ParsedCertificate {
     fn drop(&mut self) {
         // SAFETY: our own, or null, which OpenSSL takes; sessions that use them have references of their own.
         unsafe {
@@ -46,10 +46,10 @@ unsafe extern "C" fn free_one(certificate: *mut std::ffi::c_void) {
     unsafe { X509_free(certificate.cast()) }
 }
 
-/// Text in memory, for OpenSSL's readers.
-pub struct Text(*mut BIO);
+/// PemText in memory, for OpenSSL's readers.
+pub struct PemText(*mut BIO);
 
-impl Text {
+impl PemText {
     /// `None` without memory, or past what OpenSSL can count.
     pub fn new(text: &str) -> Option<Self> {
         let length = i32::try_from(text.len()).ok()?;
@@ -72,7 +72,7 @@ impl Text {
     }
 }
 
-impl Drop for Text {
+impl Drop for PemText {
     fn drop(&mut self) {
         // SAFETY: our own. The end of the text is an error to OpenSSL, which the next one to ask must not see.
         unsafe {
@@ -92,23 +92,23 @@ unsafe extern "C" fn no_passphrase(
     -1
 }
 
-fn parse(certificate: &Certificate) -> Option<Parsed> {
-    let mut text = Text::new(&certificate.chain)?;
+fn parse(certificate: &Certificate) -> Option<ParsedCertificate> {
+    let mut text = PemText::new(&certificate.chain)?;
     let leaf = text.certificate()?;
     // SAFETY: an empty stack, or null.
-    let mut parsed = Parsed { leaf, chain: unsafe { OPENSSL_sk_new_null() }.cast(), key: ptr::null_mut() };
+    let mut parsed = ParsedCertificate { leaf, chain: unsafe { OPENSSL_sk_new_null() }.cast(), key: ptr::null_mut() };
     for _ in 0..MAX_CHAIN {
         let Some(next) = text.certificate() else { break };
         // SAFETY: the stack takes the certificate over.
         unsafe { OPENSSL_sk_push(parsed.chain.cast(), next.cast()) };
     }
-    parsed.key = Text::new(&certificate.key)?.key()?;
+    parsed.key = PemText::new(&certificate.key)?.key()?;
     Some(parsed)
 }
 
-type Known = HashMap<*const CertificateEntry, (Weak<CertificateEntry>, Option<Rc<Parsed>>)>;
+type ParsedCertificates = HashMap<*const CertificateEntry, (Weak<CertificateEntry>, Option<Rc<ParsedCertificate>>)>;
 
-struct Cache(RefCell<Option<Known>>);
+struct Cache(RefCell<Option<ParsedCertificates>>);
 
 // SAFETY: one thread per process ever touches it, as all of a worker's state.
 unsafe impl Sync for Cache {}
@@ -116,7 +116,7 @@ unsafe impl Sync for Cache {}
 static CACHE: Cache = Cache(RefCell::new(None));
 
 /// A certificate as OpenSSL wants it; `None` if it cannot be read, which control does not let happen.
-pub fn parsed(entry: &Rc<CertificateEntry>) -> Option<Rc<Parsed>> {
+pub fn parsed(entry: &Rc<CertificateEntry>) -> Option<Rc<ParsedCertificate>> {
     let mut cache = CACHE.0.borrow_mut();
     let known = cache.get_or_insert_with(HashMap::new);
     // A weak reference keeps the address from being used for another certificate.
@@ -132,7 +132,7 @@ pub fn parsed(entry: &Rc<CertificateEntry>) -> Option<Rc<Parsed>> {
     parsed.clone()
 }
 
-/// Forgets certificates that nobody serves any more.
+/// Forgets certificates that are no longer served.
 pub fn sweep() {
     if let Some(known) = CACHE.0.borrow_mut().as_mut() {
         known.retain(|_, (entry, _)| entry.strong_count() > 0);

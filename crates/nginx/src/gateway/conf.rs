@@ -15,7 +15,7 @@ use super::peer::MAX_TRIES;
 use super::routed::Routed;
 use super::upstream_tls;
 
-/// How often the request is tried.
+/// The most tries of a request.
 pub fn tries(routed: &Routed, is_copy: bool) -> ngx_uint_t {
     let attempts = routed.forward().map_or(1, |forward| forward.retries.attempts as usize);
     if is_copy { 1 } else { attempts.clamp(1, MAX_TRIES) }

@@ -14,11 +14,11 @@ pub fn pick(upstream: &Rc<Upstream>, key: Option<u64>, random: u64, tried: &[u64
     upstream.pick(&choice).map(|picked| picked.member)
 }
 
-/// Where a member is, as the system wants to be told.
+/// The address of a member in the form of the socket API.
 pub struct Address {
     storage: libc::sockaddr_storage,
     length: socklen_t,
-    /// Whether it came of a name, which logs do without.
+    /// The address that a configured name resolved to.
     resolved: Option<SocketAddr>,
 }
 
@@ -93,7 +93,7 @@ impl Address {
         self.length
     }
 
-    /// What logs call it: as written, or what the name resolved to.
+    /// The address in logs: as configured, or the one that the name resolved to.
     ///
     /// # Safety
     /// `pool` is a live pool.

@@ -19,6 +19,7 @@ use nginx_sys::{
 };
 use weir_gateway::CertificateEntry;
 use weir_gateway::resource::TlsVersion;
+use weir_http::server_name;
 
 use super::{Server, certificate};
 use crate::{fault, ffi, live};
@@ -36,7 +37,7 @@ const TLS_1_2: c_int = 0x303;
 const TLS_1_3: c_int = 0x304;
 const NO_TLS_1_3: u64 = 1 << 29;
 
-/// `ssl_protocols` of nginx before 1.27 where nobody has set them: set, TLS 1.0, 1.1, 1.2.
+/// `ssl_protocols` of nginx before 1.27 if not configured: set, TLS 1.0, 1.1, 1.2.
 const OLD_DEFAULT_PROTOCOLS: usize = 1 | 8 | 16 | 32;
 
 /// Takes a gateway server's handshakes over, if it has TLS.
@@ -53,7 +54,7 @@ pub unsafe fn install(context: *mut ngx_http_conf_ctx_t) -> Option<()> {
             return Some(());
         }
         if (*conf).protocols == OLD_DEFAULT_PROTOCOLS {
-            SSL_CTX_clear_options(ctx, NO_TLS_1_3); // versions are the sites' affair
+            SSL_CTX_clear_options(ctx, NO_TLS_1_3); // the sites decide the versions
         }
         SSL_CTX_set_client_hello_cb(ctx, Some(on_hello), ptr::null_mut());
         SSL_CTX_set_cert_cb(ctx, Some(on_certificate), ptr::null_mut());
@@ -78,16 +79,6 @@ unsafe extern "C" fn on_hello(ssl: *mut SSL, _: *mut c_int, _: *mut c_void) -> c
         }
     });
     CLIENT_HELLO_SUCCESS
-}
-
-/// The host name in a `server_name` extension (RFC 6066, section 3).
-fn server_name(extension: &[u8]) -> Option<&[u8]> {
-    let (length, list) = extension.split_first_chunk::<2>()?;
-    let list = list.get(..usize::from(u16::from_be_bytes(*length)))?;
-    let (kind, list) = list.split_first()?;
-    let (length, name) = list.split_first_chunk::<2>()?;
-    (*kind == 0).then_some(())?;
-    name.get(..usize::from(u16::from_be_bytes(*length)))
 }
 
 /// The oldest version that the site of a name takes.
@@ -162,34 +153,11 @@ unsafe fn show_certificate(ssl: *mut SSL) -> bool {
     unsafe {
         let name = name_of(ssl);
         if SSL_version(ssl) < least_version(name) {
-            return false; // on_hello was not asked: the connection came to a server that is no gateway
+            return false; // on_hello was not asked: the connection came to a server that is not a gateway
         }
         let Some(entry) = certificate_for(name) else { return has_own(SSL_get_SSL_CTX(ssl)) };
         let Some(parsed) = certificate::parsed(&entry) else { return false };
         SSL_certs_clear(ssl);
         SSL_use_cert_and_key(ssl, parsed.leaf, parsed.key, parsed.chain, 1) == 1
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_host_name_is_found_in_the_extension() {
-        let good: &[u8] = b"\x00\x0e\x00\x00\x0bexample.com";
-        assert_eq!(server_name(good), Some(&b"example.com"[..]));
-        for end in 0..good.len() {
-            assert_eq!(server_name(&good[..end]), None, "cut at {end}");
-        }
-        let cases: [(&[u8], Option<&[u8]>); 4] = [
-            (b"\x00\x0e\x01\x00\x0bexample.com", None),
-            (b"\x00\x03\x00\x00\x00", Some(b"")),
-            (b"\x00\x04\x00\x00\x05ab", None),
-            (b"\xff\xff\x00\xff\xff", None),
-        ];
-        for (extension, name) in cases {
-            assert_eq!(server_name(extension), name, "{extension:?}");
-        }
     }
 }

@@ -3,7 +3,7 @@
 //! The gateway forwards through nginx's proxy and gRPC modules, whose handlers and tables only come
 //! to be by parsing their directives. So the directive hands nginx's parser the text below, as if
 //! it stood in the file at that place: errors name the user's line, defaults are inherited as ever,
-//! and locations of one's own beside it keep working. Filling in those modules' private structures
+//! and the server's other locations keep working. Filling in those modules' private structures
 //! by hand, the alternative, would break with each version of nginx.
 
 use std::ptr::{self, NonNull};
@@ -24,7 +24,7 @@ const UPSTREAM: &[u8] = b"weir_gateway";
 #[cfg(ngx_feature = "http_ssl")]
 const TLS: &str = "ssl_certificate data:$weir_no_certificate; ssl_certificate_key data:$weir_no_certificate; ";
 
-/// HTTP. The route's body limit holds, not that of nginx; the Host header is the upstream's affair.
+/// HTTP. The route's body limit holds, not that of nginx; the upstream decides the Host header.
 const HTTP: &str = "location / { weir_gateway on; client_max_body_size 0; \
     proxy_pass http://weir_gateway; proxy_http_version 1.1; proxy_redirect off; \
     proxy_set_header Host $weir_upstream_host; proxy_set_header Connection $weir_connection; \
@@ -81,7 +81,7 @@ unsafe fn mark(cf: *mut ngx_conf_t, server: &mut Server) -> Result<(), String> {
     }
 }
 
-/// What to parse in this nginx and this server, closed as a block is.
+/// The configuration text for this nginx and this server, closed as a block is.
 unsafe fn text(cf: *mut ngx_conf_t) -> String {
     let mut text = String::new();
     #[cfg(ngx_feature = "http_ssl")]

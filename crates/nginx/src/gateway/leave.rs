@@ -14,7 +14,7 @@ use crate::transaction::{self, Inspection};
 /// Permanent, and the method stays (RFC 9110, section 15.4.9).
 const TO_HTTPS: u16 = 308;
 
-/// What comes of it.
+/// What happens to the request next.
 pub enum Leave {
     /// The request goes on to nginx's proxy.
     Pass,

@@ -1,7 +1,7 @@
-//! Copies of requests for another upstream, whose answers nobody reads.
+//! Copies of requests for another upstream, whose responses are discarded.
 //!
 //! A copy is a subrequest in the background, as those of nginx's mirror module: it begins when the
-//! body has been read, goes through the same location, and whatever becomes of it the client gets
+//! body has been read, goes through the same location, and whatever happens to it, the client gets
 //! its own answer. It is not free of the client, though: nginx takes the next request of the same
 //! connection only after the copy's end, which is why a copy waits [`MAX_WAIT_MS`] at most. A
 //! client of our own beside nginx's would have to send bodies from temporary files again.

@@ -8,7 +8,7 @@ use weir_gateway::{Gateway, Upstream};
 use crate::live::Live;
 use crate::note;
 
-/// How TLS is to the members of an upstream: a type without values.
+/// The TLS configuration for the members of an upstream: a type without values.
 pub enum Context {}
 
 impl Context {

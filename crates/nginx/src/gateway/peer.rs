@@ -14,7 +14,7 @@ use nginx_sys::{
     ngx_pool_cleanup_add, ngx_str_t, ngx_uint_t,
 };
 use weir_gateway::resource::{HostHeader, Protocol};
-use weir_gateway::{Member, Outcome, Upstream};
+use weir_gateway::{Member, Outcome, Upstream, host_name};
 
 use super::exchange::{self, Address};
 use super::routed::{self, Routed};
@@ -24,7 +24,7 @@ use crate::{fault, ffi, live, note, worker};
 /// Most tries of one request, whatever the route says.
 pub const MAX_TRIES: usize = 16;
 
-/// What one request to an upstream needs. Lives in the request's pool.
+/// The balancer's state for one request to an upstream. Lives in the request's pool.
 struct Peer {
     request: *mut ngx_http_request_t,
     upstream: Rc<Upstream>,
@@ -37,16 +37,16 @@ struct Peer {
     tries: usize,
     /// Idle connections are passed over after one has turned out to be dead.
     only_fresh: bool,
-    current: Option<Exchange>,
-    /// Whom to try next, chosen when a try failed: without anybody, the client gets that failure.
+    current: Option<Attempt>,
+    /// The member to try next, chosen when a try failed: if there is none, the client gets that failure.
     next: Option<Rc<Member>>,
     address: Address,
 }
 
 /// A try that is under way.
-struct Exchange {
+struct Attempt {
     member: Rc<Member>,
-    key: pool::Key,
+    key: pool::PoolKey,
     began: u64,
 }
 
@@ -136,7 +136,7 @@ impl Peer {
         pc.connection = std::ptr::null_mut();
         pc.set_cached(0);
         let tls = self.tls.as_ref().map_or(0, |tls| tls.identity());
-        let key = pool::Key { member: member.identity(), address, tls };
+        let key = pool::PoolKey { member: member.identity(), address, tls };
         member.state().begin();
         if !self.is_copy {
             *self.routed.member.borrow_mut() = Some(Rc::clone(&member));
@@ -149,7 +149,7 @@ impl Peer {
         if self.tries > 0 && unsafe { self.name_in_request(&member) }.is_none() {
             return ffi::code::ERROR;
         }
-        self.current = Some(Exchange { member, key, began: worker::ticks() });
+        self.current = Some(Attempt { member, key, began: worker::ticks() });
         if self.only_fresh || self.upstream.spec().keepalive.is_none() {
             return ffi::code::OK;
         }
@@ -173,7 +173,7 @@ impl Peer {
         exchange::pick(&self.upstream, self.routed.key.filter(|_| !self.is_copy), random, &self.tried[..self.tries])
     }
 
-    /// What logs call the member; it has to last as long as the request.
+    /// The member's name in logs; it has to last as long as the request.
     unsafe fn name(&self, member: &Member) -> Option<*mut ngx_str_t> {
         // SAFETY: as for `next`.
         unsafe {
@@ -190,7 +190,7 @@ impl Peer {
     /// The name that TLS asks for and verifies: the upstream's, else that of the member's address.
     unsafe fn name_for_tls(&self, member: &Member) -> Option<()> {
         let configured = self.upstream.spec().tls.server_name.as_deref();
-        let name = configured.unwrap_or_else(|| routed::host_of(&member.spec().address));
+        let name = configured.unwrap_or_else(|| host_name(&member.spec().address));
         // SAFETY: as for `next`.
         unsafe { self.tls.as_ref()?.set_name(self.request, name.as_bytes()) }
     }
@@ -201,7 +201,7 @@ impl Peer {
             return Some(());
         }
         // SAFETY: as for `next`. nginx's proxy makes the request from these parts only, and copies what it changes of
-        // the body's buffers; with a request that is sent while it is read nginx tries nobody else.
+        // the body's buffers; with a request that is sent while it is read nginx tries no other member.
         unsafe {
             let r = self.request;
             let u = (*r).upstream;
@@ -226,7 +226,7 @@ impl Peer {
         let answered = header_ms != usize::MAX;
         // SAFETY: null or live.
         let timed_out = unsafe { pc.connection.as_ref().is_some_and(|connection| has_timed_out(connection)) };
-        // A member may close an idle connection while we are about to use it: nobody's failure, and
+        // A member may close an idle connection while we are about to use it: not a failure, and
         // nginx gives the try back.
         let stale = failed && pc.cached() != 0 && !answered && !timed_out;
         let outcome = match (failed, answered) {
@@ -267,7 +267,7 @@ impl Peer {
     }
 
     /// Books how an exchange ended: latency, load, and failures that take a member out.
-    fn book(&self, exchange: &Exchange, outcome: Outcome, header_ms: usize) {
+    fn book(&self, exchange: &Attempt, outcome: Outcome, header_ms: usize) {
         let took_us = worker::ns(worker::ticks().saturating_sub(exchange.began)) / 1000;
         // nginx knows in ms when the header came; for short answers the whole time is nearer.
         let latency_us = match outcome {

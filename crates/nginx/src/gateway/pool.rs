@@ -21,29 +21,29 @@ use weir_gateway::resource::KeepAlive;
 use super::upstream_tls;
 use crate::{fault, ffi, live, worker};
 
-/// How long after a change idle connections of members that are gone are closed. Changes may come by the thousand.
+/// Delay between a change and the closing of idle connections to removed members. Changes may come by the thousand.
 const SWEEP_MS: ngx_msec_t = 1000;
 
-/// What connections have to have in common to be interchangeable.
+/// Connections with the same key are interchangeable.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Key {
+pub struct PoolKey {
     /// `Member::identity`, which no other server ever has.
     pub member: u64,
-    /// Which of its addresses; `None` for a Unix socket.
+    /// The member's address; `None` for a Unix socket.
     pub address: Option<SocketAddr>,
-    /// How TLS is for it; 0 without.
+    /// Identity of the TLS configuration; 0 without TLS.
     pub tls: u64,
 }
 
 /// Idle connections that are interchangeable, the last used at the end.
 struct Group {
     idle: RefCell<Vec<*mut ngx_connection_t>>,
-    /// Nobody has it any more when the member is gone.
+    /// Dead when the member has been removed.
     state: Weak<MemberState>,
 }
 
 struct Pool {
-    groups: RefCell<Option<HashMap<Key, Rc<Group>, foldhash::fast::FixedState>>>,
+    groups: RefCell<Option<HashMap<PoolKey, Rc<Group>, foldhash::fast::FixedState>>>,
     sweeping: RefCell<Option<*mut ngx_event_t>>,
 }
 
@@ -56,7 +56,7 @@ static POOL: Pool = Pool { groups: RefCell::new(None), sweeping: RefCell::new(No
 ///
 /// # Safety
 /// `log` lives as long as the request that takes it.
-pub unsafe fn take(key: &Key, log: *mut ngx_log_t) -> Option<*mut ngx_connection_t> {
+pub unsafe fn take(key: &PoolKey, log: *mut ngx_log_t) -> Option<*mut ngx_connection_t> {
     let group = POOL.groups.borrow().as_ref()?.get(key).cloned()?;
     let connection = group.idle.borrow_mut().pop()?;
     // SAFETY: an idle connection of ours; what its handler refers to is set anew by nginx.
@@ -76,7 +76,7 @@ pub unsafe fn take(key: &Key, log: *mut ngx_log_t) -> Option<*mut ngx_connection
 ///
 /// # Safety
 /// `connection` is live and has a pool of its own; no request uses it any more.
-pub unsafe fn put(key: Key, state: &Rc<MemberState>, limits: &KeepAlive, connection: *mut ngx_connection_t) {
+pub unsafe fn put(key: PoolKey, state: &Rc<MemberState>, limits: &KeepAlive, connection: *mut ngx_connection_t) {
     let group = {
         let mut groups = POOL.groups.borrow_mut();
         let groups = groups.get_or_insert_with(HashMap::default);
@@ -125,7 +125,7 @@ unsafe fn set_log(connection: *mut ngx_connection_t, log: *mut ngx_log_t) {
 
 unsafe extern "C" fn nothing(_: *mut ngx_event_t) {}
 
-/// The member has closed the connection or sent what nobody asked for, it waited too long, or the worker ends.
+/// The member has closed the connection or sent unrequested bytes, it waited too long, or the worker ends.
 unsafe extern "C" fn on_read(event: *mut ngx_event_t) {
     fault::contain("idle connection", || {
         // SAFETY: set by `put`; the group is in the map.
@@ -157,7 +157,7 @@ unsafe fn is_quiet(connection: *const ngx_connection_t) -> bool {
 
 /// Closes a connection that is in no group.
 unsafe extern "C" fn close(connection: *mut ngx_connection_t) {
-    // SAFETY: a live connection with a pool of its own, which nobody uses any more.
+    // SAFETY: a live connection with a pool of its own, which is no longer in use.
     unsafe {
         #[cfg(ngx_feature = "http_ssl")]
         if let Some(ssl) = (*connection).ssl.as_mut() {

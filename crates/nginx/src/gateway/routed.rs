@@ -9,7 +9,7 @@ use weir_engine::Response;
 use weir_gateway::resource::{Balance, Forward, HashKey, Protocol, Route, RouteAction};
 use weir_gateway::{Found, Gateway, MAX_FALLBACKS, Matched, Member, Upstream, hash_key};
 
-use super::answer::{self, Reason};
+use super::answer::{self, RefusalReason};
 use super::view::View;
 use super::{location, server};
 use crate::live::Live;
@@ -21,19 +21,19 @@ pub struct Routed {
     live: Rc<Live>,
     matched: Matched,
     upstream: Option<Rc<Upstream>>,
-    /// What the upstream's consistent hash goes by, of an upstream that has one.
+    /// Hash of the key for the upstream's consistent hashing, if the upstream uses it.
     pub key: Option<u64>,
-    /// Where a copy goes, once that has been decided.
+    /// The upstream that gets a copy, once that has been decided.
     pub mirror: OnceCell<Rc<Upstream>>,
-    /// How far the copy has got.
+    /// Progress of the copy.
     pub mirrored: Cell<Mirrored>,
     /// The member that was tried last.
     pub member: RefCell<Option<Rc<Member>>>,
-    /// One that was chosen because the request needs to name it, and has not been tried yet.
+    /// The member that was chosen early because the request names it, until it is tried.
     pub chosen: RefCell<Option<Rc<Member>>>,
 }
 
-/// How far the copy for the mirror has got.
+/// Progress of the copy for the mirror.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mirrored {
     /// None has been sent.
@@ -41,11 +41,11 @@ pub enum Mirrored {
     No,
     /// nginx reads the body.
     Reading,
-    /// It is on its way.
+    /// The copy has been sent.
     Sent,
 }
 
-/// What comes of routing.
+/// The result of routing.
 pub enum Enter {
     /// The request has a route.
     Routed(Rc<Routed>),
@@ -76,12 +76,12 @@ impl Routed {
         self.matched.route.spec()
     }
 
-    /// Where it is forwarded, if it is; a fallback if the route's upstream had no member to offer.
+    /// The upstream of a request that is forwarded: the route's, or a fallback if that had no member to offer.
     pub fn upstream(&self) -> Option<&Rc<Upstream>> {
         self.upstream.as_ref()
     }
 
-    /// How it is forwarded, if it is.
+    /// The route's forwarding options, if it forwards.
     pub fn forward(&self) -> Option<&Forward> {
         match &self.route().action {
             RouteAction::Forward(forward) => Some(forward),
@@ -99,17 +99,17 @@ pub unsafe fn enter(r: *mut ngx_http_request_t, inspection: &Inspection) -> Ente
         // SAFETY: as the caller promises.
         Enter::Answer(unsafe { answer::answer(r, reason, about) })
     };
-    let Some(live) = inspection.source.live() else { return refuse(Reason::NoConfiguration, &"") };
+    let Some(live) = inspection.source.live() else { return refuse(RefusalReason::NoConfiguration, &"") };
     let view = View(&inspection.transaction);
     let host = String::from_utf8_lossy(inspection.transaction.head.host);
     let matched = match live.gateway.route(&view) {
         Found::Route(matched) => matched,
-        Found::NoSite => return refuse(Reason::NoSite, &host),
-        Found::NoRoute => return refuse(Reason::NoRoute, &host),
+        Found::NoSite => return refuse(RefusalReason::NoSite, &host),
+        Found::NoRoute => return refuse(RefusalReason::NoRoute, &host),
         Found::MethodNotAllowed { allow } => {
             let field = ("Allow", allow.to_string());
             // SAFETY: as the caller promises.
-            return Enter::Answer(unsafe { answer::answer_with(r, Reason::Method, &host, field) });
+            return Enter::Answer(unsafe { answer::answer_with(r, RefusalReason::Method, &host, field) });
         }
     };
     let upstream = match matched.upstream(&view, worker::random()[0]) {
@@ -139,7 +139,7 @@ pub unsafe fn enter(r: *mut ngx_http_request_t, inspection: &Inspection) -> Ente
     }))
 }
 
-/// What an upstream's consistent hash goes by.
+/// The key of an upstream's consistent hashing.
 fn balance_key(upstream: &Upstream) -> Option<&HashKey> {
     match &upstream.spec().balance {
         Balance::Hash(key) => Some(key),
@@ -148,16 +148,16 @@ fn balance_key(upstream: &Upstream) -> Option<&HashKey> {
 }
 
 /// The upstream of that id, or the first of its fallbacks that has members to offer.
-pub fn usable(gateway: &Gateway, id: &str) -> Result<Rc<Upstream>, Reason> {
-    let mut upstream = gateway.upstream(id).ok_or(Reason::NoUpstream)?;
+pub fn usable(gateway: &Gateway, id: &str) -> Result<Rc<Upstream>, RefusalReason> {
+    let mut upstream = gateway.upstream(id).ok_or(RefusalReason::NoUpstream)?;
     for _ in 0..=MAX_FALLBACKS {
         if upstream.is_available() {
             return Ok(Rc::clone(upstream));
         }
         let fallback = upstream.spec().fallback.as_deref().and_then(|id| gateway.upstream(id));
-        upstream = fallback.ok_or(Reason::NoMember)?;
+        upstream = fallback.ok_or(RefusalReason::NoMember)?;
     }
-    Err(Reason::NoMember)
+    Err(RefusalReason::NoMember)
 }
 
 /// Has the right location of nginx serve the request, and bounds its body.
@@ -165,12 +165,12 @@ unsafe fn prepare(
     r: *mut ngx_http_request_t,
     matched: &Matched,
     upstream: Option<&Upstream>,
-) -> Result<(), Option<Reason>> {
+) -> Result<(), Option<RefusalReason>> {
     let is_grpc = upstream.is_some_and(|upstream| matches!(upstream.spec().protocol, Protocol::Grpc | Protocol::Grpcs));
     // SAFETY: as for `enter`.
     unsafe {
         if is_grpc {
-            location::switch(r, server::of(r).grpc.ok_or(Some(Reason::NoGrpc))?);
+            location::switch(r, server::of(r).grpc.ok_or(Some(RefusalReason::NoGrpc))?);
         }
         let limit = matched.route.spec().body_limit;
         let length = (*r).headers_in.content_length_n;
@@ -178,9 +178,9 @@ unsafe fn prepare(
             return Ok(());
         }
         if u64::try_from(length).is_ok_and(|length| length > limit) {
-            return Err(Some(Reason::TooLarge));
+            return Err(Some(RefusalReason::TooLarge));
         }
-        // Streams of gRPC have no end to bound; their messages are the member's affair.
+        // Streams of gRPC have no end to bound; their messages are up to the member.
         // nginx says so of HTTP/2 and HTTP/3, too.
         let unannounced = length < 0 && (*r).headers_in.chunked() != 0;
         if unannounced && !is_grpc {
@@ -197,13 +197,4 @@ unsafe fn prepare(
 pub unsafe fn of(r: *mut ngx_http_request_t) -> Option<Rc<Routed>> {
     // SAFETY: as the caller promises; no other reference to the inspection lives while a callback of nginx runs.
     unsafe { crate::transaction::find((*r).main).and_then(|inspection| (*inspection).routed.clone()) }
-}
-
-/// The name of a host without its port, for TLS and `Host`.
-pub fn host_of(address: &str) -> &str {
-    match address.rsplit_once(':') {
-        _ if address.starts_with("unix:") => "localhost",
-        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
-        _ => address,
-    }
 }

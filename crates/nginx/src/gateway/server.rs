@@ -11,7 +11,7 @@ use nginx_sys::{
 use super::mirror;
 use crate::{ffi, phase};
 
-/// What `weir_gateway` makes of a server.
+/// The configuration of a server with `weir_gateway`.
 #[derive(Default)]
 pub struct Server {
     /// Whether it is on; `None` if the directive does not stand there.

@@ -14,17 +14,17 @@ use nginx_sys::{
 use weir_gateway::resource::{Protocol, UpstreamTls};
 use weir_gateway::{CertificateEntry, Gateway, Upstream};
 
-use super::certificate::{self, Text};
+use super::certificate::{self, PemText};
 use crate::live::Live;
 use crate::{ffi, note, worker};
 
-/// What gRPC says it speaks, in ALPN's form (RFC 7301).
+/// The ALPN protocol list of gRPC (RFC 7301).
 const HTTP_2: &[u8] = b"\x02h2";
 
 /// Most authorities of one upstream.
 const MAX_AUTHORITIES: usize = 1000;
 
-/// How TLS is to the members of an upstream.
+/// The TLS configuration for the members of an upstream.
 pub struct Context {
     ssl: Box<ngx_ssl_t>,
     verifies: bool,
@@ -168,7 +168,7 @@ fn make(tls: &UpstreamTls, protocol: Protocol, certificate: Option<&Rc<Certifica
     Some(context)
 }
 
-/// Sets whom a context believes: the given authorities, else the system's, which a worker loads once.
+/// Sets the authorities that a context trusts: the given ones, else the system's, which a worker loads once.
 unsafe fn trust(ctx: *mut SSL_CTX, authorities: Option<&str>) -> Option<()> {
     // SAFETY: a live context, which takes a reference of its own to the store.
     unsafe {
@@ -196,7 +196,7 @@ impl Store {
     }
 
     fn of(authorities: &str) -> Option<Self> {
-        let (store, mut text) = (Self::empty()?, Text::new(authorities)?);
+        let (store, mut text) = (Self::empty()?, PemText::new(authorities)?);
         let mut count = 0;
         while let Some(authority) = text.certificate().filter(|_| count < MAX_AUTHORITIES) {
             // SAFETY: both are live; the store takes a reference of its own.

@@ -5,11 +5,11 @@ use std::rc::Rc;
 
 use nginx_sys::ngx_http_request_t;
 use weir_directives::Variable;
-use weir_gateway::Upstream;
 use weir_gateway::resource::HostHeader;
+use weir_gateway::{Upstream, host_header};
 
 use super::exchange;
-use super::routed::{self, Routed};
+use super::routed::Routed;
 use crate::{ffi, worker};
 
 /// The value of one of the gateway's variables for `r`, which may be a copy for a mirror; empty if it has none.
@@ -36,7 +36,7 @@ pub unsafe fn text<'a>(r: *mut ngx_http_request_t, routed: &'a Routed, variable:
     }
 }
 
-/// What the `Host` header says.
+/// The value of the `Host` header that the member gets.
 unsafe fn upstream_host<'a>(r: *mut ngx_http_request_t, routed: &'a Routed) -> Cow<'a, [u8]> {
     // SAFETY: as for `text`.
     unsafe {
@@ -62,7 +62,7 @@ fn chosen(routed: &Routed, upstream: &Rc<Upstream>) -> Option<String> {
     chosen.as_ref().map(|member| host_header(&member.spec().address).to_owned())
 }
 
-/// What the client, or a change of the route, says.
+/// The host that the client asked for, or that the route has set.
 unsafe fn client_host<'a>(r: *mut ngx_http_request_t) -> Cow<'a, [u8]> {
     // SAFETY: as for `text`; fields live as long as the request.
     unsafe {
@@ -70,15 +70,6 @@ unsafe fn client_host<'a>(r: *mut ngx_http_request_t) -> Cow<'a, [u8]> {
             Some(field) => ffi::bytes(&field.value).into(),
             None => ffi::bytes(&(*r).headers_in.server).into(),
         }
-    }
-}
-
-/// The address as a `Host` header has it: without the port that needs no mention.
-fn host_header(address: &str) -> &str {
-    match address.rsplit_once(':') {
-        Some((_, "80" | "443")) => routed::host_of(address),
-        _ if address.starts_with("unix:") => "localhost",
-        _ => address,
     }
 }
 
@@ -91,24 +82,5 @@ unsafe fn is_upgraded(r: *mut ngx_http_request_t, routed: &Routed) -> bool {
         r == (*r).main
             && ffi::bytes(&upgrade.value).eq_ignore_ascii_case(b"websocket")
             && routed.forward().is_some_and(|forward| forward.websocket)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hosts_of_members_are_named_as_browsers_would() {
-        let cases = [
-            ("app.internal:80", "app.internal", "app.internal"),
-            ("app.internal:8080", "app.internal:8080", "app.internal"),
-            ("[2001:db8::1]:443", "[2001:db8::1]", "[2001:db8::1]"),
-            ("unix:/run/app.sock", "localhost", "localhost"),
-            ("192.0.2.1:3000", "192.0.2.1:3000", "192.0.2.1"),
-        ];
-        for (address, header, host) in cases {
-            assert_eq!((host_header(address), routed::host_of(address)), (header, host), "{address}");
-        }
     }
 }

@@ -8,7 +8,7 @@
 use std::cell::RefCell;
 
 use serde::{Deserialize, Serialize};
-use weir_bus::{Address, Endpoint, Kind, Received, RequestId, SendError, Ticket, To, Topic};
+use weir_bus::{Address, Endpoint, MessageKind, Received, Recipient, RequestId, SendError, Ticket, Topic};
 
 use crate::worker;
 
@@ -81,12 +81,12 @@ static STATE: State = State { running: RefCell::new(None), received: std::cell::
 /// Answers a ping, counts one that wants no answer, or takes the answer to ours.
 pub fn ping(endpoint: &Endpoint, message: &Received<'_>) {
     match message.kind {
-        Kind::Oneway => STATE.received.set(STATE.received.get() + 1),
-        Kind::Request(_) if message.payload == HOW_MANY => {
+        MessageKind::Oneway => STATE.received.set(STATE.received.get() + 1),
+        MessageKind::Request(_) if message.payload == HOW_MANY => {
             let _ = endpoint.reply(message, &STATE.received.get().to_le_bytes());
         }
-        Kind::Request(_) => _ = endpoint.reply(message, message.payload),
-        Kind::Reply(id) => answered(endpoint, id, message.payload),
+        MessageKind::Request(_) => _ = endpoint.reply(message, message.payload),
+        MessageKind::Reply(id) => answered(endpoint, id, message.payload),
     }
 }
 
@@ -192,7 +192,7 @@ pub fn go_on() {
 impl Measurement {
     fn ask(&mut self, endpoint: &Endpoint, payload: &[u8]) -> Result<(), SendError> {
         self.asked_at = worker::ticks();
-        self.asked = Some(endpoint.request(To::One(Address::Worker(self.wanted.to)), Topic::PING, payload)?);
+        self.asked = Some(endpoint.request(Recipient::One(Address::Worker(self.wanted.to)), Topic::PING, payload)?);
         Ok(())
     }
 

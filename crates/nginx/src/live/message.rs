@@ -1,6 +1,6 @@
 //! What comes over the bus: members that other workers have taken out, and questions.
 
-use weir_bus::{Endpoint, Kind, Received, Topic};
+use weir_bus::{Endpoint, MessageKind, Received, Topic};
 
 use super::{ejected, measure};
 use crate::{note, worker};
@@ -12,13 +12,13 @@ pub fn receive(endpoint: &'static Endpoint) {
 
 fn handle(endpoint: &Endpoint, message: &Received<'_>) {
     match (message.topic, message.kind) {
-        (Topic::EJECT, Kind::Oneway) => {
+        (Topic::EJECT, MessageKind::Oneway) => {
             if let Some((upstream, member, until_ms)) = read(message.payload) {
                 ejected::add(upstream, member, until_ms);
             }
         }
         (Topic::PING, _) => measure::ping(endpoint, message),
-        (measure::TOPIC, Kind::Request(_)) => measure::begin(endpoint, message),
+        (measure::TOPIC, MessageKind::Request(_)) => measure::begin(endpoint, message),
         // Nobody sends anything else to a worker; what a newer version may send is not for us.
         _ => {}
     }

@@ -15,10 +15,10 @@ use crate::{ffi, worker};
 type Out = Vec<u8>;
 
 /// Writes the value of one field.
-type Writer = fn(&mut Out, &Facts<'_>);
+type Writer = fn(&mut Out, &RequestFacts<'_>);
 
-/// What a line is about.
-pub struct Facts<'a> {
+/// The request that a line describes.
+pub struct RequestFacts<'a> {
     r: *mut ngx_http_request_t,
     /// The inspection.
     pub inspection: &'a Inspection,
@@ -45,7 +45,7 @@ impl AccessLog {
     }
 
     /// Writes one line.
-    pub fn write(&self, out: &mut Out, facts: &Facts<'_>) {
+    pub fn write(&self, out: &mut Out, facts: &RequestFacts<'_>) {
         for (prefix, write) in &self.fields {
             out.extend_from_slice(prefix);
             write(out, facts);
@@ -54,8 +54,8 @@ impl AccessLog {
     }
 }
 
-impl<'a> Facts<'a> {
-    /// Of a request at its end.
+impl<'a> RequestFacts<'a> {
+    /// Collects the facts when the request has ended.
     ///
     /// # Safety
     /// `r` is live and `inspection` its own.
@@ -85,7 +85,7 @@ impl<'a> Facts<'a> {
         self.inspection.transaction.header(name, hash).unwrap_or_default()
     }
 
-    /// When the request ended, milliseconds since 1970.
+    /// Writes the time at which the request ended.
     pub fn time(&self, out: &mut Out) {
         worker::timestamps().write(out, self.now_ms);
     }

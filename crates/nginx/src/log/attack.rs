@@ -4,7 +4,7 @@ use weir_engine::{Finding, Verdict};
 use weir_log::attack::{ATTACK_FIELDS, AttackField, FINDING_FIELDS, FindingField};
 use weir_log::json::{self, Object};
 
-use super::access::Facts;
+use super::access::RequestFacts;
 use crate::transaction::Inspection;
 
 /// Whether a request belongs in it: something was found, or the fail mode stopped it.
@@ -13,7 +13,7 @@ pub fn is_wanted(inspection: &Inspection) -> bool {
 }
 
 /// Writes one line.
-pub fn write(out: &mut Vec<u8>, facts: &Facts<'_>) {
+pub fn write(out: &mut Vec<u8>, facts: &RequestFacts<'_>) {
     let inspection = facts.inspection;
     let outcome = &inspection.outcome;
     let head = &inspection.transaction.head;
@@ -47,7 +47,7 @@ pub fn write(out: &mut Vec<u8>, facts: &Facts<'_>) {
     line.end();
 }
 
-/// What was done: the verdict, or the first finding's action if the request passed.
+/// The value of `action`: the verdict, or the first finding's action if the request passed.
 fn action(inspection: &Inspection) -> &'static str {
     let outcome = &inspection.outcome;
     match outcome.verdict {

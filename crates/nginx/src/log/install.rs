@@ -6,7 +6,7 @@ use weir_rules::seclang::ir::Phase as RuleSetPhase;
 
 use super::writer::LogFile;
 use super::{access, attack};
-use crate::configuration::{Injected, Location, Main};
+use crate::configuration::{InjectedFault, Location, Main};
 use crate::transaction::{self, Inspection};
 use crate::{fault, ffi, meter, phase, worker};
 
@@ -46,13 +46,13 @@ unsafe extern "C" fn handler(r: *mut ngx_http_request_t) -> ngx_int_t {
 /// Rule sets have a phase after the response; what it finds is still logged.
 fn last_phase(inspection: &mut Inspection, location: &Location) {
     if inspection.stage.is_evaluated() {
-        // There is nobody left to answer.
+        // The response has been sent: the decision comes too late.
         let _ = inspection.run_rule_sets(RuleSetPhase::Logging, location);
     }
 }
 
 unsafe fn write(r: *mut ngx_http_request_t, inspection: &Inspection, location: &Location) {
-    if location.inject == Injected::Log {
+    if location.inject == InjectedFault::Log {
         panic!("injected by weir_inject_panic");
     }
     if inspection.stage.is_evaluated() {
@@ -61,13 +61,13 @@ unsafe fn write(r: *mut ngx_http_request_t, inspection: &Inspection, location: &
     if let Some(log) = &location.access_log {
         let begun = worker::ticks();
         // SAFETY: a live request in a worker.
-        unsafe { LogFile::line(log.file, |out| log.write(out, &access::Facts::new(r, inspection))) };
-        meter::book(meter::Part::AccessLog, inspection.timing, begun, true);
+        unsafe { LogFile::line(log.file, |out| log.write(out, &access::RequestFacts::new(r, inspection))) };
+        meter::book(meter::ModulePart::AccessLog, inspection.timing, begun, true);
     }
     if let (Some(file), true) = (location.attack_log, attack::is_wanted(inspection)) {
         let begun = worker::ticks();
         // SAFETY: a live request in a worker.
-        unsafe { LogFile::line(file, |out| attack::write(out, &access::Facts::new(r, inspection))) };
-        meter::book(meter::Part::AttackLog, inspection.timing, begun, true);
+        unsafe { LogFile::line(file, |out| attack::write(out, &access::RequestFacts::new(r, inspection))) };
+        meter::book(meter::ModulePart::AttackLog, inspection.timing, begun, true);
     }
 }

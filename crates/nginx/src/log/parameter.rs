@@ -7,14 +7,14 @@ use weir_log::access::{LOG_FIELDS, LogField};
 
 use super::access::AccessLog;
 use super::heartbeat::Heartbeat;
-use super::writer::{DEFAULT_BUFFER, DEFAULT_FLUSH_MS, Kind, LogFile};
+use super::writer::{DEFAULT_BUFFER, DEFAULT_FLUSH_MS, LogFile, LogKind};
 use crate::configuration::Main;
 use crate::{directive, ffi};
 
 /// Bounds of `buffer=`: below, a line would hardly fit; above, a worker's memory is wasted.
 const BUFFER_BYTES: std::ops::RangeInclusive<usize> = 4 * 1024..=16 * 1024 * 1024;
 
-/// What a log directive says.
+/// The arguments of a log directive after its path.
 struct Parameters<'a> {
     fields: Option<&'a str>,
     buffer: usize,
@@ -44,7 +44,13 @@ fn parse<'a>(given: &[&'a str], allowed: &[&str]) -> Result<Parameters<'a>, Stri
 }
 
 /// Opens a log file, or finds the one that another directive has opened.
-fn open(cf: *mut ngx_conf_t, path: &str, kind: Kind, buffer: usize, flush_ms: usize) -> Result<*mut LogFile, String> {
+fn open(
+    cf: *mut ngx_conf_t,
+    path: &str,
+    kind: LogKind,
+    buffer: usize,
+    flush_ms: usize,
+) -> Result<*mut LogFile, String> {
     if path.starts_with("syslog:") {
         return Err("writes to files only, not to syslog".into());
     }
@@ -86,7 +92,7 @@ pub fn access_from(cf: *mut ngx_conf_t, arguments: &[&str]) -> Result<Option<Rc<
         // SAFETY: `cf` is within http.
         unsafe { ffi::main_of::<Main>(cf) }.reads_server_address = true;
     }
-    let file = open(cf, arguments[0], Kind::Access, parameters.buffer, parameters.flush_ms)?;
+    let file = open(cf, arguments[0], LogKind::Access, parameters.buffer, parameters.flush_ms)?;
     Ok(Some(Rc::new(AccessLog::new(file, &fields))))
 }
 
@@ -101,7 +107,7 @@ fn named(name: &str) -> Result<LogField, String> {
 }
 
 /// `weir_attack_log`
-pub fn file_from(cf: *mut ngx_conf_t, arguments: &[&str], kind: Kind) -> Result<Option<*mut LogFile>, String> {
+pub fn file_from(cf: *mut ngx_conf_t, arguments: &[&str], kind: LogKind) -> Result<Option<*mut LogFile>, String> {
     if arguments == ["off"] {
         return Ok(None);
     }
@@ -115,6 +121,6 @@ pub fn heartbeat_from(cf: *mut ngx_conf_t, arguments: &[&str]) -> Result<Option<
         return Ok(None);
     }
     let parameters = parse(&arguments[1..], &["interval"])?;
-    let file = open(cf, arguments[0], Kind::Heartbeat, DEFAULT_BUFFER, DEFAULT_FLUSH_MS)?;
+    let file = open(cf, arguments[0], LogKind::Heartbeat, DEFAULT_BUFFER, DEFAULT_FLUSH_MS)?;
     Ok(Some(Heartbeat::new(file, parameters.interval_ms as u64)))
 }

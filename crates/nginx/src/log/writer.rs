@@ -19,9 +19,9 @@ pub const DEFAULT_BUFFER: usize = 64 * 1024;
 /// Flush time unless configured, in milliseconds.
 pub const DEFAULT_FLUSH_MS: usize = 1000;
 
-/// Which of the worker's counters a file's lines count in.
+/// The log that a file is, which decides which of the worker's counters its lines count in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum LogKind {
     /// Access log.
     Access,
     /// Attack log.
@@ -39,13 +39,13 @@ pub enum Kind {
 pub struct LogFile {
     guard: [usize; 8],
     output: Output,
-    kind: Kind,
+    kind: LogKind,
     flush_ms: ngx_msec_t,
     lines: LineBuffer,
     event: ngx_event_t,
 }
 
-/// Where lines go.
+/// The file behind the buffer.
 struct Output {
     file: *mut ngx_open_file_t,
     /// Whether the error log has been told that lines cannot be written.
@@ -57,7 +57,7 @@ struct Output {
 
 impl LogFile {
     /// A log file that nginx opens and reopens.
-    pub fn new(file: *mut ngx_open_file_t, kind: Kind, limit: usize, flush_ms: usize) -> Self {
+    pub fn new(file: *mut ngx_open_file_t, kind: LogKind, limit: usize, flush_ms: usize) -> Self {
         Self {
             guard: [0; 8],
             output: Output { file, complained: false, destination: Destination::File, prepared: -1 },
@@ -95,8 +95,8 @@ impl LogFile {
         }
     }
 
-    /// What the file was configured with: kind, buffer, flush time.
-    pub fn parameters(&self) -> (Kind, usize, usize) {
+    /// The parameters that the file was configured with: log, buffer, flush time.
+    pub fn parameters(&self) -> (LogKind, usize, usize) {
         (self.kind, self.lines.limit(), self.flush_ms)
     }
 
@@ -105,7 +105,7 @@ impl LogFile {
     /// # Safety
     /// Called in a worker with the file's final address.
     pub unsafe fn line(this: *mut Self, write: impl FnOnce(&mut Vec<u8>)) {
-        // SAFETY: workers are single-threaded and nobody else holds a reference to it now.
+        // SAFETY: workers are single-threaded and no other reference to it exists now.
         let log = unsafe { &mut *this };
         let LogFile { output, lines, .. } = log;
         if !lines.add(write, |lines| output.flush(lines)) {
