@@ -218,7 +218,7 @@ fn faults_have_pointers_and_say_what_to_do() {
             "expected an address",
             "port is missing",
         ),
-        (Upstreams, r#"{"members": {"a/b": "10.0.0.1:80"}}"#, "/members/a~1b", "expected the id", ""),
+        (Upstreams, r#"{"members": {"a/b": "10.0.0.1:80"}}"#, "/members/a~1b", "expected a valid member id", ""),
         (Upstreams, r#"{"balance": "hash"}"#, "/balance", "needs `hash_key`", "ip"),
         (Upstreams, r#"{"hash_key": "ip"}"#, "/hash_key", "goes with `balance: hash`", ""),
         (Upstreams, r#"{"tls": {}}"#, "/tls", "speak TLS", "https"),

@@ -70,7 +70,7 @@ fn faults_have_lines_and_columns() {
         ("upstreams:\n  a:\n    members:\n      m: {address: x}\n", 4, 20, "expected an address"),
         ("upstreams: [a]\n", 1, 12, "expected a mapping"),
         ("policies: [{id: a/b, rules: [{id: r, when: ssl, action: log}]}]", 1, 17, "expected an id"),
-        ("policies: {none: {rules: [{id: r, when: ssl, action: log}]}}", 1, 12, "expected the id"),
+        ("policies: {none: {rules: [{id: r, when: ssl, action: log}]}}", 1, 12, "expected a valid policy id"),
         ("settings: {geo: a}\ngeo: b\n", 2, 6, "stands in `settings`"),
         ("certificates: {a: {certificate: '-----BEGIN X-----', key: '-----BEGIN X-----'}}", 1, 33, "has no -----END"),
         ("a: [", 1, 5, ""),
