@@ -51,10 +51,10 @@ pub fn check_interrupted() -> Result<(), MeasureError> {
     if INTERRUPTED.load(Ordering::Relaxed) { Err(MeasureError::Interrupted) } else { Ok(()) }
 }
 
-/// What to start and how.
+/// A program to start.
 #[derive(Debug)]
 pub struct Launch<'l> {
-    /// Program, found in PATH if it is no path.
+    /// Program: a path, or a name to look for in PATH.
     pub program: &'l OsStr,
     /// Its arguments.
     pub arguments: Vec<OsString>,
