@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::design::Design;
 use super::estimate::Round;
 use super::mix;
-use super::own_nginx::variant_of;
+use super::own::variant_of;
 use super::part::Part;
 use weir_measure::error::MeasureError;
 use weir_measure::site::{Site, write};
@@ -58,7 +58,7 @@ pub fn requests(log: Option<&PathBuf>) -> Result<Vec<Vec<u8>>, MeasureError> {
 
 /// Instructions of one run.
 fn counted(weir: &Path, policy: &Path, requests: &Path, repeats: u64) -> Result<u64, MeasureError> {
-    weir_measure::child::check_interrupted()?;
+    weir_measure::interrupt::check_interrupted()?;
     let mut command = Command::new("valgrind");
     command.args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]).arg(weir).arg("replay");
     command.arg(requests).arg("--policy").arg(policy).args(["--json", "--repeat", &repeats.to_string()]);

@@ -8,7 +8,7 @@ use weir_measure::host::Host;
 /// Within what share of the total the costs should add up.
 pub const AGREEMENT: f64 = 0.15;
 
-/// The unit of costs, per request.
+/// What is counted, per request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -38,16 +38,16 @@ impl Unit {
     }
 }
 
-/// The result of a run.
+/// What a run found.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Outcome {
     /// What was ablated: a policy file, a gateway or configurations.
     pub of: String,
-    /// The unit of a part.
+    /// What makes a part.
     pub by: String,
-    /// The unit of the figures.
+    /// What the figures count.
     pub unit: Unit,
-    /// The machine and the schedule.
+    /// Where and how it was measured.
     pub host: Host,
     /// How costs and intervals were made.
     pub method: String,
@@ -69,7 +69,7 @@ pub struct Outcome {
     pub interactions: Vec<PairRow>,
     /// Agreement with the ledger.
     pub ledger: Option<Agreement>,
-    /// Remarks on the reliability of the run.
+    /// What is odd about the run.
     pub notes: Vec<String>,
     /// Requests over all measured slices.
     pub requests: u64,
@@ -89,13 +89,13 @@ pub struct PartRow {
     pub name: String,
     /// Number of its rules.
     pub rules: usize,
-    /// Its cost.
+    /// What it costs.
     pub cost: Interval,
-    /// The saving without it.
+    /// What leaving it out saves.
     pub without: Interval,
-    /// Its cost alone.
+    /// What it costs alone.
     pub alone: Option<Interval>,
-    /// Its cost by the ledger.
+    /// What the ledger says.
     pub ledger: Option<f64>,
     /// Change of the share of refused requests when it is left out.
     pub refused: f64,
@@ -104,7 +104,7 @@ pub struct PartRow {
 /// Two parts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PairRow {
-    /// The first part of the pair.
+    /// One of them.
     pub one: String,
     /// The other.
     pub other: String,

@@ -19,42 +19,42 @@ const ENTANGLED: usize = 4;
 /// Share of refused requests whose change is worth a note.
 const REFUSED: f64 = 0.005;
 
-/// The plan of a run.
+/// What is to be done.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The subject, as a label.
+    /// What was ablated, for people.
     pub of: String,
-    /// The unit of a part, as a label.
+    /// What makes a part, for people.
     pub by: String,
     /// The parts.
     pub parts: Vec<Part>,
-    /// The variants of the comparison.
+    /// What is compared.
     pub shape: Shape,
     /// Rounds.
     pub rounds: u32,
     /// Whether pairs are looked at.
     pub pairs: bool,
-    /// The unit of costs.
+    /// What is counted.
     pub unit: Unit,
     /// Seed of the orders and the resamples.
     pub seed: u64,
-    /// The machine.
+    /// Where it runs.
     pub host: Host,
 }
 
-/// A run, with the results of its turns so far.
+/// Everything that turns leave behind.
 struct Runner<'r> {
     plan: &'r Plan,
     design: Design,
     stage: &'r mut dyn Stage,
     load: &'r mut Load,
-    tally: Tally,
+    seen: Seen,
     random: Random,
 }
 
-/// What turns count besides CPU time.
+/// What turns show besides CPU time.
 #[derive(Default)]
-struct Tally {
+struct Seen {
     sums: LedgerSums,
     /// Requests and refused ones, by variant.
     answered: Vec<(u64, u64)>,
@@ -63,7 +63,7 @@ struct Tally {
 /// Runs a plan.
 pub fn run(plan: &Plan, stage: &mut dyn Stage, load: &mut Load) -> Result<Outcome, MeasureError> {
     let design = Design::new(plan.parts.len(), plan.shape);
-    let mut runner = Runner { plan, design, stage, load, tally: Tally::default(), random: Random::new(plan.seed) };
+    let mut runner = Runner { plan, design, stage, load, seen: Seen::default(), random: Random::new(plan.seed) };
     // Whatever does not start shows before the first of many minutes.
     for variant in 0..runner.design.variants().len() {
         runner.enter(variant, 0)?;
@@ -73,20 +73,20 @@ pub fn run(plan: &Plan, stage: &mut dyn Stage, load: &mut Load) -> Result<Outcom
         .ok_or_else(|| MeasureError::Usage("nothing was measured; there must be a round".into()))?;
     let pairs = if plan.pairs { runner.entangled(&found) } else { Vec::new() };
     let pairs = runner.pairs(&pairs)?;
-    Ok(runner.tally.outcome(plan, &runner.design, &found, &pairs, rounds))
+    Ok(runner.seen.outcome(plan, &runner.design, &found, &pairs, rounds))
 }
 
-/// The outcome of one exact round.
+/// What one exact round says.
 pub fn counted(plan: &Plan, design: &Design, round: Round) -> Result<Outcome, MeasureError> {
     let rounds = vec![round];
     let found =
         estimate(design, &rounds, plan.seed).ok_or_else(|| MeasureError::Usage("nothing was counted".into()))?;
-    Ok(Tally::default().outcome(plan, design, &found, &[], rounds))
+    Ok(Seen::default().outcome(plan, design, &found, &[], rounds))
 }
 
 impl Runner<'_> {
     fn enter(&mut self, variant: usize, copy: usize) -> Result<(), MeasureError> {
-        weir_measure::child::check_interrupted()?;
+        weir_measure::interrupt::check_interrupted()?;
         self.stage.enter(variant, copy, &self.design.variants()[variant])
     }
 
@@ -106,9 +106,9 @@ impl Runner<'_> {
         let before = look(ledger.as_deref());
         let slice: Slice = self.load.slice(self.stage).map_err(|error| self.explained(variant, error))?;
         if let (Some(before), Some(after)) = (before, look(ledger.as_deref())) {
-            self.tally.sums.add(&before, &after);
+            self.seen.sums.add(&before, &after);
         }
-        let answered = &mut self.tally.answered;
+        let answered = &mut self.seen.answered;
         answered.resize(self.design.variants().len().max(answered.len()), (0, 0));
         answered[variant].0 += slice.requests;
         answered[variant].1 += slice.refused;
@@ -183,7 +183,7 @@ impl Turns for Rotation<'_, '_> {
     }
 }
 
-impl Tally {
+impl Seen {
     fn refused(&self, design: &Design, set: Set) -> f64 {
         let (requests, refused) =
             design.find(set).and_then(|variant| self.answered.get(variant)).copied().unwrap_or_default();
@@ -254,17 +254,17 @@ impl Tally {
         }
         for row in rows.iter().filter(|row| row.refused.abs() > REFUSED) {
             notes.push(format!(
-                "{:.1} % fewer requests are refused without {}; its figures include what those cost at the origin",
-                -row.refused * 100.0,
-                row.name
+                "without {} {:.1} % fewer requests are refused; what the others then cost at the origin is in its figures",
+                row.name,
+                -row.refused * 100.0
             ));
         }
         if found.total.is_some_and(|total| !total.is_significant()) {
-            notes.push("the total cost is not significant; use more --rounds".into());
+            notes.push("all parts together cost less than this run can tell; take more --rounds".into());
         } else if agreement.is_some_and(|agreement| (agreement - 1.0).abs() > AGREEMENT) {
             let held = found.total.is_some_and(|total| (found.sum.low..=found.sum.high).contains(&total.value));
             notes.push(if held {
-                "the interval of the sum contains the total; use more --rounds to see whether they agree".into()
+                "the sum's interval holds the total: take more --rounds to see whether they agree".into()
             } else {
                 "the costs do not add up to the total: three or more parts share the same work; larger parts \
                  (--by group, --group PREFIX) agree better, and `without` is what leaving a part out saves"

@@ -23,20 +23,20 @@ use weir_measure::site::Site;
 use weir_measure::statistics::Summary;
 use weir_measure::wrk::Traffic;
 
-/// A server in the comparison, with its load.
+/// One line of the comparison.
 #[derive(Clone, Debug)]
 pub struct Contender {
     /// Its name in the results.
     pub name: String,
     /// Name of the contender that its ratio refers to.
     pub baseline: String,
-    /// The server under load.
+    /// Who is loaded and measured.
     pub server: Rc<Server>,
-    /// Its load.
+    /// What it is loaded with.
     pub traffic: Traffic,
 }
 
-/// The length and number of turns.
+/// How long and how often.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
     /// Rounds.

@@ -80,7 +80,7 @@ impl SendError {
 /// A key was not claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OwnerError {
-    /// A living worker owns the key.
+    /// Someone who lives owns it.
     #[error("the key is owned by {by:?}")]
     Taken {
         /// The owner.

@@ -15,9 +15,9 @@ const MAX_VALUE: usize = 80;
 pub(crate) struct Difference {
     /// Keys joined by dots; elements of lists by their `id` or their number.
     pub path: String,
-    /// The old value.
+    /// What was there.
     pub old: Option<Value>,
-    /// The new value.
+    /// What is there.
     pub new: Option<Value>,
 }
 

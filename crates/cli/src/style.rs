@@ -3,7 +3,7 @@
 
 use std::io::IsTerminal;
 
-/// The stream that text is written to.
+/// Where text goes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Stream {
     Out,

@@ -2,7 +2,7 @@
 
 pub(crate) use weir_profile::amount::grouped;
 
-/// The alignment of a column.
+/// How a column is set.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Align {
     Left,

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use weir_ledger::{Clock, Control, Entry, EntryKind, Ledger};
 
-const SUBCOMMANDS: [&str; 28] = [
+const SUBCOMMANDS: [&str; 29] = [
     "up",
     "control",
     "apply",
@@ -35,6 +35,7 @@ const SUBCOMMANDS: [&str; 28] = [
     "baseline",
     "log-level",
     "docs",
+    "bench",
     "ablate",
     "completions",
     "version",
@@ -201,9 +202,9 @@ fn silence_and_log_level_reach_the_running_nginx() {
     let dir = runtime();
     let control = Control::open(dir.path()).expect("opens");
     let say = |arguments: &[&str]| text(&with_runtime(&dir, arguments).stdout);
-    assert_eq!(say(&["silence", "on"]), "silence is on: every request passes uninspected\n");
+    assert_eq!(say(&["silence", "on"]), "silence is on: every request passes unseen\n");
     assert!(control.silenced());
-    assert_eq!(say(&["silence", "status"]), "silence is on: every request passes uninspected\n");
+    assert_eq!(say(&["silence", "status"]), "silence is on: every request passes unseen\n");
     assert_eq!(say(&["silence", "off"]), "silence is off: policies apply\n");
     assert!(!control.silenced());
     assert_eq!(say(&["log-level", "debug"]), "log level: debug\n");

@@ -65,6 +65,7 @@ impl From<Fault> for EarlyEnd {
     }
 }
 
+/// An open container.
 struct OpenContainer {
     object: bool,
     /// Index of the current array element.

@@ -12,7 +12,7 @@ pub enum MeasureError {
     File {
         /// The file.
         path: PathBuf,
-        /// The system's error.
+        /// What the system said.
         source: io::Error,
     },
     /// A program could not be started, or ended when it should not have.

@@ -35,9 +35,9 @@ pub enum Connections {
     Closed,
 }
 
-/// The settings in which variants of nginx differ.
+/// The parts in which variants differ.
 #[derive(Clone, Debug, Default)]
-pub struct NginxParts {
+pub struct Parts {
     /// The nginx to start, if it is not the installed one.
     pub program: Option<PathBuf>,
     /// What becomes of connections to the origin.
@@ -57,7 +57,7 @@ pub struct NginxParts {
 }
 
 /// Starts a proxy in front of the origin.
-pub fn start_proxy(site: &Site, name: &str, parts: NginxParts) -> Result<Server, MeasureError> {
+pub fn start_proxy(site: &Site, name: &str, parts: Parts) -> Result<Server, MeasureError> {
     let (keep, header) = match parts.connections {
         Connections::Kept => (
             format!(" keepalive {UPSTREAM_KEEPALIVE}; keepalive_requests {CONNECTION_REQUESTS};"),
@@ -68,7 +68,7 @@ pub fn start_proxy(site: &Site, name: &str, parts: NginxParts) -> Result<Server,
     let http = format!("  upstream origin {{ server 127.0.0.1:{};{keep} }}\n{}", site.origin_port, parts.http);
     let location = format!("proxy_pass http://origin; {header}proxy_set_header Host $host;{}", parts.location);
     let port = crate::port::free()?;
-    start(site, name, port, site.placement.tested, &NginxParts { http, ..parts }, &location)
+    start(site, name, port, site.placement.tested, &Parts { http, ..parts }, &location)
 }
 
 /// Starts the origin: a fixed small answer.
@@ -76,14 +76,7 @@ pub fn start_origin(site: &Site) -> Result<Server, MeasureError> {
     // A `return` leaves the body unread; nginx then discards it, as any origin reads it.
     let location = format!("default_type application/json; return 200 \"{ANSWER}\";");
     let server = format!("    location = {STATUS_PATH} {{ stub_status; }}\n");
-    start(
-        site,
-        "origin",
-        site.origin_port,
-        site.placement.load,
-        &NginxParts { server, ..NginxParts::default() },
-        &location,
-    )
+    start(site, "origin", site.origin_port, site.placement.load, &Parts { server, ..Parts::default() }, &location)
 }
 
 fn start(
@@ -91,7 +84,7 @@ fn start(
     name: &str,
     port: u16,
     core: Option<usize>,
-    parts: &NginxParts,
+    parts: &Parts,
     location: &str,
 ) -> Result<Server, MeasureError> {
     let directory = site.directory_of(name)?;
@@ -109,7 +102,7 @@ fn start(
     Server::adopt(child, port, directory, parts.logs.clone(), true)
 }
 
-fn render(port: u16, parts: &NginxParts, location: &str) -> String {
+fn render(port: u16, parts: &Parts, location: &str) -> String {
     let mut text = String::from("daemon off;\nworker_processes 1;\npid nginx.pid;\nerror_log error.log warn;\n");
     // SAFETY: geteuid only reads a number of the process.
     if unsafe { libc::geteuid() } == 0 {
@@ -165,11 +158,11 @@ mod tests {
 
     #[test]
     fn parts_land_in_their_blocks() {
-        let parts = NginxParts {
+        let parts = Parts {
             modules: vec!["/m/a.so".into(), "/m/b.so".into()],
             http: "  H;\n".into(),
             server: "    S;\n".into(),
-            ..NginxParts::default()
+            ..Parts::default()
         };
         let text = render(20_001, &parts, "return 200;");
         let order = [
@@ -190,7 +183,7 @@ mod tests {
         let (_, modules) = describe().expect("nginx is installed wherever Weir is built");
         let site = Site::create(Placement::default(), None, modules).unwrap();
         let origin = start_origin(&site).unwrap();
-        let proxy = start_proxy(&site, "proxy", NginxParts::default()).unwrap();
+        let proxy = start_proxy(&site, "proxy", Parts::default()).unwrap();
         let answer = Client::new(Address::local(proxy.port)).exchange(&request("GET", "/", "a", "", "")).unwrap();
         assert_eq!(answer.status, 200);
         assert_eq!(proxy.workers().len(), 1);
@@ -202,7 +195,7 @@ mod tests {
     #[test]
     fn a_configuration_that_nginx_refuses_is_an_error_with_its_words() {
         let site = Site::create(Placement::default(), None, PathBuf::new()).unwrap();
-        let parts = NginxParts { http: "  no_such_directive on;\n".into(), ..NginxParts::default() };
+        let parts = Parts { http: "  no_such_directive on;\n".into(), ..Parts::default() };
         let words = start_proxy(&site, "broken", parts).unwrap_err().to_string();
         assert!(words.contains("no_such_directive"), "{words}");
     }

@@ -15,7 +15,7 @@ const END: u16 = 30_000;
 
 static NEXT: AtomicU16 = AtomicU16::new(0);
 
-/// A free port on 127.0.0.1 that this process has not returned before.
+/// A port on 127.0.0.1 that nobody listens on, not given out before by this process.
 pub fn free() -> Result<u16, MeasureError> {
     let span = END - FIRST;
     // Two runs at once begin at different places.

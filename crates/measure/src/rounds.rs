@@ -1,4 +1,4 @@
-//! Interleaved rounds: all contenders of a comparison take turns, in a new random order in each round.
+//! Interleaved rounds: everyone who is compared takes turns, in an order drawn anew in each round.
 //!
 //! Machines drift: a neighbour starts a build, the clock is throttled. A comparison that runs one
 //! contender for a minute and then the next compares minutes. Here contenders are compared within
@@ -7,22 +7,22 @@
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use crate::child::check_interrupted;
 use crate::error::MeasureError;
+use crate::interrupt::check_interrupted;
 use crate::random::Random;
 
 /// What a turn takes beyond its seconds: starting a load generator, reading /proc, emptying logs.
 const OVERHEAD: Duration = Duration::from_millis(250);
 
-/// The contenders of a comparison, which take turns.
+/// Those who take turns.
 pub trait Turns {
-    /// The result of a turn.
+    /// What a turn gives.
     type Turn;
-    /// The contenders of a round by number, in their order; one may have several turns.
+    /// Numbers of those whose turn it is in a round, in their order; some may have several turns.
     fn order(&mut self, random: &mut Random) -> Vec<usize>;
-    /// The name of a contender, for the display of progress.
+    /// The name of a number, for people who wait.
     fn name(&self, index: usize) -> String;
-    /// Takes a contender's turn: its first of the round if `copy` is 0.
+    /// Takes a turn: the number's first of the round if `copy` is 0.
     fn take(&mut self, index: usize, copy: usize) -> Result<Self::Turn, MeasureError>;
     /// Called at the end of each round.
     fn end_round(&mut self) -> Result<(), MeasureError> {
@@ -30,7 +30,7 @@ pub trait Turns {
     }
 }
 
-/// The turns of a round: number of the contender, and result.
+/// The turns of a round: number, and what its turn gave.
 pub type Round<T> = Vec<(usize, T)>;
 
 /// Runs `count` rounds; a turn takes about `seconds`, which only the display of the remaining time needs.

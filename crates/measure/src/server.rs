@@ -4,8 +4,9 @@ use std::net::TcpStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::child::{Child, check_interrupted};
+use crate::child::Child;
 use crate::error::MeasureError;
+use crate::interrupt::check_interrupted;
 use crate::process::{self, CpuTime};
 
 /// How long a server may take from its start to its first accepted connection. Compiling
@@ -72,7 +73,7 @@ impl Server {
             return vec![self.child.id()];
         }
         let workers = process::children(self.child.id());
-        // An old worker that is still finishing after a reload does not serve new requests.
+        // An old worker that is still finishing after a reload is none that serves new requests.
         workers.into_iter().filter(|&pid| process::command_line(pid) == "nginx: worker process").collect()
     }
 

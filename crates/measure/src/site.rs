@@ -10,16 +10,16 @@ use serde::Serialize;
 use crate::error::MeasureError;
 use crate::host::Host;
 use crate::placement::Placement;
-use crate::{child, module, nginx};
+use crate::{module, nginx};
 
 /// Name of a policy's address list, in the policy's directory.
 const ADDRESS_FILE: &str = "blocked.txt";
 
-/// The temporary directory of a run, and what all its variants share.
+/// What every variant of a run can rely on.
 #[derive(Debug)]
 pub struct Site {
     directory: tempfile::TempDir,
-    /// Cores and priority of the processes.
+    /// Which core runs what.
     pub placement: Placement,
     /// Port of the origin.
     pub origin_port: u16,
@@ -35,7 +35,7 @@ impl Site {
     /// The site of a run that measures the given module, or the newest build. From now on signals that
     /// would end this process end the run with an error.
     pub fn prepare(placement: Placement, module: Option<&Path>) -> Result<Self, MeasureError> {
-        child::catch_interrupts();
+        crate::interrupt::catch();
         let (nginx_version, modules) = nginx::describe()?;
         Ok(Self { nginx_version, ..Self::create(placement, module::find(module)?, modules)? })
     }

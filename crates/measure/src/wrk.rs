@@ -63,16 +63,16 @@ impl Traffic {
     }
 }
 
-/// A run of `wrk`.
+/// One run of the load.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// URL of the server under load.
+    /// What is loaded.
     pub url: String,
     /// Concurrent keep-alive connections.
     pub connections: u32,
     /// Length of the run in seconds.
     pub seconds: u32,
-    /// The requests.
+    /// What is sent.
     pub traffic: Traffic,
     /// Core for the generator.
     pub core: Option<usize>,
@@ -120,7 +120,7 @@ impl LoadReport {
         self.requests as f64 * 1e6 / self.duration_us.max(1) as f64
     }
 
-    /// The failures of the run as a phrase; `None` if there was none. All answers must be refusals if `refused`
+    /// What went wrong, in words; `None` if nothing did. All answers must be refusals if `refused`
     /// says so, and none if not.
     #[must_use]
     pub fn trouble(&self, refused: bool) -> Option<String> {
@@ -190,7 +190,7 @@ impl RunningLoad {
     ) -> Result<LoadReport, MeasureError> {
         let status = self.child.wait_and(self.limit, meanwhile)?;
         let text = std::fs::read_to_string(&self.output).map_err(MeasureError::file(&self.output))?;
-        crate::child::check_interrupted()?;
+        crate::interrupt::check_interrupted()?;
         parse(&text)
             .ok_or_else(|| MeasureError::program("wrk", format!("{status}, and no report in its output:\n{text}")))
     }

@@ -42,6 +42,7 @@ impl Frame {
     }
 }
 
+/// The outcome of a step.
 enum StepOutcome {
     Caller(Frame),
     End(UnwindEnd),

@@ -1,4 +1,4 @@
-//! The same rules as libmodsecurity, on generated requests.
+//! The same rules as libmodsecurity, on requests that nobody has thought of.
 //!
 //! The regression cases ask for one rule each and say nothing of the other two hundred. Here a
 //! request is given to both engines, in process, and the whole sets of rules are compared.
@@ -27,8 +27,8 @@ use request::Request;
 
 use crate::conformance::engine::{Engine, modsecurity_rules, setup_text};
 use crate::conformance::{ConformanceArguments, case};
-use weir_measure::child::check_interrupted;
 use weir_measure::error::MeasureError;
+use weir_measure::interrupt::check_interrupted;
 use weir_measure::site::{Site, write, write_results};
 
 /// Seed if none is asked for.

@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use super::answered::applied;
 use super::contender::{Contender, Turn};
-use super::crowd::{Conversation, Crowd};
-use super::policy::{Change, PolicySize};
+use super::crowd::{Crowd, Talk};
+use super::policy::{Change, Size};
 use super::stage::Stage;
 use super::timings::{Figures, Timings};
 use super::weir::Weir;
-use weir_measure::child::check_interrupted;
 use weir_measure::error::MeasureError;
 use weir_measure::http::{Answer, Client};
+use weir_measure::interrupt::check_interrupted;
 
 /// Share of a turn that is not counted: the processes have slept through the others' turns.
 const WARM_UP: f64 = 0.05;
@@ -32,7 +32,7 @@ struct Changes {
 pub fn start(
     stage: &Stage<'_>,
     name: &'static str,
-    size: PolicySize,
+    size: Size,
     change: Change,
     connections: usize,
 ) -> Result<Box<dyn Contender>, MeasureError> {
@@ -42,7 +42,7 @@ pub fn start(
 }
 
 /// What the answers have said so far.
-struct AnsweredChanges<'h> {
+struct Heard<'h> {
     name: &'h str,
     weir: &'h Weir,
     change: Change,
@@ -50,13 +50,13 @@ struct AnsweredChanges<'h> {
     count: u64,
 }
 
-impl AnsweredChanges<'_> {
+impl Heard<'_> {
     fn mean_worker_us(&self) -> Option<f64> {
         (self.count > 0).then(|| self.worker_us as f64 / self.count as f64)
     }
 }
 
-impl Conversation for AnsweredChanges<'_> {
+impl Talk for Heard<'_> {
     fn request(&mut self, into: &mut Vec<u8>) {
         self.change.request(self.weir.next(), self.weir.size, into);
     }
@@ -77,7 +77,7 @@ impl Changes {
     fn run(
         client: &mut Client,
         connections: usize,
-        heard: &mut AnsweredChanges<'_>,
+        heard: &mut Heard<'_>,
         length: Duration,
     ) -> Result<Figures, MeasureError> {
         if connections > 1 {
@@ -102,7 +102,7 @@ impl Contender for Changes {
     fn turn(&mut self, length: Duration) -> Result<Turn, MeasureError> {
         let Self { name, weir, change, connections, client } = self;
         let seats = weir.seats;
-        let mut heard = AnsweredChanges { name, weir, change: *change, worker_us: 0, count: 0 };
+        let mut heard = Heard { name, weir, change: *change, worker_us: 0, count: 0 };
         seats.as_client(|| Self::run(client, *connections, &mut heard, length.mul_f64(WARM_UP)))?;
         heard.weir.take_held_us()?;
         (heard.worker_us, heard.count) = (0, 0);

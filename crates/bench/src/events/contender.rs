@@ -5,14 +5,14 @@ use std::time::Duration;
 use super::timings::Figures;
 use weir_measure::error::MeasureError;
 
-/// A subject of measurement, which is started once and sleeps between turns.
+/// Someone who is measured, started and asleep between turns.
 pub trait Contender {
     /// Works for about `length` and says what that gave. An answer that is not what the row
     /// promises is an error.
     fn turn(&mut self, length: Duration) -> Result<Turn, MeasureError>;
 }
 
-/// The result of a turn.
+/// What a turn gave.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Turn {
     /// Times and rate.

@@ -11,8 +11,8 @@ use super::bell::Bell;
 use super::forked::Forked;
 use super::seats::Seats;
 use super::timings::{Figures, Timings};
-use weir_measure::child::check_interrupted;
 use weir_measure::error::MeasureError;
+use weir_measure::interrupt::check_interrupted;
 
 /// How long a wake-up may take before the floor counts as broken.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -21,7 +21,7 @@ const MOST_PER_SECOND: f64 = 500_000.0;
 /// Exchanges before the first one counts: the processes have slept through the others' turns.
 const WARM_UP: u32 = 200;
 
-/// The chain of wake-ups.
+/// Who wakes whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Hops {
     /// Client and server: two wake-ups.

@@ -63,19 +63,19 @@ pub struct EventRow {
     pub samples: u64,
     /// Rounds.
     pub rounds: usize,
-    /// Description of the row.
+    /// What the row is.
     pub note: String,
-    /// The reason why it was not measured.
+    /// Why it was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
 }
 
-/// The file of results.
+/// What the file holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EventResults {
     /// `events`.
     pub scenario: String,
-    /// The machine.
+    /// Where it ran.
     pub host: Host,
     /// The table.
     pub rows: Vec<EventRow>,

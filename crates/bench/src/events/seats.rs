@@ -11,10 +11,10 @@ use weir_measure::child::stay_on;
 use weir_measure::error::MeasureError;
 use weir_measure::placement::Placement;
 
-/// The cores of the processes.
+/// Where everyone sits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seats {
-    /// Core of the clients.
+    /// Those who ask.
     pub client: Option<usize>,
     /// Control, a broker, a proxy of one process.
     pub hub: Option<usize>,

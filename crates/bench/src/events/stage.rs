@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use super::policy::{MemberPlacement, PolicySize};
+use super::policy::{Place, Size};
 use super::seats::Seats;
 use super::traffic::Shared;
 use super::weir::Weir;
@@ -13,13 +13,13 @@ use weir_measure::child;
 use weir_measure::error::MeasureError;
 use weir_measure::site::Site;
 
-/// What the contenders of a run share.
+/// The place where everyone is started.
 pub struct Stage<'s> {
     /// The run's directory, module and placement.
     pub site: &'s Site,
-    /// The cores of the processes.
+    /// Who sits on which core.
     pub seats: Seats,
-    gateways: RefCell<HashMap<PolicySize, Rc<Weir>>>,
+    gateways: RefCell<HashMap<Size, Rc<Weir>>>,
     traffic: RefCell<Option<Rc<Shared>>>,
 }
 
@@ -31,11 +31,11 @@ impl<'s> Stage<'s> {
     }
 
     /// The gateway with a policy of that size, started if this is the first row to ask.
-    pub fn gateway(&self, name: &str, size: PolicySize) -> Result<Rc<Weir>, MeasureError> {
+    pub fn gateway(&self, name: &str, size: Size) -> Result<Rc<Weir>, MeasureError> {
         if let Some(weir) = self.gateways.borrow().get(&size) {
             return Ok(Rc::clone(weir));
         }
-        let weir = Rc::new(Weir::start(self, name, size, MemberPlacement::NOWHERE)?);
+        let weir = Rc::new(Weir::start(self, name, size, Place::NOWHERE)?);
         self.gateways.borrow_mut().insert(size, Rc::clone(&weir));
         Ok(weir)
     }

@@ -42,7 +42,7 @@ impl Timings {
     }
 }
 
-/// The figures of a turn.
+/// What a turn gave.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Figures {
     /// Mean time of an event, microseconds.
@@ -53,7 +53,7 @@ pub struct Figures {
     pub p99_us: f64,
     /// Events per second of the turn.
     pub per_second: f64,
-    /// Number of events.
+    /// How many there were.
     pub samples: u64,
 }
 

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::answered::applied;
-use super::nginx::{self, Directives};
-use super::policy::{self, Document, LOAD_CHUNK, MemberPlacement, PolicySize};
+use super::nginx::{self, Block};
+use super::policy::{self, Document, LOAD_CHUNK, Place, Size};
 use super::seats::Seats;
 use super::stage::Stage;
-use weir_measure::child::{Child, Launch, check_interrupted};
+use weir_measure::child::{Child, Launch};
 use weir_measure::error::MeasureError;
 use weir_measure::http::{Address, Client, request};
+use weir_measure::interrupt::check_interrupted;
 use weir_measure::server::Server;
 
 /// How long control may take to its first answer.
@@ -27,25 +28,20 @@ pub struct Weir {
     _nginx: Server,
     control: std::cell::RefCell<Child>,
     runtime: PathBuf,
-    /// Socket of the control daemon.
+    /// Where control answers.
     pub socket: PathBuf,
-    /// Port of the gateway.
+    /// Where the gateway serves.
     pub port: u16,
-    /// Size of its policy.
-    pub size: PolicySize,
-    /// The cores of the processes.
+    /// What its policy holds.
+    pub size: Size,
+    /// Who sits on which core.
     pub seats: Seats,
     next: Cell<u64>,
 }
 
 impl Weir {
     /// Starts both and loads a policy of that size, whose members lie there.
-    pub fn start(
-        stage: &Stage<'_>,
-        name: &str,
-        size: PolicySize,
-        place: MemberPlacement,
-    ) -> Result<Self, MeasureError> {
+    pub fn start(stage: &Stage<'_>, name: &str, size: Size, place: Place) -> Result<Self, MeasureError> {
         let runtime = runtime(stage, name)?;
         let port = weir_measure::port::free()?;
         let nginx = start_nginx(stage, name, port, &[])?;
@@ -75,7 +71,7 @@ impl Weir {
         Client::new(self.address()).patience(PATIENCE)
     }
 
-    /// Address of its API.
+    /// Where its API answers.
     #[must_use]
     pub fn address(&self) -> Address {
         Address::Unix(self.socket.clone())
@@ -151,7 +147,7 @@ pub fn start_nginx(
     );
     let environment_names = environment.iter().map(|(name, _)| format!("env {name};\n"));
     let main = environment_names.chain([stage.seats.directive().to_owned()]).collect();
-    nginx::start(stage.site, name, port, environment, &Directives { main, http })
+    nginx::start(stage.site, name, port, environment, &Block { main, http })
 }
 
 /// The region of the running nginx.

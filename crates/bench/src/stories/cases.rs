@@ -1,4 +1,4 @@
-//! The planted faults: one entry for each case, with the rules of `weir diagnose` that must fire.
+//! What is planted: one entry for each case, with what a diagnosis must say of it.
 
 use std::rc::Rc;
 
@@ -6,7 +6,7 @@ use super::{checked, compiled};
 use crate::choice;
 use crate::variants::{Duty, VARIANTS};
 use weir_measure::error::MeasureError;
-use weir_measure::nginx::{self, Connections, NginxParts};
+use weir_measure::nginx::{self, Connections, Parts};
 use weir_measure::server::Server;
 use weir_measure::site::Site;
 use weir_measure::wrk::Traffic;
@@ -21,26 +21,26 @@ pub struct Story {
     cases: &'static [Case],
 }
 
-/// A program with or without a planted fault.
+/// One program in one condition.
 #[derive(Debug)]
 pub struct Case {
     /// Its name in the results.
     pub name: &'static str,
     /// The case that its ratio refers to.
     pub baseline: &'static str,
-    /// The planted fault, as a phrase.
+    /// What was planted, in words.
     pub planted: &'static str,
     /// Ids of the rules that must fire.
     pub expected: &'static [&'static str],
     /// Whether nothing but these may fire.
     pub only: bool,
-    /// Its load.
+    /// What it is loaded with.
     pub traffic: Traffic,
-    program: Program,
+    kind: Kind,
 }
 
 #[derive(Debug)]
-enum Program {
+enum Kind {
     /// The origin, without a proxy before it.
     Origin,
     /// The installed nginx as a proxy.
@@ -60,31 +60,27 @@ const FORM: Traffic = Traffic { kind: None, body_bytes: None, sites: None, refus
 const GET: Traffic = Traffic { kind: Some("get"), ..FORM };
 const SIGNED: Traffic = Traffic { kind: Some("signed"), ..FORM };
 
-/// A gateway that lost most of its throughput and looked healthy.
+/// A gateway that lost 93 % and looked healthy.
 const NO_KEEPALIVE: Story = Story {
     name: "no-keepalive",
     title: "A gateway that lost most of its throughput and looked healthy",
     cases: &[
-        Case { name: "direct", planted: "nothing: the upstream alone", only: true, ..case("direct", Program::Origin) },
+        Case { name: "direct", planted: "nothing: the upstream alone", only: true, ..case("direct", Kind::Origin) },
         Case {
             planted: "no keepalive in the upstream block",
             expected: &["upstream-no-keepalive"],
-            ..case("no-keepalive", Program::Proxy(Connections::Closed))
+            ..case("no-keepalive", Kind::Proxy(Connections::Closed))
         },
-        Case {
-            planted: "nothing: a healthy proxy",
-            only: true,
-            ..case("keepalive", Program::Proxy(Connections::Kept))
-        },
+        Case { planted: "nothing: a healthy proxy", only: true, ..case("keepalive", Kind::Proxy(Connections::Kept)) },
         Case {
             planted: "built with -O0, stripped",
             expected: &["build-unoptimised"],
-            ..case("O0", Program::Compiled("O0"))
+            ..case("O0", Kind::Compiled("O0"))
         },
         Case {
             planted: "built with -O1, stripped: tail calls are not optimised",
             expected: &["build-no-tail-calls"],
-            ..case("O1", Program::Compiled("O1"))
+            ..case("O1", Kind::Compiled("O1"))
         },
     ],
 };
@@ -94,19 +90,14 @@ const LUA_WAF: Story = Story {
     name: "lua-waf",
     title: "A WAF engine in Lua that spends its CPU on copying variables",
     cases: &[
-        Case {
-            planted: "nothing: a healthy proxy",
-            traffic: FORM,
-            only: true,
-            ..rs("nginx", Program::Variant("nginx"))
-        },
+        Case { planted: "nothing: a healthy proxy", traffic: FORM, only: true, ..rs("nginx", Kind::Variant("nginx")) },
         Case {
             planted: "all variables copied into Lua, strings grown by `..`",
             traffic: FORM,
             expected: &["lua-variable-copying", "lua-string-interning"],
-            ..rs("lua-before", Program::Variant("lua-before"))
+            ..rs("lua-before", Kind::Variant("lua-before"))
         },
-        Case { planted: "the same with the fixes", traffic: FORM, ..rs("lua-after", Program::Variant("lua-after")) },
+        Case { planted: "the same with the fixes", traffic: FORM, ..rs("lua-after", Kind::Variant("lua-after")) },
     ],
 };
 
@@ -119,23 +110,23 @@ const TABLE_SORT: Story = Story {
             planted: "nothing: a healthy proxy",
             traffic: SIGNED,
             only: true,
-            ..rs("nginx", Program::Variant("nginx"))
+            ..rs("nginx", Kind::Variant("nginx"))
         },
         Case {
             planted: "table.sort of characters, with a comparison in Lua",
             traffic: SIGNED,
             expected: &["lua-table-sort"],
-            ..rs("lua-signature", Program::Signature)
+            ..rs("lua-signature", Kind::Signature)
         },
     ],
 };
 
-const fn case(name: &'static str, program: Program) -> Case {
-    Case { name, baseline: "keepalive", planted: "", expected: &[], only: false, traffic: GET, program }
+const fn case(name: &'static str, kind: Kind) -> Case {
+    Case { name, baseline: "keepalive", planted: "", expected: &[], only: false, traffic: GET, kind }
 }
 
-const fn rs(name: &'static str, program: Program) -> Case {
-    Case { baseline: "nginx", ..case(name, program) }
+const fn rs(name: &'static str, kind: Kind) -> Case {
+    Case { baseline: "nginx", ..case(name, kind) }
 }
 
 impl Story {
@@ -146,27 +137,27 @@ impl Story {
 }
 
 impl Case {
-    /// Starts it and checks that it does its work.
+    /// Starts it, and sees that it does what it promises.
     pub fn start(&self, site: &Site, origin: &Rc<Server>) -> Result<Rc<Server>, MeasureError> {
-        let parts = NginxParts { directory: site.directory_of(self.name)?, ..NginxParts::default() };
-        match self.program {
-            Program::Origin => Ok(Rc::clone(origin)),
-            Program::Proxy(connections) => {
-                let server = nginx::start_proxy(site, self.name, NginxParts { connections, ..parts })?;
+        let parts = Parts { directory: site.directory_of(self.name)?, ..Parts::default() };
+        match self.kind {
+            Kind::Origin => Ok(Rc::clone(origin)),
+            Kind::Proxy(connections) => {
+                let server = nginx::start_proxy(site, self.name, Parts { connections, ..parts })?;
                 checked(self.name, Duty::Pass, server)
             }
-            Program::Compiled(level) => {
+            Kind::Compiled(level) => {
                 let program = Some(compiled::nginx(level)?);
-                let server = nginx::start_proxy(site, self.name, NginxParts { program, ..parts })?;
+                let server = nginx::start_proxy(site, self.name, Parts { program, ..parts })?;
                 checked(self.name, Duty::Pass, server)
             }
-            Program::Variant(name) => {
+            Kind::Variant(name) => {
                 let variant =
                     VARIANTS.iter().find(|variant| variant.name == name).expect("cases name rows of the table");
                 let server = variant.start(site)?.expect("no case names the origin's row");
                 checked(self.name, variant.duty, server)
             }
-            Program::Signature => checked(self.name, Duty::Pass, crate::variants::start_signature(site, self.name)?),
+            Kind::Signature => checked(self.name, Duty::Pass, crate::variants::start_signature(site, self.name)?),
         }
     }
 }

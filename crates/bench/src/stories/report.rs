@@ -1,4 +1,4 @@
-//! A story's results: the cost of each case, and its diagnosis.
+//! A story's results: what each case costs, and what the diagnosis said of it.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use super::diagnosis::{Diagnosis, Finding};
 use crate::report::Row;
 use weir_measure::host::Host;
 
-/// A case in the results.
+/// One case.
 #[derive(Clone, Debug, Serialize)]
 pub struct StoryRow {
     /// Its name.
@@ -22,7 +22,7 @@ pub struct StoryRow {
     pub cpu_us_per_request: f64,
     /// That, divided by the healthy case's of the same round.
     pub ratio: Option<f64>,
-    /// The planted fault.
+    /// What was planted.
     pub planted: String,
     /// Ids of the rules that fired.
     pub diagnoses: Vec<String>,
@@ -30,7 +30,7 @@ pub struct StoryRow {
     pub missed: Vec<String>,
     /// Ids of the rules that fired where nothing was planted.
     pub false_alarms: Vec<String>,
-    /// The findings of the diagnosis.
+    /// What the diagnosis said.
     pub findings: Vec<Finding>,
     /// The measurement.
     pub measured: Row,
@@ -43,9 +43,9 @@ pub struct Report {
     pub scenario: String,
     /// Its heading.
     pub title: String,
-    /// The machine.
+    /// Where it ran.
     pub host: Host,
-    /// The cases.
+    /// One row for each case.
     pub rows: Vec<StoryRow>,
     /// Cases that could not be planted here, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -1,4 +1,4 @@
-//! Arguments of `weir control` and of the commands that call its API.
+//! Arguments of the commands that speak to `weir control`, and of itself.
 
 use std::path::PathBuf;
 
@@ -9,57 +9,57 @@ use weir_resource::ResourceKind;
 /// `weir control`
 #[derive(Debug, Args)]
 pub struct Control {
-    /// Directory of the store.
+    /// Where the store is kept.
     #[arg(long, value_name = "DIR", env = "WEIR_STATE", default_value = "/var/lib/weir", hide_env_values = true)]
     pub state: PathBuf,
-    /// Socket of the API [default: `control.sock` in the runtime directory].
+    /// Socket of the API; without it `control.sock` in the runtime directory.
     #[arg(long, value_name = "PATH")]
     pub socket: Option<PathBuf>,
-    /// Also serve the API on this address, to clients with a token.
+    /// Also answer on this address, to holders of tokens.
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: Option<std::net::SocketAddr>,
     /// Certificate (PEM) for --listen.
     #[arg(long, value_name = "FILE", requires = "listen", requires = "tls_key")]
     pub tls_certificate: Option<PathBuf>,
-    /// Private key (PEM) of --tls-certificate.
+    /// Its key (PEM).
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     pub tls_key: Option<PathBuf>,
-    /// Accept only clients with a certificate signed by one of these authorities (PEM).
+    /// Only answer clients whose certificate one of these authorities (PEM) has signed.
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     pub client_authorities: Option<PathBuf>,
-    /// Allow --listen without TLS on an address that other machines can reach.
+    /// Allow --listen without TLS on addresses that others can reach.
     #[arg(long, requires = "listen")]
     pub insecure: bool,
-    /// Memory limit for compiling policies, in MiB.
+    /// Memory that compiling policies may take, in MiB.
     #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(64..=65_536))]
     pub sandbox_memory: u64,
-    /// CPU time limit for compiling policies, in seconds.
+    /// CPU time that compiling policies may take, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=600))]
     pub sandbox_cpu: u64,
-    /// Seconds between two records of the current revision's costs, for `weir cost --since`.
+    /// How often the costs of the revision in force are noted for `weir cost --since`, in seconds.
     #[arg(long, value_name = "SECONDS", env = "WEIR_COST_INTERVAL", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=3600), hide_env_values = true)]
     pub cost_interval: u64,
-    /// Lowest level of messages on standard error: `error`, `warn`, `info`, `debug`.
+    /// How much is said on standard error: `error`, `warn`, `info`, `debug`.
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     pub log: weir_control::Level,
 }
 
-/// Options of every change.
+/// What a change may say besides what is changed.
 #[derive(Debug, Args)]
-pub struct ChangeOptions {
-    /// Check and show the change, but do not make it.
+pub struct HowToChange {
+    /// Check and show, change nothing.
     #[arg(long)]
     pub dry_run: bool,
-    /// The reason, shown in the list of revisions.
+    /// Why, for the list of revisions.
     #[arg(long, short, value_name = "TEXT")]
     pub message: Option<String>,
-    /// Return once the change is accepted; by default, once every worker has it.
+    /// Answer when the change is accepted, not only when every worker has it.
     #[arg(long)]
     pub no_wait: bool,
-    /// Return only once the change is also on disk.
+    /// Answer only when the change is on the disk, too.
     #[arg(long)]
     pub durable: bool,
-    /// Print the answer as JSON.
+    /// The answer as JSON.
     #[arg(long)]
     pub json: bool,
 }
@@ -70,12 +70,12 @@ pub struct Apply {
     /// Files in YAML or JSON, or directories of them; `-` is standard input.
     #[arg(required = true, value_name = "FILE|DIR")]
     pub files: Vec<PathBuf>,
-    /// Also delete resources that the files do not name.
+    /// Also delete what the files do not name.
     #[arg(long)]
     pub prune: bool,
-    /// Options of the change.
+    /// How.
     #[command(flatten)]
-    pub options: ChangeOptions,
+    pub how: HowToChange,
 }
 
 /// The path of a resource: any text, of which a shell completes the kind.
@@ -103,10 +103,10 @@ impl TypedValueParser for ResourcePath {
 /// `weir get`
 #[derive(Debug, Args)]
 pub struct Get {
-    /// The path, such as `upstreams`, `upstreams/app`, `upstreams/app/members/a` or `policies/demo/rules/sqli`.
+    /// Such as `upstreams`, `upstreams/app`, `upstreams/app/members/a` or `policies/demo/rules/sqli`.
     #[arg(default_value = "state", value_parser = ResourcePath, hide_possible_values = true)]
     pub path: String,
-    /// Print JSON instead of YAML.
+    /// As JSON instead of YAML.
     #[arg(long)]
     pub json: bool,
 }
@@ -114,34 +114,34 @@ pub struct Get {
 /// `weir put` and `weir patch`
 #[derive(Debug, Args)]
 pub struct Change {
-    /// The path, such as `upstreams/app/members/a`.
+    /// Such as `upstreams/app/members/a`.
     #[arg(value_parser = ResourcePath, hide_possible_values = true)]
     pub path: String,
-    /// The body in YAML or JSON; `-` reads standard input, `@FILE` a file.
+    /// In YAML or JSON; `-` is standard input, `@FILE` a file.
     pub body: String,
-    /// Options of the change.
+    /// How.
     #[command(flatten)]
-    pub options: ChangeOptions,
+    pub how: HowToChange,
 }
 
 /// `weir delete`
 #[derive(Debug, Args)]
 pub struct Delete {
-    /// The path, such as `upstreams/app/members/a`.
+    /// Such as `upstreams/app/members/a`.
     #[arg(value_parser = ResourcePath, hide_possible_values = true)]
     pub path: String,
-    /// Options of the change.
+    /// How.
     #[command(flatten)]
-    pub options: ChangeOptions,
+    pub how: HowToChange,
 }
 
 /// `weir revisions`
 #[derive(Debug, Args)]
 pub struct Revisions {
-    /// Number of revisions.
+    /// How many.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub limit: u64,
-    /// Print the result as JSON.
+    /// As JSON.
     #[arg(long)]
     pub json: bool,
 }
@@ -149,9 +149,9 @@ pub struct Revisions {
 /// `weir diff`
 #[derive(Debug, Args)]
 pub struct Diff {
-    /// The revision [default: the newest].
+    /// The revision; without it the newest.
     pub revision: Option<u64>,
-    /// Print the result as JSON.
+    /// As JSON.
     #[arg(long)]
     pub json: bool,
 }
@@ -159,20 +159,20 @@ pub struct Diff {
 /// `weir rollback`
 #[derive(Debug, Args)]
 pub struct Rollback {
-    /// The revision to restore [default: the one before the newest].
+    /// The revision to go back to; without it the one before the newest.
     pub revision: Option<u64>,
-    /// Options of the change.
+    /// How.
     #[command(flatten)]
-    pub options: ChangeOptions,
+    pub how: HowToChange,
 }
 
 /// `weir watch`
 #[derive(Debug, Args)]
 pub struct Watch {
-    /// Begin after this revision [default: with the next change].
+    /// Begin after this revision; without it with the next change.
     #[arg(long, value_name = "REVISION")]
     pub since: Option<u64>,
-    /// Print JSON, one line per change.
+    /// As JSON, a line for each.
     #[arg(long)]
     pub json: bool,
 }
@@ -180,14 +180,14 @@ pub struct Watch {
 /// `weir token`
 #[derive(Debug, Subcommand)]
 pub enum Token {
-    /// Create a token and print it; it is not shown again.
+    /// Make a token and print it; it is not shown again.
     Create {
-        /// Name of the token's holder.
+        /// Whose it is.
         name: String,
-        /// The token's permissions.
+        /// What it may do.
         #[arg(long, value_enum, default_value_t = Role::Read)]
         role: Role,
-        /// Directory of the store.
+        /// Where the store is kept.
         #[arg(long, value_name = "DIR", env = "WEIR_STATE", default_value = "/var/lib/weir", hide_env_values = true)]
         state: PathBuf,
     },
@@ -195,36 +195,36 @@ pub enum Token {
     Grant {
         /// The CN of the certificate's subject.
         common_name: String,
-        /// The permissions.
+        /// What it may do.
         #[arg(long, value_enum, default_value_t = Role::Read)]
         role: Role,
-        /// Directory of the store.
+        /// Where the store is kept.
         #[arg(long, value_name = "DIR", env = "WEIR_STATE", default_value = "/var/lib/weir", hide_env_values = true)]
         state: PathBuf,
     },
     /// List tokens.
     List {
-        /// Directory of the store.
+        /// Where the store is kept.
         #[arg(long, value_name = "DIR", env = "WEIR_STATE", default_value = "/var/lib/weir", hide_env_values = true)]
         state: PathBuf,
     },
     /// Revoke a token.
     Revoke {
-        /// Name of the token's holder.
+        /// Whose it is.
         name: String,
-        /// Directory of the store.
+        /// Where the store is kept.
         #[arg(long, value_name = "DIR", env = "WEIR_STATE", default_value = "/var/lib/weir", hide_env_values = true)]
         state: PathBuf,
     },
 }
 
-/// The permissions of a token.
+/// What a token may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Role {
     /// Read.
     Read,
     /// Read and change.
     Edit,
-    /// Also roll back, and change settings.
+    /// Also go back to revisions and change settings.
     Admin,
 }

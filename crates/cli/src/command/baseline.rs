@@ -12,7 +12,9 @@ use weir_diagnose::facts::{Facts, Options};
 use super::diagnose::target::pid_of;
 use crate::arguments::{Baseline, BaselinePlace, Watching};
 use crate::table::{self, Align, counted};
-use crate::{Failure, answered, interrupt, moment};
+use weir_measure::interrupt;
+
+use crate::{Failure, answered, moment};
 
 /// Something changed in the context.
 const CHANGED: u8 = 3;
@@ -44,7 +46,7 @@ pub(crate) fn run(runtime: &Path, baseline: &Baseline) -> Result<ExitCode, Failu
         Baseline::List { json, place } => list(&store(place)?, *json),
         Baseline::Delete { name, place } => {
             store(place)?.delete(name)?;
-            println!("deleted baseline {name}");
+            println!("baseline {name} is deleted");
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -53,8 +55,8 @@ pub(crate) fn run(runtime: &Path, baseline: &Baseline) -> Result<ExitCode, Failu
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let hint = match &error {
-            StoreError::Exists(_) => "--replace overwrites it",
-            StoreError::Missing { .. } => "weir baseline list shows the existing ones",
+            StoreError::Exists(_) => "--replace puts the new one in its place",
+            StoreError::Missing { .. } => "weir baseline list shows those that are there",
             StoreError::Name(_) | StoreError::File { .. } | StoreError::Broken { .. } => return Self::new(error),
         };
         Self::new(error).hint(hint)
@@ -68,7 +70,7 @@ fn store(place: &BaselinePlace) -> Result<Store, Failure> {
     }
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let data = absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")));
-    let data = data.ok_or_else(|| Failure::new("neither XDG_DATA_HOME nor HOME is set").hint("use --dir DIR"))?;
+    let data = data.ok_or_else(|| Failure::new("neither XDG_DATA_HOME nor HOME is set").hint("say --dir DIR"))?;
     Ok(Store::at(data.join("weir/baselines")))
 }
 
@@ -84,7 +86,7 @@ fn watched(runtime: &Path, target: &str, watch: &Watching) -> Result<Facts, Fail
         requests_from: watch.requests_from.clone(),
         requests: watch.requests,
     };
-    answered::collect(runtime, pid, &options, interrupt::watch()).map_err(Failure::new)
+    answered::collect(runtime, pid, &options, interrupt::catch_once()).map_err(Failure::new)
 }
 
 fn summary(facts: &Facts) -> String {

@@ -42,8 +42,8 @@ fn record(runtime: &Path, record: &Record) -> Result<(), Failure> {
     let processes: BTreeSet<u32> = found.pids.iter().copied().chain(seen).collect();
     profiles.set_requests(requests.of(processes));
     if profiles.all.iter().all(|profile| profile.samples.is_empty()) && profiles.has_no_calls() {
-        return Err(Failure::new(format!("there are no samples: {} used no CPU time", found.title))
-            .hint("put it under load, or record its waits with --off-cpu"));
+        return Err(Failure::new(format!("{} was never on a CPU in that time: there is no sample", found.title))
+            .hint("put it under load, or see with --off-cpu what it waits for"));
     }
     profiles.show(&record.output);
     writer.write(&profiles)
@@ -69,7 +69,7 @@ fn sample(runtime: &Path, found: &ResolvedTarget, record: &Record) -> Result<(Re
     let mut line = ProgressLine::new(&found.title, duration);
     // Requests are counted as long as samples are taken: loading programs and finding names take seconds, too.
     let mut requests = Requests::begin(runtime, record)?;
-    session.watch(crate::interrupt::watch(), &mut |progress| line.show(progress));
+    session.watch(weir_measure::interrupt::catch_once(), &mut |progress| line.show(progress));
     requests.end();
     let recorded = session.recorded();
     line.clear();

@@ -11,7 +11,7 @@ mod edit;
 mod exclusion;
 mod groups;
 mod log;
-mod path_scope;
+mod place;
 mod show;
 mod target;
 

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-use super::signal;
 use crate::Failure;
 
 /// How long it may take to stop before it is killed.
@@ -42,7 +41,7 @@ impl Group {
         let start = Instant::now();
         while !ready() {
             self.check_alive()?;
-            if signal::received() {
+            if weir_measure::interrupt::is_requested() {
                 return Err(Failure::new(format!("stopped before {} was ready", self.name)));
             }
             if start.elapsed() > limit {
@@ -54,7 +53,7 @@ impl Group {
         Ok(())
     }
 
-    /// The exit status, once it has ended.
+    /// How it ended, if it has.
     pub fn ended(&mut self) -> Result<Option<ExitStatus>, Failure> {
         Ok(self.child.try_wait()?)
     }
@@ -78,7 +77,7 @@ impl Group {
         let _ = self.child.wait();
     }
 
-    /// Signals the whole process group, if it still exists.
+    /// To the whole process group; if it is gone, to nobody.
     fn signal(&self, signal: libc::c_int) {
         let group = libc::pid_t::try_from(self.child.id()).expect("a pid fits its own type");
         // SAFETY: sends a signal to the group that `start` made for it.

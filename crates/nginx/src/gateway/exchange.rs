@@ -88,7 +88,7 @@ impl Address {
         (&raw mut self.storage).cast()
     }
 
-    /// Length of the address in bytes.
+    /// Its length in bytes.
     pub fn length(&self) -> socklen_t {
         self.length
     }

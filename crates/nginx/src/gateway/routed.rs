@@ -66,7 +66,7 @@ impl Routed {
         &self.live
     }
 
-    /// Site and route of the request.
+    /// Its site and route.
     pub fn matched(&self) -> &Matched {
         &self.matched
     }
@@ -90,7 +90,7 @@ impl Routed {
     }
 }
 
-/// Routes a request: finds site, route and upstream, and bounds its body before it is read.
+/// Routes a request: finds site, route and upstream, and bounds its body before anybody reads it.
 ///
 /// # Safety
 /// `r` is a live main request in the rewrite phase, and `inspection` is its own.

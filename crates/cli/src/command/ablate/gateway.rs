@@ -1,5 +1,5 @@
-//! Ablation in the running gateway: parts are switched off by one transaction for each
-//! variant, and whatever happens the policies are restored.
+//! The running gateway as a place to measure in: parts are switched off by one transaction for each
+//! variant, and whatever happens the policies are put back.
 //!
 //! Before the first change the journal is on disk and the guard runs. After that there are four ways
 //! out: the end, an error or Ctrl-C (both come through [`Session::end`]), a panic ([`Drop`]), and the
@@ -14,7 +14,7 @@ use weir_ablate::MeasureError;
 use weir_ablate::{self as ablate, Cut, LoadChoice, Options, Outcome, Part, Stage};
 
 use super::guard::Guard;
-use super::journal::{Journal, StateLock};
+use super::journal::{Held, Journal};
 use super::restore::{self, restore};
 use crate::Failure;
 use crate::api::Api;
@@ -30,14 +30,14 @@ pub(super) fn run(arguments: &Arguments, ablate: &Ablate, cut: &Cut, options: &O
         (None, _) => return Err(Failure::new("--live with a load needs --url: where the gateway listens")),
     };
     let api = Api::of(arguments)?;
-    let held = restore::lock(&ablate.state)?;
+    let held = restore::held(&ablate.state)?;
     if let Some(restored) = restore::left_over(&held)? {
         eprintln!("an earlier run was killed; {}", restored.say());
     }
     let policies = policies(&api)?;
     let bodies: Vec<(String, &Value)> = policies.iter().map(|(id, (body, _))| (id.clone(), body)).collect();
     let parts = cut.parts(&bodies).map_err(Failure::new)?;
-    ablate::catch_interrupts();
+    weir_measure::interrupt::catch();
     let mut session = Session::begin(arguments, ablate, held, api, address, policies, parts.clone())?;
     let of = session.api_name.clone();
     let outcome = ablate::on(&mut session, of, cut, parts, options);
@@ -60,7 +60,7 @@ fn policies(api: &Api) -> Result<BTreeMap<String, (Value, String)>, Failure> {
         }
     }
     if ids.is_empty() {
-        return Err(Failure::new("the gateway has no policy").hint("weir apply adds one"));
+        return Err(Failure::new("the gateway has no policy").hint("weir apply puts one there"));
     }
     let each = |id: String| {
         let path = format!("/api/v1/policies/{id}");
@@ -81,7 +81,7 @@ struct Session {
     /// Entity tag of each policy, as we know it.
     tags: BTreeMap<String, String>,
     current: Option<usize>,
-    held: StateLock,
+    held: Held,
     guard: Option<Guard>,
 }
 
@@ -89,7 +89,7 @@ impl Session {
     fn begin(
         arguments: &Arguments,
         ablate: &Ablate,
-        held: StateLock,
+        held: Held,
         api: Api,
         address: SocketAddr,
         policies: BTreeMap<String, (Value, String)>,
@@ -123,8 +123,9 @@ impl Session {
     }
 
     fn put_back(&mut self) -> Result<String, Failure> {
-        let restored = restore(&self.journal)
-            .map_err(|failure| failure.hint("the policies are still changed; weir ablate --restore restores them"))?;
+        let restored = restore(&self.journal).map_err(|failure| {
+            failure.hint("the policies are not as they were; weir ablate --restore puts them back")
+        })?;
         self.held.clear()?;
         if let Some(guard) = self.guard.take() {
             guard.dismiss();
@@ -148,10 +149,10 @@ impl Session {
         let names: String = state.join(", ").chars().take(NAMES).collect();
         let message = format!("{}: off: {names}", self.journal.session);
         let answer = self.api.post("/api/v1/transactions", &json!({"changes": changes, "message": message}));
-        let answer = answer.map_err(|failure| self.explained(failure))?;
+        let answer = answer.map_err(|failure| self.whose(failure))?;
         let pending = answer["workers"].as_array().into_iter().flatten().any(|worker| worker["result"] != "applied");
         if pending {
-            return Err(Failure::new("a worker did not apply the change in time").hint("weir status shows which"));
+            return Err(Failure::new("a worker has not taken the change in time").hint("weir status shows which"));
         }
         for path in answer["changed"].as_array().into_iter().flatten().filter_map(Value::as_str) {
             if let Some(tag) =
@@ -164,15 +165,15 @@ impl Session {
     }
 
     /// A refused change with the name of the policy that somebody else has changed, if that was it.
-    fn explained(&self, failure: Failure) -> Failure {
+    fn whose(&self, failure: Failure) -> Failure {
         let changed = self.tags.iter().find(|(id, tag)| {
             let found = self.api.fetch(&format!("/api/v1/policies/{id}"));
             found.is_ok_and(|found| found.is_none_or(|(_, now)| now != **tag))
         });
         match changed {
             Some((id, _)) => {
-                Failure::new(format!("another client has changed policies/{id} during the run, which ends here"))
-                    .hint("the other policies are restored, the client's change is kept; run again")
+                Failure::new(format!("somebody else has changed policies/{id} during the run, which ends here"))
+                    .hint("what we have switched off is put back, their change is not touched; run again")
             }
             None => failure,
         }

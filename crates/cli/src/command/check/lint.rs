@@ -15,7 +15,7 @@ use crate::command::rules::written;
 use crate::style::{Stream, Style};
 use crate::table::counted;
 
-/// The findings of lint.
+/// What lint has found.
 #[derive(Default)]
 pub(super) struct Findings {
     found: Vec<Diagnostic>,

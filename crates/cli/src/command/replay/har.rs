@@ -14,11 +14,11 @@ struct Archive {
 
 #[derive(Deserialize)]
 struct Log {
-    entries: Vec<Exchange>,
+    entries: Vec<Entry>,
 }
 
 #[derive(Deserialize)]
-struct Exchange {
+struct Entry {
     request: Request,
 }
 
@@ -30,14 +30,14 @@ struct Request {
     #[serde(default)]
     http_version: String,
     #[serde(default)]
-    headers: Vec<NamedValue>,
+    headers: Vec<Pair>,
     post_data: Option<PostData>,
     #[serde(default)]
     body_size: i64,
 }
 
 #[derive(Deserialize)]
-struct NamedValue {
+struct Pair {
     name: String,
     #[serde(default)]
     value: String,
@@ -47,7 +47,7 @@ struct NamedValue {
 struct PostData {
     text: Option<String>,
     #[serde(default)]
-    params: Vec<NamedValue>,
+    params: Vec<Pair>,
     #[serde(default)]
     encoding: String,
 }
@@ -66,7 +66,7 @@ fn request(number: usize, request: Request) -> Recorded {
     let url = request.url.split('#').next().unwrap_or_default();
     let place = format!("entry {}", number + 1);
     let mut recorded = Recorded::new(request.method.as_bytes(), url.as_bytes(), version, place);
-    for NamedValue { name, value } in &request.headers {
+    for Pair { name, value } in &request.headers {
         // HTTP/2's pseudo fields are the request line and the host.
         if !name.starts_with(':') {
             recorded.push(name, value.as_bytes());

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use weir_engine::{Meter, RuleIndex};
 use weir_ledger::Clock;
 
-/// A part of the evaluation that is timed.
+/// What was timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Timed {
     /// A lane of the plan.
@@ -41,7 +41,7 @@ impl Stopwatch {
         Self { clock, is_running, costs: BTreeMap::new() }
     }
 
-    /// The costs of all parts.
+    /// What everything has cost.
     pub fn costs(self) -> BTreeMap<Timed, Cost> {
         self.costs
     }

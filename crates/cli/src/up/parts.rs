@@ -1,4 +1,4 @@
-//! Finds what `weir up` runs: nginx, the module, the initial configuration.
+//! Finds what `weir up` puts together: nginx, the module, the policy.
 
 use std::env;
 use std::fs;
@@ -12,39 +12,38 @@ use crate::arguments::Up;
 const MODULE: &str = "libngx_http_weir_module.so";
 /// Where distributions keep nginx's modules.
 const MODULE_DIR: &str = "/usr/lib/nginx/modules";
-/// The initial configuration: routes, and the policy in front of them.
+/// What the gateway begins with: its routes, and the policy before them.
 const DEMO: [(&str, &str); 2] = [
     ("gateway.yaml", include_str!("../../../../examples/gateway.yaml")),
     ("demo.yaml", include_str!("../../../../examples/demo.yaml")),
 ];
-/// The directory that the example names.
+/// Where the example thinks that it runs.
 const DEMO_DIR: &str = "/tmp/weir-8080";
 
-/// The nginx and the module that `weir up` runs.
-pub(super) struct Installation {
+/// What was found.
+pub(super) struct Parts {
     pub nginx: PathBuf,
     pub module: PathBuf,
     /// A policy for nginx itself, without control.
     pub policy: Option<PathBuf>,
 }
 
-impl Installation {
+impl Parts {
     pub fn find(up: &Up) -> Result<Self, Failure> {
         let nginx = match &up.nginx {
-            Some(path) => existing(path, "nginx", "set --nginx or NGINX_BIN to its path")?,
+            Some(path) => existing(path, "nginx", "--nginx or NGINX_BIN names it")?,
             None => in_path("nginx").ok_or_else(|| {
-                Failure::new("nginx is not installed").hint("`make setup` installs it; --nginx sets another path")
+                Failure::new("there is no nginx here").hint("install it: make setup, or name one with --nginx")
             })?,
         };
         let module = match &up.module {
-            Some(path) => existing(path, "module", "`make build` builds it; --module or WEIR_MODULE sets its path")?,
+            Some(path) => existing(path, "module", "--module or WEIR_MODULE names it; make build makes it")?,
             None => built_module().ok_or_else(|| {
-                Failure::new("Weir's nginx module is not built")
-                    .hint("`make build` builds it; --module sets another path")
+                Failure::new("Weir's nginx module is not built").hint("build it: make build, or name one with --module")
             })?,
         };
         let policy = match &up.policy {
-            Some(path) => Some(existing(path, "policy", "set --policy to its path")?),
+            Some(path) => Some(existing(path, "policy", "--policy names it")?),
             None => None,
         };
         Ok(Self { nginx, module, policy })
