@@ -11,6 +11,7 @@ mod body;
 mod command;
 mod difference;
 mod failure;
+mod interrupt;
 mod moment;
 pub mod reference;
 mod style;

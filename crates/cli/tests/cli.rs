@@ -108,7 +108,7 @@ fn runtime() -> tempfile::TempDir {
     let slot = control.claim_worker(std::process::id()).expect("has room");
     slot.set_revision("abc");
     slot.requests.add(1);
-    slot.verdicts[5].add(1);
+    slot.outcomes[5].add(1);
     dir
 }
 

@@ -14,7 +14,6 @@ mod workers;
 
 pub mod api;
 pub mod auth;
-mod authorities;
 pub mod client;
 pub mod health;
 mod history;

@@ -6,6 +6,7 @@
 
 mod directive;
 mod reference;
+mod suggestion;
 mod variable;
 
 pub use directive::{
@@ -13,4 +14,5 @@ pub use directive::{
     DirectiveInfo, HttpDirective, LocationDirective, ServerDirective,
 };
 pub use reference::markdown;
+pub use suggestion::nearest;
 pub use variable::{VARIABLES, Variable, VariableInfo};

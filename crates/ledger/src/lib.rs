@@ -77,4 +77,4 @@ pub use ledger::{Ledger, MAX_ENTRIES, MAX_LEDGER_BYTES, Reserve};
 pub use process::{cpu_ns, is_running};
 pub use report::{EntryReport, Report};
 pub use row::Row;
-pub use worker::{MAX_WORKERS, VERDICTS, WorkerReport, WorkerSlot};
+pub use worker::{MAX_WORKERS, OUTCOMES, WorkerReport, WorkerSlot};

@@ -19,6 +19,12 @@ pub(crate) struct Cell {
     pub preempted: Counter,
 }
 
+impl Cell {
+    fn counters(&self) -> [&Counter; 5] {
+        [&self.calls, &self.hits, &self.samples, &self.ticks, &self.preempted]
+    }
+}
+
 /// What a row knows of its worker.
 #[derive(Debug, Default)]
 #[repr(C, align(128))]
@@ -78,9 +84,19 @@ impl<'l> Row<'l> {
 
     /// Sets all cells to zero.
     pub(crate) fn clear(&self) {
-        for cell in self.cells {
-            for counter in [&cell.calls, &cell.hits, &cell.samples, &cell.ticks, &cell.preempted] {
-                counter.set(0);
+        self.cells.iter().flat_map(Cell::counters).for_each(|counter| counter.set(0));
+    }
+
+    /// Goes on with what `from` has counted: each pair is an entry of `from` and the entry here that
+    /// counts the same. For the worker of both rows, when it begins to count here. A count that is
+    /// already larger stays: policies that were refused have counted less than those that they follow.
+    pub fn continue_from(&self, from: &Row<'_>, pairs: &[(u32, u32)]) {
+        for (before, now) in pairs {
+            let cells = from.cells.get(*before as usize).zip(self.cells.get(*now as usize));
+            for (before, now) in
+                cells.into_iter().flat_map(|(before, now)| before.counters().into_iter().zip(now.counters()))
+            {
+                now.set(now.get().max(before.get()));
             }
         }
     }

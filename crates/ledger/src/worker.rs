@@ -9,8 +9,9 @@ use crate::{Clock, Counter};
 /// reload the old workers still finish while the new ones serve.
 pub const MAX_WORKERS: usize = 256;
 
-/// Number of verdicts: as many as `weir_engine::Verdict` has, in its order.
-pub const VERDICTS: usize = 7;
+/// Counters of requests by outcome. Their order and meaning are those of the writer; readers have to
+/// use the same.
+pub const OUTCOMES: usize = 7;
 
 /// Bytes kept of a revision; longer ones are cut.
 const REVISION_BYTES: usize = 32;
@@ -29,8 +30,8 @@ pub struct WorkerSlot {
     pub heartbeat_ms: Counter,
     /// Client requests seen by Weir.
     pub requests: Counter,
-    /// Requests by verdict, in the order of `weir_engine::Verdict`.
-    pub verdicts: [Counter; VERDICTS],
+    /// Requests by outcome, in the writer's order.
+    pub outcomes: [Counter; OUTCOMES],
     /// Clock ticks spent in Weir, scaled up from the sampled requests.
     pub weir_ticks: Counter,
     /// The same in nanoseconds.
@@ -124,7 +125,7 @@ impl WorkerSlot {
             &self.rss_bytes,
         ]
         .into_iter()
-        .chain(&self.verdicts)
+        .chain(&self.outcomes)
     }
 
     pub(crate) fn report(&self) -> WorkerReport {
@@ -135,7 +136,7 @@ impl WorkerSlot {
             started_ms: self.started_ms.get(),
             heartbeat_ms: self.heartbeat_ms.get(),
             requests: self.requests.get(),
-            verdicts: std::array::from_fn(|verdict| self.verdicts[verdict].get()),
+            outcomes: std::array::from_fn(|outcome| self.outcomes[outcome].get()),
             weir_ns: self.weir_ns.get(),
             attack_lines: self.attack_lines.get(),
             access_lines: self.access_lines.get(),
@@ -174,8 +175,9 @@ pub struct WorkerReport {
     pub heartbeat_ms: u64,
     /// Client requests seen by Weir.
     pub requests: u64,
-    /// Requests by verdict, in the order of `weir_engine::Verdict`.
-    pub verdicts: [u64; VERDICTS],
+    /// Requests by outcome, in the writer's order.
+    #[serde(skip)]
+    pub outcomes: [u64; OUTCOMES],
     /// Nanoseconds spent in Weir.
     pub weir_ns: u64,
     /// Lines written to attack logs.

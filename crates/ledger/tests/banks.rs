@@ -79,3 +79,30 @@ fn names_too_long_to_keep_are_left_out() {
     assert!(ledger.claim_bank(1, "r", 1, vec![long]).is_some());
     assert_eq!(Report::read(dir.path()).expect("reads").entries.len(), 1);
 }
+
+#[test]
+fn counts_of_an_entry_that_stays_go_on_in_the_next_bank() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let ledger = ledger(dir.path(), Reserve::Banks);
+    let first = ledger.claim_bank(7, "r7", 1, vec![rule("changed"), rule("kept")]).expect("banks");
+    for worker in 0..2 {
+        let row = ledger.bank_row(worker, first);
+        row.add(0, true);
+        row.add(1, true);
+        row.time(1, 100_000);
+    }
+    let own_ns =
+        |report: &Report| report.entries.iter().find(|entry| entry.entry.id == "kept").map(|entry| entry.own_ns);
+    let before = own_ns(&Report::read(dir.path()).expect("reads"));
+
+    let second = ledger.claim_bank(8, "r8", 1, vec![rule("kept"), rule("changed")]).expect("banks");
+    for worker in 0..2 {
+        let row = ledger.bank_row(worker, second);
+        row.continue_from(&ledger.bank_row(worker, first), &[(1, 0), (u32::MAX, 1)]);
+    }
+    let report = Report::read(dir.path()).expect("reads");
+    assert_eq!((counted(&report, "kept"), counted(&report, "changed")), (Some((2, false)), Some((0, false))));
+    assert_eq!(own_ns(&report), before);
+    ledger.bank_row(0, second).add(0, true);
+    assert_eq!(counted(&Report::read(dir.path()).expect("reads"), "kept"), Some((3, false)));
+}

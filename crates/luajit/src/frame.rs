@@ -1,11 +1,11 @@
 //! Display names of Lua frames: `access.lua`, `read_vars`, line 42.
 
 use weir_profile::{Frame, Origin};
-use weir_unwind::RawLuaFrame;
 
 use crate::name;
 use crate::object::{self, Fields};
 use crate::proto::PROTO_SIZE;
+use crate::raw::RawLuaFrame;
 use crate::vm::Vm;
 
 /// Number of characters shown for a chunk that is inline text.

@@ -5,9 +5,10 @@
 //! the sample: from there on the layout of the frame is known. Frames of the interpreter further out are found by its
 //! table, because their stack pointer is that of a call.
 
-use weir_unwind::{CallerFrame, Cursor, FrameHook, RawLua, Stack};
+use weir_unwind::{CallerFrame, Cursor, FrameHook, Stack};
 
 use crate::layout::Layout;
+use crate::raw::RawLua;
 use crate::vm::Vm;
 
 /// A trace and its exit use less stack than this, in bytes (`spadjust` has 16 bits).

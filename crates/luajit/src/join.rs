@@ -6,9 +6,10 @@
 //! access.lua:main chunk ; access.lua:read_vars:42 ; ngx.req.get_headers ; ngx_http_lua_... `.
 
 use weir_profile::{Frame, Origin};
-use weir_unwind::{NativeFrame, RawLua, RawLuaFrame};
+use weir_unwind::NativeFrame;
 
 use crate::frame::Chunk;
+use crate::raw::{RawLua, RawLuaFrame};
 use crate::trace::Inlined;
 use crate::vm::Vm;
 

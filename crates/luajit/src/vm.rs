@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::time::Instant;
 
-use weir_unwind::{Memory, Process, RawLua, Registers};
+use weir_unwind::{Memory, Process, Registers};
 
 use crate::error::LuaError;
 use crate::hook::TraceHook;
@@ -14,6 +14,7 @@ use crate::nginx;
 use crate::object::{self, TABLE, THREAD};
 use crate::offsets::{MAX_GLOBALS, Offsets};
 use crate::proto::{PROTO_SIZE, Proto};
+use crate::raw::RawLua;
 use crate::scan;
 use crate::trace::{MCODE, Trace};
 

@@ -17,7 +17,6 @@ pub mod geo;
 pub mod h2load;
 pub mod host;
 pub mod http;
-pub mod interrupt;
 pub mod module;
 pub mod nginx;
 pub mod placement;

@@ -190,7 +190,7 @@ pub fn count_request() {
 #[inline]
 pub fn count_verdict(verdict: Verdict) {
     if let Some(slot) = slot() {
-        slot.verdicts[verdict as usize].add(1);
+        slot.outcomes[verdict as usize].add(1);
     }
 }
 

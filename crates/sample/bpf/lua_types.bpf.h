@@ -1,6 +1,6 @@
 /* What user space tells the walker of Lua stacks, and what it gets back.
  *
- * `struct lua_offsets` is weir_luajit::Offsets, `struct lua_frame` weir_unwind::RawLuaFrame: changes go
+ * `struct lua_offsets` is weir_luajit::Offsets, `struct lua_frame` weir_luajit::RawLuaFrame: changes go
  * hand in hand.
  */
 #ifndef WEIR_LUA_TYPES_BPF_H
@@ -40,7 +40,7 @@ struct lua_offsets {
 	__u32 proto_size;
 };
 
-/* The same as weir_unwind::RawLuaFrame. */
+/* The same as weir_luajit::RawLuaFrame. */
 struct lua_frame {
 	__u64 state, function, code, pc, cframe;
 	__u32 ffid, link;

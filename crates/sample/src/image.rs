@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use weir_luajit::Vm;
-use weir_unwind::{Modules, Process, RawLua, Registers, UnwindError};
+use weir_luajit::{RawLua, Vm};
+use weir_unwind::{Modules, Process, Registers, UnwindError};
 
 /// Times of further searches for Lua in a process: libraries may be loaded late, but the search must end.
 const LOOK_AGAIN: [Duration; 3] = [Duration::from_millis(200), Duration::from_secs(1), Duration::from_secs(5)];

@@ -3,7 +3,8 @@
 //! The bytes come from the kernel, but possibly from programs of another build: data that does not
 //! fit is an error and never causes a panic.
 
-use weir_unwind::{RawLua, RawLuaFrame, Registers};
+use weir_luajit::{RawLua, RawLuaFrame};
+use weir_unwind::Registers;
 
 /// Kinds of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

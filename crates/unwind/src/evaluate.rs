@@ -2,7 +2,7 @@
 
 use gimli::{Encoding, EndianSlice, EvaluationResult, Expression, Format, LittleEndian, Location, Value};
 
-use crate::raw::Registers;
+use crate::registers::Registers;
 use crate::row::{FrameBase, PRESERVED, REGISTERS, RETURN, RSP, SavedRegister, UnwindRow};
 use crate::stack::Stack;
 

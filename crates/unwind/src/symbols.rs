@@ -77,8 +77,8 @@ impl Symbols {
         named.by_symbol
     }
 
-    /// Adds names of functions without symbols, by their addresses in the module's file: for a stripped LuaJIT those
-    /// found by `weir_luajit::internal_names`. Symbols of the file take precedence.
+    /// Adds names of functions without symbols, by their addresses in the module's file, such as those found by
+    /// disassembling a stripped library. Symbols of the file take precedence.
     pub fn add_names(&mut self, module: &Module, names: impl IntoIterator<Item = (Range<u64>, &'static str)>) {
         let mut names: Vec<_> = names.into_iter().collect();
         names.sort_by_key(|(range, _)| range.start);

@@ -14,7 +14,7 @@ use foldhash::fast::RandomState;
 use crate::evaluate::{self, EvalError, RegisterValues};
 use crate::guess;
 use crate::process::{LoadedModule, Process};
-use crate::raw::Registers;
+use crate::registers::Registers;
 use crate::row::{PRESERVED, RBP, RETURN, RSP, UnwindRow};
 use crate::stack::{CallerFrame, Cursor, FrameHook, MAX_FRAMES, NativeFrame, Stack, UnwindEnd, UnwindFailure};
 

@@ -15,7 +15,7 @@ const FILES_IN_CYCLES: &[(&str, usize)] = &[
     ("bench", 5),
     ("bus", 2),
     ("cli", 4),
-    ("control", 29),
+    ("control", 15),
     ("diagnose", 4),
     ("engine", 27),
     ("gateway", 9),
@@ -26,6 +26,7 @@ const FILES_IN_CYCLES: &[(&str, usize)] = &[
     ("nginx", 43),
     ("policy", 25),
     ("profile", 4),
+    ("resource", 5),
     ("rules", 13),
     ("unwind", 7),
 ];

@@ -15,9 +15,7 @@ use weir_diagnose::saved;
 use self::target::{Target, pid_of};
 use crate::arguments::Diagnose;
 use crate::style::{Stream, Style};
-use weir_measure::interrupt;
-
-use crate::{Failure, answered};
+use crate::{Failure, answered, interrupt};
 
 /// Longest file that is read: a profile of ten thousand threads has less.
 const MOST_BYTES: u64 = 1 << 30;
@@ -77,7 +75,7 @@ fn watch(runtime: &Path, pid: u32, diagnose: &Diagnose) -> Result<Facts, Failure
     if patience {
         eprint!("watching process {pid} for {} s (Ctrl-C ends it early) ...", diagnose.seconds);
     }
-    let facts = answered::collect(runtime, pid, &options, interrupt::catch_once());
+    let facts = answered::collect(runtime, pid, &options, interrupt::watch());
     if patience {
         eprint!("\r\x1b[K");
     }

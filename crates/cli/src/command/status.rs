@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use weir_engine::Verdict;
-use weir_ledger::{Control, VERDICTS, WorkerReport};
+use weir_ledger::{Control, OUTCOMES, WorkerReport};
 
 use super::log_level;
 use crate::Failure;
@@ -13,8 +13,8 @@ use crate::api::Api;
 use crate::style::{Stream, Style};
 use crate::table::{Align, duration, grouped, microseconds, render};
 
-/// Verdicts in the order of a worker's counters.
-const ORDER: [Verdict; VERDICTS] = Verdict::ALL;
+/// Verdicts in the order of a worker's counters of outcomes.
+const ORDER: [Verdict; OUTCOMES] = Verdict::ALL;
 
 /// Between the two readings that give the rates of now.
 const MEASURED: Duration = Duration::from_millis(500);
@@ -61,7 +61,7 @@ fn as_value(control: &Control, workers: &[(WorkerReport, f64)]) -> Value {
             value["requests_per_second"] = json!(rate);
             value["verdicts"] = ORDER
                 .iter()
-                .zip(worker.verdicts)
+                .zip(worker.outcomes)
                 .map(|(name, count)| (name.as_str().to_owned(), json!(count)))
                 .collect();
             value
@@ -106,7 +106,7 @@ fn as_text(runtime: &Path, control: &Control, workers: &[(WorkerReport, f64)]) -
     let rows: Vec<Vec<String>> = workers.iter().map(|(worker, rate)| row(worker, *rate)).collect();
     text.push_str(&render(&columns, &rows));
     let totals = ORDER.iter().enumerate().filter_map(|(index, verdict)| {
-        let count: u64 = workers.iter().map(|(worker, _)| worker.verdicts[index]).sum();
+        let count: u64 = workers.iter().map(|(worker, _)| worker.outcomes[index]).sum();
         (count > 0).then(|| format!("{} {}", verdict.as_str(), grouped(count)))
     });
     let totals: Vec<String> = totals.collect();
@@ -151,7 +151,7 @@ fn gateway_text(gateway: &Value) -> String {
 
 fn row(worker: &WorkerReport, rate: f64) -> Vec<String> {
     let stopped: u64 =
-        ORDER.iter().zip(worker.verdicts).filter(|(verdict, _)| **verdict >= Verdict::Redirect).map(|(_, n)| n).sum();
+        ORDER.iter().zip(worker.outcomes).filter(|(verdict, _)| **verdict >= Verdict::Redirect).map(|(_, n)| n).sum();
     let now_ms =
         std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |now| now.as_millis() as u64);
     vec![

@@ -122,7 +122,7 @@ fn ledger(page: &mut Page, workers: &[WorkerReport]) {
     page.line("weir_requests_total", "", living().map(|worker| worker.requests).sum());
     page.head("weir_verdicts_total", "counter", "Requests by verdict.");
     for (index, verdict) in Verdict::ALL.into_iter().enumerate() {
-        let sum = living().filter_map(|worker| worker.verdicts.get(index)).sum();
+        let sum = living().filter_map(|worker| worker.outcomes.get(index)).sum();
         page.line("weir_verdicts_total", &format!("verdict=\"{}\"", verdict.as_str()), sum);
     }
 }

@@ -12,7 +12,7 @@ use crate::policy::{Policies, PolicySource};
 use crate::{ffi, worker};
 
 /// Every verdict, in the order of the worker's counters.
-const VERDICTS: [Verdict; weir_ledger::VERDICTS] = Verdict::ALL;
+const VERDICTS: [Verdict; weir_ledger::OUTCOMES] = Verdict::ALL;
 
 /// The log and how often it is written.
 pub struct Heartbeat {
@@ -59,7 +59,7 @@ fn write(out: &mut Vec<u8>, now_ms: u64, main: &'static Main, slot: &WorkerSlot)
     out.extend_from_slice(b",\"requests\":");
     json::number(out, slot.requests.get());
     out.extend_from_slice(b",\"verdicts\":");
-    for (place, (verdict, count)) in VERDICTS.iter().zip(&slot.verdicts).enumerate() {
+    for (place, (verdict, count)) in VERDICTS.iter().zip(&slot.outcomes).enumerate() {
         out.push(if place == 0 { b'{' } else { b',' });
         json::plain(out, verdict.as_str().as_bytes());
         out.push(b':');
