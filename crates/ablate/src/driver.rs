@@ -9,9 +9,9 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use weir_measure::child::check_interrupted;
 use weir_measure::error::MeasureError;
 use weir_measure::http::{Address, Client, Retry};
+use weir_measure::interrupt::check_interrupted;
 
 /// How long a worker has for what it does behind its last answer before its CPU time is read. The
 /// kernel's count of a process that sleeps is exact.

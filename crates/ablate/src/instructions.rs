@@ -58,7 +58,7 @@ pub fn requests(log: Option<&PathBuf>) -> Result<Vec<Vec<u8>>, MeasureError> {
 
 /// Instructions of one run.
 fn counted(weir: &Path, policy: &Path, requests: &Path, repeats: u64) -> Result<u64, MeasureError> {
-    weir_measure::child::check_interrupted()?;
+    weir_measure::interrupt::check_interrupted()?;
     let mut command = Command::new("valgrind");
     command.args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]).arg(weir).arg("replay");
     command.arg(requests).arg("--policy").arg(policy).args(["--json", "--repeat", &repeats.to_string()]);

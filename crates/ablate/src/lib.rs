@@ -156,7 +156,7 @@ pub fn configurations(base: &Path, variants: &[(String, PathBuf)], options: &Opt
 }
 
 /// Ablates whatever the caller can switch. Interrupts are the caller's to catch first
-/// ([`catch_interrupts`]), because it has something to put back.
+/// ([`weir_measure::interrupt::catch`]), because it has something to put back.
 pub fn on(
     stage: &mut dyn Stage,
     of: String,
@@ -168,11 +168,6 @@ pub fn on(
     let mut load = Load::new(&options.load, target(options, &site))?;
     let plan = plan(options, of, cut.describe(), parts, Shape::Subsets, &site);
     run::run(&plan, stage, &mut load)
-}
-
-/// From now on SIGINT, SIGTERM and SIGHUP end a run with an error instead of the process.
-pub fn catch_interrupts() {
-    child::catch_interrupts();
 }
 
 /// CPU time of processes so far, in nanoseconds.

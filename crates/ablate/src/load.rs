@@ -199,7 +199,7 @@ fn live(stage: &mut dyn Stage, length: Duration) -> Result<Slice, MeasureError> 
     let (before, cpu_before) = (counted(stage)?, stage.cpu_ns()?);
     let start = std::time::Instant::now();
     while start.elapsed() < length {
-        weir_measure::child::check_interrupted()?;
+        weir_measure::interrupt::check_interrupted()?;
         std::thread::sleep(LOOK.min(length.saturating_sub(start.elapsed())));
     }
     let (after, cpu_after) = (counted(stage)?, stage.cpu_ns()?);

@@ -86,7 +86,7 @@ pub fn counted(plan: &Plan, design: &Design, round: Round) -> Result<Outcome, Me
 
 impl Runner<'_> {
     fn enter(&mut self, variant: usize, copy: usize) -> Result<(), MeasureError> {
-        weir_measure::child::check_interrupted()?;
+        weir_measure::interrupt::check_interrupted()?;
         self.stage.enter(variant, copy, &self.design.variants()[variant])
     }
 

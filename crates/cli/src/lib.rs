@@ -11,7 +11,6 @@ mod body;
 mod command;
 mod difference;
 mod failure;
-mod interrupt;
 mod moment;
 pub mod reference;
 mod style;

@@ -13,7 +13,6 @@ mod group;
 mod parts;
 mod port;
 mod run_dir;
-mod signal;
 mod worker_user;
 
 use std::io::Write;
@@ -34,7 +33,10 @@ use crate::style::{Stream, Style};
 const LOOK: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(up: &Up) -> Result<(), Failure> {
-    signal::watch();
+    weir_measure::interrupt::catch();
+    // The reader of our output may go first (`weir up | head`); nginx goes on, and is stopped in order.
+    // SAFETY: ignoring a signal runs no code.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
     let parts = Parts::find(up)?;
     port::check_free(up.port)?;
     let dir = RunDir::make(up.dir.as_deref(), up.port)?;
@@ -46,7 +48,7 @@ pub(crate) fn run(up: &Up) -> Result<(), Failure> {
     say(&format!("{}weir: ready on http://127.0.0.1:{}", demo::introduction(up, &dir, &parts), up.port));
     let mut attacks = Follower::new(dir.attack_log());
     let style = Style::of(Stream::Out);
-    while !signal::received() {
+    while !weir_measure::interrupt::is_requested() {
         std::thread::sleep(LOOK);
         for line in attacks.lines() {
             say(&follow::readable(&line, style));

@@ -14,6 +14,7 @@ mod workers;
 
 pub mod api;
 pub mod auth;
+mod authorities;
 pub mod client;
 pub mod health;
 mod history;

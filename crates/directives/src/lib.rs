@@ -6,7 +6,6 @@
 
 mod directive;
 mod reference;
-mod suggestion;
 mod variable;
 
 pub use directive::{
@@ -14,5 +13,4 @@ pub use directive::{
     DirectiveInfo, HttpDirective, LocationDirective, ServerDirective,
 };
 pub use reference::markdown;
-pub use suggestion::nearest;
 pub use variable::{VARIABLES, Variable, VariableInfo};

@@ -6,6 +6,8 @@
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use base64::Engine as _;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use bumpalo::Bump;
 use bumpalo::collections::Vec as ArenaVec;
 use weir_http::Anomalies;
@@ -114,30 +116,28 @@ fn substring(text: &[u8], start: i64, end: i64) -> &[u8] {
     text.get(start..end).unwrap_or_default()
 }
 
+/// Either alphabet, even mixed; padding may be missing and the last bits need not be zero, because
+/// what an attacker encodes is read by decoders that are as lenient.
+pub(crate) const LENIENT_BASE64: GeneralPurpose = GeneralPurpose::new(
+    &base64::alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_allow_trailing_bits(true)
+        .with_decode_padding_mode(DecodePaddingMode::RequireNone),
+);
+
 fn decode_base64<'a>(text: &[u8], arena: &'a Bump) -> &'a [u8] {
-    let mut decoded = ArenaVec::with_capacity_in(text.len() / 4 * 3 + 3, arena);
-    let (mut bits, mut count) = (0u32, 0);
-    let trimmed = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
-    for byte in trimmed {
-        let six = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
-            _ => return &[],
-        };
-        bits = bits << 6 | u32::from(six);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            decoded.push((bits >> count) as u8);
-        }
+    let text = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
+    let mut standard = ArenaVec::with_capacity_in(text.len(), arena);
+    standard.extend(text.iter().map(|byte| match byte {
+        b'-' => b'+',
+        b'_' => b'/',
+        other => *other,
+    }));
+    let decoded = arena.alloc_slice_fill_copy(base64::decoded_len_estimate(text.len()), 0);
+    match LENIENT_BASE64.decode_slice(&standard, decoded) {
+        Ok(length) => &decoded[..length],
+        Err(_) => &[],
     }
-    if count == 6 {
-        return &[];
-    }
-    decoded.into_bump_slice()
 }
 
 fn network_of(address: IpAddr, v4: i64, v6: i64) -> IpAddr {

@@ -10,10 +10,10 @@ use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::error::MeasureError;
+use crate::interrupt::check_interrupted;
 
 /// Where Debian has programs that are not in everybody's `PATH`.
 const SYSTEM_DIRECTORIES: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
@@ -31,25 +31,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(10);
 /// How much of a program's own output an error quotes.
 const QUOTED_BYTES: usize = 2000;
-
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
-
-/// From now on SIGINT and SIGTERM set a flag instead of ending us.
-pub fn catch_interrupts() {
-    extern "C" fn note(_signal: libc::c_int) {
-        INTERRUPTED.store(true, Ordering::Relaxed);
-    }
-    let handler = note as extern "C" fn(libc::c_int);
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-        // SAFETY: the handler only stores to an atomic, which is async-signal-safe.
-        unsafe { libc::signal(signal, handler as libc::sighandler_t) };
-    }
-}
-
-/// An error if the user wants us to stop.
-pub fn check_interrupted() -> Result<(), MeasureError> {
-    if INTERRUPTED.load(Ordering::Relaxed) { Err(MeasureError::Interrupted) } else { Ok(()) }
-}
 
 /// What to start and how.
 #[derive(Debug)]

@@ -17,6 +17,7 @@ pub mod geo;
 pub mod h2load;
 pub mod host;
 pub mod http;
+pub mod interrupt;
 pub mod module;
 pub mod nginx;
 pub mod placement;

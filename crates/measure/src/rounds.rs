@@ -7,8 +7,8 @@
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use crate::child::check_interrupted;
 use crate::error::MeasureError;
+use crate::interrupt::check_interrupted;
 use crate::random::Random;
 
 /// What a turn takes beyond its seconds: starting a load generator, reading /proc, emptying logs.

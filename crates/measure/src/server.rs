@@ -4,8 +4,9 @@ use std::net::TcpStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::child::{Child, check_interrupted};
+use crate::child::Child;
 use crate::error::MeasureError;
+use crate::interrupt::check_interrupted;
 use crate::process::{self, CpuTime};
 
 /// How long a server may take from its start to its first accepted connection. Compiling

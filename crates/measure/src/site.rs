@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::error::MeasureError;
 use crate::host::Host;
 use crate::placement::Placement;
-use crate::{child, module, nginx};
+use crate::{module, nginx};
 
 /// Name of a policy's address list, in the policy's directory.
 const ADDRESS_FILE: &str = "blocked.txt";
@@ -35,7 +35,7 @@ impl Site {
     /// The site of a run that measures the given module, or the newest build. From now on signals that
     /// would end this process end the run with an error.
     pub fn prepare(placement: Placement, module: Option<&Path>) -> Result<Self, MeasureError> {
-        child::catch_interrupts();
+        crate::interrupt::catch();
         let (nginx_version, modules) = nginx::describe()?;
         Ok(Self { nginx_version, ..Self::create(placement, module::find(module)?, modules)? })
     }

@@ -190,7 +190,7 @@ impl RunningLoad {
     ) -> Result<LoadReport, MeasureError> {
         let status = self.child.wait_and(self.limit, meanwhile)?;
         let text = std::fs::read_to_string(&self.output).map_err(MeasureError::file(&self.output))?;
-        crate::child::check_interrupted()?;
+        crate::interrupt::check_interrupted()?;
         parse(&text)
             .ok_or_else(|| MeasureError::program("wrk", format!("{status}, and no report in its output:\n{text}")))
     }

@@ -118,7 +118,7 @@ fn once<T>(place: &mut Option<T>, value: T) -> Result<(), String> {
 fn choose<T: Copy>(given: &str, table: &[(&str, T)]) -> Result<T, String> {
     table.iter().find(|(word, _)| *word == given).map(|(_, value)| *value).ok_or_else(|| {
         let words: Vec<&str> = table.iter().map(|(word, _)| *word).collect();
-        let hint = weir_directives::nearest(given, words.iter().copied())
+        let hint = weir_rules::nearest(given, words.iter().copied())
             .map_or_else(String::new, |near| format!("; did you mean \"{near}\"?"));
         format!("must be one of {}, not \"{given}\"{hint}", words.join(", "))
     })

@@ -11,7 +11,7 @@ use weir_gateway::resource::ResourceKind;
 
 use crate::action::{self, ActionKind};
 use crate::document::{Class, Kind as NodeKind, Node, Scalar, quoted};
-use crate::error::{Reporter, nearest};
+use crate::error::Reporter;
 use crate::leaf;
 use crate::source::Source;
 use crate::table::{Key, Kind, Need, POLICY, POLICY_DOCUMENT, ROOT, Resource};
@@ -335,7 +335,7 @@ impl Checker<'_> {
 
 /// `did you mean ...`, or else all there are.
 pub fn unknown_hint<'k>(written: &str, known: impl Iterator<Item = &'k str> + Clone, all: &str) -> String {
-    match nearest(written, known.clone()) {
+    match weir_rules::nearest(written, known.clone()) {
         Some(name) => format!("did you mean `{name}`?"),
         None => format!("{all} {}", known.collect::<Vec<_>>().join(", ")),
     }

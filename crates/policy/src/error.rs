@@ -231,58 +231,10 @@ pub fn fault_at(source: &Source, offset: usize, message: String, hint: Option<St
     }
 }
 
-/// The nearest of `known` to what was written, if it is near enough to be a slip.
-pub fn nearest<'k>(written: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
-    let limit = written.chars().count().div_ceil(3).min(MAX_SLIPS);
-    known
-        .into_iter()
-        .filter(|name| name.len().abs_diff(written.len()) <= MAX_SLIPS * 4)
-        .map(|name| (distance(&written.to_lowercase(), &name.to_lowercase()), name))
-        .filter(|(distance, _)| *distance <= limit)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, name)| name)
-}
-
-/// How many letters may differ for a suggestion: more would be guessing.
-const MAX_SLIPS: usize = 3;
-
-/// Levenshtein distance with swapped neighbours as one slip (optimal string alignment).
-fn distance(left: &str, right: &str) -> usize {
-    let (left, right): (Vec<char>, Vec<char>) = (left.chars().collect(), right.chars().collect());
-    let mut before = vec![0; right.len() + 1];
-    let mut last: Vec<usize> = (0..=right.len()).collect();
-    for i in 1..=left.len() {
-        let mut row = vec![i; right.len() + 1];
-        for j in 1..=right.len() {
-            let change = usize::from(left[i - 1] != right[j - 1]);
-            row[j] = (last[j] + 1).min(row[j - 1] + 1).min(last[j - 1] + change);
-            if i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1] {
-                row[j] = row[j].min(before[j - 2] + 1);
-            }
-        }
-        before = std::mem::replace(&mut last, row);
-    }
-    last[right.len()]
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn slips_are_recognised_and_other_words_are_not() {
-        let known = ["selectors", "rules", "mode", "id"];
-        for (written, expected) in [
-            ("selector", Some("selectors")),
-            ("ruels", Some("rules")),
-            ("Mode", Some("mode")),
-            ("banana", None),
-            ("di", Some("id")),
-        ] {
-            assert_eq!(nearest(written, known), expected, "{written}");
-        }
-    }
 
     #[test]
     fn errors_beyond_the_bound_are_counted() {

@@ -9,7 +9,6 @@ use ipnet::IpNet;
 
 use crate::check::Value;
 use crate::document::{Class, Node, Scalar};
-use crate::error::nearest;
 use crate::table::{Kind, MAX_ID_BYTES};
 
 /// So many requests in so long a time.
@@ -62,7 +61,7 @@ pub(crate) fn check<'n>(node: &'n Node, kind: &Kind) -> Checked<Value<'n>> {
         Kind::Choice(choices) => match choices.iter().find(|(name, _)| *name == text) {
             Some((name, _)) => Ok(Value::Choice(name)),
             None => {
-                let near = nearest(text, choices.iter().map(|(name, _)| *name));
+                let near = weir_rules::nearest(text, choices.iter().map(|(name, _)| *name));
                 Err(Fault { found: node.describe(), hint: near.map(|name| format!("did you mean `{name}`?")) })
             }
         },

@@ -11,7 +11,7 @@ use weir_http::ClientAddressConfig;
 use crate::build::{Built, build};
 use crate::check::Checker;
 use crate::document;
-use crate::error::{PolicyError, PolicyErrors, Reporter, nearest};
+use crate::error::{PolicyError, PolicyErrors, Reporter};
 use crate::rule_set::RuleSetNeeds;
 use crate::source::Source;
 use crate::table::ROOT;
@@ -216,7 +216,7 @@ impl Snapshot {
     }
 
     fn unknown(&self, name: &str) -> ApplyError {
-        let hint = match nearest(name, self.policy_names()) {
+        let hint = match weir_rules::nearest(name, self.policy_names()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("the policies are {}", self.policy_names().collect::<Vec<_>>().join(", ")),
         };

@@ -8,15 +8,21 @@ const MAX_NAME_BYTES: usize = 80;
 /// Longest text that a message quotes.
 const MAX_QUOTED_CHARS: usize = 40;
 
-/// The candidate nearest to `text`, if at most a third of it differs, ignoring case.
-pub(crate) fn nearest<'c>(text: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
+/// Most characters that may differ: a suggestion further away would be a guess.
+const MAX_DISTANCE: usize = 3;
+
+/// The candidate nearest to `text`, ignoring case, if at most a third of `text` and no more than
+/// three characters differ. Swapped neighbours count as one difference.
+#[must_use]
+pub fn nearest<'c>(text: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     if text.len() > MAX_NAME_BYTES {
         return None;
     }
-    let text = text.to_ascii_lowercase();
-    let allowed = (text.chars().count() / 3).max(1);
+    let text = text.to_lowercase();
+    let allowed = (text.chars().count() / 3).clamp(1, MAX_DISTANCE);
     candidates
-        .map(|candidate| (distance(&text, &candidate.to_ascii_lowercase()), candidate))
+        .into_iter()
+        .map(|candidate| (strsim::osa_distance(&text, &candidate.to_lowercase()), candidate))
         .filter(|(distance, candidate)| *distance <= allowed && *distance < candidate.len())
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
@@ -79,7 +85,7 @@ pub(crate) fn operator(text: &str) -> Option<Operator> {
 
 /// The boolean that `text` was probably meant to be.
 pub(crate) fn truth(text: &str) -> Option<&'static str> {
-    nearest(text, ["true", "false"].into_iter())
+    nearest(text, ["true", "false"])
 }
 
 /// `text`, shortened if it is too long for a message.
@@ -88,26 +94,6 @@ pub(crate) fn shorten(text: &str) -> String {
         Some((cut, _)) => format!("{}…", &text[..cut]),
         None => text.to_owned(),
     }
-}
-
-/// Optimal string alignment distance: an insertion, deletion, replacement or swap of neighbours counts one.
-fn distance(left: &str, right: &str) -> usize {
-    let left: Vec<char> = left.chars().collect();
-    let right: Vec<char> = right.chars().collect();
-    let mut before = vec![0; right.len() + 1];
-    let mut above: Vec<usize> = (0..=right.len()).collect();
-    for (i, &l) in left.iter().enumerate() {
-        let mut row = vec![i + 1; right.len() + 1];
-        for (j, &r) in right.iter().enumerate() {
-            let mut best = (above[j] + usize::from(l != r)).min(above[j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && l == right[j - 1] && left[i - 1] == r {
-                best = best.min(before[j - 1] + 1);
-            }
-            row[j + 1] = best;
-        }
-        before = std::mem::replace(&mut above, row);
-    }
-    above[right.len()]
 }
 
 #[cfg(test)]
@@ -144,12 +130,18 @@ mod tests {
     }
 
     #[test]
-    fn distance_counts_edits_and_swaps() {
-        for (left, right, expected) in
-            [("", "", 0), ("abc", "", 3), ("abc", "abd", 1), ("abc", "acb", 1), ("kitten", "sitting", 3)]
-        {
-            assert_eq!(distance(left, right), expected);
-            assert_eq!(distance(right, left), expected);
+    fn slips_are_recognised_and_other_words_are_not() {
+        let known = ["selectors", "rules", "mode", "id", "user_agent"];
+        for (written, expected) in [
+            ("selector", Some("selectors")),
+            ("ruels", Some("rules")),
+            ("Mode", Some("mode")),
+            ("di", Some("id")),
+            ("user_agnet", Some("user_agent")),
+            ("banana", None),
+            ("qqqqqq", None),
+        ] {
+            assert_eq!(nearest(written, known), expected, "{written}");
         }
     }
 }

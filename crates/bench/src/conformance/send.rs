@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::case::Stage;
-use weir_measure::child::check_interrupted;
 use weir_measure::error::MeasureError;
 use weir_measure::http::{Address, Stream, status};
+use weir_measure::interrupt::check_interrupted;
 
 /// Connections at a time: enough that cases which wait for a time-out delay nobody.
 const CONNECTIONS: usize = 8;

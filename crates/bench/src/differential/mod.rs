@@ -27,8 +27,8 @@ use request::Request;
 
 use crate::conformance::engine::{Engine, modsecurity_rules, setup_text};
 use crate::conformance::{ConformanceArguments, case};
-use weir_measure::child::check_interrupted;
 use weir_measure::error::MeasureError;
+use weir_measure::interrupt::check_interrupted;
 use weir_measure::site::{Site, write, write_results};
 
 /// Seed if none is asked for.

@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 use super::contender::{Contender, Turn};
 use super::stage::Stage;
 use super::timings::Timings;
-use weir_measure::child::{Child, Launch, check_interrupted};
+use weir_measure::child::{Child, Launch};
 use weir_measure::error::MeasureError;
 use weir_measure::http::{Address, Client, Retry, request};
+use weir_measure::interrupt::check_interrupted;
 use weir_measure::site::write;
 
 /// How long it may take to its first answer.

@@ -11,9 +11,9 @@ use super::policy::{Change, Size};
 use super::stage::Stage;
 use super::timings::{Figures, Timings};
 use super::weir::Weir;
-use weir_measure::child::check_interrupted;
 use weir_measure::error::MeasureError;
 use weir_measure::http::{Answer, Client};
+use weir_measure::interrupt::check_interrupted;
 
 /// Share of a turn that is not counted: the processes have slept through the others' turns.
 const WARM_UP: f64 = 0.05;

@@ -10,9 +10,9 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use super::timings::{Figures, Timings};
-use weir_measure::child::check_interrupted;
 use weir_measure::error::MeasureError;
 use weir_measure::http::{Address, Answer, Stream, fill, parse};
+use weir_measure::interrupt::check_interrupted;
 
 /// How long requests under way may take when the time is up.
 const GRACE: Duration = Duration::from_secs(5);

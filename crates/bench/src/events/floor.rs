@@ -11,8 +11,8 @@ use super::bell::Bell;
 use super::forked::Forked;
 use super::seats::Seats;
 use super::timings::{Figures, Timings};
-use weir_measure::child::check_interrupted;
 use weir_measure::error::MeasureError;
+use weir_measure::interrupt::check_interrupted;
 
 /// How long a wake-up may take before the floor counts as broken.
 const PATIENCE: Duration = Duration::from_secs(5);

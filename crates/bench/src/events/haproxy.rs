@@ -10,8 +10,9 @@ use super::contender::{Contender, Turn};
 use super::seats::Seats;
 use super::stage::Stage;
 use super::timings::Timings;
-use weir_measure::child::{Child, Launch, check_interrupted};
+use weir_measure::child::{Child, Launch};
 use weir_measure::error::MeasureError;
+use weir_measure::interrupt::check_interrupted;
 use weir_measure::site::write;
 
 /// What it prints when it has done a command.

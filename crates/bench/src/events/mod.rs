@@ -44,9 +44,9 @@ use stage::Stage;
 use timings::Figures;
 
 use crate::rounds::{Schedule, interleaved};
-use weir_measure::child::check_interrupted;
 use weir_measure::error::MeasureError;
 use weir_measure::host::Host;
+use weir_measure::interrupt::check_interrupted;
 use weir_measure::site::Site;
 
 /// Length of a floor's measurement before each turn, as a share of the turn.

@@ -13,8 +13,9 @@ use super::mqtt::{self, PACKET};
 use super::seats::Seats;
 use super::stage::Stage;
 use super::timings::{Figures, Timings};
-use weir_measure::child::{Child, Launch, check_interrupted};
+use weir_measure::child::{Child, Launch};
 use weir_measure::error::MeasureError;
+use weir_measure::interrupt::check_interrupted;
 use weir_measure::site::write;
 
 /// How long it may take to its socket.

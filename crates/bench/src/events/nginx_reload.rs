@@ -10,9 +10,9 @@ use super::contender::{Contender, Turn};
 use super::nginx::{self, Block};
 use super::stage::Stage;
 use super::timings::Figures;
-use weir_measure::child::check_interrupted;
 use weir_measure::error::MeasureError;
 use weir_measure::http::{Address, Client};
+use weir_measure::interrupt::check_interrupted;
 use weir_measure::server::Server;
 use weir_measure::site::write;
 

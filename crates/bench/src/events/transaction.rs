@@ -7,9 +7,9 @@ use super::policy::{self, Place, Size};
 use super::stage::Stage;
 use super::timings::Figures;
 use super::weir::{Weir, transact};
-use weir_measure::child::check_interrupted;
 use weir_measure::error::MeasureError;
 use weir_measure::http::Client;
+use weir_measure::interrupt::check_interrupted;
 
 /// Nothing at all.
 const EMPTY: Size = Size { members: 0, sites: 0, routes: 0 };

@@ -9,9 +9,10 @@ use super::nginx::{self, Block};
 use super::policy::{self, Document, LOAD_CHUNK, Place, Size};
 use super::seats::Seats;
 use super::stage::Stage;
-use weir_measure::child::{Child, Launch, check_interrupted};
+use weir_measure::child::{Child, Launch};
 use weir_measure::error::MeasureError;
 use weir_measure::http::{Address, Client, request};
+use weir_measure::interrupt::check_interrupted;
 use weir_measure::server::Server;
 
 /// How long control may take to its first answer.

@@ -13,8 +13,8 @@ use super::contender::{Contender, Turn};
 use super::stage::Stage;
 use super::timings::Figures;
 use super::weir::{newest_region, runtime, start_nginx};
-use weir_measure::child::check_interrupted;
 use weir_measure::error::MeasureError;
+use weir_measure::interrupt::check_interrupted;
 use weir_measure::server::Server;
 
 /// The topic of the question.

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use super::traffic::{self, Manner};
 use super::verdict::{Finding, Weight};
-use weir_measure::child::check_interrupted;
 use weir_measure::error::MeasureError;
 use weir_measure::h2load;
 use weir_measure::http::{Address, Client, Retry};
+use weir_measure::interrupt::check_interrupted;
 use weir_measure::process::Footprint;
 use weir_measure::server::Server;
 use weir_measure::site::Site;

@@ -12,7 +12,9 @@ use weir_diagnose::facts::{Facts, Options};
 use super::diagnose::target::pid_of;
 use crate::arguments::{Baseline, BaselinePlace, Watching};
 use crate::table::{self, Align, counted};
-use crate::{Failure, answered, interrupt, moment};
+use weir_measure::interrupt;
+
+use crate::{Failure, answered, moment};
 
 /// Something changed in the context.
 const CHANGED: u8 = 3;
@@ -84,7 +86,7 @@ fn watched(runtime: &Path, target: &str, watch: &Watching) -> Result<Facts, Fail
         requests_from: watch.requests_from.clone(),
         requests: watch.requests,
     };
-    answered::collect(runtime, pid, &options, interrupt::watch()).map_err(Failure::new)
+    answered::collect(runtime, pid, &options, interrupt::catch_once()).map_err(Failure::new)
 }
 
 fn summary(facts: &Facts) -> String {

@@ -15,7 +15,9 @@ use weir_diagnose::saved;
 use self::target::{Target, pid_of};
 use crate::arguments::Diagnose;
 use crate::style::{Stream, Style};
-use crate::{Failure, answered, interrupt};
+use weir_measure::interrupt;
+
+use crate::{Failure, answered};
 
 /// Longest file that is read: a profile of ten thousand threads has less.
 const MOST_BYTES: u64 = 1 << 30;
@@ -75,7 +77,7 @@ fn watch(runtime: &Path, pid: u32, diagnose: &Diagnose) -> Result<Facts, Failure
     if patience {
         eprint!("watching process {pid} for {} s (Ctrl-C ends it early) ...", diagnose.seconds);
     }
-    let facts = answered::collect(runtime, pid, &options, interrupt::watch());
+    let facts = answered::collect(runtime, pid, &options, interrupt::catch_once());
     if patience {
         eprint!("\r\x1b[K");
     }

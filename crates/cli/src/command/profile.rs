@@ -69,7 +69,7 @@ fn sample(runtime: &Path, found: &ResolvedTarget, record: &Record) -> Result<(Re
     let mut line = ProgressLine::new(&found.title, duration);
     // Requests are counted as long as samples are taken: loading programs and finding names take seconds, too.
     let mut requests = Requests::begin(runtime, record)?;
-    session.watch(crate::interrupt::watch(), &mut |progress| line.show(progress));
+    session.watch(weir_measure::interrupt::catch_once(), &mut |progress| line.show(progress));
     requests.end();
     let recorded = session.recorded();
     line.clear();

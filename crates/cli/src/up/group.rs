@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-use super::signal;
 use crate::Failure;
 
 /// How long it may take to stop before it is killed.
@@ -42,7 +41,7 @@ impl Group {
         let start = Instant::now();
         while !ready() {
             self.check_alive()?;
-            if signal::received() {
+            if weir_measure::interrupt::is_requested() {
                 return Err(Failure::new(format!("stopped before {} was ready", self.name)));
             }
             if start.elapsed() > limit {

@@ -7,18 +7,14 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
-use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, ServerName};
+use rustls_pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use tokio_rustls::rustls::ClientConfig;
 
 use super::{ClientError, Target};
-
-/// Where systems keep the authorities that they trust.
-const AUTHORITIES: [&str; 3] =
-    ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"];
+use crate::authorities::system_authorities;
 
 pub(super) async fn connect(target: &Target) -> Result<SendRequest<Full<Bytes>>, ClientError> {
     match target {
@@ -46,16 +42,11 @@ async fn speak(
 }
 
 fn configuration() -> Result<ClientConfig, ClientError> {
-    let named = std::env::var("SSL_CERT_FILE").ok();
-    let known = || AUTHORITIES.iter().find(|path| std::path::Path::new(path).exists()).map(|path| (*path).to_owned());
-    let path =
-        named.or_else(known).ok_or_else(|| ClientError::Target("no authorities; set SSL_CERT_FILE".to_owned()))?;
-    let bad = |error: &dyn std::fmt::Display| io::Error::other(format!("{path}: {error}"));
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(&path).map_err(|error| bad(&error))? {
-        roots.add_parsable_certificates(certificate.ok());
+    let roots = system_authorities();
+    if roots.is_empty() {
+        return Err(ClientError::Target("no certificate authorities found; set SSL_CERT_FILE".to_owned()));
     }
     let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    Ok(builder.map_err(|error| bad(&error))?.with_root_certificates(roots).with_no_client_auth())
+    Ok(builder.map_err(io::Error::other)?.with_root_certificates(roots).with_no_client_auth())
 }

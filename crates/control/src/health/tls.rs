@@ -12,9 +12,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use weir_gateway::resource::UpstreamTls;
 
-/// Where systems keep the authorities that they trust: Debian and Alpine, Fedora, SUSE.
-const SYSTEM: [&str; 3] =
-    ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem"];
+use crate::authorities::system_authorities;
 
 /// A TLS client with an upstream's settings.
 pub(super) fn client(settings: &UpstreamTls) -> Result<Arc<ClientConfig>, String> {
@@ -46,10 +44,7 @@ fn authorities(settings: &UpstreamTls) -> Result<RootCertStore, String> {
             let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
             roots.add_parsable_certificates(certificates.map_err(|error| error.to_string())?);
         }
-        None => {
-            let found = SYSTEM.iter().find_map(|path| CertificateDer::pem_file_iter(path).ok());
-            roots.add_parsable_certificates(found.into_iter().flatten().filter_map(Result::ok));
-        }
+        None => roots = system_authorities(),
     }
     if roots.is_empty() { Err("there are no authorities to verify certificates with".to_owned()) } else { Ok(roots) }
 }

@@ -1,5 +1,6 @@
 //! Functions of the expression language, one by one.
 
+use base64::Engine as _;
 use ipnet::IpNet;
 use weir_rules::Function;
 
@@ -56,21 +57,17 @@ fn url_decode(text: &[u8]) -> Vec<u8> {
 /// RFC 4648, both alphabets, padding optional.
 fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
     let text = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
-    let (mut decoded, mut bits, mut count) = (Vec::new(), 0u32, 0);
-    for byte in text {
-        let digit = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
-            _ => return None,
-        };
-        (bits, count) = (bits << 6 | u32::from(digit), count + 6);
-        if count >= 8 {
-            count -= 8;
-            decoded.push((bits >> count) as u8);
-        }
-    }
-    (count < 6).then_some(decoded)
+    let standard: Vec<u8> = text
+        .iter()
+        .map(|byte| {
+            if *byte == b'-' {
+                b'+'
+            } else if *byte == b'_' {
+                b'/'
+            } else {
+                *byte
+            }
+        })
+        .collect();
+    crate::function::LENIENT_BASE64.decode(standard).ok()
 }

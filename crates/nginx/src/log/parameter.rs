@@ -97,7 +97,7 @@ pub fn access_from(cf: *mut ngx_conf_t, arguments: &[&str]) -> Result<Option<Rc<
 }
 
 fn named(name: &str) -> Result<LogField, String> {
-    LogField::named(name).ok_or_else(|| match weir_directives::nearest(name, LOG_FIELDS.iter().map(|info| info.name)) {
+    LogField::named(name).ok_or_else(|| match weir_rules::nearest(name, LOG_FIELDS.iter().map(|info| info.name)) {
         Some(near) => format!("knows no field \"{name}\"; did you mean \"{near}\"?"),
         None => {
             let names: Vec<&str> = LOG_FIELDS.iter().map(|info| info.name).collect();

@@ -8,7 +8,6 @@ use super::{ActionKind, sec_lang};
 use crate::build::Builder;
 use crate::check::Fields;
 use crate::document::quoted;
-use crate::error::nearest;
 use crate::table::{Key, Kind, Need, Resource};
 
 pub(super) static RULE_SET: ActionKind = ActionKind {
@@ -73,7 +72,7 @@ fn roots(fields: &Fields<'_>, builder: &mut Builder<'_>) -> Option<Vec<RuleSourc
         return Some(roots);
     }
     let known = builder.rule_sets.keys().map(String::as_str);
-    let hint = match nearest(set, known) {
+    let hint = match weir_rules::nearest(set, known) {
         Some(near) => format!("did you mean `{near}`?"),
         None => "`rule_sets` of the policy has the named ones".to_owned(),
     };

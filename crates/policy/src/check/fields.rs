@@ -4,7 +4,6 @@ use weir_gateway::resource::ResourceKind;
 
 use crate::action::ActionKind;
 use crate::document::{Kind as NodeKind, Node};
-use crate::error::nearest;
 use crate::leaf::Rate;
 use crate::table::{Key, Kind, Resource};
 
@@ -86,7 +85,10 @@ impl<'n> Fields<'n> {
         let pairs = if let NodeKind::Mapping(pairs) = &self.node.kind { pairs.as_slice() } else { &[] };
         let meant = |name: &str| {
             let known = || self.resource.keys.iter().map(|key| key.name);
-            pairs.iter().filter_map(|(key, _)| key.as_scalar()).any(|key| nearest(&key.text, known()) == Some(name))
+            pairs
+                .iter()
+                .filter_map(|(key, _)| key.as_scalar())
+                .any(|key| weir_rules::nearest(&key.text, known()) == Some(name))
         };
         names.iter().all(|name| self.key_node(name).is_none() && !meant(name))
     }

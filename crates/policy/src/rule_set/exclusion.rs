@@ -11,7 +11,6 @@ use weir_rules::seclang::{Options, RuleSource};
 use crate::build::Builder;
 use crate::check::{Fields, Value};
 use crate::document::quoted;
-use crate::error::nearest;
 
 /// Longest target.
 const MAX_TARGET_BYTES: usize = 1024;
@@ -64,7 +63,7 @@ fn choice(fields: &Fields<'_>, program: &Program, builder: &mut Builder<'_>) -> 
     let tag = fields.text("tag")?;
     let known = || program.rules().iter().flat_map(|rule| rule.tags.iter().map(String::as_str));
     if !known().any(|known| known == tag) {
-        let hint = match nearest(tag, known()) {
+        let hint = match weir_rules::nearest(tag, known()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "tags are compared whole".to_owned(),
         };

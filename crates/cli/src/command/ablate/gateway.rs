@@ -37,7 +37,7 @@ pub(super) fn run(arguments: &Arguments, ablate: &Ablate, cut: &Cut, options: &O
     let policies = policies(&api)?;
     let bodies: Vec<(String, &Value)> = policies.iter().map(|(id, (body, _))| (id.clone(), body)).collect();
     let parts = cut.parts(&bodies).map_err(Failure::new)?;
-    ablate::catch_interrupts();
+    weir_measure::interrupt::catch();
     let mut session = Session::begin(arguments, ablate, held, api, address, policies, parts.clone())?;
     let of = session.api_name.clone();
     let outcome = ablate::on(&mut session, of, cut, parts, options);
