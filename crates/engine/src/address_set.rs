@@ -50,7 +50,7 @@ impl AddressSet {
         }
     }
 
-    /// How many networks it was made of.
+    /// Number of networks that it was made of.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries

@@ -32,26 +32,26 @@ pub(crate) enum Node {
 /// A compiled test.
 #[derive(Clone, Debug)]
 pub(crate) struct Test {
-    /// Which of the plan's values it looks at.
+    /// Number of the lane whose values it looks at.
     pub(crate) lane: u32,
     pub(crate) quantifier: Quantifier,
     pub(crate) check: Check,
-    /// When its value is known.
+    /// The phase in which its value is known.
     pub(crate) phase: Phase,
     /// Bodies of which the value has anything at all.
-    pub(crate) kinds: Kinds,
-    /// What a value must meet for the test to hold for it.
+    pub(crate) kinds: BodyKinds,
+    /// The condition that a value must meet for the test to hold.
     pub(crate) condition: Option<Condition>,
     /// Whether the filter of its lane notices every value that meets the condition: then only the
     /// values that it noticed need the exact check.
     pub(crate) sifted: bool,
 }
 
-/// A set of kinds of bodies.
+/// A set of body kinds.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Kinds(u8);
+pub(crate) struct BodyKinds(u8);
 
-impl Kinds {
+impl BodyKinds {
     /// The kinds of bodies in which `value` may find something; all if it reads none.
     pub(crate) fn of(value: &ValueExpr) -> Self {
         let mut kinds = u8::MAX;

@@ -10,7 +10,7 @@ use weir_rules::ir::Expr;
 use weir_rules::seclang::ir::Phase as SecPhase;
 use weir_rules::{Field, Phase};
 
-use crate::check::{Check, Kinds, Node, Resolve, Test};
+use crate::check::{BodyKinds, Check, Node, Resolve, Test};
 use crate::filter::FilterBuilder;
 use crate::gate::{self, Condition, Gate};
 use crate::plan::{Lane, LaneTable, PlannedAction, Rule, Selector, Stage};
@@ -262,7 +262,7 @@ impl Compiler<'_> {
                         quantifier: test.quantifier,
                         check,
                         phase: test.value.phase(),
-                        kinds: Kinds::of(&test.value),
+                        kinds: BodyKinds::of(&test.value),
                         condition: gate::of_test(test),
                         sifted: false,
                     }),

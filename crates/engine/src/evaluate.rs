@@ -36,8 +36,8 @@ pub struct Context<'c, M> {
 
 /// Selectors are asked once: unknown, false, true.
 #[derive(Clone, Copy, PartialEq)]
-enum Asked {
-    No,
+enum SelectorState {
+    Unknown,
     False,
     True,
 }
@@ -49,7 +49,7 @@ pub(crate) struct Pass<'p, 'a, 'e> {
     lanes: &'a [Cell<Option<Values<'a>>>],
     /// For lanes whose filter has run: the values that it noticed.
     hits: &'a [Cell<Option<&'a [u64]>>],
-    selectors: &'a [Cell<Asked>],
+    selectors: &'a [Cell<SelectorState>],
 }
 
 impl Plan {
@@ -127,7 +127,7 @@ impl Plan {
         decision
     }
 
-    /// Whether a rule that may still match has to see this request's body. Asked after
+    /// Whether a rule that may still match has to see this request's body. SelectorState after
     /// [`Phase::Request`] has been evaluated; `false` means that the body need not be read.
     #[must_use]
     pub fn wants_body(&self, transaction: &Transaction<'_>, outcome: &Outcome<'_>) -> bool {
@@ -171,11 +171,11 @@ impl<'p, 'a, 'e> Pass<'p, 'a, 'e> {
                 request_id,
                 tags: RefCell::new(tags),
                 geo: plan.geo.as_deref(),
-                place: Cell::new(None),
+                location: Cell::new(None),
             },
             lanes: arena.alloc_slice_fill_with(plan.lanes.len(), |_| Cell::new(None)),
             hits: arena.alloc_slice_fill_with(plan.lanes.len(), |_| Cell::new(None)),
-            selectors: arena.alloc_slice_fill_with(plan.selectors.len(), |_| Cell::new(Asked::No)),
+            selectors: arena.alloc_slice_fill_with(plan.selectors.len(), |_| Cell::new(SelectorState::Unknown)),
         }
     }
 
@@ -198,16 +198,19 @@ impl<'p, 'a, 'e> Pass<'p, 'a, 'e> {
         }
         tags.push(tag.to_owned());
         self.plan.tag_lanes.iter().for_each(|lane| self.lanes[*lane as usize].set(None));
-        self.plan.tag_selectors.iter().for_each(|selector| self.selectors[*selector as usize].set(Asked::No));
+        self.plan
+            .tag_selectors
+            .iter()
+            .for_each(|selector| self.selectors[*selector as usize].set(SelectorState::Unknown));
     }
 
     fn selected(&self, rule: &Rule) -> bool {
         let Some(when) = &self.plan.selectors[rule.selector as usize].when else { return true };
         let asked = &self.selectors[rule.selector as usize];
-        if asked.get() == Asked::No {
-            asked.set(if self.holds(when) { Asked::True } else { Asked::False });
+        if asked.get() == SelectorState::Unknown {
+            asked.set(if self.holds(when) { SelectorState::True } else { SelectorState::False });
         }
-        asked.get() == Asked::True
+        asked.get() == SelectorState::True
     }
 
     pub(crate) fn holds(&self, node: &Node) -> bool {

@@ -13,7 +13,7 @@ use crate::value::Value;
 #[derive(Debug)]
 pub(crate) struct Filter {
     pub(crate) lane: u32,
-    /// Its number among the plan's lanes, for the meter.
+    /// Number of the filter's lane in the plan, for the meter.
     pub(crate) info: u32,
     scanner: Scanner,
     equals: HashMap<Vec<u8>, Vec<u32>, foldhash::fast::RandomState>,

@@ -43,7 +43,7 @@ pub use outcome::{Decision, Finding, HeaderChange, MATCHED_BYTES, Outcome, Verdi
 pub use plan::{LaneInfo, Plan};
 pub use rate::{Pace, RateTable, Take};
 pub use spec::{
-    AllowScope, Code, Geo, List, Mode, Place, PolicySpec, RateLimit, Response, RuleIndex, RuleSpec, SelectorSpec, Side,
-    Specification,
+    AllowScope, Code, Geo, GeoLocation, List, Mode, PolicySpec, RateLimit, Response, RuleIndex, RuleSpec, SelectorSpec,
+    Side, Specification,
 };
 pub use string_set::StringSet;

@@ -51,7 +51,7 @@ pub(crate) fn rarest_window(literal: &[u8], width: usize) -> usize {
 const COMMON: &[u8] =
     b"https://www. http://www. .com/ .org/ .net/ .html .php mozilla/5.0 (windows nt applewebkit/537.36 (khtml, \
     like gecko) chrome/ safari/537.36 firefox/ gzip, deflate text/html application/ charset=utf-8";
-/// How frequent such a window counts as.
+/// Assumed frequency of such a window.
 const COMMON_FREQUENCY: f64 = 0.5;
 
 /// Each window's beginning and estimated frequency: the product of its bytes' frequencies, which
@@ -81,7 +81,7 @@ pub(crate) fn frequency(byte: u8) -> f64 {
 struct Node {
     /// All strings that the node matches, if they are few.
     exact: Option<Literals>,
-    /// Of these one occurs in every match.
+    /// One of these occurs in every match.
     required: Option<Literals>,
 }
 

@@ -1,4 +1,4 @@
-//! A lock word in shared memory that survives its owner: it holds a process id, and whoever waits
+//! A lock word in shared memory that survives its owner: it holds a process id, and a process that waits
 //! looks from time to time whether that process is still there.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,11 +9,11 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// Spins between two looks at whether the holder is alive.
 const SPINS: u32 = 256;
 
-/// A lock that is held: 0 in the word is nobody's, otherwise it is the holder's process id. Let go on
+/// A lock that is held: the word holds the process id of the holder, or 0 if the lock is free. Let go on
 /// drop.
 pub struct Hold<'m> {
     lock: &'m AtomicU64,
-    /// Whether it was taken from somebody who did not let go: what it guards may be half-written.
+    /// Whether it was taken over from a process that ended without releasing it: what it guards may be half-written.
     pub taken_over: bool,
 }
 

@@ -25,7 +25,7 @@ pub use value::Value;
 pub struct Found {
     /// Verdict so far.
     pub verdict: Verdict,
-    /// How many rules have matched.
+    /// Number of rules that have matched.
     pub hits: usize,
     /// Rules with something to say in the attack log, in order, each once.
     pub findings: Vec<RuleIndex>,
@@ -166,7 +166,7 @@ impl Naive<'_> {
         }
     }
 
-    /// The same without bytes that would end a header line.
+    /// The value as text, without bytes that would end a header line.
     fn header_value(&self, value: &ValueExpr, transaction: &Transaction<'_>, found: &Found) -> Vec<u8> {
         let text = self.text(value, transaction, found);
         text.into_iter().filter(|byte| !b"\r\n\0".contains(byte)).collect()

@@ -63,7 +63,7 @@ impl Verdict {
 pub struct Finding {
     /// The rule.
     pub rule: RuleIndex,
-    /// Of a rule in a rule set: the policy's rule that ran the set.
+    /// For a rule in a rule set: the policy's rule that ran the set.
     pub via: Option<RuleIndex>,
     /// Name of the action, e.g. `block`; see [`Verdict`] for whether it was carried out.
     pub action: &'static str,
@@ -75,19 +75,19 @@ pub struct Finding {
     pub matched: Vec<u8>,
     /// What it added to the score.
     pub score: u32,
-    /// Its message with macros expanded, if it has any; otherwise the rule's own message holds.
+    /// The message with macros expanded, if it has macros; otherwise the rule's own message applies.
     pub message: Option<String>,
     /// `logdata` of a SecLang rule, expanded, at most [`MATCHED_BYTES`] times four; not escaped.
     pub log_data: Vec<u8>,
 }
 
-/// How many matched bytes a finding keeps: enough to recognise an attack, and a bound for the log.
+/// Matched bytes that a finding keeps: enough to recognise an attack, and a bound for the log.
 pub const MATCHED_BYTES: usize = 128;
 
 /// A change to header fields, to be made by the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeaderChange {
-    /// Of which message.
+    /// The message whose field it changes.
     pub side: Side,
     /// Field name as written in the policy.
     pub name: Vec<u8>,

@@ -74,11 +74,11 @@ pub(crate) struct Rule {
 pub(crate) struct PlannedAction {
     pub(crate) action: Action,
     pub(crate) parameter: Option<Source>,
-    /// Of a rate limit: what it is known by, see [`crate::rate::limit_identity`].
+    /// For a rate limit: its identity, see [`crate::rate::limit_identity`].
     pub(crate) limit: u64,
-    /// Of a rule set: when each of its exclusions holds.
+    /// For a rule set: the condition of each of its exclusions.
     pub(crate) exclusions: Vec<Option<Node>>,
-    /// Of a rule set: number of its first lane.
+    /// For a rule set: number of its first lane.
     pub(crate) lanes_at: u32,
 }
 
@@ -111,7 +111,7 @@ impl Plan {
         self.changes_response || self.has(Phase::Response)
     }
 
-    /// Its lanes, as numbered in [`crate::Meter::lane`].
+    /// The lanes, as numbered in [`crate::Meter::lane`].
     #[must_use]
     pub fn lanes(&self) -> &[LaneInfo] {
         &self.infos

@@ -38,9 +38,9 @@ macro_rules! bits {
 bits!(u32);
 bits!(u128);
 
-/// Up to so many ranges are searched in halves.
+/// Up to this many ranges are searched by bisection.
 const LEAF: usize = 16;
-/// A node branches on at most so many bits: 65,536 entries of 4 bytes.
+/// A node branches on at most this many bits: 65,536 entries of 4 bytes.
 const MAX_BITS: u32 = 16;
 
 /// Disjoint inclusive ranges, sorted, under a trie.

@@ -40,7 +40,7 @@ pub struct Pace {
 /// The answer for one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Take {
-    /// Within the limit; so many more may come now.
+    /// Within the limit; this many more may come now.
     Allowed {
         /// Requests left at this moment.
         remaining: u64,
@@ -74,7 +74,7 @@ impl<'m> RateTable<'m> {
         Self { memory, buckets: memory.len() / BUCKET_WORDS - 1, hasher }
     }
 
-    /// How many keys fit.
+    /// Number of keys that fit.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.buckets * ENTRIES
@@ -88,7 +88,7 @@ impl<'m> RateTable<'m> {
         let mut hasher = self.hasher.build_hasher();
         hasher.write_u64(limit);
         hasher.write(key);
-        // Two keys that share all 64 bits share a limit; with a secret seed nobody can aim for it.
+        // Two keys that share all 64 bits share a limit; with a secret seed an attacker cannot aim for it.
         let hash = hasher.finish() | 1;
         let bucket = 1 + ((u128::from(hash) * self.buckets as u128) >> 64) as usize;
         let words = &self.memory[bucket * BUCKET_WORDS..(bucket + 1) * BUCKET_WORDS];

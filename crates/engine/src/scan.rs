@@ -37,7 +37,7 @@ impl Scanner {
     pub(crate) fn new(needles: Vec<Needle>) -> Self {
         let mut by_width: [Vec<Needle>; 4] = Default::default();
         for needle in needles {
-            debug_assert!(!needle.literal.is_empty(), "an empty literal is no filter");
+            debug_assert!(!needle.literal.is_empty(), "an empty literal cannot be a filter");
             by_width[needle.literal.len().min(4) - 1].push(needle);
         }
         // A pass more costs more than the selectivity of a fourth byte is worth to a few literals.
@@ -95,9 +95,9 @@ impl Scanner {
 
 /// Literals compared in one pass before it gives up, for each byte of the value.
 const CHECKS_PER_BYTE: usize = 2;
-/// The same for values of any length; a benign value of a kilobyte needs a few dozen.
+/// As above, for values of any length; a benign value of a kilobyte needs a few dozen.
 const MIN_CHECKS: usize = 1024;
-/// Up to so many literals use the small table.
+/// Up to this many literals use the small table.
 const SMALL: usize = 128;
 /// Entries of the small table, a byte each: an eighth of the first-level cache, and at most one
 /// entry in 32 set.
@@ -126,7 +126,7 @@ struct Tier {
     /// `slots[h]..slots[h + 1]` of `entries` have hash `h`.
     slots: Vec<u32>,
     slot_shift: u32,
-    entries: Vec<Entry>,
+    entries: Vec<LiteralWindow>,
     /// The literals, end to end.
     bytes: Vec<u8>,
 }
@@ -141,7 +141,7 @@ impl std::fmt::Debug for Tier {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct LiteralWindow {
     key: u32,
     owner: Owner,
     start: u32,
@@ -177,7 +177,7 @@ impl Tier {
             let offset = rarest_window(literal, width);
             let mut window = [0; 4];
             window[..width].copy_from_slice(&literal[offset..offset + width]);
-            tier.entries.push(Entry {
+            tier.entries.push(LiteralWindow {
                 key: u32::from_le_bytes(window),
                 owner: needle.owner,
                 start: tier.bytes.len() as u32,
@@ -207,7 +207,7 @@ impl Tier {
 
     /// The bytes from an entry's window on, at most four.
     #[cfg(target_arch = "x86_64")]
-    fn window(&self, entry: &Entry) -> &[u8] {
+    fn window(&self, entry: &LiteralWindow) -> &[u8] {
         let (start, end) = (entry.start as usize + entry.offset as usize, entry.start as usize + entry.len as usize);
         &self.bytes[start..end.min(start + 4)]
     }

@@ -30,7 +30,7 @@ mod values;
 mod variable;
 
 pub use collections::{Collections, StoredChange};
-pub use explain::{ByteNeeds, Explanation, Needs, Way};
+pub use explain::{ByteNeeds, Execution, Explanation, Needs};
 pub use profile::{Exclusion, Profile, RuleChoice, Tuning};
 pub use program::{Program, ProgramError, RuleInfo, SETTINGS_MARKER};
 pub(crate) use run::Run;

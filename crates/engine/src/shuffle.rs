@@ -82,7 +82,7 @@ impl Shuffle {
             let rest = &value[at..value.len().min(at + READ)];
             let mut padded = [0; READ];
             padded[..rest.len()].copy_from_slice(rest);
-            // What is found in the padding is none of the value's positions.
+            // Matches in the padding are not positions of the value.
             let within = if rest.len() < STEP { (1 << rest.len()) - 1 } else { u32::MAX };
             let found = look(&tables, &padded) & within;
             if found != 0 && !each(found, at, &mut candidate) {
@@ -127,7 +127,7 @@ fn join(bucket: &[Halves; WIDTH], window: &[u8]) -> [Halves; WIDTH] {
     joined
 }
 
-/// How much of ordinary text a bucket lets through.
+/// Share of ordinary text that a bucket lets through.
 fn likelihood(bucket: &[Halves; WIDTH]) -> f64 {
     let passes = |halves: &Halves, byte: u8| halves.low >> (byte & 15) & 1 != 0 && halves.high >> (byte >> 4) & 1 != 0;
     let of_position = |halves: &Halves| -> f64 { (0..128).filter(|byte| passes(halves, *byte)).map(frequency).sum() };

@@ -29,11 +29,11 @@ pub struct Specification {
 /// One policy.
 #[derive(Clone, Debug)]
 pub struct PolicySpec {
-    /// Its id, as in `weir_apply`.
+    /// Id, as in `weir_apply`.
     pub id: String,
     /// Whether its actions are carried out or only logged.
     pub mode: Mode,
-    /// Its selectors, in order.
+    /// Selectors, in order.
     pub selectors: Vec<SelectorSpec>,
 }
 
@@ -50,32 +50,32 @@ pub enum Mode {
 /// Picks traffic for its rules.
 #[derive(Clone, Debug)]
 pub struct SelectorSpec {
-    /// Its id, unique in the policy.
+    /// Id, unique in the policy.
     pub id: String,
-    /// Which traffic; `None` is all.
+    /// The traffic that it picks; `None` is all of it.
     pub when: Option<Expr>,
-    /// Its rules, in order.
+    /// Rules, in order.
     pub rules: Vec<RuleSpec>,
 }
 
 /// One rule.
 #[derive(Clone, Debug)]
 pub struct RuleSpec {
-    /// Its number in the specification.
+    /// Number in the specification.
     pub index: RuleIndex,
-    /// Its id, unique in the specification.
+    /// Id, unique in the specification.
     pub id: String,
-    /// What it found, for people; may be empty.
+    /// Description of what it finds, for people; may be empty.
     pub message: String,
     /// Added to the request's score when it matches.
     pub score: u32,
-    /// When it matches.
+    /// Condition under which it matches.
     pub when: Expr,
-    /// What happens then, in order.
+    /// Actions of a match, in order.
     pub actions: Vec<Action>,
 }
 
-/// How far an `allow` reaches.
+/// Scope of an `allow`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AllowScope {
     /// The rest of this policy is skipped.
@@ -84,7 +84,7 @@ pub enum AllowScope {
     All,
 }
 
-/// Which message a header action changes.
+/// The message that a header action changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The request, before it is proxied.
@@ -111,13 +111,13 @@ pub struct Response {
 pub struct RateLimit {
     /// Number of this limit in the specification: keys of different limits never meet.
     pub limit: u32,
-    /// What is counted by, such as `ip.src`.
+    /// The value by which requests are counted, such as `ip.src`.
     pub key: ValueExpr,
     /// Requests allowed per `period_ms`, at least 1.
     pub requests: u64,
     /// The period in milliseconds, at least 1.
     pub period_ms: u64,
-    /// How many requests may come at once beyond the steady rate.
+    /// Requests that may come at once beyond the steady rate.
     pub burst: u64,
     /// The answer past the limit; `Retry-After` and the `RateLimit` fields are added.
     pub response: Arc<Response>,
@@ -134,9 +134,9 @@ pub enum List {
     Integers(Arc<Vec<i64>>),
 }
 
-/// Where an address is, as far as known.
+/// Location of an address, as far as it is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct GeoLocation {
     /// ISO 3166-1 alpha-2 country code.
     pub country: Code,
     /// Continent code.
@@ -145,7 +145,7 @@ pub struct Place {
     pub asnum: u32,
 }
 
-/// A code of two ASCII characters, or nothing: small enough to keep a thousand places in a cache.
+/// A code of two ASCII characters, or nothing: small enough to keep a thousand locations in a cache.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Code([u8; 2]);
 
@@ -173,8 +173,8 @@ impl std::fmt::Debug for Code {
     }
 }
 
-/// Looks up places; what `maxminddb` does in `crates/policy`.
+/// Looks up locations; implemented with `maxminddb` in `crates/policy`.
 pub trait Geo: Send + Sync {
-    /// The place of `address`; empty fields if unknown.
-    fn place(&self, address: IpAddr) -> Place;
+    /// The location of `address`; empty fields if unknown.
+    fn locate(&self, address: IpAddr) -> GeoLocation;
 }

@@ -50,13 +50,13 @@ impl StringSet {
         self.table.find(hash, |index| string_at(&self.bytes, &self.ends, *index) == string).is_some()
     }
 
-    /// How many strings it holds.
+    /// Number of strings.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether it holds none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()

@@ -11,7 +11,7 @@ use weir_rules::Field;
 use weir_rules::ir::{Access, Literal, ValueExpr};
 
 use crate::function;
-use crate::{Geo, Place};
+use crate::{Geo, GeoLocation};
 
 /// One value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,17 +45,17 @@ pub(crate) struct Reader<'a, 'e> {
     pub(crate) request_id: &'e [u8],
     pub(crate) tags: RefCell<Vec<String>>,
     pub(crate) geo: Option<&'e dyn Geo>,
-    pub(crate) place: Cell<Option<Place>>,
+    pub(crate) location: Cell<Option<GeoLocation>>,
 }
 
 impl<'a, 'e> Reader<'a, 'e> {
-    fn place(&self) -> Place {
-        if let Some(place) = self.place.get() {
-            return place;
+    fn location(&self) -> GeoLocation {
+        if let Some(location) = self.location.get() {
+            return location;
         }
-        let place = self.geo.map(|geo| geo.place(self.transaction.head.client)).unwrap_or_default();
-        self.place.set(Some(place));
-        place
+        let location = self.geo.map(|geo| geo.locate(self.transaction.head.client)).unwrap_or_default();
+        self.location.set(Some(location));
+        location
     }
 
     fn copy(&self, bytes: &[u8]) -> Value<'a> {
@@ -200,9 +200,9 @@ fn read_field<'a>(field: Field, reader: &Reader<'a, '_>) -> Values<'a> {
         Field::IpServer => Value::Ip(head.server),
         Field::PeerPort => Value::Int(head.peer_port.into()),
         Field::ServerPort => Value::Int(head.server_port.into()),
-        Field::IpSrcCountry => reader.copy(reader.place().country.as_bytes()),
-        Field::IpSrcContinent => reader.copy(reader.place().continent.as_bytes()),
-        Field::IpSrcAsnum => Value::Int(reader.place().asnum.into()),
+        Field::IpSrcCountry => reader.copy(reader.location().country.as_bytes()),
+        Field::IpSrcContinent => reader.copy(reader.location().continent.as_bytes()),
+        Field::IpSrcAsnum => Value::Int(reader.location().asnum.into()),
         Field::Ssl => Value::Bool(head.tls.is_some()),
         Field::TlsVersion => Value::Bytes(tls.version),
         Field::TlsCipher => Value::Bytes(tls.cipher),

@@ -309,7 +309,7 @@ impl Inspection {
     fn find_country(&self) -> [u8; 2] {
         let Some(geo) = self.policies().and_then(|policies| policies.snapshot().geo()) else { return [0; 2] };
         let begun = worker::ticks();
-        let code = geo.place(self.transaction.head.client).country.as_bytes().try_into().unwrap_or([0; 2]);
+        let code = geo.locate(self.transaction.head.client).country.as_bytes().try_into().unwrap_or([0; 2]);
         meter::book(meter::ModulePart::Geo, self.timing, begun, code != [0; 2]);
         code
     }

@@ -17,7 +17,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use maxminddb::{MaxMindDbError, Reader};
-use weir_engine::{Geo, Place};
+use weir_engine::{Geo, GeoLocation};
 
 use crate::build::Builder;
 use crate::check::Fields;
@@ -33,7 +33,7 @@ struct Database {
 }
 
 /// Country, continent and autonomous system from up to two databases.
-struct Places {
+struct GeoTables {
     country: Option<Database>,
     asn: Option<Database>,
     /// Tells this data from another policy's in the cache.
@@ -51,7 +51,7 @@ pub(crate) fn build(fields: &Fields<'_>, builder: &mut Builder<'_>) -> Option<Ar
     }
     let country = open(fields, "country", &[COUNTRY, CONTINENT], builder);
     let asn = open(fields, "asn", &[ASN], builder);
-    Some(Arc::new(Places::new(country, asn)))
+    Some(Arc::new(GeoTables::new(country, asn)))
 }
 
 fn open(fields: &Fields<'_>, key: &str, wanted: &[&'static [Path]], builder: &mut Builder<'_>) -> Option<Database> {
@@ -84,13 +84,13 @@ fn read(content: Vec<u8>, wanted: &[&'static [Path]]) -> Result<Database, (Strin
     Ok(Database { reader, paths })
 }
 
-impl Places {
+impl GeoTables {
     fn new(country: Option<Database>, asn: Option<Database>) -> Self {
         Self { country, asn, owner: cache::Owner::new() }
     }
 
-    fn look_up(&self, address: IpAddr) -> Place {
-        let mut place = Place::default();
+    fn look_up(&self, address: IpAddr) -> GeoLocation {
+        let mut place = GeoLocation::default();
         if let Some(Database { reader, paths }) = &self.country
             && let Ok(found) = reader.lookup(address)
         {
@@ -107,8 +107,8 @@ impl Places {
     }
 }
 
-impl Geo for Places {
-    fn place(&self, address: IpAddr) -> Place {
+impl Geo for GeoTables {
+    fn locate(&self, address: IpAddr) -> GeoLocation {
         cache::place(self.owner, address, || self.look_up(address))
     }
 }

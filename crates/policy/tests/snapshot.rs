@@ -104,7 +104,7 @@ fn places_come_from_the_files_that_geo_names() {
         std::fs::write(&path, format!("geo: {geo}\n{}", policies(1))).unwrap();
         let snapshot = Snapshot::load(&path).unwrap();
         let inside: IpAddr = "192.0.2.9".parse().unwrap();
-        let place = snapshot.geo().unwrap().place(inside);
+        let place = snapshot.geo().unwrap().locate(inside);
         let country = if geo.starts_with("{asn") { "" } else { "DE" };
         let asnum = if geo == "demo.mmdb" { 0 } else { 64_500 };
         assert_eq!((&*place.country, place.asnum), (country, asnum), "{geo}");

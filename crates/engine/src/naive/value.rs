@@ -7,7 +7,7 @@ use weir_rules::Field;
 use weir_rules::ir::{Access, Literal, ValueExpr};
 
 use super::{Found, Naive, function::call};
-use crate::Place;
+use crate::GeoLocation;
 
 /// One value.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,8 +104,8 @@ impl Naive<'_> {
         }
     }
 
-    fn place(&self, transaction: &Transaction<'_>) -> Place {
-        self.specification.geo.as_ref().map(|geo| geo.place(transaction.head.client)).unwrap_or_default()
+    fn place(&self, transaction: &Transaction<'_>) -> GeoLocation {
+        self.specification.geo.as_ref().map(|geo| geo.locate(transaction.head.client)).unwrap_or_default()
     }
 
     fn items(&self, field: Field, transaction: &Transaction<'_>, found: &Found) -> Vec<(Vec<u8>, Value)> {

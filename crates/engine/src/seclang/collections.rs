@@ -24,16 +24,16 @@ pub enum StoredChange<'a> {
         /// Seconds that it lives.
         timeout_s: u64,
     },
-    /// Its number plus this (texts that are no number count as 0).
+    /// The number that it holds plus this (texts that are not numbers count as 0).
     Add {
-        /// What is added.
+        /// The number to add.
         delta: i64,
         /// Seconds that it lives.
         timeout_s: u64,
     },
     /// Gone.
     Unset,
-    /// Vanishes after so many seconds from now, if it is there.
+    /// Expires this many seconds from now, if it exists.
     Expire {
         /// Seconds.
         after_s: u64,

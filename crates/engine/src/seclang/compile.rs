@@ -12,7 +12,7 @@ use weir_rules::seclang::pattern::Pattern;
 use super::bits::Bits;
 use super::expand::Text;
 use super::matcher::Matcher;
-use super::names::Names;
+use super::names::TxNames;
 use super::need::Need;
 use super::operator::Operator;
 use super::pipeline::Pipelines;
@@ -30,7 +30,7 @@ pub(super) fn compile(set: &RuleSet) -> Result<Program, Vec<ProgramError>> {
     let layout = Layout::new(set);
     let mut compiler = Compiler {
         rules: layout.rules.clone(),
-        names: Names::new(),
+        names: TxNames::new(),
         pipelines: Pipelines::default(),
         matchers: HashMap::new(),
         errors: Vec::new(),
@@ -62,7 +62,7 @@ pub(super) fn compile(set: &RuleSet) -> Result<Program, Vec<ProgramError>> {
 }
 
 /// Which variables of `TX` each pattern over their names picks, once all names are known.
-fn find_names(rules: &mut [Rule], names: &Names) {
+fn find_names(rules: &mut [Rule], names: &TxNames) {
     let arena = bumpalo::Bump::new();
     let tests = rules.iter_mut().flat_map(|rule| &mut rule.links).filter_map(|link| link.test.as_mut());
     for target in tests.flat_map(|test| &mut test.targets).filter(|target| target.source == Source::Tx) {
@@ -148,7 +148,7 @@ impl<'s> Layout<'s> {
 
 struct Compiler<'s> {
     rules: Vec<(u32, &'s ir::Rule)>,
-    names: Names,
+    names: TxNames,
     pipelines: Pipelines,
     matchers: HashMap<String, Arc<Matcher>>,
     errors: Vec<ProgramError>,

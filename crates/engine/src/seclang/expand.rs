@@ -2,7 +2,7 @@
 
 use weir_rules::seclang::ir::{Macro, Piece, Variable};
 
-use super::names::{Names, TxId};
+use super::names::{TxId, TxNames};
 
 /// A text that may have macros in it.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,7 +25,7 @@ pub(crate) enum TextPiece {
 }
 
 impl Text {
-    pub(crate) fn new(text: &Macro, names: &mut Names) -> Self {
+    pub(crate) fn new(text: &Macro, names: &mut TxNames) -> Self {
         if let Some(plain) = text.as_text() {
             return Self::Plain(plain.into());
         }

@@ -12,18 +12,18 @@ use super::template::Status;
 use super::variable::{BASES, Origin, Source};
 use super::{Exclusion, Profile};
 
-/// How a profile runs a rule.
+/// How a profile runs a rule, for `weir rules explain`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
-    /// When it is run.
-    pub way: Way,
-    /// The profile's exclusions that are about it.
+    /// The requests in which it runs.
+    pub execution: Execution,
+    /// The profile's exclusions that concern it.
     pub exclusions: Vec<Exclusion>,
 }
 
-/// When a rule is run.
+/// The requests in which a rule runs.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Way {
+pub enum Execution {
     /// Not in requests: nothing in it depends on them, so its outcome is worked out at load. It is
     /// run after all in a request that changes a variable which it reads or writes.
     Folded,
@@ -68,45 +68,45 @@ pub enum Needs {
 /// Bytes that a value must have.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ByteNeeds {
-    /// Of each set at least one; each set ascending.
+    /// At least one byte of each set; each set is in ascending order.
     pub one_of: Vec<Vec<u8>>,
     /// Length in bytes.
     pub at_least: usize,
 }
 
 impl Profile {
-    /// How the rule with that id is run; `None` if the program has none.
+    /// How the rule with that id runs; `None` if the program has no such rule.
     #[must_use]
     pub fn explain(&self, id: u64) -> Option<Explanation> {
         let program = &self.program;
         let info = program.infos.iter().position(|info| info.id == id)?;
         let at = program.rules.iter().position(|rule| rule.info as usize == info)?;
-        let way = match self.template().status(at as u32) {
-            Status::Folded => Way::Folded,
-            Status::Skipped => Way::Skipped,
-            Status::Removed => Way::Removed,
+        let execution = match self.template().status(at as u32) {
+            Status::Folded => Execution::Folded,
+            Status::Skipped => Execution::Skipped,
+            Status::Removed => Execution::Removed,
             Status::Live => self.live(at),
         };
         let exclusions = self.excluded.iter().zip(self.exclusions());
         let exclusions = exclusions.filter(|(excluded, _)| excluded.rules.contains(at)).map(|(_, one)| one.clone());
-        Some(Explanation { way, exclusions: exclusions.collect() })
+        Some(Explanation { execution, exclusions: exclusions.collect() })
     }
 
-    /// How many exclusions it has.
+    /// Number of exclusions.
     #[must_use]
     pub fn exclusion_count(&self) -> usize {
         self.exclusions().len()
     }
 
-    fn live(&self, at: usize) -> Way {
-        let Some(gate) = self.sifter().gate(at as u32) else { return Way::Always };
+    fn live(&self, at: usize) -> Execution {
+        let Some(gate) = self.sifter().gate(at as u32) else { return Execution::Always };
         let link = &self.program.rules[at].links[gate.link];
         let through = self.program.pipelines.name(link.pipeline);
-        Way::Gated { link: gate.link, needs: Needs::of(&gate.need), lanes: lanes_of(link), through }
+        Execution::Gated { link: gate.link, needs: Needs::of(&gate.need), lanes: lanes_of(link), through }
     }
 }
 
-/// Where a link looks.
+/// The collections that a link looks at.
 fn lanes_of(link: &Link) -> Vec<String> {
     let mut lanes = Vec::new();
     for target in link.test.iter().flat_map(|test| &test.targets) {
@@ -187,20 +187,20 @@ mod tests {
         let profile = profile();
         let gated = |needs: Needs, through: &str| {
             let (lanes, through) = (vec!["ARGS_GET".to_owned()], through.to_owned());
-            Way::Gated { link: 0, needs, lanes, through }
+            Execution::Gated { link: 0, needs, lanes, through }
         };
         let literal = Needs::Literals(vec![b"evil".to_vec()], ByteNeeds::default());
         let cases = [
-            (1, Way::Folded),
-            (2, Way::Folded),
-            (3, Way::Skipped),
+            (1, Execution::Folded),
+            (2, Execution::Folded),
+            (3, Execution::Skipped),
             (4, gated(literal, "lowercase")),
-            (5, Way::Always),
+            (5, Execution::Always),
             (6, gated(Needs::Sql, "none")),
-            (7, Way::Removed),
+            (7, Execution::Removed),
         ];
         for (id, way) in cases {
-            assert_eq!(profile.explain(id).map(|explanation| explanation.way), Some(way), "rule {id}");
+            assert_eq!(profile.explain(id).map(|explanation| explanation.execution), Some(way), "rule {id}");
         }
         assert_eq!(profile.explain(8), None);
         let touched: Vec<u64> =

@@ -7,12 +7,12 @@ use super::need::Need;
 use super::program::{Link, Rule, Test};
 use super::variable::{BASES, Source};
 
-/// How a rule is gated.
+/// The gate of a rule.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    /// Which link of the chain.
+    /// Position of the link in the chain.
     pub(crate) link: usize,
-    /// What one of its values must have.
+    /// What one of the link's values must contain.
     pub(crate) need: Need,
 }
 

@@ -25,7 +25,7 @@ const MAX_RECORDS: usize = 16;
 const MAX_REMOVED_TARGETS: usize = 1024;
 
 impl<'a> Machine<'_, 'a, '_> {
-    /// What a link does for each value that matches.
+    /// Carries out a link's effects for each value that matches.
     pub(super) fn assign(&mut self, link: &Link) {
         for assignment in &link.assignments {
             match assignment.collection {
@@ -93,7 +93,7 @@ impl<'a> Machine<'_, 'a, '_> {
         self.profile.program.settings.collection_timeout.unwrap_or(COLLECTION_TIMEOUT_S)
     }
 
-    /// What a rule does once all of its links have matched.
+    /// Carries out a rule's effects once all of its links have matched.
     pub(super) fn matched(&mut self, rule: &Rule, outcome: &mut Outcome<'a>) -> Next {
         for link in rule.links.iter().rev() {
             link.effects.iter().for_each(|effect| self.effect(effect));

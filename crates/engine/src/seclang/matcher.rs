@@ -36,7 +36,7 @@ pub(crate) struct Matcher {
     is_exact: bool,
     /// What every value that it matches has.
     pub(crate) need: Need,
-    /// Of a pattern that is only a beginning, in either case: that beginning.
+    /// For a pattern that is a plain prefix, in either case: that prefix.
     beginning: Option<Box<[u8]>>,
 }
 

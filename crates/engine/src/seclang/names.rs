@@ -1,4 +1,4 @@
-//! Names of the variables in `TX`, as numbers.
+//! TxNames of the variables in `TX`, as numbers.
 
 use std::collections::HashMap;
 
@@ -10,12 +10,12 @@ pub(crate) const CAPTURES: TxId = 10;
 
 /// All names that a program mentions, in lower case.
 #[derive(Debug)]
-pub(crate) struct Names {
+pub(crate) struct TxNames {
     numbers: HashMap<Box<[u8]>, TxId, foldhash::fast::RandomState>,
     names: Vec<Box<[u8]>>,
 }
 
-impl Names {
+impl TxNames {
     pub(crate) fn new() -> Self {
         let mut names = Self { numbers: HashMap::default(), names: Vec::new() };
         for digit in b'0'..=b'9' {

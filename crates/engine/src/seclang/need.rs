@@ -30,7 +30,7 @@ pub(crate) enum Need {
     Xss,
 }
 
-/// Of each of these sets at least one byte occurs, in a value of a length within bounds.
+/// At least one byte of each of these sets occurs, in a value of a length within bounds.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Bytes {
     pub(crate) sets: Vec<ByteSet>,
@@ -86,7 +86,7 @@ impl Need {
         }
     }
 
-    /// Of an operator.
+    /// The needs of an operator.
     pub(crate) fn of(operator: &Operator, negated: bool) -> Self {
         if negated {
             return Self::Any;
@@ -121,7 +121,7 @@ impl Need {
         Self::Bytes(Bytes { sets: vec![set], min_length: 1, ..Bytes::default() })
     }
 
-    /// Of phrases of which one occurs, whatever the case.
+    /// The needs of phrases of which one occurs, in any case.
     pub(crate) fn of_phrases(phrases: &[Vec<u8>]) -> Self {
         let mut folded: Vec<Vec<u8>> = phrases.iter().map(|phrase| literal::fold(phrase)).collect();
         folded.sort_unstable();
@@ -133,7 +133,7 @@ impl Need {
         )
     }
 
-    /// Of a pattern.
+    /// The needs of a pattern.
     pub(crate) fn of_pattern(hir: &Hir) -> Self {
         let mut sets: Vec<(f64, ByteSet)> =
             sets(hir).into_iter().map(|set| (of_set(&set), set)).filter(|(often, _)| *often < MAX_FREQUENCY).collect();

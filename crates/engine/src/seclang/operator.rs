@@ -44,9 +44,9 @@ pub(crate) enum Operator {
     GeoLookup,
 }
 
-/// What an operator has found.
+/// A match of an operator.
 #[derive(Debug, Default)]
-pub(crate) struct Found<'a> {
+pub(crate) struct OperatorMatch<'a> {
     /// The part of the value that made it match, if it is a part.
     pub(crate) range: Option<(u32, u32)>,
     /// What `capture` keeps.
@@ -64,7 +64,7 @@ pub(crate) enum Captured<'a> {
     Text(&'a [u8]),
 }
 
-/// What operators need beside the value.
+/// Inputs of operators besides the value.
 pub(crate) struct Setting<'a, 'e> {
     pub(crate) arena: &'a Bump,
     /// The text of the parameter, macros expanded.
@@ -92,9 +92,9 @@ impl Operator {
     }
 
     /// Whether the value matches, and where.
-    pub(crate) fn find<'a>(&self, value: &'a [u8], setting: &Setting<'a, '_>) -> Option<Found<'a>> {
+    pub(crate) fn find<'a>(&self, value: &'a [u8], setting: &Setting<'a, '_>) -> Option<OperatorMatch<'a>> {
         let (arena, text) = (setting.arena, setting.text);
-        let when = |truth: bool| truth.then(Found::default);
+        let when = |truth: bool| truth.then(OperatorMatch::default);
         match self {
             Self::Always => when(true),
             Self::Whole => {
@@ -114,7 +114,7 @@ impl Operator {
                 let range = (found.start() as u32, found.end() as u32);
                 let mut groups = Groups::default();
                 groups[0] = Some(range);
-                Found { range: Some(range), captured: Captured::Groups(groups) }
+                OperatorMatch { range: Some(range), captured: Captured::Groups(groups) }
             }),
             Self::Within(_) => when(value.is_empty() || memmem::find(text, value).is_some()),
             Self::Contains(_) => memmem::find(value, text).map(|at| of_range(at, at + text.len())),
@@ -124,11 +124,13 @@ impl Operator {
             Self::StrEq(_) => when(value == text),
             Self::Compare(comparison, _) => when(compare(*comparison, number::parse(value), number::parse(text))),
             Self::IpMatch(networks) => when(in_networks(value, networks)),
-            Self::Sqli => weir_detect::sqli(value).map(|fingerprint| Found {
+            Self::Sqli => weir_detect::sqli(value).map(|fingerprint| OperatorMatch {
                 range: None,
                 captured: Captured::Text(arena.alloc_slice_copy(fingerprint.as_bytes())),
             }),
-            Self::Xss => weir_detect::xss(value).then_some(Found { range: None, captured: Captured::Text(value) }),
+            Self::Xss => {
+                weir_detect::xss(value).then_some(OperatorMatch { range: None, captured: Captured::Text(value) })
+            }
             Self::ByteRange(allowed) => {
                 let outside = |byte: &u8| allowed[usize::from(byte >> 6)] >> (byte & 63) & 1 == 0;
                 value.iter().position(outside).map(|at| of_range(at, at + 1))
@@ -140,17 +142,17 @@ impl Operator {
     }
 }
 
-fn of_range(start: usize, end: usize) -> Found<'static> {
-    Found { range: Some((start as u32, end as u32)), captured: Captured::Nothing }
+fn of_range(start: usize, end: usize) -> OperatorMatch<'static> {
+    OperatorMatch { range: Some((start as u32, end as u32)), captured: Captured::Nothing }
 }
 
-fn of_groups(groups: Groups) -> Found<'static> {
-    Found { range: groups[0], captured: Captured::Groups(groups) }
+fn of_groups(groups: Groups) -> OperatorMatch<'static> {
+    OperatorMatch { range: groups[0], captured: Captured::Groups(groups) }
 }
 
-fn rx<'a>(matcher: &Matcher, value: &'a [u8], setting: &Setting<'a, '_>) -> Option<Found<'a>> {
+fn rx<'a>(matcher: &Matcher, value: &'a [u8], setting: &Setting<'a, '_>) -> Option<OperatorMatch<'a>> {
     if setting.verdict_only {
-        return matcher.is_match(value, setting.arena).then(Found::default);
+        return matcher.is_match(value, setting.arena).then(OperatorMatch::default);
     }
     if setting.capture {
         return matcher.groups(value, setting.arena).map(of_groups);
@@ -192,7 +194,7 @@ fn contains_word(value: &[u8], word: &[u8]) -> bool {
 }
 
 /// A number with check digits among the matches of a pattern.
-fn verify<'a>(kind: Verify, matcher: &Matcher, value: &'a [u8], arena: &'a Bump) -> Option<Found<'a>> {
+fn verify<'a>(kind: Verify, matcher: &Matcher, value: &'a [u8], arena: &'a Bump) -> Option<OperatorMatch<'a>> {
     let is_valid = match kind {
         Verify::CreditCard => weir_detect::is_card_number,
         Verify::Ssn => weir_detect::is_ssn,
@@ -200,7 +202,7 @@ fn verify<'a>(kind: Verify, matcher: &Matcher, value: &'a [u8], arena: &'a Bump)
         Verify::Svnr => weir_detect::is_svnr,
     };
     let mut from = 0;
-    // At most so many beginnings are tried, so that a long run of digits costs no square.
+    // A bound on the starting positions that are tried: a long run of digits would otherwise take quadratic time.
     for _ in 0..MAX_VERIFIED {
         let rest = value.get(from..)?;
         // ModSecurity looks for cards in the whole value, for the others in what is left of it.
@@ -209,7 +211,7 @@ fn verify<'a>(kind: Verify, matcher: &Matcher, value: &'a [u8], arena: &'a Bump)
             _ => matcher.find(rest, arena).map(|found| (from + found.start, from + found.end)),
         }?;
         if is_valid(&value[start..end]) {
-            return Some(Found {
+            return Some(OperatorMatch {
                 range: Some((start as u32, end as u32)),
                 captured: Captured::Text(&value[start..end]),
             });

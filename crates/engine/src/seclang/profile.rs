@@ -16,7 +16,7 @@ use crate::RuleIndex;
 pub struct Tuning {
     /// Whether disruptive actions are only logged.
     pub detect: bool,
-    /// What is left out.
+    /// Rules and targets that are left out.
     pub exclusions: Vec<Exclusion>,
     /// Variables of `TX` set before the first rule, names in lower case.
     pub variables: Vec<(Vec<u8>, Vec<u8>)>,
@@ -35,7 +35,7 @@ pub struct Tuning {
 /// Rules, or targets of rules, to leave out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exclusion {
-    /// Which rules.
+    /// The rules that it leaves out.
     pub rules: RuleChoice,
     /// Only this target of them; `None` is the whole rule.
     pub target: Option<Target>,
@@ -43,7 +43,7 @@ pub struct Exclusion {
     pub when: Option<Expr>,
 }
 
-/// How rules are chosen.
+/// A choice of rules.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RuleChoice {
     /// Ids and ranges, both ends included.
@@ -183,7 +183,7 @@ impl Profile {
         self.tuning.response_body.or(self.program.settings.response_body_access).unwrap_or(false)
     }
 
-    /// How requests are read.
+    /// Settings for parsing requests.
     pub(crate) fn limits(&self) -> weir_http::seclang::Limits {
         let settings = &self.program.settings;
         let default = weir_http::seclang::Limits::default();

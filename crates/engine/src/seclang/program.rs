@@ -10,7 +10,7 @@ use weir_rules::seclang::ir::{
 
 use super::bits::Bits;
 use super::expand::Text;
-use super::names::{Names, TxId};
+use super::names::{TxId, TxNames};
 use super::operator::Operator;
 use super::pipeline::{Node, Pipelines};
 use super::sift::Sifter;
@@ -24,7 +24,7 @@ pub struct Program {
     pub(crate) rules: Vec<Rule>,
     /// Positions of each phase's rules.
     pub(crate) phases: [Range<u32>; 5],
-    pub(crate) names: Names,
+    pub(crate) names: TxNames,
     pub(crate) pipelines: Pipelines,
     pub(crate) settings: Settings,
     pub(crate) files: Vec<String>,
@@ -38,12 +38,12 @@ pub struct Program {
 /// The marker at which [`crate::seclang::Tuning::settings`] take effect.
 pub const SETTINGS_MARKER: &str = "WEIR-SETTINGS";
 
-/// What logs and people are told of a rule.
+/// Description of a rule for logs and people.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RuleInfo {
-    /// Its id.
+    /// Id.
     pub id: u64,
-    /// When it runs.
+    /// Phase in which it runs.
     pub phase: Phase,
     /// Where it was written; its file is a position in [`Program::files`].
     pub place: SourcePosition,
@@ -62,14 +62,14 @@ pub struct ProgramError {
     pub rule: u64,
     /// Where it is; the file is a position in the set's `files`.
     pub place: SourcePosition,
-    /// What is wrong and what to do.
+    /// The problem and the remedy.
     pub message: String,
 }
 
 /// A rule as it is run.
 #[derive(Debug)]
 pub(crate) struct Rule {
-    /// Its number among the infos.
+    /// Number of its description.
     pub(crate) info: u32,
     pub(crate) links: Vec<Link>,
     pub(crate) message: Text,
@@ -112,7 +112,7 @@ pub(crate) struct Target {
     pub(crate) count: bool,
     /// The variable's name, as logs say it.
     pub(crate) name: &'static str,
-    /// Of `TX`: the variables that the program names and that the selector picks.
+    /// For `TX`: the variables that the program names and that the selector picks.
     pub(crate) tx: Vec<TxId>,
 }
 
@@ -137,9 +137,9 @@ pub(crate) struct Assignment {
 /// A variable's name.
 #[derive(Debug)]
 pub(crate) enum Name {
-    /// Of `TX`, known.
+    /// A variable of `TX` that is known at load.
     Tx(TxId),
-    /// Of `TX` with macros in it, or of a persistent collection.
+    /// A variable of `TX` with macros in its name, or of a persistent collection.
     Text(Text),
 }
 
@@ -151,7 +151,7 @@ pub(crate) enum Change {
     Unset,
 }
 
-/// What a whole match does.
+/// Effects of a match of the whole chain.
 #[derive(Debug)]
 pub(crate) enum Effect {
     Expire(Collection, Text, Text),

@@ -10,12 +10,12 @@ use weir_rules::seclang::ir::{AllowScope, Engine, Phase};
 use super::Profile;
 use super::bits;
 use super::collections::Collections;
-use super::operator::{Captured, Found, Setting};
+use super::operator::{Captured, OperatorMatch, Setting};
 use super::program::{Link, RuleInfo, Test};
 use super::sift::{Event, Hit, Sifted};
 use super::state::{Matched, State, is_set};
 use super::values::Member;
-use super::variable::{Known, Source};
+use super::variable::{Availability, Source};
 use crate::evaluate::{Context, Pass};
 use crate::{Decision, Meter, Outcome, RuleIndex};
 
@@ -29,7 +29,7 @@ pub(crate) struct Run<'a> {
     lanes_at: u32,
     /// One bit for each phase that has been.
     done: u8,
-    /// How many of [`Known::ALL`] the filter has looked at.
+    /// Number of entries of [`Availability::ALL`] that the filter has looked at.
     sifted: usize,
     /// Rules before this position have had their turn.
     passed: u32,
@@ -45,7 +45,7 @@ impl std::fmt::Debug for Run<'_> {
     }
 }
 
-/// What a rule set needs from outside its transaction.
+/// Inputs of a rule set from outside its transaction.
 pub(super) struct Outside<'c> {
     pub(super) request_id: &'c [u8],
     pub(super) now_ms: u64,
@@ -68,7 +68,7 @@ pub(super) struct Machine<'m, 'a, 'c> {
     matched_until: u32,
 }
 
-/// Where evaluation goes on.
+/// Position at which evaluation goes on.
 pub(super) enum Next {
     Rule(u32),
     Respond(Decision),
@@ -161,20 +161,20 @@ impl<'a> Run<'a> {
         }
         self.done |= bit;
         let known = match phase {
-            Phase::RequestHeaders => Known::Head,
+            Phase::RequestHeaders => Availability::Head,
             Phase::RequestBody => {
                 if self.state.request_body {
                     self.view.set_body(transaction.body(), transaction.body_truncated());
                 }
-                Known::Body
+                Availability::Body
             }
             Phase::ResponseHeaders => {
                 if let Some(head) = transaction.response() {
                     self.view.set_response(head);
                 }
-                Known::ResponseHead
+                Availability::ResponseHead
             }
-            Phase::ResponseBody | Phase::Logging => Known::ResponseBody,
+            Phase::ResponseBody | Phase::Logging => Availability::ResponseBody,
         };
         let profile = Arc::clone(&self.profile);
         let positions = profile.program.positions(phase);
@@ -190,7 +190,7 @@ impl<'a> Run<'a> {
         }
         self.state.allowed = None;
         // A phase that was passed over has left something to look at.
-        while let Some(next) = Known::ALL.get(self.sifted).filter(|next| **next <= known) {
+        while let Some(next) = Availability::ALL.get(self.sifted).filter(|next| **next <= known) {
             self.sifted += 1;
             self.sift(&profile, *next, context);
         }
@@ -225,7 +225,7 @@ impl<'a> Run<'a> {
     }
 
     /// Finds which rules what has become known may match.
-    fn sift<M: Meter>(&mut self, profile: &Profile, known: Known, context: &mut Context<'_, M>) {
+    fn sift<M: Meter>(&mut self, profile: &Profile, known: Availability, context: &mut Context<'_, M>) {
         let sampled = context.meter.sampled();
         let lanes_at = self.lanes_at;
         // When the lane and the rule began, and what rules have taken of the lane's time.
@@ -433,7 +433,7 @@ impl<'a> Machine<'_, 'a, '_> {
         true
     }
 
-    fn capture(&mut self, found: &Found<'a>, value: &'a [u8]) {
+    fn capture(&mut self, found: &OperatorMatch<'a>, value: &'a [u8]) {
         let mut keep = |group: usize, text: &'a [u8]| {
             self.run.state.set_tx(self.profile, group as u16, Some(text), self.at + 1);
         };

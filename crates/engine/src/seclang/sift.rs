@@ -26,7 +26,7 @@ use super::bits::Bits;
 use super::gate::{Gate, gate};
 use super::need::Need;
 use super::program::Program;
-use super::variable::{Known, Origin, Source, pairs};
+use super::variable::{Availability, Origin, Source, pairs};
 use plan::Plan;
 use search::{Literals, Search};
 use visit::Visit;
@@ -36,7 +36,7 @@ use visit::Visit;
 pub(crate) struct Sifter {
     /// Kept for the pipelines.
     program: Arc<Program>,
-    /// Its own number, for what is remembered.
+    /// Number of the filter, for its memory of values.
     number: u64,
     plans: Vec<Plan>,
     /// Each plan has the number of its own.
@@ -54,13 +54,13 @@ pub(crate) struct Sifter {
 pub(crate) struct Hit<'a> {
     pub(crate) rule: u32,
     pub(crate) origin: Origin,
-    /// Its number in the collection.
+    /// Number of the value in the collection.
     pub(crate) item: u32,
     /// The value after the rule's transformations; for `multiMatch` before them.
     pub(crate) value: &'a [u8],
 }
 
-/// What sifting yields.
+/// Result of sifting.
 pub(crate) struct Sifted<'a, 'e> {
     /// One bit for each rule.
     pub(crate) candidates: &'e mut [u64],
@@ -69,7 +69,7 @@ pub(crate) struct Sifted<'a, 'e> {
     pub(crate) whole: &'e mut [u64],
 }
 
-/// What a meter is told.
+/// Costs reported to a meter.
 pub(crate) enum Event {
     LaneBegins,
     /// The lane of that number.
@@ -168,7 +168,7 @@ impl Sifter {
                 self.searches.push(Search::new(&literals));
                 continue;
             }
-            let (all, plans) = &mut shared[usize::from(plan.known >= Known::ResponseHead)];
+            let (all, plans) = &mut shared[usize::from(plan.known >= Availability::ResponseHead)];
             plans.push(number);
             for (literal, rules) in literals {
                 let known: &mut Vec<u32> = all.entry(literal).or_default();
@@ -209,7 +209,7 @@ impl Sifter {
     /// Looks at everything that has just become known. `meter` is told what begins and ends.
     pub(crate) fn sift<'a>(
         &self,
-        known: Known,
+        known: Availability,
         view: &View<'a>,
         arena: &'a Bump,
         out: &mut Sifted<'a, '_>,

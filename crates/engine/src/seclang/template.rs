@@ -24,12 +24,12 @@ use super::operator::{Operator, Setting};
 use super::program::{Assignment, Change, Disrupt, Link, Name, Program, Rule, Test};
 use super::variable::Source;
 
-/// What becomes of a rule in a request.
+/// Treatment of a rule in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
-    /// It is run.
+    /// The rule runs.
     Live,
-    /// Its outcome is part of the template.
+    /// The rule's outcome is part of the template.
     Folded,
     /// A folded rule jumps over it.
     Skipped,
@@ -99,7 +99,7 @@ impl Template {
         template
     }
 
-    /// The same with nothing folded: every rule that is not removed is live.
+    /// A template with nothing folded: every rule that is not removed is live.
     pub(crate) fn unfolded(
         &self,
         program: &Program,
@@ -194,11 +194,11 @@ impl Wide {
     }
 }
 
-/// What running a rule ahead of time has come to.
+/// Result of running a rule at load.
 enum Ahead {
     Depends,
     NoMatch,
-    /// It matches so many times.
+    /// It matches this many times.
     Match(usize),
 }
 
@@ -309,7 +309,7 @@ impl Fold<'_> {
         reads.ids.contains(&id) || reads.wide.iter().any(finds)
     }
 
-    /// How many values a link has, and how many match; `None` if that depends on the request.
+    /// Number of values of a link, and of those that match; `None` if that depends on the request.
     fn link(&self, link: &Link, seen: &mut Seen) -> Option<(usize, usize)> {
         let Some(test) = &link.test else { return Some((1, 1)) };
         if !link.stages.is_empty() || !test.exclusions.is_empty() || !is_foreseen(&test.operator) {
@@ -404,7 +404,7 @@ impl Fold<'_> {
     }
 }
 
-/// What a folded rule depends on.
+/// Dependencies of a folded rule.
 #[derive(Default)]
 struct Seen {
     ids: HashSet<TxId>,

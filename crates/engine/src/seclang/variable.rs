@@ -18,21 +18,21 @@ pub(crate) struct Origin {
     pub(crate) names: bool,
 }
 
-/// When a collection is known.
+/// The point from which a collection is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Known {
+pub(crate) enum Availability {
     /// With the request's header.
     Head,
-    /// With its body.
+    /// With the request's body.
     Body,
     /// With the response's header.
     ResponseHead,
-    /// With its body.
+    /// With the response's body.
     ResponseBody,
 }
 
-impl Known {
-    /// All of them, in order.
+impl Availability {
+    /// All variants, in order.
     pub(crate) const ALL: [Self; 4] = [Self::Head, Self::Body, Self::ResponseHead, Self::ResponseBody];
 
     /// The first phase whose rules can look at it.
@@ -44,8 +44,8 @@ impl Known {
 /// A collection of the view.
 pub(crate) struct Base {
     pub(crate) variable: Variable,
-    pub(crate) known: Known,
-    /// How often it has anything to look at, roughly: guides the choice of gates only.
+    pub(crate) known: Availability,
+    /// Approximate share of requests in which it has a value: guides the choice of gates only.
     pub(crate) presence: f64,
 }
 
@@ -57,13 +57,13 @@ impl Base {
     }
 }
 
-const fn base(variable: Variable, known: Known, presence: f64) -> Base {
+const fn base(variable: Variable, known: Availability, presence: f64) -> Base {
     Base { variable, known, presence }
 }
 
 /// All collections of the view.
 pub(crate) const BASES: &[Base] = &{
-    use Known::{Body, Head, ResponseBody, ResponseHead};
+    use Availability::{Body, Head, ResponseBody, ResponseHead};
     use Variable as V;
     [
         base(V::ArgsGet, Head, 1.0),
@@ -117,7 +117,7 @@ pub(crate) fn pairs<'a>(view: &View<'a>, arena: &'a Bump, base: u8) -> &'a [Pair
         V::FullRequest => one(view.full_request()),
         V::ResponseBody => one(view.response_body()),
         V::Xml => xml(view, arena),
-        other => unreachable!("{other:?} is no base"),
+        other => unreachable!("{other:?} is not a base"),
     }
 }
 
@@ -224,7 +224,7 @@ pub(crate) enum Source {
     Tx,
     /// A persistent collection.
     Stored(Collection),
-    /// What has matched, the rule, clocks, ids.
+    /// State of the evaluation: matches, the rule, clocks, ids.
     State(Variable),
 }
 

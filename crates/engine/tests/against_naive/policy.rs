@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use weir_engine::{
-    Action, AddressSet, AllowScope, Geo, List, Mode, Place, PolicySpec, RateLimit, Response, RuleIndex, RuleSpec,
+    Action, AddressSet, AllowScope, Geo, GeoLocation, List, Mode, PolicySpec, RateLimit, Response, RuleIndex, RuleSpec,
     SelectorSpec, Side, Specification, StringSet,
 };
 use weir_rules::{Phase, ValueType};
@@ -16,10 +16,10 @@ use super::source::Source;
 struct Halves;
 
 impl Geo for Halves {
-    fn place(&self, address: IpAddr) -> Place {
+    fn locate(&self, address: IpAddr) -> GeoLocation {
         match address {
-            IpAddr::V4(_) => Place { country: "DE".into(), continent: "EU".into(), asnum: 42 },
-            IpAddr::V6(_) => Place::default(),
+            IpAddr::V4(_) => GeoLocation { country: "DE".into(), continent: "EU".into(), asnum: 42 },
+            IpAddr::V6(_) => GeoLocation::default(),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use weir_engine::Place;
+use weir_engine::GeoLocation;
 
 /// Places kept per thread, in sets of four with the last one used in front: 32 KiB of memory.
 /// Directly mapped, a quarter of 256 busy clients pushed each other out.
@@ -30,7 +30,7 @@ impl Owner {
 struct Entry {
     address: u128,
     owner: Owner,
-    place: Place,
+    place: GeoLocation,
 }
 
 thread_local! {
@@ -38,7 +38,7 @@ thread_local! {
 }
 
 /// The place of `address`, from `look_up` if it is not known.
-pub(super) fn place(owner: Owner, address: IpAddr, look_up: impl FnOnce() -> Place) -> Place {
+pub(super) fn place(owner: Owner, address: IpAddr, look_up: impl FnOnce() -> GeoLocation) -> GeoLocation {
     let key = match address {
         IpAddr::V4(v4) => v4.to_ipv6_mapped().to_bits(),
         IpAddr::V6(v6) => v6.to_bits(),

@@ -24,9 +24,9 @@ fn sample() -> Vec<u8> {
     writer.to_bytes()
 }
 
-fn places(bytes: Vec<u8>) -> Places {
+fn places(bytes: Vec<u8>) -> GeoTables {
     let country = read(bytes.clone(), &[COUNTRY, CONTINENT]).ok();
-    Places::new(country, read(bytes, &[ASN]).ok())
+    GeoTables::new(country, read(bytes, &[ASN]).ok())
 }
 
 #[test]
@@ -44,8 +44,8 @@ fn what_the_writer_writes_the_reader_finds() {
         ("255.255.255.255", "", "", 0),
         ("::", "", "", 0),
     ] {
-        let found = places.place(address.parse().unwrap());
-        assert_eq!(found, Place { country: country.into(), continent: continent.into(), asnum }, "{address}");
+        let found = places.locate(address.parse().unwrap());
+        assert_eq!(found, GeoLocation { country: country.into(), continent: continent.into(), asnum }, "{address}");
     }
 }
 
@@ -63,8 +63,8 @@ fn the_writers_files_pass_the_readers_verification() {
     all.insert("::/0".parse().unwrap(), record("ZZ", "", 0));
     all.insert("10.0.0.0/8".parse().unwrap(), record("AA", "", 0));
     let places = places(all.to_bytes());
-    assert_eq!(places.place("10.1.1.1".parse().unwrap()).country, "AA".into());
-    assert_eq!(places.place("8.1.1.1".parse().unwrap()).country, "ZZ".into());
+    assert_eq!(places.locate("10.1.1.1".parse().unwrap()).country, "AA".into());
+    assert_eq!(places.locate("8.1.1.1".parse().unwrap()).country, "ZZ".into());
 }
 
 #[test]
@@ -72,8 +72,8 @@ fn files_cut_anywhere_are_refused_or_answer_without_a_panic() {
     let whole = sample();
     for length in 0..whole.len() {
         if let Ok(database) = read(whole[..length].to_vec(), &[COUNTRY, CONTINENT]) {
-            let places = Places::new(Some(database), None);
-            places.place("192.0.2.1".parse().unwrap());
+            let places = GeoTables::new(Some(database), None);
+            places.locate("192.0.2.1".parse().unwrap());
         }
     }
     for at in 0..whole.len() {
@@ -81,7 +81,7 @@ fn files_cut_anywhere_are_refused_or_answer_without_a_panic() {
         broken[at] ^= 0xff;
         let places = places(broken);
         for address in ["192.0.2.1", "2001:db8::7", "0.0.0.0"] {
-            places.place(address.parse().unwrap());
+            places.locate(address.parse().unwrap());
         }
     }
 }
@@ -116,14 +116,14 @@ fn large(records: u32, with: impl Fn(u32) -> Record) -> Vec<u8> {
 fn lookup_cost() {
     let country = read(large(250, |n| record(&format!("{n:02x}"), "EU", 0)), &[COUNTRY, CONTINENT]).ok();
     let asn = read(large(80_000, |n| record("", "", n + 1)), &[ASN]).ok();
-    let places = Places::new(country, asn);
+    let places = GeoTables::new(country, asn);
     const ROUNDS: u32 = 1_000_000;
     for (title, mask) in [("one address", 0), ("256 addresses", 0xff << 12), ("any address", u32::MAX)] {
         let (mut seed, mut found) = (1u32, 0);
         let start = cpu_ns();
         for _ in 0..ROUNDS {
             seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            let place = places.place(IpAddr::from((0x0a00_0001 ^ (seed >> 1 & mask) & 0x7fff_ffff).to_be_bytes()));
+            let place = places.locate(IpAddr::from((0x0a00_0001 ^ (seed >> 1 & mask) & 0x7fff_ffff).to_be_bytes()));
             found += u32::from(place.asnum > 0 && place.country.len() == 2);
         }
         println!("{title}: {} ns a look-up", (cpu_ns() - start) / u64::from(ROUNDS));

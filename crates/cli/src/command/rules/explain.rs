@@ -1,7 +1,7 @@
 //! `weir rules explain`: one rule, from what it looks at to what would exclude it.
 
 use serde_json::{Value, json};
-use weir_engine::seclang::{ByteNeeds, Exclusion, Explanation, Needs, Program, RuleChoice, RuleInfo, Way};
+use weir_engine::seclang::{ByteNeeds, Exclusion, Execution, Explanation, Needs, Program, RuleChoice, RuleInfo};
 use weir_rules::seclang::ir::{Control, Effect, Phase, Rule, Selector, Target, TextMatch};
 
 use super::said::{paranoia, phase, severity, text};
@@ -128,7 +128,7 @@ impl Asked<'_> {
         let uses = self.uses.iter().map(|(one, explanation)| {
             let exclusions: Vec<String> = explanation.exclusions.iter().map(shown_exclusion).collect();
             json!({
-                "policy": one.policy, "rule": one.rule, "way": way_name(&explanation.way),
+                "policy": one.policy, "rule": one.rule, "way": execution_name(&explanation.execution),
                 "explained": way(explanation), "exclusions": exclusions,
             })
         });
@@ -200,25 +200,29 @@ fn rule_text(rule: &Rule, style: Style) -> String {
     out
 }
 
-fn way_name(way: &Way) -> &'static str {
-    match way {
-        Way::Folded => "folded",
-        Way::Skipped => "skipped",
-        Way::Removed => "removed",
-        Way::Always => "always",
-        Way::Gated { .. } => "gated",
+fn execution_name(execution: &Execution) -> &'static str {
+    match execution {
+        Execution::Folded => "folded",
+        Execution::Skipped => "skipped",
+        Execution::Removed => "removed",
+        Execution::Always => "always",
+        Execution::Gated { .. } => "gated",
     }
 }
 
 fn way(explanation: &Explanation) -> String {
-    match &explanation.way {
-        Way::Folded => "worked out at load; run only in requests that change a variable which it reads".to_owned(),
-        Way::Skipped => "never, unless a request changes a variable that decides so: a rule worked out at load, such \
+    match &explanation.execution {
+        Execution::Folded => {
+            "worked out at load; run only in requests that change a variable which it reads".to_owned()
+        }
+        Execution::Skipped => {
+            "never, unless a request changes a variable that decides so: a rule worked out at load, such \
                          as a check of the paranoia level, jumps over it"
-            .to_owned(),
-        Way::Removed => "never: an exclusion takes it out".to_owned(),
-        Way::Always => "in every request".to_owned(),
-        Way::Gated { link, needs, lanes, through } => {
+                .to_owned()
+        }
+        Execution::Removed => "never: an exclusion takes it out".to_owned(),
+        Execution::Always => "in every request".to_owned(),
+        Execution::Gated { link, needs, lanes, through } => {
             let of_link = if *link > 0 { format!(" (link {})", link + 1) } else { String::new() };
             let after = match through.as_str() {
                 "none" => String::new(),

@@ -3,7 +3,7 @@
 //! Most of what a request carries was in the last one too: names of arguments and cookies, header
 //! fields, tokens of sessions, choices in forms. The filter's answer depends on the collection, the
 //! member's name and the value alone, so the rules that it opened, mostly none, can be remembered.
-//! Whole values are kept and compared, not their hashes: nobody can make a harmful value look like a
+//! Whole values are kept and compared, not their hashes: an attacker cannot make a harmful value look like a
 //! harmless one. Of fixed size, with two places for each value; what is not found costs a hash and two
 //! looks. Only
 //! the filter's part is remembered: rules that a value opens are run in every request.
@@ -19,7 +19,7 @@ const SLOTS: usize = 4096;
 /// Values that open more rules are not remembered.
 pub(super) const MAX_RULES: usize = 6;
 
-/// What a value is looked up by.
+/// Key under which a value is looked up.
 #[derive(Clone, Copy)]
 pub(super) struct Key<'v> {
     /// The filter's own number, the collection's within it, and the member's if rules ask for it by
@@ -30,7 +30,7 @@ pub(super) struct Key<'v> {
 
 #[derive(Clone, Copy)]
 struct Slot {
-    /// 0 is nobody's.
+    /// 0 if the slot is free.
     plan: u64,
     length: u8,
     count: u8,
@@ -40,7 +40,7 @@ struct Slot {
 
 struct Memory {
     slots: Box<[Slot]>,
-    /// Which of its two places the next new value takes.
+    /// Which of the two slots the next new value takes.
     turn: usize,
     hasher: foldhash::fast::RandomState,
 }

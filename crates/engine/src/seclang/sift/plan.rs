@@ -8,7 +8,7 @@ use weir_transform::{ByteSet, Transformation};
 use super::super::need::{Bytes, Need};
 use super::super::pipeline::{IDENTITY, Node};
 use super::super::program::Program;
-use super::super::variable::{BASES, Known, Origin};
+use super::super::variable::{Availability, BASES, Origin};
 
 /// Transformations on one collection that are filtered: bits of a [`Nodes`].
 pub(super) const MAX_NODES: usize = 128;
@@ -20,14 +20,14 @@ pub(super) type Nodes = u128;
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) origin: Origin,
-    pub(super) known: Known,
+    pub(super) known: Availability,
     /// Transformations wanted, parents before children; [`IDENTITY`] is the first.
     nodes: Vec<Node>,
     /// One for each node but the first: step `n` makes node `n + 1`.
     pub(super) steps: Vec<Step>,
     /// The different transformations of untransformed and transformed values, and for each the
     /// nodes that change if it changes the untransformed value.
-    pub(super) kinds: Vec<Kind>,
+    pub(super) kinds: Vec<TransformationUse>,
     /// All their triggers, those that are `always` apart.
     pub(super) triggers: ByteSet,
     /// Bytes of the shortest value that one of those changes.
@@ -56,7 +56,7 @@ pub(super) struct Step {
 
 /// A transformation that occurs in a plan.
 #[derive(Debug)]
-pub(super) struct Kind {
+pub(super) struct TransformationUse {
     pub(super) transformation: Transformation,
     /// Bytes of which a value has one if it is worth transforming, unless `always`.
     pub(super) triggers: ByteSet,
@@ -80,11 +80,11 @@ pub(super) struct Waiting {
 /// Rules, each with the nodes at which it waits.
 #[derive(Debug, Default)]
 pub(super) struct Wanted {
-    /// Of a member's name: a number other than 0, different from those of other names.
+    /// For a member's name: a number other than 0, different from those of other names.
     pub(super) number: u16,
     /// For a literal.
     literals: Vec<Waiting>,
-    /// The same by rule, where there are enough of them to be worth the room.
+    /// The same, indexed by rule, where there are enough of them to be worth the memory.
     by_rule: Vec<Nodes>,
     /// For bytes.
     pub(super) bytes: Vec<Waiting>,
@@ -174,12 +174,12 @@ impl Plan {
                 place = usize::from(step.parent);
             }
         }
-        let mut kinds: Vec<Kind> = Vec::new();
+        let mut kinds: Vec<TransformationUse> = Vec::new();
         for (number, step) in self.steps.iter().enumerate() {
             let known = kinds.iter().position(|kind| kind.transformation == step.transformation);
             let kind = known.unwrap_or_else(|| {
                 let triggers = *step.transformation.triggers();
-                kinds.push(Kind {
+                kinds.push(TransformationUse {
                     transformation: step.transformation,
                     triggers,
                     always: triggers == ByteSet::ALL || step.transformation.may_change(&ByteSet::EMPTY),
@@ -191,7 +191,8 @@ impl Plan {
             kinds[kind].min_length = kinds[kind].min_length.min(step.min_length);
             kinds[kind].nodes |= self.subtree(number + 1);
         }
-        let (always, foreseen): (Vec<&Kind>, Vec<&Kind>) = kinds.iter().partition(|kind| kind.always);
+        let (always, foreseen): (Vec<&TransformationUse>, Vec<&TransformationUse>) =
+            kinds.iter().partition(|kind| kind.always);
         self.always_from = always.iter().map(|kind| kind.min_length).min().unwrap_or(usize::MAX);
         self.triggers = foreseen.iter().fold(ByteSet::EMPTY, |all, kind| all.union(&kind.triggers));
         self.kinds = kinds;

@@ -13,7 +13,7 @@ pub(super) type Literals = BTreeMap<Vec<u8>, Vec<u32>>;
 
 /// As many as shuffles find.
 pub(super) const FEW: usize = 128;
-/// Literals of at least so many bytes are hashed in one pass.
+/// Literals of at least this many bytes are hashed in one pass.
 const LONG: usize = 4;
 
 /// A search for literals.

@@ -8,7 +8,7 @@ use super::plan::{MAX_NODES, Nodes, Plan, Step, Wanted};
 use super::search::Search;
 use super::{Hit, MAX_HITS, Sifted, Sifter};
 
-/// Values of so many bytes are not scanned for rules that other bytes refuse already.
+/// Values of this many bytes are not scanned for rules that other bytes refuse already.
 const LONG: usize = 256;
 
 /// A value after some of the transformations.
@@ -188,7 +188,7 @@ fn form_of<'a>(
     parent_scanned_as: u8,
     transformation: Transformation,
 ) -> u8 {
-    // What another chain has come to already is looked at with it.
+    // The result of another chain is taken into account.
     if let Some(known) = forms.iter().position(|form| form.value == value) {
         return known as u8;
     }
