@@ -31,12 +31,12 @@ const REFERER_KEYS: &[&str] = &["referer", "http_referer", "referrer"];
 const COOKIE_KEYS: &[&str] = &["cookie", "http_cookie"];
 const CLIENT_KEYS: &[&str] = &["client", "remote_addr", "client_ip"];
 
-/// What was found in a log.
+/// The requests of a log.
 #[derive(Debug)]
 pub struct Log {
     /// Requests as they go over the wire.
     pub requests: Vec<Vec<u8>>,
-    /// Lines that are no request that can be sent.
+    /// Lines without a request that can be sent.
     pub skipped: usize,
 }
 
@@ -58,7 +58,7 @@ pub fn read(path: &Path) -> Result<Log, MeasureError> {
     if length > MAX_BYTES {
         let most = MAX_BYTES >> 20;
         return Err(MeasureError::Usage(format!(
-            "{}: longer than {most} MiB; `head -n 100000` is plenty",
+            "{}: longer than {most} MiB; 100,000 lines (`head -n 100000`) are enough",
             path.display()
         )));
     }
@@ -67,7 +67,7 @@ pub fn read(path: &Path) -> Result<Log, MeasureError> {
     if log.requests.is_empty() {
         let lines = log.skipped;
         return Err(MeasureError::Usage(format!(
-            "{}: none of its {lines} lines is a request; lines in the combined format, or JSON objects with `method` and `uri`, are",
+            "{}: none of its {lines} lines is a request: expected the combined format, or JSON objects with `method` and `uri`",
             path.display()
         )));
     }

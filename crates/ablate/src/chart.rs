@@ -28,7 +28,7 @@ pub fn html(outcome: &Outcome) -> String {
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\
          <style>{STYLE}</style></head>\n<body><h1>{title}</h1>\n<p>{}{}.</p>\n{}\n{}\n",
         outcome.unit.title(),
-        if outcome.ledger.is_some() { ", diamonds what the ledger says" } else { "" },
+        if outcome.ledger.is_some() { ", diamonds the ledger's cost" } else { "" },
         chart(outcome),
         rows(outcome)
     );
@@ -182,7 +182,7 @@ fn closing(outcome: &Outcome) -> String {
         let rho = ledger.rank_correlation.map_or_else(String::new, |rho| format!(", rho = {rho:.2}"));
         let _ = writeln!(
             text,
-            "<p>Of {apart} pairs of parts that can be told apart the ledger orders {alike} alike{rho}.</p>"
+            "<p>In the ledger, {alike} of {apart} significantly different pairs have the same order{rho}.</p>"
         );
     }
     for pair in &outcome.interactions {

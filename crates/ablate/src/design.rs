@@ -13,7 +13,7 @@ use weir_measure::random::Random;
 /// Most repetitions of a reference in a round.
 const MAX_REFERENCES: usize = 8;
 
-/// Which parts are on.
+/// A set of parts that are switched on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Set {
     /// All.
@@ -43,10 +43,10 @@ impl Set {
     }
 }
 
-/// What is compared.
+/// The variants of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// Parts can be on alone: everything in this file.
+    /// NginxParts can be on alone: everything in this file.
     Subsets,
     /// Variants that lack something: only everything, and everything but each.
     Leaving,
@@ -57,7 +57,7 @@ pub enum Shape {
 pub struct Design {
     /// Number of parts.
     pub parts: usize,
-    /// What is compared.
+    /// The variants of the comparison.
     pub shape: Shape,
     variants: Vec<Vec<bool>>,
 }

@@ -17,7 +17,7 @@ use weir_measure::interrupt::check_interrupted;
 /// kernel's count of a process that sleeps is exact.
 const SETTLE: Duration = Duration::from_micros(500);
 
-/// What a slice did.
+/// The result of a slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Slice {
     /// Requests answered.

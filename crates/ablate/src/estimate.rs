@@ -5,7 +5,7 @@
 //! together bring only once (reading the request into a transaction) is the *shared* cost: the
 //! median of `alone - without` over the parts. A part's cost is the mean of `without` and of `alone`
 //! less the shared cost; for two parts this is the Shapley value, and where only pairs share work
-//! the costs and the shared cost add up to everything less nothing. The agreement is reported and
+//! the costs and the shared cost add up to all minus none. The agreement is reported and
 //! not enforced: where three and more parts share one piece of work the sum is too large, and the
 //! reader must know.
 
@@ -25,7 +25,7 @@ pub type Round = Vec<(usize, f64)>;
 /// What a part costs, in microseconds of CPU per request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PartCost {
-    /// What leaving it out saves.
+    /// The saving without it.
     pub without: Interval,
     /// What it costs alone; with [`Shape::Leaving`] there is none.
     pub alone: Option<Interval>,
@@ -35,7 +35,7 @@ pub struct PartCost {
     pub cost: Interval,
 }
 
-/// What all of them cost.
+/// The costs of all parts.
 #[derive(Clone, Debug)]
 pub struct Estimate {
     /// Everything on.
@@ -48,7 +48,7 @@ pub struct Estimate {
     pub shared: Option<Interval>,
     /// All costs and the shared one.
     pub sum: Interval,
-    /// One for each part.
+    /// The cost of each part.
     pub parts: Vec<PartCost>,
     /// Pairs of parts, the dearer first, whose costs the rounds can tell apart.
     pub told_apart: Vec<(usize, usize)>,

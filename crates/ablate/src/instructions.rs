@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::design::Design;
 use super::estimate::Round;
 use super::mix;
-use super::own::variant_of;
+use super::own_nginx::variant_of;
 use super::part::Part;
 use weir_measure::error::MeasureError;
 use weir_measure::site::{Site, write};

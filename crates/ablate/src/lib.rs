@@ -14,7 +14,7 @@ mod chart;
 mod design;
 mod driver;
 mod estimate;
-mod foreign;
+mod foreign_nginx;
 mod generator;
 mod instructions;
 mod interval;
@@ -22,7 +22,7 @@ mod ledger;
 mod load;
 mod mix;
 mod outcome;
-mod own;
+mod own_nginx;
 mod part;
 mod run;
 mod show;
@@ -42,9 +42,9 @@ pub use show::table;
 pub use stage::Stage;
 pub use weir_measure::error::MeasureError;
 
-use self::foreign::Foreign;
+use self::foreign_nginx::ForeignNginx;
 use self::load::{Load, Target};
-use self::own::Own;
+use self::own_nginx::OwnNginx;
 use self::run::Plan;
 use weir_measure::placement::Placement;
 use weir_measure::site::Site;
@@ -55,12 +55,12 @@ const METHOD: &str = "cost = (without + alone - shared) / 2; without = all - all
     shared = median of alone - without. Values are relative to their round; levels are means of the middle half \
     over rounds; 95 % intervals by the bootstrap over whole rounds (800 resamples, expanded percentile)";
 
-/// How a run is to be made.
+/// The options of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What is sent.
+    /// The load.
     pub load: LoadChoice,
-    /// Where to, and what: needed for foreign nginx and control.
+    /// Target of the load: required for a running gateway and for other configurations of nginx.
     pub url: Option<Url>,
     /// Connections of the load.
     pub connections: usize,
@@ -68,11 +68,11 @@ pub struct Options {
     pub rounds: u32,
     /// Seconds of a slice; `wrk` and `h2load` run for whole ones.
     pub seconds: f64,
-    /// Whether pairs of parts that share work are looked at.
+    /// Whether pairs of parts that share work are measured too.
     pub pairs: bool,
     /// Seed of the orders.
     pub seed: u64,
-    /// Weir's module, if not the one that was built last.
+    /// Weir's module, if not the newest build.
     pub module: Option<PathBuf>,
     /// Whether placing on cores is left to the scheduler.
     pub no_pin: bool,
@@ -80,12 +80,12 @@ pub struct Options {
     pub nice: i32,
 }
 
-/// What makes the parts of a policy.
+/// The division of a policy into parts.
 #[derive(Clone, Debug)]
 pub struct Cut {
-    /// What makes a part.
+    /// The unit of a part.
     pub by: By,
-    /// Beginnings of ids, each a group.
+    /// Prefixes of rule ids, each a part.
     pub groups: Vec<String>,
     /// Only parts of these names.
     pub only: Vec<String>,
@@ -106,14 +106,14 @@ impl Cut {
 /// Ablates a policy file on Weir's own nginx.
 pub fn policy(path: &Path, cut: &Cut, options: &Options) -> Result<Outcome, MeasureError> {
     if options.load == LoadChoice::Live {
-        return Err(MeasureError::Usage("--load live is for a running gateway: add --control-mode".into()));
+        return Err(MeasureError::Usage("--load live is for a running gateway: use --live".into()));
     }
     let site = site(options)?;
     let of = path.display().to_string();
     let path = &known(path, &site)?;
     let document = read_policy(path)?;
     let parts = cut.parts(&policies(&document))?;
-    let mut stage = Own::new(&site, path, &document, parts.clone())?;
+    let mut stage = OwnNginx::new(&site, path, &document, parts.clone())?;
     let mut load = Load::new(&options.load, target(options, &site))?;
     let plan = plan(options, of, cut.describe(), parts, Shape::Subsets, &site);
     run::run(&plan, &mut stage, &mut load)
@@ -124,7 +124,7 @@ pub fn instructions(path: &Path, weir: &Path, cut: &Cut, options: &Options) -> R
     let site = site(&Options { no_pin: true, ..options.clone() })?;
     let of = path.display().to_string();
     let path = &known(path, &site)?;
-    let document = own::movable(path, &read_policy(path)?)?;
+    let document = own_nginx::movable(path, &read_policy(path)?)?;
     let parts = cut.parts(&policies(&document))?;
     let log = match &options.load {
         LoadChoice::Replay { log, .. } => Some(log),
@@ -147,7 +147,7 @@ pub fn configurations(base: &Path, variants: &[(String, PathBuf)], options: &Opt
     let site = site(options)?;
     let paths: Vec<PathBuf> =
         std::iter::once(base.to_owned()).chain(variants.iter().map(|(_, path)| path.clone())).collect();
-    let mut stage = Foreign::new(&site, &paths, address)?;
+    let mut stage = ForeignNginx::new(&site, &paths, address)?;
     let mut load = Load::new(&options.load, target(options, &site))?;
     let parts = variants.iter().map(|(name, _)| Part::named(name)).collect();
     let of = base.display().to_string();
@@ -155,8 +155,8 @@ pub fn configurations(base: &Path, variants: &[(String, PathBuf)], options: &Opt
     run::run(&plan, &mut stage, &mut load)
 }
 
-/// Ablates whatever the caller can switch. Interrupts are the caller's to catch first
-/// ([`weir_measure::interrupt::catch`]), because it has something to put back.
+/// Ablates a stage of the caller. Interrupts are the caller's to catch first
+/// ([`weir_measure::interrupt::catch`]), because it has to restore the policies.
 pub fn on(
     stage: &mut dyn Stage,
     of: String,
@@ -183,7 +183,7 @@ fn known(path: &Path, site: &Site) -> Result<PathBuf, MeasureError> {
 fn read_policy(path: &Path) -> Result<Value, MeasureError> {
     let text = std::fs::read_to_string(path).map_err(MeasureError::file(path))?;
     let refused = |what: String| MeasureError::Usage(format!("{what}\n`weir check {}` says more", path.display()));
-    // All faults are told here, and not by one nginx after the other.
+    // All errors are reported here, and not by one nginx after the other.
     weir_policy::Snapshot::load(path).map_err(|errors| refused(errors.to_string()))?;
     weir_policy::parse_document(&text, path).map_err(|errors| refused(errors.to_string()))
 }

@@ -19,7 +19,7 @@ pub const FRESH_WARM_UP: Duration = Duration::from_millis(300);
 /// Highest rate of a replay, in requests per second: what one thread can pace.
 const MAX_RATE: f64 = 1e6;
 
-/// What is sent, as the command line says it.
+/// The load that was chosen on the command line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum LoadChoice {
     /// The request mix of [`mix`], or `GET` of the URL, by our own driver.
@@ -68,7 +68,7 @@ impl FromStr for LoadChoice {
     }
 }
 
-/// Where the load goes and how.
+/// The target of a load, and its size.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// Host and path of the URL that was given.
@@ -79,7 +79,7 @@ pub struct Target {
     pub seconds: f64,
     /// Directory for scripts and output of generators.
     pub directory: PathBuf,
-    /// Who runs on which core.
+    /// Cores and priority of the processes.
     pub placement: Placement,
 }
 
@@ -178,11 +178,7 @@ impl Load {
 fn replayed(log: &Path) -> Result<Vec<Vec<u8>>, MeasureError> {
     let found = access_log::read(log)?;
     if found.skipped > 0 {
-        eprintln!(
-            "{}: {} lines are no requests that can be sent again, and are left out",
-            log.display(),
-            found.skipped
-        );
+        eprintln!("{}: skipped {} lines that are not requests to replay", log.display(), found.skipped);
     }
     Ok(found.requests)
 }
@@ -192,9 +188,7 @@ fn live(stage: &mut dyn Stage, length: Duration) -> Result<Slice, MeasureError> 
     /// How often a wait looks whether it should end.
     const LOOK: Duration = Duration::from_millis(20);
     let counted = |stage: &mut dyn Stage| {
-        stage
-            .requests()?
-            .ok_or_else(|| MeasureError::Usage("real traffic is only counted where Weir's ledger is".into()))
+        stage.requests()?.ok_or_else(|| MeasureError::Usage("--load live needs Weir's ledger to count requests".into()))
     };
     let (before, cpu_before) = (counted(stage)?, stage.cpu_ns()?);
     let start = std::time::Instant::now();
@@ -206,7 +200,7 @@ fn live(stage: &mut dyn Stage, length: Duration) -> Result<Slice, MeasureError> 
     let requests = after.saturating_sub(before);
     if requests == 0 {
         return Err(MeasureError::Missing(
-            "the gateway has had no request: give it a load with --url or --load replay:LOG".into(),
+            "the gateway received no requests; load it with --url or --load replay:LOG".into(),
         ));
     }
     Ok(Slice { requests, refused: 0, cpu_ns: cpu_after.saturating_sub(cpu_before) })

@@ -8,7 +8,7 @@ use weir_measure::host::Host;
 /// Within what share of the total the costs should add up.
 pub const AGREEMENT: f64 = 0.15;
 
-/// What is counted, per request.
+/// The unit of costs, per request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -38,16 +38,16 @@ impl Unit {
     }
 }
 
-/// What a run found.
+/// The result of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Outcome {
     /// What was ablated: a policy file, a gateway or configurations.
     pub of: String,
-    /// What makes a part.
+    /// The unit of a part.
     pub by: String,
-    /// What the figures count.
+    /// The unit of the figures.
     pub unit: Unit,
-    /// Where and how it was measured.
+    /// The machine and the schedule.
     pub host: Host,
     /// How costs and intervals were made.
     pub method: String,
@@ -69,7 +69,7 @@ pub struct Outcome {
     pub interactions: Vec<PairRow>,
     /// Agreement with the ledger.
     pub ledger: Option<Agreement>,
-    /// What is odd about the run.
+    /// Remarks on the reliability of the run.
     pub notes: Vec<String>,
     /// Requests over all measured slices.
     pub requests: u64,
@@ -89,13 +89,13 @@ pub struct PartRow {
     pub name: String,
     /// Number of its rules.
     pub rules: usize,
-    /// What it costs.
+    /// Its cost.
     pub cost: Interval,
-    /// What leaving it out saves.
+    /// The saving without it.
     pub without: Interval,
-    /// What it costs alone.
+    /// Its cost alone.
     pub alone: Option<Interval>,
-    /// What the ledger says.
+    /// Its cost by the ledger.
     pub ledger: Option<f64>,
     /// Change of the share of refused requests when it is left out.
     pub refused: f64,
@@ -104,7 +104,7 @@ pub struct PartRow {
 /// Two parts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PairRow {
-    /// One of them.
+    /// The first part of the pair.
     pub one: String,
     /// The other.
     pub other: String,

@@ -1,4 +1,4 @@
-//! Parts: what is switched off together, found in a policy by rule, plugin, group, policy or tag.
+//! NginxParts: what is switched off together, found in a policy by rule, plugin, group, policy or tag.
 //!
 //! A rule is switched off by the condition `false`, not by taking it out: the engine folds such a
 //! rule away when it compiles, so it costs nothing per request, and the rest of the document stays
@@ -17,7 +17,7 @@ const OFF: &str = "false";
 /// Name of the part that has what no tag is on.
 const UNTAGGED: &str = "(untagged)";
 
-/// What makes a part.
+/// The unit of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum By {
     /// Each rule

@@ -19,42 +19,42 @@ const ENTANGLED: usize = 4;
 /// Share of refused requests whose change is worth a note.
 const REFUSED: f64 = 0.005;
 
-/// What is to be done.
+/// The plan of a run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What was ablated, for people.
+    /// The subject, as a label.
     pub of: String,
-    /// What makes a part, for people.
+    /// The unit of a part, as a label.
     pub by: String,
     /// The parts.
     pub parts: Vec<Part>,
-    /// What is compared.
+    /// The variants of the comparison.
     pub shape: Shape,
     /// Rounds.
     pub rounds: u32,
     /// Whether pairs are looked at.
     pub pairs: bool,
-    /// What is counted.
+    /// The unit of costs.
     pub unit: Unit,
     /// Seed of the orders and the resamples.
     pub seed: u64,
-    /// Where it runs.
+    /// The machine.
     pub host: Host,
 }
 
-/// Everything that turns leave behind.
+/// A run, with the results of its turns so far.
 struct Runner<'r> {
     plan: &'r Plan,
     design: Design,
     stage: &'r mut dyn Stage,
     load: &'r mut Load,
-    seen: Seen,
+    tally: Tally,
     random: Random,
 }
 
-/// What turns show besides CPU time.
+/// What turns count besides CPU time.
 #[derive(Default)]
-struct Seen {
+struct Tally {
     sums: LedgerSums,
     /// Requests and refused ones, by variant.
     answered: Vec<(u64, u64)>,
@@ -63,7 +63,7 @@ struct Seen {
 /// Runs a plan.
 pub fn run(plan: &Plan, stage: &mut dyn Stage, load: &mut Load) -> Result<Outcome, MeasureError> {
     let design = Design::new(plan.parts.len(), plan.shape);
-    let mut runner = Runner { plan, design, stage, load, seen: Seen::default(), random: Random::new(plan.seed) };
+    let mut runner = Runner { plan, design, stage, load, tally: Tally::default(), random: Random::new(plan.seed) };
     // Whatever does not start shows before the first of many minutes.
     for variant in 0..runner.design.variants().len() {
         runner.enter(variant, 0)?;
@@ -73,15 +73,15 @@ pub fn run(plan: &Plan, stage: &mut dyn Stage, load: &mut Load) -> Result<Outcom
         .ok_or_else(|| MeasureError::Usage("nothing was measured; there must be a round".into()))?;
     let pairs = if plan.pairs { runner.entangled(&found) } else { Vec::new() };
     let pairs = runner.pairs(&pairs)?;
-    Ok(runner.seen.outcome(plan, &runner.design, &found, &pairs, rounds))
+    Ok(runner.tally.outcome(plan, &runner.design, &found, &pairs, rounds))
 }
 
-/// What one exact round says.
+/// The outcome of one exact round.
 pub fn counted(plan: &Plan, design: &Design, round: Round) -> Result<Outcome, MeasureError> {
     let rounds = vec![round];
     let found =
         estimate(design, &rounds, plan.seed).ok_or_else(|| MeasureError::Usage("nothing was counted".into()))?;
-    Ok(Seen::default().outcome(plan, design, &found, &[], rounds))
+    Ok(Tally::default().outcome(plan, design, &found, &[], rounds))
 }
 
 impl Runner<'_> {
@@ -106,9 +106,9 @@ impl Runner<'_> {
         let before = look(ledger.as_deref());
         let slice: Slice = self.load.slice(self.stage).map_err(|error| self.explained(variant, error))?;
         if let (Some(before), Some(after)) = (before, look(ledger.as_deref())) {
-            self.seen.sums.add(&before, &after);
+            self.tally.sums.add(&before, &after);
         }
-        let answered = &mut self.seen.answered;
+        let answered = &mut self.tally.answered;
         answered.resize(self.design.variants().len().max(answered.len()), (0, 0));
         answered[variant].0 += slice.requests;
         answered[variant].1 += slice.refused;
@@ -183,7 +183,7 @@ impl Turns for Rotation<'_, '_> {
     }
 }
 
-impl Seen {
+impl Tally {
     fn refused(&self, design: &Design, set: Set) -> f64 {
         let (requests, refused) =
             design.find(set).and_then(|variant| self.answered.get(variant)).copied().unwrap_or_default();
@@ -254,17 +254,17 @@ impl Seen {
         }
         for row in rows.iter().filter(|row| row.refused.abs() > REFUSED) {
             notes.push(format!(
-                "without {} {:.1} % fewer requests are refused; what the others then cost at the origin is in its figures",
-                row.name,
-                -row.refused * 100.0
+                "{:.1} % fewer requests are refused without {}; its figures include what those cost at the origin",
+                -row.refused * 100.0,
+                row.name
             ));
         }
         if found.total.is_some_and(|total| !total.is_significant()) {
-            notes.push("all parts together cost less than this run can tell; take more --rounds".into());
+            notes.push("the total cost is not significant; use more --rounds".into());
         } else if agreement.is_some_and(|agreement| (agreement - 1.0).abs() > AGREEMENT) {
             let held = found.total.is_some_and(|total| (found.sum.low..=found.sum.high).contains(&total.value));
             notes.push(if held {
-                "the sum's interval holds the total: take more --rounds to see whether they agree".into()
+                "the interval of the sum contains the total; use more --rounds to see whether they agree".into()
             } else {
                 "the costs do not add up to the total: three or more parts share the same work; larger parts \
                  (--by group, --group PREFIX) agree better, and `without` is what leaving a part out saves"

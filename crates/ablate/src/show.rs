@@ -44,18 +44,18 @@ pub fn table(outcome: &Outcome) -> String {
             let _ = writeln!(text, "{name:<NAME$}       {:>24}  {says}", figure(value));
         }
     };
-    line("shared", outcome.shared, "what the parts need together once");
-    line("sum", outcome.total.map(|_| outcome.sum), "all costs and the shared one");
-    line("total", outcome.total, "everything less nothing");
+    line("shared", outcome.shared, "work that the parts share");
+    line("sum", outcome.total.map(|_| outcome.sum), "costs of all parts and the shared cost");
+    line("total", outcome.total, "all minus none");
     line("all", Some(outcome.all), "everything on");
     line("none", outcome.none, "everything off");
     text.push_str(&agreements(outcome));
     for pair in &outcome.interactions {
         let Interval { value, .. } = pair.interaction;
         let what = match pair.interaction.is_significant() {
-            false => "no interaction that this run can tell",
-            true if value < 0.0 => "cheaper together than one by one",
-            true => "dearer together than one by one",
+            false => "no significant interaction",
+            true if value < 0.0 => "cheaper together than separately",
+            true => "more expensive together than separately",
         };
         let _ = writeln!(text, "{} and {}: {} us, {what}", pair.one, pair.other, figure(pair.interaction).trim_start());
     }
@@ -79,8 +79,8 @@ fn agreements(outcome: &Outcome) -> String {
         };
         let _ = writeln!(
             text,
-            "ledger: {ranks}; of {} pairs of parts that this run can tell apart it orders {} alike; it has {:.2} us",
-            ledger.told_apart, ledger.alike, ledger.sum
+            "ledger: {ranks}; {} of {} significantly different pairs have the same order; its sum is {:.2} us",
+            ledger.alike, ledger.told_apart, ledger.sum
         );
     }
     text
@@ -142,8 +142,8 @@ pub(super) mod tests {
             "form                             2      7.00 (6.75 to 7.25)      6.50 (6.25 to 6.75)      7.50 (7.25 to 7.75)     6.30",
             "<script>alert(1)</script>...",
             "the sum is 105 % of the total (within 15 %)",
-            "ledger: ranks agree with rho = 1.00; of 2 pairs of parts that this run can tell apart it orders 2 alike; it has 9.00 us",
-            "form and tiny: -1.00 (-1.25 to -0.75) us, cheaper together than one by one",
+            "ledger: ranks agree with rho = 1.00; 2 of 2 significantly different pairs have the same order; its sum is 9.00 us",
+            "form and tiny: -1.00 (-1.25 to -0.75) us, cheaper together than separately",
             "note: odd",
         ] {
             assert!(text.contains(part), "{part} is not in\n{text}");

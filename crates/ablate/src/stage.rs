@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use weir_measure::error::MeasureError;
 
-/// A place in which variants can be put under load, one at a time.
+/// Runs variants, one at a time, for the load to measure.
 pub trait Stage {
     /// Makes a variant the one that is measured next. `on` says of each part whether it is on. A round
     /// measures references several times, each time as another `copy`: a process that has had more
@@ -18,7 +18,7 @@ pub trait Stage {
         false
     }
 
-    /// Where its load goes.
+    /// Address of the server under load.
     fn address(&self) -> SocketAddr;
 
     /// CPU time of its workers so far, in nanoseconds.
@@ -39,7 +39,7 @@ pub trait Stage {
         Ok(())
     }
 
-    /// What else there is to say about an error: the end of an error log.
+    /// More about an error: the end of an error log.
     fn explain(&self) -> String {
         String::new()
     }

@@ -20,7 +20,7 @@ use crate::{attached, comparison, crs, events, growth, lua, soak, stories};
 /// Rounds of the growth groups: fewer, because the differences they look for are large.
 const GROWTH_ROUNDS: u32 = 3;
 
-/// What can be measured.
+/// The scenarios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Scenario {
     /// An address list, a country and 40 rules in every variant of the gateway, then growth
@@ -54,7 +54,7 @@ pub enum Scenario {
 #[derive(Clone, Debug, Parser)]
 #[command(name = "weir-bench", version)]
 pub struct Arguments {
-    /// What to measure
+    /// The scenario
     #[arg(value_enum, default_value = "rs")]
     pub scenario: Scenario,
     /// Only these rows (and what their ratios refer to); nothing is written without --output

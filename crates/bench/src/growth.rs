@@ -11,7 +11,7 @@ use crate::rounds::{self, Contender, Schedule};
 use crate::variants::{self, BASELINE};
 use weir_measure::addresses;
 use weir_measure::error::MeasureError;
-use weir_measure::nginx::{self, Parts};
+use weir_measure::nginx::{self, NginxParts};
 use weir_measure::process::Footprint;
 use weir_measure::server::Server;
 use weir_measure::site::Site;
@@ -29,7 +29,7 @@ pub type Sized = (usize, Contender);
 
 /// Runs the three groups and returns Weir's and the body baselines' rows.
 pub fn run(site: &Site, schedule: Schedule) -> Result<Vec<GrowthRow>, MeasureError> {
-    let baseline = Rc::new(nginx::start_proxy(site, "growth-nginx", Parts::default())?);
+    let baseline = Rc::new(nginx::start_proxy(site, "growth-nginx", NginxParts::default())?);
     let mut rows = Vec::new();
     for (of, group) in [("rules", rules as fn(&Site) -> Result<Vec<Sized>, MeasureError>), ("list", lists)] {
         let mut sized = group(site)?;

@@ -68,7 +68,7 @@ pub struct GrowthRow {
 pub struct Results {
     /// Name of the scenario.
     pub scenario: String,
-    /// Where it ran.
+    /// The machine.
     pub host: Host,
     /// The comparison.
     pub rows: Vec<Row>,

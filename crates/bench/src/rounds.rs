@@ -23,20 +23,20 @@ use weir_measure::site::Site;
 use weir_measure::statistics::Summary;
 use weir_measure::wrk::Traffic;
 
-/// One line of the comparison.
+/// A server in the comparison, with its load.
 #[derive(Clone, Debug)]
 pub struct Contender {
     /// Its name in the results.
     pub name: String,
     /// Name of the contender that its ratio refers to.
     pub baseline: String,
-    /// Who is loaded and measured.
+    /// The server under load.
     pub server: Rc<Server>,
-    /// What it is loaded with.
+    /// Its load.
     pub traffic: Traffic,
 }
 
-/// How long and how often.
+/// The length and number of turns.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
     /// Rounds.

@@ -6,7 +6,7 @@
 //! look-around, the same meaning in PCRE (Lua) and in Rust's `regex` (Weir). They hold no
 //! quote characters, so that they look the same in every notation.
 
-/// What a rule looks at.
+/// The part of a request that a rule inspects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Subject {
     /// The decoded, normalised path.
@@ -23,12 +23,12 @@ pub enum Subject {
     Form,
 }
 
-/// One rule.
+/// A rule.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
     /// Its id.
     pub id: &'static str,
-    /// What it looks at.
+    /// The part of a request that it inspects.
     pub subject: Subject,
     /// Regular expression that means an attack.
     pub pattern: &'static str,

@@ -4,8 +4,8 @@
 //! caches and memory are shared even where cores are not. Whole turns mix such moments; slices
 //! tell them apart, and their lower quartile is what the code costs when it is left alone. For
 //! a slice one must know how many requests it had while it runs: the origin counts them (each
-//! proxied request arrives there once), its `stub_status` says so, and the origin's own CPU is
-//! nobody's business.
+//! proxied request arrives there once), its `stub_status` says so, and the origin's own CPU does
+//! not count.
 
 use std::time::{Duration, Instant};
 

@@ -23,7 +23,7 @@ const SLOW_CONNECTIONS: u32 = 4;
 /// How long they take to notice that the warm-up's connections are gone.
 const DRAIN: Duration = Duration::from_millis(300);
 
-/// What one turn of one contender gave.
+/// The result of a turn.
 #[derive(Clone, Debug)]
 pub struct Turn {
     /// CPU of the workers per request, in microseconds.
@@ -39,7 +39,7 @@ pub struct Turn {
     /// CPU per request of each tenth of a second, in microseconds; none if paired, because the
     /// origin cannot tell whose requests it counts.
     pub slices: Vec<f64>,
-    /// What the load generator saw.
+    /// The report of the load generator.
     pub load: LoadReport,
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::conformance::engine::{SETUP, modsecurity_rules};
 use crate::log_fields;
 use weir_measure::error::MeasureError;
-use weir_measure::nginx::{self, Parts};
+use weir_measure::nginx::{self, NginxParts};
 use weir_measure::server::Server;
 use weir_measure::site::Site;
 use weir_measure::workload;
@@ -21,26 +21,26 @@ pub enum Duty {
     Crs,
 }
 
-/// One row of the comparison.
+/// A row of the comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct Variant {
     /// Its name in the results.
     pub name: &'static str,
-    /// What it does.
+    /// The work that it promises to do.
     pub duty: Duty,
     /// Whether it writes a log of 33 fields named `access.log`.
     pub logs: bool,
     /// nginx modules that it loads: file names in nginx's module directory.
     modules: &'static [&'static str],
-    kind: Kind,
+    kind: Program,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+enum Program {
     Origin,
     Haproxy,
-    Nginx(fn(&Site, &mut Parts)),
-    Weir(fn(&Site, &mut Parts)),
+    Nginx(fn(&Site, &mut NginxParts)),
+    Weir(fn(&Site, &mut NginxParts)),
 }
 
 const LUA: &[&str] = &["ndk_http_module.so", "ngx_http_lua_module.so", "ngx_http_geoip2_module.so"];
@@ -51,20 +51,20 @@ pub const BASELINE: &str = "nginx";
 
 /// The table.
 pub const VARIANTS: &[Variant] = &[
-    row("direct", Duty::Pass, false, &[], Kind::Origin),
-    row(BASELINE, Duty::Pass, false, &[], Kind::Nginx(|_, _| {})),
-    row("nginx-json-log", Duty::Pass, true, &[], Kind::Nginx(json_log)),
-    row("haproxy", Duty::Pass, false, &[], Kind::Haproxy),
-    row("lua-before", Duty::Policy, true, LUA, Kind::Nginx(|site, parts| lua(site, parts, "before"))),
-    row("lua-after", Duty::Policy, true, LUA, Kind::Nginx(|site, parts| lua(site, parts, "after"))),
-    row("modsecurity-crs", Duty::Crs, false, MODSECURITY, Kind::Nginx(modsecurity)),
-    row("weir-silent", Duty::Pass, false, &[], Kind::Weir(|site, parts| weir(site, parts, "weir_apply rs;"))),
-    row("weir-idle", Duty::Pass, false, &[], Kind::Weir(|site, parts| weir(site, parts, "weir_apply none;"))),
-    row("weir-rs", Duty::Policy, false, &[], Kind::Weir(weir_rs)),
-    row("weir-rs-log", Duty::Policy, true, &[], Kind::Weir(weir_rs_log)),
+    row("direct", Duty::Pass, false, &[], Program::Origin),
+    row(BASELINE, Duty::Pass, false, &[], Program::Nginx(|_, _| {})),
+    row("nginx-json-log", Duty::Pass, true, &[], Program::Nginx(json_log)),
+    row("haproxy", Duty::Pass, false, &[], Program::Haproxy),
+    row("lua-before", Duty::Policy, true, LUA, Program::Nginx(|site, parts| lua(site, parts, "before"))),
+    row("lua-after", Duty::Policy, true, LUA, Program::Nginx(|site, parts| lua(site, parts, "after"))),
+    row("modsecurity-crs", Duty::Crs, false, MODSECURITY, Program::Nginx(modsecurity)),
+    row("weir-silent", Duty::Pass, false, &[], Program::Weir(|site, parts| weir(site, parts, "weir_apply rs;"))),
+    row("weir-idle", Duty::Pass, false, &[], Program::Weir(|site, parts| weir(site, parts, "weir_apply none;"))),
+    row("weir-rs", Duty::Policy, false, &[], Program::Weir(weir_rs)),
+    row("weir-rs-log", Duty::Policy, true, &[], Program::Weir(weir_rs_log)),
 ];
 
-const fn row(name: &'static str, duty: Duty, logs: bool, modules: &'static [&'static str], kind: Kind) -> Variant {
+const fn row(name: &'static str, duty: Duty, logs: bool, modules: &'static [&'static str], kind: Program) -> Variant {
     Variant { name, duty, logs, modules, kind }
 }
 
@@ -72,15 +72,15 @@ impl Variant {
     /// Starts it; `None` for the origin, which runs in any case. [`MeasureError::Missing`] if it is not installed here.
     pub fn start(&self, site: &Site) -> Result<Option<Server>, MeasureError> {
         let modules = site.nginx_modules(self.modules)?;
-        let mut parts = Parts { modules, directory: site.directory_of(self.name)?, ..Parts::default() };
+        let mut parts = NginxParts { modules, directory: site.directory_of(self.name)?, ..NginxParts::default() };
         if self.logs {
             parts.logs.push(parts.directory.join("access.log"));
         }
         match self.kind {
-            Kind::Origin => return Ok(None),
-            Kind::Haproxy => return crate::haproxy::start(site, self.name).map(Some),
-            Kind::Nginx(fill) => fill(site, &mut parts),
-            Kind::Weir(fill) => {
+            Program::Origin => return Ok(None),
+            Program::Haproxy => return crate::haproxy::start(site, self.name).map(Some),
+            Program::Nginx(fill) => fill(site, &mut parts),
+            Program::Weir(fill) => {
                 parts.modules.push(site.weir_module()?);
                 fill(site, &mut parts);
             }
@@ -93,7 +93,7 @@ impl Variant {
     }
 }
 
-fn json_log(_: &Site, parts: &mut Parts) {
+fn json_log(_: &Site, parts: &mut NginxParts) {
     parts.http = log_fields::log_format();
     parts.server = "    access_log access.log rs buffer=64k flush=1s;\n".into();
 }
@@ -103,7 +103,7 @@ const REAL_ADDRESS: &str = "  set_real_ip_from 127.0.0.0/8;\n  real_ip_header X-
 
 /// A check of signatures in Lua that sorts, in front of the origin.
 pub fn start_signature(site: &Site, name: &str) -> Result<Server, MeasureError> {
-    let parts = Parts {
+    let parts = NginxParts {
         modules: site.nginx_modules(&LUA[..2])?,
         http: format!(
             "  lua_package_path '{}/?.lua;;';\n  init_by_lua_block {{ require 'resty.core'; require 'signature.access' }}\n",
@@ -111,12 +111,12 @@ pub fn start_signature(site: &Site, name: &str) -> Result<Server, MeasureError> 
         ),
         server: "    access_by_lua_block { return require('signature.access').run() }\n".into(),
         directory: site.directory_of(name)?,
-        ..Parts::default()
+        ..NginxParts::default()
     };
     nginx::start_proxy(site, name, parts)
 }
 
-fn lua(site: &Site, parts: &mut Parts, flavour: &str) {
+fn lua(site: &Site, parts: &mut NginxParts, flavour: &str) {
     parts.http = format!(
         "{REAL_ADDRESS}  geoip2 {database} {{ $geoip2_country_code source=$remote_addr country iso_code; }}\n\
          \x20 lua_package_path '{lua}/?.lua;;';\n  lua_regex_cache_max_entries 4096;\n\
@@ -135,7 +135,7 @@ fn lua(site: &Site, parts: &mut Parts, flavour: &str) {
 /// Debian's recommended configuration and CRS as they are, with three changes: the engine
 /// blocks instead of only detecting, nothing goes to the audit log, and the scratch files lie
 /// in our directory.
-fn modsecurity(_: &Site, parts: &mut Parts) {
+fn modsecurity(_: &Site, parts: &mut NginxParts) {
     let rules = modsecurity_rules("On", Path::new(SETUP));
     // A failure shows when nginx does not find the file.
     let path = parts.directory.join("rules.conf");
@@ -146,7 +146,7 @@ fn modsecurity(_: &Site, parts: &mut Parts) {
 /// Starts nginx with Weir and a policy named `rs` from another file, without logs.
 pub fn start_weir(site: &Site, name: &str, policy: &Path) -> Result<Server, MeasureError> {
     let mut parts =
-        Parts { modules: vec![site.weir_module()?], directory: site.directory_of(name)?, ..Parts::default() };
+        NginxParts { modules: vec![site.weir_module()?], directory: site.directory_of(name)?, ..NginxParts::default() };
     weir_with(policy, &mut parts, "weir_apply rs;");
     // The body rows want a megabyte inspected, not waved through.
     parts.server.push_str("    weir_body_limit 2m;\n");
@@ -154,7 +154,7 @@ pub fn start_weir(site: &Site, name: &str, policy: &Path) -> Result<Server, Meas
 }
 
 /// The soak's configuration: the RS policy with every log.
-pub fn weir_soak(site: &Site, parts: &mut Parts) -> Result<(), MeasureError> {
+pub fn weir_soak(site: &Site, parts: &mut NginxParts) -> Result<(), MeasureError> {
     parts.modules.push(site.weir_module()?);
     weir(site, parts, "weir_apply rs;");
     for (directive, file) in [("weir_access_log", "access.log"), ("weir_attack_log", "attack.log")] {
@@ -168,18 +168,18 @@ pub fn weir_soak(site: &Site, parts: &mut Parts) -> Result<(), MeasureError> {
     Ok(())
 }
 
-fn weir(site: &Site, parts: &mut Parts, apply: &str) {
+fn weir(site: &Site, parts: &mut NginxParts, apply: &str) {
     weir_with(&site.policy(workload::NAME), parts, apply);
 }
 
-fn weir_with(policy: &Path, parts: &mut Parts, apply: &str) {
+fn weir_with(policy: &Path, parts: &mut NginxParts, apply: &str) {
     let runtime = parts.directory.join("run");
     parts.http = format!("  weir_policy {};\n  weir_runtime {};\n", policy.display(), runtime.display());
     parts.server = format!("    weir on;\n    {apply}\n");
 }
 
 /// The whole pipeline: as the Lua peers do, it tells the origin the request id.
-fn weir_rs(site: &Site, parts: &mut Parts) {
+fn weir_rs(site: &Site, parts: &mut NginxParts) {
     weir(site, parts, "weir_apply rs;");
     parts.location = " proxy_set_header X-Request-Id $weir_request_id;".into();
 }
@@ -190,7 +190,7 @@ const LOG_FIELDS: &str = "time,request_id,client,country,server_addr,server_port
     upstream_response_ms,upstream_connect_ms,upstream_header_ms,user_agent,referer,cookie,x_forwarded_for,\
     content_type,content_length,connection,connection_requests,verdict,rule";
 
-fn weir_rs_log(site: &Site, parts: &mut Parts) {
+fn weir_rs_log(site: &Site, parts: &mut NginxParts) {
     weir_rs(site, parts);
     let path = parts.logs[0].display();
     parts.server.push_str(&format!("    weir_access_log {path} fields={LOG_FIELDS} buffer=64k flush=1s;\n"));

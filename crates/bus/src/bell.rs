@@ -1,6 +1,6 @@
 //! Bells: what wakes a sleeping event loop. A bell is a FIFO, so that a process that was not forked from its owner
 //! (control, or a worker's control that came back) can open it by name; and everyone holds it open for reading and
-//! writing, so that it never reports an end or a broken pipe, whoever dies.
+//! writing, so that it never reports an end or a broken pipe when a process dies.
 
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};

@@ -127,7 +127,7 @@ impl Endpoint {
         self.post(self.index(to.to)?, &Message { kind: MessageKind::Reply(to.id), topic: to.topic, key: &[], payload })
     }
 
-    /// Claims a key for this worker. The generation grows with every claim of the region, so that whoever meets two
+    /// Claims a key for this worker. The generation grows with every claim of the region, so that a process that meets two
     /// owners of a key can tell the later one. Claiming again what one has already gives the same generation.
     pub fn claim(&self, key: &[u8]) -> Result<u64, OwnerError> {
         let by = self.claimant().ok_or(OwnerError::NotAWorker)?;
@@ -182,7 +182,7 @@ impl Endpoint {
         self.region.bell(self.region.workers()).ring();
     }
 
-    /// Makes somebody call [`receive`](Endpoint::receive) once more and then look at what was changed before: the
+    /// Makes a participant call [`receive`](Endpoint::receive) once more and then look at what was changed before: the
     /// journal, a slot. Without a system call if it was woken by this participant and has not looked yet.
     pub fn wake(&self, who: Address) {
         if let Some(index) = self.region.index(who) {

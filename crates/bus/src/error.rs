@@ -80,7 +80,7 @@ impl SendError {
 /// A key was not claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OwnerError {
-    /// Someone who lives owns it.
+    /// A living worker owns the key.
     #[error("the key is owned by {by:?}")]
     Taken {
         /// The owner.

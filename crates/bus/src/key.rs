@@ -1,4 +1,4 @@
-//! The hash of keys: SipHash-1-3 with a random seed for each region, so that a client who chooses keys (session ids,
+//! The hash of keys: SipHash-1-3 with a random seed for each region, so that a client that chooses keys (session ids,
 //! names of devices) cannot choose ones that collide. Source: Aumasson and Bernstein, "SipHash: a fast short-input PRF"
 //! (2012). The standard library's hasher is the same today, but promises to be the same in no other build, and control
 //! and nginx's module are two builds.

@@ -1,7 +1,7 @@
 //! The owner table: which worker has claimed a key. Open addressing with linear probing over a bounded window, one entry
-//! two words: the key's hash, and who owns it.
+//! two words: the key's hash, and its owner.
 //!
-//! No lock, and a process can be killed at any instruction. The owner word holds who, which incarnation of it, and the
+//! No lock, and a process can be killed at any instruction. The owner word holds the worker, its incarnation, and the
 //! generation of the claim, so an entry is over when its owner's incarnation is over; no process has to clean up. A claim
 //! goes through *reserving* (the entry is taken, its hash not yet written), *ready* (the hash is written; all other
 //! entries are looked through for the same one) and *owned*. Of two that are ready for the same key, each sees the other
@@ -9,7 +9,7 @@
 //! search ends at the first one that is, and what is placed is always placed before it.
 //!
 //! A compare-and-swap of 128 bits would do without the middle states, but stable Rust has none for memory that is shared
-//! between processes; a lock that is broken when its holder dies would hold up everybody while a holder is stopped.
+//! between processes; a lock that is broken when its holder dies would hold up every process while a holder is stopped.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
@@ -103,7 +103,7 @@ enum Rivals {
 }
 
 impl Owners<'_> {
-    /// Claims the key with this hash. Whoever has it already keeps its generation.
+    /// Claims the key with this hash. A worker that has it already keeps its generation.
     pub(crate) fn claim(&self, by: Claimant, hash: u64) -> Result<u64, OwnerError> {
         let mut refusal = OwnerError::TableFull;
         for _ in 0..ATTEMPTS {
@@ -184,7 +184,7 @@ impl Owners<'_> {
     fn rivals(&self, mine: usize, hash: u64) -> Rivals {
         let distance = |at: usize| at.wrapping_sub(place(hash, 0)) % OWNER_ENTRIES;
         for (at, mut owner) in self.window(hash).filter(|&(at, _)| at != mine) {
-            // Goes round again only if somebody else has made a step in this entry meanwhile. One that becomes owned
+            // Goes round again only if another process has made a step in this entry meanwhile. One that becomes owned
             // between two loads must not be passed over: it may have looked around before this claim was ready.
             while owner.step() >= READY && self.lives(owner) {
                 let same = self.entries[at].hash.load(SeqCst) == hash;
@@ -213,7 +213,7 @@ impl Owners<'_> {
             .take_while(|&(_, owner)| owner != Owner::NEVER)
     }
 
-    /// Whether this owner has the entry for this hash. The hash is written by who is reserving, so it belongs to a word
+    /// Whether this owner has the entry for this hash. The hash is written by the worker that reserves, so it belongs to a word
     /// in a later step if that word is still there afterwards: generations make words unique.
     fn holds(&self, at: usize, owner: Owner, hash: u64) -> bool {
         let entry = &self.entries[at];

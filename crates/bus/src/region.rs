@@ -1,4 +1,4 @@
-//! A region: the shared memory of one nginx cycle, and the bells of who takes part in it.
+//! A region: the shared memory of one nginx cycle, and the bells of its participants.
 //!
 //! nginx's master makes it before it forks, so workers inherit mapping and bells and need no right to the files; control
 //! opens it by name. A reload makes the next region: old and new workers have different numbers of workers and different
@@ -162,7 +162,7 @@ impl Region {
         self.slots().filter(|slot| slot.retire_if_dead()).count()
     }
 
-    /// Takes part. Whoever had this address before is over: what it has left is taken over, what it owned is free. All
+    /// Attaches a participant. It takes over the messages of the process that had this address before, and frees its keys. All
     /// others are woken once, in case it died between sending something and waking them.
     ///
     /// The caller sees to it that there is one process for an address: nginx starts a worker's successor when it has

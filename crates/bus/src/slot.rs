@@ -1,7 +1,7 @@
 //! The public state of a participant: its process, the revision it serves, and the rings that hold messages for it.
 //!
-//! Each group of fields has one writer and cache lines of its own. State and incarnation share a word: whoever declares
-//! a dead worker gone cannot hit its successor.
+//! Each group of fields has one writer and cache lines of its own. State and incarnation share a word: a process
+//! that declares a dead worker gone cannot hit its successor.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -261,7 +261,7 @@ impl Slot {
     /// Says that the sender with this index has put something into its ring; true if the receiver has to be woken.
     pub(crate) fn mark(&self, sender: usize) -> bool {
         let bit = 1 << (sender % 64);
-        // Release: who swaps the bit out sees what was published before. Whether this or the swap came first is one
+        // Release: the process that swaps the bit out sees what was published before. Whether this or the swap came first is one
         // order on one word: either the swap sees the bit, or the bit was clear and the receiver is rung.
         self.pending[sender / 64].fetch_or(bit, Ordering::AcqRel) & bit == 0
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use weir_control::client::{self, Client, Target};
 
 use crate::Failure;
-use crate::arguments::{Arguments, HowToChange};
+use crate::arguments::{Arguments, ChangeOptions};
 use crate::style::{Stream, Style};
 use crate::table::counted;
 use crate::terminal::shown;
@@ -26,7 +26,7 @@ pub(crate) struct Api {
     runtime: tokio::runtime::Runtime,
 }
 
-/// What it says of a change.
+/// The answer to a change.
 pub(crate) struct Changed(Value);
 
 impl Api {
@@ -47,7 +47,7 @@ impl Api {
         }
     }
 
-    /// Where it is.
+    /// The address of control.
     pub fn target(&self) -> &Target {
         self.client.target()
     }
@@ -66,12 +66,12 @@ impl Api {
     pub fn resource(&self, path: &str) -> Result<String, Failure> {
         let path = path.trim_matches('/');
         if path.is_empty() || path.contains(['?', '#', ' ']) || path.contains(char::is_control) {
-            return Err(Failure::new(format!("{path:?} is no resource")).hint("such as upstreams/app/members/a"));
+            return Err(Failure::new(format!("{path:?} is not a resource")).hint("such as upstreams/app/members/a"));
         }
         Ok(format!("/api/v1/{path}"))
     }
 
-    /// What is there.
+    /// The resource at a path; an error if there is none.
     pub fn get(&self, path: &str) -> Result<Value, Failure> {
         self.call(Method::Get, path, None)
     }
@@ -98,19 +98,19 @@ impl Api {
         method: Method,
         path: &str,
         body: Option<&Value>,
-        how: &HowToChange,
+        options: &ChangeOptions,
     ) -> Result<Changed, Failure> {
         let mut query = Vec::new();
-        if how.dry_run {
+        if options.dry_run {
             query.push("dry_run=true".to_owned());
         }
-        if how.no_wait {
+        if options.no_wait {
             query.push("wait=accepted".to_owned());
         }
-        if how.durable {
+        if options.durable {
             query.push("durable=true".to_owned());
         }
-        if let Some(message) = &how.message {
+        if let Some(message) = &options.message {
             query.push(format!("message={}", client::encode(message)));
         }
         let mark = if query.is_empty() { "" } else { "?" };
@@ -131,7 +131,7 @@ impl Api {
 
 fn unreachable_(client: &Client, error: &client::ClientError) -> Failure {
     Failure::new(format!("control at {} does not answer: {error}", client.target())).hint(
-        "is `weir control` running? --control or WEIR_CONTROL says where; weir status shows the workers without it",
+        "is `weir control` running? --control or WEIR_CONTROL sets its address; weir status shows the workers without it",
     )
 }
 
@@ -160,28 +160,28 @@ fn refusal(status: u16, problem: &Value) -> Failure {
 }
 
 impl Changed {
-    /// Tells what came of it.
-    pub fn say(&self, how: &HowToChange) -> Result<(), Failure> {
-        if how.json {
+    /// Prints the outcome.
+    pub fn say(&self, options: &ChangeOptions) -> Result<(), Failure> {
+        if options.json {
             println!("{:#}", self.0);
             return Ok(());
         }
-        println!("{}", self.sentence(how));
+        println!("{}", self.sentence(options));
         Ok(())
     }
 
-    fn sentence(&self, how: &HowToChange) -> String {
+    fn sentence(&self, options: &ChangeOptions) -> String {
         let workers = self.0["workers"].as_array().map_or(&[][..], Vec::as_slice);
         let applied: Vec<&Value> = workers.iter().filter(|worker| worker["result"] == "applied").collect();
         let slowest = applied.iter().filter_map(|worker| worker["us"].as_u64()).max();
         let revision = &self.0["revision"];
-        if how.dry_run {
-            return "good; nothing was changed".into();
+        if options.dry_run {
+            return "valid; nothing was changed".into();
         }
         if self.0["changed"].as_array().is_some_and(Vec::is_empty) {
             return format!("revision {revision}: nothing to change");
         }
-        if how.no_wait {
+        if options.no_wait {
             return format!("revision {revision}, accepted");
         }
         match (workers.len(), slowest) {
@@ -200,8 +200,8 @@ mod tests {
 
     use super::*;
 
-    fn how(dry_run: bool, no_wait: bool) -> HowToChange {
-        HowToChange { dry_run, message: None, no_wait, durable: false, json: false }
+    fn how(dry_run: bool, no_wait: bool) -> ChangeOptions {
+        ChangeOptions { dry_run, message: None, no_wait, durable: false, json: false }
     }
 
     #[test]
@@ -220,7 +220,7 @@ mod tests {
             ),
             (json!({"revision": 7, "workers": []}), how(false, false), "revision 7; no worker is running"),
             (json!({"revision": 7}), how(false, true), "revision 7, accepted"),
-            (json!({"revision": 6}), how(true, false), "good; nothing was changed"),
+            (json!({"revision": 6}), how(true, false), "valid; nothing was changed"),
             (json!({"revision": 6, "changed": []}), how(false, false), "revision 6: nothing to change"),
         ] {
             assert_eq!(Changed(answer).sentence(&how), want);

@@ -10,12 +10,12 @@ use crate::Failure;
 /// A longer one is refused by the API, too.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// What comes on standard input.
+/// The text of standard input.
 pub(crate) fn standard_input() -> Result<String, Failure> {
     limited(std::io::stdin(), "standard input")
 }
 
-/// What is in a file.
+/// The text of a file.
 pub(crate) fn file(path: &Path) -> Result<String, Failure> {
     let name = path.display().to_string();
     let file = std::fs::File::open(path).map_err(|error| Failure::new(format!("{name}: {error}")))?;

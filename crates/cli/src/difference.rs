@@ -15,9 +15,9 @@ const MAX_VALUE: usize = 80;
 pub(crate) struct Difference {
     /// Keys joined by dots; elements of lists by their `id` or their number.
     pub path: String,
-    /// What was there.
+    /// The old value.
     pub old: Option<Value>,
-    /// What is there.
+    /// The new value.
     pub new: Option<Value>,
 }
 

@@ -3,7 +3,7 @@
 
 use std::io::IsTerminal;
 
-/// Where text goes.
+/// The stream that text is written to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Stream {
     Out,

@@ -2,7 +2,7 @@
 
 pub(crate) use weir_profile::amount::grouped;
 
-/// How a column is set.
+/// The alignment of a column.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Align {
     Left,

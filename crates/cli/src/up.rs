@@ -10,7 +10,7 @@ mod daemon;
 mod demo;
 mod follow;
 mod group;
-mod parts;
+mod installation;
 mod port;
 mod run_dir;
 mod worker_user;
@@ -21,7 +21,7 @@ use std::time::Duration;
 use self::child::Nginx;
 use self::daemon::Daemon;
 use self::follow::Follower;
-use self::parts::Parts;
+use self::installation::Installation;
 use self::run_dir::RunDir;
 use crate::Failure;
 use crate::api::Api;
@@ -37,15 +37,15 @@ pub(crate) fn run(up: &Up) -> Result<(), Failure> {
     // The reader of our output may go first (`weir up | head`); nginx goes on, and is stopped in order.
     // SAFETY: ignoring a signal runs no code.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
-    let parts = Parts::find(up)?;
+    let installation = Installation::find(up)?;
     port::check_free(up.port)?;
     let dir = RunDir::make(up.dir.as_deref(), up.port)?;
-    let mut daemon = if parts.policy.is_none() { Some(control(&parts, &dir, up)?) } else { None };
-    let configuration = configuration::write(&dir, &parts, up)?;
-    let mut nginx = Nginx::start(&parts.nginx, &dir, &configuration)?;
+    let mut daemon = if installation.policy.is_none() { Some(control(&installation, &dir, up)?) } else { None };
+    let configuration = configuration::write(&dir, &installation, up)?;
+    let mut nginx = Nginx::start(&installation.nginx, &dir, &configuration)?;
     nginx.wait_until_ready(&dir, up)?;
 
-    say(&format!("{}weir: ready on http://127.0.0.1:{}", demo::introduction(up, &dir, &parts), up.port));
+    say(&format!("{}weir: ready on http://127.0.0.1:{}", demo::introduction(up, &dir, &installation), up.port));
     let mut attacks = Follower::new(dir.attack_log());
     let style = Style::of(Stream::Out);
     while !weir_measure::interrupt::is_requested() {
@@ -55,7 +55,7 @@ pub(crate) fn run(up: &Up) -> Result<(), Failure> {
         }
         nginx.check_alive()?;
         if let Some(how) = daemon.as_mut().map(|daemon| daemon.revive(&dir)).transpose()?.flatten() {
-            say(&format!("weir: control has ended ({how}) and was started again; nginx goes on meanwhile"));
+            say(&format!("weir: control exited ({how}) and was restarted; nginx kept serving"));
         }
     }
     nginx.stop();
@@ -66,11 +66,11 @@ pub(crate) fn run(up: &Up) -> Result<(), Failure> {
 
 /// Starts control, and gives it what the gateway begins with unless it has something already
 /// (`--dir` of an earlier run).
-fn control(parts: &Parts, dir: &RunDir, up: &Up) -> Result<Daemon, Failure> {
+fn control(installation: &Installation, dir: &RunDir, up: &Up) -> Result<Daemon, Failure> {
     let mut daemon = Daemon::start(dir)?;
     let api = Api::at(&dir.socket());
     daemon.wait_until_ready(&api)?;
-    let files = parts.state(dir, up)?;
+    let files = installation.state(dir, up)?;
     if api.get("/api/v1/revisions?limit=1")?["revisions"].as_array().is_none_or(Vec::is_empty) {
         apply::begin(&api, &files)?;
     }

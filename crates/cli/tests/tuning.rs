@@ -104,7 +104,7 @@ fn without_a_policy_crs_only_detects() {
     let Some(dir) = site("") else { return };
     let text = out(dir.path(), &["replay", "requests", "--repeat", "1"]);
     assert!(
-        text.contains("detect by 949110, goes on to the origin") && text.contains("this policy was made up"),
+        text.contains("detect by 949110, goes on to the origin") && text.contains("this is a default policy"),
         "{text}"
     );
     let output = weir(dir.path(), &["replay", "requests", "--crs", "nowhere"]);

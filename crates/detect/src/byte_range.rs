@@ -73,7 +73,6 @@ impl ByteRange {
     }
 }
 
-/// Parses a byte or a range.
 fn parse_part(part: &str) -> Result<RangeInclusive<u8>, ByteRangeError> {
     let number = |text: &str| text.trim().parse().map_err(|_| ByteRangeError::NotAByte(text.to_owned()));
     let (first, last) = part.split_once('-').unwrap_or((part, part));

@@ -65,7 +65,6 @@ impl From<Fault> for EarlyEnd {
     }
 }
 
-/// An open container.
 struct OpenContainer {
     object: bool,
     /// Index of the current array element.

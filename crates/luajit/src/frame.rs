@@ -18,7 +18,7 @@ impl Vm {
             return Some(self.builtin(frame));
         }
         let name = self.function_name(frame, caller)?;
-        let written = self.library.written(frame.code + PROTO_SIZE as u64).map(str::to_owned);
+        let written = self.library.lua_function(frame.code + PROTO_SIZE as u64).map(str::to_owned);
         let proto = self.proto(frame.code)?;
         if proto.is_builtin() {
             let name = written.unwrap_or(name);

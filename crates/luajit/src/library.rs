@@ -84,7 +84,7 @@ impl Library {
     }
 
     /// The name of a library function that is written in Lua.
-    pub fn written(&self, code: u64) -> Option<&str> {
+    pub fn lua_function(&self, code: u64) -> Option<&str> {
         self.codes.get(&code).map(String::as_str)
     }
 

@@ -53,7 +53,6 @@ pub(crate) fn string(memory: Memory, address: u64) -> Option<String> {
 
 /// Reads fields from bytes that were read at once.
 pub(crate) trait Fields {
-    /// The bytes.
     fn bytes(&self) -> &[u8];
 
     fn array<const N: usize>(&self, at: usize) -> Option<[u8; N]> {

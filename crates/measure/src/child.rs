@@ -32,10 +32,10 @@ const POLL: Duration = Duration::from_millis(10);
 /// How much of a program's own output an error quotes.
 const QUOTED_BYTES: usize = 2000;
 
-/// What to start and how.
+/// A program to start.
 #[derive(Debug)]
 pub struct Launch<'l> {
-    /// Program, found in PATH if it is no path.
+    /// Program: a path, or a name to look for in PATH.
     pub program: &'l OsStr,
     /// Its arguments.
     pub arguments: Vec<OsString>,

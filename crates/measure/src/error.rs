@@ -12,7 +12,7 @@ pub enum MeasureError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A program could not be started, or ended when it should not have.

@@ -1,7 +1,7 @@
 //! Measuring: programs under load, and the CPU that they spend on one request.
 //!
-//! `weir ablate` and the bench ask the same question of different subjects, so what both need is
-//! here once: starting programs that end with us, nginx before an origin, load, CPU times from
+//! `weir ablate` and the bench ask the same question of different subjects. What both need is here:
+//! starting programs that end with us, nginx before an origin, load, CPU times from
 //! /proc, turns in interleaved rounds, and statistics. Absolute times on shared machines mean
 //! nothing: every figure is taken beside its reference in the same round.
 //!

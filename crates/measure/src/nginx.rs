@@ -35,9 +35,9 @@ pub enum Connections {
     Closed,
 }
 
-/// The parts in which variants differ.
+/// The settings in which variants of nginx differ.
 #[derive(Clone, Debug, Default)]
-pub struct Parts {
+pub struct NginxParts {
     /// The nginx to start, if it is not the installed one.
     pub program: Option<PathBuf>,
     /// What becomes of connections to the origin.
@@ -57,7 +57,7 @@ pub struct Parts {
 }
 
 /// Starts a proxy in front of the origin.
-pub fn start_proxy(site: &Site, name: &str, parts: Parts) -> Result<Server, MeasureError> {
+pub fn start_proxy(site: &Site, name: &str, parts: NginxParts) -> Result<Server, MeasureError> {
     let (keep, header) = match parts.connections {
         Connections::Kept => (
             format!(" keepalive {UPSTREAM_KEEPALIVE}; keepalive_requests {CONNECTION_REQUESTS};"),
@@ -68,7 +68,7 @@ pub fn start_proxy(site: &Site, name: &str, parts: Parts) -> Result<Server, Meas
     let http = format!("  upstream origin {{ server 127.0.0.1:{};{keep} }}\n{}", site.origin_port, parts.http);
     let location = format!("proxy_pass http://origin; {header}proxy_set_header Host $host;{}", parts.location);
     let port = crate::port::free()?;
-    start(site, name, port, site.placement.tested, &Parts { http, ..parts }, &location)
+    start(site, name, port, site.placement.tested, &NginxParts { http, ..parts }, &location)
 }
 
 /// Starts the origin: a fixed small answer.
@@ -76,7 +76,14 @@ pub fn start_origin(site: &Site) -> Result<Server, MeasureError> {
     // A `return` leaves the body unread; nginx then discards it, as any origin reads it.
     let location = format!("default_type application/json; return 200 \"{ANSWER}\";");
     let server = format!("    location = {STATUS_PATH} {{ stub_status; }}\n");
-    start(site, "origin", site.origin_port, site.placement.load, &Parts { server, ..Parts::default() }, &location)
+    start(
+        site,
+        "origin",
+        site.origin_port,
+        site.placement.load,
+        &NginxParts { server, ..NginxParts::default() },
+        &location,
+    )
 }
 
 fn start(
@@ -84,7 +91,7 @@ fn start(
     name: &str,
     port: u16,
     core: Option<usize>,
-    parts: &Parts,
+    parts: &NginxParts,
     location: &str,
 ) -> Result<Server, MeasureError> {
     let directory = site.directory_of(name)?;
@@ -102,7 +109,7 @@ fn start(
     Server::adopt(child, port, directory, parts.logs.clone(), true)
 }
 
-fn render(port: u16, parts: &Parts, location: &str) -> String {
+fn render(port: u16, parts: &NginxParts, location: &str) -> String {
     let mut text = String::from("daemon off;\nworker_processes 1;\npid nginx.pid;\nerror_log error.log warn;\n");
     // SAFETY: geteuid only reads a number of the process.
     if unsafe { libc::geteuid() } == 0 {
@@ -158,11 +165,11 @@ mod tests {
 
     #[test]
     fn parts_land_in_their_blocks() {
-        let parts = Parts {
+        let parts = NginxParts {
             modules: vec!["/m/a.so".into(), "/m/b.so".into()],
             http: "  H;\n".into(),
             server: "    S;\n".into(),
-            ..Parts::default()
+            ..NginxParts::default()
         };
         let text = render(20_001, &parts, "return 200;");
         let order = [
@@ -183,7 +190,7 @@ mod tests {
         let (_, modules) = describe().expect("nginx is installed wherever Weir is built");
         let site = Site::create(Placement::default(), None, modules).unwrap();
         let origin = start_origin(&site).unwrap();
-        let proxy = start_proxy(&site, "proxy", Parts::default()).unwrap();
+        let proxy = start_proxy(&site, "proxy", NginxParts::default()).unwrap();
         let answer = Client::new(Address::local(proxy.port)).exchange(&request("GET", "/", "a", "", "")).unwrap();
         assert_eq!(answer.status, 200);
         assert_eq!(proxy.workers().len(), 1);
@@ -195,7 +202,7 @@ mod tests {
     #[test]
     fn a_configuration_that_nginx_refuses_is_an_error_with_its_words() {
         let site = Site::create(Placement::default(), None, PathBuf::new()).unwrap();
-        let parts = Parts { http: "  no_such_directive on;\n".into(), ..Parts::default() };
+        let parts = NginxParts { http: "  no_such_directive on;\n".into(), ..NginxParts::default() };
         let words = start_proxy(&site, "broken", parts).unwrap_err().to_string();
         assert!(words.contains("no_such_directive"), "{words}");
     }

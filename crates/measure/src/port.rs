@@ -15,7 +15,7 @@ const END: u16 = 30_000;
 
 static NEXT: AtomicU16 = AtomicU16::new(0);
 
-/// A port on 127.0.0.1 that nobody listens on, not given out before by this process.
+/// A free port on 127.0.0.1 that this process has not returned before.
 pub fn free() -> Result<u16, MeasureError> {
     let span = END - FIRST;
     // Two runs at once begin at different places.

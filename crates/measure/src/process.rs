@@ -74,10 +74,10 @@ pub struct Footprint {
     pub rss_kib: u64,
     /// Resident memory with shared pages divided by their users, in KiB.
     pub pss_kib: u64,
-    /// The part of it that is no file: heap, stacks, shared memory. A file's pages are divided
+    /// The part of it that is not of files: heap, stacks, shared memory. A file's pages are divided
     /// among all processes of the machine that map it, strangers too.
     pub pss_own_kib: u64,
-    /// Open file descriptors that are no sockets.
+    /// Open file descriptors that are not sockets.
     pub descriptors: u64,
     /// Open sockets.
     pub sockets: u64,
@@ -131,7 +131,7 @@ pub fn command_line(pid: u32) -> String {
     String::from_utf8_lossy(&bytes).replace('\0', " ").trim_end().to_owned()
 }
 
-/// Descriptors that are no sockets, and sockets.
+/// Descriptors that are not sockets, and sockets.
 fn count_descriptors(directory: &Path) -> Result<(u64, u64), MeasureError> {
     let entries = fs::read_dir(directory).map_err(MeasureError::file(directory))?;
     // One that was closed since the listing has no target and does not count.

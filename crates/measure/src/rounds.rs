@@ -1,4 +1,4 @@
-//! Interleaved rounds: everyone who is compared takes turns, in an order drawn anew in each round.
+//! Interleaved rounds: all contenders of a comparison take turns, in a new random order in each round.
 //!
 //! Machines drift: a neighbour starts a build, the clock is throttled. A comparison that runs one
 //! contender for a minute and then the next compares minutes. Here contenders are compared within
@@ -14,15 +14,15 @@ use crate::random::Random;
 /// What a turn takes beyond its seconds: starting a load generator, reading /proc, emptying logs.
 const OVERHEAD: Duration = Duration::from_millis(250);
 
-/// Those who take turns.
+/// The contenders of a comparison, which take turns.
 pub trait Turns {
-    /// What a turn gives.
+    /// The result of a turn.
     type Turn;
-    /// Numbers of those whose turn it is in a round, in their order; some may have several turns.
+    /// The contenders of a round by number, in their order; one may have several turns.
     fn order(&mut self, random: &mut Random) -> Vec<usize>;
-    /// The name of a number, for people who wait.
+    /// The name of a contender, for the display of progress.
     fn name(&self, index: usize) -> String;
-    /// Takes a turn: the number's first of the round if `copy` is 0.
+    /// Takes a contender's turn: its first of the round if `copy` is 0.
     fn take(&mut self, index: usize, copy: usize) -> Result<Self::Turn, MeasureError>;
     /// Called at the end of each round.
     fn end_round(&mut self) -> Result<(), MeasureError> {
@@ -30,7 +30,7 @@ pub trait Turns {
     }
 }
 
-/// The turns of a round: number, and what its turn gave.
+/// The turns of a round: number of the contender, and result.
 pub type Round<T> = Vec<(usize, T)>;
 
 /// Runs `count` rounds; a turn takes about `seconds`, which only the display of the remaining time needs.

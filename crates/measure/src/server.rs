@@ -73,7 +73,7 @@ impl Server {
             return vec![self.child.id()];
         }
         let workers = process::children(self.child.id());
-        // An old worker that is still finishing after a reload is none that serves new requests.
+        // An old worker that is still finishing after a reload does not serve new requests.
         workers.into_iter().filter(|&pid| process::command_line(pid) == "nginx: worker process").collect()
     }
 

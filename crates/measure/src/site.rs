@@ -15,11 +15,11 @@ use crate::{module, nginx};
 /// Name of a policy's address list, in the policy's directory.
 const ADDRESS_FILE: &str = "blocked.txt";
 
-/// What every variant of a run can rely on.
+/// The temporary directory of a run, and what all its variants share.
 #[derive(Debug)]
 pub struct Site {
     directory: tempfile::TempDir,
-    /// Which core runs what.
+    /// Cores and priority of the processes.
     pub placement: Placement,
     /// Port of the origin.
     pub origin_port: u16,

@@ -63,16 +63,16 @@ impl Traffic {
     }
 }
 
-/// One run of the load.
+/// A run of `wrk`.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// What is loaded.
+    /// URL of the server under load.
     pub url: String,
     /// Concurrent keep-alive connections.
     pub connections: u32,
     /// Length of the run in seconds.
     pub seconds: u32,
-    /// What is sent.
+    /// The requests.
     pub traffic: Traffic,
     /// Core for the generator.
     pub core: Option<usize>,
@@ -120,7 +120,7 @@ impl LoadReport {
         self.requests as f64 * 1e6 / self.duration_us.max(1) as f64
     }
 
-    /// What went wrong, in words; `None` if nothing did. All answers must be refusals if `refused`
+    /// The failures of the run as a phrase; `None` if there was none. All answers must be refusals if `refused`
     /// says so, and none if not.
     #[must_use]
     pub fn trouble(&self, refused: bool) -> Option<String> {

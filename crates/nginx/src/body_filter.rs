@@ -258,7 +258,7 @@ unsafe fn judge(
 
 /// Sends the header that was held back, the body so far, and what follows.
 unsafe fn release(r: *mut ngx_http_request_t, body: &'static [u8], rest: *mut ngx_chain_t, last: bool) -> ngx_int_t {
-    // SAFETY: as for `judge`. The chain link is copied by whoever keeps it.
+    // SAFETY: as for `judge`. The chain link is copied by filters that keep it.
     unsafe {
         let sent = header_filter::pass(r);
         if sent == ffi::code::ERROR || sent > ffi::code::OK || (*r).header_only() != 0 {

@@ -54,7 +54,7 @@ unsafe extern "C" fn filter(r: *mut ngx_http_request_t) -> ngx_int_t {
                 }
                 (found, _) => found,
             };
-            // The plan is held for the call: nothing changes it, but who calls it has the inspection.
+            // The plan is held for the call: nothing changes it, but the call has a reference to the inspection.
             let plan =
                 inspection.and_then(|inspection| (*inspection).placed(location)).map(|placed| placed.plan.clone());
             let plan = plan.as_deref().filter(|plan| plan.has(Phase::Response) || main.holds_responses);

@@ -5,14 +5,13 @@
 //! crates. Raw bindings are used throughout, behind the few functions of [`ffi`].
 //!
 //! ```text
-//! module      what nginx finds          directive, configuration   what nginx.conf says
-//! cycle       start and end             phase, body, respond       the request's way
-//! transaction, stage  its one inspection header_filter, headers     the response, header changes
-//! request     the view of its head      body_filter                the response's body, held back
-//! shared      memory between workers    log                        access, attack and heartbeat logs
-//! gateway     sites, routes, upstreams          live                what control changes meanwhile
-//! worker      what a process has        fault, diagnostic, meter   panics, messages, costs
-//! live        what a gateway serves     gateway                    how it serves a request
+//! module              entry points for nginx     directive, configuration   nginx.conf
+//! cycle               start and end              phase, body, respond       the request
+//! transaction, stage  its one inspection         header_filter, headers     the response, header changes
+//! request             the view of its head       body_filter                the response's body, held back
+//! policy              policies and their plans   log                        access, attack and heartbeat logs
+//! shared              memory between workers     fault, diagnostic, meter   panics, messages, costs
+//! worker              state of one process       gateway, live              serving and following live configuration
 //! ```
 
 mod body;

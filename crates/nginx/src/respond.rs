@@ -54,7 +54,7 @@ pub unsafe fn answer(r: *mut ngx_http_request_t, response: Arc<Response>) -> ngx
 /// `r` is a live main request whose response header is being filtered.
 pub unsafe fn replace(r: *mut ngx_http_request_t, response: Arc<Response>) -> ngx_int_t {
     // SAFETY: as the caller promises. This is what ngx_http_filter_finalize_request does, with a
-    // body of our own; the error stops whoever was sending the other body, and ends the connection.
+    // body of our own; the error stops the filter that was sending the other body, and ends the connection.
     unsafe {
         (*r).set_keepalive(0);
         if response.status == CLOSE {

@@ -10,6 +10,6 @@ use nginx_sys::ngx_cycle_t;
 #[allow(non_upper_case_globals)]
 static mut ngx_cycle: *mut ngx_cycle_t = ptr::null_mut();
 
-/// nginx's log: nobody reads it.
+/// nginx's log, which is discarded.
 #[unsafe(no_mangle)]
 extern "C" fn ngx_log_error_core() {}

@@ -90,7 +90,7 @@ impl Checker<'_> {
         ty: ValueType,
     ) {
         let shown = self.shown(right.span);
-        let message = format!("expected {}, found {}", wanted(operator, ty), found(right, &shown));
+        let message = format!("expected {}, found {}", expected(operator, ty), found(right, &shown));
         let left = self.shown(left.span);
         let hint = match (&right.kind, ty) {
             (OperandKind::Word(Word::Name(name)), _) if Field::from_name(name).is_some() => {
@@ -114,8 +114,8 @@ impl Checker<'_> {
             {
                 Some(format!("integers go from {} to {}", i64::MIN, i64::MAX))
             }
-            (OperandKind::Word(Word::Name(name)), ValueType::Bool) if suggest::truth(name).is_some() => {
-                suggest::truth(name).map(|near| format!("did you mean `{near}`?"))
+            (OperandKind::Word(Word::Name(name)), ValueType::Bool) if suggest::boolean(name).is_some() => {
+                suggest::boolean(name).map(|near| format!("did you mean `{near}`?"))
             }
             (_, ValueType::Ip) => Some("write an address such as 192.0.2.1 or 2001:db8::1".to_owned()),
             (_, ValueType::Bool) => Some(format!("use `{left}` or `not {left}` on its own")),
@@ -208,7 +208,7 @@ impl Checker<'_> {
 }
 
 /// Describes what an operator expects on its right side.
-fn wanted(operator: Operator, ty: ValueType) -> &'static str {
+fn expected(operator: Operator, ty: ValueType) -> &'static str {
     match (operator, ty) {
         (Operator::Matches, _) => "a regular expression in double quotes",
         (Operator::Wildcard | Operator::StrictWildcard, _) => "a wildcard pattern in double quotes",

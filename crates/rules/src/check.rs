@@ -34,7 +34,7 @@ impl Checker<'_> {
                 }
                 self.condition(inner, Some(*quantifier))
             }
-            Node::Value(value) => self.truth(value, quantifier.unwrap_or(Quantifier::Any)),
+            Node::Value(value) => self.lone_value(value, quantifier.unwrap_or(Quantifier::Any)),
             Node::Compare(value, operator, span, right) => {
                 self.comparison(value, *operator, *span, right, quantifier.unwrap_or(Quantifier::Any))
             }
@@ -47,7 +47,7 @@ impl Checker<'_> {
     }
 
     /// A value that stands alone as a condition.
-    fn truth(&mut self, operand: &Operand<'_>, quantifier: Quantifier) -> Option<Expr> {
+    fn lone_value(&mut self, operand: &Operand<'_>, quantifier: Quantifier) -> Option<Expr> {
         if let Some(Literal::Bool(truth)) = operand.literal() {
             return Some(Expr::Const(truth));
         }
@@ -314,7 +314,7 @@ fn swapped(operator: Operator) -> Operator {
 }
 
 /// The comparison for an operator, if it is one of the six order operators.
-pub(crate) fn order(operator: Operator) -> Option<Comparison> {
+pub(crate) fn comparison_of(operator: Operator) -> Option<Comparison> {
     Some(match operator {
         Operator::Eq => Comparison::Eq,
         Operator::Ne => Comparison::Ne,

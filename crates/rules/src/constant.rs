@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use crate::check::{Checker, ComparisonTest, order, type_name};
+use crate::check::{Checker, ComparisonTest, comparison_of, type_name};
 use crate::error::Span;
 use crate::ir::{Literal, Predicate};
 use crate::set::{self, AddressRange};
@@ -35,12 +35,12 @@ impl Checker<'_> {
                 strict: operator == Operator::StrictWildcard,
             },
             _ => match (operand.literal(), ty) {
-                (Some(Literal::Bytes(bytes)), ValueType::Bytes) => match order(operator) {
+                (Some(Literal::Bytes(bytes)), ValueType::Bytes) => match comparison_of(operator) {
                     Some(comparison) => Predicate::Bytes(comparison, bytes),
                     None => Predicate::Contains(bytes),
                 },
-                (Some(Literal::Int(integer)), ValueType::Int) => Predicate::Int(order(operator)?, integer),
-                (Some(Literal::Ip(address)), ValueType::Ip) => Predicate::Ip(order(operator)?, address),
+                (Some(Literal::Int(integer)), ValueType::Int) => Predicate::Int(comparison_of(operator)?, integer),
+                (Some(Literal::Ip(address)), ValueType::Ip) => Predicate::Ip(comparison_of(operator)?, address),
                 (Some(Literal::Bool(truth)), ValueType::Bool) => {
                     return Some(ComparisonTest::Truth(truth == (operator == Operator::Eq)));
                 }

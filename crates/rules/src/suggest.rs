@@ -84,7 +84,7 @@ pub(crate) fn operator(text: &str) -> Option<Operator> {
 }
 
 /// The boolean that `text` was probably meant to be.
-pub(crate) fn truth(text: &str) -> Option<&'static str> {
+pub(crate) fn boolean(text: &str) -> Option<&'static str> {
     nearest(text, ["true", "false"])
 }
 

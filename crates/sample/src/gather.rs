@@ -187,7 +187,7 @@ impl Gather {
         let end = self.unwinder.unwind(&mut image.process, registers, record.stack, hook, &mut self.native);
         self.mixed.clear();
         join(image, record, &self.native, &mut self.mixed, health);
-        if let Some(marker) = judge(end, record.stack_cut, health) {
+        if let Some(marker) = count_end(end, record.stack_cut, health) {
             stack.push(self.stacks.marker(marker));
         }
         let number = *number;
@@ -312,7 +312,7 @@ fn join(
 }
 
 /// Counts how unwinding ended; returns the placeholder for the root if the root was not reached.
-fn judge(end: UnwindEnd, stack_cut: bool, health: &mut Health) -> Option<&'static str> {
+fn count_end(end: UnwindEnd, stack_cut: bool, health: &mut Health) -> Option<&'static str> {
     match end {
         UnwindEnd::Root => {
             health.complete += 1;

@@ -112,7 +112,7 @@ impl WatchedProcesses {
     }
 
     /// Reports processes that have ended: a process lives as long as any of its threads.
-    fn tell_ends(&mut self, take: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>) {
+    fn report_exits(&mut self, take: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>) {
         for pid in std::mem::take(&mut self.leaving) {
             if threads(&[pid]).iter().any(|&tid| tid != pid) {
                 self.leaving.push(pid);
@@ -188,7 +188,7 @@ impl PerfEvents {
     pub(crate) fn drain(&mut self, take: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>) -> f64 {
         let Self { rings, watched, .. } = self;
         let full = rings.iter_mut().map(|ring| ring.drain(&mut |bytes| watched.see(bytes, take))).fold(0.0, f64::max);
-        watched.tell_ends(take);
+        watched.report_exits(take);
         full
     }
 

@@ -158,7 +158,7 @@ impl Session {
         self.drain(|| false);
         self.source.still_waiting();
         self.drain(|| false);
-        self.sum_up();
+        self.add_counters();
         self.gather.finish();
         let (mut on_cpu, mut off_cpu) = (None, None);
         if self.options.on_cpu || self.options.off_cpu.is_none() {
@@ -171,7 +171,7 @@ impl Session {
     }
 
     /// Adds what was only counted.
-    fn sum_up(&mut self) {
+    fn add_counters(&mut self) {
         self.source.remarks().into_iter().for_each(|remark| self.gather.remark(remark));
         let counters = self.source.counters();
         if counters.no_slot > 0 {

@@ -42,7 +42,6 @@ impl Frame {
     }
 }
 
-/// The outcome of a step.
 enum StepOutcome {
     Caller(Frame),
     End(UnwindEnd),

@@ -1,6 +1,6 @@
 //! What being profiled costs: the scenario `profile`.
 //!
-//! One loaded nginx, four conditions: nobody looks, nobody looks again, `weir profile` at 99 Hz, and
+//! One loaded nginx, four conditions: no profiler, no profiler again, `weir profile` at 99 Hz, and
 //! `perf record --call-graph dwarf` at 99 Hz. Interleaved in rounds like every comparison here; the
 //! second of the two idle conditions tells how much of a ratio is the machine's mood. A profiler is
 //! attached before the warm-up and stays until the turn is over; its own CPU is counted during the
@@ -25,7 +25,7 @@ use weir_measure::wrk::Traffic;
 use self::profiler::{PROFILERS, Profiler, Spent};
 use self::report::Report;
 
-/// What all ratios refer to.
+/// The row that all ratios refer to.
 const BASELINE: &str = "none";
 
 /// A turn with a profiler attached, or without.
@@ -37,7 +37,7 @@ struct Measured {
 /// Runs it and prints the table.
 pub fn run(site: &Site, only: &[String], schedule: Schedule, host: Host) -> Result<Report, MeasureError> {
     let _origin = nginx::start_origin(site)?;
-    let parts = nginx::Parts { directory: site.directory_of("profiled")?, ..nginx::Parts::default() };
+    let parts = nginx::NginxParts { directory: site.directory_of("profiled")?, ..nginx::NginxParts::default() };
     let server = Rc::new(nginx::start_proxy(site, "profiled", parts)?);
     check::duty("profiled", variants::Duty::Pass, server.port)?;
     let contender = Contender { name: "nginx".into(), baseline: "nginx".into(), server, traffic: Traffic::default() };

@@ -1,4 +1,4 @@
-//! Who looks at the server, one row each: how it is started, and what it has spent.
+//! The profilers, one row each: their command lines, and the CPU and memory that they take.
 
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
@@ -16,12 +16,12 @@ const END_LIMIT: Duration = Duration::from_secs(60);
 /// How long it may take until it samples.
 const START: Duration = Duration::from_secs(2);
 
-/// A row.
+/// A profiler.
 #[derive(Debug)]
 pub struct Profiler {
     /// Its name in the results.
     pub name: &'static str,
-    /// The program and its arguments for processes and an output file; `None` attaches nobody.
+    /// The program and its arguments for processes and an output file; `None` attaches no profiler.
     command: Option<Command>,
 }
 
@@ -100,7 +100,7 @@ impl Attached {
         CpuTime::of(self.child.id())
     }
 
-    /// What it has spent since.
+    /// CPU and memory that it has taken since.
     pub fn spent(&mut self, before: CpuTime, elapsed: Duration) -> Result<Spent, MeasureError> {
         self.child.expect_running()?;
         let own = self.cpu()?.since(before).run_ns;

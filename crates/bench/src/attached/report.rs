@@ -10,14 +10,14 @@ use crate::slices;
 use weir_measure::host::Host;
 use weir_measure::statistics::Summary;
 
-/// One condition.
+/// A condition in the results.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// Who looked: `none` and `none-again` are nobody.
+    /// The profiler; `none` and `none-again` are without one.
     pub profiler: String,
     /// CPU of the profiled worker per request in microseconds, median over the rounds.
     pub cpu_us_per_request: f64,
-    /// That, divided by what it is when nobody looks, in the same round; median.
+    /// That, divided by the figure without a profiler in the same round; median.
     pub overhead_ratio: f64,
     /// Lower end of the median's 95 % interval.
     pub overhead_low: f64,
@@ -40,9 +40,9 @@ pub struct Row {
 pub struct Report {
     /// `profile`.
     pub scenario: String,
-    /// Where it ran.
+    /// The machine.
     pub host: Host,
-    /// One row for each condition.
+    /// The conditions.
     pub rows: Vec<Row>,
     /// What could not be measured here, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]

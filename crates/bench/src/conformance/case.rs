@@ -9,7 +9,7 @@ use weir_measure::error::MeasureError;
 /// A file is at most this long; CRS's longest has 120 kB.
 const FILE_BYTES: u64 = 4 << 20;
 
-/// One regression case.
+/// A regression case.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// Its title, such as `942100-3`.
@@ -24,12 +24,12 @@ pub struct Case {
     pub stages: Vec<Stage>,
 }
 
-/// One request of a case.
+/// A request of a case.
 #[derive(Clone, Debug)]
 pub struct Stage {
     /// The bytes to send.
     pub request: Vec<u8>,
-    /// What must be seen.
+    /// The expected outcome.
     pub expected: Expected,
 }
 
@@ -127,7 +127,7 @@ fn statuses(output: &Yaml) -> Result<Vec<u16>, String> {
         Some(one) => vec![one],
     };
     let number = |item: &Yaml| if let Yaml::Text(text) = item { text.parse().ok() } else { None };
-    texts.into_iter().map(|item| number(item).ok_or_else(|| format!("{item:?} is no status"))).collect()
+    texts.into_iter().map(|item| number(item).ok_or_else(|| format!("{item:?} is not a status"))).collect()
 }
 
 /// The rule that a pattern such as `id "942100"` looks for. The pattern is meant for one engine's

@@ -9,13 +9,13 @@ use std::path::Path;
 use clap::ValueEnum;
 
 use weir_measure::error::MeasureError;
-use weir_measure::nginx::{self, Parts};
+use weir_measure::nginx::{self, NginxParts};
 use weir_measure::server::Server;
 use weir_measure::site::{Site, write};
 
 /// Where Debian's `modsecurity-crs` puts the rules.
 pub const CRS: &str = "/usr/share/modsecurity-crs";
-/// Where it puts the settings.
+/// Where it puts CRS's settings.
 pub const SETUP: &str = "/etc/modsecurity/crs/crs-setup.conf";
 /// Best fits of `%uHHHH`, as Debian packages them for nginx.
 const UNICODE_MAP: &str = "/etc/nginx/unicode.mapping";
@@ -24,7 +24,7 @@ const ACCESS_LOG: &str = "conformance-access.log";
 const ERROR_LOG: &str = "conformance-error.log";
 const ATTACK_LOG: &str = "conformance-attack.log";
 
-/// What is asked.
+/// The engine under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Engine {
     /// Weir's own
@@ -35,9 +35,9 @@ pub enum Engine {
     Nginx,
 }
 
-/// What an engine said about one connection.
+/// The rules that an engine reported for one connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Said {
+pub struct EngineReport {
     /// Ids of the rules that matched, sorted.
     pub rules: Vec<u64>,
     /// Why nginx refused the request by itself, in its own words.
@@ -62,7 +62,7 @@ impl Engine {
         if self != Self::Nginx {
             write(&setup, &setup_text(paranoia)?)?;
         }
-        let mut parts = Parts { directory: directory.clone(), ..Parts::default() };
+        let mut parts = NginxParts { directory: directory.clone(), ..NginxParts::default() };
         parts.http = format!(
             "  error_log {ERROR_LOG} info;\n\
              \x20 log_format conformance '$remote_port $connection {id}';\n",
@@ -78,7 +78,7 @@ impl Engine {
     }
 
     /// What it said about each connection, by the client's port. To be asked when nginx has ended.
-    pub fn said(self, directory: &Path) -> Result<HashMap<u16, Said>, MeasureError> {
+    pub fn said(self, directory: &Path) -> Result<HashMap<u16, EngineReport>, MeasureError> {
         let text = |name: &str| {
             let path = directory.join(name);
             let bytes = std::fs::read(&path).map_err(MeasureError::file(&path))?;
@@ -106,7 +106,7 @@ pub fn setup_text(paranoia: u8) -> Result<String, MeasureError> {
     ))
 }
 
-fn weir(site: &Site, setup: &Path, paranoia: u8, parts: &mut Parts) -> Result<(), MeasureError> {
+fn weir(site: &Site, setup: &Path, paranoia: u8, parts: &mut NginxParts) -> Result<(), MeasureError> {
     parts.modules.push(site.weir_module()?);
     let policy = site.write_policy("crs", &weir_policy(setup, paranoia), &[])?;
     let runtime = parts.directory.join("run");
@@ -129,7 +129,7 @@ pub fn weir_policy(setup: &Path, paranoia: u8) -> String {
     )
 }
 
-fn modsecurity(site: &Site, setup: &Path, parts: &mut Parts) -> Result<(), MeasureError> {
+fn modsecurity(site: &Site, setup: &Path, parts: &mut NginxParts) -> Result<(), MeasureError> {
     parts.modules.extend(site.nginx_modules(&[MODSECURITY_MODULE])?);
     let rules = parts.directory.join("rules.conf");
     write(&rules, &modsecurity_rules("DetectionOnly", setup))?;
@@ -153,16 +153,16 @@ pub fn modsecurity_rules(mode: &str, setup: &Path) -> String {
 
 /// Joins the three logs: port and connection from the access log, rules by connection (error log)
 /// or by request id (attack log).
-fn read_logs(access: &str, errors: &str, attacks: &str) -> HashMap<u16, Said> {
+fn read_logs(access: &str, errors: &str, attacks: &str) -> HashMap<u16, EngineReport> {
     let (mut by_connection, refused) = connections(errors);
     let mut by_request = requests(attacks);
-    let mut said: HashMap<u16, Said> = HashMap::new();
+    let mut said: HashMap<u16, EngineReport> = HashMap::new();
     for line in access.lines() {
         let mut fields = line.split(' ');
         let (Some(port), Some(connection)) = (fields.next().and_then(|it| it.parse().ok()), fields.next()) else {
             continue;
         };
-        let one: &mut Said = said.entry(port).or_default();
+        let one: &mut EngineReport = said.entry(port).or_default();
         one.rules.extend(by_connection.remove(connection).unwrap_or_default());
         one.rules.extend(fields.next().and_then(|id| by_request.remove(id)).unwrap_or_default());
         one.rules.sort_unstable();
@@ -219,9 +219,9 @@ mod tests {
             2026/11/22 00:00:00 [notice] 5#5: exit\n";
         let attacks = "{\"request_id\":\"def\",\"rule_ids\":[\"crs\",\"920270\",949110]}\nnot json\n";
         let said = read_logs(access, errors, attacks);
-        assert_eq!(said[&40001], Said { rules: vec![920_350, 942_100], refused: None });
+        assert_eq!(said[&40001], EngineReport { rules: vec![920_350, 942_100], refused: None });
         assert_eq!(said[&40002].rules, [920_270, 949_110]);
         let words = "client sent invalid method while reading client request line";
-        assert_eq!(said[&40003], Said { rules: vec![], refused: Some(words.into()) });
+        assert_eq!(said[&40003], EngineReport { rules: vec![], refused: Some(words.into()) });
     }
 }

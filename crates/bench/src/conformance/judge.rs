@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::case::{Case, Expected};
-use super::engine::Said;
+use super::engine::EngineReport;
 use super::send::Answer;
 
 /// Bytes of the request that a report quotes.
@@ -16,9 +16,9 @@ pub struct Failure {
     pub title: String,
     /// The file of rules that it is about.
     pub group: String,
-    /// What it expected.
+    /// The expected outcome.
     pub expected: String,
-    /// What was seen.
+    /// The actual outcome.
     pub seen: String,
     /// If nginx refused the request before any module saw it: its words.
     pub refused_by_nginx: Option<String>,
@@ -29,7 +29,7 @@ pub struct Failure {
 }
 
 /// Judges a case by what came back for each of its stages; the first stage that fails tells why.
-pub fn case(case: &Case, results: &[(&Answer, &Said)]) -> Result<(), Box<Failure>> {
+pub fn case(case: &Case, results: &[(&Answer, &EngineReport)]) -> Result<(), Box<Failure>> {
     for (stage, (answer, said)) in case.stages.iter().zip(results) {
         let Some(expected) = unmet(&stage.expected, answer, said) else { continue };
         return Err(Box::new(Failure {
@@ -46,7 +46,7 @@ pub fn case(case: &Case, results: &[(&Answer, &Said)]) -> Result<(), Box<Failure
 }
 
 /// The first expectation that does not hold, in words.
-fn unmet(expected: &Expected, answer: &Answer, said: &Said) -> Option<String> {
+fn unmet(expected: &Expected, answer: &Answer, said: &EngineReport) -> Option<String> {
     if expected.error {
         // The driver's test is over when it gets no answer that it can read.
         return answer.status.map(|_| "no answer".into());
@@ -67,7 +67,7 @@ fn unmet(expected: &Expected, answer: &Answer, said: &Said) -> Option<String> {
     (!found && !text.is_empty()).then(|| format!("an answer with {text:?}"))
 }
 
-fn seen(answer: &Answer, said: &Said) -> String {
+fn seen(answer: &Answer, said: &EngineReport) -> String {
     let status = match answer.status {
         Some(status) => format!("status {status}"),
         None if answer.bytes.is_empty() => "no answer".into(),
@@ -102,7 +102,7 @@ mod tests {
             (&words, Some(200), &[], None),
         ] {
             let answer = Answer { port: 1, status: answered, bytes: b"it is ok".to_vec() };
-            let said = Said { rules: rules.to_vec(), refused: None };
+            let said = EngineReport { rules: rules.to_vec(), refused: None };
             assert_eq!(unmet(expected, &answer, &said).as_deref(), unmet_words, "{expected:?} {answered:?} {rules:?}");
         }
     }

@@ -19,7 +19,7 @@ use std::time::Instant;
 use clap::Args;
 
 use case::{Case, Stage};
-use engine::{Engine, Said};
+use engine::{Engine, EngineReport};
 use report::Report;
 
 use weir_measure::error::MeasureError;
@@ -86,7 +86,7 @@ fn ask(site: &Site, arguments: &ConformanceArguments, cases: &[Case]) -> Result<
     let directory = server.directory.clone();
     server.quit()?;
     let said = arguments.engine.said(&directory)?;
-    let silent = Said::default();
+    let silent = EngineReport::default();
     let mut results = answers.iter().map(|answer| (answer, said.get(&answer.port).unwrap_or(&silent)));
     let mut failures = Vec::new();
     for case in cases {

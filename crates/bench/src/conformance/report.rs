@@ -22,7 +22,7 @@ pub struct Report {
     /// Requests that were answered with 403, which nobody does who only detects: such a run says
     /// nothing of cases that expect a 403, nor of rules of later phases.
     pub blocked: usize,
-    /// How long it took, in seconds.
+    /// Duration in seconds.
     pub seconds: f64,
     /// The cases that do not hold, in the order of rule files.
     pub failures: Vec<Failure>,

@@ -17,7 +17,7 @@ const FORM: &str = "application/x-www-form-urlencoded";
 pub fn bytes(input: &Yaml) -> Result<Vec<u8>, String> {
     match (input.text("encoded_request"), input.text("raw_request")) {
         (Some(_), Some(_)) => Err("both encoded_request and raw_request".into()),
-        (Some(encoded), None) => decoded(encoded).ok_or_else(|| "encoded_request is no base64".into()),
+        (Some(encoded), None) => decoded(encoded).ok_or_else(|| "encoded_request is not base64".into()),
         (None, Some(raw)) => Ok(raw.as_bytes().to_vec()),
         (None, None) => Ok(assembled(input)),
     }

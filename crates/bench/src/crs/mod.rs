@@ -11,7 +11,7 @@ mod variants;
 use std::rc::Rc;
 
 use report::{CrsResults, LoadRow};
-use variants::{BASELINE, Kind, VARIANTS, Variant};
+use variants::{BASELINE, Engine, VARIANTS, Variant};
 
 use crate::choice::{self, Skipped};
 use crate::report::table;
@@ -73,7 +73,7 @@ fn measure(
             traffic: Traffic {
                 kind: Some(load),
                 refused: load == ATTACK && variant.refuses(),
-                slow: matches!(variant.kind, Kind::ModSecurity | Kind::Coraza),
+                slow: matches!(variant.kind, Engine::ModSecurity | Engine::Coraza),
                 ..Traffic::default()
             },
         })

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::conformance::engine::{CRS, SETUP, modsecurity_rules};
 use weir_measure::error::MeasureError;
-use weir_measure::nginx::{self, Parts};
+use weir_measure::nginx::{self, NginxParts};
 use weir_measure::server::Server;
 use weir_measure::site::{Site, write};
 
@@ -18,18 +18,18 @@ pub const BASELINE: &str = "nginx";
 pub const USUAL: &str = "weir-pl1";
 const MODSECURITY_MODULE: &str = "ngx_http_modsecurity_module.so";
 
-/// One row.
+/// A row of the comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct Variant {
     /// Its name in the results.
     pub name: &'static str,
-    /// What it is.
-    pub kind: Kind,
+    /// The engine that runs the rules.
+    pub kind: Engine,
 }
 
-/// What runs the rules.
+/// The engine that runs the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum Engine {
     /// Nothing: the bare proxy.
     Nginx,
     /// ModSecurity v3 in nginx, paranoia 1.
@@ -47,31 +47,31 @@ pub enum Kind {
 
 /// The table.
 pub const VARIANTS: &[Variant] = &[
-    Variant { name: BASELINE, kind: Kind::Nginx },
-    Variant { name: "modsecurity", kind: Kind::ModSecurity },
-    Variant { name: "coraza", kind: Kind::Coraza },
-    Variant { name: USUAL, kind: Kind::Weir { paranoia: 1, threshold: 5 } },
-    Variant { name: "weir-pl2", kind: Kind::Weir { paranoia: 2, threshold: 5 } },
-    Variant { name: "weir-pl4", kind: Kind::Weir { paranoia: 4, threshold: 200 } },
+    Variant { name: BASELINE, kind: Engine::Nginx },
+    Variant { name: "modsecurity", kind: Engine::ModSecurity },
+    Variant { name: "coraza", kind: Engine::Coraza },
+    Variant { name: USUAL, kind: Engine::Weir { paranoia: 1, threshold: 5 } },
+    Variant { name: "weir-pl2", kind: Engine::Weir { paranoia: 2, threshold: 5 } },
+    Variant { name: "weir-pl4", kind: Engine::Weir { paranoia: 4, threshold: 200 } },
 ];
 
 impl Variant {
     /// Whether it refuses attacks.
     #[must_use]
     pub fn refuses(&self) -> bool {
-        self.kind != Kind::Nginx
+        self.kind != Engine::Nginx
     }
 
     /// Starts it in front of the origin. [`MeasureError::Missing`] if it is not installed here.
     pub fn start(&self, site: &Site) -> Result<Server, MeasureError> {
-        if matches!(self.kind, Kind::ModSecurity | Kind::Weir { .. }) && !Path::new(CRS).exists() {
+        if matches!(self.kind, Engine::ModSecurity | Engine::Weir { .. }) && !Path::new(CRS).exists() {
             return Err(MeasureError::Missing(format!("{CRS} is not there; `scripts/setup.sh bench` installs it")));
         }
         match self.kind {
-            Kind::Nginx => nginx::start_proxy(site, self.name, Parts::default()),
-            Kind::ModSecurity => modsecurity(site, self.name),
-            Kind::Coraza => super::coraza::start(site, self.name),
-            Kind::Weir { paranoia, threshold } => {
+            Engine::Nginx => nginx::start_proxy(site, self.name, NginxParts::default()),
+            Engine::ModSecurity => modsecurity(site, self.name),
+            Engine::Coraza => super::coraza::start(site, self.name),
+            Engine::Weir { paranoia, threshold } => {
                 weir(site, self.name, &weir_policy(paranoia, threshold), "weir_apply crs;")
             }
         }
@@ -83,19 +83,19 @@ fn modsecurity(site: &Site, name: &str) -> Result<Server, MeasureError> {
     let rules = site.directory_of(name)?.join("rules.conf");
     write(&rules, &modsecurity_rules("On", Path::new(SETUP)))?;
     let server = format!("    modsecurity on;\n    modsecurity_rules_file {};\n", rules.display());
-    nginx::start_proxy(site, name, Parts { modules, server, ..Parts::default() })
+    nginx::start_proxy(site, name, NginxParts { modules, server, ..NginxParts::default() })
 }
 
 /// Starts nginx with Weir and a policy.
 pub fn weir(site: &Site, name: &str, policy: &str, apply: &str) -> Result<Server, MeasureError> {
     let file = site.write_policy(name, policy, &[])?;
     let runtime = site.directory_of(name)?.join("run");
-    let parts = Parts {
+    let parts = NginxParts {
         modules: vec![site.weir_module()?],
         http: format!("  weir_policy {};\n  weir_runtime {};\n", file.display(), runtime.display()),
         // The body rows want a megabyte inspected, not waved through.
         server: format!("    weir on;\n    {apply}\n    weir_body_limit 2m;\n"),
-        ..Parts::default()
+        ..NginxParts::default()
     };
     nginx::start_proxy(site, name, parts)
 }

@@ -26,7 +26,7 @@ pub struct Comparison {
     pub requests: usize,
     /// Requests for which both sides name the same rules.
     pub same: usize,
-    /// That as a share, in per cent.
+    /// The share of these requests, in per cent.
     pub agreement: f64,
     /// Requests in which libmodsecurity names any rule.
     pub with_rules: usize,
@@ -38,7 +38,7 @@ pub struct Comparison {
     pub named: BTreeMap<u64, usize>,
 }
 
-/// How a rule differs.
+/// The differences of a rule.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Difference {
     /// Requests in which only libmodsecurity names it.
@@ -54,9 +54,9 @@ pub struct Difference {
 pub struct Example {
     /// Its number in the series; with the seed it can be made again.
     pub number: usize,
-    /// Who names the rule.
+    /// The engine that reports the rule.
     pub only: &'static str,
-    /// The request, with bytes that are no printable ASCII as `\xNN`.
+    /// The request; bytes that are not printable ASCII are written as `\xNN`.
     pub request: String,
     /// The smallest request found that shows the same difference; of the first of each side.
     #[serde(skip_serializing_if = "Option::is_none")]

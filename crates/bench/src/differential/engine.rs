@@ -1,4 +1,4 @@
-//! What can be asked for the rules that match a request.
+//! The engines under comparison: each reports the rules that match a request.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -62,14 +62,14 @@ impl Engine for ModSecurity {
             return Err(failed(std::io::ErrorKind::UnexpectedEof.into()));
         }
         line.split_whitespace()
-            .map(|id| id.parse().map_err(|_| MeasureError::program("rules", format!("{id:?} is no rule id"))))
+            .map(|id| id.parse().map_err(|_| MeasureError::program("rules", format!("{id:?} is not a rule id"))))
             .collect()
     }
 }
 
 impl Drop for ModSecurity {
     fn drop(&mut self) {
-        // A dead or killed process cannot be killed again, which is no fault.
+        // A dead or killed process cannot be killed again, which is fine.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

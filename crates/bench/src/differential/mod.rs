@@ -1,4 +1,4 @@
-//! The same rules as libmodsecurity, on requests that nobody has thought of.
+//! The same rules as libmodsecurity, on generated requests.
 //!
 //! The regression cases ask for one rule each and say nothing of the other two hundred. Here a
 //! request is given to both engines, in process, and the whole sets of rules are compared.

@@ -1,5 +1,5 @@
 //! What an answer to a change says: whether it is live in every worker, since which revision, and
-//! how long the slowest worker took. Found in the bytes: a JSON parser would cost the client more than the
+//! how long the slowest worker took. Measurement in the bytes: a JSON parser would cost the client more than the
 //! change costs a worker.
 
 use super::nginx::WORKERS;

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use super::answered::applied;
 use super::contender::{Contender, Turn};
-use super::crowd::{Crowd, Talk};
-use super::policy::{Change, Size};
+use super::crowd::{Conversation, Crowd};
+use super::policy::{Change, PolicySize};
 use super::stage::Stage;
 use super::timings::{Figures, Timings};
 use super::weir::Weir;
@@ -32,7 +32,7 @@ struct Changes {
 pub fn start(
     stage: &Stage<'_>,
     name: &'static str,
-    size: Size,
+    size: PolicySize,
     change: Change,
     connections: usize,
 ) -> Result<Box<dyn Contender>, MeasureError> {
@@ -42,7 +42,7 @@ pub fn start(
 }
 
 /// What the answers have said so far.
-struct Heard<'h> {
+struct AnsweredChanges<'h> {
     name: &'h str,
     weir: &'h Weir,
     change: Change,
@@ -50,13 +50,13 @@ struct Heard<'h> {
     count: u64,
 }
 
-impl Heard<'_> {
+impl AnsweredChanges<'_> {
     fn mean_worker_us(&self) -> Option<f64> {
         (self.count > 0).then(|| self.worker_us as f64 / self.count as f64)
     }
 }
 
-impl Talk for Heard<'_> {
+impl Conversation for AnsweredChanges<'_> {
     fn request(&mut self, into: &mut Vec<u8>) {
         self.change.request(self.weir.next(), self.weir.size, into);
     }
@@ -77,7 +77,7 @@ impl Changes {
     fn run(
         client: &mut Client,
         connections: usize,
-        heard: &mut Heard<'_>,
+        heard: &mut AnsweredChanges<'_>,
         length: Duration,
     ) -> Result<Figures, MeasureError> {
         if connections > 1 {
@@ -102,7 +102,7 @@ impl Contender for Changes {
     fn turn(&mut self, length: Duration) -> Result<Turn, MeasureError> {
         let Self { name, weir, change, connections, client } = self;
         let seats = weir.seats;
-        let mut heard = Heard { name, weir, change: *change, worker_us: 0, count: 0 };
+        let mut heard = AnsweredChanges { name, weir, change: *change, worker_us: 0, count: 0 };
         seats.as_client(|| Self::run(client, *connections, &mut heard, length.mul_f64(WARM_UP)))?;
         heard.weir.take_held_us()?;
         (heard.worker_us, heard.count) = (0, 0);

@@ -5,14 +5,14 @@ use std::time::Duration;
 use super::timings::Figures;
 use weir_measure::error::MeasureError;
 
-/// Someone who is measured, started and asleep between turns.
+/// A subject of measurement, which is started once and sleeps between turns.
 pub trait Contender {
     /// Works for about `length` and says what that gave. An answer that is not what the row
     /// promises is an error.
     fn turn(&mut self, length: Duration) -> Result<Turn, MeasureError>;
 }
 
-/// What a turn gave.
+/// The result of a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Turn {
     /// Times and rate.

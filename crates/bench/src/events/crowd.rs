@@ -27,8 +27,8 @@ const TIMER: u64 = u64::MAX;
 /// How many requests there may be in a second, for the memory that is set aside.
 const MOST_PER_SECOND: f64 = 100_000.0;
 
-/// What is said on the connections.
-pub trait Talk {
+/// The requests and answers on the connections.
+pub trait Conversation {
     /// Writes the next request.
     fn request(&mut self, into: &mut Vec<u8>);
     /// Looks at an answer, whose head is the given bytes; an error ends the run.
@@ -37,14 +37,14 @@ pub trait Talk {
     fn failed(&mut self, why: String) -> Result<(), MeasureError>;
 }
 
-/// How it is said.
+/// Connections to a server, from one thread.
 #[derive(Clone, Debug)]
 pub struct Crowd {
-    /// To whom.
+    /// The server.
     pub address: Address,
-    /// On how many connections.
+    /// Number of connections.
     pub connections: usize,
-    /// How often in a second, over all connections; as fast as answers come if `None`.
+    /// Requests per second over all connections; as fast as answers come if `None`.
     pub rate: Option<f64>,
 }
 
@@ -57,7 +57,7 @@ struct Connection {
 
 struct Run<'r> {
     crowd: &'r Crowd,
-    talk: &'r mut dyn Talk,
+    talk: &'r mut dyn Conversation,
     epoll: OwnedFd,
     connections: Vec<Connection>,
     idle: Vec<usize>,
@@ -67,7 +67,7 @@ struct Run<'r> {
 
 impl Crowd {
     /// Talks for `length`.
-    pub fn run(&self, length: Duration, talk: &mut dyn Talk) -> Result<Figures, MeasureError> {
+    pub fn run(&self, length: Duration, talk: &mut dyn Conversation) -> Result<Figures, MeasureError> {
         let mut run = Run::begin(self, length, talk)?;
         let timer = self.rate.map(|rate| Timer::start(&run.epoll, rate)).transpose()?;
         let began = Instant::now();
@@ -90,7 +90,7 @@ impl Crowd {
 }
 
 impl<'r> Run<'r> {
-    fn begin(crowd: &'r Crowd, length: Duration, talk: &'r mut dyn Talk) -> Result<Self, MeasureError> {
+    fn begin(crowd: &'r Crowd, length: Duration, talk: &'r mut dyn Conversation) -> Result<Self, MeasureError> {
         // SAFETY: takes a number and returns a new descriptor or -1, which is looked at.
         let epoll = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
         let epoll = owned(epoll, "epoll_create1")?;
@@ -152,7 +152,7 @@ impl<'r> Run<'r> {
             Err(message) => return self.lose(number, message),
         };
         let Some(since) = connection.since.take() else {
-            return self.lose(number, "an answer that nobody asked for".into());
+            return self.lose(number, "an answer without a request".into());
         };
         self.timings.push(since.elapsed());
         self.talk.answer(&connection.buffer[answer.head.clone()], &answer)?;
@@ -254,7 +254,7 @@ mod tests {
         failed: u64,
     }
 
-    impl Talk for Count {
+    impl Conversation for Count {
         fn request(&mut self, into: &mut Vec<u8>) {
             self.asked += 1;
             into.clear();

@@ -21,7 +21,7 @@ const MOST_PER_SECOND: f64 = 500_000.0;
 /// Exchanges before the first one counts: the processes have slept through the others' turns.
 const WARM_UP: u32 = 200;
 
-/// Who wakes whom.
+/// The chain of wake-ups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Hops {
     /// Client and server: two wake-ups.

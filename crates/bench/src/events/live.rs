@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn worker_and_revision_are_read_from_the_header() {
-        assert_eq!(told("HTTP/1.1 404 Not Found\r\nServer: nginx\r\nX-Weir: 1 42"), Some((1, 42)));
+        assert_eq!(told("HTTP/1.1 404 Not Measurement\r\nServer: nginx\r\nX-Weir: 1 42"), Some((1, 42)));
         for head in ["HTTP/1.1 200 OK", "HTTP/1.1 200 OK\r\nX-Weir: 1", "HTTP/1.1 200 OK\r\nX-Weir: - -"] {
             assert_eq!(told(head), None, "{head}");
         }

@@ -18,7 +18,7 @@ const WORKER_CONNECTIONS: u32 = 4096;
 
 /// What differs between configurations.
 #[derive(Clone, Debug, Default)]
-pub struct Block {
+pub struct Directives {
     /// Directives before the blocks.
     pub main: String,
     /// Directives and servers of the http block.
@@ -31,7 +31,7 @@ pub fn start(
     name: &str,
     port: u16,
     environment: &[(&'static str, String)],
-    block: &Block,
+    block: &Directives,
 ) -> Result<Server, MeasureError> {
     let directory = site.directory_of(name)?;
     let file = directory.join(CONFIGURATION);
@@ -51,7 +51,7 @@ pub fn start(
 
 /// The text of a configuration.
 #[must_use]
-pub fn render(modules: &[PathBuf], block: &Block) -> String {
+pub fn render(modules: &[PathBuf], block: &Directives) -> String {
     let mut text = format!("daemon off;\nworker_processes {WORKERS};\npid nginx.pid;\nerror_log error.log warn;\n");
     // SAFETY: geteuid only reads a number of the process.
     if unsafe { libc::geteuid() } == 0 {

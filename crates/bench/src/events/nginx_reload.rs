@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::contender::{Contender, Turn};
-use super::nginx::{self, Block};
+use super::nginx::{self, Directives};
 use super::stage::Stage;
 use super::timings::Figures;
 use weir_measure::error::MeasureError;
@@ -20,7 +20,7 @@ use weir_measure::site::write;
 const SERVERS: usize = 1_000;
 /// After so long without an answer of the old configuration there will be none.
 const SETTLED: Duration = Duration::from_millis(250);
-/// How long a reload may take.
+/// Longest duration of a reload.
 const LIMIT: Duration = Duration::from_secs(20);
 /// Pause between two questions: a reload has two cores to share with us.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -37,7 +37,7 @@ pub fn start(stage: &Stage<'_>, name: &'static str) -> Result<Box<dyn Contender>
     Ok(Box::new(Reload { server, generation: 0 }))
 }
 
-fn block(port: u16, generation: u64) -> Block {
+fn block(port: u16, generation: u64) -> Directives {
     let mut http = String::from("  server_names_hash_max_size 16384;\n");
     for number in 0..SERVERS {
         let _ = writeln!(
@@ -46,17 +46,17 @@ fn block(port: u16, generation: u64) -> Block {
              location / {{ return 200 \"{generation}\"; }} }}"
         );
     }
-    Block { http, ..Block::default() }
+    Directives { http, ..Directives::default() }
 }
 
 /// When the first new answer came and when the last old one did.
-struct Seen {
+struct ReloadTimes {
     first_new: Duration,
     last_old: Duration,
 }
 
 impl Reload {
-    fn reload(&mut self) -> Result<Seen, MeasureError> {
+    fn reload(&mut self) -> Result<ReloadTimes, MeasureError> {
         self.generation += 1;
         let configuration = self.server.directory.join(nginx::CONFIGURATION);
         write(&configuration, &nginx::render(&[], &block(self.server.port, self.generation)))?;
@@ -75,10 +75,10 @@ impl Reload {
     }
 
     /// Asks on new connections until the old configuration has ended.
-    fn watch(&self, began: Instant) -> Result<Seen, MeasureError> {
+    fn watch(&self, began: Instant) -> Result<ReloadTimes, MeasureError> {
         let host = format!("site-{}.example", SERVERS / 2);
         let question = format!("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").into_bytes();
-        let mut seen = Seen { first_new: Duration::ZERO, last_old: Duration::ZERO };
+        let mut seen = ReloadTimes { first_new: Duration::ZERO, last_old: Duration::ZERO };
         loop {
             check_interrupted()?;
             // One that was accepted by an old worker as it ended is not answered: no answer, no count.

@@ -11,9 +11,9 @@ const KEEPALIVE: &str = "10m";
 /// Most changes of one transaction while a policy is loaded before a run.
 pub const LOAD_CHUNK: usize = 1_000;
 
-/// How much a policy holds.
+/// The number of resources in a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Size {
+pub struct PolicySize {
     /// Members of the one upstream.
     pub members: usize,
     /// Sites with one host each.
@@ -22,16 +22,16 @@ pub struct Size {
     pub routes: usize,
 }
 
-/// Where the members of a policy lie.
+/// The addresses of the members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct MemberPlacement {
     /// Their port.
     pub port: u16,
     /// Over how many addresses of this machine they are dealt out, from 127.0.0.1 on.
     pub addresses: usize,
 }
 
-impl Place {
+impl MemberPlacement {
     /// Nobody listens there, and every member has an address of its own.
     pub const NOWHERE: Self = Self { port: 9, addresses: usize::MAX };
 
@@ -46,7 +46,7 @@ pub type Document = (String, Value);
 
 /// The documents of a policy.
 #[must_use]
-pub fn documents(size: Size, place: Place) -> Vec<Document> {
+pub fn documents(size: PolicySize, place: MemberPlacement) -> Vec<Document> {
     let sites = (0..size.sites).map(|n| (format!("/sites/s{n}"), json!({"hosts": [host(n)]})));
     let keepalive = json!({"keepalive": {"idle": KEEPALIVE}});
     let upstream = (size.members > 0).then(|| ("/upstreams/u".to_owned(), keepalive));
@@ -78,7 +78,7 @@ pub fn host(site: usize) -> String {
     format!("site-{site}.example")
 }
 
-/// What a row changes.
+/// The change that a row makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// The weight of a member.
@@ -91,7 +91,7 @@ pub enum Change {
 
 impl Change {
     /// Writes the request of change number `number` of a policy; every one really changes something.
-    pub fn request(self, number: u64, size: Size, into: &mut Vec<u8>) {
+    pub fn request(self, number: u64, size: PolicySize, into: &mut Vec<u8>) {
         let of = |count: usize| (number % count.max(1) as u64, number / count.max(1) as u64 + 1);
         let (path, body) = match self {
             Self::Weight => {
@@ -124,12 +124,12 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    const SIZE: Size = Size { members: 3, sites: 2, routes: 5 };
+    const SIZE: PolicySize = PolicySize { members: 3, sites: 2, routes: 5 };
 
     #[test]
     fn documents_have_paths_of_their_own_and_members_addresses() {
-        let size = Size { members: 10_000, sites: 10, routes: 100 };
-        let documents = documents(size, Place::NOWHERE);
+        let size = PolicySize { members: 10_000, sites: 10, routes: 100 };
+        let documents = documents(size, MemberPlacement::NOWHERE);
         let paths: HashSet<&String> = documents.iter().map(|(path, _)| path).collect();
         assert_eq!((paths.len(), documents.len()), (10_111, 10_111));
         let addresses: HashSet<&str> = documents.iter().filter_map(|(_, body)| body["address"].as_str()).collect();
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn what_was_put_is_deleted_again() {
-        let documents = documents(SIZE, Place::NOWHERE);
+        let documents = documents(SIZE, MemberPlacement::NOWHERE);
         assert_eq!(put(&documents).matches("\"PUT\"").count(), 11);
         let text = delete(&documents);
         assert_eq!(text.matches("\"DELETE\"").count(), 8);

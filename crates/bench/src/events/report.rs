@@ -63,19 +63,19 @@ pub struct EventRow {
     pub samples: u64,
     /// Rounds.
     pub rounds: usize,
-    /// What the row is.
+    /// Description of the row.
     pub note: String,
-    /// Why it was not measured.
+    /// The reason why it was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
 }
 
-/// What the file holds.
+/// The file of results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EventResults {
     /// `events`.
     pub scenario: String,
-    /// Where it ran.
+    /// The machine.
     pub host: Host,
     /// The table.
     pub rows: Vec<EventRow>,

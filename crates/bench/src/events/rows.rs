@@ -2,7 +2,7 @@
 
 use super::contender::Contender;
 use super::floor::Hops;
-use super::policy::{Change, Size};
+use super::policy::{Change, PolicySize};
 use super::stage::Stage;
 use super::workers::Mode;
 use super::{caddy, changes, haproxy, mosquitto, nginx_reload, traffic, transaction, workers};
@@ -12,23 +12,23 @@ use weir_measure::error::MeasureError;
 /// Starts a row's contender under its name.
 pub type Start = fn(&Stage<'_>, &'static str) -> Result<Box<dyn Contender>, MeasureError>;
 
-/// One row.
+/// A row of the table.
 #[derive(Clone, Copy)]
 pub struct Row {
     /// Its name in the results.
     pub name: &'static str,
-    /// What it is, for the results.
+    /// Description for the results.
     pub note: &'static str,
     /// The wake-ups that it cannot do without.
     pub hops: Hops,
-    /// Who starts it.
+    /// Starts its contender.
     pub start: Start,
 }
 
 /// The usual gateway.
-const SMALL: Size = Size { members: 64, sites: 1, routes: 1 };
+const SMALL: PolicySize = PolicySize { members: 64, sites: 1, routes: 1 };
 /// What larger ones are compared with.
-const TENS: Size = Size { members: 10, sites: 10, routes: 10 };
+const TENS: PolicySize = PolicySize { members: 10, sites: 10, routes: 10 };
 /// The rows with data traffic begin so.
 const TRAFFIC: &str = "traffic-";
 
@@ -56,19 +56,19 @@ pub const ROWS: &[Row] = &[
         name: "change-1@10000",
         note: "10,000 members",
         hops: Hops::Change,
-        start: |stage, name| changes::start(stage, name, Size { members: 10_000, ..TENS }, Change::Weight, 1),
+        start: |stage, name| changes::start(stage, name, PolicySize { members: 10_000, ..TENS }, Change::Weight, 1),
     },
     Row {
         name: "change-1@1000-sites",
         note: "1,000 sites",
         hops: Hops::Change,
-        start: |stage, name| changes::start(stage, name, Size { sites: 1_000, ..TENS }, Change::Weight, 1),
+        start: |stage, name| changes::start(stage, name, PolicySize { sites: 1_000, ..TENS }, Change::Weight, 1),
     },
     Row {
         name: "change-1@10000-routes",
         note: "10,000 routes",
         hops: Hops::Change,
-        start: |stage, name| changes::start(stage, name, Size { routes: 10_000, ..TENS }, Change::Weight, 1),
+        start: |stage, name| changes::start(stage, name, PolicySize { routes: 10_000, ..TENS }, Change::Weight, 1),
     },
     Row {
         name: "site-1@10",
@@ -80,7 +80,7 @@ pub const ROWS: &[Row] = &[
         name: "site-1@1000-sites",
         note: "the same among 1,000",
         hops: Hops::Change,
-        start: |stage, name| changes::start(stage, name, Size { sites: 1_000, ..TENS }, Change::Host, 1),
+        start: |stage, name| changes::start(stage, name, PolicySize { sites: 1_000, ..TENS }, Change::Host, 1),
     },
     Row {
         name: "route-1@10",
@@ -92,19 +92,19 @@ pub const ROWS: &[Row] = &[
         name: "route-1@10000-routes",
         note: "the same among 10,000",
         hops: Hops::Change,
-        start: |stage, name| changes::start(stage, name, Size { routes: 10_000, ..TENS }, Change::Priority, 1),
+        start: |stage, name| changes::start(stage, name, PolicySize { routes: 10_000, ..TENS }, Change::Priority, 1),
     },
     Row {
         name: "transaction-2100",
         note: "1,000 members, 100 sites and 1,000 routes in one transaction, from an empty policy",
         hops: Hops::Change,
-        start: |stage, name| transaction::start(stage, name, Size { members: 1_000, sites: 100, routes: 1_000 }),
+        start: |stage, name| transaction::start(stage, name, PolicySize { members: 1_000, sites: 100, routes: 1_000 }),
     },
     Row {
         name: "transaction-10000-routes",
         note: "10,000 routes in one transaction, from an empty policy",
         hops: Hops::Change,
-        start: |stage, name| transaction::start(stage, name, Size { members: 1, sites: 1, routes: 10_000 }),
+        start: |stage, name| transaction::start(stage, name, PolicySize { members: 1, sites: 1, routes: 10_000 }),
     },
     Row {
         name: "worker-rtt",

@@ -11,10 +11,10 @@ use weir_measure::child::stay_on;
 use weir_measure::error::MeasureError;
 use weir_measure::placement::Placement;
 
-/// Where everyone sits.
+/// The cores of the processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seats {
-    /// Those who ask.
+    /// Core of the clients.
     pub client: Option<usize>,
     /// Control, a broker, a proxy of one process.
     pub hub: Option<usize>,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use super::policy::{Place, Size};
+use super::policy::{MemberPlacement, PolicySize};
 use super::seats::Seats;
 use super::traffic::Shared;
 use super::weir::Weir;
@@ -13,13 +13,13 @@ use weir_measure::child;
 use weir_measure::error::MeasureError;
 use weir_measure::site::Site;
 
-/// The place where everyone is started.
+/// What the contenders of a run share.
 pub struct Stage<'s> {
     /// The run's directory, module and placement.
     pub site: &'s Site,
-    /// Who sits on which core.
+    /// The cores of the processes.
     pub seats: Seats,
-    gateways: RefCell<HashMap<Size, Rc<Weir>>>,
+    gateways: RefCell<HashMap<PolicySize, Rc<Weir>>>,
     traffic: RefCell<Option<Rc<Shared>>>,
 }
 
@@ -31,11 +31,11 @@ impl<'s> Stage<'s> {
     }
 
     /// The gateway with a policy of that size, started if this is the first row to ask.
-    pub fn gateway(&self, name: &str, size: Size) -> Result<Rc<Weir>, MeasureError> {
+    pub fn gateway(&self, name: &str, size: PolicySize) -> Result<Rc<Weir>, MeasureError> {
         if let Some(weir) = self.gateways.borrow().get(&size) {
             return Ok(Rc::clone(weir));
         }
-        let weir = Rc::new(Weir::start(self, name, size, Place::NOWHERE)?);
+        let weir = Rc::new(Weir::start(self, name, size, MemberPlacement::NOWHERE)?);
         self.gateways.borrow_mut().insert(size, Rc::clone(&weir));
         Ok(weir)
     }

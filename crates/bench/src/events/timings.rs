@@ -42,7 +42,7 @@ impl Timings {
     }
 }
 
-/// What a turn gave.
+/// The figures of a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Figures {
     /// Mean time of an event, microseconds.
@@ -53,7 +53,7 @@ pub struct Figures {
     pub p99_us: f64,
     /// Events per second of the turn.
     pub per_second: f64,
-    /// How many there were.
+    /// Number of events.
     pub samples: u64,
 }
 

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use super::answered::applied;
 use super::contender::{Contender, Turn};
-use super::crowd::{Crowd, Talk};
+use super::crowd::{Conversation, Crowd};
 use super::live::{self, told};
-use super::nginx::{self, Block};
-use super::policy::{Change, Place, Size, host};
+use super::nginx::{self, Directives};
+use super::policy::{Change, MemberPlacement, PolicySize, host};
 use super::stage::Stage;
 use super::weir::Weir;
 use weir_measure::error::MeasureError;
@@ -18,7 +18,7 @@ use weir_measure::http::{Address, Answer};
 use weir_measure::server::Server;
 
 /// 1,000 routes and 1,000 members on 10 sites.
-const SIZE: Size = Size { members: 1_000, sites: 10, routes: 1_000 };
+const SIZE: PolicySize = PolicySize { members: 1_000, sites: 10, routes: 1_000 };
 /// Requests per second: about a third of what two cores can do, so that queues are short in quiet.
 const REQUESTS_PER_SECOND: f64 = 3_000.0;
 /// Addresses of the origin.
@@ -49,7 +49,10 @@ pub fn start(stage: &Stage<'_>, changes_per_second: Option<f64>) -> Result<Box<d
     let shared = stage.traffic(|| {
         let port = weir_measure::port::free()?;
         let origin = start_origin(stage, port)?;
-        Ok(Shared { weir: Weir::start(stage, "traffic", SIZE, Place { port, addresses: ADDRESSES })?, _origin: origin })
+        Ok(Shared {
+            weir: Weir::start(stage, "traffic", SIZE, MemberPlacement { port, addresses: ADDRESSES })?,
+            _origin: origin,
+        })
     })?;
     Ok(Box::new(Traffic { shared, changes_per_second, next: 0 }))
 }
@@ -57,7 +60,7 @@ pub fn start(stage: &Stage<'_>, changes_per_second: Option<f64>) -> Result<Box<d
 fn start_origin(stage: &Stage<'_>, port: u16) -> Result<Server, MeasureError> {
     let listen: String = (1..=ADDRESSES).map(|n| format!("    listen 127.0.0.{n}:{port};\n")).collect();
     let http = format!("  server {{\n{listen}    location / {{ return 200 \"ok\"; }}\n  }}\n");
-    nginx::start(stage.site, "traffic-origin", port, &[], &Block { http, ..Block::default() })
+    nginx::start(stage.site, "traffic-origin", port, &[], &Directives { http, ..Directives::default() })
 }
 
 /// The clients' side.
@@ -67,7 +70,7 @@ struct Clients {
     first_failure: Option<String>,
 }
 
-impl Talk for Clients {
+impl Conversation for Clients {
     fn request(&mut self, into: &mut Vec<u8>) {
         use std::io::Write;
         self.next += 1;
@@ -100,7 +103,7 @@ struct Changers<'c> {
     revisions: Sender<u64>,
 }
 
-impl Talk for Changers<'_> {
+impl Conversation for Changers<'_> {
     fn request(&mut self, into: &mut Vec<u8>) {
         Change::Weight.request(self.weir.next(), SIZE, into);
     }

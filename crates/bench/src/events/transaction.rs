@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::contender::{Contender, Turn};
-use super::policy::{self, Place, Size};
+use super::policy::{self, MemberPlacement, PolicySize};
 use super::stage::Stage;
 use super::timings::Figures;
 use super::weir::{Weir, transact};
@@ -12,7 +12,7 @@ use weir_measure::http::Client;
 use weir_measure::interrupt::check_interrupted;
 
 /// Nothing at all.
-const EMPTY: Size = Size { members: 0, sites: 0, routes: 0 };
+const EMPTY: PolicySize = PolicySize { members: 0, sites: 0, routes: 0 };
 
 struct Transaction {
     weir: Weir,
@@ -22,9 +22,9 @@ struct Transaction {
 }
 
 /// A gateway of its own, empty between turns.
-pub fn start(stage: &Stage<'_>, name: &'static str, size: Size) -> Result<Box<dyn Contender>, MeasureError> {
-    let weir = Weir::start(stage, name, EMPTY, Place::NOWHERE)?;
-    let documents = policy::documents(size, Place::NOWHERE);
+pub fn start(stage: &Stage<'_>, name: &'static str, size: PolicySize) -> Result<Box<dyn Contender>, MeasureError> {
+    let weir = Weir::start(stage, name, EMPTY, MemberPlacement::NOWHERE)?;
+    let documents = policy::documents(size, MemberPlacement::NOWHERE);
     let client = weir.client();
     Ok(Box::new(Transaction { weir, client, put: policy::put(&documents), delete: policy::delete(&documents) }))
 }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::answered::applied;
-use super::nginx::{self, Block};
-use super::policy::{self, Document, LOAD_CHUNK, Place, Size};
+use super::nginx::{self, Directives};
+use super::policy::{self, Document, LOAD_CHUNK, MemberPlacement, PolicySize};
 use super::seats::Seats;
 use super::stage::Stage;
 use weir_measure::child::{Child, Launch};
@@ -28,20 +28,25 @@ pub struct Weir {
     _nginx: Server,
     control: std::cell::RefCell<Child>,
     runtime: PathBuf,
-    /// Where control answers.
+    /// Socket of the control daemon.
     pub socket: PathBuf,
-    /// Where the gateway serves.
+    /// Port of the gateway.
     pub port: u16,
-    /// What its policy holds.
-    pub size: Size,
-    /// Who sits on which core.
+    /// Size of its policy.
+    pub size: PolicySize,
+    /// The cores of the processes.
     pub seats: Seats,
     next: Cell<u64>,
 }
 
 impl Weir {
     /// Starts both and loads a policy of that size, whose members lie there.
-    pub fn start(stage: &Stage<'_>, name: &str, size: Size, place: Place) -> Result<Self, MeasureError> {
+    pub fn start(
+        stage: &Stage<'_>,
+        name: &str,
+        size: PolicySize,
+        place: MemberPlacement,
+    ) -> Result<Self, MeasureError> {
         let runtime = runtime(stage, name)?;
         let port = weir_measure::port::free()?;
         let nginx = start_nginx(stage, name, port, &[])?;
@@ -71,7 +76,7 @@ impl Weir {
         Client::new(self.address()).patience(PATIENCE)
     }
 
-    /// Where its API answers.
+    /// Address of its API.
     #[must_use]
     pub fn address(&self) -> Address {
         Address::Unix(self.socket.clone())
@@ -147,7 +152,7 @@ pub fn start_nginx(
     );
     let environment_names = environment.iter().map(|(name, _)| format!("env {name};\n"));
     let main = environment_names.chain([stage.seats.directive().to_owned()]).collect();
-    nginx::start(stage.site, name, port, environment, &Block { main, http })
+    nginx::start(stage.site, name, port, environment, &Directives { main, http })
 }
 
 /// The region of the running nginx.

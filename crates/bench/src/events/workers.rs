@@ -26,7 +26,7 @@ const MOST: u64 = 50_000_000;
 /// How much longer than a turn the answer may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What the worker is to do.
+/// The measurement that the worker makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// There and back, one at a time, both workers asleep in between.
@@ -38,7 +38,7 @@ pub enum Mode {
 /// The worker's answer.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default)]
-struct Found {
+struct Measurement {
     p50_ns: f64,
     p99_ns: f64,
     mean_ns: f64,
@@ -62,7 +62,7 @@ pub fn start(stage: &Stage<'_>, name: &'static str, mode: Mode) -> Result<Box<dy
 }
 
 impl Workers {
-    fn measure(&self, count: u64, limit: Duration) -> Result<Found, MeasureError> {
+    fn measure(&self, count: u64, limit: Duration) -> Result<Measurement, MeasureError> {
         let wrong = |message: String| MeasureError::wrong(self.name, message);
         let mode = if self.mode == Mode::RoundTrip { "rtt" } else { "oneway" };
         let question = json!({"to": 1, "count": count, "mode": mode}).to_string();
@@ -79,7 +79,7 @@ impl Workers {
             self.endpoint.receive(&mut |message| {
                 if message.kind == MessageKind::Reply(asked) {
                     answer = Some(
-                        serde_json::from_slice::<Found>(message.payload)
+                        serde_json::from_slice::<Measurement>(message.payload)
                             .map_err(|error| format!("{error}: {:.200}", String::from_utf8_lossy(message.payload))),
                     );
                 }

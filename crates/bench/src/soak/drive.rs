@@ -1,11 +1,11 @@
-//! The driver of a soak: sends, reloads, weighs, and keeps what it has seen.
+//! The driver of a soak: sends requests, reloads nginx, weighs its processes, and counts answers.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use super::traffic::{self, Manner};
-use super::verdict::{Finding, Weight};
+use super::traffic::{self, Delivery};
+use super::verdict::{Finding, Weighing};
 use weir_measure::error::MeasureError;
 use weir_measure::h2load;
 use weir_measure::http::{Address, Client, Retry};
@@ -25,9 +25,9 @@ const HTTP2_LIMIT: Duration = Duration::from_secs(120);
 /// Wrong answers that are quoted.
 const QUOTED: usize = 10;
 
-/// What the clients have seen so far, by kind and status.
+/// The answers so far, by kind of request and status.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct Answers {
     /// How often each kind got each answer.
     pub answers: BTreeMap<String, u64>,
     wrong: Vec<String>,
@@ -43,15 +43,15 @@ pub struct Soak<'s> {
     pub requests: u64,
     /// Reloads so far.
     pub reloads: u32,
-    /// What the clients have seen.
-    pub seen: Seen,
+    /// The answers to the clients so far.
+    pub seen: Answers,
 }
 
 impl<'s> Soak<'s> {
     /// Before the first request.
     #[must_use]
     pub fn new(server: &'s Server, site: &'s Site, http2_port: u16) -> Self {
-        Self { server, site, http2_port, requests: 0, reloads: 0, seen: Seen::default() }
+        Self { server, site, http2_port, requests: 0, reloads: 0, seen: Answers::default() }
     }
 
     /// One generation's share of requests; the reload falls into the middle of the HTTP/1 part.
@@ -138,10 +138,10 @@ impl<'s> Soak<'s> {
     }
 
     /// Weighs master and worker.
-    pub fn weigh(&self) -> Result<Weight, MeasureError> {
+    pub fn weigh(&self) -> Result<Weighing, MeasureError> {
         let worker = *self.server.workers().first().ok_or_else(|| MeasureError::wrong("soak", "there is no worker"))?;
         let runtime = self.server.directory.join("run");
-        Ok(Weight {
+        Ok(Weighing {
             requests: self.requests,
             reloads: self.reloads,
             worker: Footprint::of(worker)?,
@@ -150,15 +150,15 @@ impl<'s> Soak<'s> {
         })
     }
 
-    /// Whether answers were right and nobody crashed.
+    /// Whether all answers were right and no process crashed.
     pub fn findings(&self) -> Vec<Finding> {
         let log = std::fs::read_to_string(self.server.directory.join("error.log")).unwrap_or_default();
         let crashes: Vec<&str> =
             log.lines().filter(|line| line.contains("exited on signal") || line.contains("panic")).collect();
         let wrong = match self.seen.wrong.is_empty() {
-            true => format!("all {} requests were answered as they must be", self.requests),
+            true => format!("all {} requests were answered correctly", self.requests),
             false => format!(
-                "{} requests were answered wrongly, such as: {}",
+                "{} requests were answered incorrectly, such as: {}",
                 self.seen.wrong_count,
                 self.seen.wrong.join("; ")
             ),
@@ -172,9 +172,9 @@ impl<'s> Soak<'s> {
 }
 
 /// One client's part: takes numbers until `count` have been taken.
-fn serve(port: u16, base: u64, count: u64, next: &AtomicU64) -> Seen {
+fn serve(port: u16, base: u64, count: u64, next: &AtomicU64) -> Answers {
     let mut client = Client::new(Address::local(port)).retry(Retry::Reused);
-    let mut seen = Seen::default();
+    let mut seen = Answers::default();
     loop {
         let number = next.fetch_add(1, Ordering::Relaxed);
         if number >= count {
@@ -182,14 +182,14 @@ fn serve(port: u16, base: u64, count: u64, next: &AtomicU64) -> Seen {
         }
         let random = mix(base + number);
         let kind = traffic::draw(random);
-        let answer = send(&mut client, &(kind.bytes)(random >> 32), kind.manner);
+        let answer = send(&mut client, &(kind.bytes)(random >> 32), kind.delivery);
         let words = match &answer {
             Ok(status) => format!("{}: {status}", kind.name),
             Err(error) => format!("{}: {error}", kind.name),
         };
         let right = match answer {
             Ok(status) => kind.right.contains(&status),
-            Err(_) => kind.manner != Manner::Whole,
+            Err(_) => kind.delivery != Delivery::Whole,
         };
         if !right {
             seen.wrong_count += 1;
@@ -202,11 +202,11 @@ fn serve(port: u16, base: u64, count: u64, next: &AtomicU64) -> Seen {
 }
 
 /// The status of the answer; 0 if the server closed without one, or the client hung up.
-fn send(client: &mut Client, bytes: &[u8], manner: Manner) -> Result<u16, MeasureError> {
-    let status = match manner {
-        Manner::Whole => return client.exchange(bytes).map(|answer| answer.status),
-        Manner::Broken => client.exchange(bytes).map_or(0, |answer| answer.status),
-        Manner::Abandoned => {
+fn send(client: &mut Client, bytes: &[u8], delivery: Delivery) -> Result<u16, MeasureError> {
+    let status = match delivery {
+        Delivery::Whole => return client.exchange(bytes).map(|answer| answer.status),
+        Delivery::Broken => client.exchange(bytes).map_or(0, |answer| answer.status),
+        Delivery::Abandoned => {
             client.send(bytes);
             0
         }
@@ -215,7 +215,7 @@ fn send(client: &mut Client, bytes: &[u8], manner: Manner) -> Result<u16, Measur
     Ok(status)
 }
 
-impl Seen {
+impl Answers {
     fn merge(&mut self, other: Self) {
         for (words, count) in other.answers {
             *self.answers.entry(words).or_default() += count;
@@ -240,8 +240,11 @@ mod tests {
 
     #[test]
     fn merged_reports_keep_counts_and_bound_their_quotes() {
-        let one =
-            || Seen { answers: BTreeMap::from([("get: 200".into(), 2)]), wrong: vec!["x".into(); 7], wrong_count: 7 };
+        let one = || Answers {
+            answers: BTreeMap::from([("get: 200".into(), 2)]),
+            wrong: vec!["x".into(); 7],
+            wrong_count: 7,
+        };
         let mut all = one();
         all.merge(one());
         assert_eq!((all.answers["get: 200"], all.wrong_count, all.wrong.len()), (4, 14, QUOTED));

@@ -8,11 +8,11 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::drive::Soak;
-use super::verdict::{Finding, Weight, compare};
+use super::verdict::{Finding, Weighing, compare};
 use crate::variants;
 use weir_measure::error::MeasureError;
 use weir_measure::host::Host;
-use weir_measure::nginx::{self, Parts};
+use weir_measure::nginx::{self, NginxParts};
 use weir_measure::server::Server;
 use weir_measure::site::{Site, write_results};
 
@@ -38,7 +38,7 @@ struct Record<'r> {
     reloads: u32,
     seconds: f64,
     answers: &'r BTreeMap<String, u64>,
-    weights: &'r BTreeMap<&'static str, Weight>,
+    weights: &'r BTreeMap<&'static str, Weighing>,
     findings: &'r [Finding],
 }
 
@@ -84,7 +84,7 @@ fn conclude(record: &Record<'_>, output: Option<&Path>) -> Result<bool, MeasureE
 }
 
 /// All generations, weighed at four moments.
-fn course(soak: &mut Soak<'_>, reloads: u32, share: u64) -> Result<BTreeMap<&'static str, Weight>, MeasureError> {
+fn course(soak: &mut Soak<'_>, reloads: u32, share: u64) -> Result<BTreeMap<&'static str, Weighing>, MeasureError> {
     let started = Instant::now();
     let first = (reloads / FIRST_PART).max(FIRST_RELOADS);
     let live = std::io::stderr().is_terminal();
@@ -117,7 +117,7 @@ fn course(soak: &mut Soak<'_>, reloads: u32, share: u64) -> Result<BTreeMap<&'st
 }
 
 fn start(site: &Site, http2_port: u16) -> Result<Server, MeasureError> {
-    let mut parts = Parts { directory: site.directory_of("soak")?, ..Parts::default() };
+    let mut parts = NginxParts { directory: site.directory_of("soak")?, ..NginxParts::default() };
     variants::weir_soak(site, &mut parts)?;
     parts.server.push_str(&format!("    listen 127.0.0.1:{http2_port} http2;\n"));
     nginx::start_proxy(site, "soak", parts)

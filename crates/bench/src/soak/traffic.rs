@@ -10,9 +10,9 @@ use crate::rules::RULES;
 use weir_measure::addresses::LISTED;
 use weir_measure::http::encode;
 
-/// How a request is sent.
+/// The way in which a request is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Manner {
+pub enum Delivery {
     /// Whole; the answer is waited for.
     Whole,
     /// Whole; the server may answer or just close.
@@ -21,16 +21,16 @@ pub enum Manner {
     Abandoned,
 }
 
-/// One kind of request.
-pub struct Kind {
+/// A kind of request.
+pub struct RequestKind {
     /// Its name in reports.
     pub name: &'static str,
     /// How many of [`total_weight`] requests are of this kind.
     pub weight: u32,
     /// Statuses that are right; 0 stands for no answer.
     pub right: &'static [u16],
-    /// How it is sent.
-    pub manner: Manner,
+    /// The way in which it is sent.
+    pub delivery: Delivery,
     /// Its bytes for a random number.
     pub bytes: fn(u64) -> Vec<u8>,
 }
@@ -41,7 +41,7 @@ const BLOCKED: &[u16] = &[403];
 const REFUSED: &[u16] = &[400, 403, 405, 414, 431, 494, 501, 505, 0];
 
 /// The table.
-pub const KINDS: &[Kind] = &[
+pub const KINDS: &[RequestKind] = &[
     kind("get", 20, PASSED, |n| get(&format!("/products/{}?page={}", n % 1000, n % 40))),
     kind("form", 25, PASSED, |n| form_of(n, 60)),
     kind("form of 10 kB", 5, PASSED, |n| form_of(n, 10_000)),
@@ -63,28 +63,28 @@ pub const KINDS: &[Kind] = &[
     kind("many arguments", 1, PASSED, many_arguments),
     kind("invalid UTF-8", 3, PASSED, |n| get(&format!("/search?q=%ff%fe%c3%28{n}&%80=%80"))),
     kind("bad percent", 1, PASSED, |n| get(&format!("/search?q=%zz%{n}%&a=%u0041"))),
-    Kind {
+    RequestKind {
         name: "header too large",
         weight: 1,
         right: REFUSED,
-        manner: Manner::Broken,
+        delivery: Delivery::Broken,
         bytes: |_| with_header("X-Huge", &"a".repeat(40_000)),
     },
-    Kind { name: "rubbish", weight: 1, right: REFUSED, manner: Manner::Broken, bytes: rubbish },
-    Kind {
+    RequestKind { name: "rubbish", weight: 1, right: REFUSED, delivery: Delivery::Broken, bytes: rubbish },
+    RequestKind {
         name: "NUL in header",
         weight: 1,
         right: REFUSED,
-        manner: Manner::Broken,
+        delivery: Delivery::Broken,
         bytes: |_| with_header("X-Nul", "a\0b"),
     },
-    Kind { name: "abandoned body", weight: 2, right: &[0], manner: Manner::Abandoned, bytes: abandoned },
+    RequestKind { name: "abandoned body", weight: 2, right: &[0], delivery: Delivery::Abandoned, bytes: abandoned },
 ];
 
 const AGENT: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0";
 
-const fn kind(name: &'static str, weight: u32, right: &'static [u16], bytes: fn(u64) -> Vec<u8>) -> Kind {
-    Kind { name, weight, right, manner: Manner::Whole, bytes }
+const fn kind(name: &'static str, weight: u32, right: &'static [u16], bytes: fn(u64) -> Vec<u8>) -> RequestKind {
+    RequestKind { name, weight, right, delivery: Delivery::Whole, bytes }
 }
 
 /// Sum of all weights.
@@ -95,7 +95,7 @@ pub fn total_weight() -> u32 {
 
 /// The kind for a random number.
 #[must_use]
-pub fn draw(random: u64) -> &'static Kind {
+pub fn draw(random: u64) -> &'static RequestKind {
     let mut place = u32::try_from(random % u64::from(total_weight())).unwrap_or(0);
     for kind in KINDS {
         if place < kind.weight {
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn whole_requests_are_well_formed() {
-        for kind in KINDS.iter().filter(|kind| kind.manner == Manner::Whole) {
+        for kind in KINDS.iter().filter(|kind| kind.delivery == Delivery::Whole) {
             let bytes = (kind.bytes)(12_345);
             let text = String::from_utf8_lossy(&bytes);
             let (head, body) = text.split_once("\r\n\r\n").expect(kind.name);

@@ -13,7 +13,7 @@ const SOCKETS: u64 = 64 + 16 + 8;
 
 /// The processes and files of a running nginx at one moment.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Weight {
+pub struct Weighing {
     /// Requests answered so far.
     pub requests: u64,
     /// Reloads so far.
@@ -45,7 +45,7 @@ impl Finding {
 
 /// Compares a weighing with an earlier one.
 #[must_use]
-pub fn compare(name: &str, early: &Weight, late: &Weight) -> Vec<Finding> {
+pub fn compare(name: &str, early: &Weighing, late: &Weighing) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (process, early, late) in [("worker", &early.worker, &late.worker), ("master", &early.master, &late.master)] {
         for (what, early, late) in
@@ -78,7 +78,7 @@ pub fn compare(name: &str, early: &Weight, late: &Weight) -> Vec<Finding> {
 mod tests {
     use super::*;
 
-    fn weight(rss_kib: u64, descriptors: u64) -> Weight {
+    fn weight(rss_kib: u64, descriptors: u64) -> Weighing {
         let footprint = Footprint {
             rss_kib,
             pss_own_kib: rss_kib,
@@ -88,10 +88,10 @@ mod tests {
             shared_mappings: 3,
             shared_kib: 9_000,
         };
-        Weight { requests: 1, reloads: 1, worker: footprint, master: footprint, runtime_files: 3 }
+        Weighing { requests: 1, reloads: 1, worker: footprint, master: footprint, runtime_files: 3 }
     }
 
-    fn failed(early: Weight, late: Weight) -> Vec<String> {
+    fn failed(early: Weighing, late: Weighing) -> Vec<String> {
         compare("x", &early, &late).into_iter().filter(|finding| !finding.passed).map(|finding| finding.what).collect()
     }
 
@@ -107,7 +107,7 @@ mod tests {
     fn one_more_descriptor_or_file_is_growth() {
         assert_eq!(failed(weight(10_000, 20), weight(10_000, 21)).len(), 2);
         assert!(failed(weight(10_000, SOCKETS), weight(10_000, SOCKETS + 1)).len() == 4);
-        let more = Weight { runtime_files: 4, ..weight(10_000, 20) };
+        let more = Weighing { runtime_files: 4, ..weight(10_000, 20) };
         assert_eq!(failed(weight(10_000, 20), more).len(), 1);
     }
 }

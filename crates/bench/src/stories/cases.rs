@@ -1,4 +1,4 @@
-//! What is planted: one entry for each case, with what a diagnosis must say of it.
+//! The planted faults: one entry for each case, with the rules of `weir diagnose` that must fire.
 
 use std::rc::Rc;
 
@@ -6,7 +6,7 @@ use super::{checked, compiled};
 use crate::choice;
 use crate::variants::{Duty, VARIANTS};
 use weir_measure::error::MeasureError;
-use weir_measure::nginx::{self, Connections, Parts};
+use weir_measure::nginx::{self, Connections, NginxParts};
 use weir_measure::server::Server;
 use weir_measure::site::Site;
 use weir_measure::wrk::Traffic;
@@ -21,26 +21,26 @@ pub struct Story {
     cases: &'static [Case],
 }
 
-/// One program in one condition.
+/// A program with or without a planted fault.
 #[derive(Debug)]
 pub struct Case {
     /// Its name in the results.
     pub name: &'static str,
     /// The case that its ratio refers to.
     pub baseline: &'static str,
-    /// What was planted, in words.
+    /// The planted fault, as a phrase.
     pub planted: &'static str,
     /// Ids of the rules that must fire.
     pub expected: &'static [&'static str],
     /// Whether nothing but these may fire.
     pub only: bool,
-    /// What it is loaded with.
+    /// Its load.
     pub traffic: Traffic,
-    kind: Kind,
+    program: Program,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum Program {
     /// The origin, without a proxy before it.
     Origin,
     /// The installed nginx as a proxy.
@@ -60,27 +60,31 @@ const FORM: Traffic = Traffic { kind: None, body_bytes: None, sites: None, refus
 const GET: Traffic = Traffic { kind: Some("get"), ..FORM };
 const SIGNED: Traffic = Traffic { kind: Some("signed"), ..FORM };
 
-/// A gateway that lost 93 % and looked healthy.
+/// A gateway that lost most of its throughput and looked healthy.
 const NO_KEEPALIVE: Story = Story {
     name: "no-keepalive",
     title: "A gateway that lost most of its throughput and looked healthy",
     cases: &[
-        Case { name: "direct", planted: "nothing: the upstream alone", only: true, ..case("direct", Kind::Origin) },
+        Case { name: "direct", planted: "nothing: the upstream alone", only: true, ..case("direct", Program::Origin) },
         Case {
             planted: "no keepalive in the upstream block",
             expected: &["upstream-no-keepalive"],
-            ..case("no-keepalive", Kind::Proxy(Connections::Closed))
+            ..case("no-keepalive", Program::Proxy(Connections::Closed))
         },
-        Case { planted: "nothing: a healthy proxy", only: true, ..case("keepalive", Kind::Proxy(Connections::Kept)) },
+        Case {
+            planted: "nothing: a healthy proxy",
+            only: true,
+            ..case("keepalive", Program::Proxy(Connections::Kept))
+        },
         Case {
             planted: "built with -O0, stripped",
             expected: &["build-unoptimised"],
-            ..case("O0", Kind::Compiled("O0"))
+            ..case("O0", Program::Compiled("O0"))
         },
         Case {
             planted: "built with -O1, stripped: tail calls are not optimised",
             expected: &["build-no-tail-calls"],
-            ..case("O1", Kind::Compiled("O1"))
+            ..case("O1", Program::Compiled("O1"))
         },
     ],
 };
@@ -90,14 +94,19 @@ const LUA_WAF: Story = Story {
     name: "lua-waf",
     title: "A WAF engine in Lua that spends its CPU on copying variables",
     cases: &[
-        Case { planted: "nothing: a healthy proxy", traffic: FORM, only: true, ..rs("nginx", Kind::Variant("nginx")) },
+        Case {
+            planted: "nothing: a healthy proxy",
+            traffic: FORM,
+            only: true,
+            ..rs("nginx", Program::Variant("nginx"))
+        },
         Case {
             planted: "all variables copied into Lua, strings grown by `..`",
             traffic: FORM,
             expected: &["lua-variable-copying", "lua-string-interning"],
-            ..rs("lua-before", Kind::Variant("lua-before"))
+            ..rs("lua-before", Program::Variant("lua-before"))
         },
-        Case { planted: "the same with the fixes", traffic: FORM, ..rs("lua-after", Kind::Variant("lua-after")) },
+        Case { planted: "the same with the fixes", traffic: FORM, ..rs("lua-after", Program::Variant("lua-after")) },
     ],
 };
 
@@ -110,23 +119,23 @@ const TABLE_SORT: Story = Story {
             planted: "nothing: a healthy proxy",
             traffic: SIGNED,
             only: true,
-            ..rs("nginx", Kind::Variant("nginx"))
+            ..rs("nginx", Program::Variant("nginx"))
         },
         Case {
             planted: "table.sort of characters, with a comparison in Lua",
             traffic: SIGNED,
             expected: &["lua-table-sort"],
-            ..rs("lua-signature", Kind::Signature)
+            ..rs("lua-signature", Program::Signature)
         },
     ],
 };
 
-const fn case(name: &'static str, kind: Kind) -> Case {
-    Case { name, baseline: "keepalive", planted: "", expected: &[], only: false, traffic: GET, kind }
+const fn case(name: &'static str, program: Program) -> Case {
+    Case { name, baseline: "keepalive", planted: "", expected: &[], only: false, traffic: GET, program }
 }
 
-const fn rs(name: &'static str, kind: Kind) -> Case {
-    Case { baseline: "nginx", ..case(name, kind) }
+const fn rs(name: &'static str, program: Program) -> Case {
+    Case { baseline: "nginx", ..case(name, program) }
 }
 
 impl Story {
@@ -137,27 +146,27 @@ impl Story {
 }
 
 impl Case {
-    /// Starts it, and sees that it does what it promises.
+    /// Starts it and checks that it does its work.
     pub fn start(&self, site: &Site, origin: &Rc<Server>) -> Result<Rc<Server>, MeasureError> {
-        let parts = Parts { directory: site.directory_of(self.name)?, ..Parts::default() };
-        match self.kind {
-            Kind::Origin => Ok(Rc::clone(origin)),
-            Kind::Proxy(connections) => {
-                let server = nginx::start_proxy(site, self.name, Parts { connections, ..parts })?;
+        let parts = NginxParts { directory: site.directory_of(self.name)?, ..NginxParts::default() };
+        match self.program {
+            Program::Origin => Ok(Rc::clone(origin)),
+            Program::Proxy(connections) => {
+                let server = nginx::start_proxy(site, self.name, NginxParts { connections, ..parts })?;
                 checked(self.name, Duty::Pass, server)
             }
-            Kind::Compiled(level) => {
+            Program::Compiled(level) => {
                 let program = Some(compiled::nginx(level)?);
-                let server = nginx::start_proxy(site, self.name, Parts { program, ..parts })?;
+                let server = nginx::start_proxy(site, self.name, NginxParts { program, ..parts })?;
                 checked(self.name, Duty::Pass, server)
             }
-            Kind::Variant(name) => {
+            Program::Variant(name) => {
                 let variant =
                     VARIANTS.iter().find(|variant| variant.name == name).expect("cases name rows of the table");
                 let server = variant.start(site)?.expect("no case names the origin's row");
                 checked(self.name, variant.duty, server)
             }
-            Kind::Signature => checked(self.name, Duty::Pass, crate::variants::start_signature(site, self.name)?),
+            Program::Signature => checked(self.name, Duty::Pass, crate::variants::start_signature(site, self.name)?),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `weir diagnose` on a loaded server, as somebody at a terminal would ask it.
+//! `weir diagnose` on a loaded server, run as a user would run it.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -13,16 +13,16 @@ use weir_measure::child;
 use weir_measure::error::MeasureError;
 use weir_measure::site::Site;
 
-/// How long the diagnosis looks.
+/// Seconds of the diagnosis.
 const SECONDS: u32 = 10;
 const SECONDS_TEXT: &str = "10";
 /// How much longer the load runs: the diagnosis starts up, and reads what it has seen.
 const MARGIN_SECONDS: u32 = 5;
 
-/// What the diagnosis said, as `weir diagnose --json` prints it.
+/// The output of `weir diagnose --json`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Diagnosis {
-    /// One for each rule that fired.
+    /// The findings, one for each rule that fired.
     pub findings: Vec<Finding>,
 }
 
@@ -31,9 +31,9 @@ pub struct Diagnosis {
 pub struct Finding {
     /// Id of the rule.
     pub rule: String,
-    /// What is wrong, in a sentence.
+    /// The problem in a sentence.
     pub sentence: String,
-    /// What it rests on, as the command prints it.
+    /// The evidence, as the command prints it.
     #[serde(default)]
     pub evidence: Vec<Value>,
 }
@@ -58,7 +58,7 @@ impl Finding {
 pub fn take(site: &Site, contender: &Contender, schedule: Schedule) -> Result<Diagnosis, MeasureError> {
     let pid = contender.server.id().to_string();
     let output = under_load(site, contender, schedule, &["diagnose", &pid, "--seconds", SECONDS_TEXT, "--json"])?;
-    // Where this checkout and its temporary files lie is nobody's business.
+    // Results do not contain paths of this machine.
     let here = std::env::current_dir().unwrap_or_default();
     let text = String::from_utf8_lossy(&output.stdout)
         .replace(site.path("").to_string_lossy().as_ref(), "SITE/")

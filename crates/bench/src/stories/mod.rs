@@ -1,9 +1,10 @@
-//! The stories that `weir diagnose` must tell: planted with real programs, measured, diagnosed.
+//! Planted faults: real programs with a known performance problem, measured, and diagnosed by
+//! `weir diagnose`.
 //!
 //! A story is a table of cases. Each case is started, checked and measured in interleaved rounds
 //! like any other variant; then it is loaded once more while `weir diagnose`, the command that
 //! people type, looks at it from outside. What it says is compared with what was planted, and
-//! with silence where nothing was: a diagnosis that cries wolf at the healthy case has failed.
+//! with silence where nothing was: a false alarm in the healthy case fails the run too.
 
 mod cases;
 mod compiled;
@@ -30,7 +31,7 @@ pub fn of(name: &str) -> &'static Story {
     STORIES.iter().find(|story| story.name == name).expect("every scenario that is a story stands in the table")
 }
 
-/// Plants, measures and diagnoses all cases of a story; profiles of them go to a directory if there is to be one.
+/// Starts, measures and diagnoses all cases of a story. `profiles` is a directory for a profile of each.
 pub fn run(
     site: &Site,
     story: &'static Story,

@@ -1,4 +1,4 @@
-//! A story's results: what each case costs, and what the diagnosis said of it.
+//! A story's results: the cost of each case, and its diagnosis.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use super::diagnosis::{Diagnosis, Finding};
 use crate::report::Row;
 use weir_measure::host::Host;
 
-/// One case.
+/// A case in the results.
 #[derive(Clone, Debug, Serialize)]
 pub struct StoryRow {
     /// Its name.
@@ -22,7 +22,7 @@ pub struct StoryRow {
     pub cpu_us_per_request: f64,
     /// That, divided by the healthy case's of the same round.
     pub ratio: Option<f64>,
-    /// What was planted.
+    /// The planted fault.
     pub planted: String,
     /// Ids of the rules that fired.
     pub diagnoses: Vec<String>,
@@ -30,7 +30,7 @@ pub struct StoryRow {
     pub missed: Vec<String>,
     /// Ids of the rules that fired where nothing was planted.
     pub false_alarms: Vec<String>,
-    /// What the diagnosis said.
+    /// The findings of the diagnosis.
     pub findings: Vec<Finding>,
     /// The measurement.
     pub measured: Row,
@@ -43,9 +43,9 @@ pub struct Report {
     pub scenario: String,
     /// Its heading.
     pub title: String,
-    /// Where it ran.
+    /// The machine.
     pub host: Host,
-    /// One row for each case.
+    /// The cases.
     pub rows: Vec<StoryRow>,
     /// Cases that could not be planted here, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -2,7 +2,7 @@
 //!
 //! Clear the bell, take the bits, and read each ring whose bit was set until it is empty. No wake-up is lost: setting a
 //! bit and taking the bits are read-modify-writes of one word, so either the sender's comes first, and its message is
-//! seen; or it finds the bit clear, and rings a bell that was cleared before. (Reading the rings first, so that nobody
+//! seen; or it finds the bit clear, and rings a bell that was cleared before. (Reading the rings first, so that no sender
 //! rings meanwhile, and then once more after taking the bits was measured and is no better: see ADR 008.)
 
 use std::sync::atomic::Ordering::AcqRel;

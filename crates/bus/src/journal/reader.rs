@@ -24,8 +24,8 @@ const ATTEMPTS: usize = 16;
 /// An item of the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Read<'a> {
-    /// A generation begins. The operations that make its state from nothing follow, then a commit of `revision`. Who has
-    /// that state already calls [`Reader::skip_base`]; who has another one forgets it.
+    /// A generation begins. The operations that make its state from nothing follow, then a commit of `revision`. A
+    /// caller that has that state already calls [`Reader::skip_base`]; another one starts from nothing.
     Base {
         /// The epoch given to [`Writer::begin`](super::Writer::begin).
         epoch: u64,

@@ -12,76 +12,76 @@ use weir_ablate::{By, LoadChoice, Url};
         weir ablate --live [--url URL] [--by ...]\n       \
         weir ablate --nginx-conf FILE --variant NAME=FILE... --url URL\n       \
         weir ablate --restore",
-    after_help = "Costs are CPU time per request. Give a run minutes: what a busy machine does to one round says nothing.\n\
-        --live changes the gateway's policies for the time of the run and puts them back however it ends."
+    after_help = "Costs are CPU time per request. A run needs minutes: single rounds on a busy machine prove nothing.\n\
+        --live changes the gateway's policies during the run and restores them however it ends."
 )]
 #[command(group(ArgGroup::new("what").required(true).args(["policy", "live", "nginx_conf", "restore"])))]
 pub struct Ablate {
-    /// Ablate this policy file, on nginx of its own; `rs` is the policy of the benchmarks.
+    /// Ablate this policy file, on a separate nginx; `rs` is the policy of the benchmarks.
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
-    /// Ablate the policies of the running gateway, by its control (--control, --runtime).
+    /// Ablate the policies of the running gateway through its control daemon (--control, --runtime).
     #[arg(long)]
     pub live: bool,
-    /// Ablate any nginx: its whole configuration, with everything on.
+    /// Ablate any nginx: the complete configuration file.
     #[arg(long, value_name = "FILE", requires = "variant", requires = "url")]
     pub nginx_conf: Option<PathBuf>,
-    /// Only put back what an earlier --live run has left switched off.
+    /// Only restore the policies that an earlier --live run has left changed.
     #[arg(long)]
     pub restore: bool,
-    /// With --nginx-conf, a whole configuration that lacks something; may be given several times.
+    /// With --nginx-conf, a complete configuration without one part; repeatable.
     #[arg(long, value_name = "NAME=FILE", requires = "nginx_conf", value_parser = variant)]
     pub variant: Vec<(String, PathBuf)>,
-    /// What makes a part.
+    /// The parts to measure.
     #[arg(long, value_enum, default_value_t = By::Group)]
     pub by: By,
-    /// A part of the rules whose ids begin so; may be given several times, and the other rules stay on.
+    /// Measure the rules whose ids begin with PREFIX as one part; repeatable. The other rules stay on.
     #[arg(long, value_name = "PREFIX", num_args = 1.., conflicts_with = "by")]
     pub group: Vec<String>,
-    /// Only parts of these names.
+    /// Only the parts with these names.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// What is sent: mix (forms as browsers submit them, or GET of --url), wrk, h2load, replay:ACCESS_LOG[@RATE], or live
-    /// (nothing: the gateway has traffic; what --live does without --url).
+    /// The load: mix (forms as browsers submit them, or GET of --url), wrk, h2load, replay:ACCESS_LOG[@RATE],
+    /// or live (none: the gateway has traffic of its own) [default: mix; of --live without --url: live].
     #[arg(long)]
     pub load: Option<LoadChoice>,
-    /// Where the load goes.
+    /// Target of the load.
     #[arg(long)]
     pub url: Option<Url>,
     /// Connections of the load.
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=4000))]
     pub connections: u16,
-    /// Rounds; each measures every variant.
+    /// Number of rounds; each measures every variant.
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(2..=10_000))]
     pub rounds: u32,
-    /// Seconds of a measurement; wrk and h2load run for whole ones.
+    /// Seconds of a measurement; rounded up for wrk and h2load.
     #[arg(long, value_name = "SECONDS", default_value_t = 0.25, value_parser = seconds)]
     pub seconds: f64,
-    /// Leave out the rounds that look for pairs of parts that share work.
+    /// Skip the rounds that find pairs of parts that share work.
     #[arg(long)]
     pub no_pairs: bool,
-    /// With --policy, count the engine's instructions (valgrind) instead of measuring time: exact on any machine.
+    /// With --policy, count the engine's instructions with valgrind instead of measuring time: exact on any machine.
     #[arg(long, requires = "policy")]
     pub instructions: bool,
-    /// Seed of the random orders (default: from the clock).
+    /// Seed of the random orders [default: from the clock].
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Weir's nginx module; without it the one beside this program, or the newest build under target/.
+    /// Weir's nginx module [default: beside this program, or the newest build under target/].
     #[arg(long, value_name = "PATH", env = "WEIR_MODULE", hide_env_values = true)]
     pub module: Option<PathBuf>,
-    /// Leave the placing on cores to the scheduler.
+    /// Do not pin processes to cores.
     #[arg(long)]
     pub no_pin: bool,
-    /// Nice value of everything that is started; below 0 needs root and keeps neighbours out.
+    /// Nice value of all started processes; negative values need root and reduce disturbance by other processes.
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(-20..=19))]
     pub nice: i32,
     /// Write the result as JSON.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write the result as a page with a chart.
+    /// Write the result as an HTML page with a chart.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Where --live keeps its journal of what to put back.
+    /// Directory of the journal from which --live restores the policies.
     #[arg(long, value_name = "DIR", env = "WEIR_STATE", default_value = "/var/lib/weir", hide_env_values = true)]
     pub state: PathBuf,
 }
@@ -89,7 +89,7 @@ pub struct Ablate {
 /// `weir ablate-guard`
 #[derive(Debug, Args)]
 pub struct AblateGuard {
-    /// Where the journal is.
+    /// Directory of the journal.
     #[arg(long, value_name = "DIR")]
     pub state: PathBuf,
 }

@@ -1,4 +1,4 @@
-//! Arguments of the commands that speak to `weir control`, and of itself.
+//! Arguments of `weir control` and of the commands that call its API.
 
 use std::path::PathBuf;
 
@@ -9,57 +9,57 @@ use weir_resource::ResourceKind;
 /// `weir control`
 #[derive(Debug, Args)]
 pub struct Control {
-    /// Where the store is kept.
+    /// Directory of the store.
     #[arg(long, value_name = "DIR", env = "WEIR_STATE", default_value = "/var/lib/weir", hide_env_values = true)]
     pub state: PathBuf,
-    /// Socket of the API; without it `control.sock` in the runtime directory.
+    /// Socket of the API [default: `control.sock` in the runtime directory].
     #[arg(long, value_name = "PATH")]
     pub socket: Option<PathBuf>,
-    /// Also answer on this address, to holders of tokens.
+    /// Also serve the API on this address, to clients with a token.
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: Option<std::net::SocketAddr>,
     /// Certificate (PEM) for --listen.
     #[arg(long, value_name = "FILE", requires = "listen", requires = "tls_key")]
     pub tls_certificate: Option<PathBuf>,
-    /// Its key (PEM).
+    /// Private key (PEM) of --tls-certificate.
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     pub tls_key: Option<PathBuf>,
-    /// Only answer clients whose certificate one of these authorities (PEM) has signed.
+    /// Accept only clients with a certificate signed by one of these authorities (PEM).
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     pub client_authorities: Option<PathBuf>,
-    /// Allow --listen without TLS on addresses that others can reach.
+    /// Allow --listen without TLS on an address that other machines can reach.
     #[arg(long, requires = "listen")]
     pub insecure: bool,
-    /// Memory that compiling policies may take, in MiB.
+    /// Memory limit for compiling policies, in MiB.
     #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(64..=65_536))]
     pub sandbox_memory: u64,
-    /// CPU time that compiling policies may take, in seconds.
+    /// CPU time limit for compiling policies, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=600))]
     pub sandbox_cpu: u64,
-    /// How often the costs of the revision in force are noted for `weir cost --since`, in seconds.
+    /// Seconds between two records of the current revision's costs, for `weir cost --since`.
     #[arg(long, value_name = "SECONDS", env = "WEIR_COST_INTERVAL", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=3600), hide_env_values = true)]
     pub cost_interval: u64,
-    /// How much is said on standard error: `error`, `warn`, `info`, `debug`.
+    /// Lowest level of messages on standard error: `error`, `warn`, `info`, `debug`.
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     pub log: weir_control::Level,
 }
 
-/// What a change may say besides what is changed.
+/// Options of every change.
 #[derive(Debug, Args)]
-pub struct HowToChange {
-    /// Check and show, change nothing.
+pub struct ChangeOptions {
+    /// Check and show the change, but do not make it.
     #[arg(long)]
     pub dry_run: bool,
-    /// Why, for the list of revisions.
+    /// The reason, shown in the list of revisions.
     #[arg(long, short, value_name = "TEXT")]
     pub message: Option<String>,
-    /// Answer when the change is accepted, not only when every worker has it.
+    /// Return once the change is accepted; by default, once every worker has it.
     #[arg(long)]
     pub no_wait: bool,
-    /// Answer only when the change is on the disk, too.
+    /// Return only once the change is also on disk.
     #[arg(long)]
     pub durable: bool,
-    /// The answer as JSON.
+    /// Print the answer as JSON.
     #[arg(long)]
     pub json: bool,
 }
@@ -70,12 +70,12 @@ pub struct Apply {
     /// Files in YAML or JSON, or directories of them; `-` is standard input.
     #[arg(required = true, value_name = "FILE|DIR")]
     pub files: Vec<PathBuf>,
-    /// Also delete what the files do not name.
+    /// Also delete resources that the files do not name.
     #[arg(long)]
     pub prune: bool,
-    /// How.
+    /// Options of the change.
     #[command(flatten)]
-    pub how: HowToChange,
+    pub options: ChangeOptions,
 }
 
 /// The path of a resource: any text, of which a shell completes the kind.
@@ -103,10 +103,10 @@ impl TypedValueParser for ResourcePath {
 /// `weir get`
 #[derive(Debug, Args)]
 pub struct Get {
-    /// Such as `upstreams`, `upstreams/app`, `upstreams/app/members/a` or `policies/demo/rules/sqli`.
+    /// The path, such as `upstreams`, `upstreams/app`, `upstreams/app/members/a` or `policies/demo/rules/sqli`.
     #[arg(default_value = "state", value_parser = ResourcePath, hide_possible_values = true)]
     pub path: String,
-    /// As JSON instead of YAML.
+    /// Print JSON instead of YAML.
     #[arg(long)]
     pub json: bool,
 }
@@ -114,34 +114,34 @@ pub struct Get {
 /// `weir put` and `weir patch`
 #[derive(Debug, Args)]
 pub struct Change {
-    /// Such as `upstreams/app/members/a`.
+    /// The path, such as `upstreams/app/members/a`.
     #[arg(value_parser = ResourcePath, hide_possible_values = true)]
     pub path: String,
-    /// In YAML or JSON; `-` is standard input, `@FILE` a file.
+    /// The body in YAML or JSON; `-` reads standard input, `@FILE` a file.
     pub body: String,
-    /// How.
+    /// Options of the change.
     #[command(flatten)]
-    pub how: HowToChange,
+    pub options: ChangeOptions,
 }
 
 /// `weir delete`
 #[derive(Debug, Args)]
 pub struct Delete {
-    /// Such as `upstreams/app/members/a`.
+    /// The path, such as `upstreams/app/members/a`.
     #[arg(value_parser = ResourcePath, hide_possible_values = true)]
     pub path: String,
-    /// How.
+    /// Options of the change.
     #[command(flatten)]
-    pub how: HowToChange,
+    pub options: ChangeOptions,
 }
 
 /// `weir revisions`
 #[derive(Debug, Args)]
 pub struct Revisions {
-    /// How many.
+    /// Number of revisions.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub limit: u64,
-    /// As JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     pub json: bool,
 }
@@ -149,9 +149,9 @@ pub struct Revisions {
 /// `weir diff`
 #[derive(Debug, Args)]
 pub struct Diff {
-    /// The revision; without it the newest.
+    /// The revision [default: the newest].
     pub revision: Option<u64>,
-    /// As JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     pub json: bool,
 }
@@ -159,20 +159,20 @@ pub struct Diff {
 /// `weir rollback`
 #[derive(Debug, Args)]
 pub struct Rollback {
-    /// The revision to go back to; without it the one before the newest.
+    /// The revision to restore [default: the one before the newest].
     pub revision: Option<u64>,
-    /// How.
+    /// Options of the change.
     #[command(flatten)]
-    pub how: HowToChange,
+    pub options: ChangeOptions,
 }
 
 /// `weir watch`
 #[derive(Debug, Args)]
 pub struct Watch {
-    /// Begin after this revision; without it with the next change.
+    /// Begin after this revision [default: with the next change].
     #[arg(long, value_name = "REVISION")]
     pub since: Option<u64>,
-    /// As JSON, a line for each.
+    /// Print JSON, one line per change.
     #[arg(long)]
     pub json: bool,
 }
@@ -180,14 +180,14 @@ pub struct Watch {
 /// `weir token`
 #[derive(Debug, Subcommand)]
 pub enum Token {
-    /// Make a token and print it; it is not shown again.
+    /// Create a token and print it; it is not shown again.
     Create {
-        /// Whose it is.
+        /// Name of the token's holder.
         name: String,
-        /// What it may do.
+        /// The token's permissions.
         #[arg(long, value_enum, default_value_t = Role::Read)]
         role: Role,
-        /// Where the store is kept.
+        /// Directory of the store.
         #[arg(long, value_name = "DIR", env = "WEIR_STATE", default_value = "/var/lib/weir", hide_env_values = true)]
         state: PathBuf,
     },
@@ -195,36 +195,36 @@ pub enum Token {
     Grant {
         /// The CN of the certificate's subject.
         common_name: String,
-        /// What it may do.
+        /// The permissions.
         #[arg(long, value_enum, default_value_t = Role::Read)]
         role: Role,
-        /// Where the store is kept.
+        /// Directory of the store.
         #[arg(long, value_name = "DIR", env = "WEIR_STATE", default_value = "/var/lib/weir", hide_env_values = true)]
         state: PathBuf,
     },
     /// List tokens.
     List {
-        /// Where the store is kept.
+        /// Directory of the store.
         #[arg(long, value_name = "DIR", env = "WEIR_STATE", default_value = "/var/lib/weir", hide_env_values = true)]
         state: PathBuf,
     },
     /// Revoke a token.
     Revoke {
-        /// Whose it is.
+        /// Name of the token's holder.
         name: String,
-        /// Where the store is kept.
+        /// Directory of the store.
         #[arg(long, value_name = "DIR", env = "WEIR_STATE", default_value = "/var/lib/weir", hide_env_values = true)]
         state: PathBuf,
     },
 }
 
-/// What a token may do.
+/// The permissions of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Role {
     /// Read.
     Read,
     /// Read and change.
     Edit,
-    /// Also go back to revisions and change settings.
+    /// Also roll back, and change settings.
     Admin,
 }

@@ -9,7 +9,7 @@ Examples:
   weir profile nginx                          all nginx processes for 10 seconds: nginx-PID.html and a table
   weir profile 4711 --duration 30 -o p.svg    one process and its descendants, as SVG
   weir profile nginx --top                    only the table
-  weir profile nginx --off-cpu --syscalls     also what it waits for, and its system calls
+  weir profile nginx --off-cpu --syscalls     also its waits and system calls
   weir profile --container 3f2a -o p.html -o p.weir.json.gz
   weir profile nginx --requests-from http://127.0.0.1/status -o before.weir.json.gz
   perf script | weir profile convert - -o p.html
@@ -22,23 +22,23 @@ Examples:
     override_usage = "weir profile [OPTIONS] [PID|NAME]...\n       weir profile convert FILE... -o OUT\n       weir profile diff OLD NEW [-o OUT]"
 )]
 pub struct Profile {
-    /// Something else than sampling.
+    /// Work with existing profiles.
     #[command(subcommand)]
     pub other: Option<ProfileCommand>,
-    /// What is sampled, and how.
+    /// Sampling.
     #[command(flatten)]
     pub record: Record,
 }
 
-/// What can be done with profiles that are there.
+/// Commands for existing profiles.
 #[derive(Debug, Subcommand)]
 pub enum ProfileCommand {
-    /// Read profiles (folded stacks, perf script, pprof, Weir's own) and write or show them as something else.
-    #[command(after_help = "Several files of one kind are added up. `-` is standard input.")]
+    /// Convert profiles (folded stacks, perf script, pprof, Weir's own) to another format, a graph or a table.
+    #[command(after_help = "Several files of one format are added up. `-` is standard input.")]
     Convert(Convert),
-    /// Compare two profiles: what got dearer, cheaper, vanished.
+    /// Compare two profiles: functions that cost more or less, are new or gone.
     #[command(
-        after_help = "Per request where both profiles know their requests (--requests), else by share of the whole."
+        after_help = "Costs are per request if both profiles have a number of requests (--requests), else shares of the total."
     )]
     Diff(ProfileDiff),
 }
@@ -46,7 +46,7 @@ pub enum ProfileCommand {
 /// Sampling.
 #[derive(Debug, Args)]
 pub struct Record {
-    /// Processes, each with its descendants: a process id, or a name as in `ps -eo comm`.
+    /// Processes, each with its descendants: process ids, or names as in `ps -eo comm`.
     #[arg(value_name = "PID|NAME")]
     pub targets: Vec<String>,
     /// A process id.
@@ -58,70 +58,70 @@ pub struct Record {
     /// Processes of a control group, such as system.slice/nginx.service.
     #[arg(long, value_name = "PATH", conflicts_with_all = ["targets", "pid", "name"])]
     pub cgroup: Option<PathBuf>,
-    /// Processes of a container, by the beginning of its id.
+    /// Processes of the container whose id begins with ID.
     #[arg(long, value_name = "ID", conflicts_with_all = ["targets", "pid", "name", "cgroup"])]
     pub container: Option<String>,
     /// All processes of this machine.
     #[arg(long, conflicts_with_all = ["targets", "pid", "name", "cgroup", "container"])]
     pub all: bool,
-    /// How long, in seconds; Ctrl-C ends it earlier and keeps what there is.
+    /// Seconds to sample; Ctrl-C ends sampling earlier and keeps the samples.
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
     pub duration: f64,
-    /// Samples a second on each CPU.
+    /// Samples per second on each CPU.
     #[arg(long, value_name = "HZ", default_value_t = 99, value_parser = clap::value_parser!(u32).range(1..=i64::from(weir_sample::MOST_HZ)))]
     pub hz: u32,
-    /// Also what it waits for, from waits of MIN_MS milliseconds on (1 without a number).
+    /// Also record waits of at least MIN_MS milliseconds [without a number: 1].
     #[arg(long, value_name = "MIN_MS", num_args = 0..=1, require_equals = true, default_missing_value = "1", value_parser = milliseconds)]
     pub off_cpu: Option<f64>,
-    /// Also count system calls, and how long they take.
+    /// Also count and time system calls.
     #[arg(long)]
     pub syscalls: bool,
-    /// Bytes of each user stack that are read; deeper stacks are cut and counted.
+    /// Bytes read of each user stack; deeper stacks are truncated and counted.
     #[arg(long, value_name = "BYTES", default_value_t = 32_768, value_parser = clap::value_parser!(u32).range(i64::from(weir_sample::LEAST_STACK)..=i64::from(weir_sample::MOST_STACK)))]
     pub stack_bytes: u32,
-    /// Do not look for Lua.
+    /// Do not unwind Lua frames.
     #[arg(long)]
     pub no_lua: bool,
-    /// How samples are taken.
+    /// Source of samples.
     #[arg(long, value_enum, default_value_t = Backend::Auto)]
     pub backend: Backend,
-    /// Requests that were answered meanwhile, to show costs per request.
+    /// Number of requests answered during sampling, for costs per request.
     #[arg(long, value_name = "N", conflicts_with = "requests_from", value_parser = clap::value_parser!(u64).range(1..))]
     pub requests: Option<u64>,
-    /// Read that number from nginx's stub_status, before and after. Weir's own nginx needs no option.
+    /// Count requests with nginx's stub_status at this URL. With Weir's module, no option is needed.
     #[arg(long, value_name = "URL")]
     pub requests_from: Option<String>,
-    /// What is made of it.
+    /// Output.
     #[command(flatten)]
     pub output: Output,
 }
 
-/// What is made of a profile.
+/// Output of a profile.
 #[derive(Debug, Args)]
 pub struct Output {
-    /// Write to FILE, as its ending says: .html .svg .folded .pb.gz .speedscope.json .firefox.json
-    /// .weir.json.gz; may be given several times. `-` is standard output.
+    /// Write to FILE, in the format of its extension: .html .svg .folded .pb.gz .speedscope.json
+    /// .firefox.json .weir.json.gz; repeatable. `-` is standard output.
     #[arg(long, short, value_name = "FILE")]
     pub output: Vec<PathBuf>,
-    /// Write in this format, whatever the file's name: html, svg, folded, pprof, speedscope, firefox, weir.
+    /// Write in this format regardless of the extension: html, svg, folded, pprof, speedscope, firefox, weir.
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<String>,
-    /// Show the N heaviest functions (15 without a number), and write no file unless -o says so.
+    /// Show the N most expensive functions [without a number: 15]; without -o, no file is written.
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "15", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub top: Option<u32>,
-    /// What makes a row of the table.
+    /// The subject of each row of the table.
     #[arg(long, value_enum, default_value_t = TopBy::Function)]
     pub by: TopBy,
-    /// Sort the table by what passes through a function, not by what it takes itself.
+    /// Sort the table by total cost (with callees) instead of self cost.
     #[arg(long)]
     pub total: bool,
-    /// Graphs from leaves to roots: callers above what they call. The page can do that by itself, too.
+    /// Draw inverted graphs, with callers above callees. The HTML page can also switch to this.
     #[arg(long)]
     pub reverse: bool,
-    /// Graphs with the root at the top.
+    /// Draw graphs with the root at the top.
     #[arg(long)]
     pub icicle: bool,
-    /// Graphs with a box for each line of a function.
+    /// Draw a box for each line of a function.
     #[arg(long)]
     pub lines: bool,
     /// Title of graphs.
@@ -135,10 +135,10 @@ pub struct Convert {
     /// Profiles; `-` is standard input.
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Requests that were answered meanwhile, if the profile does not say.
+    /// Number of requests answered during sampling, if the profile has none.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub requests: Option<u64>,
-    /// What is made of them.
+    /// Output.
     #[command(flatten)]
     pub output: Output,
 }
@@ -146,29 +146,29 @@ pub struct Convert {
 /// `weir profile diff`
 #[derive(Debug, Args)]
 pub struct ProfileDiff {
-    /// The profile before.
+    /// The older profile.
     pub old: PathBuf,
-    /// The profile after.
+    /// The newer profile.
     pub new: PathBuf,
-    /// Write a graph (.svg) or a page (.html); may be given several times. Without it a table is shown.
+    /// Write a graph (.svg) or a page (.html) instead of showing a table; repeatable.
     #[arg(long, short, value_name = "FILE")]
     pub output: Vec<PathBuf>,
-    /// The result as JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     pub json: bool,
-    /// Compare shares of the whole, even if requests are known.
+    /// Compare shares of the total even if the numbers of requests are known.
     #[arg(long)]
     pub share: bool,
-    /// Leave functions below this percentage of both profiles out of tables.
+    /// Omit functions below this percentage of both profiles.
     #[arg(long, value_name = "PERCENT", default_value_t = 0.1, value_parser = percent)]
     pub min_share: f64,
-    /// Rows of each table.
+    /// Maximum rows of each table.
     #[arg(long, value_name = "N", default_value_t = 25)]
     pub top: usize,
-    /// Compare frame by frame, even where one side only lacks them because of tail calls.
+    /// Also compare frames that one profile lacks only because of tail calls.
     #[arg(long)]
     pub keep_tail_calls: bool,
-    /// The root at the top.
+    /// Draw graphs with the root at the top.
     #[arg(long)]
     pub icicle: bool,
     /// Title of graphs.
@@ -176,27 +176,27 @@ pub struct ProfileDiff {
     pub title: Option<String>,
 }
 
-/// How samples are taken.
+/// Sources of samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Backend {
-    /// BPF, or perf events where BPF is refused.
+    /// BPF, or perf events where BPF is not permitted.
     Auto,
-    /// BPF or nothing.
+    /// BPF only.
     Ebpf,
-    /// Perf events: no Lua, no waits, no system calls.
+    /// Perf events, without Lua, waits and system calls.
     PerfEvent,
 }
 
-/// What makes a row of the table.
+/// The subject of a row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TopBy {
-    /// A function.
+    /// Functions.
     Function,
-    /// A line of a function.
+    /// Lines of functions.
     Line,
-    /// A binary, the kernel, a Lua chunk.
+    /// Binaries, the kernel, Lua chunks.
     Module,
-    /// A thread.
+    /// Threads.
     Thread,
 }
 

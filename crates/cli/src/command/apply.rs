@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use weir_resource::{ResourceKind, State, parse_state};
 
 use crate::api::{Api, Method};
-use crate::arguments::{Apply, HowToChange};
+use crate::arguments::{Apply, ChangeOptions};
 use crate::style::{Stream, Style};
 use crate::table::counted;
 use crate::{Failure, body, difference};
@@ -23,29 +23,29 @@ pub(crate) fn run(api: &Api, apply: &Apply) -> Result<(), Failure> {
     let there = current(api)?;
     let changes = changes(&there, &wanted, apply.prune);
     if changes.is_empty() {
-        return say("nothing to change", apply.how.json);
+        return say("nothing to change", apply.options.json);
     }
-    if !apply.how.json {
+    if !apply.options.json {
         print!("{}", shown(&there, &changes));
     }
     let body = transaction(&changes);
-    let answer = api.change(Method::Post, "/api/v1/transactions", Some(&body), &apply.how)?;
-    answer.say(&apply.how)
+    let answer = api.change(Method::Post, "/api/v1/transactions", Some(&body), &apply.options)?;
+    answer.say(&apply.options)
 }
 
-/// What the gateway begins with, without a word unless something is wrong.
+/// Applies the initial configuration; prints nothing.
 pub(crate) fn begin(api: &Api, files: &[PathBuf]) -> Result<(), Failure> {
     let wanted = documents(read(files)?);
     let changes: Vec<(&str, Option<&Value>)> =
         wanted.iter().map(|(name, document)| (name.as_str(), Some(document))).collect();
-    let how = HowToChange {
+    let options = ChangeOptions {
         dry_run: false,
-        message: Some("the beginning".into()),
+        message: Some("initial configuration".into()),
         no_wait: true,
         durable: false,
         json: false,
     };
-    api.change(Method::Post, "/api/v1/transactions", Some(&transaction(&changes)), &how).map(|_| ())
+    api.change(Method::Post, "/api/v1/transactions", Some(&transaction(&changes)), &options).map(|_| ())
 }
 
 fn say(text: &str, as_json: bool) -> Result<(), Failure> {
@@ -57,7 +57,7 @@ fn say(text: &str, as_json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What all files together say. The same resource in two of them is an error.
+/// The documents of all files. The same resource in two of them is an error.
 fn read(paths: &[PathBuf]) -> Result<State, Failure> {
     let mut all = State::default();
     for path in files(paths)? {
@@ -99,7 +99,7 @@ fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     Ok(all)
 }
 
-/// What the gateway has.
+/// The documents of the gateway.
 fn current(api: &Api) -> Result<Documents, Failure> {
     let state = api.get("/api/v1/state")?;
     let mut all = Documents::new();

@@ -46,7 +46,7 @@ pub(crate) fn run(runtime: &Path, baseline: &Baseline) -> Result<ExitCode, Failu
         Baseline::List { json, place } => list(&store(place)?, *json),
         Baseline::Delete { name, place } => {
             store(place)?.delete(name)?;
-            println!("baseline {name} is deleted");
+            println!("deleted baseline {name}");
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -55,8 +55,8 @@ pub(crate) fn run(runtime: &Path, baseline: &Baseline) -> Result<ExitCode, Failu
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let hint = match &error {
-            StoreError::Exists(_) => "--replace puts the new one in its place",
-            StoreError::Missing { .. } => "weir baseline list shows those that are there",
+            StoreError::Exists(_) => "--replace overwrites it",
+            StoreError::Missing { .. } => "weir baseline list shows the existing ones",
             StoreError::Name(_) | StoreError::File { .. } | StoreError::Broken { .. } => return Self::new(error),
         };
         Self::new(error).hint(hint)
@@ -70,7 +70,7 @@ fn store(place: &BaselinePlace) -> Result<Store, Failure> {
     }
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let data = absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")));
-    let data = data.ok_or_else(|| Failure::new("neither XDG_DATA_HOME nor HOME is set").hint("say --dir DIR"))?;
+    let data = data.ok_or_else(|| Failure::new("neither XDG_DATA_HOME nor HOME is set").hint("use --dir DIR"))?;
     Ok(Store::at(data.join("weir/baselines")))
 }
 

@@ -17,12 +17,12 @@ pub(crate) fn patch(api: &Api, change: &Change) -> Result<(), Failure> {
 }
 
 pub(crate) fn delete(api: &Api, delete: &Delete) -> Result<(), Failure> {
-    api.change(Method::Delete, &api.resource(&delete.path)?, None, &delete.how)?.say(&delete.how)
+    api.change(Method::Delete, &api.resource(&delete.path)?, None, &delete.options)?.say(&delete.options)
 }
 
 fn with_body(api: &Api, method: Method, change: &Change) -> Result<(), Failure> {
     let body = argument(&change.body)?;
-    api.change(method, &api.resource(&change.path)?, Some(&body), &change.how)?.say(&change.how)
+    api.change(method, &api.resource(&change.path)?, Some(&body), &change.options)?.say(&change.options)
 }
 
 /// The document that an argument is, or names.

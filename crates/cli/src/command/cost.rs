@@ -55,7 +55,7 @@ fn show(report: &Report, cost: &Cost) {
     if idle.rules > 0 {
         let rules = counted(idle.rules, "rule");
         let shares = microseconds(idle.lane_ns / report.requests.max(1) as f64);
-        println!("and {rules} of rule sets that no request came to; their share of lanes is {shares} µs per request");
+        println!("and {rules} of rule sets that no request reached; their share of lanes is {shares} µs per request");
     }
 }
 

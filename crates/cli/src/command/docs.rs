@@ -25,5 +25,5 @@ pub(crate) fn run(docs: &Docs) -> Result<(), Failure> {
     if stale.is_empty() {
         return Ok(());
     }
-    Err(Failure::new(format!("not what the tables say: {}", stale.join(", "))).hint("run: make docs"))
+    Err(Failure::new(format!("out of date: {}", stale.join(", "))).hint("run: make docs"))
 }

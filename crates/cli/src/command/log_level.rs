@@ -17,7 +17,7 @@ pub(crate) fn run(runtime: &Path, level: Option<Level>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What people call a level.
+/// The name of a level.
 pub(crate) fn name(level: u32) -> String {
     let known = Level::value_variants().iter().find(|known| **known as u32 == level);
     match known {

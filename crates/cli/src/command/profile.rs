@@ -42,8 +42,8 @@ fn record(runtime: &Path, record: &Record) -> Result<(), Failure> {
     let processes: BTreeSet<u32> = found.pids.iter().copied().chain(seen).collect();
     profiles.set_requests(requests.of(processes));
     if profiles.all.iter().all(|profile| profile.samples.is_empty()) && profiles.has_no_calls() {
-        return Err(Failure::new(format!("{} was never on a CPU in that time: there is no sample", found.title))
-            .hint("put it under load, or see with --off-cpu what it waits for"));
+        return Err(Failure::new(format!("there are no samples: {} used no CPU time", found.title))
+            .hint("put it under load, or record its waits with --off-cpu"));
     }
     profiles.show(&record.output);
     writer.write(&profiles)

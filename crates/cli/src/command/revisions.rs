@@ -33,11 +33,11 @@ pub(crate) fn list(api: &Api, revisions: &Revisions) -> Result<(), Failure> {
 fn row(revision: &Value) -> Vec<String> {
     let text = |key: &str| shown(revision[key].as_str().unwrap_or_default(), 40);
     let when = moment::utc(revision["time_ms"].as_u64().unwrap_or_default());
-    vec![revision["revision"].to_string(), when, text("actor"), what(revision), text("message")]
+    vec![revision["revision"].to_string(), when, text("actor"), resources(revision), text("message")]
 }
 
-/// Which resources, in short.
-fn what(revision: &Value) -> String {
+/// The changed resources in short.
+fn resources(revision: &Value) -> String {
     let changed: Vec<&str> = revision["changed"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let named = changed.iter().take(NAMED).map(|name| shown(name, 48)).collect::<Vec<_>>().join(", ");
     match changed.len().saturating_sub(NAMED) {
@@ -83,18 +83,18 @@ pub(crate) fn rollback(api: &Api, rollback: &Rollback) -> Result<(), Failure> {
         Some(revision) => revision,
         None => match newest(api)? {
             0 | 1 => {
-                return Err(Failure::new("there is only one revision, nothing is before it")
+                return Err(Failure::new("there is no revision before the only one")
                     .hint("`weir rollback 0` empties the gateway"));
             }
             newest => newest - 1,
         },
     };
-    let body = rollback.how.message.as_ref().map(|message| json!({ "message": message }));
+    let body = rollback.options.message.as_ref().map(|message| json!({ "message": message }));
     let path = format!("/api/v1/revisions/{to}/rollback");
-    if !rollback.how.json {
-        println!("back to what revision {to} was");
+    if !rollback.options.json {
+        println!("restored revision {to}");
     }
-    api.change(Method::Post, &path, body.as_ref(), &rollback.how)?.say(&rollback.how)
+    api.change(Method::Post, &path, body.as_ref(), &rollback.options)?.say(&rollback.options)
 }
 
 pub(crate) fn watch(api: &Api, watch: &Watch) -> Result<(), Failure> {
@@ -105,7 +105,7 @@ pub(crate) fn watch(api: &Api, watch: &Watch) -> Result<(), Failure> {
             println!("{event}");
             return;
         }
-        let line = format!("revision {}, {}: {}", event["revision"], about(event), what(event));
+        let line = format!("revision {}, {}: {}", event["revision"], about(event), resources(event));
         println!("{}", style.bold(&line));
     })
 }

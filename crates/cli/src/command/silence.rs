@@ -19,5 +19,5 @@ pub(crate) fn run(runtime: &Path, switch: Switch) -> Result<(), Failure> {
 }
 
 fn text(silenced: bool) -> &'static str {
-    if silenced { "silence is on: every request passes unseen" } else { "silence is off: policies apply" }
+    if silenced { "silence is on: every request passes uninspected" } else { "silence is off: policies apply" }
 }

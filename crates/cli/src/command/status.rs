@@ -79,7 +79,7 @@ fn as_text(runtime: &Path, control: &Control, workers: &[(WorkerReport, f64)]) -
     let style = Style::of(Stream::Out);
     let state = match (workers.is_empty(), control.silenced()) {
         (true, _) => style.red("no worker is running"),
-        (false, true) => style.yellow("silenced: every request passes unseen"),
+        (false, true) => style.yellow("silenced: every request passes uninspected"),
         (false, false) => style.green("policies apply"),
     };
     let mut text = format!("{} at {}\n", style.bold(&state), runtime.display());

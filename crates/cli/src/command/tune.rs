@@ -11,7 +11,7 @@ mod edit;
 mod exclusion;
 mod groups;
 mod log;
-mod place;
+mod path_scope;
 mod show;
 mod target;
 

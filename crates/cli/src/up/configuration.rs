@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::parts::Parts;
+use super::installation::Installation;
 use super::port;
 use super::run_dir::RunDir;
 use super::worker_user::WorkerUser;
@@ -17,23 +17,23 @@ const GATEWAY: &str = include_str!("gateway.conf");
 const ALONE: &str = include_str!("nginx.conf");
 
 /// Writes it and returns its path.
-pub(super) fn write(dir: &RunDir, parts: &Parts, up: &Up) -> Result<PathBuf, Failure> {
+pub(super) fn write(dir: &RunDir, installation: &Installation, up: &Up) -> Result<PathBuf, Failure> {
     let path = dir.path().join("nginx.conf");
-    let text = match &parts.policy {
+    let text = match &installation.policy {
         Some(policy) => {
             ALONE.replace("@POLICY@", &quotable(policy)?).replace("@ORIGIN@", &port::any_free()?.to_string())
         }
         None => GATEWAY.to_owned(),
     };
-    let text = fill(text, dir, parts, up)?;
+    let text = fill(text, dir, installation, up)?;
     fs::write(&path, text).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
     Ok(path)
 }
 
-fn fill(template: String, dir: &RunDir, parts: &Parts, up: &Up) -> Result<String, Failure> {
+fn fill(template: String, dir: &RunDir, installation: &Installation, up: &Up) -> Result<String, Failure> {
     let values = [
         ("@DIR@", quotable(dir.path())?),
-        ("@MODULE@", quotable(&parts.module)?),
+        ("@MODULE@", quotable(&installation.module)?),
         ("@USER@", user_line()),
         ("@WORKERS@", up.workers.to_string()),
         ("@PORT@", up.port.to_string()),

@@ -1,6 +1,6 @@
 //! What `weir up` prints first: where things are, and what to try.
 
-use super::parts::Parts;
+use super::installation::Installation;
 use super::run_dir::RunDir;
 use crate::arguments::Up;
 use crate::style::{Stream, Style};
@@ -24,11 +24,11 @@ const TRIES: &[Try] = &[
 ];
 
 /// Everything before the line that says that it is ready.
-pub(super) fn introduction(up: &Up, dir: &RunDir, parts: &Parts) -> String {
+pub(super) fn introduction(up: &Up, dir: &RunDir, installation: &Installation) -> String {
     let style = Style::of(Stream::Out);
     let path = dir.path().display();
     let port = up.port;
-    let (policy, change) = match &parts.policy {
+    let (policy, change) = match &installation.policy {
         Some(policy) => (policy.display().to_string(), format!("kill -HUP $(cat {path}/nginx.pid)")),
         None => {
             ("weir get, weir apply FILE, weir put PATH BODY".into(), "weir revisions, weir diff, weir rollback".into())
@@ -37,7 +37,7 @@ pub(super) fn introduction(up: &Up, dir: &RunDir, parts: &Parts) -> String {
     let mut text = format!(
         "{}\n  policy    {policy}\n  changes   {change}\n  logs      {path}/{{access,attack,heartbeat,error}}.log\n  \
          commands  export WEIR_RUNTIME={}\n            weir status, weir cost --watch, weir silence on\n",
-        style.bold(&format!("nginx with Weir on 127.0.0.1:{port}, {} workers, before a demo site", up.workers)),
+        style.bold(&format!("nginx with Weir on 127.0.0.1:{port}, {} workers, in front of a demo site", up.workers)),
         dir.runtime().display(),
     );
     if up.policy.is_none() && up.apply.is_empty() {

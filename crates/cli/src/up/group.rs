@@ -53,7 +53,7 @@ impl Group {
         Ok(())
     }
 
-    /// How it ended, if it has.
+    /// The exit status, once it has ended.
     pub fn ended(&mut self) -> Result<Option<ExitStatus>, Failure> {
         Ok(self.child.try_wait()?)
     }
@@ -77,7 +77,7 @@ impl Group {
         let _ = self.child.wait();
     }
 
-    /// To the whole process group; if it is gone, to nobody.
+    /// Signals the whole process group, if it still exists.
     fn signal(&self, signal: libc::c_int) {
         let group = libc::pid_t::try_from(self.child.id()).expect("a pid fits its own type");
         // SAFETY: sends a signal to the group that `start` made for it.

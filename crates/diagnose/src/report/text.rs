@@ -57,7 +57,7 @@ pub fn text(diagnosis: &Diagnosis, look: TextStyle) -> String {
         out.push('\n');
         one(&mut out, finding, look);
     }
-    let _ = write!(out, "\n{}", closing(diagnosis, look));
+    let _ = write!(out, "\n{}", summary(diagnosis, look));
     out
 }
 
@@ -100,7 +100,7 @@ fn evidence_line(evidence: &Evidence) -> String {
 }
 
 /// The summary of examined and missing sources.
-fn closing(diagnosis: &Diagnosis, look: TextStyle) -> String {
+fn summary(diagnosis: &Diagnosis, look: TextStyle) -> String {
     let mut out = String::new();
     let rules = |count: usize| format!("{count} rule{}", if count == 1 { "" } else { "s" });
     let said = match (diagnosis.findings.len(), diagnosis.asked) {

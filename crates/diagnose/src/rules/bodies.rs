@@ -54,7 +54,7 @@ fn check(facts: &Facts) -> Option<Finding> {
     .confidence(Confidence::Certain)
     .share(part.share)
     .with(sizes.into_iter().flatten().map(place))
-    .with(stacks.ways(&to_file, 2));
+    .with(stacks.call_paths(&to_file, 2));
     if let Some(file) = files.first() {
         finding = finding.figure("open temporary files", format!("{}, such as {file}", files.len()));
     }

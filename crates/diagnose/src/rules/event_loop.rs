@@ -220,7 +220,7 @@ fn check(facts: &Facts) -> Option<Finding> {
             ),
         )
         .with(stacks.lua_callers(&set, 1))
-        .with(stacks.ways_where(&set, |stack| sets.blocks(stack), 2))
+        .with(stacks.call_paths_where(&set, |stack| sets.blocks(stack), 2))
         .fix(fix)
         .verify(again(facts, BLOCKED.id)),
     )

@@ -38,7 +38,7 @@ fn check(facts: &Facts) -> Option<Finding> {
         .confidence(Confidence::Certain)
         .share(part.share)
         .with([place(high)])
-        .with(stacks.ways(&named, 1))
+        .with(stacks.call_paths(&named, 1))
         .fix("gzip_comp_level 4;   # and for static files: gzip_static on; with files compressed once")
         .verify(again(facts, LEVEL.id)),
     )

@@ -88,7 +88,7 @@ fn access_unbuffered(facts: &Facts) -> Option<Finding> {
         .confidence(if logs.is_empty() { Confidence::Likely } else { Confidence::Certain })
         .share(part.share)
         .with(logs.iter().take(3).copied().map(place))
-        .with(stacks.ways_where(&write, |stack| log.any(stack), 1))
+        .with(stacks.call_paths_where(&write, |stack| log.any(stack), 1))
         .fix(match logs.first() {
             Some(one) => format!("access_log {} buffer=64k flush=1s;", one.arguments.join(" ")),
             None => "access_log FILE FORMAT buffer=64k flush=1s;".to_owned(),

@@ -35,7 +35,7 @@ fn modsecurity(facts: &Facts) -> Option<Finding> {
             .severity(Severity::Note)
             .confidence(Confidence::Certain)
             .share(part.share)
-            .with(stacks.ways(&named, 3))
+            .with(stacks.call_paths(&named, 3))
             .fix(
                 "see which rules cost most and exclude them where they do not apply (ctl:ruleRemoveById); do not pass bodies that need no \
                  inspection (SecRequestBodyAccess, SecResponseBodyAccess Off); Weir runs the same rules: docs/from-modsecurity.md",
@@ -62,7 +62,7 @@ fn weir(facts: &Facts) -> Option<Finding> {
             .severity(Severity::Note)
             .confidence(Confidence::Certain)
             .share(part.share)
-            .with(stacks.ways(&named, 3))
+            .with(stacks.call_paths(&named, 3))
             .fix("weir cost ranks rules by CPU time; weir ablate measures the effect of each under load")
             .verify("weir cost --top 10")
     })

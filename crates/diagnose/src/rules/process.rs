@@ -136,11 +136,11 @@ fn locks(facts: &Facts) -> Option<Finding> {
     let mut finding = Finding::new(LOCKS.id, sentence)
         .confidence(Confidence::Likely)
         .share(part.share)
-        .with(stacks.ways(&spinning, 3));
+        .with(stacks.call_paths(&spinning, 3));
     if let Some(off) = Stacks::of(facts.off_cpu.as_ref()) {
         finding = finding
             .figure("waiting", format!("{} of one thread's time", percent(waiting)))
-            .with(off.ways(&off.named(TAKE), 3));
+            .with(off.call_paths(&off.named(TAKE), 3));
     }
     Some(
         finding

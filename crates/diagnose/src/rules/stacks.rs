@@ -120,12 +120,12 @@ impl<'a> Stacks<'a> {
     }
 
     /// The heaviest call paths to the outermost frame of a set.
-    pub fn ways(&self, set: &FrameSet, most: usize) -> Vec<Evidence> {
-        self.ways_where(set, |_| true, most)
+    pub fn call_paths(&self, set: &FrameSet, most: usize) -> Vec<Evidence> {
+        self.call_paths_where(set, |_| true, most)
     }
 
     /// The same, for stacks that satisfy a test.
-    pub fn ways_where(&self, set: &FrameSet, test: impl Fn(&[FrameId]) -> bool, most: usize) -> Vec<Evidence> {
+    pub fn call_paths_where(&self, set: &FrameSet, test: impl Fn(&[FrameId]) -> bool, most: usize) -> Vec<Evidence> {
         self.grouped(most, |stack| {
             let at = set.first(stack).filter(|_| test(stack))?;
             let known = stack[..=at].iter().map(|&id| self.profile.frame(id)).filter(|frame| !is_unknown(frame));
@@ -150,7 +150,7 @@ impl<'a> Stacks<'a> {
     /// The Lua lines that call a set, or the call paths to it if no Lua frame was read.
     pub fn callers(&self, set: &FrameSet, most: usize) -> Vec<Evidence> {
         let lua = self.lua_callers(set, most);
-        if lua.is_empty() { self.ways(set, most) } else { lua }
+        if lua.is_empty() { self.call_paths(set, most) } else { lua }
     }
 
     fn grouped(&self, most: usize, key: impl Fn(&[FrameId]) -> Option<Vec<String>>) -> Vec<Evidence> {

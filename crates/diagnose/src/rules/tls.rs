@@ -77,7 +77,7 @@ fn check(facts: &Facts) -> Option<Finding> {
             .share(part.share)
             .with(off.into_iter().flatten().take(3).map(place))
             .figure("signing", percent(signing.share))
-            .with(stacks.ways_where(&handshake, |stack| !upstream.any(stack), 1))
+            .with(stacks.call_paths_where(&handshake, |stack| !upstream.any(stack), 1))
             .fix(
                 "ssl_session_cache shared:SSL:10m;\nssl_session_timeout 1h;\nssl_session_tickets on;   # with ssl_session_ticket_key \
                  if there are several machines\nkeepalive_timeout 75s;      # and a certificate with an ECDSA key signs ten times as fast as RSA",

@@ -63,8 +63,8 @@ fn check(facts: &Facts) -> Option<Finding> {
             .severity(if both.share >= 0.15 { Severity::Serious } else { Severity::Warning })
             .confidence(if advice.seen { Confidence::Certain } else { Confidence::Likely })
             .share(both.share)
-            .with(stacks.ways(&connect, 1))
-            .with(stacks.ways_where(&close, |stack| !client.any(stack), 1))
+            .with(stacks.call_paths(&connect, 1))
+            .with(stacks.call_paths_where(&close, |stack| !client.any(stack), 1))
             .fix(advice.fix)
             .verify(again(facts, NO_KEEPALIVE.id)),
     )

@@ -43,7 +43,6 @@ pub(super) fn parse<'a>(arena: &'a Bump, body: &'a [u8], depth: usize, most: usi
     Document { leaves: reader.leaves.into_bump_slice(), error, found: reader.found }
 }
 
-/// An open container.
 struct OpenContainer {
     object: bool,
     /// Index of the current array element.

@@ -88,7 +88,7 @@ impl Address {
         (&raw mut self.storage).cast()
     }
 
-    /// Its length in bytes.
+    /// Length of the address in bytes.
     pub fn length(&self) -> socklen_t {
         self.length
     }

@@ -26,7 +26,7 @@ pub unsafe fn switch(r: *mut ngx_http_request_t, location: NonNull<ngx_http_core
 /// # Safety
 /// As for [`switch`].
 pub unsafe fn limit_body(r: *mut ngx_http_request_t, bytes: u64) -> Option<()> {
-    // SAFETY: as the caller promises. Configurations are plain data that nobody changes while nginx serves; there are
+    // SAFETY: as the caller promises. Configurations are plain data that does not change while nginx serves; there are
     // ngx_http_max_module pointers in each set.
     unsafe {
         let index = ngx_http_core_module.ctx_index;

@@ -66,7 +66,7 @@ impl Routed {
         &self.live
     }
 
-    /// Its site and route.
+    /// Site and route of the request.
     pub fn matched(&self) -> &Matched {
         &self.matched
     }
@@ -90,7 +90,7 @@ impl Routed {
     }
 }
 
-/// Routes a request: finds site, route and upstream, and bounds its body before anybody reads it.
+/// Routes a request: finds site, route and upstream, and bounds its body before it is read.
 ///
 /// # Safety
 /// `r` is a live main request in the rewrite phase, and `inspection` is its own.

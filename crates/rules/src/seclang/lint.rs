@@ -106,13 +106,13 @@ fn chain(chain: &Chain, set: &RuleSummary<'_>, report: &mut Report) {
         report.warn(spot, &id.to_string(), format!("id {id} is in the range of the Core Rule Set"), Some(hint));
     }
     for link in &chain.links[1..] {
-        said_late(link, report);
+        misplaced_actions(link, report);
     }
     late_variables(chain, report);
 }
 
 /// Actions in a later rule of a chain that apply to the whole chain.
-fn said_late(link: &Link, report: &mut Report) {
+fn misplaced_actions(link: &Link, report: &mut Report) {
     let actions = &link.actions;
     let said: [(&str, Option<SourceLocation>); 6] = [
         ("msg", actions.message.as_ref().map(|(_, spot)| *spot)),

@@ -122,12 +122,12 @@ fn links(chain: &Chain, default: &Actions, mapped: bool, report: &Report) -> Vec
         links.push(never);
     }
     let last = links.last_mut().expect("a chain has links");
-    last.effects.extend(late(chain, default));
+    last.effects.extend(chain_effects(chain, default));
     links
 }
 
 /// Effects of the whole chain.
-fn late<'c>(chain: &'c Chain, default: &'c Actions) -> impl Iterator<Item = Effect> + 'c {
+fn chain_effects<'c>(chain: &'c Chain, default: &'c Actions) -> impl Iterator<Item = Effect> + 'c {
     let by_default = move || default.set.iter().chain(&default.effects);
     let links = chain.links.iter().rev().flat_map(move |link| by_default().chain(&link.actions.effects));
     links.map(|(effect, _)| effect.clone())

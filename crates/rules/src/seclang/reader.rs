@@ -185,13 +185,13 @@ impl<'f> Reader<'f> {
             return;
         }
         cursor.blanks();
-        if self.meaning(row, spot, cursor).is_none() {
+        if self.interpret(row, spot, cursor).is_none() {
             cursor.next_line();
         }
     }
 
     /// Interprets a directive; `None` if the rest of its line is to be skipped.
-    fn meaning(
+    fn interpret(
         &mut self,
         row: &'static Row<DirectiveKind>,
         spot: SourceLocation,

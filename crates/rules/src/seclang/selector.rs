@@ -104,13 +104,13 @@ fn selector(cursor: &mut Cursor<'_>, row: &Row<Meaning>, report: &mut Report) ->
             skip(cursor);
             return None;
         };
-        return chosen(row, text, spot.plus(1), report);
+        return interpret(row, text, spot.plus(1), report);
     }
     if cursor.peek() == Some(b'/') && !xml {
         let rest = cursor.rest();
         if let Some(end) = pattern_end(rest) {
             cursor.at += end;
-            return chosen(row, &rest[..end], spot, report);
+            return interpret(row, &rest[..end], spot, report);
         }
     }
     let text = cursor.take_while(|byte| !is_delimiter(byte));
@@ -118,7 +118,7 @@ fn selector(cursor: &mut Cursor<'_>, row: &Row<Meaning>, report: &mut Report) ->
         report.error(spot, row.name, "expected a member's name after the colon", None);
         return None;
     }
-    chosen(row, text, spot, report)
+    interpret(row, text, spot, report)
 }
 
 /// Length of `/pattern/`: its last slash is unescaped and followed by a delimiter.
@@ -136,7 +136,12 @@ fn pattern_end(text: &[u8]) -> Option<usize> {
 }
 
 /// Interprets a selector.
-pub(super) fn chosen(row: &Row<Meaning>, text: &[u8], spot: SourceLocation, report: &mut Report) -> Option<Selector> {
+pub(super) fn interpret(
+    row: &Row<Meaning>,
+    text: &[u8],
+    spot: SourceLocation,
+    report: &mut Report,
+) -> Option<Selector> {
     let variable = row.kind.variable?;
     if variable == Variable::Xml {
         if matches!(text, b"/*" | b"//@*") {

@@ -1,5 +1,5 @@
-//! The running gateway as a place to measure in: parts are switched off by one transaction for each
-//! variant, and whatever happens the policies are put back.
+//! Ablation in the running gateway: parts are switched off by one transaction for each
+//! variant, and whatever happens the policies are restored.
 //!
 //! Before the first change the journal is on disk and the guard runs. After that there are four ways
 //! out: the end, an error or Ctrl-C (both come through [`Session::end`]), a panic ([`Drop`]), and the
@@ -14,7 +14,7 @@ use weir_ablate::MeasureError;
 use weir_ablate::{self as ablate, Cut, LoadChoice, Options, Outcome, Part, Stage};
 
 use super::guard::Guard;
-use super::journal::{Held, Journal};
+use super::journal::{Journal, StateLock};
 use super::restore::{self, restore};
 use crate::Failure;
 use crate::api::Api;
@@ -30,7 +30,7 @@ pub(super) fn run(arguments: &Arguments, ablate: &Ablate, cut: &Cut, options: &O
         (None, _) => return Err(Failure::new("--live with a load needs --url: where the gateway listens")),
     };
     let api = Api::of(arguments)?;
-    let held = restore::held(&ablate.state)?;
+    let held = restore::lock(&ablate.state)?;
     if let Some(restored) = restore::left_over(&held)? {
         eprintln!("an earlier run was killed; {}", restored.say());
     }
@@ -60,7 +60,7 @@ fn policies(api: &Api) -> Result<BTreeMap<String, (Value, String)>, Failure> {
         }
     }
     if ids.is_empty() {
-        return Err(Failure::new("the gateway has no policy").hint("weir apply puts one there"));
+        return Err(Failure::new("the gateway has no policy").hint("weir apply adds one"));
     }
     let each = |id: String| {
         let path = format!("/api/v1/policies/{id}");
@@ -81,7 +81,7 @@ struct Session {
     /// Entity tag of each policy, as we know it.
     tags: BTreeMap<String, String>,
     current: Option<usize>,
-    held: Held,
+    held: StateLock,
     guard: Option<Guard>,
 }
 
@@ -89,7 +89,7 @@ impl Session {
     fn begin(
         arguments: &Arguments,
         ablate: &Ablate,
-        held: Held,
+        held: StateLock,
         api: Api,
         address: SocketAddr,
         policies: BTreeMap<String, (Value, String)>,
@@ -123,9 +123,8 @@ impl Session {
     }
 
     fn put_back(&mut self) -> Result<String, Failure> {
-        let restored = restore(&self.journal).map_err(|failure| {
-            failure.hint("the policies are not as they were; weir ablate --restore puts them back")
-        })?;
+        let restored = restore(&self.journal)
+            .map_err(|failure| failure.hint("the policies are still changed; weir ablate --restore restores them"))?;
         self.held.clear()?;
         if let Some(guard) = self.guard.take() {
             guard.dismiss();
@@ -149,10 +148,10 @@ impl Session {
         let names: String = state.join(", ").chars().take(NAMES).collect();
         let message = format!("{}: off: {names}", self.journal.session);
         let answer = self.api.post("/api/v1/transactions", &json!({"changes": changes, "message": message}));
-        let answer = answer.map_err(|failure| self.whose(failure))?;
+        let answer = answer.map_err(|failure| self.explained(failure))?;
         let pending = answer["workers"].as_array().into_iter().flatten().any(|worker| worker["result"] != "applied");
         if pending {
-            return Err(Failure::new("a worker has not taken the change in time").hint("weir status shows which"));
+            return Err(Failure::new("a worker did not apply the change in time").hint("weir status shows which"));
         }
         for path in answer["changed"].as_array().into_iter().flatten().filter_map(Value::as_str) {
             if let Some(tag) =
@@ -165,15 +164,15 @@ impl Session {
     }
 
     /// A refused change with the name of the policy that somebody else has changed, if that was it.
-    fn whose(&self, failure: Failure) -> Failure {
+    fn explained(&self, failure: Failure) -> Failure {
         let changed = self.tags.iter().find(|(id, tag)| {
             let found = self.api.fetch(&format!("/api/v1/policies/{id}"));
             found.is_ok_and(|found| found.is_none_or(|(_, now)| now != **tag))
         });
         match changed {
             Some((id, _)) => {
-                Failure::new(format!("somebody else has changed policies/{id} during the run, which ends here"))
-                    .hint("what we have switched off is put back, their change is not touched; run again")
+                Failure::new(format!("another client has changed policies/{id} during the run, which ends here"))
+                    .hint("the other policies are restored, the client's change is kept; run again")
             }
             None => failure,
         }

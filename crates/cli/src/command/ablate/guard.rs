@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::journal::{Held, Journal};
+use super::journal::{Journal, StateLock};
 use super::restore::{Restored, restore};
 use crate::Failure;
 use crate::arguments::Arguments;
@@ -50,7 +50,7 @@ impl Guard {
         Ok(Self { child: command.spawn().map_err(fail)? })
     }
 
-    /// Tells it that everything has been put back, and waits for its end.
+    /// Tells it that everything has been restored, and waits until it ends.
     pub fn dismiss(mut self) {
         if let Some(mut pipe) = self.child.stdin.take() {
             // A guard that has died has nothing to do either.
@@ -73,7 +73,7 @@ pub(crate) fn run(state: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     // The kernel lets go of the parent's lock when the parent is gone.
-    let held = Held::wait(state)?;
+    let held = StateLock::wait(state)?;
     let Some(journal) = held.read()? else { return Ok(()) };
     for pause in PAUSES {
         std::thread::sleep(pause);

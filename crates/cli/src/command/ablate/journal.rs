@@ -1,4 +1,4 @@
-//! What to put back, on disk before the first change: the policies as they were.
+//! The original policies, on disk before the first change, so that they can be restored.
 //!
 //! A run holds the lock beside the journal for as long as it lives, and the kernel lets go of it
 //! however the run ends. So a journal without a holder of the lock is one that somebody has to
@@ -23,7 +23,7 @@ const MAX_BYTES: u64 = 256 << 20;
 /// Changes with what a journal means.
 const VERSION: u32 = 1;
 
-/// What to put back, and where.
+/// The original policies, and the gateway to restore them in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Journal {
     version: u32,
@@ -55,12 +55,12 @@ impl Journal {
 
 /// The state directory, locked.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct StateLock {
     directory: PathBuf,
     _lock: File,
 }
 
-impl Held {
+impl StateLock {
     /// Takes the lock; `None` if a run or a guard has it.
     pub fn take(directory: &Path) -> Result<Option<Self>, Failure> {
         let lock = open_lock(directory)?;
@@ -94,7 +94,7 @@ impl Held {
         named.and_then(|()| File::open(&self.directory)?.sync_all()).map_err(fail(&path))
     }
 
-    /// Removes the journal: everything has been put back.
+    /// Removes the journal once everything has been restored.
     pub fn clear(&self) -> Result<(), Failure> {
         let path = self.directory.join(JOURNAL);
         match fs::remove_file(&path) {
@@ -120,7 +120,7 @@ pub(super) fn read(directory: &Path) -> Result<Option<Journal>, Failure> {
     }
     let bytes = fs::read(&path).map_err(fail(&path))?;
     let journal: Journal =
-        serde_json::from_slice(&bytes).map_err(|error| damaged(format!("this is no journal: {error}")))?;
+        serde_json::from_slice(&bytes).map_err(|error| damaged(format!("not a journal: {error}")))?;
     if journal.version != VERSION {
         return Err(damaged(format!("it is of version {}, and this weir reads {VERSION}", journal.version)));
     }
@@ -132,7 +132,7 @@ fn open_lock(directory: &Path) -> Result<File, Failure> {
     let path = directory.join(LOCK);
     fs::create_dir_all(directory)
         .and_then(|()| open(&path))
-        .map_err(|error| fail(&path)(error).hint("--state or WEIR_STATE names a directory that can be written"))
+        .map_err(|error| fail(&path)(error).hint("set --state or WEIR_STATE to a writable directory"))
 }
 
 fn fail(path: &Path) -> impl Fn(std::io::Error) -> Failure {
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_and_then_gone() {
         let directory = tempfile::tempdir().unwrap();
-        let held = Held::take(directory.path()).unwrap().unwrap();
+        let held = StateLock::take(directory.path()).unwrap().unwrap();
         assert_eq!(held.read().unwrap(), None);
         held.write(&journal()).unwrap();
         assert_eq!(held.read().unwrap(), Some(journal()));
@@ -167,10 +167,10 @@ mod tests {
     #[test]
     fn there_is_one_holder_at_a_time() {
         let directory = tempfile::tempdir().unwrap();
-        let held = Held::take(directory.path()).unwrap().unwrap();
-        assert!(Held::take(directory.path()).unwrap().is_none());
+        let held = StateLock::take(directory.path()).unwrap().unwrap();
+        assert!(StateLock::take(directory.path()).unwrap().is_none());
         drop(held);
-        assert!(Held::take(directory.path()).unwrap().is_some());
+        assert!(StateLock::take(directory.path()).unwrap().is_some());
     }
 
     #[test]
@@ -187,6 +187,6 @@ mod tests {
     #[test]
     fn a_directory_that_cannot_be_made_is_an_error() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        assert!(Held::take(&file.path().join("state")).is_err());
+        assert!(StateLock::take(&file.path().join("state")).is_err());
     }
 }

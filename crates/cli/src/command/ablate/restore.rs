@@ -9,11 +9,11 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use super::journal::{self, Held, Journal};
+use super::journal::{self, Journal, StateLock};
 use crate::Failure;
 use crate::api::Api;
 
-/// How often somebody else may be quicker while we put back.
+/// Attempts to restore while other clients change the same policies.
 const ATTEMPTS: u32 = 3;
 
 /// What became of the policies of a journal.
@@ -46,7 +46,7 @@ pub(super) fn restore(journal: &Journal) -> Result<Restored, Failure> {
         if changes.is_empty() {
             return Ok(restored);
         }
-        let body = json!({"changes": changes, "message": format!("{}: put back", journal.session)});
+        let body = json!({"changes": changes, "message": format!("{}: restored", journal.session)});
         match api.post("/api/v1/transactions", &body) {
             Ok(_) => return Ok(restored),
             Err(failure) if left == 0 => return Err(failure),
@@ -98,12 +98,12 @@ impl Restored {
     pub fn say(&self) -> String {
         let list = |ids: &[String]| ids.join(", ");
         let mut text = match (self.restored.is_empty(), self.unchanged.is_empty()) {
-            (false, _) => format!("put back: {}", list(&self.restored)),
+            (false, _) => format!("restored: {}", list(&self.restored)),
             (true, false) => format!("as before: {}", list(&self.unchanged)),
-            (true, true) => "nothing to put back".to_owned(),
+            (true, true) => "nothing to restore".to_owned(),
         };
         if !self.foreign.is_empty() {
-            text += &format!("; changed by somebody else meanwhile and left as they are: {}", list(&self.foreign));
+            text += &format!("; changed by another client meanwhile and left unchanged: {}", list(&self.foreign));
         }
         text
     }
@@ -111,26 +111,26 @@ impl Restored {
 
 /// `weir ablate --restore`
 pub(super) fn command(state: &Path) -> Result<ExitCode, Failure> {
-    let held = held(state)?;
+    let held = lock(state)?;
     match left_over(&held)? {
         Some(restored) => println!("{}", restored.say()),
-        None => println!("nothing to put back"),
+        None => println!("nothing to restore"),
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// The lock, or who has it.
-pub(super) fn held(state: &Path) -> Result<Held, Failure> {
-    Held::take(state)?.ok_or_else(|| {
+pub(super) fn lock(state: &Path) -> Result<StateLock, Failure> {
+    StateLock::take(state)?.ok_or_else(|| {
         let who =
             journal::read(state).ok().flatten().map_or_else(String::new, |journal| format!(" (pid {})", journal.pid));
-        Failure::new(format!("another weir ablate{who} is at work or putting policies back"))
-            .hint("wait for its end; it puts back what it has switched off")
+        Failure::new(format!("another weir ablate{who} is running or restoring policies"))
+            .hint("wait until it ends; it restores the policies")
     })
 }
 
 /// Carries out what an earlier run has left.
-pub(super) fn left_over(held: &Held) -> Result<Option<Restored>, Failure> {
+pub(super) fn left_over(held: &StateLock) -> Result<Option<Restored>, Failure> {
     let Some(journal) = held.read()? else { return Ok(None) };
     let restored = restore(&journal)?;
     held.clear()?;
@@ -160,9 +160,9 @@ mod tests {
     fn what_became_of_them_is_said_in_a_sentence() {
         let ids = |ids: &[&str]| ids.iter().map(ToString::to_string).collect::<Vec<_>>();
         for (restored, unchanged, foreign, want) in [
-            (&["a", "b"][..], &["c"][..], &[][..], "put back: a, b"),
+            (&["a", "b"][..], &["c"][..], &[][..], "restored: a, b"),
             (&[], &["c"], &[], "as before: c"),
-            (&[], &[], &["d"], "nothing to put back; changed by somebody else meanwhile and left as they are: d"),
+            (&[], &[], &["d"], "nothing to restore; changed by another client meanwhile and left unchanged: d"),
         ] {
             let restored = Restored { restored: ids(restored), unchanged: ids(unchanged), foreign: ids(foreign) };
             assert_eq!(restored.say(), want);

@@ -15,7 +15,7 @@ use crate::command::rules::written;
 use crate::style::{Stream, Style};
 use crate::table::counted;
 
-/// What lint has found.
+/// The findings of lint.
 #[derive(Default)]
 pub(super) struct Findings {
     found: Vec<Diagnostic>,

@@ -39,11 +39,11 @@ struct Record {
     requests: u64,
     cpu_ns: u64,
     weir_ns: f64,
-    entries: Vec<Entry>,
+    entries: Vec<CostEntry>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Entry {
+struct CostEntry {
     kind: String,
     #[serde(default)]
     policy: String,
@@ -95,8 +95,7 @@ pub(super) fn run(api: &Api, since: &str, cost: &Cost) -> Result<(), Failure> {
     let revisions = merged(records(api, &since)?);
     if revisions.is_empty() {
         return Err(Failure::new("nothing has been recorded since then").hint(
-            "control notes every five seconds what requests have cost: it has to run, there must be requests, and \
-                 revisions that stay longer than that",
+            "control records the cost of requests every five seconds while it runs; revisions must last longer than that",
         ));
     }
     if cost.json {
@@ -109,7 +108,7 @@ pub(super) fn run(api: &Api, since: &str, cost: &Cost) -> Result<(), Failure> {
 
 /// All records, a page at a time.
 fn records(api: &Api, since: &Since) -> Result<Vec<Record>, Failure> {
-    let odd = |error| Failure::new(format!("control answered something else than a history of costs: {error}"));
+    let odd = |error| Failure::new(format!("control's answer is not a cost history: {error}"));
     let (mut records, mut next) = (Vec::new(), String::new());
     loop {
         let mut answer = api.get(&format!("/api/v1/cost/history?{}{next}", since.query()))?;
@@ -281,7 +280,7 @@ mod tests {
     use super::*;
 
     fn record(revision: u64, requests: u64, costs: &[(&str, f64)]) -> Record {
-        let entries = costs.iter().map(|(id, ns)| Entry {
+        let entries = costs.iter().map(|(id, ns)| CostEntry {
             kind: "rule".into(),
             policy: "shop".into(),
             id: (*id).into(),

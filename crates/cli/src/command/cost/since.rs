@@ -22,7 +22,7 @@ impl Since {
             .or_else(|| ago(text).map(|ms| Self::Time(now_ms.saturating_sub(ms))))
             .or_else(|| moment(text).map(Self::Time))
             .ok_or_else(|| {
-                Failure::new(format!("--since {text} is no revision, no time and no moment"))
+                Failure::new(format!("--since {text} is not a revision, a duration or a time"))
                     .hint("12, 90m, 2h, 7d, 2026-01-31 or 2026-01-31T12:00 (UTC)")
             })
     }
@@ -78,7 +78,7 @@ mod tests {
         }
         for bad in ["", "h", "-1", "12x", "2000-02-30", "2000-02", "2000-02-01T25:00", "99999999999999999w"] {
             let error = Since::parse(bad, now).unwrap_err().to_string();
-            assert!(error.contains("no revision"), "{bad}: {error}");
+            assert!(error.contains("is not a revision"), "{bad}: {error}");
         }
     }
 }

@@ -12,8 +12,8 @@ pub(super) fn run(arguments: &ProfileDiff) -> Result<(), Failure> {
     let files = arguments.output.iter().map(|path| Ok((path, As::of(path, None)?)));
     let files: Vec<_> = files.collect::<Result<_, Failure>>()?;
     if let Some((path, _)) = files.iter().find(|(_, kind)| matches!(kind, As::Format(_))) {
-        return Err(Failure::new(format!("{}: a comparison is a graph or a page", path.display()))
-            .hint("end it in .svg or .html, or print the figures with --json"));
+        return Err(Failure::new(format!("{}: a comparison is written as .svg or .html", path.display()))
+            .hint("rename the output, or print the figures with --json"));
     }
     let options = DiffOptions {
         unit: arguments.share.then_some(Unit::Share),

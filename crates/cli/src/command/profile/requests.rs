@@ -53,6 +53,6 @@ impl Requests {
 fn first(url: &str) -> Result<NginxRequests, Failure> {
     stub_status::read(url).map_err(|error| {
         Failure::new(format!("{url}: {error}"))
-            .hint("nginx answers there with `location = /status { stub_status; }`; or give the number with --requests")
+            .hint("`location = /status { stub_status; }` in nginx's configuration serves it; or use --requests")
     })
 }

@@ -58,7 +58,7 @@ pub(super) fn request_of(line: &AttackLine) -> Recorded {
     }
     request.missing.push("the log has no body and not all of the header".to_owned());
     if !made_up.is_empty() {
-        request.missing.push(format!("put together from the findings or made up: {}", made_up.join(", ")));
+        request.missing.push(format!("reconstructed from the findings or assumed: {}", made_up.join(", ")));
     }
     if line.uri.len() >= LOG_CUTS_AT {
         request.missing.push("the log has cut the target".to_owned());
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(request.header("content-length"), Some(&b"10"[..]));
         assert_eq!(request.client, "192.0.2.7".parse().ok());
         assert!(request.missing[0].contains("no body"), "{:?}", request.missing);
-        let said = "put together from the findings or made up: body field c d, header User-Agent, header Accept";
+        let said = "reconstructed from the findings or assumed: body field c d, header User-Agent, header Accept";
         assert_eq!(request.missing[1], said);
         assert_eq!(request.logged.expect("rules"), ["942100", "941100", "913100"]);
     }

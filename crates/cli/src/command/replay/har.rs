@@ -14,11 +14,11 @@ struct Archive {
 
 #[derive(Deserialize)]
 struct Log {
-    entries: Vec<Entry>,
+    entries: Vec<Exchange>,
 }
 
 #[derive(Deserialize)]
-struct Entry {
+struct Exchange {
     request: Request,
 }
 
@@ -30,14 +30,14 @@ struct Request {
     #[serde(default)]
     http_version: String,
     #[serde(default)]
-    headers: Vec<Pair>,
+    headers: Vec<NamedValue>,
     post_data: Option<PostData>,
     #[serde(default)]
     body_size: i64,
 }
 
 #[derive(Deserialize)]
-struct Pair {
+struct NamedValue {
     name: String,
     #[serde(default)]
     value: String,
@@ -47,7 +47,7 @@ struct Pair {
 struct PostData {
     text: Option<String>,
     #[serde(default)]
-    params: Vec<Pair>,
+    params: Vec<NamedValue>,
     #[serde(default)]
     encoding: String,
 }
@@ -66,7 +66,7 @@ fn request(number: usize, request: Request) -> Recorded {
     let url = request.url.split('#').next().unwrap_or_default();
     let place = format!("entry {}", number + 1);
     let mut recorded = Recorded::new(request.method.as_bytes(), url.as_bytes(), version, place);
-    for Pair { name, value } in &request.headers {
+    for NamedValue { name, value } in &request.headers {
         // HTTP/2's pseudo fields are the request line and the host.
         if !name.starts_with(':') {
             recorded.push(name, value.as_bytes());

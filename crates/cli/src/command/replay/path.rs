@@ -3,7 +3,7 @@
 //! nginx answers 400 to a path that climbs above its root or has a NUL; here that is a note, since
 //! what rules would have said may be what somebody wants to know.
 
-/// What has become of a path.
+/// A path after normalisation.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Normalised {
     /// As `$uri`.

@@ -31,7 +31,7 @@ pub(super) struct Replayer<'s> {
     clock: Clock,
 }
 
-/// What a request has come to.
+/// The result of a request.
 pub(super) struct Replayed {
     pub verdict: Verdict,
     /// Status that Weir would answer with; `None` if the request goes on.
@@ -42,7 +42,7 @@ pub(super) struct Replayed {
     pub tags: Vec<String>,
     /// What is broken in the request.
     pub anomalies: Vec<&'static str>,
-    /// Whether nginx answers 400 before any rule is asked.
+    /// Whether nginx answers 400 before any rule runs.
     pub refused_by_nginx: bool,
     /// Nanoseconds of all phases; median.
     pub total_ns: u64,
@@ -75,7 +75,7 @@ impl<'s> Replayer<'s> {
         &self.chosen.snapshot
     }
 
-    /// What logs call a rule.
+    /// A rule's name in logs.
     pub fn label(&self, rule: RuleIndex) -> Option<&RuleLabel> {
         self.snapshot().rules().get(rule.0 as usize)
     }

@@ -59,7 +59,7 @@ fn summary(replayer: &Replayer<'_>, replayed: &Replayed, style: Style) -> String
 fn notes_of(replayer: &Replayer<'_>, request: &Recorded, replayed: &Replayed) -> Vec<String> {
     let mut notes = request.missing.clone();
     if replayed.refused_by_nginx {
-        notes.push("nginx answers 400 to this path or its escapes before any rule is asked".to_owned());
+        notes.push("nginx answers 400 to this path or its escapes before any rule runs".to_owned());
     }
     if !replayed.anomalies.is_empty() {
         notes.push(format!("broken in the request: {}", replayed.anomalies.join(", ")));
@@ -69,7 +69,7 @@ fn notes_of(replayer: &Replayer<'_>, request: &Recorded, replayed: &Replayed) ->
     let mut silent: Vec<&str> = logged.filter(|id| !fired(id)).map(String::as_str).collect();
     silent.dedup();
     if !silent.is_empty() {
-        notes.push(format!("in the log, but not now: {}", silent.join(", ")));
+        notes.push(format!("in the log, but not in this replay: {}", silent.join(", ")));
     }
     if request.body.len() > DEFAULT_BODY_LIMIT {
         let limit = counted(DEFAULT_BODY_LIMIT as u64, "byte");
@@ -159,13 +159,13 @@ fn place<'r>(replayer: &'r Replayer<'_>, rule: RuleIndex) -> (&'r str, u32) {
     }
 }
 
-/// What holds for all requests.
+/// The notes that hold for all requests.
 pub(super) fn notes(replayer: &Replayer<'_>, count: u64) -> String {
     let style = Style::of(Stream::Out);
     let policy = shown(&replayer.chosen.name, 200);
     let mut out = format!("{}\n", style.dim(&format!("{} against {policy}", counted(count, "request"))));
     if replayer.chosen.is_built_in {
-        out.push_str(&format!("{}\n", style.dim("this policy was made up: --policy FILE takes yours")));
+        out.push_str(&format!("{}\n", style.dim("this is a default policy; --policy FILE uses yours")));
     }
     for note in standing(replayer) {
         out.push_str(&format!("{} {note}\n", style.yellow("note:")));

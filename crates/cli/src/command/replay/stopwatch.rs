@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use weir_engine::{Meter, RuleIndex};
 use weir_ledger::Clock;
 
-/// What was timed.
+/// A part of the evaluation that is timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Timed {
     /// A lane of the plan.
@@ -41,7 +41,7 @@ impl Stopwatch {
         Self { clock, is_running, costs: BTreeMap::new() }
     }
 
-    /// What everything has cost.
+    /// The costs of all parts.
     pub fn costs(self) -> BTreeMap<Timed, Cost> {
         self.costs
     }

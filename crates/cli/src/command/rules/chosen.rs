@@ -1,4 +1,4 @@
-//! Which rules a command is about: those of a policy file, or of a policy made up on the spot that
+//! The rules that a command works on: those of a policy file, or of a default policy that
 //! runs CRS as it is installed and only detects.
 //!
 //! The made-up policy is text that goes the way of every policy, so that paths, setup files and
@@ -21,9 +21,9 @@ const BUILT_IN: &str = "built-in policy.json";
 pub(crate) struct Chosen {
     /// The policy.
     pub snapshot: Snapshot,
-    /// What people know it by.
+    /// Its name for people.
     pub name: String,
-    /// Whether it was made up.
+    /// Whether it is the default policy.
     pub is_built_in: bool,
 }
 

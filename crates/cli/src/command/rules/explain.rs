@@ -75,16 +75,16 @@ impl Asked<'_> {
         }
         match self.rule {
             Some(rule) => out.push_str(&rule_text(rule, style)),
-            None => out.push_str("  its files have changed or cannot be read: what it looks at is not known\n"),
+            None => out.push_str("  its files have changed or cannot be read: its inputs are unknown\n"),
         }
-        out.push_str(&format!("\n{}\n", style.bold("How Weir runs it")));
+        out.push_str(&format!("\n{}\n", style.bold("Evaluation")));
         for (way, places) in self.ways() {
             let more = counted(places.len().saturating_sub(USES) as u64, "more place");
             let more = if places.len() > USES { format!(" and {more}") } else { String::new() };
             let listed = places[..places.len().min(USES)].join(", ");
             out.push_str(&format!("  {way}\n  {}\n", style.dim(&format!("in {listed}{more}"))));
         }
-        out.push_str(&format!("\n{}\n", style.bold("To exclude it")));
+        out.push_str(&format!("\n{}\n", style.bold("Exclusion")));
         out.push_str(&format!("  exclude:\n    - {}\n", self.snippet()));
         let touching = self.uses.iter().flat_map(|(one, explanation)| {
             explanation
@@ -94,7 +94,7 @@ impl Asked<'_> {
         });
         let touching: Vec<String> = touching.collect();
         if !touching.is_empty() {
-            out.push_str(&format!("\n{}\n", style.bold("Exclusions that touch it")));
+            out.push_str(&format!("\n{}\n", style.bold("Exclusions in effect")));
             touching.iter().take(4 * USES).for_each(|line| out.push_str(&format!("  {}\n", shown(line, 300))));
         }
         out
@@ -167,8 +167,8 @@ fn rule_text(rule: &Rule, style: Style) -> String {
     let mut out = String::new();
     for (number, link) in rule.links.iter().enumerate() {
         let title = match number {
-            0 => "What it looks at".to_owned(),
-            _ => format!("And then (link {}, line {})", number + 1, link.place.line),
+            0 => "Inputs".to_owned(),
+            _ => format!("Chained rule (link {}, line {})", number + 1, link.place.line),
         };
         out.push_str(&format!("\n{}\n", style.bold(&title)));
         let Some(test) = &link.test else {
@@ -178,7 +178,7 @@ fn rule_text(rule: &Rule, style: Style) -> String {
         out.push_str(&format!("  targets          {}\n", shown(&words::targets(link).join(" | "), 800)));
         let through = words::transformations(link);
         let through = if through.is_empty() { "none".to_owned() } else { through.join(", ") };
-        let each = if link.multi_match { " (looked at after each)" } else { "" };
+        let each = if link.multi_match { " (tested after each)" } else { "" };
         out.push_str(&format!("  transformations  {through}{each}\n"));
         let (name, parameter) = words::operator(&test.operator);
         let not = if test.negated { "!" } else { "" };

@@ -194,7 +194,7 @@ pub(super) fn id_list(ids: &[(u64, u64)]) -> String {
     ids.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// What a match decides.
+/// The effect of a match on the request.
 pub(super) fn decision(rule: &Rule) -> String {
     let decision = match &rule.disruption {
         Disruption::Pass => "the request goes on".to_owned(),

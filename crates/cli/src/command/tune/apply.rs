@@ -40,17 +40,17 @@ pub(super) fn apply(
         }
         let unreadable =
             |why: String| Failure::new(format!("{}: {why}", path.display())).hint("paste the patch by hand");
-        let sites = edit::sites(&text).map_err(unreadable)?;
-        let site = choose(&sites, into, via, &path)?;
+        let actions = edit::rule_set_actions(&text).map_err(unreadable)?;
+        let action = choose(&actions, into, via, &path)?;
         added += items.len();
-        text = edit::add(&text, site, &items)
-            .map_err(|why| Failure::new(format!("{}: rule {}: {why}", path.display(), site.rule)))
+        text = edit::add(&text, action, &items)
+            .map_err(|why| Failure::new(format!("{}: rule {}: {why}", path.display(), action.rule)))
             .map_err(|failure| failure.hint("paste the patch by hand"))?;
     }
     let style = Style::of(Stream::Err);
     let name = path.display();
     if added == 0 {
-        return Ok(format!("{name}: has all of it already, nothing to do\n"));
+        return Ok(format!("{name} already has these exclusions\n"));
     }
     let after = Snapshot::parse(&text, &path).map_err(|errors| refused(&errors, &path))?;
     let more = count(&after).saturating_sub(count(&before));
@@ -60,24 +60,29 @@ pub(super) fn apply(
     }
     let what = counted(added as u64, "exclusion");
     if dry_run {
-        return Ok(format!("{}{name}: would load with {what} more, nothing written\n", difference(&old, &text)));
+        return Ok(format!("{}{name} would load with {what} more; nothing was written\n", difference(&old, &text)));
     }
     replace(&path, &text)?;
-    Ok(format!("{}\n", style.green(&format!("{name}: {what} added; nginx -s reload makes it hold"))))
+    Ok(format!("{}\n", style.green(&format!("{name}: added {what}; `nginx -s reload` activates them"))))
 }
 
 /// The rule to change: the one named, the one that the log names, or the only one.
-fn choose<'s>(sites: &'s [edit::Site], into: Option<&str>, via: &str, path: &Path) -> Result<&'s edit::Site, Failure> {
+fn choose<'s>(
+    actions: &'s [edit::RuleSetAction],
+    into: Option<&str>,
+    via: &str,
+    path: &Path,
+) -> Result<&'s edit::RuleSetAction, Failure> {
     let wanted = into.unwrap_or(via);
-    if let Some(site) = sites.iter().find(|site| site.rule == wanted) {
-        return Ok(site);
+    if let Some(action) = actions.iter().find(|action| action.rule == wanted) {
+        return Ok(action);
     }
-    match (sites, into) {
+    match (actions, into) {
         ([only], None) => Ok(only),
-        ([], _) => Err(Failure::new(format!("{}: no rule of it runs a rule set", path.display()))),
+        ([], _) => Err(Failure::new(format!("{}: none of its rules runs a rule set", path.display()))),
         _ => {
-            let known: Vec<&str> = sites.iter().map(|site| site.rule.as_str()).collect();
-            Err(Failure::new(format!("{}: no rule {wanted} in it runs a rule set", path.display()))
+            let known: Vec<&str> = actions.iter().map(|action| action.rule.as_str()).collect();
+            Err(Failure::new(format!("{} has no rule {wanted} that runs a rule set", path.display()))
                 .hint(format!("--into names the rule to change: {}", known.join(", "))))
         }
     }

@@ -8,14 +8,14 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use weir_log::attack::{AttackLine, FindingLine};
 
-use super::place::path_of;
+use super::path_scope::path_of;
 use crate::Failure;
 use crate::arguments::Tune;
 
 /// Most request ids on a command line.
 const MAX_REQUESTS: usize = 10_000;
 
-/// What was named.
+/// The findings that were selected on the command line.
 pub(super) struct Choice {
     requests: HashSet<String>,
     rules: Vec<String>,

@@ -20,11 +20,11 @@ struct Node {
     end: usize,
     /// Whether it is written in brackets.
     is_flow: bool,
-    kind: Kind,
+    content: Content,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum Content {
     Scalar(String),
     Alias,
     Sequence(Vec<Rc<Node>>),
@@ -33,71 +33,71 @@ enum Kind {
 
 impl Node {
     fn get(&self, key: &str) -> Option<&Rc<Node>> {
-        let Kind::Mapping(pairs) = &self.kind else { return None };
+        let Content::Mapping(pairs) = &self.content else { return None };
         pairs.iter().find(|(name, _)| name.text() == Some(key)).map(|(_, value)| value)
     }
 
     fn text(&self) -> Option<&str> {
-        match &self.kind {
-            Kind::Scalar(text) => Some(text),
+        match &self.content {
+            Content::Scalar(text) => Some(text),
             _ => None,
         }
     }
 
     fn items(&self) -> &[Rc<Node>] {
-        match &self.kind {
-            Kind::Sequence(items) => items,
+        match &self.content {
+            Content::Sequence(items) => items,
             _ => &[],
         }
     }
 
     fn children(&self) -> Vec<&Rc<Node>> {
-        match &self.kind {
-            Kind::Scalar(_) | Kind::Alias => Vec::new(),
-            Kind::Sequence(items) => items.iter().collect(),
-            Kind::Mapping(pairs) => pairs.iter().flat_map(|(key, value)| [key, value]).collect(),
+        match &self.content {
+            Content::Scalar(_) | Content::Alias => Vec::new(),
+            Content::Sequence(items) => items.iter().collect(),
+            Content::Mapping(pairs) => pairs.iter().flat_map(|(key, value)| [key, value]).collect(),
         }
     }
 }
 
 /// A rule whose action runs a rule set.
-pub(super) struct Site {
+pub(super) struct RuleSetAction {
     /// The rule's id.
     pub rule: String,
     action: Rc<Node>,
 }
 
 /// Every rule that runs a rule set, in the order of the text.
-pub(super) fn sites(text: &str) -> Result<Vec<Site>, String> {
+pub(super) fn rule_set_actions(text: &str) -> Result<Vec<RuleSetAction>, String> {
     let root = tree(text)?;
-    let mut sites = Vec::new();
+    let mut found = Vec::new();
     let mut left = vec![&root];
     while let Some(node) = left.pop() {
         let id = node.get("id").and_then(|id| id.text());
         let actions = [node.get("action"), node.get("actions")].into_iter().flatten();
         for action in actions.flat_map(|action| std::iter::once(action).chain(action.items())) {
             for set in RULE_SET_ACTIONS.iter().filter_map(|name| action.get(name)) {
-                sites.extend(id.map(|id| Site { rule: id.to_owned(), action: Rc::clone(set) }));
+                found.extend(id.map(|id| RuleSetAction { rule: id.to_owned(), action: Rc::clone(set) }));
             }
         }
         left.extend(node.children().into_iter().rev());
     }
-    Ok(sites)
+    Ok(found)
 }
 
 /// The text with items added to the action's exclusions. `items` are in flow style.
-pub(super) fn add(text: &str, site: &Site, items: &[String]) -> Result<String, String> {
+pub(super) fn add(text: &str, action: &RuleSetAction, items: &[String]) -> Result<String, String> {
     let flow = || items.join(", ");
-    let action = &*site.action;
-    let insertion = match (&action.kind, action.get("exclude")) {
-        (_, Some(exclude)) => match &exclude.kind {
-            Kind::Sequence(known) if exclude.is_flow => {
+    let action = &*action.action;
+    let insertion = match (&action.content, action.get("exclude")) {
+        (_, Some(exclude)) => match &exclude.content {
+            Content::Sequence(known) if exclude.is_flow => {
                 let at = exclude.end - 1;
                 let before = text[..at].trim_end();
                 let comma = if known.is_empty() || before.ends_with(',') { "" } else { ", " };
                 (at, at, format!("{comma}{}", flow()))
             }
-            Kind::Sequence(known) => {
+            Content::Sequence(known) => {
                 let first = known.first().ok_or("its `exclude` has no items")?;
                 let dash = text[..first.start].rfind('-').ok_or("its `exclude` cannot be read")?;
                 let indent = column(text, dash);
@@ -105,24 +105,24 @@ pub(super) fn add(text: &str, site: &Site, items: &[String]) -> Result<String, S
                 let lines: String = items.iter().map(|item| format!("{}- {item}\n", " ".repeat(indent))).collect();
                 (at, at, format!("{lead}{lines}"))
             }
-            Kind::Alias => return Err("its `exclude` is an alias, shared with another place".to_owned()),
-            _ => return Err("its `exclude` is no list".to_owned()),
+            Content::Alias => return Err("its `exclude` is an alias, shared with another place".to_owned()),
+            _ => return Err("its `exclude` is not a list".to_owned()),
         },
-        (Kind::Mapping(pairs), None) if action.is_flow => {
+        (Content::Mapping(pairs), None) if action.is_flow => {
             let at = action.start + 1;
             let comma = if pairs.is_empty() { "" } else { ", " };
             (at, at, format!("exclude: [{}]{comma}", flow()))
         }
-        (Kind::Mapping(_), None) => {
+        (Content::Mapping(_), None) => {
             let indent = " ".repeat(column(text, action.start));
             let lines: String = items.iter().map(|item| format!("{indent}  - {item}\n")).collect();
             (action.start, action.start, format!("exclude:\n{lines}{indent}"))
         }
-        (Kind::Scalar(path), None) if !path.is_empty() => {
+        (Content::Scalar(path), None) if !path.is_empty() => {
             let written = &text[action.start..action.end];
             (action.start, action.end, format!("{{path: {written}, exclude: [{}]}}", flow()))
         }
-        (Kind::Alias, None) => return Err("its settings are an alias, shared with another place".to_owned()),
+        (Content::Alias, None) => return Err("its settings are an alias, shared with another place".to_owned()),
         _ => return Err("its settings cannot be read".to_owned()),
     };
     let (from, to, new) = insertion;
@@ -163,17 +163,17 @@ impl Frame {
             Some(last) if !is_flow => last.end,
             _ => end,
         };
-        let kind = if self.is_mapping {
+        let content = if self.is_mapping {
             let mut pairs = Vec::new();
             let mut rest = self.children.into_iter();
             while let (Some(key), Some(value)) = (rest.next(), rest.next()) {
                 pairs.push((key, value));
             }
-            Kind::Mapping(pairs)
+            Content::Mapping(pairs)
         } else {
-            Kind::Sequence(self.children)
+            Content::Sequence(self.children)
         };
-        Node { start: self.start, end, is_flow, kind }
+        Node { start: self.start, end, is_flow, content }
     }
 }
 
@@ -198,8 +198,10 @@ fn tree(text: &str) -> Result<Rc<Node>, String> {
                 Some(frame) => frame.close(end, text),
                 None => return Err("it cannot be read".to_owned()),
             },
-            Event::Scalar(scalar, ..) => Node { start, end, is_flow: false, kind: Kind::Scalar(scalar.into_owned()) },
-            Event::Alias(_) => Node { start, end, is_flow: false, kind: Kind::Alias },
+            Event::Scalar(scalar, ..) => {
+                Node { start, end, is_flow: false, content: Content::Scalar(scalar.into_owned()) }
+            }
+            Event::Alias(_) => Node { start, end, is_flow: false, content: Content::Alias },
             _ => continue,
         };
         match open.last_mut() {
@@ -217,8 +219,8 @@ mod tests {
     use super::*;
 
     fn added(text: &str) -> String {
-        let sites = sites(text).expect("parses");
-        add(text, &sites[0], &["{rule: 1}".to_owned(), "{rule: 2}".to_owned()]).expect("adds")
+        let actions = rule_set_actions(text).expect("parses");
+        add(text, &actions[0], &["{rule: 1}".to_owned(), "{rule: 2}".to_owned()]).expect("adds")
     }
 
     #[test]
@@ -270,8 +272,8 @@ mod tests {
     #[test]
     fn json_stays_json() {
         let text = r#"{"policies": [{"rules": [{"id": "r", "action": {"crs": {"exclude": [{"rule": 9}]}}}]}]}"#;
-        let sites = sites(text).expect("parses");
-        let new = add(text, &sites[0], &[r#"{"rule": 1}"#.to_owned()]).expect("adds");
+        let actions = rule_set_actions(text).expect("parses");
+        let new = add(text, &actions[0], &[r#"{"rule": 1}"#.to_owned()]).expect("adds");
         assert!(new.contains(r#"[{"rule": 9}, {"rule": 1}]"#), "{new}");
     }
 
@@ -284,17 +286,17 @@ mod tests {
     #[test]
     fn what_is_shared_is_refused() {
         let text = "x: &x {paranoia: 1}\nrules:\n  - id: r\n    action: {crs: *x}\n";
-        let sites = sites(text).expect("parses");
-        assert!(add(text, &sites[0], &["{rule: 1}".to_owned()]).expect_err("refuses").contains("alias"));
+        let actions = rule_set_actions(text).expect("parses");
+        assert!(add(text, &actions[0], &["{rule: 1}".to_owned()]).expect_err("refuses").contains("alias"));
     }
 
     proptest! {
         #[test]
         fn any_text_is_read_or_refused(text in "([a-z]{0,3}[:\\-,\\[\\]{}&*'\"|> \n#ä]{0,3}){0,20}", kept in any::<bool>()) {
             let text = if kept { format!("id: r\naction:\n  crs:\n    x: 1\n    exclude: {text}\n") } else { text };
-            if let Ok(sites) = sites(&text) {
-                for site in &sites {
-                    let _ = add(&text, site, &["{rule: 1}".to_owned()]);
+            if let Ok(actions) = rule_set_actions(&text) {
+                for action in &actions {
+                    let _ = add(&text, action, &["{rule: 1}".to_owned()]);
                 }
             }
         }

@@ -6,7 +6,7 @@ use weir_log::attack::AttackLine;
 
 use super::choice::Choice;
 use super::groups::Key;
-use super::place::{Place, SEVERAL, path_of};
+use super::path_scope::{PathScope, SEVERAL, path_of};
 use super::target::{Target, is_member, target_of};
 use crate::table::counted;
 
@@ -14,16 +14,16 @@ use crate::table::counted;
 #[derive(Debug)]
 pub(super) struct Exclusion {
     pub key: Key,
-    pub place: Place,
+    pub place: PathScope,
     /// The rule's message.
     pub message: String,
-    /// What matched, once.
+    /// An example of a matched value.
     pub sample: String,
-    /// What it silences of the named requests.
+    /// Findings of the selected requests that it silences.
     pub named: Count,
-    /// What it silences of others.
+    /// Findings of other requests that it silences.
     pub others: Count,
-    /// One of those others: the request and what matched.
+    /// An example of those: the request and the matched value.
     pub other: Option<(String, String)>,
 }
 
@@ -46,12 +46,12 @@ pub(super) struct Proposal {
     pub unread_lines: u64,
     /// Request ids of the command line that the log has.
     pub seen: HashSet<String>,
-    by_key: HashMap<Key, HashMap<Place, usize>>,
+    by_key: HashMap<Key, HashMap<PathScope, usize>>,
 }
 
 impl Proposal {
     pub fn new(exclusions: Vec<Exclusion>, own: u64, seen: HashSet<String>) -> Self {
-        let mut by_key: HashMap<Key, HashMap<Place, usize>> = HashMap::new();
+        let mut by_key: HashMap<Key, HashMap<PathScope, usize>> = HashMap::new();
         for (number, exclusion) in exclusions.iter().enumerate() {
             by_key.entry(exclusion.key.clone()).or_default().insert(exclusion.place.clone(), number);
         }
@@ -63,7 +63,7 @@ impl Proposal {
         self.requests += 1;
         self.findings += entry.findings.len() as u64;
         let is_named = choice.names(entry);
-        let places = Place::of(path_of(entry));
+        let places = PathScope::of(path_of(entry));
         let mut touched: Vec<(usize, bool)> = Vec::new();
         for found in &entry.findings {
             let (Some(via), Some(target)) = (&found.via, target_of(found)) else { continue };
@@ -104,7 +104,7 @@ impl Exclusion {
         format!("{{rule: {}{target}, when: {}}}", self.key.rule, single_quoted(&self.place.expression()))
     }
 
-    /// The same in JSON.
+    /// The exclusion in JSON.
     pub fn as_json(&self) -> String {
         let text = |text: &str| serde_json::Value::from(text).to_string();
         let target = match &self.key.target {
@@ -126,7 +126,7 @@ impl Exclusion {
             }
             Target::Named(_) => {}
         }
-        if let Place::Shape(_) = self.place {
+        if let PathScope::Shape(_) = self.place {
             warnings.push(format!("the path is a pattern: {SEVERAL} or more were named that differ in an id only"));
         }
         if let Some((request, sample)) = &self.other {
@@ -168,7 +168,7 @@ mod tests {
     fn exclusion(variable: &str, path: &[u8]) -> Option<Exclusion> {
         let found = FindingLine { rule: "1".into(), variable: variable.into(), score: 5, ..FindingLine::default() };
         let key = Key { via: "r".into(), rule: "1".into(), target: target_of(&found)? };
-        let place = Place::of(path.to_vec()).pop()?;
+        let place = PathScope::of(path.to_vec()).pop()?;
         let (message, sample) = Default::default();
         Some(Exclusion { key, place, message, sample, named: Count::default(), others: Count::default(), other: None })
     }

@@ -7,7 +7,7 @@ use weir_log::attack::AttackLine;
 use super::choice::Choice;
 use super::exclusion::{Exclusion, Proposal};
 use super::log::Log;
-use super::place::{Place, SEVERAL, Shape, path_of};
+use super::path_scope::{PathScope, SEVERAL, Shape, path_of};
 use super::target::{Target, target_of};
 use crate::Failure;
 use crate::table::counted;
@@ -24,7 +24,7 @@ pub(super) struct Key {
     pub via: String,
     /// The rule.
     pub rule: String,
-    /// Of what it looks at.
+    /// The variable that matched.
     pub target: Target,
 }
 
@@ -46,7 +46,7 @@ impl Paths {
     }
 }
 
-/// What has been named so far.
+/// The selected findings so far.
 #[derive(Default)]
 pub(super) struct Groups {
     paths: BTreeMap<Key, Paths>,
@@ -93,19 +93,19 @@ impl Groups {
             return Ok(());
         }
         if self.entries == 0 {
-            return Err(Failure::new(format!("{}: no line of it is an attack log's", log.name))
+            return Err(Failure::new(format!("{}: none of its lines is from an attack log", log.name))
                 .hint("weir_attack_log in nginx's configuration names the log"));
         }
         if let [first, ..] = choice.missing(&self.seen).as_slice() {
-            return Err(Failure::new(format!("{}: there is no request {first} in it", log.name))
-                .hint("ids are those of `request_id` in the log"));
+            return Err(Failure::new(format!("{} has no request {first}", log.name))
+                .hint("the fields `request_id` of the log are the ids"));
         }
         let entries = counted(self.entries, "request");
-        let failure = Failure::new(format!("{}: none of its {entries} has such a finding of a rule set", log.name));
+        let failure = Failure::new(format!("{}: none of its {entries} has a matching finding of a rule set", log.name));
         Err(if self.own > 0 {
-            failure.hint("they are of the policy's own rules: change the conditions of those")
+            failure.hint("the findings are from the policy's own rules; change their conditions")
         } else {
-            failure.hint("weir tune --help says how findings are named")
+            failure.hint("weir tune --help explains how to select findings")
         })
     }
 
@@ -113,12 +113,12 @@ impl Groups {
     pub fn propose(self) -> Proposal {
         let mut exclusions = Vec::new();
         for (key, paths) in self.paths {
-            let mut places: Vec<Place> = paths.plain.into_iter().map(Place::Path).collect();
+            let mut places: Vec<PathScope> = paths.plain.into_iter().map(PathScope::Path).collect();
             for (shape, paths) in paths.shaped {
                 if paths.len() >= SEVERAL {
-                    places.push(Place::Shape(shape));
+                    places.push(PathScope::Shape(shape));
                 } else {
-                    places.extend(paths.into_iter().map(Place::Path));
+                    places.extend(paths.into_iter().map(PathScope::Path));
                 }
             }
             places.sort();

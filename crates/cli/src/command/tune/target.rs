@@ -22,10 +22,10 @@ const COLLECTIONS: [&str; 13] = [
     "RESPONSE_HEADERS",
 ];
 
-/// What to leave out of the rule.
+/// The target that an exclusion removes from the rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Target {
-    /// This one.
+    /// A variable, or a member of a collection.
     Named(String),
     /// The finding does not say what matched: only the whole rule can be left out.
     Whole,

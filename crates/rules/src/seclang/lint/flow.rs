@@ -41,28 +41,28 @@ fn control(control: &Control, spot: SourceLocation, here: (Phase, usize), set: &
                 if rules().next().is_none() {
                     report.warn(spot, &name, format!("there is no {name}"), None);
                 } else if rules().all(|place| place <= here) {
-                    early(&name, spot, report);
+                    runs_earlier(&name, spot, report);
                 }
             }
         }
         Control::RemoveByTag(TextMatch::Exact(tag)) | Control::RemoveTargetByTag(TextMatch::Exact(tag), _) => {
-            chosen(("tag", tag), set.tags.get(tag.as_str()), spot, here, report);
+            selected_rules(("tag", tag), set.tags.get(tag.as_str()), spot, here, report);
         }
         Control::RemoveByMessage(TextMatch::Exact(text))
         | Control::RemoveTargetByMessage(TextMatch::Exact(text), _) => {
-            chosen(("message", text), set.messages.get(text.as_bytes()), spot, here, report);
+            selected_rules(("message", text), set.messages.get(text.as_bytes()), spot, here, report);
         }
         _ => {}
     }
 }
 
-fn early(name: &str, spot: SourceLocation, report: &mut Report) {
+fn runs_earlier(name: &str, spot: SourceLocation, report: &mut Report) {
     let hint = "move this rule before it, or into an earlier phase";
     report.warn(spot, name, format!("{name} runs before this rule, so it is not affected"), Some(hint));
 }
 
 /// Rules selected by a tag or message; `last` is the last of them to run.
-fn chosen(
+fn selected_rules(
     by: (&str, &str),
     last: Option<&(Phase, usize)>,
     spot: SourceLocation,
@@ -72,7 +72,7 @@ fn chosen(
     let (what, text) = by;
     match last {
         Some(last) if *last > here => {}
-        Some(_) => early(&format!("each rule with the {what} `{text}`"), spot, report),
+        Some(_) => runs_earlier(&format!("each rule with the {what} `{text}`"), spot, report),
         None => {
             let looks_like_pattern = text.contains(['*', '^', '$', '(', '[', '+', '\\']);
             let hint = "it is compared literally: ModSecurity 2 accepted patterns, version 3 does not";

@@ -38,7 +38,7 @@ pub(super) fn check(link: &Link, report: &mut Report) {
 
 fn rx(pattern: &Pattern, written: &RawOperator, report: &mut Report) {
     let source = pattern.source();
-    if let Some((operator, text)) = plain(source) {
+    if let Some((operator, text)) = literal_operator(source) {
         let hint = format!("`@{operator} {text}` is equivalent and cheaper");
         report.add(Severity::Note, written.spot, source, "a pattern without special characters".into(), Some(hint));
     }
@@ -56,7 +56,7 @@ fn rx(pattern: &Pattern, written: &RawOperator, report: &mut Report) {
 }
 
 /// The operator equivalent to a pattern without special characters, with its parameter.
-fn plain(source: &str) -> Option<(&'static str, &str)> {
+fn literal_operator(source: &str) -> Option<(&'static str, &str)> {
     let inside = source.strip_prefix('^').unwrap_or(source);
     let begins = inside.len() < source.len();
     let text = inside.strip_suffix('$').unwrap_or(inside);

@@ -7,7 +7,7 @@ use weir_profile::format::{FORMATS, Format};
 
 use crate::Failure;
 
-/// What is written.
+/// The kinds of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::command::profile) enum As {
     Html,
@@ -15,7 +15,7 @@ pub(in crate::command::profile) enum As {
     Format(Format),
 }
 
-/// The two that are no formats of profiles.
+/// The two that are not formats of profiles.
 const GRAPHS: [(&str, As); 2] = [("html", As::Html), ("svg", As::Svg)];
 
 impl As {
@@ -24,7 +24,8 @@ impl As {
         let graph = GRAPHS.iter().find(|(graph, _)| *graph == name).map(|(_, kind)| *kind);
         let format = Format::named(name).filter(|format| format.is_written()).map(Self::Format);
         graph.or(format).ok_or_else(|| {
-            Failure::new(format!("there is no format `{name}` to write")).hint(format!("formats are {}", names()))
+            Failure::new(format!("`{name}` is not a format that can be written"))
+                .hint(format!("formats are {}", names()))
         })
     }
 
@@ -38,13 +39,12 @@ impl As {
             Some(format) if format.is_written() => Ok(Self::Format(format)),
             Some(format) => Err(Failure::new(format!("{}: {format} profiles are read, not written", path.display()))
                 .hint(format!("formats to write are {}", names()))),
-            None if path == Path::new("-") => Err(Failure::new("standard output has no ending that says the format")
-                .hint(format!("--format is {}", names()))),
-            None => Err(Failure::new(format!("{}: the ending says no format", path.display())).hint(format!(
-                "endings are {}; or name one with --format ({})",
-                endings(),
-                names()
-            ))),
+            None if path == Path::new("-") => {
+                Err(Failure::new("standard output has no extension that selects a format")
+                    .hint(format!("--format is {}", names())))
+            }
+            None => Err(Failure::new(format!("{}: the extension does not select a format", path.display()))
+                .hint(format!("extensions are {}; or use --format ({})", endings(), names()))),
         }
     }
 

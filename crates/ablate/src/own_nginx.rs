@@ -16,7 +16,7 @@ use super::load::FRESH_WARM_UP;
 use super::part::{self, Part};
 use super::stage::Stage;
 use weir_measure::error::MeasureError;
-use weir_measure::nginx::{self, Parts};
+use weir_measure::nginx::{self, NginxParts};
 use weir_measure::server::Server;
 use weir_measure::site::{Site, write};
 
@@ -24,11 +24,11 @@ use weir_measure::site::{Site, write};
 const RENEWING: u32 = 3;
 /// Keys of a policy whose values are files, relative to the policy's folder.
 const FILE_KEYS: [&str; 8] = ["file", "files", "country", "asn", "path", "setup", "before", "after"];
-/// Parts of a policy in which those keys mean something else.
+/// NginxParts of a policy in which those keys mean something else.
 const NO_FILES: [&str; 2] = ["client_address", "when"];
 
 /// Running variants.
-pub struct Own<'s> {
+pub struct OwnNginx<'s> {
     site: &'s Site,
     _origin: Server,
     parts: Vec<Part>,
@@ -46,7 +46,7 @@ pub struct Own<'s> {
     since: Instant,
 }
 
-impl<'s> Own<'s> {
+impl<'s> OwnNginx<'s> {
     /// Starts the origin. `path` is where the policy lies.
     pub fn new(site: &'s Site, path: &Path, document: &Value, parts: Vec<Part>) -> Result<Self, MeasureError> {
         site.weir_module()?;
@@ -64,12 +64,12 @@ impl<'s> Own<'s> {
         let directory = self.site.directory_of(&name)?;
         let path = directory.join("policy.json");
         write(&path, &document.to_string())?;
-        let parts = Parts {
+        let parts = NginxParts {
             modules: vec![self.site.weir_module()?],
             http: format!("  weir_policy {};\n  weir_runtime {};\n", path.display(), directory.join("run").display()),
             server: "    weir on;\n    weir_body_limit 2m;\n".into(),
             directory,
-            ..Parts::default()
+            ..NginxParts::default()
         };
         nginx::start_proxy(self.site, &name, parts)
     }
@@ -81,7 +81,7 @@ impl<'s> Own<'s> {
     }
 }
 
-impl Stage for Own<'_> {
+impl Stage for OwnNginx<'_> {
     fn enter(&mut self, variant: usize, copy: usize, on: &[bool]) -> Result<(), MeasureError> {
         let place = (variant, copy);
         if !self.servers.contains_key(&place) {

@@ -1,4 +1,4 @@
-//! Finds what `weir up` puts together: nginx, the module, the policy.
+//! Finds what `weir up` runs: nginx, the module, the initial configuration.
 
 use std::env;
 use std::fs;
@@ -12,38 +12,39 @@ use crate::arguments::Up;
 const MODULE: &str = "libngx_http_weir_module.so";
 /// Where distributions keep nginx's modules.
 const MODULE_DIR: &str = "/usr/lib/nginx/modules";
-/// What the gateway begins with: its routes, and the policy before them.
+/// The initial configuration: routes, and the policy in front of them.
 const DEMO: [(&str, &str); 2] = [
     ("gateway.yaml", include_str!("../../../../examples/gateway.yaml")),
     ("demo.yaml", include_str!("../../../../examples/demo.yaml")),
 ];
-/// Where the example thinks that it runs.
+/// The directory that the example names.
 const DEMO_DIR: &str = "/tmp/weir-8080";
 
-/// What was found.
-pub(super) struct Parts {
+/// The nginx and the module that `weir up` runs.
+pub(super) struct Installation {
     pub nginx: PathBuf,
     pub module: PathBuf,
     /// A policy for nginx itself, without control.
     pub policy: Option<PathBuf>,
 }
 
-impl Parts {
+impl Installation {
     pub fn find(up: &Up) -> Result<Self, Failure> {
         let nginx = match &up.nginx {
-            Some(path) => existing(path, "nginx", "--nginx or NGINX_BIN names it")?,
+            Some(path) => existing(path, "nginx", "set --nginx or NGINX_BIN to its path")?,
             None => in_path("nginx").ok_or_else(|| {
-                Failure::new("there is no nginx here").hint("install it: make setup, or name one with --nginx")
+                Failure::new("nginx is not installed").hint("`make setup` installs it; --nginx sets another path")
             })?,
         };
         let module = match &up.module {
-            Some(path) => existing(path, "module", "--module or WEIR_MODULE names it; make build makes it")?,
+            Some(path) => existing(path, "module", "`make build` builds it; --module or WEIR_MODULE sets its path")?,
             None => built_module().ok_or_else(|| {
-                Failure::new("Weir's nginx module is not built").hint("build it: make build, or name one with --module")
+                Failure::new("Weir's nginx module is not built")
+                    .hint("`make build` builds it; --module sets another path")
             })?,
         };
         let policy = match &up.policy {
-            Some(path) => Some(existing(path, "policy", "--policy names it")?),
+            Some(path) => Some(existing(path, "policy", "set --policy to its path")?),
             None => None,
         };
         Ok(Self { nginx, module, policy })

@@ -22,7 +22,7 @@ const OURS: [&str; 3] = ["daemon", "pid", "master_process"];
 const MAX_BYTES: u64 = 16 << 20;
 
 /// Configurations, the whole one first.
-pub struct Foreign<'s> {
+pub struct ForeignNginx<'s> {
     site: &'s Site,
     configurations: Vec<PathBuf>,
     address: SocketAddr,
@@ -30,12 +30,12 @@ pub struct Foreign<'s> {
     fresh: bool,
 }
 
-impl<'s> Foreign<'s> {
+impl<'s> ForeignNginx<'s> {
     /// Reads them; starts nothing. `configurations` has the one with everything first.
     pub fn new(site: &'s Site, configurations: &[PathBuf], address: SocketAddr) -> Result<Self, MeasureError> {
         if !address.ip().is_loopback() && !address.ip().is_unspecified() {
             return Err(MeasureError::Usage(format!(
-                "{address} is not on this machine, and the nginx that is started is"
+                "{address} is not an address of this machine, where nginx is started"
             )));
         }
         let copies = configurations.iter().enumerate().map(|(number, path)| copy(site, number, path));
@@ -115,7 +115,7 @@ fn first_word(statement: &str) -> &str {
     line.and_then(|line| line.split([' ', '\t', ';']).next()).unwrap_or_default()
 }
 
-impl Stage for Foreign<'_> {
+impl Stage for ForeignNginx<'_> {
     fn enter(&mut self, variant: usize, _copy: usize, _on: &[bool]) -> Result<(), MeasureError> {
         if self.running.as_ref().is_some_and(|(running, _)| *running == variant) {
             return Ok(());

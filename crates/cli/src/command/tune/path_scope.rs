@@ -6,7 +6,7 @@ use crate::command::replay::path::normalise;
 
 /// From so many paths of one shape on, the shape is what is meant.
 pub(super) const SEVERAL: usize = 3;
-/// Hexadecimal digits from which on a segment is an id and no word (`/cafe`, `/added`).
+/// Hexadecimal digits from which on a segment is an id and not a word (`/cafe`, `/added`).
 const LONG_HEX: usize = 12;
 
 /// The path of a logged request as expressions see it.
@@ -14,9 +14,9 @@ pub(super) fn path_of(entry: &AttackLine) -> Vec<u8> {
     normalise(entry.uri.as_bytes()).path
 }
 
-/// Where an exclusion holds.
+/// The paths for which an exclusion holds.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Place {
+pub(super) enum PathScope {
     /// On this path.
     Path(Vec<u8>),
     /// On paths of this shape.
@@ -92,7 +92,7 @@ impl Shape {
     }
 }
 
-impl Place {
+impl PathScope {
     /// Every place that a path is.
     pub fn of(path: Vec<u8>) -> Vec<Self> {
         let shape = Shape::of(&path).map(Self::Shape);
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn any_path_can_be_said() {
-        let place = |path: &[u8]| Place::Path(path.to_vec()).expression();
+        let place = |path: &[u8]| PathScope::Path(path.to_vec()).expression();
         assert_eq!(place(b"/a\"b\\c"), r#"http.request.uri.path eq "/a\"b\\c""#);
         assert_eq!(place(b"/\xff\n\xc3\xa4"), "http.request.uri.path eq \"/\\xff\\x0aä\"");
     }
