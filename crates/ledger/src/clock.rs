@@ -1,5 +1,5 @@
 //! A clock cheap enough to time a single rule: the processor's time stamp counter where it runs
-//! evenly, else `CLOCK_MONOTONIC`.
+//! at a constant rate, otherwise `CLOCK_MONOTONIC`.
 //!
 //! Reading the counter costs about 8 ns, `clock_gettime` through the vDSO about 20. The cost of
 //! one reading is measured at calibration and the report subtracts it from every sample.
@@ -20,7 +20,7 @@ pub struct Clock {
 /// some 100 ns apart, so the error is below 0.001 %.
 const CALIBRATION: Duration = Duration::from_millis(20);
 
-/// Pairs of readings of which the median is the cost of reading.
+/// Pairs of readings; their median is the cost of one reading.
 const OVERHEAD_SAMPLES: usize = 1001;
 
 static CALIBRATED: OnceLock<Clock> = OnceLock::new();
@@ -46,20 +46,20 @@ impl Clock {
         if self.counter { read_counter() } else { monotonic_ns() }
     }
 
-    /// Ticks in nanoseconds.
+    /// Converts ticks to nanoseconds.
     #[inline]
     #[must_use]
     pub fn ns(&self, ticks: u64) -> u64 {
         ((u128::from(ticks) * u128::from(self.scale)) >> 32) as u64
     }
 
-    /// Nanoseconds in ticks.
+    /// Converts nanoseconds to ticks.
     #[must_use]
     pub fn ticks_of(&self, ns: u64) -> u64 {
         ((u128::from(ns) << 32) / u128::from(self.scale.max(1))) as u64
     }
 
-    /// What an empty section measures: the cost of one reading.
+    /// The ticks that an empty section measures: the cost of one reading.
     #[must_use]
     pub fn overhead_ticks(&self) -> u64 {
         self.overhead
@@ -102,7 +102,7 @@ fn measure_scale() -> u64 {
     ((u128::from(ns_after.saturating_sub(ns_before)) << 32) / u128::from(ticks)) as u64
 }
 
-/// Counter and clock at the same moment: of several tries the one least interrupted.
+/// Counter and clock at the same moment: the least interrupted of several tries.
 fn reading_pair() -> (u64, u64) {
     (0..16)
         .map(|_| {
@@ -119,7 +119,7 @@ fn reading_pair() -> (u64, u64) {
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn read_counter() -> u64 {
-    // SAFETY: every x86-64 processor has rdtsc, and Linux does not forbid it to processes.
+    // SAFETY: every x86-64 processor has rdtsc, and Linux lets processes use it.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 

@@ -1,7 +1,7 @@
 //! The control file: the run-time switches and the workers' own counters.
 //!
-//! Its size is fixed, so that it outlives reloads and restarts; the switches stay as they were
-//! set until somebody changes them or the directory (on tmpfs: the machine's uptime) ends.
+//! Its size is fixed, so that it outlives reloads and restarts. The switches keep their state until they
+//! are changed or the directory is removed (on tmpfs: until the machine restarts).
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use crate::file::{Existing, Mapped, check_owner, make_dir};
 use crate::process::{identity, lives};
 use crate::worker::{MAX_WORKERS, WorkerReport, WorkerSlot};
 
-/// "WEIRCTRL" as it lies in memory.
+/// The bytes "WEIRCTRL".
 const MAGIC: u64 = u64::from_ne_bytes(*b"WEIRCTRL");
 /// Changes with the layout below.
 const VERSION: u64 = 1;
@@ -36,9 +36,9 @@ pub struct Control {
 }
 
 impl Control {
-    /// Opens the control file of `dir`, or makes both. For nginx's master.
+    /// Opens the control file of `dir`; creates the directory and the file if they are missing. For nginx's master.
     ///
-    /// A file of another version of Weir is replaced; its processes keep the one they have.
+    /// A file of another version of Weir is replaced; processes of that version keep theirs.
     pub fn open_or_create(dir: &Path) -> Result<Self, LedgerError> {
         make_dir(dir)?;
         let path = dir.join(FILE_NAME);
@@ -54,7 +54,7 @@ impl Control {
             words[WORD_BYTES].store(BYTES as u64, Ordering::Relaxed);
             words[WORD_MAGIC].store(MAGIC, Ordering::Relaxed);
         })?;
-        // Another master was quicker: its file is as good.
+        // Another master has created the same file in the meantime.
         created.map_or_else(|| Self::open(dir), |mapped| Ok(Self { mapped }))
     }
 
@@ -69,7 +69,7 @@ impl Control {
         Ok(Self { mapped })
     }
 
-    /// Where it is.
+    /// Path of the control file.
     #[must_use]
     pub fn path(&self) -> &PathBuf {
         &self.mapped.path
@@ -79,7 +79,7 @@ impl Control {
         &self.mapped.words()[word]
     }
 
-    /// Whether Weir is to let everything pass.
+    /// Whether Weir lets every request pass uninspected.
     #[inline]
     #[must_use]
     pub fn silenced(&self) -> bool {
@@ -92,7 +92,7 @@ impl Control {
     }
 
     /// The diagnostic log level set at run time: nginx's 1 (emerg) to 8 (debug), or 0 for the
-    /// configured one.
+    /// configured level.
     #[inline]
     #[must_use]
     pub fn log_level(&self) -> u32 {
@@ -104,13 +104,13 @@ impl Control {
         self.word(WORD_LOG_LEVEL).store(u64::from(level.min(8)), Ordering::Relaxed);
     }
 
-    /// Which generation of the ledger is the current one; 0 before the first.
+    /// The current generation of the ledger; 0 before the first.
     #[must_use]
     pub fn generation(&self) -> u64 {
         self.word(WORD_GENERATION).load(Ordering::Acquire)
     }
 
-    /// Makes a generation the current one. Its ledger must be there already.
+    /// Sets the current generation. Its ledger must already exist.
     pub fn set_generation(&self, generation: u64) {
         self.word(WORD_GENERATION).store(generation, Ordering::Release);
     }
@@ -123,8 +123,8 @@ impl Control {
         unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<WorkerSlot>(), MAX_WORKERS) }
     }
 
-    /// A slot for the process `pid`: the one that it has, or one that nobody had or whose process
-    /// is dead; the counters of such a one start at zero.
+    /// The slot of the process `pid`: the one that it has already, or a free one, whose counters start at
+    /// zero. A slot is free if it was never claimed or its process is dead.
     pub fn claim_worker(&self, pid: u32) -> Result<&WorkerSlot, LedgerError> {
         let me = identity(pid);
         let owner_of = |slot: &WorkerSlot| slot.owner.load(Ordering::Relaxed);
@@ -143,14 +143,14 @@ impl Control {
         Err(LedgerError::Limit { what: "workers", wanted: MAX_WORKERS + 1, limit: MAX_WORKERS })
     }
 
-    /// All slots that were ever claimed, living or dead.
+    /// All slots that were ever claimed, also those of dead workers.
     #[must_use]
     pub fn workers(&self) -> Vec<WorkerReport> {
         self.slots().iter().filter(|slot| slot.pid() != 0).map(WorkerSlot::report).collect()
     }
 }
 
-/// Checks what every file of the ledger begins with.
+/// Checks the beginning that all files of the ledger share.
 pub(crate) fn check_header(path: &Path, header: &[u64], magic: u64, version: u64) -> Result<(), LedgerError> {
     if header.iter().all(|&word| word == 0) {
         return Err(LedgerError::Foreign { path: path.to_owned(), detail: "it is empty".into() });

@@ -2,10 +2,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A 64-bit counter in shared memory that only its owner changes.
+/// A 64-bit counter in shared memory; only its owner changes it.
 ///
-/// Adding is a load and a store, not a locked `fetch_add`: with one writer nothing can be lost,
-/// and it costs 1 ns instead of 5.
+/// Adding is a load and a store, not a locked `fetch_add`: with one writer no count is lost,
+/// and it takes 1 ns instead of 5.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub struct Counter(AtomicU64);
@@ -23,7 +23,7 @@ impl Counter {
         self.0.store(n, Ordering::Relaxed);
     }
 
-    /// The value now.
+    /// The current value.
     #[inline]
     #[must_use]
     pub fn get(&self) -> u64 {

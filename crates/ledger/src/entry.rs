@@ -1,4 +1,4 @@
-//! What is metered, by name: the file beside the numbers.
+//! The names of the metered entries: the file beside the counters.
 
 use std::fs;
 use std::io::Write;
@@ -9,34 +9,34 @@ use serde::{Deserialize, Serialize};
 
 use crate::LedgerError;
 
-/// What kind of thing an entry meters.
+/// The kind of code that an entry meters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EntryKind {
-    /// A part of Weir that is no rule: building the transaction, geo look-up, a log, ...
+    /// A part of Weir other than rules: building the transaction, geographic lookup, a log, and so on.
     Plugin,
     /// The exact evaluation of one rule and its actions.
     Rule,
-    /// One transformation and filter pass that several rules share.
+    /// One pass of transformations and a filter that several rules share.
     Lane,
 }
 
-/// One thing that is metered. Its number is its place in the list given to `Ledger::create`.
+/// One metered part of Weir. Its number is its position in the list given to `Ledger::create`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Of which kind.
+    /// Its kind.
     pub kind: EntryKind,
-    /// The policy of a rule, else empty.
+    /// The policy of a rule; empty for other kinds.
     pub policy: String,
-    /// The rule's id, the plugin's or the lane's name.
+    /// The id of the rule, or the name of the plugin or lane.
     pub id: String,
-    /// The name of a rule's first action; for a plugin its own name.
+    /// The name of a rule's first action, or the name of the plugin.
     pub plugin: String,
-    /// Of a lane: the rules that share it, counted among the entries of kind `Rule`.
+    /// The rules that share a lane, as positions among the entries of kind `Rule`.
     pub rules: Vec<u32>,
 }
 
-/// Names and facts of one generation that never change.
+/// Names and settings of one generation, which never change.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Names {
     pub revision: String,
@@ -45,7 +45,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Writes the file whole before it gets its name.
+    /// Writes the complete file before it gets its name.
     pub fn write(&self, path: &Path) -> Result<(), LedgerError> {
         let io = |doing| move |source| LedgerError::Io { path: path.to_owned(), doing, source };
         let unnamed = path.with_extension(format!("new.{}", std::process::id()));

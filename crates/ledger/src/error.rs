@@ -1,4 +1,4 @@
-//! What can go wrong with the ledger's files, and what to do about it.
+//! Errors of the ledger's files, with a remedy in each message.
 
 use std::io;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ pub enum LedgerError {
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What gave it away.
+        /// The evidence.
         detail: String,
     },
     /// The file was written by another version of Weir.
@@ -37,9 +37,9 @@ pub enum LedgerError {
     Version {
         /// The file.
         path: PathBuf,
-        /// Its format.
+        /// The format of the file.
         found: u32,
-        /// Ours.
+        /// The format of this version.
         expected: u32,
     },
     /// The file is shorter than its header says, or its header contradicts itself.
@@ -47,17 +47,17 @@ pub enum LedgerError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// How.
+        /// The contradiction.
         detail: String,
     },
-    /// More than the ledger has room for.
+    /// The ledger has no room for so many.
     #[error("{what}: {wanted} is over the limit of {limit}")]
     Limit {
-        /// Of what.
+        /// The limited resource.
         what: &'static str,
-        /// How many were asked for.
+        /// The number that was requested.
         wanted: usize,
-        /// How many there may be.
+        /// The largest number possible.
         limit: usize,
     },
 }

@@ -1,5 +1,5 @@
-//! A file of known size that is mapped shared: created whole before it is named, checked before
-//! it is mapped.
+//! A file of fixed size in a shared mapping: complete before it gets its name, checked before it is
+//! mapped.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -18,17 +18,17 @@ pub(crate) struct Mapped {
     pub(crate) path: PathBuf,
 }
 
-/// What to do if the file is already there.
+/// What to do if the file already exists.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Existing {
-    /// Leave it and return `None`.
+    /// Keep it and return `None`.
     Keep,
-    /// Take its place; who has it mapped keeps the old one.
+    /// Replace it; processes that have mapped it keep the old file.
     Replace,
 }
 
 impl Mapped {
-    /// Makes a file of `bytes` zero bytes, lets `fill` write to it, and only then names it `path`.
+    /// Creates a file of `bytes` zero bytes, lets `fill` write to it, and then names it `path`.
     pub(crate) fn create(
         path: &Path,
         bytes: usize,
@@ -64,8 +64,8 @@ impl Mapped {
         named
     }
 
-    /// Opens and maps a file whose length the header alone may tell: `length` gets the first
-    /// `header` words (zeros where the file ends) and says how long the file has to be.
+    /// Opens and maps a file. `length` gets the first `header` words of the file (zeros past its end) and
+    /// returns the length that the file must have.
     pub(crate) fn open(
         path: &Path,
         header: usize,
@@ -83,7 +83,7 @@ impl Mapped {
             })?;
         let metadata = file.metadata().map_err(io("look at it"))?;
         if !metadata.is_file() {
-            return Err(LedgerError::Foreign { path: path.to_owned(), detail: "it is no regular file".into() });
+            return Err(LedgerError::Foreign { path: path.to_owned(), detail: "it is not a regular file".into() });
         }
         let mut bytes = vec![0; header * 8];
         read_start(&file, &mut bytes).map_err(io("read it"))?;
@@ -91,7 +91,7 @@ impl Mapped {
             bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().expect("8 bytes"))).collect();
         let length = length(&words)?;
         if metadata.len() != length as u64 {
-            let detail = format!("it has {} bytes where {length} belong", metadata.len());
+            let detail = format!("it has {} bytes instead of {length}", metadata.len());
             return Err(LedgerError::Damaged { path: path.to_owned(), detail });
         }
         Self::map(&file, path, length)
@@ -114,27 +114,27 @@ impl Mapped {
     }
 }
 
-/// Makes the directory, for its owner only; one that exists is left as it is.
+/// Creates the directory, accessible to its owner only; an existing one is left as it is.
 pub(crate) fn make_dir(dir: &Path) -> Result<(), LedgerError> {
     let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
     made.map_err(|source| LedgerError::Io { path: dir.to_owned(), doing: "create the runtime directory", source })
 }
 
-/// Refuses a file that somebody else could have prepared: its owner must be us or root.
+/// Refuses a file that another user could have prepared: its owner must be this user or root.
 pub(crate) fn check_owner(path: &Path) -> Result<(), LedgerError> {
     // SAFETY: geteuid has no preconditions and cannot fail.
     let me = unsafe { libc::geteuid() };
     match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.uid() != me && metadata.uid() != 0 => {
-            let detail = format!("it belongs to user {}, we are {me}", metadata.uid());
+            let detail = format!("it belongs to user {}, this process runs as user {me}", metadata.uid());
             Err(LedgerError::Foreign { path: path.to_owned(), detail })
         }
         _ => Ok(()),
     }
 }
 
-/// Gives the file its length with real blocks behind it: a sparse file would be a SIGBUS for the
-/// writer once the file system is full.
+/// Gives the file its length and reserves its blocks: writing to a sparse file would raise SIGBUS once the
+/// file system is full.
 fn reserve(file: &File, bytes: usize) -> io::Result<()> {
     let length = libc::off_t::try_from(bytes).map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
     // SAFETY: the descriptor is open for writing as long as `file` lives.

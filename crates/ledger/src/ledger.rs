@@ -1,5 +1,5 @@
-//! One generation of the ledger: a cell for every entry and worker, in one mapped file, and the
-//! names beside it.
+//! One generation of the ledger: a mapped file with a cell for every entry and worker, and a file with
+//! the names.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,16 +13,16 @@ use crate::process::now_ms;
 use crate::row::{Cell, Row, RowHead};
 use crate::{Clock, Entry, LedgerError, MAX_WORKERS};
 
-/// "WEIRLDGR" as it lies in memory.
+/// The bytes "WEIRLDGR".
 const MAGIC: u64 = u64::from_ne_bytes(*b"WEIRLDGR");
 /// Changes with the layout below.
 const VERSION: u64 = 2;
 
-/// Entries in a ledger: ten times the largest policy that is measured (10,000 rules in the growth
+/// The most entries in a ledger: ten times the largest policy that is measured (10,000 rules in the growth
 /// scenario of `make bench`).
 pub const MAX_ENTRIES: usize = 100_000;
-/// Bytes in a ledger, so that a large policy on a large machine cannot fill `/run` by itself:
-/// 10,000 entries for 256 workers and some room.
+/// The most bytes in a ledger, so that a large policy on a large machine cannot fill `/run`: 10,000 entries
+/// for 256 workers, and some room.
 pub const MAX_LEDGER_BYTES: usize = 256 << 20;
 
 const HEADER_WORDS: usize = 16;
@@ -38,7 +38,7 @@ const WORD_BANK_ENTRIES: usize = 9;
 const _: () = assert!((HEADER_WORDS * 8).is_multiple_of(align_of::<RowHead>()));
 const _: () = assert!(size_of::<RowHead>().is_multiple_of(align_of::<RowHead>()) && size_of::<Cell>() == 64);
 
-/// A generation of the ledger, mapped.
+/// A generation of the ledger in a mapped file.
 pub struct Ledger {
     mapped: Mapped,
     entries: usize,
@@ -46,21 +46,22 @@ pub struct Ledger {
     workers: usize,
 }
 
-/// Whether cells are reserved for policies that come while nginx runs.
+/// Whether cells are reserved for policies that change while nginx runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reserve {
-    /// No: nginx has its policies from its configuration.
+    /// No: the policies come from nginx's configuration.
     Nothing,
     /// Two banks (`BANK_ENTRIES` cells for each worker, and their names).
     Banks,
 }
 
 impl Ledger {
-    /// Makes the files of a generation and removes those of older ones; processes that still have
-    /// an older one mapped go on using it unseen.
+    /// Creates the files of a generation and removes those of older ones; processes that have mapped an
+    /// older one continue to use it.
     ///
-    /// `revision` is the policy's, `workers` the number of rows, `sample_every` says that every
-    /// n-th request is timed, `reserve` whether policies come while nginx runs. Not for `nginx -t`: it would take the ledger of the running nginx.
+    /// `revision` is the policy's, `workers` the number of rows; one request in `sample_every` is timed;
+    /// `reserve` says whether policies change while nginx runs. Not for `nginx -t`, which would replace the
+    /// ledger of the running nginx.
     pub fn create(
         dir: &Path,
         generation: u64,
@@ -101,7 +102,7 @@ impl Ledger {
         Ok(Self { mapped, entries: entries.len(), bank_entries, workers })
     }
 
-    /// Opens a generation that somebody else made.
+    /// Opens a generation that another process has created.
     pub fn open(dir: &Path, generation: u64) -> Result<Self, LedgerError> {
         let path = cells_path(dir, generation);
         let (mut entries, mut bank_entries, mut workers) = (0, 0, 0);
@@ -116,7 +117,7 @@ impl Ledger {
             };
             (entries, bank_entries, workers) = sizes.filter(agrees).ok_or_else(|| LedgerError::Damaged {
                 path: path.clone(),
-                detail: "its header gives sizes that do not fit together".into(),
+                detail: "the sizes in its header contradict each other".into(),
             })?;
             Ok(bytes_for(entries, bank_entries, workers))
         })?;
@@ -140,7 +141,7 @@ impl Ledger {
     }
 
     /// The cells of one worker, `worker` counted from 0 (nginx: `ngx_worker`); past the number of
-    /// workers the last row, which is then shared and may lose counts.
+    /// workers it is the last row, which is then shared and may lose counts.
     ///
     /// A worker that needs a `Row<'static>` leaks its share of the ledger, which it needs until
     /// its end anyway: `Box::leak(Box::new(Arc::clone(&ledger))).row(worker)`.
@@ -150,7 +151,7 @@ impl Ledger {
         Row { cells: &whole.cells[..self.entries], ..whole }
     }
 
-    /// The same with the cells of the banks behind.
+    /// The cells of one worker, followed by those of the banks.
     pub(crate) fn whole_row(&self, worker: usize) -> Row<'_> {
         let worker = worker.min(self.workers.saturating_sub(1));
         let cells_each = self.entries + BANKS * self.bank_entries;
@@ -206,7 +207,7 @@ pub(crate) fn names_path(dir: &Path, generation: u64) -> PathBuf {
     dir.join(format!("ledger.{generation}.json"))
 }
 
-/// Removes what older generations and interrupted writers left; failing to is no harm.
+/// Removes the files of older generations and of interrupted writers. Failures do no harm.
 fn unlink_other_generations(dir: &Path, generation: u64) {
     let Ok(files) = fs::read_dir(dir) else { return };
     for file in files.flatten() {

@@ -13,17 +13,16 @@
 //!
 //! - A file gets its full length, with its blocks reserved, before it gets its name; it never
 //!   shrinks. A new generation is a new file. So a mapping whose length was checked cannot fault.
-//! - Magic, version and every size are checked on opening; what does not fit is an error that
-//!   says what to do.
+//! - Magic, version and every size are checked on opening; a mismatch is an error with a remedy.
 //! - Each cell has one writer, which adds by a relaxed load and a relaxed store: no locked
 //!   instruction, no cache line shared between workers. Readers see each counter whole; two
-//!   counters may be of slightly different moments.
+//!   counters may come from slightly different moments.
 //!
 //! # Who may read and write
 //!
-//! The directory is 0700 and the files 0600, owned by whoever starts nginx's master (usually
-//! root). Workers inherit the mappings over `fork` and never open a file, so they need no rights.
-
+//! The directory is 0700 and the files 0600, owned by the user who starts nginx's master (usually
+//! root). Workers inherit the mappings over `fork` and never open a file, so they need no permissions.
+//!
 //! # How a writer uses it
 //!
 //! ```

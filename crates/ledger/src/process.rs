@@ -1,4 +1,4 @@
-//! What `/proc` says about a process: whether it is still the one it was, and its CPU time.
+//! Processes in `/proc`: whether a pid still means the same process, and its CPU time.
 
 use std::fs;
 use std::io;
@@ -6,11 +6,11 @@ use std::io;
 /// Bits for the start time in [`identity`]; the rest hold the pid (Linux: `PID_MAX_LIMIT` 2^22).
 const START_BITS: u32 = 42;
 
-/// A process, told apart from a later one with the same pid: pid and start time in one word, so
-/// that one compare-and-swap can take over what a dead process held. 0 if there is no such process.
+/// The identity of a process, different from that of a later process with the same pid: pid and start time in
+/// one word, so that one compare-and-swap can take over a slot of a dead process. 0 if there is no such process.
 pub(crate) fn identity(pid: u32) -> u64 {
     let Some(stat) = Stat::read(pid) else {
-        // Without /proc the start time is unknown; the pid alone has to do.
+        // Without /proc the start time is unknown; the pid alone is the identity.
         return if answers_signals(pid) { u64::from(pid) << START_BITS } else { 0 };
     };
     if stat.dead {

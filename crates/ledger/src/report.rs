@@ -1,4 +1,4 @@
-//! What Weir has cost so far, over all workers: what `weir cost` shows.
+//! The cost of Weir so far, summed over all workers, as `weir cost` shows it.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::row::{Cell, RowHead};
 use crate::share::lane_shares;
 use crate::{Clock, Control, Entry, EntryKind, Ledger, LedgerError};
 
-/// The costs of one generation, from its start or between two reports.
+/// The cost of one generation, since its start or between two reports.
 ///
 /// Times are in nanoseconds of CPU; entries of kind `Plugin`, `Rule` and `Lane` never overlap.
 #[derive(Clone, Debug, Serialize)]
@@ -20,47 +20,47 @@ pub struct Report {
     pub revision: String,
     /// Generation of the ledger; it changes with every reload.
     pub generation: u64,
-    /// Every how many requests one is timed.
+    /// One in this many requests is timed.
     pub sample_every: u32,
-    /// How long this generation has been counting.
+    /// The age of this generation.
     pub uptime_ms: u64,
-    /// Workers of this generation that run.
+    /// The number of running workers of this generation.
     pub workers: usize,
-    /// CPU time of its workers, all of it: nginx's and Weir's.
+    /// The whole CPU time of its workers: nginx's and Weir's.
     pub cpu_ns: u64,
-    /// Own time of all entries: Weir's CPU time as far as it is metered.
+    /// The own time of all entries: Weir's metered CPU time.
     pub total_ns: f64,
     /// Client requests seen by Weir.
     pub requests: u64,
-    /// One for each entry, in the ledger's order.
+    /// The cost of each entry, in the ledger's order.
     pub entries: Vec<EntryReport>,
-    /// Tag of the policies that came while nginx ran, if any.
+    /// Tag of the policies in the latest bank; 0 without banks.
     #[serde(skip)]
     bank: u64,
 }
 
-/// The costs of one entry.
+/// The cost of one entry.
 #[derive(Clone, Debug, Serialize)]
 pub struct EntryReport {
-    /// What it is.
+    /// The entry.
     #[serde(flatten)]
     pub entry: Entry,
-    /// How often it was called.
+    /// The number of calls.
     pub calls: u64,
-    /// How often that had an effect; for a rule: how often it matched.
+    /// The number of calls with an effect; for a rule: of matches.
     pub hits: u64,
-    /// How many calls were timed.
+    /// The number of timed calls.
     pub samples: u64,
-    /// How many times were left out because the kernel had taken the CPU away.
+    /// The number of samples left out because the kernel had interrupted the worker.
     pub preempted: u64,
     /// Time of the calls themselves: the mean of the timed ones, without the clock's own cost,
     /// times the number of calls.
     pub own_ns: f64,
     /// The part of shared lanes that falls to this rule.
     pub lane_ns: f64,
-    /// Both. For a lane 0, because its rules have it.
+    /// The sum of both; 0 for a lane, whose time its rules have.
     pub ns_total: f64,
-    /// The same, per client request.
+    /// `ns_total` per client request.
     pub ns_per_request: f64,
     #[serde(skip)]
     sampled_ns: f64,
@@ -69,7 +69,7 @@ pub struct EntryReport {
 impl Report {
     /// Reads the current generation in `dir`.
     pub fn read(dir: &Path) -> Result<Self, LedgerError> {
-        /// Reloads that may come between reading a generation's number and its files.
+        /// The most reloads between reading a generation's number and its files.
         const TRIES: u32 = 3;
         let control = Control::open(dir)?;
         let mut left = TRIES;
@@ -123,7 +123,7 @@ impl Report {
         Ok(report)
     }
 
-    /// Whether it counts the same things on from an earlier report: neither a reload nor other policies in between.
+    /// Whether this report counts the same entries as an earlier one: no reload and no change of policies came between.
     #[must_use]
     pub fn continues(&self, earlier: &Self) -> bool {
         earlier.generation == self.generation
@@ -131,7 +131,7 @@ impl Report {
             && earlier.entries.len() == self.entries.len()
     }
 
-    /// What has come since an earlier report; all of this one if the generation has changed.
+    /// The cost since an earlier report; the whole cost if a reload or a change of policies came between.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut report = self.clone();
@@ -148,7 +148,7 @@ impl Report {
         report
     }
 
-    /// Work out everything that follows from the counters.
+    /// Computes everything that follows from the counters.
     fn attribute(&mut self) {
         for entry in &mut self.entries {
             let mean = if entry.samples == 0 { 0.0 } else { entry.sampled_ns / entry.samples as f64 };
@@ -165,8 +165,8 @@ impl Report {
     }
 }
 
-/// The entries of a bank, from the workers that count for its policies. Lanes name their rules by
-/// their places among those of the bank, which come behind those `before`.
+/// The entries of a bank, summed over the workers that count for its policies. Lanes refer to rules by their
+/// positions in the bank, which follow the rules `before`.
 fn of_bank(ledger: &Ledger, number: usize, tag: u64, names: Vec<Entry>, before: &[EntryReport]) -> Vec<EntryReport> {
     let start = ledger.entries() + number * ledger.bank_entries();
     let rules_before = before.iter().filter(|entry| entry.entry.kind == EntryKind::Rule).count() as u32;
@@ -215,8 +215,8 @@ impl EntryReport {
 }
 
 impl RowHead {
-    /// CPU time of all workers that this row has had: of the running one up to now, of earlier
-    /// ones up to their last beat.
+    /// The CPU time of all workers of this row: of the running one until now, of earlier ones until their
+    /// last heartbeat.
     fn cpu_ns_now(&self) -> u64 {
         let owner = self.owner.get();
         let noted = self.cpu_ns.get();

@@ -12,10 +12,10 @@ use crate::{Clock, Counter};
 pub(crate) struct Cell {
     pub calls: Counter,
     pub hits: Counter,
-    /// Samples that were booked, and their ticks.
+    /// Booked samples, and their ticks.
     pub samples: Counter,
     pub ticks: Counter,
-    /// Samples that were not booked because the kernel had the CPU meanwhile.
+    /// Samples that were not booked because the kernel had interrupted the worker.
     pub preempted: Counter,
 }
 
@@ -25,7 +25,7 @@ impl Cell {
     }
 }
 
-/// What a row knows of its worker.
+/// The worker of a row.
 #[derive(Debug, Default)]
 #[repr(C, align(128))]
 pub(crate) struct RowHead {
@@ -38,21 +38,21 @@ pub(crate) struct RowHead {
     pub cpu_ns: Counter,
     /// CPU time of earlier workers on this row.
     pub cpu_before_ns: Counter,
-    /// Of each bank, whose policies' counts its cells are.
+    /// The tag of the policies whose counts the cells of each bank hold.
     pub tags: [Counter; BANKS],
 }
 
-/// A sample this far beyond the running mean was interrupted ...
+/// A sample of more than this many times the mean was interrupted ...
 const OUTLIER: u128 = 64;
-/// ... if it also took longer than this: short work is often slow once, after a cache miss.
+/// ... if it also took longer than this: after a cache miss, short work is often slow once.
 const OUTLIER_FLOOR_NS: u64 = 20_000;
-/// As long as there is no mean to compare with, this is the limit.
+/// The limit until there is a mean to compare with.
 const FIRST_SAMPLES: u64 = 16;
 const FIRST_LIMIT_NS: u64 = 200_000;
-/// If more than one sample in this many is an outlier, then it is the entry that is so.
+/// If more than one sample in this many is an outlier, the work itself is uneven.
 const OUTLIERS_OF: u64 = 16;
 
-/// One worker's cells. A plain view: copy it freely, but only within the worker whose row it is.
+/// One worker's cells. It may be copied freely, but only within that worker.
 #[derive(Clone, Copy)]
 pub struct Row<'l> {
     pub(crate) head: &'l RowHead,
@@ -68,8 +68,8 @@ impl<'l> Row<'l> {
         Self { head, cells, floor_ticks, first_ticks }
     }
 
-    /// Takes the row for the calling process; to be called once when a worker starts. What an
-    /// earlier worker has counted in it stays.
+    /// Takes the row for the calling process; to be called once when a worker starts. The counts of an
+    /// earlier worker stay.
     pub fn attach(&self) {
         self.head.cpu_before_ns.add(self.head.cpu_ns.get());
         self.head.cpu_ns.set(0);
@@ -77,7 +77,7 @@ impl<'l> Row<'l> {
         self.head.owner.set(identity(std::process::id()));
     }
 
-    /// Notes the worker's CPU time, so that it is not lost with the worker; for the heartbeat.
+    /// Records the worker's CPU time, so that it outlives the worker; for the heartbeat.
     pub fn beat(&self) {
         self.head.cpu_ns.set(own_cpu_ns().saturating_sub(self.head.cpu_start_ns.get()));
     }
@@ -108,7 +108,7 @@ impl<'l> Row<'l> {
     }
 
     /// Counts one call of an entry, and whether it had an effect (a rule: whether it matched).
-    /// A number that is no entry counts nowhere.
+    /// Numbers without an entry are ignored.
     #[inline]
     pub fn add(&self, entry: u32, hit: bool) {
         if let Some(cell) = self.cells.get(entry as usize) {
@@ -130,9 +130,9 @@ impl<'l> Row<'l> {
 
     /// Books one sampled time of an entry, in ticks and including the clock's own overhead.
     ///
-    /// A sample that is far beyond the entry's mean is counted as `preempted` and not booked: one
+    /// A sample far above the entry's mean is counted as `preempted` and not booked: one
     /// time slice of 4 ms, scaled up by the sampling, would outweigh a million evaluations. Work
-    /// that really is so uneven is recognised by how often that happens.
+    /// that is uneven by nature is recognised by the frequency of such samples.
     #[inline]
     pub fn time(&self, entry: u32, ticks: u64) {
         if let Some(cell) = self.cells.get(entry as usize) {

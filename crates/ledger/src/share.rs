@@ -1,11 +1,11 @@
 //! Divides the time of a lane among the rules that caused it.
 //!
-//! A rule's cost is its own exact evaluations plus its part of the lanes that it made necessary.
-//! Equal parts, because a lane's cost is nearly that of one pass over the bytes, whoever asked.
+//! A rule's cost is that of its own exact evaluations plus its share of the lanes that it needs. Shares are
+//! equal, because a lane costs about one pass over the bytes, whatever the number of its rules.
 
 use crate::{Entry, EntryKind};
 
-/// Of each entry the part of lanes' time that falls to it; `own[n]` is the own time of entry `n`.
+/// The share of lanes' time of each entry; `own[n]` is the own time of entry `n`.
 pub(crate) fn lane_shares(entries: &[Entry], own: &[f64]) -> Vec<f64> {
     let rules: Vec<usize> =
         entries.iter().enumerate().filter(|(_, entry)| entry.kind == EntryKind::Rule).map(|(index, _)| index).collect();

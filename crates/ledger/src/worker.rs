@@ -5,18 +5,18 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use crate::process::{lives, now_ms, pid_of};
 use crate::{Clock, Counter};
 
-/// Workers that can be known at a time. Beyond any machine's cores twice over, because after a
-/// reload the old workers still finish while the new ones serve.
+/// The most workers at a time: more than twice the cores of any machine, because after a reload the old
+/// workers finish while the new ones serve.
 pub const MAX_WORKERS: usize = 256;
 
 /// Counters of requests by outcome. Their order and meaning are those of the writer; readers have to
 /// use the same.
 pub const OUTCOMES: usize = 7;
 
-/// Bytes kept of a revision; longer ones are cut.
+/// The most bytes of a revision that are kept.
 const REVISION_BYTES: usize = 32;
 
-/// A worker's counters since its start. One writer: the worker that claimed it.
+/// A worker's counters since its start. Only the worker that claimed them writes.
 ///
 /// Cache lines of its own, so that no two workers ever write to the same one (processors
 /// fetch lines in pairs, hence 128).
@@ -26,7 +26,7 @@ pub struct WorkerSlot {
     pub(crate) owner: AtomicU64,
     /// Start of the worker, milliseconds since 1970.
     pub started_ms: Counter,
-    /// The last sign of life, milliseconds since 1970.
+    /// The last heartbeat, milliseconds since 1970.
     pub heartbeat_ms: Counter,
     /// Client requests seen by Weir.
     pub requests: Counter,
@@ -34,7 +34,7 @@ pub struct WorkerSlot {
     pub outcomes: [Counter; OUTCOMES],
     /// Clock ticks spent in Weir, scaled up from the sampled requests.
     pub weir_ticks: Counter,
-    /// The same in nanoseconds.
+    /// The same time in nanoseconds.
     pub weir_ns: Counter,
     /// Lines written to attack logs.
     pub attack_lines: Counter,
@@ -52,19 +52,19 @@ pub struct WorkerSlot {
 }
 
 impl WorkerSlot {
-    /// The worker's process, or 0 if nobody ever claimed the slot.
+    /// The worker's process, or 0 if the slot was never claimed.
     #[must_use]
     pub fn pid(&self) -> u32 {
         pid_of(self.owner.load(Ordering::Relaxed))
     }
 
-    /// Says that the worker lives: heartbeat time and, from `/proc`, its memory.
+    /// Records a heartbeat: the time and, from `/proc`, the worker's memory.
     pub fn beat(&self) {
         self.heartbeat_ms.set(now_ms());
         self.rss_bytes.set(resident_bytes().unwrap_or(0));
     }
 
-    /// Says which revision the worker serves; cut after 32 bytes.
+    /// Records the revision that the worker serves, cut after 32 bytes.
     pub fn set_revision(&self, revision: &str) {
         let mut bytes = [0; REVISION_BYTES];
         let length =
@@ -82,7 +82,7 @@ impl WorkerSlot {
     /// The revision that the worker serves. Empty if its writer died in the middle.
     #[must_use]
     pub fn revision(&self) -> String {
-        /// A writer needs some 20 ns; who still finds it writing after so many tries finds it dead.
+        /// A writer needs some 20 ns; one that is still writing after so many tries is dead.
         const TRIES: usize = 1000;
         for _ in 0..TRIES {
             let before = self.revision_sequence.load(Ordering::Acquire);
@@ -98,12 +98,12 @@ impl WorkerSlot {
         String::new()
     }
 
-    /// Everything to zero, for a new owner.
+    /// Resets everything for a new owner.
     pub(crate) fn reset(&self) {
         for counter in self.counters() {
             counter.set(0);
         }
-        // A predecessor killed while writing has left an odd number.
+        // A predecessor that was killed while writing has left an odd number.
         self.revision_sequence.store(0, Ordering::Relaxed);
         self.set_revision("");
         let now = now_ms();
@@ -162,16 +162,16 @@ fn resident_bytes() -> Option<u64> {
     Some(pages * unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(1) as u64)
 }
 
-/// A worker as seen from outside.
+/// A worker's counters as a reader sees them.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct WorkerReport {
-    /// Its process.
+    /// The pid of its process.
     pub pid: u32,
-    /// Whether that process still runs. The counters of a dead one stay until the slot is reused.
+    /// Whether that process is running. The counters of a dead worker stay until the slot is reused.
     pub alive: bool,
     /// Its start, milliseconds since 1970.
     pub started_ms: u64,
-    /// Its last sign of life, milliseconds since 1970.
+    /// Its last heartbeat, milliseconds since 1970.
     pub heartbeat_ms: u64,
     /// Client requests seen by Weir.
     pub requests: u64,
