@@ -72,6 +72,10 @@ pub struct Arguments {
     /// The module to measure (default: WEIR_MODULE, the one beside this program, or the newest build under target/)
     #[arg(long, value_name = "FILE")]
     pub module: Option<PathBuf>,
+    /// Another build of the module: in the scenarios rs and crs every row of Weir runs with it too, as
+    /// NAME-reference, and the ratio of NAME refers to that row
+    #[arg(long, value_name = "FILE")]
+    pub reference: Option<PathBuf>,
     /// File for the results (default: bench/results/SCENARIO.json)
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -113,6 +117,9 @@ pub struct Arguments {
 /// Runs a scenario. `Ok(false)` if it ran and its verdict is bad.
 pub fn run(arguments: &Arguments) -> Result<bool, MeasureError> {
     let mut site = Site::prepare(Placement::new(arguments.nice, arguments.no_pin), arguments.module.as_deref())?;
+    if let Some(path) = &arguments.reference {
+        site.reference = Some(std::fs::canonicalize(path).map_err(MeasureError::file(path))?);
+    }
     workload::write(&site)?;
     lua::write_peers(&site)?;
     if arguments.keep {
@@ -129,7 +136,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, MeasureError> {
         Scenario::Soak => format!("scale {}", arguments.scale),
         _ => schedule.to_string(),
     });
-    let whole = arguments.only.is_empty() && !arguments.under_load;
+    let whole = arguments.only.is_empty() && !arguments.under_load && arguments.reference.is_none();
     let output = arguments
         .output
         .clone()

@@ -23,15 +23,12 @@ pub fn run(
     let mut skipped = Skipped::default();
     let mut contenders = Vec::new();
     for variant in chosen(only)? {
-        let Some(started) = skipped.unless_missing(variant.name, variant.start(site))? else { continue };
-        let server = started.map_or_else(|| Rc::clone(origin), Rc::new);
-        check::duty(variant.name, variant.duty, server.port)?;
-        contenders.push(Contender {
-            name: variant.name.to_owned(),
-            baseline: BASELINE.to_owned(),
-            server,
-            traffic: Traffic::default(),
-        });
+        for (name, baseline) in rounds::builds(site, variant.name, variant.is_weir(), BASELINE) {
+            let Some(started) = skipped.unless_missing(&name, variant.start(site, &name))? else { continue };
+            let server = started.map_or_else(|| Rc::clone(origin), Rc::new);
+            check::duty(&name, variant.duty, server.port)?;
+            contenders.push(Contender { name, baseline, server, traffic: Traffic::default() });
+        }
     }
     Ok((rounds::run(site, &contenders, schedule)?, skipped))
 }

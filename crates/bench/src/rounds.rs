@@ -19,7 +19,7 @@ use weir_measure::error::MeasureError;
 use weir_measure::random::Random;
 use weir_measure::rounds::{self, Turns};
 use weir_measure::server::Server;
-use weir_measure::site::Site;
+use weir_measure::site::{REFERENCE, Site};
 use weir_measure::statistics::Summary;
 use weir_measure::wrk::Traffic;
 
@@ -34,6 +34,18 @@ pub struct Contender {
     pub server: Rc<Server>,
     /// Its load.
     pub traffic: Traffic,
+}
+
+/// The rows that one variant gives: its own, and beside a reference build one of the same name with
+/// [`REFERENCE`] behind it, which the ratio of its own then refers to. Each with its baseline.
+pub fn builds(site: &Site, name: &str, is_weir: bool, baseline: &str) -> Vec<(String, String)> {
+    match &site.reference {
+        Some(_) if is_weir => {
+            let reference = format!("{name}{REFERENCE}");
+            vec![(reference.clone(), baseline.to_owned()), (name.to_owned(), reference)]
+        }
+        _ => vec![(name.to_owned(), baseline.to_owned())],
+    }
 }
 
 /// The length and number of turns.

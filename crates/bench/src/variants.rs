@@ -69,23 +69,30 @@ const fn row(name: &'static str, duty: Duty, logs: bool, modules: &'static [&'st
 }
 
 impl Variant {
-    /// Starts it; `None` for the origin, which runs in any case. [`MeasureError::Missing`] if it is not installed here.
-    pub fn start(&self, site: &Site) -> Result<Option<Server>, MeasureError> {
+    /// Whether it runs Weir.
+    #[must_use]
+    pub fn is_weir(&self) -> bool {
+        matches!(self.kind, Program::Weir(_))
+    }
+
+    /// Starts it under the name of a row; `None` for the origin, which runs in any case.
+    /// [`MeasureError::Missing`] if it is not installed here.
+    pub fn start(&self, site: &Site, name: &str) -> Result<Option<Server>, MeasureError> {
         let modules = site.nginx_modules(self.modules)?;
-        let mut parts = NginxParts { modules, directory: site.directory_of(self.name)?, ..NginxParts::default() };
+        let mut parts = NginxParts { modules, directory: site.directory_of(name)?, ..NginxParts::default() };
         if self.logs {
             parts.logs.push(parts.directory.join("access.log"));
         }
         match self.kind {
             Program::Origin => return Ok(None),
-            Program::Haproxy => return crate::haproxy::start(site, self.name).map(Some),
+            Program::Haproxy => return crate::haproxy::start(site, name).map(Some),
             Program::Nginx(fill) => fill(site, &mut parts),
             Program::Weir(fill) => {
-                parts.modules.push(site.weir_module()?);
+                parts.modules.push(site.module_of(name)?);
                 fill(site, &mut parts);
             }
         }
-        let server = nginx::start_proxy(site, self.name, parts)?;
+        let server = nginx::start_proxy(site, name, parts)?;
         if self.name == "weir-silent" {
             crate::silence::set(&server.directory.join("run"))?;
         }

@@ -12,6 +12,9 @@ use crate::host::Host;
 use crate::placement::Placement;
 use crate::{module, nginx};
 
+/// The end of the name of a row that runs the reference build.
+pub const REFERENCE: &str = "-reference";
+
 /// Name of a policy's address list, in the policy's directory.
 const ADDRESS_FILE: &str = "blocked.txt";
 
@@ -25,6 +28,8 @@ pub struct Site {
     pub origin_port: u16,
     /// The module under test, if it has been built.
     pub module: Option<PathBuf>,
+    /// Another build of it, which rows whose name ends in [`REFERENCE`] run.
+    pub reference: Option<PathBuf>,
     /// Where nginx keeps its dynamic modules.
     pub module_directory: PathBuf,
     /// Version of nginx.
@@ -53,6 +58,7 @@ impl Site {
             placement,
             origin_port: crate::port::free()?,
             module,
+            reference: None,
             module_directory,
             nginx_version: String::new(),
         };
@@ -60,6 +66,14 @@ impl Site {
             write(&site.path(name), text)?;
         }
         Ok(site)
+    }
+
+    /// The build of Weir's module that a row runs.
+    pub fn module_of(&self, row: &str) -> Result<PathBuf, MeasureError> {
+        match &self.reference {
+            Some(reference) if row.ends_with(REFERENCE) => Ok(reference.clone()),
+            _ => self.weir_module(),
+        }
     }
 
     /// Weir's module; an error that says how to build it if there is none.

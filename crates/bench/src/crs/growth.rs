@@ -6,7 +6,8 @@
 
 use std::rc::Rc;
 
-use super::variants::{BASELINE, USUAL, Variant, sites_policy, weir};
+use super::Running;
+use super::variants::{BASELINE, USUAL, sites_policy, weir};
 use crate::growth::{Sized, measure};
 use crate::report::GrowthRow;
 use crate::rounds::{Contender, Schedule};
@@ -24,14 +25,9 @@ const SITES: [usize; 4] = [1, 10, 50, 200];
 const ROUNDS: u32 = 3;
 
 /// Runs both groups.
-pub fn run(
-    site: &Site,
-    running: &[(&Variant, Rc<Server>)],
-    schedule: Schedule,
-) -> Result<Vec<GrowthRow>, MeasureError> {
+pub fn run(site: &Site, running: &[Running], schedule: Schedule) -> Result<Vec<GrowthRow>, MeasureError> {
     let schedule = Schedule { rounds: schedule.rounds.min(ROUNDS), ..schedule };
-    let server =
-        |name: &str| running.iter().find(|(variant, _)| variant.name == name).map(|(_, server)| Rc::clone(server));
+    let server = |name: &str| running.iter().find(|row| row.name == name).map(|row| Rc::clone(&row.server));
     let (Some(bare), Some(usual)) = (server(BASELINE), server(USUAL)) else { return Ok(Vec::new()) };
     let mut rows = measured(site, "body", &bodies(&bare, &usual), schedule)?;
     rows.extend(measured(site, "sites", &sites(site, &bare)?, schedule)?);

@@ -28,6 +28,14 @@ use weir_measure::wrk::Traffic;
 const LOADS: &[&str] = &["get", "form", "json", "upload", ATTACK];
 const ATTACK: &str = "attack";
 
+/// A variant that runs as a row of the results.
+struct Running {
+    variant: &'static Variant,
+    name: String,
+    baseline: String,
+    server: Rc<Server>,
+}
+
 /// Runs all of it. With `only`, these variants and bare nginx; without growth if `growth` says so.
 pub fn run(
     site: &Site,
@@ -40,8 +48,11 @@ pub fn run(
     let mut skipped = Skipped::default();
     let mut running = Vec::new();
     for variant in chosen(only)? {
-        if let Some(server) = skipped.unless_missing(variant.name, variant.start(site))? {
-            running.push((variant, Rc::new(server)));
+        let is_weir = matches!(variant.kind, Engine::Weir { .. });
+        for (name, baseline) in rounds::builds(site, variant.name, is_weir, BASELINE) {
+            if let Some(server) = skipped.unless_missing(&name, variant.start(site, &name))? {
+                running.push(Running { variant, name, baseline, server: Rc::new(server) });
+            }
         }
     }
     let mut rows = Vec::new();
@@ -49,7 +60,7 @@ pub fn run(
         eprintln!("load {load}");
         rows.extend(measure(site, load, &running, schedule)?);
     }
-    let grown = match growth && running.iter().any(|(variant, _)| variant.name == variants::USUAL) {
+    let grown = match growth && running.iter().any(|row| row.name == variants::USUAL) {
         true => growth::run(site, &running, schedule)?,
         false => Vec::new(),
     };
@@ -61,14 +72,14 @@ pub fn run(
 fn measure(
     site: &Site,
     load: &'static str,
-    running: &[(&Variant, Rc<Server>)],
+    running: &[Running],
     schedule: Schedule,
 ) -> Result<Vec<LoadRow>, MeasureError> {
     let contenders: Vec<Contender> = running
         .iter()
-        .map(|(variant, server)| Contender {
-            name: variant.name.to_owned(),
-            baseline: BASELINE.to_owned(),
+        .map(|Running { variant, name, baseline, server }| Contender {
+            name: name.clone(),
+            baseline: baseline.clone(),
             server: Rc::clone(server),
             traffic: Traffic {
                 kind: Some(load),

@@ -62,17 +62,18 @@ impl Variant {
         self.kind != Engine::Nginx
     }
 
-    /// Starts it in front of the origin. [`MeasureError::Missing`] if it is not installed here.
-    pub fn start(&self, site: &Site) -> Result<Server, MeasureError> {
+    /// Starts it under the name of a row in front of the origin. [`MeasureError::Missing`] if it is not installed
+    /// here.
+    pub fn start(&self, site: &Site, name: &str) -> Result<Server, MeasureError> {
         if matches!(self.kind, Engine::ModSecurity | Engine::Weir { .. }) && !Path::new(CRS).exists() {
             return Err(MeasureError::Missing(format!("{CRS} is not there; `scripts/setup.sh bench` installs it")));
         }
         match self.kind {
-            Engine::Nginx => nginx::start_proxy(site, self.name, NginxParts::default()),
-            Engine::ModSecurity => modsecurity(site, self.name),
-            Engine::Coraza => super::coraza::start(site, self.name),
+            Engine::Nginx => nginx::start_proxy(site, name, NginxParts::default()),
+            Engine::ModSecurity => modsecurity(site, name),
+            Engine::Coraza => super::coraza::start(site, name),
             Engine::Weir { paranoia, threshold } => {
-                weir(site, self.name, &weir_policy(paranoia, threshold), "weir_apply crs;")
+                weir(site, name, &weir_policy(paranoia, threshold), "weir_apply crs;")
             }
         }
     }
@@ -91,7 +92,7 @@ pub fn weir(site: &Site, name: &str, policy: &str, apply: &str) -> Result<Server
     let file = site.write_policy(name, policy, &[])?;
     let runtime = site.directory_of(name)?.join("run");
     let parts = NginxParts {
-        modules: vec![site.weir_module()?],
+        modules: vec![site.module_of(name)?],
         http: format!("  weir_policy {};\n  weir_runtime {};\n", file.display(), runtime.display()),
         // The body rows want a megabyte inspected, not waved through.
         server: format!("    weir on;\n    {apply}\n    weir_body_limit 2m;\n"),

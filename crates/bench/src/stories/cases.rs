@@ -163,7 +163,7 @@ impl Case {
             Program::Variant(name) => {
                 let variant =
                     VARIANTS.iter().find(|variant| variant.name == name).expect("cases name rows of the table");
-                let server = variant.start(site)?.expect("no case names the origin's row");
+                let server = variant.start(site, variant.name)?.expect("no case names the origin's row");
                 checked(self.name, variant.duty, server)
             }
             Program::Signature => checked(self.name, Duty::Pass, crate::variants::start_signature(site, self.name)?),
