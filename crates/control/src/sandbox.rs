@@ -23,7 +23,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Mutex;
-use weir_policy::Assembled;
+use weir_gateway::Documents;
+use weir_gateway::resource::{Document, ResourceKind};
 use weir_resource::Fault;
 
 pub use child::child_main;
@@ -59,8 +60,8 @@ impl Default for Limits {
 /// What is to be compiled.
 #[derive(Clone, Debug, Default)]
 pub struct Job {
-    /// All policies, lists and rule sets, if they are touched.
-    pub policies: Option<Assembled>,
+    /// All policies, lists and rule sets, and what settings add to them, if any of it is touched.
+    pub documents: Option<Documents>,
     /// Regular expressions of routes, each with the JSON pointer that its fault gets.
     pub patterns: Vec<(String, String)>,
 }
@@ -118,13 +119,13 @@ impl Sandbox {
     /// All that is wrong with it, with pointers that begin with the kind and the id of the document
     /// (`/policies/demo/rules/0/when`). A job that takes too much, or kills the child, is one fault with an empty
     /// pointer. [`Rejected::Busy`] if too many wait.
-    pub async fn check(&self, job: Job) -> Result<Report, Rejected> {
+    pub async fn check(&self, job: &Job) -> Result<Report, Rejected> {
         let _place = self.place().ok_or(Rejected::Busy)?;
         let task = Task {
-            policies: job.policies.as_ref().map(|policies| policies.text().to_owned()).filter(|text| !text.is_empty()),
+            documents: job.documents.as_ref().filter(|documents| !documents.is_empty()).map(all_of),
             patterns: job.patterns.iter().map(|(pattern, _)| pattern.clone()).collect(),
         };
-        if task.policies.is_none() && task.patterns.is_empty() {
+        if task.documents.is_none() && task.patterns.is_empty() {
             return Ok(Report::default());
         }
         let mut slot = self.child.lock().await;
@@ -135,7 +136,7 @@ impl Sandbox {
         self.metrics.sandbox_seconds.record(wall);
         match answer {
             Ok(answer) => {
-                let warnings = faults::verdict(&job, answer).map_err(Rejected::Faults)?;
+                let warnings = faults::verdict(job, answer).map_err(Rejected::Faults)?;
                 Ok(Report { wall, warnings })
             }
             Err(death) => Err(Rejected::Faults(vec![death.fault(&self.limits)])),
@@ -171,6 +172,10 @@ impl Sandbox {
         *slot = Some(fresh);
         Ok(answer)
     }
+}
+
+fn all_of(documents: &Documents) -> Vec<(ResourceKind, Document)> {
+    documents.iter().map(|(kind, document)| (kind, document.clone())).collect()
 }
 
 struct Place<'q>(&'q AtomicUsize);

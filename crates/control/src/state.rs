@@ -1,8 +1,8 @@
 //! Everything that people have configured, in memory, with what is needed to check a change in O(changed).
 //!
 //! A document is kept as its JSON text, the frame that workers get for it, and what the checker found out about it
-//! (references, unique names). Parsed values are not kept: they take five times the memory, and only a nested change,
-//! a merge patch and the assembling of policies want them.
+//! (references, unique names). Parsed values are not kept: they take five times the memory, and only a nested change
+//! and a merge patch want them.
 //!
 //! A change is applied first and verified afterwards, because only then "refers to", "is there twice" and "is a cycle"
 //! are plain look-ups, whatever the order of a transaction. What was there before is noted on the way, so a refusal
@@ -22,8 +22,7 @@ mod verify;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::Value;
-use weir_policy::{Assembled, assemble};
+use weir_gateway::Documents;
 use weir_resource::ResourceKind;
 
 pub use apply::{Applied, Delta};
@@ -42,18 +41,9 @@ pub struct State {
     documents: [BTreeMap<Arc<str>, Held>; ResourceKind::ALL.len()],
     references: References,
     uniques: Uniques,
-    policies: Option<Arc<Policies>>,
+    compiled: Documents,
     digest: u64,
     revision: u64,
-}
-
-/// The policy file that workers have, made of lists, policies, rule sets and settings.
-#[derive(Debug)]
-pub struct Policies {
-    /// As [`assemble`] makes it.
-    pub assembled: Assembled,
-    /// The operation, as it stands in the journal.
-    pub frame: Vec<u8>,
 }
 
 impl State {
@@ -129,27 +119,14 @@ impl State {
 
     /// Operations that make all of this out of nothing, as frames of the journal.
     pub fn base(&self) -> impl Iterator<Item = Vec<u8>> + '_ {
-        let policies = self.policies.iter().map(|policies| policies.frame.clone());
         let all = ResourceKind::ALL.into_iter().flat_map(|kind| self.documents[kind as usize].values());
-        policies.chain(all.filter_map(|held| held.document.frame.as_ref().map(|frame| frame.to_vec())))
+        all.filter_map(|held| held.document.frame.as_ref().map(|frame| frame.to_vec()))
     }
 
-    /// Lists, policies, rule sets and settings as one policy file.
+    /// Lists, rule sets, policies, and what settings add to them: what workers compile.
     #[must_use]
-    pub fn assemble(&self) -> Assembled {
-        let parsed = |kind: ResourceKind| -> Vec<(Arc<str>, Value)> {
-            self.iter(kind, None).map(|(id, held)| (id.clone(), held.document.value())).collect()
-        };
-        let (policies, lists, sets) =
-            (parsed(ResourceKind::Policies), parsed(ResourceKind::Lists), parsed(ResourceKind::RuleSets));
-        let settings = self.get(ResourceKind::Settings, "").map(|held| held.document.value());
-        assemble(borrowed(&policies), borrowed(&lists), borrowed(&sets), settings.as_ref())
-    }
-
-    /// The policy file that workers have.
-    #[must_use]
-    pub fn policies(&self) -> Option<&Policies> {
-        self.policies.as_deref()
+    pub fn compiled(&self) -> &Documents {
+        &self.compiled
     }
 
     /// All of it as one text: what snapshots hold.
@@ -175,6 +152,10 @@ impl State {
         {
             return old;
         }
+        if key.kind.is_compiled() {
+            let entry = fresh.as_ref().and_then(|document| document.compiled_entry(key.kind));
+            self.compiled.set(key.kind, &key.id, entry);
+        }
         if let Some(document) = stale {
             self.references.remove(key, document);
             self.uniques.remove(key, document);
@@ -187,18 +168,6 @@ impl State {
         }
         old
     }
-
-    fn set_policies(&mut self, new: Option<Arc<Policies>>) -> Option<Arc<Policies>> {
-        let sum = |policies: &Option<Arc<Policies>>| {
-            policies.as_ref().map_or(0, |policies| document::frame_digest(&policies.frame))
-        };
-        self.digest ^= sum(&self.policies) ^ sum(&new);
-        std::mem::replace(&mut self.policies, new)
-    }
-}
-
-fn borrowed(all: &[(Arc<str>, Value)]) -> impl Iterator<Item = (&str, &Value)> {
-    all.iter().map(|(id, value)| (&**id, value))
 }
 
 #[cfg(test)]

@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use weir_control::metrics::Metrics;
 use weir_control::sandbox::{Job, Limits, Rejected, Sandbox, child_main};
-use weir_policy::assemble;
+use weir_gateway::Documents;
+use weir_gateway::resource::{Document, Resource, Settings};
 use weir_resource::Fault;
 
 fn main() -> ExitCode {
@@ -59,8 +60,8 @@ impl Scene {
     async fn policy(&self, when: &str, list: &str) -> Result<(), Vec<Fault>> {
         let policy = json!({"rules": [{"id": "one", "when": when, "action": "block"}]});
         let list_document = json!({"strings": ["a"]});
-        let job = Job { policies: Some(assembled(&policy, list, &list_document)), patterns: vec![] };
-        self.sandbox.check(job).await.map(|_| ()).map_err(told)
+        let job = Job { documents: documents(&policy, list, &list_document), patterns: vec![] };
+        self.sandbox.check(&job).await.map(|_| ()).map_err(told)
     }
 
     async fn only_fault(&self, list: &str) -> String {
@@ -78,8 +79,10 @@ fn told(rejected: Rejected) -> Vec<Fault> {
     }
 }
 
-fn assembled(policy: &Value, list: &str, list_document: &Value) -> weir_policy::Assembled {
-    assemble([("demo", policy)], [(list, list_document)], [], None)
+fn documents(policy: &Value, list: &str, list_document: &Value) -> Option<Documents> {
+    let document = |id: &str, json: &Value| Document::new(id, json.to_string());
+    let all = [Resource::Policy(document("demo", policy)), Resource::List(document(list, list_document))];
+    Some(all.into_iter().collect())
 }
 
 const QUICK: Limits =
@@ -95,7 +98,7 @@ fn good(runtime: &tokio::runtime::Runtime) {
         let start = Instant::now();
         for _ in 0..20 {
             let patterns = vec![("^/a/(.*)$".to_owned(), "/routes/a/path/regex".to_owned())];
-            scene.sandbox.check(Job { policies: None, patterns }).await.unwrap();
+            scene.sandbox.check(&Job { documents: None, patterns }).await.unwrap();
         }
         print!("(a warm job takes {:?}) ", start.elapsed() / 20);
         assert_eq!(scene.sandbox.child().await, Some(child));
@@ -107,6 +110,19 @@ fn errors(runtime: &tokio::runtime::Runtime) {
     runtime.block_on(async {
         let faults = Scene::new(Limits::default()).policy("pathh == 1", "names").await.unwrap_err();
         assert!(faults.iter().any(|fault| fault.pointer == "/policies/demo/rules/0/when"), "{faults:?}");
+        let rules = json!({"rules": "SecRule ARGS \"@rx x\" \"id:1,phase:2,deny\"\n\nSecRul x"});
+        let own = Resource::RuleSet(Document::new("own", rules.to_string()));
+        let trusted = json!({"client_address": {"trusted": ["x"]}});
+        let compiled = Some(Document::new("", trusted.to_string()));
+        let settings = Resource::Settings(Settings { compiled, ..Settings::default() });
+        for (resource, pointer, message) in
+            [(own, "/rule_sets/own/rules", "line 3: "), (settings, "/settings/client_address/trusted/0", "expected ")]
+        {
+            let job = Job { documents: Some([resource].into_iter().collect()), patterns: vec![] };
+            let faults = told(Scene::new(Limits::default()).sandbox.check(&job).await.unwrap_err());
+            assert_eq!(faults[0].pointer, pointer);
+            assert!(faults[0].message.starts_with(message), "{faults:?}");
+        }
     });
 }
 
@@ -121,13 +137,13 @@ fn files(runtime: &tokio::runtime::Runtime) {
         let action = if installed { json!({"crs": {"path": "/usr/share/modsecurity-crs"}}) } else { json!("block") };
         let policy = json!({"rules": [{"id": "one", "when": "true", "action": action}]});
         for _ in 0..3 {
-            let job = Job { policies: Some(assembled(&policy, "names", &list)), patterns: vec![] };
-            let report = sandbox.check(job).await.unwrap();
+            let job = Job { documents: documents(&policy, "names", &list), patterns: vec![] };
+            let report = sandbox.check(&job).await.unwrap();
             print!("({:?}) ", report.wall);
         }
         let missing = json!({"kind": "strings", "file": "missing.txt"});
-        let job = Job { policies: Some(assembled(&policy, "names", &missing)), patterns: vec![] };
-        let faults = told(sandbox.check(job).await.unwrap_err());
+        let job = Job { documents: documents(&policy, "names", &missing), patterns: vec![] };
+        let faults = told(sandbox.check(&job).await.unwrap_err());
         assert_eq!(faults[0].pointer, "/lists/names/file", "{faults:?}");
     });
 }
@@ -135,8 +151,8 @@ fn files(runtime: &tokio::runtime::Runtime) {
 fn patterns(runtime: &tokio::runtime::Runtime) {
     runtime.block_on(async {
         let patterns = ["a(b", "fine", "(?=x)"].map(|pattern| (pattern.to_owned(), format!("/routes/{pattern}")));
-        let job = Job { policies: None, patterns: patterns.to_vec() };
-        let faults = told(Scene::new(Limits::default()).sandbox.check(job).await.unwrap_err());
+        let job = Job { documents: None, patterns: patterns.to_vec() };
+        let faults = told(Scene::new(Limits::default()).sandbox.check(&job).await.unwrap_err());
         let pointers: Vec<&str> = faults.iter().map(|fault| fault.pointer.as_str()).collect();
         assert_eq!(pointers, ["/routes/a(b", "/routes/(?=x)"]);
     });

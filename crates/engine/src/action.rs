@@ -147,6 +147,7 @@ pub(crate) fn carry_out<'a, M: Meter>(
             }
             Action::SetHeader(..) | Action::RemoveHeader(..) => {}
             Action::Allow(scope) => {
+                outcome.allows_all |= *scope == AllowScope::All;
                 outcome.allowed |= if *scope == AllowScope::All { u64::MAX } else { rule.policy };
                 decide(outcome, Verdict::Allow, rule);
                 break;

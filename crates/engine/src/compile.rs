@@ -19,8 +19,9 @@ use crate::seclang::Sifter;
 use crate::value::Source;
 use crate::{Action, ActionInfo, LaneInfo, List, Mode, Plan, RuleIndex, Side, Specification};
 
-/// Policies in one specification: sets of them are one machine word.
-pub const MAX_POLICIES: usize = 64;
+/// Policies of one plan: which of them are done, or have allowed the request, is one machine word. A specification may
+/// have any number.
+pub const MAX_PLAN_POLICIES: usize = 64;
 /// Bytes of automaton that one pattern may take; `a{1000}{1000}` would take gigabytes.
 pub const MAX_PATTERN_BYTES: usize = 2 << 20;
 
@@ -77,7 +78,7 @@ impl Plan {
     ///
     /// # Errors
     /// All that is wrong, in the order of the rules: patterns that are too large, lists that do
-    /// not exist, positions that do not, more than [`MAX_POLICIES`] policies.
+    /// not exist, positions that do not, more than [`MAX_PLAN_POLICIES`] policies.
     pub fn compile(spec: &Specification, apply: &[usize]) -> Result<Self, Vec<CompileError>> {
         let mut compiler = Compiler { spec, lanes: LaneTable::default(), regexes: HashMap::new(), errors: Vec::new() };
         let plan = compiler.plan(apply);
@@ -95,17 +96,15 @@ impl Compiler<'_> {
         let mut tag_selectors = Vec::new();
         let mut rules = Vec::new();
         let mut gates: Vec<(Phase, Gate)> = Vec::new();
-        let mut policies = 0;
         let spec = self.spec;
-        if spec.policies.len() > MAX_POLICIES {
-            self.fail(None, format!("there are {} policies; at most {MAX_POLICIES} are possible", spec.policies.len()));
+        if apply.len() > MAX_PLAN_POLICIES {
+            self.fail(None, format!("there are {} policies; at most {MAX_PLAN_POLICIES} are possible", apply.len()));
         }
-        for &position in apply {
-            let Some(policy) = spec.policies.get(position).filter(|_| position < MAX_POLICIES) else {
+        for (place, &position) in apply.iter().enumerate().take(MAX_PLAN_POLICIES) {
+            let Some(policy) = spec.policies.get(position) else {
                 self.fail(None, format!("there is no policy number {position}"));
                 continue;
             };
-            policies |= 1 << position;
             for selector in &policy.selectors {
                 let when = selector
                     .when
@@ -134,7 +133,7 @@ impl Compiler<'_> {
                     rules.push(Rule {
                         index: rule.index,
                         id: rule.id.clone(),
-                        policy: 1 << position,
+                        policy: 1 << place,
                         detect: policy.mode == Mode::Detect,
                         selector: number,
                         node,
@@ -189,7 +188,7 @@ impl Compiler<'_> {
             tag_selectors,
             unforeseen,
             geo: spec.geo.clone(),
-            policies,
+            policies: apply.iter().map(|position| *position as u32).collect(),
             changes_response,
             rule_sets,
         }

@@ -81,11 +81,12 @@ impl Plan {
         outcome: &mut Outcome<'a>,
     ) -> Decision {
         let stage = &self.stages[phase as usize];
+        outcome.enter(&self.policies, transaction);
         let over = outcome.done[phase as usize] | outcome.allowed;
-        if self.policies & !over == 0 {
+        if self.all() & !over == 0 {
             return Decision::Continue;
         }
-        outcome.done[phase as usize] |= self.policies;
+        outcome.done[phase as usize] |= self.all();
         if stage.rules.is_empty() {
             return Decision::Continue;
         }
@@ -136,7 +137,7 @@ impl Plan {
         }
         let stage = &self.stages[Phase::Body as usize];
         let over = outcome.done[Phase::Body as usize] | outcome.allowed;
-        if stage.rules.is_empty() || self.policies & !over == 0 {
+        if stage.rules.is_empty() || self.all() & !over == 0 {
             return false;
         }
         let pass = Pass::new(self, transaction, b"", outcome.tags.clone());

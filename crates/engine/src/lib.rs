@@ -36,7 +36,7 @@ mod wildcard;
 
 pub use action::{Action, ActionInfo, MAX_FINDINGS};
 pub use address_set::AddressSet;
-pub use compile::{CompileError, MAX_PATTERN_BYTES, MAX_POLICIES};
+pub use compile::{CompileError, MAX_PATTERN_BYTES, MAX_PLAN_POLICIES};
 pub use evaluate::{Context, MAX_TAGS};
 pub use meter::{Meter, NoMeter};
 pub use outcome::{Decision, Finding, HeaderChange, MATCHED_BYTES, Outcome, Verdict};

@@ -110,16 +110,53 @@ pub struct Outcome<'a> {
     pub tags: Vec<String>,
     /// Header changes to make; the caller takes them out.
     pub header_changes: Vec<HeaderChange>,
+    /// Policies of the plan that was evaluated last, whose n-th has bit n in `done` and `allowed`.
+    policies: &'a [u32],
     /// Policies that have been evaluated per phase: a later location that applies them again
     /// does not repeat them.
     pub(crate) done: [u64; 3],
     /// Policies whose rest is skipped by `allow`; all of them for [`crate::AllowScope::All`].
     pub(crate) allowed: u64,
+    /// Whether that is so for policies of other plans, too.
+    pub(crate) allows_all: bool,
+    /// The same of policies that earlier plans had: where a request was redirected to, others may apply.
+    elsewhere: Vec<(u32, [bool; 4])>,
     /// Rule sets at work on the transaction.
     pub(crate) runs: Vec<Run<'a>>,
 }
 
 impl<'a> Outcome<'a> {
+    /// Makes the bits those of a plan with these policies. Nearly always they are.
+    #[inline]
+    pub(crate) fn enter(&mut self, policies: &[u32], transaction: &Transaction<'a>) {
+        if self.policies != policies {
+            self.carry_over();
+            self.policies = transaction.arena().alloc_slice_copy(policies);
+            self.find_again();
+        }
+    }
+
+    /// Keeps the bits by policy.
+    #[cold]
+    fn carry_over(&mut self) {
+        for (bit, policy) in self.policies.iter().enumerate() {
+            let of = |word: u64| word >> bit & 1 == 1;
+            let [request, body, response] = self.done.map(of);
+            self.elsewhere.retain(|(known, _)| known != policy);
+            self.elsewhere.push((*policy, [request, body, response, of(self.allowed)]));
+        }
+        (self.done, self.allowed) = ([0; 3], if self.allows_all { u64::MAX } else { 0 });
+    }
+
+    fn find_again(&mut self) {
+        for (bit, policy) in self.policies.iter().enumerate() {
+            let known = self.elsewhere.iter().find(|(known, _)| known == policy);
+            let Some((_, [done @ .., allowed])) = known else { continue };
+            self.allowed |= u64::from(*allowed) << bit;
+            self.done.iter_mut().zip(done).for_each(|(word, done)| *word |= u64::from(*done) << bit);
+        }
+    }
+
     /// Puts a rule set to work: runs its first phase.
     pub(crate) fn begin_rule_set<M: Meter>(
         &mut self,

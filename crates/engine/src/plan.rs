@@ -28,8 +28,8 @@ pub struct Plan {
     /// Lanes whose values are not known, or not final, when it is asked whether the body is wanted.
     pub(crate) unforeseen: Vec<u32>,
     pub(crate) geo: Option<Arc<dyn Geo>>,
-    /// Policies in this plan, one bit each.
-    pub(crate) policies: u64,
+    /// Positions of its policies in the specification; the n-th has bit n.
+    pub(crate) policies: Box<[u32]>,
     pub(crate) changes_response: bool,
     /// Whether a rule set has rules for that phase, by [`Phase`].
     pub(crate) rule_sets: [bool; 3],
@@ -60,7 +60,7 @@ pub(crate) struct Selector {
 pub(crate) struct Rule {
     pub(crate) index: RuleIndex,
     pub(crate) id: String,
-    /// The policy's bit.
+    /// The policy's bit, see [`Plan::policies`].
     pub(crate) policy: u64,
     pub(crate) detect: bool,
     pub(crate) selector: u32,
@@ -97,6 +97,11 @@ impl Plan {
     #[must_use]
     pub fn has(&self, phase: Phase) -> bool {
         !self.stages[phase as usize].rules.is_empty() || self.rule_sets[phase as usize]
+    }
+
+    /// The bits of all its policies.
+    pub(crate) fn all(&self) -> u64 {
+        u64::MAX.checked_shr(64 - self.policies.len() as u32).unwrap_or(0)
     }
 
     /// Whether it has no rules at all.

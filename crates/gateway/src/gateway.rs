@@ -4,10 +4,11 @@
 
 mod apply;
 
-use std::{rc::Rc, sync::Arc};
+use std::rc::Rc;
 
 use crate::{
     certificate::CertificateEntry,
+    documents::Documents,
     map::{self, ById},
     matched::{Allow, Found, Matched},
     names::{Host, Labels, Names},
@@ -22,7 +23,7 @@ use crate::{
 /// Fallbacks that are followed, one after the other; a cycle ends here too.
 pub const MAX_FALLBACKS: usize = 4;
 
-/// Sites, routes, upstreams, certificates, settings and policies. A clone is O(1) and shares what it holds.
+/// Sites, routes, upstreams, certificates, settings, and the documents that are compiled. A clone is O(1) and shares what it holds.
 #[derive(Clone, Debug)]
 pub struct Gateway {
     revision: u64,
@@ -35,8 +36,7 @@ pub struct Gateway {
     certificates: ById<Rc<CertificateEntry>>,
     certificate_names: Names,
     settings: Rc<SettingsEntry>,
-    policies: Option<Arc<str>>,
-    policies_digest: u64,
+    documents: Documents,
     /// Upstreams whose members are not all ready to be found by key; none in a gateway that is served.
     unsettled: Vec<Rc<str>>,
 }
@@ -85,8 +85,7 @@ impl Gateway {
             certificates: map::empty(),
             certificate_names: Names::new(),
             settings: Rc::default(),
-            policies: None,
-            policies_digest: 0,
+            documents: Documents::default(),
             unsettled: Vec::new(),
         }
     }
@@ -171,6 +170,12 @@ impl Gateway {
         self.routes.values()
     }
 
+    /// A site by its id.
+    #[must_use]
+    pub fn site_by_id(&self, id: &str) -> Option<&Rc<Site>> {
+        self.sites.get(id)?.site.as_ref()
+    }
+
     /// All sites, in no order.
     pub fn sites(&self) -> impl Iterator<Item = &Rc<Site>> {
         self.sites.values().filter_map(|place| place.site.as_ref())
@@ -199,17 +204,10 @@ impl Gateway {
         self.certificates.get(id)
     }
 
-    /// The text of the last `put_policies`; `None` if it was empty or there was none. The same policies have the same
-    /// `Arc`, so that pointers tell whether they changed.
+    /// What is compiled. Its digest tells whether it was changed.
     #[must_use]
-    pub fn policies(&self) -> Option<&Arc<str>> {
-        self.policies.as_ref()
-    }
-
-    /// The [`crate::frame_digest`] of the last `put_policies`, 0 before the first: the same for the same text.
-    #[must_use]
-    pub fn policies_digest(&self) -> u64 {
-        self.policies_digest
+    pub fn documents(&self) -> &Documents {
+        &self.documents
     }
 
     /// The settings.

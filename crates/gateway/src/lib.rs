@@ -5,6 +5,7 @@
 //! operation copies only the path to what it changes, so that the revision in service and the next one share the rest.
 //! It is single-threaded (`Rc`): each worker has its own.
 
+pub mod draft;
 pub mod op;
 pub mod resource;
 pub mod teardown;
@@ -12,6 +13,7 @@ pub mod teardown;
 mod certificate;
 mod condition;
 mod digest;
+mod documents;
 mod expansion;
 mod gateway;
 mod host_name;
@@ -33,6 +35,7 @@ mod testing;
 
 pub use certificate::CertificateEntry;
 pub use digest::frame_digest;
+pub use documents::Documents;
 pub use gateway::{Counts, Gateway, MAX_FALLBACKS};
 pub use host_name::{host_header, host_name};
 pub use matched::{Allow, Found, Matched, Params};

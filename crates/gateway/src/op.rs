@@ -1,6 +1,6 @@
 //! What control tells workers: one operation, as it stands in a frame of the journal (JSON).
 
-use std::{net::SocketAddr, sync::Arc};
+use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
@@ -30,13 +30,6 @@ pub enum Op {
         /// The hash.
         hash: ContentHash,
     },
-    /// Lists, policies and rule sets, whole, as one policy file in JSON (`weir_policy::Snapshot::parse`); an empty
-    /// text means that there are none. Building it is work for a thread beside the event loop.
-    PutPolicies {
-        /// The JSON. Shared, since it may be megabytes.
-        #[serde(with = "shared_text")]
-        text: Arc<str>,
-    },
     /// What the health checker found out. Not part of a revision.
     Health {
         /// The upstream's id.
@@ -55,19 +48,4 @@ pub enum Op {
         /// Its addresses now; empty takes it out.
         addresses: Vec<SocketAddr>,
     },
-}
-
-/// A text that is shared (serde's own way to do it is a feature that nothing else here needs).
-mod shared_text {
-    use std::sync::Arc;
-
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub fn serialize<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(text)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Error> {
-        String::deserialize(deserializer).map(Into::into)
-    }
 }

@@ -89,6 +89,16 @@ impl Resource {
         }
     }
 
+    /// The document that is compiled, if it is one or contributes one.
+    #[must_use]
+    pub fn document(&self) -> Option<&Document> {
+        match self {
+            Self::List(document) | Self::RuleSet(document) | Self::Policy(document) => Some(document),
+            Self::Settings(settings) => settings.compiled.as_ref(),
+            Self::Certificate(_) | Self::Upstream(_) | Self::Member { .. } | Self::Site(_) | Self::Route(_) => None,
+        }
+    }
+
     /// The policies that it names, if its kind can name some and it does.
     #[must_use]
     pub fn policies(&self) -> Option<&[String]> {

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use nginx_sys::ngx_conf_t;
 use weir_directives::DEFAULT_ZONE_BYTES;
 use weir_engine::{Plan, RuleIndex, Specification};
+use weir_gateway::draft::{Compiled, PolicySet};
 use weir_ledger::{Entry, EntryKind};
 use weir_policy::{ApplyError, RuleLabel, Snapshot};
 use weir_rules::Field;
@@ -73,9 +74,6 @@ impl PolicySource {
     }
 }
 
-/// Names of policies that are evaluated together.
-pub type Set = Box<[String]>;
-
 /// Where rules and lanes begin in the ledger.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cells {
@@ -116,7 +114,7 @@ pub struct Policies {
     snapshot: Snapshot,
     /// What it needs.
     pub needs: Needs,
-    plans: HashMap<Set, Placed>,
+    plans: HashMap<PolicySet, Placed>,
     /// Every plan once, in the order of the ledger.
     order: Vec<Placed>,
     next: Cells,
@@ -198,6 +196,12 @@ impl Policies {
             rules: lane.rules.iter().map(|rule| rule.0).collect(),
         });
         rules.chain(lanes).collect()
+    }
+}
+
+impl Compiled for Policies {
+    fn has(&self, set: &[String]) -> bool {
+        self.plan(set).is_some()
     }
 }
 

@@ -1,12 +1,13 @@
-//! From checked resources to what the engine compiles: expressions parsed, names resolved, files
-//! read.
+//! From checked resources to what the engine compiles: expressions parsed, names resolved, files read.
+//!
+//! A policy file is one source; the documents of a gateway are one each, and errors lead to them.
 
 mod loader;
 mod rule;
 
 use std::path::Path;
 
-use weir_engine::{Mode, PolicySpec, SelectorSpec, Specification};
+use weir_engine::{MAX_PLAN_POLICIES, Mode, PolicySpec, SelectorSpec, Specification};
 use weir_gateway::resource::RESERVED_POLICY_ID;
 use weir_http::{AddressSource, ClientAddressConfig};
 
@@ -23,52 +24,104 @@ use crate::rule_set::RuleSetNeeds;
 use crate::source::Source;
 use crate::{MAX_POLICIES, RuleLabel};
 
-/// All that a policy file makes.
+/// A mapping to build, and the source that it stands in.
+pub(crate) struct Input<'n> {
+    /// Its name, unless it says that itself.
+    pub name: &'n str,
+    pub fields: &'n Fields<'n>,
+    /// Position of the source.
+    pub source: usize,
+}
+
+/// What is built together: a policy file, or the documents of a gateway.
+#[derive(Default)]
+pub(crate) struct Inputs<'n> {
+    pub revision: Option<&'n str>,
+    pub client_address: Option<Input<'n>>,
+    pub geo: Option<Input<'n>>,
+    pub lists: Vec<Input<'n>>,
+    pub rule_sets: Vec<Input<'n>>,
+    pub policies: Vec<Input<'n>>,
+}
+
+impl<'n> Inputs<'n> {
+    /// All of a policy file, the only source.
+    pub fn of_file(root: &'n Fields<'n>) -> Self {
+        let of = |name: &'n str, fields: &'n Fields<'n>| Input { name, fields, source: 0 };
+        let map = |key: &str| -> Vec<Input<'n>> {
+            root.map(key).iter().filter_map(|(_, name, item)| Some(of(name, item.as_fields()?))).collect()
+        };
+        Self {
+            revision: root.text("revision"),
+            client_address: root.fields("client_address").map(|fields| of("", fields)),
+            geo: root.fields("geo").map(|fields| of("", fields)),
+            lists: map("lists"),
+            rule_sets: map("rule_sets"),
+            policies: root.items("policies").iter().filter_map(|item| Some(of("", item.as_fields()?))).collect(),
+        }
+    }
+
+    /// How many rules policies have: those of rule sets are numbered after them.
+    fn count_rules(&self) -> u32 {
+        let count = |fields: &Fields<'_>| fields.items("rules").len();
+        let of_policy = |policy: &Fields<'_>| {
+            let selectors = policy.items("selectors").iter().filter_map(|item| item.as_fields());
+            count(policy) + selectors.map(count).sum::<usize>()
+        };
+        self.policies.iter().map(|policy| of_policy(policy.fields)).sum::<usize>() as u32
+    }
+}
+
+/// What is built.
 #[derive(Default)]
 pub(crate) struct Built {
     pub specification: Specification,
     pub labels: Vec<RuleLabel>,
-    /// Where each rule's condition is, for what only compiling finds.
-    pub places: Vec<usize>,
+    /// Where each rule's condition is (position of the source, byte offset), for what only compiling finds.
+    pub places: Vec<(usize, usize)>,
     pub client_address: ClientAddressConfig,
     pub revision: String,
     pub needs: RuleSetNeeds,
 }
 
-/// Builds everything; what is wrong goes to the reporter.
-pub(crate) fn build(root: &Fields<'_>, source: &Source, folder: &Path, reporter: &mut Reporter) -> Built {
+/// Builds everything; what is wrong goes to the reporter. `sources` are all that the inputs stand in, and at least one.
+pub(crate) fn build(inputs: &Inputs<'_>, sources: &[Source], folder: &Path, reporter: &mut Reporter) -> Built {
     let mut kinds = Kinds::default();
-    for (_, name, item) in root.map("lists") {
-        if let Some(fields) = item.as_fields() {
-            kinds.learn(name, fields);
+    inputs.lists.iter().for_each(|list| kinds.learn(list.name, list.fields));
+    let mut builder = Builder::new(sources, reporter, &kinds, folder);
+    for source in sources {
+        if source.document.is_some() {
+            builder.digest.add(source.file.as_bytes());
         }
+        builder.digest.add(source.text.as_bytes());
     }
-    let mut builder = Builder::new(source, reporter, &kinds, folder);
-    builder.programs.own_rules = count_rules(root);
+    builder.programs.own_rules = inputs.count_rules();
     let mut built = Built::default();
-    if let Some(fields) = root.fields("client_address") {
-        built.client_address = client_address(fields);
+    if let Some(input) = &inputs.client_address {
+        built.client_address = client_address(input.fields);
     }
-    if let Some(fields) = root.fields("geo") {
+    if let Some(input) = &inputs.geo {
+        builder.enter(input.source);
         builder.has_geo = true;
-        built.specification.geo = geo::build(fields, &mut builder);
+        built.specification.geo = geo::build(input.fields, &mut builder);
     }
-    for (_, name, item) in root.map("lists") {
-        let list = item.as_fields().and_then(|fields| list::build(name, fields, &mut builder));
-        built.specification.lists.extend(list.map(|list| ((*name).to_owned(), list)));
+    for input in &inputs.lists {
+        builder.enter(input.source);
+        let list = list::build(input.name, input.fields, &mut builder);
+        built.specification.lists.extend(list.map(|list| (input.name.to_owned(), list)));
     }
-    for (_, name, item) in root.map("rule_sets") {
-        let Some(fields) = item.as_fields() else { continue };
-        either_rules_or_files(fields, &mut builder);
-        let roots = sec_lang::set(name, fields, &mut builder);
-        builder.rule_sets.insert((*name).to_owned(), roots);
+    for input in &inputs.rule_sets {
+        builder.enter(input.source);
+        either_rules_or_files(input.fields, &mut builder);
+        let roots = sec_lang::set(input.name, input.fields, &mut builder);
+        builder.rule_sets.insert(input.name.to_owned(), roots);
     }
-    policies(root, &mut builder, &mut built);
+    policies(inputs, &mut builder, &mut built);
     builder.check_unused_sets();
     built.specification.rate_limits = builder.limits();
     built.needs = builder.programs.needs;
     built.labels.append(&mut builder.programs.labels);
-    built.revision = root.text("revision").map_or_else(|| builder.digest.finish(), str::to_owned);
+    built.revision = inputs.revision.map_or_else(|| builder.digest.finish(), str::to_owned);
     built
 }
 
@@ -85,16 +138,6 @@ fn either_rules_or_files(fields: &Fields<'_>, builder: &mut Builder<'_>) {
     }
 }
 
-/// Rules of the file itself: those of rule sets are numbered after them.
-fn count_rules(root: &Fields<'_>) -> u32 {
-    let policies = root.items("policies").iter().filter_map(|item| item.as_fields());
-    let count = |fields: &Fields<'_>| fields.items("rules").len();
-    let of_policy = |policy: &Fields<'_>| {
-        count(policy) + policy.items("selectors").iter().filter_map(|item| item.as_fields()).map(count).sum::<usize>()
-    };
-    policies.map(of_policy).sum::<usize>() as u32
-}
-
 fn client_address(fields: &Fields<'_>) -> ClientAddressConfig {
     let network = |value: &Value<'_>| if let Value::Network(network) = value { Some(*network) } else { None };
     let source = match fields.choice("from") {
@@ -108,15 +151,23 @@ fn client_address(fields: &Fields<'_>) -> ClientAddressConfig {
     }
 }
 
-fn policies(root: &Fields<'_>, builder: &mut Builder<'_>, built: &mut Built) {
-    let items = root.items("policies");
-    if let Some(item) = items.get(MAX_POLICIES) {
-        let message = format!("{} policies; at most {MAX_POLICIES} are possible in a file", items.len());
-        builder.fault(item.node, message, Some("use selectors within a policy".to_owned()));
-    }
+fn policies(inputs: &Inputs<'_>, builder: &mut Builder<'_>, built: &mut Built) {
     let (mut policies, mut rules) = (Names::default(), Names::default());
-    for policy in items.iter().filter_map(|item| item.as_fields()) {
-        let id = policies.claim(policy, "policy", "the file", builder).unwrap_or_default();
+    for (n, Input { name, fields: policy, source }) in inputs.policies.iter().enumerate() {
+        builder.enter(*source);
+        let (most, hint) = match builder.source.document {
+            Some(_) => (MAX_POLICIES, None),
+            None => (MAX_PLAN_POLICIES, Some("use selectors within a policy".to_owned())),
+        };
+        if n == most {
+            let message =
+                format!("{} policies; at most {most} are possible in {}", inputs.policies.len(), builder.whole());
+            builder.fault(policy.node, message, hint);
+        }
+        let id = match builder.source.document {
+            Some(_) => name,
+            None => policies.claim(policy, "policy", "the file", builder).unwrap_or_default(),
+        };
         if id == RESERVED_POLICY_ID {
             let message = format!("`{RESERVED_POLICY_ID}` cannot be a policy's id");
             builder.fault(policy.node, message, Some("`weir_apply none` means no policy".to_owned()));
@@ -131,11 +182,11 @@ fn policies(root: &Fields<'_>, builder: &mut Builder<'_>, built: &mut Built) {
 /// Id of the selector that a policy's own `rules` get.
 const DEFAULT_SELECTOR: &str = "default";
 
-fn selectors(
+fn selectors<'b>(
     policy: &Fields<'_>,
     id: &str,
-    rules: &mut Names,
-    builder: &mut Builder<'_>,
+    rules: &mut Names<'b>,
+    builder: &mut Builder<'b>,
     built: &mut Built,
 ) -> Vec<SelectorSpec> {
     match (policy.key_node("selectors"), policy.key_node("rules")) {

@@ -116,7 +116,11 @@ pub fn parse(source: &Source) -> Result<Rc<Node>, SyntaxError> {
         ));
     }
     let is_json = source.file.rsplit_once('.').is_some_and(|(_, extension)| extension.eq_ignore_ascii_case("json"));
-    if is_json { json::parse(source) } else { yaml::parse(source) }
+    let root = if is_json { json::parse(source) } else { yaml::parse(source) }?;
+    if source.document.is_some() {
+        let _ = source.root.set(Rc::clone(&root));
+    }
+    Ok(root)
 }
 
 impl Node {
@@ -147,6 +151,28 @@ impl Node {
             return Err(SyntaxError::too_deep(at));
         }
         Ok(Rc::new(Self { at, kind, weight, depth: depth + 1 }))
+    }
+
+    /// A hash of what is written here, however it is laid out.
+    pub(crate) fn content(&self) -> u64 {
+        fn write(node: &Node, out: &mut Vec<u8>) {
+            match &node.kind {
+                Kind::Scalar(scalar) => out.extend_from_slice(format!("{:?}", scalar.text).as_bytes()),
+                Kind::Sequence(items) => {
+                    out.push(b'[');
+                    items.iter().for_each(|item| write(item, out));
+                    out.push(b']');
+                }
+                Kind::Mapping(pairs) => {
+                    out.push(b'{');
+                    pairs.iter().for_each(|(key, value)| [key, value].iter().for_each(|node| write(node, out)));
+                    out.push(b'}');
+                }
+            }
+        }
+        let mut out = Vec::new();
+        write(self, &mut out);
+        weir_gateway::frame_digest(&out)
     }
 
     /// The scalar, if it is one.

@@ -5,8 +5,11 @@
 
 use std::fmt;
 
+use weir_gateway::resource::ResourceKind;
+
+use crate::action::sec_lang;
 use crate::check::What;
-use crate::source::Source;
+use crate::source::{Source, file_of};
 
 /// What is wrong with a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,6 +41,38 @@ pub struct PolicyError {
     pub hint: Option<String>,
     /// The line with a caret below the place; empty if there is none to show.
     pub excerpt: String,
+    /// Of a gateway's policies: the document whose fault it is. `file` is then the document itself
+    /// (`policies/demo.json`), the text of a rule set (`rule_sets/own`), or a file that the document names.
+    pub document: Option<DocumentPosition>,
+}
+
+/// A place in a document of a gateway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocumentPosition {
+    /// The document's kind.
+    pub kind: ResourceKind,
+    /// Its id.
+    pub id: String,
+    /// JSON pointer within it.
+    pub pointer: String,
+}
+
+impl PolicyError {
+    /// The fault as it is shown beside its document: where the pointer does not lead to the very place, the message
+    /// begins with file and line.
+    #[must_use]
+    pub fn in_document(&self) -> Option<(ResourceKind, &str, Fault)> {
+        let DocumentPosition { kind, id, pointer } = self.document.as_ref()?;
+        let (file, line) = (&self.file, self.line);
+        let message = match &self.message {
+            message if *file == file_of(*kind, id) => message.clone(),
+            message if *file == sec_lang::named(id) => format!("line {line}: {message}"),
+            message if line == 0 => format!("{file}: {message}"),
+            message => format!("{file}, line {line}: {message}"),
+        };
+        let fault = Fault { pointer: pointer.clone(), message, hint: self.hint.clone(), ..Fault::default() };
+        Some((*kind, id, fault))
+    }
 }
 
 /// All faults of a policy, each file's in the order of its lines; never empty.
@@ -48,12 +83,6 @@ pub struct PolicyErrors {
 }
 
 impl PolicyErrors {
-    /// Faults that another process has found, as it told them, and how many it left out.
-    #[must_use]
-    pub fn told(errors: Vec<PolicyError>, more: usize) -> Self {
-        Self { errors, more }
-    }
-
     /// The faults; at most [`MAX_ERRORS`] of them.
     #[must_use]
     pub fn errors(&self) -> &[PolicyError] {
@@ -113,6 +142,8 @@ pub struct Reporter {
     warnings: Vec<PolicyError>,
     /// Faults of a document that is not a file, with their byte offsets and without pointers.
     faults: Option<Vec<(usize, Fault)>>,
+    /// Whose fault it is what is wrong in a file or text that a document names.
+    pub(crate) context: Option<DocumentPosition>,
 }
 
 impl Reporter {
@@ -173,7 +204,8 @@ impl Reporter {
     }
 
     /// Something odd, which refuses nothing.
-    pub fn warn(&mut self, warning: PolicyError) {
+    pub fn warn(&mut self, mut warning: PolicyError) {
+        warning.document = warning.document.or_else(|| self.context.clone());
         if self.warnings.len() < MAX_ERRORS && !self.warnings.contains(&warning) {
             self.warnings.push(warning);
         }
@@ -187,7 +219,7 @@ impl Reporter {
     /// A fault of a line (0: of the whole file) of a file whose text is not kept.
     pub fn line(&mut self, file: &str, line: u32, message: impl Into<String>, hint: Option<String>) {
         let (file, message) = (file.to_owned(), message.into());
-        self.push(PolicyError { file, line, column: 0, message, hint, excerpt: String::new() });
+        self.push(PolicyError { file, line, column: 0, message, hint, excerpt: String::new(), document: None });
     }
 
     /// Whether further faults will only be counted.
@@ -196,7 +228,8 @@ impl Reporter {
     }
 
     /// A fault that has a place already.
-    pub fn push(&mut self, error: PolicyError) {
+    pub fn push(&mut self, mut error: PolicyError) {
+        error.document = error.document.or_else(|| self.context.clone());
         // An anchor that is used ten times shows its fault once.
         if self.errors.last() == Some(&error) {
             return;
@@ -228,6 +261,7 @@ pub fn fault_at(source: &Source, offset: usize, message: String, hint: Option<St
         message,
         hint,
         excerpt: source.excerpt(offset),
+        document: source.document_position(offset),
     }
 }
 

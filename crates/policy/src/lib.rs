@@ -9,7 +9,6 @@
 //! by the same steps, against tables of their own.
 
 pub mod action;
-mod assemble;
 mod build;
 pub mod check;
 mod digest;
@@ -26,15 +25,18 @@ pub mod source;
 pub mod table;
 
 pub use action::RULE_SET_ACTIONS;
-pub use assemble::{Assembled, assemble};
 pub use document::{MAX_DEPTH, MAX_DOCUMENT_BYTES, MAX_NODES, parse_document};
-pub use error::{Fault, MAX_ERRORS, PolicyError, PolicyErrors};
+pub use error::{DocumentPosition, Fault, MAX_ERRORS, PolicyError, PolicyErrors};
 pub use geo::MAX_GEO_BYTES;
 pub use list::{MAX_LIST_BYTES, MAX_LIST_ENTRIES, MAX_STRING_BYTES};
 pub use rule_set::RuleSetNeeds;
 pub use schema::json_schema;
-pub use snapshot::{ApplyError, RuleLabel, Snapshot};
-pub use weir_engine::MAX_POLICIES;
+pub use snapshot::{ApplyError, RuleLabel, Snapshot, Trial};
+pub use weir_engine::MAX_PLAN_POLICIES;
+
+/// Policies of a gateway. All are parsed again when one changes: 10,000 small ones take the sandbox, and a thread beside
+/// each worker's event loop, a second (docs/policy.md), which the answer to a change should not wait for longer.
+pub const MAX_POLICIES: usize = 10_000;
 
 /// Writing MMDB files, for tests and demonstrations.
 pub mod mmdb {

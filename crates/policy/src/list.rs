@@ -156,6 +156,7 @@ pub(crate) fn build(name: &str, fields: &Fields<'_>, builder: &mut Builder<'_>) 
 fn from_file(fields: &Fields<'_>, builder: &mut Builder<'_>) -> Option<List> {
     let mut entries = Entries::new(fields.choice("kind")?)?;
     let item = fields.get("file")?;
+    builder.point_at(item.node);
     let (path, content) = builder.read(item, "list", MAX_LIST_BYTES)?;
     read_lines(&path, &content, &mut entries, builder);
     Some(entries.finish())

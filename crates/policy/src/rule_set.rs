@@ -10,18 +10,22 @@ mod exclusion;
 mod files;
 mod needs;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use weir_engine::RuleIndex;
 use weir_engine::seclang::{Program, RuleInfo};
+use weir_gateway::frame_digest;
+use weir_gateway::resource::ResourceKind;
 use weir_rules::seclang::{Options, RuleSource};
 
 pub(crate) use exclusion::exclusions;
 pub(crate) use files::expand;
 pub use needs::RuleSetNeeds;
 
-use crate::RuleLabel;
 use crate::build::Builder;
+use crate::error::DocumentPosition;
+use crate::{PolicyError, RuleLabel};
 
 /// Programs of one policy file, and the numbers of their rules.
 #[derive(Default)]
@@ -60,11 +64,11 @@ impl Builder<'_> {
                 self.programs.needs.add(loaded.needs);
                 loaded.warnings.iter().for_each(|warning| self.reporter.warn(warning.clone()));
                 let first = RuleIndex(self.programs.own_rules + self.programs.labels.len() as u32);
-                self.label(&loaded.program, plugin);
+                self.label(&loaded.program, plugin, frame_digest(&loaded.digest));
                 Some((loaded.program, first))
             }
             Err(errors) => {
-                errors.into_iter().for_each(|error| self.reporter.push(error));
+                self.report(errors);
                 None
             }
         };
@@ -75,17 +79,39 @@ impl Builder<'_> {
     /// Rule sets that no policy runs are compiled once and dropped: a broken one is told now, and not to
     /// whoever first uses it.
     pub fn check_unused_sets(&mut self) {
-        let unused = std::mem::take(&mut self.rule_sets).into_iter().filter(|(name, _)| !self.used_sets.contains(name));
-        let mut all: Vec<(String, Vec<RuleSource>)> = unused.collect();
-        all.sort_unstable_by(|left, right| left.0.cmp(&right.0));
-        for (_, roots) in all {
+        let is_unused = |(name, _): &(&String, _)| !self.used_sets.contains(*name);
+        let mut unused: Vec<(String, Vec<RuleSource>)> =
+            self.rule_sets.iter().filter(is_unused).map(|(name, roots)| (name.clone(), roots.clone())).collect();
+        unused.sort_unstable_by(|left, right| left.0.cmp(&right.0));
+        for (id, roots) in unused {
+            let position = DocumentPosition { kind: ResourceKind::RuleSets, id, pointer: String::new() };
+            self.reporter.context = self.source.document.is_some().then_some(position);
             let options = Options { geo: self.has_geo, ..Options::default() };
-            let loaded = cache::load(cache::key(&roots, &options), &roots, &options);
-            loaded.err().into_iter().flatten().for_each(|error| self.reporter.push(error));
+            self.report(cache::load(cache::key(&roots, &options), &roots, &options).err().unwrap_or_default());
         }
     }
 
-    fn label(&mut self, program: &Program, plugin: &'static str) {
+    /// Reports what is wrong with rules: with those of a named set as its fault, whoever runs it.
+    fn report(&mut self, errors: Vec<PolicyError>) {
+        for mut error in errors {
+            error.document = self.set_of(&error.file);
+            self.reporter.push(error);
+        }
+    }
+
+    /// The document of the named set that a text or file belongs to.
+    fn set_of(&self, file: &str) -> Option<DocumentPosition> {
+        self.source.document.as_ref()?;
+        let key = |source: &RuleSource| match source {
+            RuleSource::Text { name, .. } => (name == file).then_some("/rules"),
+            RuleSource::File(path) => (*path == *Path::new(file)).then_some("/files"),
+        };
+        let mut named = self.rule_sets.iter().filter_map(|(name, all)| Some((name, all.iter().find_map(key)?)));
+        let (id, pointer) = named.next()?;
+        Some(DocumentPosition { kind: ResourceKind::RuleSets, id: id.clone(), pointer: pointer.to_owned() })
+    }
+
+    fn label(&mut self, program: &Program, plugin: &'static str, content: u64) {
         let files: Vec<Arc<str>> = program.files().iter().map(|file| Arc::from(file.as_str())).collect();
         let (policy, selector) = &self.site;
         let labels = program.rules().iter().map(|rule| RuleLabel {
@@ -98,6 +124,7 @@ impl Builder<'_> {
             plugin,
             severity: severity(rule),
             tags: rule.tags.clone(),
+            content,
         });
         self.programs.labels.extend(labels);
     }

@@ -1,20 +1,23 @@
 //! A loaded policy: immutable, shared, with the plans that nginx's locations ask for.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use weir_engine::{Geo, Plan, RuleIndex, Specification};
+use weir_engine::{CompileError, Geo, Plan, RuleIndex, Specification};
+use weir_gateway::Documents;
+use weir_gateway::resource::{ContentHash, ResourceKind};
 use weir_http::ClientAddressConfig;
 
-use crate::build::{Built, build};
-use crate::check::Checker;
-use crate::document;
+use crate::build::{Built, Input, Inputs, build};
+use crate::check::{Checker, Fields};
+use crate::document::{self, Kind, Node};
 use crate::error::{PolicyError, PolicyErrors, Reporter};
 use crate::rule_set::RuleSetNeeds;
 use crate::source::Source;
-use crate::table::ROOT;
+use crate::table::{CLIENT_ADDRESS, GEO, LIST, POLICY_DOCUMENT, ROOT, RULE_SET_DOCUMENT};
 
 /// A policy and everything that it names, loaded. Clones share it.
 #[derive(Clone)]
@@ -24,6 +27,8 @@ pub struct Snapshot {
 
 struct Inner {
     specification: Specification,
+    /// Positions of the policies by their ids.
+    names: HashMap<String, usize>,
     labels: Vec<RuleLabel>,
     client_address: ClientAddressConfig,
     revision: String,
@@ -55,20 +60,39 @@ pub struct RuleLabel {
     pub severity: Option<&'static str>,
     /// Of a rule in a rule set: its tags.
     pub tags: Vec<String>,
+    /// Hash of what it was made of: of a rule in a rule set, of the whole set.
+    pub content: u64,
 }
 
-/// A policy is asked for that is not there.
+/// Why there is no plan of some policies.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ApplyError {
-    /// The name that was asked for.
-    pub name: String,
-    /// What may have been meant.
-    pub hint: String,
+pub enum ApplyError {
+    /// A policy is asked for that is not there.
+    Unknown {
+        /// The name that was asked for.
+        name: String,
+        /// What may have been meant.
+        hint: String,
+    },
+    /// The policies do not compile.
+    Uncompiled(String),
+}
+
+/// Which policies of a gateway are compiled to see whether they can be.
+#[derive(Debug)]
+pub enum Trial<'t> {
+    /// None: they have been tried elsewhere. What routes name is compiled when it is asked for.
+    Passed,
+    /// Each by itself, but for those whose contents have been tried already.
+    Each(&'t mut HashSet<ContentHash>),
 }
 
 impl fmt::Display for ApplyError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "there is no policy {}; {}", document::quoted(&self.name), self.hint)
+        match self {
+            Self::Unknown { name, hint } => write!(out, "there is no policy {}; {hint}", document::quoted(name)),
+            Self::Uncompiled(message) => out.write_str(message),
+        }
     }
 }
 
@@ -108,41 +132,105 @@ impl Snapshot {
     /// # Errors
     /// Everything that is wrong with it.
     pub fn parse(text: &str, path: &Path) -> Result<Self, PolicyErrors> {
-        let source = Source::new(path.display().to_string(), text);
+        let sources = [Source::new(path.display().to_string(), text)];
+        let [source] = &sources;
         let mut reporter = Reporter::default();
-        let node = match document::parse(&source) {
+        let node = match document::parse(source) {
             Ok(node) => node,
             Err(error) => {
-                reporter.at(&source, error.at, error.message, error.hint);
+                reporter.at(source, error.at, error.message, error.hint);
                 return reporter.finish(None);
             }
         };
-        let root = Checker { source: &source, reporter: &mut reporter, alternatives: false }.resource(&node, &ROOT);
+        let root = Checker { source, reporter: &mut reporter, alternatives: false }.resource(&node, &ROOT);
+        let Some(root) = root else { return reporter.finish(None) };
         let folder = path.parent().unwrap_or(Path::new(""));
-        let built = root.map(|root| build(&root, &source, folder, &mut reporter));
-        let warnings = reporter.take_warnings();
-        let built = reporter.finish(built)?;
-        Self::compile(built, warnings, &source)
+        let inputs = Inputs::of_file(&root);
+        let built = build(&inputs, &sources, folder, &mut reporter);
+        // All together are what nginx applies unless told otherwise; what only compiling finds is an error of the
+        // file, too.
+        let all = (0..built.specification.policies.len()).collect();
+        Self::finish(built, reporter, &sources, vec![all])
     }
 
-    /// Compiles all policies: what only compiling finds is an error of the policy too, and the
-    /// plan of all of them is what nginx applies unless told otherwise.
-    fn compile(built: Built, warnings: Vec<PolicyError>, source: &Source) -> Result<Self, PolicyErrors> {
-        let all: Vec<usize> = (0..built.specification.policies.len()).collect();
-        let plan = match Plan::compile(&built.specification, &all) {
-            Ok(plan) => plan,
-            Err(errors) => {
-                let mut reporter = Reporter::default();
-                for error in errors {
-                    let place = |RuleIndex(index)| built.places.get(index as usize).copied();
-                    reporter.at(source, error.rule.and_then(place).unwrap_or_default(), error.message, None);
-                }
-                return reporter.finish(None);
+    /// Loads the documents of a gateway, each from its own source. Relative file names begin at `folder`.
+    ///
+    /// # Errors
+    /// Everything that is wrong with them; each error has its document.
+    pub fn build(documents: &Documents, folder: &Path, trial: Trial<'_>) -> Result<Self, PolicyErrors> {
+        let mut reporter = Reporter::default();
+        let sources: Vec<Source> =
+            documents.iter().map(|(kind, document)| Source::of_document(kind, document)).collect();
+        if sources.is_empty() {
+            return Self::finish(Built::default(), reporter, &sources, Vec::new());
+        }
+        let mut roots = Vec::with_capacity(sources.len());
+        for (number, source) in sources.iter().enumerate() {
+            match document::parse(source) {
+                Ok(root) => roots.push((number, root)),
+                Err(error) => reporter.at(source, error.at, error.message, error.hint),
             }
-        };
-        let plans = Mutex::new(HashMap::from([(all, Arc::new(plan))]));
-        let Built { specification, labels, client_address, revision, needs, .. } = built;
-        Ok(Self { inner: Arc::new(Inner { specification, labels, client_address, revision, warnings, needs, plans }) })
+        }
+        let mut checked = Vec::with_capacity(sources.len());
+        for (number, root) in &roots {
+            let parts = check(&sources[*number], root, &mut reporter);
+            checked.extend(parts.into_iter().map(|(part, name, fields)| (part, name, fields, *number)));
+        }
+        let mut inputs = Inputs::default();
+        for (part, name, fields, source) in &checked {
+            let input = Input { name, fields, source: *source };
+            match part {
+                Part::ClientAddress => inputs.client_address = Some(input),
+                Part::Geo => inputs.geo = Some(input),
+                Part::List => inputs.lists.push(input),
+                Part::RuleSet => inputs.rule_sets.push(input),
+                Part::Policy => inputs.policies.push(input),
+            }
+        }
+        let built = build(&inputs, &sources, folder, &mut reporter);
+        let Trial::Each(known) = trial else { return Self::finish(built, reporter, &sources, Vec::new()) };
+        let hashes: Vec<Option<ContentHash>> = inputs
+            .policies
+            .iter()
+            .map(|policy| documents.get(ResourceKind::Policies, policy.name).map(|document| document.hash))
+            .collect();
+        let is_new = |position: &usize| hashes[*position].is_none_or(|hash| !known.contains(&hash));
+        let tried = (0..hashes.len()).filter(is_new).map(|position| vec![position]).collect();
+        let snapshot = Self::finish(built, reporter, &sources, tried)?;
+        known.extend(hashes.into_iter().flatten());
+        // Plans of one policy each were to see whether it compiles.
+        snapshot.inner.plans.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        Ok(snapshot)
+    }
+
+    /// Compiles these sets of policies, and takes over what was built.
+    fn finish(
+        built: Built,
+        mut reporter: Reporter,
+        sources: &[Source],
+        sets: Vec<Vec<usize>>,
+    ) -> Result<Self, PolicyErrors> {
+        let warnings = reporter.take_warnings();
+        let built = reporter.finish(Some(built))?;
+        let mut reporter = Reporter::default();
+        let mut plans = HashMap::with_capacity(sets.len());
+        for set in sets {
+            match Plan::compile(&built.specification, &set) {
+                Ok(plan) => _ = plans.insert(set, Arc::new(plan)),
+                Err(errors) => {
+                    for error in errors {
+                        let place = error.rule.and_then(|RuleIndex(index)| built.places.get(index as usize));
+                        let Some((number, at)) = place.or(built.places.first()) else { continue };
+                        reporter.at(&sources[*number], *at, error.message, None);
+                    }
+                }
+            }
+        }
+        let Built { specification, labels, client_address, revision, needs, .. } = reporter.finish(Some(built))?;
+        let names = specification.policies.iter().map(|policy| policy.id.clone()).zip(0..).collect();
+        let plans = Mutex::new(plans);
+        let inner = Inner { specification, names, labels, client_address, revision, warnings, needs, plans };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// 12 hexadecimal digits of a hash of everything loaded, or the file's own `revision`.
@@ -196,12 +284,11 @@ impl Snapshot {
     /// names. The same set of names gives the same plan.
     ///
     /// # Errors
-    /// If a name is none of the policies'.
+    /// If a name is none of the policies', or if they do not compile.
     pub fn plan(&self, names: &[&str]) -> Result<Arc<Plan>, ApplyError> {
         let mut positions = Vec::with_capacity(names.len());
         for name in names {
-            let position = self.policy_names().position(|id| id == *name).ok_or_else(|| self.unknown(name))?;
-            positions.push(position);
+            positions.push(*self.inner.names.get(*name).ok_or_else(|| self.unknown(name))?);
         }
         positions.sort_unstable();
         positions.dedup();
@@ -209,19 +296,60 @@ impl Snapshot {
         if let Some(plan) = plans.get(&positions) {
             return Ok(Arc::clone(plan));
         }
-        let plan = Plan::compile(&self.inner.specification, &positions);
-        let plan = Arc::new(plan.expect("all policies together have compiled when the policy was loaded"));
+        let uncompiled = |errors: Vec<CompileError>| {
+            ApplyError::Uncompiled(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+        };
+        let plan = Arc::new(Plan::compile(&self.inner.specification, &positions).map_err(uncompiled)?);
         plans.insert(positions, Arc::clone(&plan));
         Ok(plan)
     }
 
     fn unknown(&self, name: &str) -> ApplyError {
+        /// Names that are listed; of more, their number.
+        const LISTED: usize = 64;
         let hint = match weir_rules::nearest(name, self.policy_names()) {
             Some(near) => format!("did you mean `{near}`?"),
+            None if self.inner.names.len() > LISTED => format!("there are {}", self.inner.names.len()),
             None => format!("the policies are {}", self.policy_names().collect::<Vec<_>>().join(", ")),
         };
-        ApplyError { name: name.to_owned(), hint }
+        ApplyError::Unknown { name: name.to_owned(), hint }
     }
+}
+
+/// What a document, or a key of the settings, is to the build.
+enum Part {
+    ClientAddress,
+    Geo,
+    List,
+    RuleSet,
+    Policy,
+}
+
+/// Checks a document against its rows of the table: the part, its name, what it says, and where.
+fn check<'n>(source: &'n Source, root: &'n Node, reporter: &mut Reporter) -> Vec<(Part, &'n str, Fields<'n>)> {
+    let Some((kind, id)) = &source.document else { return Vec::new() };
+    let parts = match kind {
+        ResourceKind::Lists => vec![(Part::List, root, &LIST)],
+        ResourceKind::RuleSets => vec![(Part::RuleSet, root, &RULE_SET_DOCUMENT)],
+        ResourceKind::Policies => vec![(Part::Policy, root, &POLICY_DOCUMENT)],
+        ResourceKind::Settings => {
+            let Kind::Mapping(pairs) = &root.kind else { return Vec::new() };
+            let part = |(key, value): &'n (Rc<Node>, Rc<Node>)| match key.as_scalar()?.text.as_str() {
+                "client_address" => Some((Part::ClientAddress, &**value, &CLIENT_ADDRESS)),
+                "geo" => Some((Part::Geo, &**value, &GEO)),
+                _ => None,
+            };
+            pairs.iter().filter_map(part).collect()
+        }
+        ResourceKind::Certificates
+        | ResourceKind::Upstreams
+        | ResourceKind::Members
+        | ResourceKind::Sites
+        | ResourceKind::Routes => Vec::new(),
+    };
+    let mut checker = Checker { source, reporter, alternatives: false };
+    let checked = parts.into_iter().map(|(part, node, table)| (part, checker.resource(node, table)));
+    checked.filter_map(|(part, fields)| Some((part, id.as_str(), fields?))).collect()
 }
 
 impl fmt::Debug for Snapshot {

@@ -3,17 +3,36 @@
 //! Everything after parsing refers to places by byte offset, which costs nothing to carry; only
 //! an error turns it into line and column, counted from 1 and in characters, as editors do.
 
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+use weir_gateway::resource::{Document, ResourceKind};
+
+use crate::document::Node;
+use crate::error::DocumentPosition;
+use crate::pointer;
+
 /// A file's name and text.
 #[derive(Debug)]
 pub struct Source {
     /// Name for messages, as the user gave it.
     pub file: String,
+    /// Of a document of a gateway: its kind and id.
+    pub document: Option<(ResourceKind, String)>,
+    /// Its tree once it is parsed, for pointers.
+    pub(crate) root: OnceCell<Rc<Node>>,
     /// The whole text, without a byte order mark.
     pub text: String,
     /// Byte offset of the first byte of each line.
     lines: Vec<usize>,
     /// Byte offset of every [`STRIDE`]-th character; empty if all are ASCII.
     characters: Vec<usize>,
+}
+
+/// What messages call a document.
+pub(crate) fn file_of(kind: ResourceKind, id: &str) -> String {
+    let separator = if id.is_empty() { "" } else { "/" };
+    format!("{}{separator}{id}.json", kind.plural())
 }
 
 /// Distance of the characters whose offsets are kept: a look-up walks at most so many.
@@ -49,7 +68,21 @@ impl Source {
             true => Vec::new(),
             false => text.char_indices().step_by(STRIDE).map(|(at, _)| at).collect(),
         };
-        Self { file, text, lines, characters }
+        Self { file, document: None, root: OnceCell::new(), text, lines, characters }
+    }
+
+    /// A document of a gateway: JSON, called `policies/demo.json` in messages.
+    #[must_use]
+    pub fn of_document(kind: ResourceKind, document: &Document) -> Self {
+        let file = file_of(kind, &document.id);
+        Self { document: Some((kind, document.id.clone())), ..Self::new(file, &document.json) }
+    }
+
+    /// Where a byte of a document is.
+    pub(crate) fn document_position(&self, offset: usize) -> Option<DocumentPosition> {
+        let (kind, id) = self.document.clone()?;
+        let pointer = self.root.get().map_or_else(String::new, |root| pointer::of(root, offset));
+        Some(DocumentPosition { kind, id, pointer })
     }
 
     /// Line and column of a byte offset; past the end it is the end.

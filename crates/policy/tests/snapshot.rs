@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use weir_engine::List;
 use weir_policy::mmdb::{Record, Writer};
-use weir_policy::{MAX_POLICIES, Snapshot};
+use weir_policy::{MAX_PLAN_POLICIES, Snapshot};
 
 fn policies(count: usize) -> String {
     let one = |n: usize| format!("  - {{id: p{n}, rules: [{{id: r{n}, when: ssl, action: log}}]}}\n");
@@ -36,9 +36,9 @@ fn the_same_set_of_policies_is_the_same_plan() {
 
 #[test]
 fn sixty_four_policies_load_and_one_more_does_not() {
-    let snapshot = load(&policies(MAX_POLICIES));
+    let snapshot = load(&policies(MAX_PLAN_POLICIES));
     snapshot.plan(&["p0", "p63"]).unwrap();
-    let errors = Snapshot::parse(&policies(MAX_POLICIES + 1), Path::new("p.yaml")).unwrap_err().to_string();
+    let errors = Snapshot::parse(&policies(MAX_PLAN_POLICIES + 1), Path::new("p.yaml")).unwrap_err().to_string();
     assert!(errors.starts_with("p.yaml:66:5: 65 policies; at most 64 are possible in a file"), "{errors}");
 }
 

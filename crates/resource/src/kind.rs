@@ -66,8 +66,8 @@ pub(crate) fn tables() -> Vec<&'static Resource> {
     std::iter::once(&STATE).chain(ResourceKind::ALL.into_iter().rev().flat_map(of_kind)).collect()
 }
 
-/// Most policies that one document names: as many as a file can have.
-const MAX_NAMED: usize = weir_policy::MAX_POLICIES;
+/// Most policies that one document names.
+const MAX_NAMED: usize = weir_policy::MAX_PLAN_POLICIES;
 /// Longest time: a day.
 const DAY_MS: u64 = 86_400_000;
 

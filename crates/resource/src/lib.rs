@@ -26,7 +26,7 @@ pub use weir_policy::Fault;
 /// A document that is right as far as it alone can tell.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Checked {
-    /// The operation for workers; `None` for lists, policies and rule sets, which go into [`weir_policy::assemble`]'s text.
+    /// The operation for workers.
     pub op: Option<Op>,
     /// Every resource that it names.
     pub references: Vec<Reference>,

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::{Map, Value};
+use weir_gateway::Documents;
+use weir_gateway::op::Op;
 
 use crate::convert::Converter;
 use crate::kind::STATE;
@@ -75,6 +77,23 @@ impl State {
     #[must_use]
     pub fn into_documents(self) -> BTreeMap<(ResourceKind, String), Value> {
         self.documents
+    }
+
+    /// The documents of these that workers compile.
+    #[must_use]
+    pub fn compiled(&self) -> Documents {
+        let resource = |((kind, id), document): (&(ResourceKind, String), &Value)| match super::check(
+            *kind,
+            id,
+            document.to_string().as_bytes(),
+        )
+        .ok()?
+        .op?
+        {
+            Op::Put(resource) => Some(resource),
+            Op::Delete { .. } | Op::Object { .. } | Op::Health { .. } | Op::Addresses { .. } => None,
+        };
+        self.documents.iter().filter(|((kind, _), _)| kind.is_compiled()).filter_map(resource).collect()
     }
 
     /// Adds the content of another file.

@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::collections::HashSet;
 use std::path::Path;
 
-use weir_policy::Snapshot;
-use weir_policy::{Assembled, assemble};
+use weir_policy::{Snapshot, Trial};
 use weir_resource::{ResourceKind, State, check, parse_state};
 
 fn root() -> &'static Path {
@@ -19,16 +19,8 @@ fn is_right(text: &str) -> State {
         let checked = check(*kind, id, body.to_string().as_bytes());
         assert!(checked.is_ok(), "{kind} {id}: {checked:?}");
     }
-    let of = |wanted: ResourceKind| {
-        let all = state.documents().iter().filter(move |((kind, _), _)| *kind == wanted);
-        all.map(|((_, id), body)| (id.as_str(), body)).collect::<Vec<_>>()
-    };
-    let settings = of(ResourceKind::Settings).first().map(|(_, body)| *body);
-    let assembled = assemble(of(ResourceKind::Policies), of(ResourceKind::Lists), of(ResourceKind::RuleSets), settings);
-    if !assembled.text().is_empty() {
-        let snapshot = Snapshot::parse(assembled.text(), &Path::new("/nowhere").join(Assembled::FILE));
-        assert!(snapshot.is_ok(), "{}", snapshot.unwrap_err());
-    }
+    let snapshot = Snapshot::build(&state.compiled(), Path::new("/nowhere"), Trial::Each(&mut HashSet::new()));
+    assert!(snapshot.is_ok(), "{}", snapshot.unwrap_err());
     state
 }
 

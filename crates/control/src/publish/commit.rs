@@ -7,6 +7,7 @@ use weir_bus::Frame;
 use weir_gateway::op::Op;
 use weir_resource::ResourceKind;
 
+use super::heavy::Compiled;
 use super::queue::{Answer, Submitted, What};
 use super::task::Publisher;
 use super::waiting::Outcome;
@@ -74,9 +75,10 @@ impl Publisher {
                 return None;
             }
         };
-        if applied.is_heavy() && !submitted.verified.as_ref().is_some_and(|verified| verified.covers(&applied)) {
+        if applied.is_heavy() && !submitted.verified.as_ref().is_some_and(|verified| verified.covers(state, &applied)) {
+            let compiled = Compiled::of(&applied);
             state.undo(applied);
-            self.enqueue_heavy(state, store, submitted);
+            self.enqueue_heavy(state, submitted, compiled);
             return None;
         }
         if submitted.submission.dry_run {

@@ -1,28 +1,53 @@
 //! Changes that have to be compiled: through the sandbox, one at a time, while light ones go on.
 
-use super::queue::{Answer, Submitted, What};
+use weir_gateway::resource::Document;
+
+use super::queue::{Answer, Submitted};
 use super::task::Publisher;
 use crate::sandbox::{Job, MAX_WAITING, Rejected};
-use crate::state::{Applied, Refusal, State};
-use crate::store::Store;
+use crate::state::{Applied, Key, Refusal, State};
 
 /// How often a change is tried again because the policies changed under it.
 const ATTEMPTS: u32 = 3;
 
-/// What the sandbox has found good.
+/// What a change does to what is compiled, as it was seen when the change was tried. It is put over what others have
+/// made meanwhile when its turn comes, so that waiting costs no second trial.
 #[derive(Clone, Debug)]
+pub(super) struct Compiled {
+    documents: Vec<(Key, Option<(Document, u64)>)>,
+    /// With the place of each.
+    patterns: Vec<(String, String)>,
+}
+
+impl Compiled {
+    pub fn of(applied: &Applied) -> Self {
+        let documents = applied.compiled().map(|(key, entry)| (key.clone(), entry)).collect();
+        Self { documents, patterns: applied.places_of_patterns() }
+    }
+
+    fn job(self, state: &State) -> Job {
+        let mut all = state.compiled().clone();
+        let is_touched = !self.documents.is_empty();
+        for (key, entry) in self.documents {
+            all.set(key.kind, &key.id, entry);
+        }
+        Job { documents: is_touched.then_some(all), patterns: self.patterns }
+    }
+}
+
+/// What the sandbox has found good: documents by their hashes, and expressions.
+#[derive(Debug)]
 pub(super) struct Verified {
-    policies: Option<String>,
-    patterns: Vec<String>,
+    job: Job,
     attempts: u32,
 }
 
 impl Verified {
     /// Whether it is all that has to be compiled.
-    pub fn covers(&self, applied: &Applied) -> bool {
-        let policies = applied.policies.as_ref().map(|policies| policies.assembled.text());
-        (policies.is_none() || policies == self.policies.as_deref())
-            && applied.new_patterns().all(|(pattern, _)| self.patterns.iter().any(|known| known == pattern))
+    pub fn covers(&self, state: &State, applied: &Applied) -> bool {
+        let is_touched = applied.compiled().next().is_some();
+        (!is_touched || self.job.documents.as_ref() == Some(state.compiled()))
+            && applied.new_patterns().all(|(pattern, _)| self.job.patterns.iter().any(|(known, _)| known == pattern))
     }
 }
 
@@ -35,7 +60,8 @@ pub(super) struct Verdict {
 }
 
 impl Publisher {
-    pub(super) fn enqueue_heavy(&mut self, state: &mut State, store: &mut Store, submitted: Submitted) {
+    /// Puts a change into the queue for the sandbox; `compiled` is what of it has to be compiled.
+    pub(super) fn enqueue_heavy(&mut self, state: &State, submitted: Submitted, compiled: Compiled) {
         if submitted.verified.as_ref().is_some_and(|verified| verified.attempts >= ATTEMPTS) {
             let why = "the policies were changed again and again while this change was being checked; try again";
             let _ = submitted.answer.send(Answer::Failed(why.to_owned()));
@@ -46,41 +72,24 @@ impl Publisher {
             let _ = submitted.answer.send(Answer::Busy);
             return;
         }
-        self.heavy.push_back(submitted);
-        self.next_heavy(state, store);
+        self.heavy.push_back((submitted, compiled));
+        self.next_heavy(state);
     }
 
     /// Sends the next one to the sandbox, if none is there.
-    fn next_heavy(&mut self, state: &mut State, store: &mut Store) {
-        while !self.heavy_runs {
-            let Some(submitted) = self.heavy.pop_front() else { return };
-            let edits = match &submitted.submission.what {
-                What::Edits(edits) => Ok(edits.clone()),
-                What::Rollback(revision) => super::commit::rollback(state, store, *revision),
-            };
-            let applied = edits.and_then(|edits| state.apply(state.revision() + 1, &edits).map_err(Answer::Refused));
-            let applied = match applied {
-                Ok(applied) => applied,
-                Err(answer) => {
-                    let _ = submitted.answer.send(answer);
-                    continue;
-                }
-            };
-            let policies = applied.policies.as_ref().map(|policies| policies.assembled.clone());
-            let patterns = applied.places_of_patterns();
-            state.undo(applied);
-            let verified = Verified {
-                policies: policies.as_ref().map(|policies| policies.text().to_owned()),
-                patterns: patterns.iter().map(|(pattern, _)| pattern.clone()).collect(),
-                attempts: submitted.verified.as_ref().map_or(0, |verified| verified.attempts) + 1,
-            };
-            self.heavy_runs = true;
-            let (sandbox, verdicts) = (self.parts.sandbox.clone(), self.verdicts.clone());
-            tokio::spawn(async move {
-                let rejected = sandbox.check(Job { policies, patterns }).await.err();
-                let _ = verdicts.send(Verdict { submitted, verified, rejected });
-            });
+    fn next_heavy(&mut self, state: &State) {
+        if self.heavy_runs {
+            return;
         }
+        let Some((submitted, compiled)) = self.heavy.pop_front() else { return };
+        let attempts = submitted.verified.as_ref().map_or(0, |verified| verified.attempts) + 1;
+        let verified = Verified { job: compiled.job(state), attempts };
+        self.heavy_runs = true;
+        let (sandbox, verdicts) = (self.parts.sandbox.clone(), self.verdicts.clone());
+        tokio::spawn(async move {
+            let rejected = sandbox.check(&verified.job).await.err();
+            let _ = verdicts.send(Verdict { submitted, verified, rejected });
+        });
     }
 
     /// Goes on with a change that the sandbox has seen.
@@ -100,6 +109,6 @@ impl Publisher {
             let _ = submitted.answer.send(answer);
         }
         let parts = self.parts.clone();
-        self.next_heavy(&mut parts.state(), &mut parts.store());
+        self.next_heavy(&parts.state());
     }
 }

@@ -9,7 +9,7 @@ use weir_bus::{ControlBell, Frame, Writer};
 use weir_gateway::op::Op;
 
 use super::bell::{Bell, NewFiles};
-use super::heavy::Verdict;
+use super::heavy::{Compiled, Verdict};
 use super::queue::Submitted;
 use super::runtime::Known;
 use super::snapshots::Snapshots;
@@ -43,7 +43,7 @@ pub(crate) struct Publisher {
     pub(super) last: Vec<Standing>,
     pub(super) refused: Vec<Refused>,
     pub(super) undone: VecDeque<Undone>,
-    pub(super) heavy: VecDeque<Submitted>,
+    pub(super) heavy: VecDeque<(Submitted, Compiled)>,
     pub(super) heavy_runs: bool,
     pub(super) verdicts: mpsc::UnboundedSender<Verdict>,
     pub(super) snapshots: Snapshots,

@@ -1,14 +1,15 @@
 //! The child's side: reads tasks, compiles, answers, until its input ends.
 
 use std::any::Any;
+use std::collections::HashSet;
 use std::io::{self, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::ExitCode;
 
-use weir_gateway::Patterns;
-use weir_policy::Assembled;
-use weir_policy::{PolicyError, Snapshot};
+use weir_gateway::resource::{ContentHash, ResourceKind};
+use weir_gateway::{Documents, Patterns};
+use weir_policy::{Fault, PolicyError, Snapshot, Trial};
 
 use super::wire::{Answer, Complaint, Hello, MAX_ANSWER_BYTES, MAX_JOB_BYTES, Task, read, write};
 use super::{confine, fault_injection};
@@ -31,24 +32,36 @@ pub fn child_main() -> ExitCode {
 fn serve(input: &mut impl Read, output: &mut impl Write) -> io::Result<()> {
     let Some(hello) = read::<Hello>(input, MAX_JOB_BYTES)? else { return Ok(()) };
     confine::confine(hello.memory_bytes)?;
-    // Rule sets stay parsed as long as somebody holds a policy that has them.
-    let mut last = None;
+    let mut kept = Kept::default();
     while let Some(task) = read::<Task>(input, MAX_JOB_BYTES)? {
-        let answer = catch_unwind(AssertUnwindSafe(|| perform(&task, &mut last)));
+        let answer = catch_unwind(AssertUnwindSafe(|| perform(&task, &mut kept)));
         let answer = answer.unwrap_or_else(|panic| Answer { panic: Some(message(&*panic)), ..Answer::default() });
         write(output, &answer, MAX_ANSWER_BYTES)?;
     }
     Ok(())
 }
 
-fn perform(task: &Task, last: &mut Option<Snapshot>) -> Answer {
+/// What a child keeps for later tasks.
+#[derive(Default)]
+struct Kept {
+    /// The last good policies: rule sets stay parsed as long as somebody holds policies that have them.
+    last: Option<Snapshot>,
+    /// Policies that compiled; they are not compiled again.
+    compiled: HashSet<ContentHash>,
+}
+
+fn perform(task: &Task, kept: &mut Kept) -> Answer {
     let mut answer = Answer::default();
-    if let Some(text) = &task.policies {
-        fault_injection::perform(text);
-        match Snapshot::parse(text, Path::new(Assembled::FILE)) {
+    if let Some(all) = &task.documents {
+        fault_injection::perform(all);
+        let mut documents = Documents::default();
+        for (kind, document) in all {
+            documents.set(*kind, &document.id, Some((document.clone(), 0)));
+        }
+        match Snapshot::build(&documents, Path::new(""), Trial::Each(&mut kept.compiled)) {
             Ok(snapshot) => {
                 answer.warnings = snapshot.warnings().iter().map(complaint).collect();
-                *last = Some(snapshot);
+                kept.last = Some(snapshot);
             }
             Err(errors) => {
                 answer.errors = errors.errors().iter().map(complaint).collect();
@@ -64,9 +77,11 @@ fn perform(task: &Task, last: &mut Option<Snapshot>) -> Answer {
     answer
 }
 
+/// What is no document's is the settings'.
 fn complaint(error: &PolicyError) -> Complaint {
-    let PolicyError { file, line, column, message, hint, excerpt: _ } = error.clone();
-    Complaint { file, line, column, message, hint }
+    let alone = || (ResourceKind::Settings, "", Fault { message: error.to_string(), ..Fault::default() });
+    let (kind, id, Fault { pointer, message, hint, .. }) = error.in_document().unwrap_or_else(alone);
+    Complaint { kind, id: id.to_owned(), pointer, message, hint }
 }
 
 fn message(panic: &(dyn Any + Send)) -> String {

@@ -3,6 +3,8 @@
 
 use std::hint::black_box;
 
+use weir_gateway::resource::{Document, ResourceKind};
+
 /// The variable that must be 1.
 pub(super) const SWITCH: &str = "WEIR_TESTING";
 
@@ -13,15 +15,15 @@ const ABORT: &str = "weir-test-abort";
 const PANIC: &str = "weir-test-panic";
 const SOCKET: &str = "weir-test-socket";
 
-/// Does what the text asks for, if this is a test.
-pub(super) fn perform(text: &str) {
+/// Does what a list's name asks for, if this is a test.
+pub(super) fn perform(documents: &[(ResourceKind, Document)]) {
     if std::env::var_os(SWITCH).is_none_or(|value| value != "1") {
         return;
     }
-    let asks = |name: &str| text.contains(name);
+    let asks = |name: &str| documents.iter().any(|(_, document)| document.id == name);
     if asks(HANG) {
         loop {
-            black_box(text);
+            black_box(documents);
         }
     }
     if asks(SLEEP) {

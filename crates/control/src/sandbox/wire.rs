@@ -5,8 +5,10 @@
 use std::io::{self, Read, Write};
 
 use serde::{Deserialize, Serialize};
+use weir_gateway::resource::{Document, ResourceKind};
 
-/// Largest job: a policy may have 16 MiB (`weir_policy::MAX_DOCUMENT_BYTES`), which escapes may double.
+/// Largest job: all documents together. One may have 16 MiB (`weir_policy::MAX_DOCUMENT_BYTES`); 10,000 policies of a
+/// few rules have 10 MB.
 pub const MAX_JOB_BYTES: usize = 64 << 20;
 
 /// Largest answer; a hundred errors with long messages fit many times.
@@ -22,8 +24,8 @@ pub struct Hello {
 /// What the child is to do.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Task {
-    /// A policy file in JSON, to be loaded and compiled whole.
-    pub policies: Option<String>,
+    /// Documents of policies, to be compiled together.
+    pub documents: Option<Vec<(ResourceKind, Document)>>,
     /// Regular expressions of routes.
     pub patterns: Vec<String>,
 }
@@ -43,16 +45,16 @@ pub struct Answer {
     pub panic: Option<String>,
 }
 
-/// An error of the policy.
+/// What is wrong with, or odd about, a document.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Complaint {
-    /// The file that it is in.
-    pub file: String,
-    /// Line, from 1; 0 if unknown.
-    pub line: u32,
-    /// Column in characters, from 1; 0 if unknown.
-    pub column: u32,
-    /// What was expected and what was found.
+    /// The document's kind.
+    pub kind: ResourceKind,
+    /// Its id; empty for settings.
+    pub id: String,
+    /// JSON pointer within it.
+    pub pointer: String,
+    /// What was expected and what was found; with file and line where the pointer cannot tell them.
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
@@ -116,10 +118,12 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_read(text in ".{0,200}", patterns in prop::collection::vec(".{0,20}", 0..5)) {
-            let task = Task { policies: Some(text.clone()), patterns: patterns.clone() };
+            let document = Document::new("p", serde_json::to_string(&text).unwrap());
+            let documents = Some(vec![(ResourceKind::Policies, document)]);
+            let task = Task { documents: documents.clone(), patterns: patterns.clone() };
             let bytes = framed(&task, MAX_JOB_BYTES).unwrap();
             let back: Task = read(&mut bytes.as_slice(), MAX_JOB_BYTES).unwrap().unwrap();
-            prop_assert_eq!(back.policies, Some(text));
+            prop_assert_eq!(back.documents, documents);
             prop_assert_eq!(back.patterns, patterns);
         }
 
@@ -132,6 +136,6 @@ mod tests {
     #[test]
     fn lengths_are_bounded_before_memory_is_taken() {
         assert!(read::<Task>(&mut [0xFF, 0xFF, 0xFF, 0xFF, 1].as_slice(), 1024).is_err());
-        assert!(framed(&Task { policies: Some("x".repeat(100)), patterns: vec![] }, 50).is_err());
+        assert!(framed(&Task { documents: None, patterns: vec!["x".repeat(100)] }, 50).is_err());
     }
 }

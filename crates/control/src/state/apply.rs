@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use weir_gateway::op::Op;
+use weir_gateway::resource::Document as CompiledDocument;
 use weir_resource::{Fault, ResourceKind};
 
 use crate::store::Loaded;
 
-use super::{Document, Edit, Held, Key, Policies, Refusal, State};
+use super::{Document, Edit, Held, Key, Refusal, State};
 
 /// What happened to one resource.
 #[derive(Clone, Debug)]
@@ -26,10 +27,7 @@ pub struct Delta {
 pub struct Applied {
     /// What differs, by kind and id; empty if the change changed nothing.
     pub deltas: Vec<Delta>,
-    /// New policies for the workers, if they differ.
-    pub policies: Option<Arc<Policies>>,
     before: BTreeMap<Key, Option<Held>>,
-    policies_before: Option<Option<Arc<Policies>>>,
     revision_before: u64,
 }
 
@@ -58,7 +56,17 @@ impl Applied {
     /// Whether the sandbox must see it.
     #[must_use]
     pub fn is_heavy(&self) -> bool {
-        self.policies.is_some() || self.new_patterns().next().is_some()
+        self.compiled().next().is_some() || self.new_patterns().next().is_some()
+    }
+
+    /// What differs in what workers compile: the documents as they are, and as workers have them (`None`: gone).
+    pub fn compiled(&self) -> impl Iterator<Item = (&Key, Option<(CompiledDocument, u64)>)> {
+        self.deltas.iter().filter(|delta| delta.key.kind.is_compiled()).filter_map(|delta| {
+            let [old, new] = [&delta.old, &delta.new].map(|held| held.as_ref().map(|held| &held.document));
+            let hash = |document: Option<&Arc<Document>>| Some(document?.compiled.as_ref()?.hash);
+            let entry = || new.and_then(|document| document.compiled_entry(delta.key.kind));
+            (hash(old) != hash(new)).then(|| (&delta.key, entry()))
+        })
     }
 
     /// What workers are told, in the order in which it is done: what goes, from routes down to certificates; then what
@@ -72,14 +80,11 @@ impl Applied {
         for delta in self.deltas.iter().rev().filter(|delta| delta.new.is_none()) {
             let with_its_upstream =
                 delta.key.upstream().is_some_and(|upstream| goes(&Key::new(ResourceKind::Upstreams, upstream)));
-            let compiled =
-                matches!(delta.key.kind, ResourceKind::Lists | ResourceKind::Policies | ResourceKind::RuleSets);
-            if !with_its_upstream && !compiled {
+            if !with_its_upstream {
                 let op = Op::Delete { kind: delta.key.kind, id: delta.key.id.to_string() };
                 frames.push(serde_json::to_vec(&op).expect("an operation can be written as JSON"));
             }
         }
-        frames.extend(self.policies.iter().map(|policies| policies.frame.clone()));
         let comes = self.deltas.iter().filter_map(|delta| delta.new.as_ref()?.document.frame.as_ref());
         frames.extend(comes.map(|frame| frame.to_vec()));
         frames
@@ -237,38 +242,12 @@ impl State {
         if !deltas.is_empty() {
             self.revision = revision;
         }
-        let mut applied = Applied { deltas, policies: None, before, policies_before: None, revision_before };
-        self.renew_policies(&mut applied);
-        applied
-    }
-
-    fn renew_policies(&mut self, applied: &mut Applied) {
-        let matters = |kind| {
-            matches!(
-                kind,
-                ResourceKind::Lists | ResourceKind::Policies | ResourceKind::RuleSets | ResourceKind::Settings
-            )
-        };
-        if !applied.deltas.iter().any(|delta| matters(delta.key.kind)) {
-            return;
-        }
-        let assembled = self.assemble();
-        if assembled.text() == self.policies().map_or("", |policies| policies.assembled.text()) {
-            return;
-        }
-        let op = Op::PutPolicies { text: assembled.text().into() };
-        let frame = serde_json::to_vec(&op).expect("an operation can be written as JSON");
-        let policies = Arc::new(Policies { assembled, frame });
-        applied.policies_before = Some(self.set_policies(Some(policies.clone())));
-        applied.policies = Some(policies);
+        Applied { deltas, before, revision_before }
     }
 
     /// Takes a change back that was the last one.
     pub fn undo(&mut self, applied: Applied) {
         self.put_back(applied.before);
-        if let Some(policies) = applied.policies_before {
-            self.set_policies(policies);
-        }
         self.revision = applied.revision_before;
     }
 

@@ -15,9 +15,11 @@ type Check = fn(ResourceKind, &str, &[u8]) -> Result<Checked, Vec<Fault>>;
 #[derive(Debug)]
 pub struct Document {
     /// As JSON, without spaces.
-    pub text: Box<str>,
-    /// What workers are told, as it stands in the journal; `None` for what goes into the policies.
+    pub text: Arc<str>,
+    /// What workers are told, as it stands in the journal.
     pub frame: Option<Box<[u8]>>,
+    /// What workers compile of it.
+    pub compiled: Option<weir_gateway::resource::Document>,
     /// Its part of the state's digest.
     pub digest: u64,
     /// What it names.
@@ -52,6 +54,13 @@ fn place(value: &Value, text: &str) -> Option<String> {
 }
 
 impl Document {
+    /// What workers compile of it, with the digest that workers give it.
+    pub(super) fn compiled_entry(&self, kind: ResourceKind) -> Option<(weir_gateway::resource::Document, u64)> {
+        let document = self.compiled.clone()?;
+        let digest = if kind == ResourceKind::Settings { frame_digest(document.json.as_bytes()) } else { self.digest };
+        Some((document, digest))
+    }
+
     /// Where one of its expressions stands, as a JSON pointer from it on; empty if it was made from several parts.
     #[must_use]
     pub fn place_of(&self, pattern: &str) -> String {
@@ -84,13 +93,22 @@ impl Document {
         // Settings that set nothing for the workers are the same to them as none.
         let counts =
             !matches!(&checked.op, Some(Op::Put(Resource::Settings(settings))) if *settings == Settings::default());
+        let compiled = match &checked.op {
+            Some(Op::Put(resource)) => resource.document().cloned(),
+            Some(Op::Delete { .. } | Op::Object { .. } | Op::Health { .. } | Op::Addresses { .. }) | None => None,
+        };
+        let text: Arc<str> = match &compiled {
+            Some(document) if *document.json == *text => Arc::clone(&document.json),
+            _ => text.into(),
+        };
         let frame = checked
             .op
             .map(|op| serde_json::to_vec(&op).expect("operations have only text keys, so they can be written as JSON"));
         Ok(Self {
             digest: frame.as_deref().filter(|_| counts).map_or(0, frame_digest),
             frame: frame.map(Vec::into_boxed_slice),
-            text: text.into_boxed_str(),
+            compiled,
+            text,
             references: checked.references,
             unique: checked.unique,
             patterns: checked.patterns,

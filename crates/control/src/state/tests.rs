@@ -231,6 +231,7 @@ fn keys_never_come_out_and_may_go_in_again() {
     let document = Document {
         text: text.into(),
         frame: None,
+        compiled: None,
         digest: 0,
         references: Vec::new(),
         unique: Vec::new(),

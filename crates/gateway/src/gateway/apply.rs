@@ -3,7 +3,7 @@
 //! References are whole at the end of a revision, not between its operations: a route may come before its site, and a
 //! host may have two sites for a moment. Only a member needs its upstream first, since it has no place without.
 
-use std::{net::SocketAddr, rc::Rc, sync::Arc};
+use std::{net::SocketAddr, rc::Rc};
 
 use super::{Gateway, Place, SettingsEntry};
 use crate::{
@@ -42,7 +42,6 @@ impl Gateway {
             Op::Put(resource) => self.put(resource, digest, patterns),
             Op::Delete { kind, id } => self.delete(kind, &id),
             Op::Object { .. } => Ok(()),
-            Op::PutPolicies { text } => self.put_policies(text, digest),
             Op::Health { upstream, member, healthy } => {
                 self.change_member(&upstream, &member, |member| set_health(member, healthy));
                 Ok(())
@@ -56,7 +55,11 @@ impl Gateway {
 
     fn put(&mut self, resource: Resource, digest: u64, patterns: &mut Patterns) -> Result<(), Refusal> {
         match resource {
-            Resource::List(_) | Resource::RuleSet(_) | Resource::Policy(_) => Ok(()),
+            Resource::List(_) | Resource::RuleSet(_) | Resource::Policy(_) => {
+                let before = self.documents.put(&resource, digest);
+                self.digest ^= digest ^ before.map_or(0, |(_, digest)| digest);
+                Ok(())
+            }
             Resource::Certificate(certificate) => self.put_certificate(certificate, digest),
             Resource::Settings(settings) => self.put_settings(settings, digest),
             Resource::Upstream(upstream) => self.put_upstream(upstream, digest),
@@ -68,7 +71,11 @@ impl Gateway {
 
     fn delete(&mut self, kind: ResourceKind, id: &str) -> Result<(), Refusal> {
         match kind {
-            ResourceKind::Lists | ResourceKind::RuleSets | ResourceKind::Policies => Ok(()),
+            ResourceKind::Lists | ResourceKind::RuleSets | ResourceKind::Policies => {
+                let before = self.documents.set(kind, id, None).ok_or_else(|| unknown(kind.singular(), id))?;
+                self.digest ^= before.1;
+                Ok(())
+            }
             ResourceKind::Certificates => self.delete_certificate(id),
             ResourceKind::Settings => self.put_settings(resource::Settings::default(), 0),
             ResourceKind::Upstreams => self.delete_upstream(id),
@@ -262,17 +269,13 @@ impl Gateway {
         // Settings that set nothing are the same as none.
         let digest = if spec == resource::Settings::default() { 0 } else { digest };
         self.digest ^= digest ^ self.settings.digest;
+        let compiled = spec.compiled.clone().map(|document| {
+            let digest = frame_digest(document.json.as_bytes());
+            (document, digest)
+        });
+        self.documents.set(ResourceKind::Settings, "", compiled);
         let policies = PolicyNames::new(spec.policies.clone());
         self.settings = Rc::new(SettingsEntry { spec, policies, digest });
-        Ok(())
-    }
-
-    fn put_policies(&mut self, text: Arc<str>, digest: u64) -> Result<(), Refusal> {
-        self.digest ^= digest ^ self.policies_digest;
-        // The same frame has the same text. Comparing megabytes of it takes too long.
-        if std::mem::replace(&mut self.policies_digest, digest) != digest {
-            self.policies = (!text.is_empty()).then_some(text);
-        }
         Ok(())
     }
 }

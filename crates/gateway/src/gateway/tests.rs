@@ -5,8 +5,8 @@ use crate::{
     Patterns, Refusal, hash_key,
     op::Op,
     resource::{
-        Certificate, Condition, HashKey, PathMatch, Resource, ResourceKind, Rewrite, Route, RouteAction, Stickiness,
-        Test,
+        Certificate, Condition, Document, HashKey, PathMatch, Resource, ResourceKind, Rewrite, Route, RouteAction,
+        Settings, Stickiness, Test,
     },
     testing::{Request, apply, forward, gateway, get, member, put_member, route, site, upstream},
 };
@@ -307,7 +307,7 @@ fn policies_of_the_route_then_the_site_then_the_settings() {
     let mut gateway = with([route("r", "s", prefix("/"))]);
     let in_effect = |gateway: &Gateway| matched(gateway, &get("h", "/")).policies(gateway).names().to_vec();
     assert_eq!(in_effect(&gateway), names(&[]));
-    let settings = crate::resource::Settings { policies: names(&["base"]), default_certificate: None };
+    let settings = Settings { policies: names(&["base"]), ..Settings::default() };
     apply(&mut gateway, Op::Put(Resource::Settings(settings))).unwrap();
     assert_eq!(in_effect(&gateway), names(&["base"]));
     let of_site = crate::resource::Site { policies: Some(names(&["site"])), ..site("s", &["*"]) };
@@ -330,7 +330,7 @@ fn certificates_are_found_by_name() {
     said.tls.certificate = Some("own".into());
     let mut dangling = site("dangling", &["www.example"]);
     dangling.tls.certificate = Some("gone".into());
-    let settings = crate::resource::Settings { policies: vec![], default_certificate: Some("default".into()) };
+    let settings = Settings { default_certificate: Some("default".into()), ..Settings::default() };
     let mut gateway = gateway([
         Op::Put(Resource::Site(said)),
         Op::Put(Resource::Site(dangling)),

@@ -109,6 +109,15 @@ impl ResourceKind {
         matches!(self.identity().ids, Ids::None)
     }
 
+    /// Whether workers compile documents of this kind; of the settings, a part.
+    #[must_use]
+    pub const fn is_compiled(self) -> bool {
+        match self {
+            Self::Lists | Self::RuleSets | Self::Policies | Self::Settings => true,
+            Self::Certificates | Self::Upstreams | Self::Members | Self::Sites | Self::Routes => false,
+        }
+    }
+
     /// The kind of that plural.
     #[must_use]
     pub fn from_plural(plural: &str) -> Option<Self> {

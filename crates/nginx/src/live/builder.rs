@@ -14,12 +14,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use weir_bus::{JournalError, Read, Reader, Ringer};
+use weir_gateway::draft::{Outcome, PolicySet, Uncompiled};
 use weir_gateway::op::Op;
-use weir_gateway::{Patterns, Regex, frame_digest};
+use weir_gateway::{Documents, Patterns, Regex, frame_digest};
 use weir_ledger::{Ledger, Row};
-use weir_policy::Snapshot;
+use weir_policy::{Snapshot, Trial};
 
-use crate::policy::{Policies, Set};
+use crate::policy::Policies;
 
 /// How nice the thread is: as much as can be.
 const NICE: libc::c_int = 19;
@@ -65,7 +66,7 @@ pub enum Found {
 
 /// An operation that was parsed.
 pub struct Parsed {
-    /// What it was read from; empty if it puts policies, where it is as large as these and of no more use.
+    /// What it was read from.
     pub frame: Vec<u8>,
     /// Its digest.
     pub digest: u64,
@@ -75,14 +76,10 @@ pub struct Parsed {
 
 /// Policies that are wanted.
 pub struct Wanted {
-    /// One policy file in JSON.
-    pub text: Arc<str>,
-    /// The same loaded, if it has been: only plans are to be added then.
-    pub loaded: Option<Snapshot>,
-    /// Sets of policies that are evaluated together, sorted.
-    pub sets: Vec<Set>,
-    /// What to call the text in messages; its ending says that it is JSON.
-    pub path: PathBuf,
+    /// The documents, and the sets of policies.
+    pub uncompiled: Uncompiled<Policies>,
+    /// Where relative names of files begin.
+    pub folder: PathBuf,
     /// Where to count, and this worker's number in it.
     pub ledger: Option<(&'static Ledger, usize)>,
     /// Every how many requests one is timed.
@@ -93,12 +90,10 @@ pub struct Wanted {
 
 /// Policies that were built.
 pub struct Built {
-    /// Them.
-    pub policies: Arc<Policies>,
+    /// The policies, and sets that cannot be had.
+    pub outcome: Outcome<Policies>,
     /// Their cells in the ledger.
     pub row: Option<(u8, Row<'static>)>,
-    /// Sets that name a policy which is not there, and what to say about it.
-    pub missing: Vec<(Set, String)>,
 }
 
 /// The loop's side of it.
@@ -162,22 +157,22 @@ fn without_signals<T>(spawn: impl FnOnce() -> T) -> T {
 fn work(jobs: &Receiver<Job>, done: &Mutex<Option<Done>>, ringer: &Ringer) {
     // SAFETY: of this thread alone, which Linux knows by its own number.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, libc::gettid() as libc::id_t, NICE) };
-    let (mut kept, mut texts): (Vec<Arc<Policies>>, Vec<Arc<str>>) = (Vec::new(), Vec::new());
+    let (mut kept, mut documents): (Vec<Arc<Policies>>, Option<Documents>) = (Vec::new(), None);
     loop {
-        let some = kept.len() > 1 || texts.len() > 1;
+        let some = kept.len() > 1;
         let job = if some { jobs.recv_timeout(SWEEP) } else { jobs.recv().map_err(Into::into) };
         kept.retain(|policies| Arc::strong_count(policies) > 1);
-        texts.retain(|text| Arc::strong_count(text) > 1);
         match job {
             Ok(job) => {
                 if let Job::Policies(wanted) = &job {
                     keep(&mut kept, wanted.before.as_ref());
+                    // The last hold on what a change has replaced is this one: megabytes are not freed in the loop.
+                    drop(documents.replace(wanted.uncompiled.documents.clone()));
                 }
                 let result = run(job);
                 if let Done::Policies(Ok(built)) = &result {
-                    keep(&mut kept, Some(&built.policies));
+                    keep(&mut kept, Some(&built.outcome.policies));
                 }
-                texts.extend(result.text().cloned());
                 done.lock().unwrap_or_else(PoisonError::into_inner).replace(result);
                 ringer.ring();
             }
@@ -192,15 +187,6 @@ fn keep(kept: &mut Vec<Arc<Policies>>, policies: Option<&Arc<Policies>>) {
     kept.extend(new.cloned());
 }
 
-impl Done {
-    /// The text of policies that were read.
-    fn text(&self) -> Option<&Arc<str>> {
-        let (Self::Parsed(parsed) | Self::Read(_, Ok(Found::Op(parsed)))) = self else { return None };
-        let Ok(Op::PutPolicies { text }) = &parsed.op else { return None };
-        Some(text)
-    }
-}
-
 /// Does a job. A panic is an error of what was to be built.
 fn run(job: Job) -> Done {
     fn contained<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
@@ -209,7 +195,6 @@ fn run(job: Job) -> Done {
     let parse = |frame: Vec<u8>| {
         let op = contained(|| serde_json::from_slice(&frame).map_err(|error| error.to_string()));
         let digest = frame_digest(&frame);
-        let frame = if let Ok(Op::PutPolicies { .. }) = op { Vec::new() } else { frame };
         Box::new(Parsed { frame, digest, op })
     };
     match job {
@@ -239,14 +224,16 @@ fn run(job: Job) -> Done {
 }
 
 fn build(wanted: Wanted) -> Result<Built, String> {
-    let tag = tag(&wanted.text, &wanted.sets);
-    let snapshot = match wanted.loaded {
-        Some(loaded) => loaded,
-        None => Snapshot::parse(&wanted.text, &wanted.path).map_err(|errors| errors.to_string())?,
+    let Uncompiled { documents, sets, loaded } = wanted.uncompiled;
+    let tag = tag(documents.digest(), &sets);
+    let snapshot = match loaded {
+        Some(loaded) => loaded.snapshot().clone(),
+        // The sandbox has tried them all.
+        None => Snapshot::build(&documents, &wanted.folder, Trial::Passed).map_err(|errors| errors.to_string())?,
     };
     let mut policies = Policies::new(snapshot, None, 0);
     let mut missing = Vec::new();
-    for set in wanted.sets {
+    for set in sets {
         if let Err(error) = policies.place(&set) {
             missing.push((set, error.to_string()));
         }
@@ -259,15 +246,11 @@ fn build(wanted: Wanted) -> Result<Built, String> {
             row = Some((bank, ledger.bank_row(worker, bank)));
         }
     }
-    Ok(Built { policies: Arc::new(policies), row, missing })
+    Ok(Built { outcome: Outcome { policies: Arc::new(policies), missing }, row })
 }
 
-/// What the ledger knows these policies by: FNV-1a (64 bits) of the text and the sets. All workers
-/// come to the same.
-fn tag(text: &str, sets: &[Set]) -> u64 {
-    const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
-    const PRIME: u64 = 0x0100_0000_01b3;
-    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(PRIME);
+/// What the ledger knows these policies by. All workers come to the same.
+fn tag(documents: u64, sets: &[PolicySet]) -> u64 {
     let names = sets.iter().flat_map(|set| set.iter().flat_map(|name| name.bytes().chain([0])).chain([1]));
-    text.bytes().chain([2]).chain(names).fold(BASIS, step).max(1)
+    frame_digest(&documents.to_le_bytes().into_iter().chain(names).collect::<Vec<u8>>()).max(1)
 }

@@ -1,19 +1,18 @@
 //! Follows the journal: frame by frame, in order, in slices short enough that no request waits for
 //! them. What takes longer is done by the builder, and the frames behind it wait.
 
-use std::path::PathBuf;
-
 use nginx_sys::ngx_log_t;
 use weir_bus::{JournalError, Read, Reader};
+use weir_gateway::draft::{Applied, Draft, Uncompiled, Verdict};
 use weir_gateway::op::Op;
 use weir_gateway::{Gateway, Patterns, frame_digest, teardown};
 use weir_ledger::Ledger;
 
 use super::builder::{Builder, Done, Found, Job, Parsed, Wanted};
-use super::draft::{Applied, Draft, Unbuilt, Verdict};
 use super::{Live, current, endpoint, swap};
 use crate::configuration::Main;
-use crate::{note, worker};
+use crate::policy::Policies;
+use crate::{fault, note, worker};
 
 /// How long a slice may hold the event loop, in nanoseconds; one operation more may begin just before.
 const SLICE_NS: u64 = 300_000;
@@ -59,7 +58,7 @@ pub struct Follower {
     reader: Option<Box<Reader>>,
     buffer: Vec<u8>,
     main: &'static Main,
-    draft: Draft,
+    draft: Draft<Policies>,
     patterns: Patterns,
     builder: Builder,
     waiting: Option<Waiting>,
@@ -131,7 +130,7 @@ impl Follower {
     pub fn each(&mut self, change: &mut dyn FnMut(&mut Gateway)) {
         change(&mut self.draft.gateway);
         if self.draft.is_served() {
-            swap(Live::new(self.draft.gateway.clone(), self.draft.policies.clone()));
+            swap(Live::new(self.draft.gateway.clone(), self.draft.policies().cloned()));
         } else if let Some(live) = current() {
             let mut gateway = live.gateway.clone();
             change(&mut gateway);
@@ -204,8 +203,12 @@ impl Follower {
     }
 
     fn apply(&mut self, frame: &[u8], digest: u64, op: Op) {
-        if let Applied::NeedsPattern(pattern) = self.draft.apply(digest, op, &mut self.patterns) {
-            self.wait(Waiting::Pattern(frame.to_vec()), Job::Pattern(pattern));
+        match fault::contain("a change", || self.draft.apply(digest, op, &mut self.patterns)) {
+            Some(Applied::Done) => {}
+            Some(Applied::NeedsPattern(pattern)) => {
+                self.wait(Waiting::Pattern(frame.to_vec()), Job::Pattern(pattern));
+            }
+            None => self.draft.refuse_frame(frame, "a fault of Weir while it was applied".into()),
         }
     }
 
@@ -226,34 +229,27 @@ impl Follower {
     }
 
     fn commit(&mut self, revision: u64) {
-        match self.draft.unbuilt() {
-            Some(unbuilt) => {
-                let digest = unbuilt.digest;
-                let job = Job::Policies(Box::new(self.wanted(unbuilt)));
+        match self.draft.uncompiled() {
+            Some(uncompiled) => {
+                let digest = uncompiled.documents.digest();
+                let job = Job::Policies(Box::new(self.wanted(uncompiled)));
                 self.wait(Waiting::Policies(digest, revision), job);
             }
             None => self.finish(revision),
         }
     }
 
-    fn wanted(&self, unbuilt: Unbuilt) -> Wanted {
+    fn wanted(&self, uncompiled: Uncompiled<Policies>) -> Wanted {
         let ledger = worker::ledger();
         Wanted {
-            text: unbuilt.text,
-            loaded: unbuilt.loaded.map(|policies| policies.snapshot().clone()),
-            sets: unbuilt.sets,
-            path: self.path(),
+            uncompiled,
+            // Where there are none: control sends the contents, or whole paths.
+            folder: self.main.runtime_dir().to_owned(),
             // SAFETY: set by nginx before init_process; 0 without a master.
             ledger: ledger.map(|ledger: &'static Ledger| (ledger, unsafe { nginx_sys::ngx_worker })),
             sample_every: self.main.sample_every(),
-            before: self.draft.policies.clone(),
+            before: self.draft.policies().cloned(),
         }
-    }
-
-    /// What messages call the policies. Files that they name begin at the runtime directory, where
-    /// there are none: control sends the contents, or whole paths.
-    fn path(&self) -> PathBuf {
-        self.main.runtime_dir().join("policies.json")
     }
 
     fn wait(&mut self, waiting: Waiting, job: Job) {
@@ -285,7 +281,7 @@ impl Follower {
                 if let Some((bank, row)) = result.as_ref().ok().and_then(|built| built.row) {
                     worker::set_bank(bank, row);
                 }
-                self.draft.built(digest, result);
+                self.draft.compiled(digest, result.map(|built| built.outcome));
                 self.finish(revision);
             }
             _ => unreachable!("the builder has one job at a time, and its result is of the job's kind"),
@@ -299,7 +295,7 @@ impl Follower {
                 let gateway = self.draft.gateway.clone();
                 self.unsaid = Some((revision, gateway.digest()));
                 self.refused = None;
-                swap(Live::new(gateway, self.draft.policies.clone()));
+                swap(Live::new(gateway, self.draft.policies().cloned()));
             }
             Verdict::Waiting => {}
             Verdict::Refused(reason) => self.refused = Some((revision, reason)),

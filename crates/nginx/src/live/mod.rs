@@ -2,19 +2,18 @@
 //!
 //! Control writes what it wants to a journal; each worker reads it through a descriptor that the
 //! master opened before it forked, so a worker that starts, or starts again, needs nobody. A change is
-//! applied to a draft; at the end of a revision the draft is swapped in as a new [`Live`], which
+//! applied to a draft ([`weir_gateway::draft`]); at the end of a revision the draft is swapped in as a new [`Live`], which
 //! requests hold on to from their beginning to their end.
 //!
 //! ```text
 //! link      what the master opens          follow    frames of the journal, in slices
-//! bell      what wakes the event loop      draft     the state between two revisions
-//! builder   a thread for what takes long   message   what others say on the bus
-//! ejected   members that are out           measure   how fast messages are, for the bench
+//! bell      what wakes the event loop      message   what others say on the bus
+//! builder   a thread for what takes long   measure   how fast messages are, for the bench
+//! ejected   members that are out
 //! ```
 
 mod bell;
 mod builder;
-mod draft;
 mod ejected;
 mod follow;
 mod held;

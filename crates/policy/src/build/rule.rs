@@ -19,27 +19,30 @@ use crate::list::Kinds;
 use crate::rule_set::Programs;
 use crate::source::Source;
 
-/// Ids that are taken, with the byte offset where.
+/// Ids that are taken, with the place where.
 #[derive(Default)]
-pub(crate) struct Names(HashMap<String, usize>);
+pub(crate) struct Names<'b>(HashMap<String, (&'b Source, usize)>);
 
-impl Names {
+impl<'b> Names<'b> {
     /// The resource's id, reported if it is taken.
     pub fn claim<'n>(
         &mut self,
         fields: &Fields<'n>,
         what: &str,
         within: &str,
-        builder: &mut Builder<'_>,
+        builder: &mut Builder<'b>,
     ) -> Option<&'n str> {
         let id = fields.text("id")?;
         let node = fields.get("id")?.node;
-        if let Some(first) = self.0.get(id) {
-            let line = builder.source.position(*first).line;
+        if let Some((source, at)) = self.0.get(id) {
+            let first = match &source.document {
+                Some((_, policy)) => format!("the first is in the policy `{policy}`"),
+                None => format!("the first is on line {}", source.position(*at).line),
+            };
             let message = format!("the {what} id {} is already taken", quoted(id));
-            builder.fault(node, message, Some(format!("it is unique in {within}; the first is on line {line}")));
+            builder.fault(node, message, Some(format!("it is unique in {within}; {first}")));
         } else {
-            self.0.insert(id.to_owned(), node.at);
+            self.0.insert(id.to_owned(), (builder.source, node.at));
         }
         Some(id)
     }
@@ -47,7 +50,10 @@ impl Names {
 
 /// Makes rules and actions.
 pub(crate) struct Builder<'b> {
+    /// What is being built stands in it: one of `sources`, at `number`.
     pub source: &'b Source,
+    number: usize,
+    sources: &'b [Source],
     pub reporter: &'b mut Reporter,
     kinds: &'b Kinds,
     limits: u32,
@@ -70,15 +76,15 @@ pub(crate) struct Builder<'b> {
 }
 
 impl<'b> Builder<'b> {
-    pub fn new(source: &'b Source, reporter: &'b mut Reporter, kinds: &'b Kinds, folder: &'b Path) -> Self {
-        let mut digest = Digest::new();
-        digest.add(source.text.as_bytes());
+    pub fn new(sources: &'b [Source], reporter: &'b mut Reporter, kinds: &'b Kinds, folder: &'b Path) -> Self {
         Self {
-            source,
+            source: &sources[0],
+            number: 0,
+            sources,
             reporter,
             kinds,
             limits: 0,
-            digest,
+            digest: Digest::new(),
             folder,
             rule_sets: HashMap::new(),
             used_sets: HashSet::new(),
@@ -87,6 +93,22 @@ impl<'b> Builder<'b> {
             detects: false,
             site: Default::default(),
         }
+    }
+
+    /// Goes on with what stands in this source.
+    pub fn enter(&mut self, number: usize) {
+        (self.source, self.number) = (&self.sources[number], number);
+        self.reporter.context = self.source.document_position(0);
+    }
+
+    /// Faults of files and texts are those of this node from now on.
+    pub fn point_at(&mut self, node: &Node) {
+        self.reporter.context = self.source.document_position(node.at);
+    }
+
+    /// What ids of rules are unique in.
+    pub fn whole(&self) -> &'static str {
+        if self.source.document.is_some() { "the gateway" } else { "the file" }
     }
 
     /// Reports what is wrong with a node.
@@ -162,7 +184,7 @@ impl<'b> Builder<'b> {
         fields: &Fields<'_>,
         (policy, id): (&str, &str),
         when: Option<Expr>,
-        names: &mut Names,
+        names: &mut Names<'b>,
         built: &mut Built,
     ) -> SelectorSpec {
         let phase = when.as_ref().map_or(Phase::Request, Expr::phase);
@@ -181,8 +203,9 @@ impl<'b> Builder<'b> {
                 plugin,
                 severity: None,
                 tags: Vec::new(),
+                content: fields.node.content(),
             });
-            built.places.push(fields.get("when").map_or(fields.node, |item| item.node).at);
+            built.places.push((self.number, fields.get("when").map_or(fields.node, |item| item.node).at));
             rules.push(rule);
         }
         SelectorSpec { id: id.to_owned(), when, rules }
@@ -193,10 +216,10 @@ impl<'b> Builder<'b> {
         &mut self,
         fields: &Fields<'_>,
         phase: Phase,
-        names: &mut Names,
+        names: &mut Names<'b>,
         index: RuleIndex,
     ) -> Option<(RuleSpec, &'static str)> {
-        let id = names.claim(fields, "rule", "the file", self);
+        let id = names.claim(fields, "rule", self.whole(), self);
         let when = fields.get("when").and_then(|item| self.condition(item));
         self.one_way_to_act(fields);
         let items = fields.items("actions").iter().chain(fields.get("action"));
@@ -206,6 +229,7 @@ impl<'b> Builder<'b> {
         for item in items {
             let Value::Action(kind, parameters) = &item.value else { continue };
             plugin.get_or_insert(kind.resource.name);
+            self.point_at(item.node);
             match (kind.build)(parameters, self) {
                 Some(action) => actions.push((item.node, parameters, action)),
                 None => all_made = false,

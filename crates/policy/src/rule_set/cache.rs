@@ -159,7 +159,7 @@ impl Files for Recorder {
 fn error_of(diagnostic: Diagnostic) -> PolicyError {
     let excerpt = excerpt(&diagnostic);
     let Diagnostic { file, line, column, message, hint, .. } = diagnostic;
-    PolicyError { file, line, column, message, hint, excerpt }
+    PolicyError { file, line, column, message, hint, excerpt, document: None }
 }
 
 /// The line with a caret below the place; nothing for texts that stand in no file.
@@ -183,6 +183,7 @@ fn only_detects(program: &Program) -> Option<PolicyError> {
         message: format!("this rule set does not block: one of its files says `SecRuleEngine {engine}`"),
         hint: Some("add `SecRuleEngine On` behind it, or say `detect: true` in the policy".to_owned()),
         excerpt: String::new(),
+        document: None,
     })
 }
 
@@ -194,5 +195,6 @@ fn uncompiled(error: ProgramError, files: &[String]) -> PolicyError {
         message: format!("rule {}: {}", error.rule, error.message),
         hint: None,
         excerpt: String::new(),
+        document: None,
     }
 }

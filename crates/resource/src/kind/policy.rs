@@ -1,5 +1,6 @@
 //! Policies, and the lists and rule sets that they name: what compiling them finds is not known here.
 
+use weir_gateway::resource::{Document, Resource};
 use weir_policy::check::{Fields, Value};
 use weir_policy::table::{LIST, POLICY_DOCUMENT, RULE_SET_DOCUMENT};
 
@@ -15,7 +16,7 @@ pub(super) static LISTS: Descriptor = Descriptor {
         document: r#"{"addresses": ["192.0.2.0/24", "2001:db8::1"]}"#,
         patch: r#"{"addresses": ["192.0.2.0/24"]}"#,
     },
-    convert: |_, _| {},
+    convert: |converter, _| converter.document(Resource::List),
 };
 
 pub(super) static RULE_SETS: Descriptor = Descriptor {
@@ -27,7 +28,7 @@ pub(super) static RULE_SETS: Descriptor = Descriptor {
         document: r#"{"rules": "SecRule REQUEST_URI \"@contains /.git\" \"id:1,phase:1,deny\""}"#,
         patch: "",
     },
-    convert: |_, _| {},
+    convert: |converter, _| converter.document(Resource::RuleSet),
 };
 
 pub(super) static POLICIES: Descriptor = Descriptor {
@@ -43,8 +44,14 @@ pub(super) static POLICIES: Descriptor = Descriptor {
 };
 
 impl Converter<'_> {
+    /// Puts a document that workers compile, as it stands.
+    fn document(&mut self, resource: fn(Document) -> Resource) {
+        self.put(resource(Document::new(self.id, self.source.text.as_str())));
+    }
+
     /// Notes the resources that the actions of a policy name. All the rest of it is for the sandbox.
     fn policy(&mut self, fields: &Fields<'_>) {
+        self.document(Resource::Policy);
         self.rules(fields);
         fields.items("selectors").iter().filter_map(|item| item.as_fields()).for_each(|selector| self.rules(selector));
     }

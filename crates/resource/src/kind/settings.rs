@@ -1,6 +1,7 @@
 //! The settings: what holds for the whole gateway.
 
-use weir_gateway::resource::{ResourceKind, Settings};
+use serde_json::{Map, Value};
+use weir_gateway::resource::{Document, ResourceKind, Settings};
 use weir_policy::table::{CLIENT_ADDRESS, GEO, Key, Kind, Need, Resource};
 
 use super::{Descriptor, Example, policies};
@@ -17,9 +18,18 @@ pub(super) static DESCRIPTOR: Descriptor = Descriptor {
     convert: |converter, fields| {
         let policies = converter.policies(fields).unwrap_or_default();
         let default_certificate = converter.reference(fields, "default_certificate", ResourceKind::Certificates);
-        converter.put(weir_gateway::resource::Resource::Settings(Settings { policies, default_certificate }));
+        let compiled = compiled(&converter.source.text);
+        let settings = Settings { policies, default_certificate, compiled };
+        converter.put(weir_gateway::resource::Resource::Settings(settings));
     },
 };
+
+/// The part of the settings that is compiled with the policies, if it says anything.
+fn compiled(settings: &str) -> Option<Document> {
+    let mut keys: Map<String, Value> = serde_json::from_str(settings).ok()?;
+    keys.retain(|key, _| [CLIENT_ADDRESS.name, GEO.name].contains(&key.as_str()));
+    (!keys.is_empty()).then(|| Document::new("", Value::Object(keys).to_string()))
+}
 
 /// Settings.
 pub(crate) static SETTINGS: Resource = Resource {

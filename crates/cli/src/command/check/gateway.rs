@@ -1,12 +1,12 @@
 //! `weir check` of a file for `weir apply`: what it says, and whether its policies compile. What it refers to may be in
 //! other files or in the gateway already; `weir apply --dry-run` checks that.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use weir_policy::{Assembled, Snapshot, assemble};
+use weir_policy::{PolicyError, Snapshot, Trial};
 use weir_resource::{ResourceKind, State, parse_state};
 
 use crate::arguments::Check;
@@ -42,20 +42,12 @@ pub(super) fn run(check: &Check, path: &Path) -> Result<ExitCode, Failure> {
 
 /// What is wrong with the policies, at its place in the file.
 fn compile(state: &State, path: &Path) -> Vec<weir_policy::PolicyError> {
-    let of = |kind: ResourceKind| {
-        let documents = state.documents().iter().filter(move |((of, _), _)| *of == kind);
-        documents.map(|((_, id), document)| (id.as_str(), document))
-    };
-    let settings = of(ResourceKind::Settings).next().map(|(_, document)| document);
-    let assembled = assemble(of(ResourceKind::Policies), of(ResourceKind::Lists), of(ResourceKind::RuleSets), settings);
-    if assembled.text().is_empty() {
-        return Vec::new();
-    }
     let folder = path.parent().unwrap_or(Path::new(""));
-    let Err(errors) = Snapshot::parse(assembled.text(), &folder.join(Assembled::FILE)) else { return Vec::new() };
-    let faults = assembled.faults(&errors).into_iter();
-    let placed: Vec<_> = faults.filter_map(|(kind, id, fault)| state.error(kind, &id, &fault)).collect();
-    if placed.is_empty() { errors.errors().to_vec() } else { placed }
+    let Err(errors) = Snapshot::build(&state.compiled(), folder, Trial::Each(&mut HashSet::new())) else {
+        return Vec::new();
+    };
+    let place = |error: &PolicyError| error.in_document().and_then(|(kind, id, fault)| state.error(kind, id, &fault));
+    errors.errors().iter().map(|error| place(error).unwrap_or_else(|| error.clone())).collect()
 }
 
 fn good(check: &Check, path: &Path, state: &State) -> ExitCode {

@@ -47,12 +47,33 @@ fn a_host_may_move_within_a_revision() {
 }
 
 #[test]
-fn the_same_policies_keep_their_text() {
-    let put = |text: &str| Op::PutPolicies { text: text.into() };
-    let mut gateway = gateway([put("{}")]);
-    let first = gateway.policies().unwrap().clone();
-    apply(&mut gateway, put("{}")).unwrap();
-    assert!(std::sync::Arc::ptr_eq(&first, gateway.policies().unwrap()));
-    apply(&mut gateway, put("")).unwrap();
-    assert_eq!(gateway.policies(), None);
+fn documents_are_kept_by_kind_and_id_with_a_digest_of_their_own() {
+    let document = |json: &str| Document::new("a", json);
+    let put = |json: &str| Op::Put(Resource::Policy(document(json)));
+    let settings = |json: Option<&str>| {
+        let compiled = json.map(|json| Document::new("", json));
+        Op::Put(Resource::Settings(Settings { compiled, ..Settings::default() }))
+    };
+    let mut gateway = gateway([put("{}"), Op::Put(Resource::List(document("[]")))]);
+    let before = (gateway.digest(), gateway.documents().clone());
+    assert_eq!(gateway.documents().get(ResourceKind::Policies, "a").unwrap().hash, document("{}").hash);
+    for op in [put("[1]"), settings(Some("{\"geo\":{}}")), Op::Delete { kind: ResourceKind::Lists, id: "a".into() }] {
+        let digest = gateway.documents().digest();
+        apply(&mut gateway, op).unwrap();
+        assert_ne!(gateway.documents().digest(), digest);
+    }
+    assert!(*gateway.documents() != before.1);
+    for op in [put("{}"), settings(None), Op::Put(Resource::List(document("[]")))] {
+        apply(&mut gateway, op).unwrap();
+    }
+    assert_eq!((gateway.digest(), gateway.documents().digest()), (before.0, before.1.digest()));
+    assert!(*gateway.documents() == before.1);
+}
+
+#[test]
+fn an_object_is_accepted_and_changes_nothing_yet() {
+    let frame = br#"{"object":{"hash":"00112233445566778899aabbccddeeff","bytes":7,"content":"later"}}"#;
+    let mut gateway = Gateway::empty();
+    gateway.apply(frame, serde_json::from_slice(frame).unwrap(), &mut Patterns::new()).unwrap();
+    assert_eq!(gateway.digest(), 0);
 }

@@ -1,0 +1,334 @@
+//! A worker's state between two revisions.
+//!
+//! Operations go into the draft; nobody sees it until its revision is whole. A worker that refuses something stays on
+//! what it serves and keeps a list of what it refused, by resource. Later operations still go into the draft: the one
+//! that puts or deletes a refused resource takes it off the list. The first commit at which the list is empty, which
+//! is the undo that control appends, is served again and acknowledges all before it. Meanwhile what depends on a
+//! refused resource is refused too, silently, and deleting what is not there is fine.
+//!
+//! What compiled policies are is the caller's business: the draft only says what has to be compiled, and when.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::{Documents, Gateway, Patterns, Refusal, op::Op, resource::ResourceKind};
+
+/// Sets of policies that routes may name at a time. Each is compiled by itself, and again at every change of a policy:
+/// 4,000 sets of one small policy take a thread beside the event loop 0.25 s; plans of large rule sets share what is
+/// large (docs/policy.md).
+pub const MAX_SETS: usize = 4_096;
+
+/// Bytes of a reason that are sent to control.
+const MAX_REASON: usize = 8 << 10;
+
+/// Names of policies that are evaluated together, sorted.
+pub type PolicySet = Box<[String]>;
+
+/// Policies that were compiled.
+pub trait Compiled {
+    /// Whether the set is among them.
+    fn has(&self, set: &[String]) -> bool;
+}
+
+/// What can be refused.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Subject {
+    /// A resource, by its kind and id.
+    Resource(ResourceKind, String),
+    /// All that is compiled together: another document may mend what is wrong with one.
+    Documents,
+    /// A frame that cannot be read: nothing but a new base takes it off the list.
+    Unreadable,
+}
+
+/// Why something was refused, and whether control knows of it.
+#[derive(Debug)]
+struct Refused {
+    /// Its place among all that was refused.
+    number: usize,
+    reason: String,
+    said: bool,
+}
+
+/// What became of an operation.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Applied {
+    /// It is in the draft, or on the list of what was refused.
+    Done,
+    /// An expression has to be compiled first, and the operation applied again.
+    NeedsPattern(String),
+}
+
+/// What a commit comes to.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The draft is to be served.
+    Whole,
+    /// What was refused earlier has not been undone yet.
+    Waiting,
+    /// The revision is refused, for this reason.
+    Refused(String),
+}
+
+/// Policies to compile.
+#[derive(Debug)]
+pub struct Uncompiled<P> {
+    /// The documents.
+    pub documents: Documents,
+    /// All sets of policies that something names, sorted.
+    pub sets: Vec<PolicySet>,
+    /// The same documents compiled for other sets, if they have been.
+    pub loaded: Option<Arc<P>>,
+}
+
+/// Policies that were compiled, and sets that could not be.
+#[derive(Debug)]
+pub struct Outcome<P> {
+    /// The policies.
+    pub policies: Arc<P>,
+    /// Sets that name a policy which is not there, and what to say about it.
+    pub missing: Vec<(PolicySet, String)>,
+}
+
+/// The draft. `P` are compiled policies.
+#[derive(Debug)]
+pub struct Draft<P> {
+    /// Sites, routes, upstreams.
+    pub gateway: Gateway,
+    policies: Option<Arc<P>>,
+    /// Digest of the documents that `policies` are compiled from.
+    compiled_from: Option<u64>,
+    /// Digest of the documents that were tried last, whether or not they compiled.
+    tried: Option<u64>,
+    /// Every set that something names, with how often.
+    sets: HashMap<PolicySet, usize>,
+    /// What has named a set since the last commit that may have to be compiled.
+    unplanned: HashMap<Subject, PolicySet>,
+    refused: HashMap<Subject, Refused>,
+    open: bool,
+}
+
+impl<P: Compiled> Draft<P> {
+    /// Nothing.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self {
+            gateway: Gateway::empty(),
+            policies: None,
+            compiled_from: None,
+            tried: None,
+            sets: HashMap::new(),
+            unplanned: HashMap::new(),
+            refused: HashMap::new(),
+            open: false,
+        }
+    }
+
+    /// Begins from nothing, for a base that follows. Policies are not compiled again if they turn out to be the same.
+    pub fn restart(&mut self) {
+        let (policies, compiled_from) = (self.policies.take(), self.compiled_from.take());
+        *self = Self { policies, compiled_from, open: true, ..Self::empty() };
+    }
+
+    /// Whether the draft is what is served: no operation since the last commit, nothing refused.
+    #[must_use]
+    pub fn is_served(&self) -> bool {
+        !self.open && self.refused.is_empty()
+    }
+
+    /// The policies as far as they are compiled.
+    #[must_use]
+    pub fn policies(&self) -> Option<&Arc<P>> {
+        self.policies.as_ref()
+    }
+
+    /// Puts an operation into the draft. `digest` is that of its frame.
+    pub fn apply(&mut self, digest: u64, op: Op, patterns: &mut Patterns) -> Applied {
+        self.open = true;
+        let subject = subject(&op);
+        let named: Option<PolicySet> = match &op {
+            Op::Put(resource) => resource.policies().filter(|names| !names.is_empty()).map(Into::into),
+            Op::Delete { .. } | Op::Object { .. } | Op::Health { .. } | Op::Addresses { .. } => None,
+        };
+        let released = self.named_by(&op);
+        let documents = self.gateway.documents().digest();
+        match self.gateway.begin(digest, op, patterns) {
+            Ok(()) => {}
+            Err(Refusal::NeedsPattern(pattern)) => return Applied::NeedsPattern(pattern),
+            Err(Refusal::Unknown { .. }) if !self.refused.is_empty() => {}
+            Err(refusal) => {
+                self.refuse(subject, refusal.to_string());
+                return Applied::Done;
+            }
+        }
+        if !self.refused.is_empty() {
+            self.mended(&subject, documents);
+        }
+        if let Some(count) = released.as_ref().and_then(|set| self.sets.get_mut(set)) {
+            *count -= 1;
+        }
+        self.unplanned.remove(&subject);
+        if let Some(set) = named {
+            *self.sets.entry(set.clone()).or_default() += 1;
+            if !self.policies.as_ref().is_some_and(|policies| policies.has(&set)) || self.is_changed() {
+                self.unplanned.insert(subject, set);
+            }
+        }
+        if let Some(set) = released {
+            self.sets.get(&set).is_some_and(|count| *count == 0).then(|| self.sets.remove(&set));
+        }
+        Applied::Done
+    }
+
+    /// The set that the resource of an operation has named so far.
+    fn named_by(&self, op: &Op) -> Option<PolicySet> {
+        let (kind, id) = match op {
+            Op::Put(resource) => (resource.kind(), resource.id()),
+            Op::Delete { kind, id } => (*kind, id.as_str().into()),
+            Op::Object { .. } | Op::Health { .. } | Op::Addresses { .. } => return None,
+        };
+        let names = match kind {
+            ResourceKind::Settings => Some(&self.gateway.settings().policies),
+            ResourceKind::Sites => self.gateway.site_by_id(&id)?.spec().policies.as_ref(),
+            ResourceKind::Routes => self.gateway.route_entry(&id)?.spec().policies.as_ref(),
+            ResourceKind::Lists
+            | ResourceKind::RuleSets
+            | ResourceKind::Policies
+            | ResourceKind::Certificates
+            | ResourceKind::Upstreams
+            | ResourceKind::Members => None,
+        };
+        names.filter(|names| !names.is_empty()).map(|names| names.as_slice().into())
+    }
+
+    /// Takes off the list what an operation has mended. `documents` is the digest before it.
+    fn mended(&mut self, subject: &Subject, documents: u64) {
+        self.refused.remove(subject);
+        if self.gateway.documents().digest() != documents {
+            self.refused.remove(&Subject::Documents);
+        }
+        // An upstream that is gone takes its members along.
+        if let Subject::Resource(ResourceKind::Upstreams, upstream) = subject
+            && self.gateway.upstream(upstream).is_none()
+        {
+            let is_member = |id: &str| id.strip_prefix(upstream.as_str()).is_some_and(|rest| rest.starts_with('/'));
+            self.refused
+                .retain(|subject, _| !matches!(subject, Subject::Resource(ResourceKind::Members, id) if is_member(id)));
+        }
+    }
+
+    /// Refuses an operation that cannot be read or applied.
+    pub fn refuse_frame(&mut self, frame: &[u8], reason: String) {
+        self.open = true;
+        let subject = serde_json::from_slice(frame).map_or(Subject::Unreadable, |op| subject(&op));
+        self.refuse(subject, reason);
+    }
+
+    /// Whether documents were changed since they were compiled, or tried.
+    fn is_changed(&self) -> bool {
+        self.tried != Some(self.gateway.documents().digest())
+    }
+
+    /// What has to be compiled before the draft can be served, if anything.
+    pub fn uncompiled(&mut self) -> Option<Uncompiled<P>> {
+        let digest = self.gateway.documents().digest();
+        if self.compiled_from == Some(digest) {
+            self.tried = Some(digest);
+        }
+        let is_changed = self.is_changed();
+        if let Some(policies) = self.policies.as_ref().filter(|_| !is_changed) {
+            self.unplanned.retain(|_, set| !policies.has(set));
+        }
+        if !is_changed && self.unplanned.is_empty() {
+            return None;
+        }
+        if self.gateway.documents().is_empty() {
+            (self.policies, self.compiled_from, self.tried) = (None, None, Some(digest));
+            let mut unplanned = std::mem::take(&mut self.unplanned);
+            if let (true, Some(set)) = (unplanned.is_empty(), self.sets.keys().min()) {
+                // Named since long: the last document is gone.
+                unplanned.insert(Subject::Documents, set.clone());
+            }
+            for (subject, set) in unplanned {
+                self.refuse(subject, format!("there is no policy `{}`; there are no policies", set.join("`, `")));
+            }
+            return None;
+        }
+        if self.sets.len() > MAX_SETS {
+            let count = self.sets.len();
+            for (subject, _) in std::mem::take(&mut self.unplanned) {
+                self.refuse(
+                    subject,
+                    format!("routes name {count} different sets of policies; at most {MAX_SETS} are possible"),
+                );
+            }
+            return None;
+        }
+        let mut sets: Vec<PolicySet> = self.sets.keys().cloned().collect();
+        sets.sort_unstable();
+        let loaded = self.policies.clone().filter(|_| self.compiled_from == Some(digest));
+        Some(Uncompiled { documents: self.gateway.documents().clone(), sets, loaded })
+    }
+
+    /// Takes over what was compiled from the documents with this digest; an error says what is wrong with them.
+    pub fn compiled(&mut self, digest: u64, result: Result<Outcome<P>, String>) {
+        self.tried = Some(digest);
+        let unplanned = std::mem::take(&mut self.unplanned);
+        match result {
+            Ok(Outcome { policies, missing }) => {
+                (self.policies, self.compiled_from) = (Some(policies), Some(digest));
+                for (set, reason) in missing {
+                    let mut by = unplanned.iter().filter(|(_, named)| **named == set).peekable();
+                    if by.peek().is_none() {
+                        // Named since long: it is the documents that have changed.
+                        self.refuse(Subject::Documents, reason.clone());
+                    }
+                    by.for_each(|(subject, _)| self.refuse(subject.clone(), reason.clone()));
+                }
+            }
+            Err(reason) => self.refuse(Subject::Documents, reason),
+        }
+    }
+
+    /// The revision is complete.
+    pub fn commit(&mut self, revision: u64) -> Verdict {
+        self.open = false;
+        self.gateway.set_revision(revision);
+        if self.refused.is_empty() {
+            return Verdict::Whole;
+        }
+        if self.refused.values().any(|refused| refused.said) {
+            return Verdict::Waiting;
+        }
+        let mut reason = String::new();
+        let mut all: Vec<&mut Refused> = self.refused.values_mut().collect();
+        all.sort_unstable_by_key(|refused| refused.number);
+        for refused in all {
+            refused.said = true;
+            if reason.len() < MAX_REASON && !reason.contains(&refused.reason) {
+                reason.push_str(if reason.is_empty() { "" } else { "\n" });
+                reason.push_str(&refused.reason);
+            }
+        }
+        reason.truncate(reason.floor_char_boundary(MAX_REASON));
+        Verdict::Refused(reason)
+    }
+
+    fn refuse(&mut self, subject: Subject, reason: String) {
+        let number = self.refused.len();
+        self.refused.entry(subject).or_insert(Refused { number, reason, said: false });
+    }
+}
+
+/// What is refused if an operation is.
+fn subject(op: &Op) -> Subject {
+    match op {
+        Op::Put(resource) => Subject::Resource(resource.kind(), resource.id().into_owned()),
+        Op::Delete { kind, id } => Subject::Resource(*kind, id.clone()),
+        // Nothing is refused of these.
+        Op::Object { .. } | Op::Health { .. } | Op::Addresses { .. } => Subject::Unreadable,
+    }
+}
+
+#[cfg(test)]
+mod tests;
