@@ -129,7 +129,7 @@ fn make_runtime_dir(options: &Options) -> Result<(), ControlError> {
 
 /// The state that was stored, checked as if it came in anew.
 fn restore(loaded: &Loaded) -> Result<State, ControlError> {
-    State::restore(loaded).map_err(|faults: Vec<Fault>| {
+    State::restore(loaded.revision, loaded.documents()).map_err(|faults: Vec<Fault>| {
         let first: Vec<String> =
             faults.iter().take(5).map(|fault| format!("{}: {}", fault.pointer, fault.message)).collect();
         ControlError::State(first.join("; "))

@@ -12,12 +12,14 @@ mod acknowledge;
 mod bell;
 mod commit;
 mod heavy;
+mod publisher;
 mod queue;
 mod runtime;
 mod snapshots;
 mod task;
 mod undo;
+mod verification;
 mod waiting;
 
+pub(crate) use publisher::Publisher;
 pub use queue::{Answer, Queue, Submission, Submitted, Wait, What, WorkerResult};
-pub(crate) use task::Publisher;

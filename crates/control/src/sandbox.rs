@@ -144,9 +144,9 @@ impl Sandbox {
     }
 
     /// A place in the queue, given back when dropped.
-    fn place(&self) -> Option<Place<'_>> {
+    fn place(&self) -> Option<QueueSlot<'_>> {
         let before = self.waiting.fetch_add(1, Ordering::Relaxed);
-        let place = Place(&self.waiting);
+        let place = QueueSlot(&self.waiting);
         (before <= MAX_WAITING).then_some(place)
     }
 
@@ -178,9 +178,9 @@ fn all_of(documents: &Documents) -> Vec<(ResourceKind, Document)> {
     documents.iter().map(|(kind, document)| (kind, document.clone())).collect()
 }
 
-struct Place<'q>(&'q AtomicUsize);
+struct QueueSlot<'q>(&'q AtomicUsize);
 
-impl Drop for Place<'_> {
+impl Drop for QueueSlot<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

@@ -62,7 +62,7 @@ fn check_at(kind: ResourceKind, id: &str, json: &[u8], now: i64) -> Result<Check
         checked: Checked::default(),
     };
     if let Some(fields) = &fields {
-        converter.convert(kind, fields);
+        (descriptor(kind).convert)(&mut converter, fields);
     }
     let checked = converter.checked;
     if good && !reporter.has_faults() {

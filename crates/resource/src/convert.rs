@@ -9,7 +9,6 @@ use weir_policy::error::Reporter;
 use weir_policy::pointer;
 use weir_policy::source::Source;
 
-use crate::kind::descriptor;
 use crate::{Checked, Reference, Unique};
 
 /// Makes what workers get of one document, and gathers what other documents have to be asked for.
@@ -28,11 +27,6 @@ pub(crate) struct Converter<'c> {
 }
 
 impl Converter<'_> {
-    /// Converts a document of a kind. What is wrong goes to the reporter; the result then means nothing.
-    pub fn convert(&mut self, kind: ResourceKind, fields: &Fields<'_>) {
-        (descriptor(kind).convert)(self, fields);
-    }
-
     /// Sets what workers get.
     pub fn put(&mut self, resource: Resource) {
         self.checked.op = Some(Op::Put(resource));

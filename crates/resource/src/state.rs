@@ -12,7 +12,7 @@ use weir_gateway::Documents;
 use weir_gateway::op::Op;
 
 use crate::convert::Converter;
-use crate::kind::STATE;
+use crate::kind::{STATE, descriptor};
 use crate::{Checked, Fault, ResourceKind};
 use weir_policy::check::{Checker, Fields, Item, Value as Checks};
 use weir_policy::document::{self, Kind as NodeKind, Node, quoted, value};
@@ -260,7 +260,7 @@ impl Reader<'_> {
             now: self.now,
             checked: Checked::default(),
         };
-        converter.convert(kind, fields);
+        (descriptor(kind).convert)(&mut converter, fields);
     }
 }
 

@@ -15,7 +15,6 @@ const FILES_IN_CYCLES: &[(&str, usize)] = &[
     ("bench", 5),
     ("bus", 2),
     ("cli", 4),
-    ("control", 15),
     ("diagnose", 4),
     ("engine", 27),
     ("gateway", 9),

@@ -8,6 +8,9 @@ use weir_resource::Fault;
 
 use crate::state::Refusal;
 
+/// Methods of a collection.
+pub(super) const COLLECTION_METHODS: &str = "GET, HEAD, POST";
+
 /// Seconds after which a client that was turned away may come back.
 const RETRY_AFTER: &str = "1";
 
@@ -97,9 +100,7 @@ impl Problem {
     pub fn of(refusal: Refusal) -> Self {
         match refusal {
             Refusal::NotFound(detail) => Self::new(StatusCode::NOT_FOUND, detail),
-            Refusal::NotAllowed(detail) => {
-                Self::new(StatusCode::METHOD_NOT_ALLOWED, detail).allow(super::resource::COLLECTION_METHODS)
-            }
+            Refusal::NotAllowed(detail) => Self::new(StatusCode::METHOD_NOT_ALLOWED, detail).allow(COLLECTION_METHODS),
             Refusal::Exists(key) => Self::new(StatusCode::CONFLICT, format!("{key} exists already"))
                 .hint("PUT replaces it, PATCH changes it"),
             Refusal::Precondition(detail, revision) => {

@@ -12,13 +12,12 @@ use weir_resource::ResourceKind;
 
 use super::change::{ChangeRequest, etag};
 use super::context::Context;
+use super::problem::COLLECTION_METHODS;
 use super::query::{Arguments, condition, tags};
 use super::{PREFIX, Problem, body};
 use crate::publish::What;
 use crate::state::{self, Action, Edit, Key, Match, Target};
 
-/// Methods of a collection.
-pub(super) const COLLECTION_METHODS: &str = "GET, HEAD, POST";
 /// Methods of a resource.
 const ITEM_METHODS: &str = "GET, HEAD, PUT, PATCH, DELETE";
 /// Methods of the settings, which always exist.

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::task::Publisher;
+use super::publisher::Publisher;
 
 impl Publisher {
     /// Reads all slots and messages, and answers who waits for them.

@@ -7,9 +7,9 @@ use weir_bus::Frame;
 use weir_gateway::op::Op;
 use weir_resource::ResourceKind;
 
-use super::heavy::Compiled;
+use super::publisher::Publisher;
 use super::queue::{Answer, Submitted, What};
-use super::task::Publisher;
+use super::verification::Compiled;
 use super::waiting::Outcome;
 use crate::log;
 use crate::shared::now_ms;

@@ -1,63 +1,13 @@
 //! Changes that have to be compiled: through the sandbox, one at a time, while light ones go on.
 
-use weir_gateway::resource::Document;
-
+use super::publisher::{Publisher, Verdict};
 use super::queue::{Answer, Submitted};
-use super::task::Publisher;
-use crate::sandbox::{Job, MAX_WAITING, Rejected};
-use crate::state::{Applied, Key, Refusal, State};
+use super::verification::{Compiled, Verified};
+use crate::sandbox::{MAX_WAITING, Rejected};
+use crate::state::{Refusal, State};
 
 /// How often a change is tried again because the policies changed under it.
 const ATTEMPTS: u32 = 3;
-
-/// What a change does to what is compiled, as it was seen when the change was tried. It is put over what others have
-/// made meanwhile when its turn comes, so that waiting costs no second trial.
-#[derive(Clone, Debug)]
-pub(super) struct Compiled {
-    documents: Vec<(Key, Option<(Document, u64)>)>,
-    /// With the place of each.
-    patterns: Vec<(String, String)>,
-}
-
-impl Compiled {
-    pub fn of(applied: &Applied) -> Self {
-        let documents = applied.compiled().map(|(key, entry)| (key.clone(), entry)).collect();
-        Self { documents, patterns: applied.places_of_patterns() }
-    }
-
-    fn job(self, state: &State) -> Job {
-        let mut all = state.compiled().clone();
-        let is_touched = !self.documents.is_empty();
-        for (key, entry) in self.documents {
-            all.set(key.kind, &key.id, entry);
-        }
-        Job { documents: is_touched.then_some(all), patterns: self.patterns }
-    }
-}
-
-/// What the sandbox has found good: documents by their hashes, and expressions.
-#[derive(Debug)]
-pub(super) struct Verified {
-    job: Job,
-    attempts: u32,
-}
-
-impl Verified {
-    /// Whether it is all that has to be compiled.
-    pub fn covers(&self, state: &State, applied: &Applied) -> bool {
-        let is_touched = applied.compiled().next().is_some();
-        (!is_touched || self.job.documents.as_ref() == Some(state.compiled()))
-            && applied.new_patterns().all(|(pattern, _)| self.job.patterns.iter().any(|(known, _)| known == pattern))
-    }
-}
-
-/// What the sandbox said.
-#[derive(Debug)]
-pub(super) struct Verdict {
-    submitted: Submitted,
-    verified: Verified,
-    rejected: Option<Rejected>,
-}
 
 impl Publisher {
     /// Puts a change into the queue for the sandbox; `compiled` is what of it has to be compiled.

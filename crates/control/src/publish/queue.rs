@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::verification::Verified;
 use crate::state::{Edit, Key, Refusal};
 use crate::workers::WorkerId;
 
@@ -109,8 +110,8 @@ pub struct Submitted {
     pub(super) answer: oneshot::Sender<Answer>,
     pub(super) since: Instant,
     /// What the sandbox has seen of it.
-    pub(super) verified: Option<super::heavy::Verified>,
-    _place: Place,
+    pub(super) verified: Option<Verified>,
+    _place: QueueSlot,
 }
 
 /// Where changes come in.
@@ -123,9 +124,9 @@ pub struct Queue {
 
 /// A place among those that wait, given back when dropped.
 #[derive(Debug)]
-struct Place(Arc<AtomicUsize>);
+struct QueueSlot(Arc<AtomicUsize>);
 
-impl Drop for Place {
+impl Drop for QueueSlot {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -141,7 +142,7 @@ impl Queue {
 
     /// Submits a change and waits for what becomes of it.
     pub async fn submit(&self, submission: Submission) -> Answer {
-        let place = Place(self.waiting.clone());
+        let place = QueueSlot(self.waiting.clone());
         if self.waiting.fetch_add(1, Ordering::Relaxed) >= self.limit {
             return Answer::Busy;
         }

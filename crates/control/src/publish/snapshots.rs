@@ -1,38 +1,9 @@
 //! When snapshots are made, and when the WAL is written back.
 
-use std::time::Instant;
-
-use super::task::Publisher;
+use super::publisher::Publisher;
 use crate::log;
 use crate::shared::now_ms;
 use crate::store::Snapshot;
-
-/// What is known of snapshots.
-#[derive(Debug)]
-pub(super) struct Snapshots {
-    /// The newest that is whole.
-    done: u64,
-    under_way: Option<Snapshot>,
-    /// When the first change after the newest was made.
-    changed: Option<Instant>,
-    prune: bool,
-}
-
-impl Snapshots {
-    pub fn new(done: u64) -> Self {
-        Self { done, under_way: None, changed: None, prune: false }
-    }
-
-    /// Something has changed.
-    pub fn changed(&mut self) {
-        self.changed.get_or_insert_with(Instant::now);
-    }
-
-    /// Whether there is something to do in small steps.
-    pub fn is_busy(&self) -> bool {
-        self.under_way.is_some() || self.prune
-    }
-}
 
 impl Publisher {
     /// Does a little of what is due.

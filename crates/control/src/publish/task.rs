@@ -1,26 +1,15 @@
-//! The publisher: the one task that changes anything.
+//! The publisher's loop.
 
-use std::collections::VecDeque;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, watch};
-use weir_bus::{ControlBell, Frame, Writer};
+use weir_bus::Frame;
 use weir_gateway::op::Op;
 
-use super::bell::{Bell, NewFiles};
-use super::heavy::{Compiled, Verdict};
+use super::publisher::Publisher;
 use super::queue::Submitted;
-use super::runtime::Known;
-use super::snapshots::Snapshots;
-use super::undo::Undone;
-use super::waiting::Waiting;
-use crate::error::ControlError;
-use crate::health::Supervisor;
 use crate::log;
-use crate::shared::Shared;
-use crate::state::State;
-use crate::workers::{Refused, Roster, Standing};
+use crate::shared::ended;
 
 /// Changes that are taken at a time.
 const GROUP: usize = 1_024;
@@ -31,114 +20,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// And while nobody does.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// The task's own.
-pub(crate) struct Publisher {
-    pub(super) parts: Shared,
-    pub(super) writer: Writer,
-    pub(super) roster: Roster,
-    pub(super) health: Supervisor,
-    pub(super) known: Known,
-    pub(super) waiting: Waiting,
-    pub(super) standing: Vec<Standing>,
-    pub(super) last: Vec<Standing>,
-    pub(super) refused: Vec<Refused>,
-    pub(super) undone: VecDeque<Undone>,
-    pub(super) heavy: VecDeque<(Submitted, Compiled)>,
-    pub(super) heavy_runs: bool,
-    pub(super) verdicts: mpsc::UnboundedSender<Verdict>,
-    pub(super) snapshots: Snapshots,
-    pub(super) used: u64,
-    bell: Bell,
-    files: NewFiles,
-    next_look: Instant,
-    verdicts_in: mpsc::UnboundedReceiver<Verdict>,
-    /// The store's, which never changes while it is open.
-    epoch: u64,
-}
-
 impl Publisher {
-    /// Opens the journal, begins a new generation of it with the state, and finds the workers.
-    pub fn new(parts: Shared, runtime: &Path, health: Supervisor, snapshot: u64) -> Result<Self, ControlError> {
-        let writer = Writer::open(runtime)?;
-        let before = super::runtime::read(runtime);
-        let at = |what| ControlError::io(what, runtime);
-        let bell = Bell::new(ControlBell::open(runtime)?).map_err(at("watch the bell in"))?;
-        let files = NewFiles::of(runtime).map_err(at("watch"))?;
-        let (verdicts, verdicts_in) = mpsc::unbounded_channel();
-        let own_epoch = parts.store().epoch();
-        let mut publisher = Self {
-            parts,
-            writer,
-            roster: Roster::new(runtime),
-            health,
-            known: before.known,
-            waiting: Waiting::default(),
-            standing: Vec::new(),
-            last: Vec::new(),
-            refused: Vec::new(),
-            undone: VecDeque::new(),
-            heavy: VecDeque::new(),
-            heavy_runs: false,
-            verdicts,
-            snapshots: Snapshots::new(snapshot),
-            used: 0,
-            bell,
-            files,
-            next_look: Instant::now(),
-            verdicts_in,
-            epoch: own_epoch,
-        };
-        let jumped = publisher.begin(before.epoch, before.revision)?;
-        if jumped {
-            // Revisions are whole from a snapshot on, and some are missing now.
-            publisher.snapshot_now();
-        }
-        publisher.roster.discover();
-        publisher.roster.wake();
-        Ok(publisher)
-    }
-
-    /// Begins with the state that was loaded. True if its revision had to be raised: after the store was lost, or put
-    /// back from a copy, no worker may take a new revision for one that it has.
-    fn begin(&mut self, epoch: u64, journal: u64) -> Result<bool, ControlError> {
-        let parts = self.parts.clone();
-        let mut state = parts.state();
-        let other = epoch != parts.store().epoch() && journal > 0;
-        let jumps = journal > state.revision() || other && journal == state.revision();
-        if jumps {
-            log::warning!(
-                "the journal was at revision {journal}, the store at {}: going on from there",
-                state.revision()
-            );
-            state.set_revision(journal + 1);
-        }
-        for frame in state.base() {
-            if let Ok(op) = serde_json::from_slice(&frame) {
-                self.health.tell(&op);
-            }
-        }
-        self.rotate(&state)?;
-        Ok(jumps)
-    }
-
-    /// A new generation of the journal.
-    pub(super) fn rotate(&mut self, state: &State) -> Result<(), weir_bus::JournalError> {
-        // Who rotates may hold the store.
-        self.writer.begin(self.epoch, state.revision(), state.digest(), state.base())?;
-        let known = self.known.frames(state);
-        let frames: Vec<Frame<'_>> = known.iter().map(|frame| Frame::Runtime(frame)).collect();
-        self.writer.append(&frames)?;
-        self.used = 0;
-        self.parts.metrics.journal_rotations.add(1);
-        self.parts.metrics.revision.set(state.revision());
-        Ok(())
-    }
-
-    /// The workers, for others to look at.
-    pub fn regions(&self) -> crate::workers::Regions {
-        self.roster.regions()
-    }
-
     /// Runs until `stop` is true, then finishes what is under way.
     pub async fn run(
         mut self,
@@ -167,7 +49,7 @@ impl Publisher {
                 Some(verdict) = self.verdicts_in.recv() => self.verdict(verdict),
                 _ = findings.recv_many(&mut found, FINDINGS), if !findings.is_closed() => self.publish_found(found.drain(..)),
                 () = tokio::time::sleep_until(look) => self.tick(),
-                () = crate::shared::ended(&mut stop) => break,
+                () = ended(&mut stop) => break,
             }
         }
         self.finish(queue).await;

@@ -1,7 +1,7 @@
 //! A worker has refused a revision: it is undone everywhere, by a revision that is its inverse.
 
 use super::commit::{Made, rollback, row};
-use super::task::Publisher;
+use super::publisher::{Publisher, Undone};
 use crate::log;
 use crate::shared::now_ms;
 use crate::state::{Action, Applied, Edit, State, Target};
@@ -10,13 +10,6 @@ use crate::workers::Refused;
 
 /// Refused revisions that are remembered, so that the second worker that refuses one does not undo it again.
 const REMEMBERED: usize = 64;
-
-/// A revision that was undone.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Undone {
-    revision: u64,
-    undone_by: u64,
-}
 
 impl Publisher {
     /// Undoes it, unless it has been; then whoever waits for it waits for the undoing.

@@ -7,8 +7,6 @@ use weir_gateway::op::Op;
 use weir_gateway::resource::Document as CompiledDocument;
 use weir_resource::{Fault, ResourceKind};
 
-use crate::store::Loaded;
-
 use super::{Document, Edit, Held, Key, Refusal, State};
 
 /// What happened to one resource.
@@ -195,23 +193,26 @@ impl State {
         Ok(self.conclude(revision, before))
     }
 
-    /// The state that was stored.
+    /// The state of a revision from its stored documents: their JSON and the revision that each last changed in.
     ///
     /// # Errors
     /// What is not valid in it, which this version is stricter about than the one that wrote it.
-    pub fn restore(loaded: &Loaded) -> Result<Self, Vec<Fault>> {
+    pub fn restore<'d>(
+        revision: u64,
+        documents: impl IntoIterator<Item = (&'d Key, (&'d str, u64))>,
+    ) -> Result<Self, Vec<Fault>> {
         let mut state = Self::default();
         let mut session = Session {
             state: &mut state,
             faults: Vec::new(),
             broken: BTreeSet::new(),
             before: BTreeMap::new(),
-            revision: loaded.revision,
+            revision,
         };
-        for (key, entry) in &loaded.documents {
-            match Document::check_stored(key, entry.text.to_string()) {
+        for (key, (text, changed_in)) in documents {
+            match Document::check_stored(key, text.to_owned()) {
                 Ok(document) => {
-                    session.set(key, Some(Held { document: Arc::new(document), revision: entry.revision }));
+                    session.set(key, Some(Held { document: Arc::new(document), revision: changed_in }));
                 }
                 Err(faults) => session.refuse(key, faults),
             }
@@ -221,8 +222,8 @@ impl State {
         if !faults.is_empty() {
             return Err(faults);
         }
-        state.conclude(loaded.revision, before);
-        state.revision = loaded.revision;
+        state.conclude(revision, before);
+        state.revision = revision;
         Ok(state)
     }
 

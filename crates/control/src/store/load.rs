@@ -51,6 +51,11 @@ struct SnapshotText<'t> {
 }
 
 impl Loaded {
+    /// The documents, as [`crate::state::State::restore`] takes them.
+    pub fn documents(&self) -> impl Iterator<Item = (&Key, (&str, u64))> {
+        self.documents.iter().map(|(key, stored)| (key, (&*stored.text, stored.revision)))
+    }
+
     /// Parses the text of a snapshot.
     pub(super) fn parse(text: &[u8]) -> Result<Self, StoreError> {
         let whole: Whole<'_> =
