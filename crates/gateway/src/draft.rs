@@ -187,18 +187,7 @@ impl<P: Compiled> Draft<P> {
             Op::Delete { kind, id } => (*kind, id.as_str().into()),
             Op::Object { .. } | Op::Health { .. } | Op::Addresses { .. } => return None,
         };
-        let names = match kind {
-            ResourceKind::Settings => Some(&self.gateway.settings().policies),
-            ResourceKind::Sites => self.gateway.site_by_id(&id)?.spec().policies.as_ref(),
-            ResourceKind::Routes => self.gateway.route_entry(&id)?.spec().policies.as_ref(),
-            ResourceKind::Lists
-            | ResourceKind::RuleSets
-            | ResourceKind::Policies
-            | ResourceKind::Certificates
-            | ResourceKind::Upstreams
-            | ResourceKind::Members => None,
-        };
-        names.filter(|names| !names.is_empty()).map(|names| names.as_slice().into())
+        self.gateway.policies_of(kind, &id).filter(|names| !names.is_empty()).map(Into::into)
     }
 
     /// Takes off the list what an operation has mended. `documents` is the digest before it.

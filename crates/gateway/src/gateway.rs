@@ -14,7 +14,7 @@ use crate::{
     names::{Host, Labels, Names},
     path::Trie,
     request::RequestView,
-    resource::Settings,
+    resource::{ResourceKind, Settings},
     route::{PolicyNames, RouteEntry},
     site::Site,
     upstream::{Choice, Picked, Unavailable, Upstream},
@@ -168,6 +168,22 @@ impl Gateway {
     /// All routes, in no order.
     pub fn routes(&self) -> impl ExactSizeIterator<Item = &Rc<RouteEntry>> {
         self.routes.values()
+    }
+
+    /// The policies that a resource names, if its kind can name some.
+    #[must_use]
+    pub fn policies_of(&self, kind: ResourceKind, id: &str) -> Option<&[String]> {
+        match kind {
+            ResourceKind::Settings => Some(&self.settings.spec.policies),
+            ResourceKind::Sites => self.site_by_id(id)?.spec().policies.as_deref(),
+            ResourceKind::Routes => self.route_entry(id)?.spec().policies.as_deref(),
+            ResourceKind::Lists
+            | ResourceKind::RuleSets
+            | ResourceKind::Policies
+            | ResourceKind::Certificates
+            | ResourceKind::Upstreams
+            | ResourceKind::Members => None,
+        }
     }
 
     /// A site by its id.
