@@ -22,4 +22,4 @@ mod verification;
 mod waiting;
 
 pub(crate) use publisher::Publisher;
-pub use queue::{Answer, Queue, Submission, Submitted, Wait, What, WorkerResult};
+pub use queue::{Answer, Operation, Queue, Submission, Submitted, Wait, WorkerResult};

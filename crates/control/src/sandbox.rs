@@ -1,4 +1,4 @@
-//! Compiling what somebody wrote in a process that may hang, eat memory or crash without taking control along.
+//! Compiles configuration in a process that may hang, exhaust memory or crash without affecting control.
 //!
 //! ```text
 //! check(job) ─ one at a time ─▶ child (`weir sandbox`, kept warm) ─ compiles ─▶ report or faults
@@ -34,13 +34,13 @@ use wire::Task;
 
 use crate::metrics::Metrics;
 
-/// Jobs that wait at most; one that comes then is refused at once.
+/// Most waiting jobs; further ones are refused at once.
 pub const MAX_WAITING: usize = 64;
 
 /// Jobs after which a child is replaced, so that what leaks or fragments has an end.
 const MAX_JOBS_OF_A_CHILD: u32 = 10_000;
 
-/// What a job may use.
+/// Limits of a job.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Address space of the child in bytes.
@@ -57,7 +57,7 @@ impl Default for Limits {
     }
 }
 
-/// What is to be compiled.
+/// The input of a job.
 #[derive(Clone, Debug, Default)]
 pub struct Job {
     /// All policies, lists and rule sets, and what settings add to them, if any of it is touched.
@@ -66,16 +66,16 @@ pub struct Job {
     pub patterns: Vec<(String, String)>,
 }
 
-/// Why a job is not good.
+/// The reason why a job failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rejected {
-    /// It was not looked at: [`MAX_WAITING`] others wait.
+    /// The queue is full ([`MAX_WAITING`]).
     Busy,
-    /// All that is wrong with it.
+    /// All faults.
     Faults(Vec<Fault>),
 }
 
-/// What a good job cost.
+/// The cost of a successful job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Time by the clock, waiting excluded.

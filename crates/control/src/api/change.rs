@@ -14,7 +14,7 @@ use super::context::Context;
 use super::query::Arguments;
 use crate::auth::{Peer, Role};
 use crate::metrics::Outcome;
-use crate::publish::{Answer, Submission, What, WorkerResult};
+use crate::publish::{Answer, Operation, Submission, WorkerResult};
 
 /// Query parameters of every change.
 const ARGUMENTS: [&str; 5] = ["dry_run", "durable", "message", "timeout", "wait"];
@@ -37,7 +37,7 @@ impl ChangeRequest {
         let arguments = Arguments::parse(head.uri.query(), &ARGUMENTS)?;
         let peer = head.extensions.get::<Peer>();
         let submission = Submission {
-            what: What::Edits(Vec::new()),
+            operation: Operation::Edits(Vec::new()),
             actor: peer.map_or_else(|| Arc::from("?"), |peer| peer.actor.clone()),
             message: arguments.get("message").map(str::to_owned),
             wait: arguments.wait()?,
@@ -66,11 +66,11 @@ impl ChangeRequest {
     }
 
     /// Makes the change and responds.
-    pub async fn make(mut self, context: &Context, what: What) -> Response<Body> {
+    pub async fn make(mut self, context: &Context, operation: Operation) -> Response<Body> {
         if self.submission.message.as_ref().is_some_and(|message| message.len() > MAX_MESSAGE) {
             return Problem::malformed(format!("a message has at most {MAX_MESSAGE} bytes")).into_response();
         }
-        self.submission.what = what;
+        self.submission.operation = operation;
         let dry_run = self.submission.dry_run;
         let actor = self.submission.actor.clone();
         let answer = context.queue.submit(self.submission).await;

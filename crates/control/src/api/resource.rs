@@ -15,7 +15,7 @@ use super::context::Context;
 use super::problem::COLLECTION_METHODS;
 use super::query::{Arguments, condition, tags};
 use super::{PREFIX, Problem, body};
-use crate::publish::What;
+use crate::publish::Operation;
 use crate::state::{self, Action, Edit, Key, Match, Target};
 
 /// Methods of a resource.
@@ -77,7 +77,7 @@ async fn change(
         Method::PATCH => Action::Patch(body::required(&head.headers, body, limit).await?),
         _ => Action::Create(body::required(&head.headers, body, limit).await?),
     };
-    Ok(how.make(context, What::Edits(vec![Edit { target, action, condition }])).await)
+    Ok(how.make(context, Operation::Edits(vec![Edit { target, action, condition }])).await)
 }
 
 fn item(context: &Context, head: &request::Parts, key: &Key, steps: &[String]) -> Result<Response<Body>, Problem> {

@@ -14,7 +14,7 @@ use super::change::ChangeRequest;
 use super::context::Context;
 use super::query::{Arguments, no_condition};
 use super::{Problem, body, resource};
-use crate::publish::What;
+use crate::publish::Operation;
 use crate::shared::Shared;
 use crate::state::redacted;
 use crate::store::Revision;
@@ -101,7 +101,7 @@ pub(super) async fn rollback(
         Ok::<_, Problem>((how, revision))
     };
     match prepared.await {
-        Ok((how, revision)) => how.make(&context, What::Rollback(revision)).await,
+        Ok((how, revision)) => how.make(&context, Operation::Rollback(revision)).await,
         Err(problem) => problem.into_response(),
     }
 }

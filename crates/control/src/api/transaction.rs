@@ -14,7 +14,7 @@ use super::context::Context;
 use super::query::no_condition;
 use super::{PREFIX, Problem, body};
 use crate::auth::Role;
-use crate::publish::What;
+use crate::publish::Operation;
 use crate::state::{Action, Condition, Edit, Match, Target};
 
 /// Changes of one transaction at most: everything that a full state has.
@@ -63,7 +63,7 @@ pub(super) async fn post(State(context): State<Arc<Context>>, request: Request<B
         Ok((how, edits))
     };
     match prepared.await {
-        Ok((how, edits)) => done(how.make(&context, What::Edits(edits)).await),
+        Ok((how, edits)) => done(how.make(&context, Operation::Edits(edits)).await),
         Err(problem) => problem.into_response(),
     }
 }

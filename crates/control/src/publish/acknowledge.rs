@@ -1,11 +1,11 @@
-//! Looking at what the workers have come to.
+//! Reading the workers' progress.
 
 use std::time::Instant;
 
 use super::publisher::Publisher;
 
 impl Publisher {
-    /// Reads all slots and messages, and answers who waits for them.
+    /// Reads all slots and messages, and answers the changes that waited for them.
     pub(super) fn look(&mut self) {
         std::mem::swap(&mut self.standing, &mut self.last);
         let mut refused = std::mem::take(&mut self.refused);
@@ -29,7 +29,7 @@ impl Publisher {
         self.waiting.answer(&self.standing);
     }
 
-    /// Answers at once who need not wait: if there are no workers, or all have it already.
+    /// Answers changes at once that need not wait: there are no workers, or all have applied them.
     pub(super) fn look_soon(&mut self) {
         if self.standing.is_empty() {
             self.look();

@@ -17,7 +17,7 @@ pub(super) struct Bell {
     bell: ControlBell,
 }
 
-/// The descriptor of something that lives as long.
+/// A descriptor that its owner keeps open.
 #[derive(Debug)]
 struct Borrowed(RawFd);
 
@@ -34,7 +34,7 @@ impl Bell {
         Ok(Self { bell, fd })
     }
 
-    /// Waits until it was rung, and makes it silent.
+    /// Waits until it is rung, and resets it.
     pub async fn rung(&self) {
         if let Ok(mut ready) = self.fd.readable().await {
             // Cleared before it is read: a ring in between is an edge of its own.
@@ -44,7 +44,7 @@ impl Bell {
     }
 }
 
-/// Tells of files that come into a directory.
+/// Watches a directory for new files.
 #[derive(Debug)]
 pub(super) struct NewFiles {
     fd: AsyncFd<OwnedFd>,
@@ -69,7 +69,7 @@ impl NewFiles {
         Ok(Self { fd: unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }? })
     }
 
-    /// Waits until something came or went.
+    /// Waits until a file is created or deleted.
     pub async fn changed(&self) {
         let Ok(mut ready) = self.fd.readable().await else { return std::future::pending().await };
         ready.clear_ready();

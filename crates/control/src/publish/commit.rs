@@ -8,7 +8,7 @@ use weir_gateway::op::Op;
 use weir_resource::ResourceKind;
 
 use super::publisher::Publisher;
-use super::queue::{Answer, Submitted, What};
+use super::queue::{Answer, Operation, Submitted};
 use super::verification::Compiled;
 use super::waiting::Outcome;
 use crate::log;
@@ -16,15 +16,15 @@ use crate::shared::now_ms;
 use crate::state::{Action, Applied, Edit, State, Target};
 use crate::store::{Revision, Store, StoreError};
 
-/// A change that is made in memory.
-pub(super) struct Made {
+/// A change that is applied in memory.
+pub(super) struct AppliedChange {
     pub submitted: Option<Submitted>,
     pub applied: Applied,
     pub row: Arc<Revision>,
 }
 
 impl Publisher {
-    /// Makes changes, each by itself, and stores and publishes all of them at once.
+    /// Applies changes one by one, and stores and publishes all of them at once.
     pub(super) fn commit(&mut self, group: impl Iterator<Item = Submitted>) {
         let parts = self.parts.clone();
         let (mut state, mut store) = (parts.state(), parts.store());
@@ -41,7 +41,7 @@ impl Publisher {
             if begun.is_ok() {
                 begun = store.add(&row);
             }
-            made.push(Made { submitted: Some(submitted), applied, row });
+            made.push(AppliedChange { submitted: Some(submitted), applied, row });
         }
         if made.is_empty() {
             return;
@@ -52,12 +52,12 @@ impl Publisher {
         }
     }
 
-    /// Makes one change in memory; `None` if it has been answered or is on its way to the sandbox.
+    /// Applies one change in memory; `None` if it has been answered or is on its way to the sandbox.
     fn make(&mut self, state: &mut State, store: &mut Store, submitted: Submitted) -> Option<(Submitted, Applied)> {
         let restored;
-        let edits = match &submitted.submission.what {
-            What::Edits(edits) => edits,
-            What::Rollback(revision) => match rollback(state, store, *revision) {
+        let edits = match &submitted.submission.operation {
+            Operation::Edits(edits) => edits,
+            Operation::Rollback(revision) => match rollback(state, store, *revision) {
                 Ok(edits) => {
                     restored = edits;
                     &restored
@@ -97,8 +97,8 @@ impl Publisher {
         Some((submitted, applied))
     }
 
-    /// Stores and publishes what was made in memory, or undoes it.
-    pub(super) fn store_and_publish(&mut self, state: &mut State, store: &mut Store, made: Vec<Made>) {
+    /// Stores and publishes what was applied in memory, or undoes it.
+    pub(super) fn store_and_publish(&mut self, state: &mut State, store: &mut Store, made: Vec<AppliedChange>) {
         if let Err(error) = store.commit() {
             return fail(state, store, made, &error);
         }
@@ -113,7 +113,7 @@ impl Publisher {
         self.roster.wake();
         self.parts.flusher.dirty();
         let published = Instant::now();
-        for Made { submitted, applied, row } in made {
+        for AppliedChange { submitted, applied, row } in made {
             self.follow(&applied);
             if self.parts.events.receiver_count() > 0 {
                 let _ = self.parts.events.send(row.clone());
@@ -129,8 +129,8 @@ impl Publisher {
         self.look_soon();
     }
 
-    /// Into the journal, as one piece; a new generation if this one is full.
-    fn append(&mut self, state: &State, made: &[Made]) -> std::io::Result<()> {
+    /// Appends to the journal as one piece; begins a new generation if this one is full.
+    fn append(&mut self, state: &State, made: &[AppliedChange]) -> std::io::Result<()> {
         let refused = |error: weir_bus::JournalError| std::io::Error::other(error.to_string());
         if self.writer.needs_rotation() {
             // The state has it all.
@@ -147,7 +147,7 @@ impl Publisher {
         self.writer.append(&frames).map_err(refused)
     }
 
-    /// Tells the health checker.
+    /// Passes the changes to the health checker.
     fn follow(&mut self, applied: &Applied) {
         for delta in &applied.deltas {
             let frame = delta.new.as_ref().and_then(|held| held.document.frame.as_deref());
@@ -170,7 +170,7 @@ impl Publisher {
     }
 }
 
-/// What a revision's row says.
+/// The row of a revision.
 pub(super) fn row(
     state: &State,
     time_ms: u64,
@@ -182,7 +182,7 @@ pub(super) fn row(
     Arc::new(Revision { revision: state.revision(), time_ms, actor: actor.clone(), message, changes })
 }
 
-/// The edits that make everything as it was after a revision.
+/// The edits that restore the state of a revision.
 pub(super) fn rollback(state: &State, store: &Store, revision: u64) -> Result<Vec<Edit>, Answer> {
     let head = state.revision();
     let failed = |error: StoreError| Answer::Failed(error.to_string());
@@ -204,8 +204,8 @@ pub(super) fn rollback(state: &State, store: &Store, revision: u64) -> Result<Ve
 
 fn outcome(submitted: &Submitted, applied: &Applied) -> Outcome {
     let changed = applied.deltas.iter().map(|delta| delta.key.to_string()).collect();
-    let edit = match &submitted.submission.what {
-        What::Edits(edits) if edits.len() == 1 => edits.first(),
+    let edit = match &submitted.submission.operation {
+        Operation::Edits(edits) if edits.len() == 1 => edits.first(),
         _ => None,
     };
     let created = edit.and_then(|edit| {
@@ -218,8 +218,8 @@ fn outcome(submitted: &Submitted, applied: &Applied) -> Outcome {
     Outcome { changed, created }
 }
 
-/// Undoes what was made in memory, the last first, and says why.
-fn fail(state: &mut State, store: &mut Store, made: Vec<Made>, error: &StoreError) {
+/// Undoes what was applied in memory, the last first, and answers with the error.
+fn fail(state: &mut State, store: &mut Store, made: Vec<AppliedChange>, error: &StoreError) {
     store.abort();
     log::failure!("{} changes were undone: {error}", made.len());
     for made in made.into_iter().rev() {

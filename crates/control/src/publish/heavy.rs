@@ -6,7 +6,7 @@ use super::verification::{Compiled, Verified};
 use crate::sandbox::{MAX_WAITING, Rejected};
 use crate::state::{Refusal, State};
 
-/// How often a change is tried again because the policies changed under it.
+/// How often a change is retried because the policies changed under it.
 const ATTEMPTS: u32 = 3;
 
 impl Publisher {
@@ -26,7 +26,7 @@ impl Publisher {
         self.next_heavy(state);
     }
 
-    /// Sends the next one to the sandbox, if none is there.
+    /// Sends the next change to the sandbox, if it is idle.
     fn next_heavy(&mut self, state: &State) {
         if self.heavy_runs {
             return;
@@ -42,7 +42,7 @@ impl Publisher {
         });
     }
 
-    /// Goes on with a change that the sandbox has seen.
+    /// Continues with a change after the sandbox.
     pub(super) fn verdict(&mut self, verdict: Verdict) {
         self.heavy_runs = false;
         let Verdict { mut submitted, verified, rejected } = verdict;

@@ -9,7 +9,7 @@ use weir_bus::{ControlBell, Frame, Writer};
 
 use super::bell::{Bell, NewFiles};
 use super::queue::Submitted;
-use super::runtime::Known;
+use super::runtime::RuntimeFacts;
 use super::verification::{Compiled, Verified};
 use super::waiting::Waiting;
 use crate::error::ControlError;
@@ -39,10 +39,10 @@ pub(super) struct Undone {
 /// The progress of snapshots.
 #[derive(Debug)]
 pub(super) struct Snapshots {
-    /// The newest that is whole.
+    /// The revision of the newest complete snapshot.
     pub done: u64,
     pub under_way: Option<Snapshot>,
-    /// When the first change after the newest was made.
+    /// The time of the first change since.
     pub changed: Option<Instant>,
     pub prune: bool,
 }
@@ -52,12 +52,12 @@ impl Snapshots {
         Self { done, under_way: None, changed: None, prune: false }
     }
 
-    /// Something has changed.
+    /// Notes a change.
     pub fn changed(&mut self) {
         self.changed.get_or_insert_with(Instant::now);
     }
 
-    /// Whether there is something to do in small steps.
+    /// Whether a snapshot or a deletion is in progress.
     pub fn is_busy(&self) -> bool {
         self.under_way.is_some() || self.prune
     }
@@ -69,7 +69,7 @@ pub(crate) struct Publisher {
     pub(super) writer: Writer,
     pub(super) roster: Roster,
     pub(super) health: Supervisor,
-    pub(super) known: Known,
+    pub(super) known: RuntimeFacts,
     pub(super) waiting: Waiting,
     pub(super) standing: Vec<Standing>,
     pub(super) last: Vec<Standing>,
@@ -84,7 +84,7 @@ pub(crate) struct Publisher {
     pub(super) files: NewFiles,
     pub(super) next_look: Instant,
     pub(super) verdicts_in: mpsc::UnboundedReceiver<Verdict>,
-    /// The store's, which never changes while it is open.
+    /// The epoch of the store, constant while it is open.
     epoch: u64,
 }
 
@@ -153,7 +153,7 @@ impl Publisher {
         Ok(jumps)
     }
 
-    /// A new generation of the journal.
+    /// Begins a new generation of the journal.
     pub(super) fn rotate(&mut self, state: &State) -> Result<(), weir_bus::JournalError> {
         // Who rotates may hold the store.
         self.writer.begin(self.epoch, state.revision(), state.digest(), state.base())?;
@@ -166,7 +166,7 @@ impl Publisher {
         Ok(())
     }
 
-    /// The workers, for others to look at.
+    /// The regions of the workers.
     pub fn regions(&self) -> crate::workers::Regions {
         self.roster.regions()
     }

@@ -1,4 +1,4 @@
-//! Changes that wait for their turn, and what is answered.
+//! The queue of changes, and their answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,111 +10,111 @@ use super::verification::Verified;
 use crate::state::{Edit, Key, Refusal};
 use crate::workers::WorkerId;
 
-/// What is to be done.
+/// The operation of a change.
 #[derive(Clone, Debug)]
-pub enum What {
+pub enum Operation {
     /// These changes, all or none.
     Edits(Vec<Edit>),
-    /// Everything as it was after a revision.
+    /// A return to the state of a revision.
     Rollback(u64),
 }
 
-/// What the answer waits for.
+/// When a change is answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wait {
-    /// That it is stored and published.
+    /// When it is stored and published.
     Accepted,
-    /// That every worker has it.
+    /// When every worker has applied it.
     #[default]
     Workers,
 }
 
-/// A change that somebody wants.
+/// A requested change.
 #[derive(Debug)]
 pub struct Submission {
-    /// What.
-    pub what: What,
-    /// Who.
+    /// The operation.
+    pub operation: Operation,
+    /// The client.
     pub actor: Arc<str>,
-    /// Why.
+    /// The message for the list of revisions.
     pub message: Option<String>,
-    /// What the answer waits for.
+    /// When to answer.
     pub wait: Wait,
-    /// For how long.
+    /// How long to wait for workers.
     pub timeout: Duration,
-    /// Only to see what would happen.
+    /// Whether to check the change without applying it.
     pub dry_run: bool,
 }
 
-/// A worker and a revision.
+/// The progress of a worker with a change.
 #[derive(Clone, Debug)]
 pub struct WorkerResult {
-    /// Which.
+    /// The worker.
     pub id: WorkerId,
-    /// Its process.
+    /// The process id.
     pub pid: u32,
-    /// How long after the change was published control knew that it has it; `None` if it has not said so.
+    /// Time from publication to acknowledgement in microseconds; `None` without acknowledgement.
     pub us: Option<u64>,
 }
 
-/// What became of a change.
+/// The answer to a change.
 #[derive(Debug)]
 pub enum Answer {
-    /// It was made, or would be.
+    /// The change was made, or would be.
     Done {
-        /// The newest revision that it needs.
+        /// The newest revision that it depends on.
         revision: u64,
-        /// Paths; empty if everything was so already.
+        /// Paths of changed resources; empty if nothing changed.
         changed: Vec<String>,
-        /// The resource that it made, if it was to make one.
+        /// The resource that it created, if any.
         created: Option<Key>,
-        /// Who has it, and who has not.
+        /// The progress of each worker.
         workers: Vec<WorkerResult>,
-        /// Whether somebody has not.
+        /// Whether a worker has not acknowledged it.
         pending: bool,
     },
-    /// It may not be made.
+    /// The change was refused.
     Refused(Refusal),
-    /// A worker refused it; it has been undone.
+    /// A worker refused the change, and it was undone.
     Undone {
-        /// What was refused.
+        /// The refused revision.
         revision: u64,
         /// The revision that undid it.
         undone_by: u64,
-        /// Who refused it, and why.
+        /// The worker that refused it, and its reason.
         reasons: Vec<(WorkerId, String)>,
-        /// Whether somebody does not have the undoing yet.
+        /// Whether a worker has not acknowledged the undo.
         pending: bool,
     },
-    /// The revision to roll back to is not kept, or not yet there.
+    /// The revision to roll back to does not exist or is no longer kept.
     NoRevision {
-        /// The one that was asked for.
+        /// The requested revision.
         revision: u64,
-        /// The oldest to which one can go back.
+        /// The oldest possible revision.
         oldest: u64,
-        /// The newest.
+        /// The newest revision.
         newest: u64,
     },
-    /// It could not be stored or published for lack of space.
+    /// The disk is full.
     Full(String),
-    /// It could not be stored or published.
+    /// The change could not be stored or published.
     Failed(String),
-    /// Too many are waiting.
+    /// Too many changes are waiting.
     Busy,
 }
 
-/// A submission on its way.
+/// A submission in the queue.
 #[derive(Debug)]
 pub struct Submitted {
     pub(super) submission: Submission,
     pub(super) answer: oneshot::Sender<Answer>,
     pub(super) since: Instant,
-    /// What the sandbox has seen of it.
+    /// What the sandbox has compiled of it.
     pub(super) verified: Option<Verified>,
     _place: QueueSlot,
 }
 
-/// Where changes come in.
+/// The sender of changes.
 #[derive(Clone, Debug)]
 pub struct Queue {
     sender: mpsc::UnboundedSender<Submitted>,
@@ -122,7 +122,7 @@ pub struct Queue {
     limit: usize,
 }
 
-/// A place among those that wait, given back when dropped.
+/// One of the slots of waiting changes, released when dropped.
 #[derive(Debug)]
 struct QueueSlot(Arc<AtomicUsize>);
 
@@ -133,14 +133,14 @@ impl Drop for QueueSlot {
 }
 
 impl Queue {
-    /// A queue for so many changes that are not answered yet.
+    /// A queue for at most `limit` unanswered changes.
     #[must_use]
     pub fn new(limit: usize) -> (Self, mpsc::UnboundedReceiver<Submitted>) {
         let (sender, receiver) = mpsc::unbounded_channel();
         (Self { sender, waiting: Arc::default(), limit }, receiver)
     }
 
-    /// Submits a change and waits for what becomes of it.
+    /// Submits a change and waits for its answer.
     pub async fn submit(&self, submission: Submission) -> Answer {
         let place = QueueSlot(self.waiting.clone());
         if self.waiting.fetch_add(1, Ordering::Relaxed) >= self.limit {

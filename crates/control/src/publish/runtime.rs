@@ -1,5 +1,5 @@
-//! What is found out while running: health and addresses of members. It is no part of a revision, but a worker that
-//! starts must know it, so the latest of each member goes into every new generation of the journal.
+//! Runtime facts: health and addresses of members. They are not part of a revision, but a starting worker needs them, so
+//! the latest of each member go into every new generation of the journal.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,30 +10,30 @@ use weir_resource::ResourceKind;
 
 use crate::state::State;
 
-/// The latest of each member, as frames.
+/// The latest facts of each member, as frames.
 #[derive(Debug, Default)]
-pub(super) struct Known {
-    members: BTreeMap<String, Facts>,
+pub(super) struct RuntimeFacts {
+    members: BTreeMap<String, MemberFacts>,
 }
 
 #[derive(Debug, Default)]
-struct Facts {
+struct MemberFacts {
     health: Option<Vec<u8>>,
     addresses: Option<Vec<u8>>,
 }
 
-/// What the journal said before control was started.
+/// The state of the journal before control started.
 #[derive(Debug, Default)]
-pub(super) struct Before {
-    pub known: Known,
+pub(super) struct PreviousJournal {
+    pub known: RuntimeFacts,
     /// The last revision.
     pub revision: u64,
-    /// Which history it was of.
+    /// The epoch of its store.
     pub epoch: u64,
 }
 
-impl Known {
-    /// Notes an operation; its frame if it is one of these.
+impl RuntimeFacts {
+    /// Notes an operation and returns its frame, if it is a runtime fact.
     pub fn note(&mut self, op: &Op) -> Option<Vec<u8>> {
         let (upstream, member) = match op {
             Op::Health { upstream, member, .. } | Op::Addresses { upstream, member, .. } => (upstream, member),
@@ -46,28 +46,28 @@ impl Known {
         Some(frame)
     }
 
-    /// Frames of members that are there; those of others are forgotten.
+    /// The frames of existing members; those of others are dropped.
     pub fn frames(&mut self, state: &State) -> Vec<Vec<u8>> {
         self.members.retain(|id, _| state.get(ResourceKind::Members, id).is_some());
         let facts = self.members.values();
         facts.flat_map(|facts| [&facts.health, &facts.addresses]).flatten().cloned().collect()
     }
 
-    /// A member that is new under this name knows nothing of its predecessor.
+    /// Drops the facts of a member, so that a new one of this name does not inherit them.
     pub fn forget(&mut self, id: &str) {
         self.members.remove(id);
     }
 }
 
-/// Reads what is in the journal. One that cannot be read holds nothing.
-pub(super) fn read(runtime: &Path) -> Before {
-    let mut before = Before::default();
+/// Reads the journal. An unreadable one counts as empty.
+pub(super) fn read(runtime: &Path) -> PreviousJournal {
+    let mut before = PreviousJournal::default();
     let Ok(mut reader) = Reader::open(runtime) else { return before };
     let mut buffer = Vec::new();
     while let Ok(Some(read)) = reader.next(&mut buffer) {
         match read {
             Read::Base { epoch, revision, .. } => {
-                before = Before { known: Known::default(), revision, epoch };
+                before = PreviousJournal { known: RuntimeFacts::default(), revision, epoch };
             }
             Read::Commit { revision, .. } => before.revision = revision,
             Read::Runtime(frame) => {

@@ -6,7 +6,7 @@ use crate::shared::now_ms;
 use crate::store::Snapshot;
 
 impl Publisher {
-    /// Does a little of what is due.
+    /// Does one small step of what is due.
     pub(super) fn snapshot_tick(&mut self) {
         if let Some(mut snapshot) = self.snapshots.under_way.take() {
             let stepped = self.parts.store().snapshot_step(&mut snapshot);
@@ -55,13 +55,13 @@ impl Publisher {
         }
     }
 
-    /// One that is whole when this returns: of a state that the store does not have yet.
+    /// Completes a snapshot at once, of a state that the store does not have yet.
     pub(crate) fn snapshot_now(&mut self) {
         self.snapshots.changed();
         self.last_snapshot();
     }
 
-    /// At the end: all that has changed goes into one.
+    /// Completes a last snapshot when control ends.
     pub(super) fn last_snapshot(&mut self) {
         if let Some(snapshot) = self.snapshots.under_way.take()
             && self.parts.store().snapshot_finish(snapshot).is_ok()

@@ -11,17 +11,17 @@ use super::queue::Submitted;
 use crate::log;
 use crate::shared::ended;
 
-/// Changes that are taken at a time.
+/// How many changes are taken at a time.
 const GROUP: usize = 1_024;
-/// Findings of the health checker that are taken at a time.
+/// How many findings of the health checker are taken at a time.
 const FINDINGS: usize = 1_024;
-/// How often the dead are looked for while somebody waits.
+/// Interval of the search for dead workers while changes wait.
 const LOOK: Duration = Duration::from_millis(50);
-/// And while nobody does.
+/// The interval otherwise.
 const IDLE: Duration = Duration::from_secs(1);
 
 impl Publisher {
-    /// Runs until `stop` is true, then finishes what is under way.
+    /// Runs until `stop` is true, then finishes what is in progress.
     pub async fn run(
         mut self,
         mut queue: mpsc::UnboundedReceiver<Submitted>,

@@ -1,6 +1,6 @@
-//! A worker has refused a revision: it is undone everywhere, by a revision that is its inverse.
+//! Undoing a revision that a worker refused, everywhere, by its inverse.
 
-use super::commit::{Made, rollback, row};
+use super::commit::{AppliedChange, rollback, row};
 use super::publisher::{Publisher, Undone};
 use crate::log;
 use crate::shared::now_ms;
@@ -8,11 +8,11 @@ use crate::state::{Action, Applied, Edit, State, Target};
 use crate::store::{Revision, Store, StoreError};
 use crate::workers::Refused;
 
-/// Refused revisions that are remembered, so that the second worker that refuses one does not undo it again.
+/// How many refused revisions are remembered, so that a second refusal does not undo a revision again.
 const REMEMBERED: usize = 64;
 
 impl Publisher {
-    /// Undoes it, unless it has been; then whoever waits for it waits for the undoing.
+    /// Undoes a revision once. Changes that wait for it then wait for the undo.
     pub(super) fn refused(&mut self, refused: &Refused) {
         let known = self.undone.iter().find(|undone| undone.revision == refused.revision).copied();
         let worker = refused.id.worker;
@@ -53,7 +53,7 @@ impl Publisher {
                 state.undo(applied);
                 return None;
             }
-            self.store_and_publish(&mut state, &mut store, vec![Made { submitted: None, applied, row }]);
+            self.store_and_publish(&mut state, &mut store, vec![AppliedChange { submitted: None, applied, row }]);
             if state.revision() != undone.undone_by {
                 return None;
             }
@@ -66,8 +66,7 @@ impl Publisher {
     }
 }
 
-/// Flips a revision: what it changed is as it was before, but for what others have changed since. If the rest does not
-/// go without it, all since goes too.
+/// Inverts a revision, except for what later revisions have changed. If they depend on it, they are undone too.
 fn inverse(state: &mut State, store: &Store, revision: u64) -> Result<Applied, String> {
     let text = |error: StoreError| error.to_string();
     let stored = store.revision(revision).map_err(text)?.ok_or("it is not kept")?;

@@ -5,12 +5,12 @@ use weir_gateway::resource::Document;
 use crate::sandbox::Job;
 use crate::state::{Applied, Key, State};
 
-/// What a change does to what is compiled, as it was seen when the change was tried. It is put over what others have
-/// made meanwhile when its turn comes, so that waiting costs no second trial.
+/// The compiled documents that a change touches, as of its first trial. When its turn comes, they are laid over what
+/// other changes have made meanwhile, so that waiting costs no second trial.
 #[derive(Clone, Debug)]
 pub(super) struct Compiled {
     documents: Vec<(Key, Option<(Document, u64)>)>,
-    /// With the place of each.
+    /// Regular expressions, each with its JSON pointer.
     patterns: Vec<(String, String)>,
 }
 
@@ -30,7 +30,7 @@ impl Compiled {
     }
 }
 
-/// What the sandbox has found good: documents by their hashes, and expressions.
+/// Documents (by hash) and expressions that the sandbox has compiled.
 #[derive(Debug)]
 pub(super) struct Verified {
     pub job: Job,
@@ -39,7 +39,7 @@ pub(super) struct Verified {
 }
 
 impl Verified {
-    /// Whether it is all that has to be compiled.
+    /// Whether it covers everything that the change needs compiled.
     pub fn covers(&self, state: &State, applied: &Applied) -> bool {
         let is_touched = applied.compiled().next().is_some();
         (!is_touched || self.job.documents.as_ref() == Some(state.compiled()))

@@ -7,11 +7,11 @@ use super::queue::{Answer, Submitted, Wait, WorkerResult};
 use crate::state::Key;
 use crate::workers::{Standing, WorkerId};
 
-/// A change that is published.
+/// A published change.
 #[derive(Debug)]
 struct Waiter {
     submitted: Submitted,
-    /// What the workers must have; of one that was refused, the revision that undoes it.
+    /// The revision to be acknowledged; of a refused change, the one that undoes it.
     revision: u64,
     made: Outcome,
     published: Instant,
@@ -20,7 +20,7 @@ struct Waiter {
     undone: Option<Undone>,
 }
 
-/// What a change has done.
+/// The effect of a change.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub changed: Vec<String>,
@@ -33,14 +33,14 @@ struct Undone {
     reasons: Vec<(WorkerId, String)>,
 }
 
-/// All of them, by revision.
+/// All waiting changes, by revision.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     waiters: VecDeque<Waiter>,
 }
 
 impl Waiting {
-    /// Waits for the workers, or answers at once if that is what was asked for.
+    /// Adds a change, or answers it at once if it asked for that.
     pub fn add(&mut self, submitted: Submitted, revision: u64, made: Outcome, published: Instant) {
         if submitted.submission.wait == Wait::Accepted {
             let Outcome { changed, created } = made;
@@ -63,12 +63,12 @@ impl Waiting {
         self.waiters.is_empty()
     }
 
-    /// The first moment at which one has waited for too long.
+    /// The next time at which a change times out.
     pub fn deadline(&self) -> Option<Instant> {
         self.waiters.iter().map(|waiter| waiter.deadline).min()
     }
 
-    /// A worker has come from one revision to another.
+    /// Notes the progress of a worker.
     pub fn advance(&mut self, worker: &Standing, from: u64, now: Instant) {
         let start = self.waiters.partition_point(|waiter| waiter.revision <= from);
         for waiter in self.waiters.iter_mut().skip(start).take_while(|waiter| waiter.revision <= worker.applied) {
@@ -77,7 +77,7 @@ impl Waiting {
         }
     }
 
-    /// Answers those that every worker has.
+    /// Answers changes that every worker has applied.
     pub fn answer(&mut self, standing: &[Standing]) {
         let least = standing.iter().map(|worker| worker.applied).min().unwrap_or(u64::MAX);
         while self.waiters.front().is_some_and(|waiter| waiter.revision <= least) {
@@ -87,7 +87,7 @@ impl Waiting {
         }
     }
 
-    /// Answers those that have waited for too long.
+    /// Answers changes that have timed out.
     pub fn expire(&mut self, standing: &[Standing], now: Instant) {
         let mut place = 0;
         while place < self.waiters.len() {
@@ -99,7 +99,7 @@ impl Waiting {
         }
     }
 
-    /// Who waits for `revision` is to wait for `undone_by`, which undoes it.
+    /// Makes changes that wait for `revision` wait for `undone_by`, which undoes it.
     pub fn undone(&mut self, revision: u64, undone_by: u64, worker: WorkerId, reason: &str) {
         let concerned = |waiter: &Waiter| {
             waiter.undone.as_ref().map_or(waiter.revision, |undone| undone.revision) == revision
