@@ -25,7 +25,6 @@ const FILES_IN_CYCLES: &[(&str, usize)] = &[
     ("nginx", 43),
     ("policy", 25),
     ("profile", 4),
-    ("resource", 5),
     ("rules", 13),
     ("unwind", 7),
 ];

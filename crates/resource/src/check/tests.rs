@@ -147,7 +147,7 @@ fn settings_and_policies_name_others() {
         (checked.references[0].kind, checked.references[0].pointer.as_str()),
         (ResourceKind::RuleSets, "/rules/0/action/rule_set/set")
     );
-    assert!(checked.op.is_none());
+    assert!(matches!(checked.op, Some(Op::Put(Resource::Policy(_)))));
 }
 
 #[test]
