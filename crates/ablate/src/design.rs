@@ -46,7 +46,7 @@ impl Set {
 /// The variants of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// NginxParts can be on alone: everything in this file.
+    /// Parts can be on alone: everything in this file.
     Subsets,
     /// Variants that lack something: only everything, and everything but each.
     Leaving,

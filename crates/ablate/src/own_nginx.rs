@@ -24,7 +24,7 @@ use weir_measure::site::{Site, write};
 const RENEWING: u32 = 3;
 /// Keys of a policy whose values are files, relative to the policy's folder.
 const FILE_KEYS: [&str; 8] = ["file", "files", "country", "asn", "path", "setup", "before", "after"];
-/// NginxParts of a policy in which those keys mean something else.
+/// Parts of a policy in which those keys mean something else.
 const NO_FILES: [&str; 2] = ["client_address", "when"];
 
 /// Running variants.

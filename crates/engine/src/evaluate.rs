@@ -128,7 +128,7 @@ impl Plan {
         decision
     }
 
-    /// Whether a rule that may still match has to see this request's body. SelectorState after
+    /// Whether a rule that may still match has to see this request's body. Call it after
     /// [`Phase::Request`] has been evaluated; `false` means that the body need not be read.
     #[must_use]
     pub fn wants_body(&self, transaction: &Transaction<'_>, outcome: &Outcome<'_>) -> bool {

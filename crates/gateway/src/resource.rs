@@ -1,6 +1,6 @@
 //! The resources as workers get them: checked, with all defaults filled in.
 //!
-//! People write a shorter form (`crates/resource/src/table/`), which the checker turns into these types. Ids are
+//! People write a shorter form (`crates/resource/src/kind/`), which the checker turns into these types. Ids are
 //! 1 to 128 bytes of `A-Z a-z 0-9 . _ -`. Times are milliseconds, sizes bytes.
 
 mod certificate;

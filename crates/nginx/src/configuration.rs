@@ -224,7 +224,7 @@ pub struct Location {
     pub access_log: Option<Rc<AccessLog>>,
     /// Attack log.
     pub attack_log: Option<*mut LogFile>,
-    /// InjectedFault fault.
+    /// The injected fault.
     pub inject: InjectedFault,
 }
 

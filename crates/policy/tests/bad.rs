@@ -1,6 +1,6 @@
 //! Bad policies and the exact text that their authors see.
 //!
-//! `golden/bad.txt` holds the cases: a title, the policy, the errors. `WEIR_BLESS=1` rewrites the
+//! `golden/bad.txt` holds the cases: a title, the policy, the errors. `WEIR_GOLDEN=write` rewrites the
 //! errors; read the difference before committing it.
 
 use std::fmt::Write;
@@ -50,7 +50,7 @@ fn every_fault_is_told_at_its_place_with_advice() {
             differing.push(format!("{}\n--- expected\n{}\n--- found\n{errors}", case.title, case.errors));
         }
     }
-    if std::env::var_os("WEIR_BLESS").is_some() {
+    if std::env::var_os("WEIR_GOLDEN").is_some() {
         std::fs::write(GOLDEN, blessed).expect("the golden file can be written");
     } else {
         assert!(differing.is_empty(), "{}", differing.join("\n\n"));

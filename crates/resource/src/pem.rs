@@ -21,7 +21,7 @@ const MIN_RSA_BITS: usize = 2048;
 /// Largest RSA key that is compared.
 const MAX_RSA_BITS: usize = 4096;
 
-/// CertificateFacts about a certificate.
+/// Facts about a certificate.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct CertificateFacts {
     /// Lower-case DNS names, wildcards as written.

@@ -1,4 +1,4 @@
-//! TxNames of the variables in `TX`, as numbers.
+//! Names of the variables in `TX`, as numbers.
 
 use std::collections::HashMap;
 

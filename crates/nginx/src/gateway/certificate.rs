@@ -46,7 +46,7 @@ unsafe extern "C" fn free_one(certificate: *mut std::ffi::c_void) {
     unsafe { X509_free(certificate.cast()) }
 }
 
-/// PemText in memory, for OpenSSL's readers.
+/// PEM text in memory, for OpenSSL's readers.
 pub struct PemText(*mut BIO);
 
 impl PemText {
