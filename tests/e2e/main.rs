@@ -11,6 +11,7 @@ mod chaos;
 mod clients;
 mod configuration;
 mod control_api;
+mod cost_changes;
 mod cost_history;
 mod crs;
 mod evaluated_once;

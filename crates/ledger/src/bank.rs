@@ -1,49 +1,49 @@
-//! Banks: cells for policies that come while nginx runs.
+//! Banks: cells for policies that change while nginx runs.
 //!
-//! Only nginx's master has the right to make files, and it makes them when nginx is configured. So it
+//! Only nginx's master has permission to create files, and it does so when nginx is configured. It
 //! reserves two banks of cells for each worker, and room for their names, in the same mapped file. New
-//! policies take the bank that is not the latest; whoever comes first names it, and each worker clears
-//! its own cells before it counts in them. Having control write the names was the alternative: it would
-//! have had to compile policies, and be there.
+//! policies take the bank that is not the latest. The first worker that loads them writes the names, and
+//! each worker clears its own cells before it counts in them, or goes on with the counts of entries that
+//! have not changed ([`Row::continue_from`]). The alternative was that the daemon writes the names; it
+//! would have to compile policies, and to be running.
 //!
-//! A bank is known by the *tag* of its policies, a hash of what they are made of. A worker's cells
-//! belong to a bank's tag only if its row says so, so that a report never adds up what two policies
-//! have counted.
+//! A bank is identified by the *tag* of its policies, a hash of their content. A worker's cells belong to
+//! a tag only if its row says so; a report therefore never adds the counts of different policies.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::entry::Names;
 use crate::{Entry, Ledger, Row};
 
-/// Banks of a ledger: one in use, one for who comes next.
+/// Banks of a ledger: one in use, one for the next policies.
 pub const BANKS: usize = 2;
 /// Cells of a bank in each row, unless none are reserved: a rule set of 1,000 rules and the lanes of
-/// some 30 plans. What is past it is not metered.
+/// some 30 plans. Entries beyond it are not metered.
 pub const BANK_ENTRIES: usize = 16_384;
-/// Bytes of a bank's names (JSON); with longer ones the bank counts, but nobody can read it.
+/// Bytes of a bank's names (JSON). A bank with longer names counts, but cannot be read.
 pub const NAMES_BYTES: usize = 2 << 20;
 
-/// Words of the header that say how banks stand.
+/// Words of the header that describe the banks.
 pub(crate) const WORD_LATEST: usize = 10;
 const WORD_TAGS: usize = 11;
-/// Low 32 bits of the tag that a bank's names are of, then their length in bytes: names that a
-/// killed worker has left of others are no names.
+/// Low 32 bits of the tag that a bank's names belong to, then the length of the names in bytes: names of
+/// another tag, left by a killed worker, are ignored.
 const WORD_NAMES: usize = 13;
 
 impl Ledger {
-    /// Finds the bank of the policies with this tag (not 0), or takes the one that is not in use for
-    /// them; `None` if the ledger has no banks. It is the latest from now on. `names` are the entries in
-    /// the order of the cells, and `revision` what people know the policies by.
+    /// Returns the bank of the policies with this tag (not 0), or claims the bank that is not in use;
+    /// `None` if the ledger has no banks. The bank is the latest from now on. `names` are the entries in
+    /// the order of the cells, `revision` is the name of the policies in reports.
     ///
-    /// Any worker may call it at any time, in any thread. One that is far behind may make older
-    /// policies the latest for the moment until it catches up.
+    /// Any worker may call this at any time, in any thread. A worker that is far behind may make older
+    /// policies the latest until it catches up.
     pub fn claim_bank(&self, tag: u64, revision: &str, sample_every: u32, names: Vec<Entry>) -> Option<u8> {
         if self.bank_entries() == 0 {
             return None;
         }
         let bank = self.find_bank(tag);
         if length_of(self.word(WORD_NAMES + bank).load(Ordering::Acquire), tag).is_none() {
-            // Several may write at a time, but then all the same.
+            // Workers may write at the same time, but they write the same.
             let names = Names { revision: revision.to_owned(), sample_every, entries: names };
             self.write_names(bank, tag, &serde_json::to_vec(&names).expect("names are plain data"));
         }
@@ -52,7 +52,7 @@ impl Ledger {
     }
 
     fn find_bank(&self, tag: u64) -> usize {
-        /// Workers that may come between; each wins at most once.
+        /// The most workers that may win the race; each wins at most once.
         const TRIES: usize = 2 * crate::MAX_WORKERS;
         let mut free = 0;
         for _ in 0..TRIES {
@@ -69,8 +69,8 @@ impl Ledger {
         free
     }
 
-    /// The cells of one worker in a bank, cleared if they were those of other policies. Past the end
-    /// of a bank nothing is counted.
+    /// The cells of one worker in a bank, cleared if they belonged to other policies. Nothing is counted
+    /// past the end of a bank.
     #[must_use]
     pub fn bank_row(&self, worker: usize, bank: u8) -> Row<'_> {
         let whole = self.whole_row(worker);
@@ -122,7 +122,7 @@ impl Ledger {
     }
 }
 
-/// The length of the names if they are of this tag.
+/// The length of the names if they belong to this tag.
 fn length_of(word: u64, tag: u64) -> Option<usize> {
     let length = usize::try_from(word & u64::from(u32::MAX)).ok()?;
     (word >> 32 == tag & u64::from(u32::MAX) && (1..=NAMES_BYTES).contains(&length)).then_some(length)

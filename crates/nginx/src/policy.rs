@@ -179,6 +179,28 @@ impl Policies {
         self.snapshot.rules().get(rule.0 as usize)
     }
 
+    /// The entries that go on counting what entries of `before` have counted, as pairs of numbers (there, here): rules
+    /// that have not changed, and lanes of the same policies that such a rule still shares.
+    pub fn continued(&self, before: &Self) -> Vec<(u32, u32)> {
+        let identity = |rule: &RuleLabel| (rule.policy.clone(), rule.selector.clone(), rule.id.clone(), rule.content);
+        let known: HashMap<_, u32> = before.snapshot.rules().iter().map(identity).zip(0..).collect();
+        let kept = self.snapshot.rules().iter().map(identity).zip(0..);
+        let rules: HashMap<u32, u32> = kept.filter_map(|(rule, now)| Some((now, *known.get(&rule)?))).collect();
+        let mut pairs: Vec<_> =
+            rules.iter().map(|(now, then)| (before.next.rules_at + then, self.next.rules_at + now)).collect();
+        for (set, placed) in &self.plans {
+            let Some(earlier) = before.plans.get(set) else { continue };
+            let lanes = earlier.plan.lanes().iter().zip(earlier.cells.lanes_at..);
+            let lanes: HashMap<_, u32> =
+                lanes.flat_map(|(lane, at)| lane.rules.iter().map(move |rule| ((&lane.name, rule.0), at))).collect();
+            for (lane, at) in placed.plan.lanes().iter().zip(placed.cells.lanes_at..) {
+                let of_rule = |rule: &RuleIndex| lanes.get(&(&lane.name, *rules.get(&rule.0)?)).copied();
+                pairs.extend(lane.rules.iter().find_map(of_rule).map(|then| (then, at)));
+            }
+        }
+        pairs
+    }
+
     /// Everything that is metered: the rules, then the lanes of each plan.
     pub fn entries(&self) -> Vec<Entry> {
         let rules = self.snapshot.rules().iter().map(|rule| Entry {

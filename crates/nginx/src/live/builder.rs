@@ -94,6 +94,8 @@ pub struct Built {
     pub outcome: Outcome<Policies>,
     /// Their cells in the ledger.
     pub row: Option<(u8, Row<'static>)>,
+    /// The entries that go on with the counts of the policies in use, see [`Policies::continued`].
+    pub continued: Vec<(u32, u32)>,
 }
 
 /// The loop's side of it.
@@ -246,7 +248,8 @@ fn build(wanted: Wanted) -> Result<Built, String> {
             row = Some((bank, ledger.bank_row(worker, bank)));
         }
     }
-    Ok(Built { outcome: Outcome { policies: Arc::new(policies), missing }, row })
+    let continued = wanted.before.map_or_else(Vec::new, |before| policies.continued(&before));
+    Ok(Built { outcome: Outcome { policies: Arc::new(policies), missing }, row, continued })
 }
 
 /// What the ledger knows these policies by. All workers come to the same.

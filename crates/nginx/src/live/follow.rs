@@ -8,7 +8,7 @@ use weir_gateway::op::Op;
 use weir_gateway::{Gateway, Patterns, frame_digest, teardown};
 use weir_ledger::Ledger;
 
-use super::builder::{Builder, Done, Found, Job, Parsed, Wanted};
+use super::builder::{Builder, Built, Done, Found, Job, Parsed, Wanted};
 use super::{Live, current, endpoint, swap};
 use crate::configuration::Main;
 use crate::policy::Policies;
@@ -278,8 +278,14 @@ impl Follower {
                 self.draft.refuse_frame(&frame, format!("the expression `{text}` cannot be used: {error}"));
             }
             (Waiting::Policies(digest, revision), Done::Policies(result)) => {
-                if let Some((bank, row)) = result.as_ref().ok().and_then(|built| built.row) {
-                    worker::set_bank(bank, row);
+                if let Ok(Built { row: Some((bank, row)), continued, .. }) = &result {
+                    // At the swap and by the loop, so that each counter has one writer. What requests that began
+                    // before it count from now on is not seen any more.
+                    let earlier = self.draft.policies().and_then(|policies| policies.bank());
+                    if let Some(earlier) = earlier.filter(|earlier| earlier != bank).and_then(worker::bank) {
+                        row.continue_from(&earlier, continued);
+                    }
+                    worker::set_bank(*bank, *row);
                 }
                 self.draft.compiled(digest, result.map(|built| built.outcome));
                 self.finish(revision);
