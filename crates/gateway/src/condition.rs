@@ -8,7 +8,7 @@ use crate::{
     resource::{Condition, Test},
 };
 
-/// A condition: a name and what must hold of its value. Without the value only `Present(false)` holds.
+/// A condition on a named value. If the value is missing, only `Present(false)` holds.
 #[derive(Clone, Debug)]
 pub(crate) struct Compiled {
     pub name: Box<str>,

@@ -1,4 +1,4 @@
-//! The digest of a state: what control and every worker can be compared by.
+//! The digest of a state, by which control and all workers are compared.
 //!
 //! It is the XOR of one hash for each live resource, so that replacing one costs O(1) and the order of operations does
 //! not matter. The hash is written out here rather than taken from a crate, since it must not change when a dependency
@@ -25,13 +25,13 @@ pub fn frame_digest(frame: &[u8]) -> u64 {
     mix(state)
 }
 
-/// A hash of two numbers: for keys that are hashed more than once.
+/// A hash of two numbers, for keys that are hashed more than once.
 pub(crate) fn pair(first: u64, second: u64) -> u64 {
     mix(fold(first ^ SEED, MULTIPLIER) ^ second)
 }
 
 fn mix(state: u64) -> u64 {
-    // Twice: after one product, neighbours are still a constant distance apart.
+    // Twice, because after one product neighbours still have a constant distance.
     let once = fold(state ^ (state >> 29), FINISH);
     fold(once ^ (once >> 32), MULTIPLIER)
 }

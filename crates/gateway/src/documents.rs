@@ -16,13 +16,13 @@ type Entry<'d> = (&'d DocumentKey, &'d (Document, u64));
 /// Lists, rule sets, policies, and the part of the settings that is compiled.
 #[derive(Clone, Debug, Default)]
 pub struct Documents {
-    /// With the digest of the frame that put each.
+    /// Each with the digest of its frame.
     map: RedBlackTreeMap<DocumentKey, (Document, u64), ArcK>,
     digest: u64,
 }
 
 impl Documents {
-    /// Puts a document, or takes it away (`None`). `digest` is that of its frame. Returns what was there, with its
+    /// Puts or removes (`None`) a document. `digest` is that of its frame. Returns the previous document, with its
     /// digest.
     pub fn set(&mut self, kind: ResourceKind, id: &str, new: Option<(Document, u64)>) -> Option<(Document, u64)> {
         let key = (kind, Arc::from(id));
@@ -36,7 +36,7 @@ impl Documents {
         old
     }
 
-    /// Puts the document that a resource is or contributes, if it is compiled. Returns what was there, with its digest.
+    /// Puts the compiled document of a resource, if it has one. Returns the previous document, with its digest.
     pub fn put(&mut self, resource: &Resource, digest: u64) -> Option<(Document, u64)> {
         let kind = resource.kind();
         kind.is_compiled().then(|| {
@@ -56,26 +56,26 @@ impl Documents {
         self.map.iter().map(|((kind, _), (document, _))| (*kind, document))
     }
 
-    /// How many there are.
+    /// The number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.map.size()
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.map.is_empty()
     }
 
-    /// XOR of the digests of the frames that put them: tells whether something was changed.
+    /// XOR of the digests of their frames; it differs after any change.
     #[must_use]
     pub fn digest(&self) -> u64 {
         self.digest
     }
 }
 
-/// Equal if kinds, ids and contents are, by their hashes.
+/// Equal if kinds, ids and hashes of contents are equal.
 impl PartialEq for Documents {
     fn eq(&self, other: &Self) -> bool {
         let is_same = |(one, two): (_, _)| {
@@ -86,7 +86,7 @@ impl PartialEq for Documents {
     }
 }
 
-/// Documents that no frame has put.
+/// Documents without frames.
 impl FromIterator<Resource> for Documents {
     fn from_iter<I: IntoIterator<Item = Resource>>(resources: I) -> Self {
         let mut documents = Self::default();

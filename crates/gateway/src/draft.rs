@@ -6,7 +6,7 @@
 //! is the undo that control appends, is served again and acknowledges all before it. Meanwhile what depends on a
 //! refused resource is refused too, silently, and deleting what is not there is fine.
 //!
-//! What compiled policies are is the caller's business: the draft only says what has to be compiled, and when.
+//! The caller compiles policies: the draft only states what has to be compiled, and when.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,31 +26,31 @@ pub type PolicySet = Box<[String]>;
 
 /// Policies that were compiled.
 pub trait Compiled {
-    /// Whether the set is among them.
+    /// Whether the set has been compiled.
     fn has(&self, set: &[String]) -> bool;
 }
 
-/// What can be refused.
+/// An item that can be refused.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Subject {
     /// A resource, by its kind and id.
     Resource(ResourceKind, String),
-    /// All that is compiled together: another document may mend what is wrong with one.
+    /// All documents that are compiled together: a change of one may correct an error in another.
     Documents,
-    /// A frame that cannot be read: nothing but a new base takes it off the list.
+    /// An unreadable frame: only a new base takes it off the list.
     Unreadable,
 }
 
-/// Why something was refused, and whether control knows of it.
+/// The reason for a refusal, and whether control has been told.
 #[derive(Debug)]
 struct Refused {
-    /// Its place among all that was refused.
+    /// Its position among all refusals.
     number: usize,
     reason: String,
     said: bool,
 }
 
-/// What became of an operation.
+/// The result of an operation.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Applied {
     /// It is in the draft, or on the list of what was refused.
@@ -59,25 +59,25 @@ pub enum Applied {
     NeedsPattern(String),
 }
 
-/// What a commit comes to.
+/// The result of a commit.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The draft is to be served.
     Whole,
-    /// What was refused earlier has not been undone yet.
+    /// An earlier refusal has not been undone yet.
     Waiting,
     /// The revision is refused, for this reason.
     Refused(String),
 }
 
-/// Policies to compile.
+/// A request to compile policies.
 #[derive(Debug)]
 pub struct Uncompiled<P> {
     /// The documents.
     pub documents: Documents,
-    /// All sets of policies that something names, sorted.
+    /// All sets of policies that are named, sorted.
     pub sets: Vec<PolicySet>,
-    /// The same documents compiled for other sets, if they have been.
+    /// The same documents, compiled for other sets, if available.
     pub loaded: Option<Arc<P>>,
 }
 
@@ -86,7 +86,7 @@ pub struct Uncompiled<P> {
 pub struct Outcome<P> {
     /// The policies.
     pub policies: Arc<P>,
-    /// Sets that name a policy which is not there, and what to say about it.
+    /// Sets that name a missing policy, with the error message.
     pub missing: Vec<(PolicySet, String)>,
 }
 
@@ -100,16 +100,16 @@ pub struct Draft<P> {
     compiled_from: Option<u64>,
     /// Digest of the documents that were tried last, whether or not they compiled.
     tried: Option<u64>,
-    /// Every set that something names, with how often.
+    /// Every named set, with the number of its uses.
     sets: HashMap<PolicySet, usize>,
-    /// What has named a set since the last commit that may have to be compiled.
+    /// The resources that have named a set since the last commit which may have to be compiled.
     unplanned: HashMap<Subject, PolicySet>,
     refused: HashMap<Subject, Refused>,
     open: bool,
 }
 
 impl<P: Compiled> Draft<P> {
-    /// Nothing.
+    /// An empty draft.
     #[must_use]
     pub fn empty() -> Self {
         Self {
@@ -124,19 +124,19 @@ impl<P: Compiled> Draft<P> {
         }
     }
 
-    /// Begins from nothing, for a base that follows. Policies are not compiled again if they turn out to be the same.
+    /// Starts from an empty state, before a base. Policies are not compiled again if they are the same.
     pub fn restart(&mut self) {
         let (policies, compiled_from) = (self.policies.take(), self.compiled_from.take());
         *self = Self { policies, compiled_from, open: true, ..Self::empty() };
     }
 
-    /// Whether the draft is what is served: no operation since the last commit, nothing refused.
+    /// Whether the draft equals the served state: no operation since the last commit, nothing refused.
     #[must_use]
     pub fn is_served(&self) -> bool {
         !self.open && self.refused.is_empty()
     }
 
-    /// The policies as far as they are compiled.
+    /// The policies compiled so far.
     #[must_use]
     pub fn policies(&self) -> Option<&Arc<P>> {
         self.policies.as_ref()
@@ -180,7 +180,7 @@ impl<P: Compiled> Draft<P> {
         Applied::Done
     }
 
-    /// The set that the resource of an operation has named so far.
+    /// The set that the resource of an operation named before it.
     fn named_by(&self, op: &Op) -> Option<PolicySet> {
         let (kind, id) = match op {
             Op::Put(resource) => (resource.kind(), resource.id()),
@@ -190,13 +190,13 @@ impl<P: Compiled> Draft<P> {
         self.gateway.policies_of(kind, &id).filter(|names| !names.is_empty()).map(Into::into)
     }
 
-    /// Takes off the list what an operation has mended. `documents` is the digest before it.
+    /// Removes corrected items from the list of refusals. `documents` is the digest before the operation.
     fn mended(&mut self, subject: &Subject, documents: u64) {
         self.refused.remove(subject);
         if self.gateway.documents().digest() != documents {
             self.refused.remove(&Subject::Documents);
         }
-        // An upstream that is gone takes its members along.
+        // Deleting an upstream deletes its members.
         if let Subject::Resource(ResourceKind::Upstreams, upstream) = subject
             && self.gateway.upstream(upstream).is_none()
         {
@@ -213,12 +213,12 @@ impl<P: Compiled> Draft<P> {
         self.refuse(subject, reason);
     }
 
-    /// Whether documents were changed since they were compiled, or tried.
+    /// Whether documents have changed since they were last compiled or tried.
     fn is_changed(&self) -> bool {
         self.tried != Some(self.gateway.documents().digest())
     }
 
-    /// What has to be compiled before the draft can be served, if anything.
+    /// The work that has to be compiled before the draft can be served, if any.
     pub fn uncompiled(&mut self) -> Option<Uncompiled<P>> {
         let digest = self.gateway.documents().digest();
         if self.compiled_from == Some(digest) {
@@ -259,7 +259,7 @@ impl<P: Compiled> Draft<P> {
         Some(Uncompiled { documents: self.gateway.documents().clone(), sets, loaded })
     }
 
-    /// Takes over what was compiled from the documents with this digest; an error says what is wrong with them.
+    /// Takes over the result of compiling the documents with this digest, which may be an error.
     pub fn compiled(&mut self, digest: u64, result: Result<Outcome<P>, String>) {
         self.tried = Some(digest);
         let unplanned = std::mem::take(&mut self.unplanned);
@@ -269,7 +269,7 @@ impl<P: Compiled> Draft<P> {
                 for (set, reason) in missing {
                     let mut by = unplanned.iter().filter(|(_, named)| **named == set).peekable();
                     if by.peek().is_none() {
-                        // Named since long: it is the documents that have changed.
+                        // The set was named earlier: the documents have changed.
                         self.refuse(Subject::Documents, reason.clone());
                     }
                     by.for_each(|(subject, _)| self.refuse(subject.clone(), reason.clone()));
@@ -309,12 +309,12 @@ impl<P: Compiled> Draft<P> {
     }
 }
 
-/// What is refused if an operation is.
+/// The item that is refused if an operation is refused.
 fn subject(op: &Op) -> Subject {
     match op {
         Op::Put(resource) => Subject::Resource(resource.kind(), resource.id().into_owned()),
         Op::Delete { kind, id } => Subject::Resource(*kind, id.clone()),
-        // Nothing is refused of these.
+        // These operations are never refused.
         Op::Object { .. } | Op::Health { .. } | Op::Addresses { .. } => Subject::Unreadable,
     }
 }

@@ -1,11 +1,11 @@
 //! Texts with names in braces, for redirects and rewrites: parsed once, written for each request.
 //!
-//! What a client sent never breaks out of where it is put: in a redirect it is escaped (no line break can reach the
+//! Text from a client cannot leave its position: in a redirect it is escaped (no line break can reach the
 //! header, and `{path}` at its start cannot name another host).
 
 use crate::{matched::Matched, names::Host, refusal::Refusal, request::RequestView};
 
-/// Most pieces of a text.
+/// The largest number of pieces of a text.
 const MAX_PIECES: usize = 64;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl Expansion {
         Ok(Self { pieces: pieces.into() })
     }
 
-    /// Appends the text as a path: decoded, nothing is escaped.
+    /// Appends the text as a decoded path, without escaping.
     pub fn write(&self, matched: &Matched, request: &dyn RequestView, out: &mut Vec<u8>) {
         for piece in &self.pieces {
             match piece {
@@ -70,7 +70,7 @@ impl Expansion {
         }
     }
 
-    /// Appends the text as a URI: what comes from the request is escaped for its place.
+    /// Appends the text as a URI; text from the request is escaped according to its position.
     pub fn write_escaped(&self, matched: &Matched, request: &dyn RequestView, out: &mut Vec<u8>) {
         let start = out.len();
         for piece in &self.pieces {
@@ -85,7 +85,7 @@ impl Expansion {
         self.keep_the_host(start, out);
     }
 
-    /// What the client sent must not become the host: `//other.example` and `https://other.example` would.
+    /// Text from the client must not become the host, as in `//other.example` and `https://other.example`.
     fn keep_the_host(&self, start: usize, out: &mut Vec<u8>) {
         match self.pieces.first() {
             Some(Piece::Text(text)) if text.starts_with(b"//") => return,
@@ -111,7 +111,7 @@ fn is_path(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/".contains(&byte)
 }
 
-/// What may be in a URI at all, `%` included.
+/// The characters allowed in a URI, including `%`.
 fn is_uri(byte: u8) -> bool {
     is_path(byte) || b"?#[]%".contains(&byte)
 }

@@ -20,7 +20,7 @@ use crate::{
     upstream::{Choice, Picked, Unavailable, Upstream},
 };
 
-/// Fallbacks that are followed, one after the other; a cycle ends here too.
+/// The largest number of fallbacks that are followed, which also bounds a cycle.
 pub const MAX_FALLBACKS: usize = 4;
 
 /// Sites, routes, upstreams, certificates, settings, and the documents that are compiled. A clone is O(1) and shares what it holds.
@@ -37,7 +37,7 @@ pub struct Gateway {
     certificate_names: Names,
     settings: Rc<SettingsEntry>,
     documents: Documents,
-    /// Upstreams whose members are not all ready to be found by key; none in a gateway that is served.
+    /// Upstreams whose members cannot all be found by key yet; none in a gateway in service.
     unsettled: Vec<Rc<str>>,
 }
 
@@ -55,7 +55,7 @@ struct SettingsEntry {
     digest: u64,
 }
 
-/// How many of each kind there are.
+/// The number of resources of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Sites.
@@ -71,7 +71,7 @@ pub struct Counts {
 }
 
 impl Gateway {
-    /// Nothing: every request finds no site.
+    /// An empty gateway: no request finds a site.
     #[must_use]
     pub fn empty() -> Self {
         Self {
@@ -90,19 +90,19 @@ impl Gateway {
         }
     }
 
-    /// The revision, as [`Self::set_revision`] said.
+    /// The revision set by [`Self::set_revision`].
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// Says which revision this is.
+    /// Sets the revision.
     pub fn set_revision(&mut self, revision: u64) {
         self.revision = revision;
     }
 
-    /// XOR of [`crate::frame_digest`] over the frames that put what is live: the same for the same resources, whatever
-    /// the operations that led there.
+    /// XOR of [`crate::frame_digest`] over the frames of the live resources: the same for the same resources, whatever
+    /// operations led to them.
     #[must_use]
     pub fn digest(&self) -> u64 {
         self.digest
@@ -141,7 +141,7 @@ impl Gateway {
         self.upstreams.get(id)
     }
 
-    /// All upstreams, in no order.
+    /// All upstreams, in arbitrary order.
     pub fn upstreams(&self) -> impl ExactSizeIterator<Item = &Rc<Upstream>> {
         self.upstreams.values()
     }
@@ -165,7 +165,7 @@ impl Gateway {
         self.routes.get(id)
     }
 
-    /// All routes, in no order.
+    /// All routes, in arbitrary order.
     pub fn routes(&self) -> impl ExactSizeIterator<Item = &Rc<RouteEntry>> {
         self.routes.values()
     }
@@ -192,7 +192,7 @@ impl Gateway {
         self.sites.get(id)?.site.as_ref()
     }
 
-    /// All sites, in no order.
+    /// All sites, in arbitrary order.
     pub fn sites(&self) -> impl Iterator<Item = &Rc<Site>> {
         self.sites.values().filter_map(|place| place.site.as_ref())
     }
@@ -220,7 +220,7 @@ impl Gateway {
         self.certificates.get(id)
     }
 
-    /// What is compiled. Its digest tells whether it was changed.
+    /// The compiled documents. Their digest differs after a change.
     #[must_use]
     pub fn documents(&self) -> &Documents {
         &self.documents
@@ -238,7 +238,7 @@ impl Gateway {
         &self.settings.policies
     }
 
-    /// How many of each kind there are.
+    /// The number of resources of each kind.
     #[must_use]
     pub fn counts(&self) -> Counts {
         Counts {

@@ -1,4 +1,4 @@
-//! The persistent map that everything here is kept in.
+//! The persistent map for all resources.
 //!
 //! rpds' hash trie: a clone is one counter, an insertion copies the nodes on the way (four for 10,000 entries). Its
 //! hasher has a fixed seed: keys are ids, host names and path segments of the configuration; what clients send is only

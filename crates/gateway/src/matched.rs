@@ -1,4 +1,4 @@
-//! What matching found.
+//! The results of matching.
 
 use std::{fmt, ops::Range, rc::Rc};
 
@@ -11,10 +11,10 @@ use crate::{
     site::Site,
 };
 
-/// Most methods of an `Allow` list; what is past it is left out.
+/// The largest number of methods in an `Allow` list; further ones are omitted.
 const MAX_ALLOW: usize = 16;
 
-/// What [`Gateway::route`] found.
+/// The result of [`Gateway::route`].
 #[derive(Debug)]
 pub enum Found<'g> {
     /// A route.
@@ -23,9 +23,9 @@ pub enum Found<'g> {
     NoSite,
     /// The site has no route for this: 404.
     NoRoute,
-    /// It has, for other methods: 405.
+    /// The site has routes for other methods only: 405.
     MethodNotAllowed {
-        /// These.
+        /// The methods that have routes.
         allow: Allow<'g>,
     },
 }
@@ -62,7 +62,7 @@ impl fmt::Display for Allow<'_> {
     }
 }
 
-/// Where in the path the names of a template are.
+/// The positions of a template's names in the path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Params {
     ranges: [(u32, u32); MAX_PARAMS],
@@ -77,13 +77,13 @@ impl Params {
         }
     }
 
-    /// How many there are.
+    /// The number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0
@@ -103,12 +103,12 @@ pub struct Matched {
     pub site: Rc<Site>,
     /// The route.
     pub route: Rc<RouteEntry>,
-    /// Where the names of its template are.
+    /// The positions of its template's names.
     pub params: Params,
 }
 
 impl Matched {
-    /// What `{name}` of the template stands for.
+    /// The value of `{name}` in the template.
     #[must_use]
     pub fn param<'p>(&self, name: &str, path: &'p [u8]) -> Option<&'p [u8]> {
         let n = self.route.path().param_names().position(|known| known == name)?;
@@ -121,7 +121,7 @@ impl Matched {
         self.route.policies().or_else(|| self.site.policies()).unwrap_or_else(|| gateway.default_policies())
     }
 
-    /// The upstream's id, chosen by weight: by what the client sticks to if the request has it, else by `random`.
+    /// The upstream's id, chosen by weight: by the sticky key if the request has it, otherwise by `random`.
     /// `None` unless the route forwards.
     #[must_use]
     pub fn upstream(&self, request: &dyn RequestView, random: u64) -> Option<&str> {

@@ -1,4 +1,4 @@
-//! A member and what this worker knows of it.
+//! A member and its state in this worker.
 //!
 //! The state lives in cells that all revisions of a member share: a change of its weight forgets neither its requests
 //! in flight nor its latency, and a request that began under an older revision still counts down the same number.
@@ -14,7 +14,7 @@ use crate::resource::{self, PassiveHealth};
 
 /// Time in which the moving average of latency falls to 1/e, in ms.
 const DECAY_MS: f64 = 10_000.0;
-/// Least share of its weight that a member in slow start has.
+/// The smallest share of its weight that a member in slow start has.
 const LEAST_SHARE: f64 = 0.1;
 
 /// A member of an upstream.
@@ -41,13 +41,13 @@ impl Member {
         }
     }
 
-    /// The resource.
+    /// The resource as configured.
     #[must_use]
     pub fn spec(&self) -> &resource::Member {
         &self.spec
     }
 
-    /// Where it can be reached: its address, or what its name resolves to. Empty for Unix sockets and for names that
+    /// Its address, or the addresses of its name. Empty for Unix sockets and for names that
     /// are not resolved yet.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
@@ -70,19 +70,19 @@ impl Member {
         self.spec.address.strip_prefix("unix:")
     }
 
-    /// This worker's state of it.
+    /// Its state in this worker.
     #[must_use]
     pub fn state(&self) -> &Rc<MemberState> {
         &self.state
     }
 
-    /// A number that no other server has as long as the worker lives: for [`crate::Choice::tried`].
+    /// A number that is unique to the server during the life of the worker, for [`crate::Choice::tried`].
     #[must_use]
     pub fn identity(&self) -> u64 {
         self.state.identity
     }
 
-    /// Its share now: 0 if it is drained, unhealthy, ejected or has no address.
+    /// Its current share: 0 if it is drained, unhealthy, ejected or has no address.
     #[must_use]
     pub fn weight(&self) -> u32 {
         let reachable = self.spec.socket.is_some() || !self.addresses.is_empty() || self.unix_path().is_some();
@@ -91,18 +91,18 @@ impl Member {
     }
 }
 
-/// How an exchange with a member ended.
+/// The result of an exchange with a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It answered.
+    /// The member answered.
     Success,
-    /// It failed: no connection, a timeout, or an answer that retries are made on.
+    /// The exchange failed: no connection, a timeout, or an answer that is retried.
     Failure,
-    /// Neither: the client left, or the member was not asked in the end.
+    /// Neither: the client left, or the member was not asked.
     Unknown,
 }
 
-/// What one worker knows of a member. All times are milliseconds of the clock that the caller uses.
+/// The state of a member in one worker. All times are milliseconds of the caller's clock.
 #[derive(Debug)]
 pub struct MemberState {
     identity: u64,
@@ -132,12 +132,12 @@ impl Default for MemberState {
 }
 
 impl MemberState {
-    /// A request goes to the member.
+    /// Records the start of a request to the member.
     pub fn begin(&self) {
         self.active.set(self.active.get().saturating_add(1));
     }
 
-    /// It ended: once for each [`Self::begin`]. `latency_us` is the time to the response's header.
+    /// Records its end, once for each [`Self::begin`]. `latency_us` is the time to the head of the response.
     ///
     /// Returns until when the member should be ejected ([`crate::Gateway::eject`]), if this failure was one too many
     /// within the window.
@@ -169,19 +169,19 @@ impl MemberState {
         self.ewma_us.get()
     }
 
-    /// Failures in the present window.
+    /// Failures in the current window.
     #[must_use]
     pub fn failures(&self) -> u32 {
         self.failures.get()
     }
 
-    /// Until when it is ejected, if it is.
+    /// The end of its ejection, if it is ejected.
     #[must_use]
     pub fn ejected_until(&self) -> Option<u64> {
         self.ejected_until.get()
     }
 
-    /// Its share of its weight while it starts slowly, 0.1 to 1. Its time begins when this is first asked.
+    /// Its share of its weight during slow start, 0.1 to 1. The slow start begins with the first call.
     pub(crate) fn share(&self, now_ms: u64, slow_start_ms: u64) -> f64 {
         let since = self.since_ms.get().unwrap_or_else(|| {
             self.since_ms.set(Some(now_ms));

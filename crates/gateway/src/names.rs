@@ -1,4 +1,4 @@
-//! Host names: one spelling for each, and who owns them.
+//! Host names in one spelling, and their owners.
 //!
 //! A name may have several owners between two operations of a revision (a host moves from one site to another), so the
 //! index keeps all of them and the first by id answers. Wildcards are found by looking up each suffix of the name, the
@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use crate::map::{self, Map};
 
-/// Longest host name (RFC 1035, section 2.3.4, with its dots).
+/// The longest host name (RFC 1035, section 2.3.4, including dots).
 pub const MAX_HOST: usize = 255;
 
 /// A host name in lower case, without port and trailing dot; on the stack.
@@ -19,8 +19,8 @@ pub struct Host {
 }
 
 impl Host {
-    /// Spells `host` our way. An empty name stands for one that is empty, too long or not UTF-8: only the site of `*`
-    /// has it.
+    /// Normalises `host`. The result is empty if the name is empty, too long or not UTF-8: only the site of `*`
+    /// matches it.
     #[must_use]
     pub fn new(host: &[u8]) -> Self {
         let name = without_port(host);
@@ -56,18 +56,18 @@ fn without_port(host: &[u8]) -> &[u8] {
     }
 }
 
-/// Ids, sorted and never none, by name.
+/// Ids by name, sorted and never empty.
 type Owners = Map<Rc<str>, Rc<[Rc<str>]>>;
 
 /// Ids by the names they own.
 #[derive(Clone, Debug)]
 pub(crate) struct Names {
     exact: Owners,
-    /// By what follows the `*.`.
+    /// By the part after `*.`.
     wildcards: Owners,
 }
 
-/// How many labels the `*` of a wildcard stands for.
+/// The number of labels that the `*` of a wildcard stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Labels {
     /// Exactly one: certificates (RFC 9525, section 6.3).
@@ -91,7 +91,7 @@ impl Names {
         }
     }
 
-    /// Takes an owner of a name away.
+    /// Removes an owner of a name.
     pub fn remove(&mut self, name: &str, owner: &str) {
         let (index, key) = self.place(name);
         let Some(owners) = index.get(key) else { return };
@@ -103,12 +103,12 @@ impl Names {
         }
     }
 
-    /// Who has the name itself, by id; never empty.
+    /// The owners of the name itself, by id; never empty.
     pub fn exact(&self, name: &str) -> Option<&[Rc<str>]> {
         self.exact.get(name).map(|owners| &**owners)
     }
 
-    /// Who has the longest wildcard that stands for the name, by id; never empty.
+    /// The owners of the longest wildcard for the name, by id; never empty.
     pub fn wildcard(&self, name: &str, labels: Labels) -> Option<&[Rc<str>]> {
         if self.wildcards.is_empty() || name.starts_with('.') {
             return None;

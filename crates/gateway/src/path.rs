@@ -14,30 +14,30 @@ pub(crate) use trie::Trie;
 
 use crate::{matched::Params, pattern::Regex, refusal::Refusal, resource::PathMatch};
 
-/// Most segments of a route's path.
+/// The largest number of segments of a route's path.
 pub const MAX_SEGMENTS: usize = 64;
-/// Most names in a template.
+/// The largest number of names in a template.
 pub const MAX_PARAMS: usize = 8;
 
 /// A piece of a path between slashes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Segment {
-    /// These bytes.
+    /// A literal segment.
     Literal(Box<[u8]>),
-    /// Any that is not empty, and its name.
+    /// Any segment that is not empty, with a name.
     Param(Box<str>),
 }
 
-/// How a path ends that began with its segments.
+/// The end of a path after its segments.
 #[derive(Clone, Debug)]
 pub(crate) enum End {
-    /// Here.
+    /// The path ends here.
     Here,
-    /// Here or anywhere below.
+    /// The path ends here or anywhere below.
     Below,
-    /// Below: the rest, which may be empty but for the slash, has this name.
+    /// The path ends below; the rest, which may be only the slash, has this name.
     Rest(Box<str>),
-    /// Wherever the expression says (it matches the whole path).
+    /// The expression decides (it matches the whole path).
     Regex(Arc<Regex>),
 }
 
@@ -92,7 +92,7 @@ impl Path {
         })
     }
 
-    /// Where in `path`, which matches, the names are.
+    /// The positions of the names in a matching `path`.
     pub fn params(&self, path: &[u8]) -> Params {
         let mut params = Params::default();
         let mut from = 1;
@@ -109,7 +109,7 @@ impl Path {
         params
     }
 
-    /// How much of `path`, which matches, a prefix has matched: all but what comes below it.
+    /// The length of the prefix in a matching `path`, without the part below it.
     pub fn matched_length(&self, path: &[u8]) -> usize {
         let whole = !matches!(self.end, End::Below | End::Rest(_));
         let mut to = if whole { path.len() } else { 0 };
@@ -122,7 +122,7 @@ impl Path {
     }
 }
 
-/// Where the segment that begins at `from` ends.
+/// The end of the segment that begins at `from`.
 fn end_of_segment(path: &[u8], from: usize) -> usize {
     let from = from.min(path.len());
     path[from..].iter().position(|byte| *byte == b'/').map_or(path.len(), |length| from + length)

@@ -1,4 +1,4 @@
-//! Regular expressions: compiled beside the event loop, shared by whoever names the same text.
+//! Regular expressions: compiled beside the event loop, shared by all uses of the same text.
 //!
 //! Compiling takes from 20 µs to milliseconds, too long for a worker's event loop. So [`Patterns::compile`] is a
 //! function that any thread may call, and [`crate::Gateway::apply`] only looks its results up.
@@ -8,7 +8,7 @@ use std::{collections::HashMap, sync::Arc};
 use regex_automata::{meta, util::syntax};
 use regex_syntax::hir::{Hir, HirKind, Look};
 
-/// Largest automaton of one expression, in bytes; past it the expression is refused.
+/// The largest automaton of one expression, in bytes; a larger one is refused.
 const MAX_AUTOMATON: usize = 2 << 20;
 /// Longest expression, in bytes.
 const MAX_PATTERN: usize = 4096;
@@ -37,7 +37,7 @@ impl Regex {
         &self.within
     }
 
-    /// What every text that matches as a whole begins with.
+    /// The common prefix of all texts that match as a whole.
     pub(crate) fn prefix(&self) -> &[u8] {
         &self.prefix
     }
@@ -47,14 +47,14 @@ impl Regex {
 #[derive(Debug, Default)]
 pub struct Patterns {
     known: HashMap<Box<str>, Arc<Regex>>,
-    /// Size at which unused ones are looked for again.
+    /// The size at which unused expressions are searched again.
     sweep_at: usize,
-    /// Those that were found unused: taking one down takes 20 µs, so they go one by one.
+    /// Unused expressions: dropping one takes 20 µs, so they are dropped one by one.
     unused: Vec<Arc<Regex>>,
 }
 
 impl Patterns {
-    /// None.
+    /// An empty collection.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -85,19 +85,19 @@ impl Patterns {
         self.known.insert(pattern.into(), regex);
     }
 
-    /// The expression of a text, if it is compiled.
+    /// The compiled expression of a text, if available.
     #[must_use]
     pub fn get(&self, pattern: &str) -> Option<&Arc<Regex>> {
         self.known.get(pattern)
     }
 
-    /// How many there are.
+    /// The number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.known.len()
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()

@@ -1,10 +1,10 @@
-//! What matching and balancing see of a request.
+//! The view of a request for matching and balancing.
 
 use std::{borrow::Cow, net::IpAddr};
 
 use crate::{digest::pair, frame_digest, resource::HashKey};
 
-/// A request, as whoever has it shows it. Each answer borrows from the request; nothing is computed before it is asked.
+/// A request, as its owner provides it. Each value borrows from the request, and is computed on demand.
 pub trait RequestView {
     /// The host: `Host` or `:authority` (or SNI), in any case, with or without port and trailing dot.
     fn host(&self) -> &[u8];
@@ -16,7 +16,7 @@ pub trait RequestView {
     fn query_string(&self) -> &[u8];
     /// First value of a header field, by its lower-case name.
     fn header(&self, name: &str) -> Option<&[u8]>;
-    /// First value of an argument of the query, decoded.
+    /// First value of a query argument, decoded.
     fn query(&self, name: &str) -> Option<Cow<'_, [u8]>>;
     /// First value of a cookie.
     fn cookie(&self, name: &str) -> Option<&[u8]>;
@@ -24,7 +24,7 @@ pub trait RequestView {
     fn client(&self) -> Option<IpAddr>;
 }
 
-/// The number that consistent hashing and stickiness go by; `None` if the request has no such thing.
+/// The key of consistent hashing and stickiness as a number; `None` if the request lacks it.
 #[must_use]
 pub fn hash_key(by: &HashKey, request: &dyn RequestView) -> Option<u64> {
     match by {

@@ -1,4 +1,4 @@
-//! The resources as workers get them: checked, with all defaults filled in.
+//! The resources as workers receive them: checked, with all defaults filled in.
 //!
 //! People write a shorter form (`crates/resource/src/kind/`), which the checker turns into these types. Ids are
 //! 1 to 128 bytes of `A-Z a-z 0-9 . _ -`. Times are milliseconds, sizes bytes.
@@ -41,7 +41,7 @@ pub enum Resource {
     Policy(Document),
     /// A certificate with its key.
     Certificate(Certificate),
-    /// The settings: all of them.
+    /// The settings.
     Settings(Settings),
     /// An upstream; its members are resources of their own and stay when it is replaced.
     Upstream(Upstream),

@@ -1,4 +1,4 @@
-//! Rewrites of the path, ready to run.
+//! Compiled rewrites of the path.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use crate::{
     resource::Rewrite,
 };
 
-/// What a rewrite does.
+/// A compiled rewrite.
 #[derive(Clone, Debug)]
 pub(crate) enum Program {
-    /// Replaces what the prefix matched (of a template: all before the rest; of others: all).
+    /// Replaces the matched prefix (for a template, the part before the rest; for others, the whole path).
     Prefix(Box<[u8]>),
-    /// Replaces all.
+    /// Replaces the whole path.
     Path(Expansion),
-    /// Replaces the first thing that the expression finds.
+    /// Replaces the first match of the expression.
     Regex { regex: Arc<Regex>, to: Box<[u8]> },
 }
 
@@ -54,7 +54,7 @@ impl Program {
     }
 }
 
-/// Replaces the first match. Allocates for the groups: the price of a rewrite by expression.
+/// Replaces the first match. A rewrite by expression allocates for the groups.
 fn replace(regex: &Regex, to: &[u8], path: &[u8], out: &mut Vec<u8>) {
     let mut groups: Captures = regex.within().create_captures();
     regex.within().captures(path, &mut groups);

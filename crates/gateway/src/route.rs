@@ -1,4 +1,4 @@
-//! A route as it is served: its path, conditions and what it does, compiled when it is put.
+//! A route as a worker serves it: its path, conditions and handling, compiled when it is put.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ impl RouteEntry {
         Ok(Self { spec, path, rank, headers, query, cookies, rewrite, redirect, split, policies, digest })
     }
 
-    /// The resource.
+    /// The resource as configured.
     #[must_use]
     pub fn spec(&self) -> &resource::Route {
         &self.spec
@@ -118,7 +118,7 @@ pub struct PolicyNames {
 }
 
 impl PolicyNames {
-    /// From their names.
+    /// Creates the set from names.
     #[must_use]
     pub fn new(names: Vec<String>) -> Self {
         let key = names.iter().fold(0, |key, name| pair(key, frame_digest(name.as_bytes())));
@@ -131,7 +131,7 @@ impl PolicyNames {
         &self.names
     }
 
-    /// A hash of them: the same list has the same. 0 for none.
+    /// A hash of the names; 0 for an empty set.
     #[must_use]
     pub fn key(&self) -> u64 {
         self.key
@@ -152,7 +152,7 @@ impl Sides {
         Self { total: sides.iter().map(|(weight, _)| u64::from(*weight)).sum(), sides }
     }
 
-    /// One by weight. `None` if all weights are 0.
+    /// Chooses a side by weight. `None` if all weights are 0.
     pub fn draw(&self, random: u64) -> Option<usize> {
         let mut at = ((u128::from(random) * u128::from(self.total)) >> 64) as u64;
         self.sides.iter().position(|(weight, _)| {
@@ -162,8 +162,8 @@ impl Sides {
         })
     }
 
-    /// The one that a key sticks to: weighted rendezvous hashing, so that a change of weights moves only keys to what
-    /// grew and from what shrank.
+    /// The side of a key, by weighted rendezvous hashing, so that a change of weights moves keys only to sides that
+    /// grew and from sides that shrank.
     pub fn sticky(&self, key: u64) -> Option<usize> {
         let wait = |n: &usize| {
             let (weight, side) = self.sides[*n];

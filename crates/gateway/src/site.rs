@@ -1,4 +1,4 @@
-//! A site as it is served.
+//! A site as a worker serves it.
 
 use crate::{resource, route::PolicyNames};
 
@@ -15,7 +15,7 @@ impl Site {
         Self { policies: spec.policies.clone().map(PolicyNames::new), spec, digest }
     }
 
-    /// The resource.
+    /// The resource as configured.
     #[must_use]
     pub fn spec(&self) -> &resource::Site {
         &self.spec

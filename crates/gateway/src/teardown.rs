@@ -1,4 +1,4 @@
-//! Taking down what nobody holds any more, a little at a time.
+//! Dropping unreferenced data, a little at a time.
 //!
 //! Dropping the last reference to a gateway of 10,000 routes frees some 100,000 pieces: 30 ms, in which a worker would
 //! answer nobody. So a thread may *postpone*: the pieces whose last reference goes are kept, and [`take_down`] drops a
@@ -24,21 +24,21 @@ pub(crate) type Shared<T> = SharedPointer<T, Lazily>;
 #[derive(Debug)]
 pub(crate) struct Lazily(RcK);
 
-/// A piece that nobody holds.
+/// An unreferenced piece.
 struct Piece {
     /// The last reference.
     last: RcK,
-    /// Drops it; made for the type it points to.
+    /// Drops the piece, according to its type.
     drop: unsafe fn(&mut RcK),
 }
 
 thread_local! {
     static POSTPONES: Cell<bool> = const { Cell::new(false) };
-    /// The last come is the first to go: what hangs on a piece goes before the next one, so that few wait at a time.
+    /// A stack: everything below a piece is dropped before the next piece, so that few wait at a time.
     static LEFT: RefCell<Vec<Piece>> = const { RefCell::new(Vec::new()) };
 }
 
-/// From now on this thread keeps what it lets go of until [`take_down`] is called. What is left when it ends is leaked.
+/// Makes this thread keep dropped pieces until [`take_down`] is called. Pieces left when the thread ends are leaked.
 pub fn postpone() {
     POSTPONES.set(true);
 }
@@ -55,13 +55,13 @@ pub fn take_down(most: usize) -> bool {
     !is_done()
 }
 
-/// Whether nothing is left to take down.
+/// Whether no piece is left.
 #[must_use]
 pub fn is_done() -> bool {
     LEFT.with_borrow(Vec::is_empty)
 }
 
-/// Keeps a piece for later; hands it back if this thread does not postpone, or is about to end.
+/// Keeps a piece for later; returns it if this thread does not postpone, or is about to end.
 fn keep(piece: Piece) -> Result<(), Piece> {
     if !POSTPONES.try_with(Cell::get).unwrap_or(false) {
         return Err(piece);

@@ -1,4 +1,4 @@
-//! What the tests of this crate build gateways and requests from.
+//! Building blocks for gateways and requests in tests.
 
 use std::{borrow::Cow, net::IpAddr};
 
@@ -16,7 +16,7 @@ pub fn apply(gateway: &mut Gateway, op: Op) -> Result<(), Refusal> {
     apply_with(gateway, op, &mut Patterns::new())
 }
 
-/// The same with the expressions of earlier calls.
+/// Does the same with the expressions of earlier calls.
 pub fn apply_with(gateway: &mut Gateway, op: Op, patterns: &mut Patterns) -> Result<(), Refusal> {
     let frame = serde_json::to_vec(&op).unwrap();
     for _ in 0..100 {

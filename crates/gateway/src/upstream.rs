@@ -1,4 +1,4 @@
-//! An upstream and its members: who serves the next request.
+//! An upstream, and the selection of the member for the next request.
 //!
 //! Changes of a member (weight, health, drain, ejection) are all the same to balancing: its effective weight in a tree
 //! of sums and on the circles of consistent hashing changes, in O(log n).
@@ -17,10 +17,10 @@ use crate::{
     upstream::pool::{Pool, expected_wait, in_flight},
 };
 
-/// Largest weight of a member.
+/// The largest weight of a member.
 pub const MAX_WEIGHT: u32 = 1000;
 
-/// What a choice of a member goes by.
+/// The inputs of the selection of a member.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice<'c> {
     /// The time in ms, of the same clock as in [`crate::MemberState::finish`].
@@ -39,7 +39,7 @@ impl Choice<'_> {
     }
 }
 
-/// A member that was picked, and the upstream it is of (the one that was asked, or a fallback).
+/// A selected member, and its upstream (the requested one, or a fallback).
 #[derive(Clone, Debug)]
 pub struct Picked {
     /// The upstream.
@@ -56,21 +56,21 @@ impl Deref for Picked {
     }
 }
 
-/// Why no member was picked.
+/// The reason why no member was selected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unavailable {
-    /// There is no upstream of this id.
+    /// There is no upstream with this id.
     #[error("there is no such upstream")]
     NoUpstream,
-    /// No member of it, nor of its fallbacks, is available.
+    /// Neither the upstream nor its fallbacks have an available member.
     #[error("no member is available")]
     NoMember,
-    /// All members that are available were tried.
+    /// All available members have been tried.
     #[error("all members were tried")]
     AllTried,
 }
 
-/// An upstream. Clones share what they hold.
+/// An upstream. Clones share their contents.
 #[derive(Clone, Debug)]
 pub struct Upstream {
     spec: Rc<resource::Upstream>,
@@ -80,7 +80,7 @@ pub struct Upstream {
     members: ById<Entry>,
     primaries: Pool,
     backups: Pool,
-    /// Of round robin; shared by all revisions.
+    /// The turn of round robin, shared by all revisions.
     turn: Rc<Cell<u64>>,
 }
 
@@ -105,13 +105,13 @@ impl Upstream {
         }
     }
 
-    /// The resource.
+    /// The resource as configured.
     #[must_use]
     pub fn spec(&self) -> &resource::Upstream {
         &self.spec
     }
 
-    /// Its members, in no order.
+    /// Its members, in arbitrary order.
     pub fn members(&self) -> impl ExactSizeIterator<Item = &Rc<Member>> {
         self.members.values().map(|entry| &entry.member)
     }
@@ -156,7 +156,7 @@ impl Upstream {
         self.digest = digest;
     }
 
-    /// Gets at most `most` more members ready to be found by key, 1 µs each; says whether any are left to do.
+    /// Prepares at most `most` more members for lookup by key, 1 µs each; returns whether any are left.
     pub(crate) fn settle(&mut self, most: u32) -> bool {
         self.primaries.settle(most) > 0 || self.backups.settle(most) > 0
     }
@@ -170,7 +170,7 @@ impl Upstream {
         old
     }
 
-    /// Changes what is known of a member; `false` if it is not there.
+    /// Changes the state of a member; `false` if there is no such member.
     pub(crate) fn change_member(&mut self, id: &str, change: impl FnOnce(&mut Member)) -> bool {
         let Some(entry) = self.members.get(id) else { return false };
         let (mut member, digest) = ((*entry.member).clone(), entry.digest);
@@ -179,7 +179,7 @@ impl Upstream {
         true
     }
 
-    /// Takes a member away; returns its digest.
+    /// Removes a member; returns its digest.
     pub(crate) fn delete_member(&mut self, id: &str) -> Option<u64> {
         let entry = self.members.get(id)?.clone();
         self.pool(entry.member.spec.backup).remove(entry.slot);
@@ -188,7 +188,7 @@ impl Upstream {
         Some(entry.digest)
     }
 
-    /// Whether a member is all that is left of what is available.
+    /// Whether a member is the only available one.
     pub(crate) fn is_last(&self, id: &str) -> bool {
         let weight = self.member(id).map_or(0, |member| u64::from(member.weight()));
         self.primaries.total() + self.backups.total() <= weight
@@ -198,7 +198,7 @@ impl Upstream {
         if backup { &mut self.backups } else { &mut self.primaries }
     }
 
-    /// Puts a member where it belongs.
+    /// Puts a member into its pool.
     fn place(&mut self, member: Member, digest: u64) {
         let (id, backup): (Rc<str>, _) = (member.spec.id.as_str().into(), member.spec.backup);
         let member = Rc::new(member);

@@ -1,4 +1,4 @@
-//! What revisions come to, and that a worker that followed them all ends where one ends that starts now.
+//! The results of revisions; a worker that followed all of them has the same state as a new one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -99,7 +99,7 @@ fn delete(kind: &str, id: &str) -> Value {
     json!({"delete": {"kind": kind, "id": id}})
 }
 
-/// What each revision comes to: `+` served, `-` refused, `.` waiting.
+/// The result of each revision: `+` served, `-` refused, `.` waiting.
 fn run(revisions: &[&[Value]]) -> (Worker, String) {
     let mut worker = Worker::new();
     let mut came = String::new();
@@ -208,7 +208,7 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// What control holds: the frame of each resource by its kind and id, in the order in which a base has them.
+/// The state of control: the frame of each resource by kind and id, in the order of a base.
 type Model = BTreeMap<(usize, String), Vec<u8>>;
 
 const ORDER: [&str; 5] = ["policies", "settings", "upstreams", "members", "sites"];
@@ -237,7 +237,7 @@ fn operations(before: &Model, model: &Model) -> Vec<Vec<u8>> {
 }
 
 proptest! {
-    /// Control undoes what a worker refuses; any number of good and bad revisions may come before it does.
+    /// Control undoes refused revisions; any number of valid and invalid ones may come before that.
     #[test]
     fn who_followed_serves_what_who_starts_serves(
         revisions in prop::collection::vec((prop::collection::vec(change(), 1..5), any::<bool>(), any::<bool>()), 1..24),

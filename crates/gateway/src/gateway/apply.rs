@@ -20,7 +20,7 @@ use crate::{
     upstream::{MAX_WEIGHT, Upstream},
 };
 
-/// Members that one call of [`Gateway::settle`] gets ready.
+/// The number of members that one call of [`Gateway::settle`] prepares.
 const SETTLED: u32 = 64;
 
 impl Gateway {
@@ -88,7 +88,7 @@ impl Gateway {
         }
     }
 
-    /// Does a little more, 100 µs, of what operations have begun; says whether there is more to do.
+    /// Does up to 100 µs of the work that operations have left; returns whether there is more.
     pub fn settle(&mut self) -> bool {
         let Some(id) = self.unsettled.last() else { return false };
         let more = self.upstreams.get_mut(id).is_some_and(|upstream| Rc::make_mut(upstream).settle(SETTLED));
@@ -112,7 +112,7 @@ impl Gateway {
         self.change_member(upstream, member, |member| member.state.ejected_until.set(Some(until_ms)))
     }
 
-    /// Takes a member back in that [`Self::eject`] took out; its slow start begins. `false` if it is not there.
+    /// Readmits a member that [`Self::eject`] took out; its slow start begins. `false` if there is no such member.
     pub fn readmit(&mut self, upstream: &str, member: &str) -> bool {
         self.change_member(upstream, member, |member| {
             member.state.ejected_until.set(None);
@@ -130,7 +130,7 @@ impl Gateway {
         let site = Rc::new(Site::new(spec, digest));
         let before = self.at_place(&id, |place| place.site.replace(site.clone()));
         self.digest ^= digest ^ before.as_ref().map_or(0, |before| before.digest);
-        // New hosts first: those that stay are never without their site.
+        // New hosts first, so that the remaining ones always have their site.
         let old = before.as_ref().map_or(&[][..], |before| &before.spec().hosts);
         let new = &site.spec().hosts;
         new.iter().filter(|host| !old.contains(host)).for_each(|host| self.hosts.add(host, &id));
@@ -238,7 +238,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// Changes what is known of a member; `false` if it is not there.
+    /// Changes the state of a member; `false` if there is no such member.
     fn change_member(&mut self, upstream: &str, id: &str, change: impl FnOnce(&mut Member)) -> bool {
         if self.upstreams.get(upstream).is_none_or(|group| group.member(id).is_none()) {
             return false;
@@ -266,7 +266,7 @@ impl Gateway {
     }
 
     fn put_settings(&mut self, spec: resource::Settings, digest: u64) -> Result<(), Refusal> {
-        // Settings that set nothing are the same as none.
+        // Empty settings are equivalent to none.
         let digest = if spec == resource::Settings::default() { 0 } else { digest };
         self.digest ^= digest ^ self.settings.digest;
         let compiled = spec.compiled.clone().map(|document| {

@@ -1,4 +1,4 @@
-//! Tables of what is matched, and what is done with it. The trie against a plain matcher: `gateway/properties.rs`.
+//! Tables of matched requests and their handling. `gateway/properties.rs` compares the trie with a plain matcher.
 
 use super::*;
 use crate::{

@@ -1,4 +1,4 @@
-//! Routes of one place, best first.
+//! Routes at one position of the trie, best first.
 //!
 //! A sorted array in chunks: a change copies one chunk and the list of chunks, and reading needs neither allocation nor
 //! comparison. A persistent tree costs an allocation to iterate; a flat array costs 30 µs to change at 10,000 routes.
@@ -15,10 +15,10 @@ use crate::{
     teardown::Shared,
 };
 
-/// Largest chunk; it is split in two when it grows past this.
+/// The largest chunk; a larger one is split in two.
 const CHUNK: usize = 64;
 
-/// What orders the routes that match a path: smaller is better. Ties go to the smaller id.
+/// The order of routes that match a path: smaller is better. Ties go to the smaller id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rank(u64, Reverse<u32>);
 
@@ -50,10 +50,10 @@ fn order(a: &RouteEntry, b: &RouteEntry) -> Ordering {
     (a.rank(), &a.spec().id).cmp(&(b.rank(), &b.spec().id))
 }
 
-/// Routes, best first; never none, at most [`CHUNK`].
+/// Routes, best first; at least one, at most [`CHUNK`].
 type Chunk = Shared<Vec<Rc<RouteEntry>>>;
 
-/// Routes in the order of their ranks. Clones share what they hold.
+/// Routes in the order of their ranks. Clones share their contents.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranked {
     chunks: Option<Shared<Vec<Chunk>>>,
@@ -64,7 +64,7 @@ impl Ranked {
         self.chunks.is_none()
     }
 
-    /// Adds a route that is not there.
+    /// Adds a new route.
     pub fn insert(&mut self, route: &Rc<RouteEntry>) {
         let chunks = Shared::make_mut(self.chunks.get_or_insert_default());
         if chunks.is_empty() {
@@ -80,7 +80,7 @@ impl Ranked {
         }
     }
 
-    /// Takes a route away.
+    /// Removes a route.
     pub fn remove(&mut self, route: &Rc<RouteEntry>) {
         let Some(chunks) = &mut self.chunks else { return };
         let chunks = Shared::make_mut(chunks);
@@ -102,13 +102,13 @@ impl Ranked {
     }
 }
 
-/// The chunk that a route belongs to: the last that does not begin behind it.
+/// The chunk of a route: the last one that does not begin after it.
 fn chunk_of(chunks: &[Chunk], route: &RouteEntry) -> usize {
     let before = |chunk: &Chunk| chunk.first().is_some_and(|first| order(first, route).is_le());
     chunks.partition_point(before).saturating_sub(1)
 }
 
-/// A place in a list.
+/// A position in a list.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor<'r> {
     chunks: &'r [Chunk],

@@ -5,7 +5,7 @@ fn parse(path: &PathMatch) -> Result<Path, Refusal> {
     Path::parse(path, |text| Patterns::compile(text).map_err(Refusal::Invalid))
 }
 
-/// Template, path, names and what they stand for.
+/// Template, path, names and their values.
 type Case = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
 #[test]

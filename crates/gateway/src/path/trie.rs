@@ -11,7 +11,7 @@ use crate::{
     route::RouteEntry,
 };
 
-/// Lists of candidates that are kept on the stack; a path that meets more of them costs an allocation.
+/// The number of candidate lists kept on the stack; a path with more of them costs an allocation.
 const MAX_LISTS: usize = 24;
 /// Nodes that one walk visits at most: only templates that overlap in exponentially many ways need more. What is past
 /// it is not found; the most literal paths come first.
@@ -21,13 +21,13 @@ const MAX_VISITS: usize = 4096;
 struct Node {
     children: Map<Box<[u8]>, Rc<Node>>,
     param: Option<Rc<Node>>,
-    /// Paths that end here.
+    /// Paths that end at this node.
     here: Ranked,
-    /// Prefixes that end here.
+    /// Prefixes that end at this node.
     below: Ranked,
-    /// Templates whose rest begins behind this node's slash.
+    /// Templates whose rest begins after this node's slash.
     rest: Ranked,
-    /// Expressions whose literal segments end here.
+    /// Expressions whose literal segments end at this node.
     open: Ranked,
 }
 
@@ -96,7 +96,7 @@ impl Node {
     }
 }
 
-/// Routes of a site by their paths. Clones share what they hold.
+/// Routes of a site by their paths. Clones share their contents.
 #[derive(Clone, Debug)]
 pub(crate) struct Trie {
     root: Rc<Node>,
@@ -111,12 +111,12 @@ impl Trie {
         self.root.is_empty()
     }
 
-    /// Adds a route that is not there.
+    /// Adds a new route.
     pub fn insert(&mut self, route: &Rc<RouteEntry>) {
         Rc::make_mut(&mut self.root).insert(&route.path().segments, route);
     }
 
-    /// Takes a route away.
+    /// Removes a route.
     pub fn remove(&mut self, route: &Rc<RouteEntry>) {
         Rc::make_mut(&mut self.root).remove(&route.path().segments, route);
     }
@@ -131,7 +131,7 @@ impl Trie {
     }
 }
 
-/// Lists of candidates, merged.
+/// Merged lists of candidates.
 pub(crate) struct Walk<'t> {
     lists: [Cursor<'t>; MAX_LISTS],
     count: usize,

@@ -1,7 +1,7 @@
-//! Documents that workers compile: policies, lists, rule sets, and what settings add to them.
+//! Documents that workers compile: policies, lists, rule sets, and the compiled part of the settings.
 //!
-//! Control sends them as they were accepted; only a compiler makes more of them. Each has the hash of its content, so
-//! that a change tells which of thousands are new, and what the sandbox approved is what workers compile.
+//! Control sends them as they were accepted; only the compiler interprets them. Each has the hash of its content, so
+//! that a change shows which of thousands are new, and workers compile exactly what the sandbox approved.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 
-/// The first 128 bits of a content's SHA-256: nobody can make two documents that the sandbox takes for one.
+/// The first 128 bits of a content's SHA-256, so that no two documents can be made to look the same to the sandbox.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ContentHash([u8; 16]);
 

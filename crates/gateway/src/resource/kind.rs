@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Longest id, in bytes: ids are repeated in every log line.
+/// The longest id, in bytes: ids are repeated in every log line.
 pub const MAX_ID_BYTES: usize = 128;
 
 /// `weir_apply none` means that no policy applies, so no policy can have this id.
@@ -23,7 +23,7 @@ pub enum ResourceKind {
     Policies,
     /// Certificates with their keys.
     Certificates,
-    /// What holds for the whole gateway; there is one, and it has no id.
+    /// Settings of the whole gateway; there is one document, without an id.
     Settings,
     /// Upstreams.
     Upstreams,
@@ -55,7 +55,7 @@ enum Ids {
 }
 
 impl ResourceKind {
-    /// All of them, in their order.
+    /// All kinds, in their order.
     pub const ALL: [Self; 9] = [
         Self::Lists,
         Self::RuleSets,
@@ -85,13 +85,13 @@ impl ResourceKind {
         }
     }
 
-    /// As in paths and files: `routes`.
+    /// The plural, as in paths and files: `routes`.
     #[must_use]
     pub const fn plural(self) -> &'static str {
         self.identity().plural
     }
 
-    /// One of them, for messages: `route`.
+    /// The singular, for messages: `route`.
     #[must_use]
     pub const fn singular(self) -> &'static str {
         self.identity().singular
@@ -118,7 +118,7 @@ impl ResourceKind {
         }
     }
 
-    /// The kind of that plural.
+    /// The kind with this plural.
     #[must_use]
     pub fn from_plural(plural: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.plural() == plural)

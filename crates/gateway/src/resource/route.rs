@@ -1,4 +1,4 @@
-//! Routes: which requests they match, and what is done with them.
+//! Routes: their conditions, and the handling of matching requests.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,79 +11,79 @@ pub struct Route {
     pub id: String,
     /// The site's id.
     pub site: String,
-    /// Which requests.
+    /// The conditions.
     #[serde(rename = "match")]
     pub matches: RequestMatch,
     /// Higher goes first; at the same priority the more specific path does (exact, template,
     /// longer prefix, regex), then the one with more conditions.
     pub priority: i32,
-    /// What is done.
+    /// The handling of a matching request.
     pub action: RouteAction,
     /// Changes to the request's header fields.
     pub request_headers: HeaderChanges,
     /// Changes to the response's.
     pub response_headers: HeaderChanges,
-    /// Largest request body in bytes; 0 for no limit.
+    /// The largest request body in bytes; 0 means no limit.
     pub body_limit: u64,
     /// Policies; `None` takes those of the site.
     pub policies: Option<Vec<String>>,
 }
 
-/// Which requests a route matches: all of it must hold.
+/// The conditions of a route, all of which must hold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RequestMatch {
     /// The path, decoded and normalised.
     pub path: PathMatch,
-    /// Methods in capitals; empty for all. `GET` does not stand for `HEAD`.
+    /// Methods in capitals; empty for all. `GET` does not include `HEAD`.
     pub methods: Vec<String>,
     /// Header fields, by lower-case name.
     pub headers: Vec<Condition>,
-    /// Arguments of the query.
+    /// Query arguments.
     pub query: Vec<Condition>,
     /// Cookies.
     pub cookies: Vec<Condition>,
 }
 
-/// How a path is matched.
+/// A condition on the path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PathMatch {
-    /// This path.
+    /// Exactly this path.
     Exact(String),
-    /// This path and all below it: whole segments, so that `/api` has `/api/x` but not `/apix`. A slash at its end
+    /// This path and all below it, by whole segments: `/api` includes `/api/x`, but not `/apix`. A slash at its end
     /// changes nothing.
     Prefix(String),
-    /// Segments, of which `{name}` stands for any one that is not empty, and a last `{name*}` for all the rest:
-    /// `/files/{path*}` has `/files/` and `/files/a/b`, but not `/files`.
+    /// Segments: `{name}` stands for any one that is not empty, a last `{name*}` for all remaining ones:
+    /// `/files/{path*}` includes `/files/` and `/files/a/b`, but not `/files`.
     Template(String),
     /// A regular expression that must match the whole path (linear time: no look-around, no back-references).
     Regex(String),
 }
 
-/// A condition on something named.
+/// A condition on a named value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Condition {
     /// Its name.
     pub name: String,
-    /// What must hold.
+    /// The condition on the value.
     pub test: Test,
 }
 
-/// What must hold of a value.
+/// A condition on a value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Test {
-    /// It is this.
+    /// The value is equal to this one.
     Is(String),
-    /// It is one of these.
+    /// The value is equal to one of these.
     OneOf(Vec<String>),
-    /// The whole of it matches.
+    /// The whole value matches.
     Regex(String),
-    /// It is there (or is not).
+    /// The value is present (or absent).
     Present(bool),
 }
 
-/// What a route does.
+/// The handling of a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RouteAction {
@@ -107,7 +107,7 @@ pub enum RouteAction {
     },
 }
 
-/// How a request is forwarded.
+/// The settings of forwarding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Forward {
     /// Upstreams by weight; at least one.
@@ -118,9 +118,9 @@ pub struct Forward {
     pub rewrite: Option<Rewrite>,
     /// Timeouts.
     pub timeouts: Timeouts,
-    /// What is tried again.
+    /// Retries.
     pub retries: Retries,
-    /// Sends a copy elsewhere, whose answer nobody reads.
+    /// Sends a copy to another upstream and discards the answer.
     pub mirror: Option<Mirror>,
     /// Whether the connection may be upgraded (WebSocket).
     pub websocket: bool,
@@ -133,14 +133,14 @@ pub struct Forward {
 pub struct Split {
     /// The upstream's id.
     pub upstream: String,
-    /// Its share.
+    /// The share of requests.
     pub weight: u32,
 }
 
 /// Keeps a client on one side of a split.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stickiness {
-    /// What tells clients apart.
+    /// The property that identifies a client.
     pub by: HashKey,
 }
 
@@ -148,15 +148,15 @@ pub struct Stickiness {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rewrite {
-    /// Replaces what a prefix matched (of a template, what comes before the rest; of other paths, all).
+    /// Replaces the matched prefix (for a template, the part before the rest; for other paths, the whole path).
     Prefix(String),
-    /// Replaces all of it; may contain `{name}` of a template and `{path}`.
+    /// Replaces the whole path; may contain `{name}` of a template and `{path}`.
     Path(String),
-    /// Replaces the first thing that an expression finds in the path.
+    /// Replaces the first match of an expression in the path.
     Regex {
         /// The expression.
         pattern: String,
-        /// What comes in its place; may contain `$1` and `${name}`.
+        /// The replacement; may contain `$1` and `${name}`.
         to: String,
     },
 }
@@ -164,37 +164,37 @@ pub enum Rewrite {
 /// Timeouts towards the upstream, in ms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeouts {
-    /// To connect.
+    /// Time to connect.
     pub connect_ms: u64,
-    /// Between two writes.
+    /// Time between two writes.
     pub send_ms: u64,
-    /// Between two reads.
+    /// Time between two reads.
     pub read_ms: u64,
 }
 
-/// What is tried again with another member.
+/// Retries with another member.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Retries {
-    /// Tries in all; 1 for no retry.
+    /// The total number of attempts; 1 means no retry.
     pub attempts: u32,
-    /// When.
+    /// The reasons for a retry.
     pub on: Vec<RetryOn>,
-    /// No new try after so many ms; 0 for no limit.
+    /// The time in ms after which no new attempt starts; 0 means no limit.
     pub timeout_ms: u64,
-    /// Whether requests that are not idempotent (POST, LOCK, PATCH) are tried again once they were sent.
+    /// Whether requests that are not idempotent (POST, LOCK, PATCH) are retried after they have been sent.
     pub non_idempotent: bool,
 }
 
-/// When a request is tried again.
+/// The reason for a retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RetryOn {
-    /// No connection, or it broke.
+    /// No connection, or a broken one.
     #[serde(rename = "error")]
     Error,
-    /// Too slow.
+    /// A timeout.
     #[serde(rename = "timeout")]
     Timeout,
-    /// What cannot be understood.
+    /// An invalid response.
     #[serde(rename = "invalid_header")]
     InvalidHeader,
     /// Status 500.
@@ -219,17 +219,17 @@ pub enum RetryOn {
 pub struct Mirror {
     /// The upstream's id.
     pub upstream: String,
-    /// Of how many requests in 10,000.
+    /// The number of requests to copy, of 10,000.
     pub per_10000: u32,
 }
 
 /// Changes of header fields: removed first, then set, then added.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HeaderChanges {
-    /// Removed, whatever their value.
+    /// Fields to remove.
     pub remove: Vec<String>,
-    /// Replaced or made.
+    /// Fields to replace or create.
     pub set: Vec<(String, String)>,
-    /// Made beside others of the name.
+    /// Fields to add to others of the same name.
     pub add: Vec<(String, String)>,
 }

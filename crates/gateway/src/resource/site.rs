@@ -1,4 +1,4 @@
-//! Sites: which host names are served, and how TLS is for them.
+//! Sites: host names and their TLS settings.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct Site {
     /// Its id.
     pub id: String,
-    /// Lower-case host names: `shop.example`, `*.shop.example` (one or more labels), `*` (what no other site has).
+    /// Lower-case host names: `shop.example`, `*.shop.example` (one or more labels), `*` (names of no other site).
     pub hosts: Vec<String>,
     /// TLS for these hosts.
     pub tls: SiteTls,
@@ -18,9 +18,9 @@ pub struct Site {
 /// TLS of a site.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SiteTls {
-    /// Id of the certificate to show; without one, the certificate whose names fit best.
+    /// Id of the certificate to present; without one, the certificate whose names fit best.
     pub certificate: Option<String>,
-    /// Oldest version that is accepted.
+    /// The oldest accepted version.
     pub min_version: TlsVersion,
     /// Whether plain HTTP is answered with a redirect (308) to HTTPS.
     pub redirect: bool,

@@ -4,48 +4,48 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-/// A group of servers that answer the same requests. Its members are operations of their own.
+/// A group of servers that answer the same requests. Its members are separate resources.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Upstream {
     /// Its id.
     pub id: String,
-    /// How a member is chosen.
+    /// The selection of a member.
     pub balance: Balance,
-    /// What is spoken to its members.
+    /// The protocol for requests to members.
     pub protocol: Protocol,
-    /// Idle connections that are kept; on unless switched off.
+    /// The pool of idle connections, on by default.
     pub keepalive: Option<KeepAlive>,
-    /// Taking members out by what requests meet.
+    /// Takes members out according to the results of requests.
     pub passive: Option<PassiveHealth>,
-    /// Asking members whether they are well; done by control.
+    /// Health checks by control.
     pub active: Option<ActiveHealth>,
-    /// TLS to members, of `https` and `grpcs`.
+    /// TLS settings for members, for `https` and `grpcs`.
     pub tls: UpstreamTls,
-    /// What the `Host` header says.
+    /// The `Host` header.
     pub host: HostHeader,
-    /// How long a member that is new or has come back takes to its full weight, in ms; 0 for at once.
+    /// The time in which a new or recovered member reaches its full weight, in ms; 0 means immediately.
     pub slow_start_ms: u64,
-    /// How often names of members are resolved again, in ms; done by control.
+    /// The interval at which control resolves names of members again, in ms.
     pub resolve_every_ms: u64,
     /// Upstream to use while no member is available.
     pub fallback: Option<String>,
 }
 
-/// How a member is chosen.
+/// The selection of a member.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Balance {
     /// In turn, by weight.
     RoundRobin,
-    /// The fewest requests in flight for its weight.
+    /// The fewest requests in flight relative to the weight.
     LeastConnections,
     /// The shortest expected wait: moving average of latency times requests in flight (peak EWMA).
     Ewma,
-    /// The same key, the same member.
+    /// The same member for the same key.
     Hash(HashKey),
 }
 
-/// What a consistent hash, or stickiness, goes by.
+/// The key of consistent hashing and stickiness.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HashKey {
@@ -57,11 +57,11 @@ pub enum HashKey {
     Header(String),
     /// A cookie.
     Cookie(String),
-    /// An argument of the query.
+    /// A query argument.
     Query(String),
 }
 
-/// What is spoken to members.
+/// The protocol for requests to members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Protocol {
@@ -78,79 +78,79 @@ pub enum Protocol {
 /// The pool of idle connections, per worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeepAlive {
-    /// Idle connections kept to one member.
+    /// The largest number of idle connections to one member.
     pub connections: u32,
-    /// Requests over one connection before it is closed.
+    /// The number of requests over one connection before it is closed.
     pub requests: u32,
-    /// Longest idle time, in ms.
+    /// The longest idle time, in ms.
     pub idle_ms: u64,
 }
 
-/// Passive health: so many failures within a window take a member out for a while.
+/// Passive health checks: a number of failures within a window takes a member out for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PassiveHealth {
-    /// Failures (errors, timeouts, answers that retries are made on) that take it out.
+    /// The number of failures (errors, timeouts, answers that are retried) that take a member out.
     pub failures: u32,
-    /// Within so many ms.
+    /// The window, in ms.
     pub window_ms: u64,
-    /// For so many ms.
+    /// The time for which a member is taken out, in ms.
     pub eject_ms: u64,
 }
 
 /// Active health checks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ActiveHealth {
-    /// What is asked.
+    /// The check.
     pub kind: CheckKind,
     /// Time between two checks of a member, in ms.
     pub interval_ms: u64,
-    /// How long an answer may take, in ms.
+    /// The longest time of an answer, in ms.
     pub timeout_ms: u64,
-    /// Good answers in a row that bring a member back.
+    /// The number of consecutive successful checks that bring a member back.
     pub healthy: u32,
-    /// Bad ones in a row that take it out.
+    /// The number of consecutive failed checks that take a member out.
     pub unhealthy: u32,
 }
 
-/// What a health check asks.
+/// The kind of a health check.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckKind {
-    /// Whether a connection can be made.
+    /// A connection attempt.
     Tcp,
-    /// What `GET` of a path answers.
+    /// A `GET` request.
     Http {
         /// Path and query.
         path: String,
         /// The `Host` header; without it, the member's address.
         host: Option<String>,
-        /// Good statuses: from, to, both included.
+        /// The successful status codes: from, to, both included.
         expect: (u16, u16),
     },
 }
 
-/// TLS to members.
+/// TLS settings for members.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct UpstreamTls {
-    /// Whether the member's certificate is verified; on unless switched off.
+    /// Whether the member's certificate is verified, on by default.
     pub verify: bool,
-    /// Name for SNI and verification; without it, the name in the member's address.
+    /// The name for SNI and verification; by default the name in the member's address.
     pub server_name: Option<String>,
-    /// PEM of the authorities that are trusted; without it, the system's.
+    /// The trusted authorities in PEM; by default those of the system.
     pub authorities: Option<String>,
-    /// Id of the certificate that we show.
+    /// Id of the certificate that Weir presents.
     pub certificate: Option<String>,
 }
 
-/// What the `Host` header says to members.
+/// The `Host` header sent to members.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HostHeader {
-    /// What the client said.
+    /// That of the client.
     Preserve,
     /// The name in the member's address.
     Member,
-    /// This.
+    /// A given name.
     Is(String),
 }
 
@@ -161,12 +161,12 @@ pub struct Member {
     pub id: String,
     /// As written: `192.0.2.1:80`, `[2001:db8::1]:80`, `app.internal:80`, `unix:/run/app.sock`.
     pub address: String,
-    /// The address if it is none that has to be resolved or a path.
+    /// The address, unless it is a name to resolve or a path.
     pub socket: Option<SocketAddr>,
-    /// Its share: 1 to 1000; 0 takes no new requests.
+    /// The share of requests: 1 to 1000; with 0 the member gets no new requests.
     pub weight: u32,
-    /// Only used while no other member is available.
+    /// Whether the member is used only while no other one is available.
     pub backup: bool,
-    /// Takes no new requests; those in flight finish.
+    /// Whether the member gets no new requests; requests in flight finish.
     pub drain: bool,
 }

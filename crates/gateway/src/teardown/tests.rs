@@ -8,7 +8,7 @@ use crate::{
     testing::{apply, gateway, member, put_member, route, site, upstream},
 };
 
-/// Runs in a thread of its own, which is the one that postpones.
+/// Runs in a separate thread, which postpones.
 fn postponing(test: impl FnOnce() + Send + 'static) {
     let test = || {
         postpone();

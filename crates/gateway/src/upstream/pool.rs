@@ -1,4 +1,4 @@
-//! Members that stand for each other: the primaries of an upstream, or its backups; and how one of them is drawn.
+//! Equivalent members: the primaries of an upstream, or its backups; and the selection among them.
 
 use std::{cell::Cell, rc::Rc};
 
@@ -8,30 +8,30 @@ use crate::{
     upstream::{Choice, ring::Rings, weight_tree::WeightTree},
 };
 
-/// Up to so many members are compared all; of more, [`DRAWS`] that are drawn by weight.
+/// Up to this number, all members are compared; of more, [`DRAWS`] drawn by weight.
 const MAX_COMPARED: u32 = 32;
 /// How many are drawn and compared ("power of two choices" and then some, since a pool may be uneven).
 const DRAWS: u64 = 8;
-/// Draws that slow start may refuse, and draws that meet members that were tried.
+/// The number of draws that may be refused by slow start or meet members that were tried.
 const MAX_REDRAWS: u64 = 3;
-/// Slots that are looked at in order when drawing met only members that were tried.
+/// The number of slots that are examined in order if draws met only members that were tried.
 const MAX_SCANNED: u32 = 64;
-/// Latency in µs of a member that has not answered yet: low, so that it gets requests, and not 0, or it would get all.
+/// The latency in µs of a member that has not answered yet: low, so that it gets requests, but not 0, to not get all.
 const UNKNOWN_LATENCY_US: f64 = 1000.0;
 /// 2^64 divided by the golden ratio: its multiples spread evenly (Weyl's sequence), however many are taken.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Members with their weights. Clones share what they hold.
+/// Members with their weights. Clones share their contents.
 #[derive(Clone, Debug)]
 pub(crate) struct Pool {
     tree: WeightTree<Rc<Member>>,
     /// Only for consistent hashing.
     rings: Option<Rings>,
-    /// Slots below it are on the rings: all, but for a while after members begin to be looked up by key.
+    /// Slots below this one are on the rings: all, except for a while after lookups by key begin.
     settled: u32,
 }
 
-/// What a member costs; the cheapest is taken.
+/// The cost of a member; the cheapest is selected.
 pub(crate) type Cost = fn(&Member) -> f64;
 
 /// Requests in flight, this one included.
@@ -50,7 +50,7 @@ pub(crate) fn expected_wait(member: &Member) -> f64 {
 }
 
 impl Pool {
-    /// `hashes` tells whether members are looked up by key.
+    /// `hashes` states whether members are looked up by key.
     pub fn new(hashes: bool) -> Self {
         Self { tree: WeightTree::new(), rings: hashes.then(Rings::new), settled: 0 }
     }
@@ -62,7 +62,7 @@ impl Pool {
         }
     }
 
-    /// Puts members of at most `most` slots on the rings; says how many of them are left to do.
+    /// Puts members of at most `most` slots on the rings; returns the number of slots left.
     pub fn settle(&mut self, most: u32) -> u32 {
         let Some(rings) = &mut self.rings else { return 0 };
         let length = self.tree.length();
@@ -122,7 +122,7 @@ impl Pool {
         found.or_else(|| self.scan(choice))
     }
 
-    /// The next in turn. `turn` counts on for all revisions.
+    /// The next member in turn. `turn` is shared by all revisions.
     pub fn in_turn(&self, turn: &Cell<u64>, slow_start_ms: u64, choice: &Choice<'_>) -> Option<&Rc<Member>> {
         let tries = MAX_REDRAWS + (choice.tried.len() as u64).min(MAX_REDRAWS);
         let mut refused = None;
@@ -140,7 +140,7 @@ impl Pool {
         refused.or_else(|| self.scan(choice))
     }
 
-    /// The cheapest for its weight; chance decides between equals.
+    /// The cheapest member relative to its weight; chance decides between equals.
     pub fn cheapest<'p>(&'p self, cost: Cost, slow_start_ms: u64, choice: &Choice<'_>) -> Option<&'p Rc<Member>> {
         let mut best: Option<(f64, &Rc<Member>)> = None;
         let mut equals = 0;
@@ -157,7 +157,7 @@ impl Pool {
             let all = (0..self.tree.length()).filter_map(|slot| self.tree.get(slot));
             all.filter(|(weight, member)| *weight > 0 && choice.may_use(member)).for_each(|(w, m)| compare(w, m));
         } else {
-            // Weight decided about the draw: it must not count twice.
+            // The weight has determined the draw: it must not count twice.
             let drawn = (0..DRAWS).filter_map(|n| self.draw(pair(choice.random, n)));
             drawn.filter(|member| choice.may_use(member)).for_each(|member| compare(1, member));
         }
@@ -169,7 +169,7 @@ impl Pool {
         self.tree.at(((u128::from(part) * u128::from(self.tree.total())) >> 64) as u64)
     }
 
-    /// Any that may be used, from a random slot on.
+    /// Any usable member, from a random slot on.
     fn scan(&self, choice: &Choice<'_>) -> Option<&Rc<Member>> {
         let length = self.tree.length();
         let start = choice.random.checked_rem(u64::from(length))? as u32;

@@ -1,4 +1,4 @@
-//! Consistent hashing: the same key, the same member, whatever the order in which members came.
+//! Consistent hashing: the same member for the same key, whatever the order in which members came.
 //!
 //! Multi-probe consistent hashing (Appleton and O'Reilly, "Multi-probe consistent hashing", arXiv:1505.00062): a key
 //! asks for the next point after each of 16 places on a circle, and the nearest has it. So a few points for a member do
@@ -16,16 +16,16 @@ use std::rc::Rc;
 
 use crate::{digest::pair, frame_digest, member::Member, teardown::Shared, upstream::MAX_WEIGHT};
 
-/// Places that a key asks at.
+/// The number of places that a key probes.
 const PROBES: u64 = 16;
 /// Points of a member on a circle. A share is off by 9 % (standard deviation) for a member that is on one circle only.
 const POINTS: u64 = 4;
 /// Circles: one for each bit of a weight.
 const CIRCLES: usize = MAX_WEIGHT.ilog2() as usize + 1;
-/// Points that one place skips because their members were tried.
+/// The number of points that a probe skips because their members were tried.
 const MAX_SKIPS: usize = 8;
 
-/// The circles of an upstream. Clones share what they hold.
+/// The circles of an upstream. Clones share their contents.
 #[derive(Clone, Debug)]
 pub(crate) struct Rings {
     circles: Rc<[Option<Shared<Node>>; CIRCLES]>,
@@ -45,7 +45,7 @@ impl Rings {
         }
     }
 
-    /// Takes a member off the circles of the weight it was put with.
+    /// Removes a member from the circles of the weight with which it was put.
     pub fn remove(&mut self, weight: u32, member: &Rc<Member>) {
         let id = frame_digest(member.spec().id.as_bytes());
         for (n, circle) in circles(&mut self.circles, weight) {
@@ -57,9 +57,9 @@ impl Rings {
         }
     }
 
-    /// The member of a key, of those that `usable` lets pass.
+    /// The member of a key, among those that `usable` accepts.
     pub fn get(&self, key: u64, usable: &dyn Fn(&Member) -> bool) -> Option<&Rc<Member>> {
-        // Nearly always whoever is nearest may be used; asking all that are near would touch their memory in vain.
+        // The nearest member is nearly always usable; checking all near ones would touch their memory in vain.
         self.nearest(key, &|_| true).filter(|member| usable(member)).or_else(|| self.nearest(key, usable))
     }
 
@@ -118,7 +118,7 @@ fn digit(at: u64, depth: u32) -> u32 {
 }
 
 impl Node {
-    /// Where the child of a digit is, or would be.
+    /// The position of the child of a digit, existing or not.
     fn index(&self, digit: u32) -> usize {
         (self.digits & ((1u16 << digit) - 1)).count_ones() as usize
     }

@@ -1,4 +1,4 @@
-//! Weights with their sums: who has the n-th unit of all weights, and changes of one weight, in O(log n).
+//! Weights with their sums: finds the n-th unit of all weights, and changes one weight, in O(log n).
 //!
 //! A tree of 16 children that is never changed in place while someone shares it: a change copies one node a level (four
 //! for 65,536 slots). An alias table answers in O(1), but any change of a weight costs O(n) there.
@@ -47,16 +47,16 @@ fn digit(slot: u32, height: u32) -> usize {
     (slot >> (BITS * height)) as usize % WIDTH
 }
 
-/// Weighted things in numbered slots. Clones share what they hold.
+/// Weighted items in numbered slots. Clones share their contents.
 #[derive(Clone, Debug)]
 pub(crate) struct WeightTree<T> {
     root: Shared<Node<T>>,
     /// Levels of branches above the leaves.
     height: u32,
     total: u64,
-    /// Slots below it were used at some time.
+    /// Slots below this one have been used.
     length: u32,
-    /// Those of them that are free.
+    /// The free slots among them.
     free: Vector<u32, Lazily>,
 }
 
@@ -70,12 +70,12 @@ impl<T: Clone> WeightTree<T> {
         self.total
     }
 
-    /// How many slots were ever used at once.
+    /// The largest number of slots used at the same time.
     pub fn length(&self) -> u32 {
         self.length
     }
 
-    /// Adds a thing; returns its slot.
+    /// Adds an item; returns its slot.
     pub fn insert(&mut self, weight: u32, item: T) -> u32 {
         let slot = match self.free.last() {
             Some(slot) => *slot,
@@ -95,7 +95,7 @@ impl<T: Clone> WeightTree<T> {
         slot
     }
 
-    /// Replaces what is in a slot.
+    /// Replaces the item in a slot.
     pub fn set(&mut self, slot: u32, weight: u32, item: T) {
         self.total = Node::set(&mut self.root, self.height, slot, weight, Some(item));
     }
@@ -106,7 +106,7 @@ impl<T: Clone> WeightTree<T> {
         self.free.push_back_mut(slot);
     }
 
-    /// What is in a slot, and its weight.
+    /// The item in a slot, and its weight.
     pub fn get(&self, slot: u32) -> Option<(u32, &T)> {
         let (mut node, mut height) = (&self.root, self.height);
         if slot >= self.length {
@@ -122,7 +122,7 @@ impl<T: Clone> WeightTree<T> {
         }
     }
 
-    /// Who has the `unit`-th unit of weight; `None` from the total on.
+    /// The item with the `unit`-th unit of weight; `None` from the total on.
     pub fn at(&self, mut unit: u64) -> Option<&T> {
         let mut node = &self.root;
         loop {

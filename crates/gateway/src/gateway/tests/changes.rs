@@ -1,4 +1,4 @@
-//! What operations refuse, and what they leave.
+//! Refused operations, and the state after them.
 
 use super::*;
 use crate::testing::{member, put_member, upstream};

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{frame_digest, resource::Balance, testing::apply_with};
 
-/// What is live, in plain maps.
+/// The live resources, in plain maps.
 #[derive(Clone, Debug, Default)]
 struct Plain {
     sites: BTreeMap<String, crate::resource::Site>,
