@@ -196,9 +196,9 @@ fn tune_says_why_it_can_propose_nothing() {
     attack_log(dir.path());
     for (arguments, code, want) in [
         (&["tune", "attack.log"][..], 2, "--false-positive"),
-        (&["tune", "attack.log", "--false-positive", "nobody"], 1, "there is no request nobody"),
+        (&["tune", "attack.log", "--false-positive", "nobody"], 1, "has no request nobody"),
         (&["tune", "attack.log", "--rule", "1"], 1, "none of its 5 requests"),
-        (&["tune", "requests", "--rule", "1"], 1, "no line of it is an attack log's"),
+        (&["tune", "requests", "--rule", "1"], 1, "none of its lines is from an attack log"),
         (&["tune", "attack.log", "--all-from", "x"], 1, "expected an address"),
         (&["tune", "attack.log", "--rule", "942100", "--apply", "missing.yaml"], 1, "missing.yaml"),
         (&["tune", "attack.log", "--rule", "942100", "--dry-run"], 2, "--apply"),

@@ -39,7 +39,7 @@ fn sixty_four_policies_load_and_one_more_does_not() {
     let snapshot = load(&policies(MAX_PLAN_POLICIES));
     snapshot.plan(&["p0", "p63"]).unwrap();
     let errors = Snapshot::parse(&policies(MAX_PLAN_POLICIES + 1), Path::new("p.yaml")).unwrap_err().to_string();
-    assert!(errors.starts_with("p.yaml:66:5: 65 policies; at most 64 are possible in a file"), "{errors}");
+    assert!(errors.starts_with("p.yaml:66:5: 65 policies; at most 64 are possible in the file"), "{errors}");
 }
 
 #[test]
