@@ -3,7 +3,7 @@
 #
 #   scripts/setup.sh          nginx, its headers, clang (for bindgen and the BPF programs),
 #                             libelf, the OWASP Core Rule Set, curl, openssl; for tests: LuaJIT, nginx's
-#                             Lua module, wrk
+#                             Lua module, wrk, h2load
 #   scripts/setup.sh bench    also the compared products and load generators of `make bench`
 #
 # Only missing packages are installed, so a second run is quick. The installation does not start an
@@ -12,9 +12,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 packages=(gcc libc6-dev make nginx nginx-dev libclang-dev clang libelf-dev libpcre2-dev libssl-dev zlib1g-dev curl openssl
-  ca-certificates modsecurity-crs luajit2 libnginx-mod-http-lua wrk)
+  ca-certificates modsecurity-crs luajit2 libnginx-mod-http-lua wrk nghttp2-client)
 if [ "${1:-}" = bench ]; then
-  packages+=(dpkg-dev linux-perf nghttp2-client haproxy libnginx-mod-http-modsecurity libnginx-mod-http-geoip2
+  packages+=(dpkg-dev linux-perf haproxy libnginx-mod-http-modsecurity libnginx-mod-http-geoip2
     libmodsecurity-dev caddy mosquitto)
   # Coraza needs a newer Go than Debian 12 has; without it, Coraza is not measured.
   command -v go >/dev/null || echo "setup: Go 1.25 is missing (https://go.dev/dl): Coraza will not be measured" >&2

@@ -198,8 +198,8 @@ fn a_foreign_change_ends_the_run_and_is_kept() {
     let mut errors = ablated.run.stderr.take().expect("is piped");
     std::io::Read::read_to_string(&mut errors, &mut said).expect("is text");
     assert_eq!(ablated.run.wait().expect("our own child").code(), Some(1));
-    assert!(said.contains("somebody else has changed policies/p"), "{said}");
-    assert!(said.contains("left as they are: p"), "{said}");
+    assert!(said.contains("another client has changed policies/p"), "{said}");
+    assert!(said.contains("left unchanged: p"), "{said}");
     let now = ablated.policy();
     assert_eq!(now["rules"][0]["id"], "theirs", "{now:#}");
     assert!(!ablated.journal());
