@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use weir_ledger::{EntryKind, Report};
 use weir_tests::{Gateway, Setup};
 
-const WORKERS: usize = 2;
+const WORKERS: u8 = 2;
 const REQUESTS: u64 = 40;
 
 fn policy(path: &str) -> Value {
@@ -50,15 +50,15 @@ fn counts_of_unchanged_rules_go_on_when_others_change() {
     assert_eq!((kept.0, changed.0, elsewhere.0), (REQUESTS, REQUESTS, REQUESTS));
 
     // Another rule of the same policy.
-    gateway.api().put("policies/first", &policy("/other")).expect(200);
+    let _ = gateway.api().put("policies/first", &policy("/other")).expect(200);
     assert_eq!([counted(&gateway, "kept"), counted(&gateway, "elsewhere")], [kept, elsewhere]);
     assert_eq!(counted(&gateway, "changed"), (0, 0.0));
     request(&gateway);
     assert_eq!(counted(&gateway, "kept").0, 2 * REQUESTS);
 
     // Another policy, and a list that no rule reads.
-    gateway.api().put("policies/other", &other("new")).expect(200);
-    gateway.api().put("lists/unread", &json!({"strings": ["a"]})).expect(201);
+    let _ = gateway.api().put("policies/other", &other("new")).expect(200);
+    let _ = gateway.api().put("lists/unread", &json!({"strings": ["a"]})).expect(201);
     request(&gateway);
     assert_eq!((counted(&gateway, "kept").0, counted(&gateway, "new").0), (3 * REQUESTS, REQUESTS));
     assert!(counted(&gateway, "kept").1 > kept.1);
