@@ -242,6 +242,39 @@ fn policies_are_not_repeated_by_a_second_plan() {
 }
 
 #[test]
+fn what_a_policy_allowed_in_one_plan_holds_in_the_next_and_for_that_policy_alone() {
+    let specification = |scope| {
+        let log = |id, first| policy(id, Mode::On, None, vec![("http.host ne \"\"", vec![Action::Log])], first);
+        let allows = vec![("http.host ne \"\"", vec![Action::Allow(scope)]), ("http.host ne \"\"", vec![block()])];
+        let policies = vec![log("a", 0), policy("b", Mode::On, None, allows, 1), log("c", 3)];
+        Specification { policies, ..Specification::default() }
+    };
+    for (scope, expected) in [(AllowScope::Policy, vec![0, 3]), (AllowScope::All, vec![])] {
+        let specification = specification(scope);
+        let request = Request::get("/");
+        let arena = Bump::new();
+        let transaction = Transaction::new(request.head(), &arena);
+        let mut outcome = Outcome::default();
+        let mut context = Context {
+            detect: false,
+            request_id: b"id",
+            now_ms: 1_000,
+            limits: None,
+            collections: None,
+            meter: &mut NoMeter,
+        };
+        // In each plan policy b has another bit; in the third one its bit in the first is that of policy a.
+        for apply in [&[1][..], &[0, 1], &[0, 2]] {
+            let plan = Plan::compile(&specification, apply).expect("the policies compile");
+            let decision = plan.evaluate(Phase::Request, &transaction, &mut context, &mut outcome);
+            assert_eq!(status(&decision), 0);
+        }
+        let logged: Vec<u32> = outcome.findings.iter().map(|found| found.rule.0).filter(|rule| *rule != 1).collect();
+        assert_eq!(logged, expected, "{scope:?}");
+    }
+}
+
+#[test]
 fn rate_limits_answer_429_with_its_header_fields() {
     let limit = RateLimit {
         limit: 0,

@@ -12,11 +12,11 @@ use super::{Document, Edit, Held, Key, Refusal, State};
 /// What happened to one resource.
 #[derive(Clone, Debug)]
 pub struct Delta {
-    /// Which.
+    /// The resource.
     pub key: Key,
-    /// What it was.
+    /// Its state before the change; `None` if it was not there.
     pub old: Option<Held>,
-    /// What it is.
+    /// Its state after the change; `None` if it is deleted.
     pub new: Option<Held>,
 }
 

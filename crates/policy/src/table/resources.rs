@@ -5,6 +5,22 @@ use super::{Key, Kind, Need, Resource, Word, form};
 /// Highest score of one rule.
 pub const MAX_SCORE: i64 = 1_000_000;
 
+/// The key of [`CLIENT_ADDRESS`], in a policy file and in a gateway's settings.
+pub const CLIENT_ADDRESS_KEY: Key = Key {
+    name: "client_address",
+    kind: Kind::Resource(&CLIENT_ADDRESS),
+    need: Need::Default("the address of the connection"),
+    doc: "The trusted sources of the client's address (`ip.src`).",
+};
+
+/// The key of [`GEO`], in a policy file and in a gateway's settings.
+pub const GEO_KEY: Key = Key {
+    name: "geo",
+    kind: Kind::Resource(&GEO),
+    need: Need::Default("no geographic data"),
+    doc: "The data for `ip.src.country`, `ip.src.continent` and `ip.src.asnum`.",
+};
+
 /// The whole file.
 pub static ROOT: Resource = Resource {
     name: "file",
@@ -19,18 +35,8 @@ pub static ROOT: Resource = Resource {
             need: Need::Default("a hash of everything loaded"),
             doc: "The name of this version of the policy, for logs and `weir status`.",
         },
-        Key {
-            name: "client_address",
-            kind: Kind::Resource(&CLIENT_ADDRESS),
-            need: Need::Default("the address of the connection"),
-            doc: "The trusted sources of the client's address (`ip.src`).",
-        },
-        Key {
-            name: "geo",
-            kind: Kind::Resource(&GEO),
-            need: Need::Default("no geographic data"),
-            doc: "The data for `ip.src.country`, `ip.src.continent` and `ip.src.asnum`.",
-        },
+        CLIENT_ADDRESS_KEY,
+        GEO_KEY,
         Key {
             name: "lists",
             kind: Kind::Map(&Kind::Word(Word::List), &Kind::Resource(&LIST)),

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 use weir_gateway::resource::{Document, ResourceKind, Settings};
-use weir_policy::table::{CLIENT_ADDRESS, GEO, Key, Kind, Need, Resource};
+use weir_policy::table::{CLIENT_ADDRESS, CLIENT_ADDRESS_KEY, GEO, GEO_KEY, Key, Kind, Need, Resource};
 
 use super::{Descriptor, Example, policies};
 
@@ -46,17 +46,7 @@ pub(crate) static SETTINGS: Resource = Resource {
             need: Need::Default("none: such handshakes fail"),
             doc: "The certificate for names that no site and no certificate covers.",
         },
-        Key {
-            name: "client_address",
-            kind: Kind::Resource(&CLIENT_ADDRESS),
-            need: Need::Default("the address of the connection"),
-            doc: "The trusted sources of the client's address (`ip.src`).",
-        },
-        Key {
-            name: "geo",
-            kind: Kind::Resource(&GEO),
-            need: Need::Default("no geographic data"),
-            doc: "The data for `ip.src.country`, `ip.src.continent` and `ip.src.asnum`.",
-        },
+        CLIENT_ADDRESS_KEY,
+        GEO_KEY,
     ],
 };
