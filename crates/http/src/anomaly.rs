@@ -29,10 +29,31 @@ bitflags::bitflags! {
         const DUPLICATE_HEADER = 1 << 10;
         /// A forwarding header (`X-Forwarded-For`, `Forwarded`) that does not parse.
         const INVALID_FORWARDED = 1 << 11;
+        /// A body in a `Content-Encoding` that was not decoded, or that does not decode.
+        const INVALID_CONTENT_ENCODING = 1 << 12;
     }
 }
 
+/// Why a body could not be read as its `Content-Type` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BodyError {
+    /// The reason, as a phrase: `no final boundary`.
+    pub reason: &'static str,
+    /// Offset in the body, in bytes.
+    pub at: usize,
+}
+
 impl Anomalies {
+    /// Data that an application may read and rules did not see completely: bounds that were
+    /// exceeded, and bodies that do not follow their format. `weir_bounds` decides about them.
+    pub const UNREADABLE: Self = Self::TOO_MANY_ITEMS
+        .union(Self::INVALID_JSON)
+        .union(Self::TOO_DEEP)
+        .union(Self::INVALID_MULTIPART)
+        .union(Self::INVALID_XML)
+        .union(Self::BODY_TRUNCATED)
+        .union(Self::INVALID_CONTENT_ENCODING);
+
     /// Names as rules see them in `http.request.anomalies`, such as `invalid_percent`.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         NAMES.iter().filter(move |(flag, _)| self.contains(*flag)).map(|(_, name)| *name)
@@ -53,4 +74,5 @@ pub const NAMES: &[(Anomalies, &str)] = &[
     (Anomalies::INVALID_COOKIE, "invalid_cookie"),
     (Anomalies::DUPLICATE_HEADER, "duplicate_header"),
     (Anomalies::INVALID_FORWARDED, "invalid_forwarded"),
+    (Anomalies::INVALID_CONTENT_ENCODING, "invalid_content_encoding"),
 ];

@@ -10,7 +10,7 @@ use bumpalo::Bump;
 
 use crate::bound::Extent;
 use crate::content_type::{BodyKind, ContentType};
-use crate::{Anomalies, Head, Header, cookie, form, header_hash, json, multipart, text, uri, xml};
+use crate::{Anomalies, BodyError, Head, Header, cookie, form, header_hash, json, multipart, text, uri, xml};
 
 /// A decoded name and value: a query argument, cookie, form field, JSON leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +52,7 @@ pub struct Transaction<'a> {
     response: Cell<Option<ResponseHead<'a>>>,
     anomalies: Cell<Anomalies>,
     extent: Cell<Extent>,
+    body_error: Cell<Option<BodyError>>,
     head_checked: Cell<bool>,
     extension: OnceCell<&'a [u8]>,
     content_type: OnceCell<ContentType<'a>>,
@@ -74,6 +75,7 @@ impl<'a> Transaction<'a> {
             response: Cell::new(None),
             anomalies: Cell::new(Anomalies::empty()),
             extent: Cell::new(Extent::Whole),
+            body_error: Cell::new(None),
             head_checked: Cell::new(false),
             extension: OnceCell::new(),
             content_type: OnceCell::new(),
@@ -119,6 +121,17 @@ impl<'a> Transaction<'a> {
     #[must_use]
     pub fn anomalies(&self) -> Anomalies {
         self.anomalies.get()
+    }
+
+    /// The first error of a parser that has read the body.
+    #[must_use]
+    pub fn body_error(&self) -> Option<BodyError> {
+        self.body_error.get()
+    }
+
+    /// Records a parser's error, unless there was one before.
+    pub fn set_body_error(&self, error: BodyError) {
+        self.body_error.set(self.body_error.get().or(Some(error)));
     }
 
     /// Adds anomalies found.
