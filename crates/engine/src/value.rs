@@ -215,7 +215,7 @@ fn read_field<'a>(field: Field, reader: &Reader<'a, '_>) -> Values<'a> {
             let content_type = response_headers()
                 .iter()
                 .find(|header| header.is(b"content-type", const { weir_http::header_hash(b"content-type") }));
-            let parse = |value| weir_http::ContentType::parse(transaction.arena(), value, &mut Anomalies::empty());
+            let parse = |value| weir_http::ContentType::parse(transaction.arena(), value);
             Value::Bytes(content_type.map(|header| parse(header.value).mime).unwrap_or_default())
         }
         Field::UriArgsNames | Field::CookiesNames | Field::BodyFormNames | Field::BodyJsonNames => {
@@ -247,7 +247,7 @@ fn read_field<'a>(field: Field, reader: &Reader<'a, '_>) -> Values<'a> {
         Field::Tags => return reader.many(reader.tags.borrow().iter().map(|tag| reader.copy(tag.as_bytes()))),
         Field::BodyMultipartNames => return reader.many(parts().map(|part| Value::Bytes(part.name))),
         Field::BodyMultipartFilenames => {
-            return reader.collect(parts().filter_map(|part| part.file_name).map(Value::Bytes));
+            return reader.collect(parts().flat_map(weir_http::Part::file_names).map(Value::Bytes));
         }
         Field::BodyMultipartTypes => {
             let typed = parts().map(|part| part.content_type).filter(|content_type| !content_type.is_empty());

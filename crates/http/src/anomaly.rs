@@ -13,7 +13,7 @@ bitflags::bitflags! {
         const NUL_BYTE = 1 << 2;
         /// More arguments, cookies, fields, parts or elements than the limit.
         const TOO_MANY_ITEMS = 1 << 3;
-        /// JSON that does not parse.
+        /// JSON that does not parse or is not UTF-8.
         const INVALID_JSON = 1 << 4;
         /// JSON or XML nested deeper than the limit.
         const TOO_DEEP = 1 << 5;
@@ -31,6 +31,8 @@ bitflags::bitflags! {
         const INVALID_FORWARDED = 1 << 11;
         /// A body in a `Content-Encoding` that was not decoded, or that does not decode.
         const INVALID_CONTENT_ENCODING = 1 << 12;
+        /// Several different `Content-Type` fields, or a charset that is not based on ASCII.
+        const INVALID_CONTENT_TYPE = 1 << 14;
     }
 }
 
@@ -52,7 +54,8 @@ impl Anomalies {
         .union(Self::INVALID_MULTIPART)
         .union(Self::INVALID_XML)
         .union(Self::BODY_TRUNCATED)
-        .union(Self::INVALID_CONTENT_ENCODING);
+        .union(Self::INVALID_CONTENT_ENCODING)
+        .union(Self::INVALID_CONTENT_TYPE);
 
     /// Names as rules see them in `http.request.anomalies`, such as `invalid_percent`.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
@@ -75,4 +78,5 @@ pub const NAMES: &[(Anomalies, &str)] = &[
     (Anomalies::DUPLICATE_HEADER, "duplicate_header"),
     (Anomalies::INVALID_FORWARDED, "invalid_forwarded"),
     (Anomalies::INVALID_CONTENT_ENCODING, "invalid_content_encoding"),
+    (Anomalies::INVALID_CONTENT_TYPE, "invalid_content_type"),
 ];

@@ -1,6 +1,7 @@
 //! Every limit of the parsers, each with its reason. The reaction is always the same: the parser
 //! stops, keeps what it has, and raises the anomaly named beside the limit.
 
+#[cfg(doc)]
 use crate::Anomalies;
 
 /// Maximum number of arguments, cookies, fields, parts, JSON scalars or XML texts; beyond it
@@ -13,6 +14,14 @@ pub const MAX_DEPTH: usize = 128;
 
 /// Maximum length of a flattened JSON path; longer ones are cut and raise [`Anomalies::TOO_DEEP`].
 pub const MAX_PATH_BYTES: usize = 2048;
+
+/// Maximum size of the text that the entities of an XML document expand to, in total; beyond it
+/// [`Anomalies::INVALID_XML`], and references stay as written.
+pub const MAX_ENTITY_BYTES: usize = 1024 * 1024;
+
+/// Maximum number of entities that an XML document may declare, and of levels at which they may refer
+/// to each other; beyond it [`Anomalies::INVALID_XML`]. Real documents declare a few dozen.
+pub const MAX_ENTITIES: usize = 1000;
 
 /// Maximum number of addresses read from a forwarding header; beyond it
 /// [`Anomalies::INVALID_FORWARDED`]. Chains of thirty-two trusted proxies do not occur in practice.
@@ -32,21 +41,11 @@ pub const fn max_path_arena(body_bytes: usize) -> usize {
 
 /// Whether a parser is given the whole body. A body that was cut at the limit is not malformed
 /// because it ends too soon.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Extent {
     /// The whole body.
+    #[default]
     Whole,
     /// Only its beginning.
     Beginning,
-}
-
-impl Extent {
-    /// The anomalies for input that ends too soon: none if the body was cut.
-    #[must_use]
-    pub fn ends_too_soon(self, found: Anomalies) -> Anomalies {
-        match self {
-            Self::Whole => found,
-            Self::Beginning => Anomalies::empty(),
-        }
-    }
 }

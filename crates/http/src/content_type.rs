@@ -3,6 +3,7 @@
 use bumpalo::Bump;
 
 use crate::bound::MAX_BOUNDARY_BYTES;
+use crate::multipart::MultipartFlags;
 use crate::parameter::{Parameter, parameters};
 use crate::{Anomalies, text};
 
@@ -40,31 +41,110 @@ pub struct ContentType<'a> {
     pub boundary: Option<&'a [u8]>,
     /// The format of the body.
     pub kind: BodyKind,
+    /// Liberties that a multipart type takes.
+    pub flags: MultipartFlags,
+    /// Reasons not to trust how a body of this type is read.
+    pub anomalies: Anomalies,
 }
 
 impl<'a> ContentType<'a> {
-    /// Parses the field value. In a multipart type, a boundary that is missing, repeated, too long
-    /// or not printable raises [`Anomalies::INVALID_MULTIPART`].
+    /// Parses the fields of a request, of which the last with a known format counts. Fields that
+    /// differ raise [`Anomalies::INVALID_CONTENT_TYPE`], because servers choose differently.
     #[must_use]
-    pub fn parse(arena: &'a Bump, value: &'a [u8], anomalies: &mut Anomalies) -> Self {
-        let end = memchr::memchr(b';', value).unwrap_or(value.len());
-        let mime = text::lower(arena, text::trim(&value[..end]));
-        let kind = kind_of(mime);
-        let mut boundary = None;
-        if kind == BodyKind::Multipart {
-            let mut valid = true;
-            for Parameter { name, value, terminated } in parameters(&value[end..]) {
-                if name.eq_ignore_ascii_case(b"boundary") {
-                    valid &= terminated && boundary.is_none();
-                    boundary = boundary.or(Some(value.unescaped(arena)));
-                }
-            }
-            if !valid || !boundary.is_some_and(boundary_is_valid) {
-                *anomalies |= Anomalies::INVALID_MULTIPART;
+    pub fn of_request(arena: &'a Bump, values: impl Iterator<Item = &'a [u8]>) -> Self {
+        let mut result: Option<Self> = None;
+        let mut differ = false;
+        let mut before: Option<&[u8]> = None;
+        for value in values {
+            differ |= before.replace(value).is_some_and(|before| before != value);
+            let parsed = Self::parse(arena, value);
+            if parsed.kind != BodyKind::Other || result.is_none() {
+                result = Some(parsed);
             }
         }
-        Self { mime, boundary, kind }
+        let mut parsed = result.unwrap_or_default();
+        if differ {
+            parsed.anomalies |= Anomalies::INVALID_CONTENT_TYPE;
+        }
+        parsed
     }
+
+    /// Parses one field value. The media type ends where a token does, as in PHP. In a multipart
+    /// type, a boundary that is missing, repeated, too long or not printable raises
+    /// [`Anomalies::INVALID_MULTIPART`]; a charset that does not extend ASCII raises
+    /// [`Anomalies::INVALID_CONTENT_TYPE`].
+    #[must_use]
+    pub fn parse(arena: &'a Bump, value: &'a [u8]) -> Self {
+        let value = text::trim(value);
+        let end = value.iter().position(|byte| !is_media_type_byte(*byte)).unwrap_or(value.len());
+        let mime = text::lower(arena, &value[..end]);
+        let kind = kind_of(mime);
+        let mut parsed = Self { mime, kind, ..Self::default() };
+        if kind == BodyKind::Multipart {
+            if !parsed.read_boundary(arena, &value[end..]) {
+                parsed.anomalies |= Anomalies::INVALID_MULTIPART;
+            }
+        } else if kind != BodyKind::Other && !charset_is_readable(value) {
+            parsed.anomalies |= Anomalies::INVALID_CONTENT_TYPE;
+        }
+        parsed
+    }
+
+    /// Finds the boundary in the text after the media type; `false` if parsers disagree about it.
+    fn read_boundary(&mut self, arena: &'a Bump, rest: &'a [u8]) -> bool {
+        let mut valid = true;
+        for parameter @ Parameter { name, value, quoted, .. } in parameters(rest) {
+            if name.eq_ignore_ascii_case(b"boundary") {
+                let bare = quoted || !value.raw().iter().any(|byte| matches!(byte, b' ' | b'\t' | b',' | b'"' | b'\''));
+                valid &= parameter.is_complete() && self.boundary.is_none() && bare;
+                self.flags.set(MultipartFlags::BOUNDARY_QUOTED, quoted);
+                self.boundary = self.boundary.or(Some(value.unescaped(arena)));
+            }
+        }
+        if memchr::memchr2(b'=', b';', rest).is_some_and(|at| rest[at] == b'=') {
+            valid = false;
+            self.flags |= MultipartFlags::MISSING_SEMICOLON;
+            self.boundary = self.boundary.or_else(|| loose_boundary(rest));
+        }
+        let at = memchr::memmem::find(rest, b"boundary").map_or(rest.len(), |at| at + b"boundary".len());
+        if let [before, b'=', after, ..] | [b'=', before @ after, ..] = &rest[at..]
+            && (before.is_ascii_whitespace() || after.is_ascii_whitespace())
+        {
+            self.flags |= MultipartFlags::BOUNDARY_WHITESPACE;
+        }
+        valid && self.boundary.is_some_and(boundary_is_valid)
+    }
+}
+
+/// The boundary that PHP would find without a semicolon before it.
+fn loose_boundary(rest: &[u8]) -> Option<&[u8]> {
+    let word = b"boundary";
+    let at = rest.windows(word.len()).position(|window| window.eq_ignore_ascii_case(word))?;
+    let value = &rest[at + memchr::memchr(b'=', &rest[at..])? + 1..];
+    let end = value.iter().position(|byte| matches!(byte, b';' | b',')).unwrap_or(value.len());
+    Some(text::trim(&value[..end]))
+}
+
+/// RFC 9110, section 5.6.2, and the slash between type and subtype.
+fn is_media_type_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~/".contains(&byte)
+}
+
+/// Encodings that are not based on ASCII, by the start of their names in lower case: a rule cannot read
+/// what they contain. Others leave what attacks consist of as it is.
+const UNREADABLE_CHARSETS: [&[u8]; 12] = [
+    b"utf-16", b"utf16", b"utf-32", b"utf32", b"utf-7", b"utf7", b"ucs", b"iso-10646", b"ibm", b"cp037", b"cp1026",
+    b"hz",
+];
+
+/// Whether a `Content-Type` has no charset, or one that extends ASCII.
+pub(crate) fn charset_is_readable(value: &[u8]) -> bool {
+    let Some(at) = memchr::memchr(b';', value) else { return true };
+    parameters(&value[at..]).filter(|parameter| parameter.name.eq_ignore_ascii_case(b"charset")).all(|parameter| {
+        let name = parameter.value.raw();
+        let starts = |start: &&[u8]| name.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start));
+        !UNREADABLE_CHARSETS.iter().any(starts)
+    })
 }
 
 /// The format for a lower-case media type.
@@ -99,8 +179,16 @@ mod tests {
     fn parses() {
         const BAD: Anomalies = Anomalies::INVALID_MULTIPART;
         const GOOD: Anomalies = Anomalies::empty();
-        let cases: [(&str, &str, BodyKind, Option<&str>, Anomalies); 22] = [
+        const TYPE: Anomalies = Anomalies::INVALID_CONTENT_TYPE;
+        let cases: [(&str, &str, BodyKind, Option<&str>, Anomalies); 29] = [
             ("", "", BodyKind::Other, None, GOOD),
+            ("application/x-www-form-urlencoded x", "application/x-www-form-urlencoded", BodyKind::Form, None, GOOD),
+            ("application/json; charset=windows-1252", "application/json", BodyKind::Json, None, GOOD),
+            ("application/json; charset=\"UTF-16\"", "application/json", BodyKind::Json, None, TYPE),
+            ("text/xml;charset=ibm037", "text/xml", BodyKind::Xml, None, TYPE),
+            ("multipart/form-data boundary=abc", "multipart/form-data", BodyKind::Multipart, Some("abc"), BAD),
+            ("multipart/form-data, boundary=abc,x", "multipart/form-data", BodyKind::Multipart, Some("abc"), BAD),
+            ("multipart/form-data; boundary=a,b", "multipart/form-data", BodyKind::Multipart, Some("a,b"), BAD),
             ("text/plain; charset=utf-8", "text/plain", BodyKind::Other, None, GOOD),
             ("Application/X-WWW-Form-URLencoded;x", "application/x-www-form-urlencoded", BodyKind::Form, None, GOOD),
             ("application/json", "application/json", BodyKind::Json, None, GOOD),
@@ -131,10 +219,9 @@ mod tests {
         ];
         let arena = Bump::new();
         for (value, mime, kind, boundary, anomalies) in cases {
-            let mut found = Anomalies::empty();
-            let parsed = ContentType::parse(&arena, value.as_bytes(), &mut found);
-            let expected = ContentType { mime: mime.as_bytes(), boundary: boundary.map(str::as_bytes), kind };
-            assert_eq!((parsed, found), (expected, anomalies), "{value}");
+            let parsed = ContentType::parse(&arena, value.as_bytes());
+            let expected = (mime.as_bytes(), boundary.map(str::as_bytes), kind, anomalies);
+            assert_eq!((parsed.mime, parsed.boundary, parsed.kind, parsed.anomalies), expected, "{value}");
         }
     }
 
@@ -143,10 +230,22 @@ mod tests {
         let arena = Bump::new();
         for (length, expected) in [(70, Anomalies::empty()), (71, Anomalies::INVALID_MULTIPART)] {
             let value = arena.alloc_str(&format!("multipart/form-data; boundary={}", "b".repeat(length)));
-            let mut found = Anomalies::empty();
-            let parsed = ContentType::parse(&arena, value.as_bytes(), &mut found);
-            assert_eq!((parsed.boundary.map(<[u8]>::len), found), (Some(length), expected));
+            let parsed = ContentType::parse(&arena, value.as_bytes());
+            assert_eq!((parsed.boundary.map(<[u8]>::len), parsed.anomalies), (Some(length), expected));
         }
+    }
+
+    #[test]
+    fn the_last_known_format_counts() {
+        let arena = Bump::new();
+        let of = |values: &[&'static str]| {
+            let parsed = ContentType::of_request(&arena, values.iter().map(|value| value.as_bytes()));
+            (parsed.kind, !parsed.anomalies.is_empty())
+        };
+        assert_eq!(of(&[]), (BodyKind::Other, false));
+        assert_eq!(of(&["text/xml", "text/xml"]), (BodyKind::Xml, false));
+        assert_eq!(of(&["text/plain", "application/x-www-form-urlencoded"]), (BodyKind::Form, true));
+        assert_eq!(of(&["application/json", "text/plain"]), (BodyKind::Json, true));
     }
 
     proptest! {
@@ -154,8 +253,8 @@ mod tests {
         fn takes_any_bytes(tail: Vec<u8>) {
             let arena = Bump::new();
             let value = [b"multipart/form-data;boundary=\"", &tail[..]].concat();
-            let _ = ContentType::parse(&arena, &value, &mut Anomalies::empty());
-            let _ = ContentType::parse(&arena, &tail, &mut Anomalies::empty());
+            let _ = ContentType::parse(&arena, &value);
+            let _ = ContentType::parse(&arena, &tail);
         }
     }
 }

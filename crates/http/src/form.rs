@@ -45,36 +45,41 @@ const CLASSES: [ByteClass; 256] = {
 
 /// One name or value as it stands in the text.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct RawText<'b> {
+struct RawText<'b> {
     /// The text up to the delimiter.
-    pub raw: &'b [u8],
+    raw: &'b [u8],
     /// Whether it contains a `%` or `+`.
-    pub escaped: bool,
+    escaped: bool,
     /// Whether the text has to be checked.
-    pub suspect: bool,
+    suspect: bool,
 }
 
 /// The decoded pairs of `bytes`, in order. Names without `=` have an empty value; empty pieces
 /// (`a&&b`) are skipped. If the body was cut, its last piece raises no anomalies.
 #[must_use]
 pub fn parse<'a>(arena: &'a Bump, bytes: &'a [u8], extent: Extent, anomalies: &mut Anomalies) -> &'a [Pair<'a>] {
+    parse_with(arena, bytes, b'&', MAX_ITEMS, extent, anomalies)
+}
+
+/// As [`parse`], with another separator (`SecArgumentSeparator`) and at most `items` pairs.
+#[must_use]
+pub(crate) fn parse_with<'a>(
+    arena: &'a Bump,
+    bytes: &'a [u8],
+    separator: u8,
+    items: usize,
+    extent: Extent,
+    anomalies: &mut Anomalies,
+) -> &'a [Pair<'a>] {
     if bytes.is_empty() {
         return &[];
     }
     let mut pairs = Vec::with_capacity_in(USUAL_PAIRS, arena);
     let mut rest = bytes;
     while !rest.is_empty() {
-        let (name, stopped_at) = scan_text(rest, false);
-        let mut value = RawText::default();
-        let mut end = name.raw.len();
-        if stopped_at == Some(b'=') {
-            let after;
-            (value, after) = scan_text(&rest[end + 1..], true);
-            end += 1 + value.raw.len();
-            debug_assert!(after != Some(b'='), "a value extends to the separator");
-        }
+        let (name, value, end) = if separator == b'&' { piece(rest) } else { plain_piece(rest, separator) };
         if end > 0 {
-            if pairs.len() == MAX_ITEMS {
+            if pairs.len() == items {
                 *anomalies |= Anomalies::TOO_MANY_ITEMS;
                 break;
             }
@@ -90,9 +95,30 @@ pub fn parse<'a>(arena: &'a Bump, bytes: &'a [u8], extent: Extent, anomalies: &m
     pairs.into_bump_slice()
 }
 
+/// Name and value of the first piece of `rest`, and the piece's length.
+#[inline]
+fn piece(rest: &[u8]) -> (RawText<'_>, RawText<'_>, usize) {
+    let (name, stopped_at) = scan_text(rest, false);
+    let end = name.raw.len();
+    if stopped_at != Some(b'=') {
+        return (name, RawText::default(), end);
+    }
+    let (value, _) = scan_text(&rest[end + 1..], true);
+    (name, value, end + 1 + value.raw.len())
+}
+
+/// As [`piece`], for any separator.
+fn plain_piece(rest: &[u8], separator: u8) -> (RawText<'_>, RawText<'_>, usize) {
+    let whole = &rest[..memchr::memchr(separator, rest).unwrap_or(rest.len())];
+    let equals = memchr::memchr(b'=', whole);
+    let part = |raw| RawText { raw, escaped: true, suspect: true };
+    let name = part(&whole[..equals.unwrap_or(whole.len())]);
+    (name, part(equals.map_or(&[], |at| &whole[at + 1..])), whole.len())
+}
+
 /// The name or value at the beginning of `bytes`, and the delimiter after it.
 #[inline]
-pub(crate) fn scan_text(bytes: &[u8], is_value: bool) -> (RawText<'_>, Option<u8>) {
+fn scan_text(bytes: &[u8], is_value: bool) -> (RawText<'_>, Option<u8>) {
     let mut text = RawText::default();
     let mut at = 0;
     loop {
@@ -209,6 +235,16 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn separators_are_alike(text in "[a-c=&%+4]{0,60}") {
+            let arena = Bump::new();
+            let other = text.replace('&', ";");
+            let (mut found, mut other_found) = (Anomalies::empty(), Anomalies::empty());
+            let pairs = parse(&arena, text.as_bytes(), Extent::Whole, &mut found);
+            let others = parse_with(&arena, other.as_bytes(), b';', MAX_ITEMS, Extent::Whole, &mut other_found);
+            prop_assert_eq!((pairs, found), (others, other_found));
+        }
+
         #[test]
         fn agrees_with_splitting(text in "[a-c=&%+4]{0,60}") {
             let arena = Bump::new();

@@ -8,14 +8,67 @@ const GOOD: Anomalies = Anomalies::empty();
 const BAD: Anomalies = Anomalies::INVALID_JSON;
 
 fn parsed(body: &[u8], extent: Extent) -> (String, Anomalies) {
+    let (shown, faults) = spelled(body, Paths::Dotted, extent);
+    assert_eq!(faults.error.is_some(), faults.anomalies.intersects(Anomalies::UNREADABLE), "{faults:?}");
+    (shown, faults.anomalies)
+}
+
+fn spelled(body: &[u8], paths: Paths, extent: Extent) -> (String, Faults) {
     let arena = Bump::new();
-    let mut anomalies = Anomalies::empty();
-    let pairs = parse(&arena, body, extent, &mut anomalies);
+    let mut faults = Faults::default();
+    let pairs = parse(&arena, body, Settings::new(paths, extent), &mut faults);
     let shown: std::vec::Vec<String> = pairs
         .iter()
         .map(|pair| format!("{}={}", String::from_utf8_lossy(pair.name), String::from_utf8_lossy(pair.value)))
         .collect();
-    (shown.join("|"), anomalies)
+    (shown.join("|"), faults)
+}
+
+fn dotted<'a>(arena: &'a Bump, body: &'a [u8], anomalies: &mut Anomalies) -> &'a [Pair<'a>] {
+    let mut faults = Faults::default();
+    let pairs = parse(arena, body, Settings::new(Paths::Dotted, Extent::Whole), &mut faults);
+    *anomalies |= faults.anomalies;
+    pairs
+}
+
+#[test]
+fn names_as_modsecurity_does() {
+    let cases = [
+        (
+            r#"{"a":1,"b":{"c":"x","d":[1,[2,{"e":null}],true]}}"#,
+            "json.a=1|json.b.c=x|json.b.d.array_0=1|json.b.d.array_1.array_0=2|json.b.d.array_1.array_1.e=|json.b.d.array_2=true",
+        ),
+        ("[[1],{},[],2]", "json.array_0.array_0=1|json.array_3=2"),
+        (r#""top""#, "json=top"),
+        (r#"{"":1,"a":{"":{"":false}}}"#, "json.empty-key=1|json.a.empty-key.empty-key=false"),
+        (r#"{"a":{"x":1},"b":2}"#, "json.a.x=1|json.b=2"),
+    ];
+    for (body, expected) in cases {
+        assert_eq!(spelled(body.as_bytes(), Paths::SecLang, Extent::Whole), (expected.to_owned(), Faults::default()));
+    }
+}
+
+#[test]
+fn reads_what_some_parsers_accept() {
+    let (mark, wide) = ("\u{feff}[\"x\"]", |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect());
+    let utf32: std::vec::Vec<u8> = "[\"x\"]".chars().flat_map(|letter| u32::from(letter).to_be_bytes()).collect();
+    let cases: [(std::vec::Vec<u8>, &str); 9] = [
+        (wide(mark), "0=x"),
+        (wide("[\"x\"]"), "0=x"),
+        (utf32, "0=x"),
+        (b"[NaN,-Infinity,x]".into(), "0=NaN|1=-Infinity|2=x"),
+        (b"{\"a\":1} {\"b\":2}".into(), "a=1|b=2"),
+        (b"[1,/* c */2 // d\n]".into(), "0=1|1=2"),
+        (b"# c\n[1]".into(), ""),
+        (b"[\"a\xffb\",2]".into(), "0=a\u{fffd}b|1=2"),
+        (b"[1,]".into(), "0=1"),
+    ];
+    for (body, expected) in cases {
+        let (shown, faults) = spelled(&body, Paths::Dotted, Extent::Whole);
+        assert_eq!(shown, expected, "{}", body.escape_ascii());
+        assert!(faults.anomalies.contains(BAD), "{}", body.escape_ascii());
+    }
+    assert_eq!(parsed(mark.as_bytes(), Extent::Whole), ("0=x".to_owned(), GOOD), "a mark in UTF-8 is allowed");
 }
 
 #[test]
@@ -37,9 +90,9 @@ fn flattens() {
         (r#" { "a" : [ 1 , 2 ] } "#, "a.0=1|a.1=2", GOOD),
         (r#""\"\\\/\b\f\n\r\t\u0041""#, "=\"\\/\u{8}\u{c}\n\r\tA", GOOD),
         (r#"{"\u0061":{"\u0062":"\ud83d\ude00"}}"#, "a.b=\u{1f600}", GOOD),
-        (r#""\ud83d""#, "=\u{fffd}", BAD),
-        (r#""\ude00\ud83d\n""#, "=\u{fffd}\u{fffd}\n", BAD),
-        (r#""\ud83d\u0041""#, "=\u{fffd}A", BAD),
+        (r#""\ud83d""#, "=\u{fffd}", Anomalies::INVALID_UTF8),
+        (r#""\ude00\ud83d\n""#, "=\u{fffd}\u{fffd}\n", Anomalies::INVALID_UTF8),
+        (r#""\ud83d\u0041""#, "=\u{fffd}A", Anomalies::INVALID_UTF8),
         (r#""\x41\u12""#, "=\\x41\\u12", BAD),
         (r#""\u+123""#, "=\\u+123", BAD),
         ("\"a\nb\"", "=a\nb", BAD),
@@ -49,12 +102,12 @@ fn flattens() {
         ("[1,]", "0=1", BAD),
         ("[1 2]", "0=1", BAD),
         ("[1}", "0=1", BAD),
-        ("1 2", "=1", BAD),
+        ("1 2", "=1|=2", BAD),
         ("{a:1}", "", BAD),
         ("{\"a\" 1}", "", BAD),
         ("{\"a\":\"x", "", BAD),
         ("\"\\", "", BAD),
-        ("nul", "", BAD),
+        ("nul", "=nul", BAD),
     ];
     for (body, expected, anomalies) in cases {
         assert_eq!(parsed(body.as_bytes(), Extent::Whole), (expected.to_owned(), anomalies), "{body}");
@@ -67,7 +120,7 @@ fn knows_numbers() {
         assert_eq!(parsed(good.as_bytes(), Extent::Whole), (format!("={good}"), GOOD));
     }
     for bad in ["01", "-", "+1", ".5", "1.", "1e", "1e+", "0x1", "NaN", "--1", "1.2.3", "TRUE"] {
-        assert_eq!(parsed(bad.as_bytes(), Extent::Whole), (String::new(), BAD), "{bad}");
+        assert_eq!(parsed(bad.as_bytes(), Extent::Whole), (format!("={bad}"), BAD), "{bad}");
     }
 }
 
@@ -82,14 +135,14 @@ fn a_cut_body_is_not_broken_at_its_end() {
 
 #[test]
 fn flags_what_is_not_utf8() {
-    assert_eq!(parsed(b"\"\xff\"", Extent::Whole).1, Anomalies::INVALID_UTF8);
+    assert_eq!(parsed(b"\"\xff\"", Extent::Whole).1, BAD | Anomalies::INVALID_UTF8);
 }
 
 #[test]
 fn borrows_what_has_no_escape() {
     let arena = Bump::new();
     let body = br#"{"name":"value"}"#;
-    let pairs = parse(&arena, body, Extent::Whole, &mut Anomalies::empty());
+    let pairs = dotted(&arena, body, &mut Anomalies::empty());
     let range = body.as_ptr_range();
     assert!(range.contains(&pairs[0].name.as_ptr()) && range.contains(&pairs[0].value.as_ptr()));
 }
@@ -109,7 +162,7 @@ fn bounds_items() {
     let body = format!("[{}1]", "1,".repeat(100_000));
     let arena = Bump::new();
     let mut anomalies = GOOD;
-    assert_eq!(parse(&arena, body.as_bytes(), Extent::Whole, &mut anomalies).len(), MAX_ITEMS);
+    assert_eq!(dotted(&arena, body.as_bytes(), &mut anomalies).len(), MAX_ITEMS);
     assert_eq!(anomalies, Anomalies::TOO_MANY_ITEMS);
 }
 
@@ -119,9 +172,9 @@ fn bounds_paths() {
     let body = format!("{{\"a\":{{\"{long}\":[{}1]}}}}", "1,".repeat(9_000));
     let arena = Bump::new();
     let mut anomalies = GOOD;
-    let pairs = parse(&arena, body.as_bytes(), Extent::Whole, &mut anomalies);
+    let pairs = dotted(&arena, body.as_bytes(), &mut anomalies);
     assert!(pairs.iter().all(|pair| pair.name.len() <= MAX_PATH_BYTES));
-    assert!(anomalies.contains(Anomalies::TOO_MANY_ITEMS | Anomalies::TOO_DEEP));
+    assert_eq!((pairs.len(), anomalies), (9_001, Anomalies::TOO_DEEP), "all values are there");
     let paths: usize = pairs.iter().map(|pair| pair.name.len()).sum();
     assert!(paths <= max_path_arena(body.len()));
 }
@@ -133,14 +186,14 @@ proptest! {
     ]), 0..60)) {
         let body = pieces.concat();
         let arena = Bump::new();
-        let pairs = parse(&arena, body.as_bytes(), Extent::Whole, &mut Anomalies::empty());
+        let pairs = dotted(&arena, body.as_bytes(), &mut Anomalies::empty());
         prop_assert!(pairs.iter().map(|pair| pair.value.len()).sum::<usize>() <= body.len());
     }
 
     #[test]
     fn takes_any_bytes(body: std::vec::Vec<u8>) {
         let arena = Bump::new();
-        let _ = parse(&arena, &body, Extent::Whole, &mut Anomalies::empty());
+        let _ = dotted(&arena, &body, &mut Anomalies::empty());
     }
 
     #[test]
@@ -151,7 +204,7 @@ proptest! {
         }).collect::<std::vec::Vec<_>>().join(","));
         let arena = Bump::new();
         let mut anomalies = Anomalies::empty();
-        let pairs = parse(&arena, body.as_bytes(), Extent::Whole, &mut anomalies);
+        let pairs = dotted(&arena, body.as_bytes(), &mut anomalies);
         prop_assert_eq!(anomalies, Anomalies::empty());
         for (at, (pair, text)) in pairs.iter().zip(&texts).enumerate() {
             prop_assert_eq!(pair.value, text.as_bytes());

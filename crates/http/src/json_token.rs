@@ -3,13 +3,15 @@
 use bumpalo::Bump;
 
 use crate::Anomalies;
+use crate::bound::Extent;
+use crate::fault::Faults;
 use crate::uri::hex_pair;
 
 /// The reason why the next token cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// The input is not JSON.
-    Invalid,
+    /// The input is not JSON, for this reason.
+    Invalid(&'static str),
     /// The body ends here.
     End,
 }
@@ -19,23 +21,52 @@ pub(crate) struct Tokens<'a> {
     arena: &'a Bump,
     body: &'a [u8],
     at: usize,
-    /// Errors within strings that are readable all the same.
-    pub found: Anomalies,
+    extent: Extent,
+    /// Errors so far.
+    pub faults: Faults,
 }
 
 impl<'a> Tokens<'a> {
-    pub fn new(arena: &'a Bump, body: &'a [u8]) -> Self {
-        Self { arena, body, at: 0, found: Anomalies::empty() }
+    pub fn new(arena: &'a Bump, body: &'a [u8], extent: Extent) -> Self {
+        Self { arena, body, at: 0, extent, faults: Faults::default() }
     }
 
     pub fn at_end(&self) -> bool {
         self.at == self.body.len()
     }
 
+    /// Records an error at the current position.
+    pub fn add(&mut self, anomalies: Anomalies, reason: &'static str) {
+        self.faults.add(anomalies, self.at, reason);
+    }
+
+    /// Records that the input is not JSON.
+    pub fn invalid(&mut self, reason: &'static str) {
+        self.add(Anomalies::INVALID_JSON, reason);
+    }
+
     pub fn skip_space(&mut self) {
-        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.body.get(self.at) {
-            self.at += 1;
+        loop {
+            while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.body.get(self.at) {
+                self.at += 1;
+            }
+            if self.body.get(self.at) != Some(&b'/') || !self.skip_comment() {
+                return;
+            }
         }
+    }
+
+    /// Skips a comment, which some parsers allow.
+    fn skip_comment(&mut self) -> bool {
+        let rest = &self.body[self.at..];
+        let length = match rest {
+            [b'/', b'/', ..] => memchr::memchr(b'\n', rest),
+            [b'/', b'*', ..] => memchr::memmem::find(&rest[2..], b"*/").map(|at| at + 4),
+            _ => return false,
+        };
+        self.invalid("comment");
+        self.at += length.unwrap_or(rest.len());
+        true
     }
 
     pub fn advance(&mut self) {
@@ -58,13 +89,14 @@ impl<'a> Tokens<'a> {
     /// A name with the colon after it.
     pub fn name(&mut self) -> Result<&'a [u8], Fault> {
         if self.peek()? != b'"' {
-            return Err(Fault::Invalid);
+            return Err(Fault::Invalid("name that is not a string"));
         }
         let name = self.string()?;
-        if self.accept(b':')? { Ok(name) } else { Err(Fault::Invalid) }
+        if self.accept(b':')? { Ok(name) } else { Err(Fault::Invalid("no colon after a name")) }
     }
 
-    /// A string, unescaped, or a number, `true`, `false` or `null` as written.
+    /// A string, unescaped, or a number, `true`, `false` or `null` as written. Other words, such as
+    /// `NaN`, are flagged and kept.
     pub fn scalar(&mut self) -> Result<&'a [u8], Fault> {
         if self.peek()? == b'"' {
             return self.string();
@@ -72,12 +104,17 @@ impl<'a> Tokens<'a> {
         let rest = &self.body[self.at..];
         let length = rest.iter().take_while(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte)).count();
         let word = &rest[..length];
-        if matches!(word, b"true" | b"false" | b"null") || is_number(word) {
-            self.at += length;
-            return Ok(word);
+        if length == 0 {
+            return Err(Fault::Invalid("no value"));
         }
-        // A word at the end may have been cut.
-        Err(if length > 0 && length == rest.len() { Fault::End } else { Fault::Invalid })
+        if !matches!(word, b"true" | b"false" | b"null") && !is_number(word) {
+            if length == rest.len() && self.extent == Extent::Beginning {
+                return Err(Fault::End); // it may have been cut
+            }
+            self.invalid("word that is no value");
+        }
+        self.at += length;
+        Ok(word)
     }
 
     /// A string, starting at its opening quote. Borrowed if it has no escapes. Raw control
@@ -97,20 +134,20 @@ impl<'a> Tokens<'a> {
                 return Err(Fault::End);
             }
         }
-        self.at = end + 1;
         let raw = &self.body[begin..end];
         if raw.iter().any(|byte| *byte < b' ') {
-            self.found |= Anomalies::INVALID_JSON;
+            self.invalid("control character in a string");
         }
         let text = if escaped { self.unescape(raw) } else { raw };
+        self.at = end + 1;
         if memchr::memchr(0, text).is_some() {
-            self.found |= Anomalies::NUL_BYTE;
+            self.faults.anomalies |= Anomalies::NUL_BYTE;
         }
         Ok(text)
     }
 
     /// `raw` with its escapes replaced. Unknown escapes are flagged and kept as written; an
-    /// unpaired surrogate is flagged and becomes U+FFFD.
+    /// unpaired surrogate is not UTF-8 and becomes U+FFFD.
     fn unescape(&mut self, raw: &[u8]) -> &'a [u8] {
         let mut out = bumpalo::collections::Vec::with_capacity_in(raw.len(), self.arena);
         let mut rest = raw;
@@ -128,14 +165,14 @@ impl<'a> Tokens<'a> {
                 Some(b't') => b'\t',
                 _ => {
                     let (character, length) = unicode_escape(rest).unwrap_or_else(|| {
-                        self.found |= Anomalies::INVALID_JSON;
+                        self.invalid("unknown escape in a string");
                         (None, 0)
                     });
                     match character {
                         Some(character) => out.extend_from_slice_copy(character.encode_utf8(&mut [0; 4]).as_bytes()),
                         None if length == 0 => out.push(b'\\'),
                         None => {
-                            self.found |= Anomalies::INVALID_JSON;
+                            self.faults.anomalies |= Anomalies::INVALID_UTF8;
                             out.extend_from_slice_copy("\u{fffd}".as_bytes());
                         }
                     }

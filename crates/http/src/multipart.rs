@@ -2,73 +2,143 @@
 //!
 //! Servers disagree about everything that is slightly wrong: bare line feeds, text around the
 //! parts, folded or repeated header fields. Whatever one of them might take for a part is a part
-//! here, and every deviation raises [`Anomalies::INVALID_MULTIPART`]. One substring search finds
-//! all delimiters; each byte between them is read a bounded number of times.
+//! here, and every deviation raises [`Anomalies::INVALID_MULTIPART`] and the flag that SecLang rules
+//! know it by. One substring search finds all delimiters; each byte between them is read a bounded
+//! number of times.
+
+mod flags;
+mod part;
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
 
 use crate::bound::{Extent, MAX_ITEMS};
-use crate::parameter::{Parameter, parameters};
-use crate::{Anomalies, Part, text, uri};
+use crate::fault::Faults;
+use crate::{Anomalies, Part, text};
+pub use flags::MultipartFlags;
 
 const BAD: Anomalies = Anomalies::INVALID_MULTIPART;
 
-/// The parts of `body`, in order, with borrowed contents. Without a boundary there are no parts. A
-/// body that was cut ends within its last part, which is then not an anomaly.
+/// The contents of a multipart body.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Form<'a> {
+    /// The parts, in order, with borrowed contents.
+    pub parts: &'a [Part<'a>],
+    /// Liberties that the body takes; those of the `Content-Type` are not included.
+    pub flags: MultipartFlags,
+}
+
+/// The errors of a body, for both kinds of rules.
+struct Findings<'a> {
+    arena: &'a Bump,
+    body: &'a [u8],
+    flags: MultipartFlags,
+    faults: Faults,
+    /// Whether each part has to be a form field.
+    is_form: bool,
+    /// Number of header fields in all parts that can still be kept.
+    room: usize,
+}
+
+impl Findings<'_> {
+    /// Records an error at `place`, a slice of the body.
+    fn bad(&mut self, flag: MultipartFlags, place: &[u8], reason: &'static str) {
+        self.flags |= flag;
+        let at = (place.as_ptr() as usize).saturating_sub(self.body.as_ptr() as usize);
+        self.faults.add(BAD, at, reason);
+    }
+}
+
+/// The parts of `body`, in order. Without a boundary there are no parts. A body that was cut ends
+/// within its last part, which is then not an anomaly. In a form (`multipart/form-data`), each part
+/// has a name.
 #[must_use]
 pub fn parse<'a>(
     arena: &'a Bump,
     body: &'a [u8],
     boundary: &[u8],
+    is_form: bool,
     extent: Extent,
-    anomalies: &mut Anomalies,
-) -> &'a [Part<'a>] {
-    if boundary.is_empty() || boundary.contains(&b'\n') {
-        *anomalies |= BAD;
-        return &[];
+    faults: &mut Faults,
+) -> Form<'a> {
+    let findings =
+        Findings { arena, body, flags: MultipartFlags::empty(), faults: Faults::default(), is_form, room: MAX_ITEMS };
+    let mut reader = Reader { findings, parts: Vec::new_in(arena), extent };
+    if body.is_empty() {
+        // No body, whatever its type.
+    } else if boundary.is_empty() || boundary.contains(&b'\n') {
+        reader.findings.bad(MultipartFlags::ERROR, &body[..0], "no boundary in Content-Type");
+    } else {
+        reader.read(body, boundary);
     }
-    let mut delimiter = Vec::with_capacity_in(boundary.len() + 2, arena);
-    delimiter.extend_from_slice_copy(b"--");
-    delimiter.extend_from_slice_copy(boundary);
-    let finder = memchr::memmem::Finder::new(&delimiter);
-    let mut parts = Vec::new_in(arena);
-    let mut open: Option<usize> = None; // where the current part begins
-    let mut closed = false;
-    let mut end = 0; // of the last delimiter
-    for at in finder.find_iter(body) {
-        let Some(line) = Delimiter::at(body, at, delimiter.len(), anomalies) else { continue };
-        match open {
-            Some(begin) => {
-                if parts.len() == MAX_ITEMS {
-                    *anomalies |= Anomalies::TOO_MANY_ITEMS;
-                    return parts.into_bump_slice();
+    faults.merge(reader.findings.faults);
+    Form { parts: reader.parts.into_bump_slice(), flags: reader.findings.flags }
+}
+
+struct Reader<'a> {
+    findings: Findings<'a>,
+    parts: Vec<'a, Part<'a>>,
+    extent: Extent,
+}
+
+impl<'a> Reader<'a> {
+    fn read(&mut self, body: &'a [u8], boundary: &[u8]) {
+        use MultipartFlags as F;
+        let mut delimiter = Vec::with_capacity_in(boundary.len() + 2, self.findings.arena);
+        delimiter.extend_from_slice_copy(b"--");
+        delimiter.extend_from_slice_copy(boundary);
+        let finder = memchr::memmem::Finder::new(&delimiter);
+        let mut open: Option<usize> = None; // where the current part begins
+        let mut closed = false;
+        let mut end = 0; // of the last delimiter
+        for at in finder.find_iter(body) {
+            let Some(line) = Delimiter::at(body, at, delimiter.len(), &mut self.findings) else { continue };
+            match open {
+                Some(begin) => {
+                    if !self.push(&body[begin..line.begin.max(begin)], true) {
+                        return;
+                    }
                 }
-                parts.push(part(arena, &body[begin..line.begin.max(begin)], true, anomalies));
+                None if !closed && !text::trim(&body[..line.begin]).is_empty() => {
+                    self.findings.bad(F::DATA_BEFORE, body, "text before the first part");
+                }
+                None => {}
             }
-            None if !closed && !text::trim(&body[..line.begin]).is_empty() => *anomalies |= BAD, // preamble
-            None => {}
+            if closed {
+                self.findings.bad(F::DATA_AFTER, &body[at..], "part after the final boundary");
+            }
+            closed |= line.last;
+            open = if line.last { None } else { Some(line.end) };
+            end = line.end;
         }
-        if closed {
-            *anomalies |= BAD; // more after the end
+        let cut = self.extent == Extent::Beginning;
+        if let Some(begin) = open {
+            if !cut {
+                self.findings.bad(F::ERROR, &body[body.len()..], "no final boundary");
+            }
+            self.push(&body[begin..], !cut);
+        } else if closed {
+            if !text::trim(&body[end..]).is_empty() {
+                self.findings.bad(F::DATA_AFTER, &body[end..], "text after the final boundary");
+            }
+        } else if !cut {
+            self.findings.bad(F::ERROR, body, "no boundary in the body");
         }
-        closed |= line.last;
-        open = if line.last { None } else { Some(line.end) };
-        end = line.end;
     }
-    if let Some(begin) = open {
-        *anomalies |= extent.ends_too_soon(BAD);
-        if parts.len() == MAX_ITEMS {
-            *anomalies |= Anomalies::TOO_MANY_ITEMS;
-        } else {
-            parts.push(part(arena, &body[begin..], extent == Extent::Whole, anomalies));
+
+    /// Adds a part; `false` if there are too many. What is wrong in a part that was cut does not count.
+    fn push(&mut self, bytes: &'a [u8], whole: bool) -> bool {
+        if self.parts.len() == MAX_ITEMS {
+            self.findings.faults.add(Anomalies::TOO_MANY_ITEMS, 0, "more than 10,000 parts");
+            return false;
         }
-    } else if !closed {
-        *anomalies |= extent.ends_too_soon(BAD); // not one delimiter
-    } else if !text::trim(&body[end..]).is_empty() {
-        *anomalies |= BAD; // epilogue
+        let kept = (self.findings.flags, self.findings.faults);
+        self.parts.push(part::read(bytes, &mut self.findings));
+        if !whole {
+            (self.findings.flags, self.findings.faults) = kept;
+        }
+        true
     }
-    parts.into_bump_slice()
 }
 
 /// A delimiter line.
@@ -84,12 +154,13 @@ struct Delimiter {
 impl Delimiter {
     /// The delimiter line at `at`, if there is one: at the beginning of a line, followed by nothing
     /// except `--` or white space.
-    fn at(body: &[u8], at: usize, length: usize, anomalies: &mut Anomalies) -> Option<Self> {
+    fn at(body: &[u8], at: usize, length: usize, findings: &mut Findings<'_>) -> Option<Self> {
+        const BARE: &str = "line feed without carriage return at a boundary";
         let begin = match &body[..at] {
             [] => 0,
             [.., b'\r', b'\n'] => at - 2,
             [.., b'\n'] => {
-                *anomalies |= BAD;
+                findings.bad(MultipartFlags::LF_LINE, &body[at..], BARE);
                 at - 1
             }
             _ => return None,
@@ -103,16 +174,19 @@ impl Delimiter {
             end += 1;
         }
         match &body[end..] {
-            [b'\r', b'\n', ..] => end += 2,
+            [b'\r', b'\n', ..] => {
+                findings.flags |= MultipartFlags::CRLF_LINE;
+                end += 2;
+            }
             [b'\n', ..] => {
-                *anomalies |= BAD;
+                findings.bad(MultipartFlags::LF_LINE, &body[end..], BARE);
                 end += 1;
             }
             [] => {}
             [b'\r'] | [b'-'] if !last => return None, // ends too soon
             [b'\r'] => {}
-            _ => {
-                *anomalies |= BAD; // a boundary with something behind it: servers disagree
+            rest => {
+                findings.bad(MultipartFlags::ERROR, rest, "text after a boundary"); // servers disagree
                 return None;
             }
         }
@@ -120,114 +194,23 @@ impl Delimiter {
     }
 }
 
-/// One part: header fields, an empty line, content. Without the empty line everything is also
-/// content, so that rules see it.
-fn part<'a>(arena: &'a Bump, bytes: &'a [u8], whole: bool, anomalies: &mut Anomalies) -> Part<'a> {
-    let mut part = Part { name: b"", file_name: None, content_type: b"", value: bytes };
-    let mut found = Anomalies::empty();
-    let mut disposed = false;
-    let mut rest = bytes;
-    let complete = loop {
-        let Some((field, after)) = next_field(rest, &mut found) else { break false };
-        rest = after;
-        if field.is_empty() {
-            break true;
-        }
-        let Some(colon) = memchr::memchr(b':', field) else {
-            found |= BAD;
-            continue;
-        };
-        let (name, value) = (&field[..colon], text::trim(&field[colon + 1..]));
-        if name.eq_ignore_ascii_case(b"content-disposition") {
-            if disposed {
-                found |= BAD;
-            } else {
-                disposed = true;
-                disposition(arena, value, &mut part, &mut found);
+/// The state of `MULTIPART_UNMATCHED_BOUNDARY`: 1 after a line that begins with two hyphens and is
+/// not the boundary, or has the boundary inside; 2 once the boundary itself comes a second time.
+#[must_use]
+pub fn unmatched_boundary(body: &[u8], boundary: &[u8]) -> u8 {
+    let mut state = 0;
+    let mut boundaries = 0;
+    for line in body.split(|byte| *byte == b'\n') {
+        match line.strip_prefix(b"--") {
+            Some(after) if after.starts_with(boundary) => {
+                state = if boundaries > 0 { 2 } else { state };
+                boundaries += 1;
             }
-        } else if name.eq_ignore_ascii_case(b"content-type") {
-            part.content_type = value;
-        } else if name.eq_ignore_ascii_case(b"content-transfer-encoding") {
-            let plain = [&b"7bit"[..], b"8bit", b"binary"].iter().any(|known| value.eq_ignore_ascii_case(known));
-            found |= if plain { Anomalies::empty() } else { BAD }; // deprecated, and a way to hide
-        } else if text::trim(name).len() != name.len() {
-            found |= BAD;
+            Some([_, _, ..]) => state = 1,
+            _ => {}
         }
-    };
-    if complete {
-        part.value = rest;
-    } else {
-        found |= BAD;
     }
-    if !disposed {
-        found |= BAD;
-    }
-    found |= text::check(part.name) | part.file_name.map_or(Anomalies::empty(), text::check);
-    if part.file_name.is_none() {
-        found |= text::check(part.value);
-    }
-    if whole {
-        *anomalies |= found;
-    }
-    part
-}
-
-/// The next header field with its folded lines, without its line end, and the rest; `None` if no line end follows.
-fn next_field<'a>(bytes: &'a [u8], found: &mut Anomalies) -> Option<(&'a [u8], &'a [u8])> {
-    let mut end = 0;
-    loop {
-        end += memchr::memchr(b'\n', &bytes[end..])?;
-        let line = match &bytes[..end] {
-            [line @ .., b'\r'] => line,
-            line => {
-                *found |= BAD;
-                line
-            }
-        };
-        end += 1;
-        if !line.is_empty() && matches!(bytes.get(end), Some(b' ' | b'\t')) {
-            *found |= BAD; // folded: obsolete since RFC 7230
-            continue;
-        }
-        return Some((line, &bytes[end..]));
-    }
-}
-
-/// Reads `Content-Disposition: form-data; name="x"; filename="y"`.
-fn disposition<'a>(arena: &'a Bump, value: &'a [u8], part: &mut Part<'a>, found: &mut Anomalies) {
-    let kind = &value[..memchr::memchr(b';', value).unwrap_or(value.len())];
-    if !text::trim(kind).eq_ignore_ascii_case(b"form-data") {
-        *found |= BAD;
-    }
-    let mut name = None;
-    let mut extended = None;
-    for Parameter { name: key, value, terminated } in parameters(&value[kind.len()..]) {
-        let slot = if key.eq_ignore_ascii_case(b"name") {
-            &mut name
-        } else if key.eq_ignore_ascii_case(b"filename") {
-            &mut part.file_name
-        } else if key.eq_ignore_ascii_case(b"filename*") {
-            *found |= BAD; // RFC 7578, section 4.2: must not be used
-            &mut extended
-        } else {
-            continue;
-        };
-        if slot.is_some() || !terminated {
-            *found |= BAD;
-        }
-        slot.get_or_insert_with(|| value.unescaped(arena));
-    }
-    if name.is_none() {
-        *found |= BAD;
-    }
-    part.name = name.unwrap_or_default();
-    part.file_name = part.file_name.or_else(|| extended.map(|value| extended_value(arena, value, found)));
-}
-
-/// The text of `UTF-8''na%20me` (RFC 8187).
-fn extended_value<'a>(arena: &'a Bump, value: &'a [u8], found: &mut Anomalies) -> &'a [u8] {
-    let text = value.splitn(3, |byte| *byte == b'\'').nth(2).unwrap_or(value);
-    uri::decode(arena, text, false, found)
+    state
 }
 
 #[cfg(test)]

@@ -14,6 +14,17 @@ pub(crate) struct Parameter<'a> {
     pub value: ParameterValue<'a>,
     /// Whether a quoted value has its closing quote with nothing after it.
     pub terminated: bool,
+    /// Whether there is an equal sign.
+    pub has_value: bool,
+    /// Whether the value is quoted.
+    pub quoted: bool,
+}
+
+impl Parameter<'_> {
+    /// Whether all parsers agree about the value.
+    pub fn is_complete(&self) -> bool {
+        self.terminated && self.has_value
+    }
 }
 
 /// A value that may still contain backslash escapes.
@@ -24,6 +35,11 @@ pub(crate) struct ParameterValue<'a> {
 }
 
 impl<'a> ParameterValue<'a> {
+    /// The value as written, without quotes.
+    pub fn raw(self) -> &'a [u8] {
+        self.raw
+    }
+
     /// The unescaped value. Only `\"` and `\\` are escapes, because old browsers send `C:\file` verbatim.
     pub fn unescaped(self, arena: &'a Bump) -> &'a [u8] {
         if !self.escaped {
@@ -78,18 +94,20 @@ pub(crate) fn parameters(mut rest: &[u8]) -> impl Iterator<Item = Parameter<'_>>
                 rest = behind.unwrap_or_default();
                 let clean = trim(&rest[..memchr::memchr(b';', rest).unwrap_or(rest.len())]).is_empty();
                 let value = ParameterValue { raw, escaped };
-                return Some(Parameter { name, value, terminated: behind.is_some() && clean });
+                let terminated = behind.is_some() && clean;
+                return Some(Parameter { name, value, terminated, has_value: true, quoted: true });
             }
             let end = memchr::memchr(b';', rest).unwrap_or(rest.len());
             let value = ParameterValue { raw: trim(&rest[..end]), escaped: false };
             rest = &rest[end..];
-            return Some(Parameter { name, value, terminated: true });
+            return Some(Parameter { name, value, terminated: true, has_value: true, quoted: false });
         }
     })
 }
 
 fn without_value(name: &[u8]) -> Parameter<'_> {
-    Parameter { name, value: ParameterValue { raw: b"", escaped: false }, terminated: true }
+    let value = ParameterValue { raw: b"", escaped: false };
+    Parameter { name, value, terminated: true, has_value: false, quoted: false }
 }
 
 /// Content of a quoted string after its opening quote, whether it has escapes, and the text after

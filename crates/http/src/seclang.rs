@@ -1,14 +1,15 @@
 //! The request and its response as SecLang variables: the values that ModSecurity v3.0.9 under
 //! nginx would put into `ARGS`, `REQUEST_HEADERS`, `FILES` and the others.
 //!
-//! Rule sets are tuned to ModSecurity's view of a request: their verdicts depend on its multipart
-//! flags, its names of JSON leaves, its cookies with spaces in them. The rest of this crate reads
-//! requests as servers do. This is therefore a second view over the same memory: lazy, each
+//! Rule sets are tuned to ModSecurity's names: of its multipart flags, of JSON leaves, of cookies with
+//! spaces in them. The parsers are those of the [`Transaction`], so that both kinds of rules see the
+//! same arguments and the same errors, and this is a second view of their results: lazy, each
 //! variable at most once, borrowed where nothing has to be decoded.
 //!
 //! The engine's own variables (`TX`, `RULE`, `MATCHED_*`, `TIME*`, `ENV`, `GEO`, the persistent
-//! collections) are not here. Where v3.0.9 loses data that an application would see, see [`Gaps`].
-//! The order within a collection is that of the request; in v3 it is that of a hash table.
+//! collections) are not here. Where v3.0.9 loses data that an application would see (an encoded
+//! question mark in the path, line ends within a multipart field, parts of malformed bodies), rules
+//! see it. The order within a collection is that of the request; in v3 it is that of a hash table.
 //!
 //! nginx has already answered NUL bytes and a second `Host` or `Content-Length` with 400; dropped
 //! header fields with invalid names; removed scheme and authority from the target; and turned
@@ -16,42 +17,36 @@
 
 mod body;
 mod cookie;
-mod form;
-mod json;
-mod json_lexer;
-mod multipart;
 mod processor;
 mod request;
 mod request_body;
 mod response;
 mod settings;
 mod target;
-mod xml;
-mod xml_encoding;
 
 use std::cell::{Cell, OnceCell};
 
 use bumpalo::Bump;
 
-use crate::bound::{Extent, MAX_ITEMS};
-use crate::{Anomalies, Head, Header, Pair, ResponseHead, Transaction, header_hash};
-use body::{Body, BodyReader};
-pub use multipart::MultipartFlags;
+use crate::bound::{MAX_DEPTH, MAX_ITEMS};
+use crate::text::concat;
+use crate::{Anomalies, Header, Pair, ResponseHead, Transaction};
+use body::Body;
+pub use crate::multipart::MultipartFlags;
 pub use processor::BodyProcessor;
-pub use settings::{Gaps, Limits};
+pub use settings::Limits;
 use target::Target;
 
 /// The variables of one request and its response. Collections are names and values in order;
 /// scalars always exist and are empty if ModSecurity has not set them (ModSecurity does not
 /// distinguish these cases either: `&REQBODY_ERROR` is 1).
 pub struct View<'a> {
-    head: Head<'a>,
+    request: Transaction<'a>,
     arena: &'a Bump,
     limits: Limits,
-    bytes: Cell<Option<(&'a [u8], Extent)>>,
+    bytes: Cell<Option<&'a [u8]>>,
     chosen: Cell<Option<BodyProcessor>>,
     forced: Cell<bool>,
-    anomalies: Cell<Anomalies>,
     target: OnceCell<Target<'a>>,
     request_line: OnceCell<&'a [u8]>,
     full_request: OnceCell<&'a [u8]>,
@@ -73,15 +68,14 @@ impl<'a> View<'a> {
     /// A view of `transaction`'s request, read within `limits`. Body and response are set later.
     #[must_use]
     pub fn new(transaction: &Transaction<'a>, limits: Limits) -> Self {
-        let limits = Limits { arguments: limits.arguments.min(MAX_ITEMS), ..limits };
+        let (arguments, json_depth) = (limits.arguments.min(MAX_ITEMS), limits.json_depth.min(MAX_DEPTH));
         Self {
-            head: transaction.head,
+            request: transaction.clone(),
             arena: transaction.arena(),
-            limits,
+            limits: Limits { arguments, json_depth, ..limits },
             bytes: Cell::new(None),
             chosen: Cell::new(None),
             forced: Cell::new(false),
-            anomalies: Cell::new(Anomalies::empty()),
             target: OnceCell::new(),
             request_line: OnceCell::new(),
             full_request: OnceCell::new(),
@@ -99,14 +93,9 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Sets the request body after phase 1; an empty one if there is none. `truncated` means that it is only the
-    /// beginning of the body (`INBOUND_DATA_ERROR`). Until then, body variables are empty.
-    pub fn set_body(&self, body: &'a [u8], truncated: bool) {
-        debug_assert!(self.bytes.get().is_none(), "the body is set once");
-        if truncated {
-            self.flag(Anomalies::BODY_TRUNCATED);
-        }
-        self.bytes.set(Some((body, if truncated { Extent::Beginning } else { Extent::Whole })));
+    /// Shows the request body of the transaction to rules, after phase 1. Until then, body variables are empty.
+    pub fn set_body(&self) {
+        self.bytes.set(Some(self.request.body()));
     }
 
     /// `ctl:requestBodyProcessor=`; without effect once the body has been read.
@@ -125,69 +114,29 @@ impl<'a> View<'a> {
         self.forced.get()
     }
 
-    /// The body processor: the one chosen by a rule, otherwise by the last `Content-Type` that implies one.
+    /// The body processor: the one chosen by a rule, otherwise by `Content-Type`.
     #[must_use]
     pub fn processor(&self) -> Option<BodyProcessor> {
         self.chosen.get().or_else(|| {
-            let of_type = |value| processor::processor_of(value, self.limits.xml_json_by_content_type);
-            // Rules choose XML and JSON, in that order, once the header has been read.
-            self.content_types().filter_map(of_type).max_by_key(|processor| match processor {
-                BodyProcessor::UrlEncoded | BodyProcessor::Multipart => 0,
-                BodyProcessor::Xml => 1,
-                BodyProcessor::Json => 2,
-            })
+            let implied = BodyProcessor::of_kind(self.request.body_kind());
+            implied.filter(|processor| processor.is_native() || self.limits.xml_json_by_content_type)
         })
     }
 
-    /// Data that could not be shown or read so far: limits, malformed encodings. Rules that test the error variables
-    /// see all of it, except [`Anomalies::TOO_MANY_ITEMS`] (arguments past `SecArgumentsLimit`, cookies, parts) and
-    /// [`Anomalies::INVALID_COOKIE`] (a cookie without a name was dropped).
+    /// The anomalies of the transaction, for which each reading of a variable may add some.
     #[must_use]
     pub fn anomalies(&self) -> Anomalies {
-        self.anomalies.get()
-    }
-
-    fn flag(&self, found: Anomalies) {
-        self.anomalies.set(self.anomalies.get() | found);
-    }
-
-    /// Records the anomalies of a value and returns the value.
-    fn flagged<T>(&self, (value, found): (T, Anomalies)) -> T {
-        self.flag(found);
-        value
+        self.request.anomalies()
     }
 
     fn target(&self) -> &Target<'a> {
-        self.target.get_or_init(|| Target::parse(self.arena, self.head.target, self.limits.gaps))
-    }
-
-    /// All values of a header field of the request, in order.
-    fn header_values(&self, name: &'static [u8], hash: u64) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
-        let headers: &'a [Header<'a>] = self.head.headers;
-        headers.iter().filter(move |header| header.is(name, hash)).map(|header| header.value)
-    }
-
-    fn content_types(&self) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
-        self.header_values(b"content-type", const { header_hash(b"content-type") })
+        self.target.get_or_init(|| Target::parse(self.arena, self.request.head.target))
     }
 
     /// The processed body; empty before the body is known.
     fn body(&self) -> &Body<'a> {
-        let Some((bytes, extent)) = self.bytes.get() else { return &self.no_body };
-        self.body.get_or_init(|| {
-            let task = BodyReader {
-                arena: self.arena,
-                bytes,
-                extent,
-                processor: self.processor(),
-                content_type: self.content_types().last().unwrap_or_default(),
-                limits: &self.limits,
-                room: self.limits.arguments - self.args_get().len(),
-            };
-            let body = task.run();
-            self.flag(body.found);
-            body
-        })
+        let Some(bytes) = self.bytes.get() else { return &self.no_body };
+        self.body.get_or_init(|| self.read_body(bytes))
     }
 }
 
@@ -212,15 +161,6 @@ fn digits(mut number: usize, buffer: &mut [u8; 20]) -> &[u8] {
 /// `number` in decimal digits.
 fn number(arena: &Bump, number: usize) -> &[u8] {
     arena.alloc_slice_copy(digits(number, &mut [0; 20]))
-}
-
-/// Concatenates `pieces`.
-fn concat<'a>(arena: &'a Bump, pieces: &[&[u8]]) -> &'a [u8] {
-    let mut out = bumpalo::collections::Vec::with_capacity_in(pieces.iter().map(|piece| piece.len()).sum(), arena);
-    for piece in pieces {
-        out.extend_from_slice_copy(piece);
-    }
-    out.into_bump_slice()
 }
 
 /// `headers` as pairs of names and values.

@@ -43,6 +43,16 @@ pub fn lower<'a>(arena: &'a bumpalo::Bump, text: &'a [u8]) -> &'a [u8] {
     copy
 }
 
+/// Concatenates `pieces`.
+pub(crate) fn concat<'a>(arena: &'a bumpalo::Bump, pieces: &[&[u8]]) -> &'a [u8] {
+    let mut out =
+        bumpalo::collections::Vec::with_capacity_in(pieces.iter().map(|piece| piece.len()).sum(), arena);
+    for piece in pieces {
+        out.extend_from_slice_copy(piece);
+    }
+    out.into_bump_slice()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,6 +10,7 @@ use bumpalo::Bump;
 
 use crate::bound::Extent;
 use crate::content_type::{BodyKind, ContentType};
+use crate::fault::Faults;
 use crate::{Anomalies, BodyError, Head, Header, cookie, form, header_hash, json, multipart, text, uri, xml};
 
 /// A decoded name and value: a query argument, cookie, form field, JSON leaf.
@@ -22,16 +23,34 @@ pub struct Pair<'a> {
 }
 
 /// One part of a multipart body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Part<'a> {
     /// `name` of `Content-Disposition`; empty if missing.
     pub name: &'a [u8],
-    /// `filename` of `Content-Disposition`, if given: the part is a file.
+    /// `filename` of `Content-Disposition`, if given.
     pub file_name: Option<&'a [u8]>,
+    /// `filename*` of `Content-Disposition`, decoded, if given.
+    pub extended_file_name: Option<&'a [u8]>,
     /// `Content-Type` of the part; empty if missing.
     pub content_type: &'a [u8],
+    /// Header fields, unfolded, without line ends.
+    pub headers: &'a [&'a [u8]],
     /// The part's content.
     pub value: &'a [u8],
+}
+
+impl<'a> Part<'a> {
+    /// The file names that are given.
+    pub fn file_names(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        self.file_name.into_iter().chain(self.extended_file_name)
+    }
+
+    /// Whether some server reads the part as a field: Go also does if the file name is empty, PHP
+    /// also if only `filename*` is given.
+    #[must_use]
+    pub fn is_field(&self) -> bool {
+        self.file_name.is_none_or(<[u8]>::is_empty)
+    }
 }
 
 /// Status and header fields of the response, once nginx knows them.
@@ -43,11 +62,19 @@ pub struct ResponseHead<'a> {
     pub headers: &'a [Header<'a>],
 }
 
-/// The transaction. `'a` is the lifetime of the request's memory and of the arena.
+/// The transaction. `'a` is the lifetime of the request's memory and of the arena. A clone is the
+/// same transaction.
+#[derive(Clone)]
 pub struct Transaction<'a> {
     /// Request line, header and connection.
     pub head: Head<'a>,
     arena: &'a Bump,
+    parsed: &'a Parsed<'a>,
+}
+
+/// What has been read of the request so far. It is in the arena, so that both kinds of rules share it.
+#[derive(Default)]
+struct Parsed<'a> {
     body: Cell<Option<&'a [u8]>>,
     response: Cell<Option<ResponseHead<'a>>>,
     anomalies: Cell<Anomalies>,
@@ -60,32 +87,18 @@ pub struct Transaction<'a> {
     cookies: OnceCell<&'a [Pair<'a>]>,
     form: OnceCell<&'a [Pair<'a>]>,
     json: OnceCell<&'a [Pair<'a>]>,
-    multipart: OnceCell<&'a [Part<'a>]>,
-    xml: OnceCell<&'a [&'a [u8]]>,
+    multipart: OnceCell<multipart::Form<'a>>,
+    xml: OnceCell<xml::Document<'a>>,
 }
+
+const BAD_BOUNDARY: &str = "missing, repeated or malformed boundary in Content-Type";
+const BAD_CONTENT_TYPE: &str = "different Content-Type fields, or a charset that is not based on ASCII";
 
 impl<'a> Transaction<'a> {
     /// A transaction over `head`; decoded variables are allocated in `arena`.
     #[must_use]
     pub fn new(head: Head<'a>, arena: &'a Bump) -> Self {
-        Self {
-            head,
-            arena,
-            body: Cell::new(None),
-            response: Cell::new(None),
-            anomalies: Cell::new(Anomalies::empty()),
-            extent: Cell::new(Extent::Whole),
-            body_error: Cell::new(None),
-            head_checked: Cell::new(false),
-            extension: OnceCell::new(),
-            content_type: OnceCell::new(),
-            arguments: OnceCell::new(),
-            cookies: OnceCell::new(),
-            form: OnceCell::new(),
-            json: OnceCell::new(),
-            multipart: OnceCell::new(),
-            xml: OnceCell::new(),
-        }
+        Self { head, arena, parsed: arena.alloc(Parsed::default()) }
     }
 
     /// The arena for values that live as long as the transaction.
@@ -96,47 +109,47 @@ impl<'a> Transaction<'a> {
 
     /// Sets the request body, as one slice; at most once, before any body variable is read.
     pub fn set_body(&self, body: &'a [u8]) {
-        debug_assert!(self.body.get().is_none(), "the body is set once");
-        self.body.set(Some(body));
+        debug_assert!(self.parsed.body.get().is_none(), "the body is set once");
+        self.parsed.body.set(Some(body));
     }
 
     /// The request body; empty before [`Self::set_body`].
     #[must_use]
     pub fn body(&self) -> &'a [u8] {
-        self.body.get().unwrap_or_default()
+        self.parsed.body.get().unwrap_or_default()
     }
 
     /// Sets the response's status and header fields.
     pub fn set_response(&self, response: ResponseHead<'a>) {
-        self.response.set(Some(response));
+        self.parsed.response.set(Some(response));
     }
 
     /// The response's status and header fields, once known.
     #[must_use]
     pub fn response(&self) -> Option<ResponseHead<'a>> {
-        self.response.get()
+        self.parsed.response.get()
     }
 
     /// Anomalies found so far.
     #[must_use]
     pub fn anomalies(&self) -> Anomalies {
-        self.anomalies.get()
+        self.parsed.anomalies.get()
     }
 
     /// The first error of a parser that has read the body.
     #[must_use]
     pub fn body_error(&self) -> Option<BodyError> {
-        self.body_error.get()
+        self.parsed.body_error.get()
     }
 
     /// Records a parser's error, unless there was one before.
     pub fn set_body_error(&self, error: BodyError) {
-        self.body_error.set(self.body_error.get().or(Some(error)));
+        self.parsed.body_error.set(self.parsed.body_error.get().or(Some(error)));
     }
 
     /// Adds anomalies found.
     pub fn flag(&self, found: Anomalies) {
-        self.anomalies.set(self.anomalies.get() | found);
+        self.parsed.anomalies.set(self.parsed.anomalies.get() | found);
     }
 
     /// First header field of this lower-case name.
@@ -160,20 +173,24 @@ impl<'a> Transaction<'a> {
         name: &'n [u8],
         hash: u64,
     ) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a, 'n> {
-        let headers: &'a [Header<'a>] = self.response.get().map_or(&[], |response| response.headers);
+        let headers: &'a [Header<'a>] = self.parsed.response.get().map_or(&[], |response| response.headers);
         headers.iter().filter(move |header| header.is(name, hash)).map(|header| header.value)
     }
 
     /// Records that [`Self::body`] is only the beginning of the body; call it before any body variable is read.
     pub fn set_body_truncated(&self) {
-        self.extent.set(Extent::Beginning);
+        self.parsed.extent.set(Extent::Beginning);
         self.flag(Anomalies::BODY_TRUNCATED);
+    }
+
+    pub(crate) fn extent(&self) -> Extent {
+        self.parsed.extent.get()
     }
 
     /// Whether the body is only the beginning of what the client sent.
     #[must_use]
     pub fn body_truncated(&self) -> bool {
-        self.extent.get() == Extent::Beginning
+        self.parsed.extent.get() == Extent::Beginning
     }
 
     /// Path as sent.
@@ -185,15 +202,15 @@ impl<'a> Transaction<'a> {
     /// Lower-case extension of the last path segment, without the dot; empty if there is none.
     #[must_use]
     pub fn extension(&self) -> &'a [u8] {
-        self.extension.get_or_init(|| uri::extension(self.arena, self.head.path))
+        self.parsed.extension.get_or_init(|| uri::extension(self.arena, self.head.path))
     }
 
     /// `Content-Type`, parsed.
     #[must_use]
     pub fn content_type(&self) -> ContentType<'a> {
-        *self.content_type.get_or_init(|| {
-            let value = self.header(b"content-type", const { header_hash(b"content-type") });
-            self.flagging(|found| ContentType::parse(self.arena, value.unwrap_or_default(), found))
+        *self.parsed.content_type.get_or_init(|| {
+            let values = self.header_values(b"content-type", const { header_hash(b"content-type") });
+            ContentType::of_request(self.arena, values)
         })
     }
 
@@ -212,31 +229,39 @@ impl<'a> Transaction<'a> {
     /// Query arguments, decoded, in order.
     #[must_use]
     pub fn arguments(&self) -> &'a [Pair<'a>] {
-        self.arguments
+        self.parsed
+            .arguments
             .get_or_init(|| self.flagging(|found| form::parse(self.arena, self.head.query, Extent::Whole, found)))
     }
 
     /// Cookies of all `Cookie` header fields, in order.
     #[must_use]
     pub fn cookies(&self) -> &'a [Pair<'a>] {
-        self.cookies.get_or_init(|| {
+        self.parsed.cookies.get_or_init(|| {
             let headers = self.header_values(b"cookie", const { header_hash(b"cookie") });
             self.flagging(|found| cookie::parse(self.arena, headers, found))
         })
     }
 
-    /// Fields of a urlencoded form, or the non-file fields of a multipart form. Empty before the
-    /// body is known, and for other bodies.
+    /// Fields of a urlencoded form, or the fields of a multipart form. Empty before the body is
+    /// known, and for other bodies.
     #[must_use]
     pub fn form(&self) -> &'a [Pair<'a>] {
+        let Some(body) = self.parsed.body.get() else { return &[] };
         match self.body_kind() {
-            BodyKind::Form => {
-                self.body_variable(&self.form, |body, found| form::parse(self.arena, body, self.extent.get(), found))
-            }
-            BodyKind::Multipart => self.body_variable(&self.form, |_, _| {
+            BodyKind::Form => self.parsed.form.get_or_init(|| {
+                self.reading(|faults| {
+                    let pairs = form::parse(self.arena, body, self.parsed.extent.get(), &mut faults.anomalies);
+                    if faults.anomalies.contains(Anomalies::TOO_MANY_ITEMS) {
+                        faults.add(Anomalies::TOO_MANY_ITEMS, 0, "more than 10,000 fields");
+                    }
+                    pairs
+                })
+            }),
+            BodyKind::Multipart => self.parsed.form.get_or_init(|| {
                 let parts = self.multipart();
                 let mut pairs = bumpalo::collections::Vec::with_capacity_in(parts.len(), self.arena);
-                let fields = parts.iter().filter(|part| part.file_name.is_none());
+                let fields = parts.iter().filter(|part| part.is_field());
                 pairs.extend(fields.map(|part| Pair { name: part.name, value: part.value }));
                 pairs.into_bump_slice()
             }),
@@ -247,44 +272,70 @@ impl<'a> Transaction<'a> {
     /// Scalars of a JSON body by flattened path. Empty before the body is known, and for other bodies.
     #[must_use]
     pub fn json(&self) -> &'a [Pair<'a>] {
-        if self.body_kind() != BodyKind::Json {
-            return &[];
+        match (self.parsed.body.get(), self.body_kind()) {
+            (Some(body), BodyKind::Json) => self.parsed.json.get_or_init(|| {
+                let settings = json::Settings::new(json::Paths::Dotted, self.parsed.extent.get());
+                self.reading(|faults| json::parse(self.arena, body, settings, faults))
+            }),
+            _ => &[],
         }
-        self.body_variable(&self.json, |body, found| json::parse(self.arena, body, self.extent.get(), found))
     }
 
     /// Parts of a multipart body. Empty before the body is known, and for other bodies.
     #[must_use]
     pub fn multipart(&self) -> &'a [Part<'a>] {
-        let ContentType { kind: BodyKind::Multipart, boundary: Some(boundary), .. } = self.content_type() else {
-            return &[];
-        };
-        self.body_variable(&self.multipart, |body, found| {
-            multipart::parse(self.arena, body, boundary, self.extent.get(), found)
+        self.multipart_form().map_or(&[], |form| form.parts)
+    }
+
+    /// A multipart body; none before the body is known, and for other bodies.
+    pub(crate) fn multipart_form(&self) -> Option<multipart::Form<'a>> {
+        match (self.parsed.body.get(), self.body_kind()) {
+            (Some(body), BodyKind::Multipart) => {
+                Some(*self.parsed.multipart.get_or_init(|| self.read_multipart(body)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Reads a body with the boundary of the `Content-Type`.
+    pub(crate) fn read_multipart(&self, body: &'a [u8]) -> multipart::Form<'a> {
+        let ContentType { boundary, mime, .. } = self.content_type();
+        let (boundary, is_form) = (boundary.unwrap_or_default(), mime == b"multipart/form-data");
+        self.reading(|faults| {
+            multipart::parse(self.arena, body, boundary, is_form, self.parsed.extent.get(), faults)
         })
     }
 
     /// Texts and attribute values of an XML body. Empty before the body is known, and for other bodies.
     #[must_use]
     pub fn xml(&self) -> &'a [&'a [u8]] {
-        if self.body_kind() != BodyKind::Xml {
-            return &[];
+        self.xml_document().map_or(&[], |document| document.items)
+    }
+
+    /// An XML body; none before the body is known, and for other bodies.
+    pub(crate) fn xml_document(&self) -> Option<xml::Document<'a>> {
+        match (self.parsed.body.get(), self.body_kind()) {
+            (Some(body), BodyKind::Xml) => Some(*self.parsed.xml.get_or_init(|| self.read_xml(body))),
+            _ => None,
         }
-        self.body_variable(&self.xml, |body, found| xml::parse(self.arena, body, self.extent.get(), found))
+    }
+
+    pub(crate) fn read_xml(&self, body: &'a [u8]) -> xml::Document<'a> {
+        self.reading(|faults| xml::parse(self.arena, body, self.parsed.extent.get(), faults))
     }
 
     /// All anomalies of the request: first parses path, arguments, cookies and header, and the body
     /// if it is known and has a known format.
     #[must_use]
     pub fn all_anomalies(&self) -> Anomalies {
-        if !self.head_checked.replace(true) {
+        if !self.parsed.head_checked.replace(true) {
             let _ = (self.arguments(), self.cookies(), self.content_type());
             self.flag(text::check(self.head.path) | self.duplicate_headers());
             if !uri::percent_is_valid(self.raw_path()) {
                 self.flag(Anomalies::INVALID_PERCENT);
             }
         }
-        if self.body.get().is_some() {
+        if self.parsed.body.get().is_some() {
             let _ = (self.form(), self.json(), self.xml());
         }
         self.anomalies()
@@ -301,16 +352,20 @@ impl<'a> Transaction<'a> {
         if twice { Anomalies::DUPLICATE_HEADER } else { Anomalies::empty() }
     }
 
-    /// Runs `read` on the body, at most once; empty before the body is known.
-    fn body_variable<T>(
-        &self,
-        cell: &OnceCell<&'a [T]>,
-        read: impl FnOnce(&'a [u8], &mut Anomalies) -> &'a [T],
-    ) -> &'a [T] {
-        match self.body.get() {
-            Some(body) => cell.get_or_init(|| self.flagging(|found| read(body, found))),
-            None => &[],
+    /// Runs a parser of the body and records the errors that it, or the `Content-Type`, has.
+    pub(crate) fn reading<T>(&self, read: impl FnOnce(&mut Faults) -> T) -> T {
+        let mut faults = Faults::default();
+        match self.content_type().anomalies {
+            Anomalies::INVALID_MULTIPART => faults.add(Anomalies::INVALID_MULTIPART, 0, BAD_BOUNDARY),
+            found if !found.is_empty() => faults.add(found, 0, BAD_CONTENT_TYPE),
+            _ => {}
         }
+        let value = read(&mut faults);
+        self.flag(faults.anomalies);
+        if let Some(error) = faults.error {
+            self.set_body_error(error);
+        }
+        value
     }
 
     /// Runs `read` and records the anomalies that it found.

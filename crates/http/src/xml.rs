@@ -1,9 +1,13 @@
-//! Texts and attribute values of XML bodies.
+//! XML bodies: texts and attribute values.
 //!
-//! `quick-xml` splits the markup; references are resolved here, and only those that XML itself
-//! defines (five names and character numbers). Entities of a document's own DTD are never expanded,
-//! so there is no billion-laughs attack and no external fetch; the DTD is given to rules as one
-//! more text, because declaring entities is an attack worth a rule.
+//! `quick-xml` splits the markup, and one walk gives both kinds of rules what they read: expressions
+//! the text of each element, SecLang the text of the whole document. Text counts as applications read
+//! it: comments, CDATA sections and references do not split it. Entities of the document's own DTD
+//! are expanded up to [`crate::bound::MAX_ENTITY_BYTES`] in total, external ones never. The DTD is given to rules
+//! as one more text, because declaring entities is an attack worth a rule.
+
+mod entity;
+mod markup;
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
@@ -12,198 +16,366 @@ use quick_xml::events::attributes::Attributes;
 use quick_xml::events::{BytesStart, Event};
 
 use crate::bound::{Extent, MAX_DEPTH, MAX_ITEMS};
+use crate::encoding::xml_to_utf8;
+use crate::fault::Faults;
 use crate::{Anomalies, text};
+use entity::Entities;
+use markup::{attribute, is_blank, is_control, is_declaration, is_name, is_namespace, one_line, trim_start, unix_lines};
 
 const BAD: Anomalies = Anomalies::INVALID_XML;
 
-/// Texts (also CDATA and the DTD, but not white space alone) and attribute values, in order.
-/// Everything before an error is kept.
+/// The contents of a body.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Document<'a> {
+    /// Attribute values, the DTD and texts, but not white space alone. Where elements stand between
+    /// the texts of an element, each piece is there, and all of them together.
+    pub items: &'a [&'a [u8]],
+    /// The text of the root element with its descendants, and that of each element in which other
+    /// elements stand between texts; none if there is no element.
+    pub texts: &'a [&'a [u8]],
+    /// Values of attributes in order, without namespace declarations.
+    pub attributes: &'a [&'a [u8]],
+}
+
+/// Reads `body`; everything before an error is kept.
 #[must_use]
-pub fn parse<'a>(arena: &'a Bump, body: &'a [u8], extent: Extent, anomalies: &mut Anomalies) -> &'a [&'a [u8]] {
-    let (document, found) = valid_utf8(body, extent);
-    let mut collector = Collector { arena, document, items: Vec::new_in(arena), run: None, found };
-    if let Err(stop) = collector.document(extent) {
-        collector.found |= stop;
+pub fn parse<'a>(arena: &'a Bump, body: &'a [u8], extent: Extent, faults: &mut Faults) -> Document<'a> {
+    let body = xml_to_utf8(arena, body);
+    let mut own = Faults::default();
+    let document = valid_utf8(body, extent, &mut own);
+    let mut walker = Walker {
+        arena,
+        document,
+        entities: Entities::new(arena),
+        items: Vec::new_in(arena),
+        attributes: Vec::new_in(arena),
+        whole: TextPieces::new(arena),
+        run: TextPieces::new(arena),
+        open: Vec::new_in(arena),
+        mixed: Vec::new_in(arena),
+        elements: 0,
+        at: 0,
+        faults: own,
+    };
+    if let Some(at) = body.iter().position(is_control) {
+        walker.faults.add(BAD, at, "control character");
     }
-    *anomalies |= collector.found;
-    collector.items.into_bump_slice()
+    let walked = walker.walk(extent);
+    for Stop(anomalies, reason) in [walked, walker.end_run()].into_iter().filter_map(Result::err) {
+        walker.faults.add(anomalies, walker.at, reason);
+    }
+    walker.finish(faults)
 }
 
 /// The prefix of `body` that is UTF-8.
-pub(crate) fn valid_utf8(body: &[u8], extent: Extent) -> (&str, Anomalies) {
+fn valid_utf8<'a>(body: &'a [u8], extent: Extent, faults: &mut Faults) -> &'a str {
     match std::str::from_utf8(body) {
-        Ok(document) => (document, Anomalies::empty()),
+        Ok(document) => document,
         Err(error) => {
-            let document = std::str::from_utf8(&body[..error.valid_up_to()]).expect("valid up to there");
-            let cut = extent == Extent::Beginning && error.error_len().is_none();
-            (document, if cut { Anomalies::empty() } else { BAD | Anomalies::INVALID_UTF8 })
+            if extent == Extent::Whole || error.error_len().is_some() {
+                faults.add(BAD | Anomalies::INVALID_UTF8, error.valid_up_to(), "text that is not UTF-8");
+            }
+            std::str::from_utf8(&body[..error.valid_up_to()]).expect("valid up to there")
         }
     }
 }
 
-struct Collector<'a> {
-    arena: &'a Bump,
-    document: &'a str,
-    items: Vec<'a, &'a [u8]>,
-    /// Range of the text being read: from the end of one tag to the next, references included.
-    run: Option<(usize, usize)>,
-    found: Anomalies,
+/// The reason why reading ended before the document did.
+struct Stop(Anomalies, &'static str);
+
+/// An element that is open.
+struct OpenElement<'a> {
+    /// All texts directly in it so far.
+    text: TextPieces<'a>,
+    /// How many they are, white space alone not counted.
+    runs: usize,
 }
 
-impl<'a> Collector<'a> {
-    fn document(&mut self, extent: Extent) -> Result<(), Anomalies> {
+struct Walker<'a> {
+    arena: &'a Bump,
+    document: &'a str,
+    entities: Entities<'a>,
+    items: Vec<'a, &'a [u8]>,
+    attributes: Vec<'a, &'a [u8]>,
+    whole: TextPieces<'a>,
+    /// The text being read: from one tag to the next.
+    run: TextPieces<'a>,
+    open: Vec<'a, OpenElement<'a>>,
+    /// Texts of elements in which other elements stand between texts.
+    mixed: Vec<'a, &'a [u8]>,
+    elements: usize,
+    /// Position of the last event.
+    at: usize,
+    faults: Faults,
+}
+
+impl<'a> Walker<'a> {
+    fn walk(&mut self, extent: Extent) -> Result<(), Stop> {
         let mut reader = Reader::from_str(self.document);
         reader.config_mut().allow_dangling_amp = true; // flagged below
-        let mut depth = 0;
-        let mut elements = 0;
+        reader.config_mut().check_comments = true;
         loop {
+            self.at = reader.buffer_position() as usize;
             let event = match reader.read_event() {
                 Ok(event) => event,
-                Err(quick_xml::Error::Syntax(_)) => return self.end_run().and(Err(extent.ends_too_soon(BAD))),
-                Err(_) => return self.end_run().and(Err(BAD)),
+                Err(quick_xml::Error::Syntax(_)) if extent == Extent::Beginning => return Ok(()),
+                Err(_) => return Err(Stop(BAD, "malformed markup")),
             };
             match event {
-                Event::Text(text) => self.extend_run(&text.into_inner(), 0),
-                Event::GeneralRef(name) => self.extend_run(&name.into_inner(), 1),
-                other => {
-                    self.end_run()?;
-                    match other {
-                        Event::Start(tag) => {
-                            depth += 1;
-                            elements += 1;
-                            if depth > MAX_DEPTH {
-                                return Err(Anomalies::TOO_DEEP);
-                            }
-                            self.attributes(&tag)?;
-                        }
-                        Event::Empty(tag) => {
-                            elements += 1;
-                            self.attributes(&tag)?;
-                        }
-                        Event::End(_) => depth -= 1, // the reader has checked that one is open
-                        Event::CData(text) => self.push_part(&text.into_inner())?,
-                        Event::DocType(dtd) => self.push_part(&dtd.into_inner())?,
-                        Event::Eof if depth > 0 || (elements == 0 && !self.document.is_empty()) => {
-                            return Err(extent.ends_too_soon(BAD));
-                        }
-                        Event::Eof => return Ok(()),
-                        _ => {} // declaration, processing instruction, comment
+                Event::Text(text) => self.text(&text.into_inner()),
+                Event::GeneralRef(name) => {
+                    let whole = crate::text::concat(self.arena, &[b"&", self.slice(&name.into_inner()), b";"]);
+                    let resolved = self.resolved(whole);
+                    self.piece(resolved);
+                }
+                Event::CData(text) => {
+                    let text = self.slice(&text.into_inner());
+                    self.piece(unix_lines(self.arena, text));
+                }
+                Event::Comment(_) => {}
+                Event::PI(instruction) => {
+                    let text = self.slice(&instruction.into_inner());
+                    let name = &text[..text.iter().position(|byte| is_blank(*byte)).unwrap_or(text.len())];
+                    if !is_name(name) || name.eq_ignore_ascii_case(b"xml") {
+                        self.bad("malformed processing instruction");
                     }
+                }
+                Event::Start(tag) => self.start(&tag)?,
+                Event::Empty(tag) => {
+                    self.start(&tag)?;
+                    self.end()?;
+                }
+                Event::End(_) => self.end()?,
+                Event::Decl(declaration) => {
+                    let begin = reader.buffer_position() as usize == declaration.len() + 4;
+                    if !begin || !is_declaration(self.slice(&declaration)) {
+                        self.bad("malformed or misplaced XML declaration");
+                    }
+                }
+                Event::DocType(doctype) => {
+                    self.end_run()?;
+                    let text = self.slice(&doctype.into_inner());
+                    let name = trim_start(text);
+                    let end = name.iter().position(|byte| is_blank(*byte) || *byte == b'[').unwrap_or(name.len());
+                    if self.elements > 0 || !is_name(&name[..end]) {
+                        self.bad("malformed or misplaced document type");
+                    }
+                    self.push(text)?;
+                    if let Err(reason) = self.entities.declare(text) {
+                        self.bad(reason);
+                    }
+                }
+                Event::Eof => {
+                    if extent == Extent::Whole && !self.open.is_empty() {
+                        self.bad("element without its end");
+                    } else if extent == Extent::Whole && self.elements == 0 && !self.document.is_empty() {
+                        self.bad("no element");
+                    }
+                    return Ok(());
                 }
             }
         }
     }
 
-    /// Adds `part` of the document, with `around` bytes on each side, to the current text.
-    fn extend_run(&mut self, part: &str, around: usize) {
-        let Some((begin, end)) = self.position(part) else { return };
-        let begin = self.run.map_or(begin.saturating_sub(around), |(begin, _)| begin);
-        self.run = Some((begin, (end + around).min(self.document.len())));
+    fn bad(&mut self, reason: &'static str) {
+        self.faults.add(BAD, self.at, reason);
+    }
+
+    fn start(&mut self, tag: &BytesStart<'_>) -> Result<(), Stop> {
+        self.end_run()?;
+        if self.open.is_empty() && self.elements > 0 {
+            self.bad("more than one root element");
+        }
+        self.elements += 1;
+        if !is_name(self.slice(tag.name().into_inner())) {
+            self.bad("malformed element name");
+        }
+        if self.open.len() == MAX_DEPTH {
+            return Err(Stop(Anomalies::TOO_DEEP, "elements nested more than 128 deep"));
+        }
+        self.open.push(OpenElement { text: TextPieces::new(self.arena), runs: 0 });
+        self.attributes(tag)
+    }
+
+    fn end(&mut self) -> Result<(), Stop> {
+        self.end_run()?;
+        let Some(element) = self.open.pop() else { return Ok(()) };
+        if element.runs > 1 {
+            let text = element.text.finish();
+            self.push(text)?;
+            self.mixed.push(text);
+        }
+        Ok(())
+    }
+
+    /// Text between markup.
+    fn text(&mut self, text: &str) {
+        let text = self.slice(text);
+        if memchr::memmem::find(text, b"]]>").is_some() {
+            self.bad("]]> in text");
+        }
+        let text = self.resolved(unix_lines(self.arena, text));
+        self.piece(text);
+    }
+
+    /// Adds to the current text.
+    fn piece(&mut self, text: &'a [u8]) {
+        if self.open.is_empty() && !text::trim(text).is_empty() {
+            self.bad("text outside of the root element");
+        }
+        self.run.push(text);
     }
 
     /// Ends the current text, if there is one.
-    fn end_run(&mut self) -> Result<(), Anomalies> {
-        let Some((begin, end)) = self.run.take() else { return Ok(()) };
-        let text = &self.document.as_bytes()[begin..end];
-        if text::trim(text).is_empty() { Ok(()) } else { self.push_references(text) }
-    }
-
-    /// The values of all attributes. Duplicates are not detected, because that takes quadratic time.
-    fn attributes(&mut self, tag: &BytesStart<'_>) -> Result<(), Anomalies> {
-        let Some((begin, end)) = self.position(tag.attributes_raw()) else { return Ok(()) };
-        let raw = &self.document[begin..end];
-        for attribute in Attributes::html(raw, 0).with_checks(false) {
-            match attribute.ok().and_then(|attribute| self.position(&attribute.value)) {
-                Some((begin, end)) => {
-                    let bytes = self.document.as_bytes();
-                    if !matches!(bytes.get(begin.wrapping_sub(1)), Some(b'"' | b'\'')) {
-                        self.found |= BAD; // as HTML allows
-                    }
-                    self.push_references(&bytes[begin..end])?;
-                }
-                None => self.found |= BAD, // no value, or no attribute
+    fn end_run(&mut self) -> Result<(), Stop> {
+        let text = std::mem::replace(&mut self.run, TextPieces::new(self.arena)).finish();
+        if !text.is_empty() {
+            if let Some(element) = self.open.last_mut() {
+                element.text.push(text);
+                element.runs += usize::from(!text::trim(text).is_empty());
+                self.whole.push(text);
+            }
+            if !text::trim(text).is_empty() {
+                return self.push(text);
             }
         }
         Ok(())
     }
 
-    /// The range of `part`, which is borrowed from the document.
-    fn position(&self, part: &str) -> Option<(usize, usize)> {
-        let begin = (part.as_ptr() as usize).checked_sub(self.document.as_ptr() as usize)?;
-        let end = begin + part.len();
-        (end <= self.document.len()).then_some((begin, end))
+    /// The values of all attributes.
+    fn attributes(&mut self, tag: &BytesStart<'_>) -> Result<(), Stop> {
+        let mut rest = self.slice(tag.attributes_raw());
+        let mut names = Vec::new_in(self.arena);
+        loop {
+            match attribute(&mut rest) {
+                Some(Ok((name, value))) => {
+                    if value.contains(&b'<') {
+                        self.bad("< in an attribute");
+                    }
+                    names.push(name);
+                    self.attribute(!is_namespace(name), value)?;
+                }
+                Some(Err(())) => {
+                    self.bad("malformed attribute");
+                    self.loose_attributes(rest)?;
+                    break;
+                }
+                None => break,
+            }
+        }
+        if names.len() > 1 {
+            names.sort_unstable();
+            if names.windows(2).any(|pair| pair[0] == pair[1]) {
+                self.bad("repeated attribute");
+            }
+        }
+        Ok(())
     }
 
-    /// Adds a part of the document verbatim.
-    fn push_part(&mut self, part: &str) -> Result<(), Anomalies> {
-        match self.position(part) {
-            Some((begin, end)) => self.push(&self.document.as_bytes()[begin..end]),
-            None => Ok(()),
+    /// What HTML allows: values without quotes.
+    fn loose_attributes(&mut self, rest: &'a [u8]) -> Result<(), Stop> {
+        let Ok(rest) = std::str::from_utf8(rest) else { return Ok(()) };
+        for attribute in Attributes::html(rest, 0).with_checks(false).flatten() {
+            self.attribute(true, self.slice(&attribute.value))?;
+        }
+        Ok(())
+    }
+
+    fn attribute(&mut self, listed: bool, value: &'a [u8]) -> Result<(), Stop> {
+        let value = self.resolved(one_line(self.arena, unix_lines(self.arena, value)));
+        if listed {
+            self.attributes.push(value);
+        }
+        self.push(value)
+    }
+
+    /// `text` with references resolved. Characters that XML forbids (section 2.2) are kept and flagged.
+    fn resolved(&mut self, text: &'a [u8]) -> &'a [u8] {
+        match self.entities.resolve(text) {
+            Ok(resolved) => resolved,
+            Err((resolved, reason)) => {
+                self.bad(reason);
+                resolved
+            }
         }
     }
 
-    fn push_references(&mut self, text: &'a [u8]) -> Result<(), Anomalies> {
-        let text = resolve(self.arena, text, &mut self.found);
-        self.push(text)
-    }
-
-    fn push(&mut self, text: &'a [u8]) -> Result<(), Anomalies> {
+    fn push(&mut self, text: &'a [u8]) -> Result<(), Stop> {
         if self.items.len() == MAX_ITEMS {
-            return Err(Anomalies::TOO_MANY_ITEMS);
+            return Err(Stop(Anomalies::TOO_MANY_ITEMS, "more than 10,000 texts and attributes"));
         }
         self.items.push(text);
         Ok(())
     }
-}
 
-/// The predefined entities of XML.
-const PREDEFINED: &[(&[u8], char)] = &[(b"lt", '<'), (b"gt", '>'), (b"amp", '&'), (b"quot", '"'), (b"apos", '\'')];
+    /// The position of `part`, which is borrowed from the document.
+    fn slice(&self, part: &str) -> &'a [u8] {
+        let document = self.document.as_bytes();
+        let begin = (part.as_ptr() as usize).wrapping_sub(document.as_ptr() as usize);
+        begin.checked_add(part.len()).and_then(|end| document.get(begin..end)).unwrap_or_default()
+    }
 
-/// Longest reference that is resolved: `#x0010FFFF` and some leading zeros.
-const MAX_REFERENCE_BYTES: usize = 16;
-
-/// Resolves predefined entities and character numbers in `text`; returns it unchanged if there are
-/// none. Other references stay as written and are flagged.
-pub(crate) fn resolve<'a>(arena: &'a Bump, text: &'a [u8], found: &mut Anomalies) -> &'a [u8] {
-    let Some(mut at) = memchr::memchr(b'&', text) else { return text };
-    let mut out = Vec::with_capacity_in(text.len(), arena);
-    let mut rest = text;
-    loop {
-        out.extend_from_slice_copy(&rest[..at]);
-        rest = &rest[at..];
-        let window = &rest[1..rest.len().min(MAX_REFERENCE_BYTES + 2)];
-        let resolved = memchr::memchr(b';', window).and_then(|end| Some((character(&window[..end])?, end + 2)));
-        match resolved {
-            Some((character, length)) => {
-                out.extend_from_slice_copy(character.encode_utf8(&mut [0; 4]).as_bytes());
-                rest = &rest[length..];
-            }
-            None => {
-                *found |= BAD;
-                out.push(b'&');
-                rest = &rest[1..];
+    fn finish(mut self, faults: &mut Faults) -> Document<'a> {
+        // Elements that are still open end with the document.
+        while let Some(element) = self.open.pop() {
+            if element.runs > 1 && self.items.len() < MAX_ITEMS {
+                let text = element.text.finish();
+                self.items.push(text);
+                self.mixed.push(text);
             }
         }
-        let Some(next) = memchr::memchr(b'&', rest) else { break };
-        at = next;
+        let mut texts = Vec::new_in(self.arena);
+        if self.elements > 0 {
+            let whole = self.whole.finish();
+            if !self.mixed.is_empty() && self.items.len() < MAX_ITEMS {
+                self.items.push(whole);
+            }
+            texts.push(whole);
+            texts.extend(self.mixed);
+        }
+        faults.merge(self.faults);
+        Document {
+            items: self.items.into_bump_slice(),
+            texts: texts.into_bump_slice(),
+            attributes: self.attributes.into_bump_slice(),
+        }
     }
-    out.extend_from_slice_copy(rest);
-    out.into_bump_slice()
 }
 
-/// The character that a reference stands for.
-fn character(name: &[u8]) -> Option<char> {
-    let Some(number) = name.strip_prefix(b"#") else {
-        return PREDEFINED.iter().find(|(known, _)| *known == name).map(|(_, character)| *character);
-    };
-    let (digits, radix) = number.strip_prefix(b"x").map_or((number, 10), |digits| (digits, 16));
-    if digits.is_empty() {
-        return None;
+/// Text in pieces; a single piece is borrowed.
+struct TextPieces<'a> {
+    arena: &'a Bump,
+    first: Option<&'a [u8]>,
+    joined: Option<Vec<'a, u8>>,
+}
+
+impl<'a> TextPieces<'a> {
+    fn new(arena: &'a Bump) -> Self {
+        Self { arena, first: None, joined: None }
     }
-    let code = digits
-        .iter()
-        .try_fold(0u32, |code, digit| code.checked_mul(radix)?.checked_add(char::from(*digit).to_digit(radix)?))?;
-    char::from_u32(code).filter(|character| *character != '\0')
+
+    fn push(&mut self, piece: &'a [u8]) {
+        if piece.is_empty() {
+            return;
+        }
+        match (&mut self.joined, self.first) {
+            (Some(joined), _) => joined.extend_from_slice_copy(piece),
+            (None, None) => self.first = Some(piece),
+            (None, Some(first)) => {
+                let mut joined = Vec::with_capacity_in(2 * (first.len() + piece.len()), self.arena);
+                joined.extend_from_slice_copy(first);
+                joined.extend_from_slice_copy(piece);
+                self.joined = Some(joined);
+            }
+        }
+    }
+
+    fn finish(self) -> &'a [u8] {
+        match self.joined {
+            Some(joined) => joined.into_bump_slice(),
+            None => self.first.unwrap_or_default(),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bumpalo::Bump;
 use weir_http::seclang::{Limits, View};
 use weir_http::{
-    AddressSource, Anomalies, ClientAddressConfig, ContentType, Extent, Head, Header, Transaction, Version, cookie,
+    AddressSource, Anomalies, ClientAddressConfig, ContentType, Extent, Faults, Head, Header, Transaction, Version, cookie,
     form, json, multipart, uri, xml,
 };
 
@@ -139,19 +139,26 @@ fn read_cookie(arena: &Bump, bytes: &[u8], found: &mut Anomalies) {
 }
 
 fn read_json(arena: &Bump, bytes: &[u8], found: &mut Anomalies) {
-    let _ = json::parse(arena, bytes, Extent::Whole, found);
+    let settings = json::Settings::new(json::Paths::Dotted, Extent::Whole);
+    let mut faults = Faults::default();
+    let _ = json::parse(arena, bytes, settings, &mut faults);
+    *found |= faults.anomalies;
 }
 
 fn read_xml(arena: &Bump, bytes: &[u8], found: &mut Anomalies) {
-    let _ = xml::parse(arena, bytes, Extent::Whole, found);
+    let mut faults = Faults::default();
+    let _ = xml::parse(arena, bytes, Extent::Whole, &mut faults);
+    *found |= faults.anomalies;
 }
 
 fn read_multipart(arena: &Bump, bytes: &[u8], found: &mut Anomalies) {
-    let _ = multipart::parse(arena, bytes, b"x", Extent::Whole, found);
+    let mut faults = Faults::default();
+    let _ = multipart::parse(arena, bytes, b"x", true, Extent::Whole, &mut faults);
+    *found |= faults.anomalies;
 }
 
 fn read_content_type(arena: &Bump, bytes: &[u8], found: &mut Anomalies) {
-    let _ = ContentType::parse(arena, bytes, found);
+    *found |= ContentType::parse(arena, bytes).anomalies;
 }
 
 fn read_forwarded(_: &Bump, bytes: &[u8], found: &mut Anomalies) {
@@ -204,8 +211,10 @@ fn view<'a>(arena: &'a Bump, target: &'a [u8], headers: &'a [Header<'a>], body: 
         received_ms: 0,
     };
     let limits = Limits { xml_json_by_content_type: true, ..Limits::default() };
-    let view = View::new(&Transaction::new(head, arena), limits);
-    view.set_body(body, false);
+    let transaction = Transaction::new(head, arena);
+    transaction.set_body(body);
+    let view = View::new(&transaction, limits);
+    view.set_body();
     let _ = (view.args_get(), view.args_body(), view.request_cookies(), view.files_sizes(), view.xml_text());
     let _ = (view.request_uri(), view.auth_type(), view.remote_user(), view.full_request(), view.reqbody_error());
     view.anomalies()

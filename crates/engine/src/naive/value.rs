@@ -167,7 +167,7 @@ impl Naive<'_> {
             Field::BodyFormNames => names(named(transaction.form())),
             Field::BodyMultipartNames => unnamed(transaction.multipart().iter().map(|part| bytes(part.name))),
             Field::BodyMultipartFilenames => {
-                unnamed(transaction.multipart().iter().filter_map(|part| part.file_name).map(bytes))
+                unnamed(transaction.multipart().iter().flat_map(weir_http::Part::file_names).map(bytes))
             }
             Field::BodyMultipartTypes => {
                 let types = transaction.multipart().iter().map(|part| part.content_type);

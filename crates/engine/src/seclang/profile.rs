@@ -194,7 +194,6 @@ impl Profile {
             no_files_bytes: settings.request_body_no_files_limit.map(|limit| limit as usize),
             separator: settings.argument_separator.unwrap_or(default.separator),
             xml_json_by_content_type: self.tuning.processors_by_content_type,
-            ..default
         }
     }
 }

@@ -164,7 +164,7 @@ impl<'a> Run<'a> {
             Phase::RequestHeaders => Availability::Head,
             Phase::RequestBody => {
                 if self.state.request_body {
-                    self.view.set_body(transaction.body(), transaction.body_truncated());
+                    self.view.set_body();
                 }
                 Availability::Body
             }

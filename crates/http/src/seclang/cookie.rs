@@ -1,7 +1,7 @@
 //! `REQUEST_COOKIES`, as `Transaction::addRequestHeader` reads them.
 //!
 //! This differs from browsers and from [`crate::cookie`]: white space is removed only before names and after the last
-//! cookie of a header field, and cookies without a name are dropped, which is flagged.
+//! cookie of a header field, and text without `=` is a name. Unlike in ModSecurity, cookies without a name are shown.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
@@ -33,10 +33,10 @@ pub(super) fn parse<'a>(
             let equals = memchr::memchr(b'=', piece);
             let name = trim_start(&piece[..equals.unwrap_or(piece.len())]);
             if name.is_empty() {
-                if equals.is_some() {
-                    found |= Anomalies::INVALID_COOKIE;
+                if equals.is_none() {
+                    continue;
                 }
-                continue;
+                found |= Anomalies::INVALID_COOKIE;
             }
             if pairs.len() == MAX_ITEMS {
                 return (pairs.into_bump_slice(), found | Anomalies::TOO_MANY_ITEMS);
@@ -80,7 +80,7 @@ mod tests {
             (&[b"a=1 "], "a=1"),
             (&[b";;a=1;;"], "a=1"),
             (&[b"a; b=c=d"], "a=|b=c=d"),
-            (&[b" =x; =;a"], "a="),
+            (&[b" =x; =;a"], "=x|=|a="),
             (&[b"a=%41+\"q\"", b"a=2"], "a=%41+\\\"q\\\"|a=2"),
             (&[b"a=\x0b\x0c"], "a="),
         ];

@@ -3,34 +3,35 @@
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
 
-use super::{View, concat, cookie, form, number, pairs};
-use crate::{Anomalies, Pair, header_hash};
+use super::{View, concat, cookie, number, pairs};
+use crate::bound::Extent;
+use crate::{Anomalies, Pair, form, header_hash};
 
 impl<'a> View<'a> {
     /// `REQUEST_LINE`: method, target as received, protocol.
     #[must_use]
     pub fn request_line(&self) -> &'a [u8] {
         self.request_line.get_or_init(|| {
-            concat(self.arena, &[self.head.method, b" ", self.head.target, b" ", self.request_protocol()])
+            concat(self.arena, &[self.request.head.method, b" ", self.request.head.target, b" ", self.request_protocol()])
         })
     }
 
     /// `REQUEST_METHOD`
     #[must_use]
     pub fn request_method(&self) -> &'a [u8] {
-        self.head.method
+        self.request.head.method
     }
 
     /// `REQUEST_PROTOCOL`: `HTTP/1.1`, `HTTP/2.0`.
     #[must_use]
     pub fn request_protocol(&self) -> &'static [u8] {
-        self.head.version.as_bytes()
+        self.request.head.version.as_bytes()
     }
 
     /// `REQUEST_URI_RAW`: the target as received.
     #[must_use]
     pub fn request_uri_raw(&self) -> &'a [u8] {
-        self.head.target
+        self.request.head.target
     }
 
     /// `REQUEST_URI`: path and query, percent-decoded once as a whole, without fragment.
@@ -66,15 +67,17 @@ impl<'a> View<'a> {
     /// `REQUEST_HEADERS`
     #[must_use]
     pub fn request_headers(&self) -> &'a [Pair<'a>] {
-        self.headers.get_or_init(|| pairs(self.arena, self.head.headers))
+        self.headers.get_or_init(|| pairs(self.arena, self.request.head.headers))
     }
 
     /// `REQUEST_COOKIES`: not decoded.
     #[must_use]
     pub fn request_cookies(&self) -> &'a [Pair<'a>] {
         self.cookies.get_or_init(|| {
-            let headers = self.header_values(b"cookie", const { header_hash(b"cookie") });
-            self.flagged(cookie::parse(self.arena, headers))
+            let headers = self.request.header_values(b"cookie", const { header_hash(b"cookie") });
+            let (cookies, found) = cookie::parse(self.arena, headers);
+            self.request.flag(found);
+            cookies
         })
     }
 
@@ -82,7 +85,15 @@ impl<'a> View<'a> {
     #[must_use]
     pub fn args_get(&self) -> &'a [Pair<'a>] {
         self.query.get_or_init(|| {
-            self.flagged(form::parse(self.arena, self.query_string(), self.limits.separator, self.limits.arguments))
+            let query = self.query_string();
+            if self.is_usual_form() && query == self.request.head.query {
+                return self.within_limit(self.request.arguments(), 0);
+            }
+            let mut found = Anomalies::empty();
+            let (separator, most) = (self.limits.separator, self.limits.arguments);
+            let pairs = form::parse_with(self.arena, query, separator, most, Extent::Whole, &mut found);
+            self.request.flag(found);
+            pairs
         })
     }
 
@@ -97,31 +108,31 @@ impl<'a> View<'a> {
     #[must_use]
     pub fn remote_addr(&self) -> &'a [u8] {
         self.remote_addr
-            .get_or_init(|| bumpalo::format!(in self.arena, "{}", self.head.client).into_bump_str().as_bytes())
+            .get_or_init(|| bumpalo::format!(in self.arena, "{}", self.request.head.client).into_bump_str().as_bytes())
     }
 
     /// `REMOTE_PORT`, decimal.
     #[must_use]
     pub fn remote_port(&self) -> &'a [u8] {
-        number(self.arena, self.head.peer_port.into())
+        number(self.arena, self.request.head.peer_port.into())
     }
 
     /// `SERVER_ADDR`: the server's address as text.
     #[must_use]
     pub fn server_addr(&self) -> &'a [u8] {
-        bumpalo::format!(in self.arena, "{}", self.head.server).into_bump_str().as_bytes()
+        bumpalo::format!(in self.arena, "{}", self.request.head.server).into_bump_str().as_bytes()
     }
 
     /// `SERVER_PORT`, decimal.
     #[must_use]
     pub fn server_port(&self) -> &'a [u8] {
-        number(self.arena, self.head.server_port.into())
+        number(self.arena, self.request.head.server_port.into())
     }
 
     /// `SERVER_NAME`: the `Host` header as sent, up to its first colon.
     #[must_use]
     pub fn server_name(&self) -> &'a [u8] {
-        up_to(b':', self.header_values(b"host", const { header_hash(b"host") }).last())
+        up_to(b':', self.request.header_values(b"host", const { header_hash(b"host") }).last())
     }
 
     /// `AUTH_TYPE`: the `Authorization` header up to its first space.
@@ -138,7 +149,7 @@ impl<'a> View<'a> {
     }
 
     fn authorization(&self) -> Option<&'a [u8]> {
-        self.header_values(b"authorization", const { header_hash(b"authorization") }).last()
+        self.request.header_values(b"authorization", const { header_hash(b"authorization") }).last()
     }
 }
 

@@ -2,8 +2,7 @@
 
 use bumpalo::collections::Vec;
 
-use super::body::BodyError;
-use super::multipart::Form;
+use super::body::Parts;
 use super::{BodyProcessor, MultipartFlags, View, concat, number};
 use crate::{Anomalies, Pair};
 
@@ -79,7 +78,7 @@ impl<'a> View<'a> {
         self.parts(|form| form.file_names)
     }
 
-    /// `MULTIPART_PART_HEADERS`: part name, and a header line with its line end as sent.
+    /// `MULTIPART_PART_HEADERS`: part name, and a header line, unfolded and without its line end.
     #[must_use]
     pub fn multipart_part_headers(&self) -> &'a [Pair<'a>] {
         self.parts(|form| form.headers)
@@ -118,7 +117,7 @@ impl<'a> View<'a> {
     /// `REQUEST_BODY`, as received.
     #[must_use]
     pub fn request_body(&self) -> &'a [u8] {
-        self.bytes.get().map_or(b"", |(bytes, _)| bytes)
+        self.bytes.get().unwrap_or_default()
     }
 
     /// `REQUEST_BODY_LENGTH`: bytes in decimal digits; empty without a body.
@@ -136,38 +135,54 @@ impl<'a> View<'a> {
         self.processor().map_or(b"", BodyProcessor::name)
     }
 
-    /// `REQBODY_ERROR`: `0`, `1`, or empty before the body is known and for urlencoded ones.
+    /// `REQBODY_ERROR`: `0`, `1`, or empty before the body is known and without a processor.
     #[must_use]
     pub fn reqbody_error(&self) -> &'static [u8] {
-        match self.body().error {
-            BodyError::Unset => b"",
-            BodyError::None => b"0",
-            BodyError::Processor(_) | BodyError::TooLong => b"1",
-        }
+        if self.body().too_long { b"1" } else { self.reqbody_processor_error() }
     }
 
-    /// `REQBODY_ERROR_MSG`. JSON's lacks the context that yajl prints.
+    /// `REQBODY_ERROR_MSG`: `invalid_json: no colon after a name at byte 12`.
     #[must_use]
     pub fn reqbody_error_msg(&self) -> &'a [u8] {
-        match self.body().error {
-            BodyError::TooLong => b"Request body excluding files is bigger than the maximum expected.",
-            _ => self.reqbody_processor_error_msg(),
+        if self.body().too_long {
+            return b"Request body excluding files is bigger than the maximum expected.";
         }
+        self.reqbody_processor_error_msg()
     }
 
-    /// `REQBODY_PROCESSOR_ERROR`
+    /// `REQBODY_PROCESSOR_ERROR`: whether rules did not see the body as an application may read it.
     #[must_use]
     pub fn reqbody_processor_error(&self) -> &'static [u8] {
-        if self.body().error == BodyError::TooLong { b"" } else { self.reqbody_error() }
+        let body = self.body();
+        if self.bytes.get().is_none() || self.processor().is_none() {
+            return b"";
+        }
+        match body.too_long {
+            true => b"",
+            false if self.body_anomalies().is_empty() => b"0",
+            false => b"1",
+        }
     }
 
     /// `REQBODY_PROCESSOR_ERROR_MSG`
     #[must_use]
     pub fn reqbody_processor_error_msg(&self) -> &'a [u8] {
-        match self.body().error {
-            BodyError::Processor(message) => message,
-            _ => b"",
+        if self.body().too_long || self.reqbody_processor_error() != b"1" {
+            return b"";
         }
+        let name = self.body_anomalies().names().next().unwrap_or_default();
+        match self.request.body_error() {
+            Some(error) => bumpalo::format!(in self.arena, "{}: {} at byte {}", name, error.reason, error.at),
+            None => bumpalo::format!(in self.arena, "{}", name),
+        }
+        .into_bump_str()
+        .as_bytes()
+    }
+
+    /// What was wrong with the body when it was read. `INBOUND_DATA_ERROR` tells that it was cut.
+    fn body_anomalies(&self) -> Anomalies {
+        let _ = self.body();
+        self.anomalies() & (Anomalies::UNREADABLE - Anomalies::BODY_TRUNCATED)
     }
 
     /// `INBOUND_DATA_ERROR`: whether the body is longer than `SecRequestBodyLimit` or
@@ -177,8 +192,7 @@ impl<'a> View<'a> {
         if self.bytes.get().is_none() {
             return b"";
         }
-        let too_long = self.body().error == BodyError::TooLong;
-        if too_long || self.anomalies().contains(Anomalies::BODY_TRUNCATED) { b"1" } else { b"0" }
+        if self.body().too_long || self.anomalies().contains(Anomalies::BODY_TRUNCATED) { b"1" } else { b"0" }
     }
 
     /// `FULL_REQUEST`: header fields, a blank line and the body; empty before that is known.
@@ -189,7 +203,7 @@ impl<'a> View<'a> {
         }
         self.full_request.get_or_init(|| {
             let mut out = Vec::with_capacity_in(self.full_request_bytes(), self.arena);
-            for header in self.head.headers {
+            for header in self.request.head.headers {
                 for piece in [header.name, b": ", header.value, b"\n"] {
                     out.extend_from_slice_copy(piece);
                 }
@@ -207,12 +221,12 @@ impl<'a> View<'a> {
     }
 
     fn full_request_bytes(&self) -> usize {
-        let headers = self.head.headers.iter().map(|header| header.name.len() + header.value.len() + 3);
+        let headers = self.request.head.headers.iter().map(|header| header.name.len() + header.value.len() + 3);
         headers.sum::<usize>() + 2 + self.request_body().len()
     }
 
     /// A collection of a multipart body.
-    fn parts(&self, of: impl Fn(&Form<'a>) -> &'a [Pair<'a>]) -> &'a [Pair<'a>] {
+    fn parts(&self, of: impl Fn(&Parts<'a>) -> &'a [Pair<'a>]) -> &'a [Pair<'a>] {
         self.body().multipart.as_ref().map_or(&[], of)
     }
 }

@@ -41,7 +41,7 @@ impl<'a> View<'a> {
     pub fn response_protocol(&self) -> &'static [u8] {
         match self.response.get() {
             None => b"",
-            Some(_) if self.head.version == Version::Http2 => b"HTTP/2.0",
+            Some(_) if self.request.head.version == Version::Http2 => b"HTTP/2.0",
             Some(_) => b"HTTP/1.1",
         }
     }

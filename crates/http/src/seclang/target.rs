@@ -2,7 +2,6 @@
 
 use bumpalo::Bump;
 
-use super::Gaps;
 use crate::{Anomalies, uri};
 
 /// The parts of a request target.
@@ -19,16 +18,13 @@ pub(super) struct Target<'a> {
 }
 
 impl<'a> Target<'a> {
-    pub fn parse(arena: &'a Bump, raw: &'a [u8], gaps: Gaps) -> Self {
+    pub fn parse(arena: &'a Bump, raw: &'a [u8]) -> Self {
         let raw = &raw[..memchr::memchr(b'#', raw).unwrap_or(raw.len())];
         let question = memchr::memchr(b'?', raw);
         let decode = |bytes| uri::decode(arena, bytes, false, &mut Anomalies::empty());
         let decoded = decode(raw);
-        let path = match gaps {
-            // No escape spans the question mark, so this is a prefix of `decoded`.
-            Gaps::Closed => &decoded[..decode(&raw[..question.unwrap_or(raw.len())]).len()],
-            Gaps::AsInModSecurity => &decoded[..memchr::memchr(b'?', decoded).unwrap_or(decoded.len())],
-        };
+        // No escape spans the question mark, so this is a prefix of `decoded`.
+        let path = &decoded[..decode(&raw[..question.unwrap_or(raw.len())]).len()];
         let basename = memchr::memrchr2(b'/', b'\\', path).map_or(&path[..0], |slash| &path[slash + 1..]);
         Self { uri: without_authority(decoded), path, basename, query: question.map_or(&[], |at| &raw[at + 1..]) }
     }
@@ -70,17 +66,14 @@ mod tests {
         let arena = Bump::new();
         for (target, uri, path, basename, query) in cases {
             let expected = [uri, path, basename, query].map(str::as_bytes);
-            for gaps in [Gaps::Closed, Gaps::AsInModSecurity] {
-                let found = Target::parse(&arena, target.as_bytes(), gaps);
-                assert_eq!([found.uri, found.path, found.basename, found.query], expected, "{target}");
-            }
+            let found = Target::parse(&arena, target.as_bytes());
+            assert_eq!([found.uri, found.path, found.basename, found.query], expected, "{target}");
         }
     }
 
     #[test]
     fn an_encoded_question_mark_belongs_to_the_path() {
         let arena = Bump::new();
-        assert_eq!(Target::parse(&arena, b"/a%3Fb/c?d", Gaps::Closed).path, b"/a?b/c");
-        assert_eq!(Target::parse(&arena, b"/a%3Fb/c?d", Gaps::AsInModSecurity).path, b"/a");
+        assert_eq!(Target::parse(&arena, b"/a%3Fb/c?d").path, b"/a?b/c");
     }
 }

@@ -151,11 +151,39 @@ fn roots(fields: &Fields<'_>, builder: &mut Builder<'_>) -> Option<Vec<RuleSourc
     roots.extend(optional(beside, "REQUEST-900-EXCLUSION*.conf"));
     roots.extend(sec_lang::files(fields.items("before"), builder).into_iter().map(RuleSource::File));
     roots.extend(optional(&plugins, "*-before.conf"));
+    if !has_body_checks(&roots) {
+        roots.push(sec_lang::text("body checks", BODY_CHECKS));
+    }
     roots.extend(rules.into_iter().map(RuleSource::File));
     roots.extend(optional(&plugins, "*-after.conf"));
     roots.extend(sec_lang::files(fields.items("after"), builder).into_iter().map(RuleSource::File));
     roots.extend(optional(beside, "RESPONSE-999-EXCLUSION*.conf"));
     Some(roots)
+}
+
+/// What ModSecurity's recommended configuration checks with the same numbers: bodies that could not
+/// be read as their `Content-Type` says (200002, and 200003 for multipart ones), and more arguments
+/// than are read (200007). Here they score like CRS's own rules, of both versions.
+const BODY_CHECKS: &str = r#"
+SecRule REQBODY_ERROR "@eq 1" "id:200002,phase:2,pass,t:none,msg:'Request body could not be read completely',\
+    logdata:'%{REQBODY_ERROR_MSG}',tag:'attack-protocol',tag:'paranoia-level/1',severity:'CRITICAL',\
+    setvar:'tx.anomaly_score_pl1=+%{tx.critical_anomaly_score}',\
+    setvar:'tx.inbound_anomaly_score_pl1=+%{tx.critical_anomaly_score}'"
+SecRule &ARGS|&REQUEST_COOKIES "@ge 10000" "id:200007,phase:2,pass,t:none,msg:'More arguments or cookies than are read',\
+    logdata:'%{MATCHED_VAR_NAME} has %{MATCHED_VAR} members',tag:'attack-protocol',tag:'paranoia-level/1',severity:'CRITICAL',\
+    setvar:'tx.anomaly_score_pl1=+%{tx.critical_anomaly_score}',\
+    setvar:'tx.inbound_anomaly_score_pl1=+%{tx.critical_anomaly_score}'"
+"#;
+
+/// Whether one of the files is ModSecurity's configuration, or another with these rules.
+fn has_body_checks(roots: &[RuleSource]) -> bool {
+    roots.iter().any(|root| match root {
+        RuleSource::File(path) => std::fs::read(path).is_ok_and(|text| {
+            let text = String::from_utf8_lossy(&text);
+            ["id:200002", "id:'200002'"].iter().any(|rule| text.contains(rule))
+        }),
+        RuleSource::Text { .. } => false,
+    })
 }
 
 /// Files that may be there.

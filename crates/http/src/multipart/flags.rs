@@ -50,8 +50,11 @@ impl MultipartFlags {
         .union(Self::INVALID_PART)
         .union(Self::INVALID_HEADER_FOLDING);
 
+    /// The flags that are no errors.
+    pub(crate) const LINES: Self = Self::CRLF_LINE;
+
     /// Adds the flags that follow from others.
-    pub(super) fn concluded(self) -> Self {
+    pub(crate) fn concluded(self) -> Self {
         let mut all = self;
         all.set(Self::CRLF_LF_LINES, self.contains(Self::CRLF_LINE.union(Self::LF_LINE)));
         all.set(Self::STRICT_ERROR, self.intersects(Self::STRICT));
