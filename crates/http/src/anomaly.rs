@@ -31,6 +31,8 @@ bitflags::bitflags! {
         const INVALID_FORWARDED = 1 << 11;
         /// A body in a `Content-Encoding` that was not decoded, or that does not decode.
         const INVALID_CONTENT_ENCODING = 1 << 12;
+        /// A `#` in the request target, where RFC 9112 allows none: servers disagree about what follows.
+        const INVALID_TARGET = 1 << 13;
         /// Several different `Content-Type` fields, or a charset that is not based on ASCII.
         const INVALID_CONTENT_TYPE = 1 << 14;
     }
@@ -55,6 +57,7 @@ impl Anomalies {
         .union(Self::INVALID_XML)
         .union(Self::BODY_TRUNCATED)
         .union(Self::INVALID_CONTENT_ENCODING)
+        .union(Self::INVALID_TARGET)
         .union(Self::INVALID_CONTENT_TYPE);
 
     /// Names as rules see them in `http.request.anomalies`, such as `invalid_percent`.
@@ -78,5 +81,6 @@ pub const NAMES: &[(Anomalies, &str)] = &[
     (Anomalies::DUPLICATE_HEADER, "duplicate_header"),
     (Anomalies::INVALID_FORWARDED, "invalid_forwarded"),
     (Anomalies::INVALID_CONTENT_ENCODING, "invalid_content_encoding"),
+    (Anomalies::INVALID_TARGET, "invalid_target"),
     (Anomalies::INVALID_CONTENT_TYPE, "invalid_content_type"),
 ];

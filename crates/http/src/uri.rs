@@ -71,7 +71,8 @@ pub fn percent_is_valid(bytes: &[u8]) -> bool {
 }
 
 /// The path of a request target as sent: without scheme and authority of an absolute form (RFC
-/// 9112, section 3.2.2), without query and fragment. `*` and `host:port` are returned whole.
+/// 9112, section 3.2.2), without query. `*` and `host:port` are returned whole. A `#` is part of it,
+/// because it is sent on.
 #[must_use]
 pub fn raw_path(target: &[u8]) -> &[u8] {
     let mut path = target;
@@ -81,7 +82,15 @@ pub fn raw_path(target: &[u8]) -> &[u8] {
         let end = authority.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#'));
         path = &authority[end.unwrap_or(authority.len())..];
     }
-    &path[..memchr::memchr2(b'?', b'#', path).unwrap_or(path.len())]
+    &path[..memchr::memchr(b'?', path).unwrap_or(path.len())]
+}
+
+/// The query of a target that contains a `#`, where nginx and the servers behind it may disagree
+/// about its end: all of it.
+#[must_use]
+pub fn query_with_fragment(target: &[u8]) -> Option<&[u8]> {
+    memchr::memchr(b'#', target)?;
+    Some(memchr::memchr(b'?', target).map_or(&[], |at| &target[at + 1..]))
 }
 
 /// The text after `scheme://`, if the target begins with a scheme.
@@ -148,7 +157,7 @@ mod tests {
             ("/", "/"),
             ("*", "*"),
             ("", ""),
-            ("/a#b?c", "/a"),
+            ("/a#b?c", "/a#b"),
             ("http://example.com/x%20y?z", "/x%20y"),
             ("http://example.com", ""),
             ("http://example.com?a=/b", ""),

@@ -28,7 +28,8 @@ const BAD: Anomalies = Anomalies::INVALID_XML;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Document<'a> {
     /// Attribute values, the DTD and texts, but not white space alone. Where elements stand between
-    /// the texts of an element, each piece is there, and all of them together.
+    /// the texts of an element, each piece is there, and all of them together. If any element has
+    /// both texts and elements, so is the text of the document.
     pub items: &'a [&'a [u8]],
     /// The text of the root element with its descendants, and that of each element in which other
     /// elements stand between texts; none if there is no element.
@@ -53,6 +54,7 @@ pub fn parse<'a>(arena: &'a Bump, body: &'a [u8], extent: Extent, faults: &mut F
         run: TextPieces::new(arena),
         open: Vec::new_in(arena),
         mixed: Vec::new_in(arena),
+        has_mixed: false,
         elements: 0,
         at: 0,
         faults: own,
@@ -89,6 +91,8 @@ struct OpenElement<'a> {
     text: TextPieces<'a>,
     /// How many they are, white space alone not counted.
     runs: usize,
+    /// Whether it has elements inside.
+    is_parent: bool,
 }
 
 struct Walker<'a> {
@@ -103,6 +107,8 @@ struct Walker<'a> {
     open: Vec<'a, OpenElement<'a>>,
     /// Texts of elements in which other elements stand between texts.
     mixed: Vec<'a, &'a [u8]>,
+    /// Whether some element has texts and elements.
+    has_mixed: bool,
     elements: usize,
     /// Position of the last event.
     at: usize,
@@ -193,13 +199,17 @@ impl<'a> Walker<'a> {
         if self.open.len() == MAX_DEPTH {
             return Err(Stop(Anomalies::TOO_DEEP, "elements nested more than 128 deep"));
         }
-        self.open.push(OpenElement { text: TextPieces::new(self.arena), runs: 0 });
+        if let Some(parent) = self.open.last_mut() {
+            parent.is_parent = true;
+        }
+        self.open.push(OpenElement { text: TextPieces::new(self.arena), runs: 0, is_parent: false });
         self.attributes(tag)
     }
 
     fn end(&mut self) -> Result<(), Stop> {
         self.end_run()?;
         let Some(element) = self.open.pop() else { return Ok(()) };
+        self.has_mixed |= element.is_parent && element.runs > 0;
         if element.runs > 1 {
             let text = element.text.finish();
             self.push(text)?;
@@ -317,17 +327,11 @@ impl<'a> Walker<'a> {
 
     fn finish(mut self, faults: &mut Faults) -> Document<'a> {
         // Elements that are still open end with the document.
-        while let Some(element) = self.open.pop() {
-            if element.runs > 1 && self.items.len() < MAX_ITEMS {
-                let text = element.text.finish();
-                self.items.push(text);
-                self.mixed.push(text);
-            }
-        }
+        while !self.open.is_empty() && self.end().is_ok() {}
         let mut texts = Vec::new_in(self.arena);
         if self.elements > 0 {
             let whole = self.whole.finish();
-            if !self.mixed.is_empty() && self.items.len() < MAX_ITEMS {
+            if self.has_mixed && self.items.len() < MAX_ITEMS {
                 self.items.push(whole);
             }
             texts.push(whole);

@@ -81,6 +81,8 @@ fn text_is_not_split_by_what_applications_do_not_see() {
         ("<a>1 un<!-- -->ion<![CDATA[ sel]]>ect<?p ?> &#50;</a>", "1 union select 2"),
         ("<a>1 union <b/>select</a>", "1 union |select|1 union select|1 union select"),
         ("<a>x<b>1</b>y</a>", "x|1|y|xy|x1y"),
+        ("<a>1 union <b>select</b></a>", "1 union |select|1 union select"),
+        ("<a><b>x</b> <b>y</b></a>", "x|y"),
     ];
     for (body, expected) in cases {
         assert_eq!(parsed(body.as_bytes(), Extent::Whole), (expected.to_owned(), GOOD), "{body}");
@@ -128,7 +130,7 @@ fn collects() {
 #[test]
 fn flags_what_is_not_utf8() {
     let both = BAD | Anomalies::INVALID_UTF8;
-    assert_eq!(parsed(b"<a>1<b/>\xff</a>", Extent::Whole), ("1".to_owned(), both));
+    assert_eq!(parsed(b"<a>1<b/>\xff</a>", Extent::Whole), ("1|1".to_owned(), both));
 }
 
 #[test]

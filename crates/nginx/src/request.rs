@@ -7,7 +7,7 @@ use nginx_sys::{
     ngx_connection_local_sockaddr, ngx_connection_t, ngx_http_core_module, ngx_http_core_srv_conf_t,
     ngx_http_request_t, sockaddr, sockaddr_in, sockaddr_in6,
 };
-use weir_http::{Anomalies, Head, Header, Tls, Version};
+use weir_http::{Anomalies, Head, Header, Tls, Version, uri};
 
 use crate::configuration::Main;
 use crate::ffi;
@@ -36,11 +36,17 @@ pub unsafe fn head<'a>(
         let (server, server_port) = server(r, exactly);
         let mut anomalies = Anomalies::empty();
         let client = client(policies, peer, headers, connection, &mut anomalies);
+        let target = ffi::bytes(&(*r).unparsed_uri);
+        let mut query = ffi::bytes(&(*r).args);
+        if let Some(whole) = uri::query_with_fragment(target) {
+            query = whole;
+            anomalies |= Anomalies::INVALID_TARGET;
+        }
         let head = Head {
             method: ffi::bytes(&(*r).method_name),
-            target: ffi::bytes(&(*r).unparsed_uri),
+            target,
             path: ffi::bytes(&(*r).uri),
-            query: ffi::bytes(&(*r).args),
+            query,
             version: version(r),
             host: ffi::bytes(&(*r).headers_in.server),
             headers,

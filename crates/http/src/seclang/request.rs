@@ -34,7 +34,7 @@ impl<'a> View<'a> {
         self.request.head.target
     }
 
-    /// `REQUEST_URI`: path and query, percent-decoded once as a whole, without fragment.
+    /// `REQUEST_URI`: path and query, percent-decoded once as a whole.
     #[must_use]
     pub fn request_uri(&self) -> &'a [u8] {
         self.target().uri
@@ -58,7 +58,7 @@ impl<'a> View<'a> {
         self.target().basename
     }
 
-    /// `QUERY_STRING`: as received, without fragment.
+    /// `QUERY_STRING`: as received.
     #[must_use]
     pub fn query_string(&self) -> &'a [u8] {
         self.target().query

@@ -7,7 +7,8 @@ use crate::{Anomalies, uri};
 /// The parts of a request target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Target<'a> {
-    /// `REQUEST_URI`: all of it, decoded, without scheme and authority and without fragment.
+    /// `REQUEST_URI`: all of it, decoded, without scheme and authority. A fragment is part of it, because
+    /// it is sent on, and servers read it as part of the query or path.
     pub uri: &'a [u8],
     /// `REQUEST_FILENAME` and `PATH_INFO`: the path, decoded.
     pub path: &'a [u8],
@@ -19,7 +20,6 @@ pub(super) struct Target<'a> {
 
 impl<'a> Target<'a> {
     pub fn parse(arena: &'a Bump, raw: &'a [u8]) -> Self {
-        let raw = &raw[..memchr::memchr(b'#', raw).unwrap_or(raw.len())];
         let question = memchr::memchr(b'?', raw);
         let decode = |bytes| uri::decode(arena, bytes, false, &mut Anomalies::empty());
         let decoded = decode(raw);
@@ -52,10 +52,11 @@ mod tests {
         let cases = [
             ("/", "/", "/", "", ""),
             ("", "", "", "", ""),
-            ("/a/b%20c?x=%41&y#f?z", "/a/b c?x=A&y", "/a/b c", "b c", "x=%41&y"),
+            ("/a/b%20c?x=%41&y#f?z", "/a/b c?x=A&y#f?z", "/a/b c", "b c", "x=%41&y#f?z"),
             ("/a\\b%5cc", "/a\\b\\c", "/a\\b\\c", "c", ""),
             ("/a%2fb", "/a/b", "/a/b", "b", ""),
             ("/a%zz%4", "/a%zz%4", "/a%zz%4", "a%zz%4", ""),
+            ("/a#b?c", "/a#b?c", "/a#b", "a#b", "c"),
             ("/a%4?1", "/a%4?1", "/a%4", "a%4", "1"),
             ("/a%2523", "/a%23", "/a%23", "a%23", ""),
             ("http://h/p?q", "/p?q", "http://h/p", "p", "q"),

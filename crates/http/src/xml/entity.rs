@@ -15,7 +15,7 @@ const MAX_NAME_BYTES: usize = 64;
 /// Levels at which entities may refer to each other.
 const MAX_LEVELS: usize = 32;
 
-const UNKNOWN: &str = "reference to an unknown entity";
+const TOO_LONG: &str = "entities that expand to more than 1 MiB";
 
 /// The entities that a document declares, and the text that may still be expanded.
 pub(super) struct Entities<'a> {
@@ -119,43 +119,48 @@ impl<'a> Entities<'a> {
         let result = expand(text, &mut |piece| {
             let name = match piece {
                 Piece::Text(text) => {
-                    let room = if level == 0 { text.len() } else { text.len().min(self.budget) };
-                    if level > 0 {
-                        self.budget -= room;
-                    }
-                    if room < text.len() {
-                        error.get_or_insert("entities that expand to more than 1 MiB");
-                    }
-                    out.extend_from_slice_copy(&text[..room]);
+                    self.emit(text, level, out, error);
                     return Ok(());
                 }
                 Piece::Reference(name) => name,
             };
             let predefined = PREDEFINED.iter().find(|(known, _)| *known == name).map(|(_, character)| *character);
             if let Some(character) = predefined.or_else(|| character_number(name)) {
-                out.extend_from_slice_copy(character.encode_utf8(&mut [0; 4]).as_bytes());
+                self.emit(character.encode_utf8(&mut [0; 4]).as_bytes(), level, out, error);
                 return Ok(());
             }
             let reason = match self.find(name) {
                 Some(Some(_)) if level == MAX_LEVELS => "entities that refer to each other too deeply",
-                Some(Some(_)) if self.budget == 0 => "entities that expand to more than 1 MiB",
+                Some(Some(_)) if self.budget == 0 => TOO_LONG,
                 Some(Some(text)) => {
                     self.budget -= 1;
                     self.append(text, level + 1, out, error);
                     return Ok(());
                 }
                 Some(None) => "reference to an external entity",
-                None => UNKNOWN,
+                None => "reference to an unknown entity",
             };
             error.get_or_insert(reason);
             for part in [&b"&"[..], name, b";"] {
-                out.extend_from_slice_copy(part);
+                self.emit(part, level, out, error);
             }
             Ok(())
         });
         if let Err(reason) = result {
             error.get_or_insert(reason);
         }
+    }
+
+    /// Adds text, which costs something within an entity.
+    fn emit(&mut self, text: &[u8], level: usize, out: &mut Vec<'a, u8>, error: &mut Option<&'static str>) {
+        let length = if level == 0 { text.len() } else { text.len().min(self.budget) };
+        if level > 0 {
+            self.budget -= length;
+        }
+        if length < text.len() {
+            error.get_or_insert(TOO_LONG);
+        }
+        out.extend_from_slice_copy(&text[..length]);
     }
 
     fn find(&self, name: &[u8]) -> Option<Option<&'a [u8]>> {
