@@ -179,6 +179,15 @@ pub struct RuleSource {
     pub paranoia: Option<u8>,
 }
 
+/// The handling of requests that rules cannot read completely.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Bounds {
+    /// They pass.
+    Open,
+    /// They are refused.
+    Closed,
+}
+
 /// `weir replay`
 #[derive(Debug, Args)]
 pub struct Replay {
@@ -199,6 +208,9 @@ pub struct Replay {
     /// Show only the N most expensive lanes and rules of each request.
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub top: usize,
+    /// As `weir_bounds` in nginx: whether requests that rules cannot read completely are refused.
+    #[arg(long, value_enum, default_value_t = Bounds::Closed)]
+    pub bounds: Bounds,
     /// The result as JSON, one line for each request.
     #[arg(long)]
     pub json: bool,

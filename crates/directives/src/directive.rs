@@ -8,7 +8,7 @@
 use std::fmt;
 
 /// `weir_body_limit` unless configured, in bytes.
-pub const DEFAULT_BODY_LIMIT: usize = 128 << 10;
+pub const DEFAULT_BODY_LIMIT: usize = 1 << 20;
 /// Bytes of a zone of shared memory unless configured: 450,000 keys of rate limits, or 80,000 records of
 /// collections.
 pub const DEFAULT_ZONE_BYTES: usize = 8 << 20;
@@ -125,9 +125,11 @@ directives! {
         Apply "weir_apply" AtLeastOne "NAME... | none" Text("all policies of the file")
             "The policies that apply, by id. With `none`, no policy applies; access logs are still written.";
         Fail "weir_fail" One "open | closed" Text("open")
-            "The handling of a fault in Weir, and of a body longer than `weir_body_limit`: `open` lets the request pass (rules see the beginning of the body), `closed` answers 500 or 413.";
+            "The handling of a fault in Weir: `open` lets the request pass, `closed` answers 500.";
+        Bounds "weir_bounds" One "open | closed" Text("closed")
+            "The handling of a request that rules cannot read completely: a body longer than `weir_body_limit`, input past a bound (10,000 arguments, cookies, parts or JSON scalars, nesting of 128), and a body that does not follow its format, as far as rules read it. `closed` answers 413 or 400, `open` lets the request pass: rules see what could be read, `crs` adds to the score, and the error log and attack log note it.";
         BodyLimit "weir_body_limit" One "SIZE" Bytes(DEFAULT_BODY_LIMIT)
-            "The part of a request body that rules can see. A body is read only if a rule needs it for this request; `client_max_body_size` still limits the bodies that nginx accepts.";
+            "The part of a request body that rules can see, by default as much as nginx accepts (`client_max_body_size`). A body is read only if a rule needs it for this request. Where larger uploads are allowed, `weir_bounds` decides about them: raise the limit there, or set `weir_bounds open`, with which attacks behind the limit are not seen.";
         AccessLog "weir_access_log" AtLeastOne "PATH | off [fields=NAME,...] [buffer=SIZE] [flush=TIME]" Text("off")
             "Writes one JSON object per request. The log is buffered (64k) and flushed every second by default, and reopened on `USR1`. A full disk or a slow reader never blocks a worker: complete lines are dropped and counted.";
         AttackLog "weir_attack_log" AtLeastOne "PATH | off [buffer=SIZE] [flush=TIME]" Text("off")

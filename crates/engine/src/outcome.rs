@@ -34,7 +34,7 @@ pub enum Verdict {
     RateLimit,
     /// Blocked.
     Block,
-    /// Stopped by the fail mode: a fault in Weir, or a body past its limit.
+    /// Refused after a fault in Weir, or because rules cannot read it completely.
     Fail,
 }
 

@@ -66,6 +66,35 @@ impl Anomalies {
     }
 }
 
+/// What rules did not see as an application may read it. As text: `invalid_json: no value at byte 12`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    /// The anomalies, all of them in [`Anomalies::UNREADABLE`].
+    pub anomalies: Anomalies,
+    /// The first error of a parser of the body.
+    pub error: Option<BodyError>,
+}
+
+impl Unreadable {
+    /// The status of the answer to a request that is refused for it: 413 past a bound on sizes and numbers, else 400.
+    #[must_use]
+    pub fn status(self) -> u16 {
+        if self.anomalies.intersects(Anomalies::BODY_TRUNCATED.union(Anomalies::TOO_MANY_ITEMS)) { 413 } else { 400 }
+    }
+}
+
+impl std::fmt::Display for Unreadable {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (number, name) in self.anomalies.names().enumerate() {
+            write!(formatter, "{}{name}", if number > 0 { ", " } else { "" })?;
+        }
+        match self.error {
+            Some(BodyError { reason, at }) => write!(formatter, ": {reason} at byte {at}"),
+            None => Ok(()),
+        }
+    }
+}
+
 /// Every flag with its name in rules and logs.
 pub const NAMES: &[(Anomalies, &str)] = &[
     (Anomalies::INVALID_PERCENT, "invalid_percent"),

@@ -26,7 +26,7 @@ mod transaction;
 pub mod uri;
 pub mod xml;
 
-pub use anomaly::{Anomalies, BodyError, NAMES as ANOMALY_NAMES};
+pub use anomaly::{Anomalies, BodyError, NAMES as ANOMALY_NAMES, Unreadable};
 pub use bound::Extent;
 pub use client_address::{AddressSource, ClientAddressConfig};
 pub use content_type::{BodyKind, ContentType};

@@ -11,7 +11,7 @@ use bumpalo::Bump;
 use crate::bound::Extent;
 use crate::content_type::{BodyKind, ContentType};
 use crate::fault::Faults;
-use crate::{Anomalies, BodyError, Head, Header, cookie, form, header_hash, json, multipart, text, uri, xml};
+use crate::{Anomalies, BodyError, Unreadable, Head, Header, cookie, form, header_hash, json, multipart, text, uri, xml};
 
 /// A decoded name and value: a query argument, cookie, form field, JSON leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,8 +142,16 @@ impl<'a> Transaction<'a> {
         self.parsed.body_error.get()
     }
 
+    /// What rules have not seen as an application may read it, of all that they have asked for.
+    #[inline]
+    #[must_use]
+    pub fn unreadable(&self) -> Option<Unreadable> {
+        let anomalies = self.anomalies() & Anomalies::UNREADABLE;
+        (!anomalies.is_empty()).then(|| Unreadable { anomalies, error: self.body_error() })
+    }
+
     /// Records a parser's error, unless there was one before.
-    pub fn set_body_error(&self, error: BodyError) {
+    pub(crate) fn set_body_error(&self, error: BodyError) {
         self.parsed.body_error.set(self.parsed.body_error.get().or(Some(error)));
     }
 

@@ -72,13 +72,14 @@ fields! {
     Method method: String, "Method.";
     Uri uri: String, "Request target as sent.";
     Status status: u32, "Status of the response.";
-    Action action: String, "Weir's verdict; if the request passed, the action of the first finding.";
+    Action action: String, "Weir's verdict; if the request passed, the action of the first finding. `fail` with `unreadable` means refused by `weir_bounds`, without it by `weir_fail`.";
     Policy policy: String, "Policy of the rule that decided, else of the first finding.";
     Revision revision: String, "Revision of the policy.";
     RuleIds rule_ids: Vec<String>, "Ids of the rules that matched, in the order of the findings.";
     Findings findings: Vec<FindingLine>, "The findings: one object per match, see below.";
     Score score: u32, "Sum of the scores of the rules that matched.";
     Tags tags: Vec<String>, "Tags set by rules.";
+    Unreadable unreadable: String, "What rules could not read completely, with the parser's first error: `invalid_json: no value at byte 12`. `weir_bounds` decides about such requests. Absent if there is nothing.";
 }
 
 fields! {

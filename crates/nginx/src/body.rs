@@ -6,9 +6,9 @@ use nginx_sys::{
     ngx_http_upstream_conf_t, ngx_int_t, ngx_read_file,
 };
 
-use crate::configuration::{FailMode, Location};
+use crate::configuration::Location;
 use crate::transaction::{self, Body, Inspection};
-use crate::{ffi, meter, note, worker};
+use crate::{ffi, meter, worker};
 
 /// nginx's lowest status that a handler may return as such.
 const SPECIAL_RESPONSE: ngx_int_t = 300;
@@ -75,14 +75,14 @@ unsafe fn goes_to_grpc(r: *const ngx_http_request_t) -> bool {
     }
 }
 
-/// Whether its stated length alone is past the limit of a location that fails closed.
+/// Whether its stated length alone is past the limit of a location that refuses such bodies.
 ///
 /// # Safety
 /// `r` is a live request.
 pub unsafe fn is_refused_unread(r: *const ngx_http_request_t, location: &Location) -> bool {
     // SAFETY: as the caller promises.
     let length = unsafe { (*r).headers_in.content_length_n };
-    location.fail == FailMode::Closed && length > 0 && length as u64 > location.body_limit as u64
+    location.refuses_unreadable() && length > 0 && length as u64 > location.body_limit as u64
 }
 
 /// Has nginx read the body.
@@ -127,34 +127,20 @@ unsafe extern "C" fn arrived(r: *mut ngx_http_request_t) {
     }
 }
 
-/// Gives the transaction what nginx has read; `false` if it is past the limit of a location that
-/// fails closed.
+/// Gives the transaction what nginx has read, up to the limit.
 ///
 /// # Safety
 /// `r` is live and its body has been read.
-pub unsafe fn give(r: *mut ngx_http_request_t, inspection: &mut Inspection, location: &Location) -> bool {
+pub unsafe fn give(r: *mut ngx_http_request_t, inspection: &mut Inspection, location: &Location) {
     let begun = worker::ticks();
     inspection.body = Body::Given;
     // SAFETY: as the caller promises; the pieces live as long as the request's pool.
     let (body, length) = unsafe { collect(r, location.body_limit, inspection.transaction.arena()) };
     if length > location.body_limit as u64 {
-        if location.fail == FailMode::Closed {
-            return false;
-        }
-        // SAFETY: a live connection has a log.
-        let log = unsafe { (*(*r).connection).log };
-        note!(
-            log,
-            Error,
-            "weir: request body of {length} bytes is past weir_body_limit, rules see its first {}, request_id {}",
-            location.body_limit,
-            String::from_utf8_lossy(inspection.request_id())
-        );
         inspection.transaction.set_body_truncated();
     }
     inspection.transaction.set_body(body);
     meter::book(meter::ModulePart::RequestBody, inspection.timing, begun, true);
-    true
 }
 
 /// The body as one slice of at most `limit` bytes, and its whole length. One buffer in memory is

@@ -38,7 +38,7 @@ pub enum Mode {
     Detect,
 }
 
-/// The response to faults and to bodies past the limit.
+/// The response to faults, and to requests that rules cannot read completely.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FailMode {
     /// The request passes.
@@ -183,6 +183,8 @@ pub struct Settings {
     pub apply: Option<Vec<String>>,
     /// `weir_fail`
     pub fail: Option<FailMode>,
+    /// `weir_bounds`
+    pub bounds: Option<FailMode>,
     /// `weir_body_limit`
     pub body_limit: Option<usize>,
     /// `weir_access_log`
@@ -196,10 +198,11 @@ pub struct Settings {
 impl Settings {
     /// Takes from the outer level what this one does not set. Destructured, so that no field is forgotten.
     fn inherit(&mut self, outer: &Self) {
-        let Self { mode, apply, fail, body_limit, access_log, attack_log, inject } = outer;
+        let Self { mode, apply, fail, bounds, body_limit, access_log, attack_log, inject } = outer;
         self.mode = self.mode.or(*mode);
         self.apply = self.apply.take().or_else(|| apply.clone());
         self.fail = self.fail.or(*fail);
+        self.bounds = self.bounds.or(*bounds);
         self.body_limit = self.body_limit.or(*body_limit);
         self.access_log = self.access_log.take().or_else(|| access_log.clone());
         self.attack_log = self.attack_log.or(*attack_log);
@@ -216,8 +219,10 @@ pub struct Location {
     pub mode: Mode,
     /// The rules that are evaluated.
     pub rules: LocationRules,
-    /// Fail mode.
+    /// The response to faults.
     pub fail: FailMode,
+    /// The response to requests that rules cannot read completely.
+    pub bounds: FailMode,
     /// Bytes of a body that rules see.
     pub body_limit: usize,
     /// Access log.
@@ -278,6 +283,11 @@ pub unsafe extern "C" fn merge_location(cf: *mut ngx_conf_t, parent: *mut c_void
 }
 
 impl Location {
+    /// Whether requests that rules cannot read completely are refused.
+    pub fn refuses_unreadable(&self) -> bool {
+        self.bounds == FailMode::Closed && self.mode == Mode::On
+    }
+
     /// Whether it is one of the locations that `weir_gateway` makes.
     #[inline]
     pub fn is_gateway(&self) -> bool {
@@ -300,6 +310,7 @@ impl Location {
         main.gateway |= is_gateway;
         self.mode = settings.mode.unwrap_or(if is_gateway { Mode::On } else { Mode::Off });
         self.fail = settings.fail.unwrap_or_default();
+        self.bounds = settings.bounds.unwrap_or(FailMode::Closed);
         self.body_limit = settings.body_limit.unwrap_or(DEFAULT_BODY_LIMIT);
         self.inject = if main.testing { settings.inject.unwrap_or_default() } else { InjectedFault::Never };
         if self.mode == Mode::Off && !is_gateway {

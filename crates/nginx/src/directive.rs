@@ -169,6 +169,7 @@ fn set_location(
             once(&mut settings.apply, names)
         }
         LocationDirective::Fail => once(&mut settings.fail, choose(first, FAIL_MODES)?),
+        LocationDirective::Bounds => once(&mut settings.bounds, choose(first, FAIL_MODES)?),
         LocationDirective::BodyLimit => once(&mut settings.body_limit, size(first)?),
         LocationDirective::AccessLog => once(&mut settings.access_log, log::access_from(cf, arguments)?),
         LocationDirective::AttackLog => once(&mut settings.attack_log, log::file_from(cf, arguments, LogKind::Attack)?),
@@ -184,7 +185,7 @@ fn set_location(
 
 /// Words of `weir`.
 const MODES: &[(&str, Mode)] = &[("on", Mode::On), ("off", Mode::Off), ("detect", Mode::Detect)];
-/// Words of `weir_fail`.
+/// Words of `weir_fail` and `weir_bounds`.
 const FAIL_MODES: &[(&str, FailMode)] = &[("open", FailMode::Open), ("closed", FailMode::Closed)];
 /// Words of `weir_inject_panic`.
 const INJECTED: &[(&str, InjectedFault)] = &[

@@ -7,12 +7,11 @@
 //! before any location is chosen; such answers are logged but not evaluated.)
 
 use nginx_sys::{
-    NGX_HTTP_INTERNAL_SERVER_ERROR, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE, ngx_array_push, ngx_conf_t,
+    NGX_HTTP_INTERNAL_SERVER_ERROR, ngx_array_push, ngx_conf_t,
     ngx_http_core_main_conf_t, ngx_http_core_module, ngx_http_handler_pt, ngx_http_phases_NGX_HTTP_REWRITE_PHASE,
     ngx_http_request_t, ngx_int_t,
 };
-use weir_engine::{Decision, Plan, Response};
-use weir_http::Anomalies;
+use weir_engine::{Decision, Plan, Response, Verdict};
 use weir_rules::Phase;
 use weir_rules::seclang::ir::Phase as RuleSetPhase;
 
@@ -209,47 +208,52 @@ unsafe fn after_fault(r: *mut ngx_http_request_t, location: &Location) -> Step {
     }
 }
 
-/// Evaluates what is known, then sees whether rules could look at all of it.
+/// Evaluates what is known. What rules could not read completely counts more than what they say of
+/// the rest, which is logged all the same.
 unsafe fn evaluate(r: *mut ngx_http_request_t, location: &'static Location) -> Step {
     // SAFETY: a live main request; references to its inspection end before nginx is called.
     unsafe {
-        match decide(r, location) {
-            Step::Pass => match transaction::find(r) {
-                Some(inspection) => {
-                    if (*inspection).holds_responses() && !(*inspection).stage.is_decided() {
-                        body_filter::ask_for_plain(r, &*inspection);
-                    }
-                    past_bounds(r, &mut *inspection, location).unwrap_or(Step::Pass)
-                }
-                None => Step::Pass,
-            },
-            step => step,
+        let was_decided = transaction::find(r).is_some_and(|inspection| (*inspection).stage.is_decided());
+        let step = decide(r, location);
+        let Some(inspection) = transaction::find(r).filter(|_| !was_decided) else { return step };
+        if let Some(refusal) = unreadable(r, &mut *inspection, location) {
+            return refusal;
         }
+        if matches!(step, Step::Pass) && (*inspection).holds_responses() && !(*inspection).stage.is_decided() {
+            body_filter::ask_for_plain(r, &*inspection);
+        }
+        step
     }
 }
 
-/// Rules have not seen input past a parser's bound (arguments, fields, depth): the fail mode decides
-/// about such a request as about a body past its limit, and the error log reports it.
-unsafe fn past_bounds(r: *mut ngx_http_request_t, inspection: &mut Inspection, location: &Location) -> Option<Step> {
-    let past = inspection.transaction.anomalies() & Anomalies::TOO_MANY_ITEMS.union(Anomalies::TOO_DEEP);
-    if past.is_empty() || !inspection.stage.pass_bounds() {
+/// Rules have not seen the request as an application may read it: it is past a bound, or does not
+/// follow its format. `weir_bounds` decides, and the error log reports it once.
+unsafe fn unreadable(r: *mut ngx_http_request_t, inspection: &mut Inspection, location: &Location) -> Option<Step> {
+    let found = inspection.transaction.unreadable()?;
+    if !inspection.stage.unreadable() {
         return None;
     }
-    let open = location.fail == FailMode::Open;
+    let is_refused = location.refuses_unreadable();
     crate::note!(
         // SAFETY: as for `evaluate`.
         unsafe { (*(*r).connection).log },
         Error,
-        "weir: request is past a bound of its parsers ({}), {}, request_id {}",
-        past.names().collect::<Vec<_>>().join(", "),
-        if open { "rules see its beginning" } else { "request refused" },
+        "weir: rules cannot read the request completely: {found}; {}, request_id {}",
+        match (is_refused, location.bounds) {
+            (true, _) => "refused by weir_bounds",
+            (false, FailMode::Closed) => "weir_bounds would refuse it",
+            (false, FailMode::Open) => "passed by weir_bounds",
+        },
         String::from_utf8_lossy(inspection.request_id())
     );
-    if open {
-        return None;
+    if is_refused {
+        inspection.fail();
+        return Some(Step::Status(ngx_int_t::from(found.status() as i16)));
     }
-    inspection.fail();
-    Some(Step::Status(NGX_HTTP_REQUEST_ENTITY_TOO_LARGE as ngx_int_t))
+    if location.bounds == FailMode::Closed {
+        inspection.outcome.verdict = inspection.outcome.verdict.max(Verdict::Detect);
+    }
+    None
 }
 
 unsafe fn decide(r: *mut ngx_http_request_t, location: &'static Location) -> Step {
@@ -278,7 +282,10 @@ unsafe fn decide(r: *mut ngx_http_request_t, location: &'static Location) -> Ste
                 return rule_sets_without_body(&mut *inspection, location);
             }
             if body::is_refused_unread(r, location) {
-                return too_large(r, inspection);
+                (*inspection).transaction.set_body_truncated();
+            }
+            if location.refuses_unreadable() && (*inspection).transaction.unreadable().is_some() {
+                return Step::Pass; // refused, whatever the body has
             }
             match body::read(r, inspection) {
                 body::BodyReading::Read => {}
@@ -286,8 +293,8 @@ unsafe fn decide(r: *mut ngx_http_request_t, location: &'static Location) -> Ste
                 body::BodyReading::Refused(status) => return Step::Status(status),
             }
         }
-        if (*inspection).body == Body::Read && !body::give(r, &mut *inspection, location) {
-            return too_large(r, inspection);
+        if (*inspection).body == Body::Read {
+            body::give(r, &mut *inspection, location);
         }
         (*inspection).step(r, Phase::Body, plan, location).unwrap_or(Step::Pass)
     }
@@ -301,20 +308,6 @@ fn rule_sets_without_body(inspection: &mut Inspection, location: &Location) -> S
             Step::Answer(response)
         }
     }
-}
-
-unsafe fn too_large(r: *mut ngx_http_request_t, inspection: *mut Inspection) -> Step {
-    // SAFETY: as for `evaluate`.
-    unsafe {
-        (*inspection).fail();
-        crate::note!(
-            (*(*r).connection).log,
-            Error,
-            "weir: request body is past weir_body_limit, request refused, request_id {}",
-            String::from_utf8_lossy((*inspection).request_id())
-        );
-    }
-    Step::Status(NGX_HTTP_REQUEST_ENTITY_TOO_LARGE as ngx_int_t)
 }
 
 impl Inspection {

@@ -1,6 +1,6 @@
 //! How far the evaluation of a request has got.
 //!
-//! One state instead of a flag for each question: a request that is past a parser's bound has been evaluated, and one
+//! One state instead of a flag for each question: a request that rules cannot read completely has been evaluated, and one
 //! that is decided is not evaluated any more.
 
 /// A stage of evaluation. Requests go from one to the next and never back.
@@ -11,8 +11,8 @@ pub enum Stage {
     New,
     /// Rules have been asked, and more may be.
     Evaluating,
-    /// As `Evaluating`, and the error log has reported that the request is past a bound of its parsers.
-    PastBounds,
+    /// As `Evaluating`, and the error log has reported that rules cannot read the request completely.
+    Unreadable,
     /// Everything has been decided without a rule: by the gateway, or after a fault.
     DecidedWithoutRules,
     /// Everything has been decided, after rules have been asked.
@@ -25,7 +25,7 @@ impl Stage {
         *self = match *self {
             Self::New => Self::Evaluating,
             Self::DecidedWithoutRules => Self::Decided,
-            Self::Evaluating | Self::PastBounds | Self::Decided => return,
+            Self::Evaluating | Self::Unreadable | Self::Decided => return,
         };
     }
 
@@ -33,32 +33,33 @@ impl Stage {
     pub fn decide(&mut self) {
         *self = match *self {
             Self::New => Self::DecidedWithoutRules,
-            Self::Evaluating | Self::PastBounds => Self::Decided,
+            Self::Evaluating | Self::Unreadable => Self::Decided,
             Self::DecidedWithoutRules | Self::Decided => return,
         };
     }
 
-    /// The request is past a bound of its parsers. True the first time, unless everything has been decided.
-    pub fn pass_bounds(&mut self) -> bool {
-        let news = matches!(self, Self::New | Self::Evaluating);
-        if news {
-            *self = Self::PastBounds;
+    /// Rules cannot read the request completely. True the first time, and when they have just decided.
+    pub fn unreadable(&mut self) -> bool {
+        match *self {
+            Self::New | Self::Evaluating => *self = Self::Unreadable,
+            Self::Unreadable => return false,
+            Self::DecidedWithoutRules | Self::Decided => {}
         }
-        news
+        true
     }
 
     /// Whether any rules have been asked.
     pub fn is_evaluated(self) -> bool {
         match self {
             Self::New | Self::DecidedWithoutRules => false,
-            Self::Evaluating | Self::PastBounds | Self::Decided => true,
+            Self::Evaluating | Self::Unreadable | Self::Decided => true,
         }
     }
 
     /// Whether everything has been decided: nothing is evaluated any more.
     pub fn is_decided(self) -> bool {
         match self {
-            Self::New | Self::Evaluating | Self::PastBounds => false,
+            Self::New | Self::Evaluating | Self::Unreadable => false,
             Self::DecidedWithoutRules | Self::Decided => true,
         }
     }
@@ -70,9 +71,9 @@ mod tests {
 
     #[test]
     fn no_step_takes_back_what_has_happened() {
-        let all = [Stage::New, Stage::Evaluating, Stage::PastBounds, Stage::DecidedWithoutRules, Stage::Decided];
+        let all = [Stage::New, Stage::Evaluating, Stage::Unreadable, Stage::DecidedWithoutRules, Stage::Decided];
         let steps: [fn(&mut Stage); 3] = [Stage::evaluate, Stage::decide, |stage| {
-            stage.pass_bounds();
+            stage.unreadable();
         }];
         for before in all {
             for step in steps {
@@ -84,8 +85,8 @@ mod tests {
         }
         let mut stage = Stage::New;
         stage.evaluate();
-        assert!(stage.pass_bounds() && !stage.pass_bounds(), "told once");
+        assert!(stage.unreadable() && !stage.unreadable(), "told once");
         stage.decide();
-        assert!(!stage.pass_bounds() && stage == Stage::Decided);
+        assert!(stage.unreadable() && stage == Stage::Decided);
     }
 }

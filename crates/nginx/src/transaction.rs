@@ -327,7 +327,7 @@ impl Inspection {
         request
     }
 
-    /// Books the verdict of a fault or a body past its limit.
+    /// Books the verdict of a fault, or of a request that rules cannot read completely.
     pub fn fail(&mut self) {
         self.outcome.verdict = Verdict::Fail;
         self.outcome.decided_by = None;

@@ -4,7 +4,7 @@ use bumpalo::collections::Vec;
 
 use super::body::Parts;
 use super::{BodyProcessor, MultipartFlags, View, concat, number};
-use crate::{Anomalies, Pair};
+use crate::{Anomalies, Pair, Unreadable};
 
 impl<'a> View<'a> {
     /// Arguments of the body in `ARGS`: fields of a urlencoded or multipart form, or JSON leaves.
@@ -170,13 +170,8 @@ impl<'a> View<'a> {
         if self.body().too_long || self.reqbody_processor_error() != b"1" {
             return b"";
         }
-        let name = self.body_anomalies().names().next().unwrap_or_default();
-        match self.request.body_error() {
-            Some(error) => bumpalo::format!(in self.arena, "{}: {} at byte {}", name, error.reason, error.at),
-            None => bumpalo::format!(in self.arena, "{}", name),
-        }
-        .into_bump_str()
-        .as_bytes()
+        let unreadable = Unreadable { anomalies: self.body_anomalies(), error: self.request.body_error() };
+        bumpalo::format!(in self.arena, "{}", unreadable).into_bump_str().as_bytes()
     }
 
     /// What was wrong with the body when it was read. `INBOUND_DATA_ERROR` tells that it was cut.

@@ -1,15 +1,22 @@
 //! The attack log: one JSON object per request with findings, which explains itself.
 
 use weir_engine::{Finding, Verdict};
+use weir_http::Unreadable;
 use weir_log::attack::{ATTACK_FIELDS, AttackField, FINDING_FIELDS, FindingField};
 use weir_log::json::{self, Object};
 
 use super::access::RequestFacts;
 use crate::transaction::Inspection;
 
-/// Whether a request belongs in it: something was found, or the fail mode stopped it.
+/// Whether a request belongs in it: something was found, rules could not read it completely, or a fault stopped it.
 pub fn is_wanted(inspection: &Inspection) -> bool {
-    !inspection.outcome.findings.is_empty() || inspection.outcome.verdict == Verdict::Fail
+    let outcome = &inspection.outcome;
+    !outcome.findings.is_empty() || outcome.verdict == Verdict::Fail || unreadable(inspection).is_some()
+}
+
+/// What rules could not read.
+fn unreadable(inspection: &Inspection) -> Option<Unreadable> {
+    inspection.transaction.unreadable().filter(|_| inspection.stage.is_evaluated())
 }
 
 /// Writes one line.
@@ -19,8 +26,16 @@ pub fn write(out: &mut Vec<u8>, facts: &RequestFacts<'_>) {
     let head = &inspection.transaction.head;
     let mut line = Object::new(out);
     for info in ATTACK_FIELDS {
+        let unreadable = match info.field {
+            AttackField::Unreadable => match unreadable(inspection) {
+                Some(found) => found.to_string(),
+                None => continue,
+            },
+            _ => String::new(),
+        };
         let out = line.member(info.fragment);
         match info.field {
+            AttackField::Unreadable => json::string(out, unreadable.as_bytes()),
             AttackField::RequestId => json::plain(out, inspection.request_id()),
             AttackField::Time => facts.time(out),
             AttackField::Client => json::address(out, head.client),

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bumpalo::Bump;
 use weir_engine::{Context, Decision, Finding, Meter, Outcome, Plan, RuleIndex, Verdict};
-use weir_http::{Anomalies, Head, Header, Transaction};
+use weir_http::{Anomalies, Head, Header, Transaction, Unreadable};
 use weir_ledger::Clock;
 use weir_policy::{RuleLabel, Snapshot};
 use weir_rules::Phase;
@@ -17,7 +17,7 @@ use super::path::normalise;
 use super::recorded::Recorded;
 use super::stopwatch::{Stopwatch, Timed, median};
 use crate::Failure;
-use crate::arguments::Replay;
+use crate::arguments::{Bounds, Replay};
 use crate::command::rules::Chosen;
 
 /// A policy ready for requests.
@@ -28,6 +28,7 @@ pub(super) struct Replayer<'s> {
     pub top: usize,
     client: IpAddr,
     repeat: u32,
+    bounds: Bounds,
     clock: Clock,
 }
 
@@ -42,6 +43,8 @@ pub(super) struct Replayed {
     pub tags: Vec<String>,
     /// What is broken in the request.
     pub anomalies: Vec<&'static str>,
+    /// What rules could not read completely.
+    pub unreadable: Option<Unreadable>,
     /// Whether nginx answers 400 before any rule runs.
     pub refused_by_nginx: bool,
     /// Nanoseconds of all phases; median.
@@ -68,7 +71,8 @@ impl<'s> Replayer<'s> {
         };
         let plan = chosen.snapshot.plan(&wanted).map_err(Failure::new)?;
         let (client, repeat, top) = (replay.client, replay.repeat, replay.top);
-        Ok(Self { chosen, plan, top, client, repeat, clock: Clock::calibrate() })
+        let bounds = replay.bounds;
+        Ok(Self { chosen, plan, top, client, repeat, bounds, clock: Clock::calibrate() })
     }
 
     pub fn snapshot(&self) -> &Snapshot {
@@ -85,14 +89,18 @@ impl<'s> Replayer<'s> {
         let mut arena = Bump::new();
         let mut replayed = self.once(request, &arena, &mut Stopwatch::new(self.clock, false), |evaluated| {
             let Evaluated { outcome, transaction, decision } = evaluated;
+            let unreadable = transaction.unreadable();
+            let refused = unreadable.filter(|_| self.bounds == Bounds::Closed);
             Replayed {
-                verdict: outcome.verdict,
+                verdict: if refused.is_some() { Verdict::Fail } else { outcome.verdict },
                 status: match decision {
+                    _ if refused.is_some() => refused.map(Unreadable::status),
                     Decision::Continue => None,
                     Decision::Respond(response) => Some(response.status),
                 },
+                unreadable,
                 score: outcome.score,
-                decided_by: outcome.decided_by,
+                decided_by: outcome.decided_by.filter(|_| refused.is_none()),
                 findings: std::mem::take(&mut outcome.findings),
                 tags: std::mem::take(&mut outcome.tags),
                 anomalies: transaction.all_anomalies().names().collect(),
@@ -137,6 +145,9 @@ impl<'s> Replayer<'s> {
         then: impl FnOnce(&mut Evaluated<'a, '_>) -> T,
     ) -> T {
         let transaction = Transaction::new(self.head(request, arena), arena);
+        if request.target.contains(&b'#') {
+            transaction.flag(Anomalies::INVALID_TARGET);
+        }
         let mut outcome = Outcome::default();
         let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_millis() as u64);
         let mut context =
@@ -175,7 +186,6 @@ impl<'s> Replayer<'s> {
             Some(at) => &request.target[at + 1..],
             None => b"",
         };
-        let query = &query[..query.iter().position(|byte| *byte == b'#').unwrap_or(query.len())];
         let peer = request.client.unwrap_or(self.client);
         let client = match request.client {
             Some(known) => known,

@@ -61,6 +61,10 @@ fn notes_of(replayer: &Replayer<'_>, request: &Recorded, replayed: &Replayed) ->
     if replayed.refused_by_nginx {
         notes.push("nginx answers 400 to this path or its escapes before any rule runs".to_owned());
     }
+    if let Some(found) = replayed.unreadable {
+        let refused = if replayed.verdict == Verdict::Fail { "refused by weir_bounds" } else { "passed by weir_bounds" };
+        notes.push(format!("rules cannot read it completely, {refused}: {found}"));
+    }
     if !replayed.anomalies.is_empty() {
         notes.push(format!("broken in the request: {}", replayed.anomalies.join(", ")));
     }
@@ -211,6 +215,7 @@ pub(super) fn as_value(replayer: &Replayer<'_>, number: u64, request: &Recorded,
         "verdict": replayed.verdict.as_str(), "status": replayed.status, "score": replayed.score,
         "decided_by": replayed.decided_by.map(|rule| id(replayer, rule)), "tags": replayed.tags,
         "findings": replayed.findings.iter().map(finding).collect::<Vec<_>>(),
+        "unreadable": replayed.unreadable.map(|found| found.to_string()),
         "logged_rule_ids": request.logged, "total_ns": replayed.total_ns,
         "costs": replayed.costs.iter().map(cost).collect::<Vec<_>>(),
         "notes": notes_of(replayer, request, replayed).into_iter().chain(standing(replayer).into_iter().map(str::to_owned))
