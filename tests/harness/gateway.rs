@@ -157,6 +157,7 @@ fn spawn(
     let log = std::fs::File::options().create(true).append(true).open(state.with_extension("log"));
     let mut command = Command::new(binary);
     command.arg("--runtime").arg(runtime).arg("control").arg("--state").arg(state);
+    command.arg("--files").arg(state.parent().expect("the state is in the prefix"));
     command.envs(environment.iter().map(|(name, value)| (name, value)));
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log.expect("the prefix is writable")).process_group(0);
     let place = CString::new(state.as_os_str().as_encoded_bytes()).expect("a path has no NUL");

@@ -13,7 +13,7 @@ mod tokens;
 
 pub use access::{Access, Denied, Origin};
 pub use peer::Peer;
-pub use role::{Role, required};
+pub use role::Role;
 pub use tokens::{
     Granted, MAX_TOKENS, TokenEntry, TokenError, Tokens, create_token, grant_certificate, list_tokens, revoke_token,
 };

@@ -63,7 +63,8 @@ pub async fn serve(options: &Options, end: impl Future<Output = ()>) -> Result<(
         flusher,
         sandbox: Arc::new(
             Sandbox::new(options.sandbox, options.executable.clone(), metrics.clone())
-                .with_folder(options.runtime.clone()),
+                .with_folder(options.runtime.clone())
+                .with_files(options.files.clone()),
         ),
         metrics: metrics.clone(),
         events: broadcast::channel(EVENTS).0,

@@ -5,6 +5,7 @@
 
 mod bind;
 mod connection;
+mod places;
 mod tls;
 
 use std::pin::pin;
@@ -13,18 +14,18 @@ use std::time::Duration;
 
 use axum::Router;
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
 pub use bind::{Bind, ListenError, bind};
 use connection::Connection;
+pub use places::MAX_CONNECTIONS;
+use places::{Place, Places};
 pub use tls::Tls;
 
 use crate::auth::{Access, Origin, Peer};
-
-/// Connections of one listener at most. Watchers keep theirs, so it is beyond what scripts need.
-pub const MAX_CONNECTIONS: usize = 1024;
+use crate::shared::ended;
 
 /// How long requests that are being answered may take after the end was announced.
 pub const GRACE: Duration = Duration::from_secs(5);
@@ -57,9 +58,13 @@ impl Listener {
 /// Serves a router until `shutdown` is true (or its sender is gone), then lets requests end for [`GRACE`]. Each request
 /// that is let in and had to say who asks has a [`Peer`] among its extensions.
 pub async fn serve(listener: Listener, router: Router, access: Arc<Access>, shutdown: watch::Receiver<bool>) {
-    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let places = match listener.socket {
+        Socket::Unix(_) => Places::local(),
+        Socket::Tcp(..) => Places::remote(),
+    };
     let mut connections = JoinSet::new();
-    let mut end = pin!(ended(shutdown.clone()));
+    let mut stop = shutdown.clone();
+    let mut end = pin!(ended(&mut stop));
     loop {
         tokio::select! {
             biased;
@@ -70,11 +75,11 @@ pub async fn serve(listener: Listener, router: Router, access: Arc<Access>, shut
                     tokio::time::sleep(PAUSE).await;
                     continue;
                 };
-                let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+                let Some(place) = places.take(accepted.client()) else {
                     access.metrics().connections_refused.add(1);
                     continue;
                 };
-                let connection = Connection { router: router.clone(), access: Arc::clone(&access) };
+                let connection = Connection::new(router.clone(), Arc::clone(&access));
                 connections.spawn(run(accepted, connection, shutdown.clone(), place));
             }
         }
@@ -85,16 +90,21 @@ pub async fn serve(listener: Listener, router: Router, access: Arc<Access>, shut
     let _ = tokio::time::timeout(GRACE, all).await;
 }
 
-/// Returns when `shutdown` is true, or nobody is left who could make it so.
-async fn ended(mut shutdown: watch::Receiver<bool>) {
-    let _ = shutdown.wait_for(|&end| end).await;
-}
-
 /// An accepted connection.
 enum Accepted {
     Unix(tokio::net::UnixStream),
     Plain(tokio::net::TcpStream, std::net::SocketAddr),
     Tls(tokio::net::TcpStream, std::net::SocketAddr, TlsAcceptor),
+}
+
+impl Accepted {
+    /// The address of the client; none on the Unix socket.
+    fn client(&self) -> Option<std::net::IpAddr> {
+        match self {
+            Self::Unix(_) => None,
+            Self::Plain(_, remote) | Self::Tls(_, remote, _) => Some(remote.ip()),
+        }
+    }
 }
 
 impl Socket {
@@ -117,7 +127,7 @@ async fn run(
     accepted: Accepted,
     connection: Connection,
     shutdown: watch::Receiver<bool>,
-    _place: OwnedSemaphorePermit,
+    _place: Place,
 ) {
     let metrics = Arc::clone(connection.access.metrics());
     metrics.connections.add(1);

@@ -90,6 +90,7 @@ pub struct Sandbox {
     limits: Limits,
     exe: PathBuf,
     folder: PathBuf,
+    files: Vec<PathBuf>,
     metrics: Arc<Metrics>,
     child: Mutex<Option<Process>>,
     waiting: AtomicUsize,
@@ -99,13 +100,19 @@ impl Sandbox {
     /// A sandbox whose children are `exe sandbox`, which must run [`child_main`]. Starts none yet.
     #[must_use]
     pub fn new(limits: Limits, exe: PathBuf, metrics: Arc<Metrics>) -> Self {
-        Self { limits, exe, folder: PathBuf::from("/"), metrics, child: Mutex::new(None), waiting: AtomicUsize::new(0) }
+        Self { limits, exe, folder: PathBuf::from("/"), files: Vec::new(), metrics, child: Mutex::new(None), waiting: AtomicUsize::new(0) }
     }
 
     /// The same, where relative names of files begin at this folder: that of workers, which compile the same text.
     #[must_use]
     pub fn with_folder(self, folder: PathBuf) -> Self {
         Self { folder, ..self }
+    }
+
+    /// The same, where policies may name only files below these directories.
+    #[must_use]
+    pub fn with_files(self, files: Vec<PathBuf>) -> Self {
+        Self { files, ..self }
     }
 
     /// The process that waits for the next job, for tests that kill it.
@@ -167,7 +174,7 @@ impl Sandbox {
                 }
             }
         }
-        let mut fresh = Process::start(&self.exe, &self.folder, &self.limits).await?;
+        let mut fresh = Process::start(&self.exe, &self.folder, &self.files, &self.limits).await?;
         let answer = fresh.perform(task, &self.limits).await.inspect_err(|_| self.metrics.sandbox_kills.add(1))?;
         *slot = Some(fresh);
         Ok(answer)

@@ -59,19 +59,32 @@ pub struct DocumentPosition {
 
 impl PolicyError {
     /// The fault as it is shown beside its document: where the pointer does not lead to the very place, the message
-    /// begins with file and line.
+    /// begins with file and line. What a file contains is not quoted: whoever may name a file in a document need not
+    /// be allowed to read it.
     #[must_use]
     pub fn in_document(&self) -> Option<(ResourceKind, &str, Fault)> {
         let DocumentPosition { kind, id, pointer } = self.document.as_ref()?;
         let (file, line) = (&self.file, self.line);
+        let mut hint = self.hint.clone();
         let message = match &self.message {
             message if *file == file_of(*kind, id) => message.clone(),
             message if *file == sec_lang::named(id) => format!("line {line}: {message}"),
             message if line == 0 => format!("{file}: {message}"),
-            message => format!("{file}, line {line}: {message}"),
+            message => {
+                hint = Some("lines of files are not shown here; `weir check` on the host shows them".to_owned());
+                format!("{file}, line {line}: {}", without_content(message))
+            }
         };
-        let fault = Fault { pointer: pointer.clone(), message, hint: self.hint.clone(), ..Fault::default() };
+        let fault = Fault { pointer: pointer.clone(), message, hint, ..Fault::default() };
         Some((*kind, id, fault))
+    }
+}
+
+/// What was expected, if the message says it before what was found.
+fn without_content(message: &str) -> &str {
+    match message.split_once(", found ") {
+        Some((expected, _)) if !expected.contains('`') => expected,
+        _ => "the line is not valid",
     }
 }
 

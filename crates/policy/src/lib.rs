@@ -24,6 +24,7 @@ mod snapshot;
 pub mod source;
 pub mod table;
 
+pub use weir_rules::confined::confine as confine_files;
 pub use action::RULE_SET_ACTIONS;
 pub use document::{MAX_DEPTH, MAX_DOCUMENT_BYTES, MAX_NODES, parse_document};
 pub use error::{DocumentPosition, Fault, MAX_ERRORS, PolicyError, PolicyErrors};

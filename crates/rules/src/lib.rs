@@ -6,6 +6,7 @@
 
 mod advice;
 mod check;
+pub mod confined;
 mod constant;
 mod error;
 mod field;

@@ -30,6 +30,11 @@ pub struct Control {
     /// Allow --listen without TLS on an address that other machines can reach.
     #[arg(long, requires = "listen")]
     pub insecure: bool,
+    /// Policies may also name files (lists, rule sets, geographic databases) below this directory, besides
+    /// /etc/weir, /etc/modsecurity, /usr/share/modsecurity-crs, /usr/share/GeoIP and /var/lib/GeoIP. Symbolic links
+    /// must not lead out of it. Repeatable.
+    #[arg(long, value_name = "DIR")]
+    pub files: Vec<PathBuf>,
     /// Memory limit for compiling policies, in MiB.
     #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(64..=65_536))]
     pub sandbox_memory: u64,

@@ -1,12 +1,16 @@
 //! `weir control`: the daemon that holds the policy.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use weir_control::listen::{Bind, Tls};
 use weir_control::{Options, sandbox};
 
 use crate::Failure;
 use crate::arguments::Control;
+
+/// Where files of policies usually are: Weir's own, CRS and ModSecurity, and databases of `geoipupdate`.
+const FILES: [&str; 5] =
+    ["/etc/weir", "/etc/modsecurity", "/usr/share/modsecurity-crs", "/usr/share/GeoIP", "/var/lib/GeoIP"];
 
 pub(crate) fn run(runtime: &Path, control: &Control) -> Result<(), Failure> {
     // A client that goes away while it is answered must be an error of that answer, not the end of the daemon.
@@ -18,6 +22,7 @@ pub(crate) fn run(runtime: &Path, control: &Control) -> Result<(), Failure> {
         runtime: runtime.to_owned(),
         listen: listen(runtime, control),
         executable,
+        files: FILES.into_iter().map(PathBuf::from).chain(control.files.iter().cloned()).collect(),
         sandbox: sandbox::Limits {
             memory_bytes: control.sandbox_memory << 20,
             cpu: std::time::Duration::from_secs(control.sandbox_cpu),

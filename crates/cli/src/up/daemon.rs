@@ -26,7 +26,8 @@ fn spawn(dir: &RunDir, log: &Path) -> Result<Group, Failure> {
     let file = std::fs::File::options().create(true).append(true).open(log).map_err(fail)?;
     let mut command = Command::new(std::env::current_exe().map_err(fail)?);
     command.arg("--runtime").arg(dir.runtime()).arg("control").arg("--state").arg(dir.path().join("state"));
-    command.arg("--socket").arg(dir.socket()).env_remove("WEIR_CONTROL");
+    // Whoever starts a demo may name any file that they may read.
+    command.args(["--files", "/"]).arg("--socket").arg(dir.socket()).env_remove("WEIR_CONTROL");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file);
     Group::start("control", command, log.to_owned())
 }

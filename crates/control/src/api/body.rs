@@ -29,13 +29,13 @@ pub(super) async fn json(headers: &HeaderMap, body: Body, limit: usize) -> Resul
     if bytes.is_empty() {
         return Ok(None);
     }
-    if let Some(given) = headers.get(header::CONTENT_TYPE) {
-        let essence = given.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
-        if !TYPES.iter().any(|known| known.eq_ignore_ascii_case(essence)) {
-            let detail = format!("a body of `{}` is not taken, only JSON", essence.escape_default());
-            let problem = Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail);
-            return Err(problem.hint("send `Content-Type: application/json` (curl: --json instead of --data)"));
-        }
+    // A page of another site can send a body without a type, but none of JSON, unless it is asked first.
+    let given = headers.get(header::CONTENT_TYPE).and_then(|given| given.to_str().ok()).unwrap_or_default();
+    let essence = given.split(';').next().unwrap_or_default().trim();
+    if !TYPES.iter().any(|known| known.eq_ignore_ascii_case(essence)) {
+        let detail = format!("a body of `{}` is not taken, only JSON", essence.escape_default());
+        let problem = Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail);
+        return Err(problem.hint("send `Content-Type: application/json` (curl: --json instead of --data)"));
     }
     serde_json::from_slice(&bytes)
         .map(Some)

@@ -32,10 +32,12 @@ pub(super) struct ChangeRequest {
 }
 
 impl ChangeRequest {
-    /// Parses a request's head. The change itself is passed to [`ChangeRequest::make`].
-    pub fn of(context: &Context, head: &request::Parts) -> Result<Self, Problem> {
-        let arguments = Arguments::parse(head.uri.query(), &ARGUMENTS)?;
+    /// Parses the head of a request whose change needs at least a role. The change itself is passed to
+    /// [`ChangeRequest::make`].
+    pub fn of(context: &Context, head: &request::Parts, needed: Role) -> Result<Self, Problem> {
         let peer = head.extensions.get::<Peer>();
+        check(peer.map(|peer| peer.role), needed)?;
+        let arguments = Arguments::parse(head.uri.query(), &ARGUMENTS)?;
         let submission = Submission {
             operation: Operation::Edits(Vec::new()),
             actor: peer.map_or_else(|| Arc::from("?"), |peer| peer.actor.clone()),
@@ -60,15 +62,13 @@ impl ChangeRequest {
         self.submission.message.get_or_insert_with(message);
     }
 
-    /// The role of the client.
-    pub fn role(&self) -> Option<Role> {
-        self.role
-    }
-
     /// Makes the change and responds.
     pub async fn make(mut self, context: &Context, operation: Operation) -> Response<Body> {
         if self.submission.message.as_ref().is_some_and(|message| message.len() > MAX_MESSAGE) {
             return Problem::malformed(format!("a message has at most {MAX_MESSAGE} bytes")).into_response();
+        }
+        if let Err(problem) = check(self.role, Role::for_operation(&operation)) {
+            return problem.into_response();
         }
         self.submission.operation = operation;
         let dry_run = self.submission.dry_run;
@@ -90,6 +90,15 @@ impl ChangeRequest {
             problem.into_response()
         })
     }
+}
+
+/// Whether a role is enough for a change.
+fn check(role: Option<Role>, needed: Role) -> Result<(), Problem> {
+    if role >= Some(needed) {
+        return Ok(());
+    }
+    let detail = format!("this change needs the role `{needed}`");
+    Err(Problem::new(StatusCode::FORBIDDEN, detail).with("needed", needed.as_str()))
 }
 
 fn outcome(answer: &Answer, dry_run: bool) -> Outcome {

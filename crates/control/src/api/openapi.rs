@@ -97,6 +97,7 @@ fn operation(endpoint: &Endpoint, kind: Option<ResourceKind>, path: &str) -> Val
         "operationId": identifier(endpoint.method, path),
         "summary": summary,
         "description": format!("Role: {role}."),
+        "x-weir-role": role,
         "tags": [kind.map_or("control", ResourceKind::plural)],
         "parameters": in_path.chain(named).collect::<Vec<Value>>(),
         "responses": response::responses(endpoint, kind, path),

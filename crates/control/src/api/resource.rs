@@ -15,6 +15,7 @@ use super::context::Context;
 use super::problem::COLLECTION_METHODS;
 use super::query::{Arguments, condition, tags};
 use super::{PREFIX, Problem, body};
+use crate::auth::Role;
 use crate::publish::Operation;
 use crate::state::{self, Action, Edit, Key, Match, Target};
 
@@ -32,9 +33,7 @@ pub(super) async fn resource(State(context): State<Arc<Context>>, request: Reque
 }
 
 async fn answer(context: &Context, head: request::Parts, body: Body) -> Result<Response<Body>, Problem> {
-    // The router has taken the prefix off already.
-    let path = head.uri.path();
-    let path = path.strip_prefix(PREFIX).unwrap_or(path);
+    let path = head.uri.path(); // without the prefix, which the router has taken off
     let target = Target::parse(path).ok_or_else(|| {
         let detail = format!("there is nothing at {PREFIX}{path}");
         Problem::new(StatusCode::NOT_FOUND, detail).hint("GET /openapi.json lists all paths")
@@ -68,7 +67,7 @@ async fn change(
     body: Body,
     target: Target,
 ) -> Result<Response<Body>, Problem> {
-    let how = ChangeRequest::of(context, &head)?;
+    let how = ChangeRequest::of(context, &head, Role::for_kind(target.kind()))?;
     let condition = condition(&head.headers)?;
     let limit = context.shared.limits.body;
     let action = match head.method {

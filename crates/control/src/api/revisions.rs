@@ -14,6 +14,7 @@ use super::change::ChangeRequest;
 use super::context::Context;
 use super::query::{Arguments, no_condition};
 use super::{Problem, body, resource};
+use crate::auth::Role;
 use crate::publish::Operation;
 use crate::shared::Shared;
 use crate::state::redacted;
@@ -89,7 +90,7 @@ pub(super) async fn rollback(
     let prepared = async {
         let revision = number(&revision)?;
         no_condition(&head.headers, "look with `weir diff` at what a rollback would undo")?;
-        let mut how = ChangeRequest::of(&context, &head)?;
+        let mut how = ChangeRequest::of(&context, &head, Role::Admin)?;
         let body = body::json(&head.headers, body, context.shared.limits.body).await?;
         if let Some(body) = body {
             let body: Message = serde_json::from_value(body).map_err(|error| {

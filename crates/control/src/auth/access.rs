@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::body::Body;
-use axum::http::{Method, Request, Response, StatusCode, header};
+use axum::http::{HeaderMap, Method, Request, Response, StatusCode, Uri, header};
 use serde_json::json;
 
 use super::failures::{Failures, WINDOW_S};
-use super::{Peer, Role, Tokens, required};
+use super::{Peer, Role, Tokens};
 use crate::metrics::Metrics;
 
 /// The connection that a request came over.
@@ -55,6 +55,9 @@ pub struct Access {
 /// Longest bearer token, in bytes; the tokens of `weir token` have 69.
 const MAX_TOKEN_BYTES: usize = 256;
 
+/// The path of the health check.
+const HEALTH_CHECK: &str = "/healthz";
+
 /// How many bytes of a path are recorded in the audit.
 const MAX_AUDITED_PATH: usize = 200;
 
@@ -70,17 +73,19 @@ impl Access {
         &self.metrics
     }
 
-    /// The client of a request; `None` if the request needs no authentication.
+    /// The client of a request; `None` for the health check, which needs no authentication. What the
+    /// client may do is decided where it is done, by what was found there, and not by the path as text.
     ///
     /// # Errors
-    /// The response to a rejected request: 401, 403, or 429 after many of those.
+    /// The response to a rejected request: 401, 403 if a browser was made to send it, or 429 after many of those.
     pub fn admit<B>(&self, origin: &Origin, request: &Request<B>) -> Result<Option<Peer>, Box<Response<Body>>> {
         let (remote, certificate) = match origin {
             Origin::Unix(peer) => return Ok(Some(peer.clone())),
             Origin::Tcp { remote, certificate } => (*remote, certificate.as_deref()),
         };
-        let path = request.uri().path();
-        let Some(role) = required(request.method(), path) else { return Ok(None) };
+        if request.uri().path() == HEALTH_CHECK {
+            return Ok(None);
+        }
         let peer = match bearer(request) {
             Ok(Some(token)) => self.tokens.of_token(token).ok_or("the token is not known"),
             Ok(None) => match certificate.map(|name| self.tokens.of_certificate(name)) {
@@ -91,16 +96,32 @@ impl Access {
             Err(reason) => Err(reason),
         };
         let (status, reason, actor) = match peer {
-            Ok(peer) if peer.role >= role => return Ok(Some(peer)),
-            Ok(peer) => (StatusCode::FORBIDDEN, "the role is not enough", Some(peer.actor)),
+            Ok(peer) if is_cross_site(request) => {
+                (StatusCode::FORBIDDEN, "the request comes from a page of another site", Some(peer.actor))
+            }
+            Ok(peer) => return Ok(Some(peer)),
             Err(reason) => (StatusCode::UNAUTHORIZED, reason, None),
         };
-        let path = path.chars().take(MAX_AUDITED_PATH).collect();
-        let denied = Denied { status: status.as_u16(), reason, actor, remote, method: request.method().clone(), path };
-        Err(Box::new(self.deny(denied, role)))
+        let denied = Denied::new(status, reason, actor, remote, request.method(), request.uri());
+        Err(Box::new(self.deny(denied, None)))
     }
 
-    fn deny(&self, denied: Denied, needed: Role) -> Response<Body> {
+    /// Counts and audits a response that says that the role of a client of TCP is not enough.
+    pub fn forbidden(
+        &self,
+        origin: &Origin,
+        peer: Peer,
+        (method, uri): (&Method, &Uri),
+        response: Response<Body>,
+    ) -> Response<Body> {
+        let Origin::Tcp { remote, .. } = origin else { return response };
+        let reason = "the role is not enough";
+        let denied = Denied::new(StatusCode::FORBIDDEN, reason, Some(peer.actor), *remote, method, uri);
+        self.deny(denied, Some(response))
+    }
+
+    /// Counts and audits a rejected request. Its response is `ready`, or says the reason.
+    fn deny(&self, denied: Denied, ready: Option<Response<Body>>) -> Response<Body> {
         let counter = if denied.status == 403 { &self.metrics.forbidden } else { &self.metrics.unauthenticated };
         counter.add(1);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -110,14 +131,14 @@ impl Access {
             response.headers_mut().insert(header::RETRY_AFTER, WINDOW_S.into());
             return response;
         }
-        let response = match &denied.actor {
-            Some(actor) => {
-                problem(StatusCode::FORBIDDEN, &format!("{actor} may not do this: it needs the role `{needed}`"))
-            }
-            None => {
+        let response = match (ready, denied.status) {
+            (Some(response), _) => response,
+            (None, 403) => problem(StatusCode::FORBIDDEN, denied.reason),
+            (None, _) => {
+                let role = if denied.method.is_safe() { Role::Read } else { Role::Edit };
                 let detail = format!(
-                    "{}; send `Authorization: Bearer TOKEN` with a token of role `{needed}` \
-                    (`weir token create NAME --role {needed}`)",
+                    "{}; send `Authorization: Bearer TOKEN` with a token of role `{role}` \
+                    (`weir token create NAME --role {role}`)",
                     denied.reason
                 );
                 let mut response = problem(StatusCode::UNAUTHORIZED, &detail);
@@ -129,6 +150,40 @@ impl Access {
         (self.audit)(denied);
         response
     }
+}
+
+impl Denied {
+    fn new(
+        status: StatusCode,
+        reason: &'static str,
+        actor: Option<Arc<str>>,
+        remote: SocketAddr,
+        method: &Method,
+        uri: &Uri,
+    ) -> Self {
+        let path = uri.path().chars().take(MAX_AUDITED_PATH).collect();
+        Self { status: status.as_u16(), reason, actor, remote, method: method.clone(), path }
+    }
+}
+
+/// Whether a browser says that a page of another site made it send a change. Browsers set these
+/// headers themselves; programs send neither.
+fn is_cross_site<B>(request: &Request<B>) -> bool {
+    if request.method().is_safe() {
+        return false;
+    }
+    let text = |headers: &HeaderMap, name| {
+        headers.get(name).map(|value: &header::HeaderValue| value.to_str().unwrap_or("?").to_owned())
+    };
+    let headers = request.headers();
+    let foreign_site =
+        text(headers, "sec-fetch-site").is_some_and(|site| !["same-origin", "none"].contains(&site.as_str()));
+    let host = text(headers, "host").or_else(|| request.uri().authority().map(ToString::to_string));
+    let foreign_origin = text(headers, "origin").is_some_and(|origin| {
+        let own = origin.split_once("://").map(|(_, host)| host);
+        own.is_none() || own.map(str::to_ascii_lowercase) != host.map(|host| host.to_ascii_lowercase())
+    });
+    foreign_site || foreign_origin
 }
 
 /// The token of a request, if it has one.

@@ -1,9 +1,11 @@
-//! Roles, and the role that each request needs.
+//! Roles, and the role that each change needs.
 
 use std::fmt;
 use std::str::FromStr;
 
-use axum::http::Method;
+use weir_resource::ResourceKind;
+
+use crate::publish::Operation;
 
 /// What a client is allowed to do. Each role includes the ones before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,10 +32,21 @@ impl Role {
         }
     }
 
-    /// The role that changing a kind of resource needs. A transaction needs the highest role of its changes.
+    /// The role that changing a kind of resource needs.
     #[must_use]
-    pub fn for_kind(plural: &str) -> Self {
-        if plural == "settings" { Self::Admin } else { Self::Edit }
+    pub fn for_kind(kind: ResourceKind) -> Self {
+        if kind.is_singleton() { Self::Admin } else { Self::Edit }
+    }
+
+    /// The role that a change needs: the highest of its parts.
+    #[must_use]
+    pub fn for_operation(operation: &Operation) -> Self {
+        match operation {
+            Operation::Edits(edits) => {
+                edits.iter().map(|edit| Self::for_kind(edit.target.kind())).max().unwrap_or(Self::Edit)
+            }
+            Operation::Rollback(_) => Self::Admin,
+        }
     }
 }
 
@@ -54,42 +67,9 @@ impl FromStr for Role {
     }
 }
 
-/// The role that a request needs; `None` for the health check, which needs no authentication.
-#[must_use]
-pub fn required(method: &Method, path: &str) -> Option<Role> {
-    if path == "/healthz" {
-        return None;
-    }
-    if [Method::GET, Method::HEAD, Method::OPTIONS].contains(method) {
-        return Some(Role::Read);
-    }
-    let rest = path.strip_prefix("/api/v1/").unwrap_or(path);
-    let kind = rest.split('/').next().unwrap_or(rest);
-    if kind == "revisions" { Some(Role::Admin) } else { Some(Role::for_kind(kind)) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn requests_need_roles() {
-        for (method, path, role) in [
-            (Method::GET, "/healthz", None),
-            (Method::GET, "/metrics", Some(Role::Read)),
-            (Method::GET, "/api/v1/settings", Some(Role::Read)),
-            (Method::HEAD, "/api/v1/sites/a", Some(Role::Read)),
-            (Method::PUT, "/api/v1/sites/a", Some(Role::Edit)),
-            (Method::PATCH, "/api/v1/upstreams/a/members/b", Some(Role::Edit)),
-            (Method::POST, "/api/v1/transactions", Some(Role::Edit)),
-            (Method::PUT, "/api/v1/settings", Some(Role::Admin)),
-            (Method::PATCH, "/api/v1/settings/geo", Some(Role::Admin)),
-            (Method::POST, "/api/v1/revisions/7/rollback", Some(Role::Admin)),
-            (Method::DELETE, "/nothing", Some(Role::Edit)),
-        ] {
-            assert_eq!(required(&method, path), role, "{method} {path}");
-        }
-    }
 
     #[test]
     fn roles_are_ordered_and_read_back() {

@@ -31,6 +31,9 @@ pub fn child_main() -> ExitCode {
 
 fn serve(input: &mut impl Read, output: &mut impl Write) -> io::Result<()> {
     let Some(hello) = read::<Hello>(input, MAX_JOB_BYTES)? else { return Ok(()) };
+    if !hello.files.is_empty() {
+        weir_policy::confine_files(&hello.files);
+    }
     confine::confine(hello.memory_bytes)?;
     let mut kept = Kept::default();
     while let Some(task) = read::<Task>(input, MAX_JOB_BYTES)? {

@@ -1,6 +1,6 @@
 //! The parent's side: one child, its pipes, and the eye on its clock.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -34,7 +34,7 @@ pub(super) struct Process {
 
 impl Process {
     /// Starts a child in a folder and tells it its limits.
-    pub async fn start(exe: &Path, folder: &Path, limits: &Limits) -> Result<Self, Death> {
+    pub async fn start(exe: &Path, folder: &Path, files: &[PathBuf], limits: &Limits) -> Result<Self, Death> {
         let mut command = Command::new(exe);
         command.arg("sandbox").env_clear().current_dir(folder).kill_on_drop(true);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -48,7 +48,7 @@ impl Process {
         let last_words = Arc::new(Mutex::new(Vec::new()));
         tokio::spawn(listen(errors, Arc::clone(&last_words)));
         let mut process = Self { child, input, output, last_words, jobs: 0 };
-        let hello = wire::framed(&Hello { memory_bytes: limits.memory_bytes }, MAX_JOB_BYTES);
+        let hello = wire::framed(&Hello { memory_bytes: limits.memory_bytes, files: files.to_vec() }, MAX_JOB_BYTES);
         let hello = hello.expect("a greeting is short");
         match process.input.write_all(&hello).await {
             Ok(()) => Ok(process),

@@ -3,6 +3,7 @@
 //! The child's side is not trusted more than the policy it reads, so lengths are bounded in both directions.
 
 use std::io::{self, Read, Write};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use weir_gateway::resource::{Document, ResourceKind};
@@ -15,10 +16,12 @@ pub const MAX_JOB_BYTES: usize = 64 << 20;
 pub const MAX_ANSWER_BYTES: usize = 4 << 20;
 
 /// The first message to a child: what it may use.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Hello {
     /// Address space in bytes.
     pub memory_bytes: u64,
+    /// Directories whose files it may read; all if there are none.
+    pub files: Vec<PathBuf>,
 }
 
 /// What the child is to do.

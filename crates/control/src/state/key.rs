@@ -68,6 +68,15 @@ pub enum Target {
 }
 
 impl Target {
+    /// The kind of what it names.
+    #[must_use]
+    pub fn kind(&self) -> ResourceKind {
+        match self {
+            Self::Collection(kind, _) => *kind,
+            Self::Resource(key, _) => key.kind,
+        }
+    }
+
     /// Reads a path below `/api/v1`, such as `/upstreams/app/members/a/weight`; `None` if it names nothing.
     #[must_use]
     pub fn parse(path: &str) -> Option<Self> {

@@ -41,6 +41,7 @@ impl Daemon {
             runtime,
             listen: vec![Bind::Unix(socket.clone())],
             executable: PathBuf::from("/nonexistent"),
+            files: Vec::new(),
             sandbox: weir_control::sandbox::Limits::default(),
             limits,
             level: Level::Warn,

@@ -175,10 +175,13 @@ SecRule &ARGS|&REQUEST_COOKIES "@ge 10000" "id:200007,phase:2,pass,t:none,msg:'M
     setvar:'tx.inbound_anomaly_score_pl1=+%{tx.critical_anomaly_score}'"
 "#;
 
+/// Largest file in which they are looked for.
+const MAX_SEARCHED_BYTES: u64 = 1 << 20;
+
 /// Whether one of the files is ModSecurity's configuration, or another with these rules.
 fn has_body_checks(roots: &[RuleSource]) -> bool {
     roots.iter().any(|root| match root {
-        RuleSource::File(path) => std::fs::read(path).is_ok_and(|text| {
+        RuleSource::File(path) => crate::build::read(path, MAX_SEARCHED_BYTES).is_ok_and(|text| {
             let text = String::from_utf8_lossy(&text);
             ["id:200002", "id:'200002'"].iter().any(|rule| text.contains(rule))
         }),

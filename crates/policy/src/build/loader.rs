@@ -1,6 +1,5 @@
 //! Reading the files that a policy names: bounded, regular files only, part of the revision.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -30,8 +29,8 @@ impl Builder<'_> {
 /// The content of a regular file of at most `max_bytes`.
 pub(crate) fn read(path: &Path, max_bytes: u64) -> Result<Vec<u8>, String> {
     let plain = |error: std::io::Error| plain(&error);
-    // Asked before opening: opening a named pipe would wait for a writer.
-    let about = std::fs::metadata(path).map_err(plain)?;
+    let file = weir_rules::confined::open(path).map_err(plain)?;
+    let about = file.metadata().map_err(plain)?;
     if !about.is_file() {
         return Err("it is not a regular file".to_owned());
     }
@@ -41,7 +40,7 @@ pub(crate) fn read(path: &Path, max_bytes: u64) -> Result<Vec<u8>, String> {
     }
     let mut content = Vec::with_capacity(usize::try_from(about.len()).unwrap_or_default() + 1);
     // The file may have grown since.
-    File::open(path).map_err(plain)?.take(max_bytes + 1).read_to_end(&mut content).map_err(plain)?;
+    file.take(max_bytes + 1).read_to_end(&mut content).map_err(plain)?;
     if content.len() as u64 > max_bytes { Err(too_large()) } else { Ok(content) }
 }
 

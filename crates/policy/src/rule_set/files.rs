@@ -6,6 +6,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use weir_rules::confined;
+
 /// Most files that one pattern may match.
 const MAX_MATCHES: usize = 1000;
 
@@ -49,7 +51,8 @@ pub(crate) fn expand(pattern: &Path) -> Result<Vec<PathBuf>, FileError> {
         return Ok(vec![pattern.to_owned()]);
     }
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    let entries = fs::read_dir(folder).map_err(|_| FileError::Folder(folder.to_owned()))?;
+    let unreadable = |_| FileError::Folder(folder.to_owned());
+    let entries = confined::open(folder).and_then(|_| fs::read_dir(folder)).map_err(unreadable)?;
     let mut found: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.file_name().is_some_and(|candidate| fits(name, candidate.as_encoded_bytes())))

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
+use crate::confined;
+
 /// Maximum number of files that one pattern may match.
 const MAX_FOUND: usize = 10_000;
 
@@ -35,7 +37,7 @@ pub struct Disk;
 
 impl Files for Disk {
     fn read(&self, path: &Path, limit: usize) -> io::Result<Vec<u8>> {
-        let file = std::fs::File::open(path)?;
+        let file = confined::open(path)?;
         if !file.metadata()?.is_file() {
             return Err(io::Error::other("not a file"));
         }
@@ -46,6 +48,7 @@ impl Files for Disk {
 
     fn list(&self, directory: &Path) -> io::Result<Vec<String>> {
         let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+        confined::open(directory)?;
         let mut names = Vec::new();
         for entry in std::fs::read_dir(directory)?.take(MAX_FOUND) {
             names.extend(entry?.file_name().into_string());

@@ -1,7 +1,7 @@
 use std::collections::HashSet;
 
 use super::*;
-use crate::auth::{Role, required};
+use crate::auth::Role;
 
 /// Calls `see` for every value in a document.
 fn walk(value: &Value, see: &mut dyn FnMut(&Value)) {
@@ -52,16 +52,6 @@ fn parameters_of_paths_are_described() {
         for operation in item.as_object().unwrap().values() {
             let described = operation["parameters"].as_array().unwrap().iter();
             assert_eq!(described.filter(|parameter| parameter["in"] == "path").count(), count, "{path}");
-        }
-    }
-}
-
-#[test]
-fn roles_are_those_that_are_asked_for() {
-    for endpoint in ENDPOINTS {
-        for (_, path) in endpoint.paths() {
-            let role = required(&endpoint.method.parse().unwrap(), &path);
-            assert_eq!(role, endpoint.role, "{} {path}", endpoint.method);
         }
     }
 }

@@ -1,0 +1,85 @@
+//! Opening the files that policies name. A process that compiles what others have sent is confined to
+//! some directories; nginx, and commands that a person runs, are not.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// The directories, canonical; unset if the process is not confined.
+static DIRECTORIES: OnceLock<Vec<PathBuf>> = OnceLock::new();
+
+/// `O_NONBLOCK`: opening a named pipe must not wait for a writer.
+const NONBLOCK: i32 = 0o4000;
+
+/// Confines the process to files and directories below these, for good. Directories that do not exist are left out.
+pub fn confine(directories: &[PathBuf]) {
+    let _ = DIRECTORIES.set(directories.iter().filter_map(|directory| directory.canonicalize().ok()).collect());
+}
+
+/// Opens a regular file or a directory for reading.
+///
+/// # Errors
+/// If it cannot be opened, is neither, or is outside of the directories that the process is confined to. That is
+/// decided by where the file was found, after it has been opened, so neither `..` nor a symbolic link that is exchanged
+/// meanwhile leads out; links that stay below a directory (`live/` of certbot) work. `openat2` with `RESOLVE_BENEATH`
+/// would decide the same, but a seccomp filter cannot see whether its caller wants to write.
+pub fn open(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).custom_flags(NONBLOCK).open(path)?;
+    let kind = file.metadata()?.file_type();
+    if !kind.is_file() && !kind.is_dir() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    if let Some(directories) = DIRECTORIES.get() {
+        let place = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+        if !directories.iter().any(|directory| place.starts_with(directory)) {
+            return Err(io::Error::other(outside(directories)));
+        }
+    }
+    Ok(file)
+}
+
+fn outside(directories: &[PathBuf]) -> String {
+    let list: Vec<String> = directories.iter().map(|directory| directory.display().to_string()).collect();
+    format!("it is not below a directory of `weir control --files` ({})", list.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// The only test of this crate that confines its process.
+    #[test]
+    fn only_files_below_the_directories_open() {
+        let root = std::env::temp_dir().join(format!("weir-confined-{}", std::process::id()));
+        for folder in ["in/live", "in/archive", "inside-not"] {
+            std::fs::create_dir_all(root.join(folder)).expect("is made");
+        }
+        for file in ["in/archive/a.pem", "inside-not/secret"] {
+            std::fs::write(root.join(file), "x").expect("is written");
+        }
+        symlink("../archive/a.pem", root.join("in/live/a.pem")).expect("is made");
+        symlink("../../inside-not/secret", root.join("in/live/out")).expect("is made");
+        let opens = |path: &str| open(&root.join(path)).is_ok();
+        assert!(opens("inside-not/secret"), "not confined yet");
+        confine(&[root.join("in"), root.join("missing")]);
+        for (path, expected) in [
+            ("in/archive/a.pem", true),
+            ("in/live/a.pem", true),
+            ("in/live", true),
+            ("in/live/out", false),
+            ("in/../inside-not/secret", false),
+            ("inside-not/secret", false),
+            ("inside-not", false),
+            ("in/none", false),
+        ] {
+            assert_eq!(opens(path), expected, "{path}");
+        }
+        assert!(open(Path::new("/dev/null")).is_err(), "a device");
+        std::fs::remove_dir_all(&root).expect("is removed");
+    }
+}
