@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::conformance::engine::{SETUP, modsecurity_rules};
+use crate::conformance::engine::{CRS, SETUP, modsecurity_rules};
 use crate::log_fields;
 use weir_measure::error::MeasureError;
 use weir_measure::nginx::{self, NginxParts};
@@ -143,7 +143,7 @@ fn lua(site: &Site, parts: &mut NginxParts, flavour: &str) {
 /// blocks instead of only detecting, nothing goes to the audit log, and the scratch files lie
 /// in our directory.
 fn modsecurity(_: &Site, parts: &mut NginxParts) {
-    let rules = modsecurity_rules("On", Path::new(SETUP));
+    let rules = modsecurity_rules("On", Path::new(CRS), Path::new(SETUP));
     // A failure shows when nginx does not find the file.
     let path = parts.directory.join("rules.conf");
     let _ = weir_measure::site::write(&path, &rules);

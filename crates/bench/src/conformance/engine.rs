@@ -1,13 +1,15 @@
 //! The engines that can be asked, how nginx is configured for each, and how its log is read.
 //!
-//! Both run with CRS as Debian packages it, paranoia 4, detection only, as CRS's own CI does, on
-//! the same nginx: everything that is not about the engine is alike.
+//! Both run with CRS as Debian packages it, or with that of a checkout, paranoia 4, detection only, as
+//! CRS's own CI does, on the same nginx: everything that is not about the engine is alike.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
+use weir_measure::child::{Child, Launch};
 use weir_measure::error::MeasureError;
 use weir_measure::nginx::{self, NginxParts};
 use weir_measure::server::Server;
@@ -55,12 +57,12 @@ impl Engine {
         }
     }
 
-    /// Starts nginx with it, before an origin that answers 200.
-    pub fn start(self, site: &Site, paranoia: u8) -> Result<Server, MeasureError> {
+    /// Starts nginx with it and with these rules, before an origin that answers 200.
+    pub fn start(self, site: &Site, rules: &RuleSource, paranoia: u8) -> Result<Server, MeasureError> {
         let directory = site.directory_of(self.name())?;
         let setup = directory.join("crs-setup.conf");
         if self != Self::Nginx {
-            write(&setup, &setup_text(paranoia)?)?;
+            write(&setup, &rules.setup(paranoia)?)?;
         }
         let mut parts = NginxParts { directory: directory.clone(), ..NginxParts::default() };
         parts.http = format!(
@@ -70,8 +72,8 @@ impl Engine {
         );
         parts.server = format!("    access_log {ACCESS_LOG} conformance;\n    keepalive_timeout 0;\n");
         match self {
-            Self::Weir => weir(site, &setup, paranoia, &mut parts)?,
-            Self::Modsecurity => modsecurity(site, &setup, &mut parts)?,
+            Self::Weir => weir(site, rules, &setup, paranoia, &mut parts)?,
+            Self::Modsecurity => modsecurity(site, rules, &setup, &mut parts)?,
             Self::Nginx => {}
         }
         nginx::start_proxy(site, self.name(), parts)
@@ -90,25 +92,84 @@ impl Engine {
     }
 }
 
-/// CRS's settings as packaged, the paranoia level, what the container of CRS's CI sets and some
-/// cases rely on, and the code page of ModSecurity's recommended configuration.
-pub fn setup_text(paranoia: u8) -> Result<String, MeasureError> {
-    if !Path::new(CRS).join("rules").exists() {
-        return Err(MeasureError::Missing(format!("{CRS} is not there; `scripts/setup.sh` installs it")));
-    }
-    let packaged = std::fs::read_to_string(SETUP).map_err(MeasureError::file(SETUP))?;
-    let map =
-        if Path::new(UNICODE_MAP).exists() { format!("SecUnicodeMapFile {UNICODE_MAP} 20127") } else { String::new() };
-    Ok(format!(
-        "{packaged}\n{map}\nSecAction \"id:900000,phase:1,nolog,pass,t:none,setvar:tx.paranoia_level={paranoia},\
-         setvar:tx.executing_paranoia_level={paranoia}\"\n\
-         SecAction \"id:900350,phase:1,nolog,pass,t:none,setvar:tx.combined_file_sizes=65535\"\n"
-    ))
+/// The rules that an engine runs.
+#[derive(Clone, Debug)]
+pub struct RuleSource {
+    /// Directory with `rules/`.
+    pub directory: PathBuf,
+    is_checkout: bool,
 }
 
-fn weir(site: &Site, setup: &Path, paranoia: u8, parts: &mut NginxParts) -> Result<(), MeasureError> {
+impl RuleSource {
+    /// CRS 3 as Debian packages it.
+    #[must_use]
+    pub fn packaged() -> Self {
+        Self { directory: CRS.into(), is_checkout: false }
+    }
+
+    /// A checkout of CRS 4.
+    #[must_use]
+    pub fn checkout(directory: &Path) -> Self {
+        Self { directory: directory.to_owned(), is_checkout: true }
+    }
+
+    /// CRS's settings as they come, the paranoia level, what CRS's CI sets and some cases rely on, and the
+    /// code page of ModSecurity's recommended configuration.
+    pub fn setup(&self, paranoia: u8) -> Result<String, MeasureError> {
+        if !self.directory.join("rules").exists() {
+            let place = self.directory.display();
+            return Err(MeasureError::Missing(format!("{place} is not there; `scripts/setup.sh` installs it")));
+        }
+        let file = if self.is_checkout { self.directory.join("crs-setup.conf.example") } else { SETUP.into() };
+        let own = std::fs::read_to_string(&file).map_err(MeasureError::file(&file))?;
+        let map = Some(UNICODE_MAP).filter(|it| Path::new(it).exists());
+        let map = map.map_or_else(String::new, |it| format!("SecUnicodeMapFile {it} 20127"));
+        let set = if self.is_checkout { CHECKOUT_SETTINGS } else { PACKAGED_SETTINGS };
+        let set: Vec<String> = set.iter().map(|name| format!("setvar:tx.{name}")).collect();
+        let set = set.join(",").replace("PARANOIA", &paranoia.to_string());
+        Ok(format!("{own}\n{map}\nSecAction \"id:900005,phase:1,nolog,pass,t:none,{set}\"\n"))
+    }
+}
+
+/// What the container of CRS 3's CI sets.
+const PACKAGED_SETTINGS: &[&str] =
+    &["paranoia_level=PARANOIA", "executing_paranoia_level=PARANOIA", "combined_file_sizes=65535"];
+/// What the cases of CRS 4 ask for (tests/regression/README.md).
+const CHECKOUT_SETTINGS: &[&str] = &[
+    "blocking_paranoia_level=PARANOIA",
+    "detection_paranoia_level=PARANOIA",
+    "crs_validate_utf8_encoding=1",
+    "arg_name_length=100",
+    "arg_length=400",
+    "total_arg_length=64000",
+    "max_num_args=255",
+    "max_file_size=64100",
+    "combined_file_sizes=65535",
+];
+
+/// Starts albedo, the origin of CRS 4's cases: it answers what a request asks it to.
+pub fn start_albedo(site: &Site, program: &Path) -> Result<Server, MeasureError> {
+    let directory = site.directory_of("origin")?;
+    let child = Child::start(Launch {
+        program: OsStr::new(program),
+        arguments: ["--bind", "127.0.0.1", "--port", &site.origin_port.to_string()].map(Into::into).to_vec(),
+        environment: Vec::new(),
+        core: site.placement.load,
+        nice: site.placement.nice,
+        output: directory.join("albedo.out"),
+    })?;
+    Server::adopt(child, site.origin_port, directory, Vec::new(), false)
+}
+
+fn weir(
+    site: &Site,
+    rules: &RuleSource,
+    setup: &Path,
+    paranoia: u8,
+    parts: &mut NginxParts,
+) -> Result<(), MeasureError> {
     parts.modules.push(site.weir_module()?);
-    let policy = site.write_policy("crs", &weir_policy(setup, paranoia), &[])?;
+    let policy = site.write_policy("crs", &weir_policy(rules, setup, paranoia), &[])?;
     let runtime = parts.directory.join("run");
     parts.http += &format!("  weir_policy {};\n  weir_runtime {};\n", policy.display(), runtime.display());
     let log = parts.directory.join(ATTACK_LOG);
@@ -121,33 +182,37 @@ fn weir(site: &Site, setup: &Path, paranoia: u8, parts: &mut NginxParts) -> Resu
 
 /// A policy that runs CRS and changes nothing.
 #[must_use]
-pub fn weir_policy(setup: &Path, paranoia: u8) -> String {
+pub fn weir_policy(rules: &RuleSource, setup: &Path, paranoia: u8) -> String {
+    // Only CRS 4 has cases about the bodies of responses.
+    let more = if rules.is_checkout { ", response_body: true" } else { "" };
     format!(
         "policies:\n  - id: crs\n    mode: detect\n    rules:\n      - id: crs\n        when: \"true\"\n        \
-         action: {{crs: {{path: {CRS}, setup: {}, paranoia: {paranoia}, inbound_threshold: 5, outbound_threshold: 4}}}}\n",
+         action: {{crs: {{path: {}, setup: {}, paranoia: {paranoia}, inbound_threshold: 5, outbound_threshold: 4{more}}}}}\n",
+        rules.directory.display(),
         setup.display()
     )
 }
 
-fn modsecurity(site: &Site, setup: &Path, parts: &mut NginxParts) -> Result<(), MeasureError> {
+fn modsecurity(site: &Site, rules: &RuleSource, setup: &Path, parts: &mut NginxParts) -> Result<(), MeasureError> {
     parts.modules.extend(site.nginx_modules(&[MODSECURITY_MODULE])?);
-    let rules = parts.directory.join("rules.conf");
-    write(&rules, &modsecurity_rules("DetectionOnly", setup))?;
-    parts.server += &format!("    modsecurity on;\n    modsecurity_rules_file {};\n", rules.display());
+    let file = parts.directory.join("rules.conf");
+    write(&file, &modsecurity_rules("DetectionOnly", &rules.directory, setup))?;
+    parts.server += &format!("    modsecurity on;\n    modsecurity_rules_file {};\n", file.display());
     Ok(())
 }
 
 /// Debian's recommended configuration with the engine set to `mode`, nothing written to the audit
-/// log, and CRS with the given settings.
+/// log, and CRS of a directory with the given settings.
 #[must_use]
-pub fn modsecurity_rules(mode: &str, setup: &Path) -> String {
+pub fn modsecurity_rules(mode: &str, crs: &Path, setup: &Path) -> String {
     let recommended = std::fs::read_to_string("/etc/nginx/modsecurity.conf").unwrap_or_default();
     let kept = recommended.lines().filter(|line| !line.starts_with("SecUnicodeMapFile"));
     format!(
         "{}\nSecRuleEngine {mode}\nSecAuditEngine Off\nSecUnicodeMapFile {UNICODE_MAP} 20127\n\
-         Include {}\nInclude {CRS}/rules/*.conf\n",
+         Include {}\nInclude {}/rules/*.conf\n",
         kept.collect::<Vec<_>>().join("\n"),
-        setup.display()
+        setup.display(),
+        crs.display()
     )
 }
 

@@ -56,10 +56,10 @@ fn unmet(expected: &Expected, answer: &Answer, said: &EngineReport) -> Option<St
         let statuses: Vec<String> = expected.statuses.iter().map(ToString::to_string).collect();
         return Some(format!("status {}", statuses.join(" or ")));
     }
-    if let Some(rule) = expected.logged.filter(|rule| !said.rules.contains(rule)) {
+    if let Some(rule) = expected.logged.iter().find(|rule| !said.rules.contains(rule)) {
         return Some(format!("rule {rule}"));
     }
-    if let Some(rule) = expected.not_logged.filter(|rule| said.rules.contains(rule)) {
+    if let Some(rule) = expected.not_logged.iter().find(|rule| said.rules.contains(rule)) {
         return Some(format!("no rule {rule}"));
     }
     let text = expected.answer.as_ref()?;
@@ -84,8 +84,8 @@ mod tests {
     #[test]
     fn every_expectation_is_held_against_what_was_seen() {
         let usual = Expected::default();
-        let logged = Expected { logged: Some(1), ..usual.clone() };
-        let absent = Expected { not_logged: Some(1), ..usual.clone() };
+        let logged = Expected { logged: vec![1], ..usual.clone() };
+        let absent = Expected { not_logged: vec![1], ..usual.clone() };
         let status = Expected { statuses: vec![400, 403], ..usual.clone() };
         let error = Expected { error: true, ..usual.clone() };
         let words = Expected { answer: Some("ok".into()), ..usual };

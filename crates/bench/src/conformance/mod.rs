@@ -19,7 +19,7 @@ use std::time::Instant;
 use clap::Args;
 
 use case::{Case, Stage};
-use engine::{Engine, EngineReport};
+use engine::{Engine, EngineReport, RuleSource};
 use report::Report;
 
 use weir_measure::error::MeasureError;
@@ -41,9 +41,12 @@ pub struct ConformanceArguments {
     /// The engine to ask
     #[arg(long, value_enum, default_value = "weir")]
     pub engine: Engine,
-    /// CRS's regression cases
+    /// CRS's regression cases, or a checkout of CRS 4, whose rules are then those to test
     #[arg(long, env = "CRS_TESTS", value_name = "DIRECTORY", default_value = CASES)]
     pub cases: PathBuf,
+    /// albedo, the origin that CRS 4's cases need (`make conformance` installs it)
+    #[arg(long, env = "ALBEDO", value_name = "FILE")]
+    pub albedo: Option<PathBuf>,
     /// Only cases about these rules (942100) or with these titles (942100-3)
     #[arg(long, value_delimiter = ',', value_name = "ID")]
     pub id: Vec<String>,
@@ -78,8 +81,19 @@ fn wanted(case: &Case, ids: &[String]) -> bool {
 
 fn ask(site: &Site, arguments: &ConformanceArguments, cases: &[Case]) -> Result<Report, MeasureError> {
     let paranoia = arguments.paranoia.unwrap_or(PARANOIA);
-    let _origin = nginx::start_origin(site)?;
-    let server = arguments.engine.start(site, paranoia)?;
+    let is_checkout = case::is_checkout(&arguments.cases);
+    let (rules, _origin) = match &arguments.albedo {
+        Some(program) if is_checkout => {
+            let directory = std::fs::canonicalize(&arguments.cases).map_err(MeasureError::file(&arguments.cases))?;
+            (RuleSource::checkout(&directory), engine::start_albedo(site, program)?)
+        }
+        None if is_checkout => {
+            let message = "the cases of CRS 4 need albedo; `make conformance` installs it, --albedo names it";
+            return Err(MeasureError::Missing(message.into()));
+        }
+        _ => (RuleSource::packaged(), nginx::start_origin(site)?),
+    };
+    let server = arguments.engine.start(site, &rules, paranoia)?;
     let begun = Instant::now();
     let stages: Vec<&Stage> = cases.iter().flat_map(|case| &case.stages).collect();
     let answers = send::all(server.port, &stages)?;
@@ -128,6 +142,7 @@ mod tests {
         let arguments = ConformanceArguments {
             engine: Engine::Nginx,
             cases: directory.path().join("cases"),
+            albedo: None,
             id: Vec::new(),
             paranoia: None,
             verbose: false,

@@ -1,10 +1,13 @@
-//! A stage's input as the bytes that CRS's own test driver sent.
+//! A stage's input as the bytes that CRS's own test driver sends.
 //!
 //! CRS 3.3.4 was tested with `ftw` 1.3 (Python), and the cases rely on what it adds by itself:
-//! `ruleset.py` and `http.py` of that version are the source of every rule below. Two things
-//! are ours. Content-Length counts bytes, where `ftw` counts characters (no case has a body in
+//! `ruleset.py` and `http.py` of that version are the source of every rule of [`Driver::Ftw`]. Two
+//! things are ours. Content-Length counts bytes, where `ftw` counts characters (no case has a body in
 //! which they differ). And a `charset` of the content type re-encodes nothing (no case with
 //! another charset than UTF-8 has a body that it would change).
+//!
+//! CRS 4 is tested with `go-ftw` 2: `ftwhttp/request.go` is the source of [`Driver::GoFtw`]. Of its
+//! templates, cases use `{{ "text" | repeat N }}` alone.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -13,25 +16,34 @@ use super::yaml::Yaml;
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
+/// The driver that the cases are written for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Driver {
+    /// `ftw`, of CRS 3.
+    Ftw,
+    /// `go-ftw`, of CRS 4.
+    GoFtw,
+}
+
 /// The bytes of the request on the wire. The error says what cannot be sent.
-pub fn bytes(input: &Yaml) -> Result<Vec<u8>, String> {
+pub fn bytes(input: &Yaml, driver: Driver) -> Result<Vec<u8>, String> {
     match (input.text("encoded_request"), input.text("raw_request")) {
         (Some(_), Some(_)) => Err("both encoded_request and raw_request".into()),
         (Some(encoded), None) => decoded(encoded).ok_or_else(|| "encoded_request is not base64".into()),
         (None, Some(raw)) => Ok(raw.as_bytes().to_vec()),
-        (None, None) => Ok(assembled(input)),
+        (None, None) => Ok(assembled(input, driver)),
     }
 }
 
-fn assembled(input: &Yaml) -> Vec<u8> {
+fn assembled(input: &Yaml, driver: Driver) -> Vec<u8> {
     let mut headers: Vec<(&str, String)> = Vec::new();
     for (name, value) in input.get("headers").map_or(&[][..], Yaml::pairs) {
         let Yaml::Text(value) = value else { continue };
         // A name that is there twice is one key of Python's, which keeps its first place and its
         // last value.
         match headers.iter_mut().find(|(own, _)| own == name) {
-            Some((_, own)) => own.clone_from(value),
-            None => headers.push((name, value.clone())),
+            Some((_, own)) if driver == Driver::Ftw => own.clone_from(value),
+            _ => headers.push((name, value.clone())),
         }
     }
     let mut data = match input.get("data") {
@@ -39,16 +51,18 @@ fn assembled(input: &Yaml) -> Vec<u8> {
         Some(list) => list.items().iter().filter_map(scalar).collect::<Vec<_>>().join("\r\n"),
         None => String::new(),
     };
-    let magic = !input.is_true("stop_magic") && !input.is_true("no_autocomplete_headers");
-    if !data.is_empty() && magic {
-        complete(&mut headers, &mut data);
+    let method = input.text("method").unwrap_or("GET");
+    match driver {
+        Driver::Ftw if input.is_true("stop_magic") || input.is_true("no_autocomplete_headers") || data.is_empty() => {}
+        Driver::Ftw => complete(&mut headers, &mut data),
+        Driver::GoFtw => {
+            data = expanded(&data);
+            let completes = input.text("autocomplete_headers") != Some("false");
+            complete_as_go_ftw(&mut headers, &mut data, method, completes);
+        }
     }
-    let mut text = format!(
-        "{} {} {}\r\n",
-        input.text("method").unwrap_or("GET"),
-        input.text("uri").unwrap_or("/"),
-        input.text("version").unwrap_or("HTTP/1.1"),
-    );
+    let mut text =
+        format!("{method} {} {}\r\n", input.text("uri").unwrap_or("/"), input.text("version").unwrap_or("HTTP/1.1"),);
     for (name, value) in &headers {
         text.extend([name, ": ", value, "\r\n"]);
     }
@@ -74,6 +88,48 @@ fn complete<'n>(headers: &mut Vec<(&'n str, String)>, data: &mut String) {
     if named(headers, "Content-Length").is_none() {
         headers.push(("Content-Length", data.len().to_string()));
     }
+}
+
+/// What `go-ftw` adds. It compares names and media types without regard to case.
+fn complete_as_go_ftw(headers: &mut Vec<(&str, String)>, data: &mut String, method: &str, completes: bool) {
+    let values = |headers: &[(&str, String)], name: &str| -> Vec<String> {
+        headers.iter().filter(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, it)| it.to_lowercase()).collect()
+    };
+    if completes && !data.is_empty() {
+        if values(headers, "Content-Type").is_empty() {
+            headers.push(("Content-Type", FORM.into()));
+        }
+        if values(headers, "Content-Type").iter().any(|it| it == FORM) && !data.contains(['%', '+']) {
+            let pairs = data.strip_suffix('&').unwrap_or(data).split('&').map(|it| match it.split_once('=') {
+                Some((name, value)) => format!("{}={}", quote_plus(name), quote_plus(value)),
+                None => quote_plus(it),
+            });
+            *data = pairs.collect::<Vec<_>>().join("&");
+        }
+    }
+    if values(headers, "Content-Type").iter().any(|it| it.contains("multipart/form-data;")) {
+        *data = data.replace('\n', "\r\n");
+    }
+    if completes {
+        if values(headers, "Connection").is_empty() {
+            headers.push(("Connection", "close".into()));
+        }
+        let has_body = !data.is_empty() || ["POST", "PUT", "PATCH", "DELETE"].iter().any(|it| method.contains(it));
+        if has_body && values(headers, "Content-Length").is_empty() {
+            headers.push(("Content-Length", data.len().to_string()));
+        }
+    }
+}
+
+/// Text with `{{ "text" | repeat N }}` expanded.
+fn expanded(data: &str) -> String {
+    let parts = data.split_once("{{").and_then(|(before, rest)| Some((before, rest.split_once("}}")?)));
+    let Some((before, (template, after))) = parts else { return data.to_owned() };
+    let repeated = template.split_once('|').and_then(|(text, call)| {
+        let count: usize = call.trim().strip_prefix("repeat ")?.trim().parse().ok()?;
+        Some(text.trim().trim_matches('"').repeat(count))
+    });
+    repeated.map_or_else(|| data.to_owned(), |text| [before, &text, after].concat())
 }
 
 /// Whether `urllib.parse.unquote` would change it.
@@ -108,8 +164,12 @@ fn decoded(text: &str) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
+    fn sent_by(driver: Driver, input: &str) -> String {
+        String::from_utf8(bytes(&Yaml::parse(input).unwrap(), driver).unwrap()).unwrap()
+    }
+
     fn sent(input: &str) -> String {
-        String::from_utf8(bytes(&Yaml::parse(input).unwrap()).unwrap()).unwrap()
+        sent_by(Driver::Ftw, input)
     }
 
     #[test]
@@ -147,6 +207,23 @@ mod tests {
         assert!(sent("{headers: {Content-Type: x}, data: [a, b, '']}").ends_with("\r\n\r\na\r\nb\r\n"));
         assert_eq!(sent("{raw_request: \"GET /\\r\\n\"}"), "GET /\r\n");
         assert_eq!(sent("{encoded_request: R0VUIC8NCg==}"), "GET /\r\n");
-        assert!(bytes(&Yaml::parse("{encoded_request: '!'}").unwrap()).is_err());
+        assert!(bytes(&Yaml::parse("{encoded_request: '!'}").unwrap(), Driver::Ftw).is_err());
+    }
+
+    #[test]
+    fn what_go_ftw_adds() {
+        let sent = |input: &str| sent_by(Driver::GoFtw, input);
+        assert_eq!(sent("{headers: {A: '1'}}"), "GET / HTTP/1.1\r\nA: 1\r\nConnection: close\r\n\r\n");
+        assert!(sent("{method: POST}").contains("\r\nContent-Length: 0\r\n"));
+        for (data, expected) in
+            [("a=b c&d=<e>&f", "a=b+c&d=%3Ce%3E&f"), ("a=1+2 3", "a=1+2 3"), ("a=b=c", "a=b%3Dc"), ("a=%zz ", "a=%zz ")]
+        {
+            let text = sent(&format!("{{data: '{data}'}}"));
+            assert!(text.ends_with(&format!("Content-Length: {}\r\n\r\n{expected}", expected.len())), "{text}");
+        }
+        assert!(sent("{data: 'a=b c', autocomplete_headers: false}").ends_with("HTTP/1.1\r\n\r\na=b c"));
+        let kind = "headers: {content-type: multipart/form-data; boundary=b}";
+        assert!(sent(&format!("{{{kind}, data: \"--b\\nx\"}}")).ends_with("\r\n\r\n--b\r\nx"));
+        assert!(sent("{headers: {Content-Type: x}, data: 'a{{ \"1\" | repeat 3 }}b'}").ends_with("\r\n\r\na111b"));
     }
 }

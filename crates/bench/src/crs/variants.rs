@@ -82,7 +82,7 @@ impl Variant {
 fn modsecurity(site: &Site, name: &str) -> Result<Server, MeasureError> {
     let modules = site.nginx_modules(&[MODSECURITY_MODULE])?;
     let rules = site.directory_of(name)?.join("rules.conf");
-    write(&rules, &modsecurity_rules("On", Path::new(SETUP)))?;
+    write(&rules, &modsecurity_rules("On", Path::new(CRS), Path::new(SETUP)))?;
     let server = format!("    modsecurity on;\n    modsecurity_rules_file {};\n", rules.display());
     nginx::start_proxy(site, name, NginxParts { modules, server, ..NginxParts::default() })
 }

@@ -10,6 +10,9 @@ use super::request::Request;
 /// CRS's first rule id. Lower ones (200000 to 200007) are of ModSecurity's recommended
 /// configuration, which it needs to parse bodies and which is not part of CRS.
 const FIRST_RULE: u64 = 900_000;
+/// Rules that refuse what cannot be read: a parser's error, doubtful multipart, too many arguments. ModSecurity's
+/// recommended configuration has them, and Weir's `crs`, which adds to the score.
+const REFUSALS: [u64; 3] = [200_002, 200_003, 200_007];
 /// Examples kept for each rule and side.
 const EXAMPLES: usize = 3;
 /// Bytes of an example.
@@ -26,7 +29,9 @@ pub struct Comparison {
     pub requests: usize,
     /// Requests for which both sides name the same rules.
     pub same: usize,
-    /// The share of these requests, in per cent.
+    /// Others that a side refuses as unreadable before CRS's rules matter. They are not counted otherwise.
+    pub unreadable: usize,
+    /// The share of the same ones among those that are readable, in per cent.
     pub agreement: f64,
     /// Requests in which libmodsecurity names any rule.
     pub with_rules: usize,
@@ -75,6 +80,7 @@ impl Comparison {
             paranoia,
             requests: 0,
             same: 0,
+            unreadable: 0,
             agreement: 100.0,
             with_rules: 0,
             rules_seen: 0,
@@ -86,6 +92,7 @@ impl Comparison {
     /// Adds what both sides say about a request. Order and repetitions do not count, nor do rules
     /// that are not CRS's.
     pub fn add(&mut self, request: &Request, mut modsecurity: Vec<u64>, mut weir: Vec<u64>) {
+        let is_unreadable = modsecurity.iter().chain(&weir).any(|rule| REFUSALS.contains(rule));
         for rules in [&mut modsecurity, &mut weir] {
             rules.retain(|&rule| rule >= FIRST_RULE);
             rules.sort_unstable();
@@ -94,10 +101,12 @@ impl Comparison {
         let number = self.requests;
         self.requests += 1;
         self.with_rules += usize::from(!modsecurity.is_empty());
-        self.same += usize::from(modsecurity == weir);
+        let is_same = modsecurity == weir;
+        self.same += usize::from(is_same);
+        self.unreadable += usize::from(is_unreadable && !is_same);
         modsecurity.iter().for_each(|&rule| *self.named.entry(rule).or_default() += 1);
         let sides = [("modsecurity", &modsecurity, &weir), ("weir", &weir, &modsecurity)];
-        for (only, own, other) in sides {
+        for (only, own, other) in sides.into_iter().filter(|_| !is_unreadable) {
             for &rule in own.iter().filter(|rule| !other.contains(rule)) {
                 let difference = self.differences.entry(rule).or_default();
                 let count = if only == "weir" { &mut difference.only_weir } else { &mut difference.only_modsecurity };
@@ -115,7 +124,7 @@ impl Comparison {
                 }
             }
         }
-        self.agreement = self.same as f64 * 100.0 / self.requests as f64;
+        self.agreement = self.same as f64 * 100.0 / (self.requests - self.unreadable).max(1) as f64;
         self.rules_seen = self.named.len();
     }
 
@@ -141,8 +150,16 @@ impl Comparison {
         }
         let _ = writeln!(
             text,
-            "\n{} of {} requests have the same rules: {:.2} % (paranoia {}, seed {}; {} requests match {} different rules)",
-            self.same, self.requests, self.agreement, self.paranoia, self.seed, self.with_rules, self.rules_seen
+            "\n{} of {} requests have the same rules: {:.2} % (paranoia {}, seed {}; {} requests match {} different rules); \
+             {} others differ, but are refused as unreadable",
+            self.same,
+            self.requests - self.unreadable,
+            self.agreement,
+            self.paranoia,
+            self.seed,
+            self.with_rules,
+            self.rules_seen,
+            self.unreadable
         );
         text
     }
@@ -160,10 +177,12 @@ mod tests {
         let [one, two, three, four, five] = [942_101, 942_102, 942_103, 942_104, 942_105];
         comparison.add(&request, vec![two, one, one, 200_002], vec![one, two]);
         comparison.add(&request, vec![three, four], vec![four]);
+        comparison.add(&request, vec![200_002, one], vec![five]);
         for _ in 0..5 {
             comparison.add(&request, vec![], vec![five]);
         }
-        assert_eq!((comparison.requests, comparison.same, comparison.with_rules), (7, 1, 2));
+        let counts = (comparison.requests, comparison.same, comparison.unreadable, comparison.with_rules);
+        assert_eq!(counts, (8, 1, 1, 3));
         assert_eq!(comparison.differences[&three].only_modsecurity, 1);
         assert_eq!((comparison.differences[&five].only_weir, comparison.differences[&five].examples.len()), (5, 3));
         let text = comparison.text();

@@ -25,7 +25,7 @@ use engine::{Engine as _, ModSecurity};
 use generate::Generator;
 use request::Request;
 
-use crate::conformance::engine::{Engine, modsecurity_rules, setup_text};
+use crate::conformance::engine::{Engine, RuleSource, modsecurity_rules};
 use crate::conformance::{ConformanceArguments, case};
 use weir_measure::error::MeasureError;
 use weir_measure::interrupt::check_interrupted;
@@ -61,8 +61,9 @@ pub fn run(
     let (seed, paranoia) = (seed.unwrap_or(SEED), common.paranoia.unwrap_or(PARANOIA));
     let directory = site.directory_of("differential")?;
     let (setup, rules) = (directory.join("crs-setup.conf"), directory.join("rules.conf"));
-    write(&setup, &setup_text(paranoia)?)?;
-    write(&rules, &modsecurity_rules("DetectionOnly", &setup))?;
+    let crs = RuleSource::packaged();
+    write(&setup, &crs.setup(paranoia)?)?;
+    write(&rules, &modsecurity_rules("DetectionOnly", &crs.directory, &setup))?;
     let mut modsecurity = ModSecurity::start(&directory, &rules)?;
     let mut other: Box<dyn engine::Engine> = match common.engine {
         Engine::Weir => weir::open(&directory, &setup, paranoia)?,
