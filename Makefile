@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 60
 export FUZZ_SECONDS
 
 .DEFAULT_GOAL := help
-.PHONY: help run test build setup lint conformance api-test bench soak fuzz docs cycles clean
+.PHONY: help run test build setup lint conformance deliveries api-test bench soak fuzz docs cycles clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -45,6 +45,9 @@ conformance: ## run SecLang's test vectors and CRS's regression cases on nginx (
 	@scripts/setup.sh
 	$(CARGO) build --profile $(PROFILE) -p weir-bench -p weir-nginx
 	@CARGO="$(CARGO)" scripts/conformance.sh $(TARGET)/$(PROFILE)/weir-bench $(PROFILE) $(CONFORMANCE_FLAGS)
+
+deliveries: build ## send attacks in every delivery, and ask real backends which ones they read (DELIVERIES_FLAGS)
+	@scripts/deliveries.sh $(TARGET)/$(PROFILE)/libngx_http_weir_module.so $(DELIVERIES_FLAGS)
 
 api-test: build ## test the API against its OpenAPI document with Schemathesis (SCHEMATHESIS_SECONDS)
 	@scripts/schemathesis.sh $(TARGET)/$(PROFILE)/weir

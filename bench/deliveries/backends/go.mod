@@ -1,0 +1,3 @@
+module weir.example/bench/deliveries
+
+go 1.21
