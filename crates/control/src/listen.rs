@@ -123,12 +123,7 @@ impl Socket {
     }
 }
 
-async fn run(
-    accepted: Accepted,
-    connection: Connection,
-    shutdown: watch::Receiver<bool>,
-    _place: Place,
-) {
+async fn run(accepted: Accepted, connection: Connection, shutdown: watch::Receiver<bool>, _place: Place) {
     let metrics = Arc::clone(connection.access.metrics());
     metrics.connections.add(1);
     match accepted {

@@ -100,7 +100,15 @@ impl Sandbox {
     /// A sandbox whose children are `exe sandbox`, which must run [`child_main`]. Starts none yet.
     #[must_use]
     pub fn new(limits: Limits, exe: PathBuf, metrics: Arc<Metrics>) -> Self {
-        Self { limits, exe, folder: PathBuf::from("/"), files: Vec::new(), metrics, child: Mutex::new(None), waiting: AtomicUsize::new(0) }
+        Self {
+            limits,
+            exe,
+            folder: PathBuf::from("/"),
+            files: Vec::new(),
+            metrics,
+            child: Mutex::new(None),
+            waiting: AtomicUsize::new(0),
+        }
     }
 
     /// The same, where relative names of files begin at this folder: that of workers, which compile the same text.

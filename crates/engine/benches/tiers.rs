@@ -58,7 +58,7 @@ fn plan(count: usize) -> Plan {
         }
     });
     let selector = SelectorSpec { id: "all".into(), when: None, rules: rules.collect() };
-    let policy = PolicySpec { id: "bench".into(), mode: Mode::On, selectors: vec![selector] };
+    let policy = PolicySpec { id: "bench".into(), mode: Mode::On, inflate: false, selectors: vec![selector] };
     let spec = Specification { policies: vec![policy], ..Specification::default() };
     Plan::compile(&spec, &[0]).expect("the benchmark's rules compile")
 }

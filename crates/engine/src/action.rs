@@ -6,6 +6,7 @@
 //! reference evaluation in `naive.rs`, which is independent on purpose.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bumpalo::collections::Vec as ArenaVec;
@@ -19,6 +20,7 @@ use crate::function::write_text;
 use crate::plan::{PlannedAction, Rule};
 use crate::rate::{Pace, Take};
 use crate::seclang::{Profile, Run};
+use crate::value::Value;
 use crate::{AllowScope, Decision, HeaderChange, Meter, Outcome, RateLimit, Response, Side, Verdict};
 
 /// What a rule does when it matches.
@@ -76,6 +78,16 @@ impl Action {
             Self::RateLimit(limit) => ActionInfo { parameter: Some(&limit.key), ..plain },
             Self::Tag(_) => ActionInfo { sets_tag: true, ..plain },
             Self::RuleSet(profile) => ActionInfo { rule_set: Some(profile), ..plain },
+        }
+    }
+
+    /// Whether it may keep a request from its origin.
+    #[must_use]
+    pub fn may_refuse(&self) -> bool {
+        match self {
+            Self::Block(_) | Self::Redirect { .. } | Self::RateLimit(_) => true,
+            Self::RuleSet(profile) => !profile.only_detects(),
+            Self::Allow(_) | Self::Log | Self::Tag(_) | Self::SetHeader(..) | Self::RemoveHeader(..) => false,
         }
     }
 
@@ -216,6 +228,21 @@ fn text_of(pass: &Pass<'_, '_, '_>, planned: &PlannedAction) -> Vec<u8> {
     text.to_vec()
 }
 
+/// The key of a limit. An IPv6 address stands for its network.
+fn key_of(pass: &Pass<'_, '_, '_>, planned: &PlannedAction, limit: &RateLimit) -> Vec<u8> {
+    let mut text = ArenaVec::new_in(pass.reader.transaction.arena());
+    if let Some(parameter) = &planned.parameter
+        && let Some(value) = parameter.read(&pass.reader).as_slice().first()
+    {
+        let network = match value {
+            Value::Ip(IpAddr::V6(address)) => Value::Ip(limit.network(*address).into()),
+            other => *other,
+        };
+        write_text(&network, &mut text);
+    }
+    text.to_vec()
+}
+
 /// Header values carry no line ends or NUL: what a client sends must not split a response.
 fn clean(mut value: Vec<u8>) -> Vec<u8> {
     value.retain(|byte| !matches!(byte, b'\r' | b'\n' | 0));
@@ -231,7 +258,7 @@ fn refused<M: Meter>(
 ) -> Option<u64> {
     let table = context.limits?;
     let pace = Pace { requests: limit.requests, period_ms: limit.period_ms, burst: limit.burst };
-    match table.take(planned.limit, &text_of(pass, planned), pace, context.now_ms) {
+    match table.take(planned.limit, &key_of(pass, planned, limit), pace, context.now_ms) {
         Take::Allowed { .. } => None,
         Take::Refused { retry_after_ms } => Some(retry_after_ms),
     }

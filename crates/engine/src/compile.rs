@@ -178,7 +178,9 @@ impl Compiler<'_> {
         if body_sets_tags {
             unforeseen.extend(&tag_lanes);
         }
+        let refuses = |rule: &Rule| !rule.detect && rule.actions.iter().any(|planned| planned.action.may_refuse());
         Plan {
+            may_refuse: rules.iter().any(refuses),
             lanes,
             selectors,
             rules,
@@ -188,6 +190,7 @@ impl Compiler<'_> {
             tag_selectors,
             unforeseen,
             geo: spec.geo.clone(),
+            inflates: apply.iter().any(|position| spec.policies.get(*position).is_some_and(|policy| policy.inflate)),
             policies: apply.iter().map(|position| *position as u32).collect(),
             changes_response,
             rule_sets,

@@ -73,6 +73,7 @@ fn name_of(pass: &Pass<'_, '_, '_>, value: &ValueExpr, position: usize) -> Optio
     let (map, pairs) = match access.field {
         Field::UriArgs | Field::UriArgsValues => (Field::UriArgs, transaction.arguments()),
         Field::Cookies | Field::CookiesValues => (Field::Cookies, transaction.cookies()),
+        Field::CookiesDecoded => (Field::CookiesDecoded, transaction.decoded_cookies()),
         Field::BodyForm | Field::BodyFormValues => (Field::BodyForm, transaction.form()),
         Field::BodyJson | Field::BodyJsonValues => (Field::BodyJson, transaction.json()),
         Field::Headers | Field::HeadersValues => {

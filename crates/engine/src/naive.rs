@@ -9,6 +9,7 @@ mod predicate;
 mod value;
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 
 use weir_http::Transaction;
 use weir_rules::Phase;
@@ -135,7 +136,10 @@ impl Naive<'_> {
                     found.answer(rule, Verdict::Redirect, *status, detect);
                 }
                 Action::RateLimit(limit) => {
-                    let key = self.text(&limit.key, transaction, found);
+                    let key = match self.values(&limit.key, transaction, found).into_iter().next() {
+                        Some(Value::Ip(IpAddr::V6(address))) => Value::Ip(limit.network(address).into()).text(),
+                        value => value.as_ref().map(Value::text).unwrap_or_default(),
+                    };
                     if !buckets.take(limit, key, self.now_ms) {
                         found.answer(rule, Verdict::RateLimit, limit.response.status, detect);
                     }

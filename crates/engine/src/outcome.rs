@@ -126,6 +126,13 @@ pub struct Outcome<'a> {
 }
 
 impl<'a> Outcome<'a> {
+    /// Whether the verdict is that of a rule in a rule set.
+    #[must_use]
+    pub fn is_decided_by_rule_set(&self) -> bool {
+        let by = |finding: &Finding| Some(finding.rule) == self.decided_by && finding.via.is_some();
+        self.findings.iter().any(by)
+    }
+
     /// Makes the bits those of a plan with these policies. Nearly always they are.
     #[inline]
     pub(crate) fn enter(&mut self, policies: &[u32], transaction: &Transaction<'a>) {

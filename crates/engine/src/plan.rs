@@ -31,6 +31,8 @@ pub struct Plan {
     /// Positions of its policies in the specification; the n-th has bit n.
     pub(crate) policies: Box<[u32]>,
     pub(crate) changes_response: bool,
+    pub(crate) inflates: bool,
+    pub(crate) may_refuse: bool,
     /// Whether a rule set has rules for that phase, by [`Phase`].
     pub(crate) rule_sets: [bool; 3],
 }
@@ -97,6 +99,18 @@ impl Plan {
     #[must_use]
     pub fn has(&self, phase: Phase) -> bool {
         !self.stages[phase as usize].rules.is_empty() || self.rule_sets[phase as usize]
+    }
+
+    /// Whether one of its policies reads what compressed bodies contain.
+    #[must_use]
+    pub fn inflates(&self) -> bool {
+        self.inflates
+    }
+
+    /// Whether a rule may refuse a request; not if its policies only detect.
+    #[must_use]
+    pub fn may_refuse(&self) -> bool {
+        self.may_refuse
     }
 
     /// The bits of all its policies.

@@ -1,7 +1,7 @@
 //! What the engine compiles: policies with everything resolved, no text left to parse.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
 use weir_rules::ir::{Expr, ValueExpr};
@@ -33,6 +33,8 @@ pub struct PolicySpec {
     pub id: String,
     /// Whether its actions are carried out or only logged.
     pub mode: Mode,
+    /// Whether its rules read what compressed bodies contain.
+    pub inflate: bool,
     /// Selectors, in order.
     pub selectors: Vec<SelectorSpec>,
 }
@@ -119,8 +121,19 @@ pub struct RateLimit {
     pub period_ms: u64,
     /// Requests that may come at once beyond the steady rate.
     pub burst: u64,
+    /// IPv6 addresses that share these leading bits are counted together, 1 to 128.
+    pub ipv6_prefix: u8,
     /// The answer past the limit; `Retry-After` and the `RateLimit` fields are added.
     pub response: Arc<Response>,
+}
+
+impl RateLimit {
+    /// The first address of the network that an address is counted with.
+    #[must_use]
+    pub fn network(&self, address: Ipv6Addr) -> Ipv6Addr {
+        let host_bits = 128 - u32::from(self.ipv6_prefix.clamp(1, 128));
+        Ipv6Addr::from_bits(address.to_bits() >> host_bits << host_bits)
+    }
 }
 
 /// A named list.

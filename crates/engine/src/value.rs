@@ -157,6 +157,7 @@ fn pairs<'a>(field: Field, transaction: &Transaction<'a>) -> &'a [Pair<'a>] {
     match field {
         Field::UriArgs | Field::UriArgsNames | Field::UriArgsValues => transaction.arguments(),
         Field::Cookies | Field::CookiesNames | Field::CookiesValues => transaction.cookies(),
+        Field::CookiesDecoded => transaction.decoded_cookies(),
         Field::BodyForm | Field::BodyFormNames | Field::BodyFormValues => transaction.form(),
         Field::BodyJson | Field::BodyJsonNames | Field::BodyJsonValues => transaction.json(),
         _ => &[],
@@ -225,6 +226,7 @@ fn read_field<'a>(field: Field, reader: &Reader<'a, '_>) -> Values<'a> {
         | Field::UriArgsValues
         | Field::Cookies
         | Field::CookiesValues
+        | Field::CookiesDecoded
         | Field::BodyForm
         | Field::BodyFormValues
         | Field::BodyJson

@@ -26,7 +26,7 @@ fn policy(id: &str, mode: Mode, when: Option<&str>, rules: Vec<(&str, Vec<Action
         actions,
     });
     let selector = SelectorSpec { id: "all".into(), when: when.map(parse), rules: rules.collect() };
-    PolicySpec { id: id.into(), mode, selectors: vec![selector] }
+    PolicySpec { id: id.into(), mode, inflate: false, selectors: vec![selector] }
 }
 
 fn block() -> Action {
@@ -282,6 +282,7 @@ fn rate_limits_answer_429_with_its_header_fields() {
         requests: 60,
         period_ms: 60_000,
         burst: 1,
+        ipv6_prefix: 64,
         response: Arc::new(Response { status: 429, ..Response::default() }),
     };
     let plan = plan(vec![policy(
@@ -295,20 +296,22 @@ fn rate_limits_answer_429_with_its_header_fields() {
     let table = RateTable::new(&memory);
     let arena = Bump::new();
     let request = Request::get("/");
-    let answers: Vec<Decision> = (0..3)
-        .map(|_| {
-            let transaction = Transaction::new(request.head(), &arena);
-            let mut context = Context {
-                detect: false,
-                request_id: b"",
-                now_ms: 5_000,
-                limits: Some(&table),
-                collections: None,
-                meter: &mut NoMeter,
-            };
-            plan.evaluate(Phase::Request, &transaction, &mut context, &mut Outcome::default())
-        })
-        .collect();
+    let answer = |client: &str| {
+        let head = Head { client: client.parse().unwrap(), ..request.head() };
+        let transaction = Transaction::new(head, &arena);
+        let mut context = Context {
+            detect: false,
+            request_id: b"",
+            now_ms: 5_000,
+            limits: Some(&table),
+            collections: None,
+            meter: &mut NoMeter,
+        };
+        plan.evaluate(Phase::Request, &transaction, &mut context, &mut Outcome::default())
+    };
+    let customer = ["2001:db8:0:1::1", "2001:db8:0:1:ffff::2", "2001:db8:0:1::1", "2001:db8:0:2::1"].map(answer);
+    assert_eq!(customer.iter().map(status).collect::<Vec<_>>(), [0, 0, 429, 0], "IPv6 counts by /64");
+    let answers = ["192.0.2.1"; 3].map(answer);
     assert_eq!(answers.iter().map(status).collect::<Vec<_>>(), [0, 0, 429]);
     let Decision::Respond(response) = &answers[2] else { panic!() };
     let headers: Vec<(&str, &str)> = response

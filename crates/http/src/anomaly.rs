@@ -35,6 +35,9 @@ bitflags::bitflags! {
         const INVALID_TARGET = 1 << 13;
         /// Several different `Content-Type` fields, or a charset that is not based on ASCII.
         const INVALID_CONTENT_TYPE = 1 << 14;
+        /// A `Host` field that names another host than the one that nginx chose the server by: the request target
+        /// (`GET http://a/`), `:authority`, or the first of several fields.
+        const INVALID_HOST = 1 << 15;
     }
 }
 
@@ -58,7 +61,8 @@ impl Anomalies {
         .union(Self::BODY_TRUNCATED)
         .union(Self::INVALID_CONTENT_ENCODING)
         .union(Self::INVALID_TARGET)
-        .union(Self::INVALID_CONTENT_TYPE);
+        .union(Self::INVALID_CONTENT_TYPE)
+        .union(Self::INVALID_HOST);
 
     /// Names as rules see them in `http.request.anomalies`, such as `invalid_percent`.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
@@ -112,4 +116,5 @@ pub const NAMES: &[(Anomalies, &str)] = &[
     (Anomalies::INVALID_CONTENT_ENCODING, "invalid_content_encoding"),
     (Anomalies::INVALID_TARGET, "invalid_target"),
     (Anomalies::INVALID_CONTENT_TYPE, "invalid_content_type"),
+    (Anomalies::INVALID_HOST, "invalid_host"),
 ];

@@ -14,9 +14,9 @@ pub enum BodyKind {
     Form,
     /// `multipart/*`
     Multipart,
-    /// `application/json`, `text/json`, `*/*+json`
+    /// `application/json`, `text/json`, `*/*+json`; any type with a word that begins or ends with `json`
     Json,
-    /// `application/xml`, `text/xml`, `*/*+xml`
+    /// `application/xml`, `text/xml`, `*/*+xml`; any type with the word `xml`
     Xml,
     /// Anything else, or no `Content-Type`.
     #[default]
@@ -41,6 +41,9 @@ pub struct ContentType<'a> {
     pub boundary: Option<&'a [u8]>,
     /// The format of the body.
     pub kind: BodyKind,
+    /// Whether a JSON body may have several documents, as that of `application/x-ndjson` has: types that are not
+    /// exactly JSON may.
+    pub has_documents: bool,
     /// Liberties that a multipart type takes.
     pub flags: MultipartFlags,
     /// Reasons not to trust how a body of this type is read.
@@ -75,11 +78,18 @@ impl<'a> ContentType<'a> {
     /// [`Anomalies::INVALID_CONTENT_TYPE`].
     #[must_use]
     pub fn parse(arena: &'a Bump, value: &'a [u8]) -> Self {
+        if let Some((mime, kind)) = KINDS.iter().find(|(name, _)| *name == value) {
+            return Self { mime, kind: *kind, ..Self::default() };
+        }
         let value = text::trim(value);
         let end = value.iter().position(|byte| !is_media_type_byte(*byte)).unwrap_or(value.len());
         let mime = text::lower(arena, &value[..end]);
-        let kind = kind_of(mime);
-        let mut parsed = Self { mime, kind, ..Self::default() };
+        let (kind, is_exact) = match kind_of(mime) {
+            BodyKind::Other => (similar_kind(value), false),
+            kind => (kind, true),
+        };
+        let has_documents = kind == BodyKind::Json && !is_exact;
+        let mut parsed = Self { mime, kind, has_documents, ..Self::default() };
         if kind == BodyKind::Multipart {
             if !parsed.read_boundary(arena, &value[end..]) {
                 parsed.anomalies |= Anomalies::INVALID_MULTIPART;
@@ -127,13 +137,24 @@ fn loose_boundary(rest: &[u8]) -> Option<&[u8]> {
 
 /// RFC 9110, section 5.6.2, and the slash between type and subtype.
 fn is_media_type_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~/".contains(&byte)
+    byte.is_ascii_alphanumeric()
+        || matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-'..=b'/' | b'^'..=b'`' | b'|' | b'~')
 }
 
 /// Encodings that are not based on ASCII, by the start of their names in lower case: a rule cannot read
 /// what they contain. Others leave what attacks consist of as it is.
 const UNREADABLE_CHARSETS: [&[u8]; 12] = [
-    b"utf-16", b"utf16", b"utf-32", b"utf32", b"utf-7", b"utf7", b"ucs", b"iso-10646", b"ibm", b"cp037", b"cp1026",
+    b"utf-16",
+    b"utf16",
+    b"utf-32",
+    b"utf32",
+    b"utf-7",
+    b"utf7",
+    b"ucs",
+    b"iso-10646",
+    b"ibm",
+    b"cp037",
+    b"cp1026",
     b"hz",
 ];
 
@@ -163,6 +184,23 @@ fn kind_of(mime: &[u8]) -> BodyKind {
     })
 }
 
+/// The format that servers take a type for that look for a word in it: Laravel and others search for `json`.
+fn similar_kind(value: &[u8]) -> BodyKind {
+    let end = memchr::memchr(b';', value).unwrap_or(value.len());
+    let is = |word: &[u8], piece: Option<&[u8]>| piece.is_some_and(|piece| piece.eq_ignore_ascii_case(word));
+    for word in value[..end].split(|byte| !byte.is_ascii_alphanumeric()) {
+        if is(b"json", word.first_chunk::<4>().map(<[u8; 4]>::as_slice))
+            || is(b"json", word.last_chunk::<4>().map(<[u8; 4]>::as_slice))
+        {
+            return BodyKind::Json;
+        }
+        if is(b"xml", Some(word)) {
+            return BodyKind::Xml;
+        }
+    }
+    BodyKind::Other
+}
+
 /// RFC 2046, section 5.1.1, extended to all printable ASCII, which browsers and libraries respect.
 fn boundary_is_valid(boundary: &[u8]) -> bool {
     let printable = boundary.iter().all(|byte| (0x20..0x7f).contains(byte));
@@ -174,6 +212,26 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn types_that_contain_a_format_have_it() {
+        for (value, kind, has_documents) in [
+            ("application/json", BodyKind::Json, false),
+            ("application/vnd.api+json; charset=utf-8", BodyKind::Json, false),
+            ("application/x-ndjson", BodyKind::Json, true),
+            ("application/JSONlines", BodyKind::Json, true),
+            ("text/plain, application/json", BodyKind::Json, true),
+            ("json", BodyKind::Json, true),
+            ("text/plain; profile=json", BodyKind::Other, false),
+            ("application/x-xml", BodyKind::Xml, false),
+            ("application/vnd.openxmlformats-officedocument.wordprocessingml.document", BodyKind::Other, false),
+            ("multipart/json; boundary=b", BodyKind::Multipart, false),
+        ] {
+            let arena = Bump::new();
+            let parsed = ContentType::parse(&arena, value.as_bytes());
+            assert_eq!((parsed.kind, parsed.has_documents), (kind, has_documents), "{value}");
+        }
+    }
 
     #[test]
     fn parses() {
@@ -196,7 +254,7 @@ mod tests {
             ("text/json", "text/json", BodyKind::Json, None, GOOD),
             ("text/xml", "text/xml", BodyKind::Xml, None, GOOD),
             ("application/soap+xml", "application/soap+xml", BodyKind::Xml, None, GOOD),
-            ("application/jsonp", "application/jsonp", BodyKind::Other, None, GOOD),
+            ("application/jsonp", "application/jsonp", BodyKind::Json, None, GOOD),
             ("multipart/form-data; boundary=abc", "multipart/form-data", BodyKind::Multipart, Some("abc"), GOOD),
             ("multipart/form-data;BOUNDARY=\"a;b c\"", "multipart/form-data", BodyKind::Multipart, Some("a;b c"), GOOD),
             ("multipart/mixed; a=b; boundary = x ;c", "multipart/mixed", BodyKind::Multipart, Some("x"), GOOD),

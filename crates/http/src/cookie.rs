@@ -6,8 +6,9 @@
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
 
-use crate::bound::MAX_ITEMS;
-use crate::{Anomalies, Pair, text};
+use crate::bound::{Extent, MAX_ITEMS};
+use crate::fault::Faults;
+use crate::{Anomalies, Pair, json, text, uri};
 
 /// The cookies of all `Cookie` header fields, in order, borrowed.
 #[must_use]
@@ -39,6 +40,30 @@ pub fn parse<'a>(
                     Pair { name: b"", value: text::trim(&piece[nameless.map_or(0, |at| at + 1)..]) }
                 }
             });
+        }
+    }
+    pairs.into_bump_slice()
+}
+
+/// Cookies followed by what frameworks take from within their values: the text between quotes (Flask, Express, Go), and
+/// the scalars of an Express cookie of JSON (`j:{...}`). With `decode`, values are those of a form, as PHP decodes them.
+#[must_use]
+pub fn with_inner_values<'a>(arena: &'a Bump, cookies: &'a [Pair<'a>], decode: bool) -> &'a [Pair<'a>] {
+    let is_nested = |value: &[u8]| matches!(value, [b'"', .., b'"'] | [b'j', b':' | b'%', ..]);
+    if !decode && !cookies.iter().any(|cookie| is_nested(cookie.value)) {
+        return cookies;
+    }
+    let mut pairs = Vec::with_capacity_in(cookies.len(), arena);
+    for cookie in cookies {
+        let decoded = uri::decode(arena, cookie.value, true, &mut Anomalies::empty());
+        pairs.push(if decode { Pair { value: decoded, ..*cookie } } else { *cookie });
+        if let [b'"', inner @ .., b'"'] = if decode { decoded } else { cookie.value } {
+            pairs.push(Pair { value: inner, ..*cookie });
+        }
+        if let Some(document) = decoded.strip_prefix(b"j:") {
+            let settings = json::Settings::new(json::Paths::Dotted, Extent::Whole);
+            let leaves = json::parse(arena, document, settings, &mut Faults::default()).iter();
+            pairs.extend(leaves.map(|leaf| Pair { value: leaf.value, ..*cookie }));
         }
     }
     pairs.into_bump_slice()
@@ -91,6 +116,20 @@ mod tests {
         let mut anomalies = Anomalies::empty();
         assert_eq!(parse(&arena, std::iter::once(&many[..]), &mut anomalies).len(), MAX_ITEMS);
         assert_eq!(anomalies, Anomalies::TOO_MANY_ITEMS);
+    }
+
+    #[test]
+    fn inner_values_follow_their_cookies() {
+        let arena = Bump::new();
+        let pairs = [("a", "\"x%20y\""), ("b", "j%3A{\"k\":[\"v+w\",2]}"), ("c", "j"), ("d", "\"")];
+        let pairs = arena
+            .alloc_slice_fill_iter(pairs.map(|(name, value)| Pair { name: name.as_bytes(), value: value.as_bytes() }));
+        let shown = |decode| {
+            let all = with_inner_values(&arena, pairs, decode).iter();
+            all.map(|pair| String::from_utf8_lossy(pair.value)).collect::<std::vec::Vec<_>>().join("|")
+        };
+        assert_eq!(shown(false), r#""x%20y"|x%20y|j%3A{"k":["v+w",2]}|v w|2|j|""#);
+        assert_eq!(shown(true), r#""x y"|x y|j:{"k":["v w",2]}|v w|2|j|""#);
     }
 
     proptest! {

@@ -135,7 +135,10 @@ mod tests {
             (b"<?xml encoding='ISO-8859-1'?>\xe9", "<?xml encoding='ISO-8859-1'?>é".as_bytes()),
             (b"\xfe\xff\xd8\x00\x00a", b"\xffa"),
             (b"\xff\xfea\x00b", b"a\xff"),
-            (b"<?xml version='1.0' encoding=\"windows-1251\"?>\xe9", "<?xml version='1.0' encoding=\"windows-1251\"?>é".as_bytes()),
+            (
+                b"<?xml version='1.0' encoding=\"windows-1251\"?>\xe9",
+                "<?xml version='1.0' encoding=\"windows-1251\"?>é".as_bytes(),
+            ),
             (b"{\0\0\0}\0\0\0", b"{}"),
             (b"\0\0\xfe\xff\0\0\0a", b"a"),
         ];

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use crate::Header;
+use crate::{Anomalies, Header, header_hash, uri};
 
 /// Protocol version of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,4 +76,17 @@ pub struct Head<'a> {
     pub tls: Option<Tls<'a>>,
     /// When the request's first byte was read, milliseconds since the Unix epoch.
     pub received_ms: u64,
+}
+
+impl Head<'_> {
+    /// [`Anomalies::INVALID_HOST`] if a `Host` field names another host.
+    #[inline]
+    #[must_use]
+    pub fn host_anomalies(&self) -> Anomalies {
+        let mut fields = self.headers.iter().filter(|field| field.is(b"host", const { header_hash(b"host") }));
+        let is_same = |field: &Header<'_>| {
+            field.value == self.host || uri::host_name(field.value).eq_ignore_ascii_case(self.host)
+        };
+        if fields.all(is_same) { Anomalies::empty() } else { Anomalies::INVALID_HOST }
+    }
 }

@@ -34,13 +34,15 @@ pub struct Settings {
     pub items: usize,
     /// Whether the body is complete.
     pub extent: Extent,
+    /// Whether there may be several documents.
+    pub has_documents: bool,
 }
 
 impl Settings {
     /// Everything within the bounds of this crate.
     #[must_use]
     pub const fn new(paths: Paths, extent: Extent) -> Self {
-        Self { paths, depth: MAX_DEPTH, items: MAX_ITEMS, extent }
+        Self { paths, depth: MAX_DEPTH, items: MAX_ITEMS, extent, has_documents: false }
     }
 }
 
@@ -63,11 +65,12 @@ pub fn parse<'a>(arena: &'a Bump, body: &'a [u8], settings: Settings, faults: &m
         settings,
         pairs: Vec::with_capacity_in(capacity, arena),
         path: Vec::new_in(arena),
+        added: 0,
         levels: Vec::with_capacity_in(16, arena),
         path_budget: max_path_arena(text.len()),
     };
     if settings.paths == Paths::SecLang {
-        flattener.path.extend_from_slice_copy(b"json");
+        flattener.add_to_path(b"json");
     }
     flattener.documents();
     faults.merge(flattener.tokens.faults);
@@ -103,8 +106,9 @@ struct OpenContainer {
     object: bool,
     /// Index of the current array element.
     index: u32,
-    /// Length of the container's path.
+    /// Length of the container's path, and of what SecLang's spelling adds to it.
     path: usize,
+    added: usize,
 }
 
 struct Flattener<'a> {
@@ -113,6 +117,8 @@ struct Flattener<'a> {
     settings: Settings,
     pairs: Vec<'a, Pair<'a>>,
     path: Vec<'a, u8>,
+    /// Bytes of `path` that SecLang's spelling adds: bounds hold for the rest, so that both kinds of rules reach them together.
+    added: usize,
     levels: Vec<'a, OpenContainer>,
     path_budget: usize,
 }
@@ -123,7 +129,7 @@ impl<'a> Flattener<'a> {
         self.tokens.skip_space();
         let mut first = true;
         while !self.tokens.at_end() {
-            if !std::mem::replace(&mut first, false) {
+            if !std::mem::replace(&mut first, false) && !self.settings.has_documents {
                 self.tokens.invalid("text after the document");
             }
             if let Err(stop) = self.document() {
@@ -151,6 +157,10 @@ impl<'a> Flattener<'a> {
                     self.open(open == b'{')?;
                     if self.tokens.accept(if open == b'{' { b'}' } else { b']' })? {
                         self.close();
+                        // The names on the way to an empty container would not be seen otherwise.
+                        if self.levels.iter().any(|level| level.object) {
+                            self.push(name, b"")?;
+                        }
                     } else {
                         name = self.element()?;
                         continue;
@@ -182,13 +192,14 @@ impl<'a> Flattener<'a> {
         if self.levels.len() >= self.settings.depth.min(MAX_DEPTH) {
             return Err(EarlyEnd::Bound(Anomalies::TOO_DEEP, "JSON nested too deep"));
         }
-        self.levels.push(OpenContainer { object, index: 0, path: self.path.len() });
+        self.levels.push(OpenContainer { object, index: 0, path: self.path.len(), added: self.added });
         Ok(())
     }
 
     fn close(&mut self) {
         if let Some(level) = self.levels.pop() {
             self.path.truncate(level.path);
+            self.added = level.added;
         }
     }
 
@@ -198,18 +209,24 @@ impl<'a> Flattener<'a> {
         let level = self.levels.last().expect("an element is within a container");
         let (object, index) = (level.object, level.index);
         self.path.truncate(level.path);
+        self.added = level.added;
         let seclang = self.settings.paths == Paths::SecLang;
-        if seclang || self.levels.len() > 1 {
+        if self.levels.len() > 1 {
             self.extend_path(b".");
+        } else if seclang {
+            self.add_to_path(b".");
         }
         if object {
             let name = self.tokens.name()?;
-            let shown: &[u8] = if seclang && name.is_empty() { b"empty-key" } else { name };
-            self.extend_path(shown);
-            Ok(shown)
+            if seclang && name.is_empty() {
+                self.add_to_path(b"empty-key");
+                return Ok(b"empty-key");
+            }
+            self.extend_path(name);
+            Ok(name)
         } else {
             if seclang {
-                self.extend_path(b"array_");
+                self.add_to_path(b"array_");
             }
             let mut digits = [0; 10];
             self.extend_path(decimal(index, &mut digits));
@@ -218,11 +235,16 @@ impl<'a> Flattener<'a> {
     }
 
     fn extend_path(&mut self, piece: &[u8]) {
-        let room = MAX_PATH_BYTES - self.path.len();
+        let room = MAX_PATH_BYTES - (self.path.len() - self.added);
         if piece.len() > room {
             self.tokens.add(Anomalies::TOO_DEEP, "JSON path of more than 2,048 bytes");
         }
         self.path.extend_from_slice_copy(&piece[..piece.len().min(room)]);
+    }
+
+    fn add_to_path(&mut self, piece: &[u8]) {
+        self.path.extend_from_slice_copy(piece);
+        self.added += piece.len();
     }
 
     /// Adds a scalar under the current path. `name` is the last name read; if it is the whole path,
@@ -231,10 +253,11 @@ impl<'a> Flattener<'a> {
         if self.pairs.len() >= self.settings.items {
             return Err(EarlyEnd::Bound(Anomalies::TOO_MANY_ITEMS, "too many JSON scalars"));
         }
-        let is_path = self.levels.len() <= 1 && name.len() == self.path.len();
-        let name = if is_path {
+        let is_top = self.levels.len() <= 1 && self.levels.last().is_none_or(|level| level.object);
+        let cost = if is_top { 0 } else { self.path.len() - self.added };
+        let name = if is_top && name.len() == self.path.len() {
             name
-        } else if let Some(left) = self.path_budget.checked_sub(self.path.len()) {
+        } else if let Some(left) = self.path_budget.checked_sub(cost) {
             self.path_budget = left;
             self.arena.alloc_slice_copy(&self.path)
         } else {

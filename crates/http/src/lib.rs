@@ -8,6 +8,7 @@
 mod anomaly;
 pub mod bound;
 pub mod client_address;
+mod content_coding;
 pub mod content_type;
 pub mod cookie;
 mod encoding;
@@ -29,6 +30,7 @@ pub mod xml;
 pub use anomaly::{Anomalies, BodyError, NAMES as ANOMALY_NAMES, Unreadable};
 pub use bound::Extent;
 pub use client_address::{AddressSource, ClientAddressConfig};
+pub use content_coding::{ContentCoding, Inflated};
 pub use content_type::{BodyKind, ContentType};
 pub use fault::Faults;
 pub use head::{Head, Tls, Version};

@@ -94,15 +94,11 @@ impl<'a> Reader<'a> {
         for at in finder.find_iter(body) {
             let Some(line) = Delimiter::at(body, at, delimiter.len(), &mut self.findings) else { continue };
             match open {
-                Some(begin) => {
-                    if !self.push(&body[begin..line.begin.max(begin)], true) {
-                        return;
-                    }
-                }
+                Some(begin) if !self.push(&body[begin..line.begin.max(begin)], true) => return,
                 None if !closed && !text::trim(&body[..line.begin]).is_empty() => {
                     self.findings.bad(F::DATA_BEFORE, body, "text before the first part");
                 }
-                None => {}
+                _ => {}
             }
             if closed {
                 self.findings.bad(F::DATA_AFTER, &body[at..], "part after the final boundary");
@@ -211,6 +207,34 @@ pub fn unmatched_boundary(body: &[u8], boundary: &[u8]) -> u8 {
         }
     }
     state
+}
+
+/// The name of a field as it was in the browser's form, which sends `"` and line ends as escapes (WHATWG HTML, "multipart
+/// form data"). Other escapes stay.
+pub(crate) fn decoded_name<'a>(arena: &'a Bump, name: &'a [u8]) -> &'a [u8] {
+    const SENT: [(&[u8], u8); 3] = [(b"%22", b'"'), (b"%0d", b'\r'), (b"%0a", b'\n')];
+    let escape = |rest: &[u8]| {
+        let head = rest.get(..3)?;
+        SENT.iter().find(|(sent, _)| head.eq_ignore_ascii_case(sent)).map(|(_, byte)| *byte)
+    };
+    if !memchr::memchr_iter(b'%', name).any(|at| escape(&name[at..]).is_some()) {
+        return name;
+    }
+    let mut decoded = Vec::with_capacity_in(name.len(), arena);
+    let mut rest = name;
+    while let [first, after @ ..] = rest {
+        match escape(rest) {
+            Some(byte) => {
+                decoded.push(byte);
+                rest = &rest[3..];
+            }
+            None => {
+                decoded.push(*first);
+                rest = after;
+            }
+        }
+    }
+    decoded.into_bump_slice()
 }
 
 #[cfg(test)]

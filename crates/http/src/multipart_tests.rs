@@ -82,7 +82,8 @@ fn flags_what_is_odd_and_sees_it_all_the_same() {
         ),
         (
             "both file names",
-            "--xx\r\nContent-Disposition: form-data; name=a; filename=y; filename*=utf-8'en'x\r\n\r\n1\r\n--xx--".into(),
+            "--xx\r\nContent-Disposition: form-data; name=a; filename=y; filename*=utf-8'en'x\r\n\r\n1\r\n--xx--"
+                .into(),
             &["a|y+x||1"],
             GOOD,
         ),
@@ -117,7 +118,12 @@ fn flags_what_is_odd_and_sees_it_all_the_same() {
             BAD,
         ),
         ("single quotes", format!("--xx\r\n{}\r\n1\r\n--xx--", A.replace('"', "'")), &["\\'a\\'|-||1"], BAD),
-        ("two types", format!("--xx\r\n{A}Content-Type: a/b\r\ncontent-type: c/d\r\n\r\n1\r\n--xx--"), &["a|-|c/d|1"], BAD),
+        (
+            "two types",
+            format!("--xx\r\n{A}Content-Type: a/b\r\ncontent-type: c/d\r\n\r\n1\r\n--xx--"),
+            &["a|-|c/d|1"],
+            BAD,
+        ),
         (
             "charset",
             format!("--xx\r\n{A}Content-Type: text/plain; charset=utf-16\r\n\r\n1\r\n--xx--"),

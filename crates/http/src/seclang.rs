@@ -29,10 +29,10 @@ use std::cell::{Cell, OnceCell};
 use bumpalo::Bump;
 
 use crate::bound::{MAX_DEPTH, MAX_ITEMS};
+pub use crate::multipart::MultipartFlags;
 use crate::text::concat;
 use crate::{Anomalies, Header, Pair, ResponseHead, Transaction};
 use body::Body;
-pub use crate::multipart::MultipartFlags;
 pub use processor::BodyProcessor;
 pub use settings::Limits;
 use target::Target;

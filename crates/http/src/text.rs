@@ -22,7 +22,7 @@ pub fn check(text: &[u8]) -> Anomalies {
 /// `text` without surrounding spaces, tabs and line ends of folded lines.
 #[inline]
 #[must_use]
-pub(crate) fn trim(mut text: &[u8]) -> &[u8] {
+pub fn trim(mut text: &[u8]) -> &[u8] {
     while let [b' ' | b'\t' | b'\r' | b'\n', rest @ ..] = text {
         text = rest;
     }
@@ -45,8 +45,7 @@ pub fn lower<'a>(arena: &'a bumpalo::Bump, text: &'a [u8]) -> &'a [u8] {
 
 /// Concatenates `pieces`.
 pub(crate) fn concat<'a>(arena: &'a bumpalo::Bump, pieces: &[&[u8]]) -> &'a [u8] {
-    let mut out =
-        bumpalo::collections::Vec::with_capacity_in(pieces.iter().map(|piece| piece.len()).sum(), arena);
+    let mut out = bumpalo::collections::Vec::with_capacity_in(pieces.iter().map(|piece| piece.len()).sum(), arena);
     for piece in pieces {
         out.extend_from_slice_copy(piece);
     }

@@ -9,9 +9,12 @@ use std::cell::{Cell, OnceCell};
 use bumpalo::Bump;
 
 use crate::bound::Extent;
+use crate::content_coding::ContentCoding;
 use crate::content_type::{BodyKind, ContentType};
 use crate::fault::Faults;
-use crate::{Anomalies, BodyError, Unreadable, Head, Header, cookie, form, header_hash, json, multipart, text, uri, xml};
+use crate::{
+    Anomalies, BodyError, Head, Header, Unreadable, cookie, form, header_hash, json, multipart, text, uri, xml,
+};
 
 /// A decoded name and value: a query argument, cookie, form field, JSON leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +78,7 @@ pub struct Transaction<'a> {
 /// What has been read of the request so far. It is in the arena, so that both kinds of rules share it.
 #[derive(Default)]
 struct Parsed<'a> {
+    request_line: Cell<Option<&'a [u8]>>,
     body: Cell<Option<&'a [u8]>>,
     response: Cell<Option<ResponseHead<'a>>>,
     anomalies: Cell<Anomalies>,
@@ -85,6 +89,7 @@ struct Parsed<'a> {
     content_type: OnceCell<ContentType<'a>>,
     arguments: OnceCell<&'a [Pair<'a>]>,
     cookies: OnceCell<&'a [Pair<'a>]>,
+    decoded_cookies: OnceCell<&'a [Pair<'a>]>,
     form: OnceCell<&'a [Pair<'a>]>,
     json: OnceCell<&'a [Pair<'a>]>,
     multipart: OnceCell<multipart::Form<'a>>,
@@ -107,10 +112,54 @@ impl<'a> Transaction<'a> {
         self.arena
     }
 
-    /// Sets the request body, as one slice; at most once, before any body variable is read.
+    /// Sets the request line as received, where the head does not show it: of an absolute target it has the path alone.
+    pub fn set_request_line(&self, line: &'a [u8]) {
+        self.parsed.request_line.set(Some(line));
+    }
+
+    pub(crate) fn request_line(&self) -> Option<&'a [u8]> {
+        self.parsed.request_line.get()
+    }
+
+    /// Sets the request body, as one slice; at most once, before any body variable is read. A body in a
+    /// `Content-Encoding` raises [`Anomalies::INVALID_CONTENT_ENCODING`].
     pub fn set_body(&self, body: &'a [u8]) {
+        if !body.is_empty() && self.content_coding() != ContentCoding::Identity {
+            self.refuse_coding("body in a Content-Encoding");
+        }
+        self.set_content(body);
+    }
+
+    /// As [`Self::set_body`], but decodes `gzip` and `deflate`, up to `limit` bytes of content.
+    pub fn set_body_inflated(&self, body: &'a [u8], limit: usize) {
+        match self.content_coding().inflate(self.arena, body, self.extent(), limit) {
+            _ if body.is_empty() => self.set_content(body),
+            None => self.set_body(body),
+            Some(inflated) => {
+                if !inflated.is_valid {
+                    self.refuse_coding("body that is not in its Content-Encoding");
+                }
+                if inflated.extent == Extent::Beginning {
+                    self.set_body_truncated();
+                }
+                self.set_content(inflated.content);
+            }
+        }
+    }
+
+    fn set_content(&self, body: &'a [u8]) {
         debug_assert!(self.parsed.body.get().is_none(), "the body is set once");
         self.parsed.body.set(Some(body));
+    }
+
+    fn refuse_coding(&self, reason: &'static str) {
+        self.flag(Anomalies::INVALID_CONTENT_ENCODING);
+        self.set_body_error(BodyError { reason, at: 0 });
+    }
+
+    fn content_coding(&self) -> ContentCoding {
+        let name = b"content-encoding";
+        ContentCoding::of_request(self.header_values(name, const { header_hash(b"content-encoding") }))
     }
 
     /// The request body; empty before [`Self::set_body`].
@@ -251,6 +300,12 @@ impl<'a> Transaction<'a> {
         })
     }
 
+    /// [`Self::cookies`] decoded as PHP does, escapes and `+` in values, and [`cookie::with_inner_values`].
+    #[must_use]
+    pub fn decoded_cookies(&self) -> &'a [Pair<'a>] {
+        self.parsed.decoded_cookies.get_or_init(|| cookie::with_inner_values(self.arena, self.cookies(), true))
+    }
+
     /// Fields of a urlencoded form, or the fields of a multipart form. Empty before the body is
     /// known, and for other bodies.
     #[must_use]
@@ -270,7 +325,9 @@ impl<'a> Transaction<'a> {
                 let parts = self.multipart();
                 let mut pairs = bumpalo::collections::Vec::with_capacity_in(parts.len(), self.arena);
                 let fields = parts.iter().filter(|part| part.is_field());
-                pairs.extend(fields.map(|part| Pair { name: part.name, value: part.value }));
+                pairs.extend(
+                    fields.map(|part| Pair { name: multipart::decoded_name(self.arena, part.name), value: part.value }),
+                );
                 pairs.into_bump_slice()
             }),
             _ => &[],
@@ -282,7 +339,10 @@ impl<'a> Transaction<'a> {
     pub fn json(&self) -> &'a [Pair<'a>] {
         match (self.parsed.body.get(), self.body_kind()) {
             (Some(body), BodyKind::Json) => self.parsed.json.get_or_init(|| {
-                let settings = json::Settings::new(json::Paths::Dotted, self.parsed.extent.get());
+                let settings = json::Settings {
+                    has_documents: self.content_type().has_documents,
+                    ..json::Settings::new(json::Paths::Dotted, self.parsed.extent.get())
+                };
                 self.reading(|faults| json::parse(self.arena, body, settings, faults))
             }),
             _ => &[],
@@ -298,9 +358,7 @@ impl<'a> Transaction<'a> {
     /// A multipart body; none before the body is known, and for other bodies.
     pub(crate) fn multipart_form(&self) -> Option<multipart::Form<'a>> {
         match (self.parsed.body.get(), self.body_kind()) {
-            (Some(body), BodyKind::Multipart) => {
-                Some(*self.parsed.multipart.get_or_init(|| self.read_multipart(body)))
-            }
+            (Some(body), BodyKind::Multipart) => Some(*self.parsed.multipart.get_or_init(|| self.read_multipart(body))),
             _ => None,
         }
     }
@@ -309,9 +367,7 @@ impl<'a> Transaction<'a> {
     pub(crate) fn read_multipart(&self, body: &'a [u8]) -> multipart::Form<'a> {
         let ContentType { boundary, mime, .. } = self.content_type();
         let (boundary, is_form) = (boundary.unwrap_or_default(), mime == b"multipart/form-data");
-        self.reading(|faults| {
-            multipart::parse(self.arena, body, boundary, is_form, self.parsed.extent.get(), faults)
-        })
+        self.reading(|faults| multipart::parse(self.arena, body, boundary, is_form, self.parsed.extent.get(), faults))
     }
 
     /// Texts and attribute values of an XML body. Empty before the body is known, and for other bodies.

@@ -55,6 +55,18 @@ fn decode_from<'a>(arena: &'a Bump, bytes: &'a [u8], first: usize, other: u8, an
     }
 }
 
+/// The host name of a `Host` field or an authority, without port and final dot.
+#[must_use]
+pub fn host_name(authority: &[u8]) -> &[u8] {
+    let authority = text::trim(authority);
+    let end = match authority.first() {
+        Some(b'[') => memchr::memchr(b']', authority).map(|at| at + 1),
+        _ => memchr::memchr(b':', authority),
+    };
+    let name = &authority[..end.unwrap_or(authority.len())];
+    name.strip_suffix(b".").unwrap_or(name)
+}
+
 /// The byte for two hexadecimal digits of any case.
 #[inline]
 #[must_use]
@@ -115,6 +127,20 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_host_name_has_no_port_and_no_final_dot() {
+        for (text, name) in [
+            ("X.example:80", "X.example"),
+            ("x.", "x"),
+            ("x.:1", "x"),
+            ("[::1]:8080", "[::1]"),
+            ("[::1]", "[::1]"),
+            ("", ""),
+        ] {
+            assert_eq!(host_name(text.as_bytes()), name.as_bytes(), "{text}");
+        }
+    }
 
     #[test]
     fn decodes() {

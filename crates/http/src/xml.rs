@@ -20,7 +20,9 @@ use crate::encoding::xml_to_utf8;
 use crate::fault::Faults;
 use crate::{Anomalies, text};
 use entity::Entities;
-use markup::{attribute, is_blank, is_control, is_declaration, is_name, is_namespace, one_line, trim_start, unix_lines};
+use markup::{
+    attribute, is_blank, is_control, is_declaration, is_name, is_namespace, one_line, trim_start, unix_lines,
+};
 
 const BAD: Anomalies = Anomalies::INVALID_XML;
 

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use bumpalo::Bump;
 use weir_http::seclang::{Limits, View};
 use weir_http::{
-    AddressSource, Anomalies, ClientAddressConfig, ContentType, Extent, Faults, Head, Header, Transaction, Version, cookie,
-    form, json, multipart, uri, xml,
+    AddressSource, Anomalies, ClientAddressConfig, ContentType, Extent, Faults, Head, Header, Transaction, Version,
+    cookie, form, json, multipart, uri, xml,
 };
 
 /// The repeated fragments, alone and between a beginning and an end that give them a meaning.

@@ -75,14 +75,14 @@ unsafe fn goes_to_grpc(r: *const ngx_http_request_t) -> bool {
     }
 }
 
-/// Whether its stated length alone is past the limit of a location that refuses such bodies.
+/// Whether its stated length alone is past the limit.
 ///
 /// # Safety
 /// `r` is a live request.
-pub unsafe fn is_refused_unread(r: *const ngx_http_request_t, location: &Location) -> bool {
+pub unsafe fn is_announced_too_long(r: *const ngx_http_request_t, location: &Location) -> bool {
     // SAFETY: as the caller promises.
     let length = unsafe { (*r).headers_in.content_length_n };
-    location.refuses_unreadable() && length > 0 && length as u64 > location.body_limit as u64
+    length > 0 && length as u64 > location.body_limit as u64
 }
 
 /// Has nginx read the body.
@@ -139,7 +139,11 @@ pub unsafe fn give(r: *mut ngx_http_request_t, inspection: &mut Inspection, loca
     if length > location.body_limit as u64 {
         inspection.transaction.set_body_truncated();
     }
-    inspection.transaction.set_body(body);
+    if inspection.placed(location).is_some_and(|placed| placed.plan.inflates()) {
+        inspection.transaction.set_body_inflated(body, location.body_limit);
+    } else {
+        inspection.transaction.set_body(body);
+    }
     meter::book(meter::ModulePart::RequestBody, inspection.timing, begun, true);
 }
 

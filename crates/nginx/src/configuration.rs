@@ -15,8 +15,8 @@ use std::sync::Arc;
 use nginx_sys::{ngx_conf_t, ngx_int_t, ngx_shm_zone_t};
 use weir_collections::{Counts, Table};
 use weir_directives::{DEFAULT_BODY_LIMIT, DEFAULT_RUNTIME, DEFAULT_SAMPLE};
-use weir_engine::RateTable;
 use weir_engine::seclang::Collections;
+use weir_engine::{Plan, RateTable};
 use weir_http::header_hash;
 use weir_ledger::{Control, Ledger};
 
@@ -283,9 +283,9 @@ pub unsafe extern "C" fn merge_location(cf: *mut ngx_conf_t, parent: *mut c_void
 }
 
 impl Location {
-    /// Whether requests that rules cannot read completely are refused.
-    pub fn refuses_unreadable(&self) -> bool {
-        self.bounds == FailMode::Closed && self.mode == Mode::On
+    /// Whether requests that rules cannot read completely are refused: policies that only detect refuse nothing.
+    pub fn refuses_unreadable(&self, plan: &Plan) -> bool {
+        self.bounds == FailMode::Closed && self.mode == Mode::On && plan.may_refuse()
     }
 
     /// Whether it is one of the locations that `weir_gateway` makes.

@@ -7,9 +7,8 @@
 //! before any location is chosen; such answers are logged but not evaluated.)
 
 use nginx_sys::{
-    NGX_HTTP_INTERNAL_SERVER_ERROR, ngx_array_push, ngx_conf_t,
-    ngx_http_core_main_conf_t, ngx_http_core_module, ngx_http_handler_pt, ngx_http_phases_NGX_HTTP_REWRITE_PHASE,
-    ngx_http_request_t, ngx_int_t,
+    NGX_HTTP_INTERNAL_SERVER_ERROR, ngx_array_push, ngx_conf_t, ngx_http_core_main_conf_t, ngx_http_core_module,
+    ngx_http_handler_pt, ngx_http_phases_NGX_HTTP_REWRITE_PHASE, ngx_http_request_t, ngx_int_t,
 };
 use weir_engine::{Decision, Plan, Response, Verdict};
 use weir_rules::Phase;
@@ -208,14 +207,17 @@ unsafe fn after_fault(r: *mut ngx_http_request_t, location: &Location) -> Step {
     }
 }
 
-/// Evaluates what is known. What rules could not read completely counts more than what they say of
-/// the rest, which is logged all the same.
+/// Evaluates what is known. An answer that a rule of the policy itself wants comes first; what rules could not read
+/// completely counts more than the scores of rule sets, whose findings are logged all the same.
 unsafe fn evaluate(r: *mut ngx_http_request_t, location: &'static Location) -> Step {
     // SAFETY: a live main request; references to its inspection end before nginx is called.
     unsafe {
         let was_decided = transaction::find(r).is_some_and(|inspection| (*inspection).stage.is_decided());
         let step = decide(r, location);
         let Some(inspection) = transaction::find(r).filter(|_| !was_decided) else { return step };
+        if matches!(step, Step::Answer(_)) && !(*inspection).outcome.is_decided_by_rule_set() {
+            return step;
+        }
         if let Some(refusal) = unreadable(r, &mut *inspection, location) {
             return refusal;
         }
@@ -233,7 +235,7 @@ unsafe fn unreadable(r: *mut ngx_http_request_t, inspection: &mut Inspection, lo
     if !inspection.stage.unreadable() {
         return None;
     }
-    let is_refused = location.refuses_unreadable();
+    let is_refused = inspection.placed(location).is_some_and(|placed| location.refuses_unreadable(&placed.plan));
     crate::note!(
         // SAFETY: as for `evaluate`.
         unsafe { (*(*r).connection).log },
@@ -281,10 +283,11 @@ unsafe fn decide(r: *mut ngx_http_request_t, location: &'static Location) -> Ste
                 // rules in this phase that do not look at the body.
                 return rule_sets_without_body(&mut *inspection, location);
             }
-            if body::is_refused_unread(r, location) {
+            let refuses = location.refuses_unreadable(plan);
+            if refuses && body::is_announced_too_long(r, location) {
                 (*inspection).transaction.set_body_truncated();
             }
-            if location.refuses_unreadable() && (*inspection).transaction.unreadable().is_some() {
+            if refuses && (*inspection).transaction.unreadable().is_some() {
                 return Step::Pass; // refused, whatever the body has
             }
             match body::read(r, inspection) {

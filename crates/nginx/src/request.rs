@@ -7,7 +7,7 @@ use nginx_sys::{
     ngx_connection_local_sockaddr, ngx_connection_t, ngx_http_core_module, ngx_http_core_srv_conf_t,
     ngx_http_request_t, sockaddr, sockaddr_in, sockaddr_in6,
 };
-use weir_http::{Anomalies, Head, Header, Tls, Version, uri};
+use weir_http::{Anomalies, Head, Header, Tls, Version, text, uri};
 
 use crate::configuration::Main;
 use crate::ffi;
@@ -38,7 +38,10 @@ pub unsafe fn head<'a>(
         let client = client(policies, peer, headers, connection, &mut anomalies);
         let target = ffi::bytes(&(*r).unparsed_uri);
         let mut query = ffi::bytes(&(*r).args);
-        if let Some(whole) = uri::query_with_fragment(target) {
+        // nginx calls a target complex if it has a `#`, among other things.
+        if (*r).complex_uri() != 0
+            && let Some(whole) = uri::query_with_fragment(target)
+        {
             query = whole;
             anomalies |= Anomalies::INVALID_TARGET;
         }
@@ -58,7 +61,7 @@ pub unsafe fn head<'a>(
             tls: tls(r),
             received_ms: ((*r).start_sec as u64).wrapping_mul(1000).wrapping_add((*r).start_msec as u64),
         };
-        (head, anomalies)
+        (head, anomalies | head.host_anomalies())
     }
 }
 
@@ -79,13 +82,22 @@ unsafe fn headers<'a>(r: *mut ngx_http_request_t, arena: &'a Bump) -> &'a [Heade
         let trusts_hash = (*server).ignore_invalid_headers != 0;
         let mut fields = bumpalo::collections::Vec::with_capacity_in(USUAL_FIELDS, arena);
         for field in ffi::fields(list) {
-            let (name, value) = (ffi::bytes(&(*field).key), ffi::bytes(&(*field).value));
+            let (name, value) = (ffi::bytes(&(*field).key), trimmed(ffi::bytes(&(*field).value)));
             fields.push(match (*field).hash as u64 {
                 hash if trusts_hash && hash > 1 => Header { name, value, hash },
                 _ => Header::new(name, value),
             });
         }
         fields.into_bump_slice()
+    }
+}
+
+/// A value without the tabs around it: nginx removes blanks alone.
+#[inline]
+fn trimmed(value: &[u8]) -> &[u8] {
+    match value {
+        [first, .., last] if *first > b' ' && *last > b' ' => value,
+        _ => text::trim(value),
     }
 }
 

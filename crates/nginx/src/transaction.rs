@@ -149,6 +149,9 @@ unsafe fn create(r: *mut ngx_http_request_t, main: &'static Main) -> Option<*mut
         let (head, anomalies) = request::head(r, main, source.policies(), lasting);
         let transaction = Transaction::new(head, lasting);
         transaction.flag(anomalies);
+        if !(*r).schema_end.is_null() {
+            transaction.set_request_line(ffi::bytes(&(*r).request_line));
+        }
         let inspection: *mut Inspection = lasting.alloc(Inspection {
             transaction,
             outcome: Outcome::default(),

@@ -175,7 +175,8 @@ fn policies(inputs: &Inputs<'_>, builder: &mut Builder<'_>, built: &mut Built) {
         let mode = if policy.choice("mode") == Some("detect") { Mode::Detect } else { Mode::On };
         builder.detects = mode == Mode::Detect;
         let selectors = selectors(policy, id, &mut rules, builder, built);
-        built.specification.policies.push(PolicySpec { id: id.to_owned(), mode, selectors });
+        let inflate = policy.flag_or("inflate");
+        built.specification.policies.push(PolicySpec { id: id.to_owned(), mode, inflate, selectors });
     }
 }
 

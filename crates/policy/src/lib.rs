@@ -24,7 +24,6 @@ mod snapshot;
 pub mod source;
 pub mod table;
 
-pub use weir_rules::confined::confine as confine_files;
 pub use action::RULE_SET_ACTIONS;
 pub use document::{MAX_DEPTH, MAX_DOCUMENT_BYTES, MAX_NODES, parse_document};
 pub use error::{DocumentPosition, Fault, MAX_ERRORS, PolicyError, PolicyErrors};
@@ -34,6 +33,7 @@ pub use rule_set::RuleSetNeeds;
 pub use schema::json_schema;
 pub use snapshot::{ApplyError, RuleLabel, Snapshot, Trial};
 pub use weir_engine::MAX_PLAN_POLICIES;
+pub use weir_rules::confined::confine as confine_files;
 
 /// Policies of a gateway. All are parsed again when one changes: 10,000 small ones take the sandbox, and a thread beside
 /// each worker's event loop, a second (docs/policy.md), which the answer to a change should not wait for longer.

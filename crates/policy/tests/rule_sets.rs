@@ -55,8 +55,8 @@ fn a_checkout_loads_by_its_path_and_its_rules_have_labels() {
     assert_eq!(snapshot.warnings(), []);
     let labels = snapshot.rules();
     let ids: Vec<&str> = labels.iter().map(|label| label.id.as_str()).collect();
-    assert_eq!(ids, ["set", "900000", "942100", "942110"]);
-    let rule = &labels[2];
+    assert_eq!(ids, ["set", "900000", "200002", "200007", "942100", "942110"]);
+    let rule = &labels[4];
     assert_eq!((rule.policy.as_str(), rule.selector.as_str(), rule.plugin), ("p", "default", "crs"));
     assert_eq!((rule.message.as_str(), rule.severity, rule.line), ("Words", Some("CRITICAL"), 1));
     assert_eq!(rule.tags, ["attack-sqli", "x"]);
@@ -81,7 +81,7 @@ fn files_are_read_in_their_order() {
     }
     let snapshot = load("crs: {path: ., before: ['mine-1*'], after: [mine-2.conf]}", crs.path()).unwrap();
     let ids: Vec<&str> = snapshot.rules().iter().map(|label| label.id.as_str()).collect();
-    assert_eq!(ids, ["set", "900000", "1", "2", "3", "4", "942100", "942110", "5", "6", "7"]);
+    assert_eq!(ids, ["set", "900000", "1", "2", "3", "4", "200002", "200007", "942100", "942110", "5", "6", "7"]);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn two_hundred_sites_share_one_program_and_one_range_of_rules() {
     let profiles = profiles(&snapshot);
     assert_eq!(profiles.len(), 200);
     assert!(profiles.iter().all(|profile| Arc::ptr_eq(profile.program(), profiles[0].program())));
-    assert_eq!(snapshot.rules().len(), 200 + 3);
+    assert_eq!(snapshot.rules().len(), 200 + 5);
 }
 
 #[test]

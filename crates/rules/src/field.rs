@@ -89,6 +89,7 @@ fields! {
     Cookies "http.request.cookies" Bytes Map Request "Cookie values by name.";
     CookiesNames "http.request.cookies.names" Bytes Array Request "Names of all cookies.";
     CookiesValues "http.request.cookies.values" Bytes Array Request "Values of all cookies.";
+    CookiesDecoded "http.request.cookies.decoded" Bytes Map Request "Cookie values by name, decoded as PHP does it: percent escapes, and + as a space. Texts in quotes and the scalars of JSON (j:{...}), which frameworks take from within a value, follow under the same name.";
     Cookie "http.cookie" Bytes Scalar Request "The Cookie header as sent.";
     UserAgent "http.user_agent" Bytes Scalar Request "The User-Agent header.";
     Referer "http.referer" Bytes Scalar Request "The Referer header.";

@@ -214,7 +214,8 @@ fn decisions_follow_the_defaults() {
         ("", "nolog,auditlog", true),
         ("nolog", "", false),
         ("nolog", "log", true),
-        ("noauditlog", "", false),
+        ("noauditlog", "", true),
+        ("nolog,noauditlog", "", false),
     ] {
         let text = format!("SecDefaultAction \"phase:1,pass,{default}\"\nSecRule ARGS x \"id:1,phase:1,{actions}\"");
         assert_eq!(rule(&text).log, expected, "{default} {actions}");

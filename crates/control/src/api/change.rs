@@ -67,7 +67,7 @@ impl ChangeRequest {
         if self.submission.message.as_ref().is_some_and(|message| message.len() > MAX_MESSAGE) {
             return Problem::malformed(format!("a message has at most {MAX_MESSAGE} bytes")).into_response();
         }
-        if let Err(problem) = check(self.role, Role::for_operation(&operation)) {
+        if let Err(problem) = check(self.role, operation.role()) {
             return problem.into_response();
         }
         self.submission.operation = operation;

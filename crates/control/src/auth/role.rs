@@ -5,8 +5,6 @@ use std::str::FromStr;
 
 use weir_resource::ResourceKind;
 
-use crate::publish::Operation;
-
 /// What a client is allowed to do. Each role includes the ones before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
@@ -36,17 +34,6 @@ impl Role {
     #[must_use]
     pub fn for_kind(kind: ResourceKind) -> Self {
         if kind.is_singleton() { Self::Admin } else { Self::Edit }
-    }
-
-    /// The role that a change needs: the highest of its parts.
-    #[must_use]
-    pub fn for_operation(operation: &Operation) -> Self {
-        match operation {
-            Operation::Edits(edits) => {
-                edits.iter().map(|edit| Self::for_kind(edit.target.kind())).max().unwrap_or(Self::Edit)
-            }
-            Operation::Rollback(_) => Self::Admin,
-        }
     }
 }
 

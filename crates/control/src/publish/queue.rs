@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
 use super::verification::Verified;
+use crate::auth::Role;
 use crate::state::{Edit, Key, Refusal};
 use crate::workers::WorkerId;
 
@@ -17,6 +18,19 @@ pub enum Operation {
     Edits(Vec<Edit>),
     /// A return to the state of a revision.
     Rollback(u64),
+}
+
+impl Operation {
+    /// The role that it needs: the highest of its parts.
+    #[must_use]
+    pub fn role(&self) -> Role {
+        match self {
+            Self::Edits(edits) => {
+                edits.iter().map(|edit| Role::for_kind(edit.target.kind())).max().unwrap_or(Role::Edit)
+            }
+            Self::Rollback(_) => Role::Admin,
+        }
+    }
 }
 
 /// When a change is answered.

@@ -2,11 +2,12 @@
 
 use std::net::IpAddr;
 
-use weir_http::{Anomalies, Pair, Transaction};
+use weir_http::{Anomalies, BodyKind, ContentType, Pair, Transaction};
 use weir_rules::Field;
 use weir_rules::ir::{Access, Literal, ValueExpr};
 
-use super::{Found, Naive, function::call};
+use super::function::call;
+use super::{Found, Naive};
 use crate::GeoLocation;
 
 /// One value.
@@ -139,11 +140,19 @@ impl Naive<'_> {
             Field::HeadersNames => names(headers(head.headers)),
             Field::Cookies | Field::CookiesValues => named(transaction.cookies()),
             Field::CookiesNames => names(named(transaction.cookies())),
+            Field::CookiesDecoded => named(transaction.decoded_cookies()),
             Field::Cookie => one(bytes(header(b"cookie"))),
             Field::UserAgent => one(bytes(header(b"user-agent"))),
             Field::Referer => one(bytes(header(b"referer"))),
             Field::XForwardedFor => one(bytes(header(b"x-forwarded-for"))),
-            Field::Mime => one(Value::Bytes(mime(header(b"content-type")))),
+            Field::Mime => {
+                let fields = head.headers.iter().filter(|header| header.name.eq_ignore_ascii_case(b"content-type"));
+                let is_known = |header: &&weir_http::Header<'_>| {
+                    ContentType::parse(transaction.arena(), header.value).kind != BodyKind::Other
+                };
+                let chosen = fields.clone().rfind(is_known).or(fields.clone().next());
+                one(Value::Bytes(mime(chosen.map(|header| header.value).unwrap_or_default())))
+            }
             Field::Timestamp => one(Value::Int((head.received_ms / 1000) as i64)),
             Field::Anomalies => unnamed(transaction.anomalies().names().map(bytes)),
             Field::RequestId => one(bytes(self.request_id)),
@@ -200,5 +209,6 @@ fn extension(path: &[u8]) -> Vec<u8> {
 }
 
 fn mime(content_type: &[u8]) -> Vec<u8> {
-    content_type.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii().to_ascii_lowercase()
+    let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~/".contains(byte);
+    content_type.trim_ascii().iter().copied().take_while(is_token).collect::<Vec<u8>>().to_ascii_lowercase()
 }

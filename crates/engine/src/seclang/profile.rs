@@ -127,6 +127,12 @@ impl Profile {
         self.tuning.settings.iter().filter_map(|(name, value)| Some((self.program.names.find(name)?, value.as_slice())))
     }
 
+    /// Whether its disruptive actions are only logged, unless a rule switches the engine on.
+    #[must_use]
+    pub fn only_detects(&self) -> bool {
+        self.tuning.detect || self.program.settings().engine.is_some_and(|engine| engine != Engine::On)
+    }
+
     /// The shared program.
     #[must_use]
     pub fn program(&self) -> &Arc<Program> {

@@ -42,6 +42,15 @@ impl<'m, 'a> Machine<'m, 'a, '_> {
     pub(super) fn members(&self, target: &Target, exclusions: &[Pick], at: u32) -> ArenaVec<'a, Member<'a>> {
         let arena = self.arena;
         let mut members = ArenaVec::new_in(arena);
+        if target.count
+            && exclusions.is_empty()
+            && let (Source::Origins(origins), Selector::All) = (&target.source, &target.selector)
+        {
+            let count: usize =
+                origins.iter().map(|origin| variable::pairs(&self.run.view, arena, origin.base).len()).sum();
+            members.push(Member { name: b"", value: number::format(count as i64, arena) });
+            return members;
+        }
         let mut add = |name: &'a [u8], value: &'a [u8]| {
             if selects(&target.selector, target.pattern.as_deref(), name, arena) {
                 members.push(Member { name, value });

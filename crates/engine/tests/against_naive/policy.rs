@@ -50,7 +50,7 @@ struct Numbers {
 fn policy(source: &mut Source<'_>, at: u8, numbers: &mut Numbers) -> PolicySpec {
     let mode = if source.below(6) == 5 { Mode::Detect } else { Mode::On };
     let selectors = (0..=source.below(2)).map(|selector| selector_spec(source, selector, numbers)).collect();
-    PolicySpec { id: format!("p{at}"), mode, selectors }
+    PolicySpec { id: format!("p{at}"), mode, inflate: false, selectors }
 }
 
 fn selector_spec(source: &mut Source<'_>, at: u8, numbers: &mut Numbers) -> SelectorSpec {
@@ -103,6 +103,7 @@ fn rate_limit(source: &mut Source<'_>, phase: Phase, numbers: &mut Numbers) -> R
         requests: 1 << source.below(4),
         period_ms: 1000,
         burst: u64::from(source.below(3)),
+        ipv6_prefix: 1 << source.below(8),
         response: Arc::new(Response { status: 429, ..Response::default() }),
     }
 }

@@ -243,6 +243,6 @@ fn plan(profile: Profile) -> Plan {
         actions: vec![Action::RuleSet(Arc::new(profile))],
     };
     let selectors = vec![SelectorSpec { id: "all".into(), when: None, rules: vec![rule] }];
-    let policies = vec![PolicySpec { id: "site".into(), mode: Mode::On, selectors }];
+    let policies = vec![PolicySpec { id: "site".into(), mode: Mode::On, inflate: false, selectors }];
     Plan::compile(&Specification { policies, ..Specification::default() }, &[0]).unwrap()
 }

@@ -27,7 +27,7 @@ pub struct SiteTls {
 }
 
 /// Versions of TLS.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum TlsVersion {
     /// RFC 5246.
     #[default]

@@ -4,7 +4,7 @@ use bumpalo::collections::Vec;
 
 use super::{BodyProcessor, View, number};
 use crate::json::{Paths, Settings};
-use crate::multipart::{Form, MultipartFlags, unmatched_boundary};
+use crate::multipart::{Form, MultipartFlags, decoded_name, unmatched_boundary};
 use crate::{Anomalies, BodyKind, Pair, Part, form, json};
 
 /// A processed body; all fields are empty if there is none.
@@ -64,7 +64,12 @@ impl<'a> View<'a> {
                 let form = self.request.multipart_form().unwrap_or_else(|| self.request.read_multipart(bytes));
                 let fields = match self.request.body_kind() {
                     BodyKind::Multipart => self.request.form(),
-                    _ => self.pairs_of(form.parts.iter().filter(|part| part.is_field()).map(|part| (part.name, part.value))),
+                    _ => self.pairs_of(
+                        form.parts
+                            .iter()
+                            .filter(|part| part.is_field())
+                            .map(|part| (decoded_name(self.arena, part.name), part.value)),
+                    ),
                 };
                 let headers = form.parts.iter().flat_map(|part| part.headers);
                 let no_files = headers.map(|line| line.len() + 2).sum::<usize>()
@@ -82,6 +87,7 @@ impl<'a> View<'a> {
                 let settings = Settings {
                     depth: self.limits.json_depth,
                     items: room,
+                    has_documents: self.request.content_type().has_documents,
                     ..Settings::new(Paths::SecLang, self.request.extent())
                 };
                 let arguments = self.request.reading(|faults| json::parse(self.arena, bytes, settings, faults));
@@ -130,7 +136,8 @@ impl<'a> View<'a> {
         let headers = parts.clone().flat_map(|part| part.headers.iter().map(|line| (part.name, *line)));
         let names = parts.clone().map(|part| part.name).filter(|name| !name.is_empty());
         let flags = form.flags | content_type.flags;
-        let failed = self.anomalies().contains(Anomalies::INVALID_MULTIPART) && flags - MultipartFlags::LINES == MultipartFlags::empty();
+        let failed = self.anomalies().contains(Anomalies::INVALID_MULTIPART)
+            && flags - MultipartFlags::LINES == MultipartFlags::empty();
         Parts {
             files: self.pairs_of(files().flat_map(named).filter(|(_, name)| !name.is_empty())),
             file_sizes: self.pairs_of(files().map(|part| (part.name, size(part)))),

@@ -12,7 +12,9 @@ impl<'a> View<'a> {
     #[must_use]
     pub fn request_line(&self) -> &'a [u8] {
         self.request_line.get_or_init(|| {
-            concat(self.arena, &[self.request.head.method, b" ", self.request.head.target, b" ", self.request_protocol()])
+            let head = &self.request.head;
+            let composed = || concat(self.arena, &[head.method, b" ", head.target, b" ", self.request_protocol()]);
+            self.request.request_line().unwrap_or_else(composed)
         })
     }
 
@@ -70,14 +72,14 @@ impl<'a> View<'a> {
         self.headers.get_or_init(|| pairs(self.arena, self.request.head.headers))
     }
 
-    /// `REQUEST_COOKIES`: not decoded.
+    /// `REQUEST_COOKIES`: not decoded, but with the values within quotes and JSON, which ModSecurity does not show.
     #[must_use]
     pub fn request_cookies(&self) -> &'a [Pair<'a>] {
         self.cookies.get_or_init(|| {
             let headers = self.request.header_values(b"cookie", const { header_hash(b"cookie") });
             let (cookies, found) = cookie::parse(self.arena, headers);
             self.request.flag(found);
-            cookies
+            crate::cookie::with_inner_values(self.arena, cookies, false)
         })
     }
 

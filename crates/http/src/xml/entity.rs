@@ -176,10 +176,7 @@ enum Piece<'t> {
 }
 
 /// Splits `text` at its references. An ampersand that begins none is text, and an error.
-fn expand(
-    mut text: &[u8],
-    take: &mut impl FnMut(Piece<'_>) -> Result<(), &'static str>,
-) -> Result<(), &'static str> {
+fn expand(mut text: &[u8], take: &mut impl FnMut(Piece<'_>) -> Result<(), &'static str>) -> Result<(), &'static str> {
     let mut result = Ok(());
     while let Some(at) = memchr::memchr(b'&', text) {
         take(Piece::Text(&text[..at]))?;

@@ -16,8 +16,12 @@ const RETRY_AFTER: &str = "1";
 pub enum RefusalReason {
     /// The worker has no live configuration (yet).
     NoConfiguration,
+    /// The `Host` field names another host than the request target does.
+    Host,
     /// No site has the host.
     NoSite,
+    /// The connection was made under the TLS settings of another site.
+    Misdirected,
     /// The site has no route for the request.
     NoRoute,
     /// The site's routes for the path take other methods.
@@ -35,9 +39,11 @@ pub enum RefusalReason {
 impl RefusalReason {
     /// Every reason, for tests.
     #[cfg(test)]
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 10] = [
         Self::NoConfiguration,
+        Self::Host,
         Self::NoSite,
+        Self::Misdirected,
         Self::NoRoute,
         Self::Method,
         Self::TooLarge,
@@ -50,7 +56,11 @@ impl RefusalReason {
     const fn row(self) -> (u16, &'static str, &'static str) {
         match self {
             Self::NoConfiguration => (503, "no_configuration", "this gateway has no configuration yet"),
+            Self::Host => (400, "host", "the Host field names another host than the request target"),
             Self::NoSite => (404, "no_site", "no site has this host name"),
+            Self::Misdirected => {
+                (421, "misdirected", "the TLS settings of this host differ from those of the connection")
+            }
             Self::NoRoute => (404, "no_route", "no route of the site matches this request"),
             Self::Method => (405, "method_not_allowed", "no route for this path has this method"),
             Self::TooLarge => (413, "body_too_large", "the request's body is longer than the route allows"),

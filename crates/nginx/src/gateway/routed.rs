@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use nginx_sys::{NGX_HTTP_INTERNAL_SERVER_ERROR, ngx_http_request_t, ngx_int_t};
 use weir_engine::Response;
-use weir_gateway::resource::{Balance, Forward, HashKey, Protocol, Route, RouteAction};
-use weir_gateway::{Found, Gateway, MAX_FALLBACKS, Matched, Member, Upstream, hash_key};
+use weir_gateway::resource::{Balance, Forward, HashKey, Protocol, Route, RouteAction, TlsVersion};
+use weir_gateway::{Found, Gateway, MAX_FALLBACKS, Matched, Member, Site, Upstream, hash_key};
+use weir_http::{Anomalies, Tls};
 
 use super::answer::{self, RefusalReason};
 use super::view::View;
@@ -102,6 +103,9 @@ pub unsafe fn enter(r: *mut ngx_http_request_t, inspection: &Inspection) -> Ente
     let Some(live) = inspection.source.live() else { return refuse(RefusalReason::NoConfiguration, &"") };
     let view = View(&inspection.transaction);
     let host = String::from_utf8_lossy(inspection.transaction.head.host);
+    if inspection.transaction.anomalies().contains(Anomalies::INVALID_HOST) {
+        return refuse(RefusalReason::Host, &host);
+    }
     let matched = match live.gateway.route(&view) {
         Found::Route(matched) => matched,
         Found::NoSite => return refuse(RefusalReason::NoSite, &host),
@@ -112,6 +116,9 @@ pub unsafe fn enter(r: *mut ngx_http_request_t, inspection: &Inspection) -> Ente
             return Enter::Answer(unsafe { answer::answer_with(r, RefusalReason::Method, &host, field) });
         }
     };
+    if inspection.transaction.head.tls.is_some_and(|tls| is_misdirected(&live.gateway, tls, &matched.site)) {
+        return refuse(RefusalReason::Misdirected, &host);
+    }
     let upstream = match matched.upstream(&view, worker::random()[0]) {
         None => None,
         Some(id) => match usable(&live.gateway, id) {
@@ -137,6 +144,14 @@ pub unsafe fn enter(r: *mut ngx_http_request_t, inspection: &Inspection) -> Ente
         member: RefCell::default(),
         chosen: RefCell::default(),
     }))
+}
+
+/// Whether a connection was made under other TLS settings than those of `site`. Without a name that a site has, it was
+/// made under the weakest ones, or those of the site for all other names.
+fn is_misdirected(gateway: &Gateway, tls: Tls<'_>, site: &Site) -> bool {
+    let wanted = site.spec().tls.min_version;
+    let held = gateway.site(tls.server_name).map_or_else(TlsVersion::default, |named| named.spec().tls.min_version);
+    if tls.server_name.is_empty() { held < wanted } else { held != wanted }
 }
 
 /// The key of an upstream's consistent hashing.

@@ -27,6 +27,12 @@ pub(super) static RATE_LIMIT: ActionKind = ActionKind {
             },
             Key { name: "key", kind: Kind::Value, need: Need::Default("`ip.src`"), doc: "The key of the counter." },
             Key {
+                name: "ipv6_prefix",
+                kind: Kind::Integer(1, 128),
+                need: Need::Value("64"),
+                doc: "If the key is an IPv6 address: the number of its leading bits that are counted together. Providers give each customer at least a /64, so counting single addresses would limit nobody.",
+            },
+            Key {
                 name: "burst",
                 kind: Kind::Integer(0, MAX_BURST),
                 need: Need::Default("the requests of the rate, minus one"),
@@ -61,6 +67,7 @@ pub(super) static RATE_LIMIT: ActionKind = ActionKind {
             requests: rate.requests,
             period_ms: rate.period_ms,
             burst,
+            ipv6_prefix: fields.u32_or("ipv6_prefix") as u8,
             response,
         }))
     },

@@ -164,6 +164,14 @@ pub const MODE: Key = Key {
     doc: "Whether actions are carried out.",
 };
 
+/// Whether a policy reads compressed bodies.
+pub const INFLATE: Key = Key {
+    name: "inflate",
+    kind: Kind::Flag,
+    need: Need::Value("false"),
+    doc: "Whether rules read what `gzip` and `deflate` request bodies (`Content-Encoding`) contain, up to `weir_body_limit`. Otherwise such a body has the anomaly `invalid_content_encoding`. The upstream gets the body as it came.",
+};
+
 /// The selectors of a policy.
 pub const SELECTORS: Key = Key {
     name: "selectors",
@@ -218,6 +226,7 @@ pub static POLICY: Resource = Resource {
             doc: "The name of the policy, unique in the file, for `weir_apply` and the logs. `none` is reserved.",
         },
         MODE,
+        INFLATE,
         SELECTORS,
         RULES,
     ],
@@ -326,5 +335,5 @@ pub static POLICY_DOCUMENT: Resource = Resource {
     doc: "A policy as in the policy file, but without `id`, which is its key.",
     short: None,
     one_of: &["rules", "selectors"],
-    keys: &[MODE, SELECTORS, RULES],
+    keys: &[MODE, INFLATE, SELECTORS, RULES],
 };

@@ -75,7 +75,7 @@ fn add(actions: &mut Actions, written: &RawAction, report: &mut Report) -> Optio
         ActionKind::Redirect => actions.disruptive = Some((Disruptive::Redirect(text(report)), spot)),
         ActionKind::Allow => actions.disruptive = Some((Disruptive::Allow(allow(written, report)?), spot)),
         ActionKind::Status => actions.status = u16::try_from(number(written, 100, 599, report)?).ok(),
-        ActionKind::Log(log) | ActionKind::AuditLog(log) => actions.log = Some(log),
+        ActionKind::Log(log) => actions.log = Some(log),
         ActionKind::Skip => {
             let count = number(written, 1, u64::from(u32::MAX), report)?;
             actions.flow = Some((Flow::Skip(u32::try_from(count).unwrap_or(u32::MAX)), spot));

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bumpalo::Bump;
+use weir_directives::DEFAULT_BODY_LIMIT;
 use weir_engine::{Context, Decision, Finding, Meter, Outcome, Plan, RuleIndex, Verdict};
-use weir_http::{Anomalies, Head, Header, Transaction, Unreadable};
+use weir_http::{Anomalies, Head, Header, Transaction, Unreadable, uri};
 use weir_ledger::Clock;
 use weir_policy::{RuleLabel, Snapshot};
 use weir_rules::Phase;
@@ -90,7 +91,9 @@ impl<'s> Replayer<'s> {
         let mut replayed = self.once(request, &arena, &mut Stopwatch::new(self.clock, false), |evaluated| {
             let Evaluated { outcome, transaction, decision } = evaluated;
             let unreadable = transaction.unreadable();
-            let refused = unreadable.filter(|_| self.bounds == Bounds::Closed);
+            let is_answered = matches!(decision, Decision::Respond(_)) && !outcome.is_decided_by_rule_set();
+            let refuses = self.bounds == Bounds::Closed && self.plan.may_refuse() && !is_answered;
+            let refused = unreadable.filter(|_| refuses);
             Replayed {
                 verdict: if refused.is_some() { Verdict::Fail } else { outcome.verdict },
                 status: match decision {
@@ -148,6 +151,7 @@ impl<'s> Replayer<'s> {
         if request.target.contains(&b'#') {
             transaction.flag(Anomalies::INVALID_TARGET);
         }
+        transaction.flag(transaction.head.host_anomalies());
         let mut outcome = Outcome::default();
         let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_millis() as u64);
         let mut context =
@@ -174,7 +178,11 @@ impl<'s> Replayer<'s> {
             if !self.plan.wants_body(transaction, outcome) {
                 return outcome.run_rule_sets(RuleSetPhase::RequestBody, transaction, context);
             }
-            transaction.set_body(&request.body);
+            if self.plan.inflates() {
+                transaction.set_body_inflated(&request.body, DEFAULT_BODY_LIMIT);
+            } else {
+                transaction.set_body(&request.body);
+            }
         }
         self.plan.evaluate(Phase::Body, transaction, context, outcome)
     }
@@ -197,7 +205,7 @@ impl<'s> Replayer<'s> {
             path: arena.alloc_slice_copy(&normalise(&request.target).path),
             query,
             version: request.version,
-            host: arena.alloc_slice_copy(&host(&request.host)),
+            host: arena.alloc_slice_copy(&uri::host_name(&request.host).to_ascii_lowercase()),
             headers,
             peer,
             peer_port: 40_000,
@@ -214,24 +222,4 @@ struct Evaluated<'a, 'e> {
     outcome: &'e mut Outcome<'a>,
     transaction: &'e Transaction<'a>,
     decision: Decision,
-}
-
-/// A host without its port, in lower case.
-fn host(host: &[u8]) -> Vec<u8> {
-    let is_port = |text: &[u8]| text.iter().all(u8::is_ascii_digit);
-    let end = match host.iter().rposition(|byte| *byte == b':') {
-        Some(colon) if is_port(&host[colon + 1..]) => colon,
-        _ => host.len(),
-    };
-    host[..end].to_ascii_lowercase()
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn a_host_has_no_port_and_no_capitals() {
-        for (text, want) in [("X.Example:80", "x.example"), ("x", "x"), ("[::1]:8080", "[::1]"), ("[::1]", "[::1]")] {
-            assert_eq!(super::host(text.as_bytes()), want.as_bytes(), "{text}");
-        }
-    }
 }

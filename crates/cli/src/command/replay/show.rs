@@ -62,7 +62,8 @@ fn notes_of(replayer: &Replayer<'_>, request: &Recorded, replayed: &Replayed) ->
         notes.push("nginx answers 400 to this path or its escapes before any rule runs".to_owned());
     }
     if let Some(found) = replayed.unreadable {
-        let refused = if replayed.verdict == Verdict::Fail { "refused by weir_bounds" } else { "passed by weir_bounds" };
+        let refused =
+            if replayed.verdict == Verdict::Fail { "refused by weir_bounds" } else { "passed by weir_bounds" };
         notes.push(format!("rules cannot read it completely, {refused}: {found}"));
     }
     if !replayed.anomalies.is_empty() {

@@ -54,7 +54,8 @@ fn a_page_of_another_site_cannot_use_a_certificate() {
     let scene = scene();
     grant_certificate(scene.dir.path(), "ops", Role::Admin).unwrap();
     let ask = |method: &str, headers: &[(&str, &str)]| {
-        let mut request = Request::builder().method(method).uri("/api/v1/revisions/3/rollback").header("host", "weir:8443");
+        let mut request =
+            Request::builder().method(method).uri("/api/v1/revisions/3/rollback").header("host", "weir:8443");
         for (name, value) in headers {
             request = request.header(*name, *value);
         }

@@ -7,7 +7,6 @@ use crate::seclang::ir::Collection;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::seclang) enum ActionKind {
     Allow,
-    AuditLog(bool),
     Block,
     Capture,
     Chain,
@@ -74,7 +73,7 @@ pub(in crate::seclang) const ACTIONS: &[Action] = &[
     with("accuracy", ActionKind::Nothing, "how few false positives the rule has, 1 to 9").no_effect("nothing reads it"),
     maybe("allow", ActionKind::Allow, "skips all further rules of the transaction, of this `phase`, or of the `request`"),
     lacking("append", "adds text to the response", V2_ONLY),
-    plain("auditlog", ActionKind::AuditLog(true), "logs a match, like `log`"),
+    plain("auditlog", ActionKind::Log(true), "logs a match, like `log`"),
     plain("block", ActionKind::Block, "applies the `SecDefaultAction` of the phase"),
     plain("capture", ActionKind::Capture, "stores capture groups in `TX:0` to `TX:9`"),
     plain("chain", ActionKind::Chain, "the next rule must match too"),
@@ -91,7 +90,8 @@ pub(in crate::seclang) const ACTIONS: &[Action] = &[
     with("maturity", ActionKind::Nothing, "how long the rule has been tested, 1 to 9").no_effect("nothing reads it"),
     with("msg", ActionKind::Msg, "message of the rule"),
     plain("multiMatch", ActionKind::MultiMatch, "tests the value after every transformation that changes it"),
-    plain("noauditlog", ActionKind::AuditLog(false), "does not log a match, like `nolog`"),
+    plain("noauditlog", ActionKind::Nothing, "does not write a match to the audit log")
+        .no_effect("there is no audit log; `nolog` keeps a match out of the attack log"),
     plain("nolog", ActionKind::Log(false), "does not log a match"),
     plain("pass", ActionKind::Pass, "continues with the next rule"),
     lacking("pause", "waits", V2_ONLY),

@@ -43,7 +43,7 @@ type Keyword = (&'static str, fn(&mut Settings));
 type Directive = Row<DirectiveKind>;
 
 const BODY_LIMIT: &str =
-    "`weir_body_limit` says how much of a body rules see, `weir_fail` what becomes of a longer one";
+    "`weir_body_limit` says how much of a body rules see, `weir_bounds` what becomes of a longer one";
 const fn row(name: &'static str, kind: DirectiveKind, meaning: &'static str) -> Directive {
     Row::new(name, kind, meaning)
 }
