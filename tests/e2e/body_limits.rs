@@ -1,4 +1,4 @@
-//! Bodies of every size, however they are sent, reach rules and origin, or the fail mode decides.
+//! Bodies of every size, however they are sent, reach rules and origin, or `weir_bounds` decides.
 
 use serde_json::json;
 use weir_tests::fnv::fnv;
@@ -26,7 +26,7 @@ fn sizes() -> impl Iterator<Item = (usize, bool)> {
 
 #[test]
 fn in_open_mode_every_body_reaches_the_origin_byte_for_byte() {
-    let setup = Setup::policy(READS_BODIES).http(&format!("weir_body_limit {LIMIT};\nweir_fail open;"));
+    let setup = Setup::policy(READS_BODIES).http(&format!("weir_body_limit {LIMIT};\nweir_bounds open;"));
     let nginx = setup.proxy(Echo::start()).start();
     for (size, chunked) in sizes() {
         let body = bytes(size);
@@ -43,7 +43,7 @@ fn in_open_mode_every_body_reaches_the_origin_byte_for_byte() {
 #[test]
 fn failing_closed_bodies_over_the_limit_are_413_and_all_others_pass() {
     let origin = Echo::start();
-    let setup = Setup::policy(READS_BODIES).http(&format!("weir_body_limit {LIMIT};\nweir_fail closed;"));
+    let setup = Setup::policy(READS_BODIES).http(&format!("weir_body_limit {LIMIT};\nweir_bounds closed;"));
     let mut nginx = setup.proxy(&origin).start();
     for (size, chunked) in sizes() {
         let response = nginx.send(&post(bytes(size), chunked));
@@ -59,7 +59,7 @@ fn failing_closed_bodies_over_the_limit_are_413_and_all_others_pass() {
 #[test]
 fn an_attack_within_the_limit_is_found_wherever_it_stands() {
     let origin = Echo::start();
-    let setup = Setup::policy(READS_BODIES).http(&format!("weir_body_limit {LIMIT};\nweir_fail open;"));
+    let setup = Setup::policy(READS_BODIES).http(&format!("weir_body_limit {LIMIT};\nweir_bounds open;"));
     let nginx = setup.proxy(&origin).start();
     let attack = b"attack-body";
     for (length, at, status) in [

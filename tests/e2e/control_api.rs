@@ -330,3 +330,31 @@ fn watchers_do_not_delay_the_shutdown_of_control() {
         assert!(rest.ends_with("0\r\n\r\n"), "{rest:?}");
     }
 }
+
+#[test]
+fn files_that_lists_name_are_within_the_directories_and_never_quoted() {
+    let (alone, elsewhere) = (alone(&[]), tempfile::tempdir().expect("a temporary directory"));
+    let secret = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkq\n";
+    let key = elsewhere.path().join("key.pem");
+    let files = alone._directory.path().join("files");
+    let write = |path: &std::path::Path, text: &str| std::fs::write(path, text).expect("is written");
+    std::fs::create_dir_all(files.join("archive")).expect("is made");
+    write(&key, secret);
+    write(&files.join("inside.pem"), secret);
+    write(&files.join("archive/1.txt"), "192.0.2.1\n");
+    for (target, link) in [(key.clone(), "out.txt"), ("archive/1.txt".into(), "live.txt")] {
+        std::os::unix::fs::symlink(target, files.join(link)).expect("is made");
+    }
+    let list = |file: std::path::PathBuf| json!({"kind": "addresses", "file": file});
+    for (file, said) in [
+        (key, "--files"),
+        (files.join("out.txt"), "--files"),
+        (files.join("inside.pem"), "line"),
+        ("/etc/shadow".into(), "--files"),
+    ] {
+        let refused = alone.control.api.put("lists/a", &list(file.clone())).expect(422);
+        let text = refused.body.to_string();
+        assert!(text.contains(said) && !text.contains("PRIVATE") && !text.contains("MIIE"), "{file:?}: {text}");
+    }
+    let _ = alone.control.api.put("lists/a", &list(files.join("live.txt"))).expect(201);
+}

@@ -96,15 +96,16 @@ fn bodies_of_all_kinds_are_inspected() {
 }
 
 #[test]
-fn beyond_the_body_limit_the_fail_mode_decides() {
+fn beyond_the_body_limit_the_bounds_decide() {
     let text = policy("paranoia: 1");
     let body = |first: &str, last: &str| format!("{first}&{}&{last}", "pad=".to_owned() + &"x".repeat(8 << 10));
     let send = |nginx: &Nginx, body: String| nginx.send(&browser(Request::post("/", FORM, body))).status;
     let attack = format!("id={SQLI}");
-    let open = Setup::policy(&text).server("weir_body_limit 4k;").proxy(Echo::start()).start();
+    let open = Setup::policy(&text).server("weir_body_limit 4k;\nweir_bounds open;").proxy(Echo::start()).start();
     assert_eq!(send(&open, body(&attack, "a=b")), 403);
     assert_eq!(send(&open, body("a=b", "c=d")), 200);
-    let closed = Setup::policy(&text).server("weir_body_limit 4k;\nweir_fail closed;").proxy(Echo::start()).start();
+    let closed = Setup::policy(&text).server("weir_body_limit 4k;").proxy(Echo::start()).start();
+    assert_eq!(send(&closed, body(&attack, "a=b")), 413, "not 403: what rules see is not all");
     assert_eq!(send(&closed, body("a=b", "c=d")), 413);
 }
 

@@ -146,3 +146,63 @@ fn plain_requests_are_redirected_to_https_if_the_site_says_so() {
     let response = gateway.nginx.send(&weir_tests::Request::get("/x?y=1").host("a.test"));
     assert_eq!((response.status, response.header("location")), (308, Some("https://a.test/x?y=1")));
 }
+
+#[test]
+fn a_connection_serves_only_sites_with_its_own_tls_settings() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let one = certificate(directory.path(), "one", &["lax.test", "other.test", "strict.test"]);
+    let site =
+        |host: &str, version: &str| json!({"hosts": [host], "tls": {"certificate": "one", "min_version": version}});
+    let respond = |site: &str| json!({"site": site, "path": "/", "respond": {"status": 200, "body": site}});
+    let gateway = Gateway::start_with(
+        Setup::gateway().listen("ssl"),
+        &[
+            ("certificates/one", document(&one)),
+            ("sites/all", site("*", "1.2")),
+            ("sites/lax", site("lax.test", "1.2")),
+            ("sites/other", site("other.test", "1.2")),
+            ("sites/strict", site("strict.test", "1.3")),
+            ("routes/all", respond("all")),
+            ("routes/lax", respond("lax")),
+            ("routes/other", respond("other")),
+            ("routes/strict", respond("strict")),
+        ],
+    );
+    let port = gateway.nginx.port;
+    for (name, host, more, status) in [
+        ("strict.test", "strict.test", "--tlsv1.3", 200),
+        ("lax.test", "lax.test", "--tls-max=1.2", 200),
+        ("lax.test", "other.test", "--http2", 200), // as browsers reuse connections of HTTP/2
+        ("lax.test", "strict.test", "--tls-max=1.2", 421),
+        ("lax.test", "strict.test", "--http2", 421),
+        ("strict.test", "lax.test", "--tlsv1.3", 421),
+        ("127.0.0.1", "strict.test", "--tls-max=1.2", 421), // curl sends no name for an address
+        ("127.0.0.1", "lax.test", "--tls-max=1.2", 200),
+    ] {
+        let resolve = format!("{name}:{port}:127.0.0.1");
+        let (host, url) = (format!("Host: {host}"), format!("https://{name}:{port}/"));
+        let more: Vec<&str> = more.split('=').collect();
+        let response = curl(&[&["--resolve", &resolve, "-H", &host], more.as_slice(), &[&url]].concat());
+        assert_eq!(response.status, status, "{name}, {host}, {more:?}: {}", response.text());
+    }
+}
+
+#[test]
+fn the_host_of_the_target_is_that_of_the_header() {
+    let respond = |site: &str| json!({"site": site, "path": "/", "respond": {"status": 200, "body": site}});
+    let gateway = Gateway::start(&[
+        ("sites/lax", json!({"hosts": ["lax.test"]})),
+        ("sites/strict", json!({"hosts": ["strict.test"]})),
+        ("routes/lax", respond("lax")),
+        ("routes/strict", respond("strict")),
+    ]);
+    for (target, host, status) in [
+        ("http://lax.test/", "lax.test", 200),
+        ("http://LAX.test:80/", "lax.test", 200),
+        ("http://lax.test/", "strict.test", 400),
+        ("http://strict.test/", "lax.test", 400),
+    ] {
+        let response = gateway.nginx.send(&weir_tests::Request::get(target).host(host));
+        assert_eq!(response.status, status, "{target} with {host}: {}", response.text());
+    }
+}

@@ -7,6 +7,7 @@
 mod beside;
 mod body_kinds;
 mod body_limits;
+mod bounds;
 mod chaos;
 mod clients;
 mod configuration;

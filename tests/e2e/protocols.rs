@@ -148,7 +148,7 @@ fn http_2_uploads_without_a_length_are_read_and_limited() {
         let (from, url) = (nginx.path("upload").display().to_string(), format!("https://localhost:{port}/"));
         curl(&["--http2", "-T", &from, "-H", "Transfer-Encoding: chunked", &url])
     };
-    let body = vec![b'z'; 100_000];
+    let body = vec![b'z'; 600_000];
     let passed = upload(&body);
     assert_eq!((passed.status, &passed.json()["body_fnv"]), (200, &json!(fnv(&body))));
     assert_eq!(upload(&[&body[..], b"attack-body"].concat()).status, 403);

@@ -35,7 +35,11 @@ const UNSAFE: &[(&str, usize, &str)] = &[
     ("bench", 23, "starts processes, memory shared between them, system calls without a safe wrapper"),
     ("bus", 21, "memory shared between processes: rings, bells, the journal"),
     ("cli", 10, "signals, process groups, the terminal"),
-    ("control", 15, "peer credentials, sandboxing of a process, FIFOs, sockets that nginx inherits"),
+    (
+        "control",
+        16,
+        "peer credentials, sandboxing of a process, FIFOs, sockets that nginx inherits, its limit of descriptors",
+    ),
     ("diagnose", 2, "system calls without a safe wrapper"),
     ("engine", 3, "AVX2 instructions, once the processor is known to have them"),
     ("gateway", 19, "a pointer whose contents are dropped later, in slices"),

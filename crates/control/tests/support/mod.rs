@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,6 +22,10 @@ use weir_gateway::{Gateway, Patterns, Refusal};
 /// A member at this address is refused by workers.
 pub const REFUSED: &str = "192.0.2.66:80";
 
+fn tcp(address: SocketAddr) -> Bind {
+    Bind::Tcp { address, tls: None, insecure: false }
+}
+
 pub struct Daemon {
     pub dir: tempfile::TempDir,
     stop: Option<oneshot::Sender<()>>,
@@ -34,12 +39,22 @@ impl Daemon {
     }
 
     pub fn start_in(dir: tempfile::TempDir, limits: Limits) -> Self {
+        Self::listening(dir, limits, None)
+    }
+
+    /// With an address, too.
+    pub fn with_address() -> (Self, SocketAddr) {
+        let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        (Self::listening(tempfile::tempdir().unwrap(), Limits::default(), Some(address)), address)
+    }
+
+    fn listening(dir: tempfile::TempDir, limits: Limits, address: Option<SocketAddr>) -> Self {
         let runtime = dir.path().join("run");
         let socket = runtime.join("control.sock");
         let options = Options {
             state: dir.path().join("state"),
             runtime,
-            listen: vec![Bind::Unix(socket.clone())],
+            listen: [Bind::Unix(socket.clone())].into_iter().chain(address.map(tcp)).collect(),
             executable: PathBuf::from("/nonexistent"),
             files: Vec::new(),
             sandbox: weir_control::sandbox::Limits::default(),

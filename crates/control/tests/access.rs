@@ -1,0 +1,149 @@
+//! Who gets in, and what it may do: every route with every role, over TCP and over the socket.
+
+#![allow(clippy::unwrap_used, reason = "in a test it is the assertion, in its helpers too")]
+
+mod support;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use serde_json::json;
+use support::Daemon;
+use weir_control::api::openapi::routes;
+use weir_control::auth::{Role, create_token};
+
+/// The role that a route needs; `None` if it needs none. Written apart from the product's own table.
+fn needed(method: &str, path: &str) -> Option<Role> {
+    match (method, path) {
+        (_, "/healthz") => None,
+        ("GET", _) => Some(Role::Read),
+        (_, "/api/v1/settings" | "/api/v1/revisions/{revision}/rollback") => Some(Role::Admin),
+        _ => Some(Role::Edit),
+    }
+}
+
+/// Writes one request and returns the status of its answer.
+fn status(mut stream: impl Read + Write, method: &str, path: &str, token: Option<&str>) -> u16 {
+    let body = if matches!(method, "GET" | "DELETE") { "" } else { "{}" };
+    let token = token.map_or_else(String::new, |token| format!("Authorization: Bearer {token}\r\n"));
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nHost: weir\r\n{token}Content-Type: application/json\r\n\
+         Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    )
+    .unwrap();
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line).unwrap();
+    line.split(' ').nth(1).unwrap_or_else(|| panic!("{method} {path}: {line:?}")).parse().unwrap()
+}
+
+/// A connection from 127.0.0.N.
+fn connect(address: SocketAddr, n: u8) -> TcpStream {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let stream = runtime.block_on(async {
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.bind(([127, 0, 0, n], 0).into()).unwrap();
+        socket.connect(address).await.unwrap().into_std().unwrap()
+    });
+    stream.set_nonblocking(false).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream
+}
+
+/// A daemon with a TCP address, and a token of each role.
+fn daemon() -> (Daemon, SocketAddr, Vec<(Role, String)>) {
+    let (daemon, address) = Daemon::with_address();
+    let state = daemon.dir.path().join("state");
+    let tokens = Role::ALL.map(|role| (role, create_token(&state, role.as_str(), role).unwrap()));
+    (daemon, address, tokens.to_vec())
+}
+
+#[test]
+fn every_route_lets_in_the_roles_of_the_table() {
+    let (daemon, address, tokens) = daemon();
+    let socket = daemon.runtime().join("control.sock");
+    let mut count = 0;
+    for (method, template) in routes() {
+        // Nothing has these names, so that nothing changes on the way.
+        let path = template.replace("{revision}", "999").replace(['{', '}'], "");
+        let needed = needed(method, &template);
+        // After many failures of an address, 429 takes the place of 401 and 403.
+        let none = status(connect(address, 1), method, &path, None);
+        assert_eq!(matches!(none, 401 | 429), needed.is_some(), "{method} {template} without a token: {none}");
+        for (role, token) in &tokens {
+            let answer = status(connect(address, 2), method, &path, Some(token));
+            let is_let_in = Some(*role) >= needed;
+            assert_eq!(!matches!(answer, 401 | 403 | 429), is_let_in, "{method} {template} as {role}: {answer}");
+        }
+        let answer = status(UnixStream::connect(&socket).unwrap(), method, &path, None);
+        assert!(!matches!(answer, 401 | 403 | 429), "{method} {template} over the socket: {answer}");
+        count += 1;
+    }
+    assert!(count > 50, "{count} routes");
+}
+
+#[test]
+fn no_spelling_of_a_path_gets_around_the_role() {
+    let (daemon, address, tokens) = daemon();
+    let edit = &tokens[1].1;
+    for path in [
+        "/api/v1/settings",
+        "/api/v1/api/v1/settings",
+        "/api/v1//settings",
+        "//api/v1/settings",
+        "/api/v1/settings/",
+        "/api/v1/%73ettings",
+        "/api/v1/settings%2f",
+        "/api/v1/upstreams/../settings",
+        "/api/v1/upstreams/%2e%2e/settings",
+        "/API/v1/settings",
+        "/api/v1/Settings",
+        "/api/v1/settings?x=/api/v1/upstreams/a",
+        "http://weir/api/v1/settings",
+        "/api/v1/settings;a=b",
+        "/api/v1/settings/attack_log",
+    ] {
+        for method in ["PUT", "PATCH", "POST", "DELETE"] {
+            let answer = status(TcpStream::connect(address).unwrap(), method, path, Some(edit));
+            assert!((400..500).contains(&answer), "{method} {path}: {answer}");
+        }
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    assert_eq!(runtime.block_on(daemon.get("/revisions")).body, json!({"revisions": []}), "nothing has changed");
+}
+
+#[test]
+fn silent_connections_are_closed_and_leave_room_for_others() {
+    let (daemon, address, tokens) = daemon();
+    let silent: Vec<TcpStream> = (0..1100).map_while(|_| TcpStream::connect(address).ok()).collect();
+    assert!(silent.len() > 500, "{}", silent.len());
+    let socket = daemon.runtime().join("control.sock");
+    assert_eq!(status(UnixStream::connect(socket).unwrap(), "GET", "/api/v1/state", None), 200, "the socket answers");
+    let other = connect(address, 2);
+    assert_eq!(status(other, "GET", "/api/v1/state", Some(&tokens[0].1)), 200, "another address has its own share");
+    // Those beyond the share are closed at once, the rest before long.
+    let mut last = silent.last().unwrap();
+    last.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    assert_eq!(last.read(&mut [0]).unwrap_or(0), 0);
+}
+
+#[test]
+fn a_change_needs_its_content_type_and_no_foreign_page() {
+    let (daemon, ..) = daemon();
+    let socket = daemon.runtime().join("control.sock");
+    for (head, expected) in [
+        ("Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}", 201),
+        ("Content-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}", 415),
+        ("Content-Length: 2\r\n\r\n{}", 415),
+        ("Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 2\r\n\r\n{}", 415),
+    ] {
+        let mut stream = UnixStream::connect(&socket).unwrap();
+        write!(stream, "PUT /api/v1/upstreams/a HTTP/1.1\r\nHost: weir\r\nConnection: close\r\n{head}").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert_eq!(answer.split(' ').nth(1), Some(expected.to_string().as_str()), "{head}: {answer}");
+    }
+}
