@@ -127,7 +127,7 @@ directives! {
         Fail "weir_fail" One "open | closed" Text("open")
             "The handling of a fault in Weir: `open` lets the request pass, `closed` answers 500.";
         Bounds "weir_bounds" One "open | closed" Text("closed")
-            "The handling of a request that rules cannot read completely: a body longer than `weir_body_limit`, input past a bound (10,000 arguments, cookies, parts or JSON scalars, nesting of 128), and a body that does not follow its format, as far as rules read it. `closed` answers 413 or 400, `open` lets the request pass: rules see what could be read, `crs` adds to the score, and the error log and attack log note it.";
+            "The handling of a request that rules cannot read completely: a body longer than `weir_body_limit`, input past a bound (10,000 arguments, cookies, parts or JSON scalars, nesting of 128), and a body that does not follow its format, as far as rules read it. `closed` answers 413 or 400, `open` lets the request pass: rules see what could be read, `crs` adds to the score, and the error log and attack log note it. Policies that only detect refuse nothing.";
         BodyLimit "weir_body_limit" One "SIZE" Bytes(DEFAULT_BODY_LIMIT)
             "The part of a request body that rules can see, by default as much as nginx accepts (`client_max_body_size`). A body is read only if a rule needs it for this request. Where larger uploads are allowed, `weir_bounds` decides about them: raise the limit there, or set `weir_bounds open`, with which attacks behind the limit are not seen.";
         AccessLog "weir_access_log" AtLeastOne "PATH | off [fields=NAME,...] [buffer=SIZE] [flush=TIME]" Text("off")
