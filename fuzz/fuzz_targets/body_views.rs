@@ -53,7 +53,7 @@ fuzz_target!(|bytes: &[u8]| {
         }
         BodyKind::Other => assert!(arguments.is_empty()),
     }
-    let _ = plain.all_anomalies();
+    let _ = (plain.all_anomalies(), plain.decoded_cookies());
     let read = |transaction: &Transaction<'_>| transaction.anomalies() & Anomalies::UNREADABLE;
     // A limit of `ARGS` counts query and body together.
     let limit = if arguments.len() >= room { Anomalies::TOO_MANY_ITEMS } else { Anomalies::empty() };

@@ -46,27 +46,64 @@ pub fn parse<'a>(
 }
 
 /// Cookies followed by what frameworks take from within their values: the text between quotes (Flask, Express, Go), and
-/// the scalars of an Express cookie of JSON (`j:{...}`). With `decode`, values are those of a form, as PHP decodes them.
+/// the names and scalars of an Express cookie of JSON (`j:{...}`). With `decode`, values are those of a form, as PHP
+/// decodes them.
 #[must_use]
-pub fn with_inner_values<'a>(arena: &'a Bump, cookies: &'a [Pair<'a>], decode: bool) -> &'a [Pair<'a>] {
-    let is_nested = |value: &[u8]| matches!(value, [b'"', .., b'"'] | [b'j', b':' | b'%', ..]);
+pub fn with_inner_values<'a>(
+    arena: &'a Bump,
+    cookies: &'a [Pair<'a>],
+    decode: bool,
+    anomalies: &mut Anomalies,
+) -> &'a [Pair<'a>] {
+    let is_nested = |value: &[u8]| matches!(value, [b'"', .., b'"'] | [b'j', b':' | b'%', ..] | [b'%', b'6', ..]);
     if !decode && !cookies.iter().any(|cookie| is_nested(cookie.value)) {
         return cookies;
     }
+    let decoded = |value| uri::decode(arena, value, true, &mut Anomalies::empty());
     let mut pairs = Vec::with_capacity_in(cookies.len(), arena);
     for cookie in cookies {
-        let decoded = uri::decode(arena, cookie.value, true, &mut Anomalies::empty());
-        pairs.push(if decode { Pair { value: decoded, ..*cookie } } else { *cookie });
-        if let [b'"', inner @ .., b'"'] = if decode { decoded } else { cookie.value } {
-            pairs.push(Pair { value: inner, ..*cookie });
+        let value = if decode { decoded(cookie.value) } else { cookie.value };
+        pairs.push(Pair { value, ..*cookie });
+        let mut whole = value;
+        if let [b'"', inner @ .., b'"'] = value {
+            whole = inner;
+            let plain = unescaped(arena, inner);
+            let texts = [inner].into_iter().chain((plain != inner).then_some(plain));
+            pairs.extend(texts.map(|value| Pair { value, ..*cookie }));
         }
-        if let Some(document) = decoded.strip_prefix(b"j:") {
-            let settings = json::Settings::new(json::Paths::Dotted, Extent::Whole);
-            let leaves = json::parse(arena, document, settings, &mut Faults::default()).iter();
-            pairs.extend(leaves.map(|leaf| Pair { value: leaf.value, ..*cookie }));
+        let text = if decode { whole } else { decoded(whole) };
+        if let Some(document) = text.strip_prefix(b"j:") {
+            let (settings, mut faults) = (json::Settings::new(json::Paths::Dotted, Extent::Whole), Faults::default());
+            for leaf in json::parse(arena, document, settings, &mut faults) {
+                let names = leaf.name.split(|byte| *byte == b'.').filter(|name| name.len() < leaf.name.len());
+                let texts = [leaf.value, leaf.name].into_iter().chain(names).filter(|text| !text.is_empty());
+                pairs.extend(texts.map(|value| Pair { value, ..*cookie }));
+            }
+            // Other faults make it a text for Express, too.
+            *anomalies |= faults.anomalies & (Anomalies::TOO_DEEP | Anomalies::TOO_MANY_ITEMS);
         }
     }
     pairs.into_bump_slice()
+}
+
+/// The text of a quoted cookie, as Python reads it: `\"` is a quote, `\101` an `A`.
+fn unescaped<'a>(arena: &'a Bump, text: &'a [u8]) -> &'a [u8] {
+    if !text.contains(&b'\\') {
+        return text;
+    }
+    let mut out = Vec::with_capacity_in(text.len(), arena);
+    let mut rest = text;
+    while let [first, after @ ..] = rest {
+        let (byte, after) = match (first, after) {
+            (b'\\', [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', after @ ..]) => {
+                ((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'), after)
+            }
+            (b'\\', [byte, after @ ..]) | (byte, after) => (*byte, after),
+        };
+        out.push(byte);
+        rest = after;
+    }
+    out.into_bump_slice()
 }
 
 #[cfg(test)]
@@ -121,15 +158,30 @@ mod tests {
     #[test]
     fn inner_values_follow_their_cookies() {
         let arena = Bump::new();
-        let pairs = [("a", "\"x%20y\""), ("b", "j%3A{\"k\":[\"v+w\",2]}"), ("c", "j"), ("d", "\"")];
+        let pairs = [
+            ("a", r#""x%20y""#),
+            ("b", r#"j%3A{"k":["v+w",2]}"#),
+            ("c", "j"),
+            ("d", "\""),
+            ("e", r#""\141\b""#),
+            ("f", r#""%6a:{%22n%22:1}""#),
+        ];
         let pairs = arena
             .alloc_slice_fill_iter(pairs.map(|(name, value)| Pair { name: name.as_bytes(), value: value.as_bytes() }));
         let shown = |decode| {
-            let all = with_inner_values(&arena, pairs, decode).iter();
+            let all = with_inner_values(&arena, pairs, decode, &mut Anomalies::empty()).iter();
             all.map(|pair| String::from_utf8_lossy(pair.value)).collect::<std::vec::Vec<_>>().join("|")
         };
-        assert_eq!(shown(false), r#""x%20y"|x%20y|j%3A{"k":["v+w",2]}|v w|2|j|""#);
-        assert_eq!(shown(true), r#""x y"|x y|j:{"k":["v w",2]}|v w|2|j|""#);
+        let raw = r#""x%20y"|x%20y|j%3A{"k":["v+w",2]}|v w|k.0|k|0|2|k.1|k|1|j|"|"\141\b"|\141\b|ab|"%6a:{%22n%22:1}"|%6a:{%22n%22:1}|1|n"#;
+        assert_eq!(shown(false), raw);
+        let decoded =
+            r#""x y"|x y|j:{"k":["v w",2]}|v w|k.0|k|0|2|k.1|k|1|j|"|"\141\b"|\141\b|ab|"j:{"n":1}"|j:{"n":1}|1|n"#;
+        assert_eq!(shown(true), decoded);
+        let deep = format!("j:{}1", "[".repeat(300));
+        let deep = [Pair { name: b"a", value: arena.alloc_str(&deep).as_bytes() }];
+        let mut found = Anomalies::empty();
+        let _ = with_inner_values(&arena, arena.alloc(deep), false, &mut found);
+        assert_eq!(found, Anomalies::TOO_DEEP);
     }
 
     proptest! {

@@ -303,7 +303,10 @@ impl<'a> Transaction<'a> {
     /// [`Self::cookies`] decoded as PHP does, escapes and `+` in values, and [`cookie::with_inner_values`].
     #[must_use]
     pub fn decoded_cookies(&self) -> &'a [Pair<'a>] {
-        self.parsed.decoded_cookies.get_or_init(|| cookie::with_inner_values(self.arena, self.cookies(), true))
+        self.parsed.decoded_cookies.get_or_init(|| {
+            let cookies = self.cookies();
+            self.flagging(|found| cookie::with_inner_values(self.arena, cookies, true, found))
+        })
     }
 
     /// Fields of a urlencoded form, or the fields of a multipart form. Empty before the body is

@@ -133,6 +133,10 @@ fn disposition<'a>(value: &'a [u8], place: &[u8], part: &mut Part<'a>, findings:
         } else if key.eq_ignore_ascii_case(b"filename*") {
             &mut part.extended_file_name
         } else {
+            let is = |word: &[u8]| key.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
+            if is(b"name*") || is(b"filename*") {
+                findings.bad(F::ERROR, place, "extended name or continued parameter in Content-Disposition");
+            }
             continue;
         };
         if slot.is_some() {

@@ -77,9 +77,10 @@ impl<'a> View<'a> {
     pub fn request_cookies(&self) -> &'a [Pair<'a>] {
         self.cookies.get_or_init(|| {
             let headers = self.request.header_values(b"cookie", const { header_hash(b"cookie") });
-            let (cookies, found) = cookie::parse(self.arena, headers);
+            let (cookies, mut found) = cookie::parse(self.arena, headers);
+            let cookies = crate::cookie::with_inner_values(self.arena, cookies, false, &mut found);
             self.request.flag(found);
-            crate::cookie::with_inner_values(self.arena, cookies, false)
+            cookies
         })
     }
 

@@ -130,11 +130,10 @@ fn operator(
         },
         OperatorKind::IpMatchFromFile => match phrases::network_lines(&file(parameter, spot, context, report)?) {
             Ok(networks) => Some(Operator::IpMatch(Arc::new(networks))),
-            Err((line, word)) => {
-                let word = shown(word.as_bytes());
-                let message =
-                    format!("expected addresses or networks in `{}`, found `{word}` on line {line}", shown(parameter));
-                report.error(spot, &word, message, None);
+            Err((line, _)) => {
+                // What the file says is not shown: its name may have been a secret's.
+                let file = shown(parameter);
+                report.error(spot, &file, format!("line {line} of `{file}` is no address or network"), None);
                 None
             }
         },
