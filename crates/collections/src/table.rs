@@ -49,7 +49,8 @@ pub struct Counts {
 
 impl<'m> Table<'m> {
     /// A table in `memory`, which is initially zero or already contains a table, and is shared by
-    /// all users; `None` if it is shorter than [`MIN_WORDS`].
+    /// all users; `None` if it is shorter than [`MIN_WORDS`]. The first of them makes it before the
+    /// others begin, as nginx's master does before it starts workers.
     #[must_use]
     pub fn new(memory: &'m [AtomicU64]) -> Option<Self> {
         let buckets = (memory.len() / WORDS).checked_sub(1).filter(|buckets| *buckets > 0)?;

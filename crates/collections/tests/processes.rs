@@ -63,12 +63,13 @@ fn value(table: &Table<'_>) -> i64 {
 fn processes_count_together() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("memory");
+    let map = map(&path);
+    let table = Table::new(words(&map)).unwrap();
     let children: Vec<_> = (0..3).map(|_| spawn(&path, false)).collect();
     for mut child in children {
         assert!(child.wait().unwrap().success());
     }
-    let map = map(&path);
-    assert_eq!(value(&Table::new(words(&map)).unwrap()), 3 * ADDS);
+    assert_eq!(value(&table), 3 * ADDS);
 }
 
 #[test]
