@@ -5,8 +5,10 @@ name, a form field, ...) that has a plain delivery: rules that do not find an at
 the other deliveries of the place.
 """
 
+import base64
 import gzip
 import json
+import quopri
 import zlib
 from dataclasses import dataclass, field
 from urllib.parse import quote, quote_plus
@@ -506,11 +508,11 @@ def multiparts(corpus):
         parts("part with " + field[:60], value(named, field))
     parts(
         "part in base64",
-        lambda a: part(named, __import__("base64").b64encode(octets(a)), "Content-Transfer-Encoding: base64"),
+        lambda a: part(named, base64.b64encode(octets(a)), "Content-Transfer-Encoding: base64"),
     )
     parts(
         "part in quoted-printable",
-        lambda a: part(named, __import__("quopri").encodestring(octets(a)), "Content-Transfer-Encoding: quoted-printable"),
+        lambda a: part(named, quopri.encodestring(octets(a)), "Content-Transfer-Encoding: quoted-printable"),
     )
     parts("repeated, first harmless", lambda a: [part(named, "1"), part(named, a)])
     parts("repeated, last harmless", lambda a: [part(named, a), part(named, "1")])

@@ -26,9 +26,6 @@ const RESET: usize = 4;
 /// Changes with the layout: memory left by an older version is then cleared.
 const VERSION: u64 = 0x7765_6972_636f_6c01;
 
-/// Maximum number of digits that `Add` produces.
-const DIGITS: usize = 20;
-
 /// The table.
 pub struct Table<'m> {
     memory: &'m [AtomicU64],
@@ -175,8 +172,8 @@ fn apply(bucket: &mut Bucket, record: u64, name: &[u8], change: StoredChange<'_>
         StoredChange::Add { delta, timeout_s } => {
             let before = found.map_or(0, |member| number(bucket.value(member)));
             found.into_iter().for_each(|member| bucket.remove(member));
-            let mut digits = [0; DIGITS];
-            let text = decimal(before.saturating_add(delta), &mut digits);
+            let mut digits = itoa::Buffer::new();
+            let text = digits.format(before.saturating_add(delta)).as_bytes();
             bucket.insert(record, name, text, now_s.saturating_add(timeout_s), now_s)
         }
     }
@@ -185,25 +182,6 @@ fn apply(bucket: &mut Bucket, record: u64, name: &[u8], change: StoredChange<'_>
 /// Parses a number; other text is 0.
 fn number(text: &[u8]) -> i64 {
     std::str::from_utf8(text).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
-}
-
-/// A number in decimal, without allocating, because this is on the request path.
-fn decimal(number: i64, digits: &mut [u8; DIGITS]) -> &[u8] {
-    let mut at = DIGITS;
-    let mut rest = number.unsigned_abs();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    if number < 0 {
-        at -= 1;
-        digits[at] = b'-';
-    }
-    &digits[at..]
 }
 
 #[cfg(test)]

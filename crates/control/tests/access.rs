@@ -4,7 +4,7 @@
 
 mod support;
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
@@ -124,16 +124,28 @@ fn silent_connections_are_closed_and_leave_room_for_others() {
     assert_eq!(status(UnixStream::connect(socket).unwrap(), "GET", "/api/v1/state", None), 200, "the socket answers");
     let other = connect(address, 2);
     assert_eq!(status(other, "GET", "/api/v1/state", Some(&tokens[0].1)), 200, "another address has its own share");
-    // Those beyond the share are closed at once, the rest before long.
-    let mut last = silent.last().unwrap();
-    last.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    assert_eq!(last.read(&mut [0]).unwrap_or(0), 0);
+    // Those beyond the share are closed at once, the rest after ten seconds: neither read waits for its time-out.
+    for mut stream in [silent.last().unwrap(), &silent[0]] {
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let end = stream.read(&mut [0]);
+        let is_closed = end.as_ref().map_or_else(|error| error.kind() == ErrorKind::ConnectionReset, |read| *read == 0);
+        assert!(is_closed, "{end:?}");
+    }
 }
 
 #[test]
 fn a_change_needs_its_content_type_and_no_foreign_page() {
-    let (daemon, ..) = daemon();
+    let (daemon, address, tokens) = daemon();
     let socket = daemon.runtime().join("control.sock");
+    for (headers, expected) in [("", 201), ("Origin: http://weir\r\n", 200), ("Sec-Fetch-Site: same-origin\r\n", 200)]
+        .into_iter()
+        .chain([("Origin: https://evil.example\r\n", 403), ("Sec-Fetch-Site: cross-site\r\n", 403)])
+    {
+        // A header field more in place of the token's end.
+        let token = format!("{}\r\n{}X: y", tokens[1].1, headers);
+        let answer = status(TcpStream::connect(address).unwrap(), "PUT", "/api/v1/upstreams/b", Some(&token));
+        assert_eq!(answer, expected, "{headers}");
+    }
     for (head, expected) in [
         ("Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}", 201),
         ("Content-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}", 415),

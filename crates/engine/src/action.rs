@@ -219,26 +219,20 @@ fn stop(
 
 /// The action's parameter as text; several values give the first, none gives nothing.
 fn text_of(pass: &Pass<'_, '_, '_>, planned: &PlannedAction) -> Vec<u8> {
-    let mut text = ArenaVec::new_in(pass.reader.transaction.arena());
-    if let Some(parameter) = &planned.parameter
-        && let Some(value) = parameter.read(&pass.reader).as_slice().first()
-    {
-        write_text(value, &mut text);
-    }
-    text.to_vec()
+    text_of_with(pass, planned, |value| value)
 }
 
-/// The key of a limit. An IPv6 address stands for its network.
-fn key_of(pass: &Pass<'_, '_, '_>, planned: &PlannedAction, limit: &RateLimit) -> Vec<u8> {
+/// The same, of what `change` makes of the value.
+fn text_of_with(
+    pass: &Pass<'_, '_, '_>,
+    planned: &PlannedAction,
+    change: impl for<'v> FnOnce(Value<'v>) -> Value<'v>,
+) -> Vec<u8> {
     let mut text = ArenaVec::new_in(pass.reader.transaction.arena());
     if let Some(parameter) = &planned.parameter
         && let Some(value) = parameter.read(&pass.reader).as_slice().first()
     {
-        let network = match value {
-            Value::Ip(IpAddr::V6(address)) => Value::Ip(limit.network(*address).into()),
-            other => *other,
-        };
-        write_text(&network, &mut text);
+        write_text(&change(*value), &mut text);
     }
     text.to_vec()
 }
@@ -258,7 +252,11 @@ fn refused<M: Meter>(
 ) -> Option<u64> {
     let table = context.limits?;
     let pace = Pace { requests: limit.requests, period_ms: limit.period_ms, burst: limit.burst };
-    match table.take(planned.limit, &key_of(pass, planned, limit), pace, context.now_ms) {
+    let key = text_of_with(pass, planned, |value| match value {
+        Value::Ip(IpAddr::V6(address)) => Value::Ip(limit.network(address).into()), // it stands for its network
+        other => other,
+    });
+    match table.take(planned.limit, &key, pace, context.now_ms) {
         Take::Allowed { .. } => None,
         Take::Refused { retry_after_ms } => Some(retry_after_ms),
     }

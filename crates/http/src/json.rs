@@ -228,8 +228,7 @@ impl<'a> Flattener<'a> {
             if seclang {
                 self.add_to_path(b"array_");
             }
-            let mut digits = [0; 10];
-            self.extend_path(decimal(index, &mut digits));
+            self.extend_path(itoa::Buffer::new().format(index).as_bytes());
             Ok(b"")
         }
     }
@@ -266,19 +265,6 @@ impl<'a> Flattener<'a> {
         };
         self.pairs.push(Pair { name, value });
         Ok(())
-    }
-}
-
-/// `number` in decimal digits.
-fn decimal(mut number: u32, digits: &mut [u8; 10]) -> &[u8] {
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            return &digits[at..];
-        }
     }
 }
 

@@ -145,22 +145,9 @@ fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
 }
 
-/// `number` in decimal digits, at the end of `buffer`.
-fn digits(mut number: usize, buffer: &mut [u8; 20]) -> &[u8] {
-    let mut at = buffer.len();
-    loop {
-        at -= 1;
-        buffer[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            return &buffer[at..];
-        }
-    }
-}
-
 /// `number` in decimal digits.
 fn number(arena: &Bump, number: usize) -> &[u8] {
-    arena.alloc_slice_copy(digits(number, &mut [0; 20]))
+    arena.alloc_slice_copy(itoa::Buffer::new().format(number).as_bytes())
 }
 
 /// `headers` as pairs of names and values.

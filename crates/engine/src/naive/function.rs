@@ -37,7 +37,7 @@ pub(super) fn call(function: Function, arguments: &[Value]) -> Value {
     }
 }
 
-pub(super) fn url_decode(text: &[u8]) -> Vec<u8> {
+fn url_decode(text: &[u8]) -> Vec<u8> {
     let digit = |at: usize| text.get(at).and_then(|byte| (*byte as char).to_digit(16));
     let (mut decoded, mut at) = (Vec::new(), 0);
     while at < text.len() {

@@ -16,22 +16,7 @@ pub(crate) fn parse(text: &[u8]) -> i64 {
 
 /// Decimal text of a number.
 pub(crate) fn format(number: i64, arena: &bumpalo::Bump) -> &[u8] {
-    let mut text = [0u8; 20]; // holds every i64
-    let mut at = text.len();
-    let mut left = number.unsigned_abs();
-    loop {
-        at -= 1;
-        text[at] = b'0' + (left % 10) as u8;
-        left /= 10;
-        if left == 0 {
-            break;
-        }
-    }
-    if number < 0 {
-        at -= 1;
-        text[at] = b'-';
-    }
-    arena.alloc_slice_copy(&text[at..])
+    arena.alloc_slice_copy(itoa::Buffer::new().format(number).as_bytes())
 }
 
 #[cfg(test)]

@@ -162,7 +162,7 @@ fn roots(fields: &Fields<'_>, builder: &mut Builder<'_>) -> Option<Vec<RuleSourc
 }
 
 /// What ModSecurity's recommended configuration checks with the same numbers: bodies that could not
-/// be read as their `Content-Type` says (200002, and 200003 for multipart ones), and more arguments
+/// be read as their `Content-Type` says (200002, which covers 200003), and more arguments
 /// than are read (200007). Here they score like CRS's own rules, of both versions.
 const BODY_CHECKS: &str = r#"
 SecRule REQBODY_ERROR "@eq 1" "id:200002,phase:2,pass,t:none,msg:'Request body could not be read completely',\
