@@ -22,6 +22,8 @@ impl Topic {
     pub const PING: Topic = Topic(3);
     /// Totals of the ledger.
     pub const LEDGER: Topic = Topic(4);
+    /// What a worker has left out of its state, in UTF-8, a line for each resource; empty if nothing.
+    pub const LEFT_OUT: Topic = Topic(5);
     /// The first topic that is free for plugins.
     pub const FIRST_FREE: Topic = Topic(16);
 }

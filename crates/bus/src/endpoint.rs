@@ -154,15 +154,18 @@ impl Endpoint {
     /// a message holds) is lost if control's ring is full or control has left.
     pub fn refuse(&self, revision: u64, reason: &str) -> Result<(), SendError> {
         self.slot().refuse(revision);
-        let room = MESSAGE_MAX - size_of::<u64>();
-        // A character has four bytes at most, so one of these is a boundary.
-        let end =
-            (0..4).map(|cut| room.min(reason.len()) - cut.min(reason.len())).find(|&end| reason.is_char_boundary(end));
-        let reason = &reason.as_bytes()[..end.unwrap_or(0)];
-        let mut payload = Vec::with_capacity(size_of::<u64>() + reason.len());
-        payload.extend_from_slice(&revision.to_le_bytes());
-        payload.extend_from_slice(reason);
-        let sent = self.send(Address::Control, Topic::REFUSED, &payload);
+        self.report(Topic::REFUSED, &revision.to_le_bytes(), reason)
+    }
+
+    /// Tells control what this worker has left out of its state, a line for each resource; empty if nothing.
+    pub fn left_out(&self, lines: &str) -> Result<(), SendError> {
+        self.report(Topic::LEFT_OUT, &[], lines)
+    }
+
+    /// Sends control a text, cut to what a message holds.
+    fn report(&self, topic: Topic, before: &[u8], text: &str) -> Result<(), SendError> {
+        let end = text.floor_char_boundary(MESSAGE_MAX - before.len());
+        let sent = self.send(Address::Control, topic, &[before, &text.as_bytes()[..end]].concat());
         self.ring_control();
         sent
     }

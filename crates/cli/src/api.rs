@@ -166,6 +166,18 @@ impl Changed {
             println!("{:#}", self.0);
             return Ok(());
         }
+        let style = Style::of(Stream::Err);
+        for warning in self.0["warnings"].as_array().into_iter().flatten() {
+            let text = |key: &str| warning[key].as_str().map(|text| shown(text, 400)).unwrap_or_default();
+            eprintln!("{} {}: {}", style.yellow("warning:"), text("pointer"), text("message"));
+            if !text("hint").is_empty() {
+                eprintln!("  {} {}", style.dim("hint:"), text("hint"));
+            }
+        }
+        let changed = self.0["changed"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        for path in changed.filter_map(|path| path.strip_prefix("/files/")) {
+            println!("captured: /{path}");
+        }
         println!("{}", self.sentence(options));
         Ok(())
     }

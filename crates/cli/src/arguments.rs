@@ -13,7 +13,9 @@ mod profile;
 pub use ablate::{Ablate, AblateGuard};
 pub use baseline::{Baseline, BaselinePlace, Watching};
 pub use diagnose::Diagnose;
-pub use live::{Apply, Change, ChangeOptions, Control, Delete, Diff, Get, Revisions, Role, Rollback, Token, Watch};
+pub use live::{
+    Apply, Change, ChangeOptions, Control, Delete, Diff, Get, RefreshFiles, Revisions, Role, Rollback, Token, Watch,
+};
 pub use profile::{Backend, Convert, Output, Profile, ProfileCommand, ProfileDiff, Record, TopBy};
 
 /// A gateway and web application firewall inside nginx that measures its own cost.
@@ -46,6 +48,8 @@ pub enum Command {
     Sandbox,
     /// Apply files to the gateway as one change, and show the difference.
     Apply(Apply),
+    /// Read files again that resources name, such as lists and rules
+    Refresh(RefreshFiles),
     /// Show the configuration of the gateway, or a part of it.
     Get(Get),
     /// Create or replace a resource or a part of it, such as a member.

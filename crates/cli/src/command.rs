@@ -45,6 +45,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Sandbox => return Ok(weir_control::sandbox::child_main()),
         Command::Control(control) => control::run(runtime, control),
         Command::Apply(apply) => apply::run(&api()?, apply),
+        Command::Refresh(refresh) => change::refresh(&api()?, refresh),
         Command::Get(get) => get::run(&api()?, get),
         Command::Put(one) => change::put(&api()?, one),
         Command::Patch(one) => change::patch(&api()?, one),

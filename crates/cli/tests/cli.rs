@@ -9,10 +9,11 @@ use std::process::{Command, Output};
 
 use weir_ledger::{Clock, Control, Entry, EntryKind, Ledger};
 
-const SUBCOMMANDS: [&str; 28] = [
+const SUBCOMMANDS: [&str; 29] = [
     "up",
     "control",
     "apply",
+    "refresh",
     "get",
     "put",
     "patch",

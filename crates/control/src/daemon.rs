@@ -5,19 +5,22 @@ use std::time::Instant;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{broadcast, mpsc, watch};
+use weir_gateway::resource::CapturedFile;
 use weir_resource::Fault;
 
 use crate::api::Context;
 use crate::auth::{Access, Denied};
 use crate::error::ControlError;
 use crate::metrics::Metrics;
+use crate::objects::Objects;
 use crate::options::Options;
+use crate::publish::captured::captured;
 use crate::publish::{Publisher, Queue};
 use crate::sandbox::Sandbox;
 use crate::shared::{Shared, now_ms};
 use crate::state::State;
 use crate::store::{Flusher, Loaded, Store};
-use crate::{api, health, history, listen, log};
+use crate::{api, health, history, listen, log, refresh};
 
 /// Revisions that a watcher may be behind before it reads them from the store.
 const EVENTS: usize = 1_024;
@@ -56,16 +59,21 @@ pub async fn serve(options: &Options, end: impl Future<Output = ()>) -> Result<(
         log::failure!("the store was corrupt: {recovered}");
     }
     let state = restore(&loaded)?;
+    let objects = Objects::open(&options.state, &options.runtime, &options.files);
+    let objects = Arc::new(objects.map_err(ControlError::io("make the directory of objects in", &options.state))?);
+    check_objects(&objects, &state);
     let flusher = Arc::new(Flusher::start(&store, metrics.clone())?);
     let shared = Shared {
         state: Arc::new(Mutex::new(state)),
         store: Arc::new(Mutex::new(store)),
         flusher,
         sandbox: Arc::new(
-            Sandbox::new(options.sandbox, options.executable.clone(), metrics.clone())
-                .with_folder(options.runtime.clone())
-                .with_files(options.files.clone()),
+            Sandbox::new(options.sandbox, options.executable.clone(), objects.clone(), metrics.clone())
+                .with_folder(options.runtime.clone()),
         ),
+        objects,
+        uses: Arc::default(),
+        stale: Arc::default(),
         metrics: metrics.clone(),
         events: broadcast::channel(EVENTS).0,
         limits: options.limits.clone(),
@@ -78,6 +86,7 @@ pub async fn serve(options: &Options, end: impl Future<Output = ()>) -> Result<(
         publisher.snapshot_now();
     }
     let (queue, submitted) = Queue::new(options.limits.waiting);
+    let refresher = queue.clone();
     let (stopper, stop) = watch::channel(false);
     let context = Arc::new(Context {
         shared: shared.clone(),
@@ -95,8 +104,10 @@ pub async fn serve(options: &Options, end: impl Future<Output = ()>) -> Result<(
         let what = format!("{} {} from {}", denied.method, denied.path, denied.remote);
         audited.audit(who, &what, denied.status, denied.reason);
     };
+    let refresh = refresh::watch(shared.clone(), refresher, stop.clone());
     let access = Arc::new(Access::new(&options.state, metrics, Box::new(audit)));
     let mut servers = vec![tokio::spawn(history::watch(shared.clone(), options.runtime.clone(), stop.clone()))];
+    servers.push(tokio::spawn(refresh));
     for bind in &options.listen {
         let listener = listen::bind(bind).await.map_err(|error| ControlError::Listen(error.to_string()))?;
         servers.push(tokio::spawn(listen::serve(listener, router.clone(), access.clone(), stop.clone())));
@@ -117,8 +128,21 @@ pub async fn serve(options: &Options, end: impl Future<Output = ()>) -> Result<(
         let _ = server.await;
     }
     let _ = publisher_stop.send(true);
-    let _ = publishing.await;
+    if publishing.await.is_ok_and(|flushed| flushed) {
+        shared.store().end();
+    }
     Ok(())
+}
+
+/// Compares the contents of files with what the state says they are, and publishes them.
+fn check_objects(objects: &Objects, state: &State) {
+    let files: Vec<CapturedFile> = captured(state).collect();
+    let stale = objects.verify(&files);
+    stale.iter().for_each(|lost| log::failure!("{lost}: workers leave out what needs it"));
+    // Those that are there, each by itself.
+    for error in files.iter().filter(|file| objects.has(file)).filter_map(|file| objects.publish([file]).err()) {
+        log::failure!("the content of a file cannot be published: {error}");
+    }
 }
 
 fn make_runtime_dir(options: &Options) -> Result<(), ControlError> {

@@ -24,6 +24,8 @@ pub struct Limits {
     pub snapshot_after: Duration,
     /// How often the ledger is read for the history of costs.
     pub cost_interval: Duration,
+    /// How often files are looked at that are refreshed when they change.
+    pub refresh_interval: Duration,
 }
 
 impl Default for Limits {
@@ -37,6 +39,7 @@ impl Default for Limits {
             snapshot_revisions: 20_000,
             snapshot_after: Duration::from_secs(30),
             cost_interval: Duration::from_secs(5),
+            refresh_interval: Duration::from_secs(2),
         }
     }
 }

@@ -10,8 +10,11 @@
 
 mod acknowledge;
 mod bell;
+pub(crate) mod captured;
 mod commit;
+mod files;
 mod heavy;
+pub(crate) mod lines;
 mod publisher;
 mod queue;
 mod runtime;
@@ -22,4 +25,4 @@ mod verification;
 mod waiting;
 
 pub(crate) use publisher::Publisher;
-pub use queue::{Answer, Operation, Queue, Submission, Submitted, Wait, WorkerResult};
+pub use queue::{Answer, Operation, Queue, Refresh, Submission, Submitted, Wait, WorkerResult};

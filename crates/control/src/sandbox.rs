@@ -17,6 +17,7 @@ mod filter;
 mod process;
 mod wire;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,7 +25,7 @@ use std::time::Duration;
 
 use tokio::sync::Mutex;
 use weir_gateway::Documents;
-use weir_gateway::resource::{Document, ResourceKind};
+use weir_gateway::resource::{CapturedFile, Document, ResourceKind};
 use weir_resource::Fault;
 
 pub use child::child_main;
@@ -33,6 +34,8 @@ use process::Process;
 use wire::Task;
 
 use crate::metrics::Metrics;
+use crate::objects::Objects;
+use crate::state::Key;
 
 /// Most waiting jobs; further ones are refused at once.
 pub const MAX_WAITING: usize = 64;
@@ -71,15 +74,32 @@ pub struct Job {
 pub enum Rejected {
     /// The queue is full ([`MAX_WAITING`]).
     Busy,
+    /// There is no space for a file that it names.
+    Full(String),
     /// All faults.
     Faults(Vec<Fault>),
 }
 
-/// The cost of a successful job.
+/// Files that were captured for a job.
+#[derive(Debug, Default)]
+struct Wished {
+    files: Vec<CapturedFile>,
+    /// Why one could not be stored, if that is for lack of space.
+    full: Option<String>,
+}
+
+/// Paths that each document depends on.
+pub type Uses = HashMap<Key, Vec<Arc<[PathBuf]>>>;
+
+/// The outcome of a successful job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Time by the clock, waiting excluded.
     pub wall: Duration,
+    /// Files that were captured for it.
+    pub captured: Vec<CapturedFile>,
+    /// Files that the documents depend on.
+    pub uses: Uses,
     /// What is odd about the policies and refuses nothing.
     pub warnings: Vec<Fault>,
 }
@@ -90,7 +110,7 @@ pub struct Sandbox {
     limits: Limits,
     exe: PathBuf,
     folder: PathBuf,
-    files: Vec<PathBuf>,
+    objects: Arc<Objects>,
     metrics: Arc<Metrics>,
     child: Mutex<Option<Process>>,
     waiting: AtomicUsize,
@@ -99,12 +119,12 @@ pub struct Sandbox {
 impl Sandbox {
     /// A sandbox whose children are `exe sandbox`, which must run [`child_main`]. Starts none yet.
     #[must_use]
-    pub fn new(limits: Limits, exe: PathBuf, metrics: Arc<Metrics>) -> Self {
+    pub fn new(limits: Limits, exe: PathBuf, objects: Arc<Objects>, metrics: Arc<Metrics>) -> Self {
         Self {
             limits,
             exe,
             folder: PathBuf::from("/"),
-            files: Vec::new(),
+            objects,
             metrics,
             child: Mutex::new(None),
             waiting: AtomicUsize::new(0),
@@ -115,12 +135,6 @@ impl Sandbox {
     #[must_use]
     pub fn with_folder(self, folder: PathBuf) -> Self {
         Self { folder, ..self }
-    }
-
-    /// The same, where policies may name only files below these directories.
-    #[must_use]
-    pub fn with_files(self, files: Vec<PathBuf>) -> Self {
-        Self { files, ..self }
     }
 
     /// The process that waits for the next job, for tests that kill it.
@@ -146,13 +160,18 @@ impl Sandbox {
         let mut slot = self.child.lock().await;
         self.metrics.sandbox_jobs.add(1);
         let start = std::time::Instant::now();
-        let answer = self.perform(&mut slot, &task).await;
+        let mut wished = Wished::default();
+        let answer = self.perform(&mut slot, &task, &mut wished).await;
         let wall = start.elapsed();
         self.metrics.sandbox_seconds.record(wall);
+        if let Some(reason) = wished.full {
+            return Err(Rejected::Full(reason));
+        }
         match answer {
-            Ok(answer) => {
+            Ok(mut answer) => {
+                let uses = uses(std::mem::take(&mut answer.groups), std::mem::take(&mut answer.uses));
                 let warnings = faults::verdict(job, answer).map_err(Rejected::Faults)?;
-                Ok(Report { wall, warnings })
+                Ok(Report { wall, captured: wished.files, uses, warnings })
             }
             Err(death) => Err(Rejected::Faults(vec![death.fault(&self.limits)])),
         }
@@ -167,9 +186,14 @@ impl Sandbox {
 
     /// Runs a task in the child of the slot, or in a new one. A child that served before and now ran out of memory,
     /// or died while it waited, is no fault of the task: it gets one more try, in a fresh child.
-    async fn perform(&self, slot: &mut Option<Process>, task: &Task) -> Result<wire::Answer, Death> {
+    async fn perform(
+        &self,
+        slot: &mut Option<Process>,
+        task: &Task,
+        wished: &mut Wished,
+    ) -> Result<wire::Answer, Death> {
         if let Some(mut used) = slot.take().filter(|child| child.jobs() < MAX_JOBS_OF_A_CHILD) {
-            match used.perform(task, &self.limits).await {
+            match used.perform(task, &self.objects, wished, &self.limits).await {
                 Ok(answer) => {
                     *slot = Some(used);
                     return Ok(answer);
@@ -182,11 +206,18 @@ impl Sandbox {
                 }
             }
         }
-        let mut fresh = Process::start(&self.exe, &self.folder, &self.files, &self.limits).await?;
-        let answer = fresh.perform(task, &self.limits).await.inspect_err(|_| self.metrics.sandbox_kills.add(1))?;
+        let mut fresh = Process::start(&self.exe, &self.folder, &self.objects, &self.limits).await?;
+        let answer = fresh.perform(task, &self.objects, wished, &self.limits).await;
+        let answer = answer.inspect_err(|_| self.metrics.sandbox_kills.add(1))?;
         *slot = Some(fresh);
         Ok(answer)
     }
+}
+
+fn uses(groups: Vec<Vec<PathBuf>>, uses: Vec<wire::Uses>) -> Uses {
+    let groups: Vec<Arc<[PathBuf]>> = groups.into_iter().map(Into::into).collect();
+    let paths = |places: Vec<usize>| places.iter().filter_map(|place| groups.get(*place).cloned()).collect();
+    uses.into_iter().map(|(kind, id, places)| (Key::new(kind, &id), paths(places))).collect()
 }
 
 fn all_of(documents: &Documents) -> Vec<(ResourceKind, Document)> {

@@ -1,5 +1,6 @@
 //! What the parts of the daemon share: the state, its store, and what watches over both.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -7,8 +8,9 @@ use tokio::sync::{broadcast, watch};
 
 use crate::log;
 use crate::metrics::Metrics;
+use crate::objects::Objects;
 use crate::options::Limits;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, Uses};
 use crate::state::State;
 use crate::store::{Flusher, Revision, Store};
 
@@ -19,6 +21,11 @@ pub(crate) struct Shared {
     pub store: Arc<Mutex<Store>>,
     pub flusher: Arc<Flusher>,
     pub sandbox: Arc<Sandbox>,
+    pub objects: Arc<Objects>,
+    /// Files that documents depend on, once they were compiled for the first time.
+    pub uses: Arc<Mutex<Option<Arc<Uses>>>>,
+    /// Files, and resources, that cannot be refreshed, and why.
+    pub stale: Arc<Mutex<BTreeMap<String, String>>>,
     pub metrics: Arc<Metrics>,
     pub events: broadcast::Sender<Arc<Revision>>,
     pub limits: Limits,
@@ -28,6 +35,16 @@ impl Shared {
     /// The state. Nobody waits while holding it.
     pub fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Files that documents depend on, if that is known.
+    pub fn uses(&self) -> Option<Arc<Uses>> {
+        self.uses.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Files that cannot be refreshed.
+    pub fn stale(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
+        self.stale.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The store. Nobody waits while holding it.

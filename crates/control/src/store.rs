@@ -2,7 +2,7 @@
 //!
 //! A change waits for the commit but not for the disk: with `synchronous=OFF` a commit is a write to the page cache
 //! (about 10 µs), which survives the death of any process, and [`flush::Flusher`] syncs within 50 ms, which is what the death
-//! of the machine can cost. `locking_mode=EXCLUSIVE` saves four system calls a commit and the shared-memory index; the
+//! of the machine can cost. Checkpoints sync by themselves. `locking_mode=EXCLUSIVE` saves four system calls a commit and the shared-memory index; the
 //! price is that `sqlite3 store.sqlite` has to wait until control stops. Checkpoints are ours, because SQLite's own
 //! would not sync in between, and a WAL that is overwritten before its pages are on disk is a torn store.
 //!
@@ -15,13 +15,18 @@ mod costs;
 mod error;
 mod flush;
 mod load;
+mod lock;
+mod owner;
 mod prune;
 mod recover;
+mod retired;
 mod revisions;
 mod schema;
 mod snapshot;
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use rusqlite::{Connection, params};
 
@@ -29,10 +34,13 @@ pub use costs::{CostEntry, CostRecord, KEPT_COSTS};
 pub use error::StoreError;
 pub use flush::{Flushed, Flusher};
 pub use load::{Loaded, StoredDocument};
+pub use owner::Owner;
+pub use retired::{KEPT_FILE_BYTES, KEPT_FILE_REVISIONS};
 pub use revisions::{Change, Revision};
 pub use snapshot::Snapshot;
 
 use change_log::ChangeLog;
+use lock::Lock;
 
 /// The newest revisions that are kept.
 pub const KEPT_REVISIONS: u64 = 100_000;
@@ -49,6 +57,33 @@ pub struct Store {
     path: PathBuf,
     open: bool,
     epoch: u64,
+    files: Arc<StoreFiles>,
+    /// Declared last, so that it is released when everything else is closed.
+    lock: Lock,
+}
+
+/// The files of SQLite, opened once: closing any descriptor of them would release SQLite's own lock.
+#[derive(Debug)]
+struct StoreFiles {
+    main: File,
+    path: PathBuf,
+    wal: OnceLock<File>,
+}
+
+impl StoreFiles {
+    fn open(path: &Path) -> Result<Self, StoreError> {
+        let main = File::open(path).map_err(StoreError::io("open", path))?;
+        Ok(Self { main, path: schema::wal(path), wal: OnceLock::new() })
+    }
+
+    /// The WAL, which exists from the first commit on.
+    fn wal(&self) -> std::io::Result<&File> {
+        if let Some(wal) = self.wal.get() {
+            return Ok(wal);
+        }
+        let file = File::open(&self.path)?;
+        Ok(self.wal.get_or_init(|| file))
+    }
 }
 
 impl Store {
@@ -66,6 +101,18 @@ impl Store {
     #[must_use]
     pub fn epoch(&self) -> u64 {
         self.epoch
+    }
+
+    /// Shows other hosts that this process lives, if the directory is on a network file system. Due every two seconds.
+    pub fn beat(&mut self) {
+        if self.lock.is_remote {
+            self.lock.beat();
+        }
+    }
+
+    /// Notes that everything was written: the next start need not look for what a power cut does.
+    pub fn end(&mut self) {
+        self.lock.end();
     }
 
     /// The path of the file.
@@ -174,16 +221,19 @@ impl Store {
     /// Whether the WAL has grown so long that it should be written back.
     #[must_use]
     pub fn wants_checkpoint(&self) -> bool {
-        std::fs::metadata(schema::wal(&self.path)).is_ok_and(|found| found.len() > CHECKPOINT_BYTES)
+        self.files.wal().and_then(File::metadata).is_ok_and(|found| found.len() > CHECKPOINT_BYTES)
     }
 
-    /// Writes the WAL back into the file. The WAL must be on disk already, and the file must be before the next commit.
+    /// Writes the WAL back into the file, which is on disk before the WAL is emptied. The WAL should be on disk already:
+    /// then that takes a few milliseconds.
     ///
     /// # Errors
     /// If SQLite fails.
     pub fn checkpoint(&mut self) -> Result<(), StoreError> {
-        self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
-        Ok(())
+        self.connection.pragma_update(None, "synchronous", "NORMAL")?;
+        let done = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        self.connection.pragma_update(None, "synchronous", "OFF")?;
+        Ok(done?)
     }
 }
 

@@ -3,6 +3,7 @@
 //! A worker publishes its progress in its slot and rings control's bell; control never polls. Messages are taken only after
 //! the slots were read, so that a refusal that came before an acknowledgement is seen before it.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,7 +17,14 @@ const MAX_REGIONS: usize = 64;
 
 /// The regions that control takes part in, shared with readers of their slots.
 #[derive(Clone, Default)]
-pub struct Regions(Arc<Mutex<Vec<Arc<Region>>>>);
+pub struct Regions(Arc<Mutex<Vec<Arc<Region>>>>, Arc<Mutex<HashMap<WorkerId, LeftOut>>>);
+
+/// What a worker has left out: its process, and a line for each resource.
+#[derive(Clone, Debug, Default)]
+struct LeftOut {
+    pid: u32,
+    lines: String,
+}
 
 impl std::fmt::Debug for Regions {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -29,6 +37,23 @@ impl Regions {
     #[must_use]
     pub fn all(&self) -> Vec<Arc<Region>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What a worker has left out, a line for each resource.
+    #[must_use]
+    pub fn left_out(&self, id: WorkerId, pid: u32) -> String {
+        let all = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(&id).filter(|left_out| left_out.pid == pid).map(|left_out| left_out.lines.clone()).unwrap_or_default()
+    }
+
+    /// Notes what a worker has left out. True if that is news.
+    fn set_left_out(&self, id: WorkerId, pid: u32, lines: String) -> bool {
+        let mut all = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.is_empty() {
+            return all.remove(&id).is_some();
+        }
+        let before = all.insert(id, LeftOut { pid, lines: lines.clone() });
+        before.is_none_or(|before| before.pid != pid || before.lines != lines)
     }
 
     /// Every worker as the API shows it, with how many revisions it is behind.
@@ -49,6 +74,11 @@ impl Regions {
                 }
                 if slot.journal_format() != journal_format() {
                     row["journal_format"] = slot.journal_format().into();
+                }
+                let id = WorkerId { generation: region.generation(), worker: number };
+                let left_out = self.left_out(id, slot.pid());
+                if !left_out.is_empty() {
+                    row["left_out"] = left_out.lines().collect();
                 }
                 if applied == revision {
                     row["agrees"] = (sum == digest).into();
@@ -192,6 +222,7 @@ impl Roster {
     /// nothing to acknowledge: they serve what they have until nginx is upgraded.
     pub fn look(&mut self, standing: &mut Vec<Standing>, refused: &mut Vec<Refused>) {
         standing.clear();
+        let regions = &self.regions;
         for Attached { region, endpoint, said_other_format } in &mut self.attached {
             let generation = region.generation();
             for (worker, slot) in slots(region) {
@@ -210,11 +241,29 @@ impl Roster {
                 }
             }
             endpoint.receive(&mut |message| {
-                let (Address::Worker(worker), Topic::REFUSED) = (message.from, message.topic) else { return };
-                let Some((revision, reason)) = message.payload.split_first_chunk::<8>() else { return };
+                let Address::Worker(worker) = message.from else { return };
                 let id = WorkerId { generation, worker: worker.into() };
-                let reason = String::from_utf8_lossy(reason).into_owned();
-                refused.push(Refused { id, revision: u64::from_le_bytes(*revision), reason });
+                match message.topic {
+                    Topic::REFUSED => {
+                        let Some((revision, reason)) = message.payload.split_first_chunk::<8>() else { return };
+                        let reason = String::from_utf8_lossy(reason).into_owned();
+                        refused.push(Refused { id, revision: u64::from_le_bytes(*revision), reason });
+                    }
+                    Topic::LEFT_OUT => {
+                        let lines = String::from_utf8_lossy(message.payload).into_owned();
+                        let pid = slots(region).nth(id.worker).map_or(0, |(_, slot)| slot.pid());
+                        if regions.set_left_out(id, pid, lines.clone()) {
+                            match lines.as_str() {
+                                "" => log::info!("worker {worker} (process {pid}) leaves nothing out any more"),
+                                lines => log::failure!(
+                                    "worker {worker} (process {pid}) leaves out what it cannot build: {}",
+                                    lines.replace('\n', "; ")
+                                ),
+                            }
+                        }
+                    }
+                    _ => {}
+                }
             });
         }
     }

@@ -11,9 +11,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use weir_control::metrics::Metrics;
+use weir_control::objects::Objects;
 use weir_control::sandbox::{Job, Limits, Rejected, Sandbox, child_main};
+use weir_control::state::Key;
 use weir_gateway::Documents;
-use weir_gateway::resource::{Document, Resource, Settings};
+use weir_gateway::resource::{Document, Resource, ResourceKind, Settings};
 use weir_resource::Fault;
 
 fn main() -> ExitCode {
@@ -47,13 +49,17 @@ fn main() -> ExitCode {
 struct Scene {
     sandbox: Sandbox,
     metrics: Arc<Metrics>,
+    folder: tempfile::TempDir,
 }
 
 impl Scene {
     fn new(limits: Limits) -> Self {
         let metrics = Arc::new(Metrics::new());
-        let sandbox = Sandbox::new(limits, std::env::current_exe().unwrap(), Arc::clone(&metrics));
-        Self { sandbox, metrics }
+        let folder = tempfile::tempdir().unwrap();
+        let objects = Objects::open(&folder.path().join("state"), &folder.path().join("run"), &[]).unwrap();
+        let exe = std::env::current_exe().unwrap();
+        let sandbox = Sandbox::new(limits, exe, Arc::new(objects), Arc::clone(&metrics));
+        Self { sandbox, metrics, folder }
     }
 
     /// Checks a policy of one rule, and a list of that name.
@@ -75,7 +81,7 @@ impl Scene {
 fn told(rejected: Rejected) -> Vec<Fault> {
     match rejected {
         Rejected::Faults(faults) => faults,
-        Rejected::Busy => panic!("nothing else is under way"),
+        Rejected::Busy | Rejected::Full(_) => panic!("nothing else is under way, and there is space"),
     }
 }
 
@@ -128,23 +134,38 @@ fn errors(runtime: &tokio::runtime::Runtime) {
 
 fn files(runtime: &tokio::runtime::Runtime) {
     runtime.block_on(async {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("names.txt"), "a\nb\n").unwrap();
-        let Scene { sandbox, .. } = Scene::new(Limits::default());
-        let sandbox = sandbox.with_folder(folder.path().to_owned());
-        let list = json!({"kind": "strings", "file": "names.txt"});
+        let Scene { sandbox, folder, .. } = Scene::new(Limits::default());
+        let path = folder.path().join("names.txt");
+        std::fs::write(&path, "a\nb\n").unwrap();
+        let list = json!({"kind": "strings", "file": path});
         let installed = std::path::Path::new("/usr/share/modsecurity-crs").is_dir();
         let action = if installed { json!({"crs": {"path": "/usr/share/modsecurity-crs"}}) } else { json!("block") };
         let policy = json!({"rules": [{"id": "one", "when": "true", "action": action}]});
         for _ in 0..3 {
             let job = Job { documents: documents(&policy, "names", &list), patterns: vec![] };
             let report = sandbox.check(&job).await.unwrap();
-            print!("({:?}) ", report.wall);
+            print!("({:?}, {} files) ", report.wall, report.captured.len());
+            assert!(report.captured.iter().any(|file| file.path == path.to_str().unwrap() && file.size == 4));
+            let paths = |kind, id| report.uses[&Key::new(kind, id)].iter().flat_map(|group| group.iter()).count();
+            assert_eq!(paths(ResourceKind::Lists, "names"), 1);
+            assert!(!installed || paths(ResourceKind::Policies, "demo") > 20, "all rule files");
         }
-        let missing = json!({"kind": "strings", "file": "missing.txt"});
-        let job = Job { documents: documents(&policy, "names", &missing), patterns: vec![] };
-        let faults = told(sandbox.check(&job).await.unwrap_err());
-        assert_eq!(faults[0].pointer, "/lists/names/file", "{faults:?}");
+        // What was captured is compiled, whatever is at the path now.
+        let mut captured = documents(&policy, "names", &list).unwrap();
+        let report = sandbox.check(&Job { documents: Some(captured.clone()), patterns: vec![] }).await.unwrap();
+        for file in report.captured {
+            captured.set(ResourceKind::Files, &file.id(), Some((file.document(), 1)));
+        }
+        std::fs::remove_file(&path).unwrap();
+        let report = sandbox.check(&Job { documents: Some(captured), patterns: vec![] }).await.unwrap();
+        assert_eq!(report.captured, []);
+        for (file, reason) in [("/nowhere/missing.txt", "no such file"), ("names.txt", "absolute path")] {
+            let list = json!({"kind": "strings", "file": file});
+            let job = Job { documents: documents(&policy, "names", &list), patterns: vec![] };
+            let faults = told(sandbox.check(&job).await.unwrap_err());
+            assert_eq!(faults[0].pointer, "/lists/names/file", "{faults:?}");
+            assert!(faults[0].message.contains(reason), "{faults:?}");
+        }
     });
 }
 

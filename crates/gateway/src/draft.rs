@@ -1,5 +1,9 @@
 //! A worker's state between two revisions.
 //!
+//! A worker that starts, or reads a whole state again, refuses nothing: what it cannot use is *left out*, and the rest is
+//! served. Routes whose policies are left out follow the fail mode. The caller reports what is left out, and tries again
+//! to compile it. From then on changes are refused as follows.
+//!
 //! Operations go into the draft; nobody sees it until its revision is whole. A worker that refuses something stays on
 //! what it serves and keeps a list of what it refused, by resource. Later operations still go into the draft: the one
 //! that puts or deletes a refused resource takes it off the list. The first commit at which the list is empty, which
@@ -8,7 +12,7 @@
 //!
 //! The caller compiles policies: the draft only states what has to be compiled, and when.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::{Documents, Gateway, Patterns, Refusal, op::Op, resource::ResourceKind};
@@ -31,7 +35,7 @@ pub trait Compiled {
 }
 
 /// An item that can be refused.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Subject {
     /// A resource, by its kind and id.
     Resource(ResourceKind, String),
@@ -70,9 +74,34 @@ pub enum Verdict {
     Refused(String),
 }
 
+/// Documents whose errors do not keep the others from being compiled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tolerated {
+    /// All: the worker starts.
+    All,
+    /// Those that were left out before and have not changed since.
+    These(BTreeSet<(ResourceKind, String)>),
+}
+
+impl Tolerated {
+    /// Whether a document may be left out.
+    #[must_use]
+    pub fn has(&self, kind: ResourceKind, id: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::These(known) => known.contains(&(kind, id.to_owned())),
+        }
+    }
+}
+
+/// A document that could not be compiled, and why.
+pub type LeftOut = (ResourceKind, String, String);
+
 /// A request to compile policies.
 #[derive(Debug)]
 pub struct Uncompiled<P> {
+    /// What may be left out.
+    pub tolerated: Tolerated,
     /// The documents.
     pub documents: Documents,
     /// All sets of policies that are named, sorted.
@@ -88,6 +117,8 @@ pub struct Outcome<P> {
     pub policies: Arc<P>,
     /// Sets that name a missing policy, with the error message.
     pub missing: Vec<(PolicySet, String)>,
+    /// Documents that are left out.
+    pub left_out: Vec<LeftOut>,
 }
 
 /// The draft. `P` are compiled policies.
@@ -105,6 +136,10 @@ pub struct Draft<P> {
     /// The resources that have named a set since the last commit which may have to be compiled.
     unplanned: HashMap<Subject, PolicySet>,
     refused: HashMap<Subject, Refused>,
+    /// What is left out, and why.
+    left_out: BTreeMap<Subject, String>,
+    /// Until the first commit.
+    starting: bool,
     open: bool,
 }
 
@@ -120,6 +155,8 @@ impl<P: Compiled> Draft<P> {
             sets: HashMap::new(),
             unplanned: HashMap::new(),
             refused: HashMap::new(),
+            left_out: BTreeMap::new(),
+            starting: true,
             open: false,
         }
     }
@@ -142,26 +179,49 @@ impl<P: Compiled> Draft<P> {
         self.policies.as_ref()
     }
 
+    /// What is left out: what it is, and why; in a fixed order.
+    pub fn left_out(&self) -> impl Iterator<Item = (String, &str)> {
+        self.left_out.iter().map(|(subject, reason)| {
+            let what = match subject {
+                Subject::Resource(kind, id) => format!("/{kind}/{id}"),
+                Subject::Documents => "/policies".to_owned(),
+                Subject::Unreadable => "/".to_owned(),
+            };
+            (what, reason.as_str())
+        })
+    }
+
+    /// A request to compile everything once more, if something that is compiled is left out.
+    pub fn retry(&self) -> Option<Uncompiled<P>> {
+        let is_compiled = |subject: &Subject| match subject {
+            Subject::Resource(kind, _) => kind.is_compiled(),
+            Subject::Documents => true,
+            Subject::Unreadable => false,
+        };
+        let waits = self.is_served() && !self.starting && self.left_out.keys().any(is_compiled);
+        waits.then(|| self.job(Tolerated::All, None))
+    }
+
     /// Puts an operation into the draft. `digest` is that of its frame.
     pub fn apply(&mut self, digest: u64, op: Op, patterns: &mut Patterns) -> Applied {
         self.open = true;
         let subject = subject(&op);
         let named: Option<PolicySet> = match &op {
             Op::Put(resource) => resource.policies().filter(|names| !names.is_empty()).map(Into::into),
-            Op::Delete { .. } | Op::Object { .. } | Op::Health { .. } | Op::Addresses { .. } => None,
+            Op::Delete { .. } | Op::Health { .. } | Op::Addresses { .. } => None,
         };
         let released = self.named_by(&op);
         let documents = self.gateway.documents().digest();
         match self.gateway.begin(digest, op, patterns) {
             Ok(()) => {}
             Err(Refusal::NeedsPattern(pattern)) => return Applied::NeedsPattern(pattern),
-            Err(Refusal::Unknown { .. }) if !self.refused.is_empty() => {}
+            Err(Refusal::Unknown { .. }) if !self.refused.is_empty() || !self.left_out.is_empty() => {}
             Err(refusal) => {
                 self.refuse(subject, refusal.to_string());
                 return Applied::Done;
             }
         }
-        if !self.refused.is_empty() {
+        if !self.refused.is_empty() || !self.left_out.is_empty() {
             self.mended(&subject, documents);
         }
         if let Some(count) = released.as_ref().and_then(|set| self.sets.get_mut(set)) {
@@ -185,7 +245,7 @@ impl<P: Compiled> Draft<P> {
         let (kind, id) = match op {
             Op::Put(resource) => (resource.kind(), resource.id()),
             Op::Delete { kind, id } => (*kind, id.as_str().into()),
-            Op::Object { .. } | Op::Health { .. } | Op::Addresses { .. } => return None,
+            Op::Health { .. } | Op::Addresses { .. } => return None,
         };
         self.gateway.policies_of(kind, &id).filter(|names| !names.is_empty()).map(Into::into)
     }
@@ -193,6 +253,7 @@ impl<P: Compiled> Draft<P> {
     /// Removes corrected items from the list of refusals. `documents` is the digest before the operation.
     fn mended(&mut self, subject: &Subject, documents: u64) {
         self.refused.remove(subject);
+        self.left_out.remove(subject);
         if self.gateway.documents().digest() != documents {
             self.refused.remove(&Subject::Documents);
         }
@@ -201,8 +262,10 @@ impl<P: Compiled> Draft<P> {
             && self.gateway.upstream(upstream).is_none()
         {
             let is_member = |id: &str| id.strip_prefix(upstream.as_str()).is_some_and(|rest| rest.starts_with('/'));
-            self.refused
-                .retain(|subject, _| !matches!(subject, Subject::Resource(ResourceKind::Members, id) if is_member(id)));
+            let stays =
+                |subject: &Subject| !matches!(subject, Subject::Resource(ResourceKind::Members, id) if is_member(id));
+            self.refused.retain(|subject, _| stays(subject));
+            self.left_out.retain(|subject, _| stays(subject));
         }
     }
 
@@ -253,10 +316,20 @@ impl<P: Compiled> Draft<P> {
             }
             return None;
         }
+        let loaded = self.policies.clone().filter(|_| self.compiled_from == Some(digest));
+        let known = self.left_out.keys().filter_map(|subject| match subject {
+            Subject::Resource(kind, id) => Some((*kind, id.clone())),
+            Subject::Documents | Subject::Unreadable => None,
+        });
+        let all = self.starting || self.left_out.contains_key(&Subject::Documents);
+        let tolerated = if all { Tolerated::All } else { Tolerated::These(known.collect()) };
+        Some(self.job(tolerated, loaded))
+    }
+
+    fn job(&self, tolerated: Tolerated, loaded: Option<Arc<P>>) -> Uncompiled<P> {
         let mut sets: Vec<PolicySet> = self.sets.keys().cloned().collect();
         sets.sort_unstable();
-        let loaded = self.policies.clone().filter(|_| self.compiled_from == Some(digest));
-        Some(Uncompiled { documents: self.gateway.documents().clone(), sets, loaded })
+        Uncompiled { tolerated, documents: self.gateway.documents().clone(), sets, loaded }
     }
 
     /// Takes over the result of compiling the documents with this digest, which may be an error.
@@ -264,9 +337,15 @@ impl<P: Compiled> Draft<P> {
         self.tried = Some(digest);
         let unplanned = std::mem::take(&mut self.unplanned);
         match result {
-            Ok(Outcome { policies, missing }) => {
+            Ok(Outcome { policies, missing, left_out }) => {
                 (self.policies, self.compiled_from) = (Some(policies), Some(digest));
+                self.left_out.retain(|subject, _| !matches!(subject, Subject::Resource(kind, _) if kind.is_compiled()));
+                self.left_out.remove(&Subject::Documents);
+                let is_left_out = |id: &String| left_out.iter().any(|(_, left, _)| left == id);
                 for (set, reason) in missing {
+                    if set.iter().any(is_left_out) {
+                        continue;
+                    }
                     let mut by = unplanned.iter().filter(|(_, named)| **named == set).peekable();
                     if by.peek().is_none() {
                         // The set was named earlier: the documents have changed.
@@ -274,6 +353,8 @@ impl<P: Compiled> Draft<P> {
                     }
                     by.for_each(|(subject, _)| self.refuse(subject.clone(), reason.clone()));
                 }
+                let left_out = left_out.into_iter();
+                self.left_out.extend(left_out.map(|(kind, id, reason)| (Subject::Resource(kind, id), reason)));
             }
             Err(reason) => self.refuse(Subject::Documents, reason),
         }
@@ -283,6 +364,10 @@ impl<P: Compiled> Draft<P> {
     pub fn commit(&mut self, revision: u64) -> Verdict {
         self.open = false;
         self.gateway.set_revision(revision);
+        if std::mem::take(&mut self.starting) {
+            let refused = self.refused.drain();
+            self.left_out.extend(refused.map(|(subject, refused)| (subject, refused.reason)));
+        }
         if self.refused.is_empty() {
             return Verdict::Whole;
         }
@@ -315,7 +400,7 @@ fn subject(op: &Op) -> Subject {
         Op::Put(resource) => Subject::Resource(resource.kind(), resource.id().into_owned()),
         Op::Delete { kind, id } => Subject::Resource(*kind, id.clone()),
         // These operations are never refused.
-        Op::Object { .. } | Op::Health { .. } | Op::Addresses { .. } => Subject::Unreadable,
+        Op::Health { .. } | Op::Addresses { .. } => Subject::Unreadable,
     }
 }
 

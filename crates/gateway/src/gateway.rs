@@ -177,7 +177,8 @@ impl Gateway {
             ResourceKind::Settings => Some(&self.settings.spec.policies),
             ResourceKind::Sites => self.site_by_id(id)?.spec().policies.as_deref(),
             ResourceKind::Routes => self.route_entry(id)?.spec().policies.as_deref(),
-            ResourceKind::Lists
+            ResourceKind::Files
+            | ResourceKind::Lists
             | ResourceKind::RuleSets
             | ResourceKind::Policies
             | ResourceKind::Certificates

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::resource::{ContentHash, Resource, ResourceKind};
+use crate::resource::{Resource, ResourceKind};
 
 /// One change of the gateway's state. Control has checked it; references are whole at the end of a revision, not
 /// necessarily between its operations.
@@ -23,12 +23,6 @@ pub enum Op {
         kind: ResourceKind,
         /// Its id, as [`Resource::id`] gives it.
         id: String,
-    },
-    /// Names the content of a file by its hash. Reserved for files that policies name. Workers that do
-    /// not support it ignore it.
-    Object {
-        /// The hash.
-        hash: ContentHash,
     },
     /// The result of a health check. Not part of a revision.
     Health {

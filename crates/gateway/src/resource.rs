@@ -5,6 +5,7 @@
 
 mod certificate;
 mod document;
+mod file;
 mod kind;
 mod route;
 mod settings;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub use certificate::Certificate;
 pub use document::{ContentHash, Document};
+pub use file::{CapturedFile, Sha256Hash};
 pub use kind::{MAX_ID_BYTES, RESERVED_POLICY_ID, ResourceKind};
 pub use route::{
     Condition, Forward, HeaderChanges, Mirror, PathMatch, RequestMatch, Retries, RetryOn, Rewrite, Route, RouteAction,
@@ -33,6 +35,8 @@ pub use upstream::{
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resource {
+    /// The content of a file that others name, as of the revision.
+    File(Document),
     /// A named list for expressions; compiled with the policies.
     List(Document),
     /// Rules in SecLang; compiled with the policies.
@@ -63,6 +67,7 @@ impl Resource {
     #[must_use]
     pub fn kind(&self) -> ResourceKind {
         match self {
+            Self::File(_) => ResourceKind::Files,
             Self::List(_) => ResourceKind::Lists,
             Self::RuleSet(_) => ResourceKind::RuleSets,
             Self::Policy(_) => ResourceKind::Policies,
@@ -79,7 +84,9 @@ impl Resource {
     #[must_use]
     pub fn id(&self) -> Cow<'_, str> {
         match self {
-            Self::List(document) | Self::RuleSet(document) | Self::Policy(document) => Cow::Borrowed(&document.id),
+            Self::File(document) | Self::List(document) | Self::RuleSet(document) | Self::Policy(document) => {
+                Cow::Borrowed(&document.id)
+            }
             Self::Certificate(certificate) => Cow::Borrowed(&certificate.id),
             Self::Settings(_) => Cow::Borrowed(""),
             Self::Upstream(upstream) => Cow::Borrowed(&upstream.id),
@@ -93,7 +100,9 @@ impl Resource {
     #[must_use]
     pub fn document(&self) -> Option<&Document> {
         match self {
-            Self::List(document) | Self::RuleSet(document) | Self::Policy(document) => Some(document),
+            Self::File(document) | Self::List(document) | Self::RuleSet(document) | Self::Policy(document) => {
+                Some(document)
+            }
             Self::Settings(settings) => settings.compiled.as_ref(),
             Self::Certificate(_) | Self::Upstream(_) | Self::Member { .. } | Self::Site(_) | Self::Route(_) => None,
         }
@@ -106,7 +115,8 @@ impl Resource {
             Self::Settings(settings) => Some(&settings.policies),
             Self::Site(site) => site.policies.as_deref(),
             Self::Route(route) => route.policies.as_deref(),
-            Self::List(_)
+            Self::File(_)
+            | Self::List(_)
             | Self::RuleSet(_)
             | Self::Policy(_)
             | Self::Certificate(_)

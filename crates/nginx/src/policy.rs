@@ -12,7 +12,7 @@ use std::sync::Arc;
 use nginx_sys::ngx_conf_t;
 use weir_directives::DEFAULT_ZONE_BYTES;
 use weir_engine::{Plan, RuleIndex, Specification};
-use weir_gateway::draft::{Compiled, PolicySet};
+use weir_gateway::draft::{Compiled, LeftOut, PolicySet};
 use weir_ledger::{Entry, EntryKind};
 use weir_policy::{ApplyError, RuleLabel, Snapshot};
 use weir_rules::Field;
@@ -112,6 +112,7 @@ pub struct Needs {
 /// A policy with its plans.
 pub struct Policies {
     snapshot: Snapshot,
+    left_out: Vec<LeftOut>,
     /// What it needs.
     pub needs: Needs,
     plans: HashMap<PolicySet, Placed>,
@@ -126,7 +127,17 @@ impl Policies {
         let lanes_at = rules_at + snapshot.rules().len() as u32;
         let needs = needs(&snapshot);
         let next = Cells { bank, rules_at, lanes_at };
-        Self { snapshot, needs, plans: HashMap::new(), order: Vec::new(), next }
+        Self { snapshot, left_out: Vec::new(), needs, plans: HashMap::new(), order: Vec::new(), next }
+    }
+
+    /// Documents that could not be compiled.
+    pub fn left_out(&self) -> &[LeftOut] {
+        &self.left_out
+    }
+
+    /// Notes documents that could not be compiled.
+    pub fn set_left_out(&mut self, left_out: Vec<LeftOut>) {
+        self.left_out = left_out;
     }
 
     /// The plan of some policies; compiles it if it is not there yet.

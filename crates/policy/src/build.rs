@@ -11,13 +11,14 @@ use weir_engine::{MAX_PLAN_POLICIES, Mode, PolicySpec, SelectorSpec, Specificati
 use weir_gateway::resource::RESERVED_POLICY_ID;
 use weir_http::{AddressSource, ClientAddressConfig};
 
-pub(crate) use loader::read;
+pub(crate) use loader::plain;
 pub(crate) use rule::Builder;
 use rule::Names;
 
 use crate::action::sec_lang;
 use crate::check::{Fields, Value};
 use crate::error::Reporter;
+use crate::files::FileSource;
 use crate::geo;
 use crate::list::{self, Kinds};
 use crate::rule_set::RuleSetNeeds;
@@ -85,10 +86,16 @@ pub(crate) struct Built {
 }
 
 /// Builds everything; what is wrong goes to the reporter. `sources` are all that the inputs stand in, and at least one.
-pub(crate) fn build(inputs: &Inputs<'_>, sources: &[Source], folder: &Path, reporter: &mut Reporter) -> Built {
+/// Relative names of files begin at a folder.
+pub(crate) fn build(
+    inputs: &Inputs<'_>,
+    sources: &[Source],
+    (files, folder): (&dyn FileSource, &Path),
+    reporter: &mut Reporter,
+) -> Built {
     let mut kinds = Kinds::default();
     inputs.lists.iter().for_each(|list| kinds.learn(list.name, list.fields));
-    let mut builder = Builder::new(sources, reporter, &kinds, folder);
+    let mut builder = Builder::new(sources, reporter, &kinds, (files, folder));
     for source in sources {
         if source.document.is_some() {
             builder.digest.add(source.file.as_bytes());
@@ -114,7 +121,7 @@ pub(crate) fn build(inputs: &Inputs<'_>, sources: &[Source], folder: &Path, repo
         builder.enter(input.source);
         either_rules_or_files(input.fields, &mut builder);
         let roots = sec_lang::set(input.name, input.fields, &mut builder);
-        builder.rule_sets.insert(input.name.to_owned(), roots);
+        builder.rule_sets.insert(input.name.to_owned(), (roots, input.source));
     }
     policies(inputs, &mut builder, &mut built);
     builder.check_unused_sets();

@@ -21,6 +21,8 @@ use weir_engine::{Geo, GeoLocation};
 
 use crate::build::Builder;
 use crate::check::Fields;
+use crate::files::Content;
+use crate::loaded::Loaded;
 use layout::{ASN, Asn, CONTINENT, COUNTRY, Path};
 
 /// Largest MMDB file; the largest City databases have 150 MB.
@@ -28,14 +30,14 @@ pub const MAX_GEO_BYTES: u64 = 1 << 30;
 
 /// A database and the paths of what is read from it.
 struct Database {
-    reader: Reader<Vec<u8>>,
+    reader: Reader<Content>,
     paths: Vec<Path>,
 }
 
 /// Country, continent and autonomous system from up to two databases.
 struct GeoTables {
-    country: Option<Database>,
-    asn: Option<Database>,
+    country: Option<Arc<Database>>,
+    asn: Option<Arc<Database>>,
     /// Tells this data from another policy's in the cache.
     owner: cache::Owner,
 }
@@ -54,19 +56,33 @@ pub(crate) fn build(fields: &Fields<'_>, builder: &mut Builder<'_>) -> Option<Ar
     Some(Arc::new(GeoTables::new(country, asn)))
 }
 
-fn open(fields: &Fields<'_>, key: &str, wanted: &[&'static [Path]], builder: &mut Builder<'_>) -> Option<Database> {
+fn open(
+    fields: &Fields<'_>,
+    key: &'static str,
+    wanted: &[&'static [Path]],
+    builder: &mut Builder<'_>,
+) -> Option<Arc<Database>> {
+    static LOADED: Loaded<Database> = Loaded::new();
     let item = fields.get(key)?;
-    let (path, content) = builder.read(item, "MMDB", MAX_GEO_BYTES)?;
+    let file = builder.named(item, "MMDB", MAX_GEO_BYTES)?;
+    if let Some(database) = LOADED.get(file.hash, key) {
+        return Some(database);
+    }
+    let (content, hash) = builder.read(&file)?;
     match read(content, wanted) {
-        Ok(database) => Some(database),
+        Ok(database) => {
+            let database = Arc::new(database);
+            LOADED.keep(hash, key, &database);
+            Some(database)
+        }
         Err((reason, hint)) => {
-            builder.fault(item.node, format!("cannot use `{}`: {reason}", path.display()), Some(hint));
+            builder.fault(item.node, format!("cannot use `{}`: {reason}", file.path.display()), Some(hint));
             None
         }
     }
 }
 
-fn read(content: Vec<u8>, wanted: &[&'static [Path]]) -> Result<Database, (String, String)> {
+fn read(content: Content, wanted: &[&'static [Path]]) -> Result<Database, (String, String)> {
     let broken = |error: MaxMindDbError| {
         let hint = "expected an MMDB file, unpacked and downloaded whole".to_owned();
         (format!("it is not a sound MMDB file: {error}"), hint)
@@ -85,20 +101,20 @@ fn read(content: Vec<u8>, wanted: &[&'static [Path]]) -> Result<Database, (Strin
 }
 
 impl GeoTables {
-    fn new(country: Option<Database>, asn: Option<Database>) -> Self {
+    fn new(country: Option<Arc<Database>>, asn: Option<Arc<Database>>) -> Self {
         Self { country, asn, owner: cache::Owner::new() }
     }
 
     fn look_up(&self, address: IpAddr) -> GeoLocation {
         let mut place = GeoLocation::default();
-        if let Some(Database { reader, paths }) = &self.country
+        if let Some(Database { reader, paths }) = self.country.as_deref()
             && let Ok(found) = reader.lookup(address)
         {
             let text = |path: Path| if path.is_empty() { None } else { found.decode_path::<&str>(path).ok().flatten() };
             place.country = text(paths[0]).unwrap_or_default().into();
             place.continent = text(paths[1]).unwrap_or_default().into();
         }
-        if let Some(Database { reader, paths }) = &self.asn
+        if let Some(Database { reader, paths }) = self.asn.as_deref()
             && let Ok(found) = reader.lookup(address)
         {
             place.asnum = found.decode_path::<Asn>(paths[0]).ok().flatten().unwrap_or_default().0;

@@ -3,6 +3,12 @@
 pub mod form;
 pub(crate) mod quantity;
 
+/// A time such as `15m` in ms; `None` if it is none.
+#[must_use]
+pub fn milliseconds(text: &str) -> Option<u64> {
+    quantity::duration(text, 0, u64::MAX).ok()
+}
+
 use std::net::IpAddr;
 
 use ipnet::IpNet;

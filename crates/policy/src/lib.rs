@@ -14,9 +14,11 @@ pub mod check;
 mod digest;
 pub mod document;
 pub mod error;
+pub mod files;
 mod geo;
 pub mod leaf;
 mod list;
+mod loaded;
 pub mod pointer;
 mod rule_set;
 pub mod schema;
@@ -31,9 +33,9 @@ pub use geo::MAX_GEO_BYTES;
 pub use list::{MAX_LIST_BYTES, MAX_LIST_ENTRIES, MAX_STRING_BYTES};
 pub use rule_set::RuleSetNeeds;
 pub use schema::json_schema;
-pub use snapshot::{ApplyError, RuleLabel, Snapshot, Trial};
+pub use snapshot::{ApplyError, RuleLabel, Snapshot, Trial, written};
 pub use weir_engine::MAX_PLAN_POLICIES;
-pub use weir_rules::confined::confine as confine_files;
+pub use weir_rules::confined;
 
 /// Policies of a gateway. All are parsed again when one changes: 10,000 small ones take the sandbox, and a thread beside
 /// each worker's event loop, a second (docs/policy.md), which the answer to a change should not wait for longer.

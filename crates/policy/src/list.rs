@@ -9,12 +9,14 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use weir_engine::{AddressSet, List, StringSet};
+use weir_gateway::resource::Sha256Hash;
 use weir_rules::{ListKind, ListKinds};
 
 use crate::build::Builder;
 use crate::check::{Fields, Item, Value};
 use crate::document::quoted;
 use crate::leaf;
+use crate::loaded::Loaded;
 
 /// Most entries in one list: ten times the largest public block lists, 200 MB as addresses.
 pub const MAX_LIST_ENTRIES: usize = 10_000_000;
@@ -154,15 +156,41 @@ pub(crate) fn build(name: &str, fields: &Fields<'_>, builder: &mut Builder<'_>) 
 }
 
 fn from_file(fields: &Fields<'_>, builder: &mut Builder<'_>) -> Option<List> {
-    let mut entries = Entries::new(fields.choice("kind")?)?;
+    let (kind, _) = KINDS.iter().find(|(kind, _)| fields.choice("kind") == Some(kind))?;
+    let mut entries = Entries::new(kind)?;
     let item = fields.get("file")?;
     builder.point_at(item.node);
-    let (path, content) = builder.read(item, "list", MAX_LIST_BYTES)?;
-    read_lines(&path, &content, &mut entries, builder);
-    Some(entries.finish())
+    let file = builder.named(item, "list", MAX_LIST_BYTES)?;
+    if let Some(list) = loaded(file.hash, kind) {
+        return Some(list);
+    }
+    let (content, hash) = builder.read(&file)?;
+    let good = read_lines(&file.path, &content, &mut entries, builder);
+    let list = entries.finish();
+    if good {
+        match &list {
+            List::Addresses(set) => ADDRESSES.keep(hash, kind, set),
+            List::Strings(set) => STRINGS.keep(hash, kind, set),
+            List::Integers(set) => INTEGERS.keep(hash, kind, set),
+        }
+    }
+    Some(list)
 }
 
-fn read_lines(path: &Path, content: &[u8], entries: &mut Entries, builder: &mut Builder<'_>) {
+static ADDRESSES: Loaded<AddressSet> = Loaded::new();
+static STRINGS: Loaded<StringSet> = Loaded::new();
+static INTEGERS: Loaded<Vec<i64>> = Loaded::new();
+
+/// The list of a content, if it is loaded.
+fn loaded(hash: Option<Sha256Hash>, kind: &'static str) -> Option<List> {
+    let addresses = || ADDRESSES.get(hash, kind).map(List::Addresses);
+    let strings = || STRINGS.get(hash, kind).map(List::Strings);
+    addresses().or_else(strings).or_else(|| INTEGERS.get(hash, kind).map(List::Integers))
+}
+
+/// Reads a file's lines; false if one of them is wrong.
+fn read_lines(path: &Path, content: &[u8], entries: &mut Entries, builder: &mut Builder<'_>) -> bool {
+    let mut good = true;
     let file = path.display().to_string();
     let is_text = matches!(entries, Entries::Strings(_));
     let content = content.strip_prefix("\u{feff}".as_bytes()).unwrap_or(content);
@@ -177,11 +205,13 @@ fn read_lines(path: &Path, content: &[u8], entries: &mut Entries, builder: &mut 
         if entries.len() >= MAX_LIST_ENTRIES {
             let message = format!("more than {MAX_LIST_ENTRIES} entries in a list");
             builder.reporter.line(&file, index as u32 + 1, message, Some("split it into several lists".to_owned()));
-            return;
+            return false;
         }
         if let Err(expected) = entries.line(entry) {
             let found = quoted(&String::from_utf8_lossy(entry));
             builder.reporter.line(&file, index as u32 + 1, format!("expected {expected}, found {found}"), None);
+            good = false;
         }
     }
+    good
 }

@@ -58,8 +58,9 @@ impl Builder<'_> {
         if let Some(used) = self.programs.used.iter().find(|used| used.key == key) {
             return used.program.clone();
         }
-        let program = match cache::load(key, roots, options) {
+        let program = match cache::load(key, roots, options, self.files) {
             Ok(loaded) => {
+                self.uses(&loaded.paths);
                 self.digest.add(&loaded.digest);
                 self.programs.needs.add(loaded.needs);
                 loaded.warnings.iter().for_each(|warning| self.reporter.warn(warning.clone()));
@@ -80,14 +81,22 @@ impl Builder<'_> {
     /// whoever first uses it.
     pub fn check_unused_sets(&mut self) {
         let is_unused = |(name, _): &(&String, _)| !self.used_sets.contains(*name);
-        let mut unused: Vec<(String, Vec<RuleSource>)> =
-            self.rule_sets.iter().filter(is_unused).map(|(name, roots)| (name.clone(), roots.clone())).collect();
+        let mut unused: Vec<(String, Vec<RuleSource>, usize)> = self
+            .rule_sets
+            .iter()
+            .filter(is_unused)
+            .map(|(name, (roots, source))| (name.clone(), roots.clone(), *source))
+            .collect();
         unused.sort_unstable_by(|left, right| left.0.cmp(&right.0));
-        for (id, roots) in unused {
+        for (id, roots, source) in unused {
+            self.enter(source);
             let position = DocumentPosition { kind: ResourceKind::RuleSets, id, pointer: String::new() };
             self.reporter.context = self.source.document.is_some().then_some(position);
             let options = Options { geo: self.has_geo, ..Options::default() };
-            self.report(cache::load(cache::key(&roots, &options), &roots, &options).err().unwrap_or_default());
+            match cache::load(cache::key(&roots, &options), &roots, &options, self.files) {
+                Ok(loaded) => self.uses(&loaded.paths),
+                Err(errors) => self.report(errors),
+            }
         }
     }
 
@@ -106,7 +115,7 @@ impl Builder<'_> {
             RuleSource::Text { name, .. } => (name == file).then_some("/rules"),
             RuleSource::File(path) => (*path == *Path::new(file)).then_some("/files"),
         };
-        let mut named = self.rule_sets.iter().filter_map(|(name, all)| Some((name, all.iter().find_map(key)?)));
+        let mut named = self.rule_sets.iter().filter_map(|(name, all)| Some((name, all.0.iter().find_map(key)?)));
         let (id, pointer) = named.next()?;
         Some(DocumentPosition { kind: ResourceKind::RuleSets, id: id.clone(), pointer: pointer.to_owned() })
     }

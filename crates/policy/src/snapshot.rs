@@ -8,13 +8,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use weir_engine::{CompileError, Geo, Plan, RuleIndex, Specification};
 use weir_gateway::Documents;
-use weir_gateway::resource::{ContentHash, ResourceKind};
+use weir_gateway::resource::{ContentHash, Document, ResourceKind};
 use weir_http::ClientAddressConfig;
+use weir_rules::seclang::Disk;
 
 use crate::build::{Built, Input, Inputs, build};
 use crate::check::{Checker, Fields};
 use crate::document::{self, Kind, Node};
 use crate::error::{PolicyError, PolicyErrors, Reporter};
+use crate::files::FileSource;
 use crate::rule_set::RuleSetNeeds;
 use crate::source::Source;
 use crate::table::{CLIENT_ADDRESS, GEO, LIST, POLICY_DOCUMENT, ROOT, RULE_SET_DOCUMENT};
@@ -106,14 +108,15 @@ impl Snapshot {
     pub fn load(path: &Path) -> Result<Self, PolicyErrors> {
         let mut reporter = Reporter::default();
         let file = path.display().to_string();
-        let content = match crate::build::read(path, document::MAX_DOCUMENT_BYTES as u64) {
+        let content = match Disk.content(path, document::MAX_DOCUMENT_BYTES as u64) {
             Ok(content) => content,
-            Err(reason) => {
+            Err(error) => {
+                let reason = crate::build::plain(&error);
                 reporter.line(&file, 0, format!("cannot read the policy: {reason}"), None);
                 return reporter.finish(None);
             }
         };
-        match String::from_utf8(content) {
+        match String::from_utf8(content.to_vec()) {
             Ok(text) => Self::parse(&text, path),
             Err(error) => {
                 let good = error.utf8_error().valid_up_to();
@@ -146,21 +149,27 @@ impl Snapshot {
         let Some(root) = root else { return reporter.finish(None) };
         let folder = path.parent().unwrap_or(Path::new(""));
         let inputs = Inputs::of_file(&root);
-        let built = build(&inputs, &sources, folder, &mut reporter);
+        let built = build(&inputs, &sources, (&Disk, folder), &mut reporter);
         // All together are what nginx applies unless told otherwise; what only compiling finds is an error of the
         // file, too.
         let all = (0..built.specification.policies.len()).collect();
         Self::finish(built, reporter, &sources, vec![all])
     }
 
-    /// Loads the documents of a gateway, each from its own source. Relative file names begin at `folder`.
+    /// Loads the documents of a gateway, each from its own source, with the files that they name. Relative file names
+    /// begin at `folder`.
     ///
     /// # Errors
     /// Everything that is wrong with them; each error has its document.
-    pub fn build(documents: &Documents, folder: &Path, trial: Trial<'_>) -> Result<Self, PolicyErrors> {
+    pub fn build(
+        documents: &Documents,
+        files: &dyn FileSource,
+        folder: &Path,
+        trial: Trial<'_>,
+    ) -> Result<Self, PolicyErrors> {
         let mut reporter = Reporter::default();
         let sources: Vec<Source> =
-            documents.iter().map(|(kind, document)| Source::of_document(kind, document)).collect();
+            written(documents).map(|(kind, document)| Source::of_document(kind, document)).collect();
         if sources.is_empty() {
             return Self::finish(Built::default(), reporter, &sources, Vec::new());
         }
@@ -187,7 +196,7 @@ impl Snapshot {
                 Part::Policy => inputs.policies.push(input),
             }
         }
-        let built = build(&inputs, &sources, folder, &mut reporter);
+        let built = build(&inputs, &sources, (files, folder), &mut reporter);
         let Trial::Each(known) = trial else { return Self::finish(built, reporter, &sources, Vec::new()) };
         let hashes: Vec<Option<ContentHash>> = inputs
             .policies
@@ -316,6 +325,11 @@ impl Snapshot {
     }
 }
 
+/// The documents that people wrote, in the order in which [`FileSource::note`] counts them.
+pub fn written(documents: &Documents) -> impl Iterator<Item = (ResourceKind, &Document)> {
+    documents.iter().filter(|(kind, _)| *kind != ResourceKind::Files)
+}
+
 /// What a document, or a key of the settings, is to the build.
 enum Part {
     ClientAddress,
@@ -341,7 +355,8 @@ fn check<'n>(source: &'n Source, root: &'n Node, reporter: &mut Reporter) -> Vec
             };
             pairs.iter().filter_map(part).collect()
         }
-        ResourceKind::Certificates
+        ResourceKind::Files
+        | ResourceKind::Certificates
         | ResourceKind::Upstreams
         | ResourceKind::Members
         | ResourceKind::Sites

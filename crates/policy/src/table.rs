@@ -6,10 +6,12 @@
 
 pub mod form;
 mod kind;
+mod paths;
 mod resources;
 
 pub use form::Form;
 pub use kind::{Kind, Word};
+pub use paths::absolute;
 pub use resources::{
     CLIENT_ADDRESS, CLIENT_ADDRESS_KEY, EXCLUSION, GEO, GEO_KEY, LIST, MODE, POLICY, POLICY_DOCUMENT, ROOT, RULE,
     RULE_SET_DOCUMENT, RULES, SELECTOR, SELECTORS,

@@ -25,7 +25,7 @@ fn rule(id: &str, when: &str, action: Value) -> Value {
 
 fn build(resources: impl IntoIterator<Item = Resource>) -> Result<Snapshot, PolicyErrors> {
     let documents: Documents = resources.into_iter().collect();
-    Snapshot::build(&documents, Path::new("/nowhere"), Trial::Each(&mut HashSet::new()))
+    Snapshot::build(&documents, &weir_policy::files::Disk, Path::new("/nowhere"), Trial::Each(&mut HashSet::new()))
 }
 
 fn policy(id: &str, when: &str, action: Value) -> Resource {
@@ -146,7 +146,7 @@ fn cost_of_many_policies() {
         let documents: Documents = many(count).into_iter().collect();
         let before = resident();
         let begun = Instant::now();
-        let worker = Snapshot::build(&documents, Path::new(""), Trial::Passed).unwrap();
+        let worker = Snapshot::build(&documents, &weir_policy::files::Disk, Path::new(""), Trial::Passed).unwrap();
         let built = begun.elapsed();
         let begun = Instant::now();
         (0..count).for_each(|n| drop(worker.plan(&[&format!("p{n}")]).unwrap()));
@@ -154,10 +154,10 @@ fn cost_of_many_policies() {
         let memory = resident() - before;
         let begun = Instant::now();
         let mut tried = HashSet::new();
-        Snapshot::build(&documents, Path::new(""), Trial::Each(&mut tried)).unwrap();
+        Snapshot::build(&documents, &weir_policy::files::Disk, Path::new(""), Trial::Each(&mut tried)).unwrap();
         let first = begun.elapsed();
         let begun = Instant::now();
-        Snapshot::build(&documents, Path::new(""), Trial::Each(&mut tried)).unwrap();
+        Snapshot::build(&documents, &weir_policy::files::Disk, Path::new(""), Trial::Each(&mut tried)).unwrap();
         println!(
             "{count} policies: worker {built:.1?} and {plans:.1?} for a plan of each, {memory} KiB; sandbox {first:.1?}, again {:.1?}",
             begun.elapsed()

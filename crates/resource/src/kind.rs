@@ -5,6 +5,7 @@
 //! keys, with all defaults (`Need::Value`), and how a checked document becomes what workers get.
 
 mod certificate;
+mod file;
 mod policy;
 mod route;
 mod settings;
@@ -45,6 +46,7 @@ pub struct Example {
 #[must_use]
 pub fn descriptor(kind: ResourceKind) -> &'static Descriptor {
     match kind {
+        ResourceKind::Files => &file::FILES,
         ResourceKind::Lists => &policy::LISTS,
         ResourceKind::RuleSets => &policy::RULE_SETS,
         ResourceKind::Policies => &policy::POLICIES,
@@ -63,7 +65,7 @@ pub(crate) fn tables() -> Vec<&'static Resource> {
         let row = descriptor(kind);
         std::iter::once(row.table).chain(row.nested.iter().copied())
     };
-    std::iter::once(&STATE).chain(ResourceKind::ALL.into_iter().rev().flat_map(of_kind)).collect()
+    std::iter::once(&STATE).chain(ResourceKind::written().rev().flat_map(of_kind)).collect()
 }
 
 /// Most policies that one document names.

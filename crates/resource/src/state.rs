@@ -5,7 +5,7 @@
 //! back to its place by [`State::error`].
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 use weir_gateway::Documents;
@@ -18,6 +18,7 @@ use weir_policy::check::{Checker, Fields, Item, Value as Checks};
 use weir_policy::document::{self, Kind as NodeKind, Node, quoted, value};
 use weir_policy::error::{Reporter, fault_at};
 use weir_policy::source::Source;
+use weir_policy::table::absolute;
 use weir_policy::{PolicyError, PolicyErrors, pointer};
 
 /// The content of state files.
@@ -55,6 +56,7 @@ pub fn parse_state(text: &str, path: &Path) -> Result<State, PolicyErrors> {
             reporter: &mut reporter,
             root: &root,
             now: super::check::now(),
+            folder: folder(path),
             state: State::default(),
         };
         reader.read(&fields);
@@ -91,7 +93,7 @@ impl State {
         .op?
         {
             Op::Put(resource) => Some(resource),
-            Op::Delete { .. } | Op::Object { .. } | Op::Health { .. } | Op::Addresses { .. } => None,
+            Op::Delete { .. } | Op::Health { .. } | Op::Addresses { .. } => None,
         };
         self.documents.iter().filter(|((kind, _), _)| kind.is_compiled()).filter_map(resource).collect()
     }
@@ -128,6 +130,12 @@ impl State {
         let at = locate(&root, kind, id, &fault.pointer);
         Some(fault_at(&source, at, fault.message.clone(), fault.hint.clone()))
     }
+}
+
+/// The folder of a file, absolute; of standard input, the current one.
+fn folder(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    path.parent().map_or_else(PathBuf::new, Path::to_path_buf)
 }
 
 /// Byte offset of a pointer within a document of a file.
@@ -171,14 +179,15 @@ struct Reader<'r> {
     reporter: &'r mut Reporter,
     root: &'r Node,
     now: i64,
+    /// Where relative names of files begin.
+    folder: PathBuf,
     state: State,
 }
 
 impl Reader<'_> {
     fn read(&mut self, fields: &Fields<'_>) {
         self.settings(fields);
-        for kind in ResourceKind::ALL
-            .into_iter()
+        for kind in ResourceKind::written()
             .filter(|kind| !matches!(kind, ResourceKind::Settings | ResourceKind::Members | ResourceKind::Policies))
         {
             for (_, id, item) in fields.map(kind.plural()) {
@@ -243,7 +252,8 @@ impl Reader<'_> {
         self.insert(kind, id, body);
     }
 
-    fn insert(&mut self, kind: ResourceKind, id: &str, body: Value) {
+    fn insert(&mut self, kind: ResourceKind, id: &str, mut body: Value) {
+        absolute(&mut body, descriptor(kind).table, &self.folder);
         self.state.origins.insert((kind, id.to_owned()), 0);
         self.state.documents.insert((kind, id.to_owned()), body);
     }

@@ -19,7 +19,12 @@ fn is_right(text: &str) -> State {
         let checked = check(*kind, id, body.to_string().as_bytes());
         assert!(checked.is_ok(), "{kind} {id}: {checked:?}");
     }
-    let snapshot = Snapshot::build(&state.compiled(), Path::new("/nowhere"), Trial::Each(&mut HashSet::new()));
+    let snapshot = Snapshot::build(
+        &state.compiled(),
+        &weir_policy::files::Disk,
+        Path::new("/nowhere"),
+        Trial::Each(&mut HashSet::new()),
+    );
     assert!(snapshot.is_ok(), "{}", snapshot.unwrap_err());
     state
 }

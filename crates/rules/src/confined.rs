@@ -27,12 +27,20 @@ pub fn confine(directories: &[PathBuf]) {
 /// meanwhile leads out; links that stay below a directory (`live/` of certbot) work. `openat2` with `RESOLVE_BENEATH`
 /// would decide the same, but a seccomp filter cannot see whether its caller wants to write.
 pub fn open(path: &Path) -> io::Result<File> {
+    open_within(path, DIRECTORIES.get().map(Vec::as_slice))
+}
+
+/// As [`open`], within these directories (canonical) and not those of the process; anywhere if there are none.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_within(path: &Path, directories: Option<&[PathBuf]>) -> io::Result<File> {
     let file = OpenOptions::new().read(true).custom_flags(NONBLOCK).open(path)?;
     let kind = file.metadata()?.file_type();
     if !kind.is_file() && !kind.is_dir() {
         return Err(io::Error::other("it is not a regular file"));
     }
-    if let Some(directories) = DIRECTORIES.get() {
+    if let Some(directories) = directories {
         let place = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
         if !directories.iter().any(|directory| place.starts_with(directory)) {
             return Err(io::Error::other(outside(directories)));

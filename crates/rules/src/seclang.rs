@@ -35,7 +35,7 @@ use std::path::PathBuf;
 pub use diagnostic::{Diagnostic, OnUnsupported, Severity};
 pub use limits::Limits;
 pub use reference::reference;
-pub use source::{Disk, Files, Memory};
+pub use source::{Disk, Files, Memory, plain};
 
 use diagnostic::Report;
 use ir::RuleSet;

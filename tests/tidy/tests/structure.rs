@@ -37,8 +37,8 @@ const UNSAFE: &[(&str, usize, &str)] = &[
     ("cli", 10, "signals, process groups, the terminal"),
     (
         "control",
-        16,
-        "peer credentials, sandboxing of a process, FIFOs, sockets that nginx inherits, its limit of descriptors",
+        19,
+        "peer credentials, sandboxing of a process, FIFOs, sockets that nginx inherits, limits, kinds of file systems",
     ),
     ("diagnose", 2, "system calls without a safe wrapper"),
     ("engine", 3, "AVX2 instructions, once the processor is known to have them"),
@@ -46,6 +46,7 @@ const UNSAFE: &[(&str, usize, &str)] = &[
     ("ledger", 11, "counters in mapped files that other processes write, clocks, process lookups"),
     ("measure", 8, "starts processes and measures their CPU time"),
     ("nginx", 481, "the interface of nginx is C"),
+    ("policy", 3, "files opened below a descriptor, mapped files"),
     ("sample", 23, "memory shared with the kernel: BPF ring, perf events"),
     ("transform", 1, "SSE2 instructions"),
     ("unwind", 6, "memory of other processes, mapped binaries"),

@@ -13,7 +13,7 @@ use std::hint::black_box;
 /// The text stands in module and command as it is here: `strings` shows the format of a build, and the tests of upgrades
 /// make a build of another format by changing the digits in a copy.
 #[used]
-static FORMAT: [u8; 24] = *b"weir journal format 0001";
+static FORMAT: [u8; 24] = *b"weir journal format 0002";
 
 /// The format that this build writes and reads.
 #[must_use]

@@ -83,6 +83,17 @@ pub struct Apply {
     pub options: ChangeOptions,
 }
 
+/// `weir refresh`
+#[derive(Debug, Args)]
+pub struct RefreshFiles {
+    /// Resources whose files are read again, such as `lists/office` [default: all].
+    #[arg(value_name = "PATH", value_parser = ResourcePath, hide_possible_values = true)]
+    pub paths: Vec<String>,
+    /// Options of the change.
+    #[command(flatten)]
+    pub options: ChangeOptions,
+}
+
 /// The path of a resource: any text, of which a shell completes the kind.
 #[derive(Clone)]
 struct ResourcePath;

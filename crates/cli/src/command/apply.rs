@@ -22,13 +22,16 @@ pub(crate) fn run(api: &Api, apply: &Apply) -> Result<(), Failure> {
     let wanted = documents(read(&apply.files)?);
     let there = current(api)?;
     let changes = changes(&there, &wanted, apply.prune);
-    if changes.is_empty() {
+    let unchanged = unchanged(&wanted, &changes);
+    if changes.is_empty() && unchanged.is_empty() {
         return say("nothing to change", apply.options.json);
     }
-    if !apply.options.json {
+    if !apply.options.json && !changes.is_empty() {
         print!("{}", shown(&there, &changes));
     }
-    let body = transaction(&changes);
+    let mut body = transaction(&changes);
+    // Their files may have changed.
+    body["refresh"] = json!(unchanged);
     let answer = api.change(Method::Post, "/api/v1/transactions", Some(&body), &apply.options)?;
     answer.say(&apply.options)
 }
@@ -124,6 +127,15 @@ fn changes<'d>(there: &'d Documents, wanted: &'d Documents, prune: bool) -> Vec<
     let gone = there.keys().filter(|name| prune && !wanted.contains_key(*name));
     // Settings cannot be deleted; empty ones are the same as none.
     gone.filter(|name| *name != ResourceKind::Settings.plural()).map(|name| (name.as_str(), None)).chain(put).collect()
+}
+
+/// Resources that stay as they are and may name files.
+fn unchanged(wanted: &Documents, changes: &[(&str, Option<&Value>)]) -> Vec<String> {
+    let kinds: Vec<&str> =
+        ResourceKind::written().filter(|kind| kind.is_compiled()).map(|kind| kind.plural()).collect();
+    let may_name_files = |name: &&String| name.split('/').next().is_some_and(|kind| kinds.contains(&kind));
+    let is_same = |name: &&String| changes.iter().all(|(changed, _)| changed != name);
+    wanted.keys().filter(may_name_files).filter(is_same).map(|name| format!("/{name}")).collect()
 }
 
 /// Whether a document is what the gateway has. It never shows keys, only their hashes.

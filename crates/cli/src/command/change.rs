@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::api::{Api, Method};
-use crate::arguments::{Change, Delete};
+use crate::arguments::{Change, Delete, RefreshFiles};
 use crate::{Failure, body};
 
 pub(crate) fn put(api: &Api, change: &Change) -> Result<(), Failure> {
@@ -18,6 +18,12 @@ pub(crate) fn patch(api: &Api, change: &Change) -> Result<(), Failure> {
 
 pub(crate) fn delete(api: &Api, delete: &Delete) -> Result<(), Failure> {
     api.change(Method::Delete, &api.resource(&delete.path)?, None, &delete.options)?.say(&delete.options)
+}
+
+pub(crate) fn refresh(api: &Api, refresh: &RefreshFiles) -> Result<(), Failure> {
+    let wanted = if refresh.paths.is_empty() { json!(true) } else { json!(refresh.paths) };
+    let body = json!({"changes": [], "refresh": wanted});
+    api.change(Method::Post, "/api/v1/transactions", Some(&body), &refresh.options)?.say(&refresh.options)
 }
 
 fn with_body(api: &Api, method: Method, change: &Change) -> Result<(), Failure> {

@@ -146,7 +146,19 @@ fn gateway_text(gateway: &Value) -> String {
         vec![name, text("pid"), text("state"), text("applied"), text("behind"), text("held_us"), same.to_owned()]
     };
     let rows: Vec<Vec<String>> = workers.iter().map(row).collect();
-    format!("gateway: revision {}\n{}", gateway["revision"], render(&columns, &rows))
+    let mut text = format!("gateway: revision {}\n{}", gateway["revision"], render(&columns, &rows));
+    let style = Style::of(Stream::Out);
+    for worker in workers {
+        for left_out in worker["left_out"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            let line = crate::terminal::shown(left_out, 400);
+            text.push_str(&format!("{} worker {}: {line}\n", style.red("left out:"), worker["pid"]));
+        }
+    }
+    for (what, reason) in gateway["stale"].as_object().into_iter().flatten() {
+        let reason = crate::terminal::shown(reason.as_str().unwrap_or_default(), 400);
+        text.push_str(&format!("{} {what}: {reason}\n", style.yellow("not refreshed:")));
+    }
+    text
 }
 
 fn row(worker: &WorkerReport, rate: f64) -> Vec<String> {

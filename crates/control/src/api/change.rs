@@ -14,7 +14,7 @@ use super::context::Context;
 use super::query::Arguments;
 use crate::auth::{Peer, Role};
 use crate::metrics::Outcome;
-use crate::publish::{Answer, Operation, Submission, WorkerResult};
+use crate::publish::{Answer, Operation, Refresh, Submission, WorkerResult};
 
 /// Query parameters of every change.
 const ARGUMENTS: [&str; 5] = ["dry_run", "durable", "message", "timeout", "wait"];
@@ -45,6 +45,7 @@ impl ChangeRequest {
             wait: arguments.wait()?,
             timeout: arguments.timeout(&context.shared.limits)?,
             dry_run: arguments.switch("dry_run")?,
+            refresh: Refresh::Written,
         };
         let durable = arguments.switch("durable")?;
         let what = format!("{} {}", head.method, head.uri.path());
@@ -55,6 +56,11 @@ impl ChangeRequest {
     /// Sets the message of the body, if there is one.
     pub fn message(&mut self, message: Option<String>) {
         self.submission.message = message.or(self.submission.message.take());
+    }
+
+    /// Sets the resources whose files are captured anew.
+    pub fn refresh(&mut self, refresh: Refresh) {
+        self.submission.refresh = refresh;
     }
 
     /// Sets a message if there is none.
@@ -116,14 +122,19 @@ fn outcome(answer: &Answer, dry_run: bool) -> Outcome {
 
 fn respond(answer: Answer, dry_run: bool) -> Result<Response<Body>, Problem> {
     match answer {
-        Answer::Done { revision, changed, created, workers, pending } => {
+        Answer::Done { revision, changed, created, workers, pending, warnings } => {
             let mut text = format!("{{\"revision\":{revision},\"workers\":[");
             results(&mut text, &workers);
             text.push_str("],\"changed\":[");
             for (n, path) in changed.iter().enumerate() {
                 let _ = write!(text, "{}\"{path}\"", if n == 0 { "" } else { "," });
             }
-            text.push_str(if dry_run { "],\"dry_run\":true}" } else { "]}" });
+            text.push(']');
+            if !warnings.is_empty() {
+                text.push_str(",\"warnings\":");
+                text.push_str(&warnings.iter().map(super::problem::error).collect::<serde_json::Value>().to_string());
+            }
+            text.push_str(if dry_run { ",\"dry_run\":true}" } else { "}" });
             let mut response = Response::new(Body::from(text));
             *response.status_mut() = match (pending, &created) {
                 (true, _) => StatusCode::ACCEPTED,

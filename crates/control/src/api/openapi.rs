@@ -23,7 +23,7 @@ pub use parameter::Parameter;
 
 /// Kinds whose resources have paths that begin with their own id: neither the settings nor members of upstreams.
 pub fn kinds_with_paths() -> impl Iterator<Item = ResourceKind> {
-    ResourceKind::ALL.into_iter().filter(|kind| !kind.is_singleton() && kind.parent().is_none())
+    ResourceKind::written().filter(|kind| !kind.is_singleton() && kind.parent().is_none())
 }
 
 /// The document, made when it is first asked for.

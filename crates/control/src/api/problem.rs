@@ -150,7 +150,8 @@ impl IntoResponse for Problem {
     }
 }
 
-fn error(fault: &Fault) -> Value {
+/// A fault or a warning in an answer.
+pub(super) fn error(fault: &Fault) -> Value {
     let mut error = json!({"pointer": fault.pointer, "message": fault.message});
     for (name, value) in [("expected", &fault.expected), ("found", &fault.found), ("hint", &fault.hint)] {
         if let Some(value) = value {

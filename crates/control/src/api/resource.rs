@@ -21,6 +21,8 @@ use crate::state::{self, Action, Edit, Key, Match, Target};
 
 /// Methods of a resource.
 const ITEM_METHODS: &str = "GET, HEAD, PUT, PATCH, DELETE";
+/// Methods of captured files.
+const FILE_METHODS: &str = "GET, HEAD";
 /// Methods of the settings, which always exist.
 const SETTINGS_METHODS: &str = "GET, HEAD, PUT, PATCH";
 /// Resources of a page, unless `?limit` says otherwise, and at most.
@@ -55,6 +57,7 @@ async fn answer(context: &Context, head: request::Parts, body: Body) -> Result<R
 /// The allowed methods, as in `Allow`.
 fn methods(target: &Target) -> &'static str {
     match target {
+        _ if target.kind() == ResourceKind::Files => FILE_METHODS,
         Target::Collection(..) => COLLECTION_METHODS,
         Target::Resource(key, steps) if key.kind.is_singleton() && steps.is_empty() => SETTINGS_METHODS,
         Target::Resource(..) => ITEM_METHODS,

@@ -25,7 +25,12 @@ pub(super) async fn workers(State(context): State<Arc<Context>>) -> Response<Bod
         (state.revision(), state.digest())
     };
     let workers = context.regions.report(revision, digest);
-    let text = json!({"revision": revision, "digest": format!("{digest:016x}"), "workers": workers}).to_string();
+    let mut text = json!({"revision": revision, "digest": format!("{digest:016x}"), "workers": workers});
+    let stale = context.shared.stale().clone();
+    if !stale.is_empty() {
+        text["stale"] = json!(stale);
+    }
+    let text = text.to_string();
     resource::json(text, revision)
 }
 
@@ -61,6 +66,10 @@ pub(super) async fn healthz(State(context): State<Arc<Context>>) -> Response<Bod
     if let Some(recovered) = &context.recovered {
         health["status"] = "recovered".into();
         health["recovered"] = recovered.as_str().into();
+    }
+    let stale = context.shared.stale().clone();
+    if !stale.is_empty() {
+        health["stale"] = json!(stale);
     }
     resource::json(health.to_string(), revision)
 }

@@ -8,13 +8,14 @@ use axum::http::{Request, Response, StatusCode, header};
 use axum::response::IntoResponse;
 use serde::Deserialize;
 use serde_json::Value;
+use weir_resource::ResourceKind;
 
 use super::change::ChangeRequest;
 use super::context::Context;
 use super::query::no_condition;
 use super::{PREFIX, Problem, body};
 use crate::auth::Role;
-use crate::publish::Operation;
+use crate::publish::{Operation, Refresh};
 use crate::state::{Action, Condition, Edit, Match, Target};
 
 /// Changes of one transaction at most: everything that a full state has.
@@ -26,6 +27,18 @@ struct Transaction {
     changes: Vec<Change>,
     #[serde(default)]
     message: Option<String>,
+    #[serde(default)]
+    refresh: Option<Wanted>,
+}
+
+/// Resources whose files are captured anew.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Wanted {
+    /// All, or none beside those that are written.
+    All(bool),
+    /// Paths of resources.
+    Named(Vec<String>),
 }
 
 #[derive(Deserialize)]
@@ -54,6 +67,17 @@ pub(super) async fn post(State(context): State<Arc<Context>>, request: Request<B
             return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail));
         }
         how.message(transaction.message);
+        how.refresh(match transaction.refresh {
+            None | Some(Wanted::All(false)) => Refresh::Written,
+            Some(Wanted::All(true)) => Refresh::All,
+            Some(Wanted::Named(paths)) => {
+                let key = |(n, path): (usize, String)| match Target::parse(&path) {
+                    Some(Target::Resource(key, steps)) if steps.is_empty() => Ok(key),
+                    _ => Err(Problem::malformed(format!("/refresh/{n}: there is no resource at `{path}`"))),
+                };
+                Refresh::Named(paths.into_iter().enumerate().map(key).collect::<Result<_, _>>()?)
+            }
+        });
         let changes = transaction.changes.into_iter().enumerate();
         let edits = changes.map(|(n, change)| edit(n, change)).collect::<Result<Vec<Edit>, Problem>>()?;
         Ok((how, edits))
@@ -77,6 +101,9 @@ fn edit(n: usize, change: Change) -> Result<Edit, Problem> {
     let bad = |what: String| Problem::malformed(format!("/changes/{n}: {what}"));
     let path = change.path.strip_prefix(PREFIX).unwrap_or(&change.path);
     let target = Target::parse(path).ok_or_else(|| bad(format!("there is nothing at `{path}`")))?;
+    if target.kind() == ResourceKind::Files {
+        return Err(bad(format!("`{path}` is captured from a file; change the file, and refresh what names it")));
+    }
     let needs = |body: Option<Value>| body.ok_or_else(|| bad(format!("{} needs a body", change.method)));
     let action = match change.method.to_ascii_uppercase().as_str() {
         "PUT" => Action::Put(needs(change.body)?),

@@ -64,7 +64,7 @@ impl Targets {
             Op::Delete { kind: ResourceKind::Upstreams, id } => self.delete_upstream(id),
             Op::Put(Resource::Member { upstream, member }) => self.put_member(upstream, member).into_iter().collect(),
             Op::Delete { kind: ResourceKind::Members, id } => self.delete_member(id).into_iter().collect(),
-            Op::Put(_) | Op::Delete { .. } | Op::Object { .. } | Op::Health { .. } | Op::Addresses { .. } => Vec::new(),
+            Op::Put(_) | Op::Delete { .. } | Op::Health { .. } | Op::Addresses { .. } => Vec::new(),
         }
     }
 

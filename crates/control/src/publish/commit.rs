@@ -1,20 +1,24 @@
 //! A group of changes: checked, stored, published.
 
-use std::sync::Arc;
-use std::time::Instant;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
 
 use weir_bus::Frame;
 use weir_gateway::op::Op;
 use weir_resource::ResourceKind;
 
+use super::files;
 use super::publisher::Publisher;
-use super::queue::{Answer, Operation, Submitted};
-use super::verification::Compiled;
+use super::queue::{Answer, Operation, Refresh, Submitted};
+use super::verification::{Compiled, Fresh};
 use super::waiting::Outcome;
 use crate::log;
 use crate::shared::now_ms;
-use crate::state::{Action, Applied, Edit, State, Target};
+use crate::state::{Action, Applied, Edit, Key, Refusal, State, Target};
 use crate::store::{Revision, Store, StoreError};
+
+/// How long after a change contents of files are deleted that are not needed any more: workers may still compile it.
+const FORGET_AFTER: Duration = Duration::from_secs(10);
 
 /// A change that is applied in memory.
 pub(super) struct AppliedChange {
@@ -34,12 +38,13 @@ impl Publisher {
         for submitted in group {
             let Some((submitted, applied)) = self.make(&mut state, &mut store, submitted) else { continue };
             let submission = &submitted.submission;
-            let row = row(&state, time_ms, &submission.actor, submission.message.clone(), &applied);
+            let message = message(submission.message.clone(), &submitted.files);
+            let row = row(&state, time_ms, &submission.actor, message, &applied);
             if made.is_empty() {
                 begun = store.begin();
             }
             if begun.is_ok() {
-                begun = store.add(&row);
+                begun = store.add(&row).and_then(|()| store.retire(row.revision, &applied));
             }
             made.push(AppliedChange { submitted: Some(submitted), applied, row });
         }
@@ -68,33 +73,70 @@ impl Publisher {
                 }
             },
         };
-        let applied = match state.apply(state.revision() + 1, edits) {
+        let lost = files::forgotten(&self.parts.objects, edits);
+        if !lost.is_empty() {
+            let _ = submitted.answer.send(Answer::Refused(Refusal::Invalid(lost)));
+            return None;
+        }
+        let verified = submitted.verified.as_ref().filter(|verified| verified.is_current(state));
+        let of_files = verified.map_or_else(Vec::new, |verified| files::edits(state, verified));
+        let applied = match state.apply(state.revision() + 1, edits.iter().chain(&of_files)) {
             Ok(applied) => applied,
             Err(refusal) => {
                 let _ = submitted.answer.send(Answer::Refused(refusal));
                 return None;
             }
         };
-        if applied.is_heavy() && !submitted.verified.as_ref().is_some_and(|verified| verified.covers(state, &applied)) {
-            let compiled = Compiled::of(&applied);
-            state.undo(applied);
-            self.enqueue_heavy(state, submitted, compiled);
-            return None;
+        if !verified.is_some_and(|verified| verified.covers(state, &applied)) {
+            let compiled = Compiled::of(&applied, Self::fresh(&submitted, edits, &applied), submitted.is_first());
+            if !compiled.is_empty(self.parts.uses().as_deref()) {
+                state.undo(applied);
+                self.enqueue_heavy(state, submitted, compiled);
+                return None;
+            }
         }
+        let mut submitted = submitted;
+        let verified = submitted.verified.as_mut();
+        let (uses, warnings, files) = verified.map_or_else(Default::default, |verified| {
+            (verified.uses.take(), std::mem::take(&mut verified.warnings), std::mem::take(&mut verified.changed))
+        });
         if submitted.submission.dry_run {
-            let Outcome { changed, created } = outcome(&submitted, &applied);
+            let Outcome { changed, created, .. } = outcome(&submitted, &applied);
             state.undo(applied);
             let revision = state.revision();
-            let answer = Answer::Done { revision, changed, created, workers: Vec::new(), pending: false };
+            let answer = Answer::Done { revision, changed, created, workers: Vec::new(), pending: false, warnings };
             let _ = submitted.answer.send(answer);
             return None;
         }
+        if let Some(uses) = uses {
+            *self.parts.uses.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(uses));
+            self.forget_at.get_or_insert_with(|| Instant::now() + FORGET_AFTER);
+        }
+        submitted.warnings = warnings;
+        submitted.files = files;
         if applied.deltas.is_empty() {
-            self.waiting.add(submitted, state.revision(), Outcome::default(), Instant::now());
+            let outcome = Outcome { warnings: std::mem::take(&mut submitted.warnings), ..Outcome::default() };
+            self.waiting.add(submitted, state.revision(), outcome, Instant::now());
             self.look_soon();
             return None;
         }
         Some((submitted, applied))
+    }
+
+    /// Resources whose files a change captures anew: those that it writes or names. A rollback brings back what was
+    /// captured then.
+    fn fresh(submitted: &Submitted, edits: &[Edit], applied: &Applied) -> Fresh {
+        let named = match &submitted.submission.refresh {
+            Refresh::All => return Fresh::All,
+            Refresh::Named(keys) => keys.as_slice(),
+            Refresh::Written => &[],
+        };
+        let written = edits.iter().filter_map(|edit| match (&edit.target, &edit.action) {
+            (Target::Resource(key, _), Action::Put(_) | Action::Patch(_)) => Some(key),
+            _ => None,
+        });
+        let gone = |key: &&Key| applied.deltas.iter().any(|delta| delta.key == **key && delta.new.is_none());
+        Fresh::These(written.chain(named).filter(|key| !gone(key)).cloned().collect())
     }
 
     /// Stores and publishes what was applied in memory, or undoes it.
@@ -118,8 +160,9 @@ impl Publisher {
             if self.parts.events.receiver_count() > 0 {
                 let _ = self.parts.events.send(row.clone());
             }
-            if let Some(submitted) = submitted {
-                let outcome = outcome(&submitted, &applied);
+            if let Some(mut submitted) = submitted {
+                let warnings = std::mem::take(&mut submitted.warnings);
+                let outcome = Outcome { warnings, ..outcome(&submitted, &applied) };
                 self.waiting.add(submitted, row.revision, outcome, published);
             }
         }
@@ -170,6 +213,17 @@ impl Publisher {
     }
 }
 
+/// The message of a revision, with what it changes in files.
+fn message(message: Option<String>, files: &[String]) -> Option<String> {
+    /// Files that are named; of more, their number.
+    const NAMED: usize = 5;
+    let mut parts: Vec<String> = message.into_iter().chain(files.iter().take(NAMED).cloned()).collect();
+    if files.len() > NAMED {
+        parts.push(format!("and {} files more", files.len() - NAMED));
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
 /// The row of a revision.
 pub(super) fn row(
     state: &State,
@@ -215,7 +269,7 @@ fn outcome(submitted: &Submitted, applied: &Applied) -> Outcome {
         });
         new.filter(|delta| delta.old.is_none()).map(|delta| delta.key.clone())
     });
-    Outcome { changed, created }
+    Outcome { changed, created, warnings: Vec::new() }
 }
 
 /// Undoes what was applied in memory, the last first, and answers with the error.

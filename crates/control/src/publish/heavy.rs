@@ -1,8 +1,9 @@
 //! Changes that have to be compiled: through the sandbox, one at a time, while light ones go on.
 
+use super::files;
 use super::publisher::{Publisher, Verdict};
 use super::queue::{Answer, Submitted};
-use super::verification::{Compiled, Verified};
+use super::verification::Compiled;
 use crate::sandbox::{MAX_WAITING, Rejected};
 use crate::state::{Refusal, State};
 
@@ -33,11 +34,11 @@ impl Publisher {
         }
         let Some((submitted, compiled)) = self.heavy.pop_front() else { return };
         let attempts = submitted.verified.as_ref().map_or(0, |verified| verified.attempts) + 1;
-        let verified = Verified { job: compiled.job(state), attempts };
+        let (mut verified, fresh) = compiled.begin(state, self.parts.uses().as_deref(), attempts);
         self.heavy_runs = true;
-        let (sandbox, verdicts) = (self.parts.sandbox.clone(), self.verdicts.clone());
+        let (parts, verdicts) = (self.parts.clone(), self.verdicts.clone());
         tokio::spawn(async move {
-            let rejected = sandbox.check(&verified.job).await.err();
+            let rejected = files::verify(&parts.sandbox, &parts.objects, &mut verified, fresh).await.err();
             let _ = verdicts.send(Verdict { submitted, verified, rejected });
         });
     }
@@ -53,6 +54,7 @@ impl Publisher {
                 None
             }
             Some(Rejected::Busy) => Some((submitted, Answer::Busy)),
+            Some(Rejected::Full(reason)) => Some((submitted, Answer::Full(reason))),
             Some(Rejected::Faults(faults)) => Some((submitted, Answer::Refused(Refusal::Invalid(faults)))),
         };
         if let Some((submitted, answer)) = refused {

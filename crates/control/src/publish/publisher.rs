@@ -77,6 +77,10 @@ pub(crate) struct Publisher {
     pub(super) undone: VecDeque<Undone>,
     pub(super) heavy: VecDeque<(Submitted, Compiled)>,
     pub(super) heavy_runs: bool,
+    /// When files are captured that were named before control started, if that has not succeeded.
+    pub(super) learn_at: Instant,
+    /// When contents of files that are not needed any more are deleted.
+    pub(super) forget_at: Option<Instant>,
     pub(super) verdicts: mpsc::UnboundedSender<Verdict>,
     pub(super) snapshots: Snapshots,
     pub(super) used: u64,
@@ -111,6 +115,8 @@ impl Publisher {
             undone: VecDeque::new(),
             heavy: VecDeque::new(),
             heavy_runs: false,
+            learn_at: Instant::now() + std::time::Duration::from_secs(10),
+            forget_at: Some(Instant::now()),
             verdicts,
             snapshots: Snapshots::new(snapshot),
             used: 0,

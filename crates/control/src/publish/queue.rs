@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot};
+use weir_resource::Fault;
 
 use super::verification::Verified;
 use crate::auth::Role;
@@ -58,6 +59,20 @@ pub struct Submission {
     pub timeout: Duration,
     /// Whether to check the change without applying it.
     pub dry_run: bool,
+    /// Resources whose files are captured anew, beside those that the change writes.
+    pub refresh: Refresh,
+}
+
+/// Resources whose files are captured anew.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Refresh {
+    /// Only those that the change writes.
+    #[default]
+    Written,
+    /// Also these.
+    Named(Vec<Key>),
+    /// All.
+    All,
 }
 
 /// The progress of a worker with a change.
@@ -86,6 +101,8 @@ pub enum Answer {
         workers: Vec<WorkerResult>,
         /// Whether a worker has not acknowledged it.
         pending: bool,
+        /// What is odd about it, and refuses nothing.
+        warnings: Vec<Fault>,
     },
     /// The change was refused.
     Refused(Refusal),
@@ -125,7 +142,46 @@ pub struct Submitted {
     pub(super) since: Instant,
     /// What the sandbox has compiled of it.
     pub(super) verified: Option<Verified>,
+    /// What is odd about it.
+    pub(super) warnings: Vec<Fault>,
+    /// What it changes in files, in words.
+    pub(super) files: Vec<String>,
+    /// Whether it is control's own, made when it starts.
+    first: bool,
     _place: QueueSlot,
+}
+
+impl Submitted {
+    /// Whether it is the one that control makes when it starts: everything is compiled, what is not captured is, and
+    /// control learns which documents depend on which files.
+    pub(super) fn is_first(&self) -> bool {
+        self.first && self.verified.is_none()
+    }
+
+    /// Control's own first change.
+    pub(super) fn first() -> Self {
+        let submission = Submission {
+            operation: Operation::Edits(Vec::new()),
+            actor: "weir".into(),
+            message: Some("captures the files that are named".into()),
+            wait: Wait::Accepted,
+            timeout: Duration::ZERO,
+            dry_run: false,
+            refresh: Refresh::Written,
+        };
+        let place = QueueSlot(Arc::new(AtomicUsize::new(1)));
+        let (answer, since) = (oneshot::channel().0, Instant::now());
+        Self {
+            submission,
+            answer,
+            since,
+            verified: None,
+            warnings: Vec::new(),
+            files: Vec::new(),
+            first: true,
+            _place: place,
+        }
+    }
 }
 
 /// The sender of changes.
@@ -161,7 +217,16 @@ impl Queue {
             return Answer::Busy;
         }
         let (answer, answered) = oneshot::channel();
-        let submitted = Submitted { submission, answer, since: Instant::now(), verified: None, _place: place };
+        let submitted = Submitted {
+            submission,
+            answer,
+            since: Instant::now(),
+            verified: None,
+            warnings: Vec::new(),
+            files: Vec::new(),
+            first: false,
+            _place: place,
+        };
         if self.sender.send(submitted).is_err() {
             return Answer::Failed("control is stopping".to_owned());
         }

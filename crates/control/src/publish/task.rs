@@ -17,19 +17,22 @@ const GROUP: usize = 1_024;
 const FINDINGS: usize = 1_024;
 /// Interval of the search for dead workers while changes wait.
 const LOOK: Duration = Duration::from_millis(50);
+/// Interval of attempts to capture the files that are named, after control has started.
+const LEARN: Duration = Duration::from_secs(10);
 /// The interval otherwise.
 const IDLE: Duration = Duration::from_secs(1);
 
 impl Publisher {
-    /// Runs until `stop` is true, then finishes what is in progress.
+    /// Runs until `stop` is true, then finishes what is in progress. True if all of it is on disk.
     pub async fn run(
         mut self,
         mut queue: mpsc::UnboundedReceiver<Submitted>,
         mut findings: mpsc::Receiver<Op>,
         mut stop: watch::Receiver<bool>,
-    ) {
+    ) -> bool {
         let mut group = Vec::with_capacity(GROUP);
         let mut found = Vec::with_capacity(FINDINGS);
+        self.commit(std::iter::once(Submitted::first()));
         loop {
             let look = tokio::time::Instant::from_std(self.wake_at());
             tokio::select! {
@@ -52,10 +55,10 @@ impl Publisher {
                 () = ended(&mut stop) => break,
             }
         }
-        self.finish(queue).await;
+        self.finish(queue).await
     }
 
-    async fn finish(&mut self, mut queue: mpsc::UnboundedReceiver<Submitted>) {
+    async fn finish(&mut self, mut queue: mpsc::UnboundedReceiver<Submitted>) -> bool {
         queue.close();
         let mut group = Vec::new();
         while let Ok(submitted) = queue.try_recv() {
@@ -69,8 +72,13 @@ impl Publisher {
         }
         self.waiting.expire(&self.standing, Instant::now() + Duration::from_secs(3_600));
         self.last_snapshot();
-        if let Ok(Err(error)) = self.parts.flusher.now().await {
-            log::failure!("cannot flush the store: {error}");
+        match self.parts.flusher.now().await {
+            Ok(Ok(())) => true,
+            Ok(Err(error)) => {
+                log::failure!("cannot flush the store: {error}");
+                false
+            }
+            Err(_) => false,
         }
     }
 
@@ -87,6 +95,15 @@ impl Publisher {
         self.look();
         self.waiting.expire(&self.standing, Instant::now());
         self.snapshot_tick();
+        self.parts.store().beat();
+        if self.learn_at <= Instant::now() && self.parts.uses().is_none() && !self.heavy_runs {
+            self.learn_at = Instant::now() + LEARN;
+            self.commit(std::iter::once(Submitted::first()));
+        }
+        if self.forget_at.is_some_and(|at| at <= Instant::now()) && !self.heavy_runs {
+            self.forget_at = None;
+            self.forget_objects();
+        }
         let busy = !self.waiting.is_empty() || self.snapshots.is_busy();
         self.next_look = Instant::now() + if busy { LOOK } else { IDLE };
     }

@@ -10,6 +10,8 @@ use crate::workers::Refused;
 
 /// How many refused revisions are remembered, so that a second refusal does not undo a revision again.
 const REMEMBERED: usize = 64;
+/// How long a revision can be undone because a worker refuses it, in ms: what a request may wait at most.
+const FRESH_MS: u64 = 60_000;
 
 impl Publisher {
     /// Undoes a revision once. Changes that wait for it then wait for the undo.
@@ -18,6 +20,12 @@ impl Publisher {
         let worker = refused.id.worker;
         let undone = match known {
             Some(undone) => Some(undone),
+            None if !self.is_fresh(refused.revision) => {
+                // The moment of the change is over, and whoever made it was told that it is in force.
+                let (revision, reason) = (refused.revision, &refused.reason);
+                log::failure!("worker {worker} cannot apply revision {revision} and stays on an earlier one: {reason}");
+                None
+            }
             None => {
                 log::failure!("worker {worker} refuses revision {}: {}", refused.revision, refused.reason);
                 if self.undone.iter().any(|undone| undone.undone_by == refused.revision) {
@@ -30,6 +38,12 @@ impl Publisher {
         if let Some(undone) = undone {
             self.waiting.undone(refused.revision, undone.undone_by, refused.id, &refused.reason);
         }
+    }
+
+    /// Whether a revision was made so recently that a refusal is about it.
+    fn is_fresh(&self, revision: u64) -> bool {
+        let stored = self.parts.store().revision(revision).ok().flatten();
+        stored.is_some_and(|stored| now_ms().saturating_sub(stored.time_ms) < FRESH_MS)
     }
 
     fn undo(&mut self, refused: &Refused) -> Option<Undone> {
@@ -46,7 +60,8 @@ impl Publisher {
         let undone = Undone { revision: refused.revision, undone_by: state.revision() };
         if !applied.deltas.is_empty() {
             let row = row(&state, now_ms(), &"weir".into(), Some(message), &applied);
-            let stored = store.begin().and_then(|()| store.add(&row));
+            let stored =
+                store.begin().and_then(|()| store.add(&row)).and_then(|()| store.retire(row.revision, &applied));
             if let Err(error) = stored {
                 log::failure!("revision {} cannot be undone: {error}", refused.revision);
                 store.abort();

@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
+use weir_resource::Fault;
+
 use super::queue::{Answer, Submitted, Wait, WorkerResult};
 use crate::state::Key;
 use crate::workers::{Standing, WorkerId};
@@ -25,6 +27,7 @@ struct Waiter {
 pub(super) struct Outcome {
     pub changed: Vec<String>,
     pub created: Option<Key>,
+    pub warnings: Vec<Fault>,
 }
 
 #[derive(Debug)]
@@ -43,8 +46,8 @@ impl Waiting {
     /// Adds a change, or answers it at once if it asked for that.
     pub fn add(&mut self, submitted: Submitted, revision: u64, made: Outcome, published: Instant) {
         if submitted.submission.wait == Wait::Accepted {
-            let Outcome { changed, created } = made;
-            let answer = Answer::Done { revision, changed, created, workers: Vec::new(), pending: false };
+            let Outcome { changed, created, warnings } = made;
+            let answer = Answer::Done { revision, changed, created, workers: Vec::new(), pending: false, warnings };
             let _ = submitted.answer.send(answer);
             return;
         }
@@ -125,7 +128,7 @@ impl Waiting {
 
 impl Waiter {
     fn answer(self, standing: &[Standing], pending: bool) {
-        let Self { submitted, revision, made: Outcome { changed, created }, seen, undone, .. } = self;
+        let Self { submitted, revision, made: Outcome { changed, created, warnings }, seen, undone, .. } = self;
         let answer = match undone {
             Some(undone) => {
                 Answer::Undone { revision: undone.revision, undone_by: revision, reasons: undone.reasons, pending }
@@ -136,7 +139,7 @@ impl Waiter {
                     let us = said.map(|(_, _, us)| *us).or((worker.applied >= revision).then_some(0));
                     WorkerResult { id: worker.id, pid: worker.pid, us }
                 });
-                Answer::Done { revision, changed, created, workers: workers.collect(), pending }
+                Answer::Done { revision, changed, created, workers: workers.collect(), pending, warnings }
             }
         };
         let _ = submitted.answer.send(answer);

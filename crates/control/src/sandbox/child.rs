@@ -1,17 +1,22 @@
 //! The child's side: reads tasks, compiles, answers, until its input ends.
 
 use std::any::Any;
-use std::collections::HashSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use weir_gateway::resource::{ContentHash, ResourceKind};
 use weir_gateway::{Documents, Patterns};
-use weir_policy::{Fault, PolicyError, Snapshot, Trial};
+use weir_policy::files::{Capture, Captured};
+use weir_policy::{Fault, PolicyError, Snapshot, Trial, written};
 
-use super::wire::{Answer, Complaint, Hello, MAX_ANSWER_BYTES, MAX_JOB_BYTES, Task, read, write};
+use super::wire::{Answer, Complaint, Granted, Hello, MAX_ANSWER_BYTES, MAX_JOB_BYTES, Said, Task, Uses, read, write};
 use super::{confine, fault_injection};
 
 /// The body of the hidden subcommand `weir sandbox`.
@@ -31,15 +36,23 @@ pub fn child_main() -> ExitCode {
 
 fn serve(input: &mut impl Read, output: &mut impl Write) -> io::Result<()> {
     let Some(hello) = read::<Hello>(input, MAX_JOB_BYTES)? else { return Ok(()) };
-    if !hello.files.is_empty() {
-        weir_policy::confine_files(&hello.files);
-    }
+    let objects = File::open(&hello.objects).ok();
+    // Whatever opens a file by its path fails.
+    weir_policy::confined::confine(&[]);
     confine::confine(hello.memory_bytes)?;
     let mut kept = Kept::default();
     while let Some(task) = read::<Task>(input, MAX_JOB_BYTES)? {
-        let answer = catch_unwind(AssertUnwindSafe(|| perform(&task, &mut kept)));
+        let pipes = RefCell::new((&mut *input, &mut *output));
+        let capture = |path: &Path, max_bytes: u64| {
+            let (input, output) = &mut *pipes.borrow_mut();
+            write(*output, &Said::Want { path: path.to_owned(), max_bytes }, MAX_ANSWER_BYTES)?;
+            let granted = read::<Granted>(*input, MAX_JOB_BYTES)?.ok_or(io::ErrorKind::UnexpectedEof)?;
+            granted.map_err(io::Error::other)
+        };
+        let objects = objects.as_ref().map(File::as_fd);
+        let answer = catch_unwind(AssertUnwindSafe(|| perform(&task, &mut kept, objects, &capture)));
         let answer = answer.unwrap_or_else(|panic| Answer { panic: Some(message(&*panic)), ..Answer::default() });
-        write(output, &answer, MAX_ANSWER_BYTES)?;
+        write(output, &Said::Done(answer), MAX_ANSWER_BYTES)?;
     }
     Ok(())
 }
@@ -53,7 +66,7 @@ struct Kept {
     compiled: HashSet<ContentHash>,
 }
 
-fn perform(task: &Task, kept: &mut Kept) -> Answer {
+fn perform(task: &Task, kept: &mut Kept, objects: Option<BorrowedFd<'_>>, capture: &Capture<'_>) -> Answer {
     let mut answer = Answer::default();
     if let Some(all) = &task.documents {
         fault_injection::perform(all);
@@ -61,8 +74,10 @@ fn perform(task: &Task, kept: &mut Kept) -> Answer {
         for (kind, document) in all {
             documents.set(*kind, &document.id, Some((document.clone(), 0)));
         }
-        match Snapshot::build(&documents, Path::new(""), Trial::Each(&mut kept.compiled)) {
+        let files = Captured::new(&documents, objects, Some(capture));
+        match Snapshot::build(&documents, &files, Path::new(""), Trial::Each(&mut kept.compiled)) {
             Ok(snapshot) => {
+                (answer.groups, answer.uses) = uses(&documents, files.into_uses());
                 answer.warnings = snapshot.warnings().iter().map(complaint).collect();
                 kept.last = Some(snapshot);
             }
@@ -78,6 +93,24 @@ fn perform(task: &Task, kept: &mut Kept) -> Answer {
         }
     }
     answer
+}
+
+/// What each document depends on, each group of paths once.
+fn uses(documents: &Documents, noted: Vec<(usize, Arc<[PathBuf]>)>) -> (Vec<Vec<PathBuf>>, Vec<Uses>) {
+    let mut places: HashMap<Arc<[PathBuf]>, usize> = HashMap::new();
+    let mut of: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+    for (document, paths) in noted {
+        let next = places.len();
+        of.entry(document).or_default().insert(*places.entry(paths).or_insert(next));
+    }
+    let mut groups = vec![Vec::new(); places.len()];
+    for (paths, place) in places {
+        groups[place] = paths.to_vec();
+    }
+    let named = written(documents).enumerate().filter_map(|(number, (kind, document))| {
+        Some((kind, document.id.clone(), of.get(&number)?.iter().copied().collect()))
+    });
+    (groups, named.collect())
 }
 
 /// What is no document's is the settings'.

@@ -11,7 +11,7 @@ use crate::state::Key;
 /// # Errors
 /// The faults of a bad one.
 pub(super) fn verdict(job: &Job, answer: Answer) -> Result<Vec<Fault>, Vec<Fault>> {
-    let Answer { errors, more, warnings, patterns, panic } = answer;
+    let Answer { errors, more, warnings, patterns, panic, groups: _, uses: _ } = answer;
     let mut faults: Vec<Fault> = errors.into_iter().map(placed).collect();
     for (index, message) in patterns {
         // An index that was never sent has no place, but is a fault all the same.

@@ -1,6 +1,7 @@
 //! The parent's side: one child, its pipes, and the eye on its clock.
 
-use std::path::{Path, PathBuf};
+use std::io::ErrorKind;
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -8,10 +9,11 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
-use super::Limits;
 use super::death::Death;
 use super::fault_injection::SWITCH;
-use super::wire::{self, Answer, Hello, MAX_ANSWER_BYTES, MAX_JOB_BYTES, Task};
+use super::wire::{self, Answer, Granted, Hello, MAX_ANSWER_BYTES, MAX_JOB_BYTES, Said, Task};
+use super::{Limits, Wished};
+use crate::objects::Objects;
 
 /// How often the CPU time of a working child is read.
 const WATCH_EVERY: Duration = Duration::from_millis(50);
@@ -34,7 +36,7 @@ pub(super) struct Process {
 
 impl Process {
     /// Starts a child in a folder and tells it its limits.
-    pub async fn start(exe: &Path, folder: &Path, files: &[PathBuf], limits: &Limits) -> Result<Self, Death> {
+    pub async fn start(exe: &Path, folder: &Path, objects: &Objects, limits: &Limits) -> Result<Self, Death> {
         let mut command = Command::new(exe);
         command.arg("sandbox").env_clear().current_dir(folder).kill_on_drop(true);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -48,7 +50,10 @@ impl Process {
         let last_words = Arc::new(Mutex::new(Vec::new()));
         tokio::spawn(listen(errors, Arc::clone(&last_words)));
         let mut process = Self { child, input, output, last_words, jobs: 0 };
-        let hello = wire::framed(&Hello { memory_bytes: limits.memory_bytes, files: files.to_vec() }, MAX_JOB_BYTES);
+        let hello = wire::framed(
+            &Hello { memory_bytes: limits.memory_bytes, objects: objects.dir().to_owned() },
+            MAX_JOB_BYTES,
+        );
         let hello = hello.expect("a greeting is short");
         match process.input.write_all(&hello).await {
             Ok(()) => Ok(process),
@@ -67,7 +72,13 @@ impl Process {
     }
 
     /// Does a task. After an error the child is dead or about to be, and of no use.
-    pub async fn perform(&mut self, task: &Task, limits: &Limits) -> Result<Answer, Death> {
+    pub async fn perform(
+        &mut self,
+        task: &Task,
+        objects: &Arc<Objects>,
+        wished: &mut Wished,
+        limits: &Limits,
+    ) -> Result<Answer, Death> {
         let frame = wire::framed(task, MAX_JOB_BYTES).map_err(|error| Death::TooLong(error.to_string()))?;
         if self.jobs > 0 && self.child.try_wait().is_ok_and(|status| status.is_some()) {
             return Err(Death::Idle);
@@ -75,7 +86,7 @@ impl Process {
         self.jobs += 1;
         let pid = self.child.id();
         let watch = watch(pid, limits);
-        let talk = talk(&mut self.input, &mut self.output, &frame);
+        let talk = talk(&mut self.input, &mut self.output, &frame, objects, wished);
         tokio::select! {
             biased;
             answer = talk => match answer {
@@ -103,14 +114,37 @@ impl Process {
     }
 }
 
-/// Sends a task and reads the answer; `None` if the child broke off or talks nonsense.
-async fn talk(input: &mut ChildStdin, output: &mut ChildStdout, frame: &[u8]) -> Option<Answer> {
+/// Sends a task, captures the files that the child wants, and reads the answer; `None` if the child broke off or talks
+/// nonsense.
+async fn talk(
+    input: &mut ChildStdin,
+    output: &mut ChildStdout,
+    frame: &[u8],
+    objects: &Arc<Objects>,
+    wished: &mut Wished,
+) -> Option<Answer> {
     input.write_all(frame).await.ok()?;
-    let mut head = [0; 4];
-    output.read_exact(&mut head).await.ok()?;
-    let mut body = vec![0; wire::length(head, MAX_ANSWER_BYTES).ok()?];
-    output.read_exact(&mut body).await.ok()?;
-    serde_json::from_slice(&body).ok()
+    loop {
+        let mut head = [0; 4];
+        output.read_exact(&mut head).await.ok()?;
+        let mut body = vec![0; wire::length(head, MAX_ANSWER_BYTES).ok()?];
+        output.read_exact(&mut body).await.ok()?;
+        let (path, max_bytes) = match serde_json::from_slice(&body).ok()? {
+            Said::Done(answer) => return Some(answer),
+            Said::Want { path, max_bytes } => (path, max_bytes),
+        };
+        let (objects, named) = (Arc::clone(objects), path.clone());
+        let capture = tokio::task::spawn_blocking(move || objects.capture(&path, max_bytes));
+        let granted: Granted = capture.await.ok()?.map_err(|error| {
+            let text = error.to_string();
+            if matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) {
+                wished.full = Some(format!("{}: {text}", named.display()));
+            }
+            text
+        });
+        wished.files.extend(granted.clone());
+        input.write_all(&wire::framed(&granted, MAX_JOB_BYTES).ok()?).await.ok()?;
+    }
 }
 
 /// Ends when a child has used more than it may.

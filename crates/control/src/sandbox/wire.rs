@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use weir_gateway::resource::{Document, ResourceKind};
+use weir_gateway::resource::{CapturedFile, Document, ResourceKind};
 
 /// Largest job: all documents together. One may have 16 MiB (`weir_policy::MAX_DOCUMENT_BYTES`); 10,000 policies of a
 /// few rules have 10 MB.
@@ -20,9 +20,29 @@ pub const MAX_ANSWER_BYTES: usize = 4 << 20;
 pub struct Hello {
     /// Address space in bytes.
     pub memory_bytes: u64,
-    /// Directories whose files it may read; all if there are none.
-    pub files: Vec<PathBuf>,
+    /// The directory of captured files, the only one that it reads.
+    pub objects: PathBuf,
 }
+
+/// What a child says: any number of wishes, then the answer.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Said {
+    /// It needs a file that was not captured yet; a path that ends in `/` is a folder.
+    Want {
+        /// The path.
+        path: PathBuf,
+        /// Largest size in bytes.
+        max_bytes: u64,
+    },
+    /// It is done.
+    Done(Answer),
+}
+
+/// The reply to a wish: the file, whose content is in the directory, or why there is none.
+pub type Granted = Result<CapturedFile, String>;
+
+/// What a document depends on: its kind and id, and positions in [`Answer::groups`].
+pub type Uses = (ResourceKind, String, Vec<usize>);
 
 /// What the child is to do.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -44,6 +64,10 @@ pub struct Answer {
     pub warnings: Vec<Complaint>,
     /// What is wrong with patterns, by their index.
     pub patterns: Vec<(usize, String)>,
+    /// Groups of paths that documents depend on: many policies use the same rule files.
+    pub groups: Vec<Vec<PathBuf>>,
+    /// The groups of each document that depends on files.
+    pub uses: Vec<Uses>,
     /// A panic's message: a fault of Weir.
     pub panic: Option<String>,
 }

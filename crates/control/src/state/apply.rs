@@ -175,10 +175,10 @@ impl State {
     ///
     /// # Errors
     /// Why not; the state is as it was.
-    pub fn apply(&mut self, revision: u64, edits: &[Edit]) -> Result<Applied, Refusal> {
+    pub fn apply<'e>(&mut self, revision: u64, edits: impl IntoIterator<Item = &'e Edit>) -> Result<Applied, Refusal> {
         let mut session =
             Session { state: self, faults: Vec::new(), broken: BTreeSet::new(), before: BTreeMap::new(), revision };
-        let mut result = edits.iter().try_for_each(|edit| session.edit(edit));
+        let mut result = edits.into_iter().try_for_each(|edit| session.edit(edit));
         if result.is_ok() {
             session.verify();
             if !session.faults.is_empty() {

@@ -95,7 +95,7 @@ impl Document {
             !matches!(&checked.op, Some(Op::Put(Resource::Settings(settings))) if *settings == Settings::default());
         let compiled = match &checked.op {
             Some(Op::Put(resource)) => resource.document().cloned(),
-            Some(Op::Delete { .. } | Op::Object { .. } | Op::Health { .. } | Op::Addresses { .. }) | None => None,
+            Some(Op::Delete { .. } | Op::Health { .. } | Op::Addresses { .. }) | None => None,
         };
         let text: Arc<str> = match &compiled {
             Some(document) if *document.json == *text => Arc::clone(&document.json),

@@ -83,6 +83,14 @@ impl Target {
         let path = path.strip_prefix('/').unwrap_or(path);
         let mut segments = path.split('/');
         let kind = ResourceKind::from_plural(segments.next()?).filter(|kind| kind.parent().is_none())?;
+        if kind == ResourceKind::Files {
+            // The id is a path, percent-encoded as it stands.
+            return Some(match path.split_once('/') {
+                Some((_, id)) if kind.takes_id(id) => Self::Resource(Key::new(kind, id), Vec::new()),
+                Some(_) => return None,
+                None => Self::Collection(kind, None),
+            });
+        }
         let mut rest = segments.map(decoded).collect::<Option<Vec<String>>>()?;
         if rest.len() > MAX_DEPTH || rest.iter().any(String::is_empty) {
             return None;

@@ -1,8 +1,7 @@
 //! Private keys: the API accepts them and never returns them, yet a document that was read can be written again.
 
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
-
+use weir_gateway::resource::Sha256Hash;
 use weir_resource::{Fault, ResourceKind, descriptor};
 
 use super::{Held, Key};
@@ -10,11 +9,7 @@ use super::{Held, Key};
 /// The SHA-256 of a key in lower-case hex digits, of its text without spaces around it: what the API shows instead.
 #[must_use]
 pub fn key_hash(key: &str) -> String {
-    Sha256::digest(key.trim().as_bytes()).iter().fold(String::with_capacity(64), |mut out, byte| {
-        use std::fmt::Write;
-        let _ = write!(out, "{byte:02x}");
-        out
-    })
+    Sha256Hash::of(key.trim().as_bytes()).to_string()
 }
 
 /// A document with the hash in place of its secret, if its kind has one.

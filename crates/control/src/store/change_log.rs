@@ -5,7 +5,9 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::{Revision, StoreError};
+use serde_json::value::RawValue;
+
+use super::{Change, Revision, StoreError};
 
 /// The log that is being written.
 #[derive(Debug)]
@@ -13,6 +15,8 @@ pub(super) struct ChangeLog {
     file: File,
     path: PathBuf,
     length: u64,
+    /// The revision that it begins after.
+    begun: u64,
     /// Lines of the group that is open.
     pending: Vec<u8>,
     /// Where the lines of the last group begin, by revision, for [`ChangeLog::take_back`].
@@ -27,7 +31,15 @@ impl ChangeLog {
         let file = File::options().append(true).create(true).mode(0o600).open(&path);
         let file = file.map_err(StoreError::io("open", &path))?;
         let length = file.metadata().map_err(StoreError::io("read", &path))?.len();
-        Ok(Self { file, path, length, pending: Vec::new(), last: (u64::MAX, length), first_pending: None })
+        Ok(Self {
+            file,
+            path,
+            length,
+            begun: revision,
+            pending: Vec::new(),
+            last: (u64::MAX, length),
+            first_pending: None,
+        })
     }
 
     pub fn add(&mut self, revision: &Revision) {
@@ -79,10 +91,11 @@ impl ChangeLog {
         Ok(())
     }
 
-    /// Begins the next log; the old one goes when the snapshot of `revision` is there.
-    pub fn rotate(&mut self, dir: &Path, revision: u64) -> Result<(), StoreError> {
-        *self = Self::begin(dir, revision)?;
-        Ok(())
+    /// Begins the next log. When the snapshot of `revision` is there, logs may go that begin before the revision which
+    /// is returned: those of one snapshot more are kept, for a copy of the directory that is made meanwhile.
+    pub fn rotate(&mut self, dir: &Path, revision: u64) -> Result<u64, StoreError> {
+        let before = std::mem::replace(self, Self::begin(dir, revision)?);
+        Ok(before.begun)
     }
 
     /// A handle for syncing it.
@@ -95,14 +108,20 @@ impl ChangeLog {
 #[derive(serde::Deserialize)]
 pub(super) struct Line<'t> {
     pub revision: u64,
+    /// An array of [`super::Change`]s.
     #[serde(borrow)]
-    pub changes: Vec<super::Change<'t>>,
+    pub changes: &'t RawValue,
 }
 
 impl<'t> Line<'t> {
     /// `None` for a line that was cut off.
     pub fn parse(line: &'t [u8]) -> Option<Self> {
         line.ends_with(b"\n").then(|| serde_json::from_slice(line).ok()).flatten()
+    }
+
+    /// The changes, parsed.
+    pub fn parsed(&self) -> Option<Vec<Change<'t>>> {
+        serde_json::from_str(self.changes.get()).ok()
     }
 }
 

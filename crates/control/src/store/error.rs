@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use rusqlite::ErrorCode;
 
+use super::Owner;
+
 /// The store failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -24,9 +26,15 @@ pub enum StoreError {
     /// The stored data is invalid.
     #[error("store: {0}")]
     Damaged(String),
-    /// Another process has the store open.
-    #[error("{}: another process has the store open; is `weir control` running already?", .0.display())]
-    Busy(PathBuf),
+    /// Another process has the state directory.
+    #[error("{} is in use by {}; two controls on one state would undo each other's changes",
+        dir.display(), owner.as_ref().map_or_else(|| "another process".to_owned(), ToString::to_string))]
+    Busy {
+        /// The directory.
+        dir: PathBuf,
+        /// The process, if it could be read.
+        owner: Option<Owner>,
+    },
 }
 
 impl StoreError {
@@ -43,7 +51,7 @@ impl StoreError {
                 matches!(error.sqlite_error_code(), Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure))
             }
             Self::Io { source, .. } => matches!(source.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG)),
-            Self::Damaged(_) | Self::Busy(_) => false,
+            Self::Damaged(_) | Self::Busy { .. } => false,
         }
     }
 
@@ -58,7 +66,7 @@ impl StoreError {
                     || matches!(error, rusqlite::Error::SqliteFailure(code, _) if code.extended_code == 1)
             }
             Self::Damaged(_) => true,
-            Self::Io { .. } | Self::Busy(_) => false,
+            Self::Io { .. } | Self::Busy { .. } => false,
         }
     }
 }

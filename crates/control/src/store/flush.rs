@@ -1,7 +1,6 @@
 //! The thread that makes commits durable: it syncs the files within [`EVERY`] of a commit, for all commits since at once.
 
 use std::fs::File;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use super::{Store, StoreError, schema};
+use super::{Store, StoreError, StoreFiles};
 use crate::metrics::Metrics;
 
 /// The longest that a commit waits for the disk.
@@ -44,7 +43,7 @@ impl Flusher {
     pub fn start(store: &Store, metrics: Arc<Metrics>) -> Result<Self, StoreError> {
         let (orders, received) = channel();
         let log = Arc::new(Mutex::new(None));
-        let files = Files { store: store.path.clone(), log: log.clone() };
+        let files = Files { store: store.files.clone(), log: log.clone() };
         let told = Arc::new(AtomicBool::new(false));
         let begun = told.clone();
         let work = move || {
@@ -104,20 +103,21 @@ impl Flusher {
     }
 }
 
+/// The descriptors are kept until the process ends: closing one releases SQLite's lock of the file.
 struct Files {
-    store: PathBuf,
+    store: Arc<StoreFiles>,
     log: Arc<Mutex<Option<File>>>,
 }
 
 impl Files {
     fn sync(&self) -> Flushed {
-        let one = |file: std::io::Result<File>| match file.and_then(|file| file.sync_data()) {
+        let one = |file: std::io::Result<&File>| match file.and_then(File::sync_data) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.to_string()),
             _ => Ok(()),
         };
         let log = self.log.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(File::try_clone);
-        log.map_or(Ok(()), one)?;
-        one(File::open(schema::wal(&self.store)))?;
-        one(File::open(&self.store))
+        log.map_or(Ok(()), |log| one(log.as_ref().map_err(|error| error.kind().into())))?;
+        one(self.store.wal())?;
+        one(Ok(&self.store.main))
     }
 }

@@ -2,18 +2,29 @@
 
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rusqlite::Connection;
 
 use super::change_log::{self, ChangeLog, Line};
+use super::lock::Lock;
 use super::snapshot::LAST_GOOD;
-use super::{Loaded, Store, StoreError, schema};
+use super::{Loaded, Store, StoreError, StoreFiles, schema};
+use crate::log;
 
 /// The name of the file.
 const NAME: &str = "store.sqlite";
+
 pub(super) fn open(dir: &Path, now_ms: u64) -> Result<(Store, Loaded), StoreError> {
     make_dir(dir)?;
+    let lock = Lock::take(dir)?;
     let path = dir.join(NAME);
-    let first = schema::connect(&path).and_then(|connection| {
-        let loaded = Loaded::read(&connection)?;
+    let unclean = lock.was_unclean();
+    let first = schema::connect(&path, unclean).and_then(|connection| {
+        let mut loaded = Loaded::read(&connection)?;
+        if unclean {
+            compare(dir, &connection, &mut loaded)?;
+        }
         Ok((connection, loaded))
     });
     let (connection, loaded) = match first {
@@ -22,7 +33,7 @@ pub(super) fn open(dir: &Path, now_ms: u64) -> Result<(Store, Loaded), StoreErro
             let aside = move_aside(&path, now_ms)?;
             let (mut loaded, used) = from_files(dir)?;
             loaded.recovered = Some(format!("{error}; the file is now {}; started from {used}", aside.display()));
-            (schema::connect(&path)?, loaded)
+            (schema::connect(&path, false)?, loaded)
         }
         Err(error) => return Err(error),
     };
@@ -34,7 +45,49 @@ pub(super) fn open(dir: &Path, now_ms: u64) -> Result<(Store, Loaded), StoreErro
         }
     };
     let log = ChangeLog::begin(dir, loaded.revision)?;
-    Ok((Store { connection, log, path, open: false, epoch }, loaded))
+    let files = Arc::new(StoreFiles::open(&path)?);
+    Ok((Store { connection, log, path, open: false, epoch, files, lock }, loaded))
+}
+
+/// Compares the store with the files beside it after an unclean end. Of a power cut or a copy of a directory in use each
+/// may have lost what the other has; both together have everything that was flushed.
+fn compare(dir: &Path, connection: &Connection, loaded: &mut Loaded) -> Result<(), StoreError> {
+    let mut lines = Vec::new();
+    let beside = match from_logs(dir, &mut |revision, line| {
+        if revision > loaded.revision {
+            lines.push((revision, line.changes.get().to_owned()));
+        }
+    }) {
+        Ok((beside, _)) => beside,
+        Err(error) => {
+            log::warning!("{error}: the store is used as it is");
+            return Ok(());
+        }
+    };
+    if beside.revision == loaded.revision && beside.documents != loaded.documents {
+        let what = format!("revision {} differs from {LAST_GOOD} and its change log", loaded.revision);
+        return Err(StoreError::Damaged(what));
+    }
+    if beside.revision <= loaded.revision {
+        return Ok(());
+    }
+    if lines.first().is_none_or(|(first, _)| *first != loaded.revision + 1) {
+        let what = format!("it ends at revision {}, {LAST_GOOD} is newer", loaded.revision);
+        return Err(StoreError::Damaged(what));
+    }
+    for (revision, changes) in &lines {
+        let sql = "INSERT OR REPLACE INTO revisions (revision, time_ms, actor, message, changes)
+                   VALUES (?1, 0, 'weir', 'recovered from the change log', ?2)";
+        connection.execute(sql, rusqlite::params![super::to_sql(*revision), changes])?;
+    }
+    log::warning!(
+        "the store ended at revision {}; {} newer revisions were recovered from the change log",
+        loaded.revision,
+        lines.len()
+    );
+    let snapshot = loaded.snapshot;
+    *loaded = Loaded { snapshot, ..beside };
+    Ok(())
 }
 
 fn make_dir(dir: &Path) -> Result<(), StoreError> {
@@ -56,32 +109,42 @@ fn move_aside(path: &Path, now_ms: u64) -> Result<PathBuf, StoreError> {
     Ok(aside)
 }
 
-/// `last-good.json` and the logs of what has changed since.
+/// `last-good.json` and the logs of what has changed since, with what was used, in words.
 fn from_files(dir: &Path) -> Result<(Loaded, String), StoreError> {
-    let path = dir.join(LAST_GOOD);
-    let (mut loaded, mut used) = match std::fs::read(&path) {
-        Ok(text) => (Loaded::parse(&text)?, LAST_GOOD.to_owned()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => (Loaded::default(), "nothing".to_owned()),
-        Err(error) => return Err(StoreError::io("read", &path)(error)),
-    };
-    used.push_str(&format!(" (revision {})", loaded.revision));
-    let mut more = 0;
-    'logs: for (_, path) in change_log::all(dir) {
-        let text = std::fs::read(&path).map_err(StoreError::io("read", &path))?;
-        for line in text.split_inclusive(|byte| *byte == b'\n') {
-            let Some(line) = Line::parse(line) else { break };
-            match line.revision.cmp(&(loaded.revision + 1)) {
-                std::cmp::Ordering::Less => {}
-                std::cmp::Ordering::Equal => {
-                    loaded.apply(line.revision, &line.changes);
-                    more += 1;
-                }
-                std::cmp::Ordering::Greater => break 'logs,
-            }
-        }
-    }
+    let (loaded, more) = from_logs(dir, &mut |_, _| {})?;
+    let from = loaded.revision - more;
+    let mut used = if from > 0 { LAST_GOOD.to_owned() } else { "nothing".to_owned() };
+    used.push_str(&format!(" (revision {from})"));
     if more > 0 {
         used.push_str(&format!(" and {more} revisions of its change log"));
     }
     Ok((loaded, used))
+}
+
+/// The state from `last-good.json` and the logs, and the number of revisions from logs, each of which `each` sees.
+fn from_logs(dir: &Path, each: &mut dyn FnMut(u64, &Line<'_>)) -> Result<(Loaded, u64), StoreError> {
+    let path = dir.join(LAST_GOOD);
+    let mut loaded = match std::fs::read(&path) {
+        Ok(text) => Loaded::parse(&text)?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Loaded::default(),
+        Err(error) => return Err(StoreError::io("read", &path)(error)),
+    };
+    let mut more = 0;
+    for (_, path) in change_log::all(dir) {
+        let text = std::fs::read(&path).map_err(StoreError::io("read", &path))?;
+        for line in text.split_inclusive(|byte| *byte == b'\n') {
+            let Some(line) = Line::parse(line) else { break };
+            let Some(changes) = line.parsed() else { break };
+            match line.revision.cmp(&(loaded.revision + 1)) {
+                std::cmp::Ordering::Less => {}
+                std::cmp::Ordering::Equal => {
+                    each(line.revision, &line);
+                    loaded.apply(line.revision, &changes);
+                    more += 1;
+                }
+                std::cmp::Ordering::Greater => return Ok((loaded, more)),
+            }
+        }
+    }
+    Ok((loaded, more))
 }

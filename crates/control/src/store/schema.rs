@@ -3,14 +3,19 @@
 use std::ffi::OsString;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension};
 
 use super::StoreError;
+use crate::log;
 
-/// A larger file is not checked as a whole at the start, which would take longer than the start may: only what is read
-/// of it is.
+/// After a clean end, a larger file is not checked as a whole at the start.
 const CHECKED_BYTES: u64 = 32 << 20;
+
+/// The longest that a check takes, about 2 GB from the page cache. What it has not reached by then is checked when it is
+/// read; the state itself is read, and compared with the files beside the store, at every start.
+const CHECK: Duration = Duration::from_secs(10);
 
 const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS revisions (
@@ -24,18 +29,24 @@ CREATE TABLE IF NOT EXISTS audit (
 CREATE TABLE IF NOT EXISTS costs (
     revision INTEGER NOT NULL, from_ms INTEGER NOT NULL, to_ms INTEGER NOT NULL, requests INTEGER NOT NULL,
     cpu_ns INTEGER NOT NULL, weir_ns REAL NOT NULL, entries TEXT NOT NULL, PRIMARY KEY (from_ms, revision)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS retired (
+    revision INTEGER NOT NULL, path TEXT NOT NULL, sha256 TEXT NOT NULL, size INTEGER NOT NULL,
+    PRIMARY KEY (revision, path)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS looked_at (path TEXT PRIMARY KEY, sha256 TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 PRAGMA user_version = 1;
 ";
 
 /// Opens the file, making it if there is none.
-pub(super) fn connect(path: &Path) -> Result<Connection, StoreError> {
+pub(super) fn connect(path: &Path, unclean: bool) -> Result<Connection, StoreError> {
     // SQLite would make it readable for all that the umask leaves in.
     let made = std::fs::File::options().write(true).create(true).truncate(false).mode(0o600).open(path);
     let length = made.and_then(|file| file.metadata()).map_err(StoreError::io("open", path))?.len();
     let connection = Connection::open(path)?;
     let locked = |error: rusqlite::Error| match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy(path.to_path_buf()),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            StoreError::Busy { dir: path.to_path_buf(), owner: None }
+        }
         _ => error.into(),
     };
     // The lock comes before the WAL, or SQLite would make its shared-memory index after all.
@@ -45,14 +56,30 @@ pub(super) fn connect(path: &Path) -> Result<Connection, StoreError> {
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.set_prepared_statement_cache_capacity(32);
-    if length > 0 && length < CHECKED_BYTES {
-        let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-        if verdict != "ok" {
-            return Err(StoreError::Damaged(verdict));
-        }
+    if length > 0 && (unclean || length < CHECKED_BYTES) {
+        check(&connection)?;
     }
     connection.execute_batch(TABLES).map_err(locked)?;
     Ok(connection)
+}
+
+/// Checks the file for at most [`CHECK`].
+pub(super) fn check(connection: &Connection) -> Result<(), StoreError> {
+    /// Instructions of SQLite between two looks at the clock: about a millisecond.
+    const STEPS: i32 = 100_000;
+    let begun = Instant::now();
+    connection.progress_handler(STEPS, Some(move || begun.elapsed() > CHECK));
+    let verdict = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
+    connection.progress_handler(0, None::<fn() -> bool>);
+    match verdict {
+        Ok(verdict) if verdict == "ok" => Ok(()),
+        Ok(verdict) => Err(StoreError::Damaged(verdict)),
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) => {
+            log::warning!("the store is so large that only a part of it was checked, in {} s", CHECK.as_secs());
+            Ok(())
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// A number in `meta`.

@@ -43,13 +43,13 @@ impl Store {
     /// If the next log cannot be begun.
     pub fn snapshot(&mut self, revision: u64, time_ms: u64, state: Vec<(Key, Held)>) -> Result<Snapshot, StoreError> {
         let dir = self.dir();
-        self.log.rotate(&dir, revision)?;
+        let kept = self.log.rotate(&dir, revision)?;
         let (sender, made) = channel();
         let work = move || {
             let text = render(revision, time_ms, &state);
             let written = write_last_good(&dir, text.as_bytes()).map(|()| text.into_bytes());
             if written.is_ok() {
-                remove_logs_before(&dir, revision);
+                remove_logs_before(&dir, kept);
             }
             let _ = sender.send(written);
         };

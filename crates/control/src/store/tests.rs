@@ -133,7 +133,20 @@ fn two_cannot_have_it_and_only_the_owner_may_read_it() {
     let dir = tempfile::tempdir().expect("a directory");
     let state = dir.path().join("state");
     let (store, _) = Store::open(&state, 7).expect("opens");
-    assert!(matches!(Store::open(&state, 8), Err(StoreError::Busy(_))));
+    let refused = || {
+        let error = Store::open(&state, 8).expect_err("it is in use");
+        assert!(error.to_string().contains(&format!("process {} on ", std::process::id())), "{error}");
+    };
+    refused();
+    // Syncing must not release any lock.
+    let flusher = Flusher::start(&store, Arc::default()).expect("starts");
+    flusher.now().blocking_recv().expect("an answer").expect("syncs");
+    refused();
+    // Nor must another process that opens and closes the file, or another path to it.
+    drop(std::fs::read(state.join("store.sqlite")).expect("readable"));
+    std::os::unix::fs::symlink(&state, dir.path().join("other")).expect("made");
+    assert!(matches!(Store::open(&dir.path().join("other"), 8), Err(StoreError::Busy { .. })));
+    refused();
     let mode = |path: &Path| std::fs::metadata(path).expect("there").permissions().mode() & 0o777;
     assert_eq!((mode(&state), mode(store.path())), (0o700, 0o600));
     for entry in std::fs::read_dir(&state).expect("reads").flatten() {
@@ -174,4 +187,31 @@ async fn flushing_says_when_it_is_done() {
     let flusher = Flusher::start(&store, Arc::default()).expect("starts");
     flusher.dirty();
     assert_eq!(flusher.now().await.expect("an answer"), Ok(()));
+}
+
+#[test]
+fn what_a_power_cut_took_from_the_store_is_in_the_log_and_the_other_way_round() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let state = filled(dir.path(), 5, Some(3));
+    // The newest revisions were only in the WAL, which is lost.
+    let unclean = || {
+        let connection = rusqlite::Connection::open(dir.path().join("store.sqlite")).expect("opens");
+        connection.execute("DELETE FROM revisions WHERE revision > 3", []).expect("deleted");
+    };
+    unclean();
+    let (store, loaded) = Store::open(dir.path(), 8).expect("opens");
+    same(&loaded, &state);
+    assert_eq!((loaded.snapshot, store.epoch()), (3, 7), "it is the same history");
+    assert!(store.revision(5).expect("reads").expect("there").changes.contains("s5.example"));
+    drop(store);
+    // The log is cut in the middle of a line.
+    let log = dir.path().join("changes-3.log");
+    let text = std::fs::read(&log).expect("readable");
+    std::fs::write(&log, &text[..text.len() - 4]).expect("written");
+    let (mut store, loaded) = Store::open(dir.path(), 8).expect("opens");
+    same(&loaded, &state);
+    store.end();
+    drop(store);
+    // After a clean end nothing is compared, and nothing lost.
+    same(&Store::open(dir.path(), 8).expect("opens").1, &state);
 }

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 /// The longest id, in bytes: ids are repeated in every log line.
 pub const MAX_ID_BYTES: usize = 128;
 
+/// The longest id of a captured file: a path of 4,096 bytes, all of them percent-encoded.
+pub const MAX_PATH_ID_BYTES: usize = 3 * 4096;
+
 /// `weir_apply none` means that no policy applies, so no policy can have this id.
 pub const RESERVED_POLICY_ID: &str = "none";
 
@@ -15,6 +18,8 @@ pub const RESERVED_POLICY_ID: &str = "none";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResourceKind {
+    /// Contents of files that documents name. Control captures them; nobody writes them.
+    Files,
     /// Named lists, for expressions.
     Lists,
     /// Rules in SecLang, for policies.
@@ -52,11 +57,14 @@ enum Ids {
     Name,
     /// A letter or `_` first: expressions write it after a `$`.
     Variable,
+    /// A path, percent-encoded.
+    Path,
 }
 
 impl ResourceKind {
     /// All kinds, in their order.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
+        Self::Files,
         Self::Lists,
         Self::RuleSets,
         Self::Policies,
@@ -68,11 +76,17 @@ impl ResourceKind {
         Self::Routes,
     ];
 
+    /// The kinds that people write, in their order.
+    pub fn written() -> impl DoubleEndedIterator<Item = Self> {
+        Self::ALL.into_iter().filter(|kind| *kind != Self::Files)
+    }
+
     const fn identity(self) -> Identity {
         const fn row(singular: &'static str, plural: &'static str) -> Identity {
             Identity { singular, plural, ids: Ids::Name, parent: None }
         }
         match self {
+            Self::Files => Identity { ids: Ids::Path, ..row("file", "files") },
             Self::Lists => Identity { ids: Ids::Variable, ..row("list", "lists") },
             Self::RuleSets => row("rule set", "rule_sets"),
             Self::Policies => row("policy", "policies"),
@@ -113,7 +127,7 @@ impl ResourceKind {
     #[must_use]
     pub const fn is_compiled(self) -> bool {
         match self {
-            Self::Lists | Self::RuleSets | Self::Policies | Self::Settings => true,
+            Self::Files | Self::Lists | Self::RuleSets | Self::Policies | Self::Settings => true,
             Self::Certificates | Self::Upstreams | Self::Members | Self::Sites | Self::Routes => false,
         }
     }
@@ -129,6 +143,7 @@ impl ResourceKind {
     #[must_use]
     pub const fn id_pattern(self) -> &'static str {
         match self.identity().ids {
+            Ids::Path => "^[A-Za-z0-9_.%/-]+$",
             Ids::Variable => "^[A-Za-z_][A-Za-z0-9_.-]*$",
             Ids::Name | Ids::None => "^[A-Za-z0-9][A-Za-z0-9_.-]*$",
         }
@@ -144,6 +159,10 @@ impl ResourceKind {
             Ids::None => false,
             Ids::Name => first.is_ascii_alphanumeric(),
             Ids::Variable => first.is_ascii_alphabetic() || first == b'_',
+            Ids::Path => {
+                let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_.%/-".contains(&byte);
+                return id.len() <= MAX_PATH_ID_BYTES && id.bytes().all(is_part);
+            }
         };
         let reserved = self == Self::Policies && id == RESERVED_POLICY_ID;
         begins

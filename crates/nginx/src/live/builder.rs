@@ -7,18 +7,20 @@
 //! also keeps what it has read and built until nobody uses it any more: taking a policy down takes as long as a
 //! dozen requests.
 
+use std::os::fd::BorrowedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use weir_bus::{JournalError, Read, Reader, Ringer};
-use weir_gateway::draft::{Outcome, PolicySet, Uncompiled};
+use weir_gateway::draft::{LeftOut, Outcome, PolicySet, Tolerated, Uncompiled};
 use weir_gateway::op::Op;
 use weir_gateway::{Documents, Patterns, Regex, frame_digest};
 use weir_ledger::{Ledger, Row};
-use weir_policy::{Snapshot, Trial};
+use weir_policy::files::Captured;
+use weir_policy::{PolicyError, Snapshot, Trial};
 
 use crate::policy::Policies;
 
@@ -78,8 +80,8 @@ pub struct Parsed {
 pub struct Wanted {
     /// The documents, and the sets of policies.
     pub uncompiled: Uncompiled<Policies>,
-    /// Where relative names of files begin.
-    pub folder: PathBuf,
+    /// The contents of files.
+    pub objects: Option<BorrowedFd<'static>>,
     /// Where to count, and this worker's number in it.
     pub ledger: Option<(&'static Ledger, usize)>,
     /// Every how many requests one is timed.
@@ -226,14 +228,14 @@ fn run(job: Job) -> Done {
 }
 
 fn build(wanted: Wanted) -> Result<Built, String> {
-    let Uncompiled { documents, sets, loaded } = wanted.uncompiled;
+    let Uncompiled { tolerated, documents, sets, loaded } = wanted.uncompiled;
     let tag = tag(documents.digest(), &sets);
-    let snapshot = match loaded {
-        Some(loaded) => loaded.snapshot().clone(),
-        // The sandbox has tried them all.
-        None => Snapshot::build(&documents, &wanted.folder, Trial::Passed).map_err(|errors| errors.to_string())?,
+    let (snapshot, left_out) = match loaded {
+        Some(loaded) => (loaded.snapshot().clone(), loaded.left_out().to_vec()),
+        None => compile(documents, wanted.objects, &tolerated)?,
     };
     let mut policies = Policies::new(snapshot, None, 0);
+    policies.set_left_out(left_out.clone());
     let mut missing = Vec::new();
     for set in sets {
         if let Err(error) = policies.place(&set) {
@@ -249,7 +251,34 @@ fn build(wanted: Wanted) -> Result<Built, String> {
         }
     }
     let continued = wanted.before.map_or_else(Vec::new, |before| policies.continued(&before));
-    Ok(Built { outcome: Outcome { policies: Arc::new(policies), missing }, row, continued })
+    Ok(Built { outcome: Outcome { policies: Arc::new(policies), missing, left_out }, row, continued })
+}
+
+/// Compiles documents, without those that have errors and may be left out; what names them is then left out as well.
+fn compile(
+    mut documents: Documents,
+    objects: Option<BorrowedFd<'_>>,
+    tolerated: &Tolerated,
+) -> Result<(Snapshot, Vec<LeftOut>), String> {
+    let mut left_out: Vec<LeftOut> = Vec::new();
+    loop {
+        let files = Captured::new(&documents, objects, None);
+        // The sandbox has tried them all.
+        let errors = match Snapshot::build(&documents, &files, Path::new("/"), Trial::Passed) {
+            Ok(snapshot) => return Ok((snapshot, left_out)),
+            Err(errors) => errors,
+        };
+        let before = left_out.len();
+        for (kind, id, fault) in errors.errors().iter().filter_map(PolicyError::in_document) {
+            if documents.get(kind, id).is_some() && (tolerated.has(kind, id) || !left_out.is_empty()) {
+                documents.set(kind, id, None);
+                left_out.push((kind, id.to_owned(), fault.message));
+            }
+        }
+        if left_out.len() == before {
+            return Err(errors.to_string());
+        }
+    }
 }
 
 /// What the ledger knows these policies by. All workers come to the same.

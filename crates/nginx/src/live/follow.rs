@@ -9,7 +9,7 @@ use weir_gateway::{Gateway, Patterns, frame_digest, teardown};
 use weir_ledger::Ledger;
 
 use super::builder::{Builder, Built, Done, Found, Job, Parsed, Wanted};
-use super::{Live, current, endpoint, swap};
+use super::{Link, Live, current, endpoint, swap};
 use crate::configuration::Main;
 use crate::policy::Policies;
 use crate::{fault, note, worker};
@@ -40,6 +40,8 @@ enum Waiting {
     Pattern(Vec<u8>),
     /// Policies made from the text of this digest; then the revision ends.
     Policies(u64, u64),
+    /// The same once more, because something was left out; outside of revisions.
+    Again(u64),
 }
 
 /// How a step went.
@@ -68,6 +70,12 @@ pub struct Follower {
     unsaid: Option<(u64, u64)>,
     /// Revision that is refused, and why, unless a later one that is there already has undone it.
     refused: Option<(u64, String)>,
+    /// What is left out, as it was reported.
+    left_out: String,
+    /// When that is tried again, in ticks.
+    again_at: u64,
+    /// The last revision of those that a starting worker has read.
+    uncommitted: Option<u64>,
     at_once: bool,
     /// Whether the journal could not be read, which is said once.
     unreadable: bool,
@@ -87,6 +95,9 @@ impl Follower {
             epoch: None,
             unsaid: None,
             refused: None,
+            left_out: String::new(),
+            again_at: 0,
+            uncommitted: None,
             at_once: false,
             unreadable: false,
         }
@@ -163,16 +174,23 @@ impl Follower {
                 self.frame(read);
                 Step::More
             }
-            Ok(None) => Step::Idle,
+            Ok(None) => self.end(),
             Err(error) => {
                 self.cannot_read(&error);
-                Step::Idle
+                self.end()
             }
         };
         if buffer.capacity() <= MAX_BUFFER {
             self.buffer = buffer;
         }
         step
+    }
+
+    /// The end of what can be read: a worker that starts commits the last revision.
+    fn end(&mut self) -> Step {
+        let Some(revision) = self.uncommitted.take() else { return Step::Idle };
+        self.commit(revision);
+        Step::More
     }
 
     fn frame(&mut self, read: Read<'_>) {
@@ -183,6 +201,8 @@ impl Follower {
                 Ok(op) => self.apply(frame, frame_digest(frame), op),
                 Err(error) => self.draft.refuse_frame(frame, unreadable(&error.to_string())),
             },
+            // A worker that starts compiles the last revision only.
+            Read::Commit { revision, .. } if self.at_once => self.uncommitted = Some(revision),
             Read::Commit { revision, .. } => self.commit(revision),
             // What cannot be read is of another version, and not ours to refuse: it is no revision.
             Read::Runtime(frame) => _ = serde_json::from_slice(frame).map(|op| self.runtime(&op)),
@@ -243,8 +263,7 @@ impl Follower {
         let ledger = worker::ledger();
         Wanted {
             uncompiled,
-            // Where there are none: control sends the contents, or whole paths.
-            folder: self.main.runtime_dir().to_owned(),
+            objects: self.main.link.as_ref().and_then(Link::objects),
             // SAFETY: set by nginx before init_process; 0 without a master.
             ledger: ledger.map(|ledger: &'static Ledger| (ledger, unsafe { nginx_sys::ngx_worker })),
             sample_every: self.main.sample_every(),
@@ -277,21 +296,73 @@ impl Follower {
             (Waiting::Pattern(frame), Done::Pattern(text, Err(error))) => {
                 self.draft.refuse_frame(&frame, format!("the expression `{text}` cannot be used: {error}"));
             }
-            (Waiting::Policies(digest, revision), Done::Policies(result)) => {
-                if let Ok(Built { row: Some((bank, row)), continued, .. }) = &result {
-                    // At the swap and by the loop, so that each counter has one writer. What requests that began
-                    // before it count from now on is not seen any more.
-                    let earlier = self.draft.policies().and_then(|policies| policies.bank());
-                    if let Some(earlier) = earlier.filter(|earlier| earlier != bank).and_then(worker::bank) {
-                        row.continue_from(&earlier, continued);
-                    }
-                    worker::set_bank(*bank, *row);
+            (Waiting::Again(digest), Done::Policies(result)) => {
+                if result.is_ok() && self.draft.gateway.documents().digest() == digest && self.draft.is_served() {
+                    self.built(digest, result);
+                    swap(Live::new(self.draft.gateway.clone(), self.draft.policies().cloned()));
+                    self.report_left_out();
                 }
-                self.draft.compiled(digest, result.map(|built| built.outcome));
+            }
+            (Waiting::Policies(digest, revision), Done::Policies(result)) => {
+                self.built(digest, result);
                 self.finish(revision);
             }
             _ => unreachable!("the builder has one job at a time, and its result is of the job's kind"),
         }
+    }
+
+    /// Takes over policies that were built.
+    fn built(&mut self, digest: u64, result: Result<Built, String>) {
+        if let Ok(Built { row: Some((bank, row)), continued, .. }) = &result {
+            // At the swap and by the loop, so that each counter has one writer. What requests that began
+            // before it count from now on is not seen any more.
+            let earlier = self.draft.policies().and_then(|policies| policies.bank());
+            if let Some(earlier) = earlier.filter(|earlier| earlier != bank).and_then(worker::bank) {
+                row.continue_from(&earlier, continued);
+            }
+            worker::set_bank(*bank, *row);
+        }
+        self.draft.compiled(digest, result.map(|built| built.outcome));
+    }
+
+    /// Tries to compile what was left out, from time to time. True if the builder is at work.
+    pub fn try_again(&mut self) -> bool {
+        /// The time between two attempts.
+        const EVERY_NS: u64 = 5_000_000_000;
+        let now = worker::ticks();
+        if self.waiting.is_some()
+            || self.left_out.is_empty()
+            || worker::ns(now.saturating_sub(self.again_at)) < EVERY_NS
+        {
+            return false;
+        }
+        self.again_at = now;
+        // Control may have started since.
+        let _ = endpoint().map(|endpoint| endpoint.left_out(&self.left_out));
+        let Some(uncompiled) = self.draft.retry() else { return false };
+        let digest = uncompiled.documents.digest();
+        let job = Job::Policies(Box::new(self.wanted(uncompiled)));
+        self.wait(Waiting::Again(digest), job);
+        true
+    }
+
+    /// Tells the log and control what is left out, if that has changed.
+    fn report_left_out(&mut self) {
+        let lines: Vec<String> = self.draft.left_out().map(|(what, reason)| format!("{what}: {reason}")).collect();
+        let now = lines.join("\n");
+        if now == self.left_out {
+            return;
+        }
+        for line in lines.iter().filter(|line| !self.left_out.contains(line.as_str())) {
+            let line = line.replace('\n', " ");
+            note!(log(), Error, "weir: left out, routes that need it follow weir_fail: {line}");
+        }
+        if now.is_empty() {
+            note!(log(), Notice, "weir: nothing is left out any more");
+        }
+        let _ = endpoint().map(|endpoint| endpoint.left_out(&now));
+        self.left_out = now;
+        self.again_at = worker::ticks();
     }
 
     /// The end of a revision: it is served, or refused.
@@ -302,6 +373,7 @@ impl Follower {
                 self.unsaid = Some((revision, gateway.digest()));
                 self.refused = None;
                 swap(Live::new(gateway, self.draft.policies().cloned()));
+                self.report_left_out();
             }
             Verdict::Waiting => {}
             Verdict::Refused(reason) => self.refused = Some((revision, reason)),

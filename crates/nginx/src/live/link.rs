@@ -1,7 +1,9 @@
 //! What the master opens before it forks: the journal and the bus. Workers have no right to open
 //! anything in the runtime directory; they inherit.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::fs::{DirBuilder, OpenOptions};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,6 +12,8 @@ use weir_bus::{Address, BusError, Endpoint, JournalError, Reader, Region};
 /// The journal and the bus of one cycle; closed when the cycle's last process is done with it.
 pub struct Link {
     journal: OwnedFd,
+    /// The directory with the contents of files. Workers may search it, not list it.
+    objects: Option<OwnedFd>,
     region: Result<Arc<Region>, String>,
 }
 
@@ -33,7 +37,13 @@ impl Link {
         // Failing to is no harm: it is tried again with the next cycle.
         let _ = Region::remove_dead(dir);
         let region = Region::create(dir, generation, workers);
-        Ok(Self { journal, region: region.map(Arc::new).map_err(|error| error.to_string()) })
+        let region = region.map(Arc::new).map_err(|error| error.to_string());
+        Ok(Self { journal, objects: open_objects(&dir.join("objects")), region })
+    }
+
+    /// The directory with the contents of files, if it is there.
+    pub fn objects(&self) -> Option<BorrowedFd<'_>> {
+        self.objects.as_ref().map(AsFd::as_fd)
     }
 
     /// Why there is no bus, if there is none.
@@ -53,4 +63,11 @@ impl Link {
         let own = self.journal.try_clone().map_err(|error| format!("cannot share the journal: {error}"))?;
         Reader::from_fd(own).map_err(|error| error.to_string())
     }
+}
+
+/// Opens the directory to be searched only, and makes it if control has not been there yet.
+fn open_objects(dir: &Path) -> Option<OwnedFd> {
+    let _ = DirBuilder::new().mode(0o711).create(dir);
+    let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW;
+    OpenOptions::new().read(true).custom_flags(flags).open(dir).ok().map(OwnedFd::from)
 }

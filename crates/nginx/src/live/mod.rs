@@ -165,6 +165,9 @@ fn rung() {
 /// A sign of life: whether the worker is finishing cannot be learned otherwise.
 pub fn beat() {
     say_draining();
+    if let Some(follower) = WORKER.follower.borrow_mut().as_mut() {
+        follower.try_again();
+    }
 }
 
 fn say_draining() {

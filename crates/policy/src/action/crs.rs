@@ -130,7 +130,8 @@ fn roots(fields: &Fields<'_>, builder: &mut Builder<'_>) -> Option<Vec<RuleSourc
     let path = builder.folder.join(fields.text("path").unwrap_or(DEBIAN_PATH));
     let node = fields.get("path").map_or(fields.node, |item| item.node);
     let rules = path.join("rules/*.conf");
-    let rules = match expand(&rules) {
+    builder.uses_listing(&rules);
+    let rules = match expand(builder.files, &rules) {
         Ok(rules) => rules,
         Err(_) => {
             let message = format!("there are no CRS rules in `{}`", path.join("rules").display());
@@ -146,18 +147,18 @@ fn roots(fields: &Fields<'_>, builder: &mut Builder<'_>) -> Option<Vec<RuleSourc
     // the `<` that servers make of it.
     let unicode = sec_lang::text("unicode map", "SecUnicodeMapFile unicode.mapping 20127\n");
     let mut roots = vec![unicode, RuleSource::File(setup.clone())];
-    roots.extend(optional(&plugins, "*-config.conf"));
+    roots.extend(optional(builder, &plugins, "*-config.conf"));
     roots.push(sec_lang::text("settings of the policy", format!("SecMarker {SETTINGS_MARKER}\n")));
-    roots.extend(optional(beside, "REQUEST-900-EXCLUSION*.conf"));
+    roots.extend(optional(builder, beside, "REQUEST-900-EXCLUSION*.conf"));
     roots.extend(sec_lang::files(fields.items("before"), builder).into_iter().map(RuleSource::File));
-    roots.extend(optional(&plugins, "*-before.conf"));
-    if !has_body_checks(&roots) {
+    roots.extend(optional(builder, &plugins, "*-before.conf"));
+    if !has_body_checks(builder, &roots) {
         roots.push(sec_lang::text("body checks", BODY_CHECKS));
     }
     roots.extend(rules.into_iter().map(RuleSource::File));
-    roots.extend(optional(&plugins, "*-after.conf"));
+    roots.extend(optional(builder, &plugins, "*-after.conf"));
     roots.extend(sec_lang::files(fields.items("after"), builder).into_iter().map(RuleSource::File));
-    roots.extend(optional(beside, "RESPONSE-999-EXCLUSION*.conf"));
+    roots.extend(optional(builder, beside, "RESPONSE-999-EXCLUSION*.conf"));
     Some(roots)
 }
 
@@ -179,9 +180,9 @@ SecRule &ARGS|&REQUEST_COOKIES "@ge 10000" "id:200007,phase:2,pass,t:none,msg:'M
 const MAX_SEARCHED_BYTES: u64 = 1 << 20;
 
 /// Whether one of the files is ModSecurity's configuration, or another with these rules.
-fn has_body_checks(roots: &[RuleSource]) -> bool {
+fn has_body_checks(builder: &Builder<'_>, roots: &[RuleSource]) -> bool {
     roots.iter().any(|root| match root {
-        RuleSource::File(path) => crate::build::read(path, MAX_SEARCHED_BYTES).is_ok_and(|text| {
+        RuleSource::File(path) => builder.files.content(path, MAX_SEARCHED_BYTES).is_ok_and(|text| {
             let text = String::from_utf8_lossy(&text);
             ["id:200002", "id:'200002'"].iter().any(|rule| text.contains(rule))
         }),
@@ -190,8 +191,10 @@ fn has_body_checks(roots: &[RuleSource]) -> bool {
 }
 
 /// Files that may be there.
-fn optional(folder: &Path, pattern: &str) -> impl Iterator<Item = RuleSource> + use<> {
-    expand(&folder.join(pattern)).unwrap_or_default().into_iter().map(RuleSource::File)
+fn optional(builder: &Builder<'_>, folder: &Path, pattern: &str) -> impl Iterator<Item = RuleSource> + use<> {
+    let pattern = folder.join(pattern);
+    builder.uses_listing(&pattern);
+    expand(builder.files, &pattern).unwrap_or_default().into_iter().map(RuleSource::File)
 }
 
 /// The setup file.
@@ -200,15 +203,16 @@ fn setup(fields: &Fields<'_>, path: &Path, builder: &mut Builder<'_>) -> Option<
         return Some(builder.folder.join(setup));
     }
     let own = path.join("crs-setup.conf");
-    if own.is_file() {
+    builder.uses_listing(&own);
+    if builder.files.is_file(&own) {
         return Some(own);
     }
-    if path.starts_with("/usr/share") && Path::new(DEBIAN_SETUP).is_file() {
+    if path.starts_with("/usr/share") && builder.files.is_file(Path::new(DEBIAN_SETUP)) {
         return Some(DEBIAN_SETUP.into());
     }
     let example = path.join("crs-setup.conf.example");
     let node = fields.get("path").map_or(fields.node, |item| item.node);
-    if example.is_file() {
+    if builder.files.is_file(&example) {
         let message = format!("`{}` is used: there is no `{}`", example.display(), own.display());
         builder.warn(node, message, Some("copy it to `crs-setup.conf`, or name a file as `setup`".to_owned()));
         return Some(example);

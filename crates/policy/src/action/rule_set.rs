@@ -45,7 +45,9 @@ pub(super) static RULE_SET: ActionKind = ActionKind {
         }
         let mut roots = vec![sec_lang::text("settings of the policy", format!("SecMarker {SETTINGS_MARKER}\n"))];
         roots.extend(rules);
-        sec_lang::action(fields, builder, "rule_set", roots, Vec::new())
+        let action = sec_lang::action(fields, builder, "rule_set", roots, Vec::new());
+        builder.set = None;
+        action
     },
 };
 
@@ -67,7 +69,8 @@ fn roots(fields: &Fields<'_>, builder: &mut Builder<'_>) -> Option<Vec<RuleSourc
         return Some(files.into_iter().map(RuleSource::File).collect());
     };
     let set = fields.text("set")?;
-    if let Some(roots) = builder.rule_sets.get(set).cloned() {
+    if let Some((roots, source)) = builder.rule_sets.get(set).cloned() {
+        builder.set = Some(source);
         builder.used_sets.insert(set.to_owned());
         return Some(roots);
     }

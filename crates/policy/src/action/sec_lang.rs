@@ -1,6 +1,6 @@
 //! What `crs` and `rule_set` share: their common keys, and the way from files to the action.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use weir_engine::Action;
@@ -117,10 +117,15 @@ pub(super) fn files(items: &[Item<'_>], builder: &mut Builder<'_>) -> Vec<PathBu
     let mut all = Vec::new();
     for item in items {
         let Value::Text(pattern) = item.value else { continue };
-        match expand(&builder.folder.join(pattern)) {
+        let path = builder.folder.join(pattern);
+        if !builder.is_absolute(&path, item) {
+            continue;
+        }
+        builder.uses_listing(&path);
+        match expand(builder.files, &path) {
             Ok(files) => all.extend(files),
             Err(error) => {
-                let hint = Path::new(pattern).is_relative().then(|| "paths are relative to the policy file".to_owned());
+                let hint = builder.is_relative(pattern).then(|| "paths are relative to the policy file".to_owned());
                 builder.fault(item.node, format!("`{pattern}`: {}", error.describe()), hint);
             }
         }

@@ -1,51 +1,85 @@
 //! Reading the files that a policy names: bounded, regular files only, part of the revision.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use weir_gateway::resource::Sha256Hash;
 
 use super::Builder;
 use crate::check::{Item, Value};
+use crate::files::{Content, listing};
+
+/// A file that a value names.
+pub(crate) struct Named<'n, 'i> {
+    item: &'i Item<'n>,
+    what: &'static str,
+    max_bytes: u64,
+    /// Its path.
+    pub path: PathBuf,
+    /// The hash of its content, if that is known before it is read.
+    pub hash: Option<Sha256Hash>,
+}
 
 impl Builder<'_> {
-    /// Path and content of the file that a value names, or `None` after reporting why not.
-    pub fn read(&mut self, item: &Item<'_>, what: &str, max_bytes: u64) -> Option<(PathBuf, Vec<u8>)> {
+    /// The file that a value names; `what` is what errors call it.
+    pub fn named<'n, 'i>(&mut self, item: &'i Item<'n>, what: &'static str, max_bytes: u64) -> Option<Named<'n, 'i>> {
         let Value::Text(name) = item.value else { return None };
         let path = self.folder.join(name);
-        match read(&path, max_bytes) {
+        if !self.is_absolute(&path, item) {
+            return None;
+        }
+        let hash = self.files.known_hash(&path, max_bytes);
+        self.uses(&Arc::from([path.clone()]));
+        hash.inspect(|hash| self.digest.add(&hash.0));
+        Some(Named { item, what, max_bytes, path, hash })
+    }
+
+    /// Its content and the hash of it, or `None` after reporting why not.
+    pub fn read(&mut self, file: &Named<'_, '_>) -> Option<(Content, Sha256Hash)> {
+        match self.files.content(&file.path, file.max_bytes) {
             Ok(content) => {
-                self.digest.add(&content);
-                Some((path, content))
+                let hash = file.hash.unwrap_or_else(|| {
+                    let hash = Sha256Hash::of(&content);
+                    self.digest.add(&hash.0);
+                    hash
+                });
+                Some((content, hash))
             }
-            Err(reason) => {
-                let message = format!("cannot read the {what} file `{}`: {reason}", path.display());
-                let hint = Path::new(name).is_relative().then(|| "paths are relative to the policy file".to_owned());
-                self.fault(item.node, message, hint);
+            Err(error) => {
+                let (what, path, reason) = (file.what, file.path.display(), plain(&error));
+                let Value::Text(name) = file.item.value else { return None };
+                let hint = self.is_relative(name).then(|| "paths are relative to the policy file".to_owned());
+                self.fault(file.item.node, format!("cannot read the {what} file `{path}`: {reason}"), hint);
                 None
             }
         }
     }
-}
 
-/// The content of a regular file of at most `max_bytes`.
-pub(crate) fn read(path: &Path, max_bytes: u64) -> Result<Vec<u8>, String> {
-    let plain = |error: std::io::Error| plain(&error);
-    let file = weir_rules::confined::open(path).map_err(plain)?;
-    let about = file.metadata().map_err(plain)?;
-    if !about.is_file() {
-        return Err("it is not a regular file".to_owned());
+    /// Notes that the source depends on what is in the folder of this path.
+    pub fn uses_listing(&self, path: &Path) {
+        self.uses(&Arc::from([listing(path.parent().unwrap_or(Path::new("")))]));
     }
-    let too_large = || format!("it is larger than {max_bytes} bytes");
-    if about.len() > max_bytes {
-        return Err(too_large());
+
+    /// Whether the path is absolute, which it must be in the documents of a gateway; reported if not.
+    pub fn is_absolute(&mut self, path: &Path, item: &Item<'_>) -> bool {
+        let good = self.source.document.is_none() || path.is_absolute();
+        if !good {
+            let hint = "`weir apply` makes paths absolute, from the folder of the file that it reads".to_owned();
+            self.fault(item.node, format!("expected an absolute path, found `{}`", path.display()), Some(hint));
+        }
+        good
     }
-    let mut content = Vec::with_capacity(usize::try_from(about.len()).unwrap_or_default() + 1);
-    // The file may have grown since.
-    file.take(max_bytes + 1).read_to_end(&mut content).map_err(plain)?;
-    if content.len() as u64 > max_bytes { Err(too_large()) } else { Ok(content) }
+
+    /// Whether a name is relative to a policy file.
+    pub fn is_relative(&self, name: &str) -> bool {
+        self.source.document.is_none() && Path::new(name).is_relative()
+    }
 }
 
 /// The system's reason without its number.
-fn plain(error: &std::io::Error) -> String {
+pub(crate) fn plain(error: &std::io::Error) -> String {
     let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_lowercase()
+    let text = text.split(" (os error").next().unwrap_or_default();
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }

@@ -1,7 +1,8 @@
 //! Rules: ids claimed, expressions parsed, actions made.
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use weir_engine::{Action, RuleIndex, RuleSpec, SelectorSpec};
 use weir_rules::ir::{Expr, Literal, ValueExpr};
@@ -14,6 +15,7 @@ use crate::check::{Fields, Item, Value};
 use crate::digest::Digest;
 use crate::document::{Node, place, quoted};
 use crate::error::Reporter;
+use crate::files::FileSource;
 use crate::leaf;
 use crate::list::Kinds;
 use crate::rule_set::Programs;
@@ -61,8 +63,12 @@ pub(crate) struct Builder<'b> {
     pub digest: Digest,
     /// Where relative paths begin: the policy's folder.
     pub folder: &'b Path,
-    /// Named rule sets.
-    pub rule_sets: HashMap<String, Vec<RuleSource>>,
+    /// Where files come from.
+    pub files: &'b dyn FileSource,
+    /// Position of the source of the rule set that is being compiled for a policy.
+    pub set: Option<usize>,
+    /// Named rule sets, each with the position of its source.
+    pub rule_sets: HashMap<String, (Vec<RuleSource>, usize)>,
     /// Names of those that an action runs.
     pub used_sets: HashSet<String>,
     /// Rule sets in use.
@@ -76,7 +82,12 @@ pub(crate) struct Builder<'b> {
 }
 
 impl<'b> Builder<'b> {
-    pub fn new(sources: &'b [Source], reporter: &'b mut Reporter, kinds: &'b Kinds, folder: &'b Path) -> Self {
+    pub fn new(
+        sources: &'b [Source],
+        reporter: &'b mut Reporter,
+        kinds: &'b Kinds,
+        (files, folder): (&'b dyn FileSource, &'b Path),
+    ) -> Self {
         Self {
             source: &sources[0],
             number: 0,
@@ -86,6 +97,8 @@ impl<'b> Builder<'b> {
             limits: 0,
             digest: Digest::new(),
             folder,
+            files,
+            set: None,
             rule_sets: HashMap::new(),
             used_sets: HashSet::new(),
             programs: Programs::default(),
@@ -99,6 +112,12 @@ impl<'b> Builder<'b> {
     pub fn enter(&mut self, number: usize) {
         (self.source, self.number) = (&self.sources[number], number);
         self.reporter.context = self.source.document_position(0);
+    }
+
+    /// Notes files that the source depends on.
+    pub fn uses(&self, paths: &Arc<[PathBuf]>) {
+        self.files.note(self.number, paths);
+        let _ = self.set.map(|number| self.files.note(number, paths));
     }
 
     /// Faults of files and texts are those of this node from now on.

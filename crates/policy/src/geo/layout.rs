@@ -1,5 +1,6 @@
 //! Where publishers put the country, the continent and the autonomous system.
 
+use crate::files::Content;
 use std::fmt;
 
 use maxminddb::{MaxMindDbError, PathElement, PathElement::Key, Reader, WithinOptions};
@@ -20,7 +21,7 @@ pub(super) const ASN: &[Path] = &[&[Key("autonomous_system_number")], &[Key("asn
 const PROBED: usize = 10_000;
 
 /// For each wanted field, the path at which the database has it, or an empty one.
-pub(super) fn find(reader: &Reader<Vec<u8>>, wanted: &[&'static [Path]]) -> Result<Vec<Path>, MaxMindDbError> {
+pub(super) fn find(reader: &Reader<Content>, wanted: &[&'static [Path]]) -> Result<Vec<Path>, MaxMindDbError> {
     let mut found: Vec<Path> = vec![&[]; wanted.len()];
     for record in reader.networks(WithinOptions::default())?.take(PROBED) {
         let record = record?;

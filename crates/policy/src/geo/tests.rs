@@ -24,9 +24,13 @@ fn sample() -> Vec<u8> {
     writer.to_bytes()
 }
 
+fn load(bytes: Vec<u8>, wanted: &[&'static [Path]]) -> Result<Database, (String, String)> {
+    read(Content::Read(bytes), wanted)
+}
+
 fn places(bytes: Vec<u8>) -> GeoTables {
-    let country = read(bytes.clone(), &[COUNTRY, CONTINENT]).ok();
-    GeoTables::new(country, read(bytes, &[ASN]).ok())
+    let country = load(bytes.clone(), &[COUNTRY, CONTINENT]).ok().map(Arc::new);
+    GeoTables::new(country, load(bytes, &[ASN]).ok().map(Arc::new))
 }
 
 #[test]
@@ -71,8 +75,8 @@ fn the_writers_files_pass_the_readers_verification() {
 fn files_cut_anywhere_are_refused_or_answer_without_a_panic() {
     let whole = sample();
     for length in 0..whole.len() {
-        if let Ok(database) = read(whole[..length].to_vec(), &[COUNTRY, CONTINENT]) {
-            let places = GeoTables::new(Some(database), None);
+        if let Ok(database) = load(whole[..length].to_vec(), &[COUNTRY, CONTINENT]) {
+            let places = GeoTables::new(Some(Arc::new(database)), None);
             places.locate("192.0.2.1".parse().unwrap());
         }
     }
@@ -90,7 +94,7 @@ fn files_cut_anywhere_are_refused_or_answer_without_a_panic() {
 fn a_database_without_the_fields_says_which_it_needs() {
     let mut writer = Writer::new("Only-ASN");
     writer.insert("10.0.0.0/8".parse().unwrap(), record("", "", 5));
-    let (reason, hint) = read(writer.to_bytes(), &[COUNTRY, CONTINENT]).err().unwrap();
+    let (reason, hint) = load(writer.to_bytes(), &[COUNTRY, CONTINENT]).err().unwrap();
     assert!(reason.contains("`Only-ASN`"), "{reason}");
     assert!(hint.contains("`country.iso_code`"), "{hint}");
 }
@@ -114,9 +118,9 @@ fn large(records: u32, with: impl Fn(u32) -> Record) -> Vec<u8> {
 #[test]
 #[ignore = "a measurement"]
 fn lookup_cost() {
-    let country = read(large(250, |n| record(&format!("{n:02x}"), "EU", 0)), &[COUNTRY, CONTINENT]).ok();
-    let asn = read(large(80_000, |n| record("", "", n + 1)), &[ASN]).ok();
-    let places = GeoTables::new(country, asn);
+    let country = load(large(250, |n| record(&format!("{n:02x}"), "EU", 0)), &[COUNTRY, CONTINENT]).ok();
+    let asn = load(large(80_000, |n| record("", "", n + 1)), &[ASN]).ok();
+    let places = GeoTables::new(country.map(Arc::new), asn.map(Arc::new));
     const ROUNDS: u32 = 1_000_000;
     for (title, mask) in [("one address", 0), ("256 addresses", 0xff << 12), ("any address", u32::MAX)] {
         let (mut seed, mut found) = (1u32, 0);

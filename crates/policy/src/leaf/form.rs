@@ -105,6 +105,14 @@ pub fn template(text: &str) -> Checked {
     Ok(())
 }
 
+/// When files are read again.
+pub fn refresh(text: &str) -> Checked {
+    match text {
+        "on_change" | "manual" => Ok(()),
+        _ => super::quantity::duration(text, 1_000, 7 * 86_400_000).map(drop),
+    }
+}
+
 /// Letters, digits and `_`, beginning with no digit.
 pub fn is_name(text: &str) -> bool {
     let begins = text.as_bytes().first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_');

@@ -12,11 +12,13 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use sha2::{Digest, Sha256};
 use weir_engine::seclang::{Program, ProgramError};
+use weir_gateway::resource::Sha256Hash;
 use weir_rules::seclang::ir::Engine;
-use weir_rules::seclang::{Diagnostic, Disk, Files, Options, RuleSource, Severity};
+use weir_rules::seclang::{Diagnostic, Files, Options, RuleSource, Severity};
 
 use super::RuleSetNeeds;
 use crate::PolicyError;
+use crate::files::{FileSource, listing};
 use crate::source::Source;
 
 /// Largest file of which errors show a line.
@@ -35,12 +37,15 @@ pub(super) struct LoadedRules {
     pub needs: RuleSetNeeds,
     /// Hash of everything that was read.
     pub digest: Hash,
+    /// All files and folders that were read or looked for.
+    pub paths: Arc<[PathBuf]>,
 }
 
 /// A program that may still live.
 struct Known {
     key: Key,
     seen: Seen,
+    paths: Arc<[PathBuf]>,
     program: Weak<Program>,
     warnings: Arc<[PolicyError]>,
     needs: RuleSetNeeds,
@@ -67,11 +72,17 @@ pub(super) fn key(roots: &[RuleSource], options: &Options) -> Key {
 }
 
 /// The program of these files: the one that lives already if nothing has changed.
-pub(super) fn load(key: Key, roots: &[RuleSource], options: &Options) -> Result<LoadedRules, Vec<PolicyError>> {
-    if let Some(found) = find(&key) {
+pub(super) fn load(
+    key: Key,
+    roots: &[RuleSource],
+    options: &Options,
+    disk: &dyn FileSource,
+) -> Result<LoadedRules, Vec<PolicyError>> {
+    if let Some(found) = find(&key, disk) {
         return Ok(found);
     }
-    let recorder = Recorder::default();
+    let recorder = Recorder { disk, seen: RefCell::default() };
+    let error_of = |diagnostic| error_of(diagnostic, disk);
     let loaded = weir_rules::seclang::load_from(roots, options, &recorder).map_err(|all| {
         all.into_iter().filter(|one| one.severity == Severity::Error).map(error_of).collect::<Vec<_>>()
     })?;
@@ -82,31 +93,52 @@ pub(super) fn load(key: Key, roots: &[RuleSource], options: &Options) -> Result<
     let needs = RuleSetNeeds::of(&loaded.set);
     let warnings = loaded.warnings.into_iter().filter(|warning| warning.severity != Severity::Note);
     let warnings: Arc<[PolicyError]> = warnings.map(error_of).chain(only_detects(&program)).collect();
-    let seen = recorder.0.into_inner();
-    let digest = seen.digest(&key);
+    let seen = recorder.seen.into_inner();
+    let (digest, paths) = (seen.digest(&key), seen.paths());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     known.retain(|known| known.program.strong_count() > 0);
-    known.push(Known { key, seen, program: Arc::downgrade(&program), warnings: Arc::clone(&warnings), needs });
-    Ok(LoadedRules { program, warnings, needs, digest })
+    known.push(Known {
+        key,
+        seen,
+        paths: Arc::clone(&paths),
+        program: Arc::downgrade(&program),
+        warnings: Arc::clone(&warnings),
+        needs,
+    });
+    Ok(LoadedRules { program, warnings, needs, digest, paths })
 }
 
 /// A program that lives, was asked for in the same way, and whose files are what they were.
-fn find(key: &Key) -> Option<LoadedRules> {
+fn find(key: &Key, disk: &dyn FileSource) -> Option<LoadedRules> {
     let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     known.iter().filter(|known| known.key == *key).find_map(|known| {
         let program = known.program.upgrade()?;
-        let Known { seen, warnings, needs, .. } = known;
-        let found = || LoadedRules { program, warnings: Arc::clone(warnings), needs: *needs, digest: seen.digest(key) };
-        seen.is_unchanged().then(found)
+        let Known { seen, warnings, needs, paths, .. } = known;
+        let found = || LoadedRules {
+            program,
+            warnings: Arc::clone(warnings),
+            needs: *needs,
+            digest: seen.digest(key),
+            paths: Arc::clone(paths),
+        };
+        seen.is_unchanged(disk).then(found)
     })
 }
 
 impl Seen {
     /// Whether all of it is as it was.
-    fn is_unchanged(&self) -> bool {
-        let same_file = |(path, limit, hash): &(PathBuf, usize, Hash)| of_file(&Disk.read(path, *limit)) == *hash;
-        let same_folder = |(path, hash): &(PathBuf, Hash)| of_folder(&Disk.list(path)) == *hash;
+    fn is_unchanged(&self, disk: &dyn FileSource) -> bool {
+        let same_file = |(path, limit, hash): &(PathBuf, usize, Hash)| match disk.known_hash(path, *limit as u64) {
+            Some(Sha256Hash(known)) => known == *hash,
+            None => of_file(&disk.read(path, *limit)) == *hash,
+        };
+        let same_folder = |(path, hash): &(PathBuf, Hash)| of_folder(&disk.list(path)) == *hash;
         self.folders.iter().all(same_folder) && self.files.iter().all(same_file)
+    }
+
+    fn paths(&self) -> Arc<[PathBuf]> {
+        let folders = self.folders.iter().map(|(path, _)| listing(path));
+        self.files.iter().map(|(path, ..)| path.clone()).chain(folders).collect()
     }
 
     fn digest(&self, key: &Key) -> Hash {
@@ -128,14 +160,16 @@ fn of_folder(names: &io::Result<Vec<String>>) -> Hash {
     Sha256::digest(names.join("\n")).into()
 }
 
-/// The disk, remembering what was seen.
-#[derive(Default)]
-struct Recorder(RefCell<Seen>);
+/// The files, remembering what was seen.
+struct Recorder<'d> {
+    disk: &'d dyn FileSource,
+    seen: RefCell<Seen>,
+}
 
-impl Files for Recorder {
+impl Files for Recorder<'_> {
     fn read(&self, path: &Path, limit: usize) -> io::Result<Vec<u8>> {
-        let content = Disk.read(path, limit);
-        let mut seen = self.0.borrow_mut();
+        let content = self.disk.read(path, limit);
+        let mut seen = self.seen.borrow_mut();
         if !seen.files.iter().any(|(known, _, _)| known == path) {
             seen.files.push((path.to_owned(), limit, of_file(&content)));
         }
@@ -143,8 +177,8 @@ impl Files for Recorder {
     }
 
     fn list(&self, directory: &Path) -> io::Result<Vec<String>> {
-        let names = Disk.list(directory);
-        let mut seen = self.0.borrow_mut();
+        let names = self.disk.list(directory);
+        let mut seen = self.seen.borrow_mut();
         if !seen.folders.iter().any(|(known, _)| known == directory) {
             seen.folders.push((directory.to_owned(), of_folder(&names)));
         }
@@ -152,19 +186,19 @@ impl Files for Recorder {
     }
 
     fn identity(&self, path: &Path) -> PathBuf {
-        Disk.identity(path)
+        self.disk.identity(path)
     }
 }
 
-fn error_of(diagnostic: Diagnostic) -> PolicyError {
-    let excerpt = excerpt(&diagnostic);
+fn error_of(diagnostic: Diagnostic, disk: &dyn FileSource) -> PolicyError {
+    let excerpt = excerpt(&diagnostic, disk);
     let Diagnostic { file, line, column, message, hint, .. } = diagnostic;
     PolicyError { file, line, column, message, hint, excerpt, document: None }
 }
 
 /// The line with a caret below the place; nothing for texts that stand in no file.
-fn excerpt(diagnostic: &Diagnostic) -> String {
-    let Ok(content) = Disk.read(Path::new(&diagnostic.file), EXCERPT_FILE_BYTES) else { return String::new() };
+fn excerpt(diagnostic: &Diagnostic, disk: &dyn FileSource) -> String {
+    let Ok(content) = disk.read(Path::new(&diagnostic.file), EXCERPT_FILE_BYTES) else { return String::new() };
     let source = Source::new(diagnostic.file.clone(), &String::from_utf8_lossy(&content));
     source.excerpt(source.offset_of(diagnostic.line, diagnostic.column))
 }

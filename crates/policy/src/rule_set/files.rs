@@ -3,10 +3,9 @@
 //! Only the last part of a path may have `*` and `?`: that is what rule sets need, and a pattern
 //! that walks whole trees would have no bound.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use weir_rules::confined;
+use crate::files::FileSource;
 
 /// Most files that one pattern may match.
 const MAX_MATCHES: usize = 1000;
@@ -38,7 +37,7 @@ impl FileError {
 
 /// The files that `pattern` names, sorted by name; a path without wildcards is itself, whether it
 /// is there or not.
-pub(crate) fn expand(pattern: &Path) -> Result<Vec<PathBuf>, FileError> {
+pub(crate) fn expand(files: &dyn FileSource, pattern: &Path) -> Result<Vec<PathBuf>, FileError> {
     let is_wild = |text: &[u8]| text.iter().any(|byte| matches!(byte, b'*' | b'?'));
     let (Some(name), Some(folder)) = (pattern.file_name(), pattern.parent()) else {
         return Ok(vec![pattern.to_owned()]);
@@ -52,11 +51,12 @@ pub(crate) fn expand(pattern: &Path) -> Result<Vec<PathBuf>, FileError> {
     }
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let unreadable = |_| FileError::Folder(folder.to_owned());
-    let entries = confined::open(folder).and_then(|_| fs::read_dir(folder)).map_err(unreadable)?;
-    let mut found: Vec<PathBuf> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.file_name().is_some_and(|candidate| fits(name, candidate.as_encoded_bytes())))
-        .filter(|path| path.is_file())
+    let names = files.list(folder).map_err(unreadable)?;
+    let mut found: Vec<PathBuf> = names
+        .iter()
+        .filter(|candidate| fits(name, candidate.as_bytes()))
+        .map(|candidate| folder.join(candidate))
+        .filter(|path| files.is_file(path))
         .take(MAX_MATCHES + 1)
         .collect();
     found.sort_unstable();
@@ -97,6 +97,10 @@ fn fits(pattern: &[u8], name: &[u8]) -> bool {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::fs;
+
+    use weir_rules::seclang::Disk;
+
     use super::*;
 
     #[test]
@@ -124,11 +128,11 @@ mod tests {
             fs::write(folder.path().join(name), "").unwrap();
         }
         fs::create_dir(folder.path().join("d.conf")).unwrap();
-        let found = expand(&folder.path().join("*.conf")).unwrap();
+        let found = expand(&Disk, &folder.path().join("*.conf")).unwrap();
         assert_eq!(found, [folder.path().join("a.conf"), folder.path().join("b.conf")]);
-        assert_eq!(expand(&folder.path().join("x*")), Err(FileError::Nothing));
-        assert_eq!(expand(Path::new("/*/x.conf")), Err(FileError::WildFolder));
-        assert_eq!(expand(Path::new("/nowhere/x.conf")).unwrap(), [Path::new("/nowhere/x.conf")]);
-        assert_eq!(expand(Path::new("/nowhere/*")), Err(FileError::Folder("/nowhere".into())));
+        assert_eq!(expand(&Disk, &folder.path().join("x*")), Err(FileError::Nothing));
+        assert_eq!(expand(&Disk, Path::new("/*/x.conf")), Err(FileError::WildFolder));
+        assert_eq!(expand(&Disk, Path::new("/nowhere/x.conf")).unwrap(), [Path::new("/nowhere/x.conf")]);
+        assert_eq!(expand(&Disk, Path::new("/nowhere/*")), Err(FileError::Folder("/nowhere".into())));
     }
 }

@@ -49,6 +49,15 @@ pub static HOST_PATTERN: Form = Form {
     check: is::host_pattern,
 };
 
+/// When files are read again.
+pub static REFRESH: Form = Form {
+    name: "`on_change`, `manual` or a time",
+    describe: "on_change, manual, or a time from 1s to 7d such as 15m",
+    pattern: r"^(on_change|manual|[0-9]+(ms|s|m|h|d))$",
+    max_bytes: 16,
+    check: is::refresh,
+};
+
 /// A path, decoded and normalised.
 pub static PATH: Form = Form {
     name: "path",

@@ -108,6 +108,7 @@ pub static GEO: Resource = Resource {
             need: Need::Default("none"),
             doc: "An ASN database: `autonomous_system_number`.",
         },
+        REFRESH,
     ],
 };
 
@@ -153,7 +154,25 @@ pub static LIST: Resource = Resource {
             need: Need::Default("none"),
             doc: "A file with one entry per line; empty lines and lines that begin with `#` are skipped. At most 10,000,000 entries.",
         },
+        REFRESH,
     ],
+};
+
+/// When a gateway looks at a data file again.
+const REFRESH: Key = Key {
+    name: "refresh",
+    kind: Kind::Form(&form::REFRESH),
+    need: Need::Value("on_change"),
+    doc: "When a gateway takes a file anew: `on_change`, `manual` (only at `weir refresh`, `weir apply` and changes of this resource), or an interval such as `15m`. Each refresh is a revision. A file that is missing or has errors changes nothing. A policy file is only read by nginx, when it starts or reloads.",
+};
+
+/// When a gateway looks at rule files again. A set of rules that is being replaced is not whole for a while, and may be
+/// valid all the same.
+const REFRESH_RULES: Key = Key {
+    name: "refresh",
+    kind: Kind::Form(&form::REFRESH),
+    need: Need::Value("manual"),
+    doc: "When a gateway takes the rule files anew that this names; see `refresh` of lists.",
 };
 
 /// Whether a policy acts.
@@ -208,6 +227,7 @@ pub static RULE_SET_DOCUMENT: Resource = Resource {
             need: Need::Default("`rules`"),
             doc: "Files with the rules, in this order; names may contain `*` and `?`.",
         },
+        REFRESH_RULES,
     ],
 };
 
@@ -227,6 +247,7 @@ pub static POLICY: Resource = Resource {
         },
         MODE,
         INFLATE,
+        REFRESH_RULES,
         SELECTORS,
         RULES,
     ],
@@ -335,5 +356,5 @@ pub static POLICY_DOCUMENT: Resource = Resource {
     doc: "A policy as in the policy file, but without `id`, which is its key.",
     short: None,
     one_of: &["rules", "selectors"],
-    keys: &[MODE, INFLATE, SELECTORS, RULES],
+    keys: &[MODE, INFLATE, REFRESH_RULES, SELECTORS, RULES],
 };

@@ -45,7 +45,7 @@ pub(super) static POLICIES: Descriptor = Descriptor {
 
 impl Converter<'_> {
     /// Puts a document that workers compile, as it stands.
-    fn document(&mut self, resource: fn(Document) -> Resource) {
+    pub(super) fn document(&mut self, resource: fn(Document) -> Resource) {
         self.put(resource(Document::new(self.id, self.source.text.as_str())));
     }
 

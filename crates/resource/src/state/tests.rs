@@ -37,7 +37,10 @@ fn a_file_is_its_documents() {
         ["lists/office", "rule_sets/own", "policies/base", "settings/", "upstreams/app", "sites/shop", "routes/api"]
     );
     let get = |kind: ResourceKind, id: &str| &state.documents()[&(kind, id.to_owned())];
-    assert_eq!(get(ResourceKind::Settings, ""), &json!({ "policies": ["base"], "geo": "geo.mmdb" }));
+    assert_eq!(
+        get(ResourceKind::Settings, ""),
+        &json!({ "policies": ["base"], "geo": std::path::absolute("geo.mmdb").unwrap() })
+    );
     assert_eq!(
         get(ResourceKind::Policies, "base"),
         &json!({ "rules": [{ "id": "r", "when": "ssl", "action": "log" }] })

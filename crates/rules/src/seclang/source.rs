@@ -80,16 +80,22 @@ impl Files for Memory {
     }
 
     fn identity(&self, path: &Path) -> PathBuf {
-        let mut plain = PathBuf::new();
-        for component in path.components() {
-            match component {
-                Component::CurDir => {}
-                Component::ParentDir => drop(plain.pop()),
-                other => plain.push(other),
-            }
-        }
-        plain
+        plain(path)
     }
+}
+
+/// A path without `.` and `..`, by its text alone.
+#[must_use]
+pub fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => drop(plain.pop()),
+            other => plain.push(other),
+        }
+    }
+    plain
 }
 
 fn too_long(limit: usize) -> io::Error {

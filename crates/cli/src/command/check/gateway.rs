@@ -19,7 +19,7 @@ pub(super) fn is_one(path: &Path) -> bool {
     let document = weir_policy::parse_document(&text, path).unwrap_or_default();
     // Policy files may have rule sets, too, and then always policies as a list.
     let in_policy_files = [ResourceKind::Lists, ResourceKind::Policies];
-    let mut of_a_gateway = ResourceKind::ALL.into_iter().filter(|kind| !in_policy_files.contains(kind));
+    let mut of_a_gateway = ResourceKind::written().filter(|kind| !in_policy_files.contains(kind));
     !document["policies"].is_array() && of_a_gateway.any(|kind| document.get(kind.plural()).is_some())
 }
 
@@ -43,7 +43,9 @@ pub(super) fn run(check: &Check, path: &Path) -> Result<ExitCode, Failure> {
 /// What is wrong with the policies, at its place in the file.
 fn compile(state: &State, path: &Path) -> Vec<weir_policy::PolicyError> {
     let folder = path.parent().unwrap_or(Path::new(""));
-    let Err(errors) = Snapshot::build(&state.compiled(), folder, Trial::Each(&mut HashSet::new())) else {
+    let Err(errors) =
+        Snapshot::build(&state.compiled(), &weir_policy::files::Disk, folder, Trial::Each(&mut HashSet::new()))
+    else {
         return Vec::new();
     };
     let place = |error: &PolicyError| error.in_document().and_then(|(kind, id, fault)| state.error(kind, id, &fault));

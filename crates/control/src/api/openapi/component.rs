@@ -81,7 +81,7 @@ fn created(kind: ResourceKind, schema: &Value) -> Value {
 /// All schemas.
 pub(super) fn schemas() -> Value {
     let mut all = own::schemas();
-    for kind in ResourceKind::ALL {
+    for kind in ResourceKind::written() {
         let mut schema = json_schema(kind);
         let definitions = schema.as_object_mut().and_then(|schema| schema.remove("$defs"));
         for (definition, mut schema) in definitions.iter().filter_map(Value::as_object).flatten().map(owned) {

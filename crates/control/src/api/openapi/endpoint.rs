@@ -140,6 +140,9 @@ pub const ENDPOINTS: &[Endpoint] = &[
     get(DIFF, "The changes of a revision", &[(200, schema("Diff"))]).may(&[404, 410]),
     post(ROLLBACK, "Restores the state of a revision, as a new revision", Body::Message).by(Role::Admin).may(ROLLBACKS),
     get("/api/v1/watch", "Revisions as they happen", &[(200, Answer::Events)]).takes(&[Since]).may(&[409, 429]),
+    get("/api/v1/files", "Captured files that resources name", &[(200, schema("Files"))])
+        .takes(&[Page, After])
+        .of(ResourceKind::Files),
     get("/api/v1/workers", "Workers and the revisions that they have applied", &[(200, schema("Workers"))]),
     get("/api/v1/audit", "Refused changes and rejected requests", &[(200, schema("Audit"))]).takes(&[Limit]),
     get("/api/v1/cost", "Costs of rules and lanes", &[(200, schema("Cost"))]).may(&[404, 503]),

@@ -18,6 +18,7 @@ pub(super) fn schemas() -> Map<String, Value> {
         ("Revisions", object(&["revisions"], json!({"revisions": list(reference("Revision"))}))),
         ("Diff", diff()),
         ("State", json!({"type": "object", "additionalProperties": documents, "properties": {"settings": any()}})),
+        ("Files", json!({"type": "object", "additionalProperties": file()})),
         ("Workers", workers()),
         ("Audit", any()),
         ("Cost", any()),
@@ -83,6 +84,7 @@ fn change() -> Value {
         "changed": list(text()),
         "workers": list(reference("ChangeOfWorker")),
         "dry_run": {"type": "boolean"},
+        "warnings": {"type": "array", "items": {}, "description": "What is odd about the policies, and refuses nothing."},
     });
     object(&["revision"], properties)
 }
@@ -105,12 +107,24 @@ fn transaction() -> Value {
         "body": {"description": "Of PUT, PATCH and POST."},
         "if_match": {"type": "string", "description": "As the header."},
     });
+    let refresh = json!({
+        "description": "Resources whose files are captured anew, beside those that are written: all of them, or these.",
+        "anyOf": [{"type": "boolean"}, {"type": "array", "items": {"type": "string", "pattern": "^/"}}],
+    });
     json!({
         "type": "object",
-        "properties": {"changes": list(object(&["method", "path"], properties)), "message": {"type": "string", "maxLength": 1024}},
+        "properties": {
+            "changes": list(object(&["method", "path"], properties)),
+            "message": {"type": "string", "maxLength": 1024},
+            "refresh": refresh,
+        },
         "required": ["changes"],
         "additionalProperties": false,
     })
+}
+
+fn file() -> Value {
+    object(&["path", "sha256", "size"], json!({"path": text(), "sha256": text(), "size": number()}))
 }
 
 fn message() -> Value {

@@ -1,6 +1,7 @@
 //! Refused operations, and the state after them.
 
 use super::*;
+use crate::resource::{CapturedFile, Sha256Hash};
 use crate::testing::{member, put_member, upstream};
 
 #[test]
@@ -71,9 +72,15 @@ fn documents_are_kept_by_kind_and_id_with_a_digest_of_their_own() {
 }
 
 #[test]
-fn an_object_is_accepted_and_changes_nothing_yet() {
-    let frame = br#"{"object":{"hash":"00112233445566778899aabbccddeeff","bytes":7,"content":"later"}}"#;
+fn a_captured_file_is_a_document_that_is_compiled() {
+    let file = CapturedFile { path: "/a".into(), sha256: Sha256Hash::of(b"x"), size: 1 };
+    let put = |file: &CapturedFile| Op::Put(Resource::File(file.document()));
     let mut gateway = Gateway::empty();
-    gateway.apply(frame, serde_json::from_slice(frame).unwrap(), &mut Patterns::new()).unwrap();
-    assert_eq!(gateway.digest(), 0);
+    apply(&mut gateway, put(&file)).unwrap();
+    assert_eq!(gateway.documents().get(ResourceKind::Files, "a"), Some(&file.document()));
+    let digest = gateway.documents().digest();
+    apply(&mut gateway, put(&CapturedFile { sha256: Sha256Hash::of(b"y"), ..file })).unwrap();
+    assert_ne!(gateway.documents().digest(), digest);
+    apply(&mut gateway, Op::Delete { kind: ResourceKind::Files, id: "a".into() }).unwrap();
+    assert_eq!((gateway.digest(), gateway.documents().digest()), (0, 0));
 }

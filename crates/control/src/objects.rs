@@ -1,0 +1,351 @@
+//! Contents of the files that documents name, as captured when a revision was accepted.
+//!
+//! A file is read once, by control, into `state/objects/SHA256`, which is on disk before the revision that needs it is
+//! stored. For workers it is published as `objects/SHA256` in the runtime directory, by a link, or by a copy on another
+//! file system. Workers may search that directory, not list it, and open it through a descriptor that nginx's master has
+//! opened, so neither a changed file nor a deleted one, nor permissions of their user, can make a worker see anything
+//! else than what was accepted.
+//!
+//! A file that has not changed since it was read (device, inode, size, both times) is not read again.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, DirBuilder, File, Metadata};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use sha2::{Digest as _, Sha256};
+use weir_gateway::resource::{CapturedFile, Sha256Hash};
+use weir_policy::confined;
+use weir_policy::files::MAX_LISTING_BYTES;
+
+/// The name of both directories.
+pub const NAME: &str = "objects";
+/// How often a file is read that changes while it is read.
+const ATTEMPTS: u32 = 3;
+/// The time between two of these attempts.
+const BETWEEN: Duration = Duration::from_millis(20);
+/// Bytes that are read at a time.
+const CHUNK: usize = 1 << 20;
+/// Entries of a folder that are listed at most.
+const MAX_ENTRIES: usize = 10_000;
+/// A file that changed more recently than this before it was read may change again without another time: coarse clocks
+/// of file systems tick every two seconds.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// The objects of a gateway.
+#[derive(Debug)]
+pub struct Objects {
+    kept: PathBuf,
+    public: PathBuf,
+    allowed: Option<Vec<PathBuf>>,
+    seen: Mutex<HashMap<PathBuf, (Stamp, CapturedFile)>>,
+    next: AtomicU64,
+}
+
+/// What changes when a file does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    /// The stamp of a file, or of a folder.
+    ///
+    /// # Errors
+    /// If it cannot be looked at.
+    pub fn of(path: &Path) -> io::Result<Self> {
+        fs::metadata(path).map(|about| Self::from(&about))
+    }
+}
+
+impl From<&Metadata> for Stamp {
+    fn from(about: &Metadata) -> Self {
+        Self {
+            device: about.dev(),
+            inode: about.ino(),
+            size: about.size(),
+            modified: (about.mtime(), about.mtime_nsec()),
+            changed: (about.ctime(), about.ctime_nsec()),
+        }
+    }
+}
+
+impl Objects {
+    /// The objects below a state directory, published below a runtime directory; both are made if need be. Files may be
+    /// captured below the directories of `allowed`, or anywhere if there are none.
+    ///
+    /// # Errors
+    /// If a directory cannot be made.
+    pub fn open(state: &Path, runtime: &Path, allowed: &[PathBuf]) -> io::Result<Self> {
+        let (kept, public) = (state.join(NAME), runtime.join(NAME));
+        DirBuilder::new().recursive(true).mode(0o700).create(&kept)?;
+        make_public(&public)?;
+        let (kept, public) = (kept.canonicalize()?, public.canonicalize()?);
+        for dir in [&kept, &public] {
+            for entry in fs::read_dir(dir)?.flatten() {
+                // What a killed process has left unfinished.
+                if entry.file_name().as_encoded_bytes().starts_with(b".") {
+                    let _ = fs::remove_file(entry.path());
+                }
+            }
+        }
+        let canonical = allowed.iter().filter_map(|directory| directory.canonicalize().ok()).collect();
+        let allowed = (!allowed.is_empty()).then_some(canonical);
+        Ok(Self { kept, public, allowed, seen: Mutex::default(), next: AtomicU64::new(0) })
+    }
+
+    /// The directory of the objects that are kept.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.kept
+    }
+
+    /// Captures a file, or a folder if the path ends in `/`.
+    ///
+    /// # Errors
+    /// If it cannot be read, is not a regular file, is too large, lies outside of the allowed directories, or changes
+    /// again and again while it is read; or if the object cannot be stored.
+    pub fn capture(&self, path: &Path, max_bytes: u64) -> io::Result<CapturedFile> {
+        let name = path.to_str().ok_or_else(|| io::Error::other("its name is not UTF-8"))?;
+        if !path.is_absolute() {
+            return Err(io::Error::other("its path is not absolute"));
+        }
+        if name.ends_with('/') {
+            let listing = self.listing(path)?;
+            return self.store(name, &mut listing.as_slice(), MAX_LISTING_BYTES);
+        }
+        let mut changing = io::Error::other("it changes while it is read");
+        for attempt in 0..ATTEMPTS {
+            if attempt > 0 {
+                std::thread::sleep(BETWEEN);
+            }
+            let mut file = confined::open_within(path, self.allowed.as_deref())?;
+            let about = file.metadata()?;
+            if !about.is_file() {
+                return Err(io::Error::other("it is not a regular file"));
+            }
+            if about.len() > max_bytes {
+                return Err(io::Error::other(format!("it is larger than {max_bytes} bytes")));
+            }
+            let before = Stamp::from(&about);
+            if let Some(known) = self.known(path, before) {
+                return Ok(known);
+            }
+            // The time of a file ticks every few milliseconds: a writer that is at it may not show by it.
+            if about.modified().is_ok_and(|modified| modified.elapsed().is_ok_and(|since| since < BETWEEN)) {
+                std::thread::sleep(BETWEEN);
+                if Stamp::from(&file.metadata()?) != before {
+                    continue;
+                }
+            }
+            match self.store(name, &mut file, max_bytes) {
+                Ok(captured) if Stamp::from(&file.metadata()?) == before && captured.size == before.size => {
+                    if about.modified().is_ok_and(is_settled) {
+                        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+                        seen.insert(path.to_owned(), (before, captured.clone()));
+                    }
+                    return Ok(captured);
+                }
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::FileTooLarge => changing = error,
+                Err(error) => return Err(error),
+            }
+        }
+        Err(changing)
+    }
+
+    /// What was captured of a file that has not changed since.
+    fn known(&self, path: &Path, stamp: Stamp) -> Option<CapturedFile> {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let (known, file) = seen.get(path)?;
+        (*known == stamp && self.has(file)).then(|| file.clone())
+    }
+
+    /// Whether the content of a file is kept.
+    #[must_use]
+    pub fn has(&self, file: &CapturedFile) -> bool {
+        fs::metadata(self.kept.join(file.sha256.to_string())).is_ok_and(|about| about.len() == file.size)
+    }
+
+    /// The content of a file.
+    ///
+    /// # Errors
+    /// If it is not kept, or damaged.
+    pub fn read(&self, file: &CapturedFile) -> io::Result<Vec<u8>> {
+        let content = fs::read(self.kept.join(file.sha256.to_string()))?;
+        if Sha256Hash::of(&content) != file.sha256 {
+            return Err(io::Error::other(format!("the content {} of {} is damaged", file.sha256, file.path)));
+        }
+        Ok(content)
+    }
+
+    /// Entries of a folder, a line for each.
+    fn listing(&self, folder: &Path) -> io::Result<Vec<u8>> {
+        confined::open_within(folder, self.allowed.as_deref())?;
+        let mut names = Vec::new();
+        for entry in fs::read_dir(folder)?.take(MAX_ENTRIES) {
+            let entry = entry?;
+            let Ok(mut name) = entry.file_name().into_string() else { continue };
+            match fs::metadata(entry.path()) {
+                Ok(about) if about.is_dir() => name.push('/'),
+                Ok(about) if about.is_file() => {}
+                _ => continue,
+            }
+            if !name.contains('\n') {
+                names.push(name);
+            }
+        }
+        names.sort_unstable();
+        Ok(names.iter().flat_map(|name| name.bytes().chain([b'\n'])).collect())
+    }
+
+    /// Stores a content under its hash. When this returns, it is on disk.
+    fn store(&self, path: &str, content: &mut dyn io::Read, max_bytes: u64) -> io::Result<CapturedFile> {
+        let new = self.temporary(&self.kept);
+        let stored = self.store_as(&new, path, content, max_bytes);
+        if stored.is_err() {
+            let _ = fs::remove_file(&new);
+        }
+        stored
+    }
+
+    fn store_as(&self, new: &Path, path: &str, content: &mut dyn io::Read, max: u64) -> io::Result<CapturedFile> {
+        let mut file = File::options().write(true).create_new(true).mode(0o444).open(new)?;
+        let (mut hash, mut size, mut chunk) = (Sha256::new(), 0u64, vec![0; CHUNK.min(max as usize + 1)]);
+        loop {
+            match content.read(&mut chunk) {
+                Ok(0) => break,
+                Ok(length) => {
+                    size += length as u64;
+                    if size > max {
+                        let message = format!("it is larger than {max} bytes");
+                        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+                    }
+                    hash.update(&chunk[..length]);
+                    file.write_all(&chunk[..length])?;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let captured = CapturedFile { path: path.to_owned(), sha256: Sha256Hash(hash.finalize().into()), size };
+        if self.has(&captured) {
+            fs::remove_file(new)?;
+            return Ok(captured);
+        }
+        file.set_permissions(PermissionsExt::from_mode(0o444))?;
+        file.sync_all()?;
+        fs::rename(new, self.kept.join(captured.sha256.to_string()))?;
+        File::open(&self.kept)?.sync_all()?;
+        Ok(captured)
+    }
+
+    /// Publishes contents for workers.
+    ///
+    /// # Errors
+    /// If one of them is not kept or cannot be published.
+    pub fn publish<'f>(&self, files: impl IntoIterator<Item = &'f CapturedFile>) -> io::Result<()> {
+        make_public(&self.public)?;
+        for file in files {
+            let name = file.sha256.to_string();
+            let (from, to) = (self.kept.join(&name), self.public.join(&name));
+            if fs::metadata(&to).is_ok_and(|about| about.len() == file.size) {
+                continue;
+            }
+            let new = self.temporary(&self.public);
+            let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", file.path));
+            if fs::hard_link(&from, &new).is_err() {
+                let _ = fs::remove_file(&new);
+                fs::copy(&from, &new)
+                    .and_then(|_| fs::set_permissions(&new, PermissionsExt::from_mode(0o444)))
+                    .map_err(|error| {
+                        let _ = fs::remove_file(&new);
+                        named(error)
+                    })?;
+            }
+            fs::rename(&new, &to).map_err(named)?;
+            // Of two names of one file, rename(2) keeps both.
+            let _ = fs::remove_file(&new);
+        }
+        Ok(())
+    }
+
+    /// Compares contents with their hashes. A damaged or missing one is taken again from its source, if that still has
+    /// the content; otherwise it is removed and named.
+    pub fn verify<'f>(&self, files: impl IntoIterator<Item = &'f CapturedFile>) -> Vec<String> {
+        let mut lost = Vec::new();
+        for file in files {
+            let name = file.sha256.to_string();
+            let whole = |dir: &Path| hash_of(&dir.join(&name)).is_ok_and(|hash| hash == file.sha256);
+            if whole(&self.kept) {
+                if self.public.join(&name).exists() && !whole(&self.public) {
+                    let _ = fs::remove_file(self.public.join(&name));
+                }
+                continue;
+            }
+            let _ = fs::remove_file(self.kept.join(&name));
+            let again = self.capture(Path::new(&file.path), file.size);
+            let recovered = again.is_ok_and(|again| again.sha256 == file.sha256);
+            if !recovered && whole(&self.public) {
+                let from = File::open(self.public.join(&name));
+                let stored = from.and_then(|mut from| self.store(&file.path, &mut from, file.size));
+                if stored.is_ok() {
+                    continue;
+                }
+            }
+            let _ = fs::remove_file(self.public.join(&name));
+            if !recovered {
+                lost.push(format!(
+                    "the content of {} ({name}) is missing or damaged, and the file is another",
+                    file.path
+                ));
+            }
+        }
+        lost
+    }
+
+    /// Deletes all objects but these.
+    pub fn keep_only(&self, kept: &HashSet<Sha256Hash>, published: &HashSet<Sha256Hash>) {
+        for (dir, wanted) in [(&self.kept, kept), (&self.public, published)] {
+            for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+                let name = entry.file_name();
+                let hash = name.to_str().and_then(|name| name.parse::<Sha256Hash>().ok());
+                if hash.is_some_and(|hash| !wanted.contains(&hash)) {
+                    let _ = fs::remove_file(entry.path());
+                }
+            }
+        }
+    }
+
+    fn temporary(&self, dir: &Path) -> PathBuf {
+        dir.join(format!(".new-{}-{}", std::process::id(), self.next.fetch_add(1, Ordering::Relaxed)))
+    }
+}
+
+/// Makes the directory from which workers read: they may search it, not list it.
+fn make_public(dir: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o711).create(dir)?;
+    fs::set_permissions(dir, PermissionsExt::from_mode(0o711))
+}
+
+/// Whether a file last changed so long ago that another change would have another time.
+fn is_settled(modified: SystemTime) -> bool {
+    modified.elapsed().is_ok_and(|since| since > SETTLED)
+}
+
+fn hash_of(path: &Path) -> io::Result<Sha256Hash> {
+    let mut hash = Sha256::new();
+    io::copy(&mut File::open(path)?, &mut hash)?;
+    Ok(Sha256Hash(hash.finalize().into()))
+}
+
+#[cfg(test)]
+mod tests;

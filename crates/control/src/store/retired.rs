@@ -1,0 +1,93 @@
+//! Contents of files that a revision replaced, so that it can be rolled back; and those that were looked at last.
+
+use std::collections::{BTreeMap, HashSet};
+
+use weir_gateway::resource::{CapturedFile, Sha256Hash};
+use weir_resource::ResourceKind;
+
+use super::{Store, StoreError, to_sql};
+use crate::state::Applied;
+
+/// Revisions that changed files and can be rolled back.
+pub const KEPT_FILE_REVISIONS: i64 = 20;
+/// Bytes of replaced contents that are kept at most; the newest ones are.
+pub const KEPT_FILE_BYTES: u64 = 1 << 30;
+
+impl Store {
+    /// Notes which contents a revision of the open group replaces.
+    ///
+    /// # Errors
+    /// If SQLite fails.
+    pub fn retire(&mut self, revision: u64, applied: &Applied) -> Result<(), StoreError> {
+        let old = applied.deltas.iter().filter(|delta| delta.key.kind == ResourceKind::Files);
+        let old = old.filter_map(|delta| serde_json::from_str(&delta.old.as_ref()?.document.text).ok());
+        for CapturedFile { path, sha256, size } in old {
+            let sql = "INSERT OR REPLACE INTO retired (revision, path, sha256, size) VALUES (?1, ?2, ?3, ?4)";
+            let row = rusqlite::params![to_sql(revision), path, sha256.to_string(), to_sql(size)];
+            self.connection.prepare_cached(sql)?.execute(row)?;
+        }
+        Ok(())
+    }
+
+    /// The replaced contents that are still to be kept; forgets the others.
+    ///
+    /// # Errors
+    /// If SQLite fails.
+    pub fn retired(&mut self) -> Result<HashSet<Sha256Hash>, StoreError> {
+        let sql = "DELETE FROM retired WHERE revision <
+                   (SELECT DISTINCT revision FROM retired ORDER BY revision DESC LIMIT 1 OFFSET ?1)";
+        self.connection.execute(sql, [KEPT_FILE_REVISIONS - 1])?;
+        let (mut kept, mut bytes, mut full) = (HashSet::new(), 0, None);
+        let sql = "SELECT revision, sha256, size FROM retired ORDER BY revision DESC";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let Ok(hash) = row.get::<_, String>(1)?.parse::<Sha256Hash>() else { continue };
+            if kept.contains(&hash) {
+                continue;
+            }
+            bytes += super::from_sql(row.get(2)?);
+            if bytes > KEPT_FILE_BYTES {
+                full = Some(row.get::<_, i64>(0)?);
+                break;
+            }
+            kept.insert(hash);
+        }
+        drop(rows);
+        drop(statement);
+        if let Some(revision) = full {
+            self.connection.execute("DELETE FROM retired WHERE revision <= ?1", [revision])?;
+        }
+        Ok(kept)
+    }
+
+    /// What was last found at each path that is refreshed, whether or not it was taken.
+    ///
+    /// # Errors
+    /// If SQLite fails.
+    pub fn looked_at(&self) -> Result<BTreeMap<String, Sha256Hash>, StoreError> {
+        let mut statement = self.connection.prepare_cached("SELECT path, sha256 FROM looked_at")?;
+        let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
+        let mut all = BTreeMap::new();
+        for row in rows {
+            let (path, hash) = row?;
+            all.extend(hash.parse().ok().map(|hash| (path, hash)));
+        }
+        Ok(all)
+    }
+
+    /// Notes what was found at a path; `None` forgets it.
+    ///
+    /// # Errors
+    /// If SQLite fails.
+    pub fn look_at(&mut self, path: &str, found: Option<Sha256Hash>) -> Result<(), StoreError> {
+        match found {
+            Some(hash) => {
+                let sql = "INSERT OR REPLACE INTO looked_at (path, sha256) VALUES (?1, ?2)";
+                self.connection.prepare_cached(sql)?.execute([path, &hash.to_string()])?;
+            }
+            None => _ = self.connection.execute("DELETE FROM looked_at WHERE path = ?1", [path])?,
+        }
+        Ok(())
+    }
+}
