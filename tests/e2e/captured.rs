@@ -174,6 +174,27 @@ fn a_second_control_is_refused_also_by_another_way_to_the_directory() {
     second(&mut command);
 }
 
+#[test]
+fn a_file_that_cannot_be_captured_is_named_with_its_reason_and_changes_nothing() {
+    let (gateway, file) = gateway(1, "manual");
+    let before = newest(gateway.api());
+    for (way, reason) in [
+        (0, "8192 bytes"),
+        (1, "no such file"),
+        (2, "not a regular file"),
+        (3, "too many"),
+        (4, "outside"),
+        (5, "larger than"),
+        (6, "not a regular file"),
+    ] {
+        let what = damage(&file, way);
+        let refused = refresh(gateway.api()).expect(422);
+        let (pointer, message) = refused.errors()[0].clone();
+        assert!(pointer == "/lists/words/file" && message.contains(reason), "{what}: {pointer}: {message}");
+        assert_eq!((newest(gateway.api()), status(&gateway.nginx, "evil")), (before, 403), "{what}");
+    }
+}
+
 /// What each revision blocks.
 type Model = Mutex<BTreeMap<u64, BTreeSet<u64>>>;
 
@@ -252,6 +273,20 @@ fn damage(file: &Path, way: u64) -> &'static str {
         2 => {
             std::fs::create_dir(file).expect("writable");
             "a directory"
+        }
+        // Modes do not keep root out; a link to itself does.
+        3 => {
+            std::os::unix::fs::symlink(file, file).expect("writable");
+            "unreadable"
+        }
+        4 => {
+            std::os::unix::fs::symlink("/etc/hostname", file).expect("writable");
+            "a link that leads out"
+        }
+        5 => {
+            let sparse = std::fs::File::create(file).expect("writable");
+            sparse.set_len(2 << 30).expect("sparse");
+            "2 GiB long"
         }
         _ => {
             std::fs::File::options().write(true).create(true).truncate(true).mode(0o600).open(file).expect("writable");
@@ -342,7 +377,7 @@ fn every_answer_is_what_the_committed_revision_says_whatever_breaks() {
                     commit(answer.revision(), &current);
                 }
             }
-            let way = damage(&file, random.below(4));
+            let way = damage(&file, random.below(7));
             let refused = refresh(gateway.api());
             assert_eq!(refused.status, 422, "{way}: {:#}", refused.body);
             if random.below(3) == 0 {

@@ -15,7 +15,7 @@ use crate::conformance::{self, ConformanceArguments};
 use crate::differential::{self, DifferentialArguments};
 use crate::report::{GrowthRow, Results, table};
 use crate::rounds::Schedule;
-use crate::{attached, comparison, crs, events, growth, lua, soak, stories};
+use crate::{attached, comparison, crs, events, files, growth, lua, soak, stories};
 
 /// Rounds of the growth groups: fewer, because the differences they look for are large.
 const GROWTH_ROUNDS: u32 = 3;
@@ -31,6 +31,8 @@ pub enum Scenario {
     Crs,
     /// Changes until they are live, messages between workers, and the peers' ways to do both
     Events,
+    /// A list of a million addresses and a geographic database of 60 MB: memory, changes beside them, refreshes
+    Files,
     /// What being profiled costs: without a profiler, with `weir profile`, with perf
     Profile,
     /// Planted and diagnosed: a WAF engine in Lua that copies variables, and the same mended
@@ -148,6 +150,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, MeasureError> {
         Scenario::Growth => written(output, &growth_only(&site, schedule, host)?.rounded()),
         Scenario::Crs => written(output, &crs::run(&site, only, grow, schedule, host)?.rounded()),
         Scenario::Events => written(output, &events::run(&site, only, arguments.under_load, schedule, host)?.rounded()),
+        Scenario::Files => written(output, &files::run(&site, schedule, host)?),
         Scenario::Profile => written(output, &attached::run(&site, only, schedule, host)?),
         scenario @ (Scenario::LuaWaf | Scenario::NoKeepalive | Scenario::TableSort) => {
             let story = stories::of(&name(scenario));

@@ -15,6 +15,7 @@ mod conformance;
 mod crs;
 mod differential;
 mod events;
+mod files;
 mod growth;
 mod haproxy;
 mod log_fields;

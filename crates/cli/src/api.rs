@@ -100,21 +100,29 @@ impl Api {
         body: Option<&Value>,
         options: &ChangeOptions,
     ) -> Result<Changed, Failure> {
-        let mut query = Vec::new();
-        if options.dry_run {
-            query.push("dry_run=true".to_owned());
-        }
-        if options.no_wait {
-            query.push("wait=accepted".to_owned());
-        }
-        if options.durable {
-            query.push("durable=true".to_owned());
-        }
-        if let Some(message) = &options.message {
-            query.push(format!("message={}", client::encode(message)));
-        }
-        let mark = if query.is_empty() { "" } else { "?" };
-        self.call(method, &format!("{path}{mark}{}", query.join("&")), body).map(Changed)
+        self.call(method, &format!("{path}{}", query(options)), body).map(Changed)
+    }
+
+    /// Writes what is at a path to `out`.
+    pub fn download(&self, path: &str, out: &mut dyn std::io::Write) -> Result<(), Failure> {
+        self.runtime.block_on(self.client.download(path, out)).map_err(|error| match error {
+            client::ClientError::Refused { status, body } => refusal(status, &body),
+            error => unreachable_(&self.client, &error),
+        })
+    }
+
+    /// Makes a change that a file describes.
+    pub fn upload(
+        &self,
+        path: &str,
+        file: std::fs::File,
+        media_type: &str,
+        options: &ChangeOptions,
+    ) -> Result<Changed, Failure> {
+        let path = format!("{path}{}", query(options));
+        let answer = self.runtime.block_on(self.client.upload(&path, file, media_type));
+        let answer = answer.map_err(|error| unreachable_(&self.client, &error))?;
+        if answer.status < 300 { Ok(Changed(answer.body)) } else { Err(refusal(answer.status, &answer.body)) }
     }
 
     /// Calls `see` for each event of a stream, until it ends.
@@ -127,6 +135,25 @@ impl Api {
         let answer = answer.map_err(|error| unreachable_(&self.client, &error))?;
         if answer.status < 300 { Ok(answer.body) } else { Err(refusal(answer.status, &answer.body)) }
     }
+}
+
+/// The query that options of a change make, with its question mark.
+fn query(options: &ChangeOptions) -> String {
+    let mut query = Vec::new();
+    if options.dry_run {
+        query.push("dry_run=true".to_owned());
+    }
+    if options.no_wait {
+        query.push("wait=accepted".to_owned());
+    }
+    if options.durable {
+        query.push("durable=true".to_owned());
+    }
+    if let Some(message) = &options.message {
+        query.push(format!("message={}", client::encode(message)));
+    }
+    let mark = if query.is_empty() { "" } else { "?" };
+    format!("{mark}{}", query.join("&"))
 }
 
 fn unreachable_(client: &Client, error: &client::ClientError) -> Failure {

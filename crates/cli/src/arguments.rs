@@ -14,7 +14,8 @@ pub use ablate::{Ablate, AblateGuard};
 pub use baseline::{Baseline, BaselinePlace, Watching};
 pub use diagnose::Diagnose;
 pub use live::{
-    Apply, Change, ChangeOptions, Control, Delete, Diff, Get, RefreshFiles, Revisions, Role, Rollback, Token, Watch,
+    Apply, Backup, Change, ChangeOptions, Control, Delete, Diff, Get, RefreshFiles, Restore, Revisions, Role, Rollback,
+    Token, Watch,
 };
 pub use profile::{Backend, Convert, Output, Profile, ProfileCommand, ProfileDiff, Record, TopBy};
 
@@ -66,6 +67,10 @@ pub enum Command {
     Rollback(Rollback),
     /// Show changes as they happen.
     Watch(Watch),
+    /// Write the configuration with its history, files and private keys to one file.
+    Backup(Backup),
+    /// Restore a backup, in the running gateway or in an empty state directory.
+    Restore(Restore),
     /// Create, list and revoke tokens for the API over TCP.
     #[command(subcommand)]
     Token(Token),

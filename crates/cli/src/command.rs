@@ -2,6 +2,7 @@
 
 mod ablate;
 pub(crate) mod apply;
+mod backup;
 mod baseline;
 mod change;
 mod check;
@@ -53,6 +54,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Revisions(list) => revisions::list(&api()?, list),
         Command::Diff(diff) => revisions::diff(&api()?, diff),
         Command::Rollback(rollback) => revisions::rollback(&api()?, rollback),
+        Command::Backup(one) => backup::make(&api()?, one),
+        Command::Restore(one) => match &one.state {
+            Some(state) => backup::install(one, state),
+            None => backup::restore(&api()?, one),
+        },
         Command::Watch(watch) => revisions::watch(&api()?, watch),
         Command::Token(token) => token::run(token),
         Command::Schema { of } => schema::run(*of),

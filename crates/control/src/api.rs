@@ -3,6 +3,7 @@
 //! Resources are not routes of the router: their paths can name any part of a document, so one handler parses them.
 //! Every error is answered as a problem (RFC 9457).
 
+mod backup;
 mod body;
 mod change;
 mod context;
@@ -42,6 +43,8 @@ pub(crate) fn router(context: Arc<Context>) -> Router {
         .route("/cost/history", get(cost::history))
         .route("/state", get(status::state))
         .route("/audit", get(status::audit))
+        .route("/backup", get(backup::make))
+        .route("/restore", post(backup::restore))
         .route("/{*path}", any(resource::resource))
         .fallback(nothing)
         .method_not_allowed_fallback(not_allowed);

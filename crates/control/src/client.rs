@@ -2,11 +2,15 @@
 
 mod connect;
 mod events;
+mod file;
 mod target;
 
 use std::fmt;
+use std::fs::File;
+use std::io::Write;
 
 use bytes::Bytes;
+use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http1::SendRequest;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, ETAG, HOST};
@@ -64,7 +68,7 @@ pub enum ClientError {
     /// The response is invalid.
     #[error("{0}")]
     Answer(String),
-    /// The stream of events was refused.
+    /// A stream was refused.
     #[error("status {status}: {}", body["detail"].as_str().unwrap_or_default())]
     Refused {
         /// The status.
@@ -88,8 +92,12 @@ pub struct Answer {
 /// The client.
 pub struct Client {
     target: Target,
-    connection: Mutex<Option<SendRequest<Full<Bytes>>>>,
+    connection: Mutex<Option<Sender>>,
 }
+
+/// The body of a request.
+type RequestBody = UnsyncBoxBody<Bytes, std::io::Error>;
+type Sender = SendRequest<RequestBody>;
 
 impl fmt::Debug for Client {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -151,18 +159,38 @@ impl Client {
     pub async fn events(&self, path: &str, see: &mut dyn FnMut(&Value)) -> Result<(), ClientError> {
         let mut connection = connect::connect(&self.target).await?;
         let request = self.request(Method::Get, path, None, &[("accept", "text/event-stream")])?;
-        let response = connection.send_request(request).await?;
-        let status = response.status().as_u16();
-        if status != 200 {
-            let Answer { body, .. } = answer(response).await?;
-            return Err(ClientError::Refused { status, body });
+        events::read(accepted(connection.send_request(request).await?).await?, see).await
+    }
+
+    /// Writes a response's body to `out`, of any length.
+    ///
+    /// # Errors
+    /// If there is none, it breaks off, or cannot be written.
+    pub async fn download(&self, path: &str, out: &mut dyn Write) -> Result<(), ClientError> {
+        let mut connection = connect::connect(&self.target).await?;
+        let mut body = accepted(connection.send_request(self.request(Method::Get, path, None, &[])?).await?).await?;
+        while let Some(frame) = body.frame().await {
+            if let Ok(data) = frame?.into_data() {
+                out.write_all(&data)?;
+            }
         }
-        events::read(response.into_body(), see).await
+        Ok(())
+    }
+
+    /// Sends a file of any length.
+    ///
+    /// # Errors
+    /// As [`Client::call`], and if the file cannot be read.
+    pub async fn upload(&self, path: &str, file: File, media_type: &str) -> Result<Answer, ClientError> {
+        let mut connection = connect::connect(&self.target).await?;
+        let mut request = self.request(Method::Post, path, None, &[("content-type", media_type)])?;
+        *request.body_mut() = file::body(file)?;
+        answer(connection.send_request(request).await?).await
     }
 
     async fn exchange(
         &self,
-        connection: &mut SendRequest<Full<Bytes>>,
+        connection: &mut Sender,
         method: Method,
         path: &str,
         body: Option<&Value>,
@@ -177,7 +205,7 @@ impl Client {
         path: &str,
         body: Option<&Value>,
         headers: &[(&str, &str)],
-    ) -> Result<Request<Full<Bytes>>, ClientError> {
+    ) -> Result<Request<RequestBody>, ClientError> {
         let mut request = Request::builder().method(method.as_str()).uri(path).header(HOST, self.target.host());
         if let Some(token) = self.target.token() {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
@@ -189,8 +217,18 @@ impl Client {
             request = request.header(*name, *value);
         }
         let bytes = body.map(|body| Bytes::from(body.to_string())).unwrap_or_default();
-        Ok(request.body(Full::new(bytes))?)
+        Ok(request.body(Full::new(bytes).map_err(|never| match never {}).boxed_unsync())?)
     }
+}
+
+/// The body of a response that is not an error.
+async fn accepted(response: Response<Incoming>) -> Result<Incoming, ClientError> {
+    let status = response.status().as_u16();
+    if status == 200 {
+        return Ok(response.into_body());
+    }
+    let Answer { body, .. } = answer(response).await?;
+    Err(ClientError::Refused { status, body })
 }
 
 async fn answer(response: Response<Incoming>) -> Result<Answer, ClientError> {

@@ -10,6 +10,7 @@ use weir_resource::Fault;
 
 use crate::api::Context;
 use crate::auth::{Access, Denied};
+use crate::backup::TemporaryDir;
 use crate::error::ControlError;
 use crate::metrics::Metrics;
 use crate::objects::Objects;
@@ -55,6 +56,7 @@ pub async fn serve(options: &Options, end: impl Future<Output = ()>) -> Result<(
     make_runtime_dir(options)?;
     let metrics = Arc::new(Metrics::new());
     let (store, loaded) = Store::open(&options.state, now_ms())?;
+    TemporaryDir::remove_old(&options.state);
     if let Some(recovered) = &loaded.recovered {
         log::failure!("the store was corrupt: {recovered}");
     }
@@ -93,6 +95,7 @@ pub async fn serve(options: &Options, end: impl Future<Output = ()>) -> Result<(
         queue,
         regions: publisher.regions(),
         runtime: options.runtime.clone(),
+        state_dir: options.state.clone(),
         recovered: loaded.recovered,
         started,
         stop: stop.clone(),

@@ -15,6 +15,7 @@ mod workers;
 pub mod api;
 pub mod auth;
 mod authorities;
+pub mod backup;
 pub mod client;
 pub mod health;
 mod history;

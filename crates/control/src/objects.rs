@@ -14,7 +14,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use sha2::{Digest as _, Sha256};
@@ -44,6 +44,7 @@ pub struct Objects {
     allowed: Option<Vec<PathBuf>>,
     seen: Mutex<HashMap<PathBuf, (Stamp, CapturedFile)>>,
     next: AtomicU64,
+    held: Arc<()>,
 }
 
 /// What changes when a file does.
@@ -99,7 +100,7 @@ impl Objects {
         }
         let canonical = allowed.iter().filter_map(|directory| directory.canonicalize().ok()).collect();
         let allowed = (!allowed.is_empty()).then_some(canonical);
-        Ok(Self { kept, public, allowed, seen: Mutex::default(), next: AtomicU64::new(0) })
+        Ok(Self { kept, public, allowed, seen: Mutex::default(), next: AtomicU64::new(0), held: Arc::default() })
     }
 
     /// The directory of the objects that are kept.
@@ -312,8 +313,44 @@ impl Objects {
         lost
     }
 
-    /// Deletes all objects but these.
-    pub fn keep_only(&self, kept: &HashSet<Sha256Hash>, published: &HashSet<Sha256Hash>) {
+    /// Keeps all objects until what is returned is dropped.
+    #[must_use]
+    pub fn hold(&self) -> Arc<()> {
+        Arc::clone(&self.held)
+    }
+
+    /// All objects that are kept.
+    ///
+    /// # Errors
+    /// If the directory cannot be read.
+    pub fn all(&self) -> io::Result<Vec<Sha256Hash>> {
+        let mut all = Vec::new();
+        for entry in fs::read_dir(&self.kept)? {
+            all.extend(entry?.file_name().to_str().and_then(|name| name.parse::<Sha256Hash>().ok()));
+        }
+        all.sort_unstable();
+        Ok(all)
+    }
+
+    /// Moves a file with this content here, from the same file system, if it is not here yet. It is on disk already.
+    ///
+    /// # Errors
+    /// If it cannot be moved.
+    pub fn adopt(&self, file: &Path, hash: Sha256Hash) -> io::Result<()> {
+        let kept = self.kept.join(hash.to_string());
+        if hash_of(&kept).is_ok_and(|known| known == hash) {
+            return Ok(());
+        }
+        fs::rename(file, kept)?;
+        File::open(&self.kept)?.sync_all()
+    }
+
+    /// Deletes all objects but these. False if some are held.
+    #[must_use]
+    pub fn keep_only(&self, kept: &HashSet<Sha256Hash>, published: &HashSet<Sha256Hash>) -> bool {
+        if Arc::strong_count(&self.held) > 1 {
+            return false;
+        }
         for (dir, wanted) in [(&self.kept, kept), (&self.public, published)] {
             for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
                 let name = entry.file_name();
@@ -323,6 +360,7 @@ impl Objects {
                 }
             }
         }
+        true
     }
 
     fn temporary(&self, dir: &Path) -> PathBuf {
@@ -341,7 +379,8 @@ fn is_settled(modified: SystemTime) -> bool {
     modified.elapsed().is_ok_and(|since| since > SETTLED)
 }
 
-fn hash_of(path: &Path) -> io::Result<Sha256Hash> {
+/// The hash of a file.
+pub(crate) fn hash_of(path: &Path) -> io::Result<Sha256Hash> {
     let mut hash = Sha256::new();
     io::copy(&mut File::open(path)?, &mut hash)?;
     Ok(Sha256Hash(hash.finalize().into()))

@@ -11,6 +11,7 @@
 //! newer still, but holds what workers want, not what people wrote.
 
 mod change_log;
+mod copy;
 mod costs;
 mod error;
 mod flush;
@@ -30,11 +31,13 @@ use std::sync::{Arc, OnceLock};
 
 use rusqlite::{Connection, params};
 
+pub use copy::{Copying, read_copy};
 pub use costs::{CostEntry, CostRecord, KEPT_COSTS};
 pub use error::StoreError;
 pub use flush::{Flushed, Flusher};
 pub use load::{Loaded, StoredDocument};
 pub use owner::Owner;
+pub use recover::{Claim, claim};
 pub use retired::{KEPT_FILE_BYTES, KEPT_FILE_REVISIONS};
 pub use revisions::{Change, Revision};
 pub use snapshot::Snapshot;
@@ -58,6 +61,8 @@ pub struct Store {
     open: bool,
     epoch: u64,
     files: Arc<StoreFiles>,
+    /// Held by copies that are being made.
+    copying: Arc<()>,
     /// Declared last, so that it is released when everything else is closed.
     lock: Lock,
 }
@@ -221,15 +226,19 @@ impl Store {
     /// Whether the WAL has grown so long that it should be written back.
     #[must_use]
     pub fn wants_checkpoint(&self) -> bool {
-        self.files.wal().and_then(File::metadata).is_ok_and(|found| found.len() > CHECKPOINT_BYTES)
+        Arc::strong_count(&self.copying) == 1
+            && self.files.wal().and_then(File::metadata).is_ok_and(|found| found.len() > CHECKPOINT_BYTES)
     }
 
     /// Writes the WAL back into the file, which is on disk before the WAL is emptied. The WAL should be on disk already:
-    /// then that takes a few milliseconds.
+    /// then that takes a few milliseconds. Does nothing while a copy is being made.
     ///
     /// # Errors
     /// If SQLite fails.
     pub fn checkpoint(&mut self) -> Result<(), StoreError> {
+        if Arc::strong_count(&self.copying) > 1 {
+            return Ok(());
+        }
         self.connection.pragma_update(None, "synchronous", "NORMAL")?;
         let done = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
         self.connection.pragma_update(None, "synchronous", "OFF")?;

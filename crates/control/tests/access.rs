@@ -18,8 +18,9 @@ use weir_control::auth::{Role, create_token};
 fn needed(method: &str, path: &str) -> Option<Role> {
     match (method, path) {
         (_, "/healthz") => None,
+        ("GET", "/api/v1/backup") => Some(Role::Admin),
         ("GET", _) => Some(Role::Read),
-        (_, "/api/v1/settings" | "/api/v1/revisions/{revision}/rollback") => Some(Role::Admin),
+        (_, "/api/v1/settings" | "/api/v1/revisions/{revision}/rollback" | "/api/v1/restore") => Some(Role::Admin),
         _ => Some(Role::Edit),
     }
 }

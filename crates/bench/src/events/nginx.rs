@@ -23,6 +23,8 @@ pub struct Directives {
     pub main: String,
     /// Directives and servers of the http block.
     pub http: String,
+    /// Worker processes; [`WORKERS`] if 0.
+    pub workers: usize,
 }
 
 /// Writes the configuration and starts nginx, which must serve `port`.
@@ -52,7 +54,8 @@ pub fn start(
 /// The text of a configuration.
 #[must_use]
 pub fn render(modules: &[PathBuf], block: &Directives) -> String {
-    let mut text = format!("daemon off;\nworker_processes {WORKERS};\npid nginx.pid;\nerror_log error.log warn;\n");
+    let workers = if block.workers == 0 { WORKERS } else { block.workers };
+    let mut text = format!("daemon off;\nworker_processes {workers};\npid nginx.pid;\nerror_log error.log warn;\n");
     // SAFETY: geteuid only reads a number of the process.
     if unsafe { libc::geteuid() } == 0 {
         text.push_str("user root;\n");

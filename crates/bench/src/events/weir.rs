@@ -25,7 +25,7 @@ const POLL: Duration = Duration::from_millis(20);
 /// A running gateway.
 pub struct Weir {
     /// nginx, which goes first.
-    _nginx: Server,
+    pub nginx: Server,
     control: std::cell::RefCell<Child>,
     runtime: PathBuf,
     /// Socket of the control daemon.
@@ -47,12 +47,24 @@ impl Weir {
         size: PolicySize,
         place: MemberPlacement,
     ) -> Result<Self, MeasureError> {
+        let weir = Self::start_empty(stage, name, size, 0)?;
+        weir.load(&policy::documents(size, place))?;
+        Ok(weir)
+    }
+
+    /// Starts both without a policy, with so many workers; 0 for two.
+    pub fn start_empty(
+        stage: &Stage<'_>,
+        name: &str,
+        size: PolicySize,
+        workers: usize,
+    ) -> Result<Self, MeasureError> {
         let runtime = runtime(stage, name)?;
         let port = weir_measure::port::free()?;
-        let nginx = start_nginx(stage, name, port, &[])?;
+        let nginx = start_nginx(stage, name, port, &[], workers)?;
         let directory = stage.site.directory_of(name)?;
         let socket = directory.join("control.sock");
-        let paths = [("--state", directory.join("state")), ("--socket", socket.clone())];
+        let paths = [("--state", directory.join("state")), ("--socket", socket.clone()), ("--files", directory.clone())];
         let mut arguments = vec!["--runtime".into(), runtime.clone().into_os_string(), "control".into()];
         paths.into_iter().for_each(|(name, path)| arguments.extend([name.into(), path.into_os_string()]));
         let control = Child::start(Launch {
@@ -64,10 +76,15 @@ impl Weir {
             output: directory.join("control.out"),
         })?;
         let control = std::cell::RefCell::new(control);
-        let weir = Self { _nginx: nginx, control, runtime, socket, port, size, seats: stage.seats, next: Cell::new(0) };
+        let weir = Self { nginx, control, runtime, socket, port, size, seats: stage.seats, next: Cell::new(0) };
         weir.wait()?;
-        weir.load(&policy::documents(size, place))?;
         Ok(weir)
+    }
+
+    /// Process id of control.
+    #[must_use]
+    pub fn control_pid(&self) -> u32 {
+        self.control.borrow().id()
     }
 
     /// A client of its API.
@@ -143,6 +160,7 @@ pub fn start_nginx(
     name: &str,
     port: u16,
     environment: &[(&'static str, String)],
+    workers: usize,
 ) -> Result<Server, MeasureError> {
     stage.site.weir_module()?;
     let http = format!(
@@ -152,7 +170,7 @@ pub fn start_nginx(
     );
     let environment_names = environment.iter().map(|(name, _)| format!("env {name};\n"));
     let main = environment_names.chain([stage.seats.directive().to_owned()]).collect();
-    nginx::start(stage.site, name, port, environment, &Directives { main, http })
+    nginx::start(stage.site, name, port, environment, &Directives { main, http, workers })
 }
 
 /// The region of the running nginx.

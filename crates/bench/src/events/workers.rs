@@ -55,7 +55,7 @@ struct Workers {
 
 /// Starts nginx alone, and takes control's place on its bus.
 pub fn start(stage: &Stage<'_>, name: &'static str, mode: Mode) -> Result<Box<dyn Contender>, MeasureError> {
-    let nginx = start_nginx(stage, name, weir_measure::port::free()?, &[("WEIR_TESTING", "1".into())])?;
+    let nginx = start_nginx(stage, name, weir_measure::port::free()?, &[("WEIR_TESTING", "1".into())], 0)?;
     let region = Arc::new(newest_region(&runtime(stage, name)?)?);
     let endpoint = region.attach(Address::Control).map_err(|error| MeasureError::program("bus", error.to_string()))?;
     Ok(Box::new(Workers { name, mode, endpoint, _nginx: nginx }))

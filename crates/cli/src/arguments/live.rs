@@ -182,6 +182,27 @@ pub struct Rollback {
     pub options: ChangeOptions,
 }
 
+/// `weir backup`
+#[derive(Debug, Args)]
+pub struct Backup {
+    /// The file to write; `-` is standard output.
+    pub file: PathBuf,
+}
+
+/// `weir restore`
+#[derive(Debug, Args)]
+pub struct Restore {
+    /// The backup.
+    pub file: PathBuf,
+    /// Make this state directory from the backup, with all revisions and tokens, while no control runs. By default,
+    /// the running gateway gets the configuration of the backup as a new revision.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["dry_run", "message", "no_wait", "durable", "json"])]
+    pub state: Option<PathBuf>,
+    /// Options of the change.
+    #[command(flatten)]
+    pub options: ChangeOptions,
+}
+
 /// `weir watch`
 #[derive(Debug, Args)]
 pub struct Watch {

@@ -103,8 +103,7 @@ fn check(role: Option<Role>, needed: Role) -> Result<(), Problem> {
     if role >= Some(needed) {
         return Ok(());
     }
-    let detail = format!("this change needs the role `{needed}`");
-    Err(Problem::new(StatusCode::FORBIDDEN, detail).with("needed", needed.as_str()))
+    Err(Problem::forbidden(needed))
 }
 
 fn outcome(answer: &Answer, dry_run: bool) -> Outcome {

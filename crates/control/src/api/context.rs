@@ -19,6 +19,8 @@ pub(crate) struct Context {
     pub regions: Regions,
     /// The runtime directory.
     pub runtime: PathBuf,
+    /// The state directory.
+    pub state_dir: PathBuf,
     /// How a corrupt store was recovered, if it was.
     pub recovered: Option<String>,
     pub started: Instant,

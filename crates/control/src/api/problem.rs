@@ -6,6 +6,7 @@ use axum::response::IntoResponse;
 use serde_json::{Map, Value, json};
 use weir_resource::Fault;
 
+use crate::auth::Role;
 use crate::state::Refusal;
 
 /// Methods of a collection.
@@ -54,6 +55,12 @@ impl Problem {
     #[must_use]
     pub fn malformed(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, detail)
+    }
+
+    /// The role is not enough: 403.
+    #[must_use]
+    pub fn forbidden(needed: Role) -> Self {
+        Self::new(StatusCode::FORBIDDEN, format!("this needs the role `{needed}`")).with("needed", needed.as_str())
     }
 
     /// Our fault: 500.

@@ -3,9 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http_body_util::Full;
-use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::client::conn::http1::handshake;
 use hyper_util::rt::TokioIo;
 use rustls_pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -13,10 +11,10 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
 
-use super::{ClientError, Target};
+use super::{ClientError, Sender, Target};
 use crate::authorities::system_authorities;
 
-pub(super) async fn connect(target: &Target) -> Result<SendRequest<Full<Bytes>>, ClientError> {
+pub(super) async fn connect(target: &Target) -> Result<Sender, ClientError> {
     match target {
         Target::Socket(path) => speak(UnixStream::connect(path).await?).await,
         Target::Tcp { host, port, tls, .. } => {
@@ -32,9 +30,7 @@ pub(super) async fn connect(target: &Target) -> Result<SendRequest<Full<Bytes>>,
     }
 }
 
-async fn speak(
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-) -> Result<SendRequest<Full<Bytes>>, ClientError> {
+async fn speak(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> Result<Sender, ClientError> {
     let (sender, connection) = handshake(TokioIo::new(stream)).await?;
     // What ends it is told to whoever waits for an answer.
     tokio::spawn(connection);

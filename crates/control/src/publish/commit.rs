@@ -1,7 +1,8 @@
 //! A group of changes: checked, stored, published.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use weir_bus::Frame;
 use weir_gateway::op::Op;
@@ -16,9 +17,6 @@ use crate::log;
 use crate::shared::now_ms;
 use crate::state::{Action, Applied, Edit, Key, Refusal, State, Target};
 use crate::store::{Revision, Store, StoreError};
-
-/// How long after a change contents of files are deleted that are not needed any more: workers may still compile it.
-const FORGET_AFTER: Duration = Duration::from_secs(10);
 
 /// A change that is applied in memory.
 pub(super) struct AppliedChange {
@@ -72,6 +70,10 @@ impl Publisher {
                     return None;
                 }
             },
+            Operation::Restore(documents) => {
+                restored = restoring(state, documents);
+                &restored
+            }
         };
         let lost = files::forgotten(&self.parts.objects, edits);
         if !lost.is_empty() {
@@ -110,7 +112,7 @@ impl Publisher {
         }
         if let Some(uses) = uses {
             *self.parts.uses.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(uses));
-            self.forget_at.get_or_insert_with(|| Instant::now() + FORGET_AFTER);
+            self.forget_at.get_or_insert_with(|| Instant::now() + files::FORGET_AFTER);
         }
         submitted.warnings = warnings;
         submitted.files = files;
@@ -254,6 +256,16 @@ pub(super) fn rollback(state: &State, store: &Store, revision: u64) -> Result<Ve
             Err(Answer::NoRevision { revision, oldest, newest: head })
         }
     }
+}
+
+/// The edits that give a state these documents and no others.
+fn restoring(state: &State, documents: &BTreeMap<Key, Box<str>>) -> Vec<Edit> {
+    let edit = |key: &Key, text| Edit::new(Target::Resource(key.clone(), Vec::new()), Action::Restore(text));
+    let gone =
+        ResourceKind::ALL.into_iter().flat_map(|kind| state.iter(kind, None).map(move |(id, _)| Key::new(kind, id)));
+    let gone = gone.filter(|key| !documents.contains_key(key));
+    let gone: Vec<Edit> = gone.map(|key| edit(&key, None)).collect();
+    gone.into_iter().chain(documents.iter().map(|(key, text)| edit(key, Some(text.clone())))).collect()
 }
 
 fn outcome(submitted: &Submitted, applied: &Applied) -> Outcome {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use weir_gateway::resource::{CapturedFile, Sha256Hash};
 use weir_policy::MAX_LIST_BYTES;
@@ -16,6 +17,9 @@ use crate::log;
 use crate::objects::Objects;
 use crate::sandbox::{Rejected, Report, Sandbox};
 use crate::state::{Action, Edit, Key, State, Target};
+
+/// How long after a change contents of files are deleted that are not needed any more: workers may still compile it.
+pub(super) const FORGET_AFTER: Duration = Duration::from_secs(10);
 
 /// Compiles a job in the sandbox. Before that, `fresh` paths are captured anew; afterwards the job has exactly the files
 /// that its documents depend on, and their contents are published.
@@ -125,8 +129,8 @@ impl Publisher {
         kept.extend(&current);
         let objects = Arc::clone(&parts.objects);
         // What runs meanwhile may have stored an object that no revision names yet.
-        if !self.heavy_runs && self.heavy.is_empty() {
-            objects.keep_only(&kept, &published);
+        if self.heavy_runs || !self.heavy.is_empty() || !objects.keep_only(&kept, &published) {
+            self.forget_at = Some(Instant::now() + FORGET_AFTER);
         }
     }
 }

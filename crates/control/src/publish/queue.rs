@@ -1,5 +1,6 @@
 //! The queue of changes, and their answers.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -19,6 +20,8 @@ pub enum Operation {
     Edits(Vec<Edit>),
     /// A return to the state of a revision.
     Rollback(u64),
+    /// Exactly these documents, those of a backup.
+    Restore(Arc<BTreeMap<Key, Box<str>>>),
 }
 
 impl Operation {
@@ -29,7 +32,7 @@ impl Operation {
             Self::Edits(edits) => {
                 edits.iter().map(|edit| Role::for_kind(edit.target.kind())).max().unwrap_or(Role::Edit)
             }
-            Self::Rollback(_) => Role::Admin,
+            Self::Rollback(_) | Self::Restore(_) => Role::Admin,
         }
     }
 }

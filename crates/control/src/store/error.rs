@@ -26,6 +26,12 @@ pub enum StoreError {
     /// The stored data is invalid.
     #[error("store: {0}")]
     Damaged(String),
+    /// There is a store where a new one is to be made.
+    #[error("{} has a state already", dir.display())]
+    Exists {
+        /// The directory.
+        dir: PathBuf,
+    },
     /// Another process has the state directory.
     #[error("{} is in use by {}; two controls on one state would undo each other's changes",
         dir.display(), owner.as_ref().map_or_else(|| "another process".to_owned(), ToString::to_string))]
@@ -51,7 +57,7 @@ impl StoreError {
                 matches!(error.sqlite_error_code(), Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure))
             }
             Self::Io { source, .. } => matches!(source.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG)),
-            Self::Damaged(_) | Self::Busy { .. } => false,
+            Self::Damaged(_) | Self::Exists { .. } | Self::Busy { .. } => false,
         }
     }
 
@@ -66,7 +72,7 @@ impl StoreError {
                     || matches!(error, rusqlite::Error::SqliteFailure(code, _) if code.extended_code == 1)
             }
             Self::Damaged(_) => true,
-            Self::Io { .. } | Self::Busy { .. } => false,
+            Self::Io { .. } | Self::Exists { .. } | Self::Busy { .. } => false,
         }
     }
 }

@@ -15,6 +15,25 @@ use crate::log;
 /// The name of the file.
 const NAME: &str = "store.sqlite";
 
+/// A state directory without a store, locked.
+#[derive(Debug)]
+pub struct Claim {
+    _lock: Lock,
+}
+
+/// Locks a directory that has no store, making it if need be.
+///
+/// # Errors
+/// If it has one, or another process has the directory.
+pub fn claim(dir: &Path) -> Result<Claim, StoreError> {
+    make_dir(dir)?;
+    let lock = Lock::take(dir)?;
+    if dir.join(NAME).exists() {
+        return Err(StoreError::Exists { dir: dir.to_owned() });
+    }
+    Ok(Claim { _lock: lock })
+}
+
 pub(super) fn open(dir: &Path, now_ms: u64) -> Result<(Store, Loaded), StoreError> {
     make_dir(dir)?;
     let lock = Lock::take(dir)?;
@@ -46,7 +65,7 @@ pub(super) fn open(dir: &Path, now_ms: u64) -> Result<(Store, Loaded), StoreErro
     };
     let log = ChangeLog::begin(dir, loaded.revision)?;
     let files = Arc::new(StoreFiles::open(&path)?);
-    Ok((Store { connection, log, path, open: false, epoch, files, lock }, loaded))
+    Ok((Store { connection, log, path, open: false, epoch, files, copying: Arc::default(), lock }, loaded))
 }
 
 /// Compares the store with the files beside it after an unclean end. Of a power cut or a copy of a directory in use each

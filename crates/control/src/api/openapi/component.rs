@@ -28,6 +28,7 @@ pub(super) fn body(body: Body, kind: Option<ResourceKind>) -> Option<Value> {
         Body::Patch | Body::RulePatch => ("application/merge-patch+json", json!({"type": "object"})),
         Body::Transaction => ("application/json", reference("Transaction")),
         Body::Message => ("application/json", reference("Message")),
+        Body::Backup => (crate::backup::MEDIA_TYPE, json!({"type": "string", "format": "binary"})),
     };
     let mut content = json!({"schema": schema});
     if let Some(example) = example(body, kind) {
@@ -39,7 +40,7 @@ pub(super) fn body(body: Body, kind: Option<ResourceKind>) -> Option<Value> {
 /// An example of a request's body.
 pub(super) fn example(body: Body, kind: Option<ResourceKind>) -> Option<Value> {
     match body {
-        Body::None => None,
+        Body::None | Body::Backup => None,
         Body::Document => kind.and_then(example::document),
         Body::Created => kind.and_then(|kind| {
             let mut document = example::document(kind)?;

@@ -62,6 +62,8 @@ pub enum Body {
     Transaction,
     /// An optional message.
     Message,
+    /// A backup.
+    Backup,
 }
 
 /// The body of a response.
@@ -79,6 +81,8 @@ pub enum Answer {
     Events,
     /// Prometheus' text.
     Metrics,
+    /// A backup.
+    Backup,
 }
 
 /// Responses to changes: applied; applied, with a new resource; not yet acknowledged by every worker.
@@ -145,6 +149,16 @@ pub const ENDPOINTS: &[Endpoint] = &[
         .of(ResourceKind::Files),
     get("/api/v1/workers", "Workers and the revisions that they have applied", &[(200, schema("Workers"))]),
     get("/api/v1/audit", "Refused changes and rejected requests", &[(200, schema("Audit"))]).takes(&[Limit]),
+    get(
+        "/api/v1/backup",
+        "Everything that a state directory has, with private keys, as a tar archive",
+        &[(200, Answer::Backup)],
+    )
+    .by(Role::Admin)
+    .may(&[507]),
+    post("/api/v1/restore", "Restores the configuration of a backup, as a new revision", Body::Backup)
+        .by(Role::Admin)
+        .may(ROLLBACKS),
     get("/api/v1/cost", "Costs of rules and lanes", &[(200, schema("Cost"))]).may(&[404, 503]),
     get("/api/v1/cost/history", "Costs of revisions, the oldest first", &[(200, schema("CostHistory"))])
         .takes(&[From, SinceMs, AfterMs, Limit]),

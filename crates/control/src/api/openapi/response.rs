@@ -106,6 +106,7 @@ fn success(status: u16, answer: Answer, kind: Option<ResourceKind>) -> Value {
             json!({"type": "string"}),
         ),
         Answer::Metrics => ("The metrics.", "text/plain", json!({"type": "string"})),
+        Answer::Backup => ("The backup.", crate::backup::MEDIA_TYPE, json!({"type": "string", "format": "binary"})),
     };
     let mut response = json!({"description": description, "content": {media_type: {"schema": schema}}});
     if matches!(answer, Answer::Document | Answer::Rule | Answer::Schema("Change")) {
