@@ -183,7 +183,7 @@ fn a_file_that_cannot_be_captured_is_named_with_its_reason_and_changes_nothing()
         (1, "no such file"),
         (2, "not a regular file"),
         (3, "too many"),
-        (4, "outside"),
+        (4, "not below a directory"),
         (5, "larger than"),
         (6, "not a regular file"),
     ] {
