@@ -79,10 +79,8 @@ struct Case {
 /// Runs it.
 pub fn run(site: &Site, schedule: Schedule, host: Host) -> Result<FilesResults, MeasureError> {
     let stage = Stage::new(site);
-    let mut cases = [
-        Case::start(&stage, "files-small", 10, 10)?,
-        Case::start(&stage, "files-large", ENTRIES, NETWORKS)?,
-    ];
+    let mut cases =
+        [Case::start(&stage, "files-small", 10, 10)?, Case::start(&stage, "files-large", ENTRIES, NETWORKS)?];
     for round in 0..u64::from(schedule.rounds) {
         check_interrupted()?;
         eprintln!("round {} of {}", round + 1, schedule.rounds);
@@ -177,12 +175,7 @@ impl Case {
         self.time(3, &serde_json::json!([]), Some("/settings"))
     }
 
-    fn time(
-        &mut self,
-        kind: usize,
-        changes: &serde_json::Value,
-        refresh: Option<&str>,
-    ) -> Result<(), MeasureError> {
+    fn time(&mut self, kind: usize, changes: &serde_json::Value, refresh: Option<&str>) -> Result<(), MeasureError> {
         // A file that was written just now is read once it has been at rest for a moment.
         std::thread::sleep(Duration::from_millis(if refresh.is_some() { 100 } else { 1 }));
         let refreshed: Vec<&str> = refresh.into_iter().collect();

@@ -46,4 +46,4 @@ pub use spec::{
     AllowScope, Code, Geo, GeoLocation, List, Mode, PolicySpec, RateLimit, Response, RuleIndex, RuleSpec, SelectorSpec,
     Side, Specification,
 };
-pub use string_set::StringSet;
+pub use string_set::{SharedBytes, StringSet};

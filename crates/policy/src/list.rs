@@ -15,6 +15,7 @@ use weir_rules::{ListKind, ListKinds};
 use crate::build::Builder;
 use crate::check::{Fields, Item, Value};
 use crate::document::quoted;
+use crate::files::Content;
 use crate::leaf;
 use crate::loaded::Loaded;
 
@@ -61,6 +62,8 @@ impl ListKinds for Kinds {
 enum Entries {
     Addresses(Vec<IpNet>),
     Strings(Vec<Vec<u8>>),
+    /// Strings of a file: where each begins, and its length.
+    Lines(Vec<(u32, u32)>),
     Integers(Vec<i64>),
 }
 
@@ -78,6 +81,7 @@ impl Entries {
         match self {
             Self::Addresses(entries) => entries.len(),
             Self::Strings(entries) => entries.len(),
+            Self::Lines(entries) => entries.len(),
             Self::Integers(entries) => entries.len(),
         }
     }
@@ -91,11 +95,11 @@ impl Entries {
         }
     }
 
-    /// Takes a line; gives what was expected if it is none.
-    fn line(&mut self, line: &[u8]) -> Result<(), &'static str> {
+    /// Takes a line of a file that begins at `start`; gives what was expected if it is none.
+    fn line(&mut self, line: &[u8], start: usize) -> Result<(), &'static str> {
         match self {
-            Self::Strings(entries) if line.len() <= MAX_STRING_BYTES => entries.push(line.to_vec()),
-            Self::Strings(_) => return Err("a string of at most 8192 bytes"),
+            Self::Lines(entries) if line.len() <= MAX_STRING_BYTES => entries.push((start as u32, line.len() as u32)),
+            Self::Lines(_) | Self::Strings(_) => return Err("a string of at most 8192 bytes"),
             Self::Addresses(entries) => entries.push(network(line).ok_or("an address or a network")?),
             Self::Integers(entries) => {
                 let number = std::str::from_utf8(line).ok().and_then(|text| text.parse().ok());
@@ -105,10 +109,15 @@ impl Entries {
         Ok(())
     }
 
-    fn finish(self) -> List {
+    /// The list; `content` is that of the file, if there is one.
+    fn finish(self, content: Option<Content>) -> List {
         match self {
             Self::Addresses(entries) => List::Addresses(Arc::new(AddressSet::from_networks(entries))),
             Self::Strings(entries) => List::Strings(Arc::new(StringSet::from_strings(entries))),
+            Self::Lines(entries) => {
+                let content = content.unwrap_or(Content::Read(Vec::new()));
+                List::Strings(Arc::new(StringSet::within(Arc::new(content), entries)))
+            }
             Self::Integers(mut entries) => {
                 entries.sort_unstable();
                 entries.dedup();
@@ -135,7 +144,7 @@ pub(crate) fn build(name: &str, fields: &Fields<'_>, builder: &mut Builder<'_>) 
             }
             let mut entries = Entries::new(kind)?;
             fields.items(kind).iter().for_each(|item| entries.item(item));
-            fields.get(kind).map(|_| entries.finish())
+            fields.get(kind).map(|_| entries.finish(None))
         }
         ([], Some(_)) => {
             if fields.key_node("kind").is_none() {
@@ -157,7 +166,10 @@ pub(crate) fn build(name: &str, fields: &Fields<'_>, builder: &mut Builder<'_>) 
 
 fn from_file(fields: &Fields<'_>, builder: &mut Builder<'_>) -> Option<List> {
     let (kind, _) = KINDS.iter().find(|(kind, _)| fields.choice("kind") == Some(kind))?;
-    let mut entries = Entries::new(kind)?;
+    let mut entries = match Entries::new(kind)? {
+        Entries::Strings(_) => Entries::Lines(Vec::new()),
+        entries => entries,
+    };
     let item = fields.get("file")?;
     builder.point_at(item.node);
     let file = builder.named(item, "list", MAX_LIST_BYTES)?;
@@ -166,7 +178,7 @@ fn from_file(fields: &Fields<'_>, builder: &mut Builder<'_>) -> Option<List> {
     }
     let (content, hash) = builder.read(&file)?;
     let good = read_lines(&file.path, &content, &mut entries, builder);
-    let list = entries.finish();
+    let list = entries.finish(Some(content));
     if good {
         match &list {
             List::Addresses(set) => ADDRESSES.keep(hash, kind, set),
@@ -192,7 +204,8 @@ fn loaded(hash: Option<Sha256Hash>, kind: &'static str) -> Option<List> {
 fn read_lines(path: &Path, content: &[u8], entries: &mut Entries, builder: &mut Builder<'_>) -> bool {
     let mut good = true;
     let file = path.display().to_string();
-    let is_text = matches!(entries, Entries::Strings(_));
+    let is_text = matches!(entries, Entries::Lines(_));
+    let begin = content.as_ptr() as usize;
     let content = content.strip_prefix("\u{feff}".as_bytes()).unwrap_or(content);
     for (index, line) in content.split(|byte| *byte == b'\n').enumerate() {
         let line = line.trim_ascii();
@@ -207,7 +220,7 @@ fn read_lines(path: &Path, content: &[u8], entries: &mut Entries, builder: &mut 
             builder.reporter.line(&file, index as u32 + 1, message, Some("split it into several lists".to_owned()));
             return false;
         }
-        if let Err(expected) = entries.line(entry) {
+        if let Err(expected) = entries.line(entry, entry.as_ptr() as usize - begin) {
             let found = quoted(&String::from_utf8_lossy(entry));
             builder.reporter.line(&file, index as u32 + 1, format!("expected {expected}, found {found}"), None);
             good = false;

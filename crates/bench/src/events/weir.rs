@@ -53,18 +53,14 @@ impl Weir {
     }
 
     /// Starts both without a policy, with so many workers; 0 for two.
-    pub fn start_empty(
-        stage: &Stage<'_>,
-        name: &str,
-        size: PolicySize,
-        workers: usize,
-    ) -> Result<Self, MeasureError> {
+    pub fn start_empty(stage: &Stage<'_>, name: &str, size: PolicySize, workers: usize) -> Result<Self, MeasureError> {
         let runtime = runtime(stage, name)?;
         let port = weir_measure::port::free()?;
         let nginx = start_nginx(stage, name, port, &[], workers)?;
         let directory = stage.site.directory_of(name)?;
         let socket = directory.join("control.sock");
-        let paths = [("--state", directory.join("state")), ("--socket", socket.clone()), ("--files", directory.clone())];
+        let paths =
+            [("--state", directory.join("state")), ("--socket", socket.clone()), ("--files", directory.clone())];
         let mut arguments = vec!["--runtime".into(), runtime.clone().into_os_string(), "control".into()];
         paths.into_iter().for_each(|(name, path)| arguments.extend([name.into(), path.into_os_string()]));
         let control = Child::start(Launch {
