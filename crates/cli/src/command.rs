@@ -10,6 +10,7 @@ mod control;
 mod cost;
 mod diagnose;
 mod docs;
+mod gateway_files;
 mod get;
 mod log_level;
 mod profile;
