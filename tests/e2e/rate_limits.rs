@@ -60,6 +60,7 @@ policies:
     let lines = nginx.attacks(2);
     assert_eq!(lines[0]["rule_ids"], serde_json::json!(["two"]));
     assert_eq!(lines[0]["status"], 429);
+    assert_eq!(lines[0]["findings"][0]["key"], "ip:127.0.0.1");
 }
 
 #[test]
@@ -82,6 +83,10 @@ fn counts_survive_a_reload_and_the_loss_of_a_worker() {
     assert_eq!(nginx.send(&request).status, 429);
     nginx.kill_worker();
     assert_eq!(nginx.send(&request).status, 429);
+    let keys: HashSet<String> =
+        nginx.attacks(2).iter().map(|line| line["findings"][0]["key"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(keys.len(), 1, "the secret of the hash is kept as well: {keys:?}");
+    assert!(keys.iter().all(|key| key.starts_with("hash:") && key.len() == 21), "{keys:?}");
 }
 
 #[test]

@@ -160,8 +160,9 @@ pub struct Up {
 /// `weir check`
 #[derive(Debug, Args)]
 pub struct Check {
-    /// The policy, in YAML or JSON; with --lint also SecLang rule files (`*.conf`), read in this order.
-    #[arg(required = true, value_name = "FILE")]
+    /// A policy in YAML or JSON, or all files and directories of a gateway, as for `weir apply`; with --lint also SecLang
+    /// rule files (`*.conf`), read in this order.
+    #[arg(required = true, value_name = "FILE|DIR")]
     pub files: Vec<PathBuf>,
     /// Print the result as JSON.
     #[arg(long)]
@@ -177,9 +178,10 @@ pub struct Check {
 /// The rules to use: those of a policy, or the installed CRS.
 #[derive(Debug, Args)]
 pub struct RuleSource {
-    /// The policy [default: one that runs CRS and only detects].
-    #[arg(long, value_name = "FILE")]
-    pub policy: Option<PathBuf>,
+    /// The policy, or the files and directories of a gateway (repeatable) [default: a policy that runs CRS and only
+    /// detects].
+    #[arg(long, value_name = "FILE|DIR")]
+    pub policy: Vec<PathBuf>,
     /// Without --policy: the directory of CRS, from a package or a checkout.
     #[arg(long, value_name = "DIR", conflicts_with = "policy")]
     pub crs: Option<PathBuf>,
@@ -205,7 +207,8 @@ pub struct Replay {
     /// The rules to use.
     #[command(flatten)]
     pub source: RuleSource,
-    /// Only this policy of the file, as in `weir_apply`; repeatable.
+    /// Only this policy, as in `weir_apply`; repeatable. Without it, requests get all policies of a policy file, and of a
+    /// gateway's files those of their routes.
     #[arg(long, value_name = "ID", requires = "policy")]
     pub policy_id: Vec<String>,
     /// Client address of requests for which the file has none.
@@ -259,7 +262,7 @@ pub enum Rules {
 /// `weir tune`
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "weir tune LOG --false-positive REQUEST_ID...\n       weir tune LOG [--rule ID...] [--path PREFIX...] [--all-from ADDRESS...] [--apply POLICY_FILE]",
+    override_usage = "weir tune LOG --false-positive REQUEST_ID...\n       weir tune LOG [--rule ID...] [--path PREFIX...] [--all-from ADDRESS...] [--apply FILE...]",
     after_help = "Different options narrow the selection; several values of one option widen it. The log comes first."
 )]
 #[command(group(clap::ArgGroup::new("which").required(true).multiple(true)))]
@@ -278,9 +281,10 @@ pub struct Tune {
     /// Requests from this address or network are false positives; repeatable.
     #[arg(long, value_name = "ADDRESS", num_args = 1.., group = "which")]
     pub all_from: Vec<String>,
-    /// Add the exclusions to the `crs` or `rule_set` action of this policy; the rest stays unchanged.
-    #[arg(long, value_name = "POLICY_FILE")]
-    pub apply: Option<PathBuf>,
+    /// Add the exclusions to the `crs` or `rule_set` action in this policy file, or in these files and directories of a
+    /// gateway; the rest stays unchanged.
+    #[arg(long, value_name = "FILE|DIR", num_args = 1..)]
+    pub apply: Vec<PathBuf>,
     /// The policy's rule with that action, if there are several.
     #[arg(long, value_name = "RULE_ID", requires = "apply")]
     pub into: Option<String>,

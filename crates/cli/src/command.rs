@@ -11,6 +11,7 @@ mod control;
 mod cost;
 mod diagnose;
 mod docs;
+mod gateway_files;
 mod get;
 mod log_level;
 mod profile;

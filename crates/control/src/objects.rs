@@ -129,12 +129,9 @@ impl Objects {
                 std::thread::sleep(BETWEEN);
             }
             let mut file = confined::open_within(path, self.allowed.as_deref())?;
-            let about = file.metadata()?;
-            if !about.is_file() {
-                return Err(io::Error::other("it is not a regular file"));
-            }
+            let about = confined::regular(&file)?;
             if about.len() > max_bytes {
-                return Err(io::Error::other(format!("it is larger than {max_bytes} bytes")));
+                return Err(confined::too_large(max_bytes));
             }
             let before = Stamp::from(&about);
             if let Some(known) = self.known(path, before) {

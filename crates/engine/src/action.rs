@@ -6,7 +6,6 @@
 //! reference evaluation in `naive.rs`, which is independent on purpose.
 
 use std::fmt;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use bumpalo::collections::Vec as ArenaVec;
@@ -18,10 +17,9 @@ use crate::evaluate::{Context, Pass};
 use crate::evidence::finding;
 use crate::function::write_text;
 use crate::plan::{PlannedAction, Rule};
-use crate::rate::{Pace, Take};
+use crate::rate::{Pace, RateKey, Take};
 use crate::seclang::{Profile, Run};
-use crate::value::Value;
-use crate::{AllowScope, Decision, HeaderChange, Meter, Outcome, RateLimit, Response, Side, Verdict};
+use crate::{AllowScope, Decision, Finding, HeaderChange, Meter, Outcome, RateLimit, Response, Side, Verdict};
 
 /// What a rule does when it matches.
 #[derive(Clone, Debug, PartialEq)]
@@ -141,6 +139,7 @@ pub(crate) fn carry_out<'a, M: Meter>(
 ) -> Decision {
     outcome.score = outcome.score.saturating_add(rule.score);
     let detect = context.detect || rule.detect;
+    let mut limited_by = Vec::new();
     let mut said: Option<(&'static str, bool)> = (rule.score > 0).then_some(("score", false));
     let mut decision = Decision::Continue;
     for planned in &rule.actions {
@@ -176,7 +175,8 @@ pub(crate) fn carry_out<'a, M: Meter>(
                 });
             }
             Action::RateLimit(limit) => {
-                if let Some(retry_after_ms) = refused(pass, planned, limit, context) {
+                if let Some((key, retry_after_ms)) = refused(pass, planned, limit, context) {
+                    limited_by = key;
                     said = Some(("rate_limit", detect));
                     decision =
                         stop(outcome, rule, detect, Verdict::RateLimit, || too_many(rule, limit, retry_after_ms));
@@ -190,7 +190,7 @@ pub(crate) fn carry_out<'a, M: Meter>(
     if let Some((action, detected_only)) = said
         && outcome.findings.len() < MAX_FINDINGS
     {
-        outcome.findings.push(finding(pass, rule, action, detected_only));
+        outcome.findings.push(Finding { key: limited_by, ..finding(pass, rule, action, detected_only) });
     }
     decision
 }
@@ -219,20 +219,11 @@ fn stop(
 
 /// The action's parameter as text; several values give the first, none gives nothing.
 fn text_of(pass: &Pass<'_, '_, '_>, planned: &PlannedAction) -> Vec<u8> {
-    text_of_with(pass, planned, |value| value)
-}
-
-/// The same, of what `change` makes of the value.
-fn text_of_with(
-    pass: &Pass<'_, '_, '_>,
-    planned: &PlannedAction,
-    change: impl for<'v> FnOnce(Value<'v>) -> Value<'v>,
-) -> Vec<u8> {
     let mut text = ArenaVec::new_in(pass.reader.transaction.arena());
     if let Some(parameter) = &planned.parameter
         && let Some(value) = parameter.read(&pass.reader).as_slice().first()
     {
-        write_text(&change(*value), &mut text);
+        write_text(value, &mut text);
     }
     text.to_vec()
 }
@@ -243,22 +234,20 @@ fn clean(mut value: Vec<u8>) -> Vec<u8> {
     value
 }
 
-/// Milliseconds to wait, if the request is over the limit.
+/// The key for the log and the milliseconds to wait, if the request is over the limit.
 fn refused<M: Meter>(
     pass: &Pass<'_, '_, '_>,
     planned: &PlannedAction,
     limit: &RateLimit,
     context: &Context<'_, M>,
-) -> Option<u64> {
+) -> Option<(Vec<u8>, u64)> {
     let table = context.limits?;
     let pace = Pace { requests: limit.requests, period_ms: limit.period_ms, burst: limit.burst };
-    let key = text_of_with(pass, planned, |value| match value {
-        Value::Ip(IpAddr::V6(address)) => Value::Ip(limit.network(address).into()), // it stands for its network
-        other => other,
-    });
-    match table.take(planned.limit, &key, pace, context.now_ms) {
+    let key = RateKey::read(pass, planned, limit);
+    let (counter, text) = key.counter(planned.limit);
+    match table.take(counter, text, pace, context.now_ms) {
         Take::Allowed { .. } => None,
-        Take::Refused { retry_after_ms } => Some(retry_after_ms),
+        Take::Refused { retry_after_ms } => Some((key.shown(limit, table), retry_after_ms)),
     }
 }
 

@@ -9,7 +9,6 @@ mod predicate;
 mod value;
 
 use std::collections::HashMap;
-use std::net::IpAddr;
 
 use weir_http::Transaction;
 use weir_rules::Phase;
@@ -46,9 +45,10 @@ pub struct Found {
     allowed_all: bool,
 }
 
-/// Buckets of all rate limits: theoretical arrival time in milliseconds times the request rate.
+/// Buckets of all rate limits, by limit, whether the request has a key, and text: theoretical arrival time in
+/// milliseconds times the request rate.
 #[derive(Debug, Default)]
-pub struct Buckets(HashMap<(u32, Vec<u8>), u128>);
+pub struct Buckets(HashMap<(u32, bool, Vec<u8>), u128>);
 
 /// A naive evaluator of some policies of a specification.
 pub struct Naive<'s> {
@@ -137,9 +137,11 @@ impl Naive<'_> {
                 }
                 Action::RateLimit(limit) => {
                     let key = match self.values(&limit.key, transaction, found).into_iter().next() {
-                        Some(Value::Ip(IpAddr::V6(address))) => Value::Ip(limit.network(address).into()).text(),
-                        value => value.as_ref().map(Value::text).unwrap_or_default(),
+                        Some(Value::Ip(address)) => Some(Value::Ip(limit.counted(address)).text()),
+                        value => value.as_ref().map(Value::text).filter(|text| !text.is_empty()),
                     };
+                    let client = || Value::Ip(limit.counted(transaction.head.client)).text();
+                    let key = (key.is_some(), key.unwrap_or_else(client));
                     if !buckets.take(limit, key, self.now_ms) {
                         found.answer(rule, Verdict::RateLimit, limit.response.status, detect);
                     }
@@ -209,10 +211,10 @@ impl Found {
 impl Buckets {
     /// The generic cell rate algorithm (ITU-T I.371) in exact integers: times are in
     /// milliseconds times `requests`, so that one request costs `period_ms` exactly.
-    fn take(&mut self, limit: &RateLimit, key: Vec<u8>, now_ms: u64) -> bool {
+    fn take(&mut self, limit: &RateLimit, (has_key, key): (bool, Vec<u8>), now_ms: u64) -> bool {
         let now = u128::from(now_ms) * u128::from(limit.requests);
         let cost = u128::from(limit.period_ms);
-        let arrival = self.0.entry((limit.limit, key)).or_insert(now);
+        let arrival = self.0.entry((limit.limit, has_key, key)).or_insert(now);
         let due = (*arrival).max(now);
         if due - now > cost * u128::from(limit.burst) {
             return false;

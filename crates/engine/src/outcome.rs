@@ -79,6 +79,8 @@ pub struct Finding {
     pub message: Option<String>,
     /// `logdata` of a SecLang rule, expanded, at most [`MATCHED_BYTES`] times four; not escaped.
     pub log_data: Vec<u8>,
+    /// Of an exceeded rate limit: its key for people, with at most [`MATCHED_BYTES`] of the value; not escaped.
+    pub key: Vec<u8>,
 }
 
 /// Matched bytes that a finding keeps: enough to recognise an attack, and a bound for the log.

@@ -7,7 +7,9 @@
 //! and what an attacker with many keys can push out is the least used. A lock-free table was the
 //! alternative; it cannot both evict and stay exact without a second word to compare-and-swap.
 
-use std::hash::{BuildHasher, Hasher};
+mod key;
+
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use foldhash::SharedSeed;
@@ -15,15 +17,19 @@ use foldhash::quality::SeedableRandomState;
 
 use crate::lock::Hold;
 
+pub(crate) use key::RateKey;
+
 /// Words in a bucket: the lock, then seven of key and arrival time, one to spare; two cache lines.
 const BUCKET_WORDS: usize = 16;
 const ENTRIES: usize = 7;
 
-/// The table. The memory's first bucket holds the hash seed.
+/// The table. The memory's first bucket holds the hash seed and the secret.
 pub struct RateTable<'m> {
     memory: &'m [AtomicU64],
     buckets: usize,
     hasher: SeedableRandomState,
+    /// Hides credentials in logs: the same in all processes that share the memory, and lost with it.
+    secret: [u8; 32],
 }
 
 /// The limit to hold a key to.
@@ -71,7 +77,12 @@ impl<'m> RateTable<'m> {
         };
         // The shared seed only scrambles further, and must be the same in all processes.
         let hasher = SeedableRandomState::with_seed(seed, SharedSeed::global_fixed());
-        Self { memory, buckets: memory.len() / BUCKET_WORDS - 1, hasher }
+        Self { memory, buckets: memory.len() / BUCKET_WORDS - 1, hasher, secret: shared_secret(&memory[1..5]) }
+    }
+
+    /// The secret under which credentials are hashed for logs.
+    pub(crate) fn secret(&self) -> &[u8; 32] {
+        &self.secret
     }
 
     /// Number of keys that fit.
@@ -105,6 +116,19 @@ impl<'m> RateTable<'m> {
         entry.store(arrival.saturating_add(interval), Ordering::Relaxed);
         Take::Allowed { remaining: (tolerance - ahead) / interval }
     }
+}
+
+/// The secret in four words of the memory: each is made by the process that finds it missing first.
+fn shared_secret(words: &[AtomicU64]) -> [u8; 32] {
+    // Keyed with random numbers of the system.
+    let random = RandomState::new();
+    let mut secret = [0; 32];
+    for ((number, word), bytes) in words.iter().enumerate().zip(secret.chunks_exact_mut(8)) {
+        let fresh = random.hash_one(number) | 1;
+        let known = word.compare_exchange(0, fresh, Ordering::AcqRel, Ordering::Acquire);
+        bytes.copy_from_slice(&known.err().unwrap_or(fresh).to_le_bytes());
+    }
+    secret
 }
 
 /// What a limit is known by in all processes and all policies that have it: FNV-1a (64 bits) of its
@@ -158,6 +182,13 @@ mod tests {
         assert_eq!(table.take(0, b"a", PACE, 1100), Take::Allowed { remaining: 0 });
         assert!(matches!(table.take(0, b"b", PACE, 1000), Take::Allowed { .. }), "another key");
         assert!(matches!(table.take(1, b"a", PACE, 1000), Take::Allowed { .. }), "another limit");
+    }
+
+    #[test]
+    fn processes_share_a_secret_and_another_memory_has_another() {
+        let (one, other) = (memory(7), memory(7));
+        assert_eq!(RateTable::new(&one).secret(), RateTable::new(&one).secret());
+        assert_ne!(RateTable::new(&one).secret(), RateTable::new(&other).secret());
     }
 
     #[test]

@@ -113,7 +113,8 @@ pub struct Response {
 pub struct RateLimit {
     /// Number of this limit in the specification: keys of different limits never meet.
     pub limit: u32,
-    /// The value by which requests are counted, such as `ip.src`.
+    /// The value by which requests are counted, such as `ip.src`. Requests without it are counted by client address,
+    /// in counters of their own.
     pub key: ValueExpr,
     /// Requests allowed per `period_ms`, at least 1.
     pub requests: u64,
@@ -128,11 +129,12 @@ pub struct RateLimit {
 }
 
 impl RateLimit {
-    /// The first address of the network that an address is counted with.
+    /// The address that an address is counted as: of IPv6, the first one of its network.
     #[must_use]
-    pub fn network(&self, address: Ipv6Addr) -> Ipv6Addr {
+    pub fn counted(&self, address: IpAddr) -> IpAddr {
+        let IpAddr::V6(address) = address else { return address };
         let host_bits = 128 - u32::from(self.ipv6_prefix.clamp(1, 128));
-        Ipv6Addr::from_bits(address.to_bits() >> host_bits << host_bits)
+        Ipv6Addr::from_bits(address.to_bits() >> host_bits << host_bits).into()
     }
 }
 

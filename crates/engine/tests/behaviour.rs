@@ -325,6 +325,81 @@ fn rate_limits_answer_429_with_its_header_fields() {
     );
 }
 
+/// A limit of one request in an hour.
+fn hourly(limit: u32, key: &str) -> RateLimit {
+    RateLimit {
+        limit,
+        key: weir_rules::parse_value(key).unwrap_or_else(|errors| panic!("{key}: {errors:?}")),
+        requests: 1,
+        period_ms: 3_600_000,
+        burst: 0,
+        ipv6_prefix: 48,
+        response: Arc::new(Response { status: 429, ..Response::default() }),
+    }
+}
+
+#[test]
+fn a_request_without_a_key_is_counted_by_client_and_the_log_shows_what_was_counted() {
+    let limits = [
+        "http.request.headers[\"x-tenant\"][0]",
+        "http.request.headers[\"authorization\"][0]",
+        "concat(ip.src, http.request.uri.args[\"q\"][0])",
+        "ip.src",
+    ];
+    let memory: Vec<AtomicU64> = (0..RateTable::bytes_for(1000) / 8).map(|_| AtomicU64::new(0)).collect();
+    let table = RateTable::new(&memory);
+    let arena = Bump::new();
+    let answer = |key: &str, client: &str, field: Option<(&'static str, &'static str)>| {
+        let plan = plan(vec![policy(key, Mode::On, None, vec![("true", vec![Action::RateLimit(hourly(0, key))])], 0)]);
+        let mut request = Request::get("/?q=a");
+        request.headers.extend(field.map(|(name, value)| Header::new(name.as_bytes(), value.as_bytes())));
+        let head = Head { client: client.parse().unwrap(), ..request.head() };
+        let transaction = Transaction::new(head, &arena);
+        let (mut outcome, mut meter) = (Outcome::default(), NoMeter);
+        let mut context = Context {
+            detect: false,
+            request_id: b"",
+            now_ms: 5_000,
+            limits: Some(&table),
+            collections: None,
+            meter: &mut meter,
+        };
+        plan.evaluate(Phase::Request, &transaction, &mut context, &mut outcome);
+        let found = outcome.findings.iter().find(|finding| finding.action == "rate_limit");
+        found.map(|finding| String::from_utf8(finding.key.clone()).unwrap())
+    };
+    let tenant = |value: &'static str| Some(("X-Tenant", value));
+    type Case = (usize, &'static str, Option<(&'static str, &'static str)>, Option<&'static str>);
+    let cases: [Case; 13] = [
+        (0, "192.0.2.1", None, None),
+        (0, "192.0.2.2", None, None),
+        (0, "192.0.2.1", tenant(""), Some("none:192.0.2.1")),
+        (0, "192.0.2.9", tenant("192.0.2.1"), None),
+        (0, "192.0.2.8", tenant("192.0.2.1"), Some("text:192.0.2.1")),
+        (0, "2001:db8:1:2::3", None, None),
+        (0, "2001:db8:1:4::5", None, Some("none:2001:db8:1::/48")),
+        (0, "192.0.2.9", tenant("Bearer x"), None),
+        (0, "192.0.2.9", tenant("Bearer x"), Some("hash:")),
+        (2, "192.0.2.1", None, None),
+        (2, "192.0.2.1", None, Some("text:192.0.2.1a")),
+        (3, "2001:db8::1", None, None),
+        (3, "2001:db8::2", None, Some("ip:2001:db8::/48")),
+    ];
+    for (limit, client, field, expected) in cases {
+        let key = answer(limits[limit], client, field);
+        let shown = key.as_deref().map(|key| if key.starts_with("hash:") { "hash:" } else { key });
+        assert_eq!(shown, expected, "{} from {client} with {field:?}", limits[limit]);
+    }
+    let mut hashes: Vec<Option<String>> = ["secret-1", "secret-2", "secret-1", "secret-2"]
+        .map(|value| answer(limits[1], "192.0.2.1", Some(("Authorization", value))))
+        .to_vec();
+    assert_eq!(hashes.drain(..2).collect::<Vec<_>>(), [None, None]);
+    assert_ne!(hashes[0], hashes[1]);
+    for hash in hashes.iter().map(|hash| hash.as_deref().expect("is over the limit")) {
+        assert!(hash.len() == 21 && hash.starts_with("hash:") && !hash.contains("secret"), "{hash}");
+    }
+}
+
 #[test]
 fn header_changes_and_redirects_carry_values_without_line_ends() {
     let value = |text| weir_rules::parse_value(text).unwrap();

@@ -29,6 +29,7 @@ mod rewrite;
 mod route;
 mod site;
 mod upstream;
+mod view;
 
 #[cfg(test)]
 mod testing;
@@ -48,3 +49,4 @@ pub use request::{RequestView, hash_key};
 pub use route::{PolicyNames, RouteEntry};
 pub use site::Site;
 pub use upstream::{Choice, MAX_WEIGHT, Picked, Unavailable, Upstream};
+pub use view::View;

@@ -98,6 +98,7 @@ fields! {
     LogData log_data: String, "Of a rule in a rule set: its `logdata`; absent if empty.";
     Severity severity: String, "Of a rule in a rule set: its severity, such as `CRITICAL`; absent if it has none.";
     Tags tags: Vec<String>, "Of a rule in a rule set: its tags; absent if it has none.";
+    Key key: String, "Of an exceeded [rate limit](../policy.md#rate-limits): the key that was over it. `ip:` and an address, of IPv6 with the prefix that is counted together; `text:` and the value's first 128 bytes; `hash:` and 16 hexadecimal digits for a value that may be a credential; `none:` and the client's address if the request has no key.";
 }
 
 impl AttackLine {

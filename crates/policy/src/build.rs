@@ -11,7 +11,6 @@ use weir_engine::{MAX_PLAN_POLICIES, Mode, PolicySpec, SelectorSpec, Specificati
 use weir_gateway::resource::RESERVED_POLICY_ID;
 use weir_http::{AddressSource, ClientAddressConfig};
 
-pub(crate) use loader::plain;
 pub(crate) use rule::Builder;
 use rule::Names;
 

@@ -27,7 +27,7 @@ pub struct Fault {
 }
 
 /// One fault.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PolicyError {
     /// The file, as it was named.
     pub file: String,
@@ -106,6 +106,12 @@ impl PolicyErrors {
     #[must_use]
     pub fn more(&self) -> usize {
         self.more
+    }
+}
+
+impl From<Vec<PolicyError>> for PolicyErrors {
+    fn from(errors: Vec<PolicyError>) -> Self {
+        Self { errors, more: 0 }
     }
 }
 

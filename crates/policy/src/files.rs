@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::ops::Deref;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _};
 use std::path::{Path, PathBuf};
@@ -70,18 +70,8 @@ impl AsRef<[u8]> for Content {
 
 impl FileSource for Disk {
     fn content(&self, path: &Path, max_bytes: u64) -> io::Result<Content> {
-        let file = confined::open(path)?;
-        let about = file.metadata()?;
-        if !about.is_file() {
-            return Err(io::Error::other("it is not a regular file"));
-        }
-        if about.len() > max_bytes {
-            return Err(too_large(max_bytes));
-        }
-        let mut content = Vec::with_capacity(usize::try_from(about.len()).unwrap_or_default() + 1);
-        // The file may have grown since.
-        file.take(max_bytes + 1).read_to_end(&mut content)?;
-        if content.len() as u64 > max_bytes { Err(too_large(max_bytes)) } else { Ok(Content::Read(content)) }
+        let limit = usize::try_from(max_bytes).unwrap_or(usize::MAX - 1);
+        self.read(path, limit).map(Content::Read)
     }
 
     fn known_hash(&self, _path: &Path, _max_bytes: u64) -> Option<Sha256Hash> {
@@ -143,7 +133,7 @@ impl<'c> Captured<'c> {
     fn open(&self, path: &Path, max_bytes: u64) -> io::Result<Content> {
         let file = self.file(path, max_bytes)?;
         if file.size > max_bytes {
-            return Err(too_large(max_bytes));
+            return Err(confined::too_large(max_bytes));
         }
         let Some(objects) = self.objects else { return Err(io::Error::other("there is no directory of contents")) };
         let name = file.sha256.to_string();
@@ -224,10 +214,6 @@ pub fn listing(folder: &Path) -> PathBuf {
     path.into()
 }
 
-fn too_large(max_bytes: u64) -> io::Error {
-    io::Error::other(format!("it is larger than {max_bytes} bytes"))
-}
-
 /// Opens a file of a directory, which the process may only be allowed to search.
 fn open_at(directory: BorrowedFd<'_>, name: &str) -> io::Result<File> {
     let name = CString::new(name)?;
@@ -252,6 +238,26 @@ mod tests {
         let file = CapturedFile { path: path.into(), sha256: Sha256Hash::of(content), size: content.len() as u64 };
         std::fs::write(folder.join(file.sha256.to_string()), content).unwrap();
         file
+    }
+
+    #[test]
+    fn what_is_not_a_regular_file_is_named_and_does_not_block() {
+        let folder = tempfile::tempdir().unwrap();
+        let [pipe, socket, large] = ["pipe", "socket", "large"].map(|name| folder.path().join(name));
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        File::create(&large).and_then(|file| file.set_len(2 << 30)).unwrap(); // sparse
+        for (path, expected) in [
+            (folder.path(), "it is a directory, not a regular file"),
+            (&pipe, "it is a named pipe, not a regular file"),
+            (&socket, "it is a socket, not a regular file"),
+            (Path::new("/dev/null"), "it is a device, not a regular file"),
+            (&large, "it is larger than 1000 bytes"),
+            (&folder.path().join("none"), "no such file or directory"),
+        ] {
+            let error = Disk.content(path, 1000).unwrap_err();
+            assert_eq!(confined::reason(&error), expected, "{}", path.display());
+        }
     }
 
     #[test]

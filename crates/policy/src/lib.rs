@@ -33,7 +33,7 @@ pub use geo::MAX_GEO_BYTES;
 pub use list::{MAX_LIST_BYTES, MAX_LIST_ENTRIES, MAX_STRING_BYTES};
 pub use rule_set::RuleSetNeeds;
 pub use schema::json_schema;
-pub use snapshot::{ApplyError, RuleLabel, Snapshot, Trial, written};
+pub use snapshot::{ApplyError, RuleLabel, Snapshot, Trial, read_text, written};
 pub use weir_engine::MAX_PLAN_POLICIES;
 pub use weir_rules::confined;
 

@@ -10,7 +10,7 @@ use weir_engine::{CompileError, Geo, Plan, RuleIndex, Specification};
 use weir_gateway::Documents;
 use weir_gateway::resource::{ContentHash, Document, ResourceKind};
 use weir_http::ClientAddressConfig;
-use weir_rules::seclang::Disk;
+use weir_rules::seclang::{Disk, Files as _};
 
 use crate::build::{Built, Input, Inputs, build};
 use crate::check::{Checker, Fields};
@@ -106,27 +106,7 @@ impl Snapshot {
     /// # Errors
     /// Everything that is wrong with it.
     pub fn load(path: &Path) -> Result<Self, PolicyErrors> {
-        let mut reporter = Reporter::default();
-        let file = path.display().to_string();
-        let content = match Disk.content(path, document::MAX_DOCUMENT_BYTES as u64) {
-            Ok(content) => content,
-            Err(error) => {
-                let reason = crate::build::plain(&error);
-                reporter.line(&file, 0, format!("cannot read the policy: {reason}"), None);
-                return reporter.finish(None);
-            }
-        };
-        match String::from_utf8(content.to_vec()) {
-            Ok(text) => Self::parse(&text, path),
-            Err(error) => {
-                let good = error.utf8_error().valid_up_to();
-                let source = Source::new(file, &String::from_utf8_lossy(error.as_bytes()));
-                let hint = "save the file as UTF-8; in expressions any byte can be written as \"\\xNN\"".to_owned();
-                // The text before the bad byte is the same in both.
-                reporter.at(&source, good, "expected UTF-8 text, found other bytes", Some(hint));
-                reporter.finish(None)
-            }
-        }
+        Self::parse(&read_text(path)?, path)
     }
 
     /// Loads a policy from its text. `path` is for messages, for the format (`*.json` is strictly
@@ -323,6 +303,33 @@ impl Snapshot {
         };
         ApplyError::Unknown { name: name.to_owned(), hint }
     }
+}
+
+/// The text of a policy file, or of another file with documents.
+///
+/// # Errors
+/// If it cannot be read, is not a regular file, has more than [`document::MAX_DOCUMENT_BYTES`], or is not UTF-8.
+pub fn read_text(path: &Path) -> Result<String, PolicyErrors> {
+    let mut reporter = Reporter::default();
+    let file = path.display().to_string();
+    let bytes = match Disk.read(path, document::MAX_DOCUMENT_BYTES) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            let reason = weir_rules::confined::reason(&error);
+            let hint = (error.kind() == std::io::ErrorKind::PermissionDenied)
+                .then(|| "make it readable for the user of this process".to_owned());
+            reporter.line(&file, 0, format!("cannot read the policy: {reason}"), hint);
+            return reporter.finish(None);
+        }
+    };
+    String::from_utf8(bytes).or_else(|error| {
+        let good = error.utf8_error().valid_up_to();
+        let source = Source::new(file, &String::from_utf8_lossy(error.as_bytes()));
+        let hint = "save the file as UTF-8; in expressions any byte can be written as \"\\xNN\"".to_owned();
+        // The text before the bad byte is the same in both.
+        reporter.at(&source, good, "expected UTF-8 text, found other bytes", Some(hint));
+        reporter.finish(None)
+    })
 }
 
 /// The documents that people wrote, in the order in which [`FileSource::note`] counts them.

@@ -118,7 +118,7 @@ fn unreadable_policies_are_told_as_such() {
     let errors = Snapshot::load(&path).unwrap_err().to_string();
     assert_eq!(errors, format!("{}: cannot read the policy: no such file or directory", path.display()));
     let errors = Snapshot::load(folder.path()).unwrap_err().to_string();
-    assert!(errors.ends_with("it is not a regular file"), "{errors}");
+    assert!(errors.ends_with("it is a directory, not a regular file"), "{errors}");
     std::fs::write(&path, b"policies:\n  - id: \xff\n").unwrap();
     let errors = Snapshot::load(&path).unwrap_err();
     let error = &errors.errors()[0];

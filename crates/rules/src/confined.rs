@@ -1,10 +1,10 @@
 //! Opening the files that policies name. A process that compiles what others have sent is confined to
 //! some directories; nginx, and commands that a person runs, are not.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, FileType, Metadata, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -13,6 +13,8 @@ static DIRECTORIES: OnceLock<Vec<PathBuf>> = OnceLock::new();
 
 /// `O_NONBLOCK`: opening a named pipe must not wait for a writer.
 const NONBLOCK: i32 = 0o4000;
+/// `ENXIO`: what opening a socket gives.
+const NO_DEVICE: i32 = 6;
 
 /// Confines the process to files and directories below these, for good. Directories that do not exist are left out.
 pub fn confine(directories: &[PathBuf]) {
@@ -35,10 +37,14 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// # Errors
 /// As [`open`].
 pub fn open_within(path: &Path, directories: Option<&[PathBuf]>) -> io::Result<File> {
-    let file = OpenOptions::new().read(true).custom_flags(NONBLOCK).open(path)?;
+    let file =
+        OpenOptions::new().read(true).custom_flags(NONBLOCK).open(path).map_err(|error| match path.metadata() {
+            Ok(about) if error.raw_os_error() == Some(NO_DEVICE) => not_regular(about.file_type()),
+            _ => error,
+        })?;
     let kind = file.metadata()?.file_type();
     if !kind.is_file() && !kind.is_dir() {
-        return Err(io::Error::other("it is not a regular file"));
+        return Err(not_regular(kind));
     }
     if let Some(directories) = directories {
         let place = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
@@ -47,6 +53,50 @@ pub fn open_within(path: &Path, directories: Option<&[PathBuf]>) -> io::Result<F
         }
     }
     Ok(file)
+}
+
+/// Opens a regular file of at most so many bytes for reading; it may grow later.
+///
+/// # Errors
+/// As [`open`], and if it is a directory or larger.
+pub fn open_file(path: &Path, max_bytes: u64) -> io::Result<(File, Metadata)> {
+    let file = open(path)?;
+    let about = regular(&file)?;
+    if about.len() > max_bytes { Err(too_large(max_bytes)) } else { Ok((file, about)) }
+}
+
+/// What is to be known of an open regular file.
+///
+/// # Errors
+/// If it is something else, which the error names.
+pub fn regular(file: &File) -> io::Result<Metadata> {
+    let about = file.metadata()?;
+    if about.is_file() { Ok(about) } else { Err(not_regular(about.file_type())) }
+}
+
+/// A file has more bytes than may be read.
+#[must_use]
+pub fn too_large(max_bytes: u64) -> io::Error {
+    io::Error::new(io::ErrorKind::FileTooLarge, format!("it is larger than {max_bytes} bytes"))
+}
+
+/// The reason of an error for the middle of a sentence: without the system's number for it, and without a capital.
+#[must_use]
+pub fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+}
+
+fn not_regular(kind: FileType) -> io::Error {
+    let (of, what) = match kind {
+        _ if kind.is_dir() => (io::ErrorKind::IsADirectory, "a directory"),
+        _ if kind.is_fifo() => (io::ErrorKind::Other, "a named pipe"),
+        _ if kind.is_socket() => (io::ErrorKind::Other, "a socket"),
+        _ => (io::ErrorKind::Other, "a device"),
+    };
+    io::Error::new(of, format!("it is {what}, not a regular file"))
 }
 
 fn outside(directories: &[PathBuf]) -> String {
@@ -87,7 +137,6 @@ mod tests {
         ] {
             assert_eq!(opens(path), expected, "{path}");
         }
-        assert!(open(Path::new("/dev/null")).is_err(), "a device");
         std::fs::remove_dir_all(&root).expect("is removed");
     }
 }

@@ -83,7 +83,7 @@ fn name(kind: ResourceKind, id: &str) -> String {
 }
 
 /// Directories stand for their files, by name.
-fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+pub(super) fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut all = Vec::new();
     for path in paths {
         if !path.is_dir() {

@@ -1,41 +1,54 @@
-//! `weir check`: loads a policy as nginx or control would, and shows every error in it; with `--lint` also
-//! what is right but dubious in SecLang rules, the policy's own or plain files.
+//! `weir check`: loads a policy or the files of a gateway as nginx or control would, and shows every error in them; with
+//! `--lint` also what is right but dubious in SecLang rules, the policy's own or plain files.
 
 mod gateway;
 mod lint;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use weir_engine::{Mode, Specification};
-use weir_policy::{PolicyError, PolicyErrors, Snapshot};
+use weir_policy::{PolicyError, Snapshot};
 
 use self::lint::Findings;
+use super::gateway_files::{Files, TextFile};
 use super::rules::refused;
 use crate::Failure;
 use crate::arguments::Check;
 
 pub(crate) fn run(check: &Check) -> Result<ExitCode, Failure> {
-    let (policies, rules): (Vec<_>, Vec<_>) = check.files.iter().partition(|path| !check.lint || is_policy(path));
-    if policies.len() + usize::from(!rules.is_empty()) > 1 {
-        return Err(Failure::new("these are several policies or a policy and rule files")
-            .hint("check one policy at a time, or give files of rules only, with --lint"));
+    let (policies, rules): (Vec<PathBuf>, Vec<PathBuf>) =
+        check.files.iter().cloned().partition(|path| !check.lint || is_policy(path));
+    if policies.is_empty() {
+        return plain_rules(check, &rules);
     }
-    match policies.as_slice() {
-        [path] if gateway::is_one(path) => gateway::run(check, path),
-        [path] => policy(check, path),
-        _ => plain_rules(check, &rules),
+    match Files::read(&policies) {
+        Err(errors) if check.json => {
+            println!("{}", bad(&errors));
+            Ok(ExitCode::FAILURE)
+        }
+        Err(errors) => Err(refused(&errors.into(), named(&policies))),
+        Ok(Some(Files::Gateway(files))) if rules.is_empty() => gateway::run(check, &files),
+        Ok(Some(Files::Policy(file))) if rules.is_empty() => policy(check, &file),
+        Ok(_) => Err(Failure::new("these are several policies or a policy and rule files")
+            .hint("check one policy at a time, files for `weir apply`, or files of rules only, with --lint")),
     }
 }
 
-/// Whether a file is a policy by its name; all others are rules.
+/// What messages call several files.
+fn named<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> String {
+    paths.into_iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether a file is a policy by its name, or a directory of a gateway's files; all others are rules.
 fn is_policy(path: &Path) -> bool {
-    path.extension().is_some_and(|end| ["yaml", "yml", "json"].iter().any(|known| end == *known))
+    path.extension().is_some_and(|end| ["yaml", "yml", "json"].iter().any(|known| end == *known)) || path.is_dir()
 }
 
-fn policy(check: &Check, path: &Path) -> Result<ExitCode, Failure> {
-    match Snapshot::load(path) {
+fn policy(check: &Check, file: &TextFile) -> Result<ExitCode, Failure> {
+    let TextFile { path, text } = file;
+    match Snapshot::parse(text, path) {
         Ok(snapshot) => {
             // What each policy compiles to is nginx's business when a location applies it; what
             // cannot be compiled at all is found here.
@@ -43,9 +56,10 @@ fn policy(check: &Check, path: &Path) -> Result<ExitCode, Failure> {
                 let plan = snapshot.plan(&[name]);
                 plan.map_err(|error| Failure::new(format!("{}: policy {name}: {error}", path.display())))?;
             }
-            let findings = if check.lint { Findings::of_policy(&snapshot) } else { Findings::default() };
+            let findings =
+                if check.lint { Findings::of_policy(&snapshot, &file.rule_set_texts()) } else { Findings::default() };
             if check.json {
-                println!("{}", good_value(check, &snapshot, &findings));
+                println!("{}", good_value(check, &snapshot, snapshot.warnings(), &findings));
             } else {
                 snapshot.warnings().iter().for_each(|warning| eprintln!("{warning}"));
                 findings.print();
@@ -54,11 +68,11 @@ fn policy(check: &Check, path: &Path) -> Result<ExitCode, Failure> {
             Ok(findings.exit_code(check.strict))
         }
         Err(errors) if check.json => {
-            println!("{}", bad(&errors));
+            println!("{}", bad(errors.errors()));
             Ok(ExitCode::FAILURE)
         }
         Err(errors) => {
-            let failure = refused(&errors, path);
+            let failure = refused(&errors, path.display());
             Err(if !check.lint && path.extension().is_some_and(|end| end == "conf") {
                 failure.hint(format!("for a file of SecLang rules: weir check --lint {}", path.display()))
             } else {
@@ -68,7 +82,7 @@ fn policy(check: &Check, path: &Path) -> Result<ExitCode, Failure> {
     }
 }
 
-fn plain_rules(check: &Check, files: &[&std::path::PathBuf]) -> Result<ExitCode, Failure> {
+fn plain_rules(check: &Check, files: &[PathBuf]) -> Result<ExitCode, Failure> {
     let findings = Findings::of_files(files);
     if check.json {
         println!("{}", json!({ "ok": findings.errors == 0, "rules": findings.rules, "lint": findings.as_value() }));
@@ -84,12 +98,12 @@ fn good(path: &Path, snapshot: &Snapshot) -> String {
     format!("{}: good, revision {}: {}", path.display(), snapshot.revision(), counts.sentence())
 }
 
-fn good_value(check: &Check, snapshot: &Snapshot, findings: &Findings) -> Value {
+fn good_value(check: &Check, snapshot: &Snapshot, warnings: &[PolicyError], findings: &Findings) -> Value {
     let Counts { policies, detecting, selectors, rules, lists } = Counts::of(snapshot.specification());
     let mut value = json!({
         "ok": true, "revision": snapshot.revision(), "policies": policies, "detecting": detecting,
         "selectors": selectors, "rules": rules, "lists": lists, "errors": [],
-        "warnings": snapshot.warnings().iter().map(one).collect::<Vec<_>>(),
+        "warnings": warnings.iter().map(one).collect::<Vec<_>>(),
     });
     if check.lint {
         value["lint"] = findings.as_value();
@@ -97,8 +111,8 @@ fn good_value(check: &Check, snapshot: &Snapshot, findings: &Findings) -> Value 
     value
 }
 
-fn bad(errors: &PolicyErrors) -> String {
-    let errors: Vec<_> = errors.errors().iter().map(one).collect();
+fn bad(errors: &[PolicyError]) -> String {
+    let errors: Vec<_> = errors.iter().map(one).collect();
     json!({ "ok": false, "errors": errors }).to_string()
 }
 

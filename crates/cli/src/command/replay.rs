@@ -8,6 +8,7 @@
 mod attack_log;
 mod har;
 pub(crate) mod path;
+mod policies;
 mod raw;
 mod recorded;
 mod run;
@@ -19,6 +20,8 @@ pub(crate) use source::Lines;
 
 use std::process::ExitCode;
 
+use weir_rules::Phase;
+
 use self::run::Replayer;
 use self::source::Source;
 use super::rules::Chosen;
@@ -27,12 +30,13 @@ use crate::arguments::Replay;
 
 pub(crate) fn run(replay: &Replay) -> Result<ExitCode, Failure> {
     let chosen = Chosen::load(&replay.source)?;
-    let replayer = Replayer::new(&chosen, replay)?;
-    let mut count = 0;
+    let replayer = Replayer::new(&chosen, replay);
+    let (mut count, mut reads_response) = (0, false);
     for request in Source::open(&replay.file)? {
         let request = request?;
-        let replayed = replayer.replay(&request);
+        let replayed = replayer.replay(&request)?;
         count += 1;
+        reads_response |= replayed.policies.plan.has(Phase::Response);
         if replay.json {
             println!("{}", show::as_value(&replayer, count, &request, &replayed));
         } else {
@@ -44,7 +48,7 @@ pub(crate) fn run(replay: &Replay) -> Result<ExitCode, Failure> {
             .hint("it takes raw HTTP requests, a HAR file, or lines of Weir's attack log"));
     }
     if !replay.json {
-        print!("{}", show::notes(&replayer, count));
+        print!("{}", show::notes(&replayer, count, reads_response));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -42,8 +42,8 @@ pub(crate) fn run(tune: &Tune) -> Result<ExitCode, Failure> {
     } else {
         print!("{}", show::as_text(&proposal, &choice));
     }
-    if let Some(policy) = &tune.apply {
-        let applied = apply::apply(policy, &proposal.exclusions, tune.into.as_deref(), tune.dry_run)?;
+    if !tune.apply.is_empty() {
+        let applied = apply::apply(&tune.apply, &proposal.exclusions, tune.into.as_deref(), tune.dry_run)?;
         eprint!("{applied}");
     }
     Ok(ExitCode::SUCCESS)

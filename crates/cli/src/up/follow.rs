@@ -90,7 +90,9 @@ pub(super) fn readable(line: &str, style: Style) -> String {
         let message =
             if finding.message.is_empty() { String::new() } else { format!(" ({})", shown(&finding.message, 60)) };
         let rule = style.bold(&shown(&finding.rule, 60));
-        format!("{rule}{message} {} = \"{}\"", shown(&finding.variable, 60), shown(&finding.matched, 60))
+        let key = if finding.key.is_empty() { String::new() } else { format!(", key {}", shown(&finding.key, 60)) };
+        let (variable, matched) = (shown(&finding.variable, 60), shown(&finding.matched, 60));
+        format!("{rule}{message} {variable} = \"{matched}\"{key}")
     });
     let findings: Vec<String> = findings.collect();
     if findings.is_empty() { head } else { format!("{head}: {}", findings.join("; ")) }
@@ -110,6 +112,8 @@ mod tests {
             readable(line, Style::plain()),
             r#"03:04:05 block 403 192.0.2.7 GET /search?q=\x1b[2J: sqli (SQL injection) args["q"] = "union select""#
         );
+        let limited = line.replace(r#""matched":"#, r#""key":"ip:192.0.2.7","matched":"#);
+        assert!(readable(&limited, Style::plain()).ends_with(r#" = "union select", key ip:192.0.2.7"#));
         assert_eq!(readable("not json\x07", Style::plain()), "not json\\x07");
     }
 

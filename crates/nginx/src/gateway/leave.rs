@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use nginx_sys::{NGX_HTTP_INTERNAL_SERVER_ERROR, ngx_http_request_t, ngx_int_t};
 use weir_engine::Response;
+use weir_gateway::View;
 use weir_gateway::resource::{Protocol, RouteAction};
 
-use super::view::View;
 use super::{Routed, header, mirror};
 use crate::ffi;
 use crate::transaction::{self, Inspection};

@@ -27,7 +27,6 @@ mod server;
 #[cfg_attr(not(ngx_feature = "http_ssl"), path = "no_tls.rs")]
 mod upstream_tls;
 mod variable;
-mod view;
 
 pub use header::change_response;
 pub use inject::configure;

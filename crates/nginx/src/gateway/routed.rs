@@ -7,11 +7,10 @@ use std::sync::Arc;
 use nginx_sys::{NGX_HTTP_INTERNAL_SERVER_ERROR, ngx_http_request_t, ngx_int_t};
 use weir_engine::Response;
 use weir_gateway::resource::{Balance, Forward, HashKey, Protocol, Route, RouteAction, TlsVersion};
-use weir_gateway::{Found, Gateway, MAX_FALLBACKS, Matched, Member, Site, Upstream, hash_key};
+use weir_gateway::{Found, Gateway, MAX_FALLBACKS, Matched, Member, Site, Upstream, View, hash_key};
 use weir_http::{Anomalies, Tls};
 
 use super::answer::{self, RefusalReason};
-use super::view::View;
 use super::{location, server};
 use crate::live::Live;
 use crate::transaction::Inspection;

@@ -102,6 +102,7 @@ fn explain(out: &mut Vec<u8>, inspection: &Inspection, finding: &Finding) {
             FindingField::Via => string(via.map(|via| via.map_or(&b""[..], |via| via.id.as_bytes()))),
             FindingField::Policy => string(via.map(|via| via.map_or(&b""[..], |via| via.policy.as_bytes()))),
             FindingField::LogData => string(via.map(|_| &finding.log_data[..]).filter(|data| !data.is_empty())),
+            FindingField::Key => string(Some(&finding.key[..]).filter(|key| !key.is_empty())),
             FindingField::Severity => string(in_set.and_then(|rule| Some(rule.severity?.as_bytes()))),
             FindingField::Tags => {
                 if let Some(rule) = in_set.filter(|rule| !rule.tags.is_empty()) {

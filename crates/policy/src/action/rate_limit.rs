@@ -25,7 +25,12 @@ pub(super) static RATE_LIMIT: ActionKind = ActionKind {
                 need: Need::Required,
                 doc: "The number of requests in a period, for each key: `100/s`, `600/m`, `1000/h`, `10/30s`.",
             },
-            Key { name: "key", kind: Kind::Value, need: Need::Default("`ip.src`"), doc: "The key of the counter." },
+            Key {
+                name: "key",
+                kind: Kind::Value,
+                need: Need::Default("`ip.src`"),
+                doc: "The key of the counter. Requests without it are counted by client address, apart from all others.",
+            },
             Key {
                 name: "ipv6_prefix",
                 kind: Kind::Integer(1, 128),

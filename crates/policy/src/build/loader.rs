@@ -1,9 +1,11 @@
 //! Reading the files that a policy names: bounded, regular files only, part of the revision.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use weir_gateway::resource::Sha256Hash;
+use weir_rules::confined::reason;
 
 use super::Builder;
 use crate::check::{Item, Value};
@@ -46,9 +48,14 @@ impl Builder<'_> {
                 Some((content, hash))
             }
             Err(error) => {
-                let (what, path, reason) = (file.what, file.path.display(), plain(&error));
+                let (what, path, reason) = (file.what, file.path.display(), reason(&error));
                 let Value::Text(name) = file.item.value else { return None };
-                let hint = self.is_relative(name).then(|| "paths are relative to the policy file".to_owned());
+                let hint = match error.kind() {
+                    ErrorKind::PermissionDenied => Some("make it readable for the user of this process"),
+                    ErrorKind::NotFound if self.is_relative(name) => Some("paths are relative to the policy file"),
+                    _ => None,
+                };
+                let hint = hint.map(str::to_owned);
                 self.fault(file.item.node, format!("cannot read the {what} file `{path}`: {reason}"), hint);
                 None
             }
@@ -74,12 +81,4 @@ impl Builder<'_> {
     pub fn is_relative(&self, name: &str) -> bool {
         self.source.document.is_none() && Path::new(name).is_relative()
     }
-}
-
-/// The system's reason without its number.
-pub(crate) fn plain(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or_default();
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }

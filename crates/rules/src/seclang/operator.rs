@@ -12,6 +12,7 @@ use super::source::Files;
 use super::table::operator::{OPERATORS, OperatorKind, PlainOperator, TextOperator};
 use super::table::variable::refusal;
 use super::table::{Row, Status, find, guess};
+use crate::confined;
 
 /// A parsed operator with its text.
 #[derive(Clone, Debug)]
@@ -229,7 +230,7 @@ fn file(parameter: &[u8], spot: SourceLocation, context: &Context<'_>, report: &
         Ok(content) if report.spend(content.len(), spot) => Some(content),
         Ok(_) => None,
         Err(error) => {
-            let message = format!("cannot read `{}`: {error}", path.display());
+            let message = format!("cannot read `{}`: {}", path.display(), confined::reason(&error));
             report.error(spot, name, message, Some("names are relative to the file that holds the rule"));
             None
         }

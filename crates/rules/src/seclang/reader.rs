@@ -10,6 +10,7 @@ use super::source::{Files, expand, is_pattern};
 use super::table::directive::{DIRECTIVES, DirectiveKind};
 use super::table::variable::refusal;
 use super::table::{Row, Status, find, guess};
+use crate::confined;
 
 /// The state of reading a tree of files.
 pub(super) struct Reader<'f> {
@@ -97,7 +98,7 @@ impl<'f> Reader<'f> {
             Ok(bytes) => bytes,
             Err(error) if optional && error.kind() == std::io::ErrorKind::NotFound => return,
             Err(error) => {
-                self.report.error(spot, &name, format!("cannot read `{name}`: {error}"), None);
+                self.report.error(spot, &name, format!("cannot read `{name}`: {}", confined::reason(&error)), None);
                 return;
             }
         };

@@ -37,13 +37,11 @@ pub struct Disk;
 
 impl Files for Disk {
     fn read(&self, path: &Path, limit: usize) -> io::Result<Vec<u8>> {
-        let file = confined::open(path)?;
-        if !file.metadata()?.is_file() {
-            return Err(io::Error::other("not a file"));
-        }
-        let mut bytes = Vec::new();
+        let (file, about) = confined::open_file(path, limit as u64)?;
+        let mut bytes = Vec::with_capacity(usize::try_from(about.len()).unwrap_or_default() + 1);
+        // The file may have grown since.
         file.take(limit as u64 + 1).read_to_end(&mut bytes)?;
-        if bytes.len() > limit { Err(too_long(limit)) } else { Ok(bytes) }
+        if bytes.len() > limit { Err(confined::too_large(limit as u64)) } else { Ok(bytes) }
     }
 
     fn list(&self, directory: &Path) -> io::Result<Vec<String>> {
@@ -68,7 +66,7 @@ pub struct Memory(pub BTreeMap<PathBuf, Vec<u8>>);
 impl Files for Memory {
     fn read(&self, path: &Path, limit: usize) -> io::Result<Vec<u8>> {
         let bytes = self.0.get(&self.identity(path)).ok_or(io::ErrorKind::NotFound)?;
-        if bytes.len() > limit { Err(too_long(limit)) } else { Ok(bytes.clone()) }
+        if bytes.len() > limit { Err(confined::too_large(limit as u64)) } else { Ok(bytes.clone()) }
     }
 
     fn list(&self, directory: &Path) -> io::Result<Vec<String>> {
@@ -96,10 +94,6 @@ pub fn plain(path: &Path) -> PathBuf {
         }
     }
     plain
-}
-
-fn too_long(limit: usize) -> io::Error {
-    io::Error::other(format!("longer than {limit} bytes"))
 }
 
 /// Whether the path contains wildcards.

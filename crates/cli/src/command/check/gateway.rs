@@ -1,67 +1,81 @@
-//! `weir check` of a file for `weir apply`: what it says, and whether its policies compile. What it refers to may be in
-//! other files or in the gateway already; `weir apply --dry-run` checks that.
+//! `weir check` of files for `weir apply`: everything that `apply` to an empty gateway would refuse. Files are taken as
+//! the whole configuration; `weir apply --dry-run` checks them together with what a gateway has already.
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use weir_policy::{PolicyError, Snapshot, Trial};
-use weir_resource::{ResourceKind, State, parse_state};
+use weir_policy::{Fault, PolicyError, Snapshot};
+use weir_resource::{ResourceKind, State};
 
+use super::lint::Findings;
+use super::{bad, good_value, named, refused};
+use crate::Failure;
 use crate::arguments::Check;
-use crate::table::counted;
-use crate::{Failure, body};
+use crate::command::gateway_files::{self, TextFile, compile, placed};
 
-/// Whether a file is one for a gateway, by its keys.
-pub(super) fn is_one(path: &Path) -> bool {
-    let Ok(text) = std::fs::read_to_string(path) else { return false };
-    let document = weir_policy::parse_document(&text, path).unwrap_or_default();
-    // Policy files may have rule sets, too, and then always policies as a list.
-    let in_policy_files = [ResourceKind::Lists, ResourceKind::Policies];
-    let mut of_a_gateway = ResourceKind::written().filter(|kind| !in_policy_files.contains(kind));
-    !document["policies"].is_array() && of_a_gateway.any(|kind| document.get(kind.plural()).is_some())
-}
-
-pub(super) fn run(check: &Check, path: &Path) -> Result<ExitCode, Failure> {
-    let text = body::file(path)?;
-    let faults = match parse_state(&text, path) {
-        Err(errors) => errors.errors().to_vec(),
-        Ok(state) => match compile(&state, path) {
-            faults if faults.is_empty() => return Ok(good(check, path, &state)),
-            faults => faults,
-        },
-    };
-    if check.json {
-        println!("{}", json!({ "ok": false, "errors": faults.iter().map(super::one).collect::<Vec<_>>() }));
-        return Ok(ExitCode::FAILURE);
+pub(super) fn run(check: &Check, files: &[TextFile]) -> Result<ExitCode, Failure> {
+    let name = named(&check.files);
+    match gateway_files::parse(files).and_then(|state| Ok((whole(&state)?, state))) {
+        Ok((snapshot, state)) => Ok(good(check, &name, &state, &snapshot)),
+        Err(errors) if check.json => {
+            println!("{}", bad(&errors));
+            Ok(ExitCode::FAILURE)
+        }
+        Err(errors) => Err(refused(&errors.into(), name)),
     }
-    faults.iter().for_each(|fault| eprintln!("{fault}"));
-    Err(Failure::new(format!("{}: {}", path.display(), counted(faults.len() as u64, "error"))))
 }
 
-/// What is wrong with the policies, at its place in the file.
-fn compile(state: &State, path: &Path) -> Vec<weir_policy::PolicyError> {
-    let folder = path.parent().unwrap_or(Path::new(""));
-    let Err(errors) =
-        Snapshot::build(&state.compiled(), &weir_policy::files::Disk, folder, Trial::Each(&mut HashSet::new()))
-    else {
-        return Vec::new();
+/// The policies of documents that are right together.
+fn whole(state: &State) -> Result<Snapshot, Vec<PolicyError>> {
+    let mut errors = gateway_files::faults(state);
+    let compiled = compile(state, true);
+    let found = match &compiled {
+        Ok(snapshot) if errors.is_empty() => uncompiled_sets(state, snapshot),
+        Ok(_) => Vec::new(),
+        Err(found) => found.clone(),
     };
-    let place = |error: &PolicyError| error.in_document().and_then(|(kind, id, fault)| state.error(kind, id, &fault));
-    errors.errors().iter().map(|error| place(error).unwrap_or_else(|| error.clone())).collect()
+    // That something is not there is found by both.
+    let place = |error: &PolicyError| (error.file.clone(), error.line, error.column);
+    let known: HashSet<(String, u32, u32)> = errors.iter().map(place).collect();
+    errors.extend(found.into_iter().filter(|error| !known.contains(&place(error))));
+    compiled.ok().filter(|_| errors.is_empty()).ok_or(errors)
 }
 
-fn good(check: &Check, path: &Path, state: &State) -> ExitCode {
+/// Sets of policies that do not compile together, where they are named.
+fn uncompiled_sets(state: &State, snapshot: &Snapshot) -> Vec<PolicyError> {
+    let mut known = HashSet::new();
+    let mut errors = Vec::new();
+    for ((kind, id), document) in state.documents() {
+        let names: Vec<&str> =
+            document["policies"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        if let (true, Err(error)) = (known.insert(names.clone()), snapshot.plan(&names)) {
+            let fault = Fault { pointer: "/policies".to_owned(), message: error.to_string(), ..Fault::default() };
+            errors.extend(state.error(*kind, id, &fault));
+        }
+    }
+    errors
+}
+
+fn good(check: &Check, name: &str, state: &State, snapshot: &Snapshot) -> ExitCode {
     let mut counts: BTreeMap<ResourceKind, u64> = BTreeMap::new();
     state.documents().keys().for_each(|(kind, _)| *counts.entry(*kind).or_default() += 1);
+    let texts = gateway_files::rule_set_texts(state);
+    let findings = if check.lint { Findings::of_policy(snapshot, &texts) } else { Findings::default() };
+    let warnings: Vec<PolicyError> = snapshot.warnings().iter().map(|warning| placed(state, warning)).collect();
     if check.json {
-        let counts: serde_json::Map<String, Value> =
-            counts.iter().map(|(kind, count)| (kind.plural().to_owned(), json!(count))).collect();
-        println!("{}", json!({ "ok": true, "resources": counts, "errors": [] }));
+        let counts = counts.iter().map(|(kind, count)| (kind.plural().to_owned(), json!(count)));
+        let mut value = good_value(check, snapshot, &warnings, &findings);
+        value["resources"] = Value::Object(counts.collect());
+        println!("{value}");
     } else {
-        let parts: Vec<String> = counts.iter().map(|(kind, count)| counted(*count, kind.singular())).collect();
-        println!("{}: good: {}", path.display(), parts.join(", "));
+        warnings.iter().for_each(|warning| eprintln!("{warning}"));
+        findings.print();
+        let part = |(kind, count): (&ResourceKind, &u64)| match count {
+            1 => format!("1 {}", kind.singular()),
+            count => format!("{count} {}", kind.plural().replace('_', " ")),
+        };
+        println!("{name}: good: {}", counts.iter().map(part).collect::<Vec<_>>().join(", "));
     }
-    ExitCode::SUCCESS
+    findings.exit_code(check.strict)
 }

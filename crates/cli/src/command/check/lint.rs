@@ -11,7 +11,7 @@ use weir_policy::Snapshot;
 use weir_rules::seclang::ir::{RuleSet, RuleSetEntry};
 use weir_rules::seclang::{Diagnostic, OnUnsupported, Options, RuleSource, Severity, load};
 
-use crate::command::rules::written;
+use crate::command::rules::written::{self, Texts};
 use crate::style::{Stream, Style};
 use crate::table::counted;
 
@@ -26,8 +26,8 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    /// Of the rule sets of a policy that loads.
-    pub fn of_policy(snapshot: &Snapshot) -> Self {
+    /// Of the rule sets that rules of a policy run.
+    pub fn of_policy(snapshot: &Snapshot, texts: &Texts) -> Self {
         let mut findings = Self::default();
         let mut seen: Vec<*const weir_engine::seclang::Program> = Vec::new();
         for action in snapshot
@@ -43,7 +43,7 @@ impl Findings {
                 continue;
             }
             seen.push(program);
-            match written::load(profile.program(), true) {
+            match written::load(profile.program(), true, texts) {
                 Ok(loaded) => {
                     let core = core_files(&loaded.set);
                     findings.rules += rules(&loaded.set);
@@ -56,8 +56,8 @@ impl Findings {
     }
 
     /// Of files of rules, read in this order.
-    pub fn of_files(files: &[&PathBuf]) -> Self {
-        let roots: Vec<RuleSource> = files.iter().map(|file| RuleSource::File((*file).clone())).collect();
+    pub fn of_files(files: &[PathBuf]) -> Self {
+        let roots: Vec<RuleSource> = files.iter().cloned().map(RuleSource::File).collect();
         let options = Options { on_unsupported: OnUnsupported::Error, geo: true, lint: true, ..Options::default() };
         let mut findings = Self::default();
         match load(&roots, &options) {

@@ -60,6 +60,9 @@ pub(super) fn request_of(line: &AttackLine) -> Recorded {
     if !made_up.is_empty() {
         request.missing.push(format!("reconstructed from the findings or assumed: {}", made_up.join(", ")));
     }
+    for found in line.findings.iter().filter(|found| !found.key.is_empty()) {
+        request.missing.push(format!("logged over the rate limit of {}, key {}", found.rule, found.key));
+    }
     if line.uri.len() >= LOG_CUTS_AT {
         request.missing.push("the log has cut the target".to_owned());
     }
@@ -131,7 +134,8 @@ mod tests {
         "findings":[{"rule":"942100","message":"m","variable":"ARGS:c d","matched":"or","score":5,"via":"crs",
         "policy":"p","log_data":"Matched Data: or found within ARGS:c d: a or b"},
         {"rule":"941100","message":"m","variable":"ARGS:q","matched":"1"},
-        {"rule":"913100","message":"m","variable":"REQUEST_HEADERS:User-Agent","matched":"nikto"}],
+        {"rule":"913100","message":"m","variable":"REQUEST_HEADERS:User-Agent","matched":"nikto"},
+        {"rule":"login","message":"m","variable":"","matched":"","key":"ip:192.0.2.7"}],
         "score":10,"tags":[]}"#;
 
     #[test]
@@ -144,7 +148,8 @@ mod tests {
         assert!(request.missing[0].contains("no body"), "{:?}", request.missing);
         let said = "reconstructed from the findings or assumed: body field c d, header User-Agent, header Accept";
         assert_eq!(request.missing[1], said);
-        assert_eq!(request.logged.expect("rules"), ["942100", "941100", "913100"]);
+        assert_eq!(request.missing[2], "logged over the rate limit of login, key ip:192.0.2.7");
+        assert_eq!(request.logged.expect("rules"), ["942100", "941100", "913100", "login"]);
     }
 
     #[test]

@@ -15,16 +15,18 @@ use weir_rules::Phase;
 use weir_rules::seclang::ir::Phase as RuleSetPhase;
 
 use super::path::normalise;
+use super::policies::Policies;
 use super::recorded::Recorded;
 use super::stopwatch::{Stopwatch, Timed, median};
 use crate::Failure;
 use crate::arguments::{Bounds, Replay};
 use crate::command::rules::Chosen;
 
-/// A policy ready for requests.
+/// Policies ready for requests.
 pub(super) struct Replayer<'s> {
     pub chosen: &'s Chosen,
-    pub plan: Arc<Plan>,
+    /// Policies that the command line names.
+    named: &'s [String],
     /// How many lanes and rules are shown.
     pub top: usize,
     client: IpAddr,
@@ -35,6 +37,8 @@ pub(super) struct Replayer<'s> {
 
 /// The result of a request.
 pub(super) struct Replayed {
+    /// What it was run against.
+    pub policies: Policies,
     pub verdict: Verdict,
     /// Status that Weir would answer with; `None` if the request goes on.
     pub status: Option<u16>,
@@ -64,16 +68,10 @@ pub(super) struct Line {
 }
 
 impl<'s> Replayer<'s> {
-    pub fn new(chosen: &'s Chosen, replay: &Replay) -> Result<Self, Failure> {
-        let all: Vec<&str> = chosen.snapshot.policy_names().collect();
-        let wanted: Vec<&str> = match replay.policy_id.as_slice() {
-            [] => all,
-            ids => ids.iter().map(String::as_str).collect(),
-        };
-        let plan = chosen.snapshot.plan(&wanted).map_err(Failure::new)?;
-        let (client, repeat, top) = (replay.client, replay.repeat, replay.top);
-        let bounds = replay.bounds;
-        Ok(Self { chosen, plan, top, client, repeat, bounds, clock: Clock::calibrate() })
+    pub fn new(chosen: &'s Chosen, replay: &'s Replay) -> Self {
+        let Replay { policy_id: named, client, repeat, top, bounds, .. } = replay;
+        let (client, repeat, top, bounds) = (*client, *repeat, *top, *bounds);
+        Self { chosen, named, top, client, repeat, bounds, clock: Clock::calibrate() }
     }
 
     pub fn snapshot(&self) -> &Snapshot {
@@ -86,15 +84,18 @@ impl<'s> Replayer<'s> {
     }
 
     /// Runs a request once for what it comes to, which also warms the caches, then for its time.
-    pub fn replay(&self, request: &Recorded) -> Replayed {
+    pub fn replay(&self, request: &Recorded) -> Result<Replayed, Failure> {
         let mut arena = Bump::new();
-        let mut replayed = self.once(request, &arena, &mut Stopwatch::new(self.clock, false), |evaluated| {
+        let policies = Policies::of(self.chosen, self.named, &Transaction::new(self.head(request, &arena), &arena))?;
+        let plan = Arc::clone(&policies.plan);
+        let mut replayed = self.once((request, &plan), &arena, &mut Stopwatch::new(self.clock, false), |evaluated| {
             let Evaluated { outcome, transaction, decision } = evaluated;
             let unreadable = transaction.unreadable();
             let is_answered = matches!(decision, Decision::Respond(_)) && !outcome.is_decided_by_rule_set();
-            let refuses = self.bounds == Bounds::Closed && self.plan.may_refuse() && !is_answered;
+            let refuses = self.bounds == Bounds::Closed && plan.may_refuse() && !is_answered;
             let refused = unreadable.filter(|_| refuses);
             Replayed {
+                policies,
                 verdict: if refused.is_some() { Verdict::Fail } else { outcome.verdict },
                 status: match decision {
                     _ if refused.is_some() => refused.map(Unreadable::status),
@@ -119,7 +120,7 @@ impl<'s> Replayer<'s> {
                 arena.reset();
                 let mut watch = Stopwatch::new(self.clock, is_timed);
                 let begun = self.clock.ticks();
-                self.once(request, &arena, &mut watch, |_| ());
+                self.once((request, &plan), &arena, &mut watch, |_| ());
                 let ticks = self.clock.ticks().saturating_sub(begun);
                 if is_timed {
                     for (what, cost) in watch.costs() {
@@ -137,12 +138,12 @@ impl<'s> Replayer<'s> {
         };
         replayed.costs = parts.into_iter().map(line).collect();
         replayed.costs.sort_by_key(|line| std::cmp::Reverse(line.ns));
-        replayed
+        Ok(replayed)
     }
 
     fn once<'a, M: Meter, T>(
         &self,
-        request: &'a Recorded,
+        (request, plan): (&'a Recorded, &'a Plan),
         arena: &'a Bump,
         meter: &mut M,
         then: impl FnOnce(&mut Evaluated<'a, '_>) -> T,
@@ -156,35 +157,10 @@ impl<'s> Replayer<'s> {
         let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_millis() as u64);
         let mut context =
             Context { detect: false, request_id: b"replay", now_ms, limits: None, collections: None, meter };
-        let decision = self.request_phases(request, &transaction, &mut context, &mut outcome);
+        let decision = request_phases((request, plan), &transaction, &mut context, &mut outcome);
         // Logged in nginx's log phase, answered or not.
         outcome.run_rule_sets(RuleSetPhase::Logging, &transaction, &mut context);
         then(&mut Evaluated { outcome: &mut outcome, transaction: &transaction, decision })
-    }
-
-    /// The phases up to the body's, as `crates/nginx/src/phase.rs` runs them.
-    fn request_phases<'a, M: Meter>(
-        &self,
-        request: &'a Recorded,
-        transaction: &Transaction<'a>,
-        context: &mut Context<'_, M>,
-        outcome: &mut Outcome<'a>,
-    ) -> Decision {
-        let decision = self.plan.evaluate(Phase::Request, transaction, context, outcome);
-        if decision != Decision::Continue || !self.plan.has(Phase::Body) {
-            return decision;
-        }
-        if !request.body.is_empty() {
-            if !self.plan.wants_body(transaction, outcome) {
-                return outcome.run_rule_sets(RuleSetPhase::RequestBody, transaction, context);
-            }
-            if self.plan.inflates() {
-                transaction.set_body_inflated(&request.body, DEFAULT_BODY_LIMIT);
-            } else {
-                transaction.set_body(&request.body);
-            }
-        }
-        self.plan.evaluate(Phase::Body, transaction, context, outcome)
     }
 
     fn head<'a>(&self, request: &'a Recorded, arena: &'a Bump) -> Head<'a> {
@@ -216,6 +192,30 @@ impl<'s> Replayer<'s> {
             received_ms: 0,
         }
     }
+}
+
+/// The phases up to the body's, as `crates/nginx/src/phase.rs` runs them.
+fn request_phases<'a, M: Meter>(
+    (request, plan): (&'a Recorded, &'a Plan),
+    transaction: &Transaction<'a>,
+    context: &mut Context<'_, M>,
+    outcome: &mut Outcome<'a>,
+) -> Decision {
+    let decision = plan.evaluate(Phase::Request, transaction, context, outcome);
+    if decision != Decision::Continue || !plan.has(Phase::Body) {
+        return decision;
+    }
+    if !request.body.is_empty() {
+        if !plan.wants_body(transaction, outcome) {
+            return outcome.run_rule_sets(RuleSetPhase::RequestBody, transaction, context);
+        }
+        if plan.inflates() {
+            transaction.set_body_inflated(&request.body, DEFAULT_BODY_LIMIT);
+        } else {
+            transaction.set_body(&request.body);
+        }
+    }
+    plan.evaluate(Phase::Body, transaction, context, outcome)
 }
 
 struct Evaluated<'a, 'e> {

@@ -19,6 +19,9 @@ pub(super) fn as_text(replayer: &Replayer<'_>, number: u64, request: &Recorded, 
     let mut out =
         format!("{}  {}\n", style.bold(&format!("{number}  {}", shown(&line, 160))), style.dim(&request.place));
     out.push_str(&format!("   {}\n", summary(replayer, replayed, style)));
+    if let Some(policies) = replayed.policies.sentence() {
+        out.push_str(&format!("   {}\n", shown(&policies, 300)));
+    }
     for note in notes_of(replayer, request, replayed) {
         out.push_str(&format!("   {} {}\n", style.yellow("note:"), shown(&note, 300)));
     }
@@ -58,6 +61,7 @@ fn summary(replayer: &Replayer<'_>, replayed: &Replayed, style: Style) -> String
 
 fn notes_of(replayer: &Replayer<'_>, request: &Recorded, replayed: &Replayed) -> Vec<String> {
     let mut notes = request.missing.clone();
+    notes.extend(replayed.policies.note.clone());
     if replayed.refused_by_nginx {
         notes.push("nginx answers 400 to this path or its escapes before any rule runs".to_owned());
     }
@@ -102,7 +106,7 @@ fn findings(replayer: &Replayer<'_>, findings: &[Finding]) -> String {
             shown(&finding.variable, 40),
             text(&finding.matched, 48),
             shown(message(replayer, finding), 70),
-            format!("{}:{line}", shown(file.rsplit('/').next().unwrap_or(file), 60)),
+            format!("{}:{line}", shown(file.rsplit('/').next().unwrap_or_default(), 60)),
         ]
     };
     render(&columns, &findings.iter().map(row).collect::<Vec<_>>())
@@ -118,7 +122,7 @@ fn costs(replayer: &Replayer<'_>, replayed: &Replayed) -> String {
         ("HITS", Align::Right),
     ];
     let row = |line: &Line| {
-        let (kind, name) = named(replayer, line.what);
+        let (kind, name) = named(replayer, replayed, line.what);
         vec![
             kind.to_owned(),
             shown(&name, 70),
@@ -138,10 +142,10 @@ fn costs(replayer: &Replayer<'_>, replayed: &Replayed) -> String {
     table
 }
 
-fn named(replayer: &Replayer<'_>, what: Timed) -> (&'static str, String) {
+fn named(replayer: &Replayer<'_>, replayed: &Replayed, what: Timed) -> (&'static str, String) {
     match what {
         Timed::Lane(lane) => {
-            let name = replayer.plan.lanes().get(lane as usize).map_or("", |info| info.name.as_str());
+            let name = replayed.policies.plan.lanes().get(lane as usize).map_or("", |info| info.name.as_str());
             ("lane", name.to_owned())
         }
         Timed::Rule(rule) => ("rule", id(replayer, RuleIndex(rule)).to_owned()),
@@ -157,29 +161,26 @@ fn message<'f>(replayer: &'f Replayer<'_>, finding: &'f Finding) -> &'f str {
     finding.message.as_deref().unwrap_or(own)
 }
 
-fn place<'r>(replayer: &'r Replayer<'_>, rule: RuleIndex) -> (&'r str, u32) {
-    match replayer.label(rule) {
-        Some(label) => (label.file.as_deref().unwrap_or(&replayer.chosen.name), label.line),
-        None => ("", 0),
-    }
+fn place(replayer: &Replayer<'_>, rule: RuleIndex) -> (String, u32) {
+    replayer.label(rule).map(|label| replayer.chosen.place(label)).unwrap_or_default()
 }
 
 /// The notes that hold for all requests.
-pub(super) fn notes(replayer: &Replayer<'_>, count: u64) -> String {
+pub(super) fn notes(replayer: &Replayer<'_>, count: u64, reads_response: bool) -> String {
     let style = Style::of(Stream::Out);
     let policy = shown(&replayer.chosen.name, 200);
     let mut out = format!("{}\n", style.dim(&format!("{} against {policy}", counted(count, "request"))));
     if replayer.chosen.is_built_in {
         out.push_str(&format!("{}\n", style.dim("this is a default policy; --policy FILE uses yours")));
     }
-    for note in standing(replayer) {
+    for note in standing(replayer, reads_response) {
         out.push_str(&format!("{} {note}\n", style.yellow("note:")));
     }
     out
 }
 
-/// What a replay leaves out of this policy.
-fn standing(replayer: &Replayer<'_>) -> Vec<&'static str> {
+/// What a replay leaves out of these policies.
+fn standing(replayer: &Replayer<'_>, reads_response: bool) -> Vec<&'static str> {
     let specification = replayer.snapshot().specification();
     let needs = replayer.snapshot().rule_set_needs();
     let sets = replayer.chosen.sets();
@@ -189,7 +190,7 @@ fn standing(replayer: &Replayer<'_>) -> Vec<&'static str> {
             .any(|phase| one.profile.has(phase))
     });
     let all = [
-        (of_response || replayer.plan.has(Phase::Response), "rules of the response are not run: there is no response"),
+        (of_response || reads_response, "rules of the response are not run: there is no response"),
         (needs.collections, "persistent collections are empty in every request"),
         (specification.rate_limits > 0, "rate limits let everything pass"),
     ];
@@ -207,19 +208,20 @@ pub(super) fn as_value(replayer: &Replayer<'_>, number: u64, request: &Recorded,
         })
     };
     let cost = |line: &Line| {
-        let (kind, name) = named(replayer, line.what);
+        let (kind, name) = named(replayer, replayed, line.what);
         json!({ "kind": kind, "name": name, "ns": line.ns, "calls": line.calls, "hits": line.hits })
     };
     json!({
         "number": number, "place": request.place, "method": lossless(&request.method),
         "target": lossless(&request.target), "host": lossless(&request.host), "body_bytes": request.body.len(),
         "verdict": replayed.verdict.as_str(), "status": replayed.status, "score": replayed.score,
+        "policies": replayed.policies.names, "site": replayed.policies.site, "route": replayed.policies.route,
         "decided_by": replayed.decided_by.map(|rule| id(replayer, rule)), "tags": replayed.tags,
         "findings": replayed.findings.iter().map(finding).collect::<Vec<_>>(),
         "unreadable": replayed.unreadable.map(|found| found.to_string()),
         "logged_rule_ids": request.logged, "total_ns": replayed.total_ns,
         "costs": replayed.costs.iter().map(cost).collect::<Vec<_>>(),
-        "notes": notes_of(replayer, request, replayed).into_iter().chain(standing(replayer).into_iter().map(str::to_owned))
+        "notes": notes_of(replayer, request, replayed).into_iter().chain(standing(replayer, replayed.policies.plan.has(Phase::Response)).into_iter().map(str::to_owned))
             .collect::<Vec<_>>(),
     })
 }

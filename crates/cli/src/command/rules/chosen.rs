@@ -1,18 +1,24 @@
-//! The rules that a command works on: those of a policy file, or of a default policy that
+//! The rules that a command works on: those of a policy file or of a gateway's files, or of a default policy that
 //! runs CRS as it is installed and only detects.
 //!
 //! The made-up policy is text that goes the way of every policy, so that paths, setup files and
 //! errors are what they would be in a file.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
 use weir_engine::seclang::Profile;
-use weir_policy::{PolicyErrors, Snapshot};
+use weir_gateway::Gateway;
+use weir_policy::{PolicyError, PolicyErrors, RuleLabel, Snapshot};
+use weir_resource::State;
 
+use super::written::Texts;
 use crate::Failure;
 use crate::arguments::RuleSource;
+use crate::command::gateway_files::{self, Files};
 
 /// What errors call the made-up policy.
 const BUILT_IN: &str = "built-in policy.json";
@@ -25,6 +31,19 @@ pub(crate) struct Chosen {
     pub name: String,
     /// Whether it is the default policy.
     pub is_built_in: bool,
+    /// Texts of its named rule sets.
+    pub texts: Texts,
+    /// What the files of a gateway contain besides.
+    pub gateway: Option<ChosenGateway>,
+}
+
+/// A gateway that is only files.
+pub(crate) struct ChosenGateway {
+    /// Its sites and routes.
+    pub gateway: Gateway,
+    state: State,
+    /// Files and lines of rules that have been asked for: finding one parses its file.
+    places: RefCell<HashMap<String, (String, u32)>>,
 }
 
 /// One use of a rule set in a policy.
@@ -40,13 +59,41 @@ pub(crate) struct Use<'s> {
 impl Chosen {
     /// Loads what the command line says.
     pub fn load(source: &RuleSource) -> Result<Self, Failure> {
-        match &source.policy {
-            Some(path) => {
-                let snapshot = Snapshot::load(path).map_err(|errors| refused(&errors, path))?;
-                Ok(Self { snapshot, name: path.display().to_string(), is_built_in: false })
-            }
-            None => Self::built_in(source.crs.as_deref(), source.paranoia.unwrap_or(1)),
+        if source.policy.is_empty() {
+            return Self::built_in(source.crs.as_deref(), source.paranoia.unwrap_or(1));
         }
+        let name = source.policy.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
+        let refuse = |errors: Vec<PolicyError>| refused(&errors.into(), &name);
+        let (snapshot, texts, gateway) = match Files::read(&source.policy).map_err(refuse)? {
+            Some(Files::Policy(file)) => {
+                let snapshot = Snapshot::parse(&file.text, &file.path).map_err(|errors| refused(&errors, &name))?;
+                (snapshot, file.rule_set_texts(), None)
+            }
+            Some(Files::Gateway(files)) => {
+                let state = gateway_files::parse(&files).map_err(refuse)?;
+                let snapshot = gateway_files::compile(&state, false).map_err(refuse)?;
+                let gateway = gateway_files::gateway(&state).map_err(refuse)?;
+                let (texts, places) = (gateway_files::rule_set_texts(&state), RefCell::default());
+                (snapshot, texts, Some(ChosenGateway { gateway, state, places }))
+            }
+            None => {
+                return Err(Failure::new(format!("{name}: these are several policy files"))
+                    .hint("name one of them, or files for `weir apply`"));
+            }
+        };
+        Ok(Self { snapshot, name, is_built_in: false, texts, gateway })
+    }
+
+    /// File and line of a rule.
+    pub fn place(&self, rule: &RuleLabel) -> (String, u32) {
+        if let Some(file) = &rule.file {
+            return (file.to_string(), rule.line);
+        }
+        let in_file = || (self.name.clone(), rule.line);
+        let Some(files) = &self.gateway else { return in_file() };
+        let mut known = files.places.borrow_mut();
+        let find = || gateway_files::place_of_rule(&files.state, &rule.policy, &rule.id).unwrap_or_else(in_file);
+        known.entry(rule.id.clone()).or_insert_with(find).clone()
     }
 
     fn built_in(crs: Option<&Path>, paranoia: u8) -> Result<Self, Failure> {
@@ -73,7 +120,7 @@ impl Chosen {
         })?;
         let place = crs.map_or_else(|| "as installed".to_owned(), |path| format!("in {}", path.display()));
         let name = format!("CRS {place}, paranoia {paranoia}, detecting only");
-        Ok(Self { snapshot, name, is_built_in: true })
+        Ok(Self { snapshot, name, is_built_in: true, texts: Texts::new(), gateway: None })
     }
 
     /// Every use of a rule set, in the order of the file.
@@ -99,9 +146,9 @@ impl Chosen {
 }
 
 /// Shows every error of a policy, as `weir check` does, and says that there are some.
-pub(crate) fn refused(errors: &PolicyErrors, path: &Path) -> Failure {
+pub(crate) fn refused(errors: &PolicyErrors, name: impl std::fmt::Display) -> Failure {
     eprintln!("{}", errors.to_string().trim_end());
     let count = errors.errors().len();
     let plural = if count == 1 { "" } else { "s" };
-    Failure::new(format!("{}: {count} error{plural}", path.display()))
+    Failure::new(format!("{name}: {count} error{plural}"))
 }

@@ -25,7 +25,7 @@ pub(super) fn run(id: &str, chosen: &Chosen, as_json: bool) -> Result<(), Failur
     let Some((first, _)) = uses.first() else { return Err(unknown(id, chosen)) };
     let program = first.profile.program();
     let info = program.rules().iter().find(|rule| rule.id == id).expect("it was explained");
-    let rule = written::rule(program, id);
+    let rule = written::rule(program, id, &chosen.texts);
     let asked = Asked { program, info, rule: rule.as_ref(), uses: &uses };
     if as_json {
         println!("{}", asked.as_value());

@@ -21,14 +21,14 @@ pub(super) fn run(id: &str, chosen: &Chosen, as_json: bool) -> Result<(), Failur
             .hint("weir rules list shows those of rule sets; the policy's own have the ids that the file gives them"));
     };
     let label = chosen.snapshot.rules().get(rule.index.0 as usize);
-    let line = label.map_or(0, |label| label.line);
+    let (file, line) = label.map_or_else(|| (chosen.name.clone(), 0), |label| chosen.place(label));
     let when = selector.when.as_ref().map(ToString::to_string);
     let actions: Vec<String> = rule.actions.iter().map(Action::to_string).collect();
     if as_json {
         println!(
             "{}",
             json!({
-                "id": rule.id, "message": rule.message, "file": chosen.name, "line": line, "policy": policy.id,
+                "id": rule.id, "message": rule.message, "file": file, "line": line, "policy": policy.id,
                 "selector": selector.id, "selector_when": when, "when": rule.when.to_string(), "score": rule.score,
                 "actions": actions, "detect": policy.mode == Mode::Detect,
             })
@@ -37,7 +37,7 @@ pub(super) fn run(id: &str, chosen: &Chosen, as_json: bool) -> Result<(), Failur
     }
     let style = Style::of(Stream::Out);
     println!("{}  {}", style.bold(&rule.id), shown(&rule.message, 200));
-    println!("  {}:{line}, policy {}, selector {}", chosen.name, policy.id, selector.id);
+    println!("  {file}:{line}, policy {}, selector {}", policy.id, selector.id);
     if let Some(when) = when {
         println!("  for requests with  {}", shown(&when, 400));
     }

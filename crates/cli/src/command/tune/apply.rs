@@ -1,4 +1,5 @@
-//! `--apply`: writes exclusions into a policy, if what comes out loads and says what was meant.
+//! `--apply`: writes exclusions into a policy file or the files of a gateway, if what comes out loads and says what was
+//! meant.
 
 use std::fs;
 use std::io::Write;
@@ -6,85 +7,147 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use weir_policy::Snapshot;
+use weir_policy::error::fault_at;
+use weir_policy::source::Source;
 
-use super::edit;
+use super::edit::{self, RuleSetAction};
 use super::exclusion::Exclusion;
 use crate::Failure;
+use crate::command::gateway_files::{self, Files, TextFile};
 use crate::command::rules::refused;
 use crate::style::{Stream, Style};
 use crate::table::counted;
 
-/// Adds the exclusions to the policy and says what was done.
+/// Files that are loaded together, and may be changed.
+struct Target {
+    files: Vec<TextFile>,
+    is_gateway: bool,
+    /// What messages call them.
+    name: String,
+}
+
+/// Adds the exclusions to the files and says what was done.
 pub(super) fn apply(
-    path: &Path,
+    paths: &[PathBuf],
     exclusions: &[Exclusion],
     into: Option<&str>,
     dry_run: bool,
 ) -> Result<String, Failure> {
-    let fail = |error: std::io::Error| Failure::new(format!("{}: {error}", path.display()));
-    // A link stays one: what it leads to is replaced.
-    let path = fs::canonicalize(path).map_err(fail)?;
-    let old = fs::read_to_string(&path).map_err(fail)?;
-    let before = Snapshot::parse(&old, &path).map_err(|errors| refused(&errors, &path))?;
-    let is_json = path.extension().is_some_and(|end| end == "json");
-    let mut text = old.clone();
+    let mut target = Target::read(paths)?;
+    let before = target.load()?;
+    let old: Vec<String> = target.files.iter().map(|file| file.text.clone()).collect();
     let mut added = 0;
-    let mut vias: Vec<&str> = exclusions.iter().map(|one| one.key.via.as_str()).collect();
-    vias.dedup();
-    for via in vias {
-        let of_via = exclusions.iter().filter(|one| one.key.via == via);
-        let items = of_via.map(|one| if is_json { one.as_json() } else { one.as_yaml() });
-        let items: Vec<String> = items.filter(|item| !text.contains(item.as_str())).collect();
-        if items.is_empty() {
-            continue;
-        }
-        let unreadable =
-            |why: String| Failure::new(format!("{}: {why}", path.display())).hint("paste the patch by hand");
-        let actions = edit::rule_set_actions(&text).map_err(unreadable)?;
-        let action = choose(&actions, into, via, &path)?;
-        added += items.len();
-        text = edit::add(&text, action, &items)
-            .map_err(|why| Failure::new(format!("{}: rule {}: {why}", path.display(), action.rule)))
-            .map_err(|failure| failure.hint("paste the patch by hand"))?;
+    for group in exclusions.chunk_by(|one, next| one.key.of_action() == next.key.of_action()) {
+        added += target.add(group, into)?;
     }
-    let style = Style::of(Stream::Err);
-    let name = path.display();
+    let name = &target.name;
     if added == 0 {
         return Ok(format!("{name} already has these exclusions\n"));
     }
-    let after = Snapshot::parse(&text, &path).map_err(|errors| refused(&errors, &path))?;
-    let more = count(&after).saturating_sub(count(&before));
+    let more = count(&target.load()?).saturating_sub(count(&before));
     if more != added {
         return Err(Failure::new(format!("{name}: {added} exclusions were written and {more} are read"))
             .hint("nothing was changed; paste the patch by hand"));
     }
     let what = counted(added as u64, "exclusion");
+    let changed: Vec<(&TextFile, &String)> =
+        target.files.iter().zip(&old).filter(|(file, old)| file.text != **old).collect();
     if dry_run {
-        return Ok(format!("{}{name} would load with {what} more; nothing was written\n", difference(&old, &text)));
+        let lines: String = changed.iter().map(|(file, old)| difference(old, &file.text)).collect();
+        return Ok(format!("{lines}{name} would load with {what} more; nothing was written\n"));
     }
-    replace(&path, &text)?;
-    Ok(format!("{}\n", style.green(&format!("{name}: added {what}; `nginx -s reload` activates them"))))
+    replace(&changed)?;
+    let names: Vec<String> = changed.iter().map(|(file, _)| file.path.display().to_string()).collect();
+    let next = if target.is_gateway {
+        let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        format!("weir apply {}", paths.join(" "))
+    } else {
+        "nginx -s reload".to_owned()
+    };
+    let done = format!("{}: added {what}; `{next}` activates them", names.join(", "));
+    Ok(format!("{}\n", Style::of(Stream::Err).green(&done)))
 }
 
-/// The rule to change: the one named, the one that the log names, or the only one.
-fn choose<'s>(
-    actions: &'s [edit::RuleSetAction],
-    into: Option<&str>,
-    via: &str,
-    path: &Path,
-) -> Result<&'s edit::RuleSetAction, Failure> {
-    let wanted = into.unwrap_or(via);
-    if let Some(action) = actions.iter().find(|action| action.rule == wanted) {
-        return Ok(action);
-    }
-    match (actions, into) {
-        ([only], None) => Ok(only),
-        ([], _) => Err(Failure::new(format!("{}: none of its rules runs a rule set", path.display()))),
-        _ => {
-            let known: Vec<&str> = actions.iter().map(|action| action.rule.as_str()).collect();
-            Err(Failure::new(format!("{} has no rule {wanted} that runs a rule set", path.display()))
-                .hint(format!("--into names the rule to change: {}", known.join(", "))))
+impl Target {
+    fn read(paths: &[PathBuf]) -> Result<Self, Failure> {
+        let name = paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
+        match Files::read(paths).map_err(|errors| refused(&errors.into(), &name))? {
+            Some(Files::Policy(file)) => Ok(Self { files: vec![file], is_gateway: false, name }),
+            Some(Files::Gateway(files)) => Ok(Self { files, is_gateway: true, name }),
+            None => Err(Failure::new(format!("{name}: these are several policy files"))
+                .hint("name one of them, or files for `weir apply`")),
         }
+    }
+
+    fn load(&self) -> Result<Snapshot, Failure> {
+        let loaded = match self.files.as_slice() {
+            [file] if !self.is_gateway => Snapshot::parse(&file.text, &file.path),
+            files => {
+                gateway_files::parse(files).and_then(|state| gateway_files::compile(&state, false)).map_err(Into::into)
+            }
+        };
+        loaded.map_err(|errors| refused(&errors, &self.name))
+    }
+
+    /// Adds exclusions to the action that they belong to; how many were not there yet.
+    fn add(&mut self, exclusions: &[Exclusion], into: Option<&str>) -> Result<usize, Failure> {
+        let mut actions: Vec<(usize, RuleSetAction)> = Vec::new();
+        for (number, file) in self.files.iter().enumerate() {
+            let found = edit::rule_set_actions(&file.text).map_err(|why| {
+                Failure::new(format!("{}: {why}", file.path.display())).hint("paste the patch by hand")
+            })?;
+            actions.extend(found.into_iter().map(|action| (number, action)));
+        }
+        let (number, action) = self.choose(&actions, into, exclusions)?;
+        let file = &self.files[*number];
+        let is_json = file.path.extension().is_some_and(|end| end == "json");
+        let items = exclusions.iter().map(|one| if is_json { one.as_json() } else { one.as_yaml() });
+        let items: Vec<String> = items.filter(|item| !file.text.contains(item.as_str())).collect();
+        if items.is_empty() {
+            return Ok(0);
+        }
+        let text = edit::add(&file.text, action, &items).map_err(|why| {
+            let source = Source::new(file.path.display().to_string(), &file.text);
+            let message = format!("rule {}: {why}", action.rule);
+            let hint = Some("nothing was changed; paste the patch by hand".to_owned());
+            refused(&vec![fault_at(&source, action.at(), message, hint)].into(), &self.name)
+        })?;
+        self.files[*number].text = text;
+        Ok(items.len())
+    }
+
+    /// The action to change: of the rule that is named, or that the log names; else the only one of the policy that the
+    /// log names; else the only one.
+    fn choose<'a>(
+        &self,
+        actions: &'a [(usize, RuleSetAction)],
+        into: Option<&str>,
+        exclusions: &[Exclusion],
+    ) -> Result<&'a (usize, RuleSetAction), Failure> {
+        let (policy, via) = exclusions.first().map(|one| one.key.of_action()).unwrap_or_default();
+        let wanted = into.unwrap_or(via);
+        let of_policy = |action: &RuleSetAction| action.policy.as_deref() == Some(policy);
+        let of_rule = |action: &RuleSetAction| action.rule == wanted;
+        let only = |fits: &dyn Fn(&RuleSetAction) -> bool| {
+            let mut all = actions.iter().filter(|(_, action)| fits(action));
+            all.next().filter(|_| all.next().is_none())
+        };
+        let named = || only(&|action| of_rule(action) && of_policy(action)).or_else(|| only(&of_rule));
+        let implied = || only(&of_policy).or_else(|| only(&|_| true)).filter(|_| into.is_none());
+        named().or_else(implied).ok_or_else(|| {
+            let known: Vec<String> = actions
+                .iter()
+                .map(|(_, action)| match &action.policy {
+                    Some(policy) => format!("{} (policy {policy})", action.rule),
+                    None => action.rule.clone(),
+                })
+                .collect();
+            if known.is_empty() {
+                return Failure::new(format!("{}: none of its rules runs a rule set", self.name));
+            }
+            Failure::new(format!("{} has no rule {wanted} that runs a rule set", self.name))
+                .hint(format!("--into names the rule to change: {}", known.join(", ")))
+        })
     }
 }
 
@@ -102,26 +165,36 @@ fn difference(old: &str, new: &str) -> String {
     new.lines().filter(|line| !known.contains(line)).map(|line| format!("+ {line}\n")).collect()
 }
 
-/// Replaces a file by one that is complete before it has the name.
-fn replace(path: &Path, text: &str) -> Result<(), Failure> {
-    let fail = |error: std::io::Error| {
-        Failure::new(format!("{}: {error}", path.display())).hint("nothing was changed; paste the patch by hand")
-    };
-    let temporary = beside(path);
-    let written = (|| {
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&temporary)?;
-        let metadata = fs::metadata(path)?;
-        file.set_permissions(metadata.permissions())?;
-        // Only root can give a file away; for others it stays theirs.
-        let _ = std::os::unix::fs::fchown(&file, Some(metadata.uid()), Some(metadata.gid()));
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)
-    })();
-    written.map_err(|error| {
-        let _ = fs::remove_file(&temporary);
-        fail(error)
-    })
+/// Replaces files by ones that are complete before they have the names: all of them, or none.
+fn replace(files: &[(&TextFile, &String)]) -> Result<(), Failure> {
+    let mut written: Vec<(PathBuf, PathBuf)> = Vec::new();
+    let renamed = files.iter().try_for_each(|(file, _)| {
+        let fail = |error: std::io::Error| {
+            Failure::new(format!("{}: {error}", file.path.display()))
+                .hint("nothing was changed; paste the patch by hand")
+        };
+        // A link stays one: what it leads to is replaced.
+        let path = fs::canonicalize(&file.path).map_err(fail)?;
+        written.push((beside(&path), path.clone()));
+        write_as(&beside(&path), &path, &file.text).map_err(fail)
+    });
+    let renamed = renamed.and_then(|()| {
+        written.iter().try_for_each(|(temporary, path)| {
+            fs::rename(temporary, path).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
+        })
+    });
+    renamed.inspect_err(|_| written.iter().for_each(|(temporary, _)| drop(fs::remove_file(temporary))))
+}
+
+/// Writes a new file with owner and permissions of another one.
+fn write_as(new: &Path, like: &Path, text: &str) -> std::io::Result<()> {
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).open(new)?;
+    let metadata = fs::metadata(like)?;
+    file.set_permissions(metadata.permissions())?;
+    // Only root can give a file away; for others it stays theirs.
+    let _ = std::os::unix::fs::fchown(&file, Some(metadata.uid()), Some(metadata.gid()));
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
 }
 
 fn beside(path: &Path) -> PathBuf {

@@ -51,6 +51,17 @@ impl Node {
         }
     }
 
+    /// Members by their names: the keys of a mapping, or the ids of a list's items.
+    fn named(&self) -> Vec<(&Rc<Node>, Option<&str>)> {
+        match &self.content {
+            Content::Mapping(pairs) => pairs.iter().map(|(name, value)| (value, name.text())).collect(),
+            Content::Sequence(items) => {
+                items.iter().map(|item| (item, item.get("id").and_then(|id| id.text()))).collect()
+            }
+            Content::Scalar(_) | Content::Alias => Vec::new(),
+        }
+    }
+
     fn children(&self) -> Vec<&Rc<Node>> {
         match &self.content {
             Content::Scalar(_) | Content::Alias => Vec::new(),
@@ -64,23 +75,40 @@ impl Node {
 pub(super) struct RuleSetAction {
     /// The rule's id.
     pub rule: String,
+    /// The id of its policy, if the rule is in one.
+    pub policy: Option<String>,
     action: Rc<Node>,
+}
+
+impl RuleSetAction {
+    /// Byte offset of its settings.
+    pub fn at(&self) -> usize {
+        self.action.start
+    }
 }
 
 /// Every rule that runs a rule set, in the order of the text.
 pub(super) fn rule_set_actions(text: &str) -> Result<Vec<RuleSetAction>, String> {
     let root = tree(text)?;
     let mut found = Vec::new();
-    let mut left = vec![&root];
-    while let Some(node) = left.pop() {
+    let mut left: Vec<(&Rc<Node>, Option<&str>)> = vec![(&root, None)];
+    if let Some(policies) = root.get("policies") {
+        left = policies.named().into_iter().rev().collect();
+    }
+    while let Some((node, policy)) = left.pop() {
         let id = node.get("id").and_then(|id| id.text());
         let actions = [node.get("action"), node.get("actions")].into_iter().flatten();
         for action in actions.flat_map(|action| std::iter::once(action).chain(action.items())) {
             for set in RULE_SET_ACTIONS.iter().filter_map(|name| action.get(name)) {
-                found.extend(id.map(|id| RuleSetAction { rule: id.to_owned(), action: Rc::clone(set) }));
+                let rule = |id: &str| RuleSetAction {
+                    rule: id.to_owned(),
+                    policy: policy.map(str::to_owned),
+                    action: Rc::clone(set),
+                };
+                found.extend(id.map(rule));
             }
         }
-        left.extend(node.children().into_iter().rev());
+        left.extend(node.children().into_iter().rev().map(|child| (child, policy)));
     }
     Ok(found)
 }
@@ -266,6 +294,19 @@ mod tests {
             ),
         ] {
             assert_eq!(added(&rule(before)), rule(after));
+        }
+    }
+
+    #[test]
+    fn policies_are_listed_or_stand_under_their_ids() {
+        let rule = |id: &str| format!("{{rules: [{{id: {id}, action: {{crs: {{}}}}}}]}}");
+        let listed = "policies:\n- id: a\n  rules: [{id: x, action: {crs: {}}}]\n- id: b\n  selectors: [{id: s, rules: \
+             [{id: y, actions: [log, rule_set: {}]}]}]\n";
+        for text in [listed.to_owned(), format!("policies:\n  a: {}\n  b: {}\nsites: {{}}\n", rule("x"), rule("y"))] {
+            let actions = rule_set_actions(&text).expect("parses");
+            let found: Vec<(Option<&str>, &str)> =
+                actions.iter().map(|action| (action.policy.as_deref(), action.rule.as_str())).collect();
+            assert_eq!(found, [(Some("a"), "x"), (Some("b"), "y")], "{text}");
         }
     }
 

@@ -7,7 +7,7 @@ use weir_log::attack::AttackLine;
 use super::choice::Choice;
 use super::groups::Key;
 use super::path_scope::{PathScope, SEVERAL, path_of};
-use super::target::{Target, is_member, target_of};
+use super::target::{Target, is_member};
 use crate::table::counted;
 
 /// A proposed exclusion.
@@ -66,8 +66,7 @@ impl Proposal {
         let places = PathScope::of(path_of(entry));
         let mut touched: Vec<(usize, bool)> = Vec::new();
         for found in &entry.findings {
-            let (Some(via), Some(target)) = (&found.via, target_of(found)) else { continue };
-            let key = Key { via: via.clone(), rule: found.rule.clone(), target };
+            let Some(key) = Key::of(found) else { continue };
             let Some(known) = self.by_key.get(&key) else { continue };
             for number in places.iter().filter_map(|place| known.get(place).copied()) {
                 let exclusion = &mut self.exclusions[number];
@@ -89,6 +88,7 @@ impl Proposal {
     /// Policies' rules that run the rule sets concerned, in order.
     pub fn vias(&self) -> Vec<&str> {
         let mut vias: Vec<&str> = self.exclusions.iter().map(|exclusion| exclusion.key.via.as_str()).collect();
+        vias.sort_unstable();
         vias.dedup();
         vias
     }
@@ -166,8 +166,10 @@ mod tests {
     }
 
     fn exclusion(variable: &str, path: &[u8]) -> Option<Exclusion> {
-        let found = FindingLine { rule: "1".into(), variable: variable.into(), score: 5, ..FindingLine::default() };
-        let key = Key { via: "r".into(), rule: "1".into(), target: target_of(&found)? };
+        let via = Some("r".to_owned());
+        let found =
+            FindingLine { rule: "1".into(), variable: variable.into(), via, score: 5, ..FindingLine::default() };
+        let key = Key::of(&found)?;
         let place = PathScope::of(path.to_vec()).pop()?;
         let (message, sample) = Default::default();
         Some(Exclusion { key, place, message, sample, named: Count::default(), others: Count::default(), other: None })

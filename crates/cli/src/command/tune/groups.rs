@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use weir_log::attack::AttackLine;
+use weir_log::attack::{AttackLine, FindingLine};
 
 use super::choice::Choice;
 use super::exclusion::{Exclusion, Proposal};
@@ -20,12 +20,27 @@ const MAX_SAMPLE: usize = 200;
 /// What an exclusion is about, without the path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Key {
+    /// The policy, if the log names it.
+    pub policy: String,
     /// The policy's rule that runs the rule set.
     pub via: String,
     /// The rule.
     pub rule: String,
     /// The variable that matched.
     pub target: Target,
+}
+
+impl Key {
+    /// Policy and rule whose action runs the rule set.
+    pub fn of_action(&self) -> (&str, &str) {
+        (&self.policy, &self.via)
+    }
+
+    /// The key of a finding, if it can be excluded.
+    pub fn of(found: &FindingLine) -> Option<Self> {
+        let (policy, via, rule) = (found.policy.clone(), found.via.clone()?, found.rule.clone());
+        Some(Self { policy, via, rule, target: target_of(found)? })
+    }
 }
 
 /// Paths of one key. Of those with an id in them no more are kept than tell that there are several.
@@ -71,12 +86,11 @@ impl Groups {
         }
         self.named += 1;
         for found in entry.findings.iter().filter(|found| choice.names_finding(found)) {
-            let Some(via) = &found.via else {
+            if found.via.is_none() {
                 self.own += 1;
                 continue;
-            };
-            let Some(target) = target_of(found).filter(|_| found.rule.parse::<u64>().is_ok()) else { continue };
-            let key = Key { via: via.clone(), rule: found.rule.clone(), target };
+            }
+            let Some(key) = Key::of(found).filter(|key| key.rule.parse::<u64>().is_ok()) else { continue };
             self.samples.entry(key.clone()).or_insert_with(|| (cut(&found.message), cut(&found.matched)));
             self.count += usize::from(self.paths.entry(key).or_default().add(path_of(entry)));
             if self.count > MAX_GROUPS {

@@ -64,7 +64,7 @@ fn notes(proposal: &Proposal, choice: &Choice) -> Vec<String> {
 pub(super) fn as_value(proposal: &Proposal, choice: &Choice) -> Value {
     let exclusion = |one: &Exclusion| {
         json!({
-            "via": one.key.via, "rule": one.key.rule.parse::<u64>().ok(), "message": one.message,
+            "policy": one.key.policy, "via": one.key.via, "rule": one.key.rule.parse::<u64>().ok(), "message": one.message,
             "target": match &one.key.target { Target::Named(target) => Some(target), Target::Whole => None },
             "when": one.place.expression(), "sample": one.sample, "yaml": one.as_yaml(),
             "silences": { "findings": one.named.findings, "requests": one.named.requests },

@@ -1,15 +1,16 @@
-//! A request as routing and balancing see it.
+//! A transaction as routing and balancing see it.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
 
-use weir_gateway::RequestView;
 use weir_http::{Transaction, header_hash};
 
-/// The view that a transaction gives.
-pub struct View<'t>(pub &'t Transaction<'static>);
+use crate::RequestView;
 
-impl RequestView for View<'_> {
+/// The view that a transaction gives.
+pub struct View<'t, 'a>(pub &'t Transaction<'a>);
+
+impl RequestView for View<'_, '_> {
     fn host(&self) -> &[u8] {
         self.0.head.host
     }
