@@ -172,7 +172,7 @@ fn report_losses(main: &Main) {
         unsafe { (*worker::cycle()).log },
         Warn,
         "weir: weir_collections_zone has lost members of collections so far: {} for want of room, {} too long, \
-         {} times after the death of a worker",
+         {} by the death of a worker",
         counts.evicted,
         counts.refused,
         counts.reset

@@ -15,15 +15,19 @@ use self::lint::Findings;
 use super::rules::refused;
 use crate::Failure;
 use crate::arguments::Check;
+use crate::style::{Stream, Style};
+use crate::table::counted;
 
 pub(crate) fn run(check: &Check) -> Result<ExitCode, Failure> {
     let (policies, rules): (Vec<_>, Vec<_>) = check.files.iter().partition(|path| !check.lint || is_policy(path));
+    if rules.is_empty() && policies.iter().any(|path| gateway::is_one(path)) {
+        return gateway::run(check, &policies);
+    }
     if policies.len() + usize::from(!rules.is_empty()) > 1 {
         return Err(Failure::new("these are several policies or a policy and rule files")
             .hint("check one policy at a time, or give files of rules only, with --lint"));
     }
     match policies.as_slice() {
-        [path] if gateway::is_one(path) => gateway::run(check, path),
         [path] => policy(check, path),
         _ => plain_rules(check, &rules),
     }
@@ -47,7 +51,8 @@ fn policy(check: &Check, path: &Path) -> Result<ExitCode, Failure> {
             if check.json {
                 println!("{}", good_value(check, &snapshot, &findings));
             } else {
-                snapshot.warnings().iter().for_each(|warning| eprintln!("{warning}"));
+                let style = Style::of(Stream::Err);
+                snapshot.warnings().iter().for_each(|warning| eprintln!("{} {warning}", style.yellow("warning:")));
                 findings.print();
                 println!("{}", good(path, &snapshot));
             }
@@ -131,15 +136,14 @@ impl Counts {
     }
 
     fn sentence(&self) -> String {
-        let counted = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
         let detecting =
             if self.detecting > 0 { format!(" ({} only detecting)", self.detecting) } else { String::new() };
         format!(
             "{}{detecting}, {}, {}, {}",
-            counted(self.policies, "policy", "policies"),
-            counted(self.selectors, "selector", "selectors"),
-            counted(self.rules, "rule", "rules"),
-            counted(self.lists, "list", "lists"),
+            counted(self.policies as u64, "policy"),
+            counted(self.selectors as u64, "selector"),
+            counted(self.rules as u64, "rule"),
+            counted(self.lists as u64, "list"),
         )
     }
 }

@@ -13,6 +13,7 @@ use weir_policy::{PolicyErrors, Snapshot};
 
 use crate::Failure;
 use crate::arguments::RuleSource;
+use crate::table::counted;
 
 /// What errors call the made-up policy.
 const BUILT_IN: &str = "built-in policy.json";
@@ -101,7 +102,5 @@ impl Chosen {
 /// Shows every error of a policy, as `weir check` does, and says that there are some.
 pub(crate) fn refused(errors: &PolicyErrors, path: &Path) -> Failure {
     eprintln!("{}", errors.to_string().trim_end());
-    let count = errors.errors().len();
-    let plural = if count == 1 { "" } else { "s" };
-    Failure::new(format!("{}: {count} error{plural}", path.display()))
+    Failure::new(format!("{}: {}", path.display(), counted(errors.errors().len() as u64, "error")))
 }

@@ -9,10 +9,10 @@ use weir_policy::Snapshot;
 
 use super::edit;
 use super::exclusion::Exclusion;
-use crate::Failure;
 use crate::command::rules::refused;
 use crate::style::{Stream, Style};
 use crate::table::counted;
+use crate::{Failure, body};
 
 /// Adds the exclusions to the policy and says what was done.
 pub(super) fn apply(
@@ -24,7 +24,7 @@ pub(super) fn apply(
     let fail = |error: std::io::Error| Failure::new(format!("{}: {error}", path.display()));
     // A link stays one: what it leads to is replaced.
     let path = fs::canonicalize(path).map_err(fail)?;
-    let old = fs::read_to_string(&path).map_err(fail)?;
+    let old = body::file(&path)?;
     let before = Snapshot::parse(&old, &path).map_err(|errors| refused(&errors, &path))?;
     let is_json = path.extension().is_some_and(|end| end == "json");
     let mut text = old.clone();
@@ -55,8 +55,11 @@ pub(super) fn apply(
     let after = Snapshot::parse(&text, &path).map_err(|errors| refused(&errors, &path))?;
     let more = count(&after).saturating_sub(count(&before));
     if more != added {
-        return Err(Failure::new(format!("{name}: {added} exclusions were written and {more} are read"))
-            .hint("nothing was changed; paste the patch by hand"));
+        return Err(Failure::new(format!(
+            "{name}: of {}, {more} would be read",
+            counted(added as u64, "written exclusion")
+        ))
+        .hint("nothing was changed; paste the patch by hand"));
     }
     let what = counted(added as u64, "exclusion");
     if dry_run {
