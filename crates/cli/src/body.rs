@@ -58,6 +58,9 @@ fn limited(reader: impl Read, name: &str) -> Result<String, Failure> {
 
 /// The document; `name` is for messages.
 pub(crate) fn parse(text: &str, name: &str) -> Result<Value, Failure> {
-    weir_policy::parse_document(text, Path::new(name))
-        .map_err(|errors| Failure::new(format!("{errors}")).hint("write YAML or JSON, such as '{weight: 3}'"))
+    weir_policy::parse_document(text, Path::new(name)).map_err(|errors| {
+        let failure = Failure::new(&errors);
+        let has_hint = errors.errors().iter().any(|error| error.hint.is_some());
+        if has_hint { failure } else { failure.hint("write YAML or JSON, such as '{weight: 3}'") }
+    })
 }

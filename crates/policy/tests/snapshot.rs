@@ -117,8 +117,8 @@ fn fields_without_a_database_are_warned_of() {
     Writer::new("Demo").write(&folder.path().join("demo.mmdb")).unwrap();
     let both = "ip.src.country eq \"DE\" and ip.src.asnum eq 1";
     for (geo, when, warned) in [
-        ("", both, &["3:54: `ip.src.country` is always empty", "3:80: `ip.src.asnum` is always 0"][..]),
-        ("geo: demo.mmdb\n", both, &["4:80: `ip.src.asnum` is always 0"]),
+        ("", both, &["3:65: `ip.src.country` is always empty", "3:92: `ip.src.asnum` is always 0"][..]),
+        ("geo: demo.mmdb\n", both, &["4:92: `ip.src.asnum` is always 0"]),
         ("geo: {country: demo.mmdb, asn: demo.mmdb}\n", both, &[]),
         ("", "ssl", &[]),
     ] {

@@ -17,7 +17,8 @@ type Documents = BTreeMap<String, Value>;
 
 pub(crate) fn run(api: &Api, apply: &Apply) -> Result<(), Failure> {
     let mut files = read(&apply.files)?;
-    files.warnings().iter().for_each(|warning| eprintln!("{warning}"));
+    let style = Style::of(Stream::Err);
+    files.warnings().iter().for_each(|warning| eprintln!("{} {warning}", style.yellow("warning:")));
     let wanted = documents(&mut files);
     let there = current(api)?;
     let changes = changes(&there, &wanted, apply.prune);

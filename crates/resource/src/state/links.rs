@@ -35,15 +35,14 @@ impl State {
         errors
     }
 
-    /// References to resources that are in none of the files; the gateway may have them. Those of documents that are
-    /// compiled are the compiler's business.
+    /// References to resources that are in none of the files; the gateway may have them.
     #[must_use]
     pub fn foreign_references(&self) -> Vec<PolicyError> {
         let mut warnings = Vec::new();
         for (kind, id, checked) in self.checked() {
             for reference in checked.references {
                 let named = (reference.kind, reference.id);
-                if kind.is_compiled() || self.documents.contains_key(&named) || warnings.len() >= MAX_ERRORS {
+                if self.documents.contains_key(&named) || warnings.len() >= MAX_ERRORS {
                     continue;
                 }
                 let (what, name) = (named.0.singular(), named.1);

@@ -138,7 +138,7 @@ fn references_to_nothing_in_the_files_have_places() {
     let warnings: Vec<String> = parse(&text).unwrap().foreign_references().iter().map(ToString::to_string).collect();
     assert_eq!(warnings.len(), 2, "{warnings:?}");
     assert!(warnings[0].starts_with("state.yaml:1:23: there is no policy `other_policy`"), "{warnings:?}");
-    assert!(warnings[1].starts_with("state.yaml:7:38: there is no upstream `ap`"), "{warnings:?}");
+    assert!(warnings[1].starts_with("state.yaml:7:37: there is no upstream `ap`"), "{warnings:?}");
     assert!(warnings[1].ends_with("did you mean `app`?"), "{warnings:?}");
     assert!(parse(SHOP).unwrap().foreign_references().is_empty());
 }
@@ -148,12 +148,12 @@ fn methods_that_no_standard_has_are_warned_of() {
     let route = |method: &str| parse(&format!("routes:\n  a: {{site: s, to: u, methods: [GET, {method}]}}\n"));
     let state = route("FETCH").unwrap();
     let warning = state.warnings()[0].to_string();
-    assert!(warning.starts_with("state.yaml:2:36: `FETCH` is not a method of any standard"), "{warning}");
+    assert!(warning.starts_with("state.yaml:2:38: `FETCH` is not a method of any standard"), "{warning}");
     assert!(route("PROPFIND").unwrap().warnings().is_empty());
     for (method, meant) in [("post", "POST"), ("GTE", "GET"), ("OPTION", "OPTIONS")] {
         let errors = route(method).unwrap_err().to_string();
         assert!(
-            errors.contains("state.yaml:2:36:") && errors.contains(&format!("did you mean `{meant}`?")),
+            errors.contains("state.yaml:2:38:") && errors.contains(&format!("did you mean `{meant}`?")),
             "{errors}"
         );
     }
