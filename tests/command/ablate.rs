@@ -75,7 +75,7 @@ fn impossible_ablations_are_reported_before_anything_runs() {
         (&["--policy", &policy, "--by", "rule", "--only", "slow"], "there is no rule slow"),
         (&["--policy", &bad], "expected"),
         (&["--policy", "/nowhere.yaml"], "/nowhere.yaml"),
-        (&["--policy", &policy, "--load", &replay], "none of its 1 lines is a request"),
+        (&["--policy", &policy, "--load", &replay], "no request in 1 line"),
         (&["--nginx-conf", &broken, "--variant", &variant, "--url", "http://127.0.0.1:1/"], "no_such_directive"),
         (&["--live", "--control", "/nowhere.sock", "--state", text(directory.path())], "does not answer"),
     ] {

@@ -9,6 +9,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use weir_measure::error::MeasureError;
+use weir_policy::counted;
 
 /// Most requests that are kept; a longer log is replayed from its beginning.
 pub const MAX_REQUESTS: usize = 100_000;
@@ -65,9 +66,9 @@ pub fn read(path: &Path) -> Result<Log, MeasureError> {
     let bytes = std::fs::read(path).map_err(MeasureError::file(path))?;
     let log = parse(&String::from_utf8_lossy(&bytes));
     if log.requests.is_empty() {
-        let lines = log.skipped;
+        let lines = counted(log.skipped as usize, "line");
         return Err(MeasureError::Usage(format!(
-            "{}: none of its {lines} lines is a request: expected the combined format, or JSON objects with `method` and `uri`",
+            "{}: no request in {lines}: expected the combined format, or JSON objects with `method` and `uri`",
             path.display()
         )));
     }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use super::interval::Interval;
 use super::outcome::{Outcome, Unit};
+use weir_policy::counted;
 
 /// Size of a row and the place of the bars in it, in pixels.
 const ROW: f64 = 26.0;
@@ -195,13 +196,13 @@ fn closing(outcome: &Outcome) -> String {
     let host = &outcome.host;
     let _ = writeln!(
         text,
-        "<p class=\"note\">{} ({} cores), Linux {}, nginx {}; {}; {} requests. {}.</p>",
+        "<p class=\"note\">{} ({}), Linux {}, nginx {}; {}; {}. {}.</p>",
         escaped(&host.cpu),
-        host.cores,
+        counted(host.cores, "core"),
         escaped(&host.kernel),
         escaped(&host.nginx),
         escaped(&host.schedule),
-        outcome.requests,
+        counted(outcome.requests as usize, "request"),
         escaped(&outcome.method)
     );
     text

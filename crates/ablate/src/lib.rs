@@ -49,6 +49,7 @@ use self::run::Plan;
 use weir_measure::placement::Placement;
 use weir_measure::site::Site;
 use weir_measure::{child, workload};
+use weir_policy::counted;
 
 /// How costs and intervals are made, for readers of a result.
 const METHOD: &str = "cost = (without + alone - shared) / 2; without = all - all\\{i}, alone = {i} - none, \
@@ -220,8 +221,11 @@ fn plan(options: &Options, of: String, by: String, parts: Vec<Part>, shape: Shap
         }
         other => format!("{other:?}").to_lowercase(),
     };
-    let schedule =
-        format!("{rounds} rounds of {seconds} s slices, {connections} connections, load {load}, seed {seed}");
+    let schedule = format!(
+        "{} of {seconds} s slices, {}, load {load}, seed {seed}",
+        counted(rounds as usize, "round"),
+        counted(connections as usize, "connection")
+    );
     let host = site.host(schedule);
     Plan { of, by, parts, shape, rounds, pairs, unit: Unit::CpuUs, seed, host }
 }

@@ -10,6 +10,7 @@ use super::stage::Stage;
 use super::{access_log, mix};
 use weir_measure::error::MeasureError;
 use weir_measure::placement::Placement;
+use weir_policy::counted;
 
 /// Share of a slice that is spent on warming up before it, and its bounds in seconds.
 const WARM_UP: (f64, f64, f64) = (0.25, 0.03, 1.0);
@@ -178,7 +179,7 @@ impl Load {
 fn replayed(log: &Path) -> Result<Vec<Vec<u8>>, MeasureError> {
     let found = access_log::read(log)?;
     if found.skipped > 0 {
-        eprintln!("{}: skipped {} lines that are not requests to replay", log.display(), found.skipped);
+        eprintln!("{}: skipped {} that cannot be replayed", log.display(), counted(found.skipped as usize, "line"));
     }
     Ok(found.requests)
 }

@@ -148,7 +148,7 @@ impl Runner<'_> {
             let variant = self.design.index(Set::Pair(one, other));
             self.enter(variant, 0)?;
         }
-        eprintln!("{} pairs of parts that share work", pairs.len());
+        eprintln!("{} of parts with common work", weir_policy::counted(pairs.len(), "pair"));
         let rounds = self.rounds(pairs)?;
         Ok(interactions(&self.design, pairs, &rounds, self.plan.seed))
     }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::interval::Interval;
 use super::outcome::{AGREEMENT, Outcome};
+use weir_policy::counted;
 
 /// Widest name of a part that is shown whole.
 const NAME: usize = 28;
@@ -12,11 +13,11 @@ const NAME: usize = 28;
 #[must_use]
 pub fn table(outcome: &Outcome) -> String {
     let mut text = format!(
-        "{} by {}: {} rounds, {} requests\n{}\n\n",
+        "{} by {}: {}, {}\n{}\n\n",
         outcome.of,
         outcome.by,
-        outcome.rounds,
-        outcome.requests,
+        counted(outcome.rounds as usize, "round"),
+        counted(outcome.requests as usize, "request"),
         outcome.unit.title()
     );
     let figure = |interval: Interval| outcome.unit.figure(interval);

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use weir_control::client::{self, Client, Target};
+use weir_policy::PolicyError;
+use weir_resource::Fault;
 
 use crate::Failure;
 use crate::arguments::{Arguments, ChangeOptions};
@@ -28,6 +30,9 @@ pub(crate) struct Api {
 
 /// The answer to a change.
 pub(crate) struct Changed(Value);
+
+/// Leads a fault or warning of the API to its place in a file, if a file has its document.
+type Locate<'l> = &'l dyn Fn(&Fault) -> Option<PolicyError>;
 
 impl Api {
     /// The one that the command line names.
@@ -83,7 +88,7 @@ impl Api {
         match answer.status {
             404 => Ok(None),
             status if status < 300 => Ok(Some((answer.body, answer.etag.unwrap_or_default()))),
-            status => Err(refusal(status, &answer.body)),
+            status => Err(refusal(status, &answer.body, &|_| None)),
         }
     }
 
@@ -100,13 +105,25 @@ impl Api {
         body: Option<&Value>,
         options: &ChangeOptions,
     ) -> Result<Changed, Failure> {
-        self.call(method, &format!("{path}{}", query(options)), body).map(Changed)
+        self.change_located(method, path, body, options, &|_| None)
+    }
+
+    /// As [`Api::change`], of documents in files.
+    pub fn change_located(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        options: &ChangeOptions,
+        locate: Locate<'_>,
+    ) -> Result<Changed, Failure> {
+        self.call_located(method, &format!("{path}{}", query(options)), body, locate).map(Changed)
     }
 
     /// Writes what is at a path to `out`.
     pub fn download(&self, path: &str, out: &mut dyn std::io::Write) -> Result<(), Failure> {
         self.runtime.block_on(self.client.download(path, out)).map_err(|error| match error {
-            client::ClientError::Refused { status, body } => refusal(status, &body),
+            client::ClientError::Refused { status, body } => refusal(status, &body, &|_| None),
             error => unreachable_(&self.client, &error),
         })
     }
@@ -122,7 +139,7 @@ impl Api {
         let path = format!("{path}{}", query(options));
         let answer = self.runtime.block_on(self.client.upload(&path, file, media_type));
         let answer = answer.map_err(|error| unreachable_(&self.client, &error))?;
-        if answer.status < 300 { Ok(Changed(answer.body)) } else { Err(refusal(answer.status, &answer.body)) }
+        if answer.status < 300 { Ok(Changed(answer.body)) } else { Err(refusal(answer.status, &answer.body, &|_| None)) }
     }
 
     /// Calls `see` for each event of a stream, until it ends.
@@ -131,9 +148,19 @@ impl Api {
     }
 
     fn call(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Value, Failure> {
+        self.call_located(method, path, body, &|_| None)
+    }
+
+    fn call_located(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        locate: Locate<'_>,
+    ) -> Result<Value, Failure> {
         let answer = self.runtime.block_on(self.client.call(method, path, body));
         let answer = answer.map_err(|error| unreachable_(&self.client, &error))?;
-        if answer.status < 300 { Ok(answer.body) } else { Err(refusal(answer.status, &answer.body)) }
+        if answer.status < 300 { Ok(answer.body) } else { Err(refusal(answer.status, &answer.body, locate)) }
     }
 }
 
@@ -163,15 +190,11 @@ fn unreachable_(client: &Client, error: &client::ClientError) -> Failure {
 }
 
 /// A problem (RFC 9457) for the terminal: every error with its place and what to do.
-fn refusal(status: u16, problem: &Value) -> Failure {
+fn refusal(status: u16, problem: &Value, locate: Locate<'_>) -> Failure {
     let style = Style::of(Stream::Err);
     let errors = problem["errors"].as_array().map_or(&[][..], Vec::as_slice);
     for error in errors.iter().take(MAX_SHOWN) {
-        let text = |key: &str| error[key].as_str().map(|text| shown(text, 400)).unwrap_or_default();
-        eprintln!("{}: {}", style.bold(&text("pointer")), text("message"));
-        if !text("hint").is_empty() {
-            eprintln!("  {} {}", style.dim("hint:"), text("hint"));
-        }
+        say_fault("", error, locate, style);
     }
     if errors.len() > MAX_SHOWN {
         eprintln!("and {} more", errors.len() - MAX_SHOWN);
@@ -186,20 +209,36 @@ fn refusal(status: u16, problem: &Value) -> Failure {
     Failure::new(format!("{title}{detail}"))
 }
 
+/// A fault or warning with its place: that in a file, or else the JSON pointer in the API.
+fn say_fault(before: &str, fault: &Value, locate: Locate<'_>, style: Style) {
+    let text = |key: &str| fault[key].as_str().map(|text| shown(text, 400)).unwrap_or_default();
+    let hint = Some(text("hint")).filter(|hint| !hint.is_empty());
+    let fault = Fault { pointer: text("pointer"), message: text("message"), hint, ..Fault::default() };
+    if let Some(located) = locate(&fault) {
+        eprintln!("{before}{located}");
+        return;
+    }
+    eprintln!("{before}{}: {}", style.bold(&fault.pointer), fault.message);
+    if let Some(hint) = fault.hint {
+        eprintln!("  {} {hint}", style.dim("hint:"));
+    }
+}
+
 impl Changed {
     /// Prints the outcome.
     pub fn say(&self, options: &ChangeOptions) -> Result<(), Failure> {
+        self.say_located(options, &|_| None)
+    }
+
+    /// As [`Changed::say`], of documents in files.
+    pub fn say_located(&self, options: &ChangeOptions, locate: Locate<'_>) -> Result<(), Failure> {
         if options.json {
             println!("{:#}", self.0);
             return Ok(());
         }
         let style = Style::of(Stream::Err);
         for warning in self.0["warnings"].as_array().into_iter().flatten() {
-            let text = |key: &str| warning[key].as_str().map(|text| shown(text, 400)).unwrap_or_default();
-            eprintln!("{} {}: {}", style.yellow("warning:"), text("pointer"), text("message"));
-            if !text("hint").is_empty() {
-                eprintln!("  {} {}", style.dim("hint:"), text("hint"));
-            }
+            say_fault(&format!("{} ", style.yellow("warning:")), warning, locate, style);
         }
         let changed = self.0["changed"].as_array().into_iter().flatten().filter_map(Value::as_str);
         for path in changed.filter_map(|path| path.strip_prefix("/files/")) {
@@ -228,7 +267,9 @@ impl Changed {
             (all, Some(us)) if applied.len() == all => {
                 format!("revision {revision}, live in {} after {us} µs", counted(all as u64, "worker"))
             }
-            (all, _) => format!("revision {revision}, live in {} of {all} workers so far", applied.len()),
+            (all, _) => {
+                format!("revision {revision}, live in {} of {} so far", applied.len(), counted(all as u64, "worker"))
+            }
         }
     }
 }

@@ -13,6 +13,7 @@ mod difference;
 mod failure;
 mod moment;
 pub mod reference;
+mod state_files;
 mod style;
 mod table;
 mod terminal;

@@ -1,6 +1,6 @@
 //! Tables on the terminal: columns as wide as their widest cell, numbers to the right.
 
-pub(crate) use weir_profile::amount::grouped;
+pub(crate) use weir_profile::amount::{counted, grouped};
 
 /// The alignment of a column.
 #[derive(Clone, Copy, PartialEq)]
@@ -29,11 +29,6 @@ pub(crate) fn render(columns: &[(&str, Align)], rows: &[Vec<String>]) -> String 
         text.push('\n');
     }
     text
-}
-
-/// A number of things.
-pub(crate) fn counted(number: u64, one: &str) -> String {
-    format!("{} {one}{}", grouped(number), if number == 1 { "" } else { "s" })
 }
 
 /// Nanoseconds as microseconds with a precision that fits their size.
@@ -81,6 +76,8 @@ mod tests {
         for (number, want) in cases {
             assert_eq!(grouped(number), want);
         }
+        assert_eq!([0, 1, 2].map(|number| counted(number, "rule")), ["0 rules", "1 rule", "2 rules"]);
+        assert_eq!(["policy", "process", "key"].map(|one| counted(2, one)), ["2 policies", "2 processes", "2 keys"]);
         assert_eq!([microseconds(123_456.0), microseconds(1_500.0), microseconds(12.0)], ["123", "1.50", "0.012"]);
         assert_eq!([percent(1.0, 8.0), percent(1.0, 0.0)], ["12.5", "-"]);
         let times = [(7_890, "7.8s"), (306_000, "5m 6s"), (3_600_000, "1h 0m"), (273_600_000, "3d 4h")];

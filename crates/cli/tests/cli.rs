@@ -170,6 +170,92 @@ fn a_bad_policy_shows_every_error_at_its_place() {
 }
 
 #[test]
+fn files_for_a_gateway_are_checked_together() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("is written");
+    write("a.yaml", "sites: {shop: {hosts: [shop.example]}}\nupstreams: {app: {members: {a: '10.0.0.1:80'}}}\n");
+    write("b.yaml", "routes:\n  r: &r {site: shop, to: ap, methods: [FETCH]}\n  s: {<<: *r, path: /s, to: app}\n");
+    let check = |names: &[&str]| {
+        let mut arguments = vec!["check".to_owned()];
+        arguments.extend(names.iter().map(|name| folder.path().join(name).display().to_string()));
+        let output = weir(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        (output.status.code(), text(&output.stdout) + &text(&output.stderr))
+    };
+    let place = |name: &str, at: &str| format!("{}:{at}", folder.path().join(name).display());
+    for names in [&["a.yaml", "b.yaml"][..], &["."]] {
+        let (code, said) = check(names);
+        assert_eq!(code, Some(0), "{said}");
+        assert!(said.contains("good: 1 upstream, 1 site, 2 routes"), "{said}");
+        for warning in ["there is no upstream `ap`", "did you mean `app`?", "`FETCH` is not a method"] {
+            assert!(said.contains(warning) && said.contains("b.yaml:2:"), "{warning}: {said}");
+        }
+    }
+    write("c.yaml", "sites:\n  blog: {hosts: [blog.example, shop.example]}\n");
+    let (code, said) = check(&["a.yaml", "c.yaml"]);
+    assert_eq!((code, said.matches("already").count()), (Some(1), 1), "{said}");
+    assert!(said.contains("the host `shop.example` is in site `blog` already") && said.contains("1 error"), "{said}");
+    write("d.yaml", "sites: {shop: {hosts: [other.example]}}\n");
+    let (code, said) = check(&["a.yaml", "d.yaml"]);
+    assert_eq!((code, said.matches("given twice").count()), (Some(1), 1), "{said}");
+    assert!(said.contains(&place("d.yaml", "1:")) && said.contains("the first is in"), "{said}");
+    write("e.yaml", "sites: {shop: {hosts: [a.example]}, shop: {hosts: [b.example]}}\n");
+    let (code, said) = check(&["e.yaml"]);
+    assert_eq!((code, said.matches("given twice").count()), (Some(1), 1), "{said}");
+}
+
+#[test]
+fn what_is_no_text_file_is_refused_and_nothing_waits() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let made = Command::new("mkfifo").arg(path("fifo")).status().expect("mkfifo runs");
+    assert!(made.success());
+    for (name, bytes) in [
+        ("utf16", &b"\xff\xfep\0o\0"[..]),
+        ("bytes", b"policies:\n  - id: \xff\n"),
+        ("nul", b"policies: []\n\0"),
+        ("twice", b"{a: 1, a: 2}"),
+    ] {
+        fs::write(path(name), bytes).expect("is written");
+    }
+    fs::File::create(path("large")).and_then(|file| file.set_len(2 << 30)).expect("a sparse file");
+    for (name, put, others) in [
+        ("fifo", "it is not a regular file", "not a regular file"),
+        (".", "it is a directory", "directory"),
+        ("large", "more than 16777216 bytes", ""),
+        ("utf16", "utf16:1:1: expected UTF-8 text", ""),
+        ("bytes", "bytes:2:9: expected UTF-8 text", ""),
+        ("nul", "nul:2:1: a NUL byte", ""),
+        ("twice", "twice:1:8: \"a\" is given twice", ""),
+        ("missing", "No such file", "o such file"),
+    ] {
+        let at = format!("@{}", path(name));
+        let file = path(name);
+        for (arguments, expected) in [
+            (&["put", "settings", &at][..], put),
+            (
+                &["apply", &file],
+                if name == "." {
+                    "no file ends in"
+                } else if name == "twice" {
+                    "unknown key"
+                } else {
+                    put
+                },
+            ),
+            (&["check", &file], if name == "." { "no file ends in" } else { others }),
+            (&["check", "--lint", &file], others),
+            (&["replay", "--policy", "good.yaml", &file], others),
+            (&["tune", &file, "--rule", "1"], others),
+        ] {
+            let output = weir(arguments);
+            let said = text(&output.stdout) + &text(&output.stderr);
+            assert!(!output.status.success() || expected.is_empty(), "{arguments:?}: {said}");
+            assert!(said.contains(expected), "{arguments:?}: expected {expected} in {said}");
+        }
+    }
+}
+
+#[test]
 fn a_policy_that_is_not_there_is_one_line() {
     let output = weir(&["check", "nowhere.yaml"]);
     assert_eq!(output.status.code(), Some(1));

@@ -15,6 +15,7 @@ mod resource;
 mod revisions;
 mod status;
 mod transaction;
+mod unique_json;
 mod watch;
 
 use std::sync::Arc;

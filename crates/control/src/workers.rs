@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use weir_bus::{Address, Endpoint, Region, Slot, State, Topic, journal_format};
 
 use crate::log;
+use weir_policy::counted;
 
 /// Most regions that are followed; older ones have no workers that still serve.
 const MAX_REGIONS: usize = 64;
@@ -190,7 +191,10 @@ impl Roster {
             }
             match attach(&self.runtime, generation) {
                 Ok(attached) => {
-                    log::info!("nginx cycle {generation} with {} workers", attached.region.workers());
+                    log::info!(
+                        "nginx cycle {generation} with {}",
+                        counted(attached.region.workers() as usize, "worker")
+                    );
                     self.attached.push(attached);
                     changed = true;
                 }

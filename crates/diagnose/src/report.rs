@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::facts::Facts;
 use crate::finding::Finding;
 use crate::rules::{FactSource, RULES, Rule};
+use weir_profile::amount::counted;
 
 mod text;
 
@@ -96,21 +97,22 @@ fn title(facts: &Facts) -> String {
 fn looked(facts: &Facts, source: FactSource) -> SourceStatus {
     let samples = |profile: &Option<weir_profile::Profile>| {
         let count: u64 = profile.iter().flat_map(|profile| &profile.samples).map(|sample| sample.count).sum();
-        format!("{count} samples in {:.0} s", facts.seconds)
+        format!("{} in {:.0} s", counted(count, "sample"), facts.seconds)
     };
     let detail = match source {
         FactSource::Profile => samples(&facts.profile),
         FactSource::OffCpu => samples(&facts.off_cpu),
         FactSource::Process => {
-            facts.process.as_ref().map_or_else(String::new, |one| format!("{} processes", one.workers.len()))
+            facts.process.as_ref().map_or_else(String::new, |one| counted(one.workers.len() as u64, "process"))
         }
         FactSource::Configuration => facts.nginx.as_ref().map_or_else(String::new, |nginx| {
-            format!("{} {}, {} configuration files", nginx.flavour, nginx.version, nginx.configuration.files.len())
+            let files = counted(nginx.configuration.files.len() as u64, "configuration file");
+            format!("{} {}, {files}", nginx.flavour, nginx.version)
         }),
         FactSource::Kernel => {
             facts.kernel.as_ref().map_or_else(String::new, |kernel| format!("Linux {}", kernel.release))
         }
-        FactSource::Binaries => format!("{} binaries", facts.binaries.len()),
+        FactSource::Binaries => counted(facts.binaries.len() as u64, "binary"),
     };
     SourceStatus { source, seen: source.is_in(facts), detail }
 }

@@ -122,7 +122,9 @@ impl fmt::Display for Action {
                 write!(out, "limit to {} in {} s, counted by {}", limit.requests, limit.period_ms / 1000, limit.key)
             }
             Self::Tag(tag) => write!(out, "tag {tag}"),
-            Self::RuleSet(profile) => write!(out, "run {} rules", profile.program().rules().len()),
+            Self::RuleSet(profile) => {
+                write!(out, "run {}", weir_rules::counted(profile.program().rules().len(), "rule"))
+            }
         }
     }
 }

@@ -140,7 +140,9 @@ impl LoadReport {
         match (words.is_empty(), self.requests) {
             (true, 0) => Some("no answer at all".into()),
             (true, _) => None,
-            (false, requests) => Some(format!("{} among {requests} requests", words.join(", "))),
+            (false, requests) => {
+                Some(format!("{} among {}", words.join(", "), weir_policy::counted(requests as usize, "request")))
+            }
         }
     }
 }

@@ -171,8 +171,8 @@ fn report_losses(main: &Main) {
         // SAFETY: a cycle has a log.
         unsafe { (*worker::cycle()).log },
         Warn,
-        "weir: weir_collections_zone has lost members of collections so far: {} for want of room, {} too long, \
-         {} times after the death of a worker",
+        "weir: weir_collections_zone has lost members of collections so far: {} for want of room, {} too long; \
+         resets after the death of a worker: {}",
         counts.evicted,
         counts.refused,
         counts.reset

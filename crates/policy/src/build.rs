@@ -108,7 +108,8 @@ pub(crate) fn build(
     }
     if let Some(input) = &inputs.geo {
         builder.enter(input.source);
-        builder.has_geo = true;
+        let named = |key: &&str| input.fields.key_node(key).is_some();
+        builder.databases = geo::DATABASES.into_iter().filter(named).collect();
         built.specification.geo = geo::build(input.fields, &mut builder);
     }
     for input in &inputs.lists {

@@ -115,6 +115,10 @@ pub fn parse(source: &Source) -> Result<Rc<Node>, SyntaxError> {
             Some("put long lists into files of their own: `lists: {name: {kind: ..., file: ...}}`"),
         ));
     }
+    if let Some(at) = source.text.find('\0') {
+        let hint = Some("is it a text file? in expressions any byte can be written as \"\\xNN\"");
+        return Err(SyntaxError::new(at, "a NUL byte, which texts do not have", hint));
+    }
     let is_json = source.file.rsplit_once('.').is_some_and(|(_, extension)| extension.eq_ignore_ascii_case("json"));
     let root = if is_json { json::parse(source) } else { yaml::parse(source) }?;
     if source.document.is_some() {

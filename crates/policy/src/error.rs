@@ -144,7 +144,7 @@ impl fmt::Display for PolicyErrors {
             write!(out, "{separator}{error}")?;
         }
         if self.more > 0 {
-            write!(out, "\nand {} more errors", self.more)?;
+            write!(out, "\nand {}", weir_rules::counted(self.more, "more error"))?;
         }
         Ok(())
     }
@@ -250,7 +250,7 @@ impl Reporter {
     pub fn push(&mut self, mut error: PolicyError) {
         error.document = error.document.or_else(|| self.context.clone());
         // An anchor that is used ten times shows its fault once.
-        if self.errors.last() == Some(&error) {
+        if self.errors.contains(&error) {
             return;
         }
         if self.is_full() { self.more += 1 } else { self.errors.push(error) }

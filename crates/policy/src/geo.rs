@@ -28,6 +28,9 @@ use layout::{ASN, Asn, CONTINENT, COUNTRY, Path};
 /// Largest MMDB file; the largest City databases have 150 MB.
 pub const MAX_GEO_BYTES: u64 = 1 << 30;
 
+/// Keys of `geo`, each with a database.
+pub(crate) const DATABASES: [&str; 2] = ["country", "asn"];
+
 /// A database and the paths of what is read from it.
 struct Database {
     reader: Reader<Content>,
@@ -44,7 +47,7 @@ struct GeoTables {
 
 /// Reads the files that `geo` names, or `None` after reporting what is wrong.
 pub(crate) fn build(fields: &Fields<'_>, builder: &mut Builder<'_>) -> Option<Arc<dyn Geo>> {
-    if fields.lacks(&["country", "asn"]) {
+    if fields.lacks(&DATABASES) {
         builder.fault(
             fields.node,
             "`geo` needs `country` or `asn`",

@@ -35,7 +35,7 @@ pub use rule_set::RuleSetNeeds;
 pub use schema::json_schema;
 pub use snapshot::{ApplyError, RuleLabel, Snapshot, Trial, read_text, written};
 pub use weir_engine::MAX_PLAN_POLICIES;
-pub use weir_rules::confined;
+pub use weir_rules::{confined, counted, nearest};
 
 /// Policies of a gateway. All are parsed again when one changes: 10,000 small ones take the sandbox, and a thread beside
 /// each worker's event loop, a second (docs/policy.md), which the answer to a change should not wait for longer.

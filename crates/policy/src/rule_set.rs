@@ -23,8 +23,10 @@ pub(crate) use exclusion::exclusions;
 pub(crate) use files::expand;
 pub use needs::RuleSetNeeds;
 
+use crate::action::sec_lang;
 use crate::build::Builder;
 use crate::error::DocumentPosition;
+use crate::source::file_of;
 use crate::{PolicyError, RuleLabel};
 
 /// Programs of one policy file, and the numbers of their rules.
@@ -92,12 +94,33 @@ impl Builder<'_> {
             self.enter(source);
             let position = DocumentPosition { kind: ResourceKind::RuleSets, id, pointer: String::new() };
             self.reporter.context = self.source.document.is_some().then_some(position);
-            let options = Options { geo: self.has_geo, ..Options::default() };
+            let options = Options { geo: self.has_countries(), ..Options::default() };
             match cache::load(cache::key(&roots, &options), &roots, &options, self.files) {
                 Ok(loaded) => self.uses(&loaded.paths),
                 Err(errors) => self.report(errors),
             }
         }
+    }
+
+    /// Whether `@geoLookup` has a database.
+    pub fn has_countries(&self) -> bool {
+        self.databases.contains(&"country")
+    }
+
+    /// Warns of a rule in a rule set. What the message says must not be content of its file.
+    pub fn warn_of_rule(&mut self, program: &Program, rule: &RuleInfo, message: &str, hint: String) {
+        let file = program.files().get(rule.place.file as usize).map_or("", String::as_str);
+        let (line, mut message) = (rule.place.line, format!("rule {}: {message}", rule.id));
+        let (mut name, mut at) = (file.to_owned(), line);
+        let document = self.set_of(file).or_else(|| self.reporter.context.clone());
+        // In a document, lines of files are not shown: the message says the place.
+        if let Some(DocumentPosition { kind, id, .. }) = &document
+            && file != sec_lang::named(id)
+        {
+            (name, at, message) = (file_of(*kind, id), 0, format!("{file}, line {line}: {message}"));
+        }
+        let (file, hint) = (name, Some(hint));
+        self.reporter.warn(PolicyError { file, line: at, column: 0, message, hint, excerpt: String::new(), document });
     }
 
     /// Reports what is wrong with rules: with those of a named set as its fault, whoever runs it.

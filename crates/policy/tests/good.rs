@@ -189,6 +189,39 @@ fn json_is_yaml_too_and_anchors_repeat_what_they_name() {
 }
 
 #[test]
+fn merge_keys_give_what_writing_the_keys_out_gives() {
+    let rules = |mapping: &str| {
+        let base = "&base {id: a, when: ssl, action: log, score: 1}";
+        let more = "&more {id: b, when: 'not ssl', message: more, <<: *base}";
+        let text = format!("policies:\n  - id: p\n    rules: [{base}, {more}, {mapping}]\n");
+        format!("{:?}", load(&text, "p.yaml").specification().policies[0].selectors[0].rules[2])
+    };
+    for (merged, written) in [
+        ("{<<: *base, id: c}", "{id: c, when: ssl, action: log, score: 1}"),
+        ("{id: c, when: 'true', <<: *base}", "{id: c, when: 'true', action: log, score: 1}"),
+        ("{<<: [*base, *more], id: c}", "{id: c, when: ssl, action: log, score: 1, message: more}"),
+        ("{<<: [*more, *base], id: c}", "{id: c, when: 'not ssl', action: log, score: 1, message: more}"),
+        ("{<<: *more, id: c}", "{id: c, when: 'not ssl', action: log, score: 1, message: more}"),
+        ("{<<: {score: 2}, id: c, when: ssl, action: log}", "{id: c, when: ssl, action: log, score: 2}"),
+        ("{<<: [], id: c, when: ssl, action: log}", "{id: c, when: ssl, action: log}"),
+    ] {
+        assert_eq!(rules(merged), rules(written), "{merged}");
+    }
+}
+
+#[test]
+fn merge_keys_cannot_multiply() {
+    let keys: String = (0..3000).map(|key| format!("k{key}: 1, ")).collect();
+    for merge in ["{<<: *a}", "{<<: [*a, *a]}", "{<<: [*a, *a], <<: *a}"] {
+        let text = format!("a: &a {{{keys}}}\nb: [{}]\n", vec![merge; 3000].join(", "));
+        let begun = std::time::Instant::now();
+        let errors = Snapshot::parse(&text, Path::new("p.yaml")).unwrap_err().to_string();
+        assert!(errors.contains("merge keys add more than") || errors.contains("`<<` is given twice"), "{errors}");
+        assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
+    }
+}
+
+#[test]
 fn files_with_a_mark_or_other_line_ends_load() {
     let text = "policies:\n  - id: p\n    rules:\n      - {id: a, when: ssl, action: log}\n";
     for text in [format!("\u{feff}{text}"), text.replace('\n', "\r\n"), format!("%YAML 1.2\n---\n{text}...\n")] {

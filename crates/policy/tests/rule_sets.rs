@@ -20,7 +20,9 @@ fn checkout(setup: &str) -> tempfile::TempDir {
     fs::write(
         folder.path().join("rules/REQUEST-942.conf"),
         "SecRule ARGS \"@pmFromFile words.data\" \"id:942100,phase:2,deny,msg:'Words',severity:CRITICAL,tag:'attack-sqli',tag:'x'\"\n\
-         SecRule ARGS \"@rx bad\" \"id:942110,phase:2,deny,tag:'attack-sqli'\"\n",
+         SecRule ARGS \"@rx bad\" \"id:942110,phase:2,deny,tag:'attack-sqli',chain\"\n\
+         SecRule REQUEST_METHOD \"!@within %{tx.allowed_methods}\" chain\n\
+         SecRule TX:MAX_ARGS \"@gt 5\"\n",
     )
     .unwrap();
     folder
@@ -122,6 +124,8 @@ fn what_is_wrong_is_told_at_its_place() {
             "depends on more than the request's head",
         ),
         ("crs: {path: ., exclude: [{tag: x, when: 'http.hots eq \"a\"'}]}", "http.hots"),
+        ("crs: {path: ., variables: {alowed_methods: GET}}", "did you mean `allowed_methods`?"),
+        ("crs: {path: ., variables: {max_args: many}}", "expected an integer for `max_args`, found \"many\""),
         ("rule_set: {files: []}", "expected at least one item"),
         ("rule_set: {files: ['*.none']}", "no file matches"),
         ("rule_set: {files: [bad.conf]}", "bad.conf:2:9:"),
@@ -132,6 +136,41 @@ fn what_is_wrong_is_told_at_its_place() {
     let late = policy("rule_set: {files: [bad.conf]}").replace("'true'", "'http.request.body.raw contains \"a\"'");
     let errors = Snapshot::parse(&late, &crs.path().join("policy.yaml")).unwrap_err().to_string();
     assert!(errors.contains("bad.conf:2"), "{errors}");
+}
+
+/// The only warning of a policy.
+fn warning(action: &str, folder: &Path) -> Option<String> {
+    let snapshot = load(action, folder).unwrap_or_else(|errors| panic!("{action}: {errors}"));
+    let warnings: Vec<String> = snapshot.warnings().iter().map(ToString::to_string).collect();
+    assert!(warnings.len() < 2, "{action}: {warnings:?}");
+    warnings.into_iter().next()
+}
+
+#[test]
+fn variables_that_no_rule_uses_are_warned_of() {
+    let crs = checkout("crs-setup.conf");
+    for variables in ["allowed_methods: GET POST", "MAX_ARGS: 5", "max_args: '5'"] {
+        assert_eq!(warning(&format!("crs: {{path: ., variables: {{{variables}}}}}"), crs.path()), None, "{variables}");
+    }
+    let warning = warning("crs: {path: ., variables: {of_another_version: 1}}", crs.path()).unwrap();
+    assert!(warning.contains("policy.yaml:7:") && warning.contains("no rule of the set uses a variable"), "{warning}");
+}
+
+#[test]
+fn look_ups_without_a_database_are_warned_of_unless_they_are_switched_off() {
+    let crs = checkout("crs-setup.conf");
+    let text = "SecRule TX:COUNTRIES \"!@rx ^$\" \"id:1,phase:1,deny,chain\"\n  SecRule REMOTE_ADDR \"@geoLookup\"\n";
+    fs::write(crs.path().join("geo.conf"), format!("\n{text}")).unwrap();
+    let place = format!("{}:2: rule 1: `@geoLookup` never matches", crs.path().join("geo.conf").display());
+    for (action, is_used) in [
+        ("rule_set: {files: [geo.conf]}", false),
+        ("rule_set: {files: [geo.conf], variables: {countries: XX}}", true),
+        ("rule_set: {files: [geo.conf], variables: {countries: XX}, exclude: [{rule: 1}]}", false),
+    ] {
+        let warning = warning(action, crs.path());
+        assert_eq!(warning.is_some(), is_used, "{action}: {warning:?}");
+        assert!(warning.is_none_or(|warning| warning.starts_with(&place) && warning.contains("hint: name an MMDB")));
+    }
 }
 
 #[test]

@@ -112,6 +112,31 @@ fn places_come_from_the_files_that_geo_names() {
 }
 
 #[test]
+fn fields_without_a_database_are_warned_of() {
+    let folder = tempfile::tempdir().unwrap();
+    Writer::new("Demo").write(&folder.path().join("demo.mmdb")).unwrap();
+    let both = "ip.src.country eq \"DE\" and ip.src.asnum eq 1";
+    for (geo, when, warned) in [
+        ("", both, &["3:65: `ip.src.country` is always empty", "3:92: `ip.src.asnum` is always 0"][..]),
+        ("geo: demo.mmdb\n", both, &["4:92: `ip.src.asnum` is always 0"]),
+        ("geo: {country: demo.mmdb, asn: demo.mmdb}\n", both, &[]),
+        ("", "ssl", &[]),
+    ] {
+        let path = folder.path().join("p.yaml");
+        let rules = format!(
+            "policies:\n- id: p\n  rules: [{{id: r, message: xxxxxxxxxxxxxxx, action: log, when: '{when}'}}]\n"
+        );
+        std::fs::write(&path, format!("{geo}{rules}")).unwrap();
+        let snapshot = Snapshot::load(&path).unwrap_or_else(|errors| panic!("{errors}"));
+        let warnings: Vec<String> = snapshot.warnings().iter().map(ToString::to_string).collect();
+        assert_eq!(warnings.len(), warned.len(), "{warnings:?}");
+        for (warning, part) in warnings.iter().zip(warned) {
+            assert!(warning.contains(part) && warning.contains("hint: name an MMDB file"), "{part} in {warning}");
+        }
+    }
+}
+
+#[test]
 fn unreadable_policies_are_told_as_such() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("p.yaml");
@@ -123,6 +148,10 @@ fn unreadable_policies_are_told_as_such() {
     let errors = Snapshot::load(&path).unwrap_err();
     let error = &errors.errors()[0];
     assert_eq!((error.line, error.column), (2, 9), "{error}");
+    for name in ["p.yaml", "p.json"] {
+        let errors = Snapshot::parse("{\"a\":\n \0}", Path::new(name)).unwrap_err().to_string();
+        assert!(errors.starts_with(&format!("{name}:2:2: a NUL byte")), "{errors}");
+    }
     std::fs::write(&path, vec![b'#'; weir_policy::MAX_DOCUMENT_BYTES + 1]).unwrap();
     let errors = Snapshot::load(&path).unwrap_err().to_string();
     assert!(errors.contains("it is larger than 16777216 bytes"), "{errors}");

@@ -45,6 +45,18 @@ impl Amounts {
     }
 }
 
+/// A number of things: `1 entry`, `1,234 entries`.
+#[must_use]
+pub fn counted(number: u64, one: &str) -> String {
+    let many = match one.strip_suffix('y') {
+        _ if number == 1 => one.to_owned(),
+        Some(stem) if !stem.ends_with(['a', 'e', 'o', 'u']) => format!("{stem}ies"),
+        _ if one.ends_with('s') => format!("{one}es"),
+        _ => format!("{one}s"),
+    };
+    format!("{} {many}", grouped(number))
+}
+
 /// A part of a whole: `12.34 %`; `-` if the whole is zero.
 #[must_use]
 pub fn share(part: u64, whole: u64) -> String {

@@ -37,6 +37,11 @@ impl Converter<'_> {
         self.reporter.at(self.source, node.at, message, hint.map(str::to_owned));
     }
 
+    /// Reports what is odd about a node, which refuses nothing.
+    pub fn warn(&mut self, node: &Node, message: impl Into<String>, hint: Option<&str>) {
+        self.reporter.warn_at(self.source, node.at, message, hint.map(str::to_owned));
+    }
+
     pub fn pointer(&self, node: &Node) -> String {
         pointer::of(self.root, node.at)
     }

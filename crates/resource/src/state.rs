@@ -29,6 +29,8 @@ pub struct State {
     origins: BTreeMap<(ResourceKind, String), usize>,
     /// Names and texts of the files.
     files: Vec<(String, String)>,
+    /// What is odd about the documents, and refuses nothing.
+    warnings: Vec<PolicyError>,
 }
 
 /// Keys of the file that are part of the settings.
@@ -62,6 +64,7 @@ pub fn parse_state(text: &str, path: &Path) -> Result<State, PolicyErrors> {
         reader.read(&fields);
         let mut state = reader.state;
         state.files.push((source.file.clone(), source.text.clone()));
+        state.warnings = reporter.take_warnings();
         state
     });
     reporter.finish(state)
@@ -75,10 +78,16 @@ impl State {
         &self.documents
     }
 
-    /// The documents.
+    /// Hands out the documents; places of faults are still known.
     #[must_use]
-    pub fn into_documents(self) -> BTreeMap<(ResourceKind, String), Value> {
-        self.documents
+    pub fn take_documents(&mut self) -> BTreeMap<(ResourceKind, String), Value> {
+        std::mem::take(&mut self.documents)
+    }
+
+    /// What is odd about the documents, and refuses nothing.
+    #[must_use]
+    pub fn warnings(&self) -> &[PolicyError] {
+        &self.warnings
     }
 
     /// The documents of these that workers compile.
@@ -116,6 +125,7 @@ impl State {
         reporter.finish(Some(()))?;
         let offset = self.files.len();
         self.files.extend(other.files);
+        self.warnings.extend(other.warnings);
         self.origins.extend(other.origins.into_iter().map(|(key, file)| (key, file + offset)));
         self.documents.extend(other.documents);
         Ok(())
@@ -130,6 +140,22 @@ impl State {
         let at = locate(&root, kind, id, &fault.pointer);
         Some(fault_at(&source, at, fault.message.clone(), fault.hint.clone()))
     }
+
+    /// As [`State::error`], of a fault whose pointer begins with the document's path in the API, such as
+    /// `/routes/shop/to`.
+    #[must_use]
+    pub fn error_at_path(&self, fault: &Fault) -> Option<PolicyError> {
+        let (kind, rest) = first_step(&fault.pointer)?;
+        let kind = ResourceKind::from_plural(kind)?;
+        let (id, within) = if kind.is_singleton() { ("", rest) } else { first_step(rest)? };
+        self.error(kind, id, &Fault { pointer: within.to_owned(), ..fault.clone() })
+    }
+}
+
+/// The first step of a pointer, and the rest. Neither names of kinds nor ids have `/` or `~`.
+fn first_step(pointer: &str) -> Option<(&str, &str)> {
+    let steps = pointer.strip_prefix('/')?;
+    Some(steps.split_at(steps.find('/').unwrap_or(steps.len())))
 }
 
 /// The folder of a file, absolute; of standard input, the current one.

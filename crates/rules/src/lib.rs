@@ -38,4 +38,4 @@ pub use lists::{ListKind, ListKinds, NoLists};
 pub use operator::{OPERATORS, Operands, Operator, OperatorInfo};
 pub use parse::{parse, parse_value};
 pub use pattern::regex_parser;
-pub use suggest::nearest;
+pub use suggest::{counted, nearest};

@@ -96,6 +96,12 @@ pub(crate) fn shorten(text: &str) -> String {
     }
 }
 
+/// A number of things, whose plural ends in `s`: `1 rule`, `2 rules`.
+#[must_use]
+pub fn counted(number: usize, one: &str) -> String {
+    format!("{number} {one}{}", if number == 1 { "" } else { "s" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,6 +117,11 @@ mod tests {
         for (wrong, _) in MISSPELLINGS {
             assert!(Operator::from_text(wrong).is_none(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn one_is_singular() {
+        assert_eq!([0, 1, 2].map(|number| counted(number, "rule")), ["0 rules", "1 rule", "2 rules"]);
     }
 
     #[test]

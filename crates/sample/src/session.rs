@@ -13,6 +13,7 @@ use crate::options::Options;
 use crate::source::RecordSource;
 use crate::system_calls;
 use crate::target::ResolvedTarget;
+use weir_profile::amount::counted;
 
 /// Maximum and minimum interval between emptying the rings. Waking ten times a second keeps the cost low.
 const LONGEST: Duration = Duration::from_millis(100);
@@ -176,12 +177,15 @@ impl Session {
         let counters = self.source.counters();
         if counters.no_slot > 0 {
             self.gather.remark(format!(
-                "a process or thread could not be followed {} times because a table was full",
-                counters.no_slot
+                "a process or thread could not be followed {} because a table was full",
+                counted(counters.no_slot, "time")
             ));
         }
         if counters.capped > 0 {
-            self.gather.remark(format!("{} waits have no user stack: there were too many per second", counters.capped));
+            self.gather.remark(format!(
+                "{} without a user stack: there were too many per second",
+                counted(counters.capped, "wait")
+            ));
         }
         let Some(shortest) = self.options.off_cpu else { return };
         let marker = format!("[waits shorter than {shortest:?}]");

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::ebpf::Scope;
 use crate::error::SampleError;
+use weir_profile::amount::counted;
 
 mod cgroup;
 mod listing;
@@ -120,7 +121,7 @@ fn by_cgroup(directories: &[PathBuf]) -> Result<ResolvedTarget, SampleError> {
     if pids.is_empty() {
         return Err(SampleError::Empty { what: format!("control group {shown}") });
     }
-    let title = format!("{shown} ({} processes)", pids.len());
+    let title = format!("{shown} ({})", counted(pids.len() as u64, "process"));
     let mut found = found(pids, title);
     // Only version 2 can be tested in the kernel; otherwise the processes found now and their forks are followed.
     if let Some(directory) = directories.iter().find(|directory| cgroup::is_unified(directory)) {

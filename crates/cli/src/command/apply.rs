@@ -1,25 +1,25 @@
 //! `weir apply`: files say what is wanted; the difference to what is there is shown and applied as one change.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use weir_resource::{ResourceKind, State, parse_state};
+use weir_resource::{Fault, ResourceKind, State};
 
 use crate::api::{Api, Method};
 use crate::arguments::{Apply, ChangeOptions};
 use crate::style::{Stream, Style};
 use crate::table::counted;
-use crate::{Failure, body, difference};
-
-/// Extensions of the files that are read of a directory.
-const EXTENSIONS: &[&str] = &["yaml", "yml", "json"];
+use crate::{Failure, difference, state_files};
 
 /// Documents by path in the API, such as `upstreams/app`.
 type Documents = BTreeMap<String, Value>;
 
 pub(crate) fn run(api: &Api, apply: &Apply) -> Result<(), Failure> {
-    let wanted = documents(read(&apply.files)?);
+    let mut files = read(&apply.files)?;
+    let style = Style::of(Stream::Err);
+    files.warnings().iter().for_each(|warning| eprintln!("{} {warning}", style.yellow("warning:")));
+    let wanted = documents(&mut files);
     let there = current(api)?;
     let changes = changes(&there, &wanted, apply.prune);
     let unchanged = unchanged(&wanted, &changes);
@@ -32,13 +32,14 @@ pub(crate) fn run(api: &Api, apply: &Apply) -> Result<(), Failure> {
     let mut body = transaction(&changes);
     // Their files may have changed.
     body["refresh"] = json!(unchanged);
-    let answer = api.change(Method::Post, "/api/v1/transactions", Some(&body), &apply.options)?;
-    answer.say(&apply.options)
+    let locate = |fault: &Fault| files.error_at_path(fault);
+    let answer = api.change_located(Method::Post, "/api/v1/transactions", Some(&body), &apply.options, &locate)?;
+    answer.say_located(&apply.options, &locate)
 }
 
 /// Applies the initial configuration; prints nothing.
 pub(crate) fn begin(api: &Api, files: &[PathBuf]) -> Result<(), Failure> {
-    let wanted = documents(read(files)?);
+    let wanted = documents(&mut read(files)?);
     let changes: Vec<(&str, Option<&Value>)> =
         wanted.iter().map(|(name, document)| (name.as_str(), Some(document))).collect();
     let options = ChangeOptions {
@@ -60,46 +61,20 @@ fn say(text: &str, as_json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The documents of all files. The same resource in two of them is an error.
+/// What the files say, and where.
 fn read(paths: &[PathBuf]) -> Result<State, Failure> {
-    let mut all = State::default();
-    for path in files(paths)? {
-        let text = if path == Path::new("-") { body::standard_input()? } else { body::file(&path)? };
-        let state = parse_state(&text, &path);
-        state.and_then(|state| all.merge(state)).map_err(|errors| {
-            eprintln!("{errors}");
-            Failure::new(format!("{}: nothing is applied", path.display()))
-        })?;
-    }
-    Ok(all)
+    state_files::read(paths)?.map_err(|errors| {
+        errors.iter().for_each(|error| eprintln!("{error}"));
+        Failure::new(format!("{}; nothing is applied", counted(errors.len() as u64, "error")))
+    })
 }
 
-fn documents(state: State) -> Documents {
-    state.into_documents().into_iter().map(|((kind, id), document)| (name(kind, &id), document)).collect()
+fn documents(state: &mut State) -> Documents {
+    state.take_documents().into_iter().map(|((kind, id), document)| (name(kind, &id), document)).collect()
 }
 
 fn name(kind: ResourceKind, id: &str) -> String {
     if kind == ResourceKind::Settings { kind.plural().to_owned() } else { format!("{}/{id}", kind.plural()) }
-}
-
-/// Directories stand for their files, by name.
-pub(super) fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
-    let mut all = Vec::new();
-    for path in paths {
-        if !path.is_dir() {
-            all.push(path.clone());
-            continue;
-        }
-        let entries = std::fs::read_dir(path).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
-        let known = |path: &PathBuf| path.extension().is_some_and(|one| EXTENSIONS.iter().any(|known| one == *known));
-        let mut found: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(known).collect();
-        if found.is_empty() {
-            return Err(Failure::new(format!("{}: no file ends in {}", path.display(), EXTENSIONS.join(", "))));
-        }
-        found.sort();
-        all.append(&mut found);
-    }
-    Ok(all)
 }
 
 /// The documents of the gateway.

@@ -16,6 +16,8 @@ use super::gateway_files::{Files, TextFile};
 use super::rules::refused;
 use crate::Failure;
 use crate::arguments::Check;
+use crate::style::{Stream, Style};
+use crate::table::counted;
 
 pub(crate) fn run(check: &Check) -> Result<ExitCode, Failure> {
     let (policies, rules): (Vec<PathBuf>, Vec<PathBuf>) =
@@ -61,7 +63,8 @@ fn policy(check: &Check, file: &TextFile) -> Result<ExitCode, Failure> {
             if check.json {
                 println!("{}", good_value(check, &snapshot, snapshot.warnings(), &findings));
             } else {
-                snapshot.warnings().iter().for_each(|warning| eprintln!("{warning}"));
+                let style = Style::of(Stream::Err);
+                snapshot.warnings().iter().for_each(|warning| eprintln!("{} {warning}", style.yellow("warning:")));
                 findings.print();
                 println!("{}", good(path, &snapshot));
             }
@@ -145,15 +148,14 @@ impl Counts {
     }
 
     fn sentence(&self) -> String {
-        let counted = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
         let detecting =
             if self.detecting > 0 { format!(" ({} only detecting)", self.detecting) } else { String::new() };
         format!(
             "{}{detecting}, {}, {}, {}",
-            counted(self.policies, "policy", "policies"),
-            counted(self.selectors, "selector", "selectors"),
-            counted(self.rules, "rule", "rules"),
-            counted(self.lists, "list", "lists"),
+            counted(self.policies as u64, "policy"),
+            counted(self.selectors as u64, "selector"),
+            counted(self.rules as u64, "rule"),
+            counted(self.lists as u64, "list"),
         )
     }
 }

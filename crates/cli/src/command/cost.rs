@@ -117,10 +117,10 @@ fn as_text(report: &Report, by: By, lines: &[Line], style: Style) -> String {
         percent(report.total_ns, report.cpu_ns as f64),
     );
     let detail = format!(
-        "revision {}, {}, timed in 1 of {} requests",
+        "revision {}, {}, timed in 1 of {}",
         shown(&report.revision, 32),
         counted(report.workers as u64, "worker"),
-        report.sample_every
+        counted(u64::from(report.sample_every), "request")
     );
     let name = if by == By::Lane { "LANE" } else { "NAME" };
     let columns = [

@@ -13,9 +13,9 @@ use weir_policy::files::Disk;
 use weir_policy::{Fault, PolicyError, PolicyErrors, Snapshot, Trial, read_text};
 use weir_resource::{ResourceKind, State, parse_state};
 
-use super::apply;
 use super::rules::written::{Texts, texts};
-use crate::{Failure, body};
+use crate::table::counted;
+use crate::{Failure, body, state_files};
 
 /// A file and its text.
 pub(crate) struct TextFile {
@@ -51,7 +51,7 @@ impl Files {
         let mut files = Vec::new();
         let mut errors = Vec::new();
         for path in paths {
-            let all = apply::files(std::slice::from_ref(path));
+            let all = state_files::files(std::slice::from_ref(path));
             let (all, failed) = all.map_or_else(|failure| (Vec::new(), Some(failure)), |all| (all, None));
             errors.extend(failed.map(|failure| error_of(path, &failure)));
             for path in all {
@@ -127,7 +127,7 @@ pub(crate) fn compile(state: &State, is_tried: bool) -> Result<Snapshot, Vec<Pol
 fn listed(errors: PolicyErrors) -> Vec<PolicyError> {
     let mut all = errors.errors().to_vec();
     if let (more @ 1.., Some(last)) = (errors.more(), all.last()) {
-        let message = format!("and {more} more errors");
+        let message = format!("and {}", counted(more as u64, "more error"));
         all.push(PolicyError { file: last.file.clone(), message, ..PolicyError::default() });
     }
     all
@@ -207,7 +207,7 @@ pub(crate) fn faults(state: &State) -> Vec<PolicyError> {
         message: fault.message.clone(),
         ..PolicyError::default()
     };
-    faults.iter().map(|fault| at_root(state, fault).unwrap_or_else(|| lost(fault))).collect()
+    faults.iter().map(|fault| state.error_at_path(fault).unwrap_or_else(|| lost(fault))).collect()
 }
 
 fn bad_pattern((pattern, pointer): (String, String)) -> Option<Fault> {
@@ -215,16 +215,4 @@ fn bad_pattern((pattern, pointer): (String, String)) -> Option<Fault> {
     let last = error.lines().last().unwrap_or_default();
     let message = format!("the regular expression is not valid: {}", last.strip_prefix("error: ").unwrap_or(last));
     Some(Fault { pointer, message, ..Fault::default() })
-}
-
-/// A fault with a pointer from the root, such as `/sites/shop/hosts/0`, at its place.
-fn at_root(state: &State, fault: &Fault) -> Option<PolicyError> {
-    let (kind, rest) = fault.pointer.strip_prefix('/')?.split_once('/').unwrap_or((&fault.pointer[1..], ""));
-    let kind = ResourceKind::from_plural(kind)?;
-    let (id, within) = match kind.is_singleton() {
-        true => ("", rest),
-        false => rest.split_once('/').unwrap_or((rest, "")),
-    };
-    let pointer = if within.is_empty() { String::new() } else { format!("/{within}") };
-    state.error(kind, id, &Fault { pointer, ..fault.clone() })
 }

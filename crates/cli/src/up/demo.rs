@@ -4,6 +4,7 @@ use super::installation::Installation;
 use super::run_dir::RunDir;
 use crate::arguments::Up;
 use crate::style::{Stream, Style};
+use crate::table::counted;
 
 /// A request to try: arguments of curl after the URL, what is asked for, and what it yields.
 struct Try {
@@ -37,7 +38,10 @@ pub(super) fn introduction(up: &Up, dir: &RunDir, installation: &Installation) -
     let mut text = format!(
         "{}\n  policy    {policy}\n  changes   {change}\n  logs      {path}/{{access,attack,heartbeat,error}}.log\n  \
          commands  export WEIR_RUNTIME={}\n            weir status, weir cost --watch, weir silence on\n",
-        style.bold(&format!("nginx with Weir on 127.0.0.1:{port}, {} workers, in front of a demo site", up.workers)),
+        style.bold(&format!(
+            "nginx with Weir on 127.0.0.1:{port}, {}, in front of a demo site",
+            counted(up.workers as u64, "worker")
+        )),
         dir.runtime().display(),
     );
     if up.policy.is_none() && up.apply.is_empty() {

@@ -5,8 +5,10 @@ use axum::http::{HeaderMap, StatusCode, header};
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde_json::Value;
+use weir_resource::Fault;
 
 use super::Problem;
+use super::unique_json::{self, JsonError};
 
 /// Accepted media types.
 const TYPES: [&str; 2] = ["application/json", "application/merge-patch+json"];
@@ -37,9 +39,17 @@ pub(super) async fn json(headers: &HeaderMap, body: Body, limit: usize) -> Resul
         let problem = Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail);
         return Err(problem.hint("send `Content-Type: application/json` (curl: --json instead of --data)"));
     }
-    serde_json::from_slice(&bytes)
-        .map(Some)
-        .map_err(|error| Problem::malformed(format!("the body is not JSON: {error}")))
+    unique_json::parse(&bytes).map(Some).map_err(|error| match error {
+        JsonError::Syntax(error) => Problem::malformed(format!("the body is not JSON: {error}")),
+        JsonError::Duplicate(pointer) => {
+            Problem::malformed(format!("{pointer} is given twice in the body")).fault(Fault {
+                pointer,
+                message: "the key is given twice".to_owned(),
+                hint: Some("keep one of them".to_owned()),
+                ..Fault::default()
+            })
+        }
+    })
 }
 
 /// As [`json`], but there must be one.

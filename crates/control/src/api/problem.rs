@@ -82,6 +82,13 @@ impl Problem {
         self
     }
 
+    /// Adds what is wrong at one place of the body.
+    #[must_use]
+    pub fn fault(mut self, fault: Fault) -> Self {
+        self.errors.push(fault);
+        self
+    }
+
     /// Adds the methods that are allowed.
     #[must_use]
     pub fn allow(mut self, methods: &'static str) -> Self {

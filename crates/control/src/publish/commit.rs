@@ -17,6 +17,7 @@ use crate::log;
 use crate::shared::now_ms;
 use crate::state::{Action, Applied, Edit, Key, Refusal, State, Target};
 use crate::store::{Revision, Store, StoreError};
+use weir_policy::counted;
 
 /// A change that is applied in memory.
 pub(super) struct AppliedChange {
@@ -221,7 +222,7 @@ fn message(message: Option<String>, files: &[String]) -> Option<String> {
     const NAMED: usize = 5;
     let mut parts: Vec<String> = message.into_iter().chain(files.iter().take(NAMED).cloned()).collect();
     if files.len() > NAMED {
-        parts.push(format!("and {} files more", files.len() - NAMED));
+        parts.push(format!("and {}", counted(files.len() - NAMED, "more file")));
     }
     (!parts.is_empty()).then(|| parts.join("; "))
 }
@@ -287,7 +288,7 @@ fn outcome(submitted: &Submitted, applied: &Applied) -> Outcome {
 /// Undoes what was applied in memory, the last first, and answers with the error.
 fn fail(state: &mut State, store: &mut Store, made: Vec<AppliedChange>, error: &StoreError) {
     store.abort();
-    log::failure!("{} changes were undone: {error}", made.len());
+    log::failure!("undid {}: {error}", counted(made.len(), "change"));
     for made in made.into_iter().rev() {
         state.undo(made.applied);
         let text = error.to_string();

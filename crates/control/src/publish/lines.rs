@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use weir_gateway::resource::CapturedFile;
 
 use crate::objects::Objects;
+use weir_policy::counted;
 
 /// Larger files are not compared line by line.
 const MAX_BYTES: u64 = 64 << 20;
@@ -45,10 +46,10 @@ pub(crate) fn of_lists(objects: &Objects, old: &CapturedFile, new: &CapturedFile
 
 /// The change of a file in words.
 pub(super) fn said(objects: &Objects, old: &CapturedFile, new: &CapturedFile, is_list: bool) -> String {
-    let counted = |count: usize| if count == 1 { "1 line".to_owned() } else { format!("{count} lines") };
+    let lines = |all: &[_]| counted(all.len(), "line");
     match is_list.then(|| of_lists(objects, old, new)).flatten() {
         Some(Lines { added, removed }) => {
-            format!("{}: {} added, {} removed", new.path, counted(added.len()), counted(removed.len()))
+            format!("{}: {} added, {} removed", new.path, lines(&added), lines(&removed))
         }
         None if new.path.ends_with('/') => format!("{}: other entries", new.path),
         None => format!("{}: {} bytes instead of {}", new.path, new.size, old.size),

@@ -26,7 +26,8 @@ pub(super) fn verdict(job: &Job, answer: Answer) -> Result<Vec<Fault>, Vec<Fault
         });
     }
     if more > 0 {
-        faults.push(Fault { message: format!("{more} more errors are not shown"), ..Fault::default() });
+        let message = format!("and {}", weir_policy::counted(more, "more error"));
+        faults.push(Fault { message, ..Fault::default() });
     }
     if faults.is_empty() { Ok(warnings.into_iter().map(placed).collect()) } else { Err(faults) }
 }

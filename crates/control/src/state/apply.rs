@@ -164,6 +164,11 @@ impl Session<'_> {
         }
     }
 
+    /// Whether the change has written it.
+    pub fn has_written(&self, key: &Key) -> bool {
+        self.before.contains_key(key)
+    }
+
     /// What was written, with what was there before.
     pub fn touched(&self) -> impl Iterator<Item = (&Key, Option<&Held>)> {
         self.before.iter().map(|(key, old)| (key, old.as_ref()))

@@ -52,6 +52,33 @@ fn picture(state: &State) -> (Vec<(Key, String, u64)>, u64, u64) {
 }
 
 #[test]
+fn what_only_one_may_have_is_one_fault_for_each_pair() {
+    let site = |id: &str, hosts: Value| put(&format!("/sites/{id}"), json!({ "hosts": hosts }));
+    let route = |id: &str, more: Value| {
+        let mut route = json!({"site": "shop", "path": "/x", "to": "app"});
+        more.as_object().expect("an object").iter().for_each(|(key, value)| route[key] = value.clone());
+        put(&format!("/routes/{id}"), route)
+    };
+    for (edits, faults) in [
+        (vec![site("a", json!(["x.example"])), site("b", json!(["x.example"]))], &["/sites/b/hosts/0"][..]),
+        (vec![site("b", json!(["x.example"])), site("a", json!(["x.example"]))], &["/sites/b/hosts/0"]),
+        (vec![site("a", json!(["shop.example"]))], &["/sites/a/hosts/0"]),
+        (vec![site("z", json!(["shop.example"]))], &["/sites/z/hosts/0"]),
+        (vec![site("a", json!(["x", "y"])), site("b", json!(["y", "x"]))], &["/sites/b/hosts/0", "/sites/b/hosts/1"]),
+        (
+            vec![site("a", json!(["x"])), site("b", json!(["x"])), site("c", json!(["x"]))],
+            &["/sites/b/hosts/0", "/sites/c/hosts/0"],
+        ),
+        (vec![route("a", json!({})), route("b", json!({}))], &["/routes/b/path"]),
+        (vec![route("a", json!({})), route("b", json!({"methods": ["GET", "PUT"]}))], &["/routes/b/path"]),
+        (vec![route("a", json!({"path": "/"}))], &["/routes/a/path"]),
+    ] {
+        let refused = shop().apply(2, &edits).expect_err("a clash");
+        assert_eq!(pointers(refused), faults, "{edits:?}");
+    }
+}
+
+#[test]
 fn paths_name_resources_and_their_parts() {
     let cases = [
         ("/upstreams", Some("/upstreams")),

@@ -15,7 +15,7 @@ impl Session<'_> {
             match (self.state.get(key.kind, &key.id), old) {
                 (Some(new), _) => {
                     self.dangling(key, &new.document, &mut faults);
-                    self.state.shared(key, &new.document, &mut faults);
+                    self.shared(key, &new.document, &mut faults);
                     if key.kind == ResourceKind::Upstreams {
                         self.state.circular(key, &mut faults);
                     }
@@ -47,6 +47,26 @@ impl Session<'_> {
             });
         }
     }
+
+    /// What is in another document already. Of two that were written together, the second is at fault; and two routes
+    /// that share all their methods are one fault, not one for each.
+    fn shared(&self, key: &Key, document: &Document, faults: &mut Vec<Fault>) {
+        let mut told: Vec<(&str, &Key)> = Vec::new();
+        for unique in &document.unique {
+            let mut owners = self.state.uniques.owners(key.kind, &unique.key).iter();
+            let is_first = |owner: &Key| owner < key || (owner != key && !self.has_written(owner));
+            let Some(other) = owners.find(|owner| is_first(owner)) else { continue };
+            if told.contains(&(&unique.pointer, other)) {
+                continue;
+            }
+            told.push((&unique.pointer, other));
+            faults.push(Fault {
+                pointer: format!("{key}{}", unique.pointer),
+                message: format!("{} is in {other} already", unique.what.trim_end()),
+                ..Fault::default()
+            });
+        }
+    }
 }
 
 impl State {
@@ -65,19 +85,6 @@ impl State {
                     ..Fault::default()
                 });
             }
-        }
-    }
-
-    fn shared(&self, key: &Key, document: &Document, faults: &mut Vec<Fault>) {
-        for unique in &document.unique {
-            let Some(other) = self.uniques.owners(key.kind, &unique.key).iter().find(|owner| *owner != key) else {
-                continue;
-            };
-            faults.push(Fault {
-                pointer: format!("{key}{}", unique.pointer),
-                message: format!("{} is in {other} already", unique.what.trim_end()),
-                ..Fault::default()
-            });
         }
     }
 

@@ -135,7 +135,7 @@ fn from_files(dir: &Path) -> Result<(Loaded, String), StoreError> {
     let mut used = if from > 0 { LAST_GOOD.to_owned() } else { "nothing".to_owned() };
     used.push_str(&format!(" (revision {from})"));
     if more > 0 {
-        used.push_str(&format!(" and {more} revisions of its change log"));
+        used.push_str(&format!(" and {} of its change log", weir_policy::counted(more as usize, "revision")));
     }
     Ok((loaded, used))
 }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::{Diagnosis, SkippedRule};
 use crate::finding::{Evidence, Finding, Severity, percent};
 use crate::rules::{FactSource, RULES};
+use weir_profile::amount::counted;
 
 /// Maximum number of lines of a finding, unless all are requested: a screen then holds five findings.
 const LINES: usize = 8;
@@ -102,7 +103,7 @@ fn evidence_line(evidence: &Evidence) -> String {
 /// The summary of examined and missing sources.
 fn summary(diagnosis: &Diagnosis, look: TextStyle) -> String {
     let mut out = String::new();
-    let rules = |count: usize| format!("{count} rule{}", if count == 1 { "" } else { "s" });
+    let rules = |count: usize| counted(count as u64, "rule");
     let said = match (diagnosis.findings.len(), diagnosis.asked) {
         (_, 0) => look.paint("33", "No rule could be evaluated."),
         (0, asked) => look.paint("32", &format!("Nothing found by {}.", rules(asked))),

@@ -12,6 +12,7 @@ use super::stacks::{FrameSet, Stacks};
 use super::{FactSource, Rule, RuleNeeds};
 use crate::facts::Facts;
 use crate::finding::{Confidence, Finding, Severity, percent};
+use weir_profile::amount::counted;
 
 pub(super) const BLOCKED: Rule = Rule {
     id: "blocked-event-loop",
@@ -214,7 +215,8 @@ fn check(facts: &Facts) -> Option<Finding> {
         .figure(
             "blocked",
             format!(
-                "{count} times, {mean_ms:.1} ms on average, {:.0} ms in {:.0} s",
+                "{}, {mean_ms:.1} ms on average, {:.0} ms in {:.0} s",
+                counted(count as u64, "time"),
                 mean_ms * count as f64,
                 facts.seconds
             ),

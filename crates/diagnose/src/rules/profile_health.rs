@@ -6,6 +6,7 @@ use super::nginx::again;
 use super::{FactSource, Rule, RuleNeeds};
 use crate::facts::Facts;
 use crate::finding::{Confidence, Finding, Severity, percent};
+use weir_profile::amount::counted;
 
 pub(super) const INCOMPLETE: Rule = Rule {
     id: "profile-incomplete",
@@ -48,7 +49,7 @@ fn defects(health: &Health, samples: u64) -> Vec<(String, &'static str)> {
     let (unknown, unread) =
         (share(health.unknown_frames, health.frames), share(health.lua - health.lua_read.min(health.lua), health.lua));
     [
-        (samples < FEW, format!("only {samples} samples"), "sample longer (--seconds 30), and while it is under load"),
+        (samples < FEW, format!("only {}", counted(samples, "sample")), "sample longer (--seconds 30), and while it is under load"),
         (lost > 0.01, format!("{} of the samples were lost", percent(lost)), "sample fewer processes at once, or less often"),
         (
             incomplete > 0.05,

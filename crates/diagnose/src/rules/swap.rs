@@ -3,6 +3,7 @@
 use super::{FactSource, Rule, RuleNeeds};
 use crate::facts::Facts;
 use crate::finding::{Confidence, Finding, Severity};
+use weir_profile::amount::counted;
 
 pub(super) const SWAPPING: Rule = Rule {
     id: "swapping",
@@ -28,7 +29,7 @@ fn check(facts: &Facts) -> Option<Finding> {
             .severity(Severity::Serious)
             .confidence(Confidence::Certain)
             .figure("major faults", format!("{faults} in {:.0} s", facts.seconds))
-            .figure("swapped out", format!("{} MiB of {} processes", swapped / 1024, workers.len()))
+            .figure("swapped out", format!("{} MiB of {}", swapped / 1024, counted(workers.len() as u64, "process")))
             .fix("give the machine or the container more memory, or use less (caches, lua_shared_dict, worker_connections); vm.swappiness=1")
             .verify("grep -E 'VmSwap' /proc/PID/status; vmstat 1 5"),
     )

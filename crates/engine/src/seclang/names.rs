@@ -46,6 +46,10 @@ impl TxNames {
         &self.names[usize::from(id)]
     }
 
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> + Clone {
+        self.names.iter().map(|name| &**name)
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.names.len()
     }

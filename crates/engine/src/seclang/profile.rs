@@ -6,9 +6,11 @@ use weir_rules::ir::Expr;
 use weir_rules::seclang::ir::{Engine, Phase, Target, TextMatch};
 
 use super::bits::Bits;
+use super::operator::Operator;
+use super::program::Rule;
 use super::sift::Sifter;
 use super::template::{Status, Template};
-use super::{Program, compile};
+use super::{Program, RuleInfo, compile};
 use crate::RuleIndex;
 
 /// What one use of a rule set changes about it.
@@ -166,6 +168,19 @@ impl Profile {
     pub fn has(&self, phase: Phase) -> bool {
         let has = |at: u32| !matches!(self.template.status(at), Status::Removed);
         self.program.positions(phase).any(has)
+    }
+
+    /// Rules that look up the location of an address, unless what this profile sets switches them off.
+    pub fn geo_lookups(&self) -> impl Iterator<Item = &RuleInfo> {
+        let looks_up = |rule: &Rule| {
+            let tests = rule.links.iter().filter_map(|link| link.test.as_ref());
+            tests.into_iter().any(|test| matches!(test.operator, Operator::GeoLookup))
+        };
+        let live = move |(at, rule): (usize, &'_ Rule)| {
+            (self.template.status(at as u32) == Status::Live && looks_up(rule)).then_some(rule.info)
+        };
+        let rules = self.program.rules.iter().enumerate().filter_map(live);
+        rules.filter_map(|info| self.program.infos.get(info as usize))
     }
 
     /// Bytes that this profile takes beside what it shares, roughly.

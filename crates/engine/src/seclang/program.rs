@@ -195,6 +195,24 @@ impl Program {
         &self.settings
     }
 
+    /// Names of the variables of `TX` that rules read or set, in lower case.
+    pub fn variables(&self) -> impl Iterator<Item = &str> + Clone {
+        self.names.iter().filter_map(|name| std::str::from_utf8(name).ok())
+    }
+
+    /// Whether a rule compares this variable of `TX` as a number.
+    #[must_use]
+    pub fn is_number(&self, variable: &str) -> bool {
+        let Some(id) = self.names.find(variable.as_bytes()) else { return false };
+        let named =
+            |target: &Target| !target.count && matches!(target.selector, Selector::Name(_)) && target.tx.contains(&id);
+        self.rules
+            .iter()
+            .flat_map(|rule| &rule.links)
+            .filter_map(|link| link.test.as_ref())
+            .any(|test| matches!(test.operator, Operator::Compare(..)) && test.targets.iter().any(named))
+    }
+
     /// Compiles a rule set.
     ///
     /// # Errors

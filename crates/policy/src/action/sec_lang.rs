@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use weir_engine::Action;
-use weir_engine::seclang::{Profile, Tuning};
+use weir_engine::seclang::{Profile, Program, Tuning};
 use weir_rules::seclang::{OnUnsupported, Options, RuleSource};
 
 use crate::build::Builder;
 use crate::check::{Fields, Item, Value};
+use crate::document::{Node, quoted};
 use crate::rule_set::{exclusions, expand};
 use crate::table::{EXCLUSION, Key, Kind, Need, Word};
 
@@ -80,11 +81,13 @@ pub(super) fn action(
         Some("warn") => OnUnsupported::Warn,
         _ => OnUnsupported::Error,
     };
-    let options = Options { on_unsupported, geo: builder.has_geo, ..Options::default() };
+    let options = Options { on_unsupported, geo: builder.has_countries(), ..Options::default() };
     let (program, first) = builder.program(&all, &options, plugin)?;
-    for (_, name, item) in fields.map("variables") {
+    for (node, name, item) in fields.map("variables") {
         if let Value::Text(value) = item.value {
-            settings.push((name.to_ascii_lowercase().into_bytes(), value.as_bytes().to_vec()));
+            let name = name.to_ascii_lowercase();
+            check_variable((node, &name), (item.node, value), &program, builder);
+            settings.push((name.into_bytes(), value.as_bytes().to_vec()));
         }
     }
     let tuning = Tuning {
@@ -96,7 +99,38 @@ pub(super) fn action(
         processors_by_content_type: true,
         ..Tuning::default()
     };
-    Some(Action::RuleSet(Arc::new(Profile::new(program, first, tuning))))
+    let profile = Profile::new(program, first, tuning);
+    if !builder.has_countries() {
+        let hint = builder.geo_hint("country");
+        for rule in profile.geo_lookups() {
+            let message = "`@geoLookup` never matches: no database of countries is configured";
+            builder.warn_of_rule(profile.program(), rule, message, hint.clone());
+        }
+    }
+    Some(Action::RuleSet(Arc::new(profile)))
+}
+
+/// Whether the rules use a variable, as a number if that is what they compare it with. A misspelt name is an error; of
+/// any other, rules of another version may know it, so that it is a warning.
+fn check_variable(
+    (name_node, name): (&Node, &str),
+    (node, value): (&Node, &str),
+    program: &Program,
+    builder: &mut Builder<'_>,
+) {
+    let near = match program.variables().any(|known| known == name) {
+        true if program.is_number(name) && value.parse::<i64>().is_err() => {
+            let message = format!("expected an integer for `{name}`, found {}", quoted(value));
+            return builder.fault(node, message, Some("rules compare it as a number".to_owned()));
+        }
+        true => return,
+        false => weir_rules::nearest(name, program.variables()),
+    };
+    let message = format!("no rule of the set uses a variable `{name}`");
+    match near {
+        Some(near) => builder.fault(name_node, message, Some(format!("did you mean `{near}`?"))),
+        None => builder.warn(name_node, message, Some("it has no effect; remove it".to_owned())),
+    }
 }
 
 /// The rules of a named set. Errors in its text name it as [`named`] does.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use weir_engine::{Action, RuleIndex, RuleSpec, SelectorSpec};
 use weir_rules::ir::{Expr, Literal, ValueExpr};
 use weir_rules::seclang::RuleSource;
-use weir_rules::{ExpressionError, Phase};
+use weir_rules::{ExpressionError, Field, Phase};
 
 use super::Built;
 use crate::RuleLabel;
@@ -50,6 +50,13 @@ impl<'b> Names<'b> {
     }
 }
 
+/// Fields that need a geographic database: the key of `geo` that names it, and their value without it.
+const GEO_FIELDS: [(Field, &str, &str); 3] = [
+    (Field::IpSrcCountry, "country", "empty"),
+    (Field::IpSrcContinent, "country", "empty"),
+    (Field::IpSrcAsnum, "asn", "0"),
+];
+
 /// Makes rules and actions.
 pub(crate) struct Builder<'b> {
     /// What is being built stands in it: one of `sources`, at `number`.
@@ -73,8 +80,8 @@ pub(crate) struct Builder<'b> {
     pub used_sets: HashSet<String>,
     /// Rule sets in use.
     pub programs: Programs,
-    /// Whether the policy has geographic data.
-    pub has_geo: bool,
+    /// Keys of `geo` that name databases.
+    pub databases: Vec<&'static str>,
     /// Whether the policy whose rules are being made only detects.
     pub detects: bool,
     /// Ids of the policy and selector whose rules are being made.
@@ -102,7 +109,7 @@ impl<'b> Builder<'b> {
             rule_sets: HashMap::new(),
             used_sets: HashSet::new(),
             programs: Programs::default(),
-            has_geo: false,
+            databases: Vec::new(),
             detects: false,
             site: Default::default(),
         }
@@ -155,7 +162,11 @@ impl<'b> Builder<'b> {
     pub fn condition(&mut self, item: &Item<'_>) -> Option<Expr> {
         let Value::Text(text) = item.value else { return None };
         let parsed = weir_rules::parse(text, self.kinds);
-        self.expression(item.node, parsed, None)
+        let parsed = self.expression(item.node, parsed, None)?;
+        let mut fields = Vec::new();
+        parsed.tests(&mut |test| test.value.fields(&mut |access| fields.push(access.field)));
+        self.have_data(item.node, &fields);
+        Some(parsed)
     }
 
     /// A value expression parsed, or `None` after reporting its faults at their places.
@@ -165,7 +176,31 @@ impl<'b> Builder<'b> {
         let parsed = weir_rules::parse_value(text);
         let is_word = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b" -_/.,:".contains(&byte));
         let hint = is_word.then(|| format!("a constant text needs quotes inside the quotes: '\"{text}\"'"));
-        self.expression(item.node, parsed, hint)
+        let parsed = self.expression(item.node, parsed, hint)?;
+        let mut fields = Vec::new();
+        parsed.fields(&mut |access| fields.push(access.field));
+        self.have_data(item.node, &fields);
+        Some(parsed)
+    }
+
+    /// Warns of fields of an expression that are always empty, because no database is configured for them.
+    fn have_data(&mut self, node: &Node, fields: &[Field]) {
+        for (field, key, value) in GEO_FIELDS {
+            if !fields.contains(&field) || self.databases.contains(&key) {
+                continue;
+            }
+            let name = field.info().name;
+            let within = node.as_scalar().and_then(|scalar| scalar.text.find(name)).unwrap_or_default();
+            let message = format!("`{name}` is always {value}: no database is configured for it");
+            let hint = Some(self.geo_hint(key));
+            self.reporter.warn_at(self.source, place(self.source, node, within), message, hint);
+        }
+    }
+
+    /// How to configure a geographic database.
+    pub fn geo_hint(&self, key: &str) -> String {
+        let place = if self.source.document.is_some() { "in the gateway's settings" } else { "in the policy file" };
+        format!("name an MMDB file {place}: `geo: {{{key}: /path/to/file.mmdb}}`")
     }
 
     /// A value for a header field: a constant must not break out of it.

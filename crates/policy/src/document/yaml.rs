@@ -1,11 +1,14 @@
 //! YAML, from the events of `saphyr-parser`, without recursion.
+//!
+//! Merge keys (`<<: *base`, <https://yaml.org/type/merge.html>) are resolved here: what comes out has the merged keys
+//! like its own, each with the place where it was written.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
-use super::{Kind, MAX_DEPTH, Node, Style, SyntaxError};
+use super::{Kind, MAX_DEPTH, MAX_NODES, Node, Style, SyntaxError};
 use crate::source::Source;
 
 /// A container that is still open.
@@ -22,11 +25,17 @@ struct Builder<'s> {
     anchors: HashMap<usize, Rc<Node>>,
     root: Option<Rc<Node>>,
     documents: usize,
+    /// Pairs that merge keys have looked at: with all aliases expanded there may be no more than nodes.
+    merged: usize,
 }
+
+/// A key and its value.
+type Pair = (Rc<Node>, Rc<Node>);
 
 /// Reads the one document of a YAML file.
 pub(super) fn parse(source: &Source) -> Result<Rc<Node>, SyntaxError> {
-    let mut builder = Builder { source, open: Vec::new(), anchors: HashMap::new(), root: None, documents: 0 };
+    let mut builder =
+        Builder { source, open: Vec::new(), anchors: HashMap::new(), root: None, documents: 0, merged: 0 };
     let mut parser = Parser::new_from_str(&source.text);
     while let Some(event) = parser.next_event() {
         match event {
@@ -92,13 +101,44 @@ impl Builder<'_> {
                 pairs.push((key, value));
             }
             drop(rest);
-            Kind::Mapping(pairs)
+            Kind::Mapping(if pairs.iter().any(is_merge) { self.merge(pairs)? } else { pairs })
         } else {
             Kind::Sequence(children)
         };
         // A block mapping's event has the place of its first key; so has an empty flow mapping's.
         let node = Node::container(frame.at, kind)?;
         self.add(node, frame.anchor)
+    }
+
+    /// The pairs of a mapping with those that its merge key names: its own keys win over merged ones, and earlier
+    /// merged mappings over later ones.
+    fn merge(&mut self, pairs: Vec<Pair>) -> Result<Vec<Pair>, SyntaxError> {
+        let (merges, mut all): (Vec<_>, Vec<_>) = pairs.into_iter().partition(is_merge);
+        if let [_, (second, _), ..] = merges.as_slice() {
+            let hint = Some("merge several mappings by a list: `<<: [*first, *second]`");
+            return Err(SyntaxError::new(second.at, "`<<` is given twice in a mapping", hint));
+        }
+        let mut seen: HashSet<String> = all.iter().filter_map(|(key, _)| Some(key.as_scalar()?.text.clone())).collect();
+        for (key, value) in merges {
+            let sources = match &value.kind {
+                Kind::Sequence(items) => items.as_slice(),
+                Kind::Mapping(_) | Kind::Scalar(_) => std::slice::from_ref(&value),
+            };
+            for source in sources {
+                let Kind::Mapping(pairs) = &source.kind else {
+                    let message = format!("`<<` merges a mapping or a list of mappings, found {}", source.describe());
+                    let hint = Some("name one by its anchor: `base: &base {...}`, and then `<<: *base`");
+                    return Err(SyntaxError::new(key.at, message, hint));
+                };
+                self.merged = self.merged.saturating_add(pairs.len());
+                if self.merged > MAX_NODES {
+                    return Err(SyntaxError::new(key.at, format!("merge keys add more than {MAX_NODES} values"), None));
+                }
+                let is_new = |(key, _): &&Pair| key.as_scalar().is_none_or(|key| seen.insert(key.text.clone()));
+                all.extend(pairs.iter().filter(is_new).cloned());
+            }
+        }
+        Ok(all)
     }
 
     fn add(&mut self, node: Rc<Node>, anchor: usize) -> Result<(), SyntaxError> {
@@ -112,6 +152,11 @@ impl Builder<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether a pair is a merge key; in quotes it is a key like others.
+fn is_merge((key, _): &Pair) -> bool {
+    key.as_scalar().is_some_and(|key| key.style == Style::Plain && key.text == "<<")
 }
 
 fn empty() -> SyntaxError {

@@ -129,12 +129,45 @@ pub fn target(text: &str) -> Checked {
     when(!text.is_empty() && !text.bytes().any(|byte| byte.is_ascii_control()))
 }
 
-/// Capital letters.
+/// Capital letters, and no slip in the name of a known method.
 pub fn method(text: &str) -> Checked {
     let good = text.as_bytes().first().is_some_and(u8::is_ascii_uppercase)
         && text.bytes().all(|byte| byte.is_ascii_uppercase() || matches!(byte, b'-' | b'_'));
-    let capitals = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphabetic());
-    if good { Ok(()) } else { Err(capitals.then_some("methods are compared with case: write GET, not get")) }
+    let upper = text.to_ascii_uppercase();
+    let meant = METHODS.iter().find(|(known, _)| *known == upper || is_slip(&upper, known));
+    match meant {
+        Some((known, _)) if *known == text => Ok(()),
+        Some((_, hint)) if !METHODS.iter().any(|(known, _)| *known == text) => Err(Some(hint)),
+        _ => when(good),
+    }
+}
+
+/// Whether a name that is none of a method's is that of `known` with two neighbours swapped, or a letter more or less. A
+/// method that differs in one letter may be one of its own: `FIND` is no slip of `BIND`.
+fn is_slip(text: &str, known: &str) -> bool {
+    let sorted = |text: &str| {
+        let mut letters = text.as_bytes().to_vec();
+        letters.sort_unstable();
+        letters
+    };
+    let swapped = text.len() == known.len() && sorted(text) == sorted(known);
+    (swapped || text.len().abs_diff(known.len()) == 1) && weir_rules::nearest(text, [known]).is_some()
+}
+
+macro_rules! methods {
+    ($($name:literal)*) => {
+        /// Methods that are known, each with a hint that it was meant: IANA's registry (RFC 9110, section 18.2), and
+        /// those of Varnish, UPnP, Icecast and Microsoft's RPC over HTTP.
+        pub const METHODS: &[(&str, &str)] = &[$(($name, concat!("did you mean `", $name, "`?"))),*];
+    };
+}
+
+methods! {
+    "GET" "HEAD" "POST" "PUT" "PATCH" "DELETE" "OPTIONS" "CONNECT" "TRACE" "ACL" "BASELINE-CONTROL" "BIND"
+    "CHECKIN" "CHECKOUT" "COPY" "LABEL" "LINK" "LOCK" "MERGE" "MKACTIVITY" "MKCALENDAR" "MKCOL" "MKREDIRECTREF"
+    "MKWORKSPACE" "MOVE" "ORDERPATCH" "PROPFIND" "PROPPATCH" "QUERY" "REBIND" "REPORT" "SEARCH" "UNBIND"
+    "UNCHECKOUT" "UNLINK" "UNLOCK" "UPDATE" "UPDATEREDIRECTREF" "VERSION-CONTROL" "BAN" "M-SEARCH" "NOTIFY"
+    "PURGE" "RPC_IN_DATA" "RPC_OUT_DATA" "SOURCE" "SUBSCRIBE" "UNSUBSCRIBE"
 }
 
 /// A token.
@@ -281,7 +314,13 @@ mod tests {
 
     #[test]
     fn other_forms() {
-        agree(method, &["GET", "M-SEARCH", "VERSION_CONTROL"], &["", "get", "Get", "-GET", "G T"]);
+        agree(
+            method,
+            &["GET", "M-SEARCH", "VERSION_CONTROL", "FETCH", "FIND", "READ", "SET", "BATCH", "LINK", "UNLINK"],
+            &["", "get", "Get", "-GET", "G T", "GTE", "PSOT", "DELET", "OPTION", "post"],
+        );
+        assert_eq!(method("GTE"), Err(Some("did you mean `GET`?")));
+        assert_eq!(method("options"), Err(Some("did you mean `OPTIONS`?")));
         agree(token, &["X-Version", "a"], &["", "a b", "a:", "ü"]);
         agree(
             hash_key,

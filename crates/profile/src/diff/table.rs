@@ -9,6 +9,7 @@ use crate::tree::FunctionId;
 
 use super::calls::function_weights;
 use super::{Difference, Function, Side, Unit, WeightPair};
+use crate::amount::counted;
 
 impl Difference {
     /// Computes the functions' weights from the tree.
@@ -80,9 +81,10 @@ impl Difference {
         for side in [Side::Old, Side::New] {
             let input = self.input(side);
             let name = if side == Side::Old { "old" } else { "new" };
-            let requests = input.requests.map_or_else(String::new, |requests| format!(", {requests} requests"));
+            let requests =
+                input.requests.map_or_else(String::new, |requests| format!(", {}", counted(requests, "request")));
             let title = if input.title.is_empty() { "(no title)".to_owned() } else { clean(&input.title) };
-            let _ = writeln!(out, "{name}: {title}, {} samples{requests}", input.samples);
+            let _ = writeln!(out, "{name}: {title}, {}{requests}", counted(input.samples, "sample"));
         }
         for remark in &self.remarks {
             let _ = writeln!(out, "note: {}", clean(remark));
@@ -124,7 +126,8 @@ impl Difference {
             let side = if entry.side == Side::Old { "old" } else { "new" };
             let weight = self.number(self.per_unit(entry.side, entry.weight));
             let name = title(self.function(entry.function));
-            let _ = writeln!(out, "{weight:>11} in the {side} profile, {} paths  {name}", entry.paths);
+            let _ =
+                writeln!(out, "{weight:>11} in the {side} profile, {}  {name}", counted(entry.paths as u64, "path"));
         }
     }
 

@@ -12,6 +12,7 @@ use crate::{Profile, Thread};
 
 use super::intake::Intake;
 use super::{FilePosition, Format, FormatError};
+use crate::amount::counted;
 
 /// Maximum number of decimals; further digits are cut off.
 const MAX_DECIMALS: usize = 6;
@@ -61,7 +62,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Profile, FormatError> {
 fn remarks(intake: &mut Intake, bad: (u64, u64), decimals: usize, pairs: bool) {
     let remarks = &mut intake.profile_mut().meta.remarks;
     if bad.0 > 0 {
-        remarks.push(format!("{} lines without a weight were skipped, the first is line {}", bad.0, bad.1));
+        remarks.push(format!("skipped {} without a weight, the first is line {}", counted(bad.0, "line"), bad.1));
     }
     if decimals > 0 {
         remarks.push(format!("weights have fractions: they are multiplied by {}", 10_u64.pow(decimals as u32)));

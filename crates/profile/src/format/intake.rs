@@ -7,6 +7,7 @@ use crate::label::TRUNCATED;
 use crate::{Builder, Frame, FrameId, Origin, Profile, ProfileKind, Thread, ThreadIndex};
 
 use super::{FilePosition, Format, FormatError};
+use crate::amount::counted;
 
 /// Maximum stack depth; the innermost frames are kept. No unwinder returns more.
 pub const MAX_DEPTH: usize = 2_048;
@@ -128,21 +129,21 @@ impl Intake {
             return Err(FormatError::Empty);
         }
         let remarks = [
-            (self.cut_stacks, "stacks were deeper than 2048 frames and are cut at their roots"),
-            (self.cut_names, "names were longer than 8192 bytes and are cut"),
+            (self.cut_stacks, "stack", "deeper than 2048 frames, cut at the root"),
+            (self.cut_names, "name", "longer than 8192 bytes, cut"),
         ];
-        for (number, what) in remarks {
-            self.remark(number, what);
+        for (number, one, what) in remarks {
+            self.remark(number, one, what);
         }
         let profile = self.builder.profile_mut();
         profile.health.samples = self.counts;
         Ok(self.builder.finish())
     }
 
-    /// Adds a remark if `number` is not zero.
-    pub(super) fn remark(&mut self, number: u64, what: &str) {
+    /// Adds a remark on so many things if there are any: what each is, and what is odd about it.
+    pub(super) fn remark(&mut self, number: u64, one: &str, what: &str) {
         if number > 0 {
-            self.builder.profile_mut().meta.remarks.push(format!("{number} {what}"));
+            self.builder.profile_mut().meta.remarks.push(format!("{} {what}", counted(number, one)));
         }
     }
 

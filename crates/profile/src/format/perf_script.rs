@@ -14,6 +14,7 @@ use crate::{Frame, Origin, Profile, ProfileKind, Thread, ThreadIndex};
 
 use super::intake::{Intake, MAX_DEPTH};
 use super::{FilePosition, Format, FormatError};
+use crate::amount::counted;
 use header::Header;
 
 /// Number of lines examined to recognise this format.
@@ -151,11 +152,16 @@ impl Reader {
         let remarks = &mut self.intake.profile_mut().meta.remarks;
         for (event, samples) in &self.left_out {
             remarks.push(format!(
-                "{samples} samples of the event {event} were skipped: only the first event of a file is read"
+                "skipped {} of the event {event}: only the first event of a file is read",
+                counted(*samples, "sample")
             ));
         }
         if self.unread.0 > 0 {
-            remarks.push(format!("{} lines were not recognised, the first is line {}", self.unread.0, self.unread.1));
+            remarks.push(format!(
+                "skipped {} not recognised, the first is line {}",
+                counted(self.unread.0, "line"),
+                self.unread.1
+            ));
         }
         let event = self.event.unwrap_or_default();
         let profile = self.intake.profile_mut();

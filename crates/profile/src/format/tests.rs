@@ -294,5 +294,5 @@ fn deep_stacks_are_cut_at_their_roots() {
 fn long_names_are_cut() {
     let profile = read(format!("{}é;b 1\n", "x".repeat(MAX_NAME_BYTES - 1)).as_bytes()).unwrap();
     assert_eq!(profile.frames[0].name.len(), MAX_NAME_BYTES - 1);
-    assert_eq!(profile.meta.remarks, ["1 names were longer than 8192 bytes and are cut"]);
+    assert_eq!(profile.meta.remarks, ["1 name longer than 8192 bytes, cut"]);
 }

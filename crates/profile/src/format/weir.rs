@@ -14,6 +14,7 @@ use crate::{Frame, FrameId, Origin, Profile};
 
 use super::intake::{MAX_DEPTH, MAX_SUM};
 use super::{FilePosition, Format, FormatError};
+use crate::amount::counted;
 
 /// Incremented when an older Weir could not read the file.
 const VERSION: u32 = 1;
@@ -119,5 +120,8 @@ fn cut(profile: &mut Profile) {
     for stack in profile.stacks.iter_mut().filter(|stack| stack.len() > MAX_DEPTH) {
         *stack = [&[marker], &stack[stack.len() - (MAX_DEPTH - 1)..]].concat().into();
     }
-    profile.meta.remarks.push(format!("{deep} stacks were deeper than {MAX_DEPTH} frames and are cut at their roots"));
+    profile
+        .meta
+        .remarks
+        .push(format!("{} deeper than {MAX_DEPTH} frames, cut at the root", counted(deep as u64, "stack")));
 }

@@ -11,6 +11,7 @@ use super::colour;
 use super::shape::{BoxContent, PlacedBox, TreeShape, place};
 use super::text::clean;
 use super::{GraphOptions, INKS};
+use crate::amount::counted;
 use crate::amount::{Amounts, grouped};
 use crate::tree::{NodeId, Tree, TreeOptions};
 use crate::{Profile, ProfileKind};
@@ -68,7 +69,7 @@ pub(super) fn subtitle(profile: &Profile, tree: &Tree, amounts: &Amounts) -> Str
         ProfileKind::OffCpu => format!("{} off the CPU", amounts.weight(amounts.total)),
         ProfileKind::Count => format!("a weight of {}", amounts.weight(amounts.total)),
     };
-    let mut parts = vec![what, format!("{} samples", grouped(tree.node(Tree::ROOT).count))];
+    let mut parts = vec![what, counted(tree.node(Tree::ROOT).count, "sample")];
     parts.extend(amounts.per_request(amounts.total));
     if profile.health.lost > 0 {
         parts.push(format!("{} lost", grouped(profile.health.lost)));
@@ -92,7 +93,7 @@ impl Painter<'_> {
         let (name, fill, detail) = match placed.content {
             BoxContent::Merged { nodes, .. } => {
                 let detail =
-                    format!("{} callees too narrow to draw: {}", grouped(nodes as u64), self.weight(placed.width));
+                    format!("{} too narrow to draw: {}", counted(nodes as u64, "callee"), self.weight(placed.width));
                 ("…".to_owned(), "#d5d6da".to_owned(), detail)
             }
             BoxContent::Node(node) => self.node(NodeId(node)),
@@ -105,7 +106,7 @@ impl Painter<'_> {
         let name = clean(&function.title());
         let mut detail = self.weight(node.total);
         if self.amounts.kind != ProfileKind::Count {
-            detail.push_str(&format!(", {} samples", grouped(node.count)));
+            detail.push_str(&format!(", {}", counted(node.count, "sample")));
         }
         if node.self_weight > 0 && node.self_weight < node.total {
             detail.push_str(&format!(", self {}", self.amounts.weight(node.self_weight)));

@@ -43,7 +43,7 @@ fn an_svg_has_a_box_for_each_node_and_says_what_it_weighs() {
     profile.meta = Meta { title: "demo".into(), requests: Some(1000), ..Meta::default() };
     let svg = svg(&profile, &GraphOptions::default());
     assert_eq!(boxes(&svg), 4);
-    assert!(svg.contains("<title>work\n3.00 ms, 75.00 %, 3.00 µs per request, 1 samples</title>"), "{svg}");
+    assert!(svg.contains("<title>work\n3.00 ms, 75.00 %, 3.00 µs per request, 1 sample</title>"), "{svg}");
     assert!(svg.contains(">demo</text>"));
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::Profile;
+use crate::amount::counted;
 use crate::amount::{grouped, time};
 use crate::graph::text::clean;
 
@@ -49,7 +50,7 @@ pub fn calls(profile: &Profile, rows: usize) -> String {
         );
     }
     if sums.len() > rows {
-        let _ = writeln!(text, "and {} more system calls", sums.len() - rows);
+        let _ = writeln!(text, "and {}", counted((sums.len() - rows) as u64, "more system call"));
     }
     text
 }

@@ -1,7 +1,8 @@
 //! Lays out the rows of `top`: columns as wide as necessary, and the name as wide as there is room.
 
 use super::{GroupBy, Row, TopOptions};
-use crate::amount::{Amounts, grouped, share};
+use crate::amount::counted;
+use crate::amount::{Amounts, share};
 use crate::graph::text::fit;
 
 /// Minimum width of the name column, even if the line then exceeds the terminal.
@@ -36,7 +37,7 @@ pub(super) fn table(rows: &[Row], more: usize, options: &TopOptions, amounts: &A
         text.push('\n');
     }
     if more > 0 {
-        text.push_str(&format!("and {} more {one}{}\n", grouped(more as u64), if more == 1 { "" } else { "s" }));
+        text.push_str(&format!("and {}\n", counted(more as u64, &format!("more {one}"))));
     }
     text
 }

@@ -181,7 +181,7 @@ fn faults_have_pointers_and_say_what_to_do() {
             "",
         ),
         (Routes, r#"{"site": "s", "to": "a", "path": {}}"#, "/path", "needs one of", ""),
-        (Routes, r#"{"site": "s", "to": "a", "methods": ["get"]}"#, "/methods/0", "expected a method", "write GET"),
+        (Routes, r#"{"site": "s", "to": "a", "methods": ["get"]}"#, "/methods/0", "expected a method", "did you mean `GET`?"),
         (Routes, r#"{"site": "s", "to": "a", "headers": {"A": "1", "a": "2"}}"#, "/headers/a", "given twice", ""),
         (Routes, r#"{"site": "s", "to": "a", "timeouts": {"read": "5"}}"#, "/timeouts/read", "expected a time", "unit"),
         (Routes, r#"{"site": "s", "to": "a", "timeouts": {"read": "0s"}}"#, "/timeouts/read", "from 1ms to 1d", ""),

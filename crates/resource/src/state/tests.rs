@@ -103,6 +103,51 @@ fn faults_of_control_are_led_back_to_their_places() {
 }
 
 #[test]
+fn paths_of_the_api_are_led_to_files() {
+    let state = parse(SHOP).unwrap();
+    for (pointer, line) in [
+        ("/routes/api/to", Some(7)),
+        ("/routes/api", Some(7)),
+        ("/upstreams/app/members/a/address", Some(10)),
+        ("/settings/geo", Some(2)),
+        ("/settings", Some(1)),
+        ("/routes/other/to", None),
+        ("/nothing/x", None),
+        ("/routes", None),
+        ("", None),
+    ] {
+        let fault = Fault { pointer: pointer.into(), message: "x".into(), ..Fault::default() };
+        assert_eq!(state.error_at_path(&fault).map(|error| error.line), line, "{pointer}");
+    }
+}
+
+#[test]
+fn methods_that_no_standard_has_are_warned_of() {
+    let route = |method: &str| parse(&format!("routes:\n  a: {{site: s, to: u, methods: [GET, {method}]}}\n"));
+    let state = route("FETCH").unwrap();
+    let warning = state.warnings()[0].to_string();
+    assert!(warning.starts_with("state.yaml:2:38: `FETCH` is not a method of any standard"), "{warning}");
+    assert!(route("PROPFIND").unwrap().warnings().is_empty());
+    for (method, meant) in [("post", "POST"), ("GTE", "GET"), ("OPTION", "OPTIONS")] {
+        let errors = route(method).unwrap_err().to_string();
+        assert!(
+            errors.contains("state.yaml:2:38:") && errors.contains(&format!("did you mean `{meant}`?")),
+            "{errors}"
+        );
+    }
+}
+
+#[test]
+fn merge_keys_work_in_state_files() {
+    let text = "routes:\n  a: &a {site: s, to: u, path: /a}\n  b: {<<: *a, path: /b}\n";
+    let state = parse(text).unwrap();
+    let route = |id: &str| &state.documents()[&(ResourceKind::Routes, id.to_owned())];
+    assert_eq!(*route("b"), json!({"site": "s", "to": "u", "path": "/b"}));
+    let fault = Fault { pointer: "/to".into(), message: "x".into(), ..Fault::default() };
+    assert_eq!(state.error(ResourceKind::Routes, "b", &fault).unwrap().line, 2, "where it is written");
+}
+
+#[test]
 fn files_are_merged_but_not_over_each_other() {
     let mut state = parse(SHOP).unwrap();
     let more = parse_state("sites:\n  blog: {hosts: [blog.example]}\n", Path::new("blog.yaml")).unwrap();

@@ -230,7 +230,7 @@ impl Report {
         let mut all: Vec<Diagnostic> = std::mem::take(&mut self.found).into_iter().map(shown).collect();
         if let (true, Some(last)) = (self.dropped > 0, all.last().cloned()) {
             let severity = if self.errors > 0 { Severity::Error } else { Severity::Warning };
-            let message = format!("{} more problems", self.dropped);
+            let message = suggest::counted(self.dropped, "more problem");
             all.push(Diagnostic { token: String::new(), message, hint: None, severity, ..last });
         }
         (all, self.texts)

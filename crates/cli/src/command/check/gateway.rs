@@ -13,6 +13,8 @@ use super::{bad, good_value, named, refused};
 use crate::Failure;
 use crate::arguments::Check;
 use crate::command::gateway_files::{self, TextFile, compile, placed};
+use crate::style::{Stream, Style};
+use crate::table::counted;
 
 pub(super) fn run(check: &Check, files: &[TextFile]) -> Result<ExitCode, Failure> {
     let name = named(&check.files);
@@ -62,20 +64,19 @@ fn good(check: &Check, name: &str, state: &State, snapshot: &Snapshot) -> ExitCo
     state.documents().keys().for_each(|(kind, _)| *counts.entry(*kind).or_default() += 1);
     let texts = gateway_files::rule_set_texts(state);
     let findings = if check.lint { Findings::of_policy(snapshot, &texts) } else { Findings::default() };
-    let warnings: Vec<PolicyError> = snapshot.warnings().iter().map(|warning| placed(state, warning)).collect();
+    let compiled = snapshot.warnings().iter().map(|warning| placed(state, warning));
+    let warnings: Vec<PolicyError> = state.warnings().iter().cloned().chain(compiled).collect();
     if check.json {
         let counts = counts.iter().map(|(kind, count)| (kind.plural().to_owned(), json!(count)));
         let mut value = good_value(check, snapshot, &warnings, &findings);
         value["resources"] = Value::Object(counts.collect());
         println!("{value}");
     } else {
-        warnings.iter().for_each(|warning| eprintln!("{warning}"));
+        let style = Style::of(Stream::Err);
+        warnings.iter().for_each(|warning| eprintln!("{} {warning}", style.yellow("warning:")));
         findings.print();
-        let part = |(kind, count): (&ResourceKind, &u64)| match count {
-            1 => format!("1 {}", kind.singular()),
-            count => format!("{count} {}", kind.plural().replace('_', " ")),
-        };
-        println!("{name}: good: {}", counts.iter().map(part).collect::<Vec<_>>().join(", "));
+        let parts: Vec<String> = counts.iter().map(|(kind, count)| counted(*count, kind.singular())).collect();
+        println!("{name}: good: {}", parts.join(", "));
     }
     findings.exit_code(check.strict)
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use weir_sample::Progress;
 
+use crate::table::counted;
 use crate::table::grouped;
 use crate::terminal::shown;
 
@@ -53,10 +54,10 @@ fn line(passed: Duration, whole: Duration, samples: u64, lost: u64) -> String {
     let remaining = whole.saturating_sub(passed).as_secs_f64().ceil();
     let lost = if lost > 0 { format!(", {} lost", grouped(lost)) } else { String::new() };
     format!(
-        "{}{} {remaining:.0} s left, {} samples{lost} (Ctrl-C ends early)",
+        "{}{} {remaining:.0} s left, {}{lost} (Ctrl-C ends early)",
         "█".repeat(full),
         "░".repeat(CELLS - full),
-        grouped(samples)
+        counted(samples, "sample")
     )
 }
 

@@ -3,7 +3,6 @@
 //! An attack log may have gigabytes and is read line by line. A HAR file is one JSON value and raw
 //! requests may be of any length, so those are read whole, up to a bound.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read, stdin};
 use std::path::Path;
 
@@ -12,7 +11,7 @@ use weir_log::attack::AttackLine;
 use super::attack_log::request_of;
 use super::recorded::Recorded;
 use super::{har, raw};
-use crate::Failure;
+use crate::{Failure, body};
 
 /// Bytes of a HAR file or of raw requests.
 const MAX_WHOLE_BYTES: u64 = 256 << 20;
@@ -31,8 +30,7 @@ fn open(path: &Path) -> Result<Box<dyn BufRead>, Failure> {
     if path.as_os_str() == "-" {
         return Ok(Box::new(BufReader::new(stdin())));
     }
-    let file = File::open(path).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
-    Ok(Box::new(BufReader::with_capacity(1 << 16, file)))
+    Ok(Box::new(BufReader::with_capacity(1 << 16, body::open(path)?)))
 }
 
 impl Source {

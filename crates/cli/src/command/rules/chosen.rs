@@ -19,6 +19,7 @@ use super::written::Texts;
 use crate::Failure;
 use crate::arguments::RuleSource;
 use crate::command::gateway_files::{self, Files};
+use crate::table::counted;
 
 /// What errors call the made-up policy.
 const BUILT_IN: &str = "built-in policy.json";
@@ -148,7 +149,5 @@ impl Chosen {
 /// Shows every error of a policy, as `weir check` does, and says that there are some.
 pub(crate) fn refused(errors: &PolicyErrors, name: impl std::fmt::Display) -> Failure {
     eprintln!("{}", errors.to_string().trim_end());
-    let count = errors.errors().len();
-    let plural = if count == 1 { "" } else { "s" };
-    Failure::new(format!("{name}: {count} error{plural}"))
+    Failure::new(format!("{name}: {}", counted(errors.errors().len() as u64, "error")))
 }

@@ -6,6 +6,7 @@ use weir_rules::seclang::ir::{
 };
 
 use super::said::lossless;
+use crate::table::counted;
 
 /// What an operator is and what it takes.
 pub(super) fn operator(operator: &Operator) -> (&'static str, String) {
@@ -64,7 +65,7 @@ fn phrases(phrases: &[Vec<u8>]) -> String {
     const SHOWN: usize = 12;
     let listed: Vec<String> = phrases.iter().take(SHOWN).map(|phrase| lossless(phrase)).collect();
     let more = phrases.len().saturating_sub(SHOWN);
-    let more = if more > 0 { format!(" … and {more} more phrases") } else { String::new() };
+    let more = if more > 0 { format!(" … and {}", counted(more as u64, "more phrase")) } else { String::new() };
     format!("{}{more}", listed.join(" "))
 }
 
@@ -207,7 +208,7 @@ pub(super) fn decision(rule: &Rule) -> String {
     };
     match &rule.flow {
         Flow::Next => decision,
-        Flow::Skip(count) => format!("{decision}, past the next {count} rules"),
+        Flow::Skip(count) => format!("{decision}, past the next {}", counted(u64::from(*count), "rule")),
         Flow::SkipAfter(marker) => format!("{decision} after the marker {marker}"),
     }
 }

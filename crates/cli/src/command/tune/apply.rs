@@ -46,8 +46,11 @@ pub(super) fn apply(
     }
     let more = count(&target.load()?).saturating_sub(count(&before));
     if more != added {
-        return Err(Failure::new(format!("{name}: {added} exclusions were written and {more} are read"))
-            .hint("nothing was changed; paste the patch by hand"));
+        return Err(Failure::new(format!(
+            "{name}: of {}, {more} would be read",
+            counted(added as u64, "written exclusion")
+        ))
+        .hint("nothing was changed; paste the patch by hand"));
     }
     let what = counted(added as u64, "exclusion");
     let changed: Vec<(&TextFile, &String)> =

@@ -3,8 +3,8 @@
 use std::io::{BufReader, Cursor, Read, stdin};
 use std::path::{Path, PathBuf};
 
-use crate::Failure;
 use crate::command::replay::Lines;
+use crate::{Failure, body};
 
 /// Bytes of standard input, which has to be kept to be read twice.
 const MAX_INPUT_BYTES: u64 = 256 << 20;
@@ -38,8 +38,7 @@ impl Log {
     pub fn entries(&self) -> Result<Lines, Failure> {
         Ok(match &self.kept {
             Kept::File(path) => {
-                let file = std::fs::File::open(path);
-                let file = file.map_err(|error| Failure::new(format!("{}: {error}", self.name)))?;
+                let file = body::open(path)?;
                 Lines::new(Box::new(BufReader::with_capacity(1 << 16, file)), self.name.clone())
             }
             Kept::Bytes(bytes) => Lines::new(Box::new(Cursor::new(std::sync::Arc::clone(bytes))), self.name.clone()),

@@ -187,8 +187,11 @@ impl Reader<'_> {
         if !self.columns.left_out.is_empty() {
             meta.remarks.push(format!("values skipped: {}", self.columns.left_out.join(", ")));
         }
-        self.intake
-            .remark(self.negative, "samples with negative values were skipped (is this a difference of two profiles?)");
+        self.intake.remark(
+            self.negative,
+            "sample",
+            "with negative values, skipped (is this a difference of two profiles?)",
+        );
         self.intake.finish()
     }
 }

@@ -112,7 +112,7 @@ fn negative_values_are_left_out_and_said_so() {
     both.sample.push(Sample { value: vec![-5], ..both.sample[0].clone() });
     let profile = read(&both);
     assert_eq!(profile.total(), 30);
-    assert!(profile.meta.remarks[0].starts_with("1 samples with negative values"), "{:?}", profile.meta.remarks);
+    assert!(profile.meta.remarks[0].starts_with("1 sample with negative values"), "{:?}", profile.meta.remarks);
 }
 
 #[test]

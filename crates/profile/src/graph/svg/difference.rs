@@ -5,6 +5,7 @@
 
 use super::paint::{Drawing, Rectangle};
 use crate::ProfileKind;
+use crate::amount::counted;
 use crate::amount::{grouped, share, time};
 use crate::diff::{Difference, Node, Side, Unit};
 use crate::graph::shape::{BoxContent, PlacedBox, TreeShape, place};
@@ -52,7 +53,7 @@ pub(in crate::graph) fn title_of_difference(difference: &Difference) -> String {
 /// Both totals and their change.
 pub(in crate::graph) fn subtitle_of_difference(difference: &Difference) -> String {
     let [old, new] = [&difference.old, &difference.new];
-    let samples = format!("{} and {} samples", grouped(old.samples), grouped(new.samples));
+    let samples = format!("{} and {}", grouped(old.samples), counted(new.samples, "sample"));
     if difference.unit == Unit::Share {
         return format!("compared by share of the whole, {samples}");
     }

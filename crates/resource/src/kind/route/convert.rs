@@ -6,7 +6,7 @@ use weir_gateway::resource::{
 };
 use weir_policy::check::{Fields, Item, Value};
 use weir_policy::document::Node;
-use weir_policy::leaf::form::is_name;
+use weir_policy::leaf::form::{METHODS, is_name};
 
 use super::unique;
 use crate::convert::{Converter, hash_key};
@@ -39,6 +39,12 @@ impl Converter<'_> {
 
     fn matches(&mut self, fields: &Fields<'_>) -> RequestMatch {
         let texts = |key: &str| fields.items(key).iter().filter_map(text).map(str::to_owned).collect::<Vec<_>>();
+        for (item, method) in fields.items("methods").iter().filter_map(|item| Some((item, text(item)?))) {
+            if !METHODS.iter().any(|(known, _)| *known == method) {
+                let hint = "clients that send it are rare; standard methods are GET, HEAD, POST, PUT, PATCH, DELETE";
+                self.warn(item.node, format!("`{method}` is not a method of any standard"), Some(hint));
+            }
+        }
         let mut methods = texts("methods");
         methods.sort_unstable();
         methods.dedup();
