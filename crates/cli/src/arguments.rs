@@ -155,7 +155,8 @@ pub struct Up {
 /// `weir check`
 #[derive(Debug, Args)]
 pub struct Check {
-    /// The policy, in YAML or JSON; with --lint also SecLang rule files (`*.conf`), read in this order.
+    /// A policy in YAML or JSON, or files and directories for `weir apply`; with --lint also SecLang rule files
+    /// (`*.conf`), read in this order.
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Print the result as JSON.
