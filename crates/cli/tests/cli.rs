@@ -243,7 +243,7 @@ fn what_is_no_text_file_is_refused_and_nothing_waits() {
                 },
             ),
             (&["check", &file], if name == "." { "no file ends in" } else { others }),
-            (&["check", "--lint", &file], others),
+            (&["check", "--lint", &file], if name == "." { "not a file" } else { others }),
             (&["replay", "--policy", "good.yaml", &file], others),
             (&["tune", &file, "--rule", "1"], others),
         ] {

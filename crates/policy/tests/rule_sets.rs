@@ -22,7 +22,7 @@ fn checkout(setup: &str) -> tempfile::TempDir {
         "SecRule ARGS \"@pmFromFile words.data\" \"id:942100,phase:2,deny,msg:'Words',severity:CRITICAL,tag:'attack-sqli',tag:'x'\"\n\
          SecRule ARGS \"@rx bad\" \"id:942110,phase:2,deny,tag:'attack-sqli',chain\"\n\
          SecRule REQUEST_METHOD \"!@within %{tx.allowed_methods}\" chain\n\
-         SecRule TX:MAX_ARGS \"@gt 5\"\n",
+         SecRule TX:MAX_ARGS \"@gt %{tx.arg_length}\"\n",
     )
     .unwrap();
     folder
@@ -126,6 +126,7 @@ fn what_is_wrong_is_told_at_its_place() {
         ("crs: {path: ., exclude: [{tag: x, when: 'http.hots eq \"a\"'}]}", "http.hots"),
         ("crs: {path: ., variables: {alowed_methods: GET}}", "did you mean `allowed_methods`?"),
         ("crs: {path: ., variables: {max_args: many}}", "expected an integer for `max_args`, found \"many\""),
+        ("crs: {path: ., variables: {arg_length: '5k'}}", "expected an integer for `arg_length`, found \"5k\""),
         ("rule_set: {files: []}", "expected at least one item"),
         ("rule_set: {files: ['*.none']}", "no file matches"),
         ("rule_set: {files: [bad.conf]}", "bad.conf:2:9:"),

@@ -114,7 +114,10 @@ fn places_come_from_the_files_that_geo_names() {
 #[test]
 fn fields_without_a_database_are_warned_of() {
     let folder = tempfile::tempdir().unwrap();
-    Writer::new("Demo").write(&folder.path().join("demo.mmdb")).unwrap();
+    let mut writer = Writer::new("Demo");
+    let record = Record { country: "DE".into(), continent: "EU".into(), asnum: 64_500 };
+    writer.insert("192.0.2.0/24".parse().unwrap(), record);
+    writer.write(&folder.path().join("demo.mmdb")).unwrap();
     let both = "ip.src.country eq \"DE\" and ip.src.asnum eq 1";
     for (geo, when, warned) in [
         ("", both, &["3:65: `ip.src.country` is always empty", "3:92: `ip.src.asnum` is always 0"][..]),

@@ -56,3 +56,19 @@ pub(super) async fn json(headers: &HeaderMap, body: Body, limit: usize) -> Resul
 pub(super) async fn required(headers: &HeaderMap, body: Body, limit: usize) -> Result<Value, Problem> {
     json(headers, body, limit).await?.ok_or_else(|| Problem::malformed("there is no body; one in JSON was expected"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_key_that_is_given_twice_is_refused_with_its_pointer() {
+        let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, header::HeaderValue::from_static(TYPES[0]))]);
+        let text = r#"{"changes": [{"method": "PUT", "body": {"weight": 1, "weight": 2}}]}"#;
+        let problem = json(&headers, Body::from(text), 1_000).await.expect_err("a duplicate");
+        assert_eq!(problem.status(), StatusCode::BAD_REQUEST);
+        assert_eq!(problem.line(), "/changes/0/body/weight: the key is given twice");
+        let good = json(&headers, Body::from(r#"{"a": 1}"#), 1_000).await.expect("it is good");
+        assert_eq!(good, Some(serde_json::json!({"a": 1})));
+    }
+}

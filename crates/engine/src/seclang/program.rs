@@ -206,11 +206,11 @@ impl Program {
         let Some(id) = self.names.find(variable.as_bytes()) else { return false };
         let named =
             |target: &Target| !target.count && matches!(target.selector, Selector::Name(_)) && target.tx.contains(&id);
-        self.rules
-            .iter()
-            .flat_map(|rule| &rule.links)
-            .filter_map(|link| link.test.as_ref())
-            .any(|test| matches!(test.operator, Operator::Compare(..)) && test.targets.iter().any(named))
+        let mut tests = self.rules.iter().flat_map(|rule| &rule.links).filter_map(|link| link.test.as_ref());
+        tests.any(|test| match &test.operator {
+            Operator::Compare(_, text) => test.targets.iter().any(named) || text.reads().any(|read| read == id),
+            _ => false,
+        })
     }
 
     /// Compiles a rule set.

@@ -286,7 +286,7 @@ fn deep_stacks_are_cut_at_their_roots() {
         assert_eq!(stack.len(), MAX_DEPTH);
         assert_eq!(profile.frame(stack[0]).name, "[truncated]");
         assert_eq!(profile.frame(stack[MAX_DEPTH - 1]).name, "leaf");
-        assert!(profile.meta.remarks[0].contains("cut at their roots"), "{:?}", profile.meta.remarks);
+        assert!(profile.meta.remarks[0].contains("cut at the root"), "{:?}", profile.meta.remarks);
     }
 }
 

@@ -85,5 +85,5 @@ fn system_calls_of_all_processes_are_one_table() {
     let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(lines[1], ["8.00", "ms", "2,000", "2", "4.00", "µs", "2.00", "ms", "read"], "{text}");
     assert!(lines.len() == 3 && lines[2].last().is_some_and(|name| name.starts_with('x')) && !text.contains('\x1b'));
-    assert!(calls(&profile, 1).ends_with("and 1 more system calls\n"));
+    assert!(calls(&profile, 1).ends_with("and 1 more system call\n"));
 }
