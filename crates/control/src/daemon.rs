@@ -11,6 +11,7 @@ use weir_resource::Fault;
 use crate::api::Context;
 use crate::auth::{Access, Denied};
 use crate::error::ControlError;
+use crate::findings::upgrade;
 use crate::metrics::Metrics;
 use crate::objects::Objects;
 use crate::options::Options;
@@ -54,11 +55,15 @@ pub async fn serve(options: &Options, end: impl Future<Output = ()>) -> Result<(
     let started = Instant::now();
     make_runtime_dir(options)?;
     let metrics = Arc::new(Metrics::new());
-    let (store, loaded) = Store::open(&options.state, now_ms())?;
+    let (mut store, loaded) = Store::open(&options.state, now_ms())?;
     if let Some(recovered) = &loaded.recovered {
         log::failure!("the store was corrupt: {recovered}");
     }
     let state = restore(&loaded)?;
+    if !store.is_marked(upgrade::MARK)? {
+        upgrade::differences(&state).iter().for_each(|line| log::warning!("differs from earlier versions: {line}"));
+        store.mark(upgrade::MARK)?;
+    }
     let objects = Objects::open(&options.state, &options.runtime, &options.files);
     let objects = Arc::new(objects.map_err(ControlError::io("make the directory of objects in", &options.state))?);
     check_objects(&objects, &state);

@@ -16,6 +16,7 @@ pub mod api;
 pub mod auth;
 mod authorities;
 pub mod client;
+pub mod findings;
 pub mod health;
 mod history;
 pub mod listen;

@@ -1,11 +1,13 @@
-//! `weir check` of a file for `weir apply`: what it says, and whether its policies compile. What it refers to may be in
-//! other files or in the gateway already; `weir apply --dry-run` checks that.
+//! `weir check` of a file for `weir apply`: what it says, whether its policies compile, and what is odd about it. What it
+//! refers to may be in other files or in the gateway already; `weir apply --dry-run` checks that.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
+use weir_control::findings::{self, Finding};
+use weir_control::state::{Action, Edit, Key, Target};
 use weir_policy::{PolicyError, Snapshot, Trial};
 use weir_resource::{ResourceKind, State, parse_state};
 
@@ -52,14 +54,30 @@ fn compile(state: &State, path: &Path) -> Vec<weir_policy::PolicyError> {
     errors.errors().iter().map(|error| place(error).unwrap_or_else(|| error.clone())).collect()
 }
 
+/// What is odd about the resources, at its place in the file.
+fn warnings(state: &State) -> Vec<PolicyError> {
+    let edit = |((kind, id), document): (&(ResourceKind, String), &Value)| {
+        Edit::new(Target::Resource(Key::new(*kind, id), Vec::new()), Action::Put(document.clone()))
+    };
+    let edits: Vec<Edit> = state.documents().iter().map(edit).collect();
+    let (gathered, deltas) = weir_control::state::State::of_part(&edits);
+    let found = findings::of(&gathered, &deltas, findings::Bounds::FILE).into_iter();
+    found.filter_map(|Finding { key, fault }| state.error(key.kind, &key.id, &fault)).collect()
+}
+
 fn good(check: &Check, path: &Path, state: &State) -> ExitCode {
+    let warnings = warnings(state);
     let mut counts: BTreeMap<ResourceKind, u64> = BTreeMap::new();
     state.documents().keys().for_each(|(kind, _)| *counts.entry(*kind).or_default() += 1);
     if check.json {
         let counts: serde_json::Map<String, Value> =
             counts.iter().map(|(kind, count)| (kind.plural().to_owned(), json!(count))).collect();
-        println!("{}", json!({ "ok": true, "resources": counts, "errors": [] }));
+        println!(
+            "{}",
+            json!({ "ok": true, "resources": counts, "errors": [], "warnings": warnings.iter().map(super::one).collect::<Vec<_>>() })
+        );
     } else {
+        warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
         let parts: Vec<String> = counts.iter().map(|(kind, count)| counted(*count, kind.singular())).collect();
         println!("{}: good: {}", path.display(), parts.join(", "));
     }
