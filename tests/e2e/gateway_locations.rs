@@ -1,9 +1,12 @@
 //! A server with `weir_gateway on` leaves no hole: locations of one's own get the policies of the host's site, policies
 //! run in the order listed, and a site's header changes hold for every response.
 
+use std::process::Command;
+
 use serde_json::{Value, json};
+use weir_tests::gateway::weir;
 use weir_tests::origin::Echo;
-use weir_tests::{Gateway, Request, Response, Setup, port};
+use weir_tests::{Control, Gateway, Request, Response, Setup, port};
 
 /// A policy that blocks requests with an argument `a` of this value with this status.
 fn blocks(id: &str, value: &str, status: u16) -> Value {
@@ -48,13 +51,16 @@ fn locations_of_ones_own_get_the_policies_of_the_hosts_site() {
     let mut all = documents();
     all.retain(|(path, _)| *path != "routes/free");
     let gateway = Gateway::start_with(setup, &all);
-    for target in
-        ["/", "/own", "/page.html", "/said", "/outer", "/outer/inner", "/asks", "/tries", "/free"]
-    {
+    for target in ["/", "/own", "/page.html", "/said", "/outer", "/outer/inner", "/asks", "/tries", "/free"] {
         assert_eq!(get(&gateway, target).status, 200, "{target}");
         assert_eq!(get(&gateway, &format!("{target}?a=evil")).status, 403, "{target}");
-        assert_eq!(get(&gateway, &format!("{target}?a=bad")).status, 200, "the site's policies, not the settings': {target}");
-        let other = |query: &str| gateway.nginx.send(&Request::get(&format!("{target}?a={query}")).host("other.example"));
+        assert_eq!(
+            get(&gateway, &format!("{target}?a=bad")).status,
+            200,
+            "the site's policies, not the settings': {target}"
+        );
+        let other =
+            |query: &str| gateway.nginx.send(&Request::get(&format!("{target}?a={query}")).host("other.example"));
         if target != "/" {
             assert_eq!((other("bad").status, other("evil").status), (418, 200), "no site has the host: {target}");
         }
@@ -68,7 +74,11 @@ fn locations_of_ones_own_get_the_policies_of_the_hosts_site() {
     assert_eq!(detected[0]["rule_ids"], json!(["of-site"]));
 
     let _ = gateway.api().put("policies/of-site", &blocks("of-site", "worse", 403)).expect(200);
-    assert_eq!((get(&gateway, "/own?a=evil").status, get(&gateway, "/own?a=worse").status), (200, 403), "without a reload");
+    assert_eq!(
+        (get(&gateway, "/own?a=evil").status, get(&gateway, "/own?a=worse").status),
+        (200, 403),
+        "without a reload"
+    );
 }
 
 #[test]
@@ -112,7 +122,8 @@ fn an_error_page_keeps_the_policies_of_the_route() {
 #[test]
 fn policies_run_in_the_order_listed() {
     let both = |status: u16| blocks(&format!("with-{status}"), "evil", status);
-    let route = |path: &str, policies: &[&str]| json!({"site": "shop", "path": path, "policies": policies, "respond": 204});
+    let route =
+        |path: &str, policies: &[&str]| json!({"site": "shop", "path": path, "policies": policies, "respond": 204});
     let gateway = Gateway::start(&[
         ("policies/a", both(401)),
         ("policies/p", both(409)),
@@ -129,7 +140,9 @@ fn policies_run_in_the_order_listed() {
 #[test]
 fn weir_apply_takes_policies_in_the_order_listed() {
     let rule = |id: &str, status: u16| {
-        format!("  - id: {id}\n    rules:\n      - {{id: {id}, when: 'true', action: {{block: {{status: {status}}}}}}}\n")
+        format!(
+            "  - id: {id}\n    rules:\n      - {{id: {id}, when: 'true', action: {{block: {{status: {status}}}}}}}\n"
+        )
     };
     let nginx = Setup::policy(&format!("policies:\n{}{}", rule("a", 401), rule("p", 409)))
         .server("location /listed { weir_apply p a; } location /sorted { weir_apply a p; } location /all { }")
@@ -153,7 +166,10 @@ fn header_changes_of_a_site_hold_for_every_response() {
         ("sites/shop", json!({"hosts": ["shop.example"], "policies": ["of-site"], "response_headers": changes})),
         ("sites/plain", json!({"hosts": ["plain.example"], "tls": {"redirect": true}, "response_headers": changes})),
         ("sites/few", json!({"hosts": ["few.example"], "response_headers": changes})),
-        ("routes/app", json!({"site": "shop", "path": "/app", "to": "app", "response_headers": {"set": {"x-by": "route"}}})),
+        (
+            "routes/app",
+            json!({"site": "shop", "path": "/app", "to": "app", "response_headers": {"set": {"x-by": "route"}}}),
+        ),
         ("routes/empty", json!({"site": "shop", "path": "/empty", "to": "empty"})),
         ("routes/small", json!({"site": "shop", "path": "/small", "to": "app", "body_limit": 1})),
         ("routes/limited", json!({"site": "shop", "path": "/limited", "policies": ["limit"], "respond": 204})),
@@ -199,9 +215,54 @@ fn answers_to_changes_warn_of_what_is_odd() {
     for answer in [dry, put] {
         let warning = &answer.body["warnings"][0];
         assert_eq!(warning["pointer"], "/routes/api/path", "{answer:?}");
-        assert!(warning["message"].as_str().is_some_and(|text| text.contains("`any` takes every request")), "{answer:?}");
+        assert!(
+            warning["message"].as_str().is_some_and(|text| text.contains("`any` takes every request")),
+            "{answer:?}"
+        );
         assert!(warning["hint"].as_str().is_some_and(|text| text.contains("priority")), "{answer:?}");
     }
-    let quiet = gateway.api().put("routes/other", &json!({"site": "s", "path": {"exact": "/x"}, "respond": 204})).expect(201);
+    let quiet =
+        gateway.api().put("routes/other", &json!({"site": "s", "path": {"exact": "/x"}, "respond": 204})).expect(201);
     assert_eq!(quiet.body["warnings"], Value::Null);
+}
+
+#[test]
+fn check_warns_of_what_is_odd_with_its_place() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("gateway.yaml");
+    let text = "sites: {s: {hosts: [s.example]}, empty: {hosts: [e.example]}}\n\
+                routes:\n  api: {site: s, path: /api, to: app}\n  any: {site: s, path: {regex: '/.*'}, respond: 204}\n\
+                upstreams:\n  app: {}\n";
+    std::fs::write(&path, text).expect("the directory is writable");
+    let run = |more: &[&str]| Command::new(weir()).arg("check").args(more).arg(&path).output().expect("is built");
+    let output = run(&[]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    for (line, message) in [
+        (":3:", "the route `api` is never chosen: the route `any` takes every request that it matches"),
+        (":1:", "the site `empty` has no routes"),
+        (":6:", "the upstream `app` has no members: requests of the route `api` are answered with 503"),
+    ] {
+        let found = said.lines().any(|one| one.starts_with("warning: ") && one.contains(line) && one.contains(message));
+        assert!(found, "{line} {message}: {said}");
+    }
+    let json: Value = serde_json::from_slice(&run(&["--json"]).stdout).expect("is JSON");
+    assert_eq!(json["warnings"].as_array().map(Vec::len), Some(3), "{json}");
+}
+
+#[test]
+fn a_new_state_has_no_differences_from_earlier_versions() {
+    let setup = Setup::gateway();
+    let mut control = Control::start(&setup.prefix().join("state"), &setup.prefix().join("run"));
+    let regex = json!({"site": "s", "path": {"regex": ".*[.]php"}, "respond": 204});
+    let all = [
+        ("sites/s", json!({"hosts": ["s.example"]})),
+        ("routes/all", json!({"site": "s", "respond": 204})),
+        ("routes/php", regex),
+    ];
+    let _ = control.api.put_all(&all).expect(200);
+    control.stop();
+    control.respawn();
+    control.wait();
+    assert!(!control.log().contains("differs from earlier versions"), "{}", control.log());
 }

@@ -59,7 +59,6 @@ pub fn of(state: &State, deltas: &[Delta], bounds: Bounds) -> Vec<Finding> {
     places.sites.iter().for_each(|site| search.site_without_routes(site));
     places.upstreams.iter().for_each(|upstream| search.upstream_without_members(upstream));
     search.certificates(&places.tls, &places.certificates);
-    search.found.truncate(MAX_FINDINGS);
     search.found
 }
 
@@ -134,7 +133,7 @@ impl Search<'_> {
     fn add(&mut self, key: Key, pointer: &str, message: String, hint: impl Into<String>) {
         let fault = Fault { pointer: pointer.to_owned(), message, hint: Some(hint.into()), ..Fault::default() };
         let finding = Finding { key, fault };
-        if !self.found.contains(&finding) {
+        if self.found.len() < MAX_FINDINGS && !self.found.contains(&finding) {
             self.found.push(finding);
         }
     }
