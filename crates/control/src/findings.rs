@@ -98,10 +98,16 @@ impl Places {
                     places.certificates.insert(id());
                     places.tls.extend(certificates::users(state, key, [old, new]));
                 }
-                ResourceKind::Settings => {
+                ResourceKind::Settings
+                    if referred(old, ResourceKind::Certificates) != referred(new, ResourceKind::Certificates) =>
+                {
                     places.tls.extend(state.iter(ResourceKind::Sites, None).take(SITES).map(|(id, _)| id.to_string()));
                 }
-                ResourceKind::Files | ResourceKind::Lists | ResourceKind::RuleSets | ResourceKind::Policies => {}
+                ResourceKind::Settings
+                | ResourceKind::Files
+                | ResourceKind::Lists
+                | ResourceKind::RuleSets
+                | ResourceKind::Policies => {}
             }
         }
         places

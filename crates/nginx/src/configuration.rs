@@ -274,11 +274,11 @@ pub unsafe extern "C" fn init_main(cf: *mut ngx_conf_t, conf: *mut c_void) -> *m
 
 /// nginx's `merge_loc_conf`: inherits, and works out what it comes to.
 pub unsafe extern "C" fn merge_location(cf: *mut ngx_conf_t, parent: *mut c_void, child: *mut c_void) -> *mut c_char {
-    // SAFETY: both are ours; the outer one has been merged already or is that of `http`.
-    let (main, outer, inner) =
-        unsafe { (ffi::main_of::<Main>(cf), &*parent.cast::<Location>(), &mut *child.cast::<Location>()) };
-    // SAFETY: a location is merged within its server.
-    let is_beside = unsafe { gateway::is_on(cf) };
+    // SAFETY: both are ours, and merged within a server; the outer one has been merged already or is that of `http`.
+    let (main, outer, inner, is_beside) = unsafe {
+        let (outer, inner) = (&*parent.cast::<Location>(), &mut *child.cast::<Location>());
+        (ffi::main_of::<Main>(cf), outer, inner, gateway::is_on(cf))
+    };
     match fault::contain("configuration", || inner.merge(&outer.settings, main, is_beside)) {
         Some(Ok(())) => ptr::null_mut(),
         Some(Err(message)) => directive::refuse(cf, &message),

@@ -41,6 +41,12 @@ fn covers(certificate: &Certificate, host: &str) -> bool {
     certificate.names.iter().any(|name| name == host || Some(name) == wildcard.as_ref())
 }
 
+/// Whether a certificate is good for some of the names that a host of a site stands for.
+fn covers_some(certificate: &Certificate, host: &str) -> bool {
+    covers(certificate, host)
+        || host.strip_prefix('*').is_some_and(|suffix| certificate.names.iter().any(|name| name.ends_with(suffix)))
+}
+
 impl Search<'_> {
     pub(super) fn certificates(&mut self, sites: &BTreeSet<String>, certificates: &BTreeSet<String>) {
         let get = |id: &String| self.state.get(ResourceKind::Certificates, id).and_then(certificate);
@@ -96,11 +102,9 @@ impl Search<'_> {
         };
         let mut bare = Vec::new();
         for host in &site.hosts {
-            let best = all.iter().filter(|one| covers(one, host)).max_by_key(|one| one.not_after);
+            let best = all.iter().filter(|one| covers_some(one, host)).max_by_key(|one| one.not_after);
             match best {
                 Some(certificate) => self.expiring(certificate),
-                // The names of `*` are not known: the default certificate has to do.
-                None if host == "*" && default.is_some() => {}
                 None => bare.push(host),
             }
         }

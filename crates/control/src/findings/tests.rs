@@ -130,7 +130,9 @@ fn certificates_that_are_missing_or_do_not_fit_or_expire_are_found() {
             90,
             Some("/sites/s/tls: no certificate covers `x.y.b.example`: TLS handshakes fail"),
         ),
-        (&["*"], None, 90, Some("/sites/s/tls: no certificate covers `*`: TLS handshakes fail")),
+        (&["*"], None, 90, None),
+        (&["*.example"], None, 90, None),
+        (&["*.c.example"], None, 90, Some("/sites/s/tls: no certificate covers `*.c.example`: TLS handshakes fail")),
         (
             &["a.example", "c.example"],
             Some("c"),
