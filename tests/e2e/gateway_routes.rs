@@ -59,8 +59,9 @@ fn the_most_specific_path_wins_and_priority_wins_over_it() {
         ("routes/api", answers("api", json!({"path": {"prefix": "/api"}}))),
         ("routes/users", answers("users", json!({"path": {"template": "/api/users/{id}"}}))),
         ("routes/me", answers("me", json!({"path": {"exact": "/api/users/me"}}))),
-        ("routes/digits", answers("digits", json!({"path": {"regex": "/api/n[0-9]+"}, "priority": 1}))),
+        ("routes/digits", answers("digits", json!({"path": {"regex": "/api/n[0-9]+"}}))),
         ("routes/rest", answers("rest", json!({"path": {"template": "/files/{name*}"}}))),
+        ("routes/x-of-urgent", answers("x-of-urgent", json!({"path": {"regex": "/api/[a-z]+/urgent/x"}}))),
         ("routes/urgent", answers("urgent", json!({"path": {"prefix": "/api/users/urgent"}, "priority": 5}))),
     ]);
     for (path, want) in [
@@ -73,6 +74,7 @@ fn the_most_specific_path_wins_and_priority_wins_over_it() {
         ("/api/users/7/more", "api"),
         ("/api/users/me", "me"),
         ("/api/users/urgent", "urgent"),
+        ("/api/users/urgent/x", "urgent"),
         ("/api/n12", "digits"),
         ("/api/n12x", "api"),
         ("/files/a/b/c", "rest"),

@@ -19,6 +19,7 @@ mod cost_history;
 mod crs;
 mod evaluated_once;
 mod faults;
+mod gateway_locations;
 mod gateway_protocols;
 mod gateway_routes;
 mod gateway_tls;

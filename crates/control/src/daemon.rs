@@ -12,6 +12,7 @@ use crate::api::Context;
 use crate::auth::{Access, Denied};
 use crate::backup::TemporaryDir;
 use crate::error::ControlError;
+use crate::findings::upgrade;
 use crate::metrics::Metrics;
 use crate::objects::Objects;
 use crate::options::Options;
@@ -55,12 +56,16 @@ pub async fn serve(options: &Options, end: impl Future<Output = ()>) -> Result<(
     let started = Instant::now();
     make_runtime_dir(options)?;
     let metrics = Arc::new(Metrics::new());
-    let (store, loaded) = Store::open(&options.state, now_ms())?;
+    let (mut store, loaded) = Store::open(&options.state, now_ms())?;
     TemporaryDir::remove_old(&options.state);
     if let Some(recovered) = &loaded.recovered {
         log::failure!("the store was corrupt: {recovered}");
     }
     let state = restore(&loaded)?;
+    if !store.is_marked(upgrade::MARK)? {
+        upgrade::differences(&state).iter().for_each(|line| log::warning!("differs from earlier versions: {line}"));
+        store.mark(upgrade::MARK)?;
+    }
     let objects = Objects::open(&options.state, &options.runtime, &options.files);
     let objects = Arc::new(objects.map_err(ControlError::io("make the directory of objects in", &options.state))?);
     check_objects(&objects, &state);

@@ -17,6 +17,7 @@ pub mod auth;
 mod authorities;
 pub mod backup;
 pub mod client;
+pub mod findings;
 pub mod health;
 mod history;
 pub mod listen;

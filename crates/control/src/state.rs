@@ -95,6 +95,17 @@ impl State {
         all.take_while(move |(id, _)| id.starts_with(&prefix)).map(move |(id, held)| (&id[length..], id, held))
     }
 
+    /// The resources that refer to a resource.
+    pub fn referrers(&self, kind: ResourceKind, id: &str) -> impl Iterator<Item = &Key> + use<'_> {
+        self.references.referrers(kind, id)
+    }
+
+    /// The owners of what only one resource of a kind may have.
+    #[must_use]
+    pub fn owners(&self, kind: ResourceKind, unique: &str) -> &[Key] {
+        self.uniques.owners(kind, unique)
+    }
+
     /// The document as the API shows it: an upstream with its members, a secret as its hash.
     #[must_use]
     pub fn shown(&self, kind: ResourceKind, id: &str) -> Option<String> {

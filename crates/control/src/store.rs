@@ -126,6 +126,22 @@ impl Store {
         &self.path
     }
 
+    /// Whether [`Store::mark`] has set a mark.
+    ///
+    /// # Errors
+    /// If SQLite fails.
+    pub fn is_marked(&self, name: &str) -> Result<bool, StoreError> {
+        Ok(schema::meta(&self.connection, name)?.is_some())
+    }
+
+    /// Sets a mark.
+    ///
+    /// # Errors
+    /// If SQLite fails.
+    pub fn mark(&mut self, name: &str) -> Result<(), StoreError> {
+        schema::set_meta(&self.connection, name, 1)
+    }
+
     /// Begins a group of revisions.
     ///
     /// # Errors

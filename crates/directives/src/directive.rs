@@ -115,15 +115,15 @@ directives! {
     /// In `server` only.
     Server(ServerDirective) {
         Gateway "weir_gateway" One "on | off" Text("off")
-            "Serves the live configuration in this server: sites, routes, upstreams and certificates that `weir control` holds, changed without a reload. The directive adds a `location /`; other locations of the server keep working and take precedence by nginx's usual rules. An `ssl_certificate` for names without a certificate in the live configuration must precede the directive.";
+            "Serves the live configuration in this server: sites, routes, upstreams and certificates that `weir control` holds, changed without a reload. The directive adds a `location /`; other locations of the server keep working and take precedence by nginx's usual rules. Requests to them are not routed; they get the policies of the site that their host belongs to, otherwise those of the settings, unless `weir off`, `weir detect` or `weir_apply` says otherwise. An `ssl_certificate` for names without a certificate in the live configuration must precede the directive.";
     }
 
     /// In `http`, `server` and `location`; inner ones win.
     Location(LocationDirective) {
         Weir "weir" One "on | off | detect" Text("off")
-            "Whether Weir inspects requests and logs them. With `detect`, nothing is blocked or changed; findings state what would have been done.";
+            "Whether Weir inspects requests and logs them; in servers with `weir_gateway on` the default is on. With `detect`, nothing is blocked or changed; findings state what would have been done.";
         Apply "weir_apply" AtLeastOne "NAME... | none" Text("all policies of the file")
-            "The policies that apply, by id. With `none`, no policy applies; access logs are still written.";
+            "The policies that apply, by id, evaluated in this order. With `none`, no policy applies; access logs are still written.";
         Fail "weir_fail" One "open | closed" Text("open")
             "The handling of a fault in Weir: `open` lets the request pass, `closed` answers 500.";
         Bounds "weir_bounds" One "open | closed" Text("closed")

@@ -186,7 +186,7 @@ fn put_route(n: usize, path: fn(usize) -> PathMatch) -> Op {
 }
 
 fn site(id: &str, hosts: Vec<String>) -> Site {
-    Site { id: id.into(), hosts, tls: SiteTls::default(), policies: None }
+    Site { id: id.into(), hosts, tls: SiteTls::default(), policies: None, response_headers: HeaderChanges::default() }
 }
 
 fn sites(count: usize) -> Gateway {

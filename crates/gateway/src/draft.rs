@@ -25,7 +25,7 @@ pub const MAX_SETS: usize = 4_096;
 /// Bytes of a reason that are sent to control.
 const MAX_REASON: usize = 8 << 10;
 
-/// Names of policies that are evaluated together, sorted.
+/// Names of policies that are evaluated one after the other, in this order.
 pub type PolicySet = Box<[String]>;
 
 /// Policies that were compiled.

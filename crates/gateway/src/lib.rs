@@ -8,6 +8,7 @@
 pub mod draft;
 pub mod op;
 pub mod resource;
+pub mod shadow;
 pub mod teardown;
 
 mod certificate;

@@ -80,6 +80,11 @@ impl Path {
         }
     }
 
+    /// Parses a path that is not an expression.
+    pub fn parse_plain(path: &PathMatch) -> Result<Self, Refusal> {
+        Self::parse(path, |_| Err(invalid(path, "an expression")))
+    }
+
     /// Names of the template, in order.
     pub fn param_names(&self) -> impl Iterator<Item = &str> {
         let named = self.segments.iter().filter_map(|segment| match segment {

@@ -66,11 +66,9 @@ impl Patterns {
         if pattern.len() > MAX_PATTERN {
             return Err(format!("the expression has {} bytes; at most {MAX_PATTERN} are allowed", pattern.len()));
         }
-        let settings = syntax::Config::new().utf8(false).unicode(true).nest_limit(MAX_NESTING);
-        let hir = syntax::parse_with(pattern, &settings).map_err(|error| error.to_string())?;
+        let hir = parse(pattern)?;
         let prefix = literal_prefix(&hir).into();
-        let whole = Hir::concat(vec![Hir::look(Look::Start), hir.clone(), Hir::look(Look::End)]);
-        Ok(Arc::new(Regex { whole: build(&whole)?, within: build(&hir)?, prefix }))
+        Ok(Arc::new(Regex { whole: build(&whole(&hir))?, within: build(&hir)?, prefix }))
     }
 
     /// Adds what [`Self::compile`] made of a text. Those that no route uses any more are dropped now and then, two at
@@ -102,6 +100,17 @@ impl Patterns {
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()
     }
+}
+
+/// The syntax tree of an expression; an error says what is wrong, over several lines.
+pub(crate) fn parse(pattern: &str) -> Result<Hir, String> {
+    let settings = syntax::Config::new().utf8(false).unicode(true).nest_limit(MAX_NESTING);
+    syntax::parse_with(pattern, &settings).map_err(|error| error.to_string())
+}
+
+/// What matches whole texts only.
+pub(crate) fn whole(hir: &Hir) -> Hir {
+    Hir::concat(vec![Hir::look(Look::Start), hir.clone(), Hir::look(Look::End)])
 }
 
 fn build(hir: &Hir) -> Result<meta::Regex, String> {

@@ -52,7 +52,7 @@ impl RouteEntry {
             RouteAction::Redirect { to, .. } => redirect = Some(Expansion::parse(to, path.param_names())?),
             RouteAction::Respond { .. } => {}
         }
-        let rank = Rank::new(&spec, &path);
+        let rank = Rank::new(&spec, Some(&path));
         let policies = spec.policies.clone().map(PolicyNames::new);
         Ok(Self { spec, path, rank, headers, query, cookies, rewrite, redirect, split, policies, digest })
     }

@@ -43,7 +43,7 @@ pub fn gateway(ops: impl IntoIterator<Item = Op>) -> Gateway {
 
 pub fn site(id: &str, hosts: &[&str]) -> Site {
     let hosts = hosts.iter().map(|host| (*host).into()).collect();
-    Site { id: id.into(), hosts, tls: SiteTls::default(), policies: None }
+    Site { id: id.into(), hosts, tls: SiteTls::default(), policies: None, response_headers: HeaderChanges::default() }
 }
 
 pub fn route(id: &str, site: &str, path: PathMatch) -> Route {

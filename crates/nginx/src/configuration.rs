@@ -243,6 +243,8 @@ pub enum LocationRules {
     Fixed(Placed),
     /// The policies of the route: one of the locations that `weir_gateway` makes.
     OfRoute,
+    /// The policies of the host's site: another location of a server with `weir_gateway`.
+    OfHost,
 }
 
 /// nginx's `create_main_conf`.
@@ -272,10 +274,12 @@ pub unsafe extern "C" fn init_main(cf: *mut ngx_conf_t, conf: *mut c_void) -> *m
 
 /// nginx's `merge_loc_conf`: inherits, and works out what it comes to.
 pub unsafe extern "C" fn merge_location(cf: *mut ngx_conf_t, parent: *mut c_void, child: *mut c_void) -> *mut c_char {
-    // SAFETY: both are ours; the outer one has been merged already or is that of `http`.
-    let (main, outer, inner) =
-        unsafe { (ffi::main_of::<Main>(cf), &*parent.cast::<Location>(), &mut *child.cast::<Location>()) };
-    match fault::contain("configuration", || inner.merge(&outer.settings, main)) {
+    // SAFETY: both are ours, and merged within a server; the outer one has been merged already or is that of `http`.
+    let (main, outer, inner, is_beside) = unsafe {
+        let (outer, inner) = (&*parent.cast::<Location>(), &mut *child.cast::<Location>());
+        (ffi::main_of::<Main>(cf), outer, inner, gateway::is_on(cf))
+    };
+    match fault::contain("configuration", || inner.merge(&outer.settings, main, is_beside)) {
         Some(Ok(())) => ptr::null_mut(),
         Some(Err(message)) => directive::refuse(cf, &message),
         None => usize::MAX as *mut c_char,
@@ -294,21 +298,30 @@ impl Location {
         matches!(self.rules, LocationRules::OfRoute)
     }
 
-    /// The plan that does not depend on the route.
+    /// Whether its policies come from the live configuration.
+    #[inline]
+    pub fn is_live(&self) -> bool {
+        matches!(self.rules, LocationRules::OfRoute | LocationRules::OfHost)
+    }
+
+    /// The plan that does not depend on the request.
     pub fn fixed_plan(&self) -> Option<&Placed> {
         match &self.rules {
             LocationRules::Fixed(placed) => Some(placed),
-            LocationRules::None | LocationRules::OfRoute => None,
+            LocationRules::None | LocationRules::OfRoute | LocationRules::OfHost => None,
         }
     }
 
-    fn merge(&mut self, outer: &Settings, main: &mut Main) -> Result<(), String> {
+    /// `is_beside`: whether its server has `weir_gateway on`. There, only `weir off` leaves a location without policies,
+    /// and only `weir_apply`, or an explicit mode beside a `weir_policy`, gives it other policies than the site's.
+    fn merge(&mut self, outer: &Settings, main: &mut Main, is_beside: bool) -> Result<(), String> {
         let is_gateway = self.is_gateway();
         let settings = &mut self.settings;
         settings.inherit(outer);
 
         main.gateway |= is_gateway;
-        self.mode = settings.mode.unwrap_or(if is_gateway { Mode::On } else { Mode::Off });
+        let is_of_file = settings.apply.is_some() || (settings.mode.is_some() && main.policies.is_some());
+        self.mode = settings.mode.unwrap_or(if is_gateway || is_beside { Mode::On } else { Mode::Off });
         self.fail = settings.fail.unwrap_or_default();
         self.bounds = settings.bounds.unwrap_or(FailMode::Closed);
         self.body_limit = settings.body_limit.unwrap_or(DEFAULT_BODY_LIMIT);
@@ -319,7 +332,12 @@ impl Location {
         self.access_log = settings.access_log.clone().flatten();
         self.attack_log = settings.attack_log.flatten();
         main.logs |= self.access_log.is_some();
-        if is_gateway { Ok(()) } else { self.choose_plan(main) }
+        match (is_gateway, is_beside && !is_of_file) {
+            (true, _) => {}
+            (false, true) => self.rules = LocationRules::OfHost,
+            (false, false) => self.choose_plan(main)?,
+        }
+        Ok(())
     }
 
     fn choose_plan(&mut self, main: &mut Main) -> Result<(), String> {

@@ -58,8 +58,8 @@ unsafe extern "C" fn filter(r: *mut ngx_http_request_t) -> ngx_int_t {
             let plan =
                 inspection.and_then(|inspection| (*inspection).placed(location)).map(|placed| placed.plan.clone());
             let plan = plan.as_deref().filter(|plan| plan.has(Phase::Response) || main.holds_responses);
-            if let Some(routed) = inspection.and_then(|inspection| (*inspection).routed.clone()) {
-                fault::contain("header changes", || gateway::change_response(r, &routed));
+            if let Some(inspection) = inspection {
+                fault::contain("header changes", || gateway::change_response(r, &*inspection));
             }
             if let Some(inspection) = inspection
                 && let Some(answer) = work(r, inspection, plan, location)

@@ -71,17 +71,19 @@ unsafe extern "C" fn handler(r: *mut ngx_http_request_t) -> ngx_int_t {
         }
         ffi::location_of::<Location>(r)
     };
-    let is_gateway = match &location.rules {
+    let is_gateway = location.is_gateway();
+    let evaluator: unsafe fn(_, _) -> Step = match &location.rules {
         LocationRules::None => return ffi::code::DECLINED,
-        LocationRules::Fixed(_) if worker::silenced() => return ffi::code::DECLINED,
-        LocationRules::Fixed(_) => false,
-        LocationRules::OfRoute => true,
+        LocationRules::Fixed(_) | LocationRules::OfHost if worker::silenced() => return ffi::code::DECLINED,
+        LocationRules::Fixed(_) => evaluate,
+        LocationRules::OfHost => evaluate_of_host,
+        LocationRules::OfRoute => route,
     };
     // SAFETY: as above.
     let mut step = unsafe {
         timed(r, || {
-            let work = || if is_gateway { route(r, location) } else { evaluate(r, location) };
-            fault::contain_request(r, "request evaluation", work).unwrap_or_else(|| after_fault(r, location))
+            fault::contain_request(r, "request evaluation", || evaluator(r, location))
+                .unwrap_or_else(|| after_fault(r, location))
         })
     };
     // SAFETY: as above; no reference to the inspection lives.
@@ -137,28 +139,51 @@ unsafe fn route(r: *mut ngx_http_request_t, location: &'static Location) -> Step
                 }
                 Enter::Status(status) => return Step::Status(status),
             };
-            // After our own answer or a fault, the page for it is fetched without asking rules again.
-            let heard = location.mode != Mode::Off && !worker::silenced() && !(*inspection).stage.is_decided();
-            let asked = heard && !routed.policies().is_empty();
-            let policies = (*inspection).policies().filter(|_| asked);
-            let placed = policies.and_then(|policies| policies.plan(routed.policies())).cloned();
+            let found = (*inspection).place(routed.policies(), location);
             (*inspection).routed = Some(routed);
-            if asked && placed.is_none() {
+            if found.is_none() {
                 return without_plan(r, &mut *inspection, location);
             }
-            (*inspection).placed = placed.filter(|placed| !placed.plan.is_empty());
         }
         if (*inspection).placed.is_some() { evaluate(r, location) } else { Step::Pass }
     }
 }
 
-/// A route's policies are not there, which control does not let happen: the fail mode decides.
+/// Evaluates the policies of the host's site, otherwise those of the settings, in a location beside a gateway's. After an
+/// internal redirect from a gateway's location, those of the route that the request had hold on.
+unsafe fn evaluate_of_host(r: *mut ngx_http_request_t, location: &'static Location) -> Step {
+    // SAFETY: as for `route`.
+    unsafe {
+        let main = ffi::request_main_of::<Main>(r);
+        let Some(inspection) = transaction::find_or_create(r, main) else { return after_fault(r, location) };
+        if (*inspection).placed.is_none() {
+            if (*inspection).source.live().is_none() {
+                // Redirected from a location that is not a gateway's.
+                (*inspection).source = PolicySource::of(location, main);
+            }
+            let Some(live) = (*inspection).source.live().cloned() else {
+                return without_plan(r, &mut *inspection, location);
+            };
+            let site = (*inspection).site();
+            let of_site = site.as_ref().and_then(|site| site.policies()).unwrap_or(live.gateway.default_policies());
+            let left = (*inspection).left.last().cloned();
+            let names = left.as_ref().map_or(of_site.names(), |routed| routed.policies());
+            if (*inspection).place(names, location).is_none() {
+                return without_plan(r, &mut *inspection, location);
+            }
+        }
+        if (*inspection).placed.is_some() { evaluate(r, location) } else { Step::Pass }
+    }
+}
+
+/// The policies that hold are not there, which control does not let happen unless there is no configuration at all: the
+/// fail mode decides.
 unsafe fn without_plan(r: *mut ngx_http_request_t, inspection: &mut Inspection, location: &Location) -> Step {
     crate::note!(
         // SAFETY: as for `evaluate`.
         unsafe { (*(*r).connection).log },
         Error,
-        "weir: the policies of the route are not there, request_id {}",
+        "weir: the policies of the request are not there, request_id {}",
         String::from_utf8_lossy(inspection.request_id())
     );
     match location.fail {
@@ -314,6 +339,17 @@ fn rule_sets_without_body(inspection: &mut Inspection, location: &Location) -> S
 }
 
 impl Inspection {
+    /// Finds the plan of policies, unless rules are not asked; `None` if there is no such plan.
+    fn place(&mut self, names: &[String], location: &Location) -> Option<()> {
+        // After our own answer or a fault, the page for it is fetched without asking rules again.
+        let heard = location.mode != Mode::Off && !worker::silenced() && !self.stage.is_decided();
+        if heard && !names.is_empty() {
+            let placed = self.policies()?.plan(names)?.clone();
+            self.placed = Some(placed).filter(|placed| !placed.plan.is_empty());
+        }
+        Some(())
+    }
+
     /// Evaluates one phase and makes the changes to the request that it wants.
     unsafe fn step(
         &mut self,

@@ -35,14 +35,14 @@ impl PolicySource {
     /// The source for requests to a location that begin now.
     #[inline]
     pub fn of(location: &Location, main: &'static Main) -> Self {
-        Self::new(location.is_gateway(), main)
+        Self::new(location.is_live(), main)
     }
 
-    /// The source for gateways or for other locations. A gateway without any live configuration, which answers 503, has
-    /// the file's.
+    /// The source for locations of gateways or for others. A gateway without any live configuration, which answers 503,
+    /// has the file's.
     #[inline]
-    pub fn new(is_gateway: bool, main: &'static Main) -> Self {
-        match is_gateway.then(live::current).flatten() {
+    pub fn new(is_live: bool, main: &'static Main) -> Self {
+        match is_live.then(live::current).flatten() {
             Some(live) => Self::Live(live),
             None => Self::File(main),
         }

@@ -13,7 +13,8 @@ use std::sync::Arc;
 use bumpalo::Bump;
 use nginx_sys::{ngx_http_request_t, ngx_pool_cleanup_add};
 use weir_engine::{Decision, HeaderChange, Outcome, Plan, Response, RuleIndex, Side, Verdict};
-use weir_http::Transaction;
+use weir_gateway::Site;
+use weir_http::{Anomalies, Transaction};
 use weir_log::request_id::{self, MAX_INBOUND};
 use weir_policy::RuleLabel;
 use weir_rules::Phase;
@@ -209,8 +210,19 @@ impl Inspection {
         match &location.rules {
             LocationRules::None => None,
             LocationRules::Fixed(placed) => Some(placed),
-            LocationRules::OfRoute => self.placed.as_ref(),
+            LocationRules::OfRoute | LocationRules::OfHost => self.placed.as_ref(),
         }
+    }
+
+    /// The site of a request to a gateway's server; `None` without a live configuration, or if it is not clear which
+    /// host is meant.
+    pub fn site(&self) -> Option<Rc<Site>> {
+        if let Some(routed) = &self.routed {
+            return Some(Rc::clone(&routed.matched().site));
+        }
+        let live = self.source.live()?;
+        let is_clear = !self.transaction.anomalies().contains(Anomalies::INVALID_HOST);
+        live.gateway.site(self.transaction.head.host).filter(|_| is_clear).cloned()
     }
 
     /// Id and policy of a rule.

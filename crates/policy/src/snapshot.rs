@@ -36,7 +36,7 @@ struct Inner {
     revision: String,
     warnings: Vec<PolicyError>,
     needs: RuleSetNeeds,
-    /// Plans by the positions of their policies, sorted. Configurations are read by one thread at
+    /// Plans by the positions of their policies. Configurations are read by one thread at
     /// a time and requests never come here, so a lock costs nothing.
     plans: Mutex<HashMap<Vec<usize>, Arc<Plan>>>,
 }
@@ -269,18 +269,19 @@ impl Snapshot {
         self.inner.specification.geo.as_ref()
     }
 
-    /// The plan of some policies, evaluated in the order of the file whatever the order of the
-    /// names. The same set of names gives the same plan.
+    /// The plan of some policies, evaluated in the order of the names, each once. The same names in the same order
+    /// give the same plan.
     ///
     /// # Errors
     /// If a name is none of the policies', or if they do not compile.
     pub fn plan(&self, names: &[&str]) -> Result<Arc<Plan>, ApplyError> {
         let mut positions = Vec::with_capacity(names.len());
         for name in names {
-            positions.push(*self.inner.names.get(*name).ok_or_else(|| self.unknown(name))?);
+            let position = *self.inner.names.get(*name).ok_or_else(|| self.unknown(name))?;
+            if !positions.contains(&position) {
+                positions.push(position);
+            }
         }
-        positions.sort_unstable();
-        positions.dedup();
         let mut plans = self.inner.plans.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(plan) = plans.get(&positions) {
             return Ok(Arc::clone(plan));

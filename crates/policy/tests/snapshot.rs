@@ -20,13 +20,13 @@ fn load(text: &str) -> Snapshot {
 }
 
 #[test]
-fn the_same_set_of_policies_is_the_same_plan() {
+fn the_same_list_of_policies_is_the_same_plan() {
     let snapshot = load(&policies(3));
     let plan = snapshot.plan(&["p0", "p2"]).unwrap();
-    for names in [vec!["p2", "p0"], vec!["p0", "p2", "p0"]] {
-        assert!(Arc::ptr_eq(&plan, &snapshot.clone().plan(&names).unwrap()));
+    assert!(Arc::ptr_eq(&plan, &snapshot.clone().plan(&["p0", "p2", "p0"]).unwrap()));
+    for names in [vec!["p0"], vec!["p2", "p0"]] {
+        assert!(!Arc::ptr_eq(&plan, &snapshot.plan(&names).unwrap()), "{names:?}");
     }
-    assert!(!Arc::ptr_eq(&plan, &snapshot.plan(&["p0"]).unwrap()));
     assert!(snapshot.plan(&[]).unwrap().is_empty());
     let error = snapshot.plan(&["p0", "P1"]).unwrap_err().to_string();
     assert_eq!(error, "there is no policy \"P1\"; did you mean `p1`?");

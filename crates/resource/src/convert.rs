@@ -59,13 +59,16 @@ impl Converter<'_> {
         fields.get(key).map(|item| self.refer(item, kind))
     }
 
-    /// The ids of a list, each once, noted; `None` if there is no list.
+    /// The ids of a list as listed, each once, noted; `None` if there is no list.
     pub fn policies(&mut self, fields: &Fields<'_>) -> Option<Vec<String>> {
         fields.get("policies")?;
-        let mut ids: Vec<String> =
-            fields.items("policies").iter().map(|item| self.refer(item, ResourceKind::Policies)).collect();
-        ids.sort_unstable();
-        ids.dedup();
+        let mut ids: Vec<String> = Vec::new();
+        for item in fields.items("policies") {
+            let id = self.refer(item, ResourceKind::Policies);
+            if !ids.contains(&id) {
+                ids.push(id);
+            }
+        }
         Some(ids)
     }
 

@@ -81,7 +81,7 @@ const fn policies(default: &'static str) -> Key {
         name: "policies",
         kind: Kind::AtMost(&POLICIES, MAX_NAMED),
         need: Need::Default(default),
-        doc: "The policies that apply; an empty list means none. They are evaluated in the order of their ids.",
+        doc: "The policies that apply; an empty list means none. They are evaluated in the order of the list.",
     }
 }
 

@@ -191,13 +191,17 @@ pub(crate) fn place_of_rule(state: &State, policy: &str, rule: &str) -> Option<(
     Some((place.file, place.line))
 }
 
-/// What the files describe would be refused for: references, what is there twice, regular expressions.
-pub(crate) fn faults(state: &State) -> Vec<PolicyError> {
+/// The documents of a state as changes.
+pub(crate) fn edits(state: &State) -> Vec<Edit> {
     let put = |((kind, id), document): (&(ResourceKind, String), &Value)| {
         Edit::new(Target::Resource(Key::new(*kind, id), Vec::new()), Action::Put(document.clone()))
     };
-    let edits: Vec<Edit> = state.documents().iter().map(put).collect();
-    let faults = match Whole::default().apply(1, &edits) {
+    state.documents().iter().map(put).collect()
+}
+
+/// What the files describe would be refused for: references, what is there twice, regular expressions.
+pub(crate) fn faults(state: &State) -> Vec<PolicyError> {
+    let faults = match Whole::default().apply(1, &edits(state)) {
         Ok(applied) => applied.places_of_patterns().into_iter().filter_map(bad_pattern).collect(),
         Err(Refusal::Invalid(faults)) => faults,
         Err(other) => vec![Fault { message: format!("{other:?}"), ..Fault::default() }],

@@ -6,13 +6,14 @@ use std::time::Instant;
 
 use weir_bus::Frame;
 use weir_gateway::op::Op;
-use weir_resource::ResourceKind;
+use weir_resource::{Fault, ResourceKind};
 
 use super::files;
 use super::publisher::Publisher;
 use super::queue::{Answer, Operation, Refresh, Submitted};
 use super::verification::{Compiled, Fresh};
 use super::waiting::Outcome;
+use crate::findings::{self, Finding};
 use crate::log;
 use crate::shared::now_ms;
 use crate::state::{Action, Applied, Edit, Key, Refusal, State, Target};
@@ -105,6 +106,7 @@ impl Publisher {
         });
         if submitted.submission.dry_run {
             let Outcome { changed, created, .. } = outcome(&submitted, &applied);
+            let warnings = warnings.into_iter().chain(findings(state, &applied)).collect();
             state.undo(applied);
             let revision = state.revision();
             let answer = Answer::Done { revision, changed, created, workers: Vec::new(), pending: false, warnings };
@@ -164,7 +166,8 @@ impl Publisher {
                 let _ = self.parts.events.send(row.clone());
             }
             if let Some(mut submitted) = submitted {
-                let warnings = std::mem::take(&mut submitted.warnings);
+                let mut warnings = std::mem::take(&mut submitted.warnings);
+                warnings.extend(findings(state, &applied));
                 let outcome = Outcome { warnings, ..outcome(&submitted, &applied) };
                 self.waiting.add(submitted, row.revision, outcome, published);
             }
@@ -283,6 +286,12 @@ fn outcome(submitted: &Submitted, applied: &Applied) -> Outcome {
         new.filter(|delta| delta.old.is_none()).map(|delta| delta.key.clone())
     });
     Outcome { changed, created, warnings: Vec::new() }
+}
+
+/// What is odd about what a change has touched. Workers apply it meanwhile.
+fn findings(state: &State, applied: &Applied) -> impl Iterator<Item = Fault> {
+    let found = findings::of(state, &applied.deltas, findings::Bounds::CHANGE).into_iter();
+    found.map(|Finding { key, fault }| Fault { pointer: format!("{key}{}", fault.pointer), ..fault })
 }
 
 /// Undoes what was applied in memory, the last first, and answers with the error.

@@ -198,6 +198,27 @@ impl State {
         Ok(self.conclude(revision, before))
     }
 
+    /// A state of documents some of which may refer to resources that are elsewhere; documents that are not valid are
+    /// left out.
+    #[must_use]
+    pub fn of_part<'e>(edits: impl IntoIterator<Item = &'e Edit>) -> (Self, Vec<Delta>) {
+        let mut state = Self::default();
+        let mut session = Session {
+            state: &mut state,
+            faults: Vec::new(),
+            broken: BTreeSet::new(),
+            before: BTreeMap::new(),
+            revision: 1,
+        };
+        for edit in edits {
+            // Its faults are those of the documents.
+            let _ = session.edit(edit);
+        }
+        let before = session.before;
+        let deltas = state.conclude(1, before).deltas;
+        (state, deltas)
+    }
+
     /// The state of a revision from its stored documents: their JSON and the revision that each last changed in.
     ///
     /// # Errors

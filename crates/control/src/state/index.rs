@@ -46,7 +46,7 @@ impl References {
     }
 
     /// The resources that refer to it.
-    pub fn referrers(&self, kind: ResourceKind, id: &str) -> impl Iterator<Item = &Key> {
+    pub fn referrers(&self, kind: ResourceKind, id: &str) -> impl Iterator<Item = &Key> + use<'_> {
         self.targets[kind as usize].get(id).into_iter().flat_map(|referrers| referrers.keys())
     }
 }

@@ -215,3 +215,14 @@ fn what_a_power_cut_took_from_the_store_is_in_the_log_and_the_other_way_round() 
     // After a clean end nothing is compared, and nothing lost.
     same(&Store::open(dir.path(), 8).expect("opens").1, &state);
 }
+
+#[test]
+fn a_mark_stays() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (mut store, _) = Store::open(dir.path(), 7).expect("opens");
+    assert!(!store.is_marked("said").expect("is read"));
+    store.mark("said").expect("is set");
+    drop(store);
+    let (store, _) = Store::open(dir.path(), 8).expect("opens");
+    assert!(store.is_marked("said").expect("is read") && !store.is_marked("other").expect("is read"));
+}

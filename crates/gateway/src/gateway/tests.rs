@@ -82,6 +82,8 @@ fn the_best_path_has_it() {
         route("file", "s", template("/files/{name}")),
         route("digits", "s", regex("/n/[0-9]+")),
         route("n-long", "s", regex("/n/[0-9]{1,3}|/n/x")),
+        route("api-n", "s", regex("/[a-z]+/n/1")),
+        Route { priority: 1, ..route("pinned", "s", prefix("/pinned")) },
         Route { priority: 1, ..route("urgent", "s", regex("/urgent/.*")) },
         route("urgent-x", "s", exact("/urgent/x")),
     ]);
@@ -104,7 +106,9 @@ fn the_best_path_has_it() {
         ("/files/", "files"),
         ("/files/a", "file"),
         ("/files/a/b", "files"),
-        ("/n/12", "root"), // A prefix goes before an expression.
+        ("/n/12", "n-long"), // An expression goes before a prefix, and of two the longer one.
+        ("/api/n/1", "api-n"),
+        ("/pinned/n/1", "pinned"), // The prefix has a higher priority.
         ("/urgent/x", "urgent"),
         ("*", "no route"),
         ("", "no route"),

@@ -26,16 +26,19 @@ pub(crate) struct Rank(u64, Reverse<u32>);
 const SPECIFIC_BITS: u32 = 30;
 
 impl Rank {
-    /// Priority (high first), kind (exact, template, prefix, expression), then the more specific: literal segments and
-    /// named ones of a template, bytes of the others; then the one with more conditions.
-    pub fn new(route: &Route, path: &Path) -> Self {
-        let literals = path.segments.iter().filter(|segment| matches!(segment, Segment::Literal(_))).count();
-        let whole = usize::from(matches!(path.end, End::Here));
+    /// Priority (high first), kind (exact, template, expression, prefix), then the more specific: literal segments and
+    /// named ones of a template, bytes of the others; then the one with more conditions. Expressions go before prefixes
+    /// as in nginx, where `^~` is what a higher priority is here.
+    /// `path` is not needed of expressions.
+    pub fn new(route: &Route, path: Option<&Path>) -> Self {
+        let segments = path.map_or(&[][..], |path| &path.segments);
+        let literals = segments.iter().filter(|segment| matches!(segment, Segment::Literal(_))).count();
+        let whole = usize::from(path.is_some_and(|path| matches!(path.end, End::Here)));
         let (kind, specific) = match &route.matches.path {
             PathMatch::Exact(_) => (0, 0),
-            PathMatch::Template(_) => (1, literals << 16 | (path.segments.len() - literals) << 1 | whole),
-            PathMatch::Prefix(text) => (2, text.trim_end_matches('/').len()),
-            PathMatch::Regex(text) => (3, text.len()),
+            PathMatch::Template(_) => (1, literals << 16 | (segments.len() - literals) << 1 | whole),
+            PathMatch::Regex(text) => (2, text.len()),
+            PathMatch::Prefix(text) => (3, text.trim_end_matches('/').len()),
         };
         let most = (1u64 << SPECIFIC_BITS) - 1;
         let priority = (i64::from(i32::MAX) - i64::from(route.priority)) as u64;

@@ -15,7 +15,7 @@ pub struct Route {
     #[serde(rename = "match")]
     pub matches: RequestMatch,
     /// Higher goes first; at the same priority the more specific path does (exact, template,
-    /// longer prefix, regex), then the one with more conditions.
+    /// longer regex, longer prefix), then the one with more conditions.
     pub priority: i32,
     /// The handling of a matching request.
     pub action: RouteAction,
@@ -232,4 +232,12 @@ pub struct HeaderChanges {
     pub set: Vec<(String, String)>,
     /// Fields to add to others of the same name.
     pub add: Vec<(String, String)>,
+}
+
+impl HeaderChanges {
+    /// Whether nothing changes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.remove.is_empty() && self.set.is_empty() && self.add.is_empty()
+    }
 }

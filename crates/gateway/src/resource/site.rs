@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::route::HeaderChanges;
+
 /// A set of host names with routes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Site {
@@ -13,6 +15,9 @@ pub struct Site {
     pub tls: SiteTls,
     /// Policies of routes that name none; `None` takes those of the settings.
     pub policies: Option<Vec<String>>,
+    /// Changes to the header fields of every response, before those of the route.
+    #[serde(default, skip_serializing_if = "HeaderChanges::is_empty")]
+    pub response_headers: HeaderChanges,
 }
 
 /// TLS of a site.

@@ -33,5 +33,5 @@ pub use inject::configure;
 pub use leave::{Leave, leave};
 pub use pool::sweep_soon;
 pub use routed::{Enter, Routed, enter};
-pub use server::{Server, create_server, install};
+pub use server::{Server, create_server, install, is_on};
 pub use variable::text as variable;

@@ -4,8 +4,8 @@ use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 
 use nginx_sys::{
-    ngx_conf_t, ngx_http_core_loc_conf_t, ngx_http_core_main_conf_t, ngx_http_core_module, ngx_http_core_srv_conf_t,
-    ngx_http_phases_NGX_HTTP_PRECONTENT_PHASE, ngx_http_request_t,
+    ngx_conf_t, ngx_http_conf_ctx_t, ngx_http_core_loc_conf_t, ngx_http_core_main_conf_t, ngx_http_core_module,
+    ngx_http_core_srv_conf_t, ngx_http_phases_NGX_HTTP_PRECONTENT_PHASE, ngx_http_request_t,
 };
 
 use super::mirror;
@@ -35,6 +35,18 @@ pub unsafe extern "C" fn create_server(cf: *mut ngx_conf_t) -> *mut c_void {
 pub unsafe fn of<'a>(r: *mut ngx_http_request_t) -> &'a Server {
     // SAFETY: srv_conf has one pointer per http module; ours is never null (create_server).
     unsafe { &*(*(*r).srv_conf.add(ffi::context_index())).cast::<Server>() }
+}
+
+/// Whether the server that is being configured is a gateway.
+///
+/// # Safety
+/// `cf` is within a server, and its configuration has been created.
+pub unsafe fn is_on(cf: *mut ngx_conf_t) -> bool {
+    // SAFETY: as the caller promises; srv_conf has one pointer per http module.
+    unsafe {
+        let context = (*cf).ctx.cast::<ngx_http_conf_ctx_t>();
+        (*(*(*context).srv_conf.add(ffi::context_index())).cast::<Server>()).on == Some(true)
+    }
 }
 
 /// Installs what gateway servers need: handshakes by the live configuration, and mirrors.

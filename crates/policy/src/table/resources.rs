@@ -56,7 +56,7 @@ pub static ROOT: Resource = Resource {
             name: "policies",
             kind: Kind::List(&Kind::Resource(&POLICY), true),
             need: Need::Required,
-            doc: "The policies, evaluated in this order; `weir_apply` selects some of them by id. At most 64.",
+            doc: "The policies, evaluated in this order; `weir_apply` selects some of them by id, in an order of its own. At most 64.",
         },
     ],
 };

@@ -28,7 +28,7 @@ fn a_site_is_its_hosts() {
     );
     let Some(Op::Put(Resource::Site(site))) = checked.op else { panic!() };
     assert_eq!(site.hosts, ["shop.example", "*.shop.example"]);
-    assert!(site.tls.redirect && site.policies == Some(vec!["a".into(), "b".into()]));
+    assert!(site.tls.redirect && site.policies == Some(vec!["b".into(), "a".into()]));
     let unique: Vec<(&str, &str)> = checked.unique.iter().map(|one| (one.key.as_str(), one.pointer.as_str())).collect();
     assert_eq!(unique, [("host shop.example", "/hosts/0"), ("host *.shop.example", "/hosts/1")]);
     assert_eq!(

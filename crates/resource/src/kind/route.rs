@@ -49,7 +49,7 @@ const MAX_BODY: u64 = 1 << 40;
 pub(crate) static ROUTE: Resource = Resource {
     name: "route",
     article: "a route",
-    doc: "Conditions that select requests of a site, and their handling. All conditions must hold. If several routes match a request, the one with the highest `priority` wins; then an exact path before a template, before the longest prefix, before a regular expression; then the route with more conditions. Two routes that would still be equal are rejected.",
+    doc: "Conditions that select requests of a site, and their handling. All conditions must hold. If several routes match a request, the one with the highest `priority` wins; then, as in nginx, an exact path before a template, before a regular expression (a longer one first), before the longest prefix; then the route with more conditions. Two routes that would still be equal are rejected.",
     short: None,
     one_of: &["to", "split", "redirect", "respond"],
     keys: &[

@@ -6,6 +6,7 @@ use weir_gateway::resource::{ResourceKind, Site, SiteTls, TlsVersion};
 use weir_policy::check::{Fields, Value};
 use weir_policy::table::{Key, Kind, Need, Resource, form};
 
+use super::route::HEADER_CHANGES;
 use super::{Descriptor, Example, policies};
 use crate::convert::Converter;
 
@@ -43,6 +44,12 @@ pub(crate) static SITE: Resource = Resource {
             kind: Kind::Resource(&SITE_TLS),
             need: Need::Default("as its keys' defaults"),
             doc: "TLS for these hosts.",
+        },
+        Key {
+            name: "response_headers",
+            kind: Kind::Resource(&HEADER_CHANGES),
+            need: Need::Default("none"),
+            doc: "Changes of the header fields of every response to these hosts: those of members, Weir's own (blocked, redirected, without a route, without a member) and nginx's error pages. Those of the route come after them.",
         },
         policies("those of the settings"),
     ],
@@ -86,7 +93,9 @@ impl Converter<'_> {
             redirect: tls.flag_or("redirect"),
         });
         let policies = self.policies(fields);
-        self.put(weir_gateway::resource::Resource::Site(Site { id: self.id.to_owned(), hosts, tls, policies }));
+        let response_headers = self.header_changes(fields, "response_headers");
+        let site = Site { id: self.id.to_owned(), hosts, tls, policies, response_headers };
+        self.put(weir_gateway::resource::Resource::Site(site));
     }
 
     fn hosts(&mut self, fields: &Fields<'_>) -> Vec<String> {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
+use weir_control::findings::{self, Finding};
 use weir_policy::{Fault, PolicyError, Snapshot};
 use weir_resource::{ResourceKind, State};
 
@@ -59,13 +60,20 @@ fn uncompiled_sets(state: &State, snapshot: &Snapshot) -> Vec<PolicyError> {
     errors
 }
 
+/// What is odd about the resources, at its place in the file.
+fn found(state: &State) -> Vec<PolicyError> {
+    let (gathered, deltas) = weir_control::state::State::of_part(&gateway_files::edits(state));
+    let found = findings::of(&gathered, &deltas, findings::Bounds::FILE).into_iter();
+    found.filter_map(|Finding { key, fault }| state.error(key.kind, &key.id, &fault)).collect()
+}
+
 fn good(check: &Check, name: &str, state: &State, snapshot: &Snapshot) -> ExitCode {
     let mut counts: BTreeMap<ResourceKind, u64> = BTreeMap::new();
     state.documents().keys().for_each(|(kind, _)| *counts.entry(*kind).or_default() += 1);
     let texts = gateway_files::rule_set_texts(state);
     let findings = if check.lint { Findings::of_policy(snapshot, &texts) } else { Findings::default() };
     let compiled = snapshot.warnings().iter().map(|warning| placed(state, warning));
-    let warnings: Vec<PolicyError> = state.warnings().iter().cloned().chain(compiled).collect();
+    let warnings: Vec<PolicyError> = state.warnings().iter().cloned().chain(compiled).chain(found(state)).collect();
     if check.json {
         let counts = counts.iter().map(|(kind, count)| (kind.plural().to_owned(), json!(count)));
         let mut value = good_value(check, snapshot, &warnings, &findings);

@@ -84,7 +84,7 @@ fn change() -> Value {
         "changed": list(text()),
         "workers": list(reference("ChangeOfWorker")),
         "dry_run": {"type": "boolean"},
-        "warnings": {"type": "array", "items": {}, "description": "What is odd about the policies, and refuses nothing."},
+        "warnings": {"type": "array", "items": {}, "description": "What is odd about the change, and refuses nothing."},
     });
     object(&["revision"], properties)
 }

@@ -134,8 +134,8 @@ fn specificity(path: &PathMatch) -> (u8, i64, i64, i64) {
             let named = pieces().filter(|piece| piece.starts_with('{') && !piece.ends_with("*}")).count() as i64;
             (1, -literals, -named, i64::from(path.ends_with("*}")))
         }
-        PathMatch::Prefix(path) => (2, -(path.trim_end_matches('/').len() as i64), 0, 0),
-        PathMatch::Regex(path) => (3, -(path.len() as i64), 0, 0),
+        PathMatch::Regex(path) => (2, -(path.len() as i64), 0, 0),
+        PathMatch::Prefix(path) => (3, -(path.trim_end_matches('/').len() as i64), 0, 0),
     }
 }
 

@@ -225,7 +225,7 @@ impl Converter<'_> {
         }
     }
 
-    fn header_changes(&mut self, fields: &Fields<'_>, key: &str) -> HeaderChanges {
+    pub(in crate::kind) fn header_changes(&mut self, fields: &Fields<'_>, key: &str) -> HeaderChanges {
         let Some(changes) = fields.fields(key) else { return HeaderChanges::default() };
         let pairs = |key: &str| {
             let all = changes.map(key).iter();
