@@ -11,6 +11,7 @@
 mod acknowledge;
 mod bell;
 pub(crate) mod captured;
+mod certificates;
 mod commit;
 mod files;
 mod heavy;

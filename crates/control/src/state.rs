@@ -9,6 +9,7 @@
 //! costs as much as the change and the note is also what a roll-back restores.
 
 mod apply;
+mod certificate;
 mod document;
 mod edit;
 mod expand;
@@ -26,6 +27,7 @@ use weir_gateway::Documents;
 use weir_resource::ResourceKind;
 
 pub use apply::{Applied, Delta};
+pub use certificate::{Contents, FileOf, Parts, ReadFiles, expand, not_kept};
 pub use document::{Document, Held};
 pub use edit::{Action, Condition, Edit, Match, Refusal};
 pub use key::{Key, Target};

@@ -7,6 +7,7 @@ use weir_bus::Frame;
 use weir_gateway::op::Op;
 use weir_resource::ResourceKind;
 
+use super::certificates::{self, Kept};
 use super::files;
 use super::publisher::Publisher;
 use super::queue::{Answer, Operation, Refresh, Submitted};
@@ -80,8 +81,15 @@ impl Publisher {
         }
         let verified = submitted.verified.as_ref().filter(|verified| verified.is_current(state));
         let of_files = verified.map_or_else(Vec::new, |verified| files::edits(state, verified));
-        let applied = match state.apply(state.revision() + 1, edits.iter().chain(&of_files)) {
+        let again = certificates::again(state, &submitted.submission);
+        let kept = Kept { objects: &self.parts.objects, store, read: &submitted.read };
+        let edits_of_all = edits.iter().chain(&again).chain(&of_files);
+        let applied = match state.apply_with(state.revision() + 1, edits_of_all, &kept) {
             Ok(applied) => applied,
+            Err(Refusal::Unread(files)) => {
+                self.read_files(submitted, files);
+                return None;
+            }
             Err(refusal) => {
                 let _ = submitted.answer.send(Answer::Refused(refusal));
                 return None;

@@ -50,6 +50,7 @@ impl Publisher {
                 }
                 () = self.bell.rung() => self.look(),
                 Some(verdict) = self.verdicts_in.recv() => self.verdict(verdict),
+                Some(submitted) = self.read_in.recv() => self.files_read(submitted),
                 _ = findings.recv_many(&mut found, FINDINGS), if !findings.is_closed() => self.publish_found(found.drain(..)),
                 () = tokio::time::sleep_until(look) => self.tick(),
                 () = ended(&mut stop) => break,

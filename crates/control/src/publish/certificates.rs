@@ -1,0 +1,138 @@
+//! Files of certificates: read for a change, beside the publisher, before it is made.
+//!
+//! The publisher tries the change first, which tells the files that it needs; then they are read, and it tries again.
+//! Reading takes one thread at a time: a network file system that hangs holds up changes of certificates in files, and
+//! nothing else.
+
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::sync::Arc;
+
+use serde_json::json;
+use weir_gateway::resource::Sha256Hash;
+use weir_resource::ResourceKind;
+
+use super::publisher::Publisher;
+use super::queue::{Answer, Operation, Refresh, Submission, Submitted};
+use crate::objects::Objects;
+use crate::state::{Action, Contents, Edit, FileOf, Key, ReadFiles, State, Target};
+use crate::store::Store;
+
+/// How often the files of a change are read, because what it changes has changed under it.
+const ATTEMPTS: u32 = 3;
+
+/// Files that were read for a change.
+#[derive(Debug, Default)]
+pub(super) struct Read {
+    files: ReadFiles,
+    attempts: u32,
+    /// Why one could not be stored, if that is for lack of space.
+    full: Option<String>,
+}
+
+/// What a change of certificates may need.
+pub(super) struct Kept<'k> {
+    pub objects: &'k Objects,
+    pub store: &'k Store,
+    pub read: &'k Read,
+}
+
+impl Contents for Kept<'_> {
+    fn file(&self, file: &FileOf) -> Option<Result<Sha256Hash, String>> {
+        self.read.files.get(file).cloned()
+    }
+
+    fn text(&self, hash: Sha256Hash) -> Option<String> {
+        self.objects.text(hash)
+    }
+
+    fn private_key(&self, hash: Sha256Hash) -> Option<String> {
+        self.store.retired_key(hash).ok().flatten().or_else(|| self.objects.private_key(hash))
+    }
+}
+
+/// What is kept, for states that are loaded or restored.
+impl Contents for Objects {
+    fn file(&self, _: &FileOf) -> Option<Result<Sha256Hash, String>> {
+        None
+    }
+
+    fn text(&self, hash: Sha256Hash) -> Option<String> {
+        Self::text(self, hash)
+    }
+
+    fn private_key(&self, _: Sha256Hash) -> Option<String> {
+        None
+    }
+}
+
+impl Publisher {
+    /// Reads files for a change, which is made afterwards.
+    pub(super) fn read_files(&mut self, mut submitted: Submitted, files: BTreeSet<FileOf>) {
+        submitted.read.attempts += 1;
+        if submitted.read.attempts > ATTEMPTS {
+            let why = "the certificates were changed again and again while their files were read; try again";
+            let _ = submitted.answer.send(Answer::Failed(why.to_owned()));
+            return;
+        }
+        self.reading += 1;
+        let (objects, lane, done) = (Arc::clone(&self.parts.objects), Arc::clone(&self.lane), self.read.clone());
+        tokio::spawn(async move {
+            let _one = lane.lock().await;
+            let read = tokio::task::spawn_blocking(move || {
+                let mut full = None;
+                let capture = |file: FileOf| {
+                    let captured = objects.capture_pem(file.1, &file.0).map_err(|error| {
+                        if matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) {
+                            full = Some(format!("{}: {error}", file.0.display()));
+                        }
+                        error.to_string()
+                    });
+                    (file, captured.map(|captured| captured.sha256))
+                };
+                let files: ReadFiles = files.into_iter().map(capture).collect();
+                (files, full)
+            });
+            if let Ok((files, full)) = read.await {
+                submitted.read.files.extend(files);
+                submitted.read.full = full;
+            }
+            let _ = done.send(submitted);
+        });
+    }
+
+    /// Goes on with a change whose files were read.
+    pub(super) fn files_read(&mut self, mut submitted: Submitted) {
+        self.reading -= 1;
+        match submitted.read.full.take() {
+            Some(reason) => _ = submitted.answer.send(Answer::Full(reason)),
+            None => self.commit(std::iter::once(submitted)),
+        }
+    }
+}
+
+/// The edits that read the files of certificates again which a change names and does not write.
+pub(super) fn again(state: &State, submission: &Submission) -> Vec<Edit> {
+    let named = |id: &str| match &submission.refresh {
+        Refresh::All => true,
+        Refresh::Named(keys) => keys.iter().any(|key| key.kind == ResourceKind::Certificates && &*key.id == id),
+        Refresh::Written => false,
+    };
+    if submission.refresh == Refresh::Written {
+        return Vec::new();
+    }
+    let written = |id: &str| {
+        match &submission.operation {
+        Operation::Edits(edits) => edits.iter().any(|edit| {
+            matches!(&edit.target, Target::Resource(key, _) if key.kind == ResourceKind::Certificates && &*key.id == id)
+        }),
+        Operation::Rollback(_) => true,
+    }
+    };
+    let all = state.certificates_in_files().map(|(id, _)| id).filter(|id| named(id) && !written(id));
+    let edit = |id| {
+        let target = Target::Resource(Key::new(ResourceKind::Certificates, id), Vec::new());
+        Edit::new(target, Action::Patch(json!({})))
+    };
+    all.map(edit).collect()
+}
