@@ -14,17 +14,17 @@ use crate::gateway_tls::{certificate, shown};
 
 const NAME: &str = "shop.test";
 
-/// A directory as certbot keeps it.
-struct Certbot(PathBuf);
+/// A directory as certbot keeps it, and the name that its certificates are for.
+struct Certbot(PathBuf, &'static str);
 
 impl Certbot {
-    /// With a first certificate, whose subject is `one`.
-    fn new(directory: &Path) -> Self {
-        let this = Self(directory.join("letsencrypt"));
+    /// With a first certificate.
+    fn new(directory: PathBuf, name: &'static str, subject: &str) -> Self {
+        let this = Self(directory, name);
         for folder in ["live", "archive"] {
             std::fs::create_dir_all(this.0.join(folder)).expect("the prefix is writable");
         }
-        this.obtain(1, "one");
+        this.obtain(1, subject);
         ["fullchain", "privkey"].iter().for_each(|name| this.exchange(name, 1));
         this
     }
@@ -34,15 +34,14 @@ impl Certbot {
     }
 
     /// Writes another pair into the archive.
-    fn obtain(&self, number: u32, subject: &str) -> (String, String) {
-        let pair = certificate(&self.0, subject, &[NAME]);
+    fn obtain(&self, number: u32, subject: &str) {
+        let pair = certificate(&self.0, subject, &[self.1]);
         for (name, text) in [("fullchain", &pair.0), ("privkey", &pair.1)] {
             std::fs::write(self.0.join(format!("archive/{name}{number}.pem")), text).expect("writable");
         }
         for extension in ["crt", "key"] {
             std::fs::remove_file(self.0.join(format!("{subject}.{extension}"))).expect("openssl wrote it");
         }
-        pair
     }
 
     /// Makes a link lead to another file of the archive.
@@ -59,7 +58,7 @@ impl Certbot {
 
 fn start() -> (Gateway, Certbot) {
     let setup = Setup::gateway().listen("ssl").workers(2);
-    let certbot = Certbot::new(&setup.prefix());
+    let certbot = Certbot::new(setup.prefix().join("letsencrypt"), NAME, "one");
     let documents = [
         ("certificates/shop", certbot.document()),
         ("sites/shop", json!({"hosts": [NAME], "tls": {"certificate": "shop"}})),
@@ -91,6 +90,8 @@ fn a_renewal_is_taken_when_both_files_are_there_and_every_handshake_gets_a_whole
     let (api, port) = (gateway.api(), gateway.nginx.port);
     let subject = || shown(port, NAME, &[]);
     assert_eq!(subject().as_deref(), Ok("one"));
+    let other = Certbot::new(gateway.nginx.path("other"), "other.test", "another");
+    let _ = api.put("certificates/other", &other.document()).expect(201);
     let before = newest(api);
     let (stop, seen) = (AtomicBool::new(false), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
@@ -104,11 +105,15 @@ fn a_renewal_is_taken_when_both_files_are_there_and_every_handshake_gets_a_whole
             });
         }
         certbot.obtain(2, "two");
+        other.obtain(2, "again");
         certbot.exchange("privkey", 2);
+        ["privkey", "fullchain"].iter().for_each(|name| other.exchange(name, 2));
         until("the pair to be found not to fit", || {
             stale(api)["/certificates/shop"].as_str()?.contains("not the certificate's").then_some(())
         });
-        assert_eq!((subject().as_deref(), newest(api)), (Ok("one"), before));
+        // The other one is not held up by it.
+        until("the other renewal", || (shown(port, "other.test", &[]).as_deref() == Ok("again")).then_some(()));
+        assert_eq!((subject().as_deref(), newest(api)), (Ok("one"), before + 1));
         certbot.exchange("fullchain", 2);
         until("the renewal", || (subject().as_deref() == Ok("two")).then_some(()));
         until("the complaint to end", || stale(api).is_null().then_some(()));
@@ -117,7 +122,7 @@ fn a_renewal_is_taken_when_both_files_are_there_and_every_handshake_gets_a_whole
     assert!(seen.iter().all(|subject| matches!(subject.as_deref(), Ok("one" | "two"))), "{seen:?}");
     assert!(seen.len() > 20, "{} handshakes", seen.len());
     let last = api.get("revisions?limit=1").body["revisions"][0].clone();
-    assert_eq!((last["revision"].as_u64(), &last["actor"]), (Some(before + 1), &json!("weir")), "{last}");
+    assert_eq!((last["revision"].as_u64(), &last["actor"]), (Some(before + 2), &json!("weir")), "{last}");
     assert_eq!(last["changed"], json!(["/certificates/shop"]));
     // A rollback brings the earlier pair back, and the files do not undo it.
     let _ = api.post(&format!("revisions/{before}/rollback"), &json!({})).expect(200);
@@ -172,7 +177,6 @@ fn a_private_key_in_a_file_is_for_control_only() {
     let has_key = |path: &PathBuf| String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).contains(secret);
     let kept: Vec<PathBuf> = files(gateway.control.state()).into_iter().filter(has_key).collect();
     assert!(matches!(kept.as_slice(), [path] if path.parent().is_some_and(|dir| dir.ends_with("objects"))), "{kept:?}");
-    assert_eq!(std::fs::metadata(&kept[0]).expect("it is there").permissions().mode() & 0o777, 0o600);
     let mode = |dir: &Path| std::fs::metadata(dir).expect("it is there").permissions().mode() & 0o777;
     assert_eq!((mode(gateway.control.state()), mode(kept[0].parent().expect("objects"))), (0o700, 0o700));
     let published = files(&gateway.nginx.path("run/objects"));
@@ -183,7 +187,7 @@ fn a_private_key_in_a_file_is_for_control_only() {
     let privkey = certbot.live("privkey");
     for (path, document, expected) in [
         ("lists/l", json!({"kind": "strings", "file": privkey}), "a private key in it"),
-        ("rule_sets/r", json!({"files": [privkey]}), "a private key in it"),
+        ("rule_sets/r", json!({"files": [privkey]}), "privkey.pem"),
         ("settings", json!({"geo": {"country": privkey}}), "a private key in it"),
         ("certificates/c", json!({"certificate": {"file": privkey}, "key": {"file": privkey}}), "a private key in it"),
         ("certificates/c", json!({"certificate": {"file": other}, "key": {"file": other}}), "not PEM"),
@@ -194,6 +198,7 @@ fn a_private_key_in_a_file_is_for_control_only() {
         assert!(refused.contains(expected), "{path}: {refused}");
         assert!(!refused.contains(secret) && !refused.contains("hunter2"), "{refused}");
     }
+    assert_eq!(std::fs::metadata(&kept[0]).expect("it is there").permissions().mode() & 0o777, 0o600);
     let log = gateway.control.log();
     assert!(!log.contains(secret) && !log.contains("PRIVATE KEY"), "{log}");
 }

@@ -4,7 +4,7 @@
 //! Reading takes one thread at a time: a network file system that hangs holds up changes of certificates in files, and
 //! nothing else.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io::ErrorKind;
 use std::sync::Arc;
 
@@ -113,26 +113,24 @@ impl Publisher {
 
 /// The edits that read the files of certificates again which a change names and does not write.
 pub(super) fn again(state: &State, submission: &Submission) -> Vec<Edit> {
-    let named = |id: &str| match &submission.refresh {
-        Refresh::All => true,
-        Refresh::Named(keys) => keys.iter().any(|key| key.kind == ResourceKind::Certificates && &*key.id == id),
-        Refresh::Written => false,
+    let named: Option<HashSet<&Key>> = match &submission.refresh {
+        Refresh::All => None,
+        Refresh::Named(keys) => Some(keys.iter().collect()),
+        Refresh::Written => return Vec::new(),
     };
-    if submission.refresh == Refresh::Written {
-        return Vec::new();
-    }
-    let written = |id: &str| {
-        match &submission.operation {
-        Operation::Edits(edits) => edits.iter().any(|edit| {
-            matches!(&edit.target, Target::Resource(key, _) if key.kind == ResourceKind::Certificates && &*key.id == id)
-        }),
-        Operation::Rollback(_) => true,
-    }
+    let edits = match &submission.operation {
+        Operation::Edits(edits) => edits.as_slice(),
+        Operation::Rollback(_) => return Vec::new(),
     };
-    let all = state.certificates_in_files().map(|(id, _)| id).filter(|id| named(id) && !written(id));
-    let edit = |id| {
-        let target = Target::Resource(Key::new(ResourceKind::Certificates, id), Vec::new());
-        Edit::new(target, Action::Patch(json!({})))
-    };
-    all.map(edit).collect()
+    let written: HashSet<&Key> = edits
+        .iter()
+        .filter_map(|edit| match &edit.target {
+            Target::Resource(key, _) => Some(key),
+            Target::Collection(..) => None,
+        })
+        .collect();
+    let all = state.certificates_in_files().map(|(id, _)| Key::new(ResourceKind::Certificates, id));
+    all.filter(|key| named.as_ref().is_none_or(|named| named.contains(key)) && !written.contains(key))
+        .map(|key| Edit::new(Target::Resource(key, Vec::new()), Action::Patch(json!({}))))
+        .collect()
 }

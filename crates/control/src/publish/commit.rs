@@ -116,9 +116,12 @@ impl Publisher {
             let _ = submitted.answer.send(answer);
             return None;
         }
+        let has_certificates = applied.deltas.iter().any(|delta| delta.key.kind == ResourceKind::Certificates);
+        if uses.is_some() || has_certificates {
+            self.forget_at.get_or_insert_with(|| Instant::now() + FORGET_AFTER);
+        }
         if let Some(uses) = uses {
             *self.parts.uses.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(uses));
-            self.forget_at.get_or_insert_with(|| Instant::now() + FORGET_AFTER);
         }
         submitted.warnings = warnings;
         submitted.files = files;

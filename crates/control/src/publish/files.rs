@@ -102,7 +102,8 @@ pub(super) fn forgotten(objects: &Objects, edits: &[Edit]) -> Vec<Fault> {
 }
 
 impl Publisher {
-    /// Deletes contents that no revision needs which can still be reached.
+    /// Deletes contents that no revision needs which can still be reached. Nothing may be on its way meanwhile that has
+    /// stored an object which no revision names yet.
     pub(super) fn forget_objects(&mut self) {
         let parts = self.parts.clone();
         let (current, of_certificates) = {
@@ -119,9 +120,6 @@ impl Publisher {
         let published: HashSet<Sha256Hash> = current.iter().chain(&kept).copied().collect();
         kept.extend(current.iter().chain(&of_certificates));
         let objects = Arc::clone(&parts.objects);
-        // What runs meanwhile may have stored an object that no revision names yet.
-        if !self.heavy_runs && self.heavy.is_empty() && self.reading == 0 {
-            objects.keep_only(&kept, &published);
-        }
+        objects.keep_only(&kept, &published);
     }
 }

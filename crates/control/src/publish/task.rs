@@ -101,7 +101,8 @@ impl Publisher {
             self.learn_at = Instant::now() + LEARN;
             self.commit(std::iter::once(Submitted::first()));
         }
-        if self.forget_at.is_some_and(|at| at <= Instant::now()) && !self.heavy_runs {
+        let is_idle = !self.heavy_runs && self.heavy.is_empty() && self.reading == 0;
+        if self.forget_at.is_some_and(|at| at <= Instant::now()) && is_idle {
             self.forget_at = None;
             self.forget_objects();
         }
