@@ -32,6 +32,10 @@ use pem::Pem;
 
 /// The name of both directories.
 pub const NAME: &str = "objects";
+/// Revisions that changed files and can be rolled back.
+pub const KEPT_FILE_REVISIONS: i64 = 20;
+/// Bytes of replaced contents that are kept at most; the newest ones are.
+pub const KEPT_FILE_BYTES: u64 = 1 << 30;
 /// How often a file is read that changes while it is read.
 const ATTEMPTS: u32 = 3;
 /// The time between two of these attempts.

@@ -15,6 +15,7 @@ mod certificates;
 mod commit;
 mod files;
 mod heavy;
+mod kept;
 pub(crate) mod lines;
 mod publisher;
 mod queue;

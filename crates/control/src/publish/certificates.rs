@@ -9,62 +9,14 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 
 use serde_json::json;
-use weir_gateway::resource::Sha256Hash;
 use weir_resource::ResourceKind;
 
 use super::publisher::Publisher;
 use super::queue::{Answer, Operation, Refresh, Submission, Submitted};
-use crate::objects::Objects;
-use crate::state::{Action, Contents, Edit, FileOf, Key, ReadFiles, State, Target};
-use crate::store::Store;
+use crate::state::{Action, Edit, FileOf, Key, ReadFiles, State, Target};
 
 /// How often the files of a change are read, because what it changes has changed under it.
 const ATTEMPTS: u32 = 3;
-
-/// Files that were read for a change.
-#[derive(Debug, Default)]
-pub(super) struct Read {
-    files: ReadFiles,
-    attempts: u32,
-    /// Why one could not be stored, if that is for lack of space.
-    full: Option<String>,
-}
-
-/// What a change of certificates may need.
-pub(super) struct Kept<'k> {
-    pub objects: &'k Objects,
-    pub store: &'k Store,
-    pub read: &'k Read,
-}
-
-impl Contents for Kept<'_> {
-    fn file(&self, file: &FileOf) -> Option<Result<Sha256Hash, String>> {
-        self.read.files.get(file).cloned()
-    }
-
-    fn text(&self, hash: Sha256Hash) -> Option<String> {
-        self.objects.text(hash)
-    }
-
-    fn private_key(&self, hash: Sha256Hash) -> Option<String> {
-        self.store.retired_key(hash).ok().flatten().or_else(|| self.objects.private_key(hash))
-    }
-}
-
-/// What is kept, for states that are loaded or restored.
-impl Contents for Objects {
-    fn file(&self, _: &FileOf) -> Option<Result<Sha256Hash, String>> {
-        None
-    }
-
-    fn text(&self, hash: Sha256Hash) -> Option<String> {
-        Self::text(self, hash)
-    }
-
-    fn private_key(&self, _: Sha256Hash) -> Option<String> {
-        None
-    }
-}
 
 impl Publisher {
     /// Reads files for a change, which is made afterwards.

@@ -7,12 +7,12 @@ use weir_bus::Frame;
 use weir_gateway::op::Op;
 use weir_resource::ResourceKind;
 
-use super::certificates::{self, Kept};
-use super::files;
+use super::kept::Kept;
 use super::publisher::Publisher;
 use super::queue::{Answer, Operation, Refresh, Submitted};
 use super::verification::{Compiled, Fresh};
 use super::waiting::Outcome;
+use super::{certificates, files};
 use crate::log;
 use crate::shared::now_ms;
 use crate::state::{Action, Applied, Edit, Key, Refusal, State, Target};

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 use weir_resource::Fault;
 
-use super::certificates::Read;
+use super::kept::Read;
 use super::verification::Verified;
 use crate::auth::Role;
 use crate::state::{Edit, Key, Refusal};

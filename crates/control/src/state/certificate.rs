@@ -9,11 +9,11 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use weir_gateway::resource::{CapturedFile, Sha256Hash};
-use weir_resource::{Fault, ResourceKind};
+use weir_resource::Fault;
 
+use super::Key;
 use super::secret::key_hash;
-use super::{Held, Key, State};
-use crate::objects::Purpose;
+use crate::objects::{KEPT_FILE_BYTES, KEPT_FILE_REVISIONS, Purpose};
 
 /// The parts of a certificate, by their keys in the document.
 const PARTS: [(&str, Purpose); 2] = [("certificate", Purpose::Chain), ("key", Purpose::Key)];
@@ -88,12 +88,6 @@ pub fn expand(text: &str, contents: &dyn Contents) -> (Parts, Option<String>) {
     (parts, expanded)
 }
 
-/// The private key of a document with this hash.
-pub(super) fn key_of(held: &Held, hash: Sha256Hash, contents: &dyn Contents) -> Option<String> {
-    held.document.certificate.as_ref().filter(|parts| parts.key == Some(hash))?;
-    held.document.value()["key"].as_str().map(str::to_owned).or_else(|| contents.text(hash))
-}
-
 /// Makes a document of a certificate that a client has sent one that is kept: with what was captured, and with the key
 /// that a hash stands for. Returns files that must be read before it is complete.
 ///
@@ -156,8 +150,8 @@ pub fn not_kept(key: &Key, file: &CapturedFile) -> Fault {
         message: format!("the content that {} had then ({}) is not kept any more", file.path, file.sha256),
         hint: Some(format!(
             "contents are kept for {} revisions that changed files, up to {} MiB",
-            crate::store::KEPT_FILE_REVISIONS,
-            crate::store::KEPT_FILE_BYTES >> 20
+            KEPT_FILE_REVISIONS,
+            KEPT_FILE_BYTES >> 20
         )),
         ..Fault::default()
     }
@@ -166,15 +160,6 @@ pub fn not_kept(key: &Key, file: &CapturedFile) -> Fault {
 /// Advice where there is no such key.
 const NO_KEY: &str = "`weir get` shows the hashes of keys only: give the key in PEM or as `{file: PATH}`; for another \
                       machine, `weir backup` takes the keys along";
-
-impl State {
-    /// The certificates that name files, with what was captured of them.
-    pub fn certificates_in_files<'s>(&'s self) -> impl Iterator<Item = (&'s str, &'s [(Purpose, CapturedFile)])> {
-        let files = |held: &'s Held| held.document.certificate.as_deref().map(|parts| parts.files.as_slice());
-        let all = self.iter(ResourceKind::Certificates, None);
-        all.filter_map(move |(id, held)| Some((&**id, files(held).filter(|files| !files.is_empty())?)))
-    }
-}
 
 #[cfg(test)]
 mod tests;

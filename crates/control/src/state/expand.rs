@@ -6,7 +6,7 @@ use weir_resource::{Fault, ResourceKind, descriptor};
 
 use super::apply::Session;
 use super::edit::{Action, Condition, Edit, Match, Refusal};
-use super::{Key, Target, certificate, merge_patch, nested};
+use super::{Held, Key, Target, certificate, merge_patch, nested};
 
 impl Session<'_> {
     pub(super) fn edit(&mut self, edit: &Edit) -> Result<(), Refusal> {
@@ -222,7 +222,9 @@ impl Session<'_> {
         let own = self.state.get(key.kind, &key.id);
         let others = self.state.iter(ResourceKind::Certificates, None).map(|(_, held)| held);
         let before = self.touched().filter_map(|(_, old)| old);
-        own.into_iter().chain(others).chain(before).find_map(|held| certificate::key_of(held, hash, self.contents))
+        let has = |held: &&Held| held.document.certificate.as_ref().is_some_and(|parts| parts.key == Some(hash));
+        let held = own.into_iter().chain(others).chain(before).find(has)?;
+        held.document.value()["key"].as_str().map(str::to_owned).or_else(|| self.contents.text(hash))
     }
 }
 

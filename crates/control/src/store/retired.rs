@@ -7,12 +7,8 @@ use weir_gateway::resource::{CapturedFile, Sha256Hash};
 use weir_resource::ResourceKind;
 
 use super::{Store, StoreError, to_sql};
+use crate::objects::{KEPT_FILE_BYTES, KEPT_FILE_REVISIONS};
 use crate::state::{Applied, Delta};
-
-/// Revisions that changed files and can be rolled back.
-pub const KEPT_FILE_REVISIONS: i64 = 20;
-/// Bytes of replaced contents that are kept at most; the newest ones are.
-pub const KEPT_FILE_BYTES: u64 = 1 << 30;
 
 impl Store {
     /// Notes which contents a revision of the open group replaces.

@@ -184,7 +184,7 @@ fn faults_have_pointers_and_say_what_to_do() {
         (
             Certificates,
             r#"{"certificate": {"file": "/c", "pem": "-----BEGIN X-----"}, "key": {"file": "/k"}}"#,
-            "/certificate/pem",
+            "/certificate/file",
             "either `pem` or `file`",
             "",
         ),

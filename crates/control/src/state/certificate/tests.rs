@@ -1,7 +1,9 @@
 use std::collections::HashMap;
 
+use weir_resource::ResourceKind;
+
 use super::*;
-use crate::state::{Action, Edit, Refusal, Target};
+use crate::state::{Action, Edit, Refusal, State, Target};
 
 /// Files and contents in memory.
 #[derive(Default)]
