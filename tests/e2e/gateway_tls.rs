@@ -9,7 +9,7 @@ use weir_tests::origin::Echo;
 use weir_tests::{Gateway, Setup, port};
 
 /// A certificate for these names in PEM, and its key; signed by the given authority, or by itself.
-fn certificate(directory: &Path, name: &str, names: &[&str]) -> (String, String) {
+pub(crate) fn certificate(directory: &Path, name: &str, names: &[&str]) -> (String, String) {
     let path = |extension: &str| directory.join(format!("{name}.{extension}"));
     let alternatives: Vec<String> = names.iter().map(|name| format!("DNS:{name}")).collect();
     let made = Command::new("openssl")
@@ -27,7 +27,7 @@ fn certificate(directory: &Path, name: &str, names: &[&str]) -> (String, String)
 }
 
 /// The subject of the certificate served for a name, or the error of OpenSSL.
-fn shown(port: u16, name: &str, more: &[&str]) -> Result<String, String> {
+pub(crate) fn shown(port: u16, name: &str, more: &[&str]) -> Result<String, String> {
     let output = Command::new("openssl")
         .args(["s_client", "-connect", &format!("127.0.0.1:{port}"), "-servername", name])
         .args(more)

@@ -6,7 +6,7 @@ use std::time::Instant;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{broadcast, mpsc, watch};
 use weir_gateway::resource::CapturedFile;
-use weir_resource::Fault;
+use weir_resource::{Fault, ResourceKind};
 
 use crate::api::Context;
 use crate::auth::{Access, Denied};
@@ -20,7 +20,7 @@ use crate::publish::captured::captured;
 use crate::publish::{Publisher, Queue};
 use crate::sandbox::Sandbox;
 use crate::shared::{Shared, now_ms};
-use crate::state::State;
+use crate::state::{State, expand};
 use crate::store::{Flusher, Loaded, Store};
 use crate::{api, health, history, listen, log, refresh};
 
@@ -61,13 +61,14 @@ pub async fn serve(options: &Options, end: impl Future<Output = ()>) -> Result<(
     if let Some(recovered) = &loaded.recovered {
         log::failure!("the store was corrupt: {recovered}");
     }
-    let state = restore(&loaded)?;
+    let objects = Objects::open(&options.state, &options.runtime, &options.files);
+    let objects = Arc::new(objects.map_err(ControlError::io("make the directory of objects in", &options.state))?);
+    check_certificates(&objects, &loaded);
+    let state = restore(&loaded, &objects)?;
     if !store.is_marked(upgrade::MARK)? {
         upgrade::differences(&state).iter().for_each(|line| log::warning!("differs from earlier versions: {line}"));
         store.mark(upgrade::MARK)?;
     }
-    let objects = Objects::open(&options.state, &options.runtime, &options.files);
-    let objects = Arc::new(objects.map_err(ControlError::io("make the directory of objects in", &options.state))?);
     check_objects(&objects, &state);
     let flusher = Arc::new(Flusher::start(&store, metrics.clone())?);
     let shared = Shared {
@@ -153,6 +154,15 @@ fn check_objects(objects: &Objects, state: &State) {
     }
 }
 
+/// Compares the files of certificates with what the store says they are, before the contents are needed.
+fn check_certificates(objects: &Objects, loaded: &Loaded) {
+    let certificates = loaded.documents().filter(|(key, _)| key.kind == ResourceKind::Certificates);
+    let files: Vec<_> = certificates.flat_map(|(_, (text, _))| expand(text, &()).0.files).collect();
+    for lost in objects.verify_for(files.iter().map(|(purpose, file)| (*purpose, file))) {
+        log::failure!("{lost}: workers do without the certificate that needs it");
+    }
+}
+
 fn make_runtime_dir(options: &Options) -> Result<(), ControlError> {
     use std::os::unix::fs::DirBuilderExt;
     let mut builder = std::fs::DirBuilder::new();
@@ -161,8 +171,8 @@ fn make_runtime_dir(options: &Options) -> Result<(), ControlError> {
 }
 
 /// The state that was stored, checked as if it came in anew.
-fn restore(loaded: &Loaded) -> Result<State, ControlError> {
-    State::restore(loaded.revision, loaded.documents()).map_err(|faults: Vec<Fault>| {
+fn restore(loaded: &Loaded, objects: &Objects) -> Result<State, ControlError> {
+    State::restore(loaded.revision, loaded.documents(), objects).map_err(|faults: Vec<Fault>| {
         let first: Vec<String> =
             faults.iter().take(5).map(|fault| format!("{}: {}", fault.pointer, fault.message)).collect();
         ControlError::State(first.join("; "))

@@ -7,6 +7,9 @@
 //! else than what was accepted.
 //!
 //! A file that has not changed since it was read (device, inode, size, both times) is not read again.
+//!
+//! Private keys are objects as well, which only control reads (mode 0600): they are never published, and no other kind of
+//! file may have one in it, so that a key does not come out as the lines of a list.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, DirBuilder, File, Metadata};
@@ -21,9 +24,18 @@ use sha2::{Digest as _, Sha256};
 use weir_gateway::resource::{CapturedFile, Sha256Hash};
 use weir_policy::confined;
 use weir_policy::files::MAX_LISTING_BYTES;
+use weir_policy::table::form::MAX_PEM_BYTES;
+
+mod pem;
+
+use pem::Pem;
 
 /// The name of both directories.
 pub const NAME: &str = "objects";
+/// Revisions that changed files and can be rolled back.
+pub const KEPT_FILE_REVISIONS: i64 = 20;
+/// Bytes of replaced contents that are kept at most; the newest ones are.
+pub const KEPT_FILE_BYTES: u64 = 1 << 30;
 /// How often a file is read that changes while it is read.
 const ATTEMPTS: u32 = 3;
 /// The time between two of these attempts.
@@ -36,13 +48,37 @@ const MAX_ENTRIES: usize = 10_000;
 /// of file systems tick every two seconds.
 const SETTLED: Duration = Duration::from_secs(2);
 
+/// Directories of certificates, below which the files of certificates may be, and no others.
+const CERTIFICATES: [&str; 2] = ["/etc/letsencrypt", "/etc/ssl"];
+
+/// What a file is read for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Purpose {
+    /// Lists, rules, geographic data: for workers.
+    Data,
+    /// A certificate and its intermediates.
+    Chain,
+    /// A private key.
+    Key,
+}
+
+impl Purpose {
+    const fn mode(self) -> u32 {
+        match self {
+            Self::Data | Self::Chain => 0o444,
+            Self::Key => 0o600,
+        }
+    }
+}
+
 /// The objects of a gateway.
 #[derive(Debug)]
 pub struct Objects {
     kept: PathBuf,
     public: PathBuf,
-    allowed: Option<Vec<PathBuf>>,
-    seen: Mutex<HashMap<PathBuf, (Stamp, CapturedFile)>>,
+    /// Directories below which files may be, and those below which files of certificates may be.
+    allowed: Option<[Vec<PathBuf>; 2]>,
+    seen: Mutex<HashMap<(PathBuf, Purpose), (Stamp, CapturedFile)>>,
     next: AtomicU64,
     held: Arc<()>,
 }
@@ -98,8 +134,9 @@ impl Objects {
                 }
             }
         }
-        let canonical = allowed.iter().filter_map(|directory| directory.canonicalize().ok()).collect();
-        let allowed = (!allowed.is_empty()).then_some(canonical);
+        let canonical = |paths: &[PathBuf]| paths.iter().filter_map(|path| path.canonicalize().ok()).collect();
+        let of_certificates: Vec<PathBuf> = allowed.iter().cloned().chain(CERTIFICATES.map(PathBuf::from)).collect();
+        let allowed = (!allowed.is_empty()).then(|| [canonical(allowed), canonical(&of_certificates)]);
         Ok(Self { kept, public, allowed, seen: Mutex::default(), next: AtomicU64::new(0), held: Arc::default() })
     }
 
@@ -112,29 +149,41 @@ impl Objects {
     /// Captures a file, or a folder if the path ends in `/`.
     ///
     /// # Errors
-    /// If it cannot be read, is not a regular file, is too large, lies outside of the allowed directories, or changes
-    /// again and again while it is read; or if the object cannot be stored.
+    /// If it cannot be read, is not a regular file, is too large, lies outside of the allowed directories, has a private
+    /// key in it, or changes again and again while it is read; or if the object cannot be stored.
     pub fn capture(&self, path: &Path, max_bytes: u64) -> io::Result<CapturedFile> {
+        self.capture_for(Purpose::Data, path, max_bytes)
+    }
+
+    /// Captures a file of a certificate.
+    ///
+    /// # Errors
+    /// As [`Objects::capture`]; also if it is not PEM.
+    pub fn capture_pem(&self, purpose: Purpose, path: &Path) -> io::Result<CapturedFile> {
+        self.capture_for(purpose, path, MAX_PEM_BYTES as u64)
+    }
+
+    fn capture_for(&self, purpose: Purpose, path: &Path, max_bytes: u64) -> io::Result<CapturedFile> {
         let name = path.to_str().ok_or_else(|| io::Error::other("its name is not UTF-8"))?;
         if !path.is_absolute() {
             return Err(io::Error::other("its path is not absolute"));
         }
-        if name.ends_with('/') {
+        if name.ends_with('/') && purpose == Purpose::Data {
             let listing = self.listing(path)?;
-            return self.store(name, &mut listing.as_slice(), MAX_LISTING_BYTES);
+            return self.store(purpose, name, &mut listing.as_slice(), MAX_LISTING_BYTES);
         }
         let mut changing = io::Error::other("it changes while it is read");
         for attempt in 0..ATTEMPTS {
             if attempt > 0 {
                 std::thread::sleep(BETWEEN);
             }
-            let mut file = confined::open_within(path, self.allowed.as_deref())?;
+            let mut file = confined::open_within(path, self.allowed(purpose))?;
             let about = confined::regular(&file)?;
             if about.len() > max_bytes {
                 return Err(confined::too_large(max_bytes));
             }
             let before = Stamp::from(&about);
-            if let Some(known) = self.known(path, before) {
+            if let Some(known) = self.known(purpose, path, before) {
                 return Ok(known);
             }
             // The time of a file ticks every few milliseconds: a writer that is at it may not show by it.
@@ -144,11 +193,11 @@ impl Objects {
                     continue;
                 }
             }
-            match self.store(name, &mut file, max_bytes) {
+            match self.store(purpose, name, &mut file, max_bytes) {
                 Ok(captured) if Stamp::from(&file.metadata()?) == before && captured.size == before.size => {
                     if about.modified().is_ok_and(is_settled) {
                         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-                        seen.insert(path.to_owned(), (before, captured.clone()));
+                        seen.insert((path.to_owned(), purpose), (before, captured.clone()));
                     }
                     return Ok(captured);
                 }
@@ -160,10 +209,14 @@ impl Objects {
         Err(changing)
     }
 
+    fn allowed(&self, purpose: Purpose) -> Option<&[PathBuf]> {
+        self.allowed.as_ref().map(|allowed| allowed[usize::from(purpose != Purpose::Data)].as_slice())
+    }
+
     /// What was captured of a file that has not changed since.
-    fn known(&self, path: &Path, stamp: Stamp) -> Option<CapturedFile> {
+    fn known(&self, purpose: Purpose, path: &Path, stamp: Stamp) -> Option<CapturedFile> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let (known, file) = seen.get(path)?;
+        let (known, file) = seen.get(&(path.to_owned(), purpose))?;
         (*known == stamp && self.has(file)).then(|| file.clone())
     }
 
@@ -185,9 +238,23 @@ impl Objects {
         Ok(content)
     }
 
+    /// A content of a certificate, or a private key, as text.
+    #[must_use]
+    pub fn text(&self, hash: Sha256Hash) -> Option<String> {
+        let content = fs::read(self.kept.join(hash.to_string())).ok()?;
+        (Sha256Hash::of(&content) == hash).then(|| String::from_utf8(content).ok())?
+    }
+
+    /// A private key that is kept.
+    #[must_use]
+    pub fn private_key(&self, hash: Sha256Hash) -> Option<String> {
+        let about = fs::metadata(self.kept.join(hash.to_string())).ok()?;
+        (about.mode() & 0o777 == Purpose::Key.mode()).then(|| self.text(hash))?
+    }
+
     /// Entries of a folder, a line for each.
     fn listing(&self, folder: &Path) -> io::Result<Vec<u8>> {
-        confined::open_within(folder, self.allowed.as_deref())?;
+        confined::open_within(folder, self.allowed(Purpose::Data))?;
         let mut names = Vec::new();
         for entry in fs::read_dir(folder)?.take(MAX_ENTRIES) {
             let entry = entry?;
@@ -206,18 +273,31 @@ impl Objects {
     }
 
     /// Stores a content under its hash. When this returns, it is on disk.
-    fn store(&self, path: &str, content: &mut dyn io::Read, max_bytes: u64) -> io::Result<CapturedFile> {
+    fn store(
+        &self,
+        purpose: Purpose,
+        path: &str,
+        content: &mut dyn io::Read,
+        max_bytes: u64,
+    ) -> io::Result<CapturedFile> {
         let new = self.temporary(&self.kept);
-        let stored = self.store_as(&new, path, content, max_bytes);
+        let stored = self.store_as(&new, (purpose, path), content, max_bytes);
         if stored.is_err() {
             let _ = fs::remove_file(&new);
         }
         stored
     }
 
-    fn store_as(&self, new: &Path, path: &str, content: &mut dyn io::Read, max: u64) -> io::Result<CapturedFile> {
-        let mut file = File::options().write(true).create_new(true).mode(0o444).open(new)?;
+    fn store_as(
+        &self,
+        new: &Path,
+        (purpose, path): (Purpose, &str),
+        content: &mut dyn io::Read,
+        max: u64,
+    ) -> io::Result<CapturedFile> {
+        let mut file = File::options().write(true).create_new(true).mode(purpose.mode()).open(new)?;
         let (mut hash, mut size, mut chunk) = (Sha256::new(), 0u64, vec![0; CHUNK.min(max as usize + 1)]);
+        let mut pem = Pem::new(purpose);
         loop {
             match content.read(&mut chunk) {
                 Ok(0) => break,
@@ -227,6 +307,7 @@ impl Objects {
                         let message = format!("it is larger than {max} bytes");
                         return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
                     }
+                    pem.read(&chunk[..length])?;
                     hash.update(&chunk[..length]);
                     file.write_all(&chunk[..length])?;
                 }
@@ -234,12 +315,13 @@ impl Objects {
                 Err(error) => return Err(error),
             }
         }
+        pem.end()?;
         let captured = CapturedFile { path: path.to_owned(), sha256: Sha256Hash(hash.finalize().into()), size };
         if self.has(&captured) {
             fs::remove_file(new)?;
             return Ok(captured);
         }
-        file.set_permissions(PermissionsExt::from_mode(0o444))?;
+        file.set_permissions(PermissionsExt::from_mode(purpose.mode()))?;
         file.sync_all()?;
         fs::rename(new, self.kept.join(captured.sha256.to_string()))?;
         File::open(&self.kept)?.sync_all()?;
@@ -279,8 +361,13 @@ impl Objects {
     /// Compares contents with their hashes. A damaged or missing one is taken again from its source, if that still has
     /// the content; otherwise it is removed and named.
     pub fn verify<'f>(&self, files: impl IntoIterator<Item = &'f CapturedFile>) -> Vec<String> {
+        self.verify_for(files.into_iter().map(|file| (Purpose::Data, file)))
+    }
+
+    /// As [`Objects::verify`], of files with what they were read for.
+    pub fn verify_for<'f>(&self, files: impl IntoIterator<Item = (Purpose, &'f CapturedFile)>) -> Vec<String> {
         let mut lost = Vec::new();
-        for file in files {
+        for (purpose, file) in files {
             let name = file.sha256.to_string();
             let whole = |dir: &Path| hash_of(&dir.join(&name)).is_ok_and(|hash| hash == file.sha256);
             if whole(&self.kept) {
@@ -290,11 +377,12 @@ impl Objects {
                 continue;
             }
             let _ = fs::remove_file(self.kept.join(&name));
-            let again = self.capture(Path::new(&file.path), file.size);
+            let max_bytes = if purpose == Purpose::Data { file.size } else { MAX_PEM_BYTES as u64 };
+            let again = self.capture_for(purpose, Path::new(&file.path), max_bytes);
             let recovered = again.is_ok_and(|again| again.sha256 == file.sha256);
             if !recovered && whole(&self.public) {
                 let from = File::open(self.public.join(&name));
-                let stored = from.and_then(|mut from| self.store(&file.path, &mut from, file.size));
+                let stored = from.and_then(|mut from| self.store(purpose, &file.path, &mut from, max_bytes));
                 if stored.is_ok() {
                     continue;
                 }

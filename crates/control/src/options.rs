@@ -55,7 +55,8 @@ pub struct Options {
     pub listen: Vec<crate::listen::Bind>,
     /// The command that is started with the argument `sandbox` for one.
     pub executable: PathBuf,
-    /// Directories below which policies may name files; all if there are none.
+    /// Directories below which resources may name files; all if there are none. Files of certificates may also be below
+    /// the usual directories of certificates.
     pub files: Vec<PathBuf>,
     /// Bounds of the sandbox.
     pub sandbox: crate::sandbox::Limits,

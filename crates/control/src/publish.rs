@@ -11,9 +11,11 @@
 mod acknowledge;
 mod bell;
 pub(crate) mod captured;
+mod certificates;
 mod commit;
 mod files;
 mod heavy;
+mod kept;
 pub(crate) mod lines;
 mod publisher;
 mod queue;

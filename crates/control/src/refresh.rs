@@ -1,9 +1,12 @@
-//! Refreshes files that documents name, as their `refresh` says.
+//! Refreshes files that documents name, as their `refresh` says: those that are compiled, and those of certificates.
 //!
 //! Files are looked at every two seconds: that also works on network file systems and for links that are exchanged
 //! (`live/` of certbot, `..data` of Kubernetes), where inotify would have to follow every component of the path. One that
 //! has changed is taken when it has not changed between two looks. What matters is a change of the file, not that it
 //! differs from what is in force: after a rollback the file on disk is the one that nobody wants.
+//!
+//! A certificate and its key are two files, which are written one after the other. As long as they do not fit each other,
+//! the change is refused like any other that is not valid, and the next change of either is another attempt.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -16,7 +19,7 @@ use weir_policy::MAX_LIST_BYTES;
 use weir_resource::ResourceKind;
 
 use crate::log;
-use crate::objects::{Objects, Stamp};
+use crate::objects::{Objects, Purpose, Stamp};
 use crate::publish::{Answer, Operation, Queue, Refresh, Submission, Wait, captured};
 use crate::sandbox::Uses;
 use crate::shared::{Shared, ended};
@@ -35,6 +38,7 @@ struct Watched {
     /// Resources that depend on it and are refreshed with it.
     keys: Vec<Key>,
     mode: Mode,
+    purpose: Purpose,
     /// The last two looks.
     stamp: Option<Stamp>,
     taken: Option<Stamp>,
@@ -50,21 +54,27 @@ pub(crate) async fn watch(shared: Shared, queue: Queue, mut stop: watch::Receive
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut watched: BTreeMap<PathBuf, Watched> = BTreeMap::new();
     let mut looked_at = shared.store().looked_at().unwrap_or_default();
-    let mut planned: Option<(Arc<Uses>, u64)> = None;
+    let mut planned: Option<Known> = None;
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
             () = ended(&mut stop) => return,
         }
-        let Some(uses) = shared.uses() else { continue };
+        let compiled = shared.uses();
         {
             let state = shared.state();
-            let digest = state.compiled().digest();
-            if planned.as_ref().is_none_or(|(of, known)| !Arc::ptr_eq(of, &uses) || *known != digest) {
+            let newest = state.iter(ResourceKind::Certificates, None).map(|(_, held)| held.revision).max();
+            let certificates = state.count(ResourceKind::Certificates);
+            let known = (compiled, state.compiled().digest(), newest, certificates);
+            if planned.as_ref().is_none_or(|planned| !same(planned, &known)) {
+                let uses = uses(&state, known.0.as_deref());
                 plan(&mut watched, &state, &uses);
                 drop(state);
-                forget(&shared, &watched, &uses, &mut looked_at);
-                planned = Some((uses, digest));
+                // Until it is known which files are used, none is forgotten.
+                if known.0.is_some() {
+                    forget(&shared, &watched, &uses, &mut looked_at);
+                }
+                planned = Some(known);
             }
         }
         let objects = shared.objects.clone();
@@ -82,8 +92,11 @@ pub(crate) async fn watch(shared: Shared, queue: Queue, mut stop: watch::Receive
             match found {
                 Ok(hash) => {
                     shared.stale().remove(&name);
-                    let pinned = || captured::captured_at(&shared.state(), &name).map(|file| file.sha256);
-                    if looked_at.get(&name).copied().or_else(pinned) != Some(hash) {
+                    let is_news = match looked_at.get(&name) {
+                        Some(known) => *known != hash,
+                        None => !is_pinned(&shared.state(), &name, hash),
+                    };
+                    if is_news {
                         keys.extend(watched.keys.iter().cloned());
                     }
                     decided.push((path, name, hash));
@@ -103,6 +116,32 @@ pub(crate) async fn watch(shared: Shared, queue: Queue, mut stop: watch::Receive
             }
         }
     }
+}
+
+/// What the plan depends on.
+type Known = (Option<Arc<Uses>>, u64, Option<u64>, usize);
+
+fn same(one: &Known, other: &Known) -> bool {
+    let uses = |known: &Known| known.0.as_ref().map(Arc::as_ptr);
+    uses(one) == uses(other) && (one.1, one.2, one.3) == (other.1, other.2, other.3)
+}
+
+/// Files that resources use: documents that are compiled, and certificates.
+fn uses(state: &State, compiled: Option<&Uses>) -> Uses {
+    let mut uses = compiled.cloned().unwrap_or_default();
+    for (id, files) in state.certificates_in_files() {
+        let paths: Arc<[PathBuf]> = files.iter().map(|(_, file)| PathBuf::from(&file.path)).collect();
+        uses.insert(Key::new(ResourceKind::Certificates, id), vec![paths]);
+    }
+    uses
+}
+
+/// Whether a content of a path is in force, wherever the path is named.
+fn is_pinned(state: &State, path: &str, hash: Sha256Hash) -> bool {
+    let of_certificates = state.certificates_in_files().flat_map(|(_, files)| files).map(|(_, file)| file);
+    let named = of_certificates.filter(|file| file.path == path).cloned();
+    let mut all = captured::captured_at(state, path).into_iter().chain(named).peekable();
+    all.peek().is_some() && all.all(|file| file.sha256 == hash)
 }
 
 /// Forgets what was noted of files and resources that are not watched any more.
@@ -127,6 +166,9 @@ fn forget(
 /// What is to be looked at.
 fn plan(watched: &mut BTreeMap<PathBuf, Watched>, state: &State, uses: &Uses) {
     let mut wanted: HashMap<PathBuf, (Vec<Key>, Mode)> = HashMap::new();
+    let of_certificates = || state.certificates_in_files().flat_map(|(_, files)| files);
+    let purposes: HashMap<&Path, Purpose> =
+        of_certificates().map(|(purpose, file)| (Path::new(&file.path), *purpose)).collect();
     for (key, groups) in uses {
         let Some(mode) = mode(state, key) else { continue };
         for path in groups.iter().flat_map(|group| group.iter()) {
@@ -140,9 +182,10 @@ fn plan(watched: &mut BTreeMap<PathBuf, Watched>, state: &State, uses: &Uses) {
     }
     watched.retain(|path, _| wanted.contains_key(path));
     for (path, (keys, mode)) in wanted {
-        let due = Instant::now();
-        let entry = watched.entry(path).or_insert(Watched { keys: Vec::new(), mode, stamp: None, taken: None, due });
-        (entry.keys, entry.mode) = (keys, mode);
+        let purpose = purposes.get(path.as_path()).copied().unwrap_or(Purpose::Data);
+        let new = Watched { keys: Vec::new(), mode, purpose, stamp: None, taken: None, due: Instant::now() };
+        let entry = watched.entry(path).or_insert(new);
+        (entry.keys, entry.mode, entry.purpose) = (keys, mode, purpose);
     }
 }
 
@@ -151,7 +194,7 @@ fn mode(state: &State, key: &Key) -> Option<Mode> {
     let document = state.get(key.kind, &key.id)?.document.value();
     let (place, default) = match key.kind {
         ResourceKind::Settings => (&document["geo"]["refresh"], "on_change"),
-        ResourceKind::Lists => (&document["refresh"], "on_change"),
+        ResourceKind::Lists | ResourceKind::Certificates => (&document["refresh"], "on_change"),
         _ => (&document["refresh"], "manual"),
     };
     match place.as_str().unwrap_or(default) {
@@ -178,14 +221,18 @@ fn look(watched: &mut BTreeMap<PathBuf, Watched>, objects: &Objects) -> Vec<Foun
         };
         let at_rest = watched.stamp.replace(stamp) == Some(stamp) || matches!(watched.mode, Mode::Every(_));
         if at_rest && watched.taken != Some(stamp) {
-            let captured = objects.capture(path, MAX_LIST_BYTES);
+            let captured = match watched.purpose {
+                Purpose::Data => objects.capture(path, MAX_LIST_BYTES),
+                purpose => objects.capture_pem(purpose, path),
+            };
             found.push((path.clone(), stamp, captured.map(|file| file.sha256).map_err(|error| error.to_string())));
         }
     }
     found
 }
 
-/// Takes the files of these resources anew. False if that could not be decided, because control is busy or the disk full.
+/// Takes the files of these resources anew; if that is refused, each resource by itself: of a hundred certificates that
+/// are renewed, one may not fit its key yet. False if it could not be decided, because control is busy or the disk full.
 async fn refresh(shared: &Shared, queue: &Queue, keys: Vec<Key>) -> bool {
     let names: Vec<String> = keys.iter().map(ToString::to_string).collect();
     let submission = Submission {
@@ -218,6 +265,13 @@ async fn refresh(shared: &Shared, queue: &Queue, keys: Vec<Key>) -> bool {
         }
         other => format!("{other:?}"),
     };
+    if keys.len() > 1 {
+        let mut is_decided = true;
+        for key in keys {
+            is_decided &= Box::pin(refresh(shared, queue, vec![key])).await;
+        }
+        return is_decided;
+    }
     log::failure!("what has changed in the files of {} is not taken: {refused}", names.join(", "));
     shared.stale().extend(names.into_iter().map(|name| (name, refused.clone())));
     true

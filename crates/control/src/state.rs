@@ -9,6 +9,7 @@
 //! costs as much as the change and the note is also what a roll-back restores.
 
 mod apply;
+mod certificate;
 mod document;
 mod edit;
 mod expand;
@@ -23,9 +24,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use weir_gateway::Documents;
+use weir_gateway::resource::CapturedFile;
 use weir_resource::ResourceKind;
 
 pub use apply::{Applied, Delta};
+pub use certificate::{Contents, FileOf, Parts, ReadFiles, expand, not_kept};
 pub use document::{Document, Held};
 pub use edit::{Action, Condition, Edit, Match, Refusal};
 pub use key::{Key, Target};
@@ -34,6 +37,8 @@ pub use patch::merge_patch;
 pub use secret::{key_hash, redacted};
 
 use index::{References, Uniques};
+
+use crate::objects::Purpose;
 
 /// All documents.
 #[derive(Clone, Debug, Default)]
@@ -78,6 +83,13 @@ impl State {
     ) -> impl Iterator<Item = (&'s Arc<str>, &'s Held)> {
         let start = after.map_or(std::ops::Bound::Unbounded, std::ops::Bound::Excluded);
         self.documents[kind as usize].range::<str, _>((start, std::ops::Bound::Unbounded))
+    }
+
+    /// The certificates that name files, with what was captured of them.
+    pub fn certificates_in_files<'s>(&'s self) -> impl Iterator<Item = (&'s str, &'s [(Purpose, CapturedFile)])> {
+        let files = |held: &'s Held| held.document.certificate.as_deref().map(|parts| parts.files.as_slice());
+        let all = self.iter(ResourceKind::Certificates, None);
+        all.filter_map(move |(id, held)| Some((&**id, files(held).filter(|files| !files.is_empty())?)))
     }
 
     /// How many there are of a kind.

@@ -38,7 +38,6 @@ pub use flush::{Flushed, Flusher};
 pub use load::{Loaded, StoredDocument};
 pub use owner::Owner;
 pub use recover::{Claim, claim};
-pub use retired::{KEPT_FILE_BYTES, KEPT_FILE_REVISIONS};
 pub use revisions::{Change, Revision};
 pub use snapshot::Snapshot;
 

@@ -20,7 +20,7 @@ use weir_gateway::resource::ResourceKind;
 use weir_rules::seclang::{Options, RuleSource};
 
 pub(crate) use exclusion::exclusions;
-pub(crate) use files::expand;
+pub(crate) use files::{expand, is_wild};
 pub use needs::RuleSetNeeds;
 
 use crate::action::sec_lang;

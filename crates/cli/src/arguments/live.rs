@@ -31,8 +31,8 @@ pub struct Control {
     #[arg(long, requires = "listen")]
     pub insecure: bool,
     /// Policies may also name files (lists, rule sets, geographic databases) below this directory, besides
-    /// /etc/weir, /etc/modsecurity, /usr/share/modsecurity-crs, /usr/share/GeoIP and /var/lib/GeoIP. Symbolic links
-    /// must not lead out of it. Repeatable.
+    /// /etc/weir, /etc/modsecurity, /usr/share/modsecurity-crs, /usr/share/GeoIP and /var/lib/GeoIP; certificates also
+    /// below /etc/letsencrypt and /etc/ssl. Symbolic links must not lead out of it. Repeatable.
     #[arg(long, value_name = "DIR")]
     pub files: Vec<PathBuf>,
     /// Memory limit for compiling policies, in MiB.

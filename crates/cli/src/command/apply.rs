@@ -70,7 +70,16 @@ fn read(paths: &[PathBuf]) -> Result<State, Failure> {
 }
 
 fn documents(state: &mut State) -> Documents {
-    state.take_documents().into_iter().map(|((kind, id), document)| (name(kind, &id), document)).collect()
+    let all = state.take_documents().into_iter();
+    all.map(|((kind, id), document)| (name(kind, &id), written(document))).collect()
+}
+
+/// A document without what answers add to it: what was captured of the files of a certificate.
+fn written(mut document: Value) -> Value {
+    if let Some(keys) = document.as_object_mut() {
+        keys.remove("captured");
+    }
+    document
 }
 
 fn name(kind: ResourceKind, id: &str) -> String {
@@ -89,7 +98,7 @@ fn current(api: &Api) -> Result<Documents, Failure> {
             continue;
         }
         for (id, document) in value.as_object().into_iter().flatten() {
-            all.insert(format!("{kind}/{id}"), document.clone());
+            all.insert(format!("{kind}/{id}"), written(document.clone()));
         }
     }
     Ok(all)
@@ -97,17 +106,19 @@ fn current(api: &Api) -> Result<Documents, Failure> {
 
 /// A resource that changes, and what it is to be; `None` if it goes.
 fn changes<'d>(there: &'d Documents, wanted: &'d Documents, prune: bool) -> Vec<(&'d str, Option<&'d Value>)> {
-    let put = wanted.iter().filter(|(name, document)| there.get(*name).is_none_or(|old| !same(old, document)));
+    // Settings cannot be deleted; empty ones are the same as none.
+    let none = json!({});
+    let old = |name: &String| there.get(name).or((name == ResourceKind::Settings.plural()).then_some(&none));
+    let put = wanted.iter().filter(|(name, document)| old(name).is_none_or(|old| !same(old, document)));
     let put = put.map(|(name, document)| (name.as_str(), Some(document)));
     let gone = there.keys().filter(|name| prune && !wanted.contains_key(*name));
-    // Settings cannot be deleted; empty ones are the same as none.
     gone.filter(|name| *name != ResourceKind::Settings.plural()).map(|name| (name.as_str(), None)).chain(put).collect()
 }
 
 /// Resources that stay as they are and may name files.
 fn unchanged(wanted: &Documents, changes: &[(&str, Option<&Value>)]) -> Vec<String> {
-    let kinds: Vec<&str> =
-        ResourceKind::written().filter(|kind| kind.is_compiled()).map(|kind| kind.plural()).collect();
+    let has_files = |kind: &ResourceKind| kind.is_compiled() || *kind == ResourceKind::Certificates;
+    let kinds: Vec<&str> = ResourceKind::written().filter(has_files).map(|kind| kind.plural()).collect();
     let may_name_files = |name: &&String| name.split('/').next().is_some_and(|kind| kinds.contains(&kind));
     let is_same = |name: &&String| changes.iter().all(|(changed, _)| changed != name);
     wanted.keys().filter(may_name_files).filter(is_same).map(|name| format!("/{name}")).collect()
@@ -115,15 +126,18 @@ fn unchanged(wanted: &Documents, changes: &[(&str, Option<&Value>)]) -> Vec<Stri
 
 /// Whether a document is what the gateway has. It never shows keys, only their hashes.
 fn same(old: &Value, new: &Value) -> bool {
-    match (&old["key"]["sha256"], &new["key"]) {
-        (Value::String(hash), Value::String(key)) => {
-            let (mut old, mut new) = (old.clone(), new.clone());
-            old["key"] = Value::Null;
-            new["key"] = Value::Null;
-            *hash == weir_control::key_hash(key) && old == new
+    let (Value::String(hash), Some(_)) = (&old["key"]["sha256"], new.get("key")) else { return old == new };
+    let mut new = new.clone();
+    for part in ["certificate", "key"] {
+        // The short form of the same.
+        if let Some(pem) = new[part].get_mut("pem").map(Value::take) {
+            new[part] = pem;
         }
-        _ => old == new,
     }
+    if new["key"].as_str().is_some_and(|key| *hash == weir_control::key_hash(key)) {
+        new["key"] = json!({ "sha256": hash });
+    }
+    *old == new
 }
 
 fn transaction(changes: &[(&str, Option<&Value>)]) -> Value {
@@ -158,6 +172,7 @@ mod tests {
         assert_eq!(names(false), ["sites/a", "sites/c"]);
         assert_eq!(names(true), ["sites/b", "sites/a", "sites/c"]);
         assert!(changes(&there, &there, true).is_empty());
+        assert!(changes(&documents(&[]), &documents(&[("settings", json!({}))]), true).is_empty(), "empty is none");
     }
 
     #[test]
@@ -167,5 +182,7 @@ mod tests {
         assert!(same(&old, &json!({"certificate": "c", "key": "secret"})));
         assert!(!same(&old, &json!({"certificate": "c", "key": "other"})));
         assert!(!same(&old, &json!({"certificate": "d", "key": "secret"})));
+        assert!(same(&old, &json!({"certificate": {"pem": "c"}, "key": {"pem": "secret"}})));
+        assert!(same(&old, &old) && !same(&old, &json!({"certificate": "c", "key": {"file": "/k"}})));
     }
 }

@@ -3,11 +3,13 @@
 //! A policy file is for `weir_policy` in nginx and stands alone. Files for `weir apply` have documents by id, which may
 //! refer to those of other files, so they are read together, as one state.
 
-use std::collections::HashSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use weir_control::state::{Action, Edit, Key, Refusal, State as Whole, Target};
+use weir_control::state::{Action, Contents, Edit, FileOf, Key, Refusal, State as Whole, Target};
+use weir_gateway::resource::Sha256Hash;
 use weir_gateway::{Gateway, Patterns};
 use weir_policy::files::Disk;
 use weir_policy::{Fault, PolicyError, PolicyErrors, Snapshot, Trial, read_text};
@@ -191,6 +193,28 @@ pub(crate) fn place_of_rule(state: &State, policy: &str, rule: &str) -> Option<(
     Some((place.file, place.line))
 }
 
+/// Files of certificates, read where they are.
+#[derive(Default)]
+pub(crate) struct CertificateFiles(RefCell<BTreeMap<Sha256Hash, String>>);
+
+impl Contents for CertificateFiles {
+    fn file(&self, (path, _): &FileOf) -> Option<Result<Sha256Hash, String>> {
+        Some(body::file(path).map_err(|failure| failure.to_string()).map(|text| {
+            let hash = Sha256Hash::of(text.as_bytes());
+            self.0.borrow_mut().insert(hash, text);
+            hash
+        }))
+    }
+
+    fn text(&self, hash: Sha256Hash) -> Option<String> {
+        self.0.borrow().get(&hash).cloned()
+    }
+
+    fn private_key(&self, _: Sha256Hash) -> Option<String> {
+        None
+    }
+}
+
 /// The documents of a state as changes.
 pub(crate) fn edits(state: &State) -> Vec<Edit> {
     let put = |((kind, id), document): (&(ResourceKind, String), &Value)| {
@@ -201,7 +225,7 @@ pub(crate) fn edits(state: &State) -> Vec<Edit> {
 
 /// What the files describe would be refused for: references, what is there twice, regular expressions.
 pub(crate) fn faults(state: &State) -> Vec<PolicyError> {
-    let faults = match Whole::default().apply(1, &edits(state)) {
+    let faults = match Whole::default().apply_with(1, &edits(state), &CertificateFiles::default()) {
         Ok(applied) => applied.places_of_patterns().into_iter().filter_map(bad_pattern).collect(),
         Err(Refusal::Invalid(faults)) => faults,
         Err(other) => vec![Fault { message: format!("{other:?}"), ..Fault::default() }],

@@ -122,6 +122,7 @@ impl Problem {
                 problem.etag = revision;
                 problem.hint("read it again, and send its ETag with If-Match")
             }
+            Refusal::Unread(_) => Self::failed("the files of a certificate were not read"),
             Refusal::Invalid(errors) => {
                 let detail = match errors.as_slice() {
                     [one] => format!("{}: {}", one.pointer, one.message),

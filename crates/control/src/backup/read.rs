@@ -31,8 +31,8 @@ pub fn unpack(backup: impl Read, into: &Path) -> Result<Manifest, BackupError> {
         .create(into.join(objects::NAME))
         .map_err(BackupError::io(format!("make {}", into.display())))?;
     each(backup, |entry, content| {
-        // Contents of files are for everybody who may open them, or for nobody else.
-        let mode = if entry.object().is_some() { entry.mode & 0o444 } else { 0o600 };
+        // Those of private keys are for nobody else.
+        let mode = if entry.object().is_some() && entry.mode & 0o077 != 0 { 0o444 } else { 0o600 };
         let mut file = File::options().write(true).create_new(true).mode(mode).open(into.join(&entry.name))?;
         let length = io::copy(content, &mut file)?;
         file.flush()?;

@@ -104,7 +104,7 @@ fn an_unchanged_file_is_not_read_again() {
     let file = place.objects.capture(&path, 100).unwrap();
     // The same object stands for it, however often: only reading would find that the content is another one.
     let mut seen = place.objects.seen.lock().unwrap();
-    seen.get_mut(&path).unwrap().1.path = "from memory".into();
+    seen.get_mut(&(path.clone(), Purpose::Data)).unwrap().1.path = "from memory".into();
     drop(seen);
     assert_eq!(place.objects.capture(&path, 100).unwrap().path, "from memory");
     fs::remove_file(place.path(&format!("state/objects/{}", file.sha256))).unwrap();
@@ -184,4 +184,32 @@ fn leftovers_of_a_killed_process_go() {
     fs::write(place.path("state/objects/.new-1-1"), "x").unwrap();
     Place::open(&place.dir);
     assert_eq!(place.names("state/objects"), [""; 0]);
+}
+
+#[test]
+fn private_keys_are_objects_that_only_control_reads() {
+    let place = Place::new();
+    let made = rcgen::generate_simple_self_signed(vec!["a.test".to_owned()]).unwrap();
+    let (chain, key) = (made.cert.pem(), made.signing_key.serialize_pem());
+    place.write("in/chain.pem", chain.as_bytes());
+    let path = place.write("in/key.pem", key.as_bytes());
+    for refused in [place.objects.capture(&path, 10_000), place.objects.capture_pem(Purpose::Chain, &path)] {
+        let said = refused.unwrap_err().to_string();
+        assert!(said.contains("a private key in it") && !said.contains(&key[40..60]), "{said}");
+    }
+    assert_eq!(place.names("state/objects"), [""; 0], "nothing is left");
+    let file = place.objects.capture_pem(Purpose::Key, &path).unwrap();
+    assert!(place.objects.capture(&path, 10_000).is_err(), "what is known of it as a key is not known of it as a list");
+    let object = place.path(&format!("state/objects/{}", file.sha256));
+    assert_eq!(fs::metadata(&object).unwrap().mode() & 0o777, 0o600);
+    assert_eq!(place.objects.private_key(file.sha256), Some(key));
+    let public = place.objects.capture_pem(Purpose::Chain, &place.path("in/chain.pem")).unwrap();
+    assert_eq!((place.objects.text(public.sha256), place.objects.private_key(public.sha256)), (Some(chain), None));
+    // Lost, it is taken from its source again, and only control reads it.
+    fs::remove_file(&object).unwrap();
+    assert!(place.objects.verify_for([(Purpose::Key, &CapturedFile { size: 0, ..file.clone() })]).is_empty());
+    assert_eq!(fs::metadata(&object).unwrap().mode() & 0o777, 0o600);
+    place.write("out/key.pem", b"-----BEGIN X-----\n");
+    let said = place.objects.capture_pem(Purpose::Key, &place.path("out/key.pem")).unwrap_err().to_string();
+    assert!(said.contains("not below a directory"), "{said}");
 }

@@ -8,12 +8,13 @@ use weir_bus::Frame;
 use weir_gateway::op::Op;
 use weir_resource::{Fault, ResourceKind};
 
-use super::files;
+use super::kept::Kept;
 use super::publisher::Publisher;
 use super::queue::{Answer, Operation, Refresh, Submitted};
 use super::verification::{Compiled, Fresh};
 use super::waiting::Outcome;
 use crate::findings::{self, Finding};
+use super::{certificates, files};
 use crate::log;
 use crate::shared::now_ms;
 use crate::state::{Action, Applied, Edit, Key, Refusal, State, Target};
@@ -84,8 +85,15 @@ impl Publisher {
         }
         let verified = submitted.verified.as_ref().filter(|verified| verified.is_current(state));
         let of_files = verified.map_or_else(Vec::new, |verified| files::edits(state, verified));
-        let applied = match state.apply(state.revision() + 1, edits.iter().chain(&of_files)) {
+        let again = certificates::again(state, &submitted.submission);
+        let kept = Kept { objects: &self.parts.objects, store, read: &submitted.read };
+        let edits_of_all = edits.iter().chain(&again).chain(&of_files);
+        let applied = match state.apply_with(state.revision() + 1, edits_of_all, &kept) {
             Ok(applied) => applied,
+            Err(Refusal::Unread(files)) => {
+                self.read_files(submitted, files);
+                return None;
+            }
             Err(refusal) => {
                 let _ = submitted.answer.send(Answer::Refused(refusal));
                 return None;
@@ -113,9 +121,12 @@ impl Publisher {
             let _ = submitted.answer.send(answer);
             return None;
         }
+        let has_certificates = applied.deltas.iter().any(|delta| delta.key.kind == ResourceKind::Certificates);
+        if uses.is_some() || has_certificates {
+            self.forget_at.get_or_insert_with(|| Instant::now() + files::FORGET_AFTER);
+        }
         if let Some(uses) = uses {
             *self.parts.uses.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(uses));
-            self.forget_at.get_or_insert_with(|| Instant::now() + files::FORGET_AFTER);
         }
         submitted.warnings = warnings;
         submitted.files = files;

@@ -16,7 +16,7 @@ use super::verification::Verified;
 use crate::log;
 use crate::objects::Objects;
 use crate::sandbox::{Rejected, Report, Sandbox};
-use crate::state::{Action, Edit, Key, State, Target};
+use crate::state::{Action, Edit, Key, State, Target, not_kept};
 
 /// How long after a change contents of files are deleted that are not needed any more: workers may still compile it.
 pub(super) const FORGET_AFTER: Duration = Duration::from_secs(10);
@@ -102,34 +102,29 @@ pub(super) fn forgotten(objects: &Objects, edits: &[Edit]) -> Vec<Fault> {
         _ => None,
     });
     let lost = restored.filter(|(_, file)| !objects.has(file));
-    lost.map(|(key, file)| Fault {
-        pointer: key.to_string(),
-        message: format!("the content that {} had then ({}) is not kept any more", file.path, file.sha256),
-        hint: Some(format!(
-            "contents are kept for {} revisions that changed files, up to {} MiB",
-            crate::store::KEPT_FILE_REVISIONS,
-            crate::store::KEPT_FILE_BYTES >> 20
-        )),
-        ..Fault::default()
-    })
-    .collect()
+    lost.map(|(key, file)| not_kept(key, &file)).collect()
 }
 
 impl Publisher {
-    /// Deletes contents that no revision needs which can still be reached.
+    /// Deletes contents that no revision needs which can still be reached. Nothing may be on its way meanwhile that has
+    /// stored an object which no revision names yet.
     pub(super) fn forget_objects(&mut self) {
         let parts = self.parts.clone();
-        let current: HashSet<Sha256Hash> = captured(&parts.state()).map(|file| file.sha256).collect();
+        let (current, of_certificates) = {
+            let state = parts.state();
+            let current: HashSet<Sha256Hash> = captured(&state).map(|file| file.sha256).collect();
+            let files = state.certificates_in_files().flat_map(|(_, files)| files);
+            (current, files.map(|(_, file)| file.sha256).collect::<HashSet<_>>())
+        };
         let mut kept = match parts.store().retired() {
             Ok(kept) => kept,
             Err(error) => return log::failure!("cannot tell which contents of files are needed: {error}"),
         };
         // A worker may still compile the revision before.
         let published: HashSet<Sha256Hash> = current.iter().chain(&kept).copied().collect();
-        kept.extend(&current);
+        kept.extend(current.iter().chain(&of_certificates));
         let objects = Arc::clone(&parts.objects);
-        // What runs meanwhile may have stored an object that no revision names yet.
-        if self.heavy_runs || !self.heavy.is_empty() || !objects.keep_only(&kept, &published) {
+        if !objects.keep_only(&kept, &published) {
             self.forget_at = Some(Instant::now() + FORGET_AFTER);
         }
     }

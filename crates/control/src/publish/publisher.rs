@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
-use tokio::sync::mpsc;
+use tokio::sync::{Mutex, mpsc};
 use weir_bus::{ControlBell, Frame, Writer};
 
 use super::bell::{Bell, NewFiles};
@@ -77,6 +78,12 @@ pub(crate) struct Publisher {
     pub(super) undone: VecDeque<Undone>,
     pub(super) heavy: VecDeque<(Submitted, Compiled)>,
     pub(super) heavy_runs: bool,
+    /// Changes whose files are being read.
+    pub(super) reading: usize,
+    /// Held by the one that reads.
+    pub(super) lane: Arc<Mutex<()>>,
+    pub(super) read: mpsc::UnboundedSender<Submitted>,
+    pub(super) read_in: mpsc::UnboundedReceiver<Submitted>,
     /// When files are captured that were named before control started, if that has not succeeded.
     pub(super) learn_at: Instant,
     /// When contents of files that are not needed any more are deleted.
@@ -101,6 +108,7 @@ impl Publisher {
         let bell = Bell::new(ControlBell::open(runtime)?).map_err(at("watch the bell in"))?;
         let files = NewFiles::of(runtime).map_err(at("watch"))?;
         let (verdicts, verdicts_in) = mpsc::unbounded_channel();
+        let (read, read_in) = mpsc::unbounded_channel();
         let own_epoch = parts.store().epoch();
         let mut publisher = Self {
             parts,
@@ -115,6 +123,10 @@ impl Publisher {
             undone: VecDeque::new(),
             heavy: VecDeque::new(),
             heavy_runs: false,
+            reading: 0,
+            lane: Arc::default(),
+            read,
+            read_in,
             learn_at: Instant::now() + std::time::Duration::from_secs(10),
             forget_at: Some(Instant::now()),
             verdicts,

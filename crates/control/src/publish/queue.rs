@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 use weir_resource::Fault;
 
+use super::kept::Read;
 use super::verification::Verified;
 use crate::auth::Role;
 use crate::state::{Edit, Key, Refusal};
@@ -145,6 +146,8 @@ pub struct Submitted {
     pub(super) since: Instant,
     /// What the sandbox has compiled of it.
     pub(super) verified: Option<Verified>,
+    /// Files of certificates that were read for it.
+    pub(super) read: Read,
     /// What is odd about it.
     pub(super) warnings: Vec<Fault>,
     /// What it changes in files, in words.
@@ -179,6 +182,7 @@ impl Submitted {
             answer,
             since,
             verified: None,
+            read: Read::default(),
             warnings: Vec::new(),
             files: Vec::new(),
             first: true,
@@ -225,6 +229,7 @@ impl Queue {
             answer,
             since: Instant::now(),
             verified: None,
+            read: Read::default(),
             warnings: Vec::new(),
             files: Vec::new(),
             first: false,

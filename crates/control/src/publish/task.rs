@@ -50,6 +50,7 @@ impl Publisher {
                 }
                 () = self.bell.rung() => self.look(),
                 Some(verdict) = self.verdicts_in.recv() => self.verdict(verdict),
+                Some(submitted) = self.read_in.recv() => self.files_read(submitted),
                 _ = findings.recv_many(&mut found, FINDINGS), if !findings.is_closed() => self.publish_found(found.drain(..)),
                 () = tokio::time::sleep_until(look) => self.tick(),
                 () = ended(&mut stop) => break,
@@ -100,7 +101,8 @@ impl Publisher {
             self.learn_at = Instant::now() + LEARN;
             self.commit(std::iter::once(Submitted::first()));
         }
-        if self.forget_at.is_some_and(|at| at <= Instant::now()) && !self.heavy_runs {
+        let is_idle = !self.heavy_runs && self.heavy.is_empty() && self.reading == 0;
+        if self.forget_at.is_some_and(|at| at <= Instant::now()) && is_idle {
             self.forget_at = None;
             self.forget_objects();
         }

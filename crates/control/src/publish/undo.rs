@@ -3,6 +3,7 @@
 use super::commit::{AppliedChange, rollback, row};
 use super::publisher::{Publisher, Undone};
 use crate::log;
+use crate::objects::Objects;
 use crate::shared::now_ms;
 use crate::state::{Action, Applied, Edit, State, Target};
 use crate::store::{Revision, Store, StoreError};
@@ -49,7 +50,7 @@ impl Publisher {
     fn undo(&mut self, refused: &Refused) -> Option<Undone> {
         let parts = self.parts.clone();
         let (mut state, mut store) = (parts.state(), parts.store());
-        let applied = match inverse(&mut state, &store, refused.revision) {
+        let applied = match inverse(&mut state, &store, &parts.objects, refused.revision) {
             Ok(applied) => applied,
             Err(why) => {
                 log::failure!("revision {} cannot be undone: {why}", refused.revision);
@@ -82,16 +83,16 @@ impl Publisher {
 }
 
 /// Inverts a revision, except for what later revisions have changed. If they depend on it, they are undone too.
-fn inverse(state: &mut State, store: &Store, revision: u64) -> Result<Applied, String> {
+fn inverse(state: &mut State, store: &Store, objects: &Objects, revision: u64) -> Result<Applied, String> {
     let text = |error: StoreError| error.to_string();
     let stored = store.revision(revision).map_err(text)?.ok_or("it is not kept")?;
     let edits = flipped(state, &stored).map_err(text)?;
     let next = state.revision() + 1;
-    if let Ok(applied) = state.apply(next, &edits) {
+    if let Ok(applied) = state.apply_with(next, &edits, objects) {
         return Ok(applied);
     }
     let edits = rollback(state, store, revision.saturating_sub(1)).map_err(|_| "what was before is not kept")?;
-    state.apply(next, &edits).map_err(|refusal| format!("{refusal:?}"))
+    state.apply_with(next, &edits, objects).map_err(|refusal| format!("{refusal:?}"))
 }
 
 fn flipped(state: &State, stored: &Revision) -> Result<Vec<Edit>, StoreError> {

@@ -7,7 +7,8 @@ use weir_gateway::op::Op;
 use weir_gateway::resource::Document as CompiledDocument;
 use weir_resource::{Fault, ResourceKind};
 
-use super::{Document, Edit, Held, Key, Refusal, State};
+use super::certificate::not_kept;
+use super::{Contents, Document, Edit, FileOf, Held, Key, Refusal, State};
 
 /// What happened to one resource.
 #[derive(Clone, Debug)]
@@ -78,7 +79,9 @@ impl Applied {
         for delta in self.deltas.iter().rev().filter(|delta| delta.new.is_none()) {
             let with_its_upstream =
                 delta.key.upstream().is_some_and(|upstream| goes(&Key::new(ResourceKind::Upstreams, upstream)));
-            if !with_its_upstream {
+            // Of a certificate whose content is lost, workers were told nothing.
+            let is_known = delta.old.as_ref().is_some_and(|held| held.document.frame.is_some());
+            if !with_its_upstream && is_known {
                 let op = Op::Delete { kind: delta.key.kind, id: delta.key.id.to_string() };
                 frames.push(serde_json::to_vec(&op).expect("an operation can be written as JSON"));
             }
@@ -92,7 +95,7 @@ impl Applied {
 /// Faults that one answer lists at most.
 pub const MAX_FAULTS: usize = 100;
 
-type Check = fn(&Key, String) -> Result<Document, Vec<Fault>>;
+type Check = fn(&Key, String, &dyn Contents) -> Result<Document, Vec<Fault>>;
 
 /// A change in the making.
 pub(super) struct Session<'s> {
@@ -100,11 +103,19 @@ pub(super) struct Session<'s> {
     pub faults: Vec<Fault>,
     /// Documents that were not valid: what refers to them is not told that they are not there.
     pub broken: BTreeSet<Key>,
+    pub contents: &'s dyn Contents,
+    /// Files of certificates that must be read before the change can be made.
+    pub unread: BTreeSet<FileOf>,
     before: BTreeMap<Key, Option<Held>>,
     revision: u64,
 }
 
-impl Session<'_> {
+impl<'s> Session<'s> {
+    fn new(state: &'s mut State, revision: u64, contents: &'s dyn Contents) -> Self {
+        let (broken, unread) = (BTreeSet::new(), BTreeSet::new());
+        Self { state, faults: Vec::new(), broken, contents, unread, before: BTreeMap::new(), revision }
+    }
+
     /// Puts a document, or takes it away (`None`).
     pub fn write(&mut self, key: &Key, text: Option<String>) {
         self.write_checked(key, text, Document::check);
@@ -124,8 +135,13 @@ impl Session<'_> {
                 if old.is_some_and(|held| *held.document.text == *text) {
                     return;
                 }
-                match check(key, text) {
-                    Ok(document) => Some(Held { document: Arc::new(document), revision: self.revision }),
+                match check(key, text, self.contents) {
+                    Ok(document) => {
+                        let lost = document.certificate.iter().flat_map(|parts| &parts.lost);
+                        let lost: Vec<Fault> = lost.map(|file| not_kept(key, file)).collect();
+                        lost.into_iter().for_each(|fault| self.fault(fault));
+                        Some(Held { document: Arc::new(document), revision: self.revision })
+                    }
                     Err(faults) => return self.refuse(key, faults),
                 }
             }
@@ -181,9 +197,24 @@ impl State {
     /// # Errors
     /// Why not; the state is as it was.
     pub fn apply<'e>(&mut self, revision: u64, edits: impl IntoIterator<Item = &'e Edit>) -> Result<Applied, Refusal> {
-        let mut session =
-            Session { state: self, faults: Vec::new(), broken: BTreeSet::new(), before: BTreeMap::new(), revision };
+        self.apply_with(revision, edits, &())
+    }
+
+    /// As [`State::apply`], where certificates have parts that are elsewhere.
+    ///
+    /// # Errors
+    /// As [`State::apply`]; [`Refusal::Unread`] if files are to be read first.
+    pub fn apply_with<'e>(
+        &mut self,
+        revision: u64,
+        edits: impl IntoIterator<Item = &'e Edit>,
+        contents: &dyn Contents,
+    ) -> Result<Applied, Refusal> {
+        let mut session = Session::new(self, revision, contents);
         let mut result = edits.into_iter().try_for_each(|edit| session.edit(edit));
+        if result.is_ok() && !session.unread.is_empty() {
+            result = Err(Refusal::Unread(std::mem::take(&mut session.unread)));
+        }
         if result.is_ok() {
             session.verify();
             if !session.faults.is_empty() {
@@ -201,15 +232,9 @@ impl State {
     /// A state of documents some of which may refer to resources that are elsewhere; documents that are not valid are
     /// left out.
     #[must_use]
-    pub fn of_part<'e>(edits: impl IntoIterator<Item = &'e Edit>) -> (Self, Vec<Delta>) {
+    pub fn of_part<'e>(edits: impl IntoIterator<Item = &'e Edit>, contents: &dyn Contents) -> (Self, Vec<Delta>) {
         let mut state = Self::default();
-        let mut session = Session {
-            state: &mut state,
-            faults: Vec::new(),
-            broken: BTreeSet::new(),
-            before: BTreeMap::new(),
-            revision: 1,
-        };
+        let mut session = Session::new(&mut state, 1, contents);
         for edit in edits {
             // Its faults are those of the documents.
             let _ = session.edit(edit);
@@ -226,17 +251,12 @@ impl State {
     pub fn restore<'d>(
         revision: u64,
         documents: impl IntoIterator<Item = (&'d Key, (&'d str, u64))>,
+        contents: &dyn Contents,
     ) -> Result<Self, Vec<Fault>> {
         let mut state = Self::default();
-        let mut session = Session {
-            state: &mut state,
-            faults: Vec::new(),
-            broken: BTreeSet::new(),
-            before: BTreeMap::new(),
-            revision,
-        };
+        let mut session = Session::new(&mut state, revision, contents);
         for (key, (text, changed_in)) in documents {
-            match Document::check_stored(key, text.to_owned()) {
+            match Document::check_stored(key, text.to_owned(), contents) {
                 Ok(document) => {
                     session.set(key, Some(Held { document: Arc::new(document), revision: changed_in }));
                 }

@@ -7,7 +7,7 @@ use weir_gateway::op::Op;
 use weir_gateway::resource::{Resource, Settings};
 use weir_resource::{Checked, Fault, Reference, ResourceKind, Unique, check, check_stored};
 
-use super::Key;
+use super::{Contents, Key, Parts, expand};
 
 type Check = fn(ResourceKind, &str, &[u8]) -> Result<Checked, Vec<Fault>>;
 
@@ -28,6 +28,8 @@ pub struct Document {
     pub unique: Vec<Unique>,
     /// Regular expressions that the sandbox must have compiled.
     pub patterns: Vec<String>,
+    /// The parts of a certificate. If one of them is lost, workers are told nothing.
+    pub certificate: Option<Box<Parts>>,
 }
 
 /// A document that is in the state.
@@ -71,25 +73,33 @@ impl Document {
     ///
     /// # Errors
     /// All that is wrong with it; pointers are those within the document.
-    pub fn check(key: &Key, text: String) -> Result<Self, Vec<Fault>> {
-        Self::with(check, key, text)
+    pub fn check(key: &Key, text: String, contents: &dyn Contents) -> Result<Self, Vec<Fault>> {
+        Self::with(check, key, text, contents)
     }
 
     /// Checks a document that was good once; see [`check_stored`].
     ///
     /// # Errors
     /// As [`Document::check`].
-    pub fn check_stored(key: &Key, text: String) -> Result<Self, Vec<Fault>> {
-        Self::with(check_stored, key, text)
+    pub fn check_stored(key: &Key, text: String, contents: &dyn Contents) -> Result<Self, Vec<Fault>> {
+        Self::with(check_stored, key, text, contents)
     }
 
-    fn with(check: Check, key: &Key, text: String) -> Result<Self, Vec<Fault>> {
+    fn with(check: Check, key: &Key, text: String, contents: &dyn Contents) -> Result<Self, Vec<Fault>> {
         if !key.is_valid() {
             let message = format!("`{}` is not a valid {} id", key.id, key.kind.singular());
             let expected = Some(format!("1 to 128 bytes, {}", key.kind.id_pattern()));
             return Err(vec![Fault { message, expected, ..Fault::default() }]);
         }
-        let checked = check(key.kind, &key.id, text.as_bytes())?;
+        let mut checked = check(key.kind, &key.id, text.as_bytes())?;
+        let mut certificate = None;
+        if key.kind == ResourceKind::Certificates {
+            let (parts, expanded) = expand(&text, contents);
+            if let Some(expanded) = expanded {
+                checked = check(key.kind, &key.id, expanded.as_bytes())?;
+            }
+            certificate = Some(Box::new(parts));
+        }
         // Settings that set nothing for the workers are the same to them as none.
         let counts =
             !matches!(&checked.op, Some(Op::Put(Resource::Settings(settings))) if *settings == Settings::default());
@@ -112,6 +122,7 @@ impl Document {
             references: checked.references,
             unique: checked.unique,
             patterns: checked.patterns,
+            certificate,
         })
     }
 

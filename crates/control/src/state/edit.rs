@@ -1,10 +1,12 @@
 //! A requested change of one resource, and the reasons to refuse it.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use weir_resource::Fault;
 
-use super::{Key, Target};
+use super::{FileOf, Key, Target};
 
 /// The operation on a resource.
 #[derive(Clone, Debug)]
@@ -71,4 +73,6 @@ pub enum Refusal {
     Precondition(String, Option<u64>),
     /// The new state would be invalid. All faults, at most [`super::apply::MAX_FAULTS`].
     Invalid(Vec<Fault>),
+    /// These files of certificates must be read first. The publisher does so and tries again.
+    Unread(BTreeSet<FileOf>),
 }

@@ -1,11 +1,12 @@
 //! From a requested change to changed documents: parts, patches, and members within their upstream.
 
 use serde_json::{Map, Value};
+use weir_gateway::resource::Sha256Hash;
 use weir_resource::{Fault, ResourceKind, descriptor};
 
 use super::apply::Session;
 use super::edit::{Action, Condition, Edit, Match, Refusal};
-use super::{Key, Target, merge_patch, nested, secret};
+use super::{Held, Key, Target, certificate, merge_patch, nested};
 
 impl Session<'_> {
     pub(super) fn edit(&mut self, edit: &Edit) -> Result<(), Refusal> {
@@ -202,11 +203,28 @@ impl Session<'_> {
     }
 
     fn write_value(&mut self, key: &Key, mut value: Value) {
-        if let Err(fault) = secret::restore(key, &mut value, self.state.get(key.kind, &key.id)) {
-            self.broken.insert(key.clone());
-            return self.fault(fault);
+        if key.kind == ResourceKind::Certificates {
+            let known = |hash| self.private_key(key, hash);
+            match certificate::resolve(key, &mut value, self.contents, known) {
+                Ok(unread) if unread.is_empty() => {}
+                Ok(unread) => return self.unread.extend(unread),
+                Err(faults) => {
+                    self.broken.insert(key.clone());
+                    return faults.into_iter().for_each(|fault| self.fault(fault));
+                }
+            }
         }
         self.write(key, Some(value.to_string()));
+    }
+
+    /// A private key that the gateway has, or had before this change: most likely that of the same certificate.
+    fn private_key(&self, key: &Key, hash: Sha256Hash) -> Option<String> {
+        let own = self.state.get(key.kind, &key.id);
+        let others = self.state.iter(ResourceKind::Certificates, None).map(|(_, held)| held);
+        let before = self.touched().filter_map(|(_, old)| old);
+        let has = |held: &&Held| held.document.certificate.as_ref().is_some_and(|parts| parts.key == Some(hash));
+        let held = own.into_iter().chain(others).chain(before).find(has)?;
+        held.document.value()["key"].as_str().map(str::to_owned).or_else(|| self.contents.text(hash))
     }
 }
 

@@ -2,16 +2,13 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use rusqlite::OptionalExtension as _;
 use weir_gateway::resource::{CapturedFile, Sha256Hash};
 use weir_resource::ResourceKind;
 
 use super::{Store, StoreError, to_sql};
-use crate::state::Applied;
-
-/// Revisions that changed files and can be rolled back.
-pub const KEPT_FILE_REVISIONS: i64 = 20;
-/// Bytes of replaced contents that are kept at most; the newest ones are.
-pub const KEPT_FILE_BYTES: u64 = 1 << 30;
+use crate::objects::{KEPT_FILE_BYTES, KEPT_FILE_REVISIONS};
+use crate::state::{Applied, Delta};
 
 impl Store {
     /// Notes which contents a revision of the open group replaces.
@@ -26,7 +23,40 @@ impl Store {
             let row = rusqlite::params![to_sql(revision), path, sha256.to_string(), to_sql(size)];
             self.connection.prepare_cached(sql)?.execute(row)?;
         }
+        for delta in applied.deltas.iter().filter(|delta| delta.key.kind == ResourceKind::Certificates) {
+            self.retire_certificate(revision, delta)?;
+        }
         Ok(())
+    }
+
+    /// Notes which files of a certificate are not needed any more, and keeps its key: who has an answer of the API, with
+    /// the hash of the key, can go back to it.
+    fn retire_certificate(&mut self, revision: u64, delta: &Delta) -> Result<(), StoreError> {
+        let Some(old) = &delta.old else { return Ok(()) };
+        let Some(parts) = &old.document.certificate else { return Ok(()) };
+        for (_, file) in &parts.files {
+            let sql = "INSERT OR REPLACE INTO retired (revision, path, sha256, size) VALUES (?1, ?2, ?3, ?4)";
+            // A path may have several contents here: each certificate has its own.
+            let path = format!("{}:{}", delta.key, file.path);
+            let row = rusqlite::params![to_sql(revision), path, file.sha256.to_string(), to_sql(file.size)];
+            self.connection.prepare_cached(sql)?.execute(row)?;
+        }
+        if let (Some(hash), Some(pem)) = (parts.key, old.document.value()["key"].as_str()) {
+            let sql = "INSERT OR REPLACE INTO keys (sha256, revision, pem) VALUES (?1, ?2, ?3)";
+            let row = rusqlite::params![hash.to_string(), to_sql(revision), pem];
+            self.connection.prepare_cached(sql)?.execute(row)?;
+        }
+        Ok(())
+    }
+
+    /// The private key with this hash that a certificate had, as long as the revision is kept that replaced it.
+    ///
+    /// # Errors
+    /// If SQLite fails.
+    pub fn retired_key(&self, hash: Sha256Hash) -> Result<Option<String>, StoreError> {
+        let sql = "SELECT pem FROM keys WHERE sha256 = ?1";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        Ok(statement.query_row([hash.to_string()], |row| row.get(0)).optional()?)
     }
 
     /// The replaced contents that are still to be kept; forgets the others.

@@ -35,7 +35,7 @@ fn filled(dir: &Path, count: u64, snapshot: Option<u64>) -> State {
 }
 
 fn same(loaded: &Loaded, state: &State) {
-    let again = State::restore(loaded.revision, loaded.documents()).expect("it is valid");
+    let again = State::restore(loaded.revision, loaded.documents(), &()).expect("it is valid");
     assert_eq!((again.revision(), again.digest()), (state.revision(), state.digest()));
 }
 

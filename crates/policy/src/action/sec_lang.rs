@@ -10,7 +10,7 @@ use weir_rules::seclang::{OnUnsupported, Options, RuleSource};
 use crate::build::Builder;
 use crate::check::{Fields, Item, Value};
 use crate::document::{Node, quoted};
-use crate::rule_set::{exclusions, expand};
+use crate::rule_set::{exclusions, expand, is_wild};
 use crate::table::{EXCLUSION, Key, Kind, Need, Word};
 
 pub(super) const EXCLUDE: Key = Key {
@@ -155,7 +155,9 @@ pub(super) fn files(items: &[Item<'_>], builder: &mut Builder<'_>) -> Vec<PathBu
         if !builder.is_absolute(&path, item) {
             continue;
         }
-        builder.uses_listing(&path);
+        if is_wild(path.as_os_str()) {
+            builder.uses_listing(&path);
+        }
         match expand(builder.files, &path) {
             Ok(files) => all.extend(files),
             Err(error) => {

@@ -225,6 +225,11 @@ pub fn hash_key(text: &str) -> Checked {
     }
 }
 
+/// A SHA-256 as answers of the API show it.
+pub fn sha256(text: &str) -> Checked {
+    text.parse::<weir_gateway::resource::Sha256Hash>().map(drop).map_err(|_| None)
+}
+
 /// Something in PEM; what it is is looked at later.
 pub fn pem(text: &str) -> Checked {
     let begins = |line: &str| {
@@ -238,7 +243,11 @@ pub fn pem(text: &str) -> Checked {
         return Ok(());
     }
     let is_path = text.starts_with(['/', '.']) && !text.contains('\n');
-    Err(if is_path { Some("give the content of the file, not its name") } else { None })
+    Err(if is_path {
+        Some("give the content of the file, not its name; certificates and keys also take `{file: PATH}`")
+    } else {
+        None
+    })
 }
 
 #[cfg(test)]

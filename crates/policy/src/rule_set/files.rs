@@ -3,6 +3,7 @@
 //! Only the last part of a path may have `*` and `?`: that is what rule sets need, and a pattern
 //! that walks whole trees would have no bound.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::files::FileSource;
@@ -38,17 +39,16 @@ impl FileError {
 /// The files that `pattern` names, sorted by name; a path without wildcards is itself, whether it
 /// is there or not.
 pub(crate) fn expand(files: &dyn FileSource, pattern: &Path) -> Result<Vec<PathBuf>, FileError> {
-    let is_wild = |text: &[u8]| text.iter().any(|byte| matches!(byte, b'*' | b'?'));
     let (Some(name), Some(folder)) = (pattern.file_name(), pattern.parent()) else {
         return Ok(vec![pattern.to_owned()]);
     };
-    if is_wild(folder.as_os_str().as_encoded_bytes()) {
+    if is_wild(folder.as_os_str()) {
         return Err(FileError::WildFolder);
     }
-    let name = name.as_encoded_bytes();
     if !is_wild(name) {
         return Ok(vec![pattern.to_owned()]);
     }
+    let name = name.as_encoded_bytes();
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let unreadable = |_| FileError::Folder(folder.to_owned());
     let names = files.list(folder).map_err(unreadable)?;
@@ -65,6 +65,11 @@ pub(crate) fn expand(files: &dyn FileSource, pattern: &Path) -> Result<Vec<PathB
         1..=MAX_MATCHES => Ok(found),
         _ => Err(FileError::TooMany),
     }
+}
+
+/// Whether a name is a pattern. What is not is looked for in no folder.
+pub(crate) fn is_wild(name: &OsStr) -> bool {
+    name.as_encoded_bytes().iter().any(|byte| matches!(byte, b'*' | b'?'))
 }
 
 /// Whether a name fits a pattern of `*` and `?`; hidden files only fit if the pattern begins with

@@ -157,6 +157,15 @@ pub static PEM: Form = Form {
     check: is::pem,
 };
 
+/// A SHA-256.
+pub static SHA256: Form = Form {
+    name: "SHA-256",
+    describe: "a SHA-256: 64 hexadecimal digits in lower case",
+    pattern: "^[0-9a-f]{64}$",
+    max_bytes: 64,
+    check: is::sha256,
+};
+
 /// SecLang.
 pub static SECLANG: Form = Form {
     name: "SecLang",

@@ -62,6 +62,16 @@ fn policies_may_stand_under_their_ids_and_json_is_a_file_too() {
 }
 
 #[test]
+fn certificates_name_files_and_keys_their_hash() {
+    let hash = "0".repeat(64);
+    let text = format!("certificates: {{a: {{certificate: {{file: live/c.pem}}, key: {{sha256: '{hash}'}}}}}}");
+    let state = parse_state(&text, Path::new("/etc/weir/all.yaml")).unwrap();
+    let document = &state.documents()[&(ResourceKind::Certificates, "a".to_owned())];
+    let expected = json!({"certificate": {"file": "/etc/weir/live/c.pem"}, "key": {"sha256": hash}});
+    assert_eq!(*document, expected);
+}
+
+#[test]
 fn faults_have_lines_and_columns() {
     for (text, line, column, message) in [
         ("sites:\n  a: {hosts: [a, A]}\n", 2, 18, "given twice"),

@@ -94,9 +94,6 @@ pub(super) fn schemas() -> Value {
             schema.remove("$schema");
             schema.remove("$id");
         }
-        if let Some(secret) = descriptor(kind).secret {
-            allow_hash(&mut schema, secret);
-        }
         if !kind.is_singleton() {
             all.insert(created_name(kind), created(kind, &schema));
         }
@@ -127,19 +124,5 @@ fn point_to_components(value: &mut Value) {
         }
         Value::Array(array) => array.iter_mut().for_each(point_to_components),
         _ => {}
-    }
-}
-
-/// A secret is returned as its hash, which is also accepted.
-fn allow_hash(schema: &mut Value, secret: &str) {
-    let hash = json!({
-        "type": "object",
-        "description": "What is shown of a private key: its SHA-256.",
-        "properties": {"sha256": {"type": ["string", "null"]}},
-        "required": ["sha256"],
-        "additionalProperties": false,
-    });
-    if let Some(key) = schema.pointer_mut(&format!("/properties/{secret}")) {
-        *key = json!({"anyOf": [key.take(), hash]});
     }
 }
