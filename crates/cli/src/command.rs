@@ -15,6 +15,7 @@ mod log_level;
 mod profile;
 mod replay;
 mod revisions;
+mod rollback;
 mod rules;
 mod schema;
 mod silence;
@@ -52,7 +53,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Delete(one) => change::delete(&api()?, one),
         Command::Revisions(list) => revisions::list(&api()?, list),
         Command::Diff(diff) => revisions::diff(&api()?, diff),
-        Command::Rollback(rollback) => revisions::rollback(&api()?, rollback),
+        Command::Rollback(rollback) => rollback::run(&api()?, rollback),
         Command::Watch(watch) => revisions::watch(&api()?, watch),
         Command::Token(token) => token::run(token),
         Command::Schema { of } => schema::run(*of),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use weir_resource::{ResourceKind, State, parse_state};
+use weir_resource::{ResourceKind, State, parse_state, reads_alike};
 
 use crate::api::{Api, Method};
 use crate::arguments::{Apply, ChangeOptions};
@@ -20,10 +20,11 @@ type Documents = BTreeMap<String, Value>;
 
 pub(crate) fn run(api: &Api, apply: &Apply) -> Result<(), Failure> {
     let wanted = documents(read(&apply.files)?);
-    let there = current(api)?;
+    let (there, revision) = current(api)?;
     let changes = changes(&there, &wanted, apply.prune);
     let unchanged = unchanged(&wanted, &changes);
-    if changes.is_empty() && unchanged.is_empty() {
+    let ChangeOptions { expect, idempotency_key, .. } = &apply.options;
+    if changes.is_empty() && unchanged.is_empty() && expect.is_none() && idempotency_key.is_none() {
         return say("nothing to change", apply.options.json);
     }
     if !apply.options.json && !changes.is_empty() {
@@ -32,8 +33,15 @@ pub(crate) fn run(api: &Api, apply: &Apply) -> Result<(), Failure> {
     let mut body = transaction(&changes);
     // Their files may have changed.
     body["refresh"] = json!(unchanged);
-    let answer = api.change(Method::Post, "/api/v1/transactions", Some(&body), &apply.options)?;
-    answer.say(&apply.options)
+    // What is sent depends on what the gateway has; repeated with the same key, it may be something else.
+    let intent = json!({"wanted": wanted, "prune": apply.prune}).to_string();
+    body["intent"] = weir_control::key_hash(&intent).into();
+    let mut options = apply.options.clone();
+    if options.dry_run {
+        // What was shown is the difference to this revision.
+        options.expect = options.expect.or(revision);
+    }
+    api.change(Method::Post, "/api/v1/transactions", Some(&body), &options)?.say(&options)
 }
 
 /// Applies the initial configuration; prints nothing.
@@ -41,13 +49,8 @@ pub(crate) fn begin(api: &Api, files: &[PathBuf]) -> Result<(), Failure> {
     let wanted = documents(read(files)?);
     let changes: Vec<(&str, Option<&Value>)> =
         wanted.iter().map(|(name, document)| (name.as_str(), Some(document))).collect();
-    let options = ChangeOptions {
-        dry_run: false,
-        message: Some("initial configuration".into()),
-        no_wait: true,
-        durable: false,
-        json: false,
-    };
+    let message = Some("initial configuration".into());
+    let options = ChangeOptions { message, no_wait: true, ..ChangeOptions::default() };
     api.change(Method::Post, "/api/v1/transactions", Some(&transaction(&changes)), &options).map(|_| ())
 }
 
@@ -102,9 +105,9 @@ fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     Ok(all)
 }
 
-/// The documents of the gateway.
-fn current(api: &Api) -> Result<Documents, Failure> {
-    let state = api.get("/api/v1/state")?;
+/// The documents of the gateway, and their revision.
+fn current(api: &Api) -> Result<(Documents, Option<u64>), Failure> {
+    let (state, tag) = api.fetch("/api/v1/state")?.unwrap_or_default();
     let mut all = Documents::new();
     for (kind, value) in state.as_object().into_iter().flatten() {
         if kind == ResourceKind::Settings.plural() {
@@ -117,7 +120,7 @@ fn current(api: &Api) -> Result<Documents, Failure> {
             all.insert(format!("{kind}/{id}"), document.clone());
         }
     }
-    Ok(all)
+    Ok((all, tag.trim_matches('"').parse().ok()))
 }
 
 /// A resource that changes, and what it is to be; `None` if it goes.
@@ -145,9 +148,9 @@ fn same(old: &Value, new: &Value) -> bool {
             let (mut old, mut new) = (old.clone(), new.clone());
             old["key"] = Value::Null;
             new["key"] = Value::Null;
-            *hash == weir_control::key_hash(key) && old == new
+            *hash == weir_control::key_hash(key) && reads_alike(&old, &new)
         }
-        _ => old == new,
+        _ => reads_alike(old, new),
     }
 }
 

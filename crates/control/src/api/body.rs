@@ -12,7 +12,7 @@ use super::Problem;
 const TYPES: [&str; 2] = ["application/json", "application/merge-patch+json"];
 
 /// A whole body that is not longer than `limit`.
-async fn collect(body: Body, limit: usize) -> Result<Bytes, Problem> {
+pub(super) async fn collect(body: Body, limit: usize) -> Result<Bytes, Problem> {
     match Limited::new(body, limit).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => {
@@ -24,8 +24,7 @@ async fn collect(body: Body, limit: usize) -> Result<Bytes, Problem> {
 }
 
 /// A body of JSON; `None` for an empty one.
-pub(super) async fn json(headers: &HeaderMap, body: Body, limit: usize) -> Result<Option<Value>, Problem> {
-    let bytes = collect(body, limit).await?;
+pub(super) fn json(headers: &HeaderMap, bytes: &[u8]) -> Result<Option<Value>, Problem> {
     if bytes.is_empty() {
         return Ok(None);
     }
@@ -37,12 +36,7 @@ pub(super) async fn json(headers: &HeaderMap, body: Body, limit: usize) -> Resul
         let problem = Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail);
         return Err(problem.hint("send `Content-Type: application/json` (curl: --json instead of --data)"));
     }
-    serde_json::from_slice(&bytes)
+    serde_json::from_slice(bytes)
         .map(Some)
         .map_err(|error| Problem::malformed(format!("the body is not JSON: {error}")))
-}
-
-/// As [`json`], but there must be one.
-pub(super) async fn required(headers: &HeaderMap, body: Body, limit: usize) -> Result<Value, Problem> {
-    json(headers, body, limit).await?.ok_or_else(|| Problem::malformed("there is no body; one in JSON was expected"))
 }

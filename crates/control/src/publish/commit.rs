@@ -7,7 +7,7 @@ use weir_bus::Frame;
 use weir_gateway::op::Op;
 use weir_resource::ResourceKind;
 
-use super::files;
+use super::{files, scoped};
 use super::publisher::Publisher;
 use super::queue::{Answer, Operation, Refresh, Submitted};
 use super::verification::{Compiled, Fresh};
@@ -46,6 +46,9 @@ impl Publisher {
             if begun.is_ok() {
                 begun = store.add(&row).and_then(|()| store.retire(row.revision, &applied));
             }
+            if let (Ok(()), Some(key)) = (&begun, &submission.key) {
+                begun = store.remember(key, row.revision, true, time_ms);
+            }
             made.push(AppliedChange { submitted: Some(submitted), applied, row });
         }
         if made.is_empty() {
@@ -59,6 +62,11 @@ impl Publisher {
 
     /// Applies one change in memory; `None` if it has been answered or is on its way to the sandbox.
     fn make(&mut self, state: &mut State, store: &mut Store, submitted: Submitted) -> Option<(Submitted, Applied)> {
+        let submitted = self.repeat(store, submitted)?;
+        if let Err(answer) = expected(state, &submitted).and_then(|()| scoped::check_targets(state, &submitted.submission)) {
+            let _ = submitted.answer.send(answer);
+            return None;
+        }
         let restored;
         let edits = match &submitted.submission.operation {
             Operation::Edits(edits) => edits,
@@ -87,6 +95,15 @@ impl Publisher {
                 return None;
             }
         };
+        if let Some(scope) = submitted.submission.scope.as_deref() {
+            let known = self.parts.uses();
+            let uses = verified.and_then(|verified| verified.uses.as_ref()).or(known.as_deref());
+            if let Err(answer) = scoped::check_deltas(scope, state, &applied, uses) {
+                state.undo(applied);
+                let _ = submitted.answer.send(answer);
+                return None;
+            }
+        }
         if !verified.is_some_and(|verified| verified.covers(state, &applied)) {
             let compiled = Compiled::of(&applied, Self::fresh(&submitted, edits, &applied), submitted.is_first());
             if !compiled.is_empty(self.parts.uses().as_deref()) {
@@ -101,11 +118,9 @@ impl Publisher {
             (verified.uses.take(), std::mem::take(&mut verified.warnings), std::mem::take(&mut verified.changed))
         });
         if submitted.submission.dry_run {
-            let Outcome { changed, created, .. } = outcome(&submitted, &applied);
+            let outcome = Outcome { warnings, ..outcome(&submitted, &applied) };
             state.undo(applied);
-            let revision = state.revision();
-            let answer = Answer::Done { revision, changed, created, workers: Vec::new(), pending: false, warnings };
-            let _ = submitted.answer.send(answer);
+            let _ = submitted.answer.send(outcome.answer(state.revision(), Vec::new(), false));
             return None;
         }
         if let Some(uses) = uses {
@@ -115,6 +130,14 @@ impl Publisher {
         submitted.warnings = warnings;
         submitted.files = files;
         if applied.deltas.is_empty() {
+            let remembered = submitted.submission.key.as_ref().map_or(Ok(()), |key| {
+                self.parts.flusher.dirty();
+                store.remember(key, state.revision(), false, now_ms())
+            });
+            if let Err(error) = remembered {
+                let _ = submitted.answer.send(failed(&error));
+                return None;
+            }
             let outcome = Outcome { warnings: std::mem::take(&mut submitted.warnings), ..Outcome::default() };
             self.waiting.add(submitted, state.revision(), outcome, Instant::now());
             self.look_soon();
@@ -258,18 +281,34 @@ pub(super) fn rollback(state: &State, store: &Store, revision: u64) -> Result<Ve
 
 fn outcome(submitted: &Submitted, applied: &Applied) -> Outcome {
     let changed = applied.deltas.iter().map(|delta| delta.key.to_string()).collect();
-    let edit = match &submitted.submission.operation {
-        Operation::Edits(edits) if edits.len() == 1 => edits.first(),
-        _ => None,
-    };
-    let created = edit.and_then(|edit| {
-        let new = applied.deltas.iter().find(|delta| match &edit.target {
-            Target::Resource(key, steps) => steps.is_empty() && delta.key == *key,
-            Target::Collection(kind, _) => delta.key.kind == *kind,
-        });
-        new.filter(|delta| delta.old.is_none()).map(|delta| delta.key.clone())
-    });
-    Outcome { changed, created, warnings: Vec::new() }
+    let all = applied.deltas.iter().map(|delta| (delta.key.clone(), delta.old.is_none()));
+    Outcome { changed, created: created(&submitted.submission.operation, all), ..Outcome::default() }
+}
+
+/// The resource that an operation has created, of those that it has changed, each with whether it is new.
+pub(super) fn created(operation: &Operation, mut changed: impl Iterator<Item = (Key, bool)>) -> Option<Key> {
+    let Operation::Edits(edits) = operation else { return None };
+    let [edit] = edits.as_slice() else { return None };
+    let (key, is_new) = changed.find(|(key, _)| match &edit.target {
+        Target::Resource(wanted, steps) => steps.is_empty() && key == wanted,
+        Target::Collection(kind, _) => key.kind == *kind,
+    })?;
+    is_new.then_some(key)
+}
+
+/// Whether the newest revision is the one that the client expects.
+fn expected(state: &State, submitted: &Submitted) -> Result<(), Answer> {
+    let newest = state.revision();
+    match submitted.submission.expect.filter(|expected| *expected != newest) {
+        Some(expected) => Err(Answer::Moved { expected, newest }),
+        None => Ok(()),
+    }
+}
+
+/// The answer to a change that could not be stored.
+fn failed(error: &StoreError) -> Answer {
+    let text = error.to_string();
+    if error.is_full() { Answer::Full(text) } else { Answer::Failed(text) }
 }
 
 /// Undoes what was applied in memory, the last first, and answers with the error.
@@ -278,10 +317,8 @@ fn fail(state: &mut State, store: &mut Store, made: Vec<AppliedChange>, error: &
     log::failure!("{} changes were undone: {error}", made.len());
     for made in made.into_iter().rev() {
         state.undo(made.applied);
-        let text = error.to_string();
-        let answer = if error.is_full() { Answer::Full(text) } else { Answer::Failed(text) };
         if let Some(submitted) = made.submitted {
-            let _ = submitted.answer.send(answer);
+            let _ = submitted.answer.send(failed(error));
         }
     }
 }

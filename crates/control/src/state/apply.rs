@@ -125,6 +125,7 @@ impl Session<'_> {
                     return;
                 }
                 match check(key, text) {
+                    Ok(document) if old.is_some_and(|held| document.is_respelling_of(&held.document)) => return,
                     Ok(document) => Some(Held { document: Arc::new(document), revision: self.revision }),
                     Err(faults) => return self.refuse(key, faults),
                 }
