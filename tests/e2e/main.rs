@@ -31,6 +31,7 @@ mod power_cut;
 mod protocols;
 mod rate_limits;
 mod reload;
+mod repeated;
 mod request_ids;
 mod rotation;
 mod rule_sets;

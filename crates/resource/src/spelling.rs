@@ -17,7 +17,10 @@ pub fn reads_alike(one: &Value, other: &Value) -> bool {
             one.len() == other.len() && one.iter().zip(other).all(|(one, other)| reads_alike(one, other))
         }
         (Value::String(text), leaf @ (Value::Number(_) | Value::Bool(_)))
-        | (leaf @ (Value::Number(_) | Value::Bool(_)), Value::String(text)) => leaf.to_string() == *text,
+        | (leaf @ (Value::Number(_) | Value::Bool(_)), Value::String(text)) => {
+            let leaf = leaf.to_string();
+            leaf == *text
+        }
         _ => one == other,
     }
 }

@@ -34,7 +34,9 @@ pub(super) async fn send(
     let mut is_told = false;
     loop {
         let reason = match client.call_with(method, path, body, &[("idempotency-key", key)]).await {
-            Ok(answer) if answer.body["in_progress"] == true => "an earlier attempt is still being processed".to_owned(),
+            Ok(answer) if answer.body["in_progress"] == true => {
+                "an earlier attempt is still being processed".to_owned()
+            }
             Ok(answer) => return Ok(answer),
             Err(error @ (ClientError::Connect(_) | ClientError::Target(_) | ClientError::Request(_))) if !is_told => {
                 return Err(NoAnswer::NotSent(error));

@@ -41,10 +41,11 @@ pub(crate) fn run(api: &Api, rollback: &Rollback) -> Result<(), Failure> {
 fn before_the_newest(api: &Api, rollback: &Rollback, options: &mut ChangeOptions) -> Result<u64, Failure> {
     let answer = api.get(&format!("/api/v1/revisions?limit={LOOKED_AT}"))?;
     let revisions = answer["revisions"].as_array().map_or(&[][..], Vec::as_slice);
-    let newest = revisions.first().and_then(|newest| number(newest)).unwrap_or_default();
+    let newest = revisions.first().and_then(number).unwrap_or_default();
     if newest < 2 {
-        return Err(Failure::new("there is no revision before the only one")
-            .hint("`weir rollback 0` empties the gateway"));
+        return Err(
+            Failure::new("there is no revision before the only one").hint("`weir rollback 0` empties the gateway")
+        );
     }
     let to = newest - 1;
     if let Some(doubt) = Doubt::of(revisions).filter(|_| !rollback.yes && !options.dry_run) {
@@ -134,11 +135,9 @@ mod tests {
 
     #[test]
     fn only_a_change_of_a_person_is_undone_without_a_question() {
-        let revision = |revision: u64, actor: &str, message: &str| {
-            json!({"revision": revision, "actor": actor, "message": message, "time_ms": 0})
-        };
+        let revision = |revision: u64, actor: &str, message: &str| json!({"revision": revision, "actor": actor, "message": message, "time_ms": 0});
         let person = revision(40, "unix:root", "more weight");
-        assert_eq!(Doubt::of(&[person.clone()]), None);
+        assert_eq!(Doubt::of(std::slice::from_ref(&person)), None);
         assert_eq!(Doubt::of(&[json!({"revision": 2, "actor": "token:ci", "message": null})]), None);
         for (newest, what, instead) in [
             (revision(42, "weir", "refresh; /l: 1 line added"), "by the daemon", "rollback 39` undoes everything from"),

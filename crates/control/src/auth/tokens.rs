@@ -51,7 +51,9 @@ pub enum TokenError {
         mode: u32,
     },
     /// A line has the wrong format.
-    #[error("{path}:{line}: expected `NAME ROLE SHA256` or `NAME ROLE certificate`, then `until=SECONDS`, `kinds=...`, `sites=...`")]
+    #[error(
+        "{path}:{line}: expected `NAME ROLE SHA256` or `NAME ROLE certificate`, then `until=SECONDS`, `kinds=...`, `sites=...`"
+    )]
     Line {
         /// The file.
         path: PathBuf,

@@ -7,11 +7,11 @@ use weir_bus::Frame;
 use weir_gateway::op::Op;
 use weir_resource::ResourceKind;
 
-use super::{files, scoped};
 use super::publisher::Publisher;
 use super::queue::{Answer, Operation, Refresh, Submitted};
 use super::verification::{Compiled, Fresh};
 use super::waiting::Outcome;
+use super::{files, scoped};
 use crate::log;
 use crate::shared::now_ms;
 use crate::state::{Action, Applied, Edit, Key, Refusal, State, Target};
@@ -63,7 +63,9 @@ impl Publisher {
     /// Applies one change in memory; `None` if it has been answered or is on its way to the sandbox.
     fn make(&mut self, state: &mut State, store: &mut Store, submitted: Submitted) -> Option<(Submitted, Applied)> {
         let submitted = self.repeat(store, submitted)?;
-        if let Err(answer) = expected(state, &submitted).and_then(|()| scoped::check_targets(state, &submitted.submission)) {
+        if let Err(answer) =
+            expected(state, &submitted).and_then(|()| scoped::check_targets(state, &submitted.submission))
+        {
             let _ = submitted.answer.send(answer);
             return None;
         }

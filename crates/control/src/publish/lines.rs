@@ -100,7 +100,8 @@ mod tests {
         let key = |kind| crate::state::Key::new(kind, "a");
         let paths = |paths: &[&str]| vec![paths.iter().map(|path| (*path).into()).collect::<std::sync::Arc<[_]>>()];
         let uses: Uses =
-            [(key(ResourceKind::Lists), paths(&["/l", "/both"])), (key(ResourceKind::Policies), paths(&["/both"]))].into();
+            [(key(ResourceKind::Lists), paths(&["/l", "/both"])), (key(ResourceKind::Policies), paths(&["/both"]))]
+                .into();
         let cases = [("/l", true), ("/both", false), ("/none", false)];
         cases.iter().for_each(|(path, want)| assert_eq!(is_list(&uses, Path::new(path)), *want, "{path}"));
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 use weir_resource::Fault;
 
-use super::in_flight::{Flight, InFlight};
+use super::in_flight::{Flight, InFlight, Taken};
 use super::verification::Verified;
 use crate::auth::{Role, Scope};
 use crate::state::{Edit, Key, Refusal};
@@ -258,7 +258,8 @@ impl Queue {
         let key = submission.key.as_ref().filter(|_| !submission.dry_run);
         let flight = match key.map(|key| self.in_flight.begin(key)).transpose() {
             Ok(flight) => flight,
-            Err(answer) => return answer,
+            Err(Taken::BySame) => return Answer::InProgress,
+            Err(Taken::ByOther) => return Answer::KeyReused(None),
         };
         let (answer, answered) = oneshot::channel();
         let submitted = Submitted {

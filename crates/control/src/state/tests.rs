@@ -58,10 +58,9 @@ fn another_spelling_of_a_value_is_no_change() {
         let rule = json!({"id": "a", "when": "true", "action": {"block": {"status": 403, "body": text}}});
         put("/policies/p", json!({"rules": [rule]}))
     };
-    let route = |body: Value| {
-        put("/routes/r", json!({"site": "shop", "path": "/x", "respond": {"status": 200, "body": body}}))
-    };
-    let list = |item: Value| put("/lists/l", json!({"kind": "strings", "items": [item]}));
+    let route =
+        |body: Value| put("/routes/r", json!({"site": "shop", "path": "/x", "respond": {"status": 200, "body": body}}));
+    let list = |item: Value| put("/lists/l", json!({"strings": [item]}));
     state.apply(2, &[policy(json!("1.5")), list(json!("3")), route(json!("1.2"))]).expect("valid");
     for same in [policy(json!(1.5)), list(json!(3)), route(json!(1.2)), put("/upstreams/app", app())] {
         let applied = state.apply(3, &[same]).expect("valid");

@@ -19,10 +19,7 @@ impl Store {
                    (SELECT revision FROM revisions WHERE revision < ?1 ORDER BY revision LIMIT ?2)";
         let gone = self.connection.execute(sql, [to_sql(below), ROWS])?;
         // What a key did is told from its revision.
-        self.connection.execute(
-            "DELETE FROM keys WHERE revision < (SELECT min(revision) FROM revisions)",
-            [],
-        )?;
+        self.connection.execute("DELETE FROM keys WHERE revision < (SELECT min(revision) FROM revisions)", [])?;
         Ok(gone as i64 == ROWS)
     }
 }

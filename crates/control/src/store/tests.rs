@@ -226,17 +226,25 @@ async fn flushing_says_when_it_is_done() {
 #[test]
 fn what_a_power_cut_took_from_the_store_is_in_the_log_and_the_other_way_round() {
     let dir = tempfile::tempdir().expect("a directory");
-    let state = filled(dir.path(), 5, Some(3));
+    let mut state = filled(dir.path(), 5, Some(3));
+    let (mut store, _) = Store::open(dir.path(), 8).expect("opens");
+    let row = change(&mut state, "keyed");
+    store.begin().expect("begins");
+    store.add(&row).and_then(|()| store.remember(&key("k"), 6, true, 8)).expect("added");
+    store.commit().expect("commits");
+    drop(store);
     // The newest revisions were only in the WAL, which is lost.
     let unclean = || {
         let connection = rusqlite::Connection::open(dir.path().join("store.sqlite")).expect("opens");
         connection.execute("DELETE FROM revisions WHERE revision > 3", []).expect("deleted");
+        connection.execute("DELETE FROM keys", []).expect("deleted");
     };
     unclean();
     let (store, loaded) = Store::open(dir.path(), 8).expect("opens");
     same(&loaded, &state);
     assert_eq!((loaded.snapshot, store.epoch()), (3, 7), "it is the same history");
     assert!(store.revision(5).expect("reads").expect("there").changes.contains("s5.example"));
+    assert_eq!(store.known(&key("k"), 9).expect("reads").map(|known| (known.revision, known.is_made)), Some((6, true)));
     drop(store);
     // The log is cut in the middle of a line.
     let log = dir.path().join("changes-3.log");

@@ -11,7 +11,8 @@ fn a_token_opens_until_it_is_revoked() {
     assert_eq!(tokens.of_token("weir_x"), Admission::Unknown);
     let token = create_token(dir.path(), "ci", Grant::unlimited(Role::Edit)).unwrap();
     let admin = create_token(dir.path(), "ops", Grant::unlimited(Role::Admin)).unwrap();
-    let peer = |name: &str, role| Admission::Admitted(Peer { actor: format!("token:{name}").into(), role, scope: None });
+    let peer =
+        |name: &str, role| Admission::Admitted(Peer { actor: format!("token:{name}").into(), role, scope: None });
     assert_eq!(tokens.of_token(&token), peer("ci", Role::Edit));
     assert_eq!(tokens.of_token(&admin), peer("ops", Role::Admin));
     assert_eq!(tokens.of_token(&token[..token.len() - 1]), Admission::Unknown);
@@ -77,7 +78,10 @@ fn certificates_have_roles_and_are_no_tokens() {
 fn names_are_checked_and_unique() {
     let dir = tempfile::tempdir().unwrap();
     for name in ["", "a b", "a\nb", "#", &"x".repeat(65)] {
-        assert!(matches!(create_token(dir.path(), name, Grant::unlimited(Role::Read)), Err(TokenError::Name(_))), "{name}");
+        assert!(
+            matches!(create_token(dir.path(), name, Grant::unlimited(Role::Read)), Err(TokenError::Name(_))),
+            "{name}"
+        );
     }
     create_token(dir.path(), "a", Grant::unlimited(Role::Read)).unwrap();
     assert!(matches!(create_token(dir.path(), "a", Grant::unlimited(Role::Edit)), Err(TokenError::Taken(_))));
