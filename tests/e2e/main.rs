@@ -34,6 +34,7 @@ mod power_cut;
 mod protocols;
 mod rate_limits;
 mod reload;
+mod repeated;
 mod request_ids;
 mod rotation;
 mod round_trip;

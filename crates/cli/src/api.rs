@@ -1,5 +1,7 @@
 //! The API of `weir control`, as commands use it: one request at a time, errors told as people read them.
 
+mod repeat;
+
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -7,6 +9,7 @@ use weir_control::client::{self, Client, Target};
 use weir_policy::PolicyError;
 use weir_resource::Fault;
 
+use self::repeat::NoAnswer;
 use crate::Failure;
 use crate::arguments::{Arguments, ChangeOptions};
 use crate::style::{Stream, Style};
@@ -117,7 +120,27 @@ impl Api {
         options: &ChangeOptions,
         locate: Locate<'_>,
     ) -> Result<Changed, Failure> {
-        self.call_located(method, &format!("{path}{}", query(options)), body, locate).map(Changed)
+        let path = format!("{path}{}", query(options));
+        let key = options.idempotency_key.clone().map_or_else(repeat::new_key, Ok)?;
+        match self.runtime.block_on(repeat::send(&self.client, (method, &path), body, &key)) {
+            Ok(answer) if answer.status < 300 => Ok(Changed(answer.body)),
+            Ok(answer) => Err(refusal(answer.status, &answer.body, locate)),
+            Err(NoAnswer::NotSent(error)) => Err(unreachable_(&self.client, &error)),
+            Err(NoAnswer::Unknown(reason)) => Err(self.unknown(&reason, options, key)),
+        }
+    }
+
+    /// A change that was sent and not answered.
+    fn unknown(&self, reason: &str, options: &ChangeOptions, key: String) -> Failure {
+        let mut added = options.again.clone();
+        if options.idempotency_key.is_none() {
+            added.extend(["--idempotency-key".to_owned(), key]);
+        }
+        let command = repeat::command(std::env::args(), &added);
+        let target = self.client.target();
+        let message = "it is unknown whether the change was made";
+        Failure::unknown(format!("control at {target} does not answer ({reason}): {message}"))
+            .hint(format!("this makes it once, and says whether it was made before: {command}"))
     }
 
     /// Writes what is at a path to `out`.
@@ -137,9 +160,14 @@ impl Api {
         options: &ChangeOptions,
     ) -> Result<Changed, Failure> {
         let path = format!("{path}{}", query(options));
-        let answer = self.runtime.block_on(self.client.upload(&path, file, media_type));
-        let answer = answer.map_err(|error| unreachable_(&self.client, &error))?;
-        if answer.status < 300 { Ok(Changed(answer.body)) } else { Err(refusal(answer.status, &answer.body, &|_| None)) }
+        let key = options.idempotency_key.clone().map_or_else(repeat::new_key, Ok)?;
+        let headers = [("content-type", media_type), ("idempotency-key", key.as_str())];
+        match self.runtime.block_on(self.client.upload(&path, file, &headers)) {
+            Ok(answer) if answer.status < 300 => Ok(Changed(answer.body)),
+            Ok(answer) => Err(refusal(answer.status, &answer.body, &|_| None)),
+            Err(error @ client::ClientError::Http(_)) => Err(self.unknown(&error.to_string(), options, key)),
+            Err(error) => Err(unreachable_(&self.client, &error)),
+        }
     }
 
     /// Calls `see` for each event of a stream, until it ends.
@@ -179,6 +207,9 @@ fn query(options: &ChangeOptions) -> String {
     if let Some(message) = &options.message {
         query.push(format!("message={}", client::encode(message)));
     }
+    if let Some(expect) = options.expect {
+        query.push(format!("expect={expect}"));
+    }
     let mark = if query.is_empty() { "" } else { "?" };
     format!("{mark}{}", query.join("&"))
 }
@@ -206,7 +237,11 @@ fn refusal(status: u16, problem: &Value, locate: Locate<'_>) -> Failure {
     }
     let detail =
         text("detail").filter(|detail| *detail != title).map_or_else(String::new, |detail| format!(": {detail}"));
-    Failure::new(format!("{title}{detail}"))
+    let failure = Failure::new(format!("{title}{detail}"));
+    match text("hint") {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
 }
 
 /// A fault or warning with its place: that in a file, or else the JSON pointer in the API.
@@ -249,13 +284,19 @@ impl Changed {
     }
 
     fn sentence(&self, options: &ChangeOptions) -> String {
+        let revision = &self.0["revision"];
+        if options.dry_run {
+            return format!("valid at revision {revision}; nothing was changed");
+        }
+        let sentence = self.made(options);
+        if self.0["replayed"] == true { format!("{sentence} (made by an earlier attempt)") } else { sentence }
+    }
+
+    fn made(&self, options: &ChangeOptions) -> String {
         let workers = self.0["workers"].as_array().map_or(&[][..], Vec::as_slice);
         let applied: Vec<&Value> = workers.iter().filter(|worker| worker["result"] == "applied").collect();
         let slowest = applied.iter().filter_map(|worker| worker["us"].as_u64()).max();
         let revision = &self.0["revision"];
-        if options.dry_run {
-            return "valid; nothing was changed".into();
-        }
         if self.0["changed"].as_array().is_some_and(Vec::is_empty) {
             return format!("revision {revision}: nothing to change");
         }
@@ -281,7 +322,7 @@ mod tests {
     use super::*;
 
     fn how(dry_run: bool, no_wait: bool) -> ChangeOptions {
-        ChangeOptions { dry_run, message: None, no_wait, durable: false, json: false }
+        ChangeOptions { dry_run, no_wait, ..ChangeOptions::default() }
     }
 
     #[test]
@@ -300,7 +341,12 @@ mod tests {
             ),
             (json!({"revision": 7, "workers": []}), how(false, false), "revision 7; no worker is running"),
             (json!({"revision": 7}), how(false, true), "revision 7, accepted"),
-            (json!({"revision": 6}), how(true, false), "valid; nothing was changed"),
+            (json!({"revision": 6}), how(true, false), "valid at revision 6; nothing was changed"),
+            (
+                json!({"revision": 7, "workers": [], "replayed": true}),
+                how(false, false),
+                "revision 7; no worker is running (made by an earlier attempt)",
+            ),
             (json!({"revision": 6, "changed": []}), how(false, false), "revision 6: nothing to change"),
         ] {
             assert_eq!(Changed(answer).sentence(&how), want);

@@ -15,7 +15,7 @@ pub use baseline::{Baseline, BaselinePlace, Watching};
 pub use diagnose::Diagnose;
 pub use live::{
     Apply, Backup, Change, ChangeOptions, Control, Delete, Diff, Get, RefreshFiles, Restore, Revisions, Role, Rollback,
-    Token, Watch,
+    Token, TokenLimits, Watch,
 };
 pub use profile::{Backend, Convert, Output, Profile, ProfileCommand, ProfileDiff, Record, TopBy};
 
@@ -23,7 +23,7 @@ pub use profile::{Backend, Convert, Output, Profile, ProfileCommand, ProfileDiff
 #[derive(Debug, Parser)]
 #[command(name = "weir", version, propagate_version = true, disable_help_subcommand = true)]
 #[command(
-    after_help = "Exit codes: 0 done, 1 failed (bad policy, nothing running, port taken, ...), 2 wrong command line."
+    after_help = "Exit codes: 0 done, 1 failed (bad policy, nothing running, port taken, ...), 2 wrong command line, 3 unknown (a change was sent, and the connection to control was lost)."
 )]
 pub struct Arguments {
     /// Runtime directory of nginx, with its switches and counters (`weir_runtime`).

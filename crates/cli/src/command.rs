@@ -17,6 +17,7 @@ mod log_level;
 mod profile;
 mod replay;
 mod revisions;
+mod rollback;
 mod rules;
 mod schema;
 mod silence;
@@ -54,7 +55,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Delete(one) => change::delete(&api()?, one),
         Command::Revisions(list) => revisions::list(&api()?, list),
         Command::Diff(diff) => revisions::diff(&api()?, diff),
-        Command::Rollback(rollback) => revisions::rollback(&api()?, rollback),
+        Command::Rollback(rollback) => rollback::run(&api()?, rollback),
         Command::Backup(one) => backup::make(&api()?, one),
         Command::Restore(one) => match &one.state {
             Some(state) => backup::install(one, state),

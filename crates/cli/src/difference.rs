@@ -29,7 +29,7 @@ pub(crate) fn between(old: Option<&Value>, new: Option<&Value>) -> Vec<Differenc
 }
 
 fn compare(path: String, old: Option<&Value>, new: Option<&Value>, all: &mut Vec<Difference>) {
-    if old == new {
+    if old == new || old.zip(new).is_some_and(|(old, new)| weir_resource::reads_alike(old, new)) {
         return;
     }
     let at = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
@@ -110,6 +110,7 @@ mod tests {
         let paths: Vec<String> = between(Some(&old), Some(&new)).into_iter().map(|one| one.path).collect();
         assert_eq!(paths, ["gone", "list", "rules.a.when", "weight", "come"]);
         assert!(between(Some(&old), Some(&old)).is_empty());
+        assert!(between(Some(&json!({"min": 1.2})), Some(&json!({"min": "1.2"}))).is_empty());
     }
 
     #[test]

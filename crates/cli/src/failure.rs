@@ -6,17 +6,31 @@ use weir_ledger::LedgerError;
 
 use crate::style::{Stream, Style};
 
-/// A command failed. Exit code 1.
+/// A command failed.
 #[derive(Debug)]
 pub struct Failure {
     message: String,
     hint: Option<String>,
+    code: u8,
 }
 
+/// The exit code if it is unknown whether a change was made.
+const UNKNOWN: u8 = 3;
+
 impl Failure {
-    /// With what failed, in one line.
+    /// With what failed, in one line. Exit code 1.
     pub fn new(message: impl fmt::Display) -> Self {
-        Self { message: message.to_string(), hint: None }
+        Self { message: message.to_string(), hint: None, code: 1 }
+    }
+
+    /// With what may have been done or not, in one line. Exit code 3.
+    pub(crate) fn unknown(message: impl fmt::Display) -> Self {
+        Self { code: UNKNOWN, ..Self::new(message) }
+    }
+
+    /// The exit code.
+    pub(crate) fn code(&self) -> u8 {
+        self.code
     }
 
     /// Adds what to do about it.

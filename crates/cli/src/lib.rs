@@ -45,7 +45,7 @@ pub fn main() -> ExitCode {
         Ok(code) => code,
         Err(failure) => {
             eprintln!("{}", failure.render(style::Stream::Err));
-            ExitCode::FAILURE
+            ExitCode::from(failure.code())
         }
     }
 }

@@ -13,6 +13,7 @@ mod problem;
 mod query;
 mod resource;
 mod revisions;
+mod scope;
 mod status;
 mod transaction;
 mod unique_json;
@@ -22,6 +23,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::http::{StatusCode, Uri};
+use axum::middleware::from_fn;
 use axum::routing::{any, get, post};
 
 pub(crate) use context::Context;
@@ -32,8 +34,8 @@ pub const PREFIX: &str = "/api/v1";
 
 /// The router of all requests.
 pub(crate) fn router(context: Arc<Context>) -> Router {
-    let v1 = Router::new()
-        .route("/transactions", post(transaction::post))
+    // Paths that tell of the whole gateway, or change it.
+    let whole = Router::new()
         .route("/revisions", get(revisions::list))
         .route("/revisions/{revision}", get(revisions::one))
         .route("/revisions/{revision}/diff", get(revisions::diff))
@@ -42,17 +44,21 @@ pub(crate) fn router(context: Arc<Context>) -> Router {
         .route("/workers", get(status::workers))
         .route("/cost", get(cost::cost))
         .route("/cost/history", get(cost::history))
-        .route("/state", get(status::state))
         .route("/audit", get(status::audit))
         .route("/backup", get(backup::make))
         .route("/restore", post(backup::restore))
+        .route_layer(from_fn(scope::only_unlimited));
+    let v1 = whole
+        .route("/transactions", post(transaction::post))
+        .route("/state", get(status::state))
         .route("/{*path}", any(resource::resource))
         .fallback(nothing)
         .method_not_allowed_fallback(not_allowed);
     Router::new()
+        .route("/metrics", get(status::metrics))
+        .route_layer(from_fn(scope::only_unlimited))
         .nest(PREFIX, v1)
         .route("/healthz", get(status::healthz))
-        .route("/metrics", get(status::metrics))
         .route("/openapi.json", get(status::openapi))
         .fallback(nothing)
         .method_not_allowed_fallback(not_allowed)

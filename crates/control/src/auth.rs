@@ -9,11 +9,14 @@ mod access;
 mod failures;
 mod peer;
 mod role;
+mod scope;
 mod tokens;
 
 pub use access::{Access, Denied, Origin};
 pub use peer::Peer;
 pub use role::Role;
+pub use scope::Scope;
 pub use tokens::{
-    Granted, MAX_TOKENS, TokenEntry, TokenError, Tokens, create_token, grant_certificate, list_tokens, revoke_token,
+    Admission, Grant, Granted, MAX_TOKENS, TokenEntry, TokenError, Tokens, create_token, grant_certificate,
+    list_tokens, revoke_token,
 };

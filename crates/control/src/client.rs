@@ -181,9 +181,9 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::call`], and if the file cannot be read.
-    pub async fn upload(&self, path: &str, file: File, media_type: &str) -> Result<Answer, ClientError> {
+    pub async fn upload(&self, path: &str, file: File, headers: &[(&str, &str)]) -> Result<Answer, ClientError> {
         let mut connection = connect::connect(&self.target).await?;
-        let mut request = self.request(Method::Post, path, None, &[("content-type", media_type)])?;
+        let mut request = self.request(Method::Post, path, None, headers)?;
         *request.body_mut() = file::body(file)?;
         answer(connection.send_request(request).await?).await
     }

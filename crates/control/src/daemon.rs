@@ -111,7 +111,7 @@ pub async fn serve(options: &Options, end: impl Future<Output = ()>) -> Result<(
     let audit = move |denied: Denied| {
         let who = denied.actor.as_deref().unwrap_or("?");
         let what = format!("{} {} from {}", denied.method, denied.path, denied.remote);
-        audited.audit(who, &what, denied.status, denied.reason);
+        audited.audit(who, &what, denied.status, &denied.reason);
     };
     let refresh = refresh::watch(shared.clone(), refresher, stop.clone());
     let access = Arc::new(Access::new(&options.state, metrics, Box::new(audit)));

@@ -20,7 +20,7 @@ use weir_resource::ResourceKind;
 
 use crate::log;
 use crate::objects::{Objects, Purpose, Stamp};
-use crate::publish::{Answer, Operation, Queue, Refresh, Submission, Wait, captured};
+use crate::publish::{Answer, Queue, Refresh, Submission, Wait, captured};
 use crate::sandbox::Uses;
 use crate::shared::{Shared, ended};
 use crate::state::{Key, Refusal, State};
@@ -236,13 +236,9 @@ fn look(watched: &mut BTreeMap<PathBuf, Watched>, objects: &Objects) -> Vec<Foun
 async fn refresh(shared: &Shared, queue: &Queue, keys: Vec<Key>) -> bool {
     let names: Vec<String> = keys.iter().map(ToString::to_string).collect();
     let submission = Submission {
-        operation: Operation::Edits(Vec::new()),
-        actor: "weir".into(),
-        message: Some("refresh".into()),
         wait: Wait::Workers,
         timeout: shared.limits.timeout,
-        dry_run: false,
-        refresh: Refresh::Named(keys.clone()),
+        ..Submission::by_control("refresh", Refresh::Named(keys.clone()))
     };
     let refused = match queue.submit(submission).await {
         Answer::Done { revision, changed, .. } => {

@@ -15,6 +15,7 @@ mod copy;
 mod costs;
 mod error;
 mod flush;
+mod keys;
 mod load;
 mod lock;
 mod owner;
@@ -35,6 +36,7 @@ pub use copy::{Copying, read_copy};
 pub use costs::{CostEntry, CostRecord, KEPT_COSTS};
 pub use error::StoreError;
 pub use flush::{Flushed, Flusher};
+pub use keys::{ChangeKey, KEPT_KEYS, KEPT_KEYS_MS, KnownKey};
 pub use load::{Loaded, StoredDocument};
 pub use owner::Owner;
 pub use recover::{Claim, claim};
@@ -194,12 +196,15 @@ impl Store {
         }
     }
 
-    /// Deletes revisions that were stored but could not be published.
+    /// Deletes revisions that were stored but could not be published, with their keys.
     ///
     /// # Errors
     /// If SQLite fails.
     pub fn take_back(&mut self, from: u64) -> Result<(), StoreError> {
         self.connection.execute("DELETE FROM revisions WHERE revision >= ?1", [to_sql(from)])?;
+        self.connection.execute("DELETE FROM keys WHERE revision >= ?1", [to_sql(from)])?;
+        let sql = "UPDATE keys SET undone_by = NULL, reasons = NULL WHERE undone_by >= ?1";
+        self.connection.execute(sql, [to_sql(from)])?;
         self.log.take_back(from)?;
         Ok(())
     }

@@ -7,12 +7,15 @@ mod support;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use support::Daemon;
 use weir_control::api::openapi::routes;
-use weir_control::auth::{Role, create_token};
+use weir_control::auth::{Grant, Role, Scope, create_token};
+use weir_control::client::{Client, Method, Target};
+use weir_resource::ResourceKind;
 
 /// The role that a route needs; `None` if it needs none. Written apart from the product's own table.
 fn needed(method: &str, path: &str) -> Option<Role> {
@@ -25,9 +28,32 @@ fn needed(method: &str, path: &str) -> Option<Role> {
     }
 }
 
+/// Whether a token that is limited to upstreams, or to the site `shop`, gets further than its limits.
+fn is_within(site: bool, method: &str, path: &str) -> bool {
+    match path {
+        "/healthz" | "/openapi.json" | "/api/v1/state" | "/api/v1/transactions" => true,
+        "/api/v1/sites" => site && method == "GET",
+        "/api/v1/routes" | "/api/v1/routes/{id}" => site,
+        _ => !site && path.starts_with("/api/v1/upstreams"),
+    }
+}
+
+/// A token of the highest role with an end and limits.
+fn limited(daemon: &Daemon, name: &str, kinds: &[ResourceKind], sites: &[&str], until: Option<u64>) -> String {
+    let scope = Scope { kinds: kinds.to_vec(), sites: sites.iter().map(|site| (*site).to_owned()).collect() };
+    let scope = (scope != Scope::default()).then(|| Arc::new(scope));
+    let grant = Grant { role: Role::Admin, until, scope };
+    create_token(&daemon.dir.path().join("state"), name, grant).unwrap()
+}
+
 /// Writes one request and returns the status of its answer.
-fn status(mut stream: impl Read + Write, method: &str, path: &str, token: Option<&str>) -> u16 {
+fn status(stream: impl Read + Write, method: &str, path: &str, token: Option<&str>) -> u16 {
     let body = if matches!(method, "GET" | "DELETE") { "" } else { "{}" };
+    status_of(stream, method, path, token, body)
+}
+
+/// As [`status`], with a body.
+fn status_of(mut stream: impl Read + Write, method: &str, path: &str, token: Option<&str>, body: &str) -> u16 {
     let token = token.map_or_else(String::new, |token| format!("Authorization: Bearer {token}\r\n"));
     write!(
         stream,
@@ -58,7 +84,7 @@ fn connect(address: SocketAddr, n: u8) -> TcpStream {
 fn daemon() -> (Daemon, SocketAddr, Vec<(Role, String)>) {
     let (daemon, address) = Daemon::with_address();
     let state = daemon.dir.path().join("state");
-    let tokens = Role::ALL.map(|role| (role, create_token(&state, role.as_str(), role).unwrap()));
+    let tokens = Role::ALL.map(|role| (role, create_token(&state, role.as_str(), Grant::unlimited(role)).unwrap()));
     (daemon, address, tokens.to_vec())
 }
 
@@ -66,6 +92,9 @@ fn daemon() -> (Daemon, SocketAddr, Vec<(Role, String)>) {
 fn every_route_lets_in_the_roles_of_the_table() {
     let (daemon, address, tokens) = daemon();
     let socket = daemon.runtime().join("control.sock");
+    let upstreams = limited(&daemon, "upstreams", &[ResourceKind::Upstreams], &[], None);
+    let shop = limited(&daemon, "shop", &[], &["shop"], None);
+    let expired = limited(&daemon, "expired", &[], &[], Some(1));
     let mut count = 0;
     for (method, template) in routes() {
         // Nothing has these names, so that nothing changes on the way.
@@ -78,6 +107,17 @@ fn every_route_lets_in_the_roles_of_the_table() {
             let answer = status(connect(address, 2), method, &path, Some(token));
             let is_let_in = Some(*role) >= needed;
             assert_eq!(!matches!(answer, 401 | 403 | 429), is_let_in, "{method} {template} as {role}: {answer}");
+        }
+        let answer = status(connect(address, 3), method, &path, Some(&expired));
+        assert_eq!(
+            matches!(answer, 401 | 429),
+            needed.is_some(),
+            "{method} {template} with an expired token: {answer}"
+        );
+        for (token, site) in [(&upstreams, false), (&shop, true)] {
+            let answer = status(connect(address, 4), method, &path, Some(token));
+            let is_let_in = is_within(site, method, &template);
+            assert_eq!(!matches!(answer, 403 | 429), is_let_in, "{method} {template}, limited, site {site}: {answer}");
         }
         let answer = status(UnixStream::connect(&socket).unwrap(), method, &path, None);
         assert!(!matches!(answer, 401 | 403 | 429), "{method} {template} over the socket: {answer}");
@@ -114,6 +154,99 @@ fn no_spelling_of_a_path_gets_around_the_role() {
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     assert_eq!(runtime.block_on(daemon.get("/revisions")).body, json!({"revisions": []}), "nothing has changed");
+}
+
+#[test]
+fn limits_hold_for_what_a_change_does_however_it_is_asked_for() {
+    let (daemon, address) = Daemon::with_address();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let route = |site: &str, path: &str| json!({"site": site, "path": path, "to": "app"});
+    let put = |path: &str, body: Value| json!({"method": "PUT", "path": path, "body": body});
+    let changes = json!({"changes": [
+        put("/upstreams/app", json!({"members": {"a": "127.0.0.1:1"}})),
+        put("/sites/shop", json!({"hosts": ["shop.example"]})),
+        put("/sites/blog", json!({"hosts": ["blog.example"]})),
+        put("/routes/of-shop", route("shop", "/")),
+        put("/routes/of-blog", route("blog", "/")),
+    ]});
+    assert_eq!(runtime.block_on(daemon.call(Method::Post, "/transactions", Some(changes))).status, 200);
+    let state = || runtime.block_on(daemon.get("/state")).body;
+    let before = state();
+    let shop = limited(&daemon, "shop", &[], &["shop"], None);
+    let both = limited(&daemon, "both", &[ResourceKind::Upstreams], &["shop"], None);
+    let lists = limited(&daemon, "lists", &[ResourceKind::Lists], &[], None);
+    let send = |n: u8, token: &str, method: &str, path: &str, body: &str| {
+        status_of(connect(address, n), method, &format!("/api/v1{path}"), Some(token), body)
+    };
+    let (foreign, own) = (route("blog", "/n").to_string(), route("shop", "/n").to_string());
+    let transaction = |changes: Value| json!({ "changes": changes }).to_string();
+    let forbidden: Vec<(&str, &str, String)> = vec![
+        ("PUT", "/routes/new", foreign.clone()),
+        ("POST", "/routes", foreign.replacen('{', r#"{"id":"new","#, 1)),
+        ("PUT", "/routes/of-shop", foreign.clone()),
+        ("PUT", "/routes/of-blog", own.clone()),
+        ("PATCH", "/routes/of-shop", r#"{"site": "blog"}"#.into()),
+        ("PATCH", "/routes/of-blog", r#"{"priority": 3}"#.into()),
+        ("PATCH", "/routes/of-blog?dry_run", r#"{"priority": 3}"#.into()),
+        ("PATCH", "/routes/of%2Dblog", r#"{"priority": 3}"#.into()),
+        ("PUT", "/routes/of-shop/site", r#""blog""#.into()),
+        ("PUT", "/routes/of-blog/priority", "3".into()),
+        ("DELETE", "/routes/of-blog/path", String::new()),
+        ("DELETE", "/routes/of-blog", String::new()),
+        ("DELETE", "/sites/blog", String::new()),
+        ("PUT", "/sites/new", r#"{"hosts": ["new.example"]}"#.into()),
+        ("POST", "/sites", r#"{"id": "new", "hosts": ["new.example"]}"#.into()),
+        ("PUT", "/upstreams/app/members/a/weight", "3".into()),
+        ("POST", "/upstreams/app/members", r#"{"id": "b", "address": "127.0.0.1:2"}"#.into()),
+        ("PUT", "/settings", "{}".into()),
+        ("POST", "/revisions/0/rollback", "{}".into()),
+        (
+            "POST",
+            "/transactions",
+            transaction(json!([put("/routes/new", route("shop", "/n")), put("/upstreams/x", json!({}))])),
+        ),
+        (
+            "POST",
+            "/transactions",
+            transaction(json!([{"method": "PATCH", "path": "/routes/of-shop", "body": {"site": "blog"}}])),
+        ),
+        ("POST", "/transactions", r#"{"changes": [], "refresh": true}"#.into()),
+        ("POST", "/transactions", r#"{"changes": [], "refresh": ["/lists/l"]}"#.into()),
+    ];
+    for (n, (method, path, body)) in (10..).zip(&forbidden) {
+        assert_eq!(send(n, &shop, method, path, body), 403, "{method} {path} {body}");
+    }
+    assert_eq!(state(), before, "nothing has changed");
+    for (path, expected) in [
+        ("/routes/of-shop", 200),
+        ("/routes/of-blog", 403),
+        ("/sites/blog", 403),
+        ("/upstreams/app", 403),
+        ("/lists", 403),
+        ("/settings", 403),
+        ("/files", 403),
+    ] {
+        assert_eq!(send(50, &shop, "GET", path, ""), expected, "{path}");
+    }
+    let client = Client::new(Target::url(&format!("http://{address}"), Some(shop.clone())).unwrap());
+    let get = |path: &str| runtime.block_on(client.call(Method::Get, path, None)).unwrap().body;
+    let seen = get("/api/v1/state");
+    let ids = |kind: &str| seen[kind].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!((ids("sites"), ids("routes")), (vec!["shop".to_owned()], vec!["of-shop".to_owned()]), "{seen}");
+    assert_eq!(seen["upstreams"], json!({}));
+    assert_eq!(get("/api/v1/routes?limit=1").as_object().unwrap().len(), 1);
+    for (token, method, path, body, expected) in [
+        (&shop, "PUT", "/routes/new", own.as_str(), 201),
+        (&shop, "PUT", "/sites/shop", r#"{"hosts": ["shop.example", "www.shop.example"]}"#, 200),
+        (&both, "PUT", "/upstreams/app/members/a/weight", "3", 200),
+        (&both, "DELETE", "/routes/new", "", 200),
+        (&both, "DELETE", "/routes/of-blog", "", 403),
+        (&lists, "GET", "/lists", "", 200),
+        (&lists, "GET", "/sites", "", 403),
+        (&lists, "PUT", "/routes/of-shop", own.as_str(), 403),
+    ] {
+        assert_eq!(send(60, token, method, path, body), expected, "{method} {path}");
+    }
 }
 
 #[test]

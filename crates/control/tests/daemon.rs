@@ -6,7 +6,7 @@ mod support;
 
 use serde_json::{Value, json};
 use support::{Daemon, REFUSED, Workers};
-use weir_control::client::Method;
+use weir_control::client::{Answer, Method};
 
 fn upstream() -> Value {
     json!({"members": {"a": "127.0.0.1:8081", "b": {"address": "127.0.0.1:8082", "weight": 2}}})
@@ -75,6 +75,86 @@ fn conditions_hold_or_it_is_412() {
 }
 
 #[test]
+fn a_change_is_made_only_at_the_expected_revision() {
+    let daemon = Daemon::start();
+    run(async {
+        assert_eq!(daemon.put("/upstreams/app?expect=0", upstream()).await.status, 201);
+        for (method, path, body) in [
+            (Method::Put, "/upstreams/app/members/a/weight?expect=0", json!(5)),
+            (Method::Patch, "/upstreams/app?expect=2", json!({"balance": "least_connections"})),
+            (Method::Delete, "/upstreams/app?expect=0", Value::Null),
+            (Method::Post, "/transactions?expect=0", json!({"changes": []})),
+            (Method::Post, "/revisions/0/rollback?expect=0", json!({})),
+            (Method::Put, "/upstreams/app/members/a/weight?expect=0&dry_run", json!(5)),
+        ] {
+            let answer = daemon.call(method, path, Some(body)).await;
+            assert_eq!((answer.status, &answer.body["newest"]), (412, &json!(1)), "{path}: {answer:?}");
+        }
+        assert_eq!(daemon.put("/upstreams/app/members/a/weight?expect=1", json!(5)).await.body["revision"], 2);
+        assert_eq!(daemon.put("/upstreams/app?expect=x", upstream()).await.status, 400);
+    });
+}
+
+#[test]
+fn a_change_with_a_key_is_made_once() {
+    let daemon = Daemon::start();
+    let _workers = Workers::start(&daemon.runtime(), 1, 2);
+    async fn send(daemon: &Daemon, key: &str, path: &str, body: Value) -> Answer {
+        let path = format!("/api/v1{path}");
+        daemon.client.call_with(Method::Put, &path, Some(&body), &[("idempotency-key", key)]).await.unwrap()
+    }
+    let of = |answer: &Answer| (answer.status, answer.body["revision"].clone(), answer.body["replayed"] == true);
+    run(async {
+        let first = send(&daemon, "k1", "/upstreams/app", upstream()).await;
+        assert_eq!(of(&first), (201, json!(1), false), "{first:?}");
+        daemon.good("/upstreams/app/members/a/weight", json!(7)).await;
+        // Also in quotes, as the draft wants it, and with what only concerns the answer.
+        for (key, path) in [("k1", "/upstreams/app"), ("\"k1\"", "/upstreams/app?timeout=1s&durable")] {
+            let again = send(&daemon, key, path, upstream()).await;
+            assert_eq!(of(&again), (201, json!(1), true), "{again:?}");
+            assert_eq!(again.body["changed"], first.body["changed"]);
+            assert!(again.body["workers"].as_array().unwrap().iter().all(|worker| worker["result"] == "applied"));
+        }
+        assert_eq!(daemon.get("/upstreams/app/members/a").await.body["weight"], 7);
+        for (path, body) in [
+            ("/upstreams/app", json!({})),
+            ("/upstreams/other", upstream()),
+            ("/upstreams/app?message=x", upstream()),
+            ("/upstreams/app?expect=2", upstream()),
+        ] {
+            let other = send(&daemon, "k1", path, body).await;
+            assert_eq!((other.status, &other.body["revision"]), (422, &json!(1)), "{path}: {other:?}");
+        }
+        // One that changed nothing is remembered; one that was refused, and a dry run, are not.
+        assert_eq!(of(&send(&daemon, "k2", "/upstreams/app/members/a/weight", json!(7)).await), (200, json!(2), false));
+        assert_eq!(send(&daemon, "k3", "/upstreams/app/members/a/weight", json!("x")).await.status, 422);
+        assert_eq!(send(&daemon, "k3", "/upstreams/app/members/a/weight?dry_run", json!(8)).await.status, 200);
+        assert_eq!(of(&send(&daemon, "k3", "/upstreams/app/members/a/weight", json!(8)).await), (200, json!(3), false));
+        let nothing = send(&daemon, "k2", "/upstreams/app/members/a/weight", json!(7)).await;
+        assert_eq!((of(&nothing), &nothing.body["changed"]), ((200, json!(2), true), &json!([])));
+        assert_eq!(daemon.get("/upstreams/app/members/a").await.body["weight"], 8);
+        // One that a worker refused was undone, and stays so.
+        let member = json!({"address": REFUSED});
+        for replayed in [false, true] {
+            let undone = send(&daemon, "k4", "/upstreams/app/members/c", member.clone()).await;
+            assert_eq!((of(&undone), &undone.body["undone_by"]), ((409, json!(4), replayed), &json!(5)), "{undone:?}");
+            assert_eq!(undone.body["refused_by"][0]["reason"], "a member that nobody wants");
+        }
+        for key in ["", "a b", "\u{e4}", &"x".repeat(256)] {
+            assert_eq!(send(&daemon, key, "/upstreams/x", json!({})).await.status, 400, "{key:?}");
+        }
+    });
+    let daemon = Daemon::start_in(daemon.stop(), weir_control::Limits::default());
+    run(async {
+        let again = send(&daemon, "k1", "/upstreams/app", upstream()).await;
+        assert_eq!(of(&again), (201, json!(1), true), "after a restart: {again:?}");
+        let undone = send(&daemon, "k4", "/upstreams/app/members/c", json!({"address": REFUSED})).await;
+        assert_eq!(of(&undone), (409, json!(4), true), "{undone:?}");
+        assert_eq!(daemon.get("/revisions?limit=1").await.body["revisions"][0]["revision"], 5);
+    });
+}
+
+#[test]
 fn a_transaction_is_all_or_nothing() {
     let daemon = Daemon::start();
     let _workers = Workers::start(&daemon.runtime(), 1, 2);
@@ -136,7 +216,7 @@ fn a_roll_back_is_a_revision_that_restores() {
         assert_eq!(diff["changes"][0]["new"], json!({"address": "127.0.0.1:8081", "weight": 9}));
         assert_eq!(diff["message"], Value::Null);
         let list = daemon.get("/revisions?limit=1").await.body;
-        assert_eq!(list["revisions"][0]["message"], "oh");
+        assert_eq!(list["revisions"][0]["message"], "back to revision 1: oh");
         assert!(list["revisions"][0]["actor"].as_str().unwrap().starts_with("unix:"));
         assert_eq!(daemon.call(Method::Post, "/revisions/99/rollback", None).await.status, 404);
     });

@@ -11,6 +11,7 @@ mod kind;
 mod pem;
 mod reference;
 mod schema;
+mod spelling;
 mod state;
 
 use weir_gateway::op::Op;
@@ -19,6 +20,7 @@ pub use check::{check, check_stored};
 pub use kind::{Descriptor, Example, descriptor};
 pub use reference::reference;
 pub use schema::{json_schema, state_schema};
+pub use spelling::reads_alike;
 pub use state::{State, parse_state};
 pub use weir_gateway::resource::ResourceKind;
 pub use weir_policy::Fault;

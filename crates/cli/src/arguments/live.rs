@@ -50,7 +50,7 @@ pub struct Control {
 }
 
 /// Options of every change.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct ChangeOptions {
     /// Check and show the change, but do not make it.
     #[arg(long)]
@@ -64,6 +64,15 @@ pub struct ChangeOptions {
     /// Return only once the change is also on disk.
     #[arg(long)]
     pub durable: bool,
+    /// Make the change only if this is the newest revision.
+    #[arg(long, value_name = "REVISION")]
+    pub expect: Option<u64>,
+    /// Make the change only once, however often the command is repeated with this key; tells what became of it.
+    #[arg(long, value_name = "KEY")]
+    pub idempotency_key: Option<String>,
+    /// Arguments that the command line lacks to repeat exactly this change.
+    #[arg(skip)]
+    pub again: Vec<String>,
     /// Print the answer as JSON.
     #[arg(long)]
     pub json: bool,
@@ -177,6 +186,9 @@ pub struct Diff {
 pub struct Rollback {
     /// The revision to restore [default: the one before the newest].
     pub revision: Option<u64>,
+    /// Do not ask, even if the newest revision is a rollback or was made by the daemon.
+    #[arg(long)]
+    pub yes: bool,
     /// Options of the change.
     #[command(flatten)]
     pub options: ChangeOptions,
@@ -224,6 +236,9 @@ pub enum Token {
         /// The token's permissions.
         #[arg(long, value_enum, default_value_t = Role::Read)]
         role: Role,
+        /// Its end and limits.
+        #[command(flatten)]
+        limits: TokenLimits,
         /// Directory of the store.
         #[arg(long, value_name = "DIR", env = "WEIR_STATE", default_value = "/var/lib/weir", hide_env_values = true)]
         state: PathBuf,
@@ -235,6 +250,9 @@ pub enum Token {
         /// The permissions.
         #[arg(long, value_enum, default_value_t = Role::Read)]
         role: Role,
+        /// Its end and limits.
+        #[command(flatten)]
+        limits: TokenLimits,
         /// Directory of the store.
         #[arg(long, value_name = "DIR", env = "WEIR_STATE", default_value = "/var/lib/weir", hide_env_values = true)]
         state: PathBuf,
@@ -253,6 +271,26 @@ pub enum Token {
         #[arg(long, value_name = "DIR", env = "WEIR_STATE", default_value = "/var/lib/weir", hide_env_values = true)]
         state: PathBuf,
     },
+}
+
+/// The end and the limits of a token or certificate.
+#[derive(Debug, Args)]
+pub struct TokenLimits {
+    /// How long it is valid, such as `90d`, `12h` or `30m` [default: until it is revoked].
+    #[arg(long = "for", value_name = "TIME")]
+    pub valid_for: Option<String>,
+    /// Limit it to this site and its routes; repeatable.
+    #[arg(long, value_name = "ID")]
+    pub site: Vec<String>,
+    /// Limit it to resources of this kind, such as `lists`; repeatable. With --site, in addition to the site.
+    #[arg(long, value_name = "KIND", value_parser = written_kind())]
+    pub kind: Vec<String>,
+}
+
+/// The kinds that a token can be limited to, by their plurals.
+fn written_kind() -> clap::builder::PossibleValuesParser {
+    let kinds = ResourceKind::written().filter(|kind| !kind.is_singleton());
+    kinds.map(|kind| kind.plural()).collect::<Vec<_>>().into()
 }
 
 /// The permissions of a token.

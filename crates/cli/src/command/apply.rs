@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use weir_resource::{Fault, ResourceKind, State};
+use weir_resource::{Fault, ResourceKind, State, reads_alike};
 
 use crate::api::{Api, Method};
 use crate::arguments::{Apply, ChangeOptions};
@@ -20,10 +20,11 @@ pub(crate) fn run(api: &Api, apply: &Apply) -> Result<(), Failure> {
     let style = Style::of(Stream::Err);
     files.warnings().iter().for_each(|warning| eprintln!("{} {warning}", style.yellow("warning:")));
     let wanted = documents(&mut files);
-    let there = current(api)?;
+    let (there, revision) = current(api)?;
     let changes = changes(&there, &wanted, apply.prune);
     let unchanged = unchanged(&wanted, &changes);
-    if changes.is_empty() && unchanged.is_empty() {
+    let ChangeOptions { expect, idempotency_key, .. } = &apply.options;
+    if changes.is_empty() && unchanged.is_empty() && expect.is_none() && idempotency_key.is_none() {
         return say("nothing to change", apply.options.json);
     }
     if !apply.options.json && !changes.is_empty() {
@@ -32,9 +33,17 @@ pub(crate) fn run(api: &Api, apply: &Apply) -> Result<(), Failure> {
     let mut body = transaction(&changes);
     // Their files may have changed.
     body["refresh"] = json!(unchanged);
+    // What is sent depends on what the gateway has; repeated with the same key, it may be something else.
+    let intent = json!({"wanted": wanted, "prune": apply.prune}).to_string();
+    body["intent"] = weir_control::key_hash(&intent).into();
+    let mut options = apply.options.clone();
+    if options.dry_run {
+        // What was shown is the difference to this revision.
+        options.expect = options.expect.or(revision);
+    }
     let locate = |fault: &Fault| files.error_at_path(fault);
-    let answer = api.change_located(Method::Post, "/api/v1/transactions", Some(&body), &apply.options, &locate)?;
-    answer.say_located(&apply.options, &locate)
+    let answer = api.change_located(Method::Post, "/api/v1/transactions", Some(&body), &options, &locate)?;
+    answer.say_located(&options, &locate)
 }
 
 /// Applies the initial configuration; prints nothing.
@@ -42,13 +51,8 @@ pub(crate) fn begin(api: &Api, files: &[PathBuf]) -> Result<(), Failure> {
     let wanted = documents(&mut read(files)?);
     let changes: Vec<(&str, Option<&Value>)> =
         wanted.iter().map(|(name, document)| (name.as_str(), Some(document))).collect();
-    let options = ChangeOptions {
-        dry_run: false,
-        message: Some("initial configuration".into()),
-        no_wait: true,
-        durable: false,
-        json: false,
-    };
+    let message = Some("initial configuration".into());
+    let options = ChangeOptions { message, no_wait: true, ..ChangeOptions::default() };
     api.change(Method::Post, "/api/v1/transactions", Some(&transaction(&changes)), &options).map(|_| ())
 }
 
@@ -86,9 +90,9 @@ fn name(kind: ResourceKind, id: &str) -> String {
     if kind == ResourceKind::Settings { kind.plural().to_owned() } else { format!("{}/{id}", kind.plural()) }
 }
 
-/// The documents of the gateway.
-fn current(api: &Api) -> Result<Documents, Failure> {
-    let state = api.get("/api/v1/state")?;
+/// The documents of the gateway, and their revision.
+fn current(api: &Api) -> Result<(Documents, Option<u64>), Failure> {
+    let (state, tag) = api.fetch("/api/v1/state")?.unwrap_or_default();
     let mut all = Documents::new();
     for (kind, value) in state.as_object().into_iter().flatten() {
         if kind == ResourceKind::Settings.plural() {
@@ -101,7 +105,7 @@ fn current(api: &Api) -> Result<Documents, Failure> {
             all.insert(format!("{kind}/{id}"), written(document.clone()));
         }
     }
-    Ok(all)
+    Ok((all, tag.trim_matches('"').parse().ok()))
 }
 
 /// A resource that changes, and what it is to be; `None` if it goes.
@@ -126,7 +130,7 @@ fn unchanged(wanted: &Documents, changes: &[(&str, Option<&Value>)]) -> Vec<Stri
 
 /// Whether a document is what the gateway has. It never shows keys, only their hashes.
 fn same(old: &Value, new: &Value) -> bool {
-    let (Value::String(hash), Some(_)) = (&old["key"]["sha256"], new.get("key")) else { return old == new };
+    let (Value::String(hash), Some(_)) = (&old["key"]["sha256"], new.get("key")) else { return reads_alike(old, new) };
     let mut new = new.clone();
     for part in ["certificate", "key"] {
         // The short form of the same.
@@ -137,7 +141,7 @@ fn same(old: &Value, new: &Value) -> bool {
     if new["key"].as_str().is_some_and(|key| *hash == weir_control::key_hash(key)) {
         new["key"] = json!({ "sha256": hash });
     }
-    *old == new
+    reads_alike(old, &new)
 }
 
 fn transaction(changes: &[(&str, Option<&Value>)]) -> Value {

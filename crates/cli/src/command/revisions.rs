@@ -1,14 +1,16 @@
-//! `weir revisions`, `diff`, `rollback` and `watch`: what has changed, when, by whom, and back.
+//! `weir revisions`, `diff` and `watch`: what has changed, when and by whom.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::api::{Api, Method};
-use crate::arguments::{Diff, Revisions, Rollback, Watch};
+use crate::api::Api;
+use crate::arguments::{Diff, Revisions, Watch};
 use crate::style::{Stream, Style};
-use crate::table::{Align, render};
+use crate::table::{Align, counted, render};
 use crate::terminal::shown;
 use crate::{Failure, difference, moment};
 
+/// Lines shown of those that came to or went from a file; `--json` has up to 1,000.
+const LINES: usize = 20;
 /// Resources named in a line of the list.
 const NAMED: usize = 3;
 
@@ -62,11 +64,30 @@ pub(crate) fn diff(api: &Api, diff: &Diff) -> Result<(), Failure> {
         let side = |key: &str| change.get(key).filter(|value| !value.is_null());
         let path = shown(change["path"].as_str().unwrap_or_default().trim_start_matches('/'), 200);
         print!("{}", difference::render(&path, side("old"), side("new"), style));
+        print!("{}", lines(&change["lines"], style));
     }
     Ok(())
 }
 
-fn about(revision: &Value) -> String {
+/// Lines that came to and went from the file of a list.
+fn lines(change: &Value, style: Style) -> String {
+    let mut text = String::new();
+    for (side, mark) in [("removed", '-'), ("added", '+')] {
+        let listed = change[side]["lines"].as_array().map_or(&[][..], Vec::as_slice);
+        for line in listed.iter().take(LINES).filter_map(Value::as_str) {
+            let line = format!("{mark} {}", shown(line, 120));
+            text.push_str(&format!("      {}\n", if mark == '+' { style.green(&line) } else { style.red(&line) }));
+        }
+        let more = change[side]["count"].as_u64().unwrap_or_default().saturating_sub(listed.len().min(LINES) as u64);
+        if more > 0 {
+            text.push_str(&format!("      {}\n", style.dim(&format!("and {} more {side}", counted(more, "line")))));
+        }
+    }
+    text
+}
+
+/// The time, author and message of a revision.
+pub(super) fn about(revision: &Value) -> String {
     let text = |key: &str| revision[key].as_str().map(|text| shown(text, 120)).unwrap_or_default();
     let message = text("message");
     let why = if message.is_empty() { String::new() } else { format!(": {message}") };
@@ -76,25 +97,6 @@ fn about(revision: &Value) -> String {
 fn newest(api: &Api) -> Result<u64, Failure> {
     let answer = api.get("/api/v1/revisions?limit=1")?;
     answer["revisions"][0]["revision"].as_u64().ok_or_else(|| Failure::new("there is no revision yet"))
-}
-
-pub(crate) fn rollback(api: &Api, rollback: &Rollback) -> Result<(), Failure> {
-    let to = match rollback.revision {
-        Some(revision) => revision,
-        None => match newest(api)? {
-            0 | 1 => {
-                return Err(Failure::new("there is no revision before the only one")
-                    .hint("`weir rollback 0` empties the gateway"));
-            }
-            newest => newest - 1,
-        },
-    };
-    let body = rollback.options.message.as_ref().map(|message| json!({ "message": message }));
-    let path = format!("/api/v1/revisions/{to}/rollback");
-    if !rollback.options.json {
-        println!("restored revision {to}");
-    }
-    api.change(Method::Post, &path, body.as_ref(), &rollback.options)?.say(&rollback.options)
 }
 
 pub(crate) fn watch(api: &Api, watch: &Watch) -> Result<(), Failure> {

@@ -69,8 +69,10 @@ pub(super) async fn restore(State(context): State<Arc<Context>>, request: Reques
         has_type(&head.headers)?;
         let held = context.shared.objects.hold();
         let (manifest, documents) = receive(&context, body).await?;
-        let Manifest { revision, time_ms, .. } = manifest;
-        how.message_if_none(|| format!("restores a backup of revision {revision}, made at {} s", time_ms / 1_000));
+        let revision = manifest.revision;
+        // What identifies the backup, of any length.
+        how.stand_for(&manifest.files.iter().map(|entry| entry.sha256.to_string()).collect::<String>());
+        how.prefix_message(format!("restores the backup of revision {revision}"));
         Ok::<_, Problem>((how, documents, held))
     };
     match prepared.await {

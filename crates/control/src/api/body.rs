@@ -14,7 +14,7 @@ use super::unique_json::{self, JsonError};
 const TYPES: [&str; 2] = ["application/json", "application/merge-patch+json"];
 
 /// A whole body that is not longer than `limit`.
-async fn collect(body: Body, limit: usize) -> Result<Bytes, Problem> {
+pub(super) async fn collect(body: Body, limit: usize) -> Result<Bytes, Problem> {
     match Limited::new(body, limit).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => {
@@ -26,8 +26,7 @@ async fn collect(body: Body, limit: usize) -> Result<Bytes, Problem> {
 }
 
 /// A body of JSON; `None` for an empty one.
-pub(super) async fn json(headers: &HeaderMap, body: Body, limit: usize) -> Result<Option<Value>, Problem> {
-    let bytes = collect(body, limit).await?;
+pub(super) fn json(headers: &HeaderMap, bytes: &[u8]) -> Result<Option<Value>, Problem> {
     if bytes.is_empty() {
         return Ok(None);
     }
@@ -39,7 +38,7 @@ pub(super) async fn json(headers: &HeaderMap, body: Body, limit: usize) -> Resul
         let problem = Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail);
         return Err(problem.hint("send `Content-Type: application/json` (curl: --json instead of --data)"));
     }
-    unique_json::parse(&bytes).map(Some).map_err(|error| match error {
+    unique_json::parse(bytes).map(Some).map_err(|error| match error {
         JsonError::Syntax(error) => Problem::malformed(format!("the body is not JSON: {error}")),
         JsonError::Duplicate(pointer) => {
             Problem::malformed(format!("{pointer} is given twice in the body")).fault(Fault {
@@ -52,23 +51,18 @@ pub(super) async fn json(headers: &HeaderMap, body: Body, limit: usize) -> Resul
     })
 }
 
-/// As [`json`], but there must be one.
-pub(super) async fn required(headers: &HeaderMap, body: Body, limit: usize) -> Result<Value, Problem> {
-    json(headers, body, limit).await?.ok_or_else(|| Problem::malformed("there is no body; one in JSON was expected"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[tokio::test]
-    async fn a_key_that_is_given_twice_is_refused_with_its_pointer() {
+    #[test]
+    fn a_key_that_is_given_twice_is_refused_with_its_pointer() {
         let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, header::HeaderValue::from_static(TYPES[0]))]);
         let text = r#"{"changes": [{"method": "PUT", "body": {"weight": 1, "weight": 2}}]}"#;
-        let problem = json(&headers, Body::from(text), 1_000).await.expect_err("a duplicate");
+        let problem = json(&headers, text.as_bytes()).expect_err("a duplicate");
         assert_eq!(problem.status(), StatusCode::BAD_REQUEST);
         assert_eq!(problem.line(), "/changes/0/body/weight: the key is given twice");
-        let good = json(&headers, Body::from(r#"{"a": 1}"#), 1_000).await.expect("it is good");
+        let good = json(&headers, br#"{"a": 1}"#).expect("it is good");
         assert_eq!(good, Some(serde_json::json!({"a": 1})));
     }
 }

@@ -5,19 +5,22 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::body::Body;
-use axum::http::{HeaderValue, Response, StatusCode, header, request};
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header, request};
 use axum::response::IntoResponse;
-use serde_json::json;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use weir_gateway::resource::Sha256Hash;
 
-use super::Problem;
 use super::context::Context;
-use super::query::Arguments;
+use super::query::{Arguments, idempotency_key};
+use super::{Problem, body};
 use crate::auth::{Peer, Role};
 use crate::metrics::Outcome;
 use crate::publish::{Answer, Operation, Refresh, Submission, WorkerResult};
+use crate::store::ChangeKey;
 
 /// Query parameters of every change.
-const ARGUMENTS: [&str; 5] = ["dry_run", "durable", "message", "timeout", "wait"];
+const ARGUMENTS: [&str; 6] = ["dry_run", "durable", "expect", "message", "timeout", "wait"];
 /// Longest message, in bytes.
 const MAX_MESSAGE: usize = 4_096;
 
@@ -29,6 +32,35 @@ pub(super) struct ChangeRequest {
     since: Instant,
     what: String,
     role: Option<Role>,
+    fingerprint: Fingerprint,
+    /// The largest body.
+    limit: usize,
+}
+
+/// The hash of what decides what a request changes, for its idempotency key.
+#[derive(Clone, Debug)]
+struct Fingerprint {
+    head: Sha256,
+    whole: Sha256,
+}
+
+impl Fingerprint {
+    /// Of method, path, the arguments and conditions that matter.
+    fn of(head: &request::Parts, arguments: &Arguments) -> Self {
+        let mut hash = Sha256::new();
+        let mut add = |name: &str, value: &[u8]| {
+            hash.update(format!("{name} {} ", value.len()));
+            hash.update(value);
+        };
+        add(head.method.as_str(), head.uri.path().as_bytes());
+        for name in ["expect", "message"] {
+            arguments.get(name).into_iter().for_each(|value| add(name, value.as_bytes()));
+        }
+        for name in [header::IF_MATCH, header::IF_NONE_MATCH] {
+            head.headers.get_all(&name).iter().for_each(|value| add(name.as_str(), value.as_bytes()));
+        }
+        Self { head: hash.clone(), whole: hash }
+    }
 }
 
 impl ChangeRequest {
@@ -38,19 +70,48 @@ impl ChangeRequest {
         let peer = head.extensions.get::<Peer>();
         check(peer.map(|peer| peer.role), needed)?;
         let arguments = Arguments::parse(head.uri.query(), &ARGUMENTS)?;
+        let actor: Arc<str> = peer.map_or_else(|| Arc::from("?"), |peer| peer.actor.clone());
+        let key = idempotency_key(&head.headers)?;
         let submission = Submission {
             operation: Operation::Edits(Vec::new()),
-            actor: peer.map_or_else(|| Arc::from("?"), |peer| peer.actor.clone()),
             message: arguments.get("message").map(str::to_owned),
             wait: arguments.wait()?,
             timeout: arguments.timeout(&context.shared.limits)?,
             dry_run: arguments.switch("dry_run")?,
             refresh: Refresh::Written,
+            expect: arguments.number("expect")?,
+            // The fingerprint is complete when the body has been read.
+            key: key.map(|key| ChangeKey { actor: actor.to_string(), key, fingerprint: Sha256Hash([0; 32]) }),
+            scope: peer.and_then(|peer| peer.scope.clone()),
+            actor,
         };
+        let fingerprint = Fingerprint::of(head, &arguments);
         let durable = arguments.switch("durable")?;
         let what = format!("{} {}", head.method, head.uri.path());
         let role = peer.map(|peer| peer.role);
-        Ok(Self { submission, durable, since: Instant::now(), what, role })
+        let limit = context.shared.limits.body;
+        Ok(Self { submission, durable, since: Instant::now(), what, role, fingerprint, limit })
+    }
+
+    /// Reads the body, if there is one.
+    pub async fn body(&mut self, headers: &HeaderMap, body: Body) -> Result<Option<Value>, Problem> {
+        let bytes = body::collect(body, self.limit).await?;
+        if self.submission.key.is_some() {
+            self.fingerprint.whole.update(&bytes);
+        }
+        body::json(headers, &bytes)
+    }
+
+    /// Reads the body, which there must be.
+    pub async fn required_body(&mut self, headers: &HeaderMap, body: Body) -> Result<Value, Problem> {
+        let body = self.body(headers, body).await?;
+        body.ok_or_else(|| Problem::malformed("there is no body; one in JSON was expected"))
+    }
+
+    /// Identifies the request by this text instead of by its body.
+    pub fn stand_for(&mut self, intent: &str) {
+        self.fingerprint.whole = self.fingerprint.head.clone();
+        self.fingerprint.whole.update(intent);
     }
 
     /// Sets the message of the body, if there is one.
@@ -63,9 +124,12 @@ impl ChangeRequest {
         self.submission.refresh = refresh;
     }
 
-    /// Sets a message if there is none.
-    pub fn message_if_none(&mut self, message: impl FnOnce() -> String) {
-        self.submission.message.get_or_insert_with(message);
+    /// Puts something before the message, or makes it the message.
+    pub fn prefix_message(&mut self, prefix: String) {
+        self.submission.message = Some(match self.submission.message.take() {
+            Some(message) => format!("{prefix}: {message}"),
+            None => prefix,
+        });
     }
 
     /// Makes the change and responds.
@@ -77,6 +141,9 @@ impl ChangeRequest {
             return problem.into_response();
         }
         self.submission.operation = operation;
+        if let Some(key) = &mut self.submission.key {
+            key.fingerprint = Sha256Hash(self.fingerprint.whole.finalize().into());
+        }
         let dry_run = self.submission.dry_run;
         let actor = self.submission.actor.clone();
         let answer = context.queue.submit(self.submission).await;
@@ -92,7 +159,10 @@ impl ChangeRequest {
         };
         context.shared.metrics.change(outcome, self.since.elapsed());
         response.unwrap_or_else(|problem| {
-            context.shared.audit(&actor, &self.what, problem.status().as_u16(), &problem.line());
+            // A 403 is in the audit as a rejected request.
+            if problem.status() != StatusCode::FORBIDDEN {
+                context.shared.audit(&actor, &self.what, problem.status().as_u16(), &problem.line());
+            }
             problem.into_response()
         })
     }
@@ -112,16 +182,17 @@ fn outcome(answer: &Answer, dry_run: bool) -> Outcome {
         Answer::Done { pending: false, .. } => Outcome::Applied,
         Answer::Done { .. } => Outcome::Pending,
         Answer::Refused(crate::state::Refusal::Invalid(_)) => Outcome::Invalid,
-        Answer::Refused(_) | Answer::NoRevision { .. } => Outcome::Conflict,
+        Answer::Forbidden(_) | Answer::KeyReused(_) => Outcome::Invalid,
+        Answer::Refused(_) | Answer::NoRevision { .. } | Answer::Moved { .. } => Outcome::Conflict,
         Answer::Undone { .. } => Outcome::RolledBack,
-        Answer::Busy => Outcome::Busy,
+        Answer::Busy | Answer::InProgress => Outcome::Busy,
         Answer::Full(_) | Answer::Failed(_) => Outcome::Failed,
     }
 }
 
 fn respond(answer: Answer, dry_run: bool) -> Result<Response<Body>, Problem> {
     match answer {
-        Answer::Done { revision, changed, created, workers, pending, warnings } => {
+        Answer::Done { revision, changed, created, workers, pending, warnings, replayed } => {
             let mut text = format!("{{\"revision\":{revision},\"workers\":[");
             results(&mut text, &workers);
             text.push_str("],\"changed\":[");
@@ -133,6 +204,7 @@ fn respond(answer: Answer, dry_run: bool) -> Result<Response<Body>, Problem> {
                 text.push_str(",\"warnings\":");
                 text.push_str(&warnings.iter().map(super::problem::error).collect::<serde_json::Value>().to_string());
             }
+            text.push_str(if replayed { ",\"replayed\":true" } else { "" });
             text.push_str(if dry_run { ",\"dry_run\":true}" } else { "}" });
             let mut response = Response::new(Body::from(text));
             *response.status_mut() = match (pending, &created) {
@@ -150,7 +222,28 @@ fn respond(answer: Answer, dry_run: bool) -> Result<Response<Body>, Problem> {
             Ok(response)
         }
         Answer::Refused(refusal) => Err(Problem::of(refusal)),
-        Answer::Undone { revision, undone_by, reasons, pending } => {
+        Answer::Forbidden(detail) => {
+            Err(Problem::new(StatusCode::FORBIDDEN, detail).hint("`weir token list` shows the limits of each client"))
+        }
+        Answer::Moved { expected, newest } => {
+            let detail = format!("revision {newest} is the newest, and not {expected}; nothing was changed");
+            let problem = Problem::new(StatusCode::PRECONDITION_FAILED, detail).with("newest", newest);
+            Err(problem.hint(&format!("look at what has changed since revision {expected}, then expect {newest}")))
+        }
+        Answer::KeyReused(made) => {
+            let detail = match made {
+                Some(revision) => format!("the idempotency key stands for another request, of revision {revision}"),
+                None => "the idempotency key stands for another request, which is being processed".to_owned(),
+            };
+            let problem = Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail + "; nothing was changed");
+            let problem = made.into_iter().fold(problem, |problem, revision| problem.with("revision", revision));
+            Err(problem.hint("repeat a request exactly as it was, or send a new key"))
+        }
+        Answer::InProgress => {
+            let detail = "a request with the same idempotency key is being processed";
+            Err(Problem::new(StatusCode::CONFLICT, detail).with("in_progress", true).hint("repeat it in a second"))
+        }
+        Answer::Undone { revision, undone_by, reasons, pending, replayed } => {
             let reasons: Vec<_> = (reasons.iter())
                 .map(|(id, reason)| json!({"generation": id.generation, "worker": id.worker, "reason": reason}))
                 .collect();
@@ -158,7 +251,8 @@ fn respond(answer: Answer, dry_run: bool) -> Result<Response<Body>, Problem> {
             let detail = format!("a worker refused revision {revision}, and revision {undone_by} undid it: {first}");
             let problem = Problem::new(StatusCode::CONFLICT, detail);
             let problem = problem.with("revision", revision).with("undone_by", undone_by).with("refused_by", reasons);
-            Err(if pending { problem.with("pending", true) } else { problem })
+            let marks = [("pending", pending), ("replayed", replayed)];
+            Err(marks.iter().filter(|(_, is_set)| *is_set).fold(problem, |problem, (name, _)| problem.with(name, true)))
         }
         Answer::NoRevision { revision, oldest, newest } if revision > newest => {
             let detail = format!("there is no revision {revision}; the newest is {newest}");

@@ -29,7 +29,7 @@ pub struct Problem {
 /// Titles by status, and names of the types.
 const TITLES: &[(u16, &str, &str)] = &[
     (400, "malformed", "The request is malformed"),
-    (403, "forbidden", "The role is not enough"),
+    (403, "forbidden", "This client may not do that"),
     (404, "not-found", "There is no such resource"),
     (405, "method-not-allowed", "The method is not allowed"),
     (409, "conflict", "The change conflicts with what is there"),
@@ -152,7 +152,7 @@ impl IntoResponse for Problem {
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-        if matches!(code, 429 | 503) {
+        if matches!(code, 429 | 503) || problem["in_progress"] == true {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER));
         }
         if let Some(methods) = self.allow {

@@ -103,6 +103,22 @@ fn decode(text: &str) -> Option<String> {
     String::from_utf8(out).ok()
 }
 
+/// The key of `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header), also without the quotes of a structured
+/// field.
+pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    const MAX_KEY: usize = 255;
+    let mut values = headers.get_all("idempotency-key").iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    let text = value.to_str().unwrap_or_default().trim();
+    let key = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(text);
+    let is_good = (1..=MAX_KEY).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic());
+    if !is_good || values.next().is_some() {
+        let detail = format!("Idempotency-Key is not one key of 1 to {MAX_KEY} visible ASCII characters");
+        return Err(Problem::malformed(detail).hint("such as a UUID, a new one for each change"));
+    }
+    Ok(Some(key.to_owned()))
+}
+
 /// `If-Match` and `If-None-Match`.
 pub(super) fn condition(headers: &HeaderMap) -> Result<Condition, Problem> {
     let matches = tags(headers, &header::IF_MATCH)?;

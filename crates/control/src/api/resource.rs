@@ -14,10 +14,10 @@ use super::change::{ChangeRequest, etag};
 use super::context::Context;
 use super::problem::COLLECTION_METHODS;
 use super::query::{Arguments, condition, tags};
-use super::{PREFIX, Problem, body};
-use crate::auth::Role;
+use super::{PREFIX, Problem, scope};
+use crate::auth::{Role, Scope};
 use crate::publish::Operation;
-use crate::state::{self, Action, Edit, Key, Match, Target};
+use crate::state::{self, Action, Edit, Held, Key, Match, Target};
 
 /// Methods of a resource.
 const ITEM_METHODS: &str = "GET, HEAD, PUT, PATCH, DELETE";
@@ -70,14 +70,13 @@ async fn change(
     body: Body,
     target: Target,
 ) -> Result<Response<Body>, Problem> {
-    let how = ChangeRequest::of(context, &head, Role::for_kind(target.kind()))?;
+    let mut how = ChangeRequest::of(context, &head, Role::for_kind(target.kind()))?;
     let condition = condition(&head.headers)?;
-    let limit = context.shared.limits.body;
     let action = match head.method {
         Method::DELETE => Action::Delete,
-        Method::PUT => Action::Put(body::required(&head.headers, body, limit).await?),
-        Method::PATCH => Action::Patch(body::required(&head.headers, body, limit).await?),
-        _ => Action::Create(body::required(&head.headers, body, limit).await?),
+        Method::PUT => Action::Put(how.required_body(&head.headers, body).await?),
+        Method::PATCH => Action::Patch(how.required_body(&head.headers, body).await?),
+        _ => Action::Create(how.required_body(&head.headers, body).await?),
     };
     Ok(how.make(context, Operation::Edits(vec![Edit { target, action, condition }])).await)
 }
@@ -86,6 +85,9 @@ fn item(context: &Context, head: &request::Parts, key: &Key, steps: &[String]) -
     Arguments::parse(head.uri.query(), &[])?;
     let (text, revision) = {
         let state = context.shared.state();
+        if let Some(scope) = scope::of(head).filter(|scope| !scope.has(key, state.get(key.kind, &key.id))) {
+            return Err(scope::beyond(scope, &key.to_string()));
+        }
         let missing = || Problem::new(StatusCode::NOT_FOUND, format!("there is no {key}"));
         match (state.shown(key.kind, &key.id), state.get(key.kind, &key.id)) {
             (Some(text), Some(held)) => (text, held.revision),
@@ -121,6 +123,10 @@ fn collection(
     let arguments = Arguments::parse(head.uri.query(), &["limit", "after"])?;
     let limit = usize::try_from(arguments.limit(PAGE.0, PAGE.1)?).unwrap_or(usize::MAX);
     let after = arguments.get("after");
+    let scope = scope::of(head);
+    if let Some(scope) = scope.filter(|scope| !scope.has_kind(kind)) {
+        return Err(scope::beyond(scope, &format!("/{kind}")));
+    }
     let state = context.shared.state();
     let mut page = Page::default();
     if let Some(upstream) = upstream {
@@ -132,7 +138,8 @@ fn collection(
             page.add(id, &held.document.text, limit);
         }
     } else {
-        for (id, _) in state.iter(kind, after).take(limit.saturating_add(1)) {
+        let within = state.iter(kind, after).filter(|(id, held)| is_within(scope, kind, id, held));
+        for (id, _) in within.take(limit.saturating_add(1)) {
             page.add(id, &state.shown(kind, id).unwrap_or_default(), limit);
         }
     }
@@ -149,6 +156,11 @@ fn collection(
         response.headers_mut().insert(header::LINK, link);
     }
     Ok(response)
+}
+
+/// Whether a client with these limits, if any, may read a resource.
+pub(super) fn is_within(scope: Option<&Scope>, kind: ResourceKind, id: &Arc<str>, held: &Held) -> bool {
+    scope.is_none_or(|scope| scope.has(&Key { kind, id: id.clone() }, Some(held)))
 }
 
 /// Documents by id, as an object; `next` is the last id if there are more.

@@ -1,7 +1,9 @@
 //! What has changed, when, by whom; and back.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{Request, Response, StatusCode, Uri};
@@ -9,17 +11,21 @@ use axum::response::IntoResponse;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use weir_gateway::resource::CapturedFile;
+use weir_resource::ResourceKind;
 
 use super::change::ChangeRequest;
 use super::context::Context;
 use super::query::{Arguments, no_condition};
-use super::{Problem, body, resource};
-use crate::auth::Role;
-use crate::publish::Operation;
+use super::{Problem, resource};
+use crate::auth::{Peer, Role};
+use crate::publish::{Operation, lines};
 use crate::shared::Shared;
 use crate::state::redacted;
 use crate::store::Revision;
 
+/// What the message of a rollback begins with; the revision follows.
+const BACK: &str = "back to revision ";
 /// Revisions of a page, unless `?limit` says otherwise, and at most.
 const PAGE: (u64, u64) = (50, 1_000);
 /// Resources that a list names of one revision.
@@ -43,17 +49,45 @@ pub(super) async fn one(State(shared): State<Shared>, Path(revision): Path<Strin
 pub(super) async fn diff(
     State(shared): State<Shared>,
     Path(revision): Path<String>,
+    peer: Option<Extension<Peer>>,
 ) -> Result<Response<Body>, Problem> {
     let row = find(&shared, &revision)?;
+    let mut lines = match peer {
+        Some(Extension(peer)) if peer.role >= Role::Admin => lines_of_lists(&shared, &row).await?,
+        _ => HashMap::new(),
+    };
     let mut diff = summary(&row)?;
     let changes = row.parsed().map_err(Problem::failed)?.into_iter().map(|change| {
         let side = |text: Option<&RawValue>| {
             text.and_then(|text| serde_json::from_str(&redacted(change.kind, text.get())).ok()).unwrap_or(Value::Null)
         };
-        json!({"path": change.key().to_string(), "old": side(change.old), "new": side(change.new)})
+        let path = change.key().to_string();
+        let lines = lines.remove(&path);
+        let mut shown = json!({"path": path, "old": side(change.old), "new": side(change.new)});
+        if let Some(lines) = lines {
+            shown["lines"] = lines;
+        }
+        shown
     });
     diff["changes"] = changes.collect();
     Ok(resource::json(diff.to_string(), row.revision))
+}
+
+/// Lines that came and went in files of lists, by the path of the file among resources.
+async fn lines_of_lists(shared: &Shared, row: &Revision) -> Result<HashMap<String, Value>, Problem> {
+    let Some(uses) = shared.uses() else { return Ok(HashMap::new()) };
+    let file = |text: Option<&RawValue>| serde_json::from_str::<CapturedFile>(text?.get()).ok();
+    let changes = row.parsed().map_err(Problem::failed)?;
+    let changes = changes.iter().filter(|change| change.kind == ResourceKind::Files);
+    let files = changes.filter_map(|change| Some((change.key().to_string(), file(change.old)?, file(change.new)?)));
+    let lists: Vec<_> = files.filter(|(_, _, new)| lines::is_list(&uses, new.path.as_ref())).collect();
+    let objects = shared.objects.clone();
+    let compare = move || {
+        let compared = |(path, old, new)| Some((path, lines::of_lists(&objects, &old, &new)?.shown()));
+        lists.into_iter().filter_map(compared).collect()
+    };
+    // Contents are read, of up to some megabytes.
+    tokio::task::spawn_blocking(compare).await.map_err(Problem::failed)
 }
 
 fn find(shared: &Shared, revision: &str) -> Result<Revision, Problem> {
@@ -91,14 +125,13 @@ pub(super) async fn rollback(
         let revision = number(&revision)?;
         no_condition(&head.headers, "look with `weir diff` at what a rollback would undo")?;
         let mut how = ChangeRequest::of(&context, &head, Role::Admin)?;
-        let body = body::json(&head.headers, body, context.shared.limits.body).await?;
-        if let Some(body) = body {
+        if let Some(body) = how.body(&head.headers, body).await? {
             let body: Message = serde_json::from_value(body).map_err(|error| {
                 Problem::malformed(format!("this is no message: {error}")).hint(r#"{"message": "why"}"#)
             })?;
             how.message(body.message);
         }
-        how.message_if_none(|| format!("back to revision {revision}"));
+        how.prefix_message(format!("{BACK}{revision}"));
         Ok::<_, Problem>((how, revision))
     };
     match prepared.await {

@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Response, Uri, header};
 use serde_json::json;
 use weir_resource::ResourceKind;
 
 use super::context::Context;
 use super::query::Arguments;
-use super::{Problem, openapi as document, resource};
+use super::{Problem, openapi as document, resource, scope};
 use crate::metrics::{ScrapedState, WorkerState};
 use crate::shared::Shared;
 use crate::workers::{slots, state_name};
@@ -34,13 +34,17 @@ pub(super) async fn workers(State(context): State<Arc<Context>>) -> Response<Bod
     resource::json(text, revision)
 }
 
-pub(super) async fn state(State(shared): State<Shared>) -> Response<Body> {
+/// Everything, or what is within the limits of the client.
+pub(super) async fn state(State(shared): State<Shared>, request: Request) -> Response<Body> {
+    let (head, _) = request.into_parts();
+    let scope = scope::of(&head);
     let state = shared.state();
-    let settings = state.shown(ResourceKind::Settings, "").unwrap_or_else(|| "{}".to_owned());
-    let mut text = format!("{{\"settings\":{settings}");
+    let settings = state.shown(ResourceKind::Settings, "").filter(|_| scope.is_none());
+    let mut text = format!("{{\"settings\":{}", settings.as_deref().unwrap_or("{}"));
     for kind in document::kinds_with_paths() {
         let _ = write!(text, ",\"{kind}\":{{");
-        for (n, (id, _)) in state.iter(kind, None).enumerate() {
+        let within = state.iter(kind, None).filter(|(id, held)| resource::is_within(scope, kind, id, held));
+        for (n, (id, _)) in within.enumerate() {
             let shown = state.shown(kind, id).unwrap_or_default();
             let _ = write!(text, "{}\"{id}\":{shown}", if n == 0 { "" } else { "," });
         }

@@ -13,7 +13,7 @@ use weir_resource::ResourceKind;
 use super::change::ChangeRequest;
 use super::context::Context;
 use super::query::no_condition;
-use super::{PREFIX, Problem, body};
+use super::{PREFIX, Problem};
 use crate::auth::Role;
 use crate::publish::{Operation, Refresh};
 use crate::state::{Action, Condition, Edit, Match, Target};
@@ -29,6 +29,9 @@ struct Transaction {
     message: Option<String>,
     #[serde(default)]
     refresh: Option<Wanted>,
+    /// Identifies the request in place of the body, for the idempotency key.
+    #[serde(default)]
+    intent: Option<String>,
 }
 
 /// Resources whose files are captured anew.
@@ -57,7 +60,7 @@ pub(super) async fn post(State(context): State<Arc<Context>>, request: Request<B
     let prepared = async {
         no_condition(&head.headers, "each change of a transaction has an `if_match` of its own")?;
         let mut how = ChangeRequest::of(&context, &head, Role::Edit)?;
-        let body = body::required(&head.headers, body, context.shared.limits.body).await?;
+        let body = how.required_body(&head.headers, body).await?;
         let transaction: Transaction = serde_json::from_value(body).map_err(|error| {
             Problem::malformed(format!("this is no transaction: {error}"))
                 .hint(r#"{"changes": [{"method": "PUT", "path": "/upstreams/app", "body": {}}], "message": "why"}"#)
@@ -65,6 +68,9 @@ pub(super) async fn post(State(context): State<Arc<Context>>, request: Request<B
         if transaction.changes.len() > MAX_CHANGES {
             let detail = format!("a transaction has at most {MAX_CHANGES} changes");
             return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail));
+        }
+        if let Some(intent) = &transaction.intent {
+            how.stand_for(intent);
         }
         how.message(transaction.message);
         how.refresh(match transaction.refresh {

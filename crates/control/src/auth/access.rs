@@ -1,5 +1,6 @@
 //! Authentication and authorization of requests.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -8,9 +9,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use axum::body::Body;
 use axum::http::{HeaderMap, Method, Request, Response, StatusCode, Uri, header};
 use serde_json::json;
+use time::OffsetDateTime;
 
 use super::failures::{Failures, WINDOW_S};
-use super::{Peer, Role, Tokens};
+use super::{Admission, Peer, Role, Tokens};
 use crate::metrics::Metrics;
 
 /// The connection that a request came over.
@@ -33,7 +35,7 @@ pub struct Denied {
     /// 401 or 403.
     pub status: u16,
     /// The reason.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// The client, if it is known.
     pub actor: Option<Arc<str>>,
     /// The address of the client.
@@ -87,17 +89,19 @@ impl Access {
             return Ok(None);
         }
         let peer = match bearer(request) {
-            Ok(Some(token)) => self.tokens.of_token(token).ok_or("the token is not known"),
+            Ok(Some(token)) => admitted(self.tokens.of_token(token), "token", "the token is not known"),
             Ok(None) => match certificate.map(|name| self.tokens.of_certificate(name)) {
-                Some(Some(peer)) => Ok(peer),
-                Some(None) => Err("no role was granted to the certificate, and there is no token"),
-                None => Err("there is no token"),
+                Some(admission) => {
+                    let unknown = "no role was granted to the certificate, and there is no token";
+                    admitted(admission, "role of the certificate", unknown)
+                }
+                None => Err("there is no token".into()),
             },
-            Err(reason) => Err(reason),
+            Err(reason) => Err(reason.into()),
         };
         let (status, reason, actor) = match peer {
             Ok(peer) if is_cross_site(request) => {
-                (StatusCode::FORBIDDEN, "the request comes from a page of another site", Some(peer.actor))
+                (StatusCode::FORBIDDEN, "the request comes from a page of another site".into(), Some(peer.actor))
             }
             Ok(peer) => return Ok(Some(peer)),
             Err(reason) => (StatusCode::UNAUTHORIZED, reason, None),
@@ -106,7 +110,7 @@ impl Access {
         Err(Box::new(self.deny(denied, None)))
     }
 
-    /// Counts and audits a response that says that the role of a client of TCP is not enough.
+    /// Counts and audits a response that says that the role or the limits of a client of TCP do not allow the request.
     pub fn forbidden(
         &self,
         origin: &Origin,
@@ -115,8 +119,8 @@ impl Access {
         response: Response<Body>,
     ) -> Response<Body> {
         let Origin::Tcp { remote, .. } = origin else { return response };
-        let reason = "the role is not enough";
-        let denied = Denied::new(StatusCode::FORBIDDEN, reason, Some(peer.actor), *remote, method, uri);
+        let reason = "the role or the limits of the client do not allow it";
+        let denied = Denied::new(StatusCode::FORBIDDEN, reason.into(), Some(peer.actor), *remote, method, uri);
         self.deny(denied, Some(response))
     }
 
@@ -133,7 +137,7 @@ impl Access {
         }
         let response = match (ready, denied.status) {
             (Some(response), _) => response,
-            (None, 403) => problem(StatusCode::FORBIDDEN, denied.reason),
+            (None, 403) => problem(StatusCode::FORBIDDEN, &denied.reason),
             (None, _) => {
                 let role = if denied.method.is_safe() { Role::Read } else { Role::Edit };
                 let detail = format!(
@@ -155,7 +159,7 @@ impl Access {
 impl Denied {
     fn new(
         status: StatusCode,
-        reason: &'static str,
+        reason: Cow<'static, str>,
         actor: Option<Arc<str>>,
         remote: SocketAddr,
         method: &Method,
@@ -164,6 +168,23 @@ impl Denied {
         let path = uri.path().chars().take(MAX_AUDITED_PATH).collect();
         Self { status: status.as_u16(), reason, actor, remote, method: method.clone(), path }
     }
+}
+
+/// The client, or the reason why it is not admitted.
+fn admitted(admission: Admission, what: &str, unknown: &'static str) -> Result<Peer, Cow<'static, str>> {
+    match admission {
+        Admission::Admitted(peer) => Ok(peer),
+        Admission::Expired(until) => Err(format!("the {what} expired on {} UTC", date(until)).into()),
+        Admission::Unknown => Err(unknown.into()),
+    }
+}
+
+/// Seconds since 1970 as `2026-01-31 12:00`.
+fn date(seconds: u64) -> String {
+    let time = i64::try_from(seconds).ok().and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
+    let Some(time) = time else { return seconds.to_string() };
+    let (year, month, day) = (time.year(), u8::from(time.month()), time.day());
+    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}", time.hour(), time.minute())
 }
 
 /// Whether a browser says that a page of another site made it send a change. Browsers set these

@@ -3,7 +3,7 @@
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-use super::Role;
+use super::{Role, Scope};
 
 /// The authenticated client, an extension of every admitted request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub struct Peer {
     pub actor: Arc<str>,
     /// The granted role.
     pub role: Role,
+    /// The limits, if there are any.
+    pub scope: Option<Arc<Scope>>,
 }
 
 impl Peer {
@@ -22,7 +24,7 @@ impl Peer {
             Some(uid) => format!("unix:{}", user_name(uid).unwrap_or_else(|| uid.to_string())),
             None => "unix:?".to_owned(),
         };
-        Self { actor: actor.into(), role: Role::Admin }
+        Self { actor: actor.into(), role: Role::Admin, scope: None }
     }
 }
 

@@ -1,4 +1,5 @@
-//! The token file. Each line is `NAME ROLE SHA256`, or `NAME ROLE certificate` for a client certificate's CN.
+//! The token file. Each line is `NAME ROLE SHA256`, or `NAME ROLE certificate` for a client certificate's CN. What is
+//! limited has more fields: `until=SECONDS` since 1970, `kinds=KIND,...` and `sites=ID,...`.
 //!
 //! It is a file and not a table of the store because access rights are not part of the configuration: a rollback does
 //! not touch them, and `weir token` works while control is down. The file holds hashes only. A token has 256 random
@@ -10,11 +11,13 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
+use weir_resource::ResourceKind;
 
-use super::{Peer, Role};
+use super::{Peer, Role, Scope};
 use crate::log::warning;
 
 /// Most lines of the token file.
@@ -48,7 +51,9 @@ pub enum TokenError {
         mode: u32,
     },
     /// A line has the wrong format.
-    #[error("{path}:{line}: expected `NAME ROLE SHA256` or `NAME ROLE certificate`")]
+    #[error(
+        "{path}:{line}: expected `NAME ROLE SHA256` or `NAME ROLE certificate`, then `until=SECONDS`, `kinds=...`, `sites=...`"
+    )]
     Line {
         /// The file.
         path: PathBuf,
@@ -61,6 +66,9 @@ pub enum TokenError {
     /// The name is taken.
     #[error("there is a token `{0}` already; revoke it first, or take another name")]
     Taken(String),
+    /// A limit names something that cannot be limited to.
+    #[error("a token cannot be limited to {0}")]
+    Limit(String),
     /// The limit of tokens is reached.
     #[error("there are {MAX_TOKENS} tokens, which is the limit; revoke some")]
     Full,
@@ -71,10 +79,71 @@ pub enum TokenError {
 pub struct TokenEntry {
     /// The name of the token, or the CN of the certificate.
     pub name: String,
-    /// The granted role.
-    pub role: Role,
+    /// What is granted.
+    pub grant: Grant,
     /// The kind of credential.
     pub granted: Granted,
+}
+
+/// What a token or certificate allows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// The role.
+    pub role: Role,
+    /// The time at which it expires, in seconds since 1970.
+    pub until: Option<u64>,
+    /// Kinds and sites that it is limited to.
+    pub scope: Option<Arc<Scope>>,
+}
+
+impl Grant {
+    /// A role without an end or limits.
+    #[must_use]
+    pub fn unlimited(role: Role) -> Self {
+        Self { role, until: None, scope: None }
+    }
+
+    /// Whether it has expired.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        self.until.is_some_and(|until| until <= now.as_secs())
+    }
+
+    fn check(&self) -> Result<(), TokenError> {
+        let Some(scope) = &self.scope else { return Ok(()) };
+        if let Some(kind) = scope.kinds.iter().find(|kind| kind.is_singleton() || **kind == ResourceKind::Files) {
+            return Err(TokenError::Limit(format!("{kind}: those are of the whole gateway")));
+        }
+        match scope.sites.iter().find(|site| !ResourceKind::Sites.takes_id(site)) {
+            Some(site) => Err(TokenError::Limit(format!("`{site}`, which cannot be the id of a site"))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The further fields of a line.
+impl std::fmt::Display for Grant {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(until) = self.until {
+            write!(out, " until={until}")?;
+        }
+        let Some(scope) = &self.scope else { return Ok(()) };
+        let kinds: Vec<&str> = scope.kinds.iter().map(|kind| kind.plural()).collect();
+        let lists = [("kinds", kinds.join(",")), ("sites", scope.sites.join(","))];
+        lists.iter().filter(|(_, list)| !list.is_empty()).try_for_each(|(name, list)| write!(out, " {name}={list}"))
+    }
+}
+
+/// Whether a token or certificate is admitted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// It is.
+    Admitted(Peer),
+    /// It expired at this time, in seconds since 1970.
+    Expired(u64),
+    /// It is not in the file.
+    Unknown,
 }
 
 /// The credential that a role is granted to.
@@ -89,30 +158,44 @@ pub enum Granted {
 #[derive(Clone, Debug)]
 struct Line {
     name: String,
-    role: Role,
+    grant: Grant,
     /// The hash of the token; `None` for certificates.
     hash: Option<[u8; 32]>,
+}
+
+impl Line {
+    fn admission(&self, credential: &str) -> Admission {
+        let Self { name, grant, .. } = self;
+        match grant.until.filter(|_| grant.is_over()) {
+            Some(until) => Admission::Expired(until),
+            None => Admission::Admitted(Peer {
+                actor: format!("{credential}:{name}").into(),
+                role: grant.role,
+                scope: grant.scope.clone(),
+            }),
+        }
+    }
 }
 
 /// Creates a token and returns it; it cannot be read again.
 ///
 /// # Errors
-/// If the name is taken or invalid, or the file cannot be written.
-pub fn create_token(dir: &Path, name: &str, role: Role) -> Result<String, TokenError> {
+/// If the name is taken or invalid, a limit is not possible, or the file cannot be written.
+pub fn create_token(dir: &Path, name: &str, grant: Grant) -> Result<String, TokenError> {
     let mut random = [0; 32];
     let source = Path::new("/dev/urandom");
     File::open(source).and_then(|mut file| file.read_exact(&mut random)).map_err(at(source))?;
     let token = format!("weir_{}", hex(&random));
-    add(dir, name, role, Some(hash(&token)))?;
+    add(dir, name, grant, Some(hash(&token)))?;
     Ok(token)
 }
 
-/// Grants a role to client certificates with this CN.
+/// Grants a role, perhaps with limits, to client certificates with this CN.
 ///
 /// # Errors
 /// As [`create_token`].
-pub fn grant_certificate(dir: &Path, common_name: &str, role: Role) -> Result<(), TokenError> {
-    add(dir, common_name, role, None)
+pub fn grant_certificate(dir: &Path, common_name: &str, grant: Grant) -> Result<(), TokenError> {
+    add(dir, common_name, grant, None)
 }
 
 /// All entries of the token file.
@@ -122,7 +205,7 @@ pub fn grant_certificate(dir: &Path, common_name: &str, role: Role) -> Result<()
 pub fn list_tokens(dir: &Path) -> Result<Vec<TokenEntry>, TokenError> {
     let listed = |line: Line| {
         let granted = if line.hash.is_some() { Granted::Token } else { Granted::Certificate };
-        TokenEntry { name: line.name, role: line.role, granted }
+        TokenEntry { name: line.name, grant: line.grant, granted }
     };
     Ok(read(&dir.join(FILE))?.into_iter().map(listed).collect())
 }
@@ -140,7 +223,8 @@ pub fn revoke_token(dir: &Path, name: &str) -> Result<bool, TokenError> {
     })
 }
 
-fn add(dir: &Path, name: &str, role: Role, hash: Option<[u8; 32]>) -> Result<(), TokenError> {
+fn add(dir: &Path, name: &str, grant: Grant, hash: Option<[u8; 32]>) -> Result<(), TokenError> {
+    grant.check()?;
     let fine = |byte: u8| byte.is_ascii_alphanumeric() || b".-_@".contains(&byte);
     if name.is_empty() || name.len() > 64 || !name.bytes().all(fine) {
         return Err(TokenError::Name(name.to_owned()));
@@ -152,7 +236,7 @@ fn add(dir: &Path, name: &str, role: Role, hash: Option<[u8; 32]>) -> Result<(),
         if lines.len() >= MAX_TOKENS {
             return Err(TokenError::Full);
         }
-        lines.push(Line { name: name.to_owned(), role, hash });
+        lines.push(Line { name: name.to_owned(), grant, hash });
         Ok(())
     })
 }
@@ -176,7 +260,7 @@ fn change<T>(dir: &Path, change: impl FnOnce(&mut Vec<Line>) -> Result<T, TokenE
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
         for line in &lines {
             let hash = line.hash.map_or(CERTIFICATE.to_owned(), |hash| hex(&hash));
-            writeln!(file, "{} {} {hash}", line.name, line.role)?;
+            writeln!(file, "{} {} {hash}{}", line.name, line.grant.role, line.grant)?;
         }
         file.sync_all()?;
         fs::rename(&fresh, &path)
@@ -207,7 +291,19 @@ fn parse(line: &str) -> Option<Line> {
     let mut fields = line.split_ascii_whitespace();
     let (name, role, hash) = (fields.next()?, fields.next()?.parse().ok()?, fields.next()?);
     let hash = if hash == CERTIFICATE { None } else { Some(unhex(hash)?) };
-    fields.next().is_none().then(|| Line { name: name.to_owned(), role, hash })
+    let mut grant = Grant::unlimited(role);
+    let mut scope = Scope::default();
+    for field in fields {
+        let (limit, value) = field.split_once('=')?;
+        match limit {
+            "until" => grant.until = Some(value.parse().ok()?),
+            "kinds" => scope.kinds = value.split(',').map(ResourceKind::from_plural).collect::<Option<_>>()?,
+            "sites" => scope.sites = value.split(',').map(str::to_owned).collect(),
+            _ => return None,
+        }
+    }
+    grant.scope = (scope != Scope::default()).then(|| Arc::new(scope));
+    Some(Line { name: name.to_owned(), grant, hash })
 }
 
 /// The token file in memory, read again when it has changed.
@@ -235,21 +331,21 @@ impl Tokens {
 
     /// The client with this token.
     #[must_use]
-    pub fn of_token(&self, token: &str) -> Option<Peer> {
+    pub fn of_token(&self, token: &str) -> Admission {
         let hash = hash(token);
         let lines = self.lines();
         // All are compared, each in constant time, whichever fits.
         let fits = |line: &&Line| line.hash.is_some_and(|other| same(&hash, &other));
-        let line = lines.iter().filter(fits).fold(None, |_, line| Some(line))?;
-        Some(Peer { actor: format!("token:{}", line.name).into(), role: line.role })
+        let line = lines.iter().filter(fits).fold(None, |_, line| Some(line));
+        line.map_or(Admission::Unknown, |line| line.admission("token"))
     }
 
     /// The client with a certificate of this CN.
     #[must_use]
-    pub fn of_certificate(&self, common_name: &str) -> Option<Peer> {
+    pub fn of_certificate(&self, common_name: &str) -> Admission {
         let lines = self.lines();
-        let line = lines.iter().find(|line| line.hash.is_none() && line.name == common_name)?;
-        Some(Peer { actor: format!("certificate:{common_name}").into(), role: line.role })
+        let line = lines.iter().find(|line| line.hash.is_none() && line.name == common_name);
+        line.map_or(Admission::Unknown, |line| line.admission("certificate"))
     }
 
     /// The current lines. If the file cannot be read, no client is admitted, which is logged once.

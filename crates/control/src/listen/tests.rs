@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UnixStream};
 
 use super::*;
-use crate::auth::{Role, create_token, grant_certificate};
+use crate::auth::{Grant, Role, create_token, grant_certificate};
 use crate::metrics::Metrics;
 
 struct Scene {
@@ -87,7 +87,7 @@ async fn tcp_without_tls_is_for_loopback() {
 #[tokio::test]
 async fn tcp_asks_for_a_token() {
     let scene = Scene::new();
-    let token = create_token(scene.dir.path(), "ci", Role::Read).unwrap();
+    let token = create_token(scene.dir.path(), "ci", Grant::unlimited(Role::Read)).unwrap();
     let listen = Bind::Tcp { address: "127.0.0.1:0".parse().unwrap(), tls: None, insecure: false };
     let listener = bind(&listen).await.unwrap();
     let address = listener.address().unwrap();
@@ -134,7 +134,7 @@ async fn client_certificates_are_asked_for_and_name_the_actor() {
     std::fs::write(dir.join("ca.pem"), issuer.pem()).unwrap();
     certificate(dir, "localhost", &issuer);
     certificate(dir, "ops", &issuer);
-    grant_certificate(dir, "ops", Role::Edit).unwrap();
+    grant_certificate(dir, "ops", Grant::unlimited(Role::Edit)).unwrap();
     let tls = Tls {
         certificate: dir.join("localhost.pem"),
         key: dir.join("localhost.key"),

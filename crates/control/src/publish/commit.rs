@@ -14,7 +14,7 @@ use super::queue::{Answer, Operation, Refresh, Submitted};
 use super::verification::{Compiled, Fresh};
 use super::waiting::Outcome;
 use crate::findings::{self, Finding};
-use super::{certificates, files};
+use super::{certificates, files, scoped};
 use crate::log;
 use crate::shared::now_ms;
 use crate::state::{Action, Applied, Edit, Key, Refusal, State, Target};
@@ -47,6 +47,9 @@ impl Publisher {
             if begun.is_ok() {
                 begun = store.add(&row).and_then(|()| store.retire(row.revision, &applied));
             }
+            if let (Ok(()), Some(key)) = (&begun, &submission.key) {
+                begun = store.remember(key, row.revision, true, time_ms);
+            }
             made.push(AppliedChange { submitted: Some(submitted), applied, row });
         }
         if made.is_empty() {
@@ -60,6 +63,13 @@ impl Publisher {
 
     /// Applies one change in memory; `None` if it has been answered or is on its way to the sandbox.
     fn make(&mut self, state: &mut State, store: &mut Store, submitted: Submitted) -> Option<(Submitted, Applied)> {
+        let submitted = self.repeat(store, submitted)?;
+        if let Err(answer) =
+            expected(state, &submitted).and_then(|()| scoped::check_targets(state, &submitted.submission))
+        {
+            let _ = submitted.answer.send(answer);
+            return None;
+        }
         let restored;
         let edits = match &submitted.submission.operation {
             Operation::Edits(edits) => edits,
@@ -99,6 +109,15 @@ impl Publisher {
                 return None;
             }
         };
+        if let Some(scope) = submitted.submission.scope.as_deref() {
+            let known = self.parts.uses();
+            let uses = verified.and_then(|verified| verified.uses.as_ref()).or(known.as_deref());
+            if let Err(answer) = scoped::check_deltas(scope, state, &applied, uses) {
+                state.undo(applied);
+                let _ = submitted.answer.send(answer);
+                return None;
+            }
+        }
         if !verified.is_some_and(|verified| verified.covers(state, &applied)) {
             let compiled = Compiled::of(&applied, Self::fresh(&submitted, edits, &applied), submitted.is_first());
             if !compiled.is_empty(self.parts.uses().as_deref()) {
@@ -113,12 +132,10 @@ impl Publisher {
             (verified.uses.take(), std::mem::take(&mut verified.warnings), std::mem::take(&mut verified.changed))
         });
         if submitted.submission.dry_run {
-            let Outcome { changed, created, .. } = outcome(&submitted, &applied);
             let warnings = warnings.into_iter().chain(findings(state, &applied)).collect();
+            let outcome = Outcome { warnings, ..outcome(&submitted, &applied) };
             state.undo(applied);
-            let revision = state.revision();
-            let answer = Answer::Done { revision, changed, created, workers: Vec::new(), pending: false, warnings };
-            let _ = submitted.answer.send(answer);
+            let _ = submitted.answer.send(outcome.answer(state.revision(), Vec::new(), false));
             return None;
         }
         let has_certificates = applied.deltas.iter().any(|delta| delta.key.kind == ResourceKind::Certificates);
@@ -131,6 +148,14 @@ impl Publisher {
         submitted.warnings = warnings;
         submitted.files = files;
         if applied.deltas.is_empty() {
+            let remembered = submitted.submission.key.as_ref().map_or(Ok(()), |key| {
+                self.parts.flusher.dirty();
+                store.remember(key, state.revision(), false, now_ms())
+            });
+            if let Err(error) = remembered {
+                let _ = submitted.answer.send(failed(&error));
+                return None;
+            }
             let outcome = Outcome { warnings: std::mem::take(&mut submitted.warnings), ..Outcome::default() };
             self.waiting.add(submitted, state.revision(), outcome, Instant::now());
             self.look_soon();
@@ -285,18 +310,34 @@ fn restoring(state: &State, documents: &BTreeMap<Key, Box<str>>) -> Vec<Edit> {
 
 fn outcome(submitted: &Submitted, applied: &Applied) -> Outcome {
     let changed = applied.deltas.iter().map(|delta| delta.key.to_string()).collect();
-    let edit = match &submitted.submission.operation {
-        Operation::Edits(edits) if edits.len() == 1 => edits.first(),
-        _ => None,
-    };
-    let created = edit.and_then(|edit| {
-        let new = applied.deltas.iter().find(|delta| match &edit.target {
-            Target::Resource(key, steps) => steps.is_empty() && delta.key == *key,
-            Target::Collection(kind, _) => delta.key.kind == *kind,
-        });
-        new.filter(|delta| delta.old.is_none()).map(|delta| delta.key.clone())
-    });
-    Outcome { changed, created, warnings: Vec::new() }
+    let all = applied.deltas.iter().map(|delta| (delta.key.clone(), delta.old.is_none()));
+    Outcome { changed, created: created(&submitted.submission.operation, all), ..Outcome::default() }
+}
+
+/// The resource that an operation has created, of those that it has changed, each with whether it is new.
+pub(super) fn created(operation: &Operation, mut changed: impl Iterator<Item = (Key, bool)>) -> Option<Key> {
+    let Operation::Edits(edits) = operation else { return None };
+    let [edit] = edits.as_slice() else { return None };
+    let (key, is_new) = changed.find(|(key, _)| match &edit.target {
+        Target::Resource(wanted, steps) => steps.is_empty() && key == wanted,
+        Target::Collection(kind, _) => key.kind == *kind,
+    })?;
+    is_new.then_some(key)
+}
+
+/// Whether the newest revision is the one that the client expects.
+fn expected(state: &State, submitted: &Submitted) -> Result<(), Answer> {
+    let newest = state.revision();
+    match submitted.submission.expect.filter(|expected| *expected != newest) {
+        Some(expected) => Err(Answer::Moved { expected, newest }),
+        None => Ok(()),
+    }
+}
+
+/// The answer to a change that could not be stored.
+fn failed(error: &StoreError) -> Answer {
+    let text = error.to_string();
+    if error.is_full() { Answer::Full(text) } else { Answer::Failed(text) }
 }
 
 /// What is odd about what a change has touched. Workers apply it meanwhile.
@@ -311,10 +352,8 @@ fn fail(state: &mut State, store: &mut Store, made: Vec<AppliedChange>, error: &
     log::failure!("undid {}: {error}", counted(made.len(), "change"));
     for made in made.into_iter().rev() {
         state.undo(made.applied);
-        let text = error.to_string();
-        let answer = if error.is_full() { Answer::Full(text) } else { Answer::Failed(text) };
         if let Some(submitted) = made.submitted {
-            let _ = submitted.answer.send(answer);
+            let _ = submitted.answer.send(failed(error));
         }
     }
 }

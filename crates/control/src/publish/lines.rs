@@ -1,14 +1,21 @@
 //! What changes in a list file: lines that come and go, whatever their order.
 
 use std::collections::HashMap;
+use std::path::Path;
 
+use serde_json::{Value, json};
 use weir_gateway::resource::CapturedFile;
+use weir_resource::ResourceKind;
 
 use crate::objects::Objects;
+use crate::sandbox::Uses;
 use weir_policy::counted;
 
 /// Larger files are not compared line by line.
 const MAX_BYTES: u64 = 64 << 20;
+
+/// Lines that an answer shows of each side.
+const MAX_SHOWN: usize = 1_000;
 
 /// Lines that came and went.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,6 +41,20 @@ pub(crate) fn compare(old: &[u8], new: &[u8]) -> Lines {
     lines.added.sort_unstable();
     lines.removed.sort_unstable();
     lines
+}
+
+impl Lines {
+    /// The first lines of each side, and how many there are.
+    pub fn shown(&self) -> Value {
+        let side = |lines: &[String]| json!({"count": lines.len(), "lines": &lines[..lines.len().min(MAX_SHOWN)]});
+        json!({"added": side(&self.added), "removed": side(&self.removed)})
+    }
+}
+
+/// Whether only lists use a file: others may hold secrets.
+pub(crate) fn is_list(uses: &Uses, path: &Path) -> bool {
+    let mut users = uses.iter().filter(|(_, groups)| groups.iter().any(|group| group.iter().any(|one| one == path)));
+    users.clone().next().is_some() && users.all(|(key, _)| key.kind == ResourceKind::Lists)
 }
 
 /// Compares two captured lists; `None` if they are too large, or not kept.
@@ -65,5 +86,24 @@ mod tests {
         let lines = compare(b"a\nb\n\nb\nc\n", b"c\r\nd\nb\na");
         assert_eq!((lines.added, lines.removed), (vec!["d".to_owned()], vec!["b".to_owned()]));
         assert_eq!(compare(b"x", b"\nx\n"), Lines::default());
+    }
+
+    #[test]
+    fn many_lines_are_cut_and_counted() {
+        let new: String = (0..2_500).map(|n| format!("{n}\n")).collect();
+        let shown = compare(b"", new.as_bytes()).shown();
+        assert_eq!((&shown["added"]["count"], &shown["removed"]["count"]), (&json!(2_500), &json!(0)));
+        assert_eq!(shown["added"]["lines"].as_array().map(Vec::len), Some(MAX_SHOWN));
+    }
+
+    #[test]
+    fn a_file_that_something_else_uses_as_well_is_no_list() {
+        let key = |kind| crate::state::Key::new(kind, "a");
+        let paths = |paths: &[&str]| vec![paths.iter().map(|path| (*path).into()).collect::<std::sync::Arc<[_]>>()];
+        let uses: Uses =
+            [(key(ResourceKind::Lists), paths(&["/l", "/both"])), (key(ResourceKind::Policies), paths(&["/both"]))]
+                .into();
+        let cases = [("/l", true), ("/both", false), ("/none", false)];
+        cases.iter().for_each(|(path, want)| assert_eq!(is_list(&uses, Path::new(path)), *want, "{path}"));
     }
 }

@@ -8,10 +8,12 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 use weir_resource::Fault;
 
+use super::in_flight::{Flight, InFlight, Taken};
 use super::kept::Read;
 use super::verification::Verified;
-use crate::auth::Role;
+use crate::auth::{Role, Scope};
 use crate::state::{Edit, Key, Refusal};
+use crate::store::ChangeKey;
 use crate::workers::WorkerId;
 
 /// The operation of a change.
@@ -65,6 +67,30 @@ pub struct Submission {
     pub dry_run: bool,
     /// Resources whose files are captured anew, beside those that the change writes.
     pub refresh: Refresh,
+    /// The change is made only if this is the newest revision.
+    pub expect: Option<u64>,
+    /// The idempotency key.
+    pub key: Option<ChangeKey>,
+    /// The limits of the client.
+    pub scope: Option<Arc<Scope>>,
+}
+
+impl Submission {
+    /// A change that control makes by itself: it changes no document, only what is captured of files.
+    pub(crate) fn by_control(message: &str, refresh: Refresh) -> Self {
+        Self {
+            operation: Operation::Edits(Vec::new()),
+            actor: "weir".into(),
+            message: Some(message.to_owned()),
+            wait: Wait::Accepted,
+            timeout: Duration::ZERO,
+            dry_run: false,
+            refresh,
+            expect: None,
+            key: None,
+            scope: None,
+        }
+    }
 }
 
 /// Resources whose files are captured anew.
@@ -107,9 +133,24 @@ pub enum Answer {
         pending: bool,
         /// What is odd about it, and refuses nothing.
         warnings: Vec<Fault>,
+        /// Whether an earlier request with the same idempotency key made it.
+        replayed: bool,
     },
     /// The change was refused.
     Refused(Refusal),
+    /// The limits of the client do not allow it.
+    Forbidden(String),
+    /// The newest revision is another one than the client expects.
+    Moved {
+        /// The expected revision.
+        expected: u64,
+        /// The newest revision.
+        newest: u64,
+    },
+    /// The idempotency key stands for another request, which made this revision if it is known.
+    KeyReused(Option<u64>),
+    /// A request with the same idempotency key is being processed.
+    InProgress,
     /// A worker refused the change, and it was undone.
     Undone {
         /// The refused revision.
@@ -120,6 +161,8 @@ pub enum Answer {
         reasons: Vec<(WorkerId, String)>,
         /// Whether a worker has not acknowledged the undo.
         pending: bool,
+        /// Whether an earlier request with the same idempotency key made it.
+        replayed: bool,
     },
     /// The revision to roll back to does not exist or is no longer kept.
     NoRevision {
@@ -154,6 +197,8 @@ pub struct Submitted {
     pub(super) files: Vec<String>,
     /// Whether it is control's own, made when it starts.
     first: bool,
+    /// Its idempotency key, until it is stored.
+    pub(super) flight: Option<Flight>,
     _place: QueueSlot,
 }
 
@@ -166,15 +211,7 @@ impl Submitted {
 
     /// Control's own first change.
     pub(super) fn first() -> Self {
-        let submission = Submission {
-            operation: Operation::Edits(Vec::new()),
-            actor: "weir".into(),
-            message: Some("captures the files that are named".into()),
-            wait: Wait::Accepted,
-            timeout: Duration::ZERO,
-            dry_run: false,
-            refresh: Refresh::Written,
-        };
+        let submission = Submission::by_control("captures the files that are named", Refresh::Written);
         let place = QueueSlot(Arc::new(AtomicUsize::new(1)));
         let (answer, since) = (oneshot::channel().0, Instant::now());
         Self {
@@ -186,6 +223,7 @@ impl Submitted {
             warnings: Vec::new(),
             files: Vec::new(),
             first: true,
+            flight: None,
             _place: place,
         }
     }
@@ -196,6 +234,7 @@ impl Submitted {
 pub struct Queue {
     sender: mpsc::UnboundedSender<Submitted>,
     waiting: Arc<AtomicUsize>,
+    in_flight: InFlight,
     limit: usize,
 }
 
@@ -214,7 +253,7 @@ impl Queue {
     #[must_use]
     pub fn new(limit: usize) -> (Self, mpsc::UnboundedReceiver<Submitted>) {
         let (sender, receiver) = mpsc::unbounded_channel();
-        (Self { sender, waiting: Arc::default(), limit }, receiver)
+        (Self { sender, waiting: Arc::default(), in_flight: InFlight::default(), limit }, receiver)
     }
 
     /// Submits a change and waits for its answer.
@@ -223,6 +262,12 @@ impl Queue {
         if self.waiting.fetch_add(1, Ordering::Relaxed) >= self.limit {
             return Answer::Busy;
         }
+        let key = submission.key.as_ref().filter(|_| !submission.dry_run);
+        let flight = match key.map(|key| self.in_flight.begin(key)).transpose() {
+            Ok(flight) => flight,
+            Err(Taken::BySame) => return Answer::InProgress,
+            Err(Taken::ByOther) => return Answer::KeyReused(None),
+        };
         let (answer, answered) = oneshot::channel();
         let submitted = Submitted {
             submission,
@@ -233,6 +278,7 @@ impl Queue {
             warnings: Vec::new(),
             files: Vec::new(),
             first: false,
+            flight,
             _place: place,
         };
         if self.sender.send(submitted).is_err() {

@@ -2,6 +2,7 @@
 
 use super::commit::{AppliedChange, rollback, row};
 use super::publisher::{Publisher, Undone};
+use super::repeated;
 use crate::log;
 use crate::objects::Objects;
 use crate::shared::now_ms;
@@ -59,10 +60,17 @@ impl Publisher {
         };
         let message = format!("undoes revision {}: worker {}: {}", refused.revision, refused.id.worker, refused.reason);
         let undone = Undone { revision: refused.revision, undone_by: state.revision() };
-        if !applied.deltas.is_empty() {
+        let reasons = repeated::reasons(refused.id, &refused.reason);
+        if applied.deltas.is_empty() {
+            if let Err(error) = store.note_undone(undone.revision, undone.undone_by, &reasons) {
+                log::failure!("that revision {} was undone is not noted with its key: {error}", undone.revision);
+            }
+        } else {
             let row = row(&state, now_ms(), &"weir".into(), Some(message), &applied);
-            let stored =
-                store.begin().and_then(|()| store.add(&row)).and_then(|()| store.retire(row.revision, &applied));
+            let stored = (store.begin())
+                .and_then(|()| store.add(&row))
+                .and_then(|()| store.retire(row.revision, &applied))
+                .and_then(|()| store.note_undone(undone.revision, undone.undone_by, &reasons));
             if let Err(error) = stored {
                 log::failure!("revision {} cannot be undone: {error}", refused.revision);
                 store.abort();

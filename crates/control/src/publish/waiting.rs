@@ -28,6 +28,15 @@ pub(super) struct Outcome {
     pub changed: Vec<String>,
     pub created: Option<Key>,
     pub warnings: Vec<Fault>,
+    pub replayed: bool,
+}
+
+impl Outcome {
+    /// The answer to a change with this effect.
+    pub fn answer(self, revision: u64, workers: Vec<WorkerResult>, pending: bool) -> Answer {
+        let Self { changed, created, warnings, replayed } = self;
+        Answer::Done { revision, changed, created, workers, pending, warnings, replayed }
+    }
 }
 
 #[derive(Debug)]
@@ -44,11 +53,11 @@ pub(super) struct Waiting {
 
 impl Waiting {
     /// Adds a change, or answers it at once if it asked for that.
-    pub fn add(&mut self, submitted: Submitted, revision: u64, made: Outcome, published: Instant) {
+    pub fn add(&mut self, mut submitted: Submitted, revision: u64, made: Outcome, published: Instant) {
+        // It is stored: who repeats it is answered from there.
+        submitted.flight = None;
         if submitted.submission.wait == Wait::Accepted {
-            let Outcome { changed, created, warnings } = made;
-            let answer = Answer::Done { revision, changed, created, workers: Vec::new(), pending: false, warnings };
-            let _ = submitted.answer.send(answer);
+            let _ = submitted.answer.send(made.answer(revision, Vec::new(), false));
             return;
         }
         let deadline = submitted.since + submitted.submission.timeout;
@@ -128,10 +137,12 @@ impl Waiting {
 
 impl Waiter {
     fn answer(self, standing: &[Standing], pending: bool) {
-        let Self { submitted, revision, made: Outcome { changed, created, warnings }, seen, undone, .. } = self;
+        let Self { submitted, revision, made, seen, undone, .. } = self;
         let answer = match undone {
             Some(undone) => {
-                Answer::Undone { revision: undone.revision, undone_by: revision, reasons: undone.reasons, pending }
+                let Undone { revision: refused, reasons } = undone;
+                let replayed = made.replayed;
+                Answer::Undone { revision: refused, undone_by: revision, reasons, pending, replayed }
             }
             None => {
                 let workers = standing.iter().map(|worker| {
@@ -139,7 +150,7 @@ impl Waiter {
                     let us = said.map(|(_, _, us)| *us).or((worker.applied >= revision).then_some(0));
                     WorkerResult { id: worker.id, pid: worker.pid, us }
                 });
-                Answer::Done { revision, changed, created, workers: workers.collect(), pending, warnings }
+                made.answer(revision, workers.collect(), pending)
             }
         };
         let _ = submitted.answer.send(answer);

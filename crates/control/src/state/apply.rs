@@ -136,6 +136,7 @@ impl<'s> Session<'s> {
                     return;
                 }
                 match check(key, text, self.contents) {
+                    Ok(document) if old.is_some_and(|held| document.is_respelling_of(&held.document)) => return,
                     Ok(document) => {
                         let lost = document.certificate.iter().flat_map(|parts| &parts.lost);
                         let lost: Vec<Fault> = lost.map(|file| not_kept(key, file)).collect();

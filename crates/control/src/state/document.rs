@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use weir_gateway::op::Op;
 use weir_gateway::resource::{Resource, Settings};
-use weir_resource::{Checked, Fault, Reference, ResourceKind, Unique, check, check_stored};
+use weir_resource::{Checked, Fault, Reference, ResourceKind, Unique, check, check_stored, reads_alike};
 
 use super::{Contents, Key, Parts, expand};
 
@@ -124,6 +124,13 @@ impl Document {
             patterns: checked.patterns,
             certificate,
         })
+    }
+
+    /// Whether it differs from another version at most in how values are written, such as `1.2` and `"1.2"`.
+    #[must_use]
+    pub fn is_respelling_of(&self, other: &Self) -> bool {
+        // The frame of a compiled document is its text.
+        (self.compiled.is_some() || self.frame == other.frame) && reads_alike(&self.value(), &other.value())
     }
 
     /// Parsed.

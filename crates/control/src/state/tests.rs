@@ -79,6 +79,29 @@ fn what_only_one_may_have_is_one_fault_for_each_pair() {
 }
 
 #[test]
+fn another_spelling_of_a_value_is_no_change() {
+    let mut state = shop();
+    let policy = |text: Value| {
+        let rule = json!({"id": "a", "when": "true", "action": {"block": {"status": 403, "body": text}}});
+        put("/policies/p", json!({"rules": [rule]}))
+    };
+    let route =
+        |body: Value| put("/routes/r", json!({"site": "shop", "path": "/x", "respond": {"status": 200, "body": body}}));
+    let list = |item: Value| put("/lists/l", json!({"strings": [item]}));
+    state.apply(2, &[policy(json!("1.5")), list(json!("3")), route(json!("1.2"))]).expect("valid");
+    for same in [policy(json!(1.5)), list(json!(3)), route(json!(1.2)), put("/upstreams/app", app())] {
+        let applied = state.apply(3, &[same]).expect("valid");
+        assert!(applied.deltas.is_empty(), "{:?}", applied.deltas);
+    }
+    assert_eq!(state.revision(), 2);
+    // What is not valid in the other spelling is refused, and a default that is written out can be read.
+    let weight = |weight: Value| put("/upstreams/app/members/b", json!({"address": "10.0.0.2:80", "weight": weight}));
+    assert_eq!(pointers(state.apply(3, &[weight(json!("2"))]).unwrap_err()), ["/upstreams/app/members/b/weight"]);
+    let written_out = put("/upstreams/app/members/a", json!({"address": "10.0.0.1:80", "weight": 1}));
+    assert_eq!(state.apply(3, &[written_out]).expect("valid").deltas.len(), 1);
+}
+
+#[test]
 fn paths_name_resources_and_their_parts() {
     let cases = [
         ("/upstreams", Some("/upstreams")),

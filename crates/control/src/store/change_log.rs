@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::value::RawValue;
 
-use super::{Change, Revision, StoreError};
+use super::{Change, ChangeKey, Revision, StoreError};
 
 /// The log that is being written.
 #[derive(Debug)]
@@ -45,6 +45,15 @@ impl ChangeLog {
     pub fn add(&mut self, revision: &Revision) {
         self.first_pending.get_or_insert(revision.revision);
         let _ = writeln!(self.pending, "{{\"revision\":{},\"changes\":{}}}", revision.revision, revision.changes);
+    }
+
+    /// Adds the idempotency key of the revision that was added last.
+    pub fn key(&mut self, key: &ChangeKey) {
+        if self.pending.ends_with(b"}\n") {
+            self.pending.truncate(self.pending.len() - 2);
+            let key = serde_json::to_string(key).expect("a key has only texts, so it can be written as JSON");
+            let _ = writeln!(self.pending, ",\"key\":{key}}}");
+        }
     }
 
     /// Writes the lines of the group; returns the length before, for [`ChangeLog::cut`].
@@ -111,6 +120,9 @@ pub(super) struct Line<'t> {
     /// An array of [`super::Change`]s.
     #[serde(borrow)]
     pub changes: &'t RawValue,
+    /// The idempotency key of the change, if it had one.
+    #[serde(default)]
+    pub key: Option<ChangeKey>,
 }
 
 impl<'t> Line<'t> {

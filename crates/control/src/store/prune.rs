@@ -6,7 +6,8 @@ use super::{KEPT_AUDIT, KEPT_REVISIONS, Store, StoreError, to_sql};
 const ROWS: i64 = 500;
 
 impl Store {
-    /// Deletes some of the revisions that are past [`KEPT_REVISIONS`] and in a snapshot; true if there are more.
+    /// Deletes some of the revisions that are past [`KEPT_REVISIONS`] and in a snapshot, and their keys; true if there
+    /// are more.
     ///
     /// # Errors
     /// If SQLite fails.
@@ -18,6 +19,8 @@ impl Store {
                    (SELECT revision FROM revisions WHERE revision < ?1 ORDER BY revision LIMIT ?2)";
         self.connection.execute("DELETE FROM keys WHERE revision < ?1", [to_sql(below)])?;
         let gone = self.connection.execute(sql, [to_sql(below), ROWS])?;
+        // What a key did is told from its revision.
+        self.connection.execute("DELETE FROM keys WHERE revision < (SELECT min(revision) FROM revisions)", [])?;
         Ok(gone as i64 == ROWS)
     }
 }

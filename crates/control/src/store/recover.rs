@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use super::change_log::{self, ChangeLog, Line};
 use super::lock::Lock;
 use super::snapshot::LAST_GOOD;
-use super::{Loaded, Store, StoreError, StoreFiles, schema};
+use super::{Loaded, Store, StoreError, StoreFiles, keys, schema};
 use crate::log;
 
 /// The name of the file.
@@ -42,7 +42,7 @@ pub(super) fn open(dir: &Path, now_ms: u64) -> Result<(Store, Loaded), StoreErro
     let first = schema::connect(&path, unclean).and_then(|connection| {
         let mut loaded = Loaded::read(&connection)?;
         if unclean {
-            compare(dir, &connection, &mut loaded)?;
+            compare(dir, &connection, &mut loaded, now_ms)?;
         }
         Ok((connection, loaded))
     });
@@ -70,11 +70,11 @@ pub(super) fn open(dir: &Path, now_ms: u64) -> Result<(Store, Loaded), StoreErro
 
 /// Compares the store with the files beside it after an unclean end. Of a power cut or a copy of a directory in use each
 /// may have lost what the other has; both together have everything that was flushed.
-fn compare(dir: &Path, connection: &Connection, loaded: &mut Loaded) -> Result<(), StoreError> {
+fn compare(dir: &Path, connection: &Connection, loaded: &mut Loaded, now_ms: u64) -> Result<(), StoreError> {
     let mut lines = Vec::new();
     let beside = match from_logs(dir, &mut |revision, line| {
         if revision > loaded.revision {
-            lines.push((revision, line.changes.get().to_owned()));
+            lines.push((revision, line.changes.get().to_owned(), line.key.clone()));
         }
     }) {
         Ok((beside, _)) => beside,
@@ -90,14 +90,15 @@ fn compare(dir: &Path, connection: &Connection, loaded: &mut Loaded) -> Result<(
     if beside.revision <= loaded.revision {
         return Ok(());
     }
-    if lines.first().is_none_or(|(first, _)| *first != loaded.revision + 1) {
+    if lines.first().is_none_or(|(first, ..)| *first != loaded.revision + 1) {
         let what = format!("it ends at revision {}, {LAST_GOOD} is newer", loaded.revision);
         return Err(StoreError::Damaged(what));
     }
-    for (revision, changes) in &lines {
+    for (revision, changes, key) in &lines {
         let sql = "INSERT OR REPLACE INTO revisions (revision, time_ms, actor, message, changes)
                    VALUES (?1, 0, 'weir', 'recovered from the change log', ?2)";
         connection.execute(sql, rusqlite::params![super::to_sql(*revision), changes])?;
+        key.iter().try_for_each(|key| keys::insert(connection, key, *revision, true, now_ms))?;
     }
     log::warning!(
         "the store ended at revision {}; {} newer revisions were recovered from the change log",

@@ -68,6 +68,40 @@ fn a_group_that_is_given_up_leaves_nothing() {
     assert!(store.revision(3).expect("reads").is_none());
 }
 
+fn key(name: &str) -> ChangeKey {
+    ChangeKey { actor: "test".into(), key: name.into(), fingerprint: weir_gateway::resource::Sha256Hash::of(b"x") }
+}
+
+#[test]
+fn keys_are_stored_with_their_revision_and_found_until_they_are_old() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut state = filled(dir.path(), 2, None);
+    let (mut store, _) = Store::open(dir.path(), 8).expect("opens");
+    let row = change(&mut state, "keyed");
+    store.begin().expect("begins");
+    store.add(&row).and_then(|()| store.remember(&key("lost"), 3, true, 1_000)).expect("added");
+    store.abort();
+    assert_eq!(store.known(&key("lost"), 1_000).expect("reads"), None);
+    store.begin().expect("begins");
+    store.add(&row).and_then(|()| store.remember(&key("made"), 3, true, 1_000)).expect("added");
+    store.commit().expect("commits");
+    store.remember(&key("nothing"), 3, false, 1_000).expect("stored");
+    store.note_undone(3, 4, "[]").expect("noted");
+    drop(store);
+    let (mut store, _) = Store::open(dir.path(), 9).expect("opens");
+    let known = |store: &Store, name: &str, now| {
+        store.known(&key(name), now).expect("reads").map(|known| (known.revision, known.is_made, known.undone))
+    };
+    assert_eq!(known(&store, "made", 1_000), Some((3, true, Some((4, "[]".into())))));
+    assert_eq!(known(&store, "nothing", 1_000), Some((3, false, None)));
+    assert_eq!(store.known(&ChangeKey { actor: "other".into(), ..key("made") }, 1_000).expect("reads"), None);
+    assert_eq!(known(&store, "made", 1_001 + KEPT_KEYS_MS), None, "it is too old");
+    (0..KEPT_KEYS).for_each(|n| store.remember(&key(&n.to_string()), 3, false, 1_000).expect("stored"));
+    assert_eq!(known(&store, "made", 1_000), None, "there are too many newer ones");
+    store.take_back(3).expect("taken back");
+    assert_eq!(known(&store, "5", 1_000), None);
+}
+
 #[test]
 fn a_full_disk_refuses_the_group_and_nothing_else() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -192,17 +226,25 @@ async fn flushing_says_when_it_is_done() {
 #[test]
 fn what_a_power_cut_took_from_the_store_is_in_the_log_and_the_other_way_round() {
     let dir = tempfile::tempdir().expect("a directory");
-    let state = filled(dir.path(), 5, Some(3));
+    let mut state = filled(dir.path(), 5, Some(3));
+    let (mut store, _) = Store::open(dir.path(), 8).expect("opens");
+    let row = change(&mut state, "keyed");
+    store.begin().expect("begins");
+    store.add(&row).and_then(|()| store.remember(&key("k"), 6, true, 8)).expect("added");
+    store.commit().expect("commits");
+    drop(store);
     // The newest revisions were only in the WAL, which is lost.
     let unclean = || {
         let connection = rusqlite::Connection::open(dir.path().join("store.sqlite")).expect("opens");
         connection.execute("DELETE FROM revisions WHERE revision > 3", []).expect("deleted");
+        connection.execute("DELETE FROM keys", []).expect("deleted");
     };
     unclean();
     let (store, loaded) = Store::open(dir.path(), 8).expect("opens");
     same(&loaded, &state);
     assert_eq!((loaded.snapshot, store.epoch()), (3, 7), "it is the same history");
     assert!(store.revision(5).expect("reads").expect("there").changes.contains("s5.example"));
+    assert_eq!(store.known(&key("k"), 9).expect("reads").map(|known| (known.revision, known.is_made)), Some((6, true)));
     drop(store);
     // The log is cut in the middle of a line.
     let log = dir.path().join("changes-3.log");

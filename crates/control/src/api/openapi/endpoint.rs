@@ -4,8 +4,8 @@ use weir_resource::ResourceKind;
 
 use super::kinds_with_paths;
 use super::parameter::Parameter::{
-    self, After, AfterMs, Before, DryRun, Durable, From, IfChanged, IfMatch, IfNoneMatch, Limit, Message, Page, Since,
-    SinceMs, Timeout, Wait,
+    self, After, AfterMs, Before, DryRun, Durable, Expect, From, IdempotencyKey, IfChanged, IfMatch, IfNoneMatch,
+    Limit, Message, Page, Since, SinceMs, Timeout, Wait,
 };
 use crate::auth::Role;
 
@@ -94,8 +94,9 @@ const PART: &[(u16, Answer)] = &[(200, Answer::Rule), (304, Answer::Rule)];
 /// Problems of changes. 404 means that the resource does not exist, 409 also that a worker refused the change.
 const CHANGES: &[u16] = &[404, 409, 412, 413, 415, 422, 429, 500, 503, 507];
 const ROLLBACKS: &[u16] = &[404, 409, 410, 412, 413, 415, 422, 429, 500, 503, 507];
-const OPTIONS: &[Parameter] = &[DryRun, Wait, Timeout, Durable, Message];
-const CONDITIONAL: &[Parameter] = &[DryRun, Wait, Timeout, Durable, Message, IfMatch, IfNoneMatch];
+const OPTIONS: &[Parameter] = &[DryRun, Wait, Timeout, Durable, Message, Expect, IdempotencyKey];
+const CONDITIONAL: &[Parameter] =
+    &[DryRun, Wait, Timeout, Durable, Message, Expect, IdempotencyKey, IfMatch, IfNoneMatch];
 
 const ALL: &str = "/api/v1/{kinds}";
 const ONE: &str = "/api/v1/{kinds}/{id}";

@@ -84,6 +84,9 @@ fn change() -> Value {
         "changed": list(text()),
         "workers": list(reference("ChangeOfWorker")),
         "dry_run": {"type": "boolean"},
+        "replayed": {
+            "type": "boolean", "description": "Whether an earlier request with the same idempotency key made it."
+        },
         "warnings": {"type": "array", "items": {}, "description": "What is odd about the change, and refuses nothing."},
     });
     object(&["revision"], properties)
@@ -117,6 +120,11 @@ fn transaction() -> Value {
             "changes": list(object(&["method", "path"], properties)),
             "message": {"type": "string", "maxLength": 1024},
             "refresh": refresh,
+            "intent": {
+                "type": "string",
+                "description": "Stands for the body in the comparison of requests with the same idempotency key: for \
+                    clients that compute the changes from what they have read.",
+            },
         },
         "required": ["changes"],
         "additionalProperties": false,
@@ -147,7 +155,10 @@ fn revision() -> Value {
 
 fn diff() -> Value {
     let mut properties = revision();
-    let change = json!({"path": text(), "old": {}, "new": {}});
+    let side = || object(&["count", "lines"], json!({"count": number(), "lines": list(text())}));
+    let mut lines = object(&["added", "removed"], json!({"added": side(), "removed": side()}));
+    lines["description"] = "Of the file of a list, for the role admin: the first 1,000 lines of each side.".into();
+    let change = json!({"path": text(), "old": {}, "new": {}, "lines": lines});
     properties["changes"] = list(object(&["path"], change));
     object(&["revision", "changes"], properties)
 }

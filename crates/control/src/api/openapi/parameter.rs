@@ -18,6 +18,10 @@ pub enum Parameter {
     Durable,
     /// The message of the revision.
     Message,
+    /// Only if this is the newest revision.
+    Expect,
+    /// Once, however often the request is repeated.
+    IdempotencyKey,
     /// Only if the resource is at this revision.
     IfMatch,
     /// Only if the resource does not exist.
@@ -55,6 +59,13 @@ impl Parameter {
             }
             Self::Durable => ("durable", "query", "Respond when the change is on disk; an empty value means true."),
             Self::Message => ("message", "query", "A message for the list of revisions."),
+            Self::Expect => ("expect", "query", "Only if this is the newest revision; otherwise 412."),
+            Self::IdempotencyKey => (
+                "Idempotency-Key",
+                "header",
+                "A new key for each change. A repeated request with the same key changes nothing and is answered with \
+                 what the first one did.",
+            ),
             Self::IfMatch => ("If-Match", "header", "ETags of the resource, or `*`; otherwise 412."),
             Self::IfNoneMatch => {
                 ("If-None-Match", "header", "`*`: only if the resource does not exist; otherwise 412.")
@@ -86,7 +97,9 @@ impl Parameter {
             Self::After => json!({"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,128}$"}),
             Self::IfNoneMatch => json!({"type": "string", "enum": ["*"]}),
             Self::Limit => json!({"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}),
-            Self::Before | Self::From | Self::Since | Self::SinceMs | Self::AfterMs => {
+            // 255 characters, and the quotes of a structured field.
+            Self::IdempotencyKey => json!({"type": "string", "pattern": "^[!-~]{1,255}$"}),
+            Self::Expect | Self::Before | Self::From | Self::Since | Self::SinceMs | Self::AfterMs => {
                 json!({"type": "integer", "minimum": 0, "maximum": i64::MAX})
             }
         }

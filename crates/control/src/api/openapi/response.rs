@@ -11,16 +11,28 @@ use super::own::reference;
 /// Problems and their causes.
 const PROBLEMS: &[(u16, &str)] = &[
     (400, "The request is malformed: its body is not JSON, or a parameter has an invalid value."),
-    (401, "The token is missing or unknown. Only over TCP."),
-    (403, "The role of the token is insufficient. Only over TCP."),
+    (401, "The token is missing or unknown, or has expired. Only over TCP."),
+    (403, "The role or the limits of the token do not allow the request. Only over TCP."),
     (404, "The resource does not exist."),
     (405, "The path does not support the method."),
-    (409, "The change conflicts with the current state, or a worker refused it and it was rolled back everywhere."),
+    (
+        409,
+        "The change conflicts with the current state, a worker refused it and it was rolled back everywhere, or a request \
+         with the same idempotency key is being processed.",
+    ),
     (410, "The revision is no longer kept."),
-    (412, "The resource is not at the revision of `If-Match`, or it exists despite `If-None-Match: *`."),
+    (
+        412,
+        "The resource is not at the revision of `If-Match`, it exists despite `If-None-Match: *`, or another revision than \
+         the expected one is the newest.",
+    ),
     (413, "The body is too large."),
     (415, "The media type of the body is not JSON."),
-    (422, "The change is invalid. All errors are listed, and nothing was changed."),
+    (
+        422,
+        "The change is invalid, and all errors are listed; or the idempotency key stands for another request. Nothing was \
+         changed.",
+    ),
     (429, "Too many changes are waiting, too many clients are watching, or too many requests were rejected."),
     (500, "An internal error of control."),
     (503, "Control is starting or stopping, or the requested data is unavailable."),
@@ -48,6 +60,7 @@ pub(super) fn problems() -> Value {
 
 fn problem_headers(status: u16) -> Option<Value> {
     let (name, description) = match status {
+        409 => ("Retry-After", "Seconds to wait, if a request with the same key is being processed."),
         401 => ("WWW-Authenticate", "The authentication scheme."),
         405 => ("Allow", "The supported methods."),
         429 => ("Retry-After", "Seconds to wait before trying again."),

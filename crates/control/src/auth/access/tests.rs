@@ -1,7 +1,7 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::auth::{create_token, grant_certificate};
+use crate::auth::{Grant, create_token, grant_certificate};
 
 struct Scene {
     access: Access,
@@ -30,7 +30,7 @@ fn request(method: &str, path: &str, authorization: &str) -> Request<()> {
 #[test]
 fn tokens_tell_who_asks() {
     let scene = scene();
-    let read = format!("Bearer {}", create_token(scene.dir.path(), "t", Role::Read).unwrap());
+    let read = format!("Bearer {}", create_token(scene.dir.path(), "t", Grant::unlimited(Role::Read)).unwrap());
     for (method, path, authorization, expected) in [
         ("GET", "/api/v1/sites", read.as_str(), 200),
         ("GET", "/api/v1/sites", &read.replace("Bearer", "bearer"), 200),
@@ -50,9 +50,20 @@ fn tokens_tell_who_asks() {
 }
 
 #[test]
+fn an_expired_token_is_told_when() {
+    let scene = scene();
+    let grant = Grant { until: Some(1_767_225_600), ..Grant::unlimited(Role::Admin) };
+    let token = create_token(scene.dir.path(), "t", grant).unwrap();
+    let answer = scene.access.admit(&from(None), &request("GET", "/api/v1/sites", &format!("Bearer {token}")));
+    assert_eq!(answer.unwrap_err().status(), 401);
+    let audited = scene.audited.lock().unwrap();
+    assert_eq!(audited[0].reason, "the token expired on 2026-01-01 00:00 UTC");
+}
+
+#[test]
 fn a_page_of_another_site_cannot_use_a_certificate() {
     let scene = scene();
-    grant_certificate(scene.dir.path(), "ops", Role::Admin).unwrap();
+    grant_certificate(scene.dir.path(), "ops", Grant::unlimited(Role::Admin)).unwrap();
     let ask = |method: &str, headers: &[(&str, &str)]| {
         let mut request =
             Request::builder().method(method).uri("/api/v1/revisions/3/rollback").header("host", "weir:8443");
@@ -80,7 +91,7 @@ fn a_page_of_another_site_cannot_use_a_certificate() {
 #[test]
 fn a_certificate_has_the_role_that_was_granted_to_its_name() {
     let scene = scene();
-    grant_certificate(scene.dir.path(), "ops", Role::Edit).unwrap();
+    grant_certificate(scene.dir.path(), "ops", Grant::unlimited(Role::Edit)).unwrap();
     let put = request("PUT", "/api/v1/sites/a", "");
     let peer = scene.access.admit(&from(Some("ops")), &put).unwrap().unwrap();
     assert_eq!(&*peer.actor, "certificate:ops");
@@ -90,7 +101,7 @@ fn a_certificate_has_the_role_that_was_granted_to_its_name() {
 #[test]
 fn a_flood_of_failures_is_answered_but_not_audited() {
     let scene = scene();
-    let token = format!("Bearer {}", create_token(scene.dir.path(), "a", Role::Read).unwrap());
+    let token = format!("Bearer {}", create_token(scene.dir.path(), "a", Grant::unlimited(Role::Read)).unwrap());
     for _ in 0..100 {
         let _ = scene.access.admit(&from(None), &request("GET", "/metrics", ""));
     }
@@ -105,7 +116,7 @@ fn a_flood_of_failures_is_answered_but_not_audited() {
 #[test]
 fn the_unix_socket_asks_for_nothing() {
     let scene = scene();
-    let peer = Peer { actor: "unix:root".into(), role: Role::Admin };
+    let peer = Peer { actor: "unix:root".into(), role: Role::Admin, scope: None };
     let answer = scene.access.admit(&Origin::Unix(peer.clone()), &request("PUT", "/api/v1/settings", ""));
     assert_eq!(answer.unwrap(), Some(peer));
 }
