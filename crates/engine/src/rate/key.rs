@@ -101,7 +101,7 @@ fn names_credential(name: &[u8]) -> bool {
 
 fn begins_as_credential(text: &[u8]) -> bool {
     let begins = |with: &&[u8]| text.get(..with.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(with));
-    CREDENTIAL_VALUES.iter().any(|with| begins(with))
+    CREDENTIAL_VALUES.iter().any(begins)
 }
 
 /// The first 16 hexadecimal digits of SHA-256 over the secret and the text.
