@@ -17,8 +17,9 @@ use crate::evaluate::{Context, Pass};
 use crate::evidence::finding;
 use crate::function::write_text;
 use crate::plan::{PlannedAction, Rule};
-use crate::rate::{Pace, RateKey, Take};
+use crate::rate::{KeyKind, Pace, RateKey, Take};
 use crate::seclang::{Profile, Run};
+use crate::value::Value;
 use crate::{AllowScope, Decision, Finding, HeaderChange, Meter, Outcome, RateLimit, Response, Side, Verdict};
 
 /// What a rule does when it matches.
@@ -245,12 +246,35 @@ fn refused<M: Meter>(
 ) -> Option<(Vec<u8>, u64)> {
     let table = context.limits?;
     let pace = Pace { requests: limit.requests, period_ms: limit.period_ms, burst: limit.burst };
-    let key = RateKey::read(pass, planned, limit);
+    let key = rate_key(pass, planned, limit);
     let (counter, text) = key.counter(planned.limit);
     match table.take(counter, text, pace, context.now_ms) {
         Take::Allowed { .. } => None,
-        Take::Refused { retry_after_ms } => Some((key.shown(limit, table), retry_after_ms)),
+        Take::Refused { retry_after_ms } => {
+            Some((key.shown(&limit.key, limit.ipv6_prefix, table.secret()), retry_after_ms))
+        }
     }
+}
+
+/// What the request is counted by: the first value of the limit's key; if there is none, or it is empty, the client's
+/// address.
+fn rate_key<'a>(pass: &Pass<'_, 'a, '_>, planned: &PlannedAction, limit: &RateLimit) -> RateKey<'a> {
+    let transaction = pass.reader.transaction;
+    let value = planned.parameter.as_ref().and_then(|key| key.read(&pass.reader).as_slice().first().copied());
+    let (kind, value) = match value {
+        Some(Value::Ip(address)) => {
+            let address = limit.counted(address);
+            (KeyKind::Address(address), Value::Ip(address))
+        }
+        None | Some(Value::Bytes(b"")) => {
+            let address = limit.counted(transaction.head.client);
+            (KeyKind::Missing(address), Value::Ip(address))
+        }
+        Some(other) => (KeyKind::Text, other),
+    };
+    let mut text = ArenaVec::new_in(transaction.arena());
+    write_text(&value, &mut text);
+    RateKey { kind, text }
 }
 
 /// The limit's answer with `Retry-After` (RFC 9110, 10.2.3) and the `RateLimit` fields of

@@ -79,7 +79,7 @@ pub struct Finding {
     pub message: Option<String>,
     /// `logdata` of a SecLang rule, expanded, at most [`MATCHED_BYTES`] times four; not escaped.
     pub log_data: Vec<u8>,
-    /// Of an exceeded rate limit: its key for people, with at most [`MATCHED_BYTES`] of the value; not escaped.
+    /// Of an exceeded rate limit: its key for people, with the first 128 bytes of the value; not escaped.
     pub key: Vec<u8>,
 }
 

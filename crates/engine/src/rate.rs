@@ -17,7 +17,7 @@ use foldhash::quality::SeedableRandomState;
 
 use crate::lock::Hold;
 
-pub(crate) use key::RateKey;
+pub(crate) use key::{KeyKind, RateKey};
 
 /// Words in a bucket: the lock, then seven of key and arrival time, one to spare; two cache lines.
 const BUCKET_WORDS: usize = 16;

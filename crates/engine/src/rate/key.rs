@@ -13,14 +13,6 @@ use sha2::{Digest as _, Sha256};
 use weir_rules::Field;
 use weir_rules::ir::ValueExpr;
 
-use super::RateTable;
-use crate::RateLimit;
-use crate::evaluate::Pass;
-use crate::function::write_text;
-use crate::outcome::MATCHED_BYTES;
-use crate::plan::PlannedAction;
-use crate::value::Value;
-
 /// Parts of the names of headers, arguments, form and JSON fields that hold credentials, in lower case.
 const CREDENTIAL_NAMES: [&str; 11] =
     ["auth", "cookie", "credential", "jwt", "key", "pass", "pwd", "secret", "sess", "signature", "token"];
@@ -49,16 +41,19 @@ const MIXED: [Field; 12] = [
 /// Fields whose values have names.
 const NAMED: [Field; 5] = [Field::UriArgs, Field::Headers, Field::BodyForm, Field::BodyJson, Field::ResponseHeaders];
 
+/// Bytes of a text that are shown.
+const SHOWN_BYTES: usize = 128;
+
 /// What one request is counted by.
 pub(crate) struct RateKey<'a> {
-    kind: KeyKind,
+    pub kind: KeyKind,
     /// Its text, by which requests are counted.
-    text: ArenaVec<'a, u8>,
+    pub text: ArenaVec<'a, u8>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum KeyKind {
-    /// An address, IPv6 as its network.
+pub(crate) enum KeyKind {
+    /// An address, IPv6 as the first one of its network.
     Address(IpAddr),
     /// Any other value.
     Text,
@@ -66,45 +61,25 @@ enum KeyKind {
     Missing(IpAddr),
 }
 
-impl<'a> RateKey<'a> {
-    /// The key of a request: the first value of the limit's key. If there is none, or it is empty, the client's address.
-    pub fn read(pass: &Pass<'_, 'a, '_>, planned: &PlannedAction, limit: &RateLimit) -> Self {
-        let transaction = pass.reader.transaction;
-        let value = planned.parameter.as_ref().and_then(|key| key.read(&pass.reader).as_slice().first().copied());
-        let (kind, value) = match value {
-            Some(Value::Ip(address)) => {
-                let address = limit.counted(address);
-                (KeyKind::Address(address), Value::Ip(address))
-            }
-            None | Some(Value::Bytes(b"")) => {
-                let address = limit.counted(transaction.head.client);
-                (KeyKind::Missing(address), Value::Ip(address))
-            }
-            Some(other) => (KeyKind::Text, other),
-        };
-        let mut text = ArenaVec::new_in(transaction.arena());
-        write_text(&value, &mut text);
-        Self { kind, text }
-    }
-
+impl RateKey<'_> {
     /// What the table counts: requests without a key have counters of their own.
     pub fn counter(&self, limit: u64) -> (u64, &[u8]) {
         (if matches!(self.kind, KeyKind::Missing(_)) { !limit } else { limit }, &self.text)
     }
 
-    /// As the attack log shows it.
-    pub fn shown(&self, limit: &RateLimit, table: &RateTable<'_>) -> Vec<u8> {
+    /// As the attack log shows it; `key` is the expression that it is the value of.
+    pub fn shown(&self, key: &ValueExpr, ipv6_prefix: u8, secret: &[u8; 32]) -> Vec<u8> {
         let network = |address: IpAddr| match address {
-            IpAddr::V6(address) if limit.ipv6_prefix < 128 => format!("{address}/{}", limit.ipv6_prefix),
+            IpAddr::V6(address) if ipv6_prefix < 128 => format!("{address}/{ipv6_prefix}"),
             address => address.to_string(),
         };
         match self.kind {
             KeyKind::Address(address) => format!("ip:{}", network(address)).into_bytes(),
             KeyKind::Missing(address) => format!("none:{}", network(address)).into_bytes(),
-            KeyKind::Text if may_be_credential(&limit.key) || begins_as_credential(&self.text) => {
-                format!("hash:{}", pseudonym(table.secret(), &self.text)).into_bytes()
+            KeyKind::Text if may_be_credential(key) || begins_as_credential(&self.text) => {
+                format!("hash:{}", pseudonym(secret, &self.text)).into_bytes()
             }
-            KeyKind::Text => [b"text:", &self.text[..self.text.len().min(MATCHED_BYTES)]].concat(),
+            KeyKind::Text => [b"text:", &self.text[..self.text.len().min(SHOWN_BYTES)]].concat(),
         }
     }
 }
@@ -126,7 +101,7 @@ fn names_credential(name: &[u8]) -> bool {
 
 fn begins_as_credential(text: &[u8]) -> bool {
     let begins = |with: &&[u8]| text.get(..with.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(with));
-    CREDENTIAL_VALUES.iter().any(|with| begins(with))
+    CREDENTIAL_VALUES.iter().any(begins)
 }
 
 /// The first 16 hexadecimal digits of SHA-256 over the secret and the text.
