@@ -116,7 +116,8 @@ fn a_full_disk_refuses_contents_and_backups_and_loses_nothing() {
     assert_eq!(std::fs::read_to_string(&backup).expect("it is there"), "the last one");
     assert!(!at("weir.tar.new").exists());
     assert!(control.api.get("workers").body["revision"].as_u64() > revision.as_u64());
-    let leftovers = std::fs::read_dir(format!("/proc/{}/root{}", control.pid(), at("state").display())).expect("readable");
+    let leftovers =
+        std::fs::read_dir(format!("/proc/{}/root{}", control.pid(), at("state").display())).expect("readable");
     let names: Vec<_> = leftovers.flatten().map(|entry| entry.file_name()).collect();
     assert!(!names.iter().any(|name| name.to_string_lossy().starts_with(".backup")), "{names:?}");
 }

@@ -89,7 +89,8 @@ fn sites_without_routes_and_upstreams_without_members_are_found() {
 
 #[test]
 fn what_is_elsewhere_is_not_missing_in_a_part() {
-    let (state, deltas) = State::of_part(&edits(&[("sites/s", json!({"hosts": ["a"], "tls": {"redirect": true}}))]), &());
+    let (state, deltas) =
+        State::of_part(&edits(&[("sites/s", json!({"hosts": ["a"], "tls": {"redirect": true}}))]), &());
     assert_eq!(of(&state, &deltas, Bounds::FILE), Vec::new());
     let elsewhere = [("routes/r", route(json!({"regex": "/.*"}))), ("routes/q", route(json!("/q")))];
     let (state, deltas) = State::of_part(&edits(&elsewhere), &());

@@ -62,7 +62,8 @@ fn uncompiled_sets(state: &State, snapshot: &Snapshot) -> Vec<PolicyError> {
 
 /// What is odd about the resources, at its place in the file.
 fn found(state: &State) -> Vec<PolicyError> {
-    let (gathered, deltas) = weir_control::state::State::of_part(&gateway_files::edits(state), &gateway_files::CertificateFiles::default());
+    let (gathered, deltas) =
+        weir_control::state::State::of_part(&gateway_files::edits(state), &gateway_files::CertificateFiles::default());
     let found = findings::of(&gathered, &deltas, findings::Bounds::FILE).into_iter();
     found.filter_map(|Finding { key, fault }| state.error(key.kind, &key.id, &fault)).collect()
 }
