@@ -110,7 +110,7 @@ fn what_apply_would_refuse_is_found_at_its_place() {
     for (file, from, to, place, message) in [
         ("1-sites.yaml", "to: app}\n  beta", "to: ap}\n  beta", "1-sites.yaml:8:39", "there is no upstream `ap`"),
         ("1-sites.yaml", "policies: [base]\n", "policies: [bas]\n", "1-sites.yaml:2:14", "there is no policy `bas`"),
-        ("1-sites.yaml", "'*.blog.example'", "SHOP.example", "1-sites.yaml:5:18", "the host `shop.example`"),
+        ("1-sites.yaml", "'*.blog.example'", "SHOP.example", "1-sites.yaml:4:18", "the host `shop.example`"),
         ("1-sites.yaml", "path: /beta", "path: {regex: '/beta('}", "1-sites.yaml:9:36", "unclosed group"),
         ("2-policies.yaml", "$office", "$ofice", "2-policies.yaml:6:28", "unknown list"),
         ("2-policies.yaml", "set: own", "set: owm", "2-policies.yaml:15:22", "owm"),

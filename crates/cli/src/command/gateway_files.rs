@@ -11,7 +11,9 @@ use serde_json::Value;
 use weir_control::state::{Action, Contents, Edit, FileOf, Key, Refusal, State as Whole, Target};
 use weir_gateway::resource::Sha256Hash;
 use weir_gateway::{Gateway, Patterns};
+use weir_policy::document;
 use weir_policy::files::Disk;
+use weir_policy::source::Source;
 use weir_policy::{Fault, PolicyError, PolicyErrors, Snapshot, Trial, read_text};
 use weir_resource::{ResourceKind, State, parse_state};
 
@@ -88,7 +90,9 @@ fn error_of(path: &Path, failure: &Failure) -> PolicyError {
 
 /// Whether a file is one for a gateway: it has a key that policy files lack, or policies by id.
 fn is_of_gateway(file: &TextFile) -> bool {
-    let document = weir_policy::parse_document(&file.text, &file.path).unwrap_or_default();
+    // Duplicate keys are reported later.
+    let root = document::parse(&Source::new(file.path.display().to_string(), &file.text));
+    let document = root.map(|root| document::value(&root)).unwrap_or_default();
     let has = |kind: ResourceKind| document.get(kind.plural()).is_some();
     let policies = document.get(ResourceKind::Policies.plural());
     // Policy files have lists and rule sets, too, and always policies, as a list.

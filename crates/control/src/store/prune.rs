@@ -17,7 +17,7 @@ impl Store {
         let below = head.saturating_sub(KEPT_REVISIONS).min(snapshot);
         let sql = "DELETE FROM revisions WHERE revision IN
                    (SELECT revision FROM revisions WHERE revision < ?1 ORDER BY revision LIMIT ?2)";
-        self.connection.execute("DELETE FROM keys WHERE revision < ?1", [to_sql(below)])?;
+        self.connection.execute("DELETE FROM private_keys WHERE revision < ?1", [to_sql(below)])?;
         let gone = self.connection.execute(sql, [to_sql(below), ROWS])?;
         // What a key did is told from its revision.
         self.connection.execute("DELETE FROM keys WHERE revision < (SELECT min(revision) FROM revisions)", [])?;

@@ -42,7 +42,7 @@ impl Store {
             self.connection.prepare_cached(sql)?.execute(row)?;
         }
         if let (Some(hash), Some(pem)) = (parts.key, old.document.value()["key"].as_str()) {
-            let sql = "INSERT OR REPLACE INTO keys (sha256, revision, pem) VALUES (?1, ?2, ?3)";
+            let sql = "INSERT OR REPLACE INTO private_keys (sha256, revision, pem) VALUES (?1, ?2, ?3)";
             let row = rusqlite::params![hash.to_string(), to_sql(revision), pem];
             self.connection.prepare_cached(sql)?.execute(row)?;
         }
@@ -54,7 +54,7 @@ impl Store {
     /// # Errors
     /// If SQLite fails.
     pub fn retired_key(&self, hash: Sha256Hash) -> Result<Option<String>, StoreError> {
-        let sql = "SELECT pem FROM keys WHERE sha256 = ?1";
+        let sql = "SELECT pem FROM private_keys WHERE sha256 = ?1";
         let mut statement = self.connection.prepare_cached(sql)?;
         Ok(statement.query_row([hash.to_string()], |row| row.get(0)).optional()?)
     }

@@ -32,7 +32,7 @@ fn nothing_found_says_what_was_looked_at_and_what_not() {
     let text = text(&diagnose(&facts("nginx;main;work 1000\n"), |_| true), TextStyle::default());
     for want in [
         "Nothing found by",
-        "examined  a CPU profile (1000 samples in 10 s)",
+        "examined  a CPU profile (1,000 samples in 10 s)",
         "skipped without an off-CPU profile: blocked-event-loop",
     ] {
         assert!(text.contains(want), "{want} is not in {text}");
