@@ -29,10 +29,11 @@ impl Publisher {
         self.waiting.answer(&self.standing);
     }
 
-    /// Answers changes at once that need not wait: there are no workers, or all have applied them.
+    /// Answers changes at once that need not wait: there are no workers, or all have applied them. Whoever calls this may
+    /// hold the state and the store, which undoing a refused revision needs, so a look waits for the next turn.
     pub(super) fn look_soon(&mut self) {
         if self.standing.is_empty() {
-            self.look();
+            self.next_look = Instant::now();
         } else {
             self.waiting.answer(&self.standing);
         }
