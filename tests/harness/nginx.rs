@@ -131,7 +131,8 @@ impl Nginx {
         self.signal(libc::SIGHUP);
         until("new workers after the reload", || {
             let now = self.workers();
-            (now.len() >= old.len() && now.iter().all(|pid| !old.contains(pid))).then_some(())
+            // Old ones end after all new ones have been started; `old` may have had workers of the reload before.
+            (!now.is_empty() && now.iter().all(|pid| !old.contains(pid))).then_some(())
         });
     }
 

@@ -237,7 +237,9 @@ fn limits_hold_for_what_a_change_does_however_it_is_asked_for() {
     assert_eq!(get("/api/v1/routes?limit=1").as_object().unwrap().len(), 1);
     for (token, method, path, body, expected) in [
         (&shop, "PUT", "/routes/new", own.as_str(), 201),
-        (&shop, "PUT", "/sites/shop", r#"{"hosts": ["shop.example", "www.shop.example"]}"#, 200),
+        (&shop, "PUT", "/sites/shop", r#"{"hosts": ["shop.example"], "tls": {"redirect": false}}"#, 200),
+        (&shop, "PUT", "/sites/shop", r#"{"hosts": ["shop.example", "www.blog.example"]}"#, 403),
+        (&shop, "PATCH", "/sites/shop", r#"{"hosts": ["*"]}"#, 403),
         (&both, "PUT", "/upstreams/app/members/a/weight", "3", 200),
         (&both, "DELETE", "/routes/new", "", 200),
         (&both, "DELETE", "/routes/of-blog", "", 403),

@@ -11,6 +11,7 @@ use nginx_sys::{
     ngx_http_handler_pt, ngx_http_phases_NGX_HTTP_REWRITE_PHASE, ngx_http_request_t, ngx_int_t,
 };
 use weir_engine::{Decision, Plan, Response, Verdict};
+use weir_http::Anomalies;
 use weir_rules::Phase;
 use weir_rules::seclang::ir::Phase as RuleSetPhase;
 
@@ -164,6 +165,11 @@ unsafe fn evaluate_of_host(r: *mut ngx_http_request_t, location: &'static Locati
             let Some(live) = (*inspection).source.live().cloned() else {
                 return without_plan(r, &mut *inspection, location);
             };
+            if location.mode == Mode::On && (*inspection).transaction.anomalies().contains(Anomalies::INVALID_HOST) {
+                // As where a gateway routes: which site's policies hold is not clear.
+                (*inspection).stage.decide();
+                return Step::Answer(gateway::refuse_host(r, &*inspection));
+            }
             let site = (*inspection).site();
             let of_site = site.as_ref().and_then(|site| site.policies()).unwrap_or(live.gateway.default_policies());
             let left = (*inspection).left.last().cloned();

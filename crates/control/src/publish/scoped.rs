@@ -7,7 +7,7 @@ use weir_resource::ResourceKind;
 use super::queue::{Answer, Operation, Refresh, Submission};
 use crate::auth::Scope;
 use crate::sandbox::Uses;
-use crate::state::{Action, Applied, Edit, Key, State, Target};
+use crate::state::{Action, Applied, Edit, Held, Key, State, Target};
 
 /// Checks the targets, before anything of them is looked at.
 pub(super) fn check_targets(state: &State, submission: &Submission) -> Result<(), Answer> {
@@ -59,6 +59,20 @@ pub(super) fn check_deltas(scope: &Scope, state: &State, applied: &Applied, uses
         if delta.key.kind != ResourceKind::Files {
             let is_within =
                 [&delta.old, &delta.new].into_iter().flatten().all(|held| scope.has(&delta.key, Some(held)));
+            let hosts = |held: &Option<Held>| -> Vec<String> {
+                let hosts = held.as_ref().map(|held| held.document.value()["hosts"].take());
+                serde_json::from_value(hosts.unwrap_or_default()).unwrap_or_default()
+            };
+            // A more specific host, or `*`, would take traffic of other sites.
+            if delta.key.kind == ResourceKind::Sites && !scope.sites.is_empty() {
+                let known = hosts(&delta.old);
+                if let Some(new) = hosts(&delta.new).iter().find(|host| !known.contains(host)) {
+                    return Err(forbidden(
+                        scope,
+                        &format!("a client without these limits assigns hosts such as `{new}`"),
+                    ));
+                }
+            }
             return if is_within { Ok(()) } else { Err(beyond(scope, &delta.key)) };
         }
         let path = delta.old.as_ref().map(|held| held.document.value()["path"].as_str().unwrap_or_default().to_owned());

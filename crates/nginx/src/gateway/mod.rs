@@ -32,6 +32,6 @@ pub use header::change_response;
 pub use inject::configure;
 pub use leave::{Leave, leave};
 pub use pool::sweep_soon;
-pub use routed::{Enter, Routed, enter};
+pub use routed::{Enter, Routed, enter, refuse_host};
 pub use server::{Server, create_server, install, is_on};
 pub use variable::text as variable;

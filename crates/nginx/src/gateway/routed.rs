@@ -90,6 +90,16 @@ impl Routed {
     }
 }
 
+/// The answer to a request whose target and `Host` name different hosts.
+///
+/// # Safety
+/// As for [`enter`].
+pub unsafe fn refuse_host(r: *mut ngx_http_request_t, inspection: &Inspection) -> Arc<Response> {
+    let host = String::from_utf8_lossy(inspection.transaction.head.host);
+    // SAFETY: as the caller promises.
+    unsafe { answer::answer(r, RefusalReason::Host, &host) }
+}
+
 /// Routes a request: finds site, route and upstream, and bounds its body before it is read.
 ///
 /// # Safety
