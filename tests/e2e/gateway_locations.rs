@@ -65,6 +65,9 @@ fn locations_of_ones_own_get_the_policies_of_the_hosts_site() {
             assert_eq!((other("bad").status, other("evil").status), (418, 200), "no site has the host: {target}");
         }
     }
+    // Which site's policies would hold is not clear.
+    let two_hosts = Request::get("http://other.example/own?a=evil").host("shop.example");
+    assert_eq!(gateway.nginx.send(&two_hosts).status, 400);
     for target in ["/off", "/none", "/detect"] {
         assert_eq!(get(&gateway, &format!("{target}?a=evil")).status, 200, "{target}");
     }
