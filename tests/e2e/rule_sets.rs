@@ -83,6 +83,8 @@ SecAction "id:3,phase:5,nolog,pass,setvar:ip.count=+1,expirevar:ip.count=60"
     let nginx = setup(rules).http("weir_collections_zone 256k;").proxy(Echo::start()).start();
     let statuses: Vec<u16> = (0..4).map(|_| nginx.get("/").status).collect();
     assert_eq!(statuses, [200; 4]);
+    // Requests are counted in the log phase, after their answers.
+    std::thread::sleep(std::time::Duration::from_millis(100));
     nginx.kill_worker();
     let statuses: Vec<u16> = (0..6).map(|_| nginx.get("/").status).collect();
     assert_eq!(statuses[..2], [200; 2]);
