@@ -224,7 +224,7 @@ fn plan(options: &Options, of: String, by: String, parts: Vec<Part>, shape: Shap
     let schedule = format!(
         "{} of {seconds} s slices, {}, load {load}, seed {seed}",
         counted(rounds as usize, "round"),
-        counted(connections as usize, "connection")
+        counted(connections, "connection")
     );
     let host = site.host(schedule);
     Plan { of, by, parts, shape, rounds, pairs, unit: Unit::CpuUs, seed, host }

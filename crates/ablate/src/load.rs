@@ -179,7 +179,7 @@ impl Load {
 fn replayed(log: &Path) -> Result<Vec<Vec<u8>>, MeasureError> {
     let found = access_log::read(log)?;
     if found.skipped > 0 {
-        eprintln!("{}: skipped {} that cannot be replayed", log.display(), counted(found.skipped as usize, "line"));
+        eprintln!("{}: skipped {} that cannot be replayed", log.display(), counted(found.skipped, "line"));
     }
     Ok(found.requests)
 }

@@ -16,7 +16,7 @@ pub fn table(outcome: &Outcome) -> String {
         "{} by {}: {}, {}\n{}\n\n",
         outcome.of,
         outcome.by,
-        counted(outcome.rounds as usize, "round"),
+        counted(outcome.rounds, "round"),
         counted(outcome.requests as usize, "request"),
         outcome.unit.title()
     );

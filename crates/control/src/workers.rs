@@ -191,10 +191,7 @@ impl Roster {
             }
             match attach(&self.runtime, generation) {
                 Ok(attached) => {
-                    log::info!(
-                        "nginx cycle {generation} with {}",
-                        counted(attached.region.workers() as usize, "worker")
-                    );
+                    log::info!("nginx cycle {generation} with {}", counted(attached.region.workers(), "worker"));
                     self.attached.push(attached);
                     changed = true;
                 }

@@ -216,7 +216,7 @@ fn check(facts: &Facts) -> Option<Finding> {
             "blocked",
             format!(
                 "{}, {mean_ms:.1} ms on average, {:.0} ms in {:.0} s",
-                counted(count as u64, "time"),
+                counted(count, "time"),
                 mean_ms * count as f64,
                 facts.seconds
             ),

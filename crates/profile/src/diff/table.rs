@@ -126,8 +126,7 @@ impl Difference {
             let side = if entry.side == Side::Old { "old" } else { "new" };
             let weight = self.number(self.per_unit(entry.side, entry.weight));
             let name = title(self.function(entry.function));
-            let _ =
-                writeln!(out, "{weight:>11} in the {side} profile, {}  {name}", counted(entry.paths as u64, "path"));
+            let _ = writeln!(out, "{weight:>11} in the {side} profile, {}  {name}", counted(entry.paths, "path"));
         }
     }
 
