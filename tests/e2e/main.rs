@@ -30,6 +30,7 @@ mod headers;
 mod hostile;
 mod live;
 mod logs;
+mod nginx_unchanged;
 mod power_cut;
 mod protocols;
 mod rate_limits;

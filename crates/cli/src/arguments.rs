@@ -78,6 +78,8 @@ pub enum Command {
     Check(Check),
     /// Run recorded requests against a policy, without nginx; show matches and costs.
     Replay(Replay),
+    /// Explain what happens to a request: its policies, and which rule makes nginx wait for a body.
+    Explain(Explain),
     /// List rules of rule sets, or explain one.
     #[command(subcommand)]
     Rules(Rules),
@@ -224,6 +226,34 @@ pub struct Replay {
     #[arg(long, value_enum, default_value_t = Bounds::Closed)]
     pub bounds: Bounds,
     /// The result as JSON, one line for each request.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `weir explain`
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// The URL, such as <https://shop.example.com/upload?id=7>.
+    pub url: String,
+    /// The method.
+    #[arg(short = 'X', long, value_name = "NAME", default_value = "GET")]
+    pub method: String,
+    /// A header field, such as "Content-Type: application/json"; repeatable.
+    #[arg(short = 'H', long, value_name = "NAME: VALUE")]
+    pub header: Vec<String>,
+    /// The rules to use.
+    #[command(flatten)]
+    pub source: RuleSource,
+    /// Only this policy, as in `weir_apply`; repeatable.
+    #[arg(long, value_name = "ID", requires = "policy")]
+    pub policy_id: Vec<String>,
+    /// As under `weir detect`: no rule may refuse anything.
+    #[arg(long)]
+    pub detect: bool,
+    /// Client address.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    pub client: std::net::IpAddr,
+    /// Print the result as JSON.
     #[arg(long)]
     pub json: bool,
 }

@@ -42,6 +42,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::AblateGuard(guard) => ablate::guard(&guard.state),
         Command::Profile(profile) => profile::run(runtime, profile),
         Command::Replay(replay) => return replay::run(replay),
+        Command::Explain(explain) => replay::explain(explain),
         Command::Rules(rules) => rules::run(rules),
         Command::Tune(tune) => return tune::run(tune),
         Command::Up(up) => up::run(up),

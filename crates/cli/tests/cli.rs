@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use weir_ledger::{Clock, Control, Entry, EntryKind, Ledger};
 
-const SUBCOMMANDS: [&str; 31] = [
+const SUBCOMMANDS: [&str; 32] = [
     "up",
     "control",
     "apply",
@@ -27,6 +27,7 @@ const SUBCOMMANDS: [&str; 31] = [
     "token",
     "check",
     "replay",
+    "explain",
     "rules",
     "tune",
     "schema",

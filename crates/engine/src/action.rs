@@ -90,6 +90,17 @@ impl Action {
         }
     }
 
+    /// Whether it changes nothing that anybody sees before the request is logged: no message, tag or score.
+    #[must_use]
+    pub fn only_detects(&self) -> bool {
+        match self {
+            Self::RuleSet(profile) => profile.only_detects(),
+            Self::Allow(_) => true,
+            Self::Block(_) | Self::Redirect { .. } | Self::RateLimit(_) | Self::Log | Self::Tag(_) => false,
+            Self::SetHeader(..) | Self::RemoveHeader(..) => false,
+        }
+    }
+
     /// The first phase in which all that it reads is known.
     #[must_use]
     pub fn phase(&self) -> Phase {

@@ -179,8 +179,10 @@ impl Compiler<'_> {
             unforeseen.extend(&tag_lanes);
         }
         let refuses = |rule: &Rule| !rule.detect && rule.actions.iter().any(|planned| planned.action.may_refuse());
+        let detects = |rule: &Rule| rule.detect || rule.actions.iter().all(|planned| planned.action.only_detects());
         Plan {
             may_refuse: rules.iter().any(refuses),
+            only_detects: rules.iter().all(detects),
             lanes,
             selectors,
             rules,

@@ -14,9 +14,9 @@ use crate::action::carry_out;
 use crate::check::Node;
 use crate::plan::{Plan, Rule};
 use crate::rate::RateTable;
-use crate::seclang::{Collections, Run};
+use crate::seclang::Collections;
 use crate::value::{Reader, Values};
-use crate::{Decision, Meter, Outcome};
+use crate::{Decision, Meter, Outcome, RuleIndex};
 
 /// What evaluation needs from its caller.
 pub struct Context<'c, M> {
@@ -131,14 +131,14 @@ impl Plan {
     /// Whether a rule that may still match has to see this request's body. Call it after
     /// [`Phase::Request`] has been evaluated; `false` means that the body need not be read.
     #[must_use]
-    pub fn wants_body(&self, transaction: &Transaction<'_>, outcome: &Outcome<'_>) -> bool {
-        if outcome.runs.iter().any(Run::wants_body) {
-            return true;
+    pub fn wants_body(&self, transaction: &Transaction<'_>, outcome: &Outcome<'_>) -> Option<RuleIndex> {
+        if let Some(run) = outcome.runs.iter().find(|run| run.wants_body()) {
+            return Some(run.via());
         }
         let stage = &self.stages[Phase::Body as usize];
         let over = outcome.done[Phase::Body as usize] | outcome.allowed;
         if stage.rules.is_empty() || self.all() & !over == 0 {
-            return false;
+            return None;
         }
         let pass = Pass::new(self, transaction, b"", outcome.tags.clone());
         let kind = transaction.body_kind();
@@ -147,10 +147,10 @@ impl Plan {
             let when = self.selectors[rule.selector as usize].when.as_ref();
             let selected = when.map_or(Some(true), |when| pass.foresee(when, kind));
             if count >= MAX_FORESEEN || (selected != Some(false) && pass.foresee(&rule.node, kind) != Some(false)) {
-                return true;
+                return Some(rule.index);
             }
         }
-        false
+        None
     }
 }
 

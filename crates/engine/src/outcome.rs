@@ -204,11 +204,12 @@ impl<'a> Outcome<'a> {
         decision
     }
 
-    /// Whether a rule set has to see the body of a response of that media type, and how many bytes
-    /// of it at most.
+    /// Whether a rule set has to see the body of a response of that media type: how many bytes of it at most, and the
+    /// rule that runs it.
     #[must_use]
-    pub fn wants_response_body(&self, content_type: &[u8]) -> Option<usize> {
-        self.runs.iter().filter_map(|run| run.wants_response_body(content_type)).max()
+    pub fn wants_response_body(&self, content_type: &[u8]) -> Option<(usize, RuleIndex)> {
+        let wanted = |run: &Run<'_>| Some((run.wants_response_body(content_type)?, run.via()));
+        self.runs.iter().filter_map(wanted).max_by_key(|(limit, _)| *limit)
     }
 
     /// Gives the response's body, or its beginning, to rule sets; then phase 4 may be run.

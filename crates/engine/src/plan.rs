@@ -33,6 +33,7 @@ pub struct Plan {
     pub(crate) changes_response: bool,
     pub(crate) inflates: bool,
     pub(crate) may_refuse: bool,
+    pub(crate) only_detects: bool,
     /// Whether a rule set has rules for that phase, by [`Phase`].
     pub(crate) rule_sets: [bool; 3],
 }
@@ -111,6 +112,12 @@ impl Plan {
     #[must_use]
     pub fn may_refuse(&self) -> bool {
         self.may_refuse
+    }
+
+    /// Whether its rules change neither requests nor responses.
+    #[must_use]
+    pub fn only_detects(&self) -> bool {
+        self.only_detects
     }
 
     /// The bits of all its policies.

@@ -97,7 +97,7 @@ fn run(plan: &Plan, request: &Request, detect: bool) -> (Decision, Outcome<'stat
     };
     let mut decision = plan.evaluate(Phase::Request, &transaction, &mut context, &mut outcome);
     if decision == Decision::Continue {
-        transaction.set_body(if plan.wants_body(&transaction, &outcome) { request.body.as_bytes() } else { b"" });
+        transaction.set_body(if plan.wants_body(&transaction, &outcome).is_some() { request.body.as_bytes() } else { b"" });
         decision = plan.evaluate(Phase::Body, &transaction, &mut context, &mut outcome);
     }
     (decision, outcome)
@@ -207,7 +207,7 @@ fn the_body_is_wanted_only_where_a_rule_may_need_it() {
     )]);
     let wants = |request: &Request| {
         let arena = Bump::new();
-        plan.wants_body(&Transaction::new(request.head(), &arena), &Outcome::default())
+        plan.wants_body(&Transaction::new(request.head(), &arena), &Outcome::default()).is_some()
     };
     assert!(wants(&Request::form("a=1")));
     assert!(!wants(&Request::get("/form")), "neither POST nor a form");

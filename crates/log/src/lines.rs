@@ -2,8 +2,8 @@
 //!
 //! Lines are put together directly in the buffer. A write that fails or stops half-way (full disk, slow reader of a
 //! FIFO) leaves what is not written in the buffer for the next try; once the buffer is full, new lines are dropped whole.
-//! The rest of a torn line stays at the front of the buffer, so the reader sees it whole unless the file is reopened, in
-//! which case it is dropped rather than written to the new file.
+//! A torn line stays at the front of the buffer, so that its rest can follow, or all of it again if the file has been
+//! reopened or others have written to it meanwhile.
 
 use std::io::{Error, ErrorKind};
 
@@ -23,15 +23,15 @@ pub enum Destination {
 pub struct LineBuffer {
     bytes: Vec<u8>,
     limit: usize,
-    /// The buffer begins in the middle of a line whose beginning has been written.
-    torn: bool,
+    /// Bytes of the first line that have been written.
+    torn: usize,
 }
 
 impl LineBuffer {
     /// A buffer that is full with `limit` bytes. It takes memory with its first line.
     #[must_use]
     pub const fn new(limit: usize) -> Self {
-        Self { bytes: Vec::new(), limit, torn: false }
+        Self { bytes: Vec::new(), limit, torn: 0 }
     }
 
     /// The bytes that make it full.
@@ -44,6 +44,17 @@ impl LineBuffer {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
+    }
+
+    /// Whether the beginning of a line has been written, and the rest has not.
+    #[must_use]
+    pub fn is_torn(&self) -> bool {
+        self.torn > 0
+    }
+
+    /// A torn line will be written anew: what has been written of it is not where its rest would go.
+    pub fn restart_line(&mut self) {
+        self.torn = 0;
     }
 
     /// Lines that wait, whole or in part.
@@ -73,7 +84,7 @@ impl LineBuffer {
     fn drop_last_line(&mut self) -> bool {
         let before = &self.bytes[..self.bytes.len() - 1];
         let keep = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let dropped = keep > 0 || !self.torn;
+        let dropped = keep > 0 || !self.is_torn();
         if dropped {
             self.bytes.truncate(keep);
         }
@@ -89,7 +100,7 @@ impl LineBuffer {
         destination: Destination,
         mut write: impl FnMut(&[u8]) -> Result<usize, Error>,
     ) -> Result<(), Error> {
-        let mut done = 0;
+        let mut done = self.torn;
         let mut result = Ok(());
         while done < self.bytes.len() && result.is_ok() {
             match write(&self.bytes[done..self.chunk_end(done, destination)]) {
@@ -99,10 +110,9 @@ impl LineBuffer {
                 Err(error) => result = Err(error),
             }
         }
-        if done > 0 {
-            self.torn = self.bytes[done - 1] != b'\n';
-            self.bytes.drain(..done);
-        }
+        let whole = self.bytes[..done].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        self.torn = done - whole;
+        self.bytes.drain(..whole);
         result
     }
 
@@ -113,16 +123,5 @@ impl LineBuffer {
         }
         let whole = rest[..PIPE_ATOMIC].iter().rposition(|byte| *byte == b'\n');
         from + whole.map_or(PIPE_ATOMIC, |at| at + 1)
-    }
-
-    /// What follows goes to another file: the rest of a line that began in this one is dropped, whole lines stay. True if
-    /// a line was dropped.
-    pub fn change_file(&mut self) -> bool {
-        let torn = std::mem::take(&mut self.torn);
-        if torn {
-            let end = self.bytes.iter().position(|byte| *byte == b'\n').map_or(self.bytes.len(), |at| at + 1);
-            self.bytes.drain(..end);
-        }
-        torn
     }
 }

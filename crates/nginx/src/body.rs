@@ -2,13 +2,13 @@
 
 use bumpalo::Bump;
 use nginx_sys::{
-    ngx_buf_t, ngx_http_core_run_phases, ngx_http_read_client_request_body, ngx_http_request_t,
-    ngx_http_upstream_conf_t, ngx_int_t, ngx_read_file,
+    NGX_HTTP_PUT, ngx_http_core_run_phases, ngx_http_read_client_request_body, ngx_http_request_t,
+    ngx_http_upstream_conf_t, ngx_int_t,
 };
 
 use crate::configuration::Location;
 use crate::transaction::{self, Body, Inspection};
-use crate::{ffi, meter, worker};
+use crate::{buffer, ffi, meter, worker};
 
 /// nginx's lowest status that a handler may return as such.
 const SPECIAL_RESPONSE: ngx_int_t = 300;
@@ -99,6 +99,14 @@ pub unsafe fn read(r: *mut ngx_http_request_t, inspection: *mut Inspection) -> B
         }
         (*inspection).body = Body::Reading;
         (*r).set_request_body_in_single_buf(1);
+        if (*r).method == NGX_HTTP_PUT as usize && (*r).content_handler.is_none() {
+            // nginx's WebDAV handler takes what was read only from a file that it can give its final name.
+            (*r).set_request_body_in_file_only(1);
+            (*r).set_request_body_in_persistent_file(1);
+            (*r).set_request_body_in_clean_file(1);
+            (*r).set_request_body_file_group_access(1);
+            (*r).set_request_body_file_log_level(0);
+        }
         let answer = ngx_http_read_client_request_body(r, Some(arrived));
         if answer >= SPECIAL_RESPONSE || answer == ffi::code::ERROR {
             return BodyReading::Refused(answer);
@@ -133,10 +141,16 @@ unsafe extern "C" fn arrived(r: *mut ngx_http_request_t) {
 /// `r` is live and its body has been read.
 pub unsafe fn give(r: *mut ngx_http_request_t, inspection: &mut Inspection, location: &Location) {
     let begun = worker::ticks();
-    inspection.body = Body::Given;
     // SAFETY: as the caller promises; the pieces live as long as the request's pool.
     let (body, length) = unsafe { collect(r, location.body_limit, inspection.transaction.arena()) };
-    if length > location.body_limit as u64 {
+    set(inspection, location, body, length > location.body_limit as u64);
+    meter::book(meter::ModulePart::RequestBody, inspection.timing, begun, true);
+}
+
+/// Gives the transaction its body, or the beginning of it.
+pub fn set(inspection: &mut Inspection, location: &Location, body: &'static [u8], is_truncated: bool) {
+    inspection.body = Body::Given;
+    if is_truncated {
         inspection.transaction.set_body_truncated();
     }
     if inspection.placed(location).is_some_and(|placed| placed.plan.inflates()) {
@@ -144,7 +158,6 @@ pub unsafe fn give(r: *mut ngx_http_request_t, inspection: &mut Inspection, loca
     } else {
         inspection.transaction.set_body(body);
     }
-    meter::book(meter::ModulePart::RequestBody, inspection.timing, begun, true);
 }
 
 /// The body as one slice of at most `limit` bytes, and its whole length. One buffer in memory is
@@ -157,14 +170,14 @@ unsafe fn collect(r: *mut ngx_http_request_t, limit: usize, arena: &'static Bump
         let (mut length, mut pieces) = (0, 0usize);
         let mut link = body.bufs;
         while let Some(one) = link.as_ref() {
-            length += size(one.buf);
+            length += buffer::size(one.buf);
             pieces += 1;
             link = one.next;
         }
         if let (1, Some(one)) = (pieces, body.bufs.as_ref())
-            && in_memory(one.buf)
+            && buffer::in_memory(one.buf)
         {
-            let whole = std::slice::from_raw_parts((*one.buf).pos, size(one.buf) as usize);
+            let whole = std::slice::from_raw_parts((*one.buf).pos, buffer::size(one.buf) as usize);
             return (&whole[..whole.len().min(limit)], length);
         }
         let wanted = usize::try_from(length).unwrap_or(usize::MAX).min(limit);
@@ -172,46 +185,9 @@ unsafe fn collect(r: *mut ngx_http_request_t, limit: usize, arena: &'static Bump
         let mut filled = 0;
         link = body.bufs;
         while let (Some(one), true) = (link.as_ref(), filled < wanted) {
-            filled += copy(one.buf, &mut joined[filled..]);
+            filled += buffer::copy(one.buf, &mut joined[filled..]);
             link = one.next;
         }
         (&joined[..filled], length)
-    }
-}
-
-unsafe fn in_memory(buffer: *const ngx_buf_t) -> bool {
-    // SAFETY: a live buffer.
-    unsafe { (*buffer).temporary() != 0 || (*buffer).memory() != 0 || (*buffer).mmap() != 0 }
-}
-
-unsafe fn size(buffer: *const ngx_buf_t) -> u64 {
-    // SAFETY: a live buffer: either both pointers are into the same memory, or both are offsets.
-    unsafe {
-        if in_memory(buffer) {
-            (*buffer).last.offset_from((*buffer).pos).max(0) as u64
-        } else {
-            ((*buffer).file_last - (*buffer).file_pos).max(0) as u64
-        }
-    }
-}
-
-/// Copies the beginning of a buffer; returns how much.
-unsafe fn copy(buffer: *mut ngx_buf_t, to: &mut [u8]) -> usize {
-    // SAFETY: a live buffer; its file, if it has one, is open.
-    unsafe {
-        let length = to.len().min(size(buffer) as usize);
-        if in_memory(buffer) {
-            to[..length].copy_from_slice(std::slice::from_raw_parts((*buffer).pos, length));
-            return length;
-        }
-        let mut done = 0;
-        while done < length && !(*buffer).file.is_null() {
-            let at = (*buffer).file_pos + done as i64;
-            match ngx_read_file((*buffer).file, to[done..].as_mut_ptr(), length - done, at) {
-                read @ 1.. => done += read as usize,
-                _ => break, // nginx has logged why
-            }
-        }
-        done
     }
 }

@@ -1,19 +1,25 @@
-//! The body filter: holds a response back until the rules that look at its body have seen it.
+//! The body filter: shows rules the bodies of responses, and holds a response back until they have seen it if they may
+//! refuse it.
 //!
 //! The header filter decides whether a response is held and then does not pass its header on, as
-//! nginx's own image filter does; this filter collects the body in memory, runs the rules, and
+//! nginx's own image filter does; this filter collects the body, runs the rules, and
 //! sends header and body, or another answer instead. Sending the header first, as ModSecurity
 //! does, would leave nothing to do with a response that must not be sent but to break it off.
+//!
+//! It is the first of the body filters, before the one that cuts ranges out of the body: that one learns of a range when
+//! the header passes, so it has to see the body of a held response after its header. What is in a file stays there. A
+//! response that no rule may refuse passes as without Weir while its bytes are copied for the rules.
 //!
 //! What is held is bounded by the rule set's `SecResponseBodyLimit`: past it rules see the
 //! beginning, and the rest flows.
 
 use std::cell::Cell;
+use std::ops::Range;
 
 use bumpalo::collections::Vec as ArenaVec;
 use nginx_sys::{
     NGX_HTTP_INTERNAL_SERVER_ERROR, ngx_buf_t, ngx_chain_t, ngx_http_filter_finalize_request,
-    ngx_http_output_body_filter_pt, ngx_http_request_t, ngx_http_top_body_filter, ngx_int_t, ngx_pcalloc,
+    ngx_http_output_body_filter_pt, ngx_http_request_t, ngx_http_top_body_filter, ngx_int_t, ngx_pool_t,
 };
 use weir_engine::{Decision, HeaderChange, Side};
 use weir_rules::seclang::ir::Phase;
@@ -21,7 +27,7 @@ use weir_rules::seclang::ir::Phase;
 use crate::configuration::{FailMode, Location};
 use crate::module::ngx_http_weir_module;
 use crate::transaction::{self, Inspection};
-use crate::{fault, ffi, header_filter, headers, meter, note, respond, worker};
+use crate::{buffer, fault, ffi, header_filter, headers, meter, note, respond, worker};
 
 struct NextFilter(Cell<ngx_http_output_body_filter_pt>);
 
@@ -36,12 +42,29 @@ const FIRST_BYTES: usize = 16 << 10;
 /// Media types by which it is found out whether responses may be held at all.
 const PROBES: [&[u8]; 3] = [b"text/html", b"text/plain", b"application/json"];
 
-/// A response that is held back.
-pub struct HeldResponse {
-    /// The part of the body that has arrived.
+/// A response whose body rules are going to see.
+pub struct WatchedResponse {
+    /// The beginning of the body. While the response is held, all that buffers in memory had.
     body: ArenaVec<'static, u8>,
     /// Bytes that rules see; the filter does not wait for more.
     limit: usize,
+    /// What is to be sent of a response that is held back; `None` for one that passes while rules look on.
+    held: Option<ArenaVec<'static, Piece>>,
+}
+
+impl WatchedResponse {
+    /// Whether it waits for the rules.
+    pub fn is_held(&self) -> bool {
+        self.held.is_some()
+    }
+}
+
+/// A part of a held response, in the order of the body.
+enum Piece {
+    /// Bytes of the collected body.
+    Collected(Range<usize>),
+    /// A buffer in a file, which nginx sends itself.
+    InFile(*mut ngx_buf_t),
 }
 
 /// Puts the filter before those that are there.
@@ -92,12 +115,12 @@ unsafe fn accept_encoding(_: *mut ngx_http_request_t) {}
 #[cfg(not(ngx_feature = "http_gzip"))]
 unsafe fn set_accept_encoding(_: *mut ngx_http_request_t, (): ()) {}
 
-/// Whether a body is to come that rules want to see; then it is held from here on. Called by the
-/// header filter, which then does not pass the header on.
+/// Whether a body is to come that rules want to see. Then it is watched from here on, and held back if some rule may
+/// refuse it. Called by the header filter, which does not pass the header of a held response on.
 ///
 /// # Safety
 /// `r` is a live main request whose response header is being filtered.
-pub unsafe fn hold(r: *mut ngx_http_request_t, inspection: &mut Inspection) -> bool {
+pub unsafe fn watch(r: *mut ngx_http_request_t, inspection: &mut Inspection, only_detects: bool) -> bool {
     // SAFETY: as the caller promises.
     unsafe {
         let out = &raw const (*r).headers_out;
@@ -110,7 +133,7 @@ pub unsafe fn hold(r: *mut ngx_http_request_t, inspection: &mut Inspection) -> b
             return false;
         }
         let content_type = ffi::bytes(&(*out).content_type);
-        let Some(limit) = inspection.outcome.wants_response_body(content_type).filter(|limit| *limit > 0) else {
+        let Some((limit @ 1.., _)) = inspection.outcome.wants_response_body(content_type) else {
             return false;
         };
         if is_encoded(r) {
@@ -123,13 +146,11 @@ pub unsafe fn hold(r: *mut ngx_http_request_t, inspection: &mut Inspection) -> b
             return false;
         }
         let expected = usize::try_from((*out).content_length_n).unwrap_or(FIRST_BYTES).min(limit);
-        inspection.held =
-            Some(HeldResponse { body: ArenaVec::with_capacity_in(expected, inspection.transaction.arena()), limit });
-        // What follows needs the bytes, not a file; and ranges of a body that is not read whole
-        // would be wrong.
-        (*r).set_main_filter_need_in_memory(1);
-        (*r).set_filter_need_in_memory(1);
-        (*r).set_allow_ranges(0);
+        let arena = inspection.transaction.arena();
+        let held = (!only_detects).then(|| ArenaVec::new_in(arena));
+        // Filters that would have nginx keep the request's body for their subrequests have not seen the header yet.
+        (*r).set_preserve_body((*r).preserve_body() | u32::from(held.is_some()));
+        inspection.watched = Some(WatchedResponse { body: ArenaVec::with_capacity_in(expected, arena), limit, held });
         true
     }
 }
@@ -152,9 +173,9 @@ unsafe extern "C" fn filter(r: *mut ngx_http_request_t, chain: *mut ngx_chain_t)
     unsafe {
         if r == (*r).main
             && let Some(inspection) = transaction::find(r)
-            && (*inspection).held.is_some()
+            && (*inspection).watched.is_some()
         {
-            return collect(r, inspection, chain);
+            return look(r, inspection, chain);
         }
         next(r, chain)
     }
@@ -169,51 +190,120 @@ unsafe fn next(r: *mut ngx_http_request_t, chain: *mut ngx_chain_t) -> ngx_int_t
 enum Progress {
     /// More is to come.
     Waiting,
-    /// This was the end, or as much as rules see. The rest of the chain has not been taken.
+    /// This was the end, or as much as rules see. The rest of the chain has not been taken. `last`: the buffer that says so
+    /// is none of the pieces.
     Enough { rest: *mut ngx_chain_t, last: bool },
 }
 
-/// Collects the body, and releases it when rules have enough to see.
-unsafe fn collect(r: *mut ngx_http_request_t, inspection: *mut Inspection, chain: *mut ngx_chain_t) -> ngx_int_t {
+/// Looks at the next part of a watched body, and asks the rules when they have enough to see.
+unsafe fn look(r: *mut ngx_http_request_t, inspection: *mut Inspection, chain: *mut ngx_chain_t) -> ngx_int_t {
     let begun = worker::ticks();
     // SAFETY: a live main request; references to the inspection end before nginx is called.
     unsafe {
-        let Some(held) = (*inspection).held.as_mut() else { return next(r, chain) };
-        let progress = take(held, chain);
+        let Some(watched) = (*inspection).watched.as_mut() else { return next(r, chain) };
+        let progress = take(r, watched, chain);
+        let is_held = watched.is_held();
         let spent = worker::ticks().saturating_sub(begun);
         worker::spent(spent);
         (*inspection).ticks += spent;
         match progress {
-            Progress::Waiting => ffi::code::OK,
-            Progress::Enough { rest, last } => judge(r, inspection, rest, last),
+            Progress::Waiting if is_held => ffi::code::OK,
+            Progress::Waiting => next(r, chain),
+            Progress::Enough { rest, last } if is_held => judge(r, inspection, rest, last),
+            Progress::Enough { .. } => {
+                finish(r, inspection);
+                next(r, chain)
+            }
         }
     }
 }
 
-/// Takes bytes out of a chain's buffers.
-unsafe fn take(held: &mut HeldResponse, mut chain: *mut ngx_chain_t) -> Progress {
-    // SAFETY: the chain ends with null; its buffers are live, and those in memory have their
-    // bytes between pos and last.
+/// Copies what rules are to see out of a chain's buffers. Of a held response, buffers in memory are emptied, so that nginx
+/// can fill them again; those in files are kept.
+unsafe fn take(r: *mut ngx_http_request_t, watched: &mut WatchedResponse, mut chain: *mut ngx_chain_t) -> Progress {
+    // SAFETY: the chain ends with null; its buffers are live, and those in memory have their bytes between pos and last.
     unsafe {
         while let Some(link) = chain.as_ref() {
             let buffer = link.buf;
-            let in_memory = (*buffer).temporary() != 0 || (*buffer).memory() != 0 || (*buffer).mmap() != 0;
-            if in_memory {
-                let length = (*buffer).last.offset_from((*buffer).pos).max(0) as usize;
-                held.body.extend_from_slice_copy(std::slice::from_raw_parts((*buffer).pos, length));
-                (*buffer).pos = (*buffer).last;
+            let room = watched.limit.saturating_sub(watched.body.len());
+            let is_last = (*buffer).last_buf() != 0;
+            let begin = watched.body.len();
+            let mut kept = false;
+            if buffer::in_memory(buffer) {
+                let length = buffer::size(buffer) as usize;
+                let wanted = if watched.is_held() { length } else { length.min(room) };
+                watched.body.extend_from_slice_copy(std::slice::from_raw_parts((*buffer).pos, wanted));
             } else if (*buffer).in_file() != 0 {
-                return Progress::Enough { rest: chain, last: false }; // cannot be seen
+                // nginx overwrites a temporary file that it sends from, once what was in it counts as sent.
+                kept = (*buffer).temp_file() == 0 || is_last || buffer::size(buffer) as usize >= room;
+                let wanted = (buffer::size(buffer) as usize).min(room);
+                watched.body.resize(begin + wanted, 0);
+                let read = buffer::copy(buffer, &mut watched.body[begin..]);
+                watched.body.truncate(begin + read);
             }
-            if (*buffer).last_buf() != 0 {
-                return Progress::Enough { rest: link.next, last: true };
+            if let Some(pieces) = &mut watched.held {
+                let end = watched.body.len();
+                match pieces.last_mut() {
+                    _ if kept => pieces.push(Piece::InFile(buffer)),
+                    Some(Piece::Collected(range)) if range.end == begin => range.end = end,
+                    _ => pieces.push(Piece::Collected(begin..end)),
+                }
+                if !kept {
+                    buffer::empty(buffer);
+                }
             }
-            if held.body.len() >= held.limit {
+            if is_last || ((*buffer).flush() != 0 && has_failed(r)) {
+                return Progress::Enough { rest: link.next, last: is_last && !kept };
+            }
+            if watched.body.len() >= watched.limit {
                 return Progress::Enough { rest: link.next, last: false };
             }
             chain = link.next;
         }
         Progress::Waiting
+    }
+}
+
+/// Whether nginx is done with the origin although the body has not ended: it flushes, and closes the connection.
+unsafe fn has_failed(r: *const ngx_http_request_t) -> bool {
+    // SAFETY: a live request; nginx forgets the cleanup of an upstream when it finalizes it.
+    unsafe { (*r).upstream.as_ref().is_some_and(|upstream| upstream.cleanup.is_null()) }
+}
+
+/// Runs the rules over the part of a body that they are to see.
+unsafe fn evaluate(
+    r: *mut ngx_http_request_t,
+    inspection: *mut Inspection,
+    location: &Location,
+    body: &'static [u8],
+) -> Option<Decision> {
+    let begun = worker::ticks();
+    // SAFETY: a live main request; the reference to the inspection ends with the call.
+    unsafe {
+        let decision = fault::contain_request(r, "response body evaluation", || {
+            let inspection = &mut *inspection;
+            inspection.outcome.set_response_body(body);
+            inspection.run_rule_sets(Phase::ResponseBody, location)
+        });
+        let spent = worker::ticks().saturating_sub(begun);
+        worker::spent(spent);
+        (*inspection).ticks += spent;
+        meter::book(meter::ModulePart::ResponseBody, (*inspection).timing, begun, true);
+        decision
+    }
+}
+
+/// Lets rules that only detect see what has passed of a response, unless they have seen it.
+///
+/// # Safety
+/// `r` is a live main request, `inspection` its inspection.
+pub unsafe fn finish(r: *mut ngx_http_request_t, inspection: *mut Inspection) {
+    // SAFETY: as the caller promises. The body is in the inspection's arena, which lives as long as the request.
+    unsafe {
+        if let Some(watched) = (*inspection).watched.take_if(|watched| !watched.is_held()) {
+            // Whatever they say, the response is on its way.
+            let _ = evaluate(r, inspection, ffi::location_of(r), watched.body.into_bump_slice());
+        }
     }
 }
 
@@ -228,20 +318,9 @@ unsafe fn judge(
     // body is in the inspection's arena, which lives as long as the request.
     unsafe {
         let location = ffi::location_of::<Location>(r);
-        let Some(held) = (*inspection).held.take() else { return next(r, rest) };
-        let limit = held.limit;
-        let body: &'static [u8] = held.body.into_bump_slice();
-        let begun = worker::ticks();
-        let decision = fault::contain_request(r, "response body evaluation", || {
-            let inspection = &mut *inspection;
-            inspection.outcome.set_response_body(&body[..body.len().min(limit)]);
-            inspection.run_rule_sets(Phase::ResponseBody, location)
-        });
-        let spent = worker::ticks().saturating_sub(begun);
-        worker::spent(spent);
-        (*inspection).ticks += spent;
-        meter::book(meter::ModulePart::ResponseBody, (*inspection).timing, begun, true);
-        match decision {
+        let Some(watched) = (*inspection).watched.take() else { return next(r, rest) };
+        let body: &'static [u8] = watched.body.into_bump_slice();
+        match evaluate(r, inspection, location, &body[..body.len().min(watched.limit)]) {
             Some(Decision::Respond(response)) => {
                 (*inspection).stage.decide();
                 respond::replace(r, response)
@@ -251,31 +330,55 @@ unsafe fn judge(
                 let status = NGX_HTTP_INTERNAL_SERVER_ERROR as ngx_int_t;
                 ngx_http_filter_finalize_request(r, &raw mut ngx_http_weir_module, status)
             }
-            _ => release(r, body, rest, last),
+            _ => release(r, body, watched.held.as_deref().unwrap_or_default(), rest, last),
         }
     }
 }
 
 /// Sends the header that was held back, the body so far, and what follows.
-unsafe fn release(r: *mut ngx_http_request_t, body: &'static [u8], rest: *mut ngx_chain_t, last: bool) -> ngx_int_t {
-    // SAFETY: as for `judge`. The chain link is copied by filters that keep it.
+unsafe fn release(
+    r: *mut ngx_http_request_t,
+    body: &'static [u8],
+    pieces: &[Piece],
+    rest: *mut ngx_chain_t,
+    last: bool,
+) -> ngx_int_t {
+    // SAFETY: as for `judge`. Filters that keep chain links copy them.
     unsafe {
         let sent = header_filter::pass(r);
         if sent == ffi::code::ERROR || sent > ffi::code::OK || (*r).header_only() != 0 {
             return sent;
         }
-        let buffer = ngx_pcalloc((*r).pool, size_of::<ngx_buf_t>()).cast::<ngx_buf_t>();
-        if buffer.is_null() {
-            return ffi::code::ERROR;
-        }
-        let bytes = body.as_ptr_range();
-        (*buffer).pos = bytes.start.cast_mut();
-        (*buffer).last = bytes.end.cast_mut();
-        (*buffer).set_memory(u32::from(!body.is_empty()));
-        (*buffer).set_last_buf(u32::from(last));
-        (*buffer).set_last_in_chain(u32::from(last));
-        (*buffer).set_flush(u32::from(!last));
-        let mut chain = ngx_chain_t { buf: buffer, next: rest };
-        next(r, &raw mut chain)
+        chain((*r).pool, body, pieces, rest, last).map_or(ffi::code::ERROR, |chain| next(r, chain))
     }
+}
+
+/// The pieces of a held response before the rest of a chain; `None` if there is no memory left.
+unsafe fn chain(
+    pool: *mut ngx_pool_t,
+    body: &'static [u8],
+    pieces: &[Piece],
+    rest: *mut ngx_chain_t,
+    last: bool,
+) -> Option<*mut ngx_chain_t> {
+    let mut chain = rest;
+    for (place, piece) in pieces.iter().enumerate().rev() {
+        let is_end = place + 1 == pieces.len();
+        // SAFETY: the request's pool, and the pieces of its response.
+        unsafe {
+            let buffer = match piece {
+                Piece::InFile(buffer) => *buffer,
+                Piece::Collected(range) if range.is_empty() && !is_end => continue,
+                Piece::Collected(range) => {
+                    let buffer = buffer::of(pool, &body[range.clone()])?;
+                    (*buffer).set_last_buf(u32::from(is_end && last));
+                    (*buffer).set_last_in_chain(u32::from(is_end && last));
+                    (*buffer).set_flush(u32::from(is_end && !last));
+                    buffer
+                }
+            };
+            chain = buffer::prepend(pool, buffer, chain)?;
+        }
+    }
+    Some(chain)
 }

@@ -24,7 +24,7 @@ use crate::diagnostic::Level;
 use crate::live::Link;
 use crate::log::{AccessLog, Heartbeat, LogFile};
 use crate::policy::{Needs, Placed, Policies};
-use crate::{body_filter, directive, fault, ffi, gateway, header_filter, log, phase, policy, shared};
+use crate::{body_filter, directive, fault, ffi, gateway, header_filter, log, phase, policy, request_filter, shared};
 
 /// Whether a location is evaluated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -292,6 +292,11 @@ impl Location {
         self.bounds == FailMode::Closed && self.mode == Mode::On && plan.may_refuse()
     }
 
+    /// Whether the plan's rules change nothing: neither request nor response has to wait for them.
+    pub fn only_detects(&self, plan: &Plan) -> bool {
+        self.mode == Mode::Detect || plan.only_detects()
+    }
+
     /// Whether it is one of the locations that `weir_gateway` makes.
     #[inline]
     pub fn is_gateway(&self) -> bool {
@@ -399,12 +404,10 @@ pub unsafe extern "C" fn install(cf: *mut ngx_conf_t) -> ngx_int_t {
             }
             if main.evaluates {
                 phase::install(cf)?;
+                request_filter::install();
             }
             if main.touches_response || main.holds_responses {
                 header_filter::install();
-            }
-            if main.holds_responses {
-                body_filter::install();
             }
             if main.evaluates || main.logs {
                 log::install(cf)?;
@@ -413,4 +416,15 @@ pub unsafe extern "C" fn install(cf: *mut ngx_conf_t) -> ngx_int_t {
         Some(())
     });
     if installed.flatten().is_some() { ffi::code::OK } else { ffi::code::ERROR }
+}
+
+/// `postconfiguration` of the second module, whose body filter comes before all others.
+pub unsafe extern "C" fn install_first(cf: *mut ngx_conf_t) -> ngx_int_t {
+    // SAFETY: within http, after [`install`].
+    unsafe {
+        if ffi::main_of::<Main>(cf).holds_responses {
+            body_filter::install();
+        }
+    }
+    ffi::code::OK
 }

@@ -14,6 +14,7 @@ use weir_http::{Header, ResponseHead};
 use weir_rules::Phase;
 use weir_rules::seclang::ir::Phase as RuleSetPhase;
 
+use crate::body_filter::WatchedResponse;
 use crate::configuration::{FailMode, InjectedFault, Location, Main};
 use crate::module::ngx_http_weir_module;
 use crate::transaction::{self, Inspection};
@@ -99,7 +100,7 @@ unsafe fn work(
             let decision = evaluates.map_or(Decision::Continue, |plan| evaluate(r, inspection, plan, location));
             headers::change_response(r, &inspection.response_changes, inspection.timing);
             if decision == Decision::Continue && evaluates.is_some() {
-                body_phase(r, inspection, location)
+                body_phase(r, inspection, plan.is_none_or(|plan| location.only_detects(plan)), location)
             } else {
                 decision
             }
@@ -108,7 +109,9 @@ unsafe fn work(
         worker::spent(spent);
         (*inspection).ticks += spent;
         match decision {
-            Some(Decision::Continue) if (*inspection).held.is_some() => Some(ffi::code::OK), // sent with the body
+            Some(Decision::Continue) if (*inspection).watched.as_ref().is_some_and(WatchedResponse::is_held) => {
+                Some(ffi::code::OK) // sent with the body
+            }
             Some(Decision::Continue) => None,
             Some(Decision::Respond(response)) => {
                 (*inspection).stage.decide();
@@ -131,11 +134,15 @@ unsafe fn work(
     }
 }
 
-/// Holds the body back for the rules that want to see it; if none does, or none is to come, they
-/// run now.
-unsafe fn body_phase(r: *mut ngx_http_request_t, inspection: &mut Inspection, location: &Location) -> Decision {
+/// Has the rules see the body that want to; if none does, or none is to come, they run now.
+unsafe fn body_phase(
+    r: *mut ngx_http_request_t,
+    inspection: &mut Inspection,
+    only_detects: bool,
+    location: &Location,
+) -> Decision {
     // SAFETY: as for `work`.
-    if inspection.holds_responses() && !unsafe { body_filter::hold(r, inspection) } {
+    if inspection.holds_responses() && !unsafe { body_filter::watch(r, inspection, only_detects) } {
         inspection.run_rule_sets(RuleSetPhase::ResponseBody, location)
     } else {
         Decision::Continue

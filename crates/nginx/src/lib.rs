@@ -8,7 +8,7 @@
 //! module              entry points for nginx     directive, configuration   nginx.conf
 //! cycle               start and end              phase, body, respond       the request
 //! transaction, stage  its one inspection         header_filter, headers     the response, header changes
-//! request             the view of its head       body_filter                the response's body, held back
+//! request             the view of its head       body_filter                the response's body, which may wait for rules
 //! policy              policies and their plans   log                        access, attack and heartbeat logs
 //! shared              memory between workers     fault, diagnostic, meter   panics, messages, costs
 //! worker              state of one process       gateway, live              serving and following live configuration
@@ -16,6 +16,7 @@
 
 mod body;
 mod body_filter;
+mod buffer;
 mod configuration;
 mod cycle;
 mod diagnostic;
@@ -33,6 +34,7 @@ mod phase;
 mod policy;
 mod random;
 mod request;
+mod request_filter;
 mod respond;
 mod shared;
 mod stage;

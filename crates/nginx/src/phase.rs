@@ -309,10 +309,14 @@ unsafe fn decide(r: *mut ngx_http_request_t, location: &'static Location) -> Ste
             return Step::Pass;
         }
         if matches!((*inspection).body, Body::Unread) && body::is_announced(r) {
-            if body::is_stream(r) || !plan.wants_body(&(*inspection).transaction, &(*inspection).outcome) {
+            if body::is_stream(r) || plan.wants_body(&(*inspection).transaction, &(*inspection).outcome).is_none() {
                 // No rule of the plan can match, or none may hold the stream up; rule sets have
                 // rules in this phase that do not look at the body.
                 return rule_sets_without_body(&mut *inspection, location);
+            }
+            if location.only_detects(plan) && (*r).content_handler.is_some() {
+                (*inspection).body = Body::Passing;
+                return Step::Pass;
             }
             let refuses = location.refuses_unreadable(plan);
             if refuses && body::is_announced_too_long(r, location) {
@@ -327,10 +331,48 @@ unsafe fn decide(r: *mut ngx_http_request_t, location: &'static Location) -> Ste
                 body::BodyReading::Refused(status) => return Step::Status(status),
             }
         }
+        if (*inspection).body == Body::Passing {
+            return Step::Pass;
+        }
         if (*inspection).body == Body::Read {
             body::give(r, &mut *inspection, location);
         }
         (*inspection).step(r, Phase::Body, plan, location).unwrap_or(Step::Pass)
+    }
+}
+
+/// Evaluates the rules of the body phase, which only detect, after the body has passed. Returns the status to refuse the
+/// request with after a fault, or `OK`.
+///
+/// # Safety
+/// `r` is a live main request whose transaction has its body; no reference to its inspection lives.
+pub unsafe fn judge_passed_body(r: *mut ngx_http_request_t, location: &'static Location) -> ngx_int_t {
+    // SAFETY: as the caller promises.
+    let step = unsafe {
+        timed(r, || {
+            fault::contain_request(r, "request body evaluation", || evaluate(r, location))
+                .unwrap_or_else(|| after_fault(r, location))
+        })
+    };
+    match step {
+        Step::Status(status) => status,
+        Step::Pass | Step::Wait | Step::Answer(_) => ffi::code::OK,
+    }
+}
+
+/// Evaluates what rule sets have for the body phase of a request whose body nobody has read.
+///
+/// # Safety
+/// As for [`judge_passed_body`].
+pub unsafe fn judge_without_body(r: *mut ngx_http_request_t, location: &'static Location) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        timed(r, || {
+            fault::contain_request(r, "request body evaluation", || {
+                let inspection = transaction::find(r)?;
+                Some(rule_sets_without_body(&mut *inspection, location))
+            })
+        });
     }
 }
 

@@ -20,11 +20,12 @@ use weir_policy::RuleLabel;
 use weir_rules::Phase;
 use weir_rules::seclang::ir::Phase as RuleSetPhase;
 
-use crate::body_filter::HeldResponse;
+use crate::body_filter::WatchedResponse;
 use crate::configuration::{Location, LocationRules, Main, Mode};
 use crate::gateway::Routed;
 use crate::meter::{self, HookMeter, Timing};
 use crate::policy::{Placed, Policies, PolicySource};
+use crate::request_filter::PassedBody;
 use crate::stage::Stage;
 use crate::{ffi, request, worker};
 
@@ -33,6 +34,8 @@ use crate::{ffi, request, worker};
 pub enum Body {
     /// No rule has needed the body.
     Unread,
+    /// nginx reads the body when the request's handler asks for it, and rules that only detect see it pass.
+    Passing,
     /// nginx is reading the body.
     Reading,
     /// nginx is reading the body and will run the phases again.
@@ -65,8 +68,10 @@ pub struct Inspection {
     pub stage: Stage,
     /// Whether rules are timed.
     pub timing: Timing,
-    /// The response's body while it is held back.
-    pub held: Option<HeldResponse>,
+    /// What has passed of a body that rules only look at.
+    pub passed: PassedBody,
+    /// The response's body while rules wait to see it.
+    pub watched: Option<WatchedResponse>,
     /// Header changes for the response.
     pub response_changes: Vec<HeaderChange>,
     /// The answer being sent, whose bytes nginx refers to.
@@ -164,7 +169,8 @@ unsafe fn create(r: *mut ngx_http_request_t, main: &'static Main) -> Option<*mut
             body: Body::Unread,
             stage: Stage::New,
             timing: worker::next_timing(main.sample_every()),
-            held: None,
+            passed: PassedBody::new(lasting),
+            watched: None,
             response_changes: Vec::new(),
             answer: None,
             ticks: 0,

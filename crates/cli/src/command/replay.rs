@@ -6,6 +6,7 @@
 //! not run, because a recorded request has no origin to answer it.
 
 mod attack_log;
+mod explained;
 mod har;
 pub(crate) mod path;
 mod policies;
@@ -16,6 +17,7 @@ mod show;
 mod source;
 mod stopwatch;
 
+pub(crate) use explained::run as explain;
 pub(crate) use source::Lines;
 
 use std::process::ExitCode;

@@ -121,6 +121,11 @@ impl<'a> Run<'a> {
         self.via == other.via && Arc::ptr_eq(&self.profile, &other.profile)
     }
 
+    /// The rule whose action it is.
+    pub(crate) fn via(&self) -> RuleIndex {
+        self.via
+    }
+
     /// Whether it has to see the request's body.
     pub(crate) fn wants_body(&self) -> bool {
         let over = matches!(self.state.allowed, Some(AllowScope::All | AllowScope::Request));

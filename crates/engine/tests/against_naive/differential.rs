@@ -61,7 +61,7 @@ fn compare(
         match phase {
             Phase::Request => {}
             Phase::Body => {
-                let wanted = plan.wants_body(&transaction, &outcome);
+                let wanted = plan.wants_body(&transaction, &outcome).is_some();
                 transaction.set_body(&message.body);
                 if !wanted {
                     // No live rule needs the body: then the phase must change nothing.

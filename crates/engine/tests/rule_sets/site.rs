@@ -161,7 +161,7 @@ impl Site {
         };
         let mut goes_on = step(plan.evaluate(Phase::Request, &transaction, &mut context, &mut outcome));
         if goes_on {
-            if plan.wants_body(&transaction, &outcome) {
+            if plan.wants_body(&transaction, &outcome).is_some() {
                 transaction.set_body(arena.alloc_slice_copy(&request.body));
                 if request.truncated {
                     transaction.set_body_truncated();
@@ -175,7 +175,7 @@ impl Site {
             let kind = answer.headers.iter().find(|(name, _)| name == "Content-Type");
             let kind = kind.map_or(&b""[..], |(_, value)| value);
             if goes_on {
-                if let Some(limit) = outcome.wants_response_body(kind) {
+                if let Some((limit, _)) = outcome.wants_response_body(kind) {
                     let body = &answer.body[..answer.body.len().min(limit)];
                     outcome.set_response_body(arena.alloc_slice_copy(body));
                 }

@@ -8,7 +8,7 @@ use super::writer::LogFile;
 use super::{access, attack};
 use crate::configuration::{InjectedFault, Location, Main};
 use crate::transaction::{self, Inspection};
-use crate::{fault, ffi, meter, phase, worker};
+use crate::{body_filter, fault, ffi, meter, phase, request_filter, worker};
 
 /// Installs the handler.
 ///
@@ -35,6 +35,8 @@ unsafe extern "C" fn handler(r: *mut ngx_http_request_t) -> ngx_int_t {
         };
         if let Some(inspection) = inspection {
             let begun = worker::ticks();
+            request_filter::finish(r, inspection);
+            body_filter::finish(r, inspection);
             fault::contain_request(r, "last rules", || last_phase(&mut *inspection, location));
             fault::contain_request(r, "logs", || write(r, &*inspection, location));
             worker::spent(worker::ticks().saturating_sub(begun));

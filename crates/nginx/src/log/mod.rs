@@ -7,6 +7,7 @@ mod attack;
 mod heartbeat;
 mod install;
 mod parameter;
+mod torn;
 mod writer;
 
 pub use access::AccessLog;

@@ -2,7 +2,7 @@
 //!
 //! The buffer is written when it is full, when the flush time is over, when nginx reopens its files
 //! (`USR1`) and when the worker ends. Workers append with one `write` of whole lines, so lines of
-//! several workers never mix. Nothing blocks: FIFOs and the like are made non-blocking. What cannot be
+//! several workers never mix, even if a full disk cuts a line ([`Torn`]). Nothing blocks: FIFOs and the like are made non-blocking. What cannot be
 //! written waits or is dropped as [`LineBuffer`] says, and is counted.
 
 use std::io::Error;
@@ -11,6 +11,7 @@ use std::os::fd::RawFd;
 use nginx_sys::{ngx_add_timer, ngx_event_t, ngx_log_t, ngx_msec_t, ngx_open_file_t};
 use weir_log::{Destination, LineBuffer};
 
+use super::torn::Torn;
 use crate::worker;
 
 /// Buffer size unless configured: a thousand lines or so.
@@ -53,6 +54,7 @@ struct Output {
     destination: Destination,
     /// The descriptor that `destination` was found out for.
     prepared: RawFd,
+    torn: Torn,
 }
 
 impl LogFile {
@@ -60,7 +62,7 @@ impl LogFile {
     pub fn new(file: *mut ngx_open_file_t, kind: LogKind, limit: usize, flush_ms: usize) -> Self {
         Self {
             guard: [0; 8],
-            output: Output { file, complained: false, destination: Destination::File, prepared: -1 },
+            output: Output { file, complained: false, destination: Destination::File, prepared: -1, torn: Torn::new() },
             kind,
             flush_ms: flush_ms as ngx_msec_t,
             lines: LineBuffer::new(limit),
@@ -133,9 +135,8 @@ impl LogFile {
     /// Before nginx opens the file anew: whole lines wait for the new one.
     fn before_reopening(&mut self) {
         self.output.flush(&mut self.lines);
-        if self.lines.change_file() {
-            worker::count_dropped(1);
-        }
+        self.lines.restart_line();
+        self.output.torn.settle();
         self.output.prepared = -1; // the same number may be another file next time
     }
 
@@ -164,11 +165,15 @@ impl Output {
         if self.prepared != fd {
             self.prepare(fd);
         }
+        if let Err(error) = self.torn.heal(lines, fd) {
+            return self.complain(&error);
+        }
         let result = lines.flush(self.destination, |bytes| {
             // SAFETY: the bytes of the slice, to a descriptor that nginx keeps open.
             let written = unsafe { libc::write(fd, bytes.as_ptr().cast(), bytes.len()) };
             usize::try_from(written).map_err(|_| Error::last_os_error())
         });
+        self.torn.note(lines);
         match result {
             Ok(()) => self.complained = false,
             Err(error) => self.complain(&error),

@@ -69,9 +69,23 @@ pub(super) struct Line {
 
 impl<'s> Replayer<'s> {
     pub fn new(chosen: &'s Chosen, replay: &'s Replay) -> Self {
-        let Replay { policy_id: named, client, repeat, top, bounds, .. } = replay;
-        let (client, repeat, top, bounds) = (*client, *repeat, *top, *bounds);
-        Self { chosen, named, top, client, repeat, bounds, clock: Clock::calibrate() }
+        let Replay { policy_id, client, repeat, top, bounds, .. } = replay;
+        Self { repeat: *repeat, top: *top, ..Self::of(chosen, policy_id, *client, *bounds) }
+    }
+
+    /// For requests that run once.
+    pub fn of(chosen: &'s Chosen, named: &'s [String], client: IpAddr, bounds: Bounds) -> Self {
+        Self { chosen, named, top: 0, client, repeat: 0, bounds, clock: Clock::calibrate() }
+    }
+
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// The policies of a request, and the request as rules see it.
+    pub fn place<'a>(&self, request: &'a Recorded, arena: &'a Bump) -> Result<(Policies, Transaction<'a>), Failure> {
+        let transaction = Transaction::new(self.head(request, arena), arena);
+        Ok((Policies::of(self.chosen, self.named, &transaction)?, transaction))
     }
 
     pub fn snapshot(&self) -> &Snapshot {
@@ -206,7 +220,7 @@ fn request_phases<'a, M: Meter>(
         return decision;
     }
     if !request.body.is_empty() {
-        if !plan.wants_body(transaction, outcome) {
+        if plan.wants_body(transaction, outcome).is_none() {
             return outcome.run_rule_sets(RuleSetPhase::RequestBody, transaction, context);
         }
         if plan.inflates() {
