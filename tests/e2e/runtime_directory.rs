@@ -127,7 +127,12 @@ fn with_a_full_runtime_directory_changes_reach_reloaded_workers() {
     let log = gateway.nginx.error_log();
     assert!(log.contains("no shared memory with control") && log.contains("No space left"), "{log}");
     // What does not fit is refused with the reason, and nothing is half applied.
-    let long = gateway.api().put("routes/a", &route(&"x".repeat(3 << 20)));
+    let names: Vec<String> = (0..18).map(|n| format!("routes/long{n}")).collect();
+    let text = "x".repeat(200_000);
+    let respond =
+        |name: &String| json!({"site": "all", "path": format!("/{name}"), "respond": {"status": 200, "body": text}});
+    let many: Vec<(&str, Value)> = names.iter().map(|name| (name.as_str(), respond(name))).collect();
+    let long = gateway.api().put_all(&many);
     assert!(long.status >= 500 && long.body.to_string().contains("make room"), "{:#}", long.body);
     gateway.nginx.kill_worker();
     until("the new worker", || {
@@ -137,7 +142,7 @@ fn with_a_full_runtime_directory_changes_reach_reloaded_workers() {
     });
     reaches_all(&gateway, "four", 2);
     fs::remove_file(&ballast).expect("ours");
-    let _ = gateway.api().put("routes/a", &route(&"x".repeat(3 << 20))).expect(200);
+    let _ = gateway.api().put_all(&many).expect(200);
     reaches_all(&gateway, "room again", 2);
     gateway.nginx.reload();
     until("workers with the bus", || {
