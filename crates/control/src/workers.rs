@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use weir_bus::{Address, Endpoint, Region, Ringer, Slot, State, Topic, journal_format, ringers_without_region};
@@ -27,6 +28,8 @@ pub struct Regions(Arc<Mutex<Vec<Arc<Region>>>>, Arc<Mutex<HashMap<WorkerId, Lef
 struct LeftOut {
     pid: u32,
     lines: String,
+    /// When the log was last told of this worker.
+    said: Option<Instant>,
 }
 
 impl std::fmt::Debug for Regions {
@@ -54,14 +57,15 @@ impl Regions {
         all.get(&id).filter(|left_out| left_out.pid == pid).map(|left_out| left_out.lines.clone()).unwrap_or_default()
     }
 
-    /// Notes what a worker has left out. True if that is news.
+    /// Notes what a worker has left out. True if that is news for the log, which gets a line a second of a worker.
     fn set_left_out(&self, id: WorkerId, pid: u32, lines: String) -> bool {
         let mut all = self.1.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.is_empty() {
-            return all.remove(&id).is_some();
-        }
-        let before = all.insert(id, LeftOut { pid, lines: lines.clone() });
-        before.is_none_or(|before| before.pid != pid || before.lines != lines)
+        let known = all.entry(id).or_default();
+        let is_news = (known.pid != pid && !lines.is_empty()) || known.lines != lines;
+        let is_said = is_news && known.said.is_none_or(|said| said.elapsed() >= Duration::from_secs(1));
+        let said = if is_said { Some(Instant::now()) } else { known.said };
+        *known = LeftOut { pid, lines, said };
+        is_said
     }
 
     /// Every worker as the API shows it, with how many revisions it is behind.

@@ -7,7 +7,7 @@
 //!
 //! Starting the daemon anew was the alternative; it would close connections in which changes wait for their answer.
 
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 
 use weir_bus::{ControlBell, Frame, JournalError, Place, Writer};
 
@@ -23,6 +23,9 @@ const FORMER: usize = 4;
 
 /// Looks in a row that find no journal before control makes a new one: whoever deletes the directory shall be done.
 const MISSING: u32 = 2;
+
+/// Looks in a row that find neither the journal nor a place for one before control ends.
+const STRANDED: u32 = 5;
 
 impl Publisher {
     /// Follows the runtime directory if it was replaced. `is_tick` is false when a file has come or gone.
@@ -92,6 +95,12 @@ impl Publisher {
             appended.inspect_err(|error| log::warning!("no longer written, reload nginx: {error}")).is_ok()
         });
         Ok(())
+    }
+
+    /// Whether the path leads to a directory that was deleted, in which nothing can be made: in a mount namespace of the
+    /// service manager. Whoever started the daemon starts it again, in a new one.
+    pub(super) fn is_stranded(&self) -> bool {
+        self.missing > STRANDED && std::fs::metadata(&self.runtime).is_ok_and(|about| about.nlink() == 0)
     }
 
     /// Lets go of journals that nobody follows any more, and of memory that has lost pages.

@@ -52,7 +52,13 @@ impl Publisher {
                 Some(verdict) = self.verdicts_in.recv() => self.verdict(verdict),
                 Some(submitted) = self.read_in.recv() => self.files_read(submitted),
                 _ = findings.recv_many(&mut found, FINDINGS), if !findings.is_closed() => self.publish_found(found.drain(..)),
-                () = tokio::time::sleep_until(look) => self.tick(),
+                () = tokio::time::sleep_until(look) => {
+                    self.tick();
+                    if self.is_stranded() {
+                        log::failure!("{} was deleted where this process looks: start again", self.runtime.display());
+                        break;
+                    }
+                }
                 () = ended(&mut stop) => break,
                 // Last: a worker that rings without end holds up nothing else.
                 () = self.bell.rung() => self.look(),
