@@ -110,7 +110,7 @@ impl Control {
         self.word(WORD_GENERATION).load(Ordering::Acquire)
     }
 
-    /// Sets the current generation. Its ledger must already exist.
+    /// Sets the current generation. Its ledger exists already, or there is no room for one.
     pub fn set_generation(&self, generation: u64) {
         self.word(WORD_GENERATION).store(generation, Ordering::Release);
     }
