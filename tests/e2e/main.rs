@@ -40,6 +40,7 @@ mod request_ids;
 mod rotation;
 mod round_trip;
 mod rule_sets;
+mod runtime_directory;
 mod silence;
 mod streams;
 mod upgrade;

@@ -30,6 +30,8 @@ pub struct Endpoint {
     incarnation: u32,
     /// Whether a handler is at work.
     receiving: Cell<bool>,
+    /// The message that a handler sees.
+    copy: Cell<Vec<u8>>,
     _one_thread: PhantomData<Cell<()>>,
 }
 
@@ -47,7 +49,15 @@ impl Endpoint {
             region.participant(me).mark(other);
             region.bell(other).ring();
         }
-        Self { region, me, address, incarnation, receiving: Cell::new(false), _one_thread: PhantomData }
+        Self {
+            region,
+            me,
+            address,
+            incarnation,
+            receiving: Cell::new(false),
+            copy: Cell::default(),
+            _one_thread: PhantomData,
+        }
     }
 
     /// For epoll: readable when [`receive`](Endpoint::receive) has something to do. All endpoints of control have the
@@ -81,7 +91,7 @@ impl Endpoint {
         Ringer(Arc::clone(self.region.bell(self.me)))
     }
 
-    /// Sends a message, at most [`MESSAGE_MAX`] bytes. When it returns, the message is in the receiver's ring: it
+    /// Sends a message, at most [`MESSAGE_MAX`] bytes, and a quarter of the pair's ring. When it returns, the message is in the receiver's ring: it
     /// outlives the sender, and if the receiver dies before it has read it, its successor will. Between two
     /// participants messages keep their order.
     pub fn send(&self, to: Address, topic: Topic, payload: &[u8]) -> Result<(), SendError> {
@@ -209,14 +219,12 @@ impl Endpoint {
     }
 
     fn post(&self, to: usize, message: &Message<'_>) -> Result<(), SendError> {
-        if message.key.len() + message.payload.len() > MESSAGE_MAX {
-            return Err(SendError::TOO_LONG);
+        let max = MESSAGE_MAX.min(self.region.ring_bytes(self.me, to) / 4);
+        if message.key.len() + message.payload.len() > max {
+            return Err(SendError::TooLong { max });
         }
         if !self.region.participant(to).life().receives() {
             return Err(SendError::Gone);
-        }
-        if !self.region.back(self.me, to) {
-            return Err(SendError::NoSpace);
         }
         if !self.region.ring(self.me, to).push(message) {
             self.slot().full.add(1);

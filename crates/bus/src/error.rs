@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::address::Address;
-use crate::limits::{MESSAGE_MAX, OWNERS_MAX, WORKERS_MAX};
+use crate::limits::{OWNERS_MAX, WORKERS_MAX};
 
 /// A region cannot be made, opened or joined.
 #[derive(Debug, thiserror::Error)]
@@ -65,16 +65,9 @@ pub enum SendError {
     /// The key has not been claimed.
     #[error("the key has no owner")]
     NoOwner,
-    /// There was no memory for the ring of this pair: the runtime directory's file system is full.
-    #[error("no space for a ring in the runtime directory")]
-    NoSpace,
     /// A reply to a message that was not a request.
     #[error("only a request can be replied to")]
     NotARequest,
-}
-
-impl SendError {
-    pub(crate) const TOO_LONG: SendError = SendError::TooLong { max: MESSAGE_MAX };
 }
 
 /// A key was not claimed.

@@ -22,7 +22,7 @@ pub use error::JournalError;
 pub use format::journal_format;
 pub use frame::Frame;
 pub use reader::{Read, Reader};
-pub use writer::Writer;
+pub use writer::{Place, Writer};
 
 #[cfg(test)]
 mod tests;

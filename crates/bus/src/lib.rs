@@ -1,6 +1,8 @@
 //! Messages between control and workers and from worker to worker, and the journal that carries the policy.
 //!
-//! Two mapped files, both made before the workers are forked and both readable without another process:
+//! Two mapped files, both made before the workers are forked and both readable without another process. Workers write to
+//! the region, but have no descriptor of it, and have the journal for reading only: nothing in the region is trusted, see
+//! `docs/adr/015-workers-are-not-trusted.md`.
 //!
 //! - A [`Region`] holds a ring for each ordered pair of participants, a slot for each, and the owner table. An
 //!   [`Endpoint`] is one participant's view of it.
@@ -31,7 +33,7 @@ pub use bell::{ControlBell, Ringer};
 pub use broadcast::Broadcast;
 pub use endpoint::Endpoint;
 pub use error::{BusError, OwnerError, SendError};
-pub use journal::{Frame, JournalError, Read, Reader, Writer, journal_format};
-pub use limits::{BATCH, DELIVERIES_MAX, FRAME_MAX, MESSAGE_MAX, OWNERS_MAX, RING_BYTES, WORKERS_MAX};
-pub use region::Region;
+pub use journal::{Frame, JournalError, Place, Read, Reader, Writer, journal_format};
+pub use limits::{BATCH, DELIVERIES_MAX, FRAME_MAX, MESSAGE_MAX, OWNERS_MAX, PEERS_BYTES, RING_BYTES, WORKERS_MAX};
+pub use region::{Region, ringers_without_region};
 pub use slot::{Counts, Slot, State};

@@ -1,18 +1,23 @@
 //! The bounds of the bus, each with its reason. Memory is reserved for what they allow, so that no queue grows.
 
-/// Workers of one region. A bit in one `u64` for each, and the rings of 65 participants still fit in 270 MiB of address
-/// space (of which only rings in use take memory).
+/// Workers of one region. A bit in one `u64` for each.
 pub const WORKERS_MAX: usize = 64;
 
 /// Participants of one region: the workers and control.
 pub const PARTICIPANTS_MAX: usize = WORKERS_MAX + 1;
 
 /// Bytes of the ring of one ordered pair; a power of two. Some 700 messages of 64 bytes: what a worker that is held for
-/// a millisecond misses at 700,000 messages a second; and four times the longest message.
+/// a millisecond misses at 700,000 messages a second; and four times the longest message. With more than 16 workers the
+/// rings between workers are smaller, see [`PEERS_BYTES`].
 pub const RING_BYTES: usize = 64 << 10;
 
+/// Bytes that the rings between workers have together at most. All rings have their memory reserved before the workers
+/// are forked: 16 MiB is what 16 workers need for whole rings; 64 workers have rings of 4 KiB for one another.
+pub const PEERS_BYTES: usize = 16 << 20;
+
 /// The longest message, key and payload together, in bytes. A quarter of a ring, so that one that has to be put behind
-/// unused space at the ring's end always fits in an empty ring. What is longer belongs into the journal.
+/// unused space at the ring's end always fits in an empty ring; also where rings are smaller. What is longer belongs into
+/// the journal.
 pub const MESSAGE_MAX: usize = 16 << 10;
 
 /// Messages of one ring that one call of `receive` hands over before it lets the event loop go on: at 100 ns each a

@@ -3,20 +3,26 @@
 //! nginx's master makes it before it forks, so workers inherit mapping and bells and need no right to the files; control
 //! opens it by name. A reload makes the next region: old and new workers have different numbers of workers and different
 //! lives, and control takes part in both until the old ones are gone. The file is complete before it has its name.
+//!
+//! No descriptor of the file stays open: a worker that was taken over could truncate the file with it, which kills every
+//! process that touches the mapping. Without a descriptor, all blocks have to be reserved at the beginning. A memfd with
+//! seals could keep its descriptor, but has no name by which control, which may start later, could open it.
+//!
+//! If there is no room for the file, the region lies in memory that only the master and its workers share (*private*).
+//! The bells are there all the same: FIFOs take no blocks. So control can wake the workers, and they follow the journal.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Acquire, Release};
 use std::time::{Duration, SystemTime};
 
 use memmap2::{MmapOptions, MmapRaw};
 
 use crate::address::Address;
-use crate::bell::{Bell, ControlBell};
+use crate::bell::{Bell, ControlBell, Ringer};
 use crate::endpoint::Endpoint;
 use crate::error::BusError;
 use crate::key;
@@ -32,10 +38,10 @@ const UNUSED: Duration = Duration::from_secs(60);
 /// The shared memory of one nginx cycle. Dropping it closes the bells and unmaps the memory; the files stay.
 pub struct Region {
     map: MmapRaw,
-    file: File,
     layout: Layout,
     generation: u64,
     bells: Vec<Arc<Bell>>,
+    private: Option<BusError>,
 }
 
 impl Region {
@@ -56,12 +62,23 @@ impl Region {
         let made = write_new(&unnamed, generation, &layout).and_then(|file| {
             let map = map(&file, &unnamed, layout.bytes)?;
             fs::rename(&unnamed, &path).map_err(BusError::io("name", &path))?;
-            Ok(Region { map, file, layout, generation, bells })
+            Ok(map)
         });
-        if made.is_err() {
-            let _ = fs::remove_file(&unnamed);
-        }
-        made
+        let (map, private) = match made {
+            Ok(map) => (map, None),
+            Err(error) => {
+                let _ = fs::remove_file(&unnamed);
+                // The file of another region that had this name.
+                let _ = fs::remove_file(&path);
+                (private(generation, &layout, &path)?, Some(error))
+            }
+        };
+        Ok(Region { map, layout, generation, bells, private })
+    }
+
+    /// Why the region has no file, so that control takes no part in it; `None` if it has one.
+    pub fn fault(&self) -> Option<&BusError> {
+        self.private.as_ref()
     }
 
     /// As [`Region::create`], with the generation after the newest one that is there.
@@ -81,23 +98,25 @@ impl Region {
             .map_err(BusError::io("open", &path))?;
         let foreign = |reason| BusError::Foreign { path: path.clone(), reason };
         let length = file.metadata().map_err(BusError::io("look at", &path))?.len();
-        if length < size_of::<Header>() as u64 {
+        // A copy: workers can write to the header.
+        let mut start = [0; 8 * HEADER_WORDS];
+        if file.read_exact_at(&mut start, 0).is_err() {
             return Err(foreign("too short to be a region of the bus"));
         }
-        let header = map(&file, &path, size_of::<Header>())?;
-        // SAFETY: the mapping holds a whole header, page-aligned, and every bit pattern is one.
-        let header = unsafe { &*header.as_ptr().cast::<Header>() };
-        let workers = header.workers as usize;
-        if header.magic != MAGIC || header.ring_bytes != RING_BYTES as u64 || !(1..=WORKERS_MAX).contains(&workers) {
+        let (words, _) = start.as_chunks::<8>();
+        let word = |at: usize| words.get(at).map_or(0, |word| u64::from_ne_bytes(*word));
+        let [magic, named, workers, ring_bytes, bytes] = [0, 1, 2, 3, 4].map(word);
+        let workers = usize::try_from(workers).unwrap_or(0);
+        if magic != MAGIC || ring_bytes != RING_BYTES as u64 || !(1..=WORKERS_MAX).contains(&workers) {
             return Err(foreign("not a region of this version of the bus"));
         }
         let layout = Layout::new(workers);
-        if header.bytes != layout.bytes as u64 || length < header.bytes || header.generation != generation {
+        if bytes != layout.bytes as u64 || length < layout.bytes as u64 || named != generation {
             return Err(foreign("its sizes contradict each other"));
         }
         let map = map(&file, &path, layout.bytes)?;
         let bells = bells(dir, generation, workers, Bell::open)?;
-        Ok(Region { map, file, layout, generation, bells })
+        Ok(Region { map, layout, generation, bells, private: None })
     }
 
     /// The generations of all regions in the directory, ascending.
@@ -209,21 +228,15 @@ impl Region {
     pub(crate) fn ring(&self, from: usize, to: usize) -> Ring<'_> {
         assert!(from < self.layout.participants && to < self.layout.participants);
         let pair = self.layout.pair(from, to);
+        let (at, bytes) = self.layout.ring(from, to);
         // SAFETY: the layout has indices for each pair, all of them atomics.
         let indices = unsafe { &*self.at::<Indices>(self.layout.indices).add(pair) };
-        Ring { indices, bytes: self.at(self.layout.ring(pair)) }
+        Ring { indices, bytes: self.at(at), words: (bytes / 8) as u64 }
     }
 
-    /// Sees to it that the ring has its blocks; false if the file system has none left. One system call in its life.
-    pub(crate) fn back(&self, from: usize, to: usize) -> bool {
-        let backed = &self.ring(from, to).indices.producer.backed;
-        if backed.load(Acquire) != 0 {
-            return true;
-        }
-        let at = self.layout.ring(self.layout.pair(from, to));
-        let done = reserve(&self.file, at, RING_BYTES).is_ok();
-        backed.store(u32::from(done), Release);
-        done
+    /// Length in bytes of the ring from one participant to another.
+    pub(crate) fn ring_bytes(&self, from: usize, to: usize) -> usize {
+        self.layout.ring(from, to).1
     }
 
     /// Calls `f` with the owner table and the key's hash.
@@ -239,7 +252,7 @@ impl Region {
     }
 
     fn header(&self) -> &Header {
-        // SAFETY: the file begins with a header whose plain fields are constant once it has its name.
+        // SAFETY: the mapping begins with a header whose plain fields nobody changes who keeps to the rules; any are valid.
         unsafe { &*self.at::<Header>(0) }
     }
 
@@ -281,7 +294,49 @@ fn bells(
     Ok(bells)
 }
 
-/// Makes the file with its header. What is in front of the rings gets its blocks.
+/// The bells of workers whose region is private, see the top of this file.
+pub fn ringers_without_region(dir: &Path) -> io::Result<Vec<Ringer>> {
+    let mut bells = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let Some((generation, bell)) = name.to_str().and_then(parse_name) else { continue };
+        if bell.starts_with("bell-") && !region_path(dir, generation).exists() {
+            bells.extend(Bell::open(&entry.path()).map(|bell| Ringer(Arc::new(bell))));
+        }
+    }
+    Ok(bells)
+}
+
+/// Words of the header's beginning, see [`Header`].
+const HEADER_WORDS: usize = 8;
+
+fn header_bytes(generation: u64, layout: &Layout) -> Vec<u8> {
+    let mut seed = [0u64; 2];
+    // SAFETY: the call fills the 16 bytes of `seed`; so few are never given in parts, and an early boot without
+    // randomness leaves a seed that works as well.
+    unsafe { libc::getrandom(seed.as_mut_ptr().cast(), size_of_val(&seed), libc::GRND_NONBLOCK) };
+    let (workers, bytes) = (layout.participants - 1, layout.bytes);
+    let words: [u64; HEADER_WORDS] =
+        [MAGIC, generation, workers as u64, RING_BYTES as u64, bytes as u64, now_ms(), seed[0], seed[1]];
+    words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+}
+
+/// Makes a region without a file.
+fn private(generation: u64, layout: &Layout, path: &Path) -> Result<MmapRaw, BusError> {
+    // SAFETY: the name is a C string; the result is checked.
+    let fd = unsafe { libc::memfd_create(c"weir-bus".as_ptr(), libc::MFD_CLOEXEC) };
+    if fd < 0 {
+        return Err(BusError::io("make memory for", path)(io::Error::last_os_error()));
+    }
+    // SAFETY: the descriptor is open, and nobody else's.
+    let file = unsafe { File::from_raw_fd(fd) };
+    file.set_len(layout.bytes as u64).map_err(BusError::io("size", path))?;
+    file.write_all_at(&header_bytes(generation, layout), 0).map_err(BusError::io("write", path))?;
+    map(&file, path, layout.bytes)
+}
+
+/// Makes the file with its header, and reserves all its blocks.
 fn write_new(path: &Path, generation: u64, layout: &Layout) -> Result<File, BusError> {
     let _ = fs::remove_file(path);
     let file = OpenOptions::new()
@@ -292,23 +347,8 @@ fn write_new(path: &Path, generation: u64, layout: &Layout) -> Result<File, BusE
         .open(path)
         .map_err(BusError::io("create", path))?;
     file.set_len(layout.bytes as u64).map_err(BusError::io("size", path))?;
-    reserve(&file, 0, layout.rings).map_err(BusError::io("reserve memory for", path))?;
-    let mut seed = [0u64; 2];
-    // SAFETY: the call fills the 16 bytes of `seed`; so few are never given in parts, and an early boot without
-    // randomness leaves a seed that works as well.
-    unsafe { libc::getrandom(seed.as_mut_ptr().cast(), size_of_val(&seed), libc::GRND_NONBLOCK) };
-    let words = [
-        MAGIC,
-        generation,
-        (layout.participants - 1) as u64,
-        RING_BYTES as u64,
-        layout.bytes as u64,
-        now_ms(),
-        seed[0],
-        seed[1],
-    ];
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-    std::os::unix::fs::FileExt::write_all_at(&file, &bytes, 0).map_err(BusError::io("write", path))?;
+    reserve(&file, 0, layout.bytes).map_err(BusError::io("reserve memory for", path))?;
+    file.write_all_at(&header_bytes(generation, layout), 0).map_err(BusError::io("write", path))?;
     Ok(file)
 }
 

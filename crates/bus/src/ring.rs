@@ -4,16 +4,19 @@
 //! Acquire), so one that its sender did not finish was never there: the successor writes over it. It is given back by
 //! storing `head` after its handler returned, so one whose receiver died in between is delivered again to the successor.
 //! Messages are contiguous: where one does not fit before the ring's end, the rest of the ring is skipped. That wastes
-//! some bytes; the alternative, a copy on each side or the ring mapped twice, costs more.
+//! some bytes; the alternative, the ring mapped twice, costs more.
+//!
+//! The other side is not trusted. Each index and each first word of a message is read once, and whatever they are, a call
+//! reads within the ring, ends, and hands over at most one message. Its bytes may change as long as they lie in the ring:
+//! the receiver copies them before it looks at them.
 
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::address::{MessageKind, RequestId, Topic};
 use crate::layout::Indices;
 use crate::limits::{DELIVERIES_MAX, MESSAGE_MAX, RING_BYTES};
 
-/// Words in a ring. Indices count words, not bytes, so that none is ever unaligned.
-const SIZE: u64 = (RING_BYTES / 8) as u64;
 const _: () = assert!(RING_BYTES.is_power_of_two() && MESSAGE_MAX <= RING_BYTES / 4 && MESSAGE_MAX < 1 << 16);
 
 /// The top byte of the word before each message: a sign that there is one.
@@ -92,8 +95,10 @@ pub(crate) enum Popped<'a> {
 /// A ring in the region.
 pub(crate) struct Ring<'r> {
     pub(crate) indices: &'r Indices,
-    /// The first of [`RING_BYTES`] bytes, aligned to a page.
+    /// The first of its bytes, aligned to a page.
     pub(crate) bytes: *mut u8,
+    /// Its length in words, a power of two. Indices count words, not bytes, so that none is ever unaligned.
+    pub(crate) words: u64,
 }
 
 impl<'r> Ring<'r> {
@@ -103,7 +108,7 @@ impl<'r> Ring<'r> {
         let producer = &self.indices.producer;
         let (head, id) = Head::of(message);
         let tail = producer.tail.load(Relaxed);
-        let to_end = SIZE - tail % SIZE;
+        let to_end = self.words - tail % self.words;
         let skipped = if to_end < head.words() { to_end } else { 0 };
         if !self.has_room(tail, skipped + head.words()) {
             return false;
@@ -114,17 +119,18 @@ impl<'r> Ring<'r> {
         let at = tail.wrapping_add(skipped);
         self.write_word(at, head.word());
         if let Some(id) = id {
-            self.write_word(at + 1, id.0);
+            self.write_word(at.wrapping_add(1), id.0);
         }
-        self.write(at + head.prefix(), 0, message.key);
-        self.write(at + head.prefix(), message.key.len(), message.payload);
+        let bytes = at.wrapping_add(head.prefix());
+        self.write(bytes, 0, message.key);
+        self.write(bytes, message.key.len(), message.payload);
         producer.tail.store(at.wrapping_add(head.words()), Release);
         true
     }
 
     fn has_room(&self, tail: u64, words: u64) -> bool {
         let producer = &self.indices.producer;
-        let free = |head: u64| SIZE.saturating_sub(tail.wrapping_sub(head));
+        let free = |head: u64| self.words.saturating_sub(tail.wrapping_sub(head));
         if free(producer.seen_head.load(Relaxed)) >= words {
             return true;
         }
@@ -135,7 +141,7 @@ impl<'r> Ring<'r> {
     }
 
     /// The next message. Only for the pair's receiver, one thread at a time. Its slices are valid until
-    /// [`give_back`](Ring::give_back).
+    /// [`give_back`](Ring::give_back); what they hold may change, so only copies of them can be checked.
     pub(crate) fn peek(&self) -> Popped<'r> {
         let head = self.indices.consumer.head.load(Relaxed);
         let tail = self.indices.producer.tail.load(Acquire);
@@ -163,7 +169,7 @@ impl<'r> Ring<'r> {
     }
 
     fn parse(&self, mut at: u64, tail: u64) -> Popped<'r> {
-        if tail.wrapping_sub(at) > SIZE {
+        if tail.wrapping_sub(at) > self.words {
             return Popped::Damaged;
         }
         // A skip is followed by a message: both are published together.
@@ -175,7 +181,7 @@ impl<'r> Ring<'r> {
             if head.kind != SKIP {
                 return self.message(at, tail, head).unwrap_or(Popped::Damaged);
             }
-            let to_end = SIZE - at % SIZE;
+            let to_end = self.words - at % self.words;
             if to_end > tail.wrapping_sub(at) {
                 return Popped::Damaged;
             }
@@ -185,13 +191,13 @@ impl<'r> Ring<'r> {
     }
 
     fn message(&self, at: u64, tail: u64, head: Head) -> Option<Popped<'r>> {
-        if head.words() > tail.wrapping_sub(at) || head.words() > SIZE - at % SIZE {
+        if head.words() > tail.wrapping_sub(at) || head.words() > self.words - at % self.words {
             return None;
         }
         let kind = match head.kind {
             ONEWAY => MessageKind::Oneway,
-            REQUEST => MessageKind::Request(RequestId(self.read_word(at + 1))),
-            _ => MessageKind::Reply(RequestId(self.read_word(at + 1))),
+            REQUEST => MessageKind::Request(RequestId(self.read_word(at.wrapping_add(1)))),
+            _ => MessageKind::Reply(RequestId(self.read_word(at.wrapping_add(1)))),
         };
         // Both slices lie within the message's words: `words` rounds up.
         let bytes = self.read(at, 8 * head.words() as usize);
@@ -208,11 +214,11 @@ impl<'r> Ring<'r> {
 
     fn place(&self, at: u64) -> *mut u8 {
         // SAFETY: the word with this index lies within the ring.
-        unsafe { self.bytes.add(8 * (at % SIZE) as usize) }
+        unsafe { self.bytes.add(8 * (at % self.words) as usize) }
     }
 
     fn write_word(&self, at: u64, word: u64) {
-        // SAFETY: words are aligned. This one is behind `tail` and in front of `head + SIZE`, where only the sender goes.
+        // SAFETY: words are aligned. This one is behind `tail` and in front of `head` plus its length, where only the sender goes.
         unsafe { self.place(at).cast::<u64>().write(word) };
     }
 
@@ -222,13 +228,13 @@ impl<'r> Ring<'r> {
     }
 
     fn read_word(&self, at: u64) -> u64 {
-        // SAFETY: words are aligned, and what is before `tail` is not written to until it is given back.
-        unsafe { self.place(at).cast::<u64>().read() }
+        // SAFETY: words are aligned. It is atomic, because a sender that does not keep to the rules may write to it.
+        unsafe { AtomicU64::from_ptr(self.place(at).cast()) }.load(Relaxed)
     }
 
     fn read(&self, at: u64, length: usize) -> &'r [u8] {
-        // SAFETY: `message` has checked that this lies before `tail` and before the ring's end; it is not written to
-        // until it is given back.
+        // SAFETY: `message` has checked that this lies before `tail` and before the ring's end; a sender that keeps to
+        // the rules does not write to it until it is given back, and any bytes are valid.
         unsafe { std::slice::from_raw_parts(self.place(at), length) }
     }
 }

@@ -13,6 +13,7 @@ use crate::auth::{Access, Denied};
 use crate::backup::TemporaryDir;
 use crate::error::ControlError;
 use crate::findings::upgrade;
+use crate::listen::Bind;
 use crate::metrics::Metrics;
 use crate::objects::Objects;
 use crate::options::Options;
@@ -22,7 +23,7 @@ use crate::sandbox::Sandbox;
 use crate::shared::{Shared, now_ms};
 use crate::state::{State, expand};
 use crate::store::{Flusher, Loaded, Store};
-use crate::{api, health, history, listen, log, refresh};
+use crate::{api, health, history, listen, log, lost_pages, refresh};
 
 /// Revisions that a watcher may be behind before it reads them from the store.
 const EVENTS: usize = 1_024;
@@ -35,6 +36,7 @@ const FINDINGS: usize = 1_024;
 /// If it cannot start.
 pub fn run(options: &Options) -> Result<(), ControlError> {
     log::set(options.level);
+    lost_pages::survive();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(ControlError::io("start tokio for", &options.runtime))?;
     runtime.block_on(async {
@@ -120,6 +122,10 @@ pub async fn serve(options: &Options, end: impl Future<Output = ()>) -> Result<(
     for bind in &options.listen {
         let listener = listen::bind(bind).await.map_err(|error| ControlError::Listen(error.to_string()))?;
         servers.push(tokio::spawn(listen::serve(listener, router.clone(), access.clone(), stop.clone())));
+        if let Bind::Unix(path) = bind {
+            let again = listen::keep(path.clone(), router.clone(), access.clone(), stop.clone());
+            servers.push(tokio::spawn(again));
+        }
     }
     drop((router, access));
     let (publisher_stop, publisher_stopped) = watch::channel(false);

@@ -8,6 +8,7 @@
 mod daemon;
 mod error;
 mod log;
+mod lost_pages;
 mod options;
 mod shared;
 mod workers;

@@ -5,6 +5,7 @@
 
 mod bind;
 mod connection;
+mod keep;
 mod places;
 mod tls;
 
@@ -20,6 +21,7 @@ use tokio_rustls::TlsAcceptor;
 
 pub use bind::{Bind, ListenError, bind};
 use connection::Connection;
+pub use keep::keep;
 pub use places::MAX_CONNECTIONS;
 use places::{Place, Places};
 pub use tls::Tls;

@@ -13,6 +13,7 @@ mod bell;
 pub(crate) mod captured;
 mod certificates;
 mod commit;
+mod directory;
 mod files;
 mod heavy;
 mod in_flight;

@@ -6,9 +6,11 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use weir_bus::{Address, Endpoint, Region, Slot, State, Topic, journal_format};
+use weir_bus::{Address, Endpoint, Region, Ringer, Slot, State, Topic, journal_format, ringers_without_region};
+use weir_ledger::Follower;
 
 use crate::log;
 use weir_policy::counted;
@@ -16,15 +18,18 @@ use weir_policy::counted;
 /// Most regions that are followed; older ones have no workers that still serve.
 const MAX_REGIONS: usize = 64;
 
-/// The regions that control takes part in, shared with readers of their slots.
+/// The regions that control takes part in, shared with readers of their slots; what workers have left out; and workers
+/// that control does not share a region with.
 #[derive(Clone, Default)]
-pub struct Regions(Arc<Mutex<Vec<Arc<Region>>>>, Arc<Mutex<HashMap<WorkerId, LeftOut>>>);
+pub struct Regions(Arc<Mutex<Vec<Arc<Region>>>>, Arc<Mutex<HashMap<WorkerId, LeftOut>>>, Arc<Mutex<Vec<Follower>>>);
 
 /// What a worker has left out: its process, and a line for each resource.
 #[derive(Clone, Debug, Default)]
 struct LeftOut {
     pid: u32,
     lines: String,
+    /// When the log was last told of this worker.
+    said: Option<Instant>,
 }
 
 impl std::fmt::Debug for Regions {
@@ -40,6 +45,11 @@ impl Regions {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Workers that acknowledge in the control file, as of the last look.
+    fn followers(&self) -> Vec<Follower> {
+        self.2.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// What a worker has left out, a line for each resource.
     #[must_use]
     pub fn left_out(&self, id: WorkerId, pid: u32) -> String {
@@ -47,14 +57,15 @@ impl Regions {
         all.get(&id).filter(|left_out| left_out.pid == pid).map(|left_out| left_out.lines.clone()).unwrap_or_default()
     }
 
-    /// Notes what a worker has left out. True if that is news.
+    /// Notes what a worker has left out. True if that is news for the log, which gets a line a second of a worker.
     fn set_left_out(&self, id: WorkerId, pid: u32, lines: String) -> bool {
         let mut all = self.1.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.is_empty() {
-            return all.remove(&id).is_some();
-        }
-        let before = all.insert(id, LeftOut { pid, lines: lines.clone() });
-        before.is_none_or(|before| before.pid != pid || before.lines != lines)
+        let known = all.entry(id).or_default();
+        let is_news = (known.pid != pid && !lines.is_empty()) || known.lines != lines;
+        let is_said = is_news && known.said.is_none_or(|said| said.elapsed() >= Duration::from_secs(1));
+        let said = if is_said { Some(Instant::now()) } else { known.said };
+        *known = LeftOut { pid, lines, said };
+        is_said
     }
 
     /// Every worker as the API shows it, with how many revisions it is behind.
@@ -86,6 +97,16 @@ impl Regions {
                 }
                 report.push(row);
             }
+        }
+        for Follower { slot, pid, revision: applied, digest: sum } in self.followers() {
+            let mut row = json!({
+                "generation": 0, "worker": slot, "pid": pid, "state": "running", "bus": false, "applied": applied,
+                "digest": format!("{sum:016x}"), "behind": revision.saturating_sub(applied), "held_us": 0,
+            });
+            if applied == revision {
+                row["agrees"] = (sum == digest).into();
+            }
+            report.push(row);
         }
         report
     }
@@ -143,6 +164,9 @@ pub struct Roster {
     runtime: PathBuf,
     attached: Vec<Attached>,
     regions: Regions,
+    /// The bells of workers that control does not share a region with.
+    ringers: Vec<Ringer>,
+    ledger: Option<weir_ledger::Control>,
 }
 
 /// Control's side of one region.
@@ -151,6 +175,8 @@ struct Attached {
     endpoint: Endpoint,
     /// Whether the log has been told of workers that read another format of the journal.
     said_other_format: bool,
+    /// Whether it is in a runtime directory that was replaced since.
+    is_former: bool,
 }
 
 impl std::fmt::Debug for Roster {
@@ -163,7 +189,13 @@ impl Roster {
     /// An empty roster of a runtime directory; [`Roster::discover`] finds the regions.
     #[must_use]
     pub fn new(runtime: &Path) -> Self {
-        Self { runtime: runtime.to_path_buf(), attached: Vec::new(), regions: Regions::default() }
+        Self {
+            runtime: runtime.to_path_buf(),
+            attached: Vec::new(),
+            regions: Regions::default(),
+            ringers: Vec::new(),
+            ledger: None,
+        }
     }
 
     /// The regions, shared.
@@ -182,11 +214,12 @@ impl Roster {
             Err(error) => return log::warning!("cannot list regions in {}: {error}", self.runtime.display()),
         };
         there.drain(..there.len().saturating_sub(MAX_REGIONS));
+        self.ringers = ringers_without_region(&self.runtime).unwrap_or_default();
         let before = self.attached.len();
-        self.attached.retain(|one| there.contains(&one.region.generation()));
+        self.attached.retain(|one| one.is_former || there.contains(&one.region.generation()));
         let mut changed = self.attached.len() != before;
         for generation in there {
-            if self.attached.iter().any(|one| one.region.generation() == generation) {
+            if self.attached.iter().any(|one| !one.is_former && one.region.generation() == generation) {
                 continue;
             }
             match attach(&self.runtime, generation) {
@@ -199,9 +232,45 @@ impl Roster {
             }
         }
         if changed {
-            let all = self.attached.iter().map(|one| one.region.clone()).collect();
-            *self.regions.0.lock().unwrap_or_else(PoisonError::into_inner) = all;
+            self.share();
         }
+    }
+
+    fn share(&self) {
+        let all = self.attached.iter().map(|one| one.region.clone()).collect();
+        *self.regions.0.lock().unwrap_or_else(PoisonError::into_inner) = all;
+    }
+
+    /// The runtime directory was replaced: what there was is followed until its workers have ended.
+    pub fn move_in(&mut self) {
+        self.attached.iter_mut().for_each(|one| one.is_former = true);
+        self.ledger = None;
+    }
+
+    /// Whether a worker follows a journal of an earlier directory. Leaves regions that have none.
+    pub fn has_former(&mut self) -> bool {
+        let before = self.attached.len();
+        self.attached.retain(|one| !one.is_former || one.region.slots().any(Slot::lives));
+        if self.attached.len() != before {
+            self.share();
+        }
+        self.attached.iter().any(|one| one.is_former)
+    }
+
+    /// Leaves all regions, to join them anew: memory of one has been lost.
+    pub fn leave_all(&mut self) {
+        self.attached.clear();
+        self.ledger = None;
+        self.share();
+    }
+
+    /// Finds workers that acknowledge in the control file.
+    pub fn find_followers(&mut self) {
+        if self.ledger.is_none() {
+            self.ledger = weir_ledger::Control::open(&self.runtime).ok();
+        }
+        let found = self.ledger.iter().flat_map(weir_ledger::Control::followers).collect();
+        *self.regions.2.lock().unwrap_or_else(PoisonError::into_inner) = found;
     }
 
     /// Wakes every worker.
@@ -209,6 +278,7 @@ impl Roster {
         for one in &self.attached {
             one.endpoint.wake_workers();
         }
+        self.ringers.iter().for_each(Ringer::ring);
     }
 
     /// Notes which workers are dead.
@@ -223,8 +293,15 @@ impl Roster {
     /// nothing to acknowledge: they serve what they have until nginx is upgraded.
     pub fn look(&mut self, standing: &mut Vec<Standing>, refused: &mut Vec<Refused>) {
         standing.clear();
+        if !self.ringers.is_empty() {
+            self.find_followers();
+        }
+        standing.extend(self.regions.followers().iter().map(|follower| {
+            let id = WorkerId { generation: 0, worker: follower.slot };
+            Standing { id, pid: follower.pid, applied: follower.revision }
+        }));
         let regions = &self.regions;
-        for Attached { region, endpoint, said_other_format } in &mut self.attached {
+        for Attached { region, endpoint, said_other_format, .. } in &mut self.attached {
             let generation = region.generation();
             for (worker, slot) in slots(region) {
                 if !matches!(slot.state(), State::Running | State::Draining) {
@@ -273,5 +350,5 @@ impl Roster {
 fn attach(runtime: &Path, generation: u64) -> Result<Attached, weir_bus::BusError> {
     let region = Arc::new(Region::open(runtime, generation)?);
     let endpoint = region.attach(Address::Control)?;
-    Ok(Attached { region, endpoint, said_other_format: false })
+    Ok(Attached { region, endpoint, said_other_format: false, is_former: false })
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::LedgerError;
 use crate::file::{Existing, Mapped, check_owner, make_dir};
-use crate::process::{identity, lives};
+use crate::process::{identity, lives, pid_of};
 use crate::worker::{MAX_WORKERS, WorkerReport, WorkerSlot};
 
 /// The bytes "WEIRCTRL".
@@ -110,7 +110,7 @@ impl Control {
         self.word(WORD_GENERATION).load(Ordering::Acquire)
     }
 
-    /// Sets the current generation. Its ledger must already exist.
+    /// Sets the current generation. Its ledger exists already, or there is no room for one.
     pub fn set_generation(&self, generation: u64) {
         self.word(WORD_GENERATION).store(generation, Ordering::Release);
     }
@@ -143,11 +143,35 @@ impl Control {
         Err(LedgerError::Limit { what: "workers", wanted: MAX_WORKERS + 1, limit: MAX_WORKERS })
     }
 
+    /// Living workers that acknowledge revisions of the gateway here, not in the bus: the number of the slot, the process,
+    /// revision and digest.
+    pub fn followers(&self) -> impl Iterator<Item = Follower> {
+        let all = self.slots().iter().enumerate();
+        all.filter_map(|(slot, worker)| {
+            let (revision, digest) = worker.followed()?;
+            let owner = worker.owner.load(Ordering::Acquire);
+            lives(owner).then(|| Follower { slot, pid: pid_of(owner), revision, digest })
+        })
+    }
+
     /// All slots that were ever claimed, also those of dead workers.
     #[must_use]
     pub fn workers(&self) -> Vec<WorkerReport> {
         self.slots().iter().filter(|slot| slot.pid() != 0).map(WorkerSlot::report).collect()
     }
+}
+
+/// A worker that acknowledges revisions of the gateway in the control file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Follower {
+    /// Number of its slot.
+    pub slot: usize,
+    /// Its process id.
+    pub pid: u32,
+    /// The revision that it serves.
+    pub revision: u64,
+    /// The digest of the state that it serves.
+    pub digest: u64,
 }
 
 /// Checks the beginning that all files of the ledger share.

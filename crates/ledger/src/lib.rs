@@ -68,7 +68,7 @@ mod worker;
 
 pub use bank::{BANK_ENTRIES, BANKS, NAMES_BYTES};
 pub use clock::Clock;
-pub use control::Control;
+pub use control::{Control, Follower};
 pub use counter::Counter;
 pub use entry::{Entry, EntryKind};
 pub use error::LedgerError;

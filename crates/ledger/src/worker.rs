@@ -49,6 +49,9 @@ pub struct WorkerSlot {
     /// Odd while the revision is being written.
     revision_sequence: AtomicU64,
     revision: [AtomicU64; REVISION_BYTES / 8],
+    /// One more than the revision of the gateway that a worker without a slot in the bus serves; 0 for all others.
+    followed: AtomicU64,
+    followed_digest: AtomicU64,
 }
 
 impl WorkerSlot {
@@ -79,6 +82,17 @@ impl WorkerSlot {
         self.revision_sequence.store(sequence.wrapping_add(2), Ordering::Release);
     }
 
+    /// Acknowledges a revision of the gateway here, for a worker whose slot in the bus control cannot see.
+    pub fn set_followed(&self, revision: u64, digest: u64) {
+        self.followed_digest.store(digest, Ordering::Relaxed);
+        self.followed.store(revision.saturating_add(1), Ordering::Release);
+    }
+
+    pub(crate) fn followed(&self) -> Option<(u64, u64)> {
+        let revision = self.followed.load(Ordering::Acquire).checked_sub(1)?;
+        Some((revision, self.followed_digest.load(Ordering::Relaxed)))
+    }
+
     /// The revision that the worker serves. Empty if its writer died in the middle.
     #[must_use]
     pub fn revision(&self) -> String {
@@ -105,6 +119,7 @@ impl WorkerSlot {
         }
         // A predecessor that was killed while writing has left an odd number.
         self.revision_sequence.store(0, Ordering::Relaxed);
+        self.followed.store(0, Ordering::Relaxed);
         self.set_revision("");
         let now = now_ms();
         self.started_ms.set(now);

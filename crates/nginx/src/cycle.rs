@@ -15,11 +15,11 @@ use crate::{diagnostic, fault, ffi, live, log, meter, note, worker};
 const BEAT_MS: ngx_msec_t = 1000;
 
 /// Our main configuration in a cycle; `None` if it has no `http`.
-unsafe fn main_in<'a>(cycle: *mut ngx_cycle_t) -> Option<&'a mut Main> {
+unsafe fn main_in(cycle: *mut ngx_cycle_t) -> Option<*mut Main> {
     // SAFETY: a complete cycle; the http module's context holds one pointer per module.
     unsafe {
         let context = (*(*cycle).conf_ctx.add(ngx_http_module.index)).cast::<ngx_http_conf_ctx_t>();
-        context.as_ref().map(|context| &mut *(*context.main_conf.add(ffi::context_index())).cast::<Main>())
+        context.as_ref().map(|context| (*context.main_conf.add(ffi::context_index())).cast())
     }
 }
 
@@ -29,7 +29,8 @@ pub unsafe extern "C" fn init_module(cycle: *mut ngx_cycle_t) -> ngx_int_t {
     fault::contain("start", || {
         // SAFETY: a complete cycle.
         unsafe {
-            let Some(main) = main_in(cycle) else { return };
+            // The only reference there is: requests and workers come later, and theirs are shared.
+            let Some(main) = main_in(cycle).map(|main| &mut *main) else { return };
             diagnostic::configure(main.log_level);
             if nginx_sys::ngx_test_config != 0 || !(main.evaluates || main.logs) {
                 return;
@@ -61,10 +62,11 @@ fn open_counters(main: &mut Main, workers: usize) -> Result<(), weir_ledger::Led
     let generation = control.generation() + 1;
     let reserve = if main.gateway { Reserve::Banks } else { Reserve::Nothing };
     let entries = meter::entries(main);
-    let ledger = Ledger::create(&dir, generation, main.revision(), &entries, workers, main.sample_every(), reserve)?;
+    let ledger = Ledger::create(&dir, generation, main.revision(), &entries, workers, main.sample_every(), reserve);
+    // Without room for the ledger, workers have their slots nevertheless, and the cycle a number of its own.
     control.set_generation(generation);
     main.control = Some(Arc::new(control));
-    main.ledger = Some(Arc::new(ledger));
+    main.ledger = Some(Arc::new(ledger?));
     Ok(())
 }
 
@@ -74,7 +76,7 @@ fn open_link(main: &mut Main, workers: usize, log: *mut ngx_log_t) {
     match Link::open(main.runtime_dir(), generation, workers) {
         Ok(link) => {
             if let Some(fault) = link.fault() {
-                note!(log, Error, "weir: changes will reach workers only when they start: {fault}");
+                note!(log, Error, "weir: no shared memory with control, workers follow the journal alone: {fault}");
             }
             main.link = Some(link);
         }
@@ -90,7 +92,8 @@ pub unsafe extern "C" fn init_process(cycle: *mut ngx_cycle_t) -> ngx_int_t {
             let is_worker =
                 matches!(nginx_sys::ngx_process as u32, nginx_sys::NGX_PROCESS_WORKER | nginx_sys::NGX_PROCESS_SINGLE);
             if let (Some(main), true) = (main_in(cycle), is_worker) {
-                begin(cycle, main);
+                // Shared from here to the worker's end.
+                begin(cycle, &*main);
             }
         }
     });
@@ -185,7 +188,7 @@ pub unsafe extern "C" fn exit_process(cycle: *mut ngx_cycle_t) {
         live::end();
         // SAFETY: a complete cycle; log files live as long as it.
         unsafe {
-            for file in main_in(cycle).into_iter().flat_map(|main| &main.files) {
+            for file in main_in(cycle).into_iter().flat_map(|main| &(*main).files) {
                 (**file).finish();
             }
         }

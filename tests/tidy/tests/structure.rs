@@ -33,12 +33,13 @@ const FILES_IN_CYCLES: &[(&str, usize)] = &[
 /// that are not listed.
 const UNSAFE: &[(&str, usize, &str)] = &[
     ("bench", 23, "starts processes, memory shared between them, system calls without a safe wrapper"),
-    ("bus", 21, "memory shared between processes: rings, bells, the journal"),
+    ("bus", 23, "memory shared between processes: rings, bells, the journal, memory without a file"),
     ("cli", 10, "signals, process groups, the terminal"),
     (
         "control",
-        19,
-        "peer credentials, sandboxing of a process, FIFOs, sockets that nginx inherits, limits, kinds of file systems",
+        21,
+        "peer credentials, sandboxing of a process, FIFOs, sockets that nginx inherits, limits, kinds of file systems, \
+         pages of mapped files that are gone",
     ),
     ("diagnose", 2, "system calls without a safe wrapper"),
     ("engine", 3, "AVX2 instructions, once the processor is known to have them"),

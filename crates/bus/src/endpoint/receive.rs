@@ -4,13 +4,16 @@
 //! bit and taking the bits are read-modify-writes of one word, so either the sender's comes first, and its message is
 //! seen; or it finds the bit clear, and rings a bell that was cleared before. (Reading the rings first, so that no sender
 //! rings meanwhile, and then once more after taking the bits was measured and is no better: see ADR 008.)
+//!
+//! A handler sees a copy of the message: its sender may be a worker that was taken over, and could otherwise change the
+//! bytes between a check and their use ([ADR 015](../../../../docs/adr/015-workers-are-not-trusted.md)).
 
 use std::sync::atomic::Ordering::AcqRel;
 
 use super::Endpoint;
 use crate::address::{Address, MessageKind, Received};
 use crate::limits::BATCH;
-use crate::ring::Popped;
+use crate::ring::{Popped, Ring};
 use crate::slot::PENDING_WORDS;
 
 impl Endpoint {
@@ -57,12 +60,31 @@ impl Endpoint {
         }
         let ring = self.region.ring(sender, self.me);
         let from = self.region.address(sender);
+        let mut copy = self.copy.take();
+        let handed = self.drain_into(&mut copy, &ring, from, limit, f);
+        self.copy.set(copy);
+        handed
+    }
+
+    fn drain_into(
+        &self,
+        copy: &mut Vec<u8>,
+        ring: &Ring<'_>,
+        from: Address,
+        limit: usize,
+        f: &mut dyn FnMut(Received<'_>),
+    ) -> usize {
         for handed in 0..limit {
             match ring.peek() {
                 Popped::Empty => return handed,
                 Popped::Abandoned => self.slot().abandoned.add(1),
                 Popped::Damaged => self.slot().damaged.add(1),
                 Popped::Message { kind, topic, key, payload, end } => {
+                    let key_bytes = key.len();
+                    copy.clear();
+                    copy.extend_from_slice(key);
+                    copy.extend_from_slice(payload);
+                    let (key, payload) = copy.split_at(key_bytes);
                     match kind {
                         MessageKind::Reply(id) if !id.is_of(self.incarnation) => self.slot().stale_replies.add(1),
                         _ => f(Received { from, kind, topic, key, payload }),

@@ -19,19 +19,28 @@ pub(crate) fn path(dir: &Path) -> PathBuf {
     dir.join(NAME)
 }
 
+/// Whether a file is opened for the writer or for readers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// For reading: workers inherit the descriptor, and are not to write through it or map it for writing.
+    Read,
+    /// For writing as well.
+    Write,
+}
+
 /// Opens the file that is there.
-pub(crate) fn open(path: &Path) -> Result<File, JournalError> {
+pub(crate) fn open(path: &Path, access: Access) -> Result<File, JournalError> {
     OpenOptions::new()
         .read(true)
-        .write(true)
+        .write(access == Access::Write)
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
         .open(path)
         .map_err(JournalError::io("open", path))
 }
 
 /// Opens the file, and makes an empty journal first if there is none. Two may do that at a time; one file results.
-pub(crate) fn create_or_open(path: &Path) -> Result<File, JournalError> {
-    match open(path) {
+pub(crate) fn create_or_open(path: &Path, access: Access) -> Result<File, JournalError> {
+    match open(path, access) {
         Err(JournalError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
         opened => return opened,
     }
@@ -43,7 +52,7 @@ pub(crate) fn create_or_open(path: &Path) -> Result<File, JournalError> {
         _ => Ok(()),
     });
     let _ = fs::remove_file(&unnamed);
-    named.and_then(|()| open(path))
+    named.and_then(|()| open(path, access))
 }
 
 fn write_new(path: &Path) -> Result<(), JournalError> {
@@ -61,7 +70,7 @@ fn write_new(path: &Path) -> Result<(), JournalError> {
 }
 
 /// Maps the header for reading, or for writing too.
-pub(crate) fn map_header(file: &File, path: &Path, writable: bool) -> Result<Header, JournalError> {
+pub(crate) fn map_header(file: &File, path: &Path, access: Access) -> Result<Header, JournalError> {
     let foreign = |reason| JournalError::Foreign { path: path.to_path_buf(), reason };
     let length = file.metadata().map_err(JournalError::io("look at", path))?.len();
     if length != FILE_BYTES {
@@ -69,7 +78,7 @@ pub(crate) fn map_header(file: &File, path: &Path, writable: bool) -> Result<Hea
     }
     let mut options = MmapOptions::new();
     options.len(HEADER_BYTES);
-    let map = if writable { options.map_raw(file) } else { options.map_raw_read_only(file) };
+    let map = if access == Access::Write { options.map_raw(file) } else { options.map_raw_read_only(file) };
     let header = Header::new(map.map_err(JournalError::io("map", path))?);
     if header.magic() != MAGIC {
         return Err(foreign("it does not begin as one"));

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::error::JournalError;
-use super::file;
+use super::file::{self, Access};
 use super::format::journal_format;
 use super::frame::{Frame, PREFIX};
 use super::header::{AREA_BYTES, Description, Header, area_start};
@@ -89,13 +89,13 @@ impl Reader {
     /// Opens the journal that is in the runtime directory.
     pub fn open(dir: &Path) -> Result<Reader, JournalError> {
         let path = file::path(dir);
-        Self::new(file::open(&path)?, path)
+        Self::new(file::open(&path, Access::Read)?, path)
     }
 
     /// Opens the journal; makes an empty one if there is none. For the master, whose workers may not open it.
     pub fn create_or_open(dir: &Path) -> Result<Reader, JournalError> {
         let path = file::path(dir);
-        Self::new(file::create_or_open(&path)?, path)
+        Self::new(file::create_or_open(&path, Access::Read)?, path)
     }
 
     /// Reads through an fd that was inherited; `as_fd` of another reader gives it.
@@ -104,7 +104,7 @@ impl Reader {
     }
 
     fn new(file: File, path: PathBuf) -> Result<Reader, JournalError> {
-        let header = file::map_header(&file, &path, false)?;
+        let header = file::map_header(&file, &path, Access::Read)?;
         let (chunk, generation, position, base_bytes) = (Vec::new(), 0, 0, 0);
         Ok(Reader { file, path, header, generation, position, base_bytes, chunk, used: 0, filled: 0, damaged: false })
     }

@@ -104,6 +104,30 @@ fn there_is_one_writer_and_its_successor_begins_anew() {
 }
 
 #[test]
+fn a_reader_cannot_write_to_the_journal() {
+    let (_dir, mut writer, reader) = journal();
+    writer.begin(1, 1, 0, base(&["a"])).unwrap();
+    let inherited = reader.as_fd().try_clone_to_owned().unwrap();
+    let file = File::from(inherited.try_clone().unwrap());
+    assert!(file.write_all_at(b"x", 8).is_err() && file.set_len(0).is_err());
+    assert!(memmap2::MmapOptions::new().len(4096).map_raw(&file).is_err());
+    let mut again = Reader::from_fd(inherited).unwrap();
+    assert_eq!(all(&mut again).len(), 3);
+}
+
+#[test]
+fn a_writer_knows_whether_its_file_has_the_name() {
+    let (dir, writer, _reader) = journal();
+    let path = dir.path().join("policy.journal");
+    assert_eq!(writer.place(), Place::Kept);
+    std::fs::rename(&path, dir.path().join("old")).unwrap();
+    assert_eq!(writer.place(), Place::Gone);
+    Reader::create_or_open(dir.path()).unwrap();
+    assert_eq!(writer.place(), Place::Taken);
+    Writer::open(dir.path()).unwrap();
+}
+
+#[test]
 fn an_overtaken_reader_goes_on_with_the_newest_base() {
     let (_dir, mut writer, mut reader) = journal();
     for generation in 1..=12u64 {

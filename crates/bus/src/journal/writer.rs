@@ -1,11 +1,11 @@
 //! Writing the journal: control, and no one else at a time.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use super::error::JournalError;
-use super::file;
+use super::file::{self, Access};
 use super::format::journal_format;
 use super::frame::Frame;
 use super::header::{AREA_BYTES, Description, Header, area_start};
@@ -30,6 +30,17 @@ pub struct Writer {
     current: Option<Current>,
 }
 
+/// What the journal's name leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The file that is written.
+    Kept,
+    /// Another file: the runtime directory was replaced.
+    Taken,
+    /// Nothing, or it cannot be looked at.
+    Gone,
+}
+
 #[derive(Clone, Copy)]
 struct Current {
     generation: u64,
@@ -43,13 +54,29 @@ impl Writer {
     /// [`begin`](Writer::begin): the writer does not go on where another one has stopped.
     pub fn open(dir: &Path) -> Result<Writer, JournalError> {
         let path = file::path(dir);
-        let file = file::create_or_open(&path)?;
-        let header = file::map_header(&file, &path, true)?;
+        let file = file::create_or_open(&path, Access::Write)?;
+        let header = file::map_header(&file, &path, Access::Write)?;
         if !file::lock(&file).map_err(JournalError::io("lock", &path))? {
             return Err(JournalError::Locked { path, pid: header.writer() });
         }
         header.set_writer(std::process::id());
         Ok(Writer { file, path, header, current: None })
+    }
+
+    /// What the journal's name in the runtime directory leads to.
+    pub fn place(&self) -> Place {
+        let there = |about: std::fs::Metadata| (about.dev(), about.ino());
+        match (std::fs::symlink_metadata(&self.path).map(there), self.file.metadata().map(there)) {
+            (Err(_), _) => Place::Gone,
+            (Ok(named), Ok(own)) if named == own => Place::Kept,
+            _ => Place::Taken,
+        }
+    }
+
+    /// Maps the header again, after a page of the mapping was lost.
+    pub fn map_again(&mut self) -> Result<(), JournalError> {
+        self.header = file::map_header(&self.file, &self.path, Access::Write)?;
+        Ok(())
     }
 
     /// Begins a generation. `base` are the operations, in JSON, that make the state of `revision` from nothing; a commit

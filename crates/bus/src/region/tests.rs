@@ -76,6 +76,40 @@ fn dead_regions_are_removed_but_not_the_newest_nor_one_that_is_new() {
 }
 
 #[test]
+fn no_descriptor_of_its_memory_stays_and_all_of_it_is_reserved() {
+    use std::os::unix::fs::MetadataExt;
+    let dir = tempfile::tempdir().unwrap();
+    let region = Region::create(dir.path(), 1, 3).unwrap();
+    let about = fs::metadata(dir.path().join("bus.1")).unwrap();
+    assert!(about.blocks() * 512 >= region.layout.bytes as u64);
+    for entry in fs::read_dir("/proc/self/fd").unwrap().flatten() {
+        let Ok(open) = fs::metadata(entry.path()) else { continue };
+        assert!((open.dev(), open.ino()) != (about.dev(), about.ino()), "{:?}", entry.path());
+    }
+}
+
+#[test]
+fn without_room_for_its_file_a_region_is_private_and_its_bells_can_be_rung() {
+    let dir = tempfile::tempdir().unwrap();
+    // The name is taken by something that no file can replace.
+    fs::create_dir_all(dir.path().join("bus.1/x")).unwrap();
+    let region = Arc::new(Region::create(dir.path(), 1, 2).unwrap());
+    assert!(region.fault().is_some());
+    fs::remove_dir_all(dir.path().join("bus.1")).unwrap();
+    let worker = region.attach(Address::Worker(1)).unwrap();
+    worker.receive(&mut |_| {});
+    assert_eq!(Region::list(dir.path()).unwrap(), [0; 0]);
+    let ringers = ringers_without_region(dir.path()).unwrap();
+    assert_eq!(ringers.len(), 2);
+    ringers.iter().for_each(Ringer::ring);
+    let mut poll = libc::pollfd { fd: worker.bell(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: one valid pollfd.
+    assert_eq!(unsafe { libc::poll(&raw mut poll, 1, 0) }, 1);
+    Region::create(dir.path(), 1, 2).unwrap();
+    assert!(ringers_without_region(dir.path()).unwrap().is_empty());
+}
+
+#[test]
 fn a_slot_of_a_dead_process_is_reaped_and_a_living_one_is_not() {
     let dir = tempfile::tempdir().unwrap();
     let region = Arc::new(Region::create(dir.path(), 1, 2).unwrap());

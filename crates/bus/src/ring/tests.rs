@@ -17,7 +17,7 @@ impl Own {
     }
 
     fn ring(&mut self) -> Ring<'_> {
-        Ring { indices: &self.indices, bytes: self.bytes.as_mut_ptr().cast() }
+        Ring { indices: &self.indices, bytes: self.bytes.as_mut_ptr().cast(), words: (RING_BYTES / 8) as u64 }
     }
 }
 

@@ -154,6 +154,10 @@ fn gateway_text(gateway: &Value) -> String {
             text.push_str(&format!("{} worker {}: {line}\n", style.red("left out:"), worker["pid"]));
         }
     }
+    if workers.iter().any(|worker| worker["bus"] == false) {
+        let line = "generation 0 has no shared memory with control, for want of room at nginx's start; changes arrive";
+        text.push_str(&format!("{} {line}\n", style.yellow("no bus:")));
+    }
     for (what, reason) in gateway["stale"].as_object().into_iter().flatten() {
         let reason = crate::terminal::shown(reason.as_str().unwrap_or_default(), 400);
         text.push_str(&format!("{} {what}: {reason}\n", style.yellow("not refreshed:")));

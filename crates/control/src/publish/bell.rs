@@ -60,7 +60,7 @@ impl NewFiles {
         }
         // SAFETY: `fd` is open and nobody else's.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        let events = libc::IN_CREATE | libc::IN_MOVED_TO | libc::IN_DELETE;
+        let events = libc::IN_CREATE | libc::IN_MOVED_TO | libc::IN_DELETE | libc::IN_MOVE_SELF;
         // SAFETY: `path` is a C string that lives over the call.
         if unsafe { libc::inotify_add_watch(fd.as_raw_fd(), path.as_ptr(), events) } < 0 {
             return Err(io::Error::last_os_error());
@@ -69,7 +69,7 @@ impl NewFiles {
         Ok(Self { fd: unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }? })
     }
 
-    /// Waits until a file is created or deleted.
+    /// Waits until a file is created or deleted, or the directory is renamed.
     pub async fn changed(&self) {
         let Ok(mut ready) = self.fd.readable().await else { return std::future::pending().await };
         ready.clear_ready();

@@ -229,7 +229,7 @@ impl Publisher {
             frames.push(Frame::Commit { revision: row.revision, time_ms: row.time_ms });
             self.used += ops.iter().map(|op| op.len() as u64 + 16).sum::<u64>() + 32;
         }
-        self.writer.append(&frames).map_err(refused)
+        self.append_to_all(&frames).map_err(refused)
     }
 
     /// Passes the changes to the health checker.

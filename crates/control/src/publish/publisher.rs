@@ -1,7 +1,7 @@
 //! The publisher: the one task that changes anything. Its steps are in the files beside this one.
 
 use std::collections::VecDeque;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -94,7 +94,15 @@ pub(crate) struct Publisher {
     pub(super) bell: Bell,
     pub(super) files: NewFiles,
     pub(super) next_look: Instant,
+    /// When the files in the runtime directory are looked after.
+    pub(super) files_at: Instant,
     pub(super) verdicts_in: mpsc::UnboundedReceiver<Verdict>,
+    pub(super) runtime: PathBuf,
+    /// The journals of earlier runtime directories that workers still follow.
+    pub(super) former: Vec<Writer>,
+    /// How often in a row the journal was not there.
+    pub(super) missing: u32,
+    pub(super) said_not_moved: bool,
     /// The epoch of the store, constant while it is open.
     epoch: u64,
 }
@@ -135,7 +143,12 @@ impl Publisher {
             bell,
             files,
             next_look: Instant::now(),
+            files_at: Instant::now(),
             verdicts_in,
+            runtime: runtime.to_owned(),
+            former: Vec::new(),
+            missing: 0,
+            said_not_moved: false,
             epoch: own_epoch,
         };
         let jumped = publisher.begin(before.epoch, before.revision)?;
@@ -174,10 +187,12 @@ impl Publisher {
     /// Begins a new generation of the journal.
     pub(super) fn rotate(&mut self, state: &State) -> Result<(), weir_bus::JournalError> {
         // Who rotates may hold the store.
-        self.writer.begin(self.epoch, state.revision(), state.digest(), state.base())?;
+        let (epoch, revision, digest) = (self.epoch, state.revision(), state.digest());
+        self.writer.begin(epoch, revision, digest, state.base())?;
+        self.former.retain_mut(|former| former.begin(epoch, revision, digest, state.base()).is_ok());
         let known = self.known.frames(state);
         let frames: Vec<Frame<'_>> = known.iter().map(|frame| Frame::Runtime(frame)).collect();
-        self.writer.append(&frames)?;
+        self.append_to_all(&frames)?;
         self.used = 0;
         self.parts.metrics.journal_rotations.add(1);
         self.parts.metrics.revision.set(state.revision());

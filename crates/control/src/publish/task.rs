@@ -39,6 +39,7 @@ impl Publisher {
                 biased;
                 // First, so that no change is answered without the workers of a cycle that began before it came.
                 () = self.files.changed() => {
+                    self.follow_directory(false);
                     self.roster.discover();
                     self.roster.wake();
                     self.look();
@@ -48,12 +49,19 @@ impl Publisher {
                     self.make_room().await;
                     self.commit(group.drain(..));
                 }
-                () = self.bell.rung() => self.look(),
                 Some(verdict) = self.verdicts_in.recv() => self.verdict(verdict),
                 Some(submitted) = self.read_in.recv() => self.files_read(submitted),
                 _ = findings.recv_many(&mut found, FINDINGS), if !findings.is_closed() => self.publish_found(found.drain(..)),
-                () = tokio::time::sleep_until(look) => self.tick(),
+                () = tokio::time::sleep_until(look) => {
+                    self.tick();
+                    if self.is_stranded() {
+                        log::failure!("{} was deleted where this process looks: start again", self.runtime.display());
+                        break;
+                    }
+                }
                 () = ended(&mut stop) => break,
+                // Last: a worker that rings without end holds up nothing else.
+                () = self.bell.rung() => self.look(),
             }
         }
         self.finish(queue).await
@@ -93,6 +101,11 @@ impl Publisher {
         if !self.waiting.is_empty() {
             self.roster.reap();
         }
+        if self.files_at <= Instant::now() {
+            self.files_at = Instant::now() + IDLE;
+            self.look_after_files();
+        }
+        self.roster.find_followers();
         self.look();
         self.waiting.expire(&self.standing, Instant::now());
         self.snapshot_tick();
@@ -116,7 +129,7 @@ impl Publisher {
             return;
         }
         let runtime: Vec<Frame<'_>> = frames.iter().map(|frame| Frame::Runtime(frame)).collect();
-        if let Err(error) = self.writer.append(&runtime) {
+        if let Err(error) = self.append_to_all(&runtime) {
             // It is known and comes with the next generation.
             return log::failure!("cannot publish what the health checks found: {error}");
         }

@@ -9,7 +9,7 @@ use weir_gateway::{Gateway, Patterns, frame_digest, teardown};
 use weir_ledger::Ledger;
 
 use super::builder::{Builder, Built, Done, Found, Job, Parsed, Wanted};
-use super::{Link, Live, current, endpoint, swap};
+use super::{Link, Live, acknowledge, current, endpoint, swap};
 use crate::configuration::Main;
 use crate::policy::Policies;
 use crate::{fault, note, worker};
@@ -389,7 +389,7 @@ impl Follower {
             let _ = endpoint().map(|endpoint| endpoint.refuse(revision, &reason));
         }
         let Some((revision, digest)) = self.unsaid.take() else { return };
-        endpoint().inspect(|endpoint| endpoint.acknowledge(revision, digest));
+        acknowledge(revision, digest);
         if let (Some(slot), Some(live)) = (worker::slot(), current()) {
             slot.set_revision(live.revision());
         }

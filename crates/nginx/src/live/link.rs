@@ -25,8 +25,8 @@ pub fn other_format(dir: &Path) -> Option<JournalError> {
 }
 
 impl Link {
-    /// Opens the journal, or makes an empty one, and makes the region of this cycle. Without the bus
-    /// workers serve what the journal has when they start, which is better than nothing.
+    /// Opens the journal, or makes an empty one, and makes the region of this cycle. Without the bus workers look at the
+    /// journal once a second; with a bus that control cannot see, they are woken, and acknowledge in the control file.
     pub fn open(dir: &Path, generation: u64, workers: usize) -> Result<Self, JournalError> {
         let reader = Reader::create_or_open(dir)?;
         let journal = reader.as_fd().try_clone_to_owned().map_err(|source| JournalError::Io {
@@ -46,9 +46,12 @@ impl Link {
         self.objects.as_ref().map(AsFd::as_fd)
     }
 
-    /// Why there is no bus, if there is none.
-    pub fn fault(&self) -> Option<&str> {
-        self.region.as_ref().err().map(String::as_str)
+    /// Why there is no bus, or none that control sees.
+    pub fn fault(&self) -> Option<String> {
+        match &self.region {
+            Ok(region) => region.fault().map(ToString::to_string),
+            Err(error) => Some(error.clone()),
+        }
     }
 
     /// Takes part in the bus as the worker with this number.

@@ -63,6 +63,8 @@ struct Worker {
     endpoint: Cell<Option<&'static Endpoint>>,
     said_draining: Cell<bool>,
     testing: Cell<bool>,
+    /// Whether control sees acknowledgements in the control file only.
+    in_slot: Cell<bool>,
 }
 
 // SAFETY: as for worker::Worker: one thread per process ever touches it.
@@ -74,6 +76,7 @@ static WORKER: Worker = Worker {
     endpoint: Cell::new(None),
     said_draining: Cell::new(false),
     testing: Cell::new(false),
+    in_slot: Cell::new(false),
 };
 
 /// What is served now; `None` if no server is a gateway, or if its journal cannot be read.
@@ -100,6 +103,18 @@ fn endpoint() -> Option<&'static Endpoint> {
     WORKER.endpoint.get()
 }
 
+/// Tells control that this worker serves the revision.
+fn acknowledge(revision: u64, digest: u64) {
+    endpoint().inspect(|endpoint| endpoint.acknowledge(revision, digest));
+    if WORKER.in_slot.get()
+        && let Some(slot) = crate::worker::slot()
+    {
+        slot.set_followed(revision, digest);
+        // The bell of a region that control does not see rings only once by itself.
+        endpoint().inspect(|endpoint| endpoint.ring_control());
+    }
+}
+
 /// Begins to follow, in a worker that starts: returns when all that is in the journal is applied,
 /// policies too, so that the first request finds the gateway as it should be.
 ///
@@ -121,8 +136,9 @@ pub unsafe fn start(cycle: *mut ngx_cycle_t, main: &'static Main) {
                 note!(log, Error, "weir: no connection is left for the bell; raise worker_connections");
             }
         }
-        Err(error) => note!(log, Error, "weir: changes will not reach this worker: {error}"),
+        Err(error) => note!(log, Error, "weir: this worker looks for changes once a second: {error}"),
     }
+    WORKER.in_slot.set(link.fault().is_some());
     match link.reader() {
         Ok(reader) => {
             free_evenly();
@@ -153,18 +169,25 @@ fn rung() {
     if let Some(endpoint) = endpoint() {
         message::receive(endpoint);
     }
+    follow();
+    measure::go_on();
+}
+
+/// Reads on in the journal.
+fn follow() {
     if let Some(follower) = WORKER.follower.borrow_mut().as_mut() {
         let held = held::Held::begin();
         if follower.slice() {
             endpoint().inspect(|endpoint| endpoint.held(held.ns()));
         }
     }
-    measure::go_on();
 }
 
-/// A sign of life: whether the worker is finishing cannot be learned otherwise.
+/// A sign of life: whether the worker is finishing cannot be learned otherwise. Looks at the journal as well: a worker
+/// without a bell, or one whose bell another process has silenced, is a second behind, not for ever.
 pub fn beat() {
     say_draining();
+    follow();
     if let Some(follower) = WORKER.follower.borrow_mut().as_mut() {
         follower.try_again();
     }
