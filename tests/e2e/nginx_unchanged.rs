@@ -121,10 +121,13 @@ fn an_origin_that_ends_early_gives_the_client_what_it_sent() {
 
 #[test]
 fn held_and_observed_responses_have_ranges() {
+    let origin = Setup::plain().file("html/good.html", (0..20_000).map(|n| format!("{n:05}")).collect::<String>()).http("types { text/html html; }").start();
+    let origin = format!("127.0.0.1:{}", origin.port);
     let text: String = (0..20_000).map(|n| format!("{n:05}")).collect();
     for mode in ["on", "detect"] {
         let nginx = holding(mode)
             .http("types { text/html html; }")
+            .server(&format!("location /proxied/ {{ proxy_pass http://{origin}/; proxy_force_ranges on; }}"))
             .file("html/good.html", &text)
             .file("html/bad.html", format!("secret-token{text}"))
             .start();
@@ -137,6 +140,8 @@ fn held_and_observed_responses_have_ranges() {
         assert_eq!(several.status, 206);
         assert!(several.text().contains("\r\n\r\n00000\r\n") && several.text().contains("\r\n\r\n19999\r\n"), "{mode}");
         assert_eq!(ranged("/good.html", "bytes=200000-").status, 416);
+        assert_eq!(ranged("/proxied/good.html", "bytes=200000-").status, 416);
+        assert_eq!(ranged("/proxied/good.html", "bytes=5-9").text(), "00001");
         // The rules see all of it, not what was asked for.
         let bad = ranged("/bad.html", "bytes=20-29");
         assert_eq!(bad.status, if mode == "on" { 403 } else { 206 });

@@ -346,6 +346,10 @@ unsafe fn release(
     // SAFETY: as for `judge`. Filters that keep chain links copy them.
     unsafe {
         let sent = header_filter::pass(r);
+        if sent > ffi::code::OK && !(*r).upstream.is_null() {
+            // A range that cannot be satisfied: nginx's upstream expects that only from the header.
+            return ngx_http_filter_finalize_request(r, &raw mut ngx_http_weir_module, sent);
+        }
         if sent == ffi::code::ERROR || sent > ffi::code::OK || (*r).header_only() != 0 {
             return sent;
         }
