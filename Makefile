@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 60
 export FUZZ_SECONDS
 
 .DEFAULT_GOAL := help
-.PHONY: help run test build setup lint conformance deliveries api-test bench soak fuzz docs cycles clean
+.PHONY: help run test build setup lint conformance deliveries api-test bench soak fuzz asan miri abi docs cycles clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -63,6 +63,16 @@ soak: ## check that nothing grows over millions of requests and hundreds of relo
 
 fuzz: ## run every fuzz target for FUZZ_SECONDS (60)
 	@scripts/fuzz.sh
+
+asan: setup ## run the end-to-end tests with AddressSanitizer in nginx and module (ASAN_TESTS, nightly Rust)
+	$(CARGO) build --profile $(PROFILE) --workspace --lib --bins --tests
+	@PROFILE=$(PROFILE) scripts/asan.sh $(ASAN_TESTS)
+
+miri: ## run tests of unsafe code under Miri (nightly Rust)
+	@scripts/miri.sh
+
+abi: build ## check that the module refuses nginx if its structures differ
+	@scripts/abi.sh $(TARGET)/$(PROFILE)/libngx_http_weir_module.so
 
 # With CHECK=1, change nothing and fail if a page is out of date.
 docs: setup ## generate docs/reference from the tables in the code, and the crates in ARCHITECTURE.md

@@ -5,12 +5,14 @@
 #
 #   NGINX_SOURCE_DIR  sources to use instead of Debian's nginx-dev (OpenResty: bundle/nginx-*)
 #   NGINX_BIN         the nginx whose configure arguments are used (default: nginx)
+#   NGINX_TARGET      where to configure (default: .build/nginx)
+#   NGINX_ARGUMENTS   more arguments of configure, as words of a shell
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 nginx_bin=${NGINX_BIN:-$(command -v nginx || echo /usr/sbin/nginx)}
 source_dir=${NGINX_SOURCE_DIR:-/usr/share/nginx/src}
-target=.build/nginx
+target=${NGINX_TARGET:-.build/nginx}
 
 [ -x "$nginx_bin" ] || { echo "nginx-source: no nginx at $nginx_bin; install nginx (make setup) or set NGINX_BIN" >&2; exit 1; }
 [ -f "$source_dir/src/core/nginx.h" ] || { echo "nginx-source: $source_dir has no src/core/nginx.h; install nginx-dev (make setup) or set NGINX_SOURCE_DIR" >&2; exit 1; }
@@ -19,7 +21,7 @@ have=$("$nginx_bin" -v 2>&1 | sed -n 's/.*\/\([0-9][0-9.]*\).*/\1/p' | cut -d. -
 want=$(sed -n 's/.*NGINX_VERSION *"\(.*\)".*/\1/p' "$source_dir/src/core/nginx.h")
 [ "$have" = "$want" ] || { echo "nginx-source: $nginx_bin is version $have, but $source_dir holds $want; the versions must be equal" >&2; exit 1; }
 
-stamp=$( { "$nginx_bin" -V 2>&1; echo "$source_dir"; } | sha256sum | cut -d' ' -f1)
+stamp=$( { "$nginx_bin" -V 2>&1; echo "$source_dir${NGINX_ARGUMENTS:+ $NGINX_ARGUMENTS}"; } | sha256sum | cut -d' ' -f1)
 [ "$(cat "$target/.stamp" 2>/dev/null || true)" = "$stamp" ] && exit 0
 
 echo "nginx-source: configuring nginx $want as $nginx_bin was built" >&2
@@ -31,7 +33,7 @@ cp -r "$source_dir/auto" "$source_dir/src" "$source_dir/configure" "$target/" 2>
 # change the layout of nginx's structures under --with-compat, and neither do dynamic
 # modules, whose libraries would have to be installed for nothing.
 arguments=$("$nginx_bin" -V 2>&1 | sed -n 's/^configure arguments: //p')
-eval "set -- $arguments"
+eval "set -- $arguments ${NGINX_ARGUMENTS:-}"
 kept=()
 for argument in "$@"; do
   case "$argument" in

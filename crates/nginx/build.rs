@@ -10,6 +10,8 @@ const VERSIONS: &[(u64, &str)] = &[
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rustc-check-cfg=cfg(ngx_feature, values(any()))");
+    // Set by scripts/asan.sh: a build for AddressSanitizer, which reuses no arenas and can plant faults.
+    println!("cargo::rustc-check-cfg=cfg(weir_asan)");
     for (_, name) in VERSIONS {
         println!("cargo::rustc-check-cfg=cfg({name})");
     }

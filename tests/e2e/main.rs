@@ -31,6 +31,7 @@ mod hostile;
 mod live;
 mod logs;
 mod nginx_unchanged;
+mod planted;
 mod power_cut;
 mod protocols;
 mod rate_limits;

@@ -95,6 +95,24 @@ fn nginx_t_prints_every_error_with_position_and_hint() {
 }
 
 #[test]
+fn nginx_t_says_if_the_runtime_directory_cannot_be_used() {
+    for (setup, is_refused, expected) in [
+        (Setup::policy(LOOKS_EVERYWHERE), false, "there will be no counters"),
+        (Setup::gateway(), true, "gateways would serve nothing"),
+    ] {
+        let run = setup.prefix().join("run");
+        std::fs::remove_dir_all(&run).unwrap();
+        assert!(setup.check().status.success() && run.is_dir(), "a missing one is made");
+        std::fs::remove_dir_all(&run).unwrap();
+        std::fs::write(&run, "a file").unwrap();
+        let check = setup.check();
+        let said = String::from_utf8_lossy(&check.stderr).into_owned();
+        assert_eq!(check.status.success(), !is_refused, "{said}");
+        assert!(said.contains(expected) && said.contains(&run.display().to_string()), "{said}");
+    }
+}
+
+#[test]
 fn invalid_directives_fail_the_check_with_a_reason() {
     for (directive, expected) in [
         ("weir maybe;", "weir"),

@@ -70,6 +70,60 @@ fn a_web_socket_is_upgraded_and_echoes() {
 }
 
 #[test]
+fn early_data_of_a_web_socket_reaches_the_origin_and_not_the_logs() {
+    const POLICY: &str = r#"
+policies:
+  - id: p
+    rules:
+      - {id: probe, when: 'http.request.uri.path contains "attack"', action: log}
+"#;
+    let early = b"weir-forged-".repeat(1000);
+    // The origin answers late, so that all early data waits in nginx when the connection is upgraded.
+    let length = early.len();
+    let origin = origin::serve(move |mut stream| {
+        use std::io::{Read, Write};
+        let mut seen = Vec::new();
+        while !seen.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte)?;
+            seen.push(byte[0]);
+        }
+        std::thread::sleep(Duration::from_millis(300));
+        stream.write_all(b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n")?;
+        let mut received = vec![0; length];
+        stream.read_exact(&mut received)?;
+        stream.write_all(&received)
+    });
+    let proxy = format!(
+        "proxy_pass http://{origin}; proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade;"
+    );
+    // Heads in the small buffer of a connection, and in a large one.
+    for (buffer, agent) in [("1k", "agent".to_owned()), ("256", format!("agent{}", "x".repeat(600)))] {
+        let http = format!("client_header_buffer_size {buffer};\nlog_format own '$request $http_user_agent';");
+        let setup = Setup::policy(POLICY).http(&http);
+        let own = setup.prefix().join("own.log");
+        let setup = setup.server(&format!("access_log {} own;\nlocation / {{ {proxy} }}", own.display()));
+        let mut nginx = setup.start();
+        let head = format!(
+            "GET /attack?right=1 HTTP/1.1\r\nHost: right.example\r\nUser-Agent: {agent}\r\nReferer: http://right/\r\n\
+             Connection: upgrade\r\nUpgrade: websocket\r\n\r\n"
+        );
+        let mut connection = nginx.connect();
+        connection.send(&[head.as_bytes(), &early].concat());
+        while !connection.line().unwrap().is_empty() {}
+        let echo = connection.to_end();
+        assert!(echo == early, "the origin got {:?}", String::from_utf8_lossy(echo));
+        let lines = [&nginx.accesses(1)[0], &nginx.attacks(1)[0]];
+        assert_eq!(lines[0]["user_agent"], *agent);
+        for (field, expected) in [("uri", "/attack?right=1"), ("host", "right.example"), ("method", "GET")] {
+            assert_eq!(lines.map(|line| &line[field]), [expected; 2], "{field}");
+        }
+        nginx.stop();
+        assert_eq!(std::fs::read_to_string(own).unwrap().trim_end(), format!("GET /attack?right=1 HTTP/1.1 {agent}"));
+    }
+}
+
+#[test]
 fn grpc_streams_flow_both_ways_with_body_rules_active() {
     // A rule that reads every body, but must not delay a stream for it.
     let raw = "      - {id: raw, when: 'http.request.body.raw contains \"attack-body\"', action: block}\n";

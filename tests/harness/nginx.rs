@@ -161,12 +161,13 @@ impl Nginx {
         (victim, new)
     }
 
-    /// Replaces the policy file.
+    /// Replaces the policy file as a whole: a reload that is under way reads the old one or the new one.
     ///
     /// # Panics
     /// If it cannot be written.
     pub fn write_policy(&self, policy: &str) {
-        fs::write(self.path("policy.yaml"), policy).expect("the prefix is writable");
+        let (new, path) = (self.path("policy.yaml.new"), self.path("policy.yaml"));
+        fs::write(&new, policy).and_then(|()| fs::rename(new, path)).expect("the prefix is writable");
     }
 
     /// Runs `nginx -t` on the current configuration.

@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::{fs, io};
 
 use crate::LedgerError;
 use crate::file::{Existing, Mapped, check_owner, make_dir};
@@ -56,6 +57,24 @@ impl Control {
         })?;
         // Another master has created the same file in the meantime.
         created.map_or_else(|| Self::open(dir), |mapped| Ok(Self { mapped }))
+    }
+
+    /// Whether [`Control::open_or_create`] will succeed, as far as can be told without making the file: makes the
+    /// directory, and a file in it that is removed at once. A full file system may have room again by then.
+    pub fn check(dir: &Path) -> Result<(), LedgerError> {
+        make_dir(dir)?;
+        check_owner(&dir.join(FILE_NAME))?;
+        let path = dir.join(format!("check.{}", std::process::id()));
+        match fs::File::create(&path).and_then(|_| fs::remove_file(&path)) {
+            Err(source) if source.kind() != io::ErrorKind::StorageFull => {
+                return Err(LedgerError::Io { path: dir.to_owned(), doing: "create a file in it", source });
+            }
+            _ => {}
+        }
+        match Self::open(dir) {
+            Ok(_) | Err(LedgerError::Missing { .. } | LedgerError::Version { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Opens the control file of `dir`.

@@ -156,14 +156,7 @@ impl Ledger {
         let worker = worker.min(self.workers.saturating_sub(1));
         let cells_each = self.entries + BANKS * self.bank_entries;
         let start = HEADER_WORDS * 8 + worker * row_bytes(cells_each);
-        let row = self.mapped.words()[start / 8..][..row_bytes(cells_each) / 8].as_ptr();
-        // SAFETY: the slice just taken has row_bytes bytes: a head and `cells_each` cells. Both
-        // consist of atomics, for which any bits are valid, and are aligned: the mapping to a
-        // page, header and row to multiples of 128.
-        unsafe {
-            let cells = row.byte_add(size_of::<RowHead>()).cast::<Cell>();
-            Row::new(&*row.cast::<RowHead>(), std::slice::from_raw_parts(cells, cells_each), self.clock())
-        }
+        row_in(&self.mapped.words()[start / 8..], cells_each, self.clock())
     }
 
     pub(crate) fn word(&self, word: usize) -> &AtomicU64 {
@@ -183,6 +176,21 @@ impl Ledger {
         let [scale, overhead] =
             [WORD_CLOCK_SCALE, WORD_CLOCK_OVERHEAD].map(|word| self.word(word).load(Ordering::Relaxed));
         Clock::recorded(scale, overhead)
+    }
+}
+
+/// The row at the beginning of `words`, which are aligned as a mapping is.
+///
+/// # Panics
+/// If the row is longer than the words, or they are not aligned.
+fn row_in(words: &[AtomicU64], cells: usize, clock: Clock) -> Row<'_> {
+    let row = words[..row_bytes(cells) / 8].as_ptr();
+    assert!(row.addr().is_multiple_of(align_of::<RowHead>()));
+    // SAFETY: the slice just taken has row_bytes bytes: a head and `cells` cells. Both consist of atomics, for which any
+    // bits are valid, and are aligned: header and row are multiples of 128.
+    unsafe {
+        let first = row.byte_add(size_of::<RowHead>()).cast::<Cell>();
+        Row::new(&*row.cast::<RowHead>(), std::slice::from_raw_parts(first, cells), clock)
     }
 }
 
@@ -216,6 +224,35 @@ fn unlink_other_generations(dir: &Path, generation: u64) {
             name.to_str().and_then(|name| name.strip_prefix("ledger.")).and_then(|rest| rest.split('.').next());
         if number.and_then(|number| number.parse::<u64>().ok()).is_some_and(|number| number < generation) {
             let _ = fs::remove_file(file.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Memory that is aligned as a mapping is.
+    #[repr(C, align(128))]
+    struct Line([AtomicU64; 16]);
+
+    #[test]
+    fn rows_in_a_row_count_for_themselves_and_touch_nothing_else() {
+        for cells in [0, 1, 7] {
+            let words = row_bytes(cells) / 8;
+            let lines: Vec<Line> = (0..3 * words / 16).map(|_| Line([const { AtomicU64::new(0) }; 16])).collect();
+            // SAFETY: lines are arrays of atomics without gaps.
+            let all: &[AtomicU64] = unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), 3 * words) };
+            let rows = [0, 1, 2].map(|row| row_in(&all[row * words..], cells, Clock::recorded(1 << 32, 0)));
+            for entry in 0..=cells as u32 {
+                rows[1].add(entry, true);
+                rows[1].time(entry, 5);
+            }
+            rows[1].request();
+            let known = cells as u64;
+            assert_eq!(rows.map(|row| row.totals(usize::MAX)), [(0, 0), (known, known), (0, 0)]);
+            rows[1].clear();
+            assert_eq!(all.iter().map(|word| word.load(Ordering::Relaxed)).sum::<u64>(), 1, "the request");
         }
     }
 }

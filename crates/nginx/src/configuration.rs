@@ -24,7 +24,9 @@ use crate::diagnostic::Level;
 use crate::live::Link;
 use crate::log::{AccessLog, Heartbeat, LogFile};
 use crate::policy::{Needs, Placed, Policies};
-use crate::{body_filter, directive, fault, ffi, gateway, header_filter, log, phase, policy, request_filter, shared};
+use crate::{
+    body_filter, directive, fault, ffi, gateway, header_filter, log, phase, policy, request_filter, shared, upgraded,
+};
 
 /// Whether a location is evaluated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,7 +50,7 @@ pub enum FailMode {
     Closed,
 }
 
-/// The phase in which a test wants a panic.
+/// The fault that a test wants: where there is a panic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InjectedFault {
     /// Nowhere.
@@ -62,6 +64,9 @@ pub enum InjectedFault {
     Response,
     /// While the logs are written.
     Log,
+    /// No panic: memory of a request that has ended is read.
+    #[cfg(weir_asan)]
+    UseAfterEnd(crate::planted::Memory),
 }
 
 /// Set, at nginx's start, to honour `weir_inject_panic`.
@@ -277,7 +282,7 @@ pub unsafe extern "C" fn merge_location(cf: *mut ngx_conf_t, parent: *mut c_void
     // SAFETY: both are ours, and merged within a server; the outer one has been merged already or is that of `http`.
     let (main, outer, inner, is_beside) = unsafe {
         let (outer, inner) = (&*parent.cast::<Location>(), &mut *child.cast::<Location>());
-        (ffi::main_of::<Main>(cf), outer, inner, gateway::is_on(cf))
+        (&mut *ffi::main_of(cf), outer, inner, gateway::is_on(cf))
     };
     match fault::contain("configuration", || inner.merge(&outer.settings, main, is_beside)) {
         Some(Ok(())) => ptr::null_mut(),
@@ -388,14 +393,29 @@ fn check_journal(cf: *mut ngx_conf_t, main: &Main) -> Option<()> {
     Some(())
 }
 
+/// What a master does when it starts cannot fail any more; so the directory that it needs is looked at here. Without it
+/// a gateway would serve nothing, and anything else only has no counters.
+fn check_runtime(cf: *mut ngx_conf_t, main: &Main) -> Option<()> {
+    let Err(error) = Control::check(main.runtime_dir()) else { return Some(()) };
+    if main.gateway {
+        directive::refuse(cf, &format!("weir: gateways would serve nothing: {error}"));
+        return None;
+    }
+    directive::warn(cf, &format!("weir: there will be no counters and no run-time switches: {error}"));
+    Some(())
+}
+
 /// nginx's `postconfiguration`: installs what some location needs, and nothing else.
 pub unsafe extern "C" fn install(cf: *mut ngx_conf_t) -> ngx_int_t {
-    // SAFETY: within http, after all levels have been merged.
-    let main = unsafe { ffi::main_of::<Main>(cf) };
+    // SAFETY: within http, after all levels have been merged; nothing below asks for it again.
+    let main = unsafe { &mut *ffi::main_of(cf) };
     let installed = fault::contain("configuration", || {
         if main.gateway {
             expect_anything(cf, main)?;
             check_journal(cf, main)?;
+        }
+        if main.evaluates || main.logs {
+            check_runtime(cf, main)?;
         }
         // SAFETY: as above.
         unsafe {
@@ -411,6 +431,7 @@ pub unsafe extern "C" fn install(cf: *mut ngx_conf_t) -> ngx_int_t {
             }
             if main.evaluates || main.logs {
                 log::install(cf)?;
+                upgraded::install();
             }
         }
         Some(())
@@ -422,7 +443,7 @@ pub unsafe extern "C" fn install(cf: *mut ngx_conf_t) -> ngx_int_t {
 pub unsafe extern "C" fn install_first(cf: *mut ngx_conf_t) -> ngx_int_t {
     // SAFETY: within http, after [`install`].
     unsafe {
-        if ffi::main_of::<Main>(cf).holds_responses {
+        if (*ffi::main_of(cf)).holds_responses {
             body_filter::install();
         }
     }

@@ -74,7 +74,7 @@ unsafe extern "C" fn set(cf: *mut ngx_conf_t, command: *mut ngx_command_t, conf:
         // SAFETY: nginx passes the configuration that the command's offset says.
         let set = unsafe {
             match info.directive {
-                Directive::Http(directive) => set_main(cf, directive, &arguments, &mut *conf.cast::<Main>()),
+                Directive::Http(directive) => set_main(cf, directive, &arguments, conf.cast::<Main>()),
                 Directive::Server(ServerDirective::Gateway) => {
                     let on = choose(arguments[0], &[("on", true), ("off", false)]);
                     on.and_then(|on| gateway::configure(cf, on, conf.cast::<Server>()))
@@ -124,16 +124,27 @@ fn choose<T: Copy>(given: &str, table: &[(&str, T)]) -> Result<T, String> {
     })
 }
 
-fn set_main(cf: *mut ngx_conf_t, directive: HttpDirective, arguments: &[&str], main: &mut Main) -> Result<(), String> {
+/// `main` is borrowed once the value is there: what makes it may change other parts of the configuration.
+///
+/// # Safety
+/// `main` is our main configuration, which `cf` reads, and no reference to it lives.
+unsafe fn set_main(
+    cf: *mut ngx_conf_t,
+    directive: HttpDirective,
+    arguments: &[&str],
+    main: *mut Main,
+) -> Result<(), String> {
     let first = arguments[0];
+    // SAFETY: as the caller promises; nothing that is called meanwhile refers to it.
+    let main = || unsafe { &mut *main };
     match directive {
-        HttpDirective::Policy => once(&mut main.policy_path, full_path(cf, first, true)?),
-        HttpDirective::Runtime => once(&mut main.runtime, full_path(cf, first, false)?),
-        HttpDirective::LogLevel => once(&mut main.log_level, choose(first, LEVELS)?),
-        HttpDirective::RateLimitZone => once(&mut main.zone_bytes, zone_size(first)?),
-        HttpDirective::CollectionsZone => once(&mut main.collections_bytes, zone_size(first)?),
+        HttpDirective::Policy => full_path(cf, first, true).and_then(|path| once(&mut main().policy_path, path)),
+        HttpDirective::Runtime => full_path(cf, first, false).and_then(|path| once(&mut main().runtime, path)),
+        HttpDirective::LogLevel => once(&mut main().log_level, choose(first, LEVELS)?),
+        HttpDirective::RateLimitZone => once(&mut main().zone_bytes, zone_size(first)?),
+        HttpDirective::CollectionsZone => once(&mut main().collections_bytes, zone_size(first)?),
         HttpDirective::Sample => match first.parse() {
-            Ok(every @ 1..=1_000_000) => once(&mut main.sample, every),
+            Ok(every @ 1..=1_000_000) => once(&mut main().sample, every),
             _ => Err(format!("must be a number from 1 to 1000000, not \"{first}\"")),
         },
         HttpDirective::RequestIdHeader => {
@@ -141,11 +152,11 @@ fn set_main(cf: *mut ngx_conf_t, directive: HttpDirective, arguments: &[&str], m
                 None => false,
                 Some(word) => choose(word, &[("trusted", false), ("any", true)])?,
             };
-            once(&mut main.inbound_id, InboundId::new(first, from_any))
+            once(&mut main().inbound_id, InboundId::new(first, from_any))
         }
         HttpDirective::HeartbeatLog => {
             let heartbeat = log::heartbeat_from(cf, arguments)?;
-            once(&mut main.heartbeat, heartbeat)
+            once(&mut main().heartbeat, heartbeat)
         }
     }
 }
@@ -175,7 +186,7 @@ fn set_location(
         LocationDirective::AttackLog => once(&mut settings.attack_log, log::file_from(cf, arguments, LogKind::Attack)?),
         LocationDirective::InjectPanic => {
             // SAFETY: `cf` is within http.
-            if !unsafe { ffi::main_of::<Main>(cf) }.testing {
+            if !unsafe { (*ffi::main_of(cf)).testing } {
                 warn(cf, "\"weir_inject_panic\" is ignored: nginx was not started for tests");
             }
             once(&mut settings.inject, choose(first, INJECTED)?)
@@ -193,6 +204,10 @@ const INJECTED: &[(&str, InjectedFault)] = &[
     ("body", InjectedFault::Body),
     ("response", InjectedFault::Response),
     ("log", InjectedFault::Log),
+    #[cfg(weir_asan)]
+    ("pool", InjectedFault::UseAfterEnd(crate::planted::Memory::Pool)),
+    #[cfg(weir_asan)]
+    ("arena", InjectedFault::UseAfterEnd(crate::planted::Memory::Arena)),
     ("off", InjectedFault::Never),
 ];
 

@@ -4,14 +4,15 @@
 //! nginx would hide what happens. These few functions are the middle: each takes what nginx
 //! guarantees (stated per function) and gives something safe.
 
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
 use std::ptr;
 
 use nginx_sys::{
-    ngx_conf_t, ngx_http_conf_ctx_t, ngx_http_request_t, ngx_list_part_t, ngx_list_t, ngx_pnalloc,
+    ngx_conf_t, ngx_http_conf_ctx_t, ngx_http_request_t, ngx_list_part_t, ngx_list_t, ngx_module_t, ngx_pnalloc,
     ngx_pool_cleanup_add, ngx_pool_t, ngx_str_t, ngx_table_elt_t,
 };
 
+use crate::configuration::Main;
 use crate::module::ngx_http_weir_module;
 
 /// Return codes of nginx's handlers (macros with signs, which bindgen does not always keep).
@@ -121,27 +122,37 @@ pub fn context_index() -> usize {
     unsafe { ngx_http_weir_module.ctx_index }
 }
 
-/// Our main configuration, during configuration.
+/// Our main configuration, during configuration. A directive's setter has the same pointer, and what it calls asks for
+/// it again: references made from it must not overlap.
 ///
 /// # Safety
 /// `cf` is being parsed within `http`, and the configuration has been created.
-pub unsafe fn main_of<'a, T>(cf: *mut ngx_conf_t) -> &'a mut T {
+pub unsafe fn main_of(cf: *mut ngx_conf_t) -> *mut Main {
+    // SAFETY: as the caller promises.
+    unsafe { main_of_module(cf, &raw const ngx_http_weir_module) }
+}
+
+/// An http module's main configuration, during configuration.
+///
+/// # Safety
+/// `cf` is being parsed within `http`, and `T` is that module's configuration.
+pub unsafe fn main_of_module<T>(cf: *mut ngx_conf_t, module: *const nginx_sys::ngx_module_t) -> *mut T {
     // SAFETY: within http, ctx is an ngx_http_conf_ctx_t with one pointer per http module.
     unsafe {
         let context = (*cf).ctx.cast::<ngx_http_conf_ctx_t>();
-        &mut *(*(*context).main_conf.add(context_index())).cast::<T>()
+        (*(*context).main_conf.add((*module).ctx_index)).cast::<T>()
     }
 }
 
-/// Another http module's main configuration, during configuration.
+/// The module of that name among those of a cycle.
 ///
 /// # Safety
-/// As for [`main_of`], and `T` is that module's.
-pub unsafe fn main_of_module<T>(cf: *mut ngx_conf_t, module: *const nginx_sys::ngx_module_t) -> *mut T {
-    // SAFETY: as the caller promises.
+/// `modules` is a cycle's list.
+pub unsafe fn module_named(modules: *mut *mut ngx_module_t, name: &CStr) -> Option<*mut ngx_module_t> {
+    // SAFETY: the list ends with null, and modules have names.
     unsafe {
-        let context = (*cf).ctx.cast::<ngx_http_conf_ctx_t>();
-        (*(*context).main_conf.add((*module).ctx_index)).cast::<T>()
+        let mut all = (0..).map(|place| *modules.add(place)).take_while(|module| !module.is_null());
+        all.find(|module| CStr::from_ptr((**module).name) == name)
     }
 }
 

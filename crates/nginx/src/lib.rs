@@ -9,11 +9,14 @@
 //! cycle               start and end              phase, body, respond       the request
 //! transaction, stage  its one inspection         header_filter, headers     the response, header changes
 //! request             the view of its head       body_filter                the response's body, which may wait for rules
+//! request_filter      its body as it passes      abi                        the layout of nginx's structures
+//! upgraded            early data of WebSockets   buffer                     nginx's buffers and chains
 //! policy              policies and their plans   log                        access, attack and heartbeat logs
 //! shared              memory between workers     fault, diagnostic, meter   panics, messages, costs
 //! worker              state of one process       gateway, live              serving and following live configuration
 //! ```
 
+mod abi;
 mod body;
 mod body_filter;
 mod buffer;
@@ -31,6 +34,8 @@ mod log;
 mod meter;
 mod module;
 mod phase;
+#[cfg(weir_asan)]
+mod planted;
 mod policy;
 mod random;
 mod request;
@@ -39,6 +44,7 @@ mod respond;
 mod shared;
 mod stage;
 mod transaction;
+mod upgraded;
 mod variable;
 #[cfg(test)]
 mod without_nginx;

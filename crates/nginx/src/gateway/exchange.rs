@@ -83,9 +83,13 @@ impl Address {
         }
     }
 
-    /// The address itself, at home in this value.
-    pub fn pointer(&mut self) -> *mut sockaddr {
-        (&raw mut self.storage).cast()
+    /// The address itself, at home in the value at `this`.
+    ///
+    /// # Safety
+    /// `this` points to a value.
+    pub unsafe fn pointer(this: *mut Self) -> *mut sockaddr {
+        // SAFETY: as the caller promises.
+        unsafe { (&raw mut (*this).storage).cast() }
     }
 
     /// Length of the address in bytes.
@@ -117,11 +121,11 @@ mod tests {
         let mut address = Address::default();
         address.set_socket("192.0.2.7:8080".parse().unwrap());
         // SAFETY: an IPv4 address was just put there.
-        let v4 = unsafe { &*address.pointer().cast::<libc::sockaddr_in>() };
+        let v4 = unsafe { &*Address::pointer(&raw mut address).cast::<libc::sockaddr_in>() };
         assert_eq!((v4.sin_port, v4.sin_addr.s_addr.to_ne_bytes()), (8080_u16.to_be(), [192, 0, 2, 7]));
         address.set_socket("[2001:db8::1]:443".parse().unwrap());
         // SAFETY: an IPv6 address was just put there.
-        let v6 = unsafe { &*address.pointer().cast::<libc::sockaddr_in6>() };
+        let v6 = unsafe { &*Address::pointer(&raw mut address).cast::<libc::sockaddr_in6>() };
         assert_eq!(
             (i32::from(v6.sin6_family), v6.sin6_addr.s6_addr[..4].to_vec()),
             (libc::AF_INET6, vec![32, 1, 13, 184])

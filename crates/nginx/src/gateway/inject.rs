@@ -14,7 +14,7 @@ use nginx_sys::{
 };
 
 use super::{Server, peer};
-use crate::configuration::{Location, LocationRules, Main};
+use crate::configuration::{Location, LocationRules};
 use crate::ffi;
 
 /// The name of the one upstream, as nginx knows it.
@@ -46,7 +46,8 @@ pub unsafe fn configure(cf: *mut ngx_conf_t, on: bool, server: *mut Server) -> R
     unsafe {
         let in_location = (*cf).cmd_type & nginx_sys::NGX_HTTP_SRV_CONF as usize == 0;
         if (*server).injecting && in_location {
-            return mark(cf, &mut *server);
+            mark(cf, server);
+            return Ok(());
         }
         if in_location {
             return Err("stands in \"server\", not in \"location\": it serves all paths that have no location".into());
@@ -61,23 +62,22 @@ pub unsafe fn configure(cf: *mut ngx_conf_t, on: bool, server: *mut Server) -> R
         let parsed = parse(cf, &text(cf));
         (*server).injecting = false;
         parsed?;
-        ffi::main_of::<Main>(cf).gateway = true;
+        (*ffi::main_of(cf)).gateway = true;
         take_upstream(cf)
     }
 }
 
 /// Marks a location as ours.
-unsafe fn mark(cf: *mut ngx_conf_t, server: &mut Server) -> Result<(), String> {
-    // SAFETY: within a location, whose context has all modules' configurations.
+unsafe fn mark(cf: *mut ngx_conf_t, server: *mut Server) {
+    // SAFETY: within a location, whose context has all modules' configurations; as for `configure`.
     unsafe {
         let context = (*cf).ctx.cast::<ngx_http_conf_ctx_t>();
         let location = (*(*context).loc_conf.add(ffi::context_index())).cast::<Location>();
         (*location).rules = LocationRules::OfRoute;
         let core = (*(*context).loc_conf.add(ngx_http_core_module.ctx_index)).cast::<ngx_http_core_loc_conf_t>();
         if ffi::bytes(&(*core).name).starts_with(b"@") {
-            server.grpc = NonNull::new(core);
+            (*server).grpc = NonNull::new(core);
         }
-        Ok(())
     }
 }
 
@@ -97,25 +97,11 @@ unsafe fn text(cf: *mut ngx_conf_t) -> String {
     }
     text.push_str(HTTP);
     // SAFETY: the cycle's modules are known.
-    if unsafe { has_module((*(*cf).cycle).modules, c"ngx_http_grpc_module") } {
+    if unsafe { ffi::module_named((*(*cf).cycle).modules, c"ngx_http_grpc_module") }.is_some() {
         text.push_str(GRPC);
     }
     text.push('}');
     text
-}
-
-/// Whether nginx has a module of that name.
-unsafe fn has_module(mut modules: *mut *mut nginx_sys::ngx_module_t, name: &std::ffi::CStr) -> bool {
-    // SAFETY: modules end with null and have names.
-    unsafe {
-        while let Some(module) = (*modules).as_ref() {
-            if std::ffi::CStr::from_ptr(module.name) == name {
-                return true;
-            }
-            modules = modules.add(1);
-        }
-        false
-    }
 }
 
 /// Has nginx parse `text` as the rest of the block it is in.

@@ -5,6 +5,7 @@
 //! pool) with the few fields changed; locations with each combination of values, the alternative,
 //! would need a reload.
 
+use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::rc::Rc;
 
@@ -24,7 +25,8 @@ use crate::{fault, ffi, live, note, worker};
 /// Most tries of one request, whatever the route says.
 pub const MAX_TRIES: usize = 16;
 
-/// The balancer's state for one request to an upstream. Lives in the request's pool.
+/// The balancer's state for one request to an upstream. Lives in the request's pool. What changes is in cells: nginx
+/// calls back while a method runs (a request that is made anew reads variables), and refers to the address meanwhile.
 struct Peer {
     request: *mut ngx_http_request_t,
     upstream: Rc<Upstream>,
@@ -33,14 +35,14 @@ struct Peer {
     is_copy: bool,
     tls: Option<Rc<upstream_tls::Context>>,
     /// Members that failed, by identity.
-    tried: [u64; MAX_TRIES],
-    tries: usize,
+    tried: Cell<[u64; MAX_TRIES]>,
+    tries: Cell<usize>,
     /// Idle connections are passed over after one has turned out to be dead.
-    only_fresh: bool,
-    current: Option<Attempt>,
+    only_fresh: Cell<bool>,
+    current: Cell<Option<Attempt>>,
     /// The member to try next, chosen when a try failed: if there is none, the client gets that failure.
-    next: Option<Rc<Member>>,
-    address: Address,
+    next: Cell<Option<Rc<Member>>>,
+    address: RefCell<Address>,
 }
 
 /// A try that is under way.
@@ -91,12 +93,12 @@ unsafe fn begin(r: *mut ngx_http_request_t) -> Option<()> {
             routed,
             is_copy,
             tls,
-            tried: [0; MAX_TRIES],
-            tries: 0,
-            only_fresh: false,
-            current: None,
-            next: None,
-            address: Address::default(),
+            tried: Cell::new([0; MAX_TRIES]),
+            tries: Cell::new(0),
+            only_fresh: Cell::new(false),
+            current: Cell::new(None),
+            next: Cell::new(None),
+            address: RefCell::default(),
         });
         (*cleanup).handler = Some(drop_peer);
         (*u).peer.data = peer.cast();
@@ -114,63 +116,64 @@ unsafe extern "C" fn drop_peer(data: *mut c_void) {
 /// nginx's `peer.get`: which member to try.
 unsafe extern "C" fn get(pc: *mut ngx_peer_connection_t, data: *mut c_void) -> ngx_int_t {
     // SAFETY: nginx passes what `begin` set.
-    fault::contain("balancer", || unsafe { (*data.cast::<Peer>()).next(&mut *pc) }).unwrap_or(ffi::code::ERROR)
+    fault::contain("balancer", || unsafe { (*data.cast::<Peer>()).next(pc) }).unwrap_or(ffi::code::ERROR)
 }
 
 /// nginx's `peer.free`: how it went.
 unsafe extern "C" fn free(pc: *mut ngx_peer_connection_t, data: *mut c_void, state: ngx_uint_t) {
     // SAFETY: as for `get`.
-    fault::contain("balancer", || unsafe { (*data.cast::<Peer>()).ended(&mut *pc, state) });
+    fault::contain("balancer", || unsafe { (*data.cast::<Peer>()).ended(pc, state) });
 }
 
 impl Peer {
-    unsafe fn next(&mut self, pc: &mut ngx_peer_connection_t) -> ngx_int_t {
+    unsafe fn next(&self, pc: *mut ngx_peer_connection_t) -> ngx_int_t {
         let random = worker::random();
         let Some(member) = self.choose(random[0]) else { return ffi::code::BUSY };
-        let Some(address) = self.address.set(&member, random[1]) else { return ffi::code::BUSY };
-        // SAFETY: the request is live as long as its upstream is asked for members.
-        let Some(name) = (unsafe { self.name(&member) }) else { return ffi::code::ERROR };
-        pc.sockaddr = self.address.pointer();
-        pc.socklen = self.address.length();
-        pc.name = name;
-        pc.connection = std::ptr::null_mut();
-        pc.set_cached(0);
-        let tls = self.tls.as_ref().map_or(0, |tls| tls.identity());
-        let key = pool::PoolKey { member: member.identity(), address, tls };
-        member.state().begin();
-        if !self.is_copy {
-            *self.routed.member.borrow_mut() = Some(Rc::clone(&member));
-        }
-        // SAFETY: as above.
-        if self.tls.is_some() && unsafe { self.name_for_tls(&member) }.is_none() {
-            return ffi::code::ERROR;
-        }
-        // SAFETY: as above.
-        if self.tries > 0 && unsafe { self.name_in_request(&member) }.is_none() {
-            return ffi::code::ERROR;
-        }
-        self.current = Some(Attempt { member, key, began: worker::ticks() });
-        if self.only_fresh || self.upstream.spec().keepalive.is_none() {
-            return ffi::code::OK;
-        }
-        // SAFETY: as above; the log is the request's.
-        match unsafe { pool::take(&key, pc.log) } {
-            Some(connection) => {
-                pc.connection = connection;
-                pc.set_cached(1);
-                ffi::code::DONE
+        let Some(address) = self.address.borrow_mut().set(&member, random[1]) else { return ffi::code::BUSY };
+        // SAFETY: the request is live as long as its upstream is asked for members, and `pc` is part of that; nginx
+        // reads the address only, which changes with the next try.
+        unsafe {
+            let Some(name) = self.name(&member) else { return ffi::code::ERROR };
+            (*pc).sockaddr = Address::pointer(self.address.as_ptr());
+            (*pc).socklen = self.address.borrow().length();
+            (*pc).name = name;
+            (*pc).connection = std::ptr::null_mut();
+            (*pc).set_cached(0);
+            let tls = self.tls.as_ref().map_or(0, |tls| tls.identity());
+            let key = pool::PoolKey { member: member.identity(), address, tls };
+            member.state().begin();
+            self.current.set(Some(Attempt { member: Rc::clone(&member), key, began: worker::ticks() }));
+            if !self.is_copy {
+                *self.routed.member.borrow_mut() = Some(Rc::clone(&member));
             }
-            None => ffi::code::OK,
+            if self.tls.is_some() && self.name_for_tls(&member).is_none() {
+                return ffi::code::ERROR;
+            }
+            if self.tries.get() > 0 && self.name_in_request(&member).is_none() {
+                return ffi::code::ERROR;
+            }
+            if self.only_fresh.get() || self.upstream.spec().keepalive.is_none() {
+                return ffi::code::OK;
+            }
+            let Some(connection) = pool::take(&key, (*pc).log) else { return ffi::code::OK };
+            (*pc).connection = connection;
+            (*pc).set_cached(1);
+            ffi::code::DONE
         }
     }
 
-    fn choose(&mut self, random: u64) -> Option<Rc<Member>> {
+    fn choose(&self, random: u64) -> Option<Rc<Member>> {
         let named = if self.is_copy { None } else { self.routed.chosen.take() };
         named.or_else(|| self.next.take()).or_else(|| self.pick(random))
     }
 
     fn pick(&self, random: u64) -> Option<Rc<Member>> {
-        exchange::pick(&self.upstream, self.routed.key.filter(|_| !self.is_copy), random, &self.tried[..self.tries])
+        exchange::pick(
+            &self.upstream,
+            self.routed.key.filter(|_| !self.is_copy),
+            random,
+            &self.tried.get()[..self.tries.get()],
+        )
     }
 
     /// The member's name in logs; it has to last as long as the request.
@@ -182,7 +185,7 @@ impl Peer {
             if name.is_null() {
                 return None;
             }
-            name.write(self.address.name(pool, member)?);
+            name.write(self.address.borrow().name(pool, member)?);
             Some(name)
         }
     }
@@ -216,54 +219,54 @@ impl Peer {
         }
     }
 
-    unsafe fn ended(&mut self, pc: &mut ngx_peer_connection_t, state: ngx_uint_t) {
+    unsafe fn ended(&self, pc: *mut ngx_peer_connection_t, state: ngx_uint_t) {
         let Some(exchange) = self.current.take() else { return };
-        // SAFETY: the upstream is live until its end.
-        let u = unsafe { &mut *(*self.request).upstream };
         let failed = state & NGX_PEER_FAILED as ngx_uint_t != 0;
-        // SAFETY: nginx makes the state before it asks for a member.
-        let header_ms = unsafe { (*u.state).header_time };
-        let answered = header_ms != usize::MAX;
-        // SAFETY: null or live.
-        let timed_out = unsafe { pc.connection.as_ref().is_some_and(|connection| has_timed_out(connection)) };
-        // A member may close an idle connection while we are about to use it: not a failure, and
-        // nginx gives the try back.
-        let stale = failed && pc.cached() != 0 && !answered && !timed_out;
-        let outcome = match (failed, answered) {
-            _ if stale => Outcome::Unknown,
-            (true, _) => Outcome::Failure,
-            (false, true) => Outcome::Success,
-            (false, false) => Outcome::Unknown,
-        };
-        self.book(&exchange, outcome, header_ms);
-        self.only_fresh |= stale;
-        if state != 0 {
-            pc.tries = pc.tries.saturating_sub(1);
-            if !stale {
-                self.set_aside(&exchange.member, pc);
+        // SAFETY: the upstream, of which `pc` is part, is live until its end; nginx makes the state before it asks for
+        // a member; a connection is null or live.
+        unsafe {
+            let u = (*self.request).upstream;
+            let header_ms = (*(*u).state).header_time;
+            let answered = header_ms != usize::MAX;
+            // A member may close an idle connection while we are about to use it: not a failure, and
+            // nginx gives the try back.
+            let stale = failed && (*pc).cached() != 0 && !answered && !has_timed_out((*pc).connection);
+            let outcome = match (failed, answered) {
+                _ if stale => Outcome::Unknown,
+                (true, _) => Outcome::Failure,
+                (false, true) => Outcome::Success,
+                (false, false) => Outcome::Unknown,
+            };
+            self.book(&exchange, outcome, header_ms);
+            self.only_fresh.set(self.only_fresh.get() | stale);
+            if state != 0 {
+                (*pc).tries = (*pc).tries.saturating_sub(1);
+                if !stale && !self.set_aside(&exchange.member, (*pc).tries > 0) {
+                    (*pc).tries = 0;
+                }
+            } else if let Some(limits) = self.upstream.spec().keepalive
+                && is_reusable((*pc).connection, u, limits.requests)
+            {
+                // nginx forgets the connection.
+                pool::put(exchange.key, exchange.member.state(), &limits, (*pc).connection);
+                (*pc).connection = std::ptr::null_mut();
             }
-        } else if let Some(limits) = self.upstream.spec().keepalive
-            // SAFETY: null or live.
-            && unsafe { is_reusable(pc.connection, u, limits.requests) }
-        {
-            // SAFETY: just looked at; nginx forgets it.
-            unsafe { pool::put(exchange.key, exchange.member.state(), &limits, pc.connection) };
-            pc.connection = std::ptr::null_mut();
         }
     }
 
-    /// A member has failed: another one is next, if there is one.
-    fn set_aside(&mut self, member: &Member, pc: &mut ngx_peer_connection_t) {
-        if self.tries < MAX_TRIES {
-            self.tried[self.tries] = member.identity();
-            self.tries += 1;
+    /// A member has failed: another one is next if nginx `may_retry`. Whether there is one.
+    fn set_aside(&self, member: &Member, may_retry: bool) -> bool {
+        let tries = self.tries.get();
+        if tries < MAX_TRIES {
+            let mut tried = self.tried.get();
+            tried[tries] = member.identity();
+            self.tried.set(tried);
+            self.tries.set(tries + 1);
         }
-        if pc.tries > 0 {
-            self.next = self.pick(worker::random()[0]);
-            if self.next.is_none() {
-                pc.tries = 0;
-            }
-        }
+        let next = if may_retry { self.pick(worker::random()[0]) } else { None };
+        let is_there = next.is_some();
+        self.next.set(next);
+        is_there
     }
 
     /// Books how an exchange ended: latency, load, and failures that take a member out.
@@ -291,23 +294,27 @@ impl Drop for Peer {
     }
 }
 
-unsafe fn has_timed_out(connection: &ngx_connection_t) -> bool {
-    // SAFETY: a live connection has both events.
-    unsafe { (*connection.read).timedout() != 0 || (*connection.write).timedout() != 0 }
+unsafe fn has_timed_out(connection: *const ngx_connection_t) -> bool {
+    // SAFETY: null or live, then with both events.
+    unsafe {
+        !connection.is_null() && ((*(*connection).read).timedout() != 0 || (*(*connection).write).timedout() != 0)
+    }
 }
 
 /// Whether another request may use the connection, as nginx's own keepalive module sees it.
-unsafe fn is_reusable(connection: *mut ngx_connection_t, u: &ngx_http_upstream_t, requests: u32) -> bool {
+unsafe fn is_reusable(connection: *const ngx_connection_t, u: *const ngx_http_upstream_t, requests: u32) -> bool {
     // SAFETY: null or live, then with both events; the flags are those of the process.
     unsafe {
-        let Some(connection) = connection.as_ref() else { return false };
-        let (read, write) = (&*connection.read, &*connection.write);
-        u.keepalive() != 0
-            && u.request_body_sent() != 0
-            && connection.requests < requests as ngx_uint_t
-            && (read.eof() | read.error() | read.timedout() | write.error() | write.timedout()) == 0
+        if connection.is_null() {
+            return false;
+        }
+        let (read, write) = ((*connection).read, (*connection).write);
+        (*u).keepalive() != 0
+            && (*u).request_body_sent() != 0
+            && (*connection).requests < requests as ngx_uint_t
+            && ((*read).eof() | (*read).error() | (*read).timedout() | (*write).error() | (*write).timedout()) == 0
             && nginx_sys::ngx_terminate == 0
             && nginx_sys::ngx_exiting == 0
-            && ngx_handle_read_event(connection.read, 0) == ffi::code::OK
+            && ngx_handle_read_event(read, 0) == ffi::code::OK
     }
 }

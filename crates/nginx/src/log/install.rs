@@ -57,6 +57,11 @@ unsafe fn write(r: *mut ngx_http_request_t, inspection: &Inspection, location: &
     if location.inject == InjectedFault::Log {
         panic!("injected by weir_inject_panic");
     }
+    #[cfg(weir_asan)]
+    if let InjectedFault::UseAfterEnd(memory) = location.inject {
+        // SAFETY: a live request.
+        unsafe { crate::planted::read_after_end(r, inspection, memory) };
+    }
     if inspection.stage.is_evaluated() {
         worker::count_verdict(inspection.outcome.verdict);
     }
