@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 60
 export FUZZ_SECONDS
 
 .DEFAULT_GOAL := help
-.PHONY: help run test build setup lint conformance deliveries api-test bench soak fuzz asan miri abi docs cycles clean
+.PHONY: help run test build setup lint conformance deliveries api-test bench soak fuzz asan miri abi nginx-tests docs cycles clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -63,6 +63,10 @@ soak: ## check that nothing grows over millions of requests and hundreds of relo
 
 fuzz: ## run every fuzz target for FUZZ_SECONDS (60)
 	@scripts/fuzz.sh
+
+# The test suite is not part of this repository: NGINX_TESTS names a checkout of it.
+nginx-tests: build ## run nginx's own test suite and h2spec on nginx alone and with Weir (NGINX_TESTS)
+	@scripts/nginx-tests.sh $(TARGET)/$(PROFILE)/libngx_http_weir_module.so $(TARGET)/$(PROFILE)/weir
 
 asan: setup ## run the end-to-end tests with AddressSanitizer in nginx and module (ASAN_TESTS, nightly Rust)
 	$(CARGO) build --profile $(PROFILE) --workspace --lib --bins --tests

@@ -121,7 +121,10 @@ fn an_origin_that_ends_early_gives_the_client_what_it_sent() {
 
 #[test]
 fn held_and_observed_responses_have_ranges() {
-    let origin = Setup::plain().file("html/good.html", (0..20_000).map(|n| format!("{n:05}")).collect::<String>()).http("types { text/html html; }").start();
+    let origin = Setup::plain()
+        .file("html/good.html", (0..20_000).map(|n| format!("{n:05}")).collect::<String>())
+        .http("types { text/html html; }")
+        .start();
     let origin = format!("127.0.0.1:{}", origin.port);
     let text: String = (0..20_000).map(|n| format!("{n:05}")).collect();
     for mode in ["on", "detect"] {
@@ -185,6 +188,20 @@ fn detection_lets_an_unbuffered_upload_stream_and_sees_it() {
     assert_eq!((&line["action"], &line["findings"][0]["rule"]), (&"detect".into(), &"raw".into()), "{line:#}");
     assert!(line["unreadable"].as_str().unwrap().contains("truncated"), "longer than weir_body_limit: {line:#}");
     assert!(!nginx.error_log().contains("buffered to a temporary file"), "{}", nginx.error_log());
+}
+
+#[test]
+fn a_redirect_from_detection_to_blocking_lets_no_body_past() {
+    let origin = Echo::start();
+    let nginx = Setup::policy(LOOKS_EVERYWHERE)
+        .server(&format!(
+            "location / {{ weir detect; try_files /none @strict; proxy_pass http://{origin}; }}\n\
+             location @strict {{ weir on; proxy_pass http://{origin}; }}"
+        ))
+        .start();
+    assert_eq!(nginx.send(&Request::post("/", "text/plain", "attack-body")).status, 403);
+    let response = nginx.send(&Request::post("/", "text/plain", "harmless"));
+    assert_eq!((response.status, response.json()["body_length"].as_u64()), (200, Some(8)));
 }
 
 #[test]

@@ -19,7 +19,7 @@ use crate::configuration::{FailMode, InjectedFault, Location, LocationRules, Mai
 use crate::gateway::{self, Enter, Leave};
 use crate::policy::{Placed, PolicySource};
 use crate::transaction::{self, Body, Inspection};
-use crate::{body, body_filter, fault, ffi, headers, respond, worker};
+use crate::{body, body_filter, fault, ffi, headers, request_filter, respond, worker};
 use std::sync::Arc;
 
 /// Adds a handler to one of nginx's phases.
@@ -308,13 +308,18 @@ unsafe fn decide(r: *mut ngx_http_request_t, location: &'static Location) -> Ste
         if !plan.has(Phase::Body) {
             return Step::Pass;
         }
+        let passes = location.only_detects(plan) && (*r).content_handler.is_some();
+        if (*inspection).body == Body::Passing && !passes {
+            // Redirected from where rules only detect, before the body has passed completely.
+            request_filter::stop(&mut *inspection, location);
+        }
         if matches!((*inspection).body, Body::Unread) && body::is_announced(r) {
             if body::is_stream(r) || plan.wants_body(&(*inspection).transaction, &(*inspection).outcome).is_none() {
                 // No rule of the plan can match, or none may hold the stream up; rule sets have
                 // rules in this phase that do not look at the body.
                 return rule_sets_without_body(&mut *inspection, location);
             }
-            if location.only_detects(plan) && (*r).content_handler.is_some() {
+            if passes {
                 (*inspection).body = Body::Passing;
                 return Step::Pass;
             }

@@ -122,12 +122,20 @@ pub unsafe fn finish(r: *mut ngx_http_request_t, inspection: *mut Inspection) {
             return;
         }
         let location = ffi::location_of::<Location>(r);
-        if (*inspection).passed.length == 0 {
-            (*inspection).body = Body::Unread;
+        stop(&mut *inspection, location);
+        if (*inspection).body == Body::Unread {
             phase::judge_without_body(r, location);
         } else {
-            give(&mut *inspection, location, false);
             phase::judge_passed_body(r, location);
         }
+    }
+}
+
+/// From here on, the transaction has what has passed, or the body counts as unread if nothing has.
+pub fn stop(inspection: &mut Inspection, location: &Location) {
+    if inspection.passed.length == 0 {
+        inspection.body = Body::Unread;
+    } else {
+        give(inspection, location, false);
     }
 }

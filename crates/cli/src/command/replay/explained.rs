@@ -166,14 +166,14 @@ fn as_text(replayer: &Replayer<'_>, line: &str, explained: &Explained, style: St
                 }
                 Fate::Awaited(by, limit) if what == "request body" => {
                     format!(
-                        "read completely before {unit}, whatever proxy_request_buffering says, because {} reads its first {} and may refuse it",
+                        "read completely before {unit}, whatever proxy_request_buffering says: {} reads its first {}, and the policies may refuse the request",
                         rule(replayer, by),
                         bytes(limit)
                     )
                 }
                 Fate::Awaited(by, limit) => {
                     format!(
-                        "held until it ends or has {} before {unit}, because {} reads it and may refuse it",
+                        "held until it ends or has {}, before {unit}: {} reads it, and the policies may refuse it",
                         bytes(limit),
                         rule(replayer, by)
                     )
