@@ -65,7 +65,8 @@ fuzz: ## run every fuzz target for FUZZ_SECONDS (60)
 	@scripts/fuzz.sh
 
 # The test suite is not part of this repository: NGINX_TESTS names a checkout of it.
-nginx-tests: build ## run nginx's own test suite and h2spec on nginx alone and with Weir (NGINX_TESTS)
+nginx-tests: setup ## run nginx's own test suite and h2spec on nginx alone and with Weir (NGINX_TESTS)
+	$(CARGO) build --profile $(PROFILE) --workspace --lib --bins --tests
 	@scripts/nginx-tests.sh $(TARGET)/$(PROFILE)/libngx_http_weir_module.so $(TARGET)/$(PROFILE)/weir
 
 asan: setup ## run the end-to-end tests with AddressSanitizer in nginx and module (ASAN_TESTS, nightly Rust)
@@ -75,7 +76,8 @@ asan: setup ## run the end-to-end tests with AddressSanitizer in nginx and modul
 miri: ## run tests of unsafe code under Miri (nightly Rust)
 	@scripts/miri.sh
 
-abi: build ## check that the module refuses nginx if its structures differ
+abi: setup ## check that the module refuses nginx if its structures differ
+	$(CARGO) build --profile $(PROFILE) --workspace --lib --bins --tests
 	@scripts/abi.sh $(TARGET)/$(PROFILE)/libngx_http_weir_module.so
 
 # With CHECK=1, change nothing and fail if a page is out of date.

@@ -64,20 +64,24 @@ variant() {
   local name=$1 directives=$2 failed
   echo "nginx-tests: $name, ${#files[@]} files" >&2
   run "$name" "$directives" $((3 * $(nproc))) "${files[@]}" >"$work/$name.log"
-  mapfile -t failed < <(not_passed "$work/$name.log")
+  mapfile -t failed < <(not_passed "$work/$name.log" "${files[@]}")
   if [ ${#failed[@]} -gt 0 ]; then
-    run "$name" "$directives" 1 "${failed[@]}" >"$work/$name.again"
-    mapfile -t failed < <(not_passed "$work/$name.again")
+    run "$name" "$directives" 1 "${failed[@]}" >>"$work/$name.log"
+    mapfile -t failed < <(not_passed "$work/$name.log" "${files[@]}")
   fi
   local skipped
-  skipped=$(grep -ac '\.\. skipped:' "$work/$name.log" || true)
+  skipped=$(LC_ALL=C sed -n 's/^\([^ ]*\.t\) .*\.\. skipped:.*/\1/p' "$work/$name.log" | sort -u | wc -l)
   jq -cn --arg name "$name" --argjson skip "$skipped" --argjson all ${#files[@]} '{($name): {
     pass: ($all - $skip - ($ARGS.positional | length)), fail: ($ARGS.positional | length), skip: $skip,
     failed: $ARGS.positional}}' --args -- "${failed[@]}" >>"$work/results"
 }
 
+# not_passed LOG FILE...: the files that the log does not call passed or skipped.
 not_passed() {
-  LC_ALL=C grep -avE '\.\. (ok|skipped:)' "$1" | sed -n 's/^\([^ ]*\.t\) .*/\1/p' | sort -u
+  local log=$1
+  shift
+  comm -13 <(LC_ALL=C sed -nE 's/^([^ ]*\.t) .*\.\. (ok|skipped:).*/\1/p' "$log" | LC_ALL=C sort -u) \
+    <(printf '%s\n' "$@" | LC_ALL=C sort -u)
 }
 
 variant bare ''
@@ -106,7 +110,9 @@ H2SPEC=${H2SPEC:-$OLDPWD/.build/tools/h2spec}
 if [ $# -eq 0 ]; then
   [ -x "$H2SPEC" ] || {
     echo "nginx-tests: installing h2spec" >&2
-    GOBIN=$(dirname "$H2SPEC") go install github.com/summerwind/h2spec/cmd/h2spec@v2.6.0 || echo "nginx-tests: no h2spec" >&2
+    mkdir -p "$(dirname "$H2SPEC")"
+    GOBIN=$(dirname "$H2SPEC") go install github.com/summerwind/h2spec/cmd/h2spec@v2.6.0 ||
+      echo "nginx-tests: no h2spec; H2SPEC names a binary" >&2
   }
   if [ -x "$H2SPEC" ]; then
     for one in bare weir; do
