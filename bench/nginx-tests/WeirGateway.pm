@@ -69,7 +69,7 @@ sub start_control {
 	print $file $documents;
 	close $file;
 	for (1 .. 100) {
-		return if -S "$dir/weir/control.sock" && !system "@weir apply --yes $dir/gateway.yaml >$dir/apply.log 2>&1";
+		return if -S "$dir/weir/control.sock" && !system "@weir apply $dir/gateway.yaml >$dir/apply.log 2>&1";
 		select undef, undef, undef, 0.1;
 	}
 	print "Bail out!  weir apply: ", `cat $dir/apply.log $dir/control.log`, "\n";

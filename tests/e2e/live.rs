@@ -359,3 +359,13 @@ fn changes(api: &Api, name: &str, round: usize, stop: &AtomicBool) -> Known {
     }
     known
 }
+
+#[test]
+fn a_debug_log_does_not_crash_workers() {
+    let gateway = gateway(Setup::gateway().error_level("debug"), &["a"]);
+    for value in ["one", "two"] {
+        let _ = gateway.api().put("routes/a", &route("a", value)).expect(200);
+        thread::sleep(Duration::from_millis(1500)); // timers of changes fire
+    }
+    assert!(gateway.nginx.crashes().is_empty(), "{:?}", gateway.nginx.crashes());
+}

@@ -159,7 +159,7 @@ impl Table {
             match self {
                 Self::HeaderFields => {
                     let rows = (&raw const nginx_sys::ngx_http_headers_in).cast::<ngx_http_header_t>();
-                    until_empty(rows, |row| (ffi::bytes(&row.name), row.offset as usize))
+                    until_empty(rows, |row| (ffi::bytes(&row.name), row.offset))
                 }
                 Self::Directives(module) => match ffi::module_named((*(*cf).cycle).modules, module) {
                     Some(module) if !(*module).commands.is_null() => {

@@ -25,7 +25,8 @@ use crate::live::Link;
 use crate::log::{AccessLog, Heartbeat, LogFile};
 use crate::policy::{Needs, Placed, Policies};
 use crate::{
-    body_filter, directive, fault, ffi, gateway, header_filter, log, phase, policy, request_filter, shared, upgraded,
+    abi, body_filter, directive, fault, ffi, gateway, header_filter, log, phase, policy, request_filter, shared,
+    upgraded, variable,
 };
 
 /// Whether a location is evaluated.
@@ -252,6 +253,17 @@ pub enum LocationRules {
     OfHost,
 }
 
+/// nginx's `preconfiguration`: makes sure that this is the nginx we were built for, and makes our variables known.
+pub unsafe extern "C" fn prepare(cf: *mut ngx_conf_t) -> ngx_int_t {
+    fault::install_hook();
+    // SAFETY: nginx's core comes before other modules.
+    if let Some(Err(message)) = fault::contain("comparison of structures", || unsafe { abi::check(cf) }) {
+        directive::refuse(cf, &message);
+        return ffi::code::ERROR;
+    }
+    variable::add_all(cf)
+}
+
 /// nginx's `create_main_conf`.
 pub unsafe extern "C" fn create_main(cf: *mut ngx_conf_t) -> *mut c_void {
     let main = Main { testing: std::env::var_os(TESTING).is_some(), ..Main::default() };
@@ -408,7 +420,7 @@ fn check_runtime(cf: *mut ngx_conf_t, main: &Main) -> Option<()> {
 /// nginx's `postconfiguration`: installs what some location needs, and nothing else.
 pub unsafe extern "C" fn install(cf: *mut ngx_conf_t) -> ngx_int_t {
     // SAFETY: within http, after all levels have been merged; nothing below asks for it again.
-    let main = unsafe { &mut *ffi::main_of(cf) };
+    let main = unsafe { &mut *ffi::main_of::<Main>(cf) };
     let installed = fault::contain("configuration", || {
         if main.gateway {
             expect_anything(cf, main)?;
@@ -443,7 +455,7 @@ pub unsafe extern "C" fn install(cf: *mut ngx_conf_t) -> ngx_int_t {
 pub unsafe extern "C" fn install_first(cf: *mut ngx_conf_t) -> ngx_int_t {
     // SAFETY: within http, after [`install`].
     unsafe {
-        if (*ffi::main_of(cf)).holds_responses {
+        if (*ffi::main_of::<Main>(cf)).holds_responses {
             body_filter::install();
         }
     }

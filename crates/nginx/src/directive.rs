@@ -186,7 +186,7 @@ fn set_location(
         LocationDirective::AttackLog => once(&mut settings.attack_log, log::file_from(cf, arguments, LogKind::Attack)?),
         LocationDirective::InjectPanic => {
             // SAFETY: `cf` is within http.
-            if !unsafe { (*ffi::main_of(cf)).testing } {
+            if !unsafe { (*ffi::main_of::<Main>(cf)).testing } {
                 warn(cf, "\"weir_inject_panic\" is ignored: nginx was not started for tests");
             }
             once(&mut settings.inject, choose(first, INJECTED)?)

@@ -12,7 +12,6 @@ use nginx_sys::{
     ngx_pool_cleanup_add, ngx_pool_t, ngx_str_t, ngx_table_elt_t,
 };
 
-use crate::configuration::Main;
 use crate::module::ngx_http_weir_module;
 
 /// Return codes of nginx's handlers (macros with signs, which bindgen does not always keep).
@@ -127,7 +126,7 @@ pub fn context_index() -> usize {
 ///
 /// # Safety
 /// `cf` is being parsed within `http`, and the configuration has been created.
-pub unsafe fn main_of(cf: *mut ngx_conf_t) -> *mut Main {
+pub unsafe fn main_of<T>(cf: *mut ngx_conf_t) -> *mut T {
     // SAFETY: as the caller promises.
     unsafe { main_of_module(cf, &raw const ngx_http_weir_module) }
 }

@@ -5,10 +5,10 @@ use std::ptr;
 
 use nginx_sys::{NGX_HTTP_MODULE, ngx_http_module_t, ngx_module_t};
 
-use crate::{configuration, cycle, directive, gateway, variable};
+use crate::{configuration, cycle, directive, gateway};
 
 static mut CONTEXT: ngx_http_module_t = ngx_http_module_t {
-    preconfiguration: Some(variable::add_all),
+    preconfiguration: Some(configuration::prepare),
     postconfiguration: Some(configuration::install),
     create_main_conf: Some(configuration::create_main),
     init_main_conf: Some(configuration::init_main),

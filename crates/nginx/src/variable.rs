@@ -11,16 +11,10 @@ use weir_log::json;
 
 use crate::configuration::Main;
 use crate::transaction::{self, Inspection};
-use crate::{abi, directive, fault, ffi, gateway, worker};
+use crate::{fault, ffi, gateway, worker};
 
-/// nginx's `preconfiguration`: makes sure that this is the nginx we were built for, and makes the variables known.
-pub unsafe extern "C" fn add_all(cf: *mut ngx_conf_t) -> ngx_int_t {
-    fault::install_hook();
-    // SAFETY: nginx's core comes before other modules.
-    if let Some(Err(message)) = fault::contain("comparison of structures", || unsafe { abi::check(cf) }) {
-        directive::refuse(cf, &message);
-        return ffi::code::ERROR;
-    }
+/// Makes the variables known, before nginx reads `http`.
+pub fn add_all(cf: *mut ngx_conf_t) -> ngx_int_t {
     for (index, info) in VARIABLES.iter().enumerate() {
         let mut name = ffi::static_str(info.name.as_bytes());
         // SAFETY: nginx is about to read http; it copies the name.

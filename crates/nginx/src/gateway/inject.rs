@@ -14,7 +14,7 @@ use nginx_sys::{
 };
 
 use super::{Server, peer};
-use crate::configuration::{Location, LocationRules};
+use crate::configuration::{Location, LocationRules, Main};
 use crate::ffi;
 
 /// The name of the one upstream, as nginx knows it.
@@ -62,7 +62,7 @@ pub unsafe fn configure(cf: *mut ngx_conf_t, on: bool, server: *mut Server) -> R
         let parsed = parse(cf, &text(cf));
         (*server).injecting = false;
         parsed?;
-        (*ffi::main_of(cf)).gateway = true;
+        (*ffi::main_of::<Main>(cf)).gateway = true;
         take_upstream(cf)
     }
 }

@@ -4,12 +4,9 @@ use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 
 use nginx_sys::{
-    ngx_http_core_loc_conf_t, ngx_http_core_module, ngx_http_max_module, ngx_http_request_t,
+    NGX_HTTP_VERSION_20, ngx_http_core_loc_conf_t, ngx_http_core_module, ngx_http_max_module, ngx_http_request_t,
     ngx_http_update_location_config, ngx_palloc, ngx_pool_cleanup_add,
 };
-use weir_http::Version;
-
-use crate::request;
 
 /// Has another location of the same server serve the request. In the rewrite phase this is all that nginx's own
 /// search for a location does; an internal redirect would run the phases again and forget all modules' contexts.
@@ -57,7 +54,7 @@ pub unsafe fn limit_body(r: *mut ngx_http_request_t, bytes: u64) -> Option<()> {
 unsafe fn own(r: *mut ngx_http_request_t) -> Option<*mut Own> {
     // SAFETY: a live request has a connection, and both have pools. What is in a cleanup with our handler is ours.
     unsafe {
-        let pool = if request::version(r) == Version::Http2 { (*r).pool } else { (*(*r).connection).pool };
+        let pool = if (*r).http_version == NGX_HTTP_VERSION_20 as usize { (*r).pool } else { (*(*r).connection).pool };
         let mut cleanup = (*pool).cleanup;
         while let Some(one) = cleanup.as_ref() {
             if one.handler.is_some_and(|handler| ptr::fn_addr_eq(handler, keep as unsafe extern "C" fn(_))) {

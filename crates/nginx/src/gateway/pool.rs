@@ -179,6 +179,8 @@ pub fn sweep_soon() {
         // SAFETY: ngx_event_t is plain data, and nginx's own begin as zeros; the event is leaked.
         let event: &'static mut ngx_event_t = Box::leak(Box::new(unsafe { std::mem::zeroed() }));
         event.handler = Some(sweep);
+        // With `error_log ... debug`, nginx reads what it takes for a connection's number behind this pointer.
+        event.data = (&raw mut *event).cast();
         event.set_cancelable(1);
         event
     });

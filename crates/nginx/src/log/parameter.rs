@@ -8,6 +8,7 @@ use weir_log::access::{LOG_FIELDS, LogField};
 use super::access::AccessLog;
 use super::heartbeat::Heartbeat;
 use super::writer::{DEFAULT_BUFFER, DEFAULT_FLUSH_MS, LogFile, LogKind};
+use crate::configuration::Main;
 use crate::{directive, ffi};
 
 /// Bounds of `buffer=`: below, a line would hardly fit; above, a worker's memory is wasted.
@@ -72,7 +73,7 @@ fn open(
         }
         let log = ffi::keep((*cf).pool, LogFile::new(file, kind, buffer, flush_ms)).ok_or("has no memory left")?;
         LogFile::register(log);
-        (*ffi::main_of(cf)).files.push(log);
+        (*ffi::main_of::<Main>(cf)).files.push(log);
         Ok(log)
     }
 }
@@ -89,7 +90,7 @@ pub fn access_from(cf: *mut ngx_conf_t, arguments: &[&str]) -> Result<Option<Rc<
     };
     if fields.contains(&LogField::ServerAddr) {
         // SAFETY: `cf` is within http.
-        unsafe { (*ffi::main_of(cf)).reads_server_address = true };
+        unsafe { (*ffi::main_of::<Main>(cf)).reads_server_address = true };
     }
     let file = open(cf, arguments[0], LogKind::Access, parameters.buffer, parameters.flush_ms)?;
     Ok(Some(Rc::new(AccessLog::new(file, &fields))))
