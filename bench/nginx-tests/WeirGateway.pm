@@ -39,7 +39,8 @@ sub convert {
 		my @names = grep { /^[\w.-]+$/ } split ' ', $names // '';
 		return $server if !$address || $server =~ /server_name\s+[^;]*[~*"]/ || $seen{"@names"}++;
 		my $id = 's' . ++$n;
-		$sites{$id} = '{hosts: [' . join(', ', map { "\"$_\"" } @names ? @names : '*') . ']}';
+		push @names, '*' if $n == 1; # requests without a host, as nginx's first server gets them
+		$sites{$id} = '{hosts: [' . join(', ', map { "\"$_\"" } @names) . ']}';
 		my $times = join ', ', map { "$_: $timeouts->{$_}" } sort keys %$timeouts;
 		$routes{$id} = "{site: $id, path: /, to: $id" . ($times && ", timeouts: {$times}") . '}';
 		$upstreams{$id} = "{members: {only: \"$address\"}}";
