@@ -97,7 +97,11 @@ fn run(plan: &Plan, request: &Request, detect: bool) -> (Decision, Outcome<'stat
     };
     let mut decision = plan.evaluate(Phase::Request, &transaction, &mut context, &mut outcome);
     if decision == Decision::Continue {
-        transaction.set_body(if plan.wants_body(&transaction, &outcome).is_some() { request.body.as_bytes() } else { b"" });
+        transaction.set_body(if plan.wants_body(&transaction, &outcome).is_some() {
+            request.body.as_bytes()
+        } else {
+            b""
+        });
         decision = plan.evaluate(Phase::Body, &transaction, &mut context, &mut outcome);
     }
     (decision, outcome)
