@@ -12,17 +12,8 @@ shift
 work=${CARGO_TARGET_DIR:-target}/deliveries
 mkdir -p "$work/express"
 
-missing=()
-for package in python3-flask php-cli php-xml; do
-  status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
-  [ "$status" = installed ] || missing+=("$package")
-done
-if [ ${#missing[@]} -gt 0 ]; then
-  echo "deliveries: installing ${missing[*]}" >&2
-  root=()
-  [ "$(id -u)" -eq 0 ] || root=(sudo)
-  "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends "${missing[@]}" >&2
-fi
+. scripts/packages.sh
+install_packages deliveries python3-flask php-cli php-xml
 for program in go node npm; do
   command -v $program >/dev/null || { echo "deliveries: $program is missing" >&2; exit 1; }
 done

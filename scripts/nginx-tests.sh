@@ -17,17 +17,10 @@ shift 2
 }
 tests=$(realpath "$NGINX_TESTS")
 
-missing=()
-for package in libio-socket-ssl-perl libcryptx-perl libscgi-perl libfcgi-perl libcache-memcached-perl libgd-perl \
-  memcached jq util-linux libnginx-mod-http-{perl,xslt-filter,image-filter,geoip} libnginx-mod-{mail,stream,stream-geoip}; do
-  [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)" = installed ] || missing+=("$package")
-done
-if [ ${#missing[@]} -gt 0 ]; then
-  echo "nginx-tests: installing ${missing[*]}" >&2
-  root=()
-  [ "$(id -u)" -eq 0 ] || root=(sudo)
-  "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends "${missing[@]}" >&2
-fi
+. scripts/packages.sh
+install_packages nginx-tests libio-socket-ssl-perl libcryptx-perl libscgi-perl libfcgi-perl libcache-memcached-perl \
+  libgd-perl libprotocol-websocket-perl memcached jq util-linux \
+  libnginx-mod-http-{perl,xslt-filter,image-filter,geoip} libnginx-mod-{mail,stream,stream-geoip}
 
 # What the unprivileged user has to read; the checkout may be below a private directory.
 work=$(mktemp -d)

@@ -5,9 +5,6 @@
 #                             libelf, the OWASP Core Rule Set, curl, openssl; for tests: LuaJIT, nginx's
 #                             Lua module, wrk, h2load
 #   scripts/setup.sh bench    also the compared products and load generators of `make bench`
-#
-# Only missing packages are installed, so a second run is quick. The installation does not start an
-# nginx service that was not running, and does not touch a running one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -27,32 +24,8 @@ command -v dpkg-query >/dev/null || {
   echo "setup: this system is not Debian; install the equivalents of: ${packages[*]}" >&2
   exit 1
 }
-missing=()
-for package in "${packages[@]}"; do
-  status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
-  [ "$status" = installed ] || missing+=("$package")
-done
-
-if [ ${#missing[@]} -gt 0 ]; then
-  root=()
-  if [ "$(id -u)" -ne 0 ]; then
-    command -v sudo >/dev/null || { echo "setup: root is required to install: ${missing[*]}" >&2; exit 1; }
-    root=(sudo)
-  fi
-  echo "setup: installing ${missing[*]}" >&2
-  # policy-rc.d keeps dpkg from starting services; an existing one is kept.
-  policy=/usr/sbin/policy-rc.d
-  if [ ! -e $policy ]; then
-    printf '#!/bin/sh\nexit 101\n' | "${root[@]}" tee $policy >/dev/null
-    "${root[@]}" chmod 755 $policy
-    trap '"${root[@]}" rm -f $policy' EXIT
-  fi
-  apt=("${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=120)
-  "${apt[@]}" install --no-install-recommends "${missing[@]}" >&2 || {
-    "${apt[@]}" update >&2
-    "${apt[@]}" install --no-install-recommends "${missing[@]}" >&2
-  }
-fi
+. scripts/packages.sh
+install_packages setup "${packages[@]}"
 
 command -v cargo >/dev/null || {
   echo "setup: cargo is missing; install Rust 1.91 or later: https://rustup.rs" >&2

@@ -10,7 +10,7 @@ use std::sync::mpsc;
 
 use weir_tests::load::{Life, during};
 use weir_tests::origin::{self, Echo};
-use weir_tests::wait::{self, PATIENCE};
+use weir_tests::wait::PATIENCE;
 use weir_tests::{Request, Setup, log};
 
 use crate::LOOKS_EVERYWHERE;
@@ -264,15 +264,4 @@ impl Drop for SmallDisk {
         // SAFETY: a string that ends with a zero.
         unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) };
     }
-}
-
-#[test]
-fn nginx_serves_what_passes_while_rules_wait_for_the_rest() {
-    // One connection after the other and in parallel: nothing of a held response is left behind.
-    let nginx = holding("on").http("types { text/html html; }").file("html/a.html", "x".repeat(200_000)).start();
-    let totals = during(nginx.port, 4, Life::KeepAlive, &Request::get("/a.html"), |count| {
-        wait::until("some traffic", || (count.load(std::sync::atomic::Ordering::Relaxed) > 500).then_some(()));
-    });
-    assert!(totals.failed.is_empty(), "{:?}", totals.failed);
-    assert_eq!(nginx.get("/a.html").text().len(), 200_000);
 }

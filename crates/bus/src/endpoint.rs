@@ -91,9 +91,9 @@ impl Endpoint {
         Ringer(Arc::clone(self.region.bell(self.me)))
     }
 
-    /// Sends a message, at most [`MESSAGE_MAX`] bytes, and a quarter of the pair's ring. When it returns, the message is in the receiver's ring: it
-    /// outlives the sender, and if the receiver dies before it has read it, its successor will. Between two
-    /// participants messages keep their order.
+    /// Sends a message of at most [`MESSAGE_MAX`] bytes, and at most a quarter of the pair's ring. When it returns, the
+    /// message is in the receiver's ring: it outlives the sender, and if the receiver dies before it has read it, its
+    /// successor will. Between two participants messages keep their order.
     pub fn send(&self, to: Address, topic: Topic, payload: &[u8]) -> Result<(), SendError> {
         self.post(self.index(to)?, &Message { kind: MessageKind::Oneway, topic, key: &[], payload })
     }

@@ -334,3 +334,48 @@ fn every_command_of_the_guides_prints_what_they_show() {
         }
     }
 }
+
+#[test]
+fn explain_names_the_rules_that_make_nginx_wait_for_bodies() {
+    let dir = tempfile::tempdir().expect("temp dir");
+    let write = |name: &str, text: &str| fs::write(dir.path().join(name), text).expect("writes");
+    write(
+        "policy.yaml",
+        "policies:\n  - id: p\n    rules:\n      \
+         - {id: form, when: 'any(http.request.body.form.values[*] contains \"x\")', action: block}\n      \
+         - {id: set, when: 'http.host eq \"held.example\"', action: {rule_set: {files: [rules.conf]}}}\n",
+    );
+    write(
+        "rules.conf",
+        "SecResponseBodyAccess On\nSecResponseBodyMimeType text/html\nSecResponseBodyLimit 1000\n\
+         SecRule RESPONSE_BODY \"@contains x\" \"id:1,phase:4,deny\"\n",
+    );
+    let explain = |more: &[&str]| {
+        let arguments = [&["explain", "-X", "POST", "--policy", "policy.yaml", "--json"], more].concat();
+        serde_json::from_str::<Value>(&out(dir.path(), &arguments)).expect("JSON")
+    };
+    let fate = |found: &Value, side: &str, kind: &str| {
+        let all = found[side].as_array().expect("a list").clone();
+        let one = all.into_iter().find(|one| one["content_type"] == kind).expect("is looked at");
+        json!([one["body"], one["because"]["rule"], one["bytes"]])
+    };
+    const FORM: &str = "application/x-www-form-urlencoded";
+    let found = explain(&["http://shop.example/"]);
+    assert_eq!(fate(&found, "request", FORM), json!(["awaited", "form", 1 << 20]));
+    assert_eq!(fate(&found, "request", "application/json"), json!(["unread", null, null]));
+    assert_eq!(fate(&found, "response", "text/html"), json!(["unread", null, null]));
+    let found = explain(&["http://held.example/"]);
+    assert_eq!(fate(&found, "response", "text/html"), json!(["awaited", "set", 1000]));
+    assert_eq!(fate(&found, "response", "text/plain"), json!(["unread", null, null]));
+    let found = explain(&["http://held.example/", "--detect", "-H", "Content-Type: application/x-www-form-urlencoded"]);
+    assert_eq!(found["request"].as_array().map(Vec::len), Some(1));
+    assert_eq!(fate(&found, "request", FORM), json!(["observed", "form", 1 << 20]));
+    assert_eq!(fate(&found, "response", "text/html"), json!(["observed", "set", 1000]));
+    let text = out(dir.path(), &["explain", "http://shop.example/", "--policy", "policy.yaml"]);
+    assert!(text.contains("rule form of policy p reads its first 1,048,576 bytes"), "{text}");
+    for (wrong, hint) in [(&["shop"][..], "http://HOST/PATH"), (&["http://a/", "-H", "x"], "NAME: VALUE")] {
+        let output = weir(dir.path(), &[&["explain"], wrong].concat());
+        assert_eq!(output.status.code(), Some(1));
+        assert!(String::from_utf8_lossy(&output.stderr).contains(hint), "{output:?}");
+    }
+}

@@ -59,19 +59,15 @@ pub unsafe fn is_stream(r: *const ngx_http_request_t) -> bool {
 /// # Safety
 /// `r` is a live request.
 unsafe fn goes_to_grpc(r: *const ngx_http_request_t) -> bool {
-    // SAFETY: the cycle's modules end with null and have names. The module is looked up by name
+    // SAFETY: a worker has a cycle. The module is looked up by name
     // because nginx may be built without it. Its location configuration begins with that of its
     // upstream in every version so far, whose server is null unless the location passes to one.
     unsafe {
-        let mut modules = (*worker::cycle()).modules;
-        while let Some(module) = (*modules).as_ref() {
-            if std::ffi::CStr::from_ptr(module.name) == c"ngx_http_grpc_module" {
-                let location = (*(*r).loc_conf.add(module.ctx_index)).cast::<ngx_http_upstream_conf_t>();
-                return location.as_ref().is_some_and(|conf| !conf.upstream.is_null());
-            }
-            modules = modules.add(1);
-        }
-        false
+        let grpc = ffi::module_named((*worker::cycle()).modules, c"ngx_http_grpc_module");
+        grpc.is_some_and(|grpc| {
+            let location = (*(*r).loc_conf.add((*grpc).ctx_index)).cast::<ngx_http_upstream_conf_t>();
+            location.as_ref().is_some_and(|conf| !conf.upstream.is_null())
+        })
     }
 }
 

@@ -13,7 +13,6 @@
 //! What is held is bounded by the rule set's `SecResponseBodyLimit`: past it rules see the
 //! beginning, and the rest flows.
 
-use std::cell::Cell;
 use std::ops::Range;
 
 use bumpalo::collections::Vec as ArenaVec;
@@ -26,15 +25,11 @@ use weir_rules::seclang::ir::Phase;
 
 use crate::configuration::{FailMode, Location};
 use crate::module::ngx_http_weir_module;
+use crate::next_filter::NextFilter;
 use crate::transaction::{self, Inspection};
 use crate::{buffer, fault, ffi, header_filter, headers, meter, note, respond, worker};
 
-struct NextFilter(Cell<ngx_http_output_body_filter_pt>);
-
-// SAFETY: written while the configuration is read, in the only thread.
-unsafe impl Sync for NextFilter {}
-
-static NEXT: NextFilter = NextFilter(Cell::new(None));
+static NEXT: NextFilter<ngx_http_output_body_filter_pt> = NextFilter::new(None);
 
 /// Room for the body of a response of unknown length, at first.
 const FIRST_BYTES: usize = 16 << 10;
@@ -73,10 +68,7 @@ enum Piece {
 /// Called while the configuration is read.
 pub unsafe fn install() {
     // SAFETY: as the caller promises.
-    unsafe {
-        NEXT.0.set(ngx_http_top_body_filter);
-        ngx_http_top_body_filter = Some(filter);
-    }
+    unsafe { NEXT.install(&raw mut ngx_http_top_body_filter, Some(filter)) };
 }
 
 /// Asks the origin not to compress a response that rules may want to see. What nginx itself
@@ -183,7 +175,7 @@ unsafe extern "C" fn filter(r: *mut ngx_http_request_t, chain: *mut ngx_chain_t)
 
 unsafe fn next(r: *mut ngx_http_request_t, chain: *mut ngx_chain_t) -> ngx_int_t {
     // SAFETY: as for the filter.
-    unsafe { NEXT.0.get().map_or(ffi::code::OK, |next| next(r, chain)) }
+    unsafe { NEXT.get().map_or(ffi::code::OK, |next| next(r, chain)) }
 }
 
 /// The state of the body after a chain of buffers.

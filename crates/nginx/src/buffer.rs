@@ -83,8 +83,8 @@ pub unsafe fn empty(buffer: *mut ngx_buf_t) {
 /// A buffer of bytes that nginx only reads; `None` if there is no memory left.
 ///
 /// # Safety
-/// `pool` is a live pool that `bytes` outlive.
-pub unsafe fn of(pool: *mut ngx_pool_t, bytes: &'static [u8]) -> Option<*mut ngx_buf_t> {
+/// `pool` is a live pool; `bytes` stay as long as nginx may send the buffer.
+pub unsafe fn of(pool: *mut ngx_pool_t, bytes: &[u8]) -> Option<*mut ngx_buf_t> {
     // SAFETY: as the caller promises; a buffer of zeros is an empty one.
     unsafe {
         let buffer = ngx_pcalloc(pool, size_of::<ngx_buf_t>()).cast::<ngx_buf_t>().as_mut()?;

@@ -3,8 +3,6 @@
 //! Installed only if some plan touches responses; for requests without work it costs two
 //! pointer reads.
 
-use std::cell::Cell;
-
 use nginx_sys::{
     NGX_HTTP_INTERNAL_SERVER_ERROR, ngx_http_filter_finalize_request, ngx_http_output_header_filter_pt,
     ngx_http_request_t, ngx_http_top_header_filter, ngx_int_t,
@@ -17,15 +15,11 @@ use weir_rules::seclang::ir::Phase as RuleSetPhase;
 use crate::body_filter::WatchedResponse;
 use crate::configuration::{FailMode, InjectedFault, Location, Main};
 use crate::module::ngx_http_weir_module;
+use crate::next_filter::NextFilter;
 use crate::transaction::{self, Inspection};
 use crate::{body_filter, fault, ffi, gateway, headers, meter, respond, worker};
 
-struct NextFilter(Cell<ngx_http_output_header_filter_pt>);
-
-// SAFETY: written while the configuration is read, in the only thread.
-unsafe impl Sync for NextFilter {}
-
-static NEXT: NextFilter = NextFilter(Cell::new(None));
+static NEXT: NextFilter<ngx_http_output_header_filter_pt> = NextFilter::new(None);
 
 /// Header fields that fit without growing.
 const USUAL_FIELDS: usize = 16;
@@ -36,10 +30,7 @@ const USUAL_FIELDS: usize = 16;
 /// Called while the configuration is read.
 pub unsafe fn install() {
     // SAFETY: as the caller promises.
-    unsafe {
-        NEXT.0.set(ngx_http_top_header_filter);
-        ngx_http_top_header_filter = Some(filter);
-    }
+    unsafe { NEXT.install(&raw mut ngx_http_top_header_filter, Some(filter)) };
 }
 
 unsafe extern "C" fn filter(r: *mut ngx_http_request_t) -> ngx_int_t {
@@ -78,7 +69,7 @@ unsafe extern "C" fn filter(r: *mut ngx_http_request_t) -> ngx_int_t {
 /// `r` is a live request whose response header has been set.
 pub unsafe fn pass(r: *mut ngx_http_request_t) -> ngx_int_t {
     // SAFETY: as the caller promises; the next filter is there.
-    unsafe { NEXT.0.get().map_or(ffi::code::OK, |next| next(r)) }
+    unsafe { NEXT.get().map_or(ffi::code::OK, |next| next(r)) }
 }
 
 /// Evaluates and changes the response; `Some` if it has been replaced.

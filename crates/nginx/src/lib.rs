@@ -33,6 +33,7 @@ mod live;
 mod log;
 mod meter;
 mod module;
+mod next_filter;
 mod phase;
 #[cfg(weir_asan)]
 mod planted;

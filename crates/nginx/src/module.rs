@@ -31,12 +31,9 @@ pub static mut ngx_http_weir_module: ngx_module_t = ngx_module_t {
     ..ngx_module_t::default()
 };
 
-static mut FIRST_CONTEXT: ngx_http_module_t =
-    ngx_http_module_t { postconfiguration: Some(configuration::install_first), ..NO_HOOKS };
-
-const NO_HOOKS: ngx_http_module_t = ngx_http_module_t {
+static mut BODY_CONTEXT: ngx_http_module_t = ngx_http_module_t {
     preconfiguration: None,
-    postconfiguration: None,
+    postconfiguration: Some(configuration::install_first),
     create_main_conf: None,
     init_main_conf: None,
     create_srv_conf: None,
@@ -48,7 +45,7 @@ const NO_HOOKS: ngx_http_module_t = ngx_http_module_t {
 /// A module for the filter of response bodies alone, which has another place among filters than the rest.
 #[allow(non_upper_case_globals)]
 static mut ngx_http_weir_body_module: ngx_module_t = ngx_module_t {
-    ctx: (&raw mut FIRST_CONTEXT).cast::<c_void>(),
+    ctx: (&raw mut BODY_CONTEXT).cast::<c_void>(),
     commands: ptr::null_mut(),
     type_: NGX_HTTP_MODULE as usize,
     ..ngx_module_t::default()
@@ -66,11 +63,11 @@ pub static mut ngx_modules: [*const ngx_module_t; 3] =
 pub static mut ngx_module_names: [*const c_char; 3] =
     [c"ngx_http_weir_module".as_ptr(), c"ngx_http_weir_body_module".as_ptr(), ptr::null()];
 
-/// Position among nginx's modules. The module for response bodies has no place in this list: it is added behind all that
-/// are there, so its filter runs before theirs. The other comes before the headers filter, so that our header filter runs after it (filters run
+/// Position among nginx's modules: before the headers filter, so that our header filter runs after it (filters run
 /// last installed first) and sees and changes what `add_header` adds; still after the rewrite
 /// module, so that our rewrite handler runs before `return` (handlers of that phase run last
-/// installed first, too).
+/// installed first, too). The module for response bodies has no place in the list: it is added behind all that are there,
+/// so its filter runs before theirs.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals)]
 pub static mut ngx_module_order: [*const c_char; 3] =

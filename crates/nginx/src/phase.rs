@@ -309,7 +309,10 @@ unsafe fn decide(r: *mut ngx_http_request_t, location: &'static Location) -> Ste
             return Step::Pass;
         }
         let passes = location.only_detects(plan) && (*r).content_handler.is_some();
-        if (*inspection).body == Body::Passing && !passes {
+        if (*inspection).body == Body::Passing {
+            if passes {
+                return Step::Pass;
+            }
             // Redirected from where rules only detect, before the body has passed completely.
             request_filter::stop(&mut *inspection, location);
         }
@@ -335,9 +338,6 @@ unsafe fn decide(r: *mut ngx_http_request_t, location: &'static Location) -> Ste
                 body::BodyReading::Later => return Step::Wait,
                 body::BodyReading::Refused(status) => return Step::Status(status),
             }
-        }
-        if (*inspection).body == Body::Passing {
-            return Step::Pass;
         }
         if (*inspection).body == Body::Read {
             body::give(r, &mut *inspection, location);

@@ -4,8 +4,6 @@
 //! when it is complete or past `weir_body_limit`, and at the latest when the request is logged. Where a rule may refuse the
 //! request, the body has to be read first: that is [`crate::body`].
 
-use std::cell::Cell;
-
 use bumpalo::Bump;
 use bumpalo::collections::Vec as ArenaVec;
 use nginx_sys::{
@@ -13,15 +11,11 @@ use nginx_sys::{
 };
 
 use crate::configuration::Location;
+use crate::next_filter::NextFilter;
 use crate::transaction::{self, Body, Inspection};
 use crate::{body, buffer, ffi, meter, phase, worker};
 
-struct NextFilter(Cell<ngx_http_request_body_filter_pt>);
-
-// SAFETY: written while the configuration is read, in the only thread.
-unsafe impl Sync for NextFilter {}
-
-static NEXT: NextFilter = NextFilter(Cell::new(None));
+static NEXT: NextFilter<ngx_http_request_body_filter_pt> = NextFilter::new(None);
 
 /// What has passed of a body.
 pub struct PassedBody {
@@ -43,10 +37,7 @@ impl PassedBody {
 /// Called while the configuration is read.
 pub unsafe fn install() {
     // SAFETY: as the caller promises.
-    unsafe {
-        NEXT.0.set(ngx_http_top_request_body_filter);
-        ngx_http_top_request_body_filter = Some(filter);
-    }
+    unsafe { NEXT.install(&raw mut ngx_http_top_request_body_filter, Some(filter)) };
 }
 
 unsafe extern "C" fn filter(r: *mut ngx_http_request_t, chain: *mut ngx_chain_t) -> ngx_int_t {
@@ -59,7 +50,7 @@ unsafe extern "C" fn filter(r: *mut ngx_http_request_t, chain: *mut ngx_chain_t)
         {
             return refused;
         }
-        NEXT.0.get().map_or(ffi::code::OK, |next| next(r, chain))
+        NEXT.get().map_or(ffi::code::OK, |next| next(r, chain))
     }
 }
 

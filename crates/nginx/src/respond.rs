@@ -6,13 +6,13 @@
 use std::sync::Arc;
 
 use nginx_sys::{
-    ngx_buf_t, ngx_chain_t, ngx_http_clean_header, ngx_http_discard_request_body, ngx_http_filter_finalize_request,
-    ngx_http_output_filter, ngx_http_request_t, ngx_http_send_header, ngx_int_t, ngx_pcalloc,
+    ngx_chain_t, ngx_http_clean_header, ngx_http_discard_request_body, ngx_http_filter_finalize_request,
+    ngx_http_output_filter, ngx_http_request_t, ngx_http_send_header, ngx_int_t,
 };
 use weir_engine::Response;
 
 use crate::module::ngx_http_weir_module;
-use crate::{ffi, headers, transaction};
+use crate::{buffer, ffi, headers, transaction};
 
 /// nginx's own code for closing the connection without an answer.
 const CLOSE: u16 = 444;
@@ -99,14 +99,7 @@ unsafe fn send(r: *mut ngx_http_request_t, response: Arc<Response>) -> ngx_int_t
         if sent == ffi::code::ERROR || sent > ffi::code::OK || (*r).header_only() != 0 {
             return sent;
         }
-        let buffer = ngx_pcalloc((*r).pool, size_of::<ngx_buf_t>()).cast::<ngx_buf_t>();
-        if buffer.is_null() {
-            return ffi::code::ERROR;
-        }
-        let bytes = response.body.as_ptr_range();
-        (*buffer).pos = bytes.start.cast_mut();
-        (*buffer).last = bytes.end.cast_mut();
-        (*buffer).set_memory(u32::from(!response.body.is_empty()));
+        let Some(buffer) = buffer::of((*r).pool, &response.body) else { return ffi::code::ERROR };
         (*buffer).set_last_buf(1);
         (*buffer).set_last_in_chain(1);
         let mut chain = ngx_chain_t { buf: buffer, next: std::ptr::null_mut() };

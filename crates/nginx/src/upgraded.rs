@@ -5,7 +5,6 @@
 //! that buffer, so logs would show what the client chose to write there. Such bytes get a buffer of their own before
 //! nginx begins; copying all that is borrowed instead would have to find each slice, nginx's own included.
 
-use std::cell::Cell;
 use std::ptr;
 
 use nginx_sys::{
@@ -13,13 +12,9 @@ use nginx_sys::{
 };
 
 use crate::ffi;
+use crate::next_filter::NextFilter;
 
-struct NextFilter(Cell<ngx_http_output_header_filter_pt>);
-
-// SAFETY: written while the configuration is read, in the only thread.
-unsafe impl Sync for NextFilter {}
-
-static NEXT: NextFilter = NextFilter(Cell::new(None));
+static NEXT: NextFilter<ngx_http_output_header_filter_pt> = NextFilter::new(None);
 
 /// Puts the filter before those that are there: nginx sends the header of the answer before it upgrades.
 ///
@@ -27,10 +22,7 @@ static NEXT: NextFilter = NextFilter(Cell::new(None));
 /// Called while the configuration is read.
 pub unsafe fn install() {
     // SAFETY: as the caller promises.
-    unsafe {
-        NEXT.0.set(ngx_http_top_header_filter);
-        ngx_http_top_header_filter = Some(filter);
-    }
+    unsafe { NEXT.install(&raw mut ngx_http_top_header_filter, Some(filter)) };
 }
 
 unsafe extern "C" fn filter(r: *mut ngx_http_request_t) -> ngx_int_t {
@@ -40,7 +32,7 @@ unsafe extern "C" fn filter(r: *mut ngx_http_request_t) -> ngx_int_t {
         if !u.is_null() && (*u).upgrade() != 0 && separate(r).is_none() {
             return ffi::code::ERROR;
         }
-        NEXT.0.get().map_or(ffi::code::OK, |next| next(r))
+        NEXT.get().map_or(ffi::code::OK, |next| next(r))
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! The buffer is written when it is full, when the flush time is over, when nginx reopens its files
 //! (`USR1`) and when the worker ends. Workers append with one `write` of whole lines, so lines of
-//! several workers never mix, even if a full disk cuts a line ([`Torn`]). Nothing blocks: FIFOs and the like are made non-blocking. What cannot be
-//! written waits or is dropped as [`LineBuffer`] says, and is counted.
+//! several workers never mix, even if a full disk cuts a line ([`Torn`]). Nothing blocks: FIFOs and the
+//! like are made non-blocking. What cannot be written waits or is dropped as [`LineBuffer`] says, and is counted.
 
 use std::io::Error;
 use std::os::fd::RawFd;

@@ -14,8 +14,9 @@ use super::run::Replayer;
 use super::stopwatch::Stopwatch;
 use crate::Failure;
 use crate::arguments::{Bounds, Explain};
-use crate::command::rules::{Chosen, said::text};
+use crate::command::rules::Chosen;
 use crate::style::{Stream, Style};
+use crate::table::counted;
 use crate::terminal::shown;
 
 /// The bodies that are looked at if the command line has no `Content-Type`.
@@ -59,6 +60,9 @@ struct Explained {
     policies: Policies,
     /// Status of the answer if a rule refuses the request by its head.
     refused: Option<(u16, Option<RuleIndex>)>,
+    /// The fate of the body that the request announces.
+    fate: Fate,
+    /// The fates of bodies that it may have.
     request: Fates,
     response: Fates,
 }
@@ -66,23 +70,19 @@ struct Explained {
 pub(crate) fn run(explain: &Explain) -> Result<(), Failure> {
     let chosen = Chosen::load(&explain.source)?;
     let replayer = Replayer::of(&chosen, &explain.policy_id, explain.client, Bounds::Closed);
-    let mut explained: Option<Explained> = None;
     let request = request(explain)?;
     let kinds = match request.header("content-type") {
         Some(kind) => vec![String::from_utf8_lossy(kind).into_owned()],
         None => KINDS.map(str::to_owned).to_vec(),
     };
+    let mut explained = look(&replayer, &request, explain.detect)?;
     for kind in kinds {
         let mut request = request.clone();
         if request.header("content-type").is_none() {
             request.push("Content-Type", kind.as_bytes());
         }
-        let (mut one, fate) = look(&replayer, &request, explain.detect)?;
-        one.request = explained.map_or_else(Vec::new, |known| known.request);
-        one.request.push((kind, fate));
-        explained = Some(one);
+        explained.request.push((kind, look(&replayer, &request, explain.detect)?.fate));
     }
-    let Some(explained) = explained else { return Ok(()) };
     if explain.json {
         println!("{}", as_value(&replayer, &explained));
     } else {
@@ -110,7 +110,7 @@ fn request(explain: &Explain) -> Result<Recorded, Failure> {
 }
 
 /// Runs the rules of the request's head, and asks which rules want the bodies.
-fn look(replayer: &Replayer<'_>, request: &Recorded, detect: bool) -> Result<(Explained, Fate), Failure> {
+fn look(replayer: &Replayer<'_>, request: &Recorded, detect: bool) -> Result<Explained, Failure> {
     let arena = Bump::new();
     let (policies, transaction) = replayer.place(request, &arena)?;
     let plan: &Plan = &policies.plan;
@@ -120,7 +120,7 @@ fn look(replayer: &Replayer<'_>, request: &Recorded, detect: bool) -> Result<(Ex
     let decision = plan.evaluate(Phase::Request, &transaction, &mut context, &mut outcome);
     let only_detects = detect || plan.only_detects();
     let reader = plan.has(Phase::Body).then(|| plan.wants_body(&transaction, &outcome)).flatten();
-    let request = Fate::of(reader.map(|rule| (rule, DEFAULT_BODY_LIMIT)), only_detects);
+    let fate = Fate::of(reader.map(|rule| (rule, DEFAULT_BODY_LIMIT)), only_detects);
     let of_kind = |kind: &str| {
         let reader = outcome.wants_response_body(kind.as_bytes()).map(|(limit, rule)| (rule, limit));
         (kind.to_owned(), Fate::of(reader, only_detects))
@@ -130,8 +130,7 @@ fn look(replayer: &Replayer<'_>, request: &Recorded, detect: bool) -> Result<(Ex
         Decision::Continue => None,
         Decision::Respond(response) => Some((response.status, outcome.decided_by)),
     };
-    drop(transaction);
-    Ok((Explained { policies, refused, request: Vec::new(), response }, request))
+    Ok(Explained { policies, refused, fate, request: Vec::new(), response })
 }
 
 fn rule(replayer: &Replayer<'_>, rule: RuleIndex) -> String {
@@ -154,35 +153,32 @@ fn as_text(replayer: &Replayer<'_>, line: &str, explained: &Explained, style: St
         let by = by.map(|by| format!(" by {}", rule(replayer, by))).unwrap_or_default();
         say("request head", &format!("answered with {status}{by}; what follows holds for requests that pass"));
     }
-    for (what, fates, unit) in [
-        ("request body", &explained.request, "the origin gets any of it"),
-        ("response body", &explained.response, "the client gets any of it"),
-    ] {
+    for (what, fates) in [("request body", &explained.request), ("response body", &explained.response)] {
         for (kinds, fate) in grouped(fates) {
+            let all = kinds.len() == fates.len() && kinds.len() > 1;
+            let kinds = if all { String::new() } else { format!("{}: ", shown(&kinds.join(", "), 120)) };
             let fate = match fate {
                 Fate::Unread => "passes; no rule reads it".to_owned(),
                 Fate::Observed(by, limit) => {
-                    format!("passes; {} sees its first {} and refuses nothing", rule(replayer, by), bytes(limit))
-                }
-                Fate::Awaited(by, limit) if what == "request body" => {
                     format!(
-                        "read completely before {unit}, whatever proxy_request_buffering says: {} reads its first {}, and the policies may refuse the request",
+                        "passes; {} sees its first {} and refuses nothing",
                         rule(replayer, by),
-                        bytes(limit)
+                        counted(limit as u64, "byte")
                     )
                 }
                 Fate::Awaited(by, limit) => {
-                    format!(
-                        "held until it ends or has {}, before {unit}: {} reads it, and the policies may refuse it",
-                        bytes(limit),
-                        rule(replayer, by)
-                    )
+                    let (by, limit) = (rule(replayer, by), counted(limit as u64, "byte"));
+                    match what {
+                        "request body" => format!(
+                            "read completely before the origin gets any of it, whatever proxy_request_buffering says: \
+                             {by} reads its first {limit}, and the policies may refuse the request"
+                        ),
+                        _ => format!(
+                            "held until it ends or has {limit}, before the client gets any of it: {by} reads it, and \
+                             the policies may refuse it"
+                        ),
+                    }
                 }
-            };
-            let kinds = if kinds.len() == fates.len() && kinds.len() > 1 {
-                String::new()
-            } else {
-                format!("{}: ", text(kinds.join(", ").as_bytes(), 120))
             };
             say(what, &format!("{kinds}{fate}"));
         }
@@ -200,15 +196,6 @@ fn grouped(fates: &Fates) -> Vec<(Vec<&str>, Fate)> {
         }
     }
     groups
-}
-
-fn bytes(count: usize) -> String {
-    const KIB: usize = 1 << 10;
-    match count {
-        _ if count.is_multiple_of(KIB * KIB) => format!("{} MiB", count / KIB / KIB),
-        _ if count.is_multiple_of(KIB) => format!("{} KiB", count / KIB),
-        _ => format!("{count} bytes"),
-    }
 }
 
 fn as_value(replayer: &Replayer<'_>, explained: &Explained) -> Value {
