@@ -241,7 +241,7 @@ unsafe fn take(r: *mut ngx_http_request_t, watched: &mut WatchedResponse, mut ch
                     _ => pieces.push(Piece::Collected(begin..end)),
                 }
                 if !kept {
-                    buffer::empty(buffer);
+                    ((*buffer).pos, (*buffer).file_pos) = ((*buffer).last, (*buffer).file_last);
                 }
             }
             if is_last || ((*buffer).flush() != 0 && has_failed(r)) {

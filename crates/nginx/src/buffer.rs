@@ -68,18 +68,6 @@ unsafe fn set_direct(file: *const ngx_file_t, on: bool) -> bool {
     }
 }
 
-/// Marks a buffer as sent.
-///
-/// # Safety
-/// `buffer` is a live buffer.
-pub unsafe fn empty(buffer: *mut ngx_buf_t) {
-    // SAFETY: as the caller promises.
-    unsafe {
-        (*buffer).pos = (*buffer).last;
-        (*buffer).file_pos = (*buffer).file_last;
-    }
-}
-
 /// A buffer of bytes that nginx only reads; `None` if there is no memory left.
 ///
 /// # Safety

@@ -1,8 +1,9 @@
 //! A line that a full disk has cut, in a file to which several workers append.
 //!
-//! The next worker that writes would glue its line to the beginning of that one. So the workers share a mark: the one whose
-//! line was cut sets it, and finishes the line if the mark is still there. Another that finds it ends the line in the file
-//! first; the cut one is then written again, whole.
+//! The next worker that writes would glue its line to the beginning of that one. So the workers of a cycle share a mark: the
+//! one whose line was cut sets it, and finishes the line if the mark is still there. Another that finds it ends the line in
+//! the file first; the cut one is then written again, whole. Looking at the mark, writing and setting it are one turn, under
+//! a lock of the file ([`Turn`]): a write that was under way while another was cut would be glued to it.
 
 use std::io::Error;
 use std::os::fd::RawFd;
@@ -11,6 +12,34 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
 use weir_log::LineBuffer;
+
+/// A worker's turn to write to a file. The lock is that of the process (fcntl), so it ends with it; waiting for it is what
+/// the kernel would have the write do. Files that cannot be locked, such as pipes, are written without.
+pub struct Turn(RawFd);
+
+impl Turn {
+    /// Waits for this worker's turn.
+    pub fn take(fd: RawFd) -> Self {
+        lock(fd, libc::F_WRLCK);
+        Self(fd)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        lock(self.0, libc::F_UNLCK);
+    }
+}
+
+/// Locks a whole file, or unlocks it.
+fn lock(fd: RawFd, kind: libc::c_int) {
+    // SAFETY: the structure is plain data, of which zeros mean the whole file; the descriptor is one that nginx keeps open.
+    unsafe {
+        let mut whole: libc::flock = std::mem::zeroed();
+        whole.l_type = kind as libc::c_short;
+        libc::fcntl(fd, libc::F_SETLKW, &raw const whole);
+    }
+}
 
 /// The mark of one file: a page that the master maps, and its workers inherit.
 pub struct Torn(*mut AtomicUsize);
@@ -81,4 +110,35 @@ impl Drop for Torn {
 fn me() -> usize {
     // SAFETY: set by nginx before workers begin; 0 without a master.
     unsafe { nginx_sys::ngx_worker + 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::Read;
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+
+    #[test]
+    fn processes_that_inherited_the_descriptor_write_one_after_the_other() {
+        let path = std::env::temp_dir().join(format!("weir-turn-{}", std::process::id()));
+        let file = File::options().read(true).append(true).create_new(true).open(&path).expect("a new file");
+        std::fs::remove_file(&path).expect("it is there");
+        let (mut begun, child_begins) = std::io::pipe().expect("a pipe");
+        // SAFETY: the child makes system calls only, with bytes of constants and descriptors that are open. Its turn ends
+        // with it.
+        unsafe {
+            if libc::fork() == 0 {
+                let turn = Turn::take(file.as_raw_fd());
+                libc::write(child_begins.as_raw_fd(), c"x".as_ptr().cast(), 1);
+                libc::usleep(200_000);
+                libc::write(turn.0, c"first".as_ptr().cast(), 5);
+                libc::_exit(0);
+            }
+        }
+        begun.read_exact(&mut [0]).expect("the child has its turn");
+        let _turn = Turn::take(file.as_raw_fd());
+        assert_eq!(file.metadata().expect("it is open").len(), 5, "the child had not finished");
+    }
 }

@@ -11,7 +11,7 @@ use std::os::fd::RawFd;
 use nginx_sys::{ngx_add_timer, ngx_event_t, ngx_log_t, ngx_msec_t, ngx_open_file_t};
 use weir_log::{Destination, LineBuffer};
 
-use super::torn::Torn;
+use super::torn::{Torn, Turn};
 use crate::worker;
 
 /// Buffer size unless configured: a thousand lines or so.
@@ -165,6 +165,7 @@ impl Output {
         if self.prepared != fd {
             self.prepare(fd);
         }
+        let _turn = Turn::take(fd);
         if let Err(error) = self.torn.heal(lines, fd) {
             return self.complain(&error);
         }
