@@ -6,6 +6,7 @@
 //! on the request (`template.rs`), finds with one filter pass which of the other rules can match
 //! at all (`sift.rs`), and interprets only those, exactly and in order (`run.rs`).
 
+mod automaton;
 mod bits;
 mod clock;
 mod collections;
@@ -22,7 +23,9 @@ mod operator;
 mod pipeline;
 mod profile;
 mod program;
+mod remembered;
 mod run;
+mod scratch;
 mod sift;
 mod state;
 mod template;

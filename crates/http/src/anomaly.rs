@@ -38,6 +38,8 @@ bitflags::bitflags! {
         /// A `Host` field that names another host than the one that nginx chose the server by: the request target
         /// (`GET http://a/`), `:authority`, or the first of several fields.
         const INVALID_HOST = 1 << 15;
+        /// A request that would take more work than its size justifies: rules have not seen all of its values.
+        const TOO_EXPENSIVE = 1 << 16;
     }
 }
 
@@ -62,7 +64,8 @@ impl Anomalies {
         .union(Self::INVALID_CONTENT_ENCODING)
         .union(Self::INVALID_TARGET)
         .union(Self::INVALID_CONTENT_TYPE)
-        .union(Self::INVALID_HOST);
+        .union(Self::INVALID_HOST)
+        .union(Self::TOO_EXPENSIVE);
 
     /// Names as rules see them in `http.request.anomalies`, such as `invalid_percent`.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
@@ -83,7 +86,8 @@ impl Unreadable {
     /// The status of the answer to a request that is refused for it: 413 past a bound on sizes and numbers, else 400.
     #[must_use]
     pub fn status(self) -> u16 {
-        if self.anomalies.intersects(Anomalies::BODY_TRUNCATED.union(Anomalies::TOO_MANY_ITEMS)) { 413 } else { 400 }
+        let is_too_much = Anomalies::BODY_TRUNCATED.union(Anomalies::TOO_MANY_ITEMS).union(Anomalies::TOO_EXPENSIVE);
+        if self.anomalies.intersects(is_too_much) { 413 } else { 400 }
     }
 }
 
@@ -117,4 +121,5 @@ pub const NAMES: &[(Anomalies, &str)] = &[
     (Anomalies::INVALID_TARGET, "invalid_target"),
     (Anomalies::INVALID_CONTENT_TYPE, "invalid_content_type"),
     (Anomalies::INVALID_HOST, "invalid_host"),
+    (Anomalies::TOO_EXPENSIVE, "too_expensive"),
 ];

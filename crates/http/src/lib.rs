@@ -25,6 +25,7 @@ mod server_name;
 pub mod text;
 mod transaction;
 pub mod uri;
+mod work;
 pub mod xml;
 
 pub use anomaly::{Anomalies, BodyError, NAMES as ANOMALY_NAMES, Unreadable};
@@ -37,3 +38,4 @@ pub use head::{Head, Tls, Version};
 pub use header::{Header, header_hash, is_changeable, is_sendable};
 pub use server_name::server_name;
 pub use transaction::{Pair, Part, ResponseHead, Transaction};
+pub use work::Work;

@@ -12,6 +12,7 @@ use crate::bound::Extent;
 use crate::content_coding::ContentCoding;
 use crate::content_type::{BodyKind, ContentType};
 use crate::fault::Faults;
+use crate::work::Work;
 use crate::{
     Anomalies, BodyError, Head, Header, Unreadable, cookie, form, header_hash, json, multipart, text, uri, xml,
 };
@@ -94,6 +95,7 @@ struct Parsed<'a> {
     json: OnceCell<&'a [Pair<'a>]>,
     multipart: OnceCell<multipart::Form<'a>>,
     xml: OnceCell<xml::Document<'a>>,
+    work: Work,
 }
 
 const BAD_BOUNDARY: &str = "missing, repeated or malformed boundary in Content-Type";
@@ -149,6 +151,7 @@ impl<'a> Transaction<'a> {
 
     fn set_content(&self, body: &'a [u8]) {
         debug_assert!(self.parsed.body.get().is_none(), "the body is set once");
+        self.parsed.work.extend(body.len());
         self.parsed.body.set(Some(body));
     }
 
@@ -160,6 +163,12 @@ impl<'a> Transaction<'a> {
     fn content_coding(&self) -> ContentCoding {
         let name = b"content-encoding";
         ContentCoding::of_request(self.header_values(name, const { header_hash(b"content-encoding") }))
+    }
+
+    /// What may still be done for the transaction.
+    #[must_use]
+    pub fn work(&self) -> &'a Work {
+        &self.parsed.work
     }
 
     /// The request body; empty before [`Self::set_body`].

@@ -20,6 +20,8 @@ use super::program::{
     Assignment, Change, Disrupt, Effect, Link, Name, Pick, Program, ProgramError, Rule, RuleInfo, SETTINGS_MARKER,
     Target, Test,
 };
+use super::remembered::Remembered;
+use super::scratch::at_load;
 use super::variable::Source;
 use super::{Exclusion, RuleChoice};
 
@@ -63,13 +65,15 @@ pub(super) fn compile(set: &RuleSet) -> Result<Program, Vec<ProgramError>> {
 
 /// Which variables of `TX` each pattern over their names picks, once all names are known.
 fn find_names(rules: &mut [Rule], names: &TxNames) {
-    let arena = bumpalo::Bump::new();
     let tests = rules.iter_mut().flat_map(|rule| &mut rule.links).filter_map(|link| link.test.as_mut());
     for target in tests.flat_map(|test| &mut test.targets).filter(|target| target.source == Source::Tx) {
         let all = 0..names.len() as u16;
-        let is_picked =
-            |id: &u16| super::values::selects(&target.selector, target.pattern.as_deref(), names.name(*id), &arena);
-        target.tx = all.filter(is_picked).collect();
+        target.tx = at_load(|scratch| {
+            let selects = |id: &u16| {
+                super::values::selects(&target.selector, target.pattern.as_deref(), names.name(*id), scratch)
+            };
+            all.filter(selects).collect()
+        });
     }
 }
 
@@ -264,7 +268,7 @@ impl Compiler<'_> {
                     (None, _) => Operator::Never,
                 }
             }
-            ir::Operator::Rx { pattern: PatternText::Macro(text), .. } => Operator::RxText(self.text(text)),
+            ir::Operator::Rx { pattern: PatternText::Macro(text), .. } => Operator::RxText(self.text(text), Arc::new(Remembered::default())),
             ir::Operator::Pm(phrases) => self.phrases(phrases),
             ir::Operator::Within(text) => Operator::Within(self.text(text)),
             ir::Operator::Contains(text) | ir::Operator::StrMatch(text) => Operator::Contains(self.text(text)),
@@ -385,7 +389,7 @@ impl Compiler<'_> {
             TextMatch::Pattern(pattern) => (String::new(), self.matcher(pattern)),
         };
         move |candidate| match &matcher {
-            Some(matcher) => matcher.find(candidate.as_bytes(), &bumpalo::Bump::new()).is_some(),
+            Some(matcher) => at_load(|scratch| matcher.is_match(candidate.as_bytes(), scratch)),
             None => candidate == exact,
         }
     }
@@ -408,7 +412,7 @@ pub(crate) fn excluded(program: &Program, exclusion: &Exclusion) -> Excluded {
             RuleChoice::Ids(ids) => ids.iter().any(|(first, last)| (*first..=*last).contains(&info.id)),
             RuleChoice::Tag(TextMatch::Exact(text)) => info.tags.contains(text),
             RuleChoice::Tag(TextMatch::Pattern(pattern)) => Matcher::new(pattern).is_ok_and(|matcher| {
-                info.tags.iter().any(|tag| matcher.find(tag.as_bytes(), &bumpalo::Bump::new()).is_some())
+                at_load(|scratch| info.tags.iter().any(|tag| matcher.is_match(tag.as_bytes(), scratch)))
             }),
         };
         if chosen {

@@ -50,6 +50,19 @@ impl Text {
         self.pieces().iter().any(|piece| matches!(piece, TextPiece::Variable(..)))
     }
 
+    /// What it comes to with these values of `TX`; `None` if it reads anything else, or one that is not set.
+    pub(crate) fn constant<'v>(&self, value: impl Fn(TxId) -> Option<&'v [u8]>) -> Option<Vec<u8>> {
+        let mut expanded = Vec::new();
+        for piece in self.pieces() {
+            expanded.extend_from_slice(match piece {
+                TextPiece::Plain(text) => text,
+                TextPiece::Tx(id) => value(*id)?,
+                TextPiece::Variable(..) => return None,
+            });
+        }
+        Some(expanded)
+    }
+
     pub(crate) fn pieces(&self) -> &[TextPiece] {
         match self {
             Self::Plain(_) => &[],

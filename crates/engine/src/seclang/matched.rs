@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use weir_http::{Anomalies, Transaction};
 use weir_rules::seclang::ir::{AllowScope, BodyProcessor, Collection, Disruption, Engine};
 
 use super::collections::StoredChange;
 use super::number;
 use super::program::{Assignment, Change, Disrupt, Effect, Link, Name, Rule};
 use super::run::{Machine, Next};
+use super::state::Refused;
 use crate::outcome::MATCHED_BYTES;
 use crate::{Decision, Finding, Outcome, Response, Verdict};
 
@@ -19,6 +21,8 @@ const LOG_DATA_BYTES: usize = 4 * MATCHED_BYTES;
 /// Seconds that members of persistent collections live, unless `SecCollectionTimeout` says
 /// otherwise.
 const COLLECTION_TIMEOUT_S: u64 = 3600;
+/// Score of a request that is too expensive: that of a critical rule of CRS.
+const REFUSED_SCORE: u32 = 5;
 /// Records of persistent collections that one transaction may use.
 const MAX_RECORDS: usize = 16;
 /// Targets that one transaction may remove.
@@ -195,6 +199,30 @@ impl<'a> Machine<'_, 'a, '_> {
         let name = self.expand(name, self.at).to_ascii_lowercase();
         let after_s = number::parse(self.expand(seconds, self.at)).max(0) as u64;
         collections.change(collection, key, &name, StoredChange::Expire { after_s }, self.outside.now_ms / 1000);
+    }
+
+    /// Reports the first value that there was no work left for.
+    pub(super) fn report_refused(&mut self, transaction: &Transaction<'a>, outcome: &mut Outcome<'a>) {
+        // What was refused between two tests has no value of its own.
+        self.run.state.is_refused(None, "REQUEST", b"", b"");
+        let Some(Refused { rule, matched }) = self.run.state.refused.take() else { return };
+        transaction.flag(Anomalies::TOO_EXPENSIVE);
+        if self.run.is_reported || outcome.findings.len() >= MAX_FINDINGS {
+            return;
+        }
+        self.run.is_reported = true;
+        let name = self.full_name(matched.variable, &matched.member[..matched.member.len().min(MATCHED_BYTES)]);
+        outcome.score = outcome.score.saturating_add(REFUSED_SCORE);
+        outcome.findings.push(Finding {
+            rule: rule.map_or(self.via(), |rule| self.profile.index(rule)),
+            via: rule.map(|_| self.via()),
+            action: "log",
+            variable: String::from_utf8_lossy(name).into_owned(),
+            matched: matched.value[..matched.value.len().min(MATCHED_BYTES)].to_vec(),
+            score: REFUSED_SCORE,
+            message: Some("too expensive: rules have not seen all values of the request".to_owned()),
+            ..Finding::default()
+        });
     }
 
     fn finding(&self, rule: &Rule, action: &'static str, detected_only: bool, score: u32) -> Finding {

@@ -4,7 +4,6 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use aho_corasick::AhoCorasick;
-use bumpalo::Bump;
 use ipnet::IpNet;
 use memchr::memmem;
 use weir_rules::seclang::ir::{Comparison, Verify};
@@ -13,6 +12,15 @@ use super::expand::Text;
 use super::matcher::{Groups, Matcher};
 use super::need::Need;
 use super::number;
+use super::remembered::Remembered;
+use super::scratch::Scratch;
+
+/// Units of work for a test of any value.
+const TEST: u64 = 40;
+/// Units for each byte that the detectors read, in several contexts, and a search for texts.
+const SQLI_BYTE: u64 = 30;
+const XSS_BYTE: u64 = 30;
+const SEARCHED_BYTE: u64 = 2;
 
 /// An operator with its parameter compiled.
 #[derive(Clone, Debug)]
@@ -23,8 +31,8 @@ pub(crate) enum Operator {
     Never,
     Rx(Arc<Matcher>),
     RxGlobal(Arc<Matcher>),
-    /// A pattern with macros in it: compiled for each evaluation, bounded by what patterns may take.
-    RxText(Text),
+    /// A pattern with macros in it, and what they have come to.
+    RxText(Text, Arc<Remembered>),
     /// The automaton, and what the filter looks for.
     Pm(Arc<AhoCorasick>, Arc<Need>),
     Within(Text),
@@ -66,7 +74,7 @@ pub(crate) enum Captured<'a> {
 
 /// Inputs of operators besides the value.
 pub(crate) struct Setting<'a, 'e> {
-    pub(crate) arena: &'a Bump,
+    pub(crate) scratch: Scratch<'a>,
     /// The text of the parameter, macros expanded.
     pub(crate) text: &'e [u8],
     /// Whether captures are wanted.
@@ -79,7 +87,7 @@ impl Operator {
     /// The parameter, if it is a text that may have macros.
     pub(crate) fn text(&self) -> Option<&Text> {
         match self {
-            Self::RxText(text)
+            Self::RxText(text, _)
             | Self::Within(text)
             | Self::Contains(text)
             | Self::ContainsWord(text)
@@ -91,10 +99,24 @@ impl Operator {
         }
     }
 
-    /// Whether the value matches, and where.
+    /// Units of work for each byte of a value, besides what patterns charge themselves.
+    fn byte_units(&self) -> u64 {
+        match self {
+            Self::Sqli => SQLI_BYTE,
+            Self::Xss => XSS_BYTE,
+            Self::Pm(..) | Self::Contains(_) | Self::ContainsWord(_) | Self::Within(_) => SEARCHED_BYTE,
+            Self::ByteRange(_) | Self::UrlEncoding | Self::Utf8 => 1,
+            _ => 0,
+        }
+    }
+
+    /// Whether the value matches, and where; not where there is no work left to tell.
     pub(crate) fn find<'a>(&self, value: &'a [u8], setting: &Setting<'a, '_>) -> Option<OperatorMatch<'a>> {
-        let (arena, text) = (setting.arena, setting.text);
+        let (scratch, text) = (setting.scratch, setting.text);
         let when = |truth: bool| truth.then(OperatorMatch::default);
+        if !scratch.work.charge(TEST + self.byte_units() * value.len() as u64) {
+            return None;
+        }
         match self {
             Self::Always => when(true),
             Self::Whole => {
@@ -104,12 +126,8 @@ impl Operator {
             }
             Self::Never | Self::GeoLookup => None,
             Self::Rx(matcher) => rx(matcher, value, setting),
-            Self::RxGlobal(matcher) => matcher.find_all(value, arena).map(of_groups),
-            Self::RxText(_) => {
-                let source = String::from_utf8_lossy(text);
-                let pattern = weir_rules::seclang::pattern::Pattern::parse(&source).ok()?;
-                rx(&Matcher::new(&pattern).ok()?, value, setting)
-            }
+            Self::RxGlobal(matcher) => matcher.find_all(value, scratch).map(of_groups),
+            Self::RxText(_, remembered) => rx(&*remembered.get(text, scratch.work)?, value, setting),
             Self::Pm(phrases, _) => phrases.find(value).map(|found| {
                 let range = (found.start() as u32, found.end() as u32);
                 let mut groups = Groups::default();
@@ -126,7 +144,7 @@ impl Operator {
             Self::IpMatch(networks) => when(in_networks(value, networks)),
             Self::Sqli => weir_detect::sqli(value).map(|fingerprint| OperatorMatch {
                 range: None,
-                captured: Captured::Text(arena.alloc_slice_copy(fingerprint.as_bytes())),
+                captured: Captured::Text(scratch.arena.alloc_slice_copy(fingerprint.as_bytes())),
             }),
             Self::Xss => {
                 weir_detect::xss(value).then_some(OperatorMatch { range: None, captured: Captured::Text(value) })
@@ -137,7 +155,7 @@ impl Operator {
             }
             Self::UrlEncoding => when(weir_detect::check_url_encoding(value).is_err()),
             Self::Utf8 => when(weir_detect::check_utf8(value).is_err()),
-            Self::Verify(kind, matcher) => verify(*kind, matcher, value, arena),
+            Self::Verify(kind, matcher) => verify(*kind, matcher, value, scratch),
         }
     }
 }
@@ -152,12 +170,12 @@ fn of_groups(groups: Groups) -> OperatorMatch<'static> {
 
 fn rx<'a>(matcher: &Matcher, value: &'a [u8], setting: &Setting<'a, '_>) -> Option<OperatorMatch<'a>> {
     if setting.verdict_only {
-        return matcher.is_match(value, setting.arena).then(OperatorMatch::default);
+        return matcher.is_match(value, setting.scratch).then(OperatorMatch::default);
     }
     if setting.capture {
-        return matcher.groups(value, setting.arena).map(of_groups);
+        return matcher.groups(value, setting.scratch).map(of_groups);
     }
-    matcher.find(value, setting.arena).map(|found| of_range(found.start, found.end))
+    matcher.find(value, setting.scratch).map(|found| of_range(found.start, found.end))
 }
 
 fn compare(comparison: Comparison, left: i64, right: i64) -> bool {
@@ -194,7 +212,7 @@ fn contains_word(value: &[u8], word: &[u8]) -> bool {
 }
 
 /// A number with check digits among the matches of a pattern.
-fn verify<'a>(kind: Verify, matcher: &Matcher, value: &'a [u8], arena: &'a Bump) -> Option<OperatorMatch<'a>> {
+fn verify<'a>(kind: Verify, matcher: &Matcher, value: &'a [u8], scratch: Scratch<'_>) -> Option<OperatorMatch<'a>> {
     let is_valid = match kind {
         Verify::CreditCard => weir_detect::is_card_number,
         Verify::Ssn => weir_detect::is_ssn,
@@ -207,8 +225,8 @@ fn verify<'a>(kind: Verify, matcher: &Matcher, value: &'a [u8], arena: &'a Bump)
         let rest = value.get(from..)?;
         // ModSecurity looks for cards in the whole value, for the others in what is left of it.
         let (start, end) = match kind {
-            Verify::CreditCard => matcher.find_from(value, from, arena).map(|found| (found.start, found.end)),
-            _ => matcher.find(rest, arena).map(|found| (from + found.start, from + found.end)),
+            Verify::CreditCard => matcher.find_from(value, from, scratch).map(|found| (found.start, found.end)),
+            _ => matcher.find(rest, scratch).map(|found| (from + found.start, from + found.end)),
         }?;
         if is_valid(&value[start..end]) {
             return Some(OperatorMatch {

@@ -4,6 +4,12 @@
 use bumpalo::Bump;
 use weir_transform::Transformation;
 
+use super::scratch::Scratch;
+
+/// Units of work for a transformation, and for each byte that it reads.
+pub(crate) const TRANSFORM: u64 = 20;
+pub(crate) const TRANSFORM_BYTE: u64 = 4;
+
 /// A chain of transformations: a node of the tree. [`IDENTITY`] has none.
 pub(crate) type Node = u16;
 
@@ -52,6 +58,16 @@ impl Pipelines {
         match self.step(node) {
             None => value,
             Some((parent, transformation)) => transformation.apply(arena, self.apply(parent, arena, value)),
+        }
+    }
+
+    /// As [`Self::apply`], and charges each transformation; where no work is left, the value is not transformed.
+    pub(crate) fn apply_within<'a>(&self, node: Node, scratch: Scratch<'a>, value: &'a [u8]) -> &'a [u8] {
+        let Some((parent, transformation)) = self.step(node) else { return value };
+        let value = self.apply_within(parent, scratch, value);
+        match scratch.work.charge(TRANSFORM + TRANSFORM_BYTE * value.len() as u64) {
+            true => transformation.apply(scratch.arena, value),
+            false => value,
         }
     }
 

@@ -3,6 +3,7 @@
 use std::sync::{Arc, PoisonError};
 
 use weir_rules::ir::Expr;
+use weir_http::Work;
 use weir_rules::seclang::ir::{Engine, Phase, Target, TextMatch};
 
 use super::bits::Bits;
@@ -108,7 +109,22 @@ impl Profile {
                 sifter
             })
         };
-        Self { program, base, tuning, template, sifter, excluded }
+        let profile = Self { program, base, tuning, template, sifter, excluded };
+        profile.compile_patterns();
+        profile
+    }
+
+    /// Compiles the patterns whose macros no request changes, as far as one can tell.
+    fn compile_patterns(&self) {
+        for (at, rule) in self.program.rules.iter().enumerate() {
+            for test in rule.links.iter().filter_map(|link| link.test.as_ref()) {
+                if let Operator::RxText(text, remembered) = &test.operator
+                    && let Some(text) = text.constant(|id| self.template.value(id, at as u32))
+                {
+                    remembered.get(&text, &Work::unbounded());
+                }
+            }
+        }
     }
 
     /// A profile that runs every rule on every value: what the others are compared with.

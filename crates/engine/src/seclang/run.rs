@@ -12,6 +12,7 @@ use super::bits;
 use super::collections::Collections;
 use super::operator::{Captured, OperatorMatch, Setting};
 use super::program::{Link, RuleInfo, Test};
+use super::scratch::Scratch;
 use super::sift::{Event, Hit, Sifted};
 use super::state::{Matched, State, is_set};
 use super::values::Member;
@@ -35,6 +36,8 @@ pub(crate) struct Run<'a> {
     passed: u32,
     /// Whether the profile's settings have been applied.
     settled: bool,
+    /// Whether a finding says that there was no work left.
+    pub(super) is_reported: bool,
     pub(super) view: View<'a>,
     pub(super) state: State<'a>,
 }
@@ -97,8 +100,9 @@ impl<'a> Run<'a> {
             sifted: 0,
             passed: 0,
             settled: false,
+            is_reported: false,
             view: View::new(transaction, profile.limits()),
-            state: State::new(transaction.arena(), profile),
+            state: State::new(transaction, profile),
         };
         for (excluded, holds) in profile.excluded.iter().zip(exclusions) {
             if !holds {
@@ -209,7 +213,9 @@ impl<'a> Run<'a> {
         let arena = self.state.arena;
         let mut machine =
             Machine { run: self, profile: &profile, arena, outside: &outside, at: 0, matched_until: u32::MAX };
-        machine.phase(phase, context.meter, outcome)
+        let decision = machine.phase(phase, context.meter, outcome);
+        machine.report_refused(transaction, outcome);
+        decision
     }
 
     /// Rules up to a position that have not been run will not be.
@@ -251,8 +257,10 @@ impl<'a> Run<'a> {
             }
         };
         let state = &mut self.state;
-        let mut out = Sifted { candidates: state.candidates, hits: &mut state.hits, whole: state.whole };
-        profile.sifter().sift(known, &self.view, state.arena, &mut out, &mut meter);
+        let scratch = state.scratch();
+        let mut out =
+            Sifted { candidates: state.candidates, hits: &mut state.hits, whole: state.whole, refused: &mut state.refused };
+        profile.sifter().sift(known, &self.view, scratch, &mut out, &mut meter);
         state.hits.sort_by_key(|hit| hit.rule);
     }
 }
@@ -312,6 +320,10 @@ impl<'a> Machine<'_, 'a, '_> {
 
     pub(super) fn via(&self) -> RuleIndex {
         self.run.via
+    }
+
+    pub(super) fn scratch(&self) -> Scratch<'a> {
+        self.run.state.scratch()
     }
 
     /// Runs a rule; where to go on if it matched.
@@ -375,9 +387,8 @@ impl<'a> Machine<'_, 'a, '_> {
     }
 
     fn hit(&mut self, link: &Link, test: &Test, target: &super::program::Target, hit: &Hit<'a>) -> bool {
-        let pairs = super::variable::pairs(&self.run.view, self.arena, hit.origin.base);
-        let name = pairs.get(hit.item as usize).map_or(&b""[..], |pair| pair.name);
-        let selected = super::values::selects(&target.selector, target.pattern.as_deref(), name, self.arena);
+        let name = hit.name;
+        let selected = super::values::selects(&target.selector, target.pattern.as_deref(), name, self.scratch());
         if !selected || self.is_out(test, &target.source, name) {
             return false;
         }
@@ -386,7 +397,7 @@ impl<'a> Machine<'_, 'a, '_> {
 
     /// Whether a value is excluded, by the rule or in the course of the request.
     fn is_out(&self, test: &Test, source: &Source, name: &[u8]) -> bool {
-        let picks = |pick: &super::program::Pick| pick.picks(source, name, self.arena);
+        let picks = |pick: &super::program::Pick| pick.picks(source, name, self.scratch());
         test.exclusions.iter().any(picks)
             || self
                 .run
@@ -403,13 +414,13 @@ impl<'a> Machine<'_, 'a, '_> {
         }
         let pipelines = &self.profile.program.pipelines;
         if link.stages.is_empty() {
-            let value = pipelines.apply(link.pipeline, self.arena, member.value);
+            let value = pipelines.apply_within(link.pipeline, self.scratch(), member.value);
             return self.form(link, test, name, Member { value, ..member });
         }
         let mut any = false;
         let mut last: Option<&[u8]> = None;
         for stage in &link.stages {
-            let value = pipelines.apply(*stage, self.arena, member.value);
+            let value = pipelines.apply_within(*stage, self.scratch(), member.value);
             if last != Some(value) {
                 any |= self.form(link, test, name, Member { value, ..member });
             }
@@ -420,8 +431,11 @@ impl<'a> Machine<'_, 'a, '_> {
 
     fn form(&mut self, link: &Link, test: &Test, variable: &'static str, member: Member<'a>) -> bool {
         let text = test.operator.text().map_or(&b""[..], |text| self.expand(text, self.at));
-        let setting = Setting { arena: self.arena, text, capture: link.capture, verdict_only: test.negated };
+        let setting = Setting { scratch: self.scratch(), text, capture: link.capture, verdict_only: test.negated };
         let found = test.operator.find(member.value, &setting);
+        if self.run.state.is_refused(Some(self.at), variable, member.name, member.value) {
+            return false;
+        }
         if found.is_some() == test.negated {
             return false;
         }

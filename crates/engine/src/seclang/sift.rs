@@ -18,7 +18,6 @@ mod visit;
 
 use std::sync::Arc;
 
-use bumpalo::Bump;
 use weir_http::seclang::View;
 use weir_rules::seclang::ir::Selector;
 
@@ -26,7 +25,9 @@ use super::bits::Bits;
 use super::gate::{Gate, gate};
 use super::need::Need;
 use super::program::Program;
-use super::variable::{Availability, Origin, Source, pairs};
+use super::scratch::Scratch;
+use super::state::{Matched, Refused};
+use super::variable::{Availability, BASES, Origin, Source, pairs};
 use plan::Plan;
 use search::{Literals, Search};
 use visit::Visit;
@@ -54,8 +55,8 @@ pub(crate) struct Sifter {
 pub(crate) struct Hit<'a> {
     pub(crate) rule: u32,
     pub(crate) origin: Origin,
-    /// Number of the value in the collection.
-    pub(crate) item: u32,
+    /// The member's name.
+    pub(crate) name: &'a [u8],
     /// The value after the rule's transformations; for `multiMatch` before them.
     pub(crate) value: &'a [u8],
 }
@@ -67,6 +68,8 @@ pub(crate) struct Sifted<'a, 'e> {
     pub(crate) hits: &'e mut Vec<Hit<'a>>,
     /// One bit for each rule that has to look at all values after all: there were too many hits.
     pub(crate) whole: &'e mut [u64],
+    /// The first value that there was no work left for.
+    pub(crate) refused: &'e mut Option<Refused<'a>>,
 }
 
 /// Costs reported to a meter.
@@ -211,16 +214,17 @@ impl Sifter {
         &self,
         known: Availability,
         view: &View<'a>,
-        arena: &'a Bump,
+        scratch: Scratch<'a>,
         out: &mut Sifted<'a, '_>,
         meter: &mut impl FnMut(Event),
     ) {
+        let arena = scratch.arena;
         let seen = arena.alloc_slice_fill_copy(self.ungated.0.len(), 0);
         for (number, plan) in self.plans.iter().enumerate().filter(|(_, plan)| plan.known == known) {
             meter(Event::LaneBegins);
             let all_is_empty = plan.all.is_empty();
             let search = &self.searches[plan.search];
-            for (item, pair) in pairs(view, arena, plan.origin.base).iter().enumerate() {
+            for pair in pairs(view, arena, plan.origin.base) {
                 let named = plan.named(pair.name);
                 if all_is_empty && named.is_none() {
                     continue;
@@ -230,12 +234,19 @@ impl Sifter {
                 let key = memory::Key { plan: self.number | (number as u64) << 12 | u64::from(of_name), value: raw };
                 let is_memorable = raw.len() <= memory::MAX_BYTES && out.hits.len() + memory::MAX_RULES < MAX_HITS;
                 let before = out.hits.len();
-                let hit = |rule| Hit { rule, origin: plan.origin, item: item as u32, value: raw };
+                let hit = |rule| Hit { rule, origin: plan.origin, name: pair.name, value: raw };
                 if !is_memorable || !memory::recall(key, |rule| out.hits.push(hit(rule))) {
-                    Visit { sifter: self, search, plan, named, item: item as u32, raw }.value(arena, seen, out);
+                    Visit { sifter: self, search, plan, named, name: pair.name, raw }.value(scratch, seen, out);
                     // Rules past the bound are not among the hits: such an answer is not the whole one.
-                    if is_memorable && out.hits.len() < MAX_HITS {
-                        self.decide(before, arena, out.hits, meter);
+                    let is_whole = is_memorable && out.hits.len() < MAX_HITS;
+                    if is_whole {
+                        self.decide(before, scratch, out.hits, meter);
+                    }
+                    if scratch.work.take_refusal() {
+                        let variable = BASES[usize::from(plan.origin.base)].variable.name();
+                        let matched = Matched { variable, member: pair.name, value: raw, range: None };
+                        out.refused.get_or_insert(Refused { rule: None, matched });
+                    } else if is_whole {
                         let found = &out.hits[before..];
                         if found.iter().all(|hit| std::ptr::eq(hit.value, raw)) {
                             memory::remember(key, found.iter().map(|hit| hit.rule));
@@ -249,12 +260,12 @@ impl Sifter {
     }
 
     /// Drops the hits from `first` on that do not stand the exact test.
-    fn decide<'a>(&self, first: usize, arena: &'a Bump, hits: &mut Vec<Hit<'a>>, meter: &mut impl FnMut(Event)) {
+    fn decide<'a>(&self, first: usize, scratch: Scratch<'a>, hits: &mut Vec<Hit<'a>>, meter: &mut impl FnMut(Event)) {
         let mut kept = first;
         for number in first..hits.len() {
             let hit = hits[number];
             meter(Event::RuleBegins);
-            if self.stands(&hit, arena) {
+            if self.stands(&hit, scratch) {
                 hits[kept] = hit;
                 kept += 1;
             } else {

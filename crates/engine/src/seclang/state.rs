@@ -1,6 +1,7 @@
 //! What a rule set remembers while a transaction lasts.
 
 use bumpalo::Bump;
+use weir_http::{Transaction, Work};
 use weir_rules::seclang::ir::{AllowScope, Collection, Engine};
 use weir_transform::ByteSet;
 
@@ -8,6 +9,7 @@ use super::bits;
 use super::names::TxId;
 use super::profile::Profile;
 use super::program::Pick;
+use super::scratch::Scratch;
 use super::sift::Hit;
 use super::template::{Status, Template};
 use super::variable::Source;
@@ -34,6 +36,14 @@ pub(crate) struct Matched<'a> {
     pub(crate) range: Option<(u32, u32)>,
 }
 
+/// A value that there was no work left for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Refused<'a> {
+    /// The rule that would have tested it; `None` if the filter gave up, for all rules.
+    pub(crate) rule: Option<u32>,
+    pub(crate) matched: Matched<'a>,
+}
+
 /// Targets that rules do not look at any more.
 #[derive(Debug)]
 pub(crate) struct RemovedTarget<'a> {
@@ -45,6 +55,9 @@ pub(crate) struct RemovedTarget<'a> {
 /// The state.
 pub(crate) struct State<'a> {
     pub(crate) arena: &'a Bump,
+    pub(crate) work: &'a Work,
+    /// What there was no work left for, unless it has been reported.
+    pub(crate) refused: Option<Refused<'a>>,
     slots: &'a mut [Slot<'a>],
     /// Variables of `TX` that no rule names, set through macros. Names in lower case.
     pub(crate) others: Vec<(&'a [u8], Option<&'a [u8]>)>,
@@ -72,10 +85,13 @@ pub(crate) struct State<'a> {
 const MAX_OTHERS: usize = 256;
 
 impl<'a> State<'a> {
-    pub(crate) fn new(arena: &'a Bump, profile: &Profile) -> Self {
+    pub(crate) fn new(transaction: &Transaction<'a>, profile: &Profile) -> Self {
+        let arena = transaction.arena();
         let words = profile.sifter().ungated.0.len();
         Self {
             arena,
+            work: transaction.work(),
+            refused: None,
             slots: arena.alloc_slice_fill_copy(profile.program.names.len(), Slot::Template),
             others: Vec::new(),
             candidates: arena.alloc_slice_copy(&profile.sifter().ungated.0),
@@ -92,6 +108,19 @@ impl<'a> State<'a> {
             response_body: profile.response_body(),
             scored: 0,
         }
+    }
+
+    pub(crate) fn scratch(&self) -> Scratch<'a> {
+        Scratch { arena: self.arena, work: self.work }
+    }
+
+    /// Whether there was no work left for a step since the last call; the first such value of a phase is kept.
+    pub(crate) fn is_refused(&mut self, rule: Option<u32>, variable: &'static str, member: &'a [u8], value: &'a [u8]) -> bool {
+        let is_refused = self.work.take_refusal();
+        if is_refused && self.refused.is_none() {
+            self.refused = Some(Refused { rule, matched: Matched { variable, member, value, range: None } });
+        }
+        is_refused
     }
 
     /// A variable as the rule at a position sees it.
@@ -161,7 +190,8 @@ impl<'a> State<'a> {
         }
         let folded = self.arena.alloc_slice_fill_iter(name.iter().map(|byte| byte | 0x20));
         let occurring = ByteSet::of(name);
-        for wide in all.iter().filter(|wide| wide.reads(name, &occurring, folded, self.arena)) {
+        let scratch = self.scratch();
+        for wide in all.iter().filter(|wide| wide.reads(name, &occurring, folded, scratch)) {
             for rule in wide.rules.iter().filter(|rule| **rule >= from) {
                 self.unfold(profile, *rule, at, due);
             }

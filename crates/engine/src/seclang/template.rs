@@ -11,6 +11,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use memchr::memmem::Finder;
+use weir_http::Work;
 use weir_rules::seclang::ir::Selector;
 use weir_transform::ByteSet;
 
@@ -22,6 +23,7 @@ use super::need::Need;
 use super::number;
 use super::operator::{Operator, Setting};
 use super::program::{Assignment, Change, Disrupt, Link, Name, Program, Rule, Test};
+use super::scratch::{Scratch, at_load};
 use super::variable::Source;
 
 /// Treatment of a rule in a request.
@@ -185,12 +187,12 @@ impl Wide {
 
     /// Whether they read the variable of that name, in which these bytes occur; `folded` is the name
     /// folded.
-    pub(crate) fn reads(&self, name: &[u8], occurring: &ByteSet, folded: &[u8], arena: &bumpalo::Bump) -> bool {
+    pub(crate) fn reads(&self, name: &[u8], occurring: &ByteSet, folded: &[u8], scratch: Scratch<'_>) -> bool {
         let may = match &self.pattern.need {
             Need::Literals(_, bytes) | Need::Bytes(bytes) => bytes.met(occurring, name.len()),
             _ => true,
         };
-        may && self.literal.find(folded).is_some() && self.pattern.is_match(name, arena)
+        may && self.literal.find(folded).is_some() && self.pattern.is_match(name, scratch)
     }
 }
 
@@ -305,7 +307,7 @@ impl Fold<'_> {
     fn is_read(&self, assignment: &Assignment, reads: &Seen) -> bool {
         let Name::Tx(id) = assignment.name else { return true };
         let name = self.program.names.name(id);
-        let finds = |pattern: &Arc<Matcher>| pattern.find(name, &bumpalo::Bump::new()).is_some();
+        let finds = |pattern: &Arc<Matcher>| at_load(|scratch| pattern.is_match(name, scratch));
         reads.ids.contains(&id) || reads.wide.iter().any(finds)
     }
 
@@ -315,7 +317,8 @@ impl Fold<'_> {
         if !link.stages.is_empty() || !test.exclusions.is_empty() || !is_foreseen(&test.operator) {
             return None;
         }
-        let arena = bumpalo::Bump::new();
+        let (arena, work) = (bumpalo::Bump::new(), Work::unbounded());
+        let scratch = Scratch { arena: &arena, work: &work };
         let text = match test.operator.text() {
             Some(text) => self.expand(text, seen)?,
             None => Vec::new(),
@@ -325,7 +328,7 @@ impl Fold<'_> {
         let all = values.len();
         for value in values {
             let value = self.program.pipelines.apply(link.pipeline, &arena, arena.alloc_slice_copy(&value));
-            let found = test.operator.find(value, &Setting { arena: &arena, text, capture: false, verdict_only: true });
+            let found = test.operator.find(value, &Setting { scratch, text, capture: false, verdict_only: true });
             count += usize::from(found.is_some() != test.negated);
         }
         Some((all, count))
@@ -350,7 +353,7 @@ impl Fold<'_> {
                     let pattern = target.pattern.as_ref()?;
                     seen.wide.push(Arc::clone(pattern));
                     for id in 0..self.state.len() as TxId {
-                        if pattern.find(self.program.names.name(id), &bumpalo::Bump::new()).is_none() {
+                        if !at_load(|scratch| pattern.is_match(self.program.names.name(id), scratch)) {
                             continue;
                         }
                         seen.read(id)?;

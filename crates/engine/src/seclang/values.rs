@@ -8,6 +8,7 @@ use super::matcher::Matcher;
 use super::number;
 use super::program::{Pick, Target};
 use super::run::Machine;
+use super::scratch::Scratch;
 use super::variable::{self, Origin, Source};
 
 /// A value and the name of the member that has it; empty where there are no members.
@@ -18,29 +19,29 @@ pub(crate) struct Member<'a> {
 }
 
 /// Whether a selector picks the member of that name.
-pub(crate) fn selects(selector: &Selector, pattern: Option<&Matcher>, name: &[u8], arena: &bumpalo::Bump) -> bool {
+pub(crate) fn selects(selector: &Selector, pattern: Option<&Matcher>, name: &[u8], scratch: Scratch<'_>) -> bool {
     match selector {
         Selector::All => true,
         Selector::Name(wanted) => wanted.eq_ignore_ascii_case(name),
-        Selector::Pattern(_) => pattern.is_some_and(|pattern| pattern.is_match(name, arena)),
+        Selector::Pattern(_) => pattern.is_some_and(|pattern| pattern.is_match(name, scratch)),
     }
 }
 
 impl Pick {
     /// Whether it picks a value of that source.
-    pub(crate) fn picks(&self, source: &Source, name: &[u8], arena: &bumpalo::Bump) -> bool {
+    pub(crate) fn picks(&self, source: &Source, name: &[u8], scratch: Scratch<'_>) -> bool {
         let related = match (&self.source, source) {
             (Source::Origins(mine), Source::Origins(theirs)) => mine.iter().any(|origin| theirs.contains(origin)),
             (mine, theirs) => mine == theirs,
         };
-        related && selects(&self.selector, self.pattern.as_deref(), name, arena)
+        related && selects(&self.selector, self.pattern.as_deref(), name, scratch)
     }
 }
 
 impl<'m, 'a> Machine<'m, 'a, '_> {
     /// All values of a target, in order; of a count the one number.
     pub(super) fn members(&self, target: &Target, exclusions: &[Pick], at: u32) -> ArenaVec<'a, Member<'a>> {
-        let arena = self.arena;
+        let (arena, scratch) = (self.arena, self.scratch());
         let mut members = ArenaVec::new_in(arena);
         if target.count
             && exclusions.is_empty()
@@ -52,7 +53,7 @@ impl<'m, 'a> Machine<'m, 'a, '_> {
             return members;
         }
         let mut add = |name: &'a [u8], value: &'a [u8]| {
-            if selects(&target.selector, target.pattern.as_deref(), name, arena) {
+            if selects(&target.selector, target.pattern.as_deref(), name, scratch) {
                 members.push(Member { name, value });
             }
         };
@@ -78,7 +79,7 @@ impl<'m, 'a> Machine<'m, 'a, '_> {
         }
         if target.count {
             let out =
-                |member: &Member<'_>| exclusions.iter().any(|pick| pick.picks(&target.source, member.name, arena));
+                |member: &Member<'_>| exclusions.iter().any(|pick| pick.picks(&target.source, member.name, scratch));
             let count = members.iter().filter(|member| !out(member)).count();
             members.clear();
             members.push(Member { name: b"", value: number::format(count as i64, arena) });
@@ -87,7 +88,7 @@ impl<'m, 'a> Machine<'m, 'a, '_> {
     }
 
     fn tx_members(&self, target: &Target, at: u32, members: &mut ArenaVec<'a, Member<'a>>) {
-        let (arena, names) = (self.arena, &self.profile.program.names);
+        let (arena, scratch, names) = (self.arena, self.scratch(), &self.profile.program.names);
         for id in &target.tx {
             if let Some(value) = self.run.state.tx(self.profile.template(), *id, at) {
                 let (name, value) = (arena.alloc_slice_copy(names.name(*id)), arena.alloc_slice_copy(value));
@@ -96,7 +97,7 @@ impl<'m, 'a> Machine<'m, 'a, '_> {
         }
         for (name, value) in &self.run.state.others {
             if let Some(value) = value
-                && selects(&target.selector, target.pattern.as_deref(), name, arena)
+                && selects(&target.selector, target.pattern.as_deref(), name, scratch)
             {
                 members.push(Member { name, value });
             }

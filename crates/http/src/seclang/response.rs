@@ -12,6 +12,7 @@ impl<'a> View<'a> {
 
     /// Sets the inspected response body, before phase 4.
     pub fn set_response_body(&self, body: &'a [u8]) {
+        self.request.work().extend(body.len());
         self.response_body.set(Some(body));
     }
 

@@ -4,15 +4,14 @@
 //! the operator's answer depends on the value alone it is worked out here, so that it is remembered
 //! with the value and not asked again in the next request.
 
-use bumpalo::Bump;
-
 use super::super::expand::Text;
 use super::super::operator::Setting;
+use super::super::scratch::Scratch;
 use super::{Hit, Sifter};
 
 impl Sifter {
-    /// Whether a value that opened a rule may match it.
-    pub(super) fn stands<'a>(&self, hit: &Hit<'a>, arena: &'a Bump) -> bool {
+    /// Whether a value that opened a rule may match it; not where there is no work left to tell.
+    pub(super) fn stands<'a>(&self, hit: &Hit<'a>, scratch: Scratch<'a>) -> bool {
         let Some(gate) = self.gate(hit.rule) else { return true };
         let link = &self.program.rules[hit.rule as usize].links[gate.link];
         let Some(test) = link.test.as_ref().filter(|test| !test.negated && link.stages.is_empty()) else { return true };
@@ -21,6 +20,6 @@ impl Sifter {
             Some(Text::Plain(text)) => text,
             Some(Text::Pieces(_)) => return true, // macros differ from request to request
         };
-        test.operator.find(hit.value, &Setting { arena, text, capture: false, verdict_only: true }).is_some()
+        test.operator.find(hit.value, &Setting { scratch, text, capture: false, verdict_only: true }).is_some()
     }
 }

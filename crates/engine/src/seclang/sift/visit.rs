@@ -1,13 +1,17 @@
 //! One value on its way through the filter.
 
-use bumpalo::Bump;
 use weir_transform::{ByteSet, Transformation};
 
 use super::super::need::Need;
+use super::super::pipeline::{TRANSFORM, TRANSFORM_BYTE};
+use super::super::scratch::Scratch;
 use super::plan::{MAX_NODES, Nodes, Plan, Step, Wanted};
 use super::search::Search;
 use super::{Hit, MAX_HITS, Sifted, Sifter};
 
+/// Units of work for a value, and for each byte of a form of it that is looked at.
+const VISIT: u64 = 40;
+const FORM_BYTE: u64 = 3;
 /// Values of this many bytes are not scanned for rules that other bytes refuse already.
 const LONG: usize = 256;
 
@@ -28,12 +32,16 @@ pub(super) struct Visit<'s, 'a> {
     pub(super) search: &'s Search,
     pub(super) plan: &'s Plan,
     pub(super) named: Option<&'s Wanted>,
-    pub(super) item: u32,
+    pub(super) name: &'a [u8],
     pub(super) raw: &'a [u8],
 }
 
 impl<'a> Visit<'_, 'a> {
-    pub(super) fn value(&self, arena: &'a Bump, seen: &mut [u64], out: &mut Sifted<'a, '_>) {
+    pub(super) fn value(&self, scratch: Scratch<'a>, seen: &mut [u64], out: &mut Sifted<'a, '_>) {
+        if !scratch.work.charge(VISIT + FORM_BYTE * self.raw.len() as u64) {
+            return;
+        }
+        let arena = scratch.arena;
         let occurring = ByteSet::of(self.raw);
         let raw = Form { value: self.raw, occurring, nodes: Nodes::MAX, scanned_as: 0 };
         let length = self.raw.len();
@@ -69,6 +77,9 @@ impl<'a> Visit<'_, 'a> {
             if done.0 == from + 1 {
                 to = done.1;
             } else if form.value.len() >= *min_length && transformation.may_change(&form.occurring) {
+                if !scratch.work.charge(TRANSFORM + (TRANSFORM_BYTE + FORM_BYTE) * form.value.len() as u64) {
+                    return;
+                }
                 let value = transformation.apply(arena, form.value);
                 if !std::ptr::eq(value, form.value) {
                     let scanned_as = form.scanned_as;
@@ -177,7 +188,7 @@ impl<'a> Visit<'_, 'a> {
         }
         // `multiMatch` makes all forms of the untransformed value by itself.
         let value = if is_multi { self.raw } else { form.value };
-        out.hits.push(Hit { rule, origin: self.plan.origin, item: self.item, value });
+        out.hits.push(Hit { rule, origin: self.plan.origin, name: self.name, value });
     }
 }
 
