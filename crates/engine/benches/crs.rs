@@ -92,7 +92,14 @@ impl Costs {
         let mut lines: Vec<(u64, String)> = Vec::new();
         for (rule, (calls, hits, ticks)) in &self.rules {
             let id = rule.checked_sub(1).map_or(0, |at| program.rules()[at as usize].id);
-            lines.push((*ticks, format!("rule {id:<8} {:>8.2} calls {:>8.2} hits", *calls as f64 / times as f64, *hits as f64 / times as f64)));
+            lines.push((
+                *ticks,
+                format!(
+                    "rule {id:<8} {:>8.2} calls {:>8.2} hits",
+                    *calls as f64 / times as f64,
+                    *hits as f64 / times as f64
+                ),
+            ));
         }
         for (lane, (calls, ticks)) in &self.lanes {
             lines.push((*ticks, format!("lane {lane:<8} {:>8.2} calls {:>13}", *calls as f64 / times as f64, "")));
@@ -103,7 +110,12 @@ impl Costs {
 }
 
 #[inline(never)]
-fn evaluate(plan: &Plan, request: &Request, arena: &Bump, meter: &mut impl Meter) -> (usize, weir_http::Anomalies, u64) {
+fn evaluate(
+    plan: &Plan,
+    request: &Request,
+    arena: &Bump,
+    meter: &mut impl Meter,
+) -> (usize, weir_http::Anomalies, u64) {
     let headers: Vec<Header<'_>> =
         request.headers.iter().map(|(name, value)| Header::new(name.as_bytes(), value.as_bytes())).collect();
     let target = request.target.as_bytes();
@@ -127,14 +139,8 @@ fn evaluate(plan: &Plan, request: &Request, arena: &Bump, meter: &mut impl Meter
     };
     let transaction = Transaction::new(head, arena);
     let mut outcome = Outcome::default();
-    let mut context = Context {
-        detect: true,
-        request_id: b"id",
-        now_ms: 1_700_000_000_000,
-        limits: None,
-        collections: None,
-        meter,
-    };
+    let mut context =
+        Context { detect: true, request_id: b"id", now_ms: 1_700_000_000_000, limits: None, collections: None, meter };
     black_box(plan.evaluate(Phase::Request, &transaction, &mut context, &mut outcome));
     if plan.wants_body(&transaction, &outcome).is_some() {
         transaction.set_body(&request.body);
@@ -150,7 +156,7 @@ fn main() {
     }
     let chosen: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     let requests = || {
-        let is_chosen = |name: &str| chosen.is_empty() || chosen.iter().any(|one| name.starts_with(one.as_str()));
+        let is_chosen = |name: &&str| chosen.is_empty() || chosen.iter().any(|one| name == one);
         REQUESTS.iter().filter(move |(name, _)| is_chosen(name))
     };
     let program = program();

@@ -28,13 +28,20 @@ static VALUES: [u8; 256] = {
 /// one wrong character makes the result empty. An incomplete last group of four is dropped.
 pub(crate) fn decode<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
     let text = &input[..memchr(0, input).unwrap_or(input.len())];
-    if !is_valid(text) {
+    // Nearly always the first byte that is not of the alphabet makes it invalid.
+    let plain = text.iter().take_while(|byte| VALUES[**byte as usize] != NONE).count();
+    if !is_valid(&text[plain..]) {
         return &input[..0];
     }
     let mut out = Vec::with_capacity_in(text.len() / 4 * 3, arena);
+    let (fours, rest) = text[..plain].as_chunks::<4>();
+    for four in fours {
+        let bits = four.iter().fold(0, |bits, byte| bits << 6 | u32::from(VALUES[*byte as usize]));
+        out.extend_from_slice_copy(&bits.to_be_bytes()[1..]);
+    }
     let mut group = Group::default();
     let mut padding = 0;
-    for &byte in text.iter().filter(|byte| !b"\r\n ".contains(byte)) {
+    for &byte in text[plain - rest.len()..].iter().filter(|byte| !b"\r\n ".contains(byte)) {
         padding += usize::from(byte == b'=');
         if let Some(bytes) = group.add(if byte == b'=' { 0 } else { VALUES[byte as usize] }) {
             out.extend_from_slice_copy(&bytes[..3 - padding]);

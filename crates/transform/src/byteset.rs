@@ -145,6 +145,26 @@ impl ByteSet {
         Self([a & !e, b & !f, c & !g, d & !h])
     }
 
+    /// The bytes in both.
+    #[must_use]
+    #[inline]
+    pub const fn intersection(&self, other: &Self) -> Self {
+        let (a, b) = (self.0, other.0);
+        Self([a[0] & b[0], a[1] & b[1], a[2] & b[2], a[3] & b[3]])
+    }
+
+    /// Its bytes, in order.
+    #[inline]
+    pub fn bytes(self) -> impl Iterator<Item = u8> {
+        self.0.into_iter().enumerate().flat_map(|(index, mut word)| {
+            std::iter::from_fn(move || {
+                let bit = (word != 0).then_some(word.trailing_zeros())?;
+                word &= word - 1;
+                Some((index as u32 * 64 + bit) as u8)
+            })
+        })
+    }
+
     /// Whether the sets share a byte.
     #[must_use]
     #[inline]

@@ -12,11 +12,15 @@ use crate::edit::changed;
 /// `/` and `(` are not included: they change something only after a space.
 pub(crate) const TRIGGERS: ByteSet = ByteSet::from_list(b"\"'\\^ ,;\t\r\n").union(&crate::case::UPPER);
 
+/// Those that change something wherever they stand.
+const CHANGING: ByteSet = ByteSet::from_list(b"\"'\\^,;\t\r\n").union(&crate::case::UPPER);
+
 pub(crate) fn command_line<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
-    let Some(first) = input.iter().position(|&byte| TRIGGERS.contains(byte)) else { return input };
+    let Some(first) = first_change(input) else { return input };
     let mut out = Vec::with_capacity_in(input.len(), arena);
     out.extend_from_slice_copy(&input[..first]);
-    let mut after_space = false; // The last byte of `out` is a space that stands for a separator.
+    // The last byte of `out` is a space that stands for a separator.
+    let mut after_space = out.last() == Some(&b' ');
     for &byte in &input[first..] {
         match byte {
             b'"' | b'\'' | b'\\' | b'^' => {}
@@ -40,4 +44,14 @@ pub(crate) fn command_line<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
         }
     }
     changed(input, out.into_bump_slice())
+}
+
+/// Where the first byte stands that may become another or go: of spaces only the one before a byte that it goes with.
+fn first_change(input: &[u8]) -> Option<usize> {
+    let mut after_space = false;
+    input.iter().position(|&byte| {
+        let follows = after_space && matches!(byte, b' ' | b'/' | b'(');
+        after_space = byte == b' ';
+        follows || CHANGING.contains(byte)
+    })
 }

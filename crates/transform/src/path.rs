@@ -5,6 +5,7 @@
 //! in place, because it both reads ahead and takes back earlier output.
 
 use bumpalo::Bump;
+use memchr::{memchr, memchr_iter};
 
 use crate::byteset::ByteSet;
 use crate::edit::changed;
@@ -13,16 +14,26 @@ pub(crate) const UNIX: ByteSet = ByteSet::from_list(b"./");
 pub(crate) const WINDOWS: ByteSet = UNIX.with(b'\\');
 
 pub(crate) fn normalise<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
-    if !input.iter().any(|&byte| UNIX.contains(byte)) {
+    if is_normal(input) {
         return input;
     }
     changed(input, Path::run(arena.alloc_slice_copy(input), Separators::Slash))
 }
 
+/// Whether a path without backslashes has neither an empty segment nor one that ends in a reference.
+fn is_normal(path: &[u8]) -> bool {
+    let refers = |segment_end: usize| match path[..segment_end] {
+        [.., before, b'.'] => matches!(before, b'/' | b'.'),
+        [b'.'] => true,
+        _ => false,
+    };
+    !refers(path.len()) && memchr_iter(b'/', path).all(|at| path.get(at + 1) != Some(&b'/') && !refers(at))
+}
+
 /// Backslashes count as slashes and become slashes, except for the last of three or more in a row,
 /// which ModSecurity overlooks.
 pub(crate) fn normalise_windows<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
-    if !input.iter().any(|&byte| WINDOWS.contains(byte)) {
+    if memchr(b'\\', input).is_none() && is_normal(input) {
         return input;
     }
     changed(input, Path::run(arena.alloc_slice_copy(input), Separators::SlashAndBackslash))

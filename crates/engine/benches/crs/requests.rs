@@ -30,7 +30,9 @@ pub const REQUESTS: &[(&str, Make)] = &[
     ("hostile-words", |number| {
         fields(4_000, |field| format!("{number} {field} select union order by exec <script onload= from where"))
     }),
-    ("hostile-spaces", |number| form(format!("{number} like {} having {}", " ".repeat(60_000), "a = b ".repeat(11_000)))),
+    ("hostile-spaces", |number| {
+        form(format!("{number} like {} having {}", " ".repeat(60_000), "a = b ".repeat(11_000)))
+    }),
     ("hostile-entities", |number| form(format!("{number}{}", "&#x61;%2561\\x41\\u0062".repeat(6_000)))),
     ("hostile-comments", |number| form(format!("{number}{}", "/*!/*".repeat(26_000)))),
     ("hostile-tags", |number| form(format!("{number}{}", "<a href=x onx ".repeat(9_300)))),
@@ -86,9 +88,42 @@ impl Choices {
 }
 
 const WORDS: &[&str] = &[
-    "garden", "oak", "chair", "blue", "summer", "order", "delivery", "Karlsruhe", "selected", "square", "table", "four",
-    "Berlin", "coin", "reading", "picnic", "point", "standard", "wood", "please", "leave", "the", "parcel", "with",
-    "our", "neighbour", "and", "ring", "twice", "from", "update", "where", "like", "into", "having", "between",
+    "garden",
+    "oak",
+    "chair",
+    "blue",
+    "summer",
+    "order",
+    "delivery",
+    "Karlsruhe",
+    "selected",
+    "square",
+    "table",
+    "four",
+    "Berlin",
+    "coin",
+    "reading",
+    "picnic",
+    "point",
+    "standard",
+    "wood",
+    "please",
+    "leave",
+    "the",
+    "parcel",
+    "with",
+    "our",
+    "neighbour",
+    "and",
+    "ring",
+    "twice",
+    "from",
+    "update",
+    "where",
+    "like",
+    "into",
+    "having",
+    "between",
 ];
 
 const PATHS: &[&str] = &["/shop/cart/update", "/account/profile", "/search", "/api/v1/orders", "/blog/2026/11/hello"];
@@ -182,11 +217,10 @@ fn fields(count: u64, value: impl Fn(u64) -> String) -> Request {
 fn form_fresh(number: u64) -> Request {
     let mut choices = Choices(number);
     let mut text = |length| prose(choices.next(), length);
-    let mut fields: Vec<(&str, String)> = [
-        "first_name", "last_name", "company", "street", "city", "note", "delivery", "gift", "subject", "comment",
-    ]
-    .map(|name| (name, text(20)))
-    .to_vec();
+    let mut fields: Vec<(&str, String)> =
+        ["first_name", "last_name", "company", "street", "city", "note", "delivery", "gift", "subject", "comment"]
+            .map(|name| (name, text(20)))
+            .to_vec();
     fields.extend([
         ("email", format!("{}.{number}@example.com", choices.pick(WORDS))),
         ("phone", format!("+49 721 {}", choices.below(9_000_000))),
@@ -196,7 +230,17 @@ fn form_fresh(number: u64) -> Request {
         ("quantity", choices.below(99).to_string()),
         ("token", choices.hex(40)),
         ("csrf", choices.hex(64)),
-        ("id", format!("{}-{}-4{}-a{}-{}", choices.hex(8), choices.hex(4), choices.hex(3), choices.hex(3), choices.hex(12))),
+        (
+            "id",
+            format!(
+                "{}-{}-4{}-a{}-{}",
+                choices.hex(8),
+                choices.hex(4),
+                choices.hex(3),
+                choices.hex(3),
+                choices.hex(12)
+            ),
+        ),
         ("reference", format!("ORD-{}-{}", choices.below(99_999), number)),
         ("url", format!("/shop/item/{number}/{}", choices.pick(WORDS))),
         ("time", format!("2026-11-24T{:02}:{:02}:{:02}Z", choices.below(24), choices.below(60), choices.below(60))),
@@ -219,8 +263,13 @@ fn json_of(body: String) -> Request {
 fn json(number: u64) -> Request {
     let mut choices = Choices(number);
     let texts = [
-        "Bildschirm 27\\\" (69 cm), höhenverstellbar", "Kabel [USB-C], 1.5 m", "Größe L – für Mädchen & Jungen",
-        "3/4\\\" fitting (DIN 2999)", "Tisch, 120 x 80 cm; Eiche", "Don't bend: \\\"fragile\\\"", "5 % off (today)",
+        "Bildschirm 27\\\" (69 cm), höhenverstellbar",
+        "Kabel [USB-C], 1.5 m",
+        "Größe L – für Mädchen & Jungen",
+        "3/4\\\" fitting (DIN 2999)",
+        "Tisch, 120 x 80 cm; Eiche",
+        "Don't bend: \\\"fragile\\\"",
+        "5 % off (today)",
     ];
     let mut items = Vec::new();
     for _ in 0..10 {
@@ -238,7 +287,10 @@ fn json(number: u64) -> Request {
             choices.pick(WORDS)
         ));
     }
-    json_of(format!("{{\"customer\":{{\"name\":\"Jörg Müller {number}\",\"id\":{number}}},\"items\":[{}]}}", items.join(",")))
+    json_of(format!(
+        "{{\"customer\":{{\"name\":\"Jörg Müller {number}\",\"id\":{number}}},\"items\":[{}]}}",
+        items.join(",")
+    ))
 }
 
 fn random_bytes(seed: u64, length: usize) -> String {
@@ -250,10 +302,8 @@ fn upload(number: u64) -> Request {
     let boundary = "----WebKitFormBoundaryQ3hBv9vXw0aZkT2n";
     let mut body = Vec::new();
     for name in ["title", "album", "note"] {
-        let part = format!(
-            "--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{}\r\n",
-            prose(number, 20)
-        );
+        let part =
+            format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{}\r\n", prose(number, 20));
         body.extend(part.bytes());
     }
     let head = format!(

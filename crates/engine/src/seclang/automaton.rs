@@ -30,8 +30,8 @@ const CACHE_BYTES: usize = 384 << 10;
 const BYTES_PER_STATE: usize = 48;
 
 /// Units of work for a search, and for each byte that a DFA reads.
-const SEARCH: u64 = 60;
-const DFA_BYTE: u64 = 2;
+const SEARCH: u64 = 120;
+const DFA_BYTE: u64 = 1;
 /// Units for each byte that the simulation reads, at least, and for each state of the NFA.
 const NFA_BYTE: u64 = 20;
 const NFA_STATE: f64 = 0.5;
@@ -63,8 +63,10 @@ impl Automaton {
         let forward = compile(thompson::Config::new())?;
         let reverse = compile(thompson::Config::new().which_captures(WhichCaptures::None).reverse(true))?;
         let prefilter = Prefilter::from_hir_prefix(MatchKind::LeftmostFirst, hir);
-        let dfa = hybrid::Builder::new()
-            .build_from_dfas(lazy(&forward, MatchKind::LeftmostFirst, prefilter)?, lazy(&reverse, MatchKind::All, None)?);
+        let dfa = hybrid::Builder::new().build_from_dfas(
+            lazy(&forward, MatchKind::LeftmostFirst, prefilter)?,
+            lazy(&reverse, MatchKind::All, None)?,
+        );
         let simulation = PikeVM::new_from_nfa(forward.clone()).map_err(describe)?;
         let groups = forward.group_info().group_len(regex_automata::PatternID::ZERO);
         let dfa = Arc::new(dfa);
@@ -110,7 +112,12 @@ impl Automaton {
     }
 
     /// Calls `each` with the number and place of every group of the first match that has one.
-    pub(crate) fn groups(&self, value: &[u8], scratch: Scratch<'_>, mut each: impl FnMut(usize, Range<usize>)) -> Option<()> {
+    pub(crate) fn groups(
+        &self,
+        value: &[u8],
+        scratch: Scratch<'_>,
+        mut each: impl FnMut(usize, Range<usize>),
+    ) -> Option<()> {
         let whole = self.find(value, 0, scratch)?; // most candidates do not match
         if self.groups == 1 {
             each(0, whole);
@@ -197,11 +204,11 @@ mod tests {
         // A state for each set of the last 16 positions of an `a`.
         let automaton = Automaton::new(&hir("a.{16}x[^x]{3}y")).unwrap();
         let mut seed = 1u64;
-        let value: Vec<u8> = std::iter::repeat_with(|| {
+        let letter = || {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             if seed >> 63 == 1 { b'a' } else { b'b' }
-        });
-        let value: Vec<u8> = value.take(300_000).collect();
+        };
+        let value: Vec<u8> = std::iter::repeat_with(letter).take(300_000).collect();
         let arena = Bump::new();
         let (few, many) = (Work::default(), Work::unbounded());
         assert!(!automaton.is_match(&value, Scratch { arena: &arena, work: &few }) && few.take_refusal());

@@ -268,7 +268,9 @@ impl Compiler<'_> {
                     (None, _) => Operator::Never,
                 }
             }
-            ir::Operator::Rx { pattern: PatternText::Macro(text), .. } => Operator::RxText(self.text(text), Arc::new(Remembered::default())),
+            ir::Operator::Rx { pattern: PatternText::Macro(text), .. } => {
+                Operator::RxText(self.text(text), Arc::new(Remembered::default()))
+            }
             ir::Operator::Pm(phrases) => self.phrases(phrases),
             ir::Operator::Within(text) => Operator::Within(self.text(text)),
             ir::Operator::Contains(text) | ir::Operator::StrMatch(text) => Operator::Contains(self.text(text)),

@@ -16,11 +16,11 @@ use super::remembered::Remembered;
 use super::scratch::Scratch;
 
 /// Units of work for a test of any value.
-const TEST: u64 = 40;
+const TEST: u64 = 150;
 /// Units for each byte that the detectors read, in several contexts, and a search for texts.
-const SQLI_BYTE: u64 = 30;
-const XSS_BYTE: u64 = 30;
-const SEARCHED_BYTE: u64 = 2;
+const SQLI_BYTE: u64 = 10;
+const XSS_BYTE: u64 = 10;
+const SEARCHED_BYTE: u64 = 1;
 
 /// An operator with its parameter compiled.
 #[derive(Clone, Debug)]

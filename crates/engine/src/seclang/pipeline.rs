@@ -2,13 +2,13 @@
 //! share the result of those.
 
 use bumpalo::Bump;
-use weir_transform::Transformation;
+use weir_transform::{ByteSet, Transformation};
 
 use super::scratch::Scratch;
 
 /// Units of work for a transformation, and for each byte that it reads.
-pub(crate) const TRANSFORM: u64 = 20;
-pub(crate) const TRANSFORM_BYTE: u64 = 4;
+pub(crate) const TRANSFORM: u64 = 40;
+pub(crate) const TRANSFORM_BYTE: u64 = 2;
 
 /// A chain of transformations: a node of the tree. [`IDENTITY`] has none.
 pub(crate) type Node = u16;
@@ -61,13 +61,30 @@ impl Pipelines {
         }
     }
 
-    /// As [`Self::apply`], and charges each transformation; where no work is left, the value is not transformed.
+    /// As [`Self::apply`], and charges each transformation that may change the value; where no work is left, it is not
+    /// transformed.
     pub(crate) fn apply_within<'a>(&self, node: Node, scratch: Scratch<'a>, value: &'a [u8]) -> &'a [u8] {
-        let Some((parent, transformation)) = self.step(node) else { return value };
-        let value = self.apply_within(parent, scratch, value);
-        match scratch.work.charge(TRANSFORM + TRANSFORM_BYTE * value.len() as u64) {
-            true => transformation.apply(scratch.arena, value),
-            false => value,
+        if node == IDENTITY { value } else { self.applied(node, scratch, value).0 }
+    }
+
+    /// The value after the chain, and the bytes that occur in it.
+    fn applied<'a>(&self, node: Node, scratch: Scratch<'a>, value: &'a [u8]) -> (&'a [u8], ByteSet) {
+        let Some((parent, transformation)) = self.step(node) else {
+            let is_affordable = scratch.work.charge(value.len() as u64);
+            return (value, if is_affordable { ByteSet::of(value) } else { ByteSet::EMPTY });
+        };
+        let (value, occurring) = self.applied(parent, scratch, value);
+        transformed(transformation, scratch, value, occurring)
+    }
+
+    /// The value at the last of some stages of which each is made from the one before; `each` is called with all of them.
+    pub(crate) fn apply_stages<'a>(&self, stages: &[Node], scratch: Scratch<'a>, value: &'a [u8], mut each: impl FnMut(&'a [u8])) {
+        let mut at = (value, ByteSet::of(value));
+        for stage in stages {
+            if let Some((_, transformation)) = self.step(*stage) {
+                at = transformed(transformation, scratch, at.0, at.1);
+            }
+            each(at.0);
         }
     }
 
@@ -77,4 +94,18 @@ impl Pipelines {
             self.stages(node).iter().filter_map(|at| self.step(*at)).map(|(_, one)| one.info().name).collect();
         if names.is_empty() { "none".to_owned() } else { names.join(",") }
     }
+}
+
+fn transformed<'a>(
+    transformation: Transformation,
+    scratch: Scratch<'a>,
+    value: &'a [u8],
+    occurring: ByteSet,
+) -> (&'a [u8], ByteSet) {
+    let is_worth_it = transformation.may_change(&occurring);
+    if !is_worth_it || !scratch.work.charge(TRANSFORM + TRANSFORM_BYTE * value.len() as u64) {
+        return (value, occurring);
+    }
+    let made = transformation.apply(scratch.arena, value);
+    (made, if std::ptr::eq(made, value) { occurring } else { ByteSet::of(made) })
 }

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, PoisonError};
 
-use weir_rules::ir::Expr;
 use weir_http::Work;
+use weir_rules::ir::Expr;
 use weir_rules::seclang::ir::{Engine, Phase, Target, TextMatch};
 
 use super::bits::Bits;

@@ -258,8 +258,12 @@ impl<'a> Run<'a> {
         };
         let state = &mut self.state;
         let scratch = state.scratch();
-        let mut out =
-            Sifted { candidates: state.candidates, hits: &mut state.hits, whole: state.whole, refused: &mut state.refused };
+        let mut out = Sifted {
+            candidates: state.candidates,
+            hits: &mut state.hits,
+            whole: state.whole,
+            refused: &mut state.refused,
+        };
         profile.sifter().sift(known, &self.view, scratch, &mut out, &mut meter);
         state.hits.sort_by_key(|hit| hit.rule);
     }
@@ -417,16 +421,13 @@ impl<'a> Machine<'_, 'a, '_> {
             let value = pipelines.apply_within(link.pipeline, self.scratch(), member.value);
             return self.form(link, test, name, Member { value, ..member });
         }
-        let mut any = false;
-        let mut last: Option<&[u8]> = None;
-        for stage in &link.stages {
-            let value = pipelines.apply_within(*stage, self.scratch(), member.value);
-            if last != Some(value) {
-                any |= self.form(link, test, name, Member { value, ..member });
+        let mut forms = bumpalo::collections::Vec::with_capacity_in(link.stages.len(), self.arena);
+        pipelines.apply_stages(&link.stages, self.scratch(), member.value, |value| {
+            if forms.last() != Some(&value) {
+                forms.push(value);
             }
-            last = Some(value);
-        }
-        any
+        });
+        forms.into_iter().fold(false, |any, value| self.form(link, test, name, Member { value, ..member }) | any)
     }
 
     fn form(&mut self, link: &Link, test: &Test, variable: &'static str, member: Member<'a>) -> bool {

@@ -238,15 +238,13 @@ impl Sifter {
                 if !is_memorable || !memory::recall(key, |rule| out.hits.push(hit(rule))) {
                     Visit { sifter: self, search, plan, named, name: pair.name, raw }.value(scratch, seen, out);
                     // Rules past the bound are not among the hits: such an answer is not the whole one.
-                    let is_whole = is_memorable && out.hits.len() < MAX_HITS;
-                    if is_whole {
-                        self.decide(before, scratch, out.hits, meter);
-                    }
+                    let is_whole = out.hits.len() < MAX_HITS;
+                    self.decide(before, scratch, out.hits, meter);
                     if scratch.work.take_refusal() {
                         let variable = BASES[usize::from(plan.origin.base)].variable.name();
                         let matched = Matched { variable, member: pair.name, value: raw, range: None };
                         out.refused.get_or_insert(Refused { rule: None, matched });
-                    } else if is_whole {
+                    } else if is_memorable && is_whole {
                         let found = &out.hits[before..];
                         if found.iter().all(|hit| std::ptr::eq(hit.value, raw)) {
                             memory::remember(key, found.iter().map(|hit| hit.rule));

@@ -115,7 +115,13 @@ impl<'a> State<'a> {
     }
 
     /// Whether there was no work left for a step since the last call; the first such value of a phase is kept.
-    pub(crate) fn is_refused(&mut self, rule: Option<u32>, variable: &'static str, member: &'a [u8], value: &'a [u8]) -> bool {
+    pub(crate) fn is_refused(
+        &mut self,
+        rule: Option<u32>,
+        variable: &'static str,
+        member: &'a [u8],
+        value: &'a [u8],
+    ) -> bool {
         let is_refused = self.work.take_refusal();
         if is_refused && self.refused.is_none() {
             self.refused = Some(Refused { rule, matched: Matched { variable, member, value, range: None } });
@@ -184,14 +190,14 @@ impl<'a> State<'a> {
         from: u32,
         due: &mut bumpalo::collections::Vec<'a, TxId>,
     ) {
-        let all = profile.template().wide();
-        if all.is_empty() {
+        let mut all = profile.template().wide().iter().filter(|wide| wide.last() >= from).peekable();
+        if all.peek().is_none() {
             return;
         }
         let folded = self.arena.alloc_slice_fill_iter(name.iter().map(|byte| byte | 0x20));
         let occurring = ByteSet::of(name);
         let scratch = self.scratch();
-        for wide in all.iter().filter(|wide| wide.reads(name, &occurring, folded, scratch)) {
+        for wide in all.filter(|wide| wide.reads(name, &occurring, folded, scratch)) {
             for rule in wide.rules.iter().filter(|rule| **rule >= from) {
                 self.unfold(profile, *rule, at, due);
             }

@@ -185,6 +185,11 @@ impl Wide {
         Self { pattern: Arc::clone(pattern), literal: Finder::new(literal).into_owned(), rules: Vec::new() }
     }
 
+    /// The last of the rules.
+    pub(crate) fn last(&self) -> u32 {
+        self.rules.last().copied().unwrap_or(0)
+    }
+
     /// Whether they read the variable of that name, in which these bytes occur; `folded` is the name
     /// folded.
     pub(crate) fn reads(&self, name: &[u8], occurring: &ByteSet, folded: &[u8], scratch: Scratch<'_>) -> bool {

@@ -183,7 +183,7 @@ impl<'m, 'a> Machine<'m, 'a, '_> {
             let template = self.profile.template();
             return self.run.state.tx(template, *id, at).unwrap_or_default();
         }
-        let mut expanded = ArenaVec::new_in(self.arena);
+        let mut expanded = ArenaVec::with_capacity_in(EXPANDED, self.arena);
         for piece in pieces {
             let room = MAX_EXPANDED.saturating_sub(expanded.len());
             let mut push = |value: &[u8]| expanded.extend_from_slice(&value[..value.len().min(room)]);
@@ -202,5 +202,7 @@ impl<'m, 'a> Machine<'m, 'a, '_> {
     }
 }
 
+/// Bytes that most expanded texts take.
+const EXPANDED: usize = 48;
 /// Bytes of an expanded text: what a header may be long.
 const MAX_EXPANDED: usize = 16 * 1024;

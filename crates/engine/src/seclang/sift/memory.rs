@@ -16,6 +16,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(super) const MAX_BYTES: usize = 176;
 /// Values remembered by each thread, 208 bytes each.
 const SLOTS: usize = 4096;
+/// Values remembered as seen once.
+const SIGHTS: usize = 16_384;
 /// Values that open more rules are not remembered.
 pub(super) const MAX_RULES: usize = 6;
 
@@ -40,6 +42,10 @@ struct Slot {
 
 struct Memory {
     slots: Box<[Slot]>,
+    /// Part of the hash of each slot's value: of a value that is not known, no slot is looked at.
+    tags: Box<[u16]>,
+    /// The same of values that have been seen once: only what comes again is worth a slot.
+    sights: Box<[u16]>,
     /// Which of the two slots the next new value takes.
     turn: usize,
     hasher: foldhash::fast::RandomState,
@@ -48,6 +54,8 @@ struct Memory {
 thread_local! {
     static MEMORY: RefCell<Memory> = RefCell::new(Memory {
         slots: vec![Slot { plan: 0, length: 0, count: 0, rules: [0; MAX_RULES], bytes: [0; MAX_BYTES] }; SLOTS].into(),
+        tags: vec![0; SLOTS].into(),
+        sights: vec![0; SIGHTS].into(),
         turn: 0,
         hasher: foldhash::fast::RandomState::default(),
     });
@@ -66,19 +74,22 @@ impl Slot {
 }
 
 impl Memory {
-    fn place(&self, key: Key<'_>) -> usize {
+    /// Where a value is looked for: the first of its slots, its place among those seen once, and its tag.
+    fn place(&self, key: Key<'_>) -> (usize, usize, u16) {
         let mut hasher = self.hasher.build_hasher();
         hasher.write(key.value);
         hasher.write_u64(key.plan);
-        hasher.finish() as usize % SLOTS
+        let hash = hasher.finish();
+        (hash as usize % SLOTS, (hash >> 16) as usize % SIGHTS, (hash >> 48) as u16 | 1)
     }
 }
 
 /// Calls `opens` for the rules that the value is known to open there; `false` if it is not known.
 pub(super) fn recall(key: Key<'_>, mut opens: impl FnMut(u32)) -> bool {
     MEMORY.with_borrow(|memory| {
-        let place = memory.place(key);
-        let known = [place, place ^ 1].into_iter().map(|place| &memory.slots[place]).find(|slot| slot.is_of(key));
+        let (place, _, tag) = memory.place(key);
+        let places = [place, place ^ 1].into_iter().filter(|place| memory.tags[*place] == tag);
+        let known = places.map(|place| &memory.slots[place]).find(|slot| slot.is_of(key));
         if let Some(slot) = known {
             slot.rules[..usize::from(slot.count)].iter().for_each(|rule| opens(u32::from(*rule)));
         }
@@ -86,7 +97,7 @@ pub(super) fn recall(key: Key<'_>, mut opens: impl FnMut(u32)) -> bool {
     })
 }
 
-/// Remembers the rules that a value opens as it is, without any transformation.
+/// Remembers the rules that a value opens as it is, without any transformation, when it is seen for the second time.
 pub(super) fn remember(key: Key<'_>, rules: impl ExactSizeIterator<Item = u32>) {
     if key.value.len() > MAX_BYTES || rules.len() > MAX_RULES {
         return;
@@ -98,9 +109,14 @@ pub(super) fn remember(key: Key<'_>, rules: impl ExactSizeIterator<Item = u32>) 
         *number = rule;
     }
     MEMORY.with_borrow_mut(|memory| {
-        let place = memory.place(key);
+        let (place, sight, tag) = memory.place(key);
+        if std::mem::replace(&mut memory.sights[sight], tag) != tag {
+            return;
+        }
         memory.turn ^= 1;
-        let slot = &mut memory.slots[place ^ memory.turn];
+        let place = place ^ memory.turn;
+        memory.tags[place] = tag;
+        let slot = &mut memory.slots[place];
         slot.plan = key.plan;
         slot.length = key.value.len() as u8;
         (slot.count, slot.rules) = (count, numbers);
@@ -122,15 +138,17 @@ mod tests {
         assert_eq!(known(plan, b""), None, "nothing is known at first");
         for (value, rules) in [(&b""[..], vec![]), (b"a", vec![7, 9]), (&[b'x'; MAX_BYTES], vec![1])] {
             remember(Key { plan, value }, rules.iter().copied());
+            assert_eq!(known(plan, value), None, "seen once");
+            remember(Key { plan, value }, rules.iter().copied());
             assert_eq!(known(plan, value), Some(rules));
             assert_eq!(known(plan + 1, value), None, "another collection");
         }
-        remember(Key { plan, value: b"ab" }, [].into_iter());
+        (0..2).for_each(|_| remember(Key { plan, value: b"ab" }, [].into_iter()));
         assert_eq!(known(plan, b"abc"), None, "a beginning is not the value");
         let long = [b'x'; MAX_BYTES + 1];
-        remember(Key { plan, value: &long }, [].into_iter());
+        (0..2).for_each(|_| remember(Key { plan, value: &long }, [].into_iter()));
         assert_eq!(known(plan, &long), None, "too long");
-        remember(Key { plan, value: b"many" }, [1; MAX_RULES + 1].into_iter());
+        (0..2).for_each(|_| remember(Key { plan, value: b"many" }, [1; MAX_RULES + 1].into_iter()));
         assert_eq!(known(plan, b"many"), None, "too many rules");
     }
 }

@@ -52,6 +52,10 @@ pub(super) struct Step {
     pub(super) min_length: usize,
     /// Untransformed values without any of these bytes are not worth it either.
     pub(super) worthwhile: ByteSet,
+    /// Bytes of the shortest result that a rule waits for, or that is transformed further.
+    pub(super) needed: usize,
+    /// Of the literals that rules wait for in the result, none is in one without any of these bytes.
+    pub(super) awaits: ByteSet,
 }
 
 /// A transformation that occurs in a plan.
@@ -90,6 +94,8 @@ pub(super) struct Wanted {
     pub(super) bytes: Vec<Waiting>,
     /// Bytes of which each of those needs one.
     pub(super) special: ByteSet,
+    /// The positions in `bytes` of those that a byte of `special` may open, by byte.
+    by_byte: Vec<u128>,
     pub(super) sqli: Vec<(u32, Nodes)>,
     pub(super) xss: Vec<(u32, Nodes)>,
     /// For nothing: any value opens them.
@@ -140,7 +146,14 @@ impl Plan {
         let (parent, transformation) = program.pipelines.step(node).expect("the identity is the first of the nodes");
         let parent = self.node(parent, program);
         self.nodes.push(node);
-        self.steps.push(Step { parent: parent as u8, transformation, min_length: 0, worthwhile: ByteSet::EMPTY });
+        self.steps.push(Step {
+            parent: parent as u8,
+            transformation,
+            min_length: 0,
+            worthwhile: ByteSet::EMPTY,
+            needed: 0,
+            awaits: ByteSet::EMPTY,
+        });
         self.nodes.len() - 1
     }
 
@@ -158,6 +171,7 @@ impl Plan {
             let step = &mut self.steps[number];
             let needed = shortest[number + 1];
             step.min_length = if lengthens(step.transformation) { 0 } else { needed };
+            step.needed = needed;
             let parent = &mut shortest[usize::from(step.parent)];
             *parent = (*parent).min(step.min_length);
         }
@@ -166,6 +180,9 @@ impl Plan {
             for wanted in std::iter::once(&self.all).chain(self.named.values()) {
                 worthwhile = worthwhile.union(&wanted.worthwhile(number + 1, &self.steps));
             }
+            let waiting = std::iter::once(&self.all).chain(self.named.values()).flat_map(|wanted| &wanted.literals);
+            let here = waiting.filter(|waiting| waiting.nodes >> (number + 1) & 1 != 0);
+            self.steps[number].awaits = here.fold(ByteSet::EMPTY, |all, waiting| all.union(&waiting.first));
             // What is made from a node needs the node.
             let mut place = number + 1;
             while place != 0 {
@@ -207,6 +224,19 @@ impl Plan {
             }
         }
         nodes
+    }
+
+    /// Whether a rule waits for a literal in a form with these bytes that is the result of these nodes.
+    #[inline]
+    pub(super) fn awaits(&self, nodes: Nodes, occurring: &ByteSet) -> bool {
+        let mut left = nodes & !1;
+        nodes & 1 != 0
+            || std::iter::from_fn(|| {
+                let place = (left != 0).then_some(left.trailing_zeros() as usize)?;
+                left &= left - 1;
+                Some(place)
+            })
+            .any(|place| self.steps[place - 1].awaits.intersects(occurring))
     }
 
     /// Rules that ask for the member of that name only.
@@ -322,9 +352,31 @@ impl Wanted {
 
     fn settle(&mut self, rules: usize) {
         self.special = self.bytes.iter().fold(ByteSet::EMPTY, |all, waiting| all.union(&waiting.first));
+        if self.bytes.len() <= u128::BITS as usize && !self.bytes.is_empty() {
+            self.by_byte = (0..=255u8)
+                .map(|byte| {
+                    let opened = self.bytes.iter().enumerate().filter(|(_, waiting)| waiting.first.contains(byte));
+                    opened.fold(0, |all, (at, _)| all | 1 << at)
+                })
+                .collect();
+        }
         if self.literals.len() > FEW {
             self.by_rule = vec![0; rules];
             self.literals.iter().for_each(|waiting| self.by_rule[waiting.rule as usize] = waiting.nodes);
+        }
+    }
+
+    /// Calls `each` for the rules that wait for bytes, as far as these bytes may open them.
+    #[inline]
+    pub(super) fn opened(&self, occurring: &ByteSet, mut each: impl FnMut(&Waiting)) {
+        if self.by_byte.is_empty() {
+            return self.bytes.iter().for_each(each);
+        }
+        let mut all =
+            self.special.intersection(occurring).bytes().fold(0, |all, byte| all | self.by_byte[usize::from(byte)]);
+        while all != 0 {
+            each(&self.bytes[all.trailing_zeros() as usize]);
+            all &= all - 1;
         }
     }
 

@@ -10,10 +10,13 @@ use super::search::Search;
 use super::{Hit, MAX_HITS, Sifted, Sifter};
 
 /// Units of work for a value, and for each byte of a form of it that is looked at.
-const VISIT: u64 = 40;
-const FORM_BYTE: u64 = 3;
+const VISIT: u64 = 300;
+const FORM_BYTE: u64 = 2;
 /// Values of this many bytes are not scanned for rules that other bytes refuse already.
 const LONG: usize = 256;
+
+/// Bytes that `cmdLine` changes, or before which it changes others, besides capitals.
+const AS_COMMAND: ByteSet = ByteSet::from_list(b"\"'\\^ ,;\t\r\n");
 
 /// A value after some of the transformations.
 #[derive(Clone, Copy)]
@@ -59,6 +62,8 @@ impl<'a> Visit<'_, 'a> {
             return self.look(&[raw], seen, out);
         }
         let mut of_node = [0u8; MAX_NODES];
+        // Nodes whose results are too short for any rule.
+        let mut dead: Nodes = 0;
         // Of each transformation: the form that it was last applied to (counted from 1), and the result.
         let mut done = [(0u8, 0u8); Transformation::ALL.len()];
         let mut forms = bumpalo::collections::Vec::with_capacity_in(4, arena);
@@ -66,12 +71,23 @@ impl<'a> Visit<'_, 'a> {
         while left != 0 {
             let place = left.trailing_zeros();
             left &= left - 1;
-            let Step { parent, transformation, min_length, worthwhile } = &self.plan.steps[place as usize - 1];
+            let Step { parent, transformation, min_length, worthwhile, needed, .. } =
+                &self.plan.steps[place as usize - 1];
             if !worthwhile.intersects(&occurring) && *worthwhile != ByteSet::ALL {
+                continue;
+            }
+            if dead >> parent & 1 != 0 {
+                dead |= 1 << place;
+                forms[0].nodes &= !(1 << place);
                 continue;
             }
             let from = of_node[usize::from(*parent)];
             let form = &forms[usize::from(from)];
+            let transformation = match transformation {
+                // Of letters and most signs, both make the same.
+                Transformation::CmdLine if !AS_COMMAND.intersects(&form.occurring) => &Transformation::Lowercase,
+                other => other,
+            };
             let mut to = from;
             let done = &mut done[*transformation as usize];
             if done.0 == from + 1 {
@@ -87,7 +103,10 @@ impl<'a> Visit<'_, 'a> {
                 }
                 *done = (from + 1, to);
             }
-            if to != 0 {
+            if forms[usize::from(to)].value.len() < *needed {
+                dead |= 1 << place;
+                forms[0].nodes &= !(1 << place);
+            } else if to != 0 {
                 of_node[place as usize] = to;
                 forms[usize::from(to)].nodes |= 1 << place;
                 forms[0].nodes &= !(1 << place);
@@ -124,6 +143,7 @@ impl<'a> Visit<'_, 'a> {
         let length = forms[number].value.len();
         // Of short values a scan costs less than to ask whether it is worth it.
         length >= self.search.shortest
+            && served().any(|form| self.plan.awaits(form.nodes, &form.occurring))
             && (length < LONG || std::iter::once(&self.plan.all).chain(self.named).any(awaits))
     }
 
@@ -133,11 +153,11 @@ impl<'a> Visit<'_, 'a> {
             self.hit(*rule, form, seen, out);
         }
         if wanted.special.intersects(&form.occurring) {
-            for waiting in &wanted.bytes {
+            wanted.opened(&form.occurring, |waiting| {
                 if waiting.nodes & form.nodes != 0 && waiting.is_met(&form.occurring, form.value.len()) {
                     self.hit(waiting.rule, form, seen, out);
                 }
-            }
+            });
         }
         for (rule, _) in wanted.sqli.iter().filter(here) {
             if weir_detect::sqli_possible_with(form.value, form.occurring.words()) {
