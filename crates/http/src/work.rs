@@ -9,7 +9,7 @@ use std::cell::Cell;
 /// Units for a request without a body.
 const HEAD_UNITS: u64 = 4_000_000;
 /// Units for each byte of a body.
-const UNITS_PER_BYTE: u64 = 100;
+const UNITS_PER_BYTE: u64 = 200;
 
 /// The work that is left for a request, all rules and values together.
 #[derive(Debug)]
@@ -26,6 +26,12 @@ impl Default for Work {
 }
 
 impl Work {
+    /// Units that a request with so many bytes of body may take.
+    #[must_use]
+    pub fn of_body(bytes: usize) -> u64 {
+        HEAD_UNITS + bytes as u64 * UNITS_PER_BYTE
+    }
+
     /// No bound, for what is computed when rules are loaded.
     #[must_use]
     pub fn unbounded() -> Self {

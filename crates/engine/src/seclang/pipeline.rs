@@ -6,9 +6,16 @@ use weir_transform::{ByteSet, Transformation};
 
 use super::scratch::Scratch;
 
-/// Units of work for a transformation, and for each byte that it reads.
-pub(crate) const TRANSFORM: u64 = 40;
-pub(crate) const TRANSFORM_BYTE: u64 = 2;
+/// Units of work for a transformation of so many bytes.
+pub(crate) fn transform_units(transformation: Transformation, bytes: usize) -> u64 {
+    use Transformation as T;
+    let byte = match transformation {
+        T::Lowercase | T::CmdLine | T::CompressWhitespace | T::RemoveWhitespace | T::RemoveNulls | T::Base64Decode => 1,
+        T::Md5 | T::Sha1 | T::NormalisePath | T::NormalisePathWin => 6,
+        _ => 3,
+    };
+    40 + byte * bytes as u64
+}
 
 /// A chain of transformations: a node of the tree. [`IDENTITY`] has none.
 pub(crate) type Node = u16;
@@ -78,7 +85,13 @@ impl Pipelines {
     }
 
     /// The value at the last of some stages of which each is made from the one before; `each` is called with all of them.
-    pub(crate) fn apply_stages<'a>(&self, stages: &[Node], scratch: Scratch<'a>, value: &'a [u8], mut each: impl FnMut(&'a [u8])) {
+    pub(crate) fn apply_stages<'a>(
+        &self,
+        stages: &[Node],
+        scratch: Scratch<'a>,
+        value: &'a [u8],
+        mut each: impl FnMut(&'a [u8]),
+    ) {
         let mut at = (value, ByteSet::of(value));
         for stage in stages {
             if let Some((_, transformation)) = self.step(*stage) {
@@ -103,7 +116,7 @@ fn transformed<'a>(
     occurring: ByteSet,
 ) -> (&'a [u8], ByteSet) {
     let is_worth_it = transformation.may_change(&occurring);
-    if !is_worth_it || !scratch.work.charge(TRANSFORM + TRANSFORM_BYTE * value.len() as u64) {
+    if !is_worth_it || !scratch.work.charge(transform_units(transformation, value.len())) {
         return (value, occurring);
     }
     let made = transformation.apply(scratch.arena, value);

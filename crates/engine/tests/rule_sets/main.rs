@@ -20,3 +20,4 @@ mod generated;
 mod site;
 mod tunings;
 mod values;
+mod work;

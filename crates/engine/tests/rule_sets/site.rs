@@ -1,5 +1,6 @@
 //! A site with one rule set, and requests to it.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use weir_engine::{
     Action, Context, Decision, Finding, Mode, NoMeter, Outcome, Plan, PolicySpec, RuleIndex, RuleSpec, SelectorSpec,
     Specification, Verdict,
 };
-use weir_http::{Head, Header, ResponseHead, Transaction, Version};
+use weir_http::{Anomalies, Head, Header, ResponseHead, Transaction, Version};
 use weir_rules::Phase;
 use weir_rules::ir::Expr;
 use weir_rules::seclang::ir::Phase as SecPhase;
@@ -41,7 +42,15 @@ pub struct Answer {
 impl Request {
     pub fn get(target: &str) -> Self {
         let headers = vec![("Host".to_owned(), b"localhost".to_vec())];
-        Self { method: "GET", target: target.into(), headers, body: Vec::new(), truncated: false, bounded: false, answer: None }
+        Self {
+            method: "GET",
+            target: target.into(),
+            headers,
+            body: Vec::new(),
+            truncated: false,
+            bounded: false,
+            answer: None,
+        }
     }
 
     pub fn post(target: &str, content_type: &str, body: impl Into<Vec<u8>>) -> Self {
@@ -97,6 +106,8 @@ pub struct Site {
     pub program: Arc<Program>,
     quick: Plan,
     naive: Plan,
+    /// Units of work of the last request, and its anomalies.
+    pub work: Cell<(u64, Anomalies)>,
 }
 
 impl Site {
@@ -111,7 +122,7 @@ impl Site {
     pub fn of(program: Arc<Program>, tuning: Tuning) -> Self {
         let quick = Profile::new(Arc::clone(&program), RuleIndex(1), tuning.clone());
         let naive = Profile::naive(Arc::clone(&program), RuleIndex(1), tuning);
-        Self { quick: plan(quick), naive: plan(naive), program }
+        Self { quick: plan(quick), naive: plan(naive), program, work: Cell::default() }
     }
 
     /// What a request comes to.
@@ -124,6 +135,11 @@ impl Site {
     /// What a request comes to as rule sets are used, and naively.
     pub fn both(&self, request: &Request) -> (Seen, Seen) {
         (self.evaluate(&self.quick, request, None), self.evaluate(&self.naive, request, None))
+    }
+
+    /// What a request comes to that may not take more work than its size justifies; the naive run would.
+    pub fn see_bounded(&self, request: &Request) -> Seen {
+        self.evaluate(&self.quick, &Request { bounded: true, ..request.clone() }, None)
     }
 
     /// With memory: `quick` has one, the naive run another.
@@ -188,7 +204,9 @@ impl Site {
             }
         }
         outcome.run_rule_sets(SecPhase::Logging, &transaction, &mut context);
-        let id = |finding: &Finding| self.program.rules()[finding.rule.0 as usize - 1].id;
+        self.work.set((transaction.work().spent(), transaction.anomalies()));
+        // 0 for the rule that ran the set.
+        let id = |finding: &Finding| finding.rule.0.checked_sub(1).map_or(0, |at| self.program.rules()[at as usize].id);
         Seen {
             ids: outcome.findings.iter().map(id).collect(),
             verdict: outcome.verdict,

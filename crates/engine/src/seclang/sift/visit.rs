@@ -3,7 +3,7 @@
 use weir_transform::{ByteSet, Transformation};
 
 use super::super::need::Need;
-use super::super::pipeline::{TRANSFORM, TRANSFORM_BYTE};
+use super::super::pipeline::transform_units;
 use super::super::scratch::Scratch;
 use super::plan::{MAX_NODES, Nodes, Plan, Step, Wanted};
 use super::search::Search;
@@ -11,7 +11,7 @@ use super::{Hit, MAX_HITS, Sifted, Sifter};
 
 /// Units of work for a value, and for each byte of a form of it that is looked at.
 const VISIT: u64 = 300;
-const FORM_BYTE: u64 = 2;
+const FORM_BYTE: u64 = 1;
 /// Values of this many bytes are not scanned for rules that other bytes refuse already.
 const LONG: usize = 256;
 
@@ -93,7 +93,10 @@ impl<'a> Visit<'_, 'a> {
             if done.0 == from + 1 {
                 to = done.1;
             } else if form.value.len() >= *min_length && transformation.may_change(&form.occurring) {
-                if !scratch.work.charge(TRANSFORM + (TRANSFORM_BYTE + FORM_BYTE) * form.value.len() as u64) {
+                if !scratch
+                    .work
+                    .charge(transform_units(*transformation, form.value.len()) + FORM_BYTE * form.value.len() as u64)
+                {
                     return;
                 }
                 let value = transformation.apply(arena, form.value);
@@ -174,6 +177,9 @@ impl<'a> Visit<'_, 'a> {
     /// Finds literals in one form, for all forms that differ from it in case only.
     fn scan(&self, forms: &[Form<'a>], number: usize, seen: &mut [u64], out: &mut Sifted<'a, '_>) {
         self.search.scan(forms[number].value, |rule| {
+            if super::super::state::is_set(seen, rule) {
+                return;
+            }
             let nodes = self.plan.all.literal_nodes(rule) | self.named.map_or(0, |wanted| wanted.literal_nodes(rule));
             if nodes == 0 {
                 return;
