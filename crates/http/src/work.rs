@@ -11,17 +11,23 @@ const HEAD_UNITS: u64 = 4_000_000;
 /// Units for each byte of a body.
 const UNITS_PER_BYTE: u64 = 200;
 
+/// Units that only rules on what has been found may take, such as those that sum up scores and answer.
+const RESERVED: u64 = 2_000_000;
+
 /// The work that is left for a request, all rules and values together.
 #[derive(Debug)]
 pub struct Work {
     left: Cell<u64>,
+    /// Held back for later.
+    held: Cell<u64>,
+    reserved: Cell<u64>,
     spent: Cell<u64>,
     is_refused: Cell<bool>,
 }
 
 impl Default for Work {
     fn default() -> Self {
-        Self { left: Cell::new(HEAD_UNITS), spent: Cell::new(0), is_refused: Cell::new(false) }
+        Self { left: Cell::new(HEAD_UNITS), held: Cell::new(0), reserved: Cell::new(RESERVED), spent: Cell::new(0), is_refused: Cell::new(false) }
     }
 }
 
@@ -41,6 +47,31 @@ impl Work {
     /// Takes the bound off.
     pub fn unbind(&self) {
         self.left.set(u64::MAX);
+    }
+
+    /// Keeps a part of what is left from the filter, for the rules that it opens: what it has found is not lost because
+    /// it went on to something dear.
+    pub fn hold(&self) {
+        let held = self.left.get() / 4;
+        self.left.set(self.left.get() - held);
+        self.held.set(held);
+    }
+
+    /// Gives back what was held.
+    pub fn release(&self) {
+        self.left.set(self.left.get().saturating_add(self.held.take()));
+    }
+
+    /// Runs a test of what has been found, by the filter or by earlier rules, which may also take what is reserved for
+    /// that.
+    pub fn reserved<R>(&self, test: impl FnOnce() -> R) -> R {
+        let reserved = self.reserved.take();
+        self.left.set(self.left.get().saturating_add(reserved));
+        let result = test();
+        let left = self.left.get();
+        self.reserved.set(left.min(reserved));
+        self.left.set(left - left.min(reserved));
+        result
     }
 
     /// Adds the units of so many bytes of a body.
@@ -91,6 +122,12 @@ mod tests {
         assert!(work.charge(10) && work.spent() == HEAD_UNITS);
         work.extend(2);
         assert!(work.charge(2 * UNITS_PER_BYTE) && !work.charge(1));
+        assert!(work.reserved(|| work.charge(RESERVED)) && !work.charge(1));
+        work.extend(4);
+        work.hold();
+        assert!(work.charge(3 * UNITS_PER_BYTE) && !work.charge(1));
+        work.release();
+        assert!(work.charge(UNITS_PER_BYTE));
         work.unbind();
         assert!(work.charge(u64::from(u32::MAX)));
     }

@@ -8,37 +8,37 @@
 
 use std::ops::Range;
 use std::panic::{RefUnwindSafe, UnwindSafe};
-use std::sync::Arc;
 
 use regex_automata::hybrid::dfa::{Builder, Cache, DFA};
-use regex_automata::hybrid::regex::{self as hybrid, Regex};
 use regex_automata::nfa::thompson::pikevm::{self, PikeVM};
 use regex_automata::nfa::thompson::{self, NFA, WhichCaptures};
 use regex_automata::util::pool::Pool;
 use regex_automata::util::prefilter::Prefilter;
 use regex_automata::util::primitives::NonMaxUsize;
-use regex_automata::{Anchored, Input, MatchKind};
+use regex_automata::{Anchored, Input, MatchKind, PatternID};
 use regex_syntax::hir::Hir;
 
 use super::scratch::Scratch;
 
 /// Bytes of automaton that one pattern may take.
-const MAX_PATTERN_BYTES: usize = 8 << 20;
+pub(crate) const MAX_PATTERN_BYTES: usize = 8 << 20;
 /// Bytes of states that each DFA of a pattern may keep in a thread.
 const CACHE_BYTES: usize = 384 << 10;
 /// A DFA whose memory has been full is given up if it needs a new state more often than once in so many bytes.
 const BYTES_PER_STATE: usize = 48;
 
 /// Units of work for a search, and for each byte that a DFA reads.
-const SEARCH: u64 = 120;
-const DFA_BYTE: u64 = 1;
+pub(crate) const SEARCH: u64 = 120;
+pub(crate) const DFA_BYTE: u64 = 1;
 /// Units for each byte that the simulation reads, at least, and for each state of the NFA.
 const NFA_BYTE: u64 = 20;
 const NFA_STATE: f64 = 0.5;
 
 /// The pattern.
 pub(crate) struct Automaton {
-    dfa: Arc<Regex>,
+    forward: DFA,
+    /// From the end of a match to its beginning; without it the simulation finds that.
+    reverse: Option<DFA>,
     simulation: PikeVM,
     caches: Pool<Caches, Box<dyn Fn() -> Caches + Send + Sync + UnwindSafe + RefUnwindSafe>>,
     /// Units for each byte that the simulation reads.
@@ -48,7 +48,8 @@ pub(crate) struct Automaton {
 
 /// What a search changes.
 struct Caches {
-    dfa: hybrid::Cache,
+    forward: Cache,
+    reverse: Option<Cache>,
     /// Made when it is needed.
     simulation: Option<pikevm::Cache>,
     slots: Vec<Option<NonMaxUsize>>,
@@ -60,36 +61,47 @@ impl Automaton {
             let config = config.utf8(false).nfa_size_limit(Some(MAX_PATTERN_BYTES)).shrink(false);
             thompson::Compiler::new().configure(config).build_from_hir(hir).map_err(describe)
         };
-        let forward = compile(thompson::Config::new())?;
         let reverse = compile(thompson::Config::new().which_captures(WhichCaptures::None).reverse(true))?;
         let prefilter = Prefilter::from_hir_prefix(MatchKind::LeftmostFirst, hir);
-        let dfa = hybrid::Builder::new().build_from_dfas(
-            lazy(&forward, MatchKind::LeftmostFirst, prefilter)?,
-            lazy(&reverse, MatchKind::All, None)?,
-        );
-        let simulation = PikeVM::new_from_nfa(forward.clone()).map_err(describe)?;
-        let groups = forward.group_info().group_len(regex_automata::PatternID::ZERO);
-        let dfa = Arc::new(dfa);
-        let kept = Arc::clone(&dfa);
-        let create = move || Caches { dfa: kept.create_cache(), simulation: None, slots: vec![None; 2 * groups] };
-        Ok(Self {
-            dfa,
-            simulation,
-            caches: Pool::new(Box::new(create)),
-            simulated_byte: NFA_BYTE + (forward.states().len() as f64 * NFA_STATE) as u64,
-            groups,
-        })
+        Self::of(compile(thompson::Config::new())?, Some(lazy(&reverse, MatchKind::All, None)?), prefilter)
+    }
+
+    /// Of an NFA that comes from no pattern.
+    pub(crate) fn of_nfa(nfa: NFA) -> Result<Self, String> {
+        Self::of(nfa, None, None)
+    }
+
+    fn of(nfa: NFA, reverse: Option<DFA>, prefilter: Option<Prefilter>) -> Result<Self, String> {
+        let forward = lazy(&nfa, MatchKind::LeftmostFirst, prefilter)?;
+        let groups = nfa.group_info().group_len(PatternID::ZERO);
+        let simulated_byte = NFA_BYTE + (nfa.states().len() as f64 * NFA_STATE) as u64;
+        let kept = (forward.clone(), reverse.clone());
+        let create = move || Caches {
+            forward: kept.0.create_cache(),
+            reverse: kept.1.as_ref().map(DFA::create_cache),
+            simulation: None,
+            slots: vec![None; 2 * groups],
+        };
+        let simulation = PikeVM::new_from_nfa(nfa).map_err(describe)?;
+        Ok(Self { forward, reverse, simulation, caches: Pool::new(Box::new(create)), simulated_byte, groups })
     }
 
     /// Whether there is a match; `false` too where there is no work left to tell.
     pub(crate) fn is_match(&self, value: &[u8], scratch: Scratch<'_>) -> bool {
-        if !scratch.work.charge(SEARCH + DFA_BYTE * value.len() as u64) {
+        self.is_match_in(Input::new(value), value.len(), scratch)
+    }
+
+    /// Whether there is a match of at most so many bytes that begins exactly there.
+    pub(crate) fn is_match_at(&self, value: &[u8], start: usize, length: usize, scratch: Scratch<'_>) -> bool {
+        self.is_match_in(Input::new(value).range(start..).anchored(Anchored::Yes), length, scratch)
+    }
+
+    fn is_match_in(&self, input: Input<'_>, length: usize, scratch: Scratch<'_>) -> bool {
+        if !scratch.work.charge(SEARCH + DFA_BYTE * length as u64) {
             return false;
         }
         let mut caches = self.caches.get();
-        let input = Input::new(value).earliest(true);
-        let cache: &mut Cache = caches.dfa.as_parts_mut().0;
-        match self.dfa.forward().try_search_fwd(cache, &input) {
+        match self.forward.try_search_fwd(&mut caches.forward, &input.clone().earliest(true)) {
             Ok(found) => found.is_some(),
             Err(_) => self.simulate(&mut caches, input, scratch, false).is_some(),
         }
@@ -97,18 +109,42 @@ impl Automaton {
 
     /// The first match that begins at an offset or behind it.
     pub(crate) fn find(&self, value: &[u8], from: usize, scratch: Scratch<'_>) -> Option<Range<usize>> {
-        let input = Input::new(value).range(from..);
-        if !scratch.work.charge(SEARCH + 2 * DFA_BYTE * (value.len() - from) as u64) {
-            return None;
-        }
+        self.find_in(Input::new(value).range(from..), scratch)
+    }
+
+    /// As [`Self::find`], of a pattern whose matches are short: charged up to where it ends.
+    pub(crate) fn find_short(&self, value: &[u8], from: usize, scratch: Scratch<'_>) -> Option<Range<usize>> {
+        let found = self.find_uncharged(Input::new(value).range(from..), scratch);
+        let end = found.as_ref().map_or(value.len(), |found| found.end);
+        found.filter(|_| scratch.work.charge(SEARCH + DFA_BYTE * (end - from) as u64))
+    }
+
+    fn find_in(&self, input: Input<'_>, scratch: Scratch<'_>) -> Option<Range<usize>> {
+        let is_affordable = scratch.work.charge(SEARCH + 2 * DFA_BYTE * input.get_span().len() as u64);
+        is_affordable.then(|| self.find_uncharged(input, scratch))?
+    }
+
+    fn find_uncharged(&self, input: Input<'_>, scratch: Scratch<'_>) -> Option<Range<usize>> {
+        let from = input.start();
         let mut caches = self.caches.get();
-        match self.dfa.try_search(&mut caches.dfa, &input) {
-            Ok(found) => found.map(|found| found.range()),
-            Err(_) => {
-                self.simulate(&mut caches, input, scratch, false)?;
-                Some(group(&caches.slots, 0)?)
+        let within = match self.forward.try_search_fwd(&mut caches.forward, &input) {
+            Ok(found) => {
+                let end = found?.offset();
+                if end == from || input.get_anchored().is_anchored() {
+                    return Some(from..end);
+                }
+                let back = Input::new(input.haystack()).range(from..end).anchored(Anchored::Yes);
+                if let (Some(reverse), Some(cache)) = (&self.reverse, &mut caches.reverse)
+                    && let Ok(Some(start)) = reverse.try_search_rev(cache, &back)
+                {
+                    return Some(start.offset()..end);
+                }
+                Input::new(input.haystack()).range(from..end)
             }
-        }
+            Err(_) => input,
+        };
+        self.simulate(&mut caches, within, scratch, false)?;
+        group(&caches.slots, 0)
     }
 
     /// Calls `each` with the number and place of every group of the first match that has one.
@@ -116,15 +152,58 @@ impl Automaton {
         &self,
         value: &[u8],
         scratch: Scratch<'_>,
+        each: impl FnMut(usize, Range<usize>),
+    ) -> Option<()> {
+        self.groups_in(Input::new(value), scratch, each)
+    }
+
+    /// As [`Self::groups`], of a match that begins exactly there.
+    pub(crate) fn groups_at(
+        &self,
+        value: &[u8],
+        start: usize,
+        scratch: Scratch<'_>,
+        each: impl FnMut(usize, Range<usize>),
+    ) -> Option<()> {
+        self.groups_in(Input::new(value).range(start..).anchored(Anchored::Yes), scratch, each)
+    }
+
+    fn groups_in(
+        &self,
+        input: Input<'_>,
+        scratch: Scratch<'_>,
         mut each: impl FnMut(usize, Range<usize>),
     ) -> Option<()> {
-        let whole = self.find(value, 0, scratch)?; // most candidates do not match
+        let value = input.haystack();
+        let whole = self.find_in(input, scratch)?; // most candidates do not match
         if self.groups == 1 {
             each(0, whole);
             return Some(());
         }
+        self.captured(Input::new(value).range(whole).anchored(Anchored::Yes), scratch, each)
+    }
+
+    /// Where the first match that begins at an offset or behind it ends; the end of the value if only the simulation can
+    /// tell.
+    pub(crate) fn end(&self, value: &[u8], from: usize, scratch: Scratch<'_>) -> Option<usize> {
+        let input = Input::new(value).range(from..);
+        if !scratch.work.charge(SEARCH + DFA_BYTE * input.get_span().len() as u64) {
+            return None;
+        }
+        match self.forward.try_search_fwd(&mut self.caches.get().forward, &input) {
+            Ok(found) => Some(found?.offset()),
+            Err(_) => Some(value.len()),
+        }
+    }
+
+    /// Calls `each` with the groups of the match in a stretch that has one.
+    pub(crate) fn captured(
+        &self,
+        input: Input<'_>,
+        scratch: Scratch<'_>,
+        mut each: impl FnMut(usize, Range<usize>),
+    ) -> Option<()> {
         let mut caches = self.caches.get();
-        let input = Input::new(value).range(whole).anchored(Anchored::Yes);
         self.simulate(&mut caches, input, scratch, true)?;
         (0..self.groups).for_each(|number| {
             if let Some(range) = group(&caches.slots, number) {

@@ -264,7 +264,9 @@ impl<'a> Run<'a> {
             whole: state.whole,
             refused: &mut state.refused,
         };
+        scratch.work.hold();
         profile.sifter().sift(known, &self.view, scratch, &mut out, &mut meter);
+        scratch.work.release();
         state.hits.sort_by_key(|hit| hit.rule);
     }
 }
@@ -358,16 +360,26 @@ impl<'a> Machine<'_, 'a, '_> {
             self.assign(link);
             return true;
         };
-        let mut any = false;
+        let (mut any, work) = (false, self.run.state.work);
         for target in &test.targets {
             if gated {
-                any |= self.hits(link, test, target);
+                any |= work.reserved(|| self.hits(link, test, target));
                 continue;
             }
-            for member in self.members(target, &test.exclusions, self.at) {
-                if !self.is_out(test, &target.source, member.name) {
-                    any |= self.value(link, test, target.name, member, false);
-                }
+            any |= match target.source {
+                Source::Tx | Source::State(_) => work.reserved(|| self.all(link, test, target)),
+                _ => self.all(link, test, target),
+            };
+        }
+        any
+    }
+
+    /// Looks at all values of a target.
+    fn all(&mut self, link: &Link, test: &Test, target: &super::program::Target) -> bool {
+        let mut any = false;
+        for member in self.members(target, &test.exclusions, self.at) {
+            if !self.is_out(test, &target.source, member.name) {
+                any |= self.value(link, test, target.name, member, false);
             }
         }
         any

@@ -84,7 +84,7 @@ pub(crate) enum Event {
 }
 
 /// Hits kept for one request: a benign one has a few dozen.
-const MAX_HITS: usize = 4096;
+const MAX_HITS: usize = 16_384;
 
 impl Sifter {
     pub(crate) fn new(program: &Arc<Program>, live: &Bits) -> Self {

@@ -11,19 +11,27 @@
 //! - for `fancy-regex`, where look-around, back-references or atomic groups need backtracking:
 //!   [`Pattern::fancy`].
 //!
+//! Most of what needs backtracking in other engines does not need it here: [`Form`] says how such a pattern is
+//! decided in linear time.
+//!
 //! Rejected, with a hint: recursion, conditions, verbs, callouts, `\p`, `\X`, `\G`, `(?|`.
 
 mod atomic;
 mod class;
+mod edge;
 mod escape;
 mod group;
-mod inner;
 mod parser;
 mod print;
 mod set;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod words;
+
+pub use edge::Behind;
+pub use set::Set;
+pub use words::Words;
 
 /// Maximum source length, in bytes. The longest pattern of CRS 4 has 12,182 (rule 932220).
 pub const MAX_SOURCE_BYTES: usize = 64 << 10;
@@ -41,11 +49,40 @@ pub struct Pattern {
     source: String,
     rust: String,
     fancy: Option<String>,
-    inner: Option<String>,
-    needs_backtracking: bool,
+    form: Form,
     differs_after_final_newline: bool,
     captures: usize,
 }
+
+/// What decides a pattern exactly.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// [`Pattern::rust`].
+    Linear,
+    /// A text of the same syntax with conditions on the next byte.
+    Marked(Marked),
+    /// A look-behind at the beginning, and [`Pattern::rust`] for where it holds.
+    Behind(Behind),
+    /// A comparison of two words.
+    Words(Words),
+    /// [`Pattern::fancy`] only.
+    Backtracking,
+}
+
+/// A pattern for `regex-syntax` in which assertions that are not used otherwise have other meanings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Marked {
+    /// Here [`MARKS`] say that the next byte, if there is one, is not of the set of the same index; and [`END_MARK`]
+    /// that the match ends here, and what follows is only looked at.
+    pub text: String,
+    /// At most as many as there are marks.
+    pub sets: Vec<Set>,
+}
+
+/// See [`Marked::text`].
+pub const MARKS: [&str; 3] = ["\\b{start}", "\\b{end}", "\\b{start-half}"];
+/// See [`Marked::text`].
+pub const END_MARK: &str = "\\b{end-half}";
 
 /// The reason why a pattern is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -69,15 +106,12 @@ impl Pattern {
         let (tree, captures) = parser::parse(source.as_bytes())?;
         let linear = print::rust(&tree);
         let fancy = (linear.is_inexact || linear.differs_after_final_newline).then(|| print::fancy(&tree));
-        let inner = if linear.is_inexact { inner::inner(&tree).map(|tree| print::rust(&tree)) } else { None };
+        let form = if linear.is_inexact { form(&tree) } else { Form::Linear };
         Ok(Self {
             source: source.to_owned(),
-            inner: inner
-                .filter(|inner| !inner.is_inexact && !inner.differs_after_final_newline)
-                .map(|inner| inner.text),
             rust: linear.text,
             fancy,
-            needs_backtracking: linear.is_inexact,
+            form,
             differs_after_final_newline: linear.differs_after_final_newline,
             captures,
         })
@@ -93,7 +127,7 @@ impl Pattern {
     /// Same matches, same groups, with one exception: for a group that can match nothing within a
     /// repetition (`(a*)*`), PCRE reports the last, empty iteration and Rust the one before.
     ///
-    /// If [`Self::needs_backtracking`], it matches a superset of the pattern's matches, its groups
+    /// If the form is not [`Form::Linear`], it matches a superset of the pattern's matches, its groups
     /// have no meaning, and it serves as a filter.
     #[must_use]
     pub fn rust(&self) -> &str {
@@ -102,29 +136,27 @@ impl Pattern {
 
     /// For `fancy-regex`, in ASCII: to be run on the value with each byte turned into the character of the same
     /// number (U+0000 to U+00FF; see [`widen`]), so that every value is text. [`narrow_offset`] converts offsets
-    /// back. Present if [`Self::needs_backtracking`] or [`Self::differs_after_final_newline`].
+    /// back. Absent if [`Self::rust`] is always exact.
     #[must_use]
     pub fn fancy(&self) -> Option<&str> {
         self.fancy.as_deref()
     }
 
-    /// The counterpart of [`Self::rust`] for a pattern that [`Self::needs_backtracking`]: matches only values that
-    /// the pattern also matches, though not all of them, and perhaps at other positions. If only the verdict counts,
-    /// backtracking is needed only for values between the two.
+    /// What decides the pattern.
     #[must_use]
-    pub fn inner(&self) -> Option<&str> {
-        self.inner.as_deref()
+    pub const fn form(&self) -> &Form {
+        &self.form
     }
 
     /// Whether only [`Self::fancy`] is exact.
     #[must_use]
     pub const fn needs_backtracking(&self) -> bool {
-        self.needs_backtracking
+        matches!(self.form, Form::Backtracking)
     }
 
     /// Whether [`Self::rust`] is inexact for values that end in a newline: PCRE's `^` does not
     /// match after a newline that ends the value, Rust's does, and this pattern can match the empty
-    /// string there (`^$`). Such rare values need [`Self::fancy`].
+    /// string there (`^$`). Matchers of forms with marks know the end of the value.
     #[must_use]
     pub const fn differs_after_final_newline(&self) -> bool {
         self.differs_after_final_newline
@@ -135,6 +167,17 @@ impl Pattern {
     pub const fn captures(&self) -> usize {
         self.captures
     }
+}
+
+/// The form of a pattern that [`Pattern::rust`] does not express.
+fn form(tree: &tree::Node) -> Form {
+    let marked = print::marked(tree);
+    if !marked.linear.is_inexact {
+        return Form::Marked(Marked { text: marked.linear.text, sets: marked.sets });
+    }
+    let behind = || edge::behind(tree).map(Form::Behind);
+    let words = || words::words(tree).map(Form::Words);
+    behind().or_else(words).unwrap_or(Form::Backtracking)
 }
 
 /// Appends the value to `text` in the encoding of [`Pattern::fancy`]: bytes from 0x80 take two.

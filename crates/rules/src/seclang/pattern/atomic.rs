@@ -23,17 +23,20 @@ pub(super) struct Follow {
     pub(super) nullable: bool,
     /// Whether the rest matches everywhere.
     pub(super) infallible: bool,
+    /// Whether there is no rest.
+    pub(super) is_end: bool,
 }
 
 impl Follow {
     /// The end of the pattern.
-    pub(super) const END: Self = Self { first: Set::EMPTY, nullable: true, infallible: true };
+    pub(super) const END: Self = Self { first: Set::EMPTY, nullable: true, infallible: true, is_end: true };
 
     /// The properties seen from before `node`.
     pub(super) fn before(self, node: &Node) -> Self {
         let nullable = node.is_nullable();
         let first = if nullable { node.first().union(self.first) } else { node.first() };
-        Self { first, nullable: nullable && self.nullable, infallible: node.is_infallible() && self.infallible }
+        let infallible = node.is_infallible() && self.infallible;
+        Self { first, nullable: nullable && self.nullable, infallible, is_end: false }
     }
 
     /// The properties seen from within the body of a repetition, which may be followed by itself.
@@ -41,7 +44,8 @@ impl Follow {
         if max.is_some_and(|max| max <= 1) {
             return self;
         }
-        Self { first: self.first.union(body.first()), nullable: self.nullable, infallible: self.infallible && min <= 1 }
+        let infallible = self.infallible && min <= 1;
+        Self { first: self.first.union(body.first()), nullable: self.nullable, infallible, is_end: false }
     }
 }
 

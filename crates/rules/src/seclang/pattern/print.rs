@@ -6,8 +6,10 @@
 use std::fmt::Write as _;
 
 use super::atomic::{Follow, has_one_way, may_be_greedy, may_be_plain};
+use super::edge;
 use super::set::Set;
 use super::tree::{Assertion, Direction, Node, RepeatMode};
+use super::{END_MARK, MARKS};
 
 /// A pattern for `regex-syntax`.
 pub(super) struct Linear {
@@ -18,30 +20,47 @@ pub(super) struct Linear {
     pub(super) differs_after_final_newline: bool,
 }
 
+/// The text of [`super::Marked`].
+pub(super) struct WithMarks {
+    pub(super) linear: Linear,
+    pub(super) sets: Vec<Set>,
+}
+
 #[derive(Clone, Copy, PartialEq)]
 enum Syntax {
     Rust,
+    /// Rust's, with marks.
+    Marked,
     Fancy,
 }
 
 struct Printer {
     syntax: Syntax,
     out: Linear,
+    /// The sets of marks.
+    sets: Vec<Set>,
+    /// Within a group or behind an end mark, where no match can end.
+    may_not_end: bool,
 }
 
 pub(super) fn rust(tree: &Node) -> Linear {
-    print(tree, Syntax::Rust)
+    print(tree, Syntax::Rust).out
 }
 
 pub(super) fn fancy(tree: &Node) -> String {
-    print(tree, Syntax::Fancy).text
+    print(tree, Syntax::Fancy).out.text
 }
 
-fn print(tree: &Node, syntax: Syntax) -> Linear {
+pub(super) fn marked(tree: &Node) -> WithMarks {
+    let printer = print(tree, Syntax::Marked);
+    WithMarks { linear: printer.out, sets: printer.sets }
+}
+
+fn print(tree: &Node, syntax: Syntax) -> Printer {
     let out = Linear { text: String::new(), is_inexact: false, differs_after_final_newline: false };
-    let mut printer = Printer { syntax, out };
+    let mut printer = Printer { syntax, out, sets: Vec::new(), may_not_end: false };
     printer.node(tree, Follow::END);
-    printer.out
+    printer
 }
 
 impl Printer {
@@ -55,7 +74,11 @@ impl Printer {
             Node::Empty => {}
             Node::Set(set) => self.set(*set),
             Node::Assert(assertion) => self.assertion(*assertion, follow),
-            Node::Capture(node) => self.enclosed("(", node, follow),
+            Node::Capture(node) => {
+                let outer = std::mem::replace(&mut self.may_not_end, true);
+                self.enclosed("(", node, follow);
+                self.may_not_end = outer;
+            }
             Node::Concat(nodes) => self.concat(nodes, follow),
             Node::Either(nodes) => self.either(nodes, follow),
             Node::Repeat { node, min, max, mode } => self.repeat(node, (*min, *max), *mode, follow),
@@ -64,7 +87,7 @@ impl Printer {
                 let open = self.only_fancy("(?>", "(?:");
                 self.enclosed(open, node, follow);
             }
-            Node::Look { direction, negative, node } => self.look(*direction, *negative, node),
+            Node::Look { direction, negative, node } => self.look(*direction, *negative, node, follow),
             Node::Reference { group, caseless } => self.reference(*group, *caseless),
             Node::Keep => {
                 let keep = self.only_fancy("\\K", "");
@@ -95,7 +118,7 @@ impl Printer {
         }
         // `regex-syntax` 0.8 turns `x+y|x+z` into `x+(?:y|z)`, which prefers the longest `x+` to
         // the first branch. A last branch that matches nothing prevents that.
-        if self.syntax == Syntax::Rust && shares_choice(nodes) {
+        if self.syntax != Syntax::Fancy && shares_choice(nodes) {
             self.text("|[a&&b]");
         }
     }
@@ -117,7 +140,16 @@ impl Printer {
     fn repeat(&mut self, node: &Node, (min, max): (u32, Option<u32>), mode: RepeatMode, follow: Follow) {
         let greedy = mode == RepeatMode::Possessive && may_be_greedy(node, follow);
         let atomic = mode == RepeatMode::Possessive && !greedy;
-        let open = if atomic { self.only_fancy("(?>", "(?:") } else { "" };
+        // A run that leaves no byte of its set behind can end in one place only.
+        let mark = match node {
+            Node::Set(set) if atomic && max.is_none() => self.mark(*set),
+            _ => None,
+        };
+        let open = match mark {
+            Some(_) => "(?:",
+            None if atomic => self.only_fancy("(?>", "(?:"),
+            None => "",
+        };
         self.text(open);
         let within = follow.within_repeat(node, min, max);
         match node {
@@ -137,11 +169,49 @@ impl Printer {
         if mode == RepeatMode::Lazy {
             self.text("?");
         }
+        self.text(mark.unwrap_or(""));
         self.text(if open.is_empty() { "" } else { ")" });
     }
 
-    fn look(&mut self, direction: Direction, negative: bool, node: &Node) {
-        if self.syntax == Syntax::Rust {
+    /// The mark for "no byte of the set comes next".
+    fn mark(&mut self, set: Set) -> Option<&'static str> {
+        if self.syntax != Syntax::Marked {
+            return None;
+        }
+        let at = self.sets.iter().position(|other| *other == set).unwrap_or(self.sets.len());
+        let mark = *MARKS.get(at)?;
+        if at == self.sets.len() {
+            self.sets.push(set);
+        }
+        Some(mark)
+    }
+
+    /// A look-ahead as a mark, or at the end of the pattern as what follows an end mark.
+    fn marked_look(&mut self, negative: bool, node: &Node, follow: Follow) -> Option<()> {
+        if let (true, Node::Set(set)) = (negative, node) {
+            let mark = self.mark(*set)?;
+            self.text(mark);
+            return Some(());
+        }
+        if self.may_not_end || !follow.is_end {
+            return None;
+        }
+        let node = if negative { edge::none_of(&edge::strings(node)?)? } else { node.clone() };
+        self.text(END_MARK);
+        self.may_not_end = true;
+        self.enclosed("(?:", &node, Follow::END);
+        self.may_not_end = false;
+        Some(())
+    }
+
+    fn look(&mut self, direction: Direction, negative: bool, node: &Node, follow: Follow) {
+        if self.syntax == Syntax::Marked
+            && direction == Direction::Ahead
+            && self.marked_look(negative, node, follow).is_some()
+        {
+            return;
+        }
+        if self.syntax != Syntax::Fancy {
             self.out.is_inexact = true;
             return;
         }
@@ -164,7 +234,7 @@ impl Printer {
     }
 
     fn reference(&mut self, group: u32, caseless: bool) {
-        if self.syntax == Syntax::Rust {
+        if self.syntax != Syntax::Fancy {
             self.out.is_inexact = true;
             self.text("[\\x00-\\xFF]*");
             return;
@@ -176,7 +246,7 @@ impl Printer {
     fn assertion(&mut self, assertion: Assertion, follow: Follow) {
         const WORD: &str = "(?:(?<=[0-9A-Z_a-z])(?![0-9A-Z_a-z])|(?<![0-9A-Z_a-z])(?=[0-9A-Z_a-z]))";
         const NOT_WORD: &str = "(?:(?<=[0-9A-Z_a-z])(?=[0-9A-Z_a-z])|(?<![0-9A-Z_a-z])(?![0-9A-Z_a-z]))";
-        let is_rust = self.syntax == Syntax::Rust;
+        let is_rust = self.syntax != Syntax::Fancy;
         if is_rust && assertion == Assertion::LineStart && follow.nullable {
             self.out.differs_after_final_newline = true;
         }

@@ -1,8 +1,8 @@
 //! Byte sets: what one item of a pattern matches.
 
 /// A set of byte values.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Set([u64; 4]);
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Set([u64; 4]);
 
 impl Set {
     pub(super) const EMPTY: Self = Self([0; 4]);
@@ -28,7 +28,9 @@ impl Set {
         self.0[(byte >> 6) as usize] |= 1 << (byte & 63);
     }
 
-    pub(super) const fn contains(&self, byte: u8) -> bool {
+    /// Whether the byte is a member.
+    #[must_use]
+    pub const fn contains(&self, byte: u8) -> bool {
         self.0[(byte >> 6) as usize] >> (byte & 63) & 1 == 1
     }
 
@@ -42,6 +44,10 @@ impl Set {
 
     pub(super) fn minus(self, other: Self) -> Self {
         Self(std::array::from_fn(|word| self.0[word] & !other.0[word]))
+    }
+
+    pub(super) fn is_within(self, other: Self) -> bool {
+        self.minus(other) == Self::EMPTY
     }
 
     pub(super) fn is_disjoint(self, other: Self) -> bool {

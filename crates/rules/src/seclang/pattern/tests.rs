@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use regex_automata::meta;
 use regex_automata::util::syntax;
 
-use super::{MAX_DEPTH, MAX_SOURCE_BYTES, Pattern, RUST_NEST_LIMIT, narrow_offset, widen};
+use super::{Form, MAX_DEPTH, MAX_SOURCE_BYTES, Pattern, RUST_NEST_LIMIT, narrow_offset, widen};
 
 fn syntax() -> syntax::Config {
     syntax::Config::new().unicode(false).utf8(false).nest_limit(RUST_NEST_LIMIT)
@@ -88,7 +88,7 @@ fn linear_patterns_find_what_pcre_finds() {
 }
 
 #[test]
-fn what_needs_backtracking_has_a_filter_and_an_exact_form() {
+fn what_is_not_linear_has_a_filter_and_a_backtracking_form() {
     let cases = [
         ("<\\?(?!xml)", "\\x3C\\x3F", "\\x3C\\x3F(?!xml)"),
         ("(a)\\1", "(a)[\\x00-\\xFF]*", "(a)(?:\\1)"),
@@ -105,24 +105,62 @@ fn what_needs_backtracking_has_a_filter_and_an_exact_form() {
     ];
     for (source, rust, fancy) in cases {
         let pattern = Pattern::parse(source).unwrap_or_else(|error| panic!("{source}: {error}"));
-        assert!(pattern.needs_backtracking(), "{source}");
+        assert_ne!(pattern.form(), &Form::Linear, "{source}");
         assert_eq!((pattern.rust(), pattern.fancy()), (rust, Some(fancy)), "{source}");
     }
 }
 
 #[test]
-fn the_inner_form_matches_nothing_else() {
+fn conditions_on_the_next_byte_are_marks() {
     let cases = [
+        ("=\\s*+[^;]", "\\x3D(?:[\\x09-\\x0D\\x20]*\\b{start})[\\x00-\\x3A\\x3C-\\xFF]"),
+        ("a(?!b)c*+c", "a\\b{start}(?:c*\\b{end})c"),
+        ("a(?=b+)", "a\\b{end-half}(?:b+)"),
+        ("a(?!bc|b?d)", ""), // A choice of lengths is not written as strings.
         (
-            "=\\s*+[^;]+",
-            Some("\\x3D[\\x09-\\x0D\\x20]*[\\x00-\\x08\\x0E-\\x1F\\x21-\\x3A\\x3C-\\xFF][\\x00-\\x3A\\x3C-\\xFF]*"),
+            "<(?!a[bc]|ad)",
+            "\\x3C\\b{end-half}(?:\\z|a(?:\\z|[bc](?:\\z[\\x00-\\xFF])|d(?:\\z[\\x00-\\xFF])|[\\x00-ae-\\xFF])|[\\x00-\\x60b-\\xFF])",
         ),
-        ("a++(?:b?a)", Some("a+(?:ba|(?:\\z[\\x00-\\xFF]))")),
-        ("a(?!b)", Some("a(?:\\z[\\x00-\\xFF])")),
-        ("ab", None),
+        ("(a(?!bc))", ""), // The group would end too late.
+        ("a(?!bc)()", ""),
+        ("a(?!bc)d", ""),
+        ("(a)\\1++", ""),
     ];
-    for (source, inner) in cases {
-        assert_eq!(Pattern::parse(source).unwrap().inner(), inner, "{source}");
+    for (source, text) in cases {
+        match Pattern::parse(source).unwrap().form() {
+            Form::Marked(marked) => assert_eq!(marked.text, text, "{source}"),
+            form => assert_eq!((form, text), (&Form::Backtracking, ""), "{source}"),
+        }
+    }
+}
+
+#[test]
+fn look_behind_at_the_beginning_and_two_words_have_forms() {
+    let cases = [
+        ("(?<!&(?:amp|[lg]t));|a", "behind"),
+        ("(?:(?<=a|bc)d|e)f", "behind"),
+        ("a(?<!b)", "backtracking"),
+        ("(?<!a)b|(?<!c)b", "backtracking"),
+        ("(?<!a)b(?!cd)", "backtracking"),
+        ("\\b(\\w+)\\b=\\b\\1\\b", "words"),
+        ("[ ']*\\b([\\d\\w]+)\\b(?:<(?!\\b\\1\\b)\\w+|(?i: +is +\\b\\1\\b))", "backtracking"), // of one case only
+        ("(?i)[ ']*\\b([\\d\\w]+)\\b(?:<(?!\\b\\1\\b)\\w+| +is +\\b\\1\\b)", "words"),
+        ("\\w*\\b(\\w+)\\b=\\b\\1\\b", "backtracking"),
+        ("\\b([a-z]+)\\b=\\b\\1\\b", "backtracking"),
+        ("\\b(\\w+)\\b(=)\\b\\1\\b", "backtracking"),
+        ("\\b(\\w+)\\b.*=\\b\\1\\b", "backtracking"),
+        ("\\b(\\w+)\\b=(?!\\b\\1\\b)\\w", "backtracking"),
+        ("\\b(\\w+)\\b=\\1", "backtracking"),
+        ("\\b(\\w+)\\b=\\b\\1\\b;", "backtracking"),
+    ];
+    for (source, expected) in cases {
+        let name = match Pattern::parse(source).unwrap().form() {
+            Form::Behind(_) => "behind",
+            Form::Words(_) => "words",
+            Form::Backtracking => "backtracking",
+            Form::Linear | Form::Marked(_) => "other",
+        };
+        assert_eq!(name, expected, "{source}");
     }
 }
 
