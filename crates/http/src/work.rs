@@ -27,7 +27,13 @@ pub struct Work {
 
 impl Default for Work {
     fn default() -> Self {
-        Self { left: Cell::new(HEAD_UNITS), held: Cell::new(0), reserved: Cell::new(RESERVED), spent: Cell::new(0), is_refused: Cell::new(false) }
+        Self {
+            left: Cell::new(HEAD_UNITS),
+            held: Cell::new(0),
+            reserved: Cell::new(RESERVED),
+            spent: Cell::new(0),
+            is_refused: Cell::new(false),
+        }
     }
 }
 

@@ -13,7 +13,6 @@ use regex_automata::hybrid::dfa::{Builder, Cache, DFA};
 use regex_automata::nfa::thompson::pikevm::{self, PikeVM};
 use regex_automata::nfa::thompson::{self, NFA, WhichCaptures};
 use regex_automata::util::pool::Pool;
-use regex_automata::util::prefilter::Prefilter;
 use regex_automata::util::primitives::NonMaxUsize;
 use regex_automata::{Anchored, Input, MatchKind, PatternID};
 use regex_syntax::hir::Hir;
@@ -62,17 +61,16 @@ impl Automaton {
             thompson::Compiler::new().configure(config).build_from_hir(hir).map_err(describe)
         };
         let reverse = compile(thompson::Config::new().which_captures(WhichCaptures::None).reverse(true))?;
-        let prefilter = Prefilter::from_hir_prefix(MatchKind::LeftmostFirst, hir);
-        Self::of(compile(thompson::Config::new())?, Some(lazy(&reverse, MatchKind::All, None)?), prefilter)
+        Self::of(compile(thompson::Config::new())?, Some(lazy(&reverse, MatchKind::All)?))
     }
 
     /// Of an NFA that comes from no pattern.
     pub(crate) fn of_nfa(nfa: NFA) -> Result<Self, String> {
-        Self::of(nfa, None, None)
+        Self::of(nfa, None)
     }
 
-    fn of(nfa: NFA, reverse: Option<DFA>, prefilter: Option<Prefilter>) -> Result<Self, String> {
-        let forward = lazy(&nfa, MatchKind::LeftmostFirst, prefilter)?;
+    fn of(nfa: NFA, reverse: Option<DFA>) -> Result<Self, String> {
+        let forward = lazy(&nfa, MatchKind::LeftmostFirst)?;
         let groups = nfa.group_info().group_len(PatternID::ZERO);
         let simulated_byte = NFA_BYTE + (nfa.states().len() as f64 * NFA_STATE) as u64;
         let kept = (forward.clone(), reverse.clone());
@@ -224,11 +222,10 @@ impl Automaton {
     }
 }
 
-fn lazy(nfa: &NFA, kind: MatchKind, prefilter: Option<Prefilter>) -> Result<DFA, String> {
+/// Without a prefilter: the filter has found the literals already, and most values are short.
+fn lazy(nfa: &NFA, kind: MatchKind) -> Result<DFA, String> {
     let config = DFA::config()
         .match_kind(kind)
-        .specialize_start_states(prefilter.is_some())
-        .prefilter(prefilter)
         .cache_capacity(CACHE_BYTES)
         .skip_cache_capacity_check(true)
         .minimum_cache_clear_count(Some(1))

@@ -18,6 +18,16 @@ const LONG: usize = 256;
 /// Bytes that `cmdLine` changes, or before which it changes others, besides capitals.
 const AS_COMMAND: ByteSet = ByteSet::from_list(b"\"'\\^ ,;\t\r\n");
 
+/// Whether it makes nothing of a value with these bytes, as the strict `base64Decode` of most texts.
+#[inline]
+fn decodes_to_nothing(transformation: Transformation, occurring: &ByteSet) -> bool {
+    const READ: ByteSet = ByteSet::range(b'a', b'z')
+        .union(&ByteSet::range(b'A', b'Z'))
+        .union(&ByteSet::range(b'0', b'9'))
+        .union(&ByteSet::from_list(b"+/=\r\n \0"));
+    transformation == Transformation::Base64Decode && !occurring.contains(0) && !occurring.is_subset(&READ)
+}
+
 /// A value after some of the transformations.
 #[derive(Clone, Copy)]
 struct Form<'a> {
@@ -83,6 +93,11 @@ impl<'a> Visit<'_, 'a> {
             }
             let from = of_node[usize::from(*parent)];
             let form = &forms[usize::from(from)];
+            if *needed > 0 && decodes_to_nothing(*transformation, &form.occurring) {
+                dead |= 1 << place;
+                forms[0].nodes &= !(1 << place);
+                continue;
+            }
             let transformation = match transformation {
                 // Of letters and most signs, both make the same.
                 Transformation::CmdLine if !AS_COMMAND.intersects(&form.occurring) => &Transformation::Lowercase,
