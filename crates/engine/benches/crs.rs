@@ -2,62 +2,24 @@
 //! be dear.
 //!
 //! `cargo bench -p weir-engine --bench crs [-- NAME...]` prints microseconds per request at each paranoia level. With
-//! `WEIR_TIMES=n` it runs one request of the name n times and exits, for `scripts/callgrind.sh` and profilers.
+//! `WEIR_TIMES=n` it runs n requests of the name and exits, for callgrind and profilers; `WEIR_COSTS=1` prints what each
+//! rule took of them. `WEIR_INPUT=file` measures an input of the fuzz target `work`.
 
 use std::collections::BTreeMap;
-use std::hint::black_box;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Instant;
 
 use bumpalo::Bump;
-use weir_engine::seclang::{Profile, Program, Tuning};
-use weir_engine::{
-    Action, Context, Meter, Mode, NoMeter, Outcome, Plan, PolicySpec, RuleIndex, RuleSpec, SelectorSpec, Specification,
-};
-use weir_http::{Head, Header, Transaction, Version};
-use weir_rules::Phase;
-use weir_rules::ir::Expr;
-use weir_rules::seclang::{Options, RuleSource, load};
+use weir_engine::seclang::Program;
+use weir_engine::{Meter, NoMeter, RuleIndex};
 
+#[path = "crs/engine.rs"]
+mod engine;
 #[path = "crs/requests.rs"]
 mod requests;
 
-use requests::{REQUESTS, Request};
-
-const RULES: &str = "/usr/share/modsecurity-crs/rules/*.conf";
-const SETUP: &str = "/etc/modsecurity/crs/crs-setup.conf";
-
-fn program() -> Arc<Program> {
-    let settings = RuleSource::Text { name: "settings".into(), text: "SecMarker WEIR-SETTINGS\n".into() };
-    let rules = std::env::var("WEIR_RULES").unwrap_or_else(|_| RULES.into());
-    let setup = std::env::var("WEIR_SETUP").unwrap_or_else(|_| SETUP.into());
-    let roots = [RuleSource::File(setup.into()), settings, RuleSource::File(rules.into())];
-    let loaded = load(&roots, &Options::default()).unwrap_or_else(|problems| panic!("{problems:?}"));
-    Arc::new(Program::compile(&loaded.set).expect("the rules compile"))
-}
-
-fn plan(program: &Arc<Program>, level: &str) -> Plan {
-    let levels = ["paranoia_level", "executing_paranoia_level", "blocking_paranoia_level", "detection_paranoia_level"];
-    let tuning = Tuning {
-        detect: true,
-        settings: levels.map(|name| (name.as_bytes().to_vec(), level.as_bytes().to_vec())).to_vec(),
-        request_body: Some(true),
-        processors_by_content_type: true,
-        ..Tuning::default()
-    };
-    let rule = RuleSpec {
-        index: RuleIndex(0),
-        id: "set".into(),
-        message: String::new(),
-        score: 0,
-        when: Expr::Const(true),
-        actions: vec![Action::RuleSet(Arc::new(Profile::new(Arc::clone(program), RuleIndex(1), tuning)))],
-    };
-    let selectors = vec![SelectorSpec { id: "all".into(), when: None, rules: vec![rule] }];
-    let policies = vec![PolicySpec { id: "site".into(), mode: Mode::On, inflate: false, selectors }];
-    Plan::compile(&Specification { policies, ..Specification::default() }, &[0]).expect("the policy compiles")
-}
+use engine::{SETUP, evaluate, plan, program};
+use requests::{REQUESTS, request_of};
 
 /// Calls, matches and time of each rule and lane.
 #[derive(Default)]
@@ -109,47 +71,6 @@ impl Costs {
     }
 }
 
-#[inline(never)]
-fn evaluate(
-    plan: &Plan,
-    request: &Request,
-    arena: &Bump,
-    meter: &mut impl Meter,
-) -> (usize, weir_http::Anomalies, u64) {
-    let headers: Vec<Header<'_>> =
-        request.headers.iter().map(|(name, value)| Header::new(name.as_bytes(), value.as_bytes())).collect();
-    let target = request.target.as_bytes();
-    let (path, query) = request.target.split_once('?').unwrap_or((&request.target, ""));
-    let local = "127.0.0.1".parse().expect("an address");
-    let head = Head {
-        method: if request.body.is_empty() { b"GET" } else { b"POST" },
-        target,
-        path: path.as_bytes(),
-        query: query.as_bytes(),
-        version: Version::Http11,
-        host: b"www.example.com",
-        headers: &headers,
-        peer: local,
-        peer_port: 40000,
-        client: local,
-        server: local,
-        server_port: 80,
-        tls: None,
-        received_ms: 1_700_000_000_000,
-    };
-    let transaction = Transaction::new(head, arena);
-    let mut outcome = Outcome::default();
-    let mut context =
-        Context { detect: true, request_id: b"id", now_ms: 1_700_000_000_000, limits: None, collections: None, meter };
-    black_box(plan.evaluate(Phase::Request, &transaction, &mut context, &mut outcome));
-    if plan.wants_body(&transaction, &outcome).is_some() {
-        transaction.set_body(&request.body);
-    }
-    black_box(plan.evaluate(Phase::Body, &transaction, &mut context, &mut outcome));
-    outcome.run_rule_sets(weir_rules::seclang::ir::Phase::Logging, &transaction, &mut context);
-    (outcome.findings.len(), transaction.anomalies(), transaction.work().spent())
-}
-
 fn main() {
     if !Path::new(SETUP).is_file() {
         return println!("skipped: {SETUP} is not there");
@@ -174,6 +95,21 @@ fn main() {
             }
             if let Some(costs) = costs {
                 costs.print(&program, times);
+            }
+        }
+        return;
+    }
+    if let Some(path) = std::env::var_os("WEIR_INPUT") {
+        let bytes = std::fs::read(path).expect("the input can be read");
+        let request = request_of(&bytes).expect("the input makes a request");
+        for level in ["1", "2", "4"] {
+            let (plan, mut arena) = (plan(&program, level), Bump::new());
+            for _ in 0..3 {
+                arena.reset();
+                let started = Instant::now();
+                let (findings, anomalies, units) = evaluate(&plan, &request, &arena, &mut NoMeter);
+                let (bytes, ms) = (request.bytes(), started.elapsed().as_secs_f64() * 1e3);
+                println!("level {level}: {bytes} bytes, {ms:.2} ms, {units} units, {findings} findings, {anomalies:?}");
             }
         }
         return;

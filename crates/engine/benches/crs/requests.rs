@@ -293,6 +293,39 @@ fn json(number: u64) -> Request {
     ))
 }
 
+/// A request made of any bytes: the first chooses where they go, the second how often they are repeated.
+pub fn request_of(bytes: &[u8]) -> Option<Request> {
+    let [place, times, text @ ..] = bytes else { return None };
+    let times = (1usize << (times % 14)).min(48_000 / text.len().max(1)).max(1);
+    let plain = String::from_utf8_lossy(text).into_owned();
+    Some(match place % 8 {
+        0 => form(plain.repeat(times)),
+        1 => fields(times.min(4_000) as u64, |_| plain.clone()),
+        2 => post("application/x-www-form-urlencoded", text.repeat(times)),
+        3 => post("application/json", text.repeat(times)),
+        4 => {
+            let text = plain.replace(['"', '\\', '\r', '\n'], " ");
+            json_of(format!("[{}]", vec![format!("{{\"{text}\":\"{text}\"}}"); times.min(4_000)].join(",")))
+        }
+        5 => post(
+            "application/xml",
+            format!("<a>{}</a>", format!("<b>{plain}</b>").repeat(times.min(4_000))).into_bytes(),
+        ),
+        6 => {
+            let mut request = get(1);
+            let text = plain.replace(['\r', '\n', '\0'], " ");
+            request.headers.push(("Cookie", text.repeat(times.min(8_000 / text.len().max(1)))));
+            request.headers.push(("X-Any", text.repeat(times.min(8_000 / text.len().max(1)))));
+            request
+        }
+        _ => {
+            let mut request = get(1);
+            request.target = format!("/{0}?{0}", encoded(&plain.repeat(times.min(2_000 / text.len().max(1)))));
+            request
+        }
+    })
+}
+
 fn random_bytes(seed: u64, length: usize) -> String {
     let mut choices = Choices(seed);
     (0..length).map(|_| char::from(33 + choices.below(94) as u8)).collect()

@@ -27,7 +27,7 @@ const CACHE_BYTES: usize = 384 << 10;
 const BYTES_PER_STATE: usize = 48;
 
 /// Units of work for a search, and for each byte that a DFA reads.
-pub(crate) const SEARCH: u64 = 120;
+pub(crate) const SEARCH: u64 = 180;
 pub(crate) const DFA_BYTE: u64 = 1;
 /// Units for each byte that the simulation reads, at least, and for each state of the NFA.
 const NFA_BYTE: u64 = 20;

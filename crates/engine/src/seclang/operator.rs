@@ -16,7 +16,7 @@ use super::remembered::Remembered;
 use super::scratch::Scratch;
 
 /// Units of work for a test of any value.
-const TEST: u64 = 150;
+const TEST: u64 = 220;
 /// Units for each byte that the detectors read, in several contexts, and a search for texts.
 const SQLI_BYTE: u64 = 5;
 const XSS_BYTE: u64 = 10;

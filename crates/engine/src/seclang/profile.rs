@@ -1,6 +1,8 @@
 //! One use of a program: its settings and exclusions.
 
-use std::sync::{Arc, PoisonError};
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use weir_http::Work;
 use weir_rules::ir::Expr;
@@ -61,7 +63,7 @@ pub struct Profile {
     pub(crate) program: Arc<Program>,
     pub(crate) base: RuleIndex,
     tuning: Tuning,
-    template: Template,
+    template: Arc<Template>,
     sifter: Arc<Sifter>,
     pub(crate) excluded: Vec<compile::Excluded>,
 }
@@ -85,7 +87,10 @@ impl Profile {
         {
             one.0.rules.iter().for_each(|rule| removed.insert(rule));
         }
-        let template = Template::new(&program, &tuning.variables, &tuning.settings, &removed);
+        let key = (tuning.variables.clone(), tuning.settings.clone(), removed);
+        let template = shared(&program.templates, key, |(variables, settings, removed)| {
+            Template::new(&program, variables, settings, removed)
+        });
         Self::with(program, base, tuning, template, excluded)
     }
 
@@ -93,22 +98,13 @@ impl Profile {
         program: Arc<Program>,
         base: RuleIndex,
         tuning: Tuning,
-        template: Template,
+        template: Arc<Template>,
         excluded: Vec<compile::Excluded>,
     ) -> Self {
         let mut live = Bits::new(program.rules.len());
         let positions = 0..program.rules.len();
         positions.filter(|at| template.status(*at as u32) == Status::Live).for_each(|at| live.insert(at));
-        let sifter = {
-            let mut sifters = program.sifters.lock().unwrap_or_else(PoisonError::into_inner);
-            let known = sifters.get(&live).and_then(std::sync::Weak::upgrade);
-            known.unwrap_or_else(|| {
-                let sifter = Arc::new(Sifter::new(&program, &live));
-                sifters.retain(|_, other| other.strong_count() > 0);
-                sifters.insert(live, Arc::downgrade(&sifter));
-                sifter
-            })
-        };
+        let sifter = shared(&program.sifters, live, |live| Sifter::new(&program, live));
         let profile = Self { program, base, tuning, template, sifter, excluded };
         profile.compile_patterns();
         profile
@@ -132,7 +128,8 @@ impl Profile {
     #[must_use]
     pub fn naive(program: Arc<Program>, base: RuleIndex, tuning: Tuning) -> Self {
         let mut profile = Self::new(Arc::clone(&program), base, tuning);
-        profile.template = profile.template.unfolded(&program, &profile.tuning.variables, &profile.tuning.settings);
+        let Tuning { variables, settings, .. } = &profile.tuning;
+        profile.template = Arc::new(profile.template.unfolded(&program, variables, settings));
         let mut all = Bits::new(program.rules.len());
         let positions = 0..program.rules.len();
         positions.filter(|at| profile.template.status(*at as u32) == Status::Live).for_each(|at| all.insert(at));
@@ -202,7 +199,8 @@ impl Profile {
     /// Bytes that this profile takes beside what it shares, roughly.
     #[must_use]
     pub fn own_bytes(&self) -> usize {
-        size_of::<Self>() + self.template.bytes() + self.excluded.len() * (64 + self.program.rules.len() / 8)
+        let template = if Arc::strong_count(&self.template) == 1 { self.template.bytes() } else { 0 };
+        size_of::<Self>() + template + self.excluded.len() * (64 + self.program.rules.len() / 8)
     }
 
     pub(crate) fn engine(&self) -> Engine {
@@ -233,4 +231,16 @@ impl Profile {
             xml_json_by_content_type: self.tuning.processors_by_content_type,
         }
     }
+}
+
+/// What others with the same key have, or a new one.
+fn shared<K: Eq + Hash, V>(all: &Mutex<HashMap<K, Weak<V>>>, key: K, make: impl FnOnce(&K) -> V) -> Arc<V> {
+    let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = all.get(&key).and_then(Weak::upgrade) {
+        return known;
+    }
+    let made = Arc::new(make(&key));
+    all.retain(|_, other| other.strong_count() > 0);
+    all.insert(key, Arc::downgrade(&made));
+    made
 }

@@ -14,6 +14,7 @@ use super::names::{TxId, TxNames};
 use super::operator::Operator;
 use super::pipeline::{Node, Pipelines};
 use super::sift::Sifter;
+use super::template::Template;
 use super::variable::Source;
 
 /// A rule set ready to be run.
@@ -33,7 +34,15 @@ pub struct Program {
     pub(crate) settings_at: u32,
     /// Filters by the set of rules that they know, shared by profiles that have the same.
     pub(crate) sifters: Mutex<HashMap<Bits, Weak<Sifter>>>,
+    /// Templates by what they come from, shared likewise.
+    pub(crate) templates: Mutex<HashMap<TemplateKey, Weak<Template>>>,
 }
+
+/// What a template comes from: variables, settings, and the rules that are removed.
+pub(crate) type TemplateKey = (Vec<Setting>, Vec<Setting>, Bits);
+
+/// Name and value.
+pub(crate) type Setting = (Vec<u8>, Vec<u8>);
 
 /// The marker at which [`crate::seclang::Tuning::settings`] take effect.
 pub const SETTINGS_MARKER: &str = "WEIR-SETTINGS";

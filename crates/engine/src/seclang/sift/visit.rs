@@ -10,7 +10,7 @@ use super::search::Search;
 use super::{Hit, MAX_HITS, Sifted, Sifter};
 
 /// Units of work for a value, and for each byte of a form of it that is looked at.
-const VISIT: u64 = 300;
+const VISIT: u64 = 350;
 const FORM_BYTE: u64 = 1;
 /// Values of this many bytes are not scanned for rules that other bytes refuse already.
 const LONG: usize = 256;
