@@ -16,7 +16,7 @@ mod engine;
 #[allow(dead_code)]
 mod requests;
 
-use requests::{Request, request_of};
+use requests::request_of;
 
 /// Time for each unit of work, which is a nanosecond or so: instrumented and checked code is that much slower.
 const NS_PER_UNIT: f64 = 25.0;

@@ -235,3 +235,30 @@ fn nothing_runs_when_silenced_or_off() {
         setup(rules).server("location /off { weir off; return 200 off; }\nlocation /on { return 200 on; }").start();
     assert_eq!((nginx.get("/off?a=evil").status, nginx.get("/on?a=evil").status), (200, 403));
 }
+
+/// A pattern that only a backtracker decides, and values that keep it busy: refused, or passed with what has been found.
+#[test]
+fn a_request_that_is_too_expensive_is_refused_and_explained() {
+    let rules = r#"
+SecRule ARGS "@rx (?=(a+)+$)x" "id:1,phase:2,pass"
+SecRule ARGS:attack "@contains select" "id:2,phase:2,deny,msg:'Found'"
+"#;
+    let fields: Vec<String> = (0..500).map(|field| format!("f{field}={}xb", "a".repeat(200))).collect();
+    let form =
+        |more: &str| Request::post("/", "application/x-www-form-urlencoded", format!("{}&{more}", fields.join("&")));
+    for (bounds, harmless, attack) in [("closed", 413, 413), ("open", 200, 403)] {
+        let nginx = setup(rules).server(&format!("weir_bounds {bounds};")).proxy(Echo::start()).start();
+        assert_eq!(nginx.send(&Request::get("/?attack=other")).status, 200);
+        assert_eq!(nginx.send(&form("a=b")).status, harmless, "{bounds}");
+        let begun =
+            Request::post("/", "application/x-www-form-urlencoded", format!("attack=select&{}", fields.join("&")));
+        assert_eq!(nginx.send(&begun).status, attack, "{bounds}");
+        let line = &nginx.attacks(2)[0];
+        assert!(line["unreadable"].as_str().is_some_and(|said| said.contains("too_expensive")), "{line:#}");
+        let found = finding(line, "1");
+        assert!(found["message"].as_str().is_some_and(|said| said.starts_with("too expensive")), "{found:#}");
+        assert_eq!(found["score"], 5, "{found:#}");
+        assert!(found["variable"].as_str().is_some_and(|name| name.starts_with("ARGS:f")), "{found:#}");
+        assert!(nginx.error_log().contains("too_expensive"));
+    }
+}

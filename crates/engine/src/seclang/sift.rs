@@ -239,11 +239,12 @@ impl Sifter {
                     Visit { sifter: self, search, plan, named, name: pair.name, raw }.value(scratch, seen, out);
                     // Rules past the bound are not among the hits: such an answer is not the whole one.
                     let is_whole = out.hits.len() < MAX_HITS;
-                    self.decide(before, scratch, out.hits, meter);
-                    if scratch.work.take_refusal() {
+                    let mut refused = scratch.work.take_refusal().then_some(None);
+                    refused = refused.or(self.decide(before, scratch, out.hits, meter).map(Some));
+                    if let Some(rule) = refused {
                         let variable = BASES[usize::from(plan.origin.base)].variable.name();
                         let matched = Matched { variable, member: pair.name, value: raw, range: None };
-                        out.refused.get_or_insert(Refused { rule: None, matched });
+                        out.refused.get_or_insert(Refused { rule, matched });
                     } else if is_memorable && is_whole {
                         let found = &out.hits[before..];
                         if found.iter().all(|hit| std::ptr::eq(hit.value, raw)) {
@@ -257,13 +258,23 @@ impl Sifter {
         }
     }
 
-    /// Drops the hits from `first` on that do not stand the exact test.
-    fn decide<'a>(&self, first: usize, scratch: Scratch<'a>, hits: &mut Vec<Hit<'a>>, meter: &mut impl FnMut(Event)) {
-        let mut kept = first;
+    /// Drops the hits from `first` on that do not stand the exact test. The first rule that there was no work left for.
+    fn decide<'a>(
+        &self,
+        first: usize,
+        scratch: Scratch<'a>,
+        hits: &mut Vec<Hit<'a>>,
+        meter: &mut impl FnMut(Event),
+    ) -> Option<u32> {
+        let (mut kept, mut refused) = (first, None);
         for number in first..hits.len() {
             let hit = hits[number];
             meter(Event::RuleBegins);
-            if self.stands(&hit, scratch) {
+            let stands = self.stands(&hit, scratch);
+            if scratch.work.take_refusal() {
+                refused.get_or_insert(hit.rule);
+            }
+            if stands {
                 hits[kept] = hit;
                 kept += 1;
             } else {
@@ -271,5 +282,6 @@ impl Sifter {
             }
         }
         hits.truncate(kept);
+        refused
     }
 }

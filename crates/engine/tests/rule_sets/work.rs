@@ -27,7 +27,7 @@ fn too_expensive_is_an_anomaly_that_names_rule_and_value_and_hides_no_attack() {
         .iter()
         .find(|finding| finding.message.as_deref().is_some_and(|it| it.starts_with("too expensive")));
     let finding = finding.expect("a finding says what was too expensive");
-    assert_eq!(finding.score, 5, "{finding:?}");
+    assert_eq!((finding.rule.0, finding.via.map(|via| via.0), finding.score), (1, Some(0), 5), "{finding:?}");
     assert!(finding.variable.starts_with("ARGS:f") && finding.matched.starts_with(b"aaaa"), "{finding:?}");
     assert!(!seen.ids.contains(&2), "what could not be tested does not match a negated rule either");
     assert_eq!(seen.findings.iter().filter(|it| it.message.is_some()).count(), 1, "told once");
