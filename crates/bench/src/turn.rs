@@ -46,7 +46,7 @@ pub struct Turn {
 /// A server under load.
 struct Loaded<'l> {
     name: &'l str,
-    refused: bool,
+    refused_percent: u8,
     server: &'l Server,
     workers: Vec<u32>,
     before: CpuTime,
@@ -96,7 +96,7 @@ pub fn warm_up(site: &Site, contender: &Contender, schedule: Schedule) -> Result
 /// Runs the load for a moment: every answer must be the right one.
 pub fn check(site: &Site, contender: &Contender, schedule: Schedule) -> Result<(), MeasureError> {
     let load = Load { seconds: CHECK_SECONDS, ..load_of(site, contender, schedule, "wrk-check.out") };
-    match load.run()?.trouble(contender.traffic.refused) {
+    match load.run()?.trouble(contender.traffic.refused_percent) {
         None => Ok(()),
         Some(trouble) => {
             let kind = contender.traffic.kind.unwrap_or("usual");
@@ -141,8 +141,8 @@ impl<'l> Loaded<'l> {
         let server = &contender.server;
         server.empty_logs()?;
         let (workers, before) = (server.workers(), server.cpu()?);
-        let refused = contender.traffic.refused;
-        Ok(Self { name: &contender.name, refused, server, workers, before, running: load.start()? })
+        let refused_percent = contender.traffic.refused_percent;
+        Ok(Self { name: &contender.name, refused_percent, server, workers, before, running: load.start()? })
     }
 
     /// Waits for the end of the load and looks whether all went well.
@@ -150,12 +150,12 @@ impl<'l> Loaded<'l> {
         self,
         meanwhile: &mut dyn FnMut() -> Result<(), MeasureError>,
     ) -> Result<(CpuTime, LoadReport), MeasureError> {
-        let Self { name, refused, server, workers, before, running } = self;
+        let Self { name, refused_percent, server, workers, before, running } = self;
         let report = running.finish(meanwhile)?;
         let spent = server.cpu()?.since(before);
         let wrong =
             |what: &str| MeasureError::wrong(name, format!("{what}; its error log ends with:\n{}", server.error_log()));
-        if let Some(trouble) = report.trouble(refused) {
+        if let Some(trouble) = report.trouble(refused_percent) {
             return Err(wrong(&trouble));
         }
         if workers != server.workers() {

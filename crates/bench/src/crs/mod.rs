@@ -24,9 +24,17 @@ use weir_measure::server::Server;
 use weir_measure::site::Site;
 use weir_measure::wrk::Traffic;
 
-/// The loads of `bench/load/crs.lua`; the last one is refused by all but bare nginx.
-const LOADS: &[&str] = &["get", "form", "json", "upload", ATTACK];
-const ATTACK: &str = "attack";
+/// The loads of `bench/load/crs.lua`, and how many requests of a hundred all but bare nginx must refuse.
+const LOADS: &[(&str, u8)] = &[
+    ("get", 0),
+    ("get-cookies", 0),
+    ("form", 0),
+    ("form-fresh", 0),
+    ("json", 0),
+    ("upload", 0),
+    ("attack", 100),
+    ("mixed", 2),
+];
 
 /// A variant that runs as a row of the results.
 struct Running {
@@ -56,9 +64,9 @@ pub fn run(
         }
     }
     let mut rows = Vec::new();
-    for load in LOADS {
+    for &(load, attacks) in LOADS {
         eprintln!("load {load}");
-        rows.extend(measure(site, load, &running, schedule)?);
+        rows.extend(measure(site, load, attacks, &running, schedule)?);
     }
     let grown = match growth && running.iter().any(|row| row.name == variants::USUAL) {
         true => growth::run(site, &running, schedule)?,
@@ -72,6 +80,7 @@ pub fn run(
 fn measure(
     site: &Site,
     load: &'static str,
+    attacks: u8,
     running: &[Running],
     schedule: Schedule,
 ) -> Result<Vec<LoadRow>, MeasureError> {
@@ -83,7 +92,7 @@ fn measure(
             server: Rc::clone(server),
             traffic: Traffic {
                 kind: Some(load),
-                refused: load == ATTACK && variant.refuses(),
+                refused_percent: if variant.refuses() { attacks } else { 0 },
                 slow: matches!(variant.kind, Engine::ModSecurity | Engine::Coraza),
                 ..Traffic::default()
             },

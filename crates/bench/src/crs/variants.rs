@@ -1,8 +1,9 @@
 //! Everyone who runs the Core Rule Set, one row each.
 //!
-//! All block, with CRS's own thresholds but for paranoia 4: there the ordinary form scores 135
-//! points for its spaces and punctuation, and the attack 322. A site that runs at this level tunes
-//! it, as is done here with the threshold; the work does not depend on it.
+//! All block, with CRS's own thresholds but for paranoia 2 and 4: ordinary texts with quotes score up
+//! to 25 points at 2 and the attack 146; at 4 spaces and umlauts score too, and the JSON document has
+//! 262 points, the attack 322. A site that runs at these levels tunes them, as is done here with the
+//! threshold; the work does not depend on it.
 
 use std::path::Path;
 
@@ -51,8 +52,8 @@ pub const VARIANTS: &[Variant] = &[
     Variant { name: "modsecurity", kind: Engine::ModSecurity },
     Variant { name: "coraza", kind: Engine::Coraza },
     Variant { name: USUAL, kind: Engine::Weir { paranoia: 1, threshold: 5 } },
-    Variant { name: "weir-pl2", kind: Engine::Weir { paranoia: 2, threshold: 5 } },
-    Variant { name: "weir-pl4", kind: Engine::Weir { paranoia: 4, threshold: 200 } },
+    Variant { name: "weir-pl2", kind: Engine::Weir { paranoia: 2, threshold: 50 } },
+    Variant { name: "weir-pl4", kind: Engine::Weir { paranoia: 4, threshold: 310 } },
 ];
 
 impl Variant {
@@ -146,7 +147,7 @@ mod tests {
             eprintln!("skipped: {CRS} is not there");
             return;
         }
-        let policies = [weir_policy(1, 5), weir_policy(4, 200), sites_policy(20)];
+        let policies = [weir_policy(1, 5), weir_policy(4, 310), sites_policy(20)];
         for text in policies {
             let snapshot = Snapshot::parse(&text, Path::new("policy.yaml")).unwrap_or_else(|errors| panic!("{errors}"));
             assert!(snapshot.plan(&["crs"]).is_ok());

@@ -56,7 +56,7 @@ enum Program {
 /// All stories.
 pub const STORIES: &[Story] = &[LUA_WAF, NO_KEEPALIVE, TABLE_SORT];
 
-const FORM: Traffic = Traffic { kind: None, body_bytes: None, sites: None, refused: false, slow: false };
+const FORM: Traffic = Traffic { kind: None, body_bytes: None, sites: None, refused_percent: 0, slow: false };
 const GET: Traffic = Traffic { kind: Some("get"), ..FORM };
 const SIGNED: Traffic = Traffic { kind: Some("signed"), ..FORM };
 

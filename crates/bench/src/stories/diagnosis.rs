@@ -112,7 +112,7 @@ fn under_load(
     let output =
         command.output().map_err(|error| MeasureError::program(format!("weir {}", arguments[0]), error.to_string()))?;
     let report = running.finish(&mut || Ok(()))?;
-    match report.trouble(contender.traffic.refused) {
+    match report.trouble(contender.traffic.refused_percent) {
         None => Ok(output),
         Some(trouble) => Err(MeasureError::wrong(&contender.name, trouble)),
     }
