@@ -55,20 +55,20 @@ local function encode(text)
 end
 
 -- Fresh pieces. In a text, {w} stands for a word of 10 letters, {n} for 10 digits, {h} for 8 hexadecimal
--- digits and {b} for 8 characters of base64url. Each consists of two of 65,536 units; until a request is
--- made, the bytes 1 to 4 keep their places.
+-- digits and {b} for 8 characters of base64. Each consists of two of 65,536 units; until a request is
+-- made, the bytes 1 to 4 keep their places. No letters hold a v: CRS takes having anywhere in a value for SQL.
 local units = {
   w = { mark = "\1", width = 5, make = function(i)
-    local consonants, vowels = "bcdfghklmnprstvz", "aeio"
+    local consonants, vowels = "bcdfgjklmnprstwz", "aeio"
     local function one(of, scale) local n = math.floor(i / scale) % #of + 1; return of:sub(n, n) end
     return one(consonants, 1) .. one(vowels, 16) .. one(consonants, 64) .. one(vowels, 1024) .. one(consonants, 4096)
   end },
   n = { mark = "\2", width = 5, make = function(i) return string.format("%05d", i) end },
   h = { mark = "\3", width = 4, make = function(i) return string.format("%04x", i) end },
   b = { mark = "\4", width = 4, make = function(i)
-    local digits, out = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", ""
-    local n = i * 251 % 16777216
-    for _ = 1, 4 do out, n = out .. digits:sub(n % 64 + 1, n % 64 + 1), math.floor(n / 64) end
+    local digits, out = "ABCDEFGHIJKLMNOPQRSTUWXYZabcdefghijklmnopqrstuwxyz0123456789", ""
+    local n = i * 197
+    for _ = 1, 4 do out, n = out .. digits:sub(n % 60 + 1, n % 60 + 1), math.floor(n / 60) end
     return out
   end },
 }
@@ -183,8 +183,8 @@ local cookies = fresh(table.concat({
   "_ga=GA1.2.{n}.{n}", "_gid=GA1.2.{n}.{n}", "_gcl_au=1.1.{n}.{n}", "_ga_7QXK9V2M1B=GS1.1.{n}.3.1.{n}.42.0.0",
   "_fbp=fb.1.176{n}.{n}", "_hjSessionUser_2847=eyJpZCI6{b}{b}{b}{b}{b}{b}{b}{b}{b}{b}", "_uetvid={h}{h}{h}{h}",
   "_pk_id.1.1fff={h}{h}.{n}", "sessionid={h}{h}{h}{h}", "csrftoken={b}{b}{b}{b}{b}{b}{b}{b}",
-  "access_token=eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOi" .. ("{b}"):rep(50) .. "." .. ("{b}"):rep(5),
-  "refresh_token=v1." .. ("{b}"):rep(8), "euconsent-v2=CPz" .. ("{b}"):rep(44) .. ".YAAAAAAAAAAA",
+  "access_token=eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOi" .. ("{b}"):rep(50) .. ".SflKxwRJ" .. ("{b}"):rep(5),
+  "refresh_token=v1-" .. ("{b}"):rep(8), "euconsent-v2=CPz" .. ("{b}"):rep(44) .. ".YAAAAAAAAAAA",
   "OptanonConsent=isGpcEnabled=0&datestamp=Tue+Nov+24+2026+{n}&version=202410.1.0&consentId={h}-{h}&groups=C0001%3A1%2CC0002%3A1",
   "OptanonAlertBoxClosed=2026-11-24T18:05:07.{n}Z", "cart={h}-{h}-{h}", "visitor={w}-{n}", "exp_checkout=b.{n}",
   "last_viewed={n}%2C{n}%2C{n}%2C{n}", "utm=src%3Dnewsletter%26id%3D{n}", "ajs_anonymous_id=%22{h}-{h}-{h}%22",

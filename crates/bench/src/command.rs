@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Parser, ValueEnum};
 use serde::Serialize;
 use weir_measure::error::MeasureError;
@@ -15,7 +16,7 @@ use crate::conformance::{self, ConformanceArguments};
 use crate::differential::{self, DifferentialArguments};
 use crate::report::{GrowthRow, Results, table};
 use crate::rounds::Schedule;
-use crate::{attached, comparison, crs, events, files, growth, lua, soak, stories};
+use crate::{attached, comparison, crs, events, files, growth, hostile, lua, soak, stories};
 
 /// Rounds of the growth groups: fewer, because the differences they look for are large.
 const GROWTH_ROUNDS: u32 = 3;
@@ -29,6 +30,8 @@ pub enum Scenario {
     Growth,
     /// The Core Rule Set in nginx with ModSecurity and with Weir, and in Coraza
     Crs,
+    /// Requests that were made to be dear, one at a time: the worker's CPU time for each
+    Hostile,
     /// Changes until they are live, messages between workers, and the peers' ways to do both
     Events,
     /// A list of a million addresses and a geographic database of 60 MB: memory, changes beside them, refreshes
@@ -62,6 +65,9 @@ pub struct Arguments {
     /// Only these rows (and what their ratios refer to); nothing is written without --output
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     pub only: Vec<String>,
+    /// Only these parts of the scenario crs; nothing is written without --output
+    #[arg(long, value_delimiter = ',', value_name = "NAME", value_parser = PossibleValuesParser::new(crs::PARTS))]
+    pub parts: Vec<String>,
     /// Rounds; each measures every variant once
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub rounds: u32,
@@ -138,7 +144,8 @@ pub fn run(arguments: &Arguments) -> Result<bool, MeasureError> {
         Scenario::Soak => format!("scale {}", arguments.scale),
         _ => schedule.to_string(),
     });
-    let whole = arguments.only.is_empty() && !arguments.under_load && arguments.reference.is_none();
+    let chosen = !(arguments.only.is_empty() && arguments.parts.is_empty());
+    let whole = !chosen && !arguments.under_load && arguments.reference.is_none();
     let output = arguments
         .output
         .clone()
@@ -148,7 +155,12 @@ pub fn run(arguments: &Arguments) -> Result<bool, MeasureError> {
     match arguments.scenario {
         Scenario::Rs => written(output, &rs(&site, only, grow, schedule, host)?.rounded()),
         Scenario::Growth => written(output, &growth_only(&site, schedule, host)?.rounded()),
-        Scenario::Crs => written(output, &crs::run(&site, only, grow, schedule, host)?.rounded()),
+        Scenario::Crs => {
+            let checkout = &arguments.conformance.cases;
+            let choice = crs::Choice { rows: only, parts: &arguments.parts, growth: grow, checkout };
+            written(output, &crs::run(&site, &choice, schedule, host)?.rounded())
+        }
+        Scenario::Hostile => written(output, &hostile::run(&site, only, host)?.rounded()),
         Scenario::Events => written(output, &events::run(&site, only, arguments.under_load, schedule, host)?.rounded()),
         Scenario::Files => written(output, &files::run(&site, schedule, host)?),
         Scenario::Profile => written(output, &attached::run(&site, only, schedule, host)?),

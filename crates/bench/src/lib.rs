@@ -18,6 +18,7 @@ mod events;
 mod files;
 mod growth;
 mod haproxy;
+mod hostile;
 mod log_fields;
 mod lua;
 mod policy;

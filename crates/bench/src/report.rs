@@ -41,6 +41,9 @@ pub struct Row {
     pub user_us: f64,
     /// System time per request from ticks, microseconds.
     pub system_us: f64,
+    /// System calls per request, counted in a run of their own, where that was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub syscalls_per_request: Option<f64>,
     /// Share of the time that the process under test waited for its core: noise.
     pub waiting_share: f64,
     /// Requests over all measured turns.
@@ -108,6 +111,7 @@ impl Row {
             self.ratio_quiet.as_mut(),
             Some(&mut self.user_us),
             Some(&mut self.system_us),
+            self.syscalls_per_request.as_mut(),
             Some(&mut self.waiting_share),
         ];
         for field in fields.into_iter().flatten() {
@@ -120,23 +124,39 @@ impl Row {
 #[must_use]
 pub fn table<'r>(rows: impl IntoIterator<Item = &'r Row>) -> String {
     let mut text = format!(
-        "{:<20} {:>10} {:>17} {:>8} {:>15} {:>7} {:>9} {:>8} {:>8} {:>6}\n",
-        "variant", "CPU us/req", "min - max", "ratio", "min - max", "quiet", "req/s", "p50 us", "p99 us", "wait"
+        "{:<20} {:>10} {:>17} {:>8} {:>15} {:>9} {:>8} {:>8} {:>6} {:>9} {:>8} {:>8} {:>6}\n",
+        "variant",
+        "CPU us/req",
+        "min - max",
+        "ratio",
+        "min - max",
+        "quiet",
+        "user us",
+        "sys us",
+        "calls",
+        "req/s",
+        "p50 us",
+        "p99 us",
+        "wait"
     );
     for row in rows {
         let ratio = row.ratio.map_or_else(|| "-".into(), |ratio| format!("{ratio:.3}"));
         let range =
             row.ratio_min.zip(row.ratio_max).map_or_else(|| "-".into(), |(min, max)| format!("{min:.2} - {max:.2}"));
         let quiet = row.ratio_quiet.map_or_else(|| "-".into(), |ratio| format!("{ratio:.3}"));
+        let calls = row.syscalls_per_request.map_or_else(|| "-".into(), |calls| format!("{calls:.2}"));
         let _ = writeln!(
             text,
-            "{:<20} {:>10.2} {:>17} {:>8} {:>15} {:>9} {:>9.0} {:>8.0} {:>8.0} {:>5.0}%",
+            "{:<20} {:>10.2} {:>17} {:>8} {:>15} {:>9} {:>8.2} {:>8.2} {:>6} {:>9.0} {:>8.0} {:>8.0} {:>5.0}%",
             row.name,
             row.cpu_us_per_request,
             format!("{:.2} - {:.2}", row.cpu_us_min, row.cpu_us_max),
             ratio,
             range,
             quiet,
+            row.user_us,
+            row.system_us,
+            calls,
             row.rps,
             row.p50_us,
             row.p99_us,

@@ -118,6 +118,7 @@ fn row(contender: &Contender, own: &[Turn], base: Option<&[Turn]>) -> Row {
         ratio_quiet: quiet_us.zip(base.and_then(quiet)).map(|(own, base)| own / base),
         user_us: of(&|turn| turn.user_us).median,
         system_us: of(&|turn| turn.system_us).median,
+        syscalls_per_request: None,
         waiting_share: of(&|turn| turn.waiting).median,
         requests: own.iter().map(|turn| turn.load.requests).sum(),
         rounds: own.len(),

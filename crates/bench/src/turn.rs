@@ -10,6 +10,7 @@ use weir_measure::error::MeasureError;
 use weir_measure::process::CpuTime;
 use weir_measure::server::Server;
 use weir_measure::site::Site;
+use weir_measure::syscalls::Counter;
 use weir_measure::wrk::{Load, LoadReport, RunningLoad};
 
 /// Length of the warm-up before each turn, in seconds; the least that `wrk` can do.
@@ -93,6 +94,14 @@ pub fn warm_up(site: &Site, contender: &Contender, schedule: Schedule) -> Result
     Load { seconds: WARM_UP_SECONDS, ..load }.run().map(drop)
 }
 
+/// System calls of the workers per request. The tracepoint costs time, so this is not a measured turn.
+pub fn syscalls(site: &Site, contender: &Contender, schedule: Schedule) -> Result<f64, MeasureError> {
+    let load = Load { seconds: WARM_UP_SECONDS, ..load_of(site, contender, schedule, "wrk.out") };
+    let counter = Counter::start(&contender.server.workers(), site.placement, site.path("perf.out"))?;
+    let report = load.run()?;
+    Ok(counter.finish()? as f64 / report.requests.max(1) as f64)
+}
+
 /// Runs the load for a moment: every answer must be the right one.
 pub fn check(site: &Site, contender: &Contender, schedule: Schedule) -> Result<(), MeasureError> {
     let load = Load { seconds: CHECK_SECONDS, ..load_of(site, contender, schedule, "wrk-check.out") };
@@ -112,7 +121,7 @@ pub fn check(site: &Site, contender: &Contender, schedule: Schedule) -> Result<(
 /// The load of a contender; what `wrk` prints goes to a file of this name.
 pub fn load_of(site: &Site, contender: &Contender, schedule: Schedule, output: &str) -> Load {
     Load {
-        url: format!("http://127.0.0.1:{}/", contender.server.port),
+        url: format!("http://127.0.0.1:{}/", contender.traffic.port.unwrap_or(contender.server.port)),
         connections: if contender.traffic.slow { SLOW_CONNECTIONS } else { schedule.connections },
         seconds: schedule.seconds,
         traffic: contender.traffic,

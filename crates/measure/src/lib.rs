@@ -28,5 +28,6 @@ pub mod rounds;
 pub mod server;
 pub mod site;
 pub mod statistics;
+pub mod syscalls;
 pub mod workload;
 pub mod wrk;

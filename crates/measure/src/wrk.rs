@@ -13,6 +13,7 @@ use serde::Deserialize;
 
 use crate::child::{Child, Launch};
 use crate::error::MeasureError;
+use crate::h2load;
 
 /// The script of the request mix: forms as browsers submit them.
 pub const MIX: &str = include_str!("../../../bench/load/rs.lua");
@@ -33,6 +34,21 @@ pub fn report_of(script: &str) -> &str {
     script.find("function done(").map_or("", |start| &script[start..])
 }
 
+/// The program that makes a load.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Generator {
+    /// `wrk` with a script; HTTP/1.1, as fast as answers come.
+    #[default]
+    Wrk,
+    /// `h2load` with the page of the load `get`.
+    H2load {
+        /// Streams at a time on a connection of HTTP/2; `None` is HTTP/1.1.
+        streams: Option<u32>,
+        /// Requests per second of all connections; `None` is as fast as answers come.
+        rate: Option<u32>,
+    },
+}
+
 /// What a load sends, and what must come back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
@@ -46,6 +62,10 @@ pub struct Traffic {
     pub refused_percent: u8,
     /// Whether a request takes milliseconds, so that 64 at a time would outlast the run.
     pub slow: bool,
+    /// The program that makes it.
+    pub generator: Generator,
+    /// Port of the server, if it is not its usual one.
+    pub port: Option<u16>,
 }
 
 impl Traffic {
@@ -153,6 +173,9 @@ impl Load {
 
     /// Starts it.
     pub fn start(&self) -> Result<RunningLoad, MeasureError> {
+        if let Generator::H2load { streams, rate } = self.traffic.generator {
+            return self.start_h2load(streams, rate);
+        }
         let arguments = [
             "-t1".into(),
             format!("-c{}", self.connections),
@@ -169,8 +192,24 @@ impl Load {
             nice: self.nice,
             output: self.output.clone(),
         })?;
+        Ok(self.running(child, parse))
+    }
+
+    fn start_h2load(&self, streams: Option<u32>, rate: Option<u32>) -> Result<RunningLoad, MeasureError> {
+        // It appends to the log of an earlier run.
+        let log = self.output.with_extension("log");
+        let _ = std::fs::remove_file(&log);
+        let mut arguments = h2load::arguments(&log, self.connections, self.seconds, streams, rate);
+        arguments.extend(
+            (1..=h2load::PAGES).map(|page| format!("{}search?q=oak+chair&page={page}&sort=price&lang=en", self.url)),
+        );
+        let child = h2load::start(&arguments, self.core, self.nice, &self.output)?;
+        Ok(RunningLoad { output: log, ..self.running(child, h2load::report) })
+    }
+
+    fn running(&self, child: Child, parse: fn(&str) -> Option<LoadReport>) -> RunningLoad {
         let limit = Duration::from_secs(u64::from(self.seconds)) + GRACE;
-        Ok(RunningLoad { child, output: self.output.clone(), limit })
+        RunningLoad { child, output: self.output.clone(), limit, parse }
     }
 }
 
@@ -180,6 +219,7 @@ pub struct RunningLoad {
     child: Child,
     output: PathBuf,
     limit: Duration,
+    parse: fn(&str) -> Option<LoadReport>,
 }
 
 impl RunningLoad {
@@ -191,8 +231,10 @@ impl RunningLoad {
         let status = self.child.wait_and(self.limit, meanwhile)?;
         let text = std::fs::read_to_string(&self.output).map_err(MeasureError::file(&self.output))?;
         crate::interrupt::check_interrupted()?;
-        parse(&text)
-            .ok_or_else(|| MeasureError::program("wrk", format!("{status}, and no report in its output:\n{text}")))
+        (self.parse)(&text).ok_or_else(|| {
+            let said = self.child.said();
+            MeasureError::program("the load generator", format!("{status}, and no report in its output:\n{said}"))
+        })
     }
 }
 

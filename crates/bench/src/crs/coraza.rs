@@ -1,7 +1,7 @@
 //! Coraza behind a small proxy of its own (`bench/peers/coraza`), built with the Go that is here.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use weir_measure::child::{Child, Launch};
@@ -32,16 +32,43 @@ pub fn start(site: &Site, name: &str) -> Result<Server, MeasureError> {
     Server::adopt(child, port, directory, Vec::new(), false)
 }
 
-fn build(directory: &Path) -> Result<(), MeasureError> {
-    for (name, text) in FILES {
-        write(&directory.join(name), text)?;
+/// The CRS 4 that it runs, as Weir reads it: a directory with `rules` and `crs-setup.conf`.
+pub fn rules(site: &Site) -> Result<PathBuf, MeasureError> {
+    let directory = site.directory_of("crs4")?;
+    write_files(&directory)?;
+    let said = go(&directory, &["mod", "download", "-json", "github.com/corazawaf/coraza-coreruleset/v4"])?;
+    let about: serde_json::Value = serde_json::from_slice(&said).unwrap_or_default();
+    let source = about["Dir"].as_str().ok_or_else(|| missing("go does not say where the CRS of Coraza lies".into()))?;
+    let source = Path::new(source).join("rules");
+    for (from, to) in [("@owasp_crs", "rules"), ("@crs-setup.conf.example", "crs-setup.conf")] {
+        let link = directory.join(to);
+        if !link.exists() {
+            std::os::unix::fs::symlink(source.join(from), &link).map_err(MeasureError::file(&link))?;
+        }
     }
-    let missing = |why: String| MeasureError::Missing(format!("coraza cannot be built: {why}"));
-    let output = Command::new(OsStr::new("go")).args(["build", "-o", "coraza", "."]).current_dir(directory).output();
+    Ok(directory)
+}
+
+fn build(directory: &Path) -> Result<(), MeasureError> {
+    write_files(directory)?;
+    go(directory, &["build", "-o", "coraza", "."]).map(drop)
+}
+
+fn write_files(directory: &Path) -> Result<(), MeasureError> {
+    FILES.iter().try_for_each(|(name, text)| write(&directory.join(name), text))
+}
+
+fn missing(why: String) -> MeasureError {
+    MeasureError::Missing(format!("Coraza and its CRS 4 cannot be built: {why}"))
+}
+
+/// What a command of Go prints.
+fn go(directory: &Path, arguments: &[&str]) -> Result<Vec<u8>, MeasureError> {
+    let output = Command::new(OsStr::new("go")).args(arguments).current_dir(directory).output();
     let output =
         output.map_err(|error| missing(format!("go cannot be started ({error}); it needs Go 1.25 or later")))?;
     if output.status.success() {
-        return Ok(());
+        return Ok(output.stdout);
     }
     let words = String::from_utf8_lossy(&output.stderr);
     Err(missing(format!("go says: {}", words.trim().lines().last().unwrap_or("nothing"))))

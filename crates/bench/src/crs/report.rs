@@ -8,7 +8,7 @@ use weir_measure::host::Host;
 /// A row of one load.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LoadRow {
-    /// `get`, `form`, `json`, `upload` or `attack`.
+    /// The load, as `bench/load/crs.lua` calls it.
     pub load: String,
     /// The measurement.
     #[serde(flatten)]
@@ -27,6 +27,10 @@ pub struct CrsResults {
     /// Cost against the size of the body (`of: body`) and the number of sites (`of: sites`).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub growth: Vec<GrowthRow>,
+    /// The page of the load `get` over many connections (`of: connections`), over HTTP/2 (`of: http2`, `size` streams a
+    /// connection), and at `size` requests a second (`of: rate`).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub transports: Vec<GrowthRow>,
     /// Variants that could not be measured here, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<String>,
@@ -37,7 +41,8 @@ impl CrsResults {
     #[must_use]
     pub fn rounded(mut self) -> Self {
         let loads = self.rows.iter_mut().map(|it| &mut it.row);
-        loads.chain(self.growth.iter_mut().map(|it| &mut it.row)).for_each(Row::round);
+        let sized = self.growth.iter_mut().chain(&mut self.transports);
+        loads.chain(sized.map(|it| &mut it.row)).for_each(Row::round);
         self
     }
 
@@ -57,6 +62,12 @@ impl CrsResults {
                 text.push_str(&format!("{} costs 1/{times:.1} of modsecurity\n", it.row.name));
             }
         }
+        if !self.growth.is_empty() {
+            text.push_str(&format!("\n{}", table(self.growth.iter().map(|it| &it.row))));
+        }
+        for way in self.transports.chunk_by(|a, b| (&a.of, a.size) == (&b.of, b.size)) {
+            text.push_str(&format!("\n{} {}\n{}", way[0].of, way[0].size, table(way.iter().map(|it| &it.row))));
+        }
         text
     }
 }
@@ -71,7 +82,14 @@ mod tests {
         let of = |load: &str, name: &str, cost| LoadRow { load: load.into(), row: row(name, cost) };
         let rows = vec![of("get", "nginx", 10.0), of("form", "modsecurity", 2700.0), of("form", "weir-pl1", 30.00049)];
         let host = Host::here("1", true, String::new());
-        let results = CrsResults { scenario: "crs".into(), host, rows, growth: Vec::new(), skipped: Vec::new() };
+        let results = CrsResults {
+            scenario: "crs".into(),
+            host,
+            rows,
+            growth: Vec::new(),
+            transports: Vec::new(),
+            skipped: Vec::new(),
+        };
         let text = results.text();
         assert!(text.contains("\nget\n") && text.contains("\nform\n"), "{text}");
         assert!(text.contains("weir-pl1 costs 1/90.0 of modsecurity"), "{text}");

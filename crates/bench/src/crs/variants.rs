@@ -7,6 +7,8 @@
 
 use std::path::Path;
 
+use super::coraza;
+use crate::conformance::case::is_checkout;
 use crate::conformance::engine::{CRS, SETUP, modsecurity_rules};
 use weir_measure::error::MeasureError;
 use weir_measure::nginx::{self, NginxParts};
@@ -39,6 +41,8 @@ pub enum Engine {
     Coraza,
     /// Weir.
     Weir {
+        /// Whether it runs CRS 4, that of Coraza's row or of a checkout, and not the packaged one.
+        crs4: bool,
         /// Paranoia level.
         paranoia: u8,
         /// Score at which a request is refused.
@@ -51,9 +55,10 @@ pub const VARIANTS: &[Variant] = &[
     Variant { name: BASELINE, kind: Engine::Nginx },
     Variant { name: "modsecurity", kind: Engine::ModSecurity },
     Variant { name: "coraza", kind: Engine::Coraza },
-    Variant { name: USUAL, kind: Engine::Weir { paranoia: 1, threshold: 5 } },
-    Variant { name: "weir-pl2", kind: Engine::Weir { paranoia: 2, threshold: 50 } },
-    Variant { name: "weir-pl4", kind: Engine::Weir { paranoia: 4, threshold: 310 } },
+    Variant { name: USUAL, kind: Engine::Weir { crs4: false, paranoia: 1, threshold: 5 } },
+    Variant { name: "weir-pl2", kind: Engine::Weir { crs4: false, paranoia: 2, threshold: 50 } },
+    Variant { name: "weir-pl4", kind: Engine::Weir { crs4: false, paranoia: 4, threshold: 310 } },
+    Variant { name: "weir-crs4", kind: Engine::Weir { crs4: true, paranoia: 1, threshold: 5 } },
 ];
 
 impl Variant {
@@ -63,24 +68,48 @@ impl Variant {
         self.kind != Engine::Nginx
     }
 
-    /// Starts it under the name of a row in front of the origin. [`MeasureError::Missing`] if it is not installed
-    /// here.
-    pub fn start(&self, site: &Site, name: &str) -> Result<Server, MeasureError> {
-        if matches!(self.kind, Engine::ModSecurity | Engine::Weir { .. }) && !Path::new(CRS).exists() {
-            return Err(MeasureError::Missing(format!("{CRS} is not there; `scripts/setup.sh bench` installs it")));
-        }
+    /// Starts it under the name of a row in front of the origin. `checkout` may be one of CRS 4.
+    /// [`MeasureError::Missing`] if it is not installed here.
+    pub fn start(&self, site: &Site, name: &str, checkout: &Path) -> Result<Server, MeasureError> {
         match self.kind {
             Engine::Nginx => nginx::start_proxy(site, name, NginxParts::default()),
             Engine::ModSecurity => modsecurity(site, name),
-            Engine::Coraza => super::coraza::start(site, name),
-            Engine::Weir { paranoia, threshold } => {
-                weir(site, name, &weir_policy(paranoia, threshold), "weir_apply crs;")
+            Engine::Coraza => coraza::start(site, name),
+            Engine::Weir { crs4, paranoia, threshold } => {
+                let action = match crs4 {
+                    true => crs4_action(site, checkout, paranoia, threshold)?,
+                    false => packaged(paranoia, threshold)?,
+                };
+                weir(site, name, &weir_policy(&action), "weir_apply crs;")
             }
         }
     }
 }
 
+fn packaged_rules() -> Result<(), MeasureError> {
+    match Path::new(CRS).exists() {
+        true => Ok(()),
+        false => Err(MeasureError::Missing(format!("{CRS} is not there; `scripts/setup.sh bench` installs it"))),
+    }
+}
+
+/// The action that runs the packaged CRS; [`MeasureError::Missing`] if that is not installed.
+pub fn packaged(paranoia: u8, threshold: u32) -> Result<String, MeasureError> {
+    packaged_rules().map(|()| crs_action(paranoia, threshold, ""))
+}
+
+/// The action that runs CRS 4: of the checkout that the conformance cases come from, if it is one, else the rules that
+/// Coraza's row has.
+fn crs4_action(site: &Site, checkout: &Path, paranoia: u8, threshold: u32) -> Result<String, MeasureError> {
+    let (rules, setup) = match is_checkout(checkout) {
+        true => (std::fs::canonicalize(checkout).map_err(MeasureError::file(checkout))?, "crs-setup.conf.example"),
+        false => (coraza::rules(site)?, "crs-setup.conf"),
+    };
+    Ok(action(&rules, &rules.join(setup), paranoia, threshold, ""))
+}
+
 fn modsecurity(site: &Site, name: &str) -> Result<Server, MeasureError> {
+    packaged_rules()?;
     let modules = site.nginx_modules(&[MODSECURITY_MODULE])?;
     let rules = site.directory_of(name)?.join("rules.conf");
     write(&rules, &modsecurity_rules("On", Path::new(CRS), Path::new(SETUP)))?;
@@ -102,18 +131,24 @@ pub fn weir(site: &Site, name: &str, policy: &str, apply: &str) -> Result<Server
     nginx::start_proxy(site, name, parts)
 }
 
-fn weir_policy(paranoia: u8, threshold: u32) -> String {
+/// A policy of this one action.
+#[must_use]
+pub fn weir_policy(action: &str) -> String {
     format!(
-        "policies:\n  - id: crs\n    rules:\n      - id: crs\n        when: \"true\"\n        action: {{{}}}\n",
-        crs_action(paranoia, threshold, "")
+        "policies:\n  - id: crs\n    rules:\n      - id: crs\n        when: \"true\"\n        action: {{{action}}}\n"
     )
 }
 
 /// The action that runs CRS as Debian packages it. `more` is added to its settings.
 #[must_use]
 pub fn crs_action(paranoia: u8, threshold: u32, more: &str) -> String {
+    action(Path::new(CRS), Path::new(SETUP), paranoia, threshold, more)
+}
+
+fn action(rules: &Path, setup: &Path, paranoia: u8, threshold: u32, more: &str) -> String {
+    let (rules, setup) = (rules.display(), setup.display());
     format!(
-        "crs: {{path: {CRS}, setup: {SETUP}, paranoia: {paranoia}, inbound_threshold: {threshold}, outbound_threshold: 4{more}}}"
+        "crs: {{path: {rules}, setup: {setup}, paranoia: {paranoia}, inbound_threshold: {threshold}, outbound_threshold: 4{more}}}"
     )
 }
 
@@ -147,7 +182,7 @@ mod tests {
             eprintln!("skipped: {CRS} is not there");
             return;
         }
-        let policies = [weir_policy(1, 5), weir_policy(4, 310), sites_policy(20)];
+        let policies = [weir_policy(&crs_action(1, 5, "")), weir_policy(&crs_action(4, 310, "")), sites_policy(20)];
         for text in policies {
             let snapshot = Snapshot::parse(&text, Path::new("policy.yaml")).unwrap_or_else(|errors| panic!("{errors}"));
             assert!(snapshot.plan(&["crs"]).is_ok());

@@ -5,6 +5,7 @@
 //! repeated.
 
 use crate::check;
+use crate::hostile::requests::REQUESTS;
 use crate::request::Request;
 use crate::rules::RULES;
 use weir_measure::addresses::LISTED;
@@ -37,6 +38,8 @@ pub struct RequestKind {
 
 const PASSED: &[u16] = &[200];
 const BLOCKED: &[u16] = &[403];
+/// Some hostile requests hold an attack. None may go unanswered.
+const HANDLED: &[u16] = &[200, 403];
 /// nginx refuses, or a rule about anomalies blocks, or the connection is closed.
 const REFUSED: &[u16] = &[400, 403, 405, 414, 431, 494, 501, 505, 0];
 
@@ -57,6 +60,7 @@ pub const KINDS: &[RequestKind] = &[
         format!("GET /old/{n} HTTP/1.0\r\nHost: www.example.com\r\nUser-Agent: {AGENT}\r\n\r\n").into()
     }),
     kind("attack", 15, BLOCKED, attack),
+    kind("hostile", 1, HANDLED, |n| REQUESTS[n as usize % REQUESTS.len()].bytes(n)),
     kind("listed address", 2, BLOCKED, |_| Request { client: LISTED.to_string(), ..Request::default() }.bytes()),
     kind("large header", 3, PASSED, |n| with_header("X-Large", &"a".repeat(4_000 + n as usize % 3_000))),
     kind("many headers", 1, PASSED, many_headers),

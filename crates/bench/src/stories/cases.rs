@@ -9,7 +9,7 @@ use weir_measure::error::MeasureError;
 use weir_measure::nginx::{self, Connections, NginxParts};
 use weir_measure::server::Server;
 use weir_measure::site::Site;
-use weir_measure::wrk::Traffic;
+use weir_measure::wrk::{Generator, Traffic};
 
 /// A story and its cases.
 #[derive(Debug)]
@@ -56,7 +56,15 @@ enum Program {
 /// All stories.
 pub const STORIES: &[Story] = &[LUA_WAF, NO_KEEPALIVE, TABLE_SORT];
 
-const FORM: Traffic = Traffic { kind: None, body_bytes: None, sites: None, refused_percent: 0, slow: false };
+const FORM: Traffic = Traffic {
+    kind: None,
+    body_bytes: None,
+    sites: None,
+    refused_percent: 0,
+    slow: false,
+    generator: Generator::Wrk,
+    port: None,
+};
 const GET: Traffic = Traffic { kind: Some("get"), ..FORM };
 const SIGNED: Traffic = Traffic { kind: Some("signed"), ..FORM };
 
