@@ -147,10 +147,10 @@ end
 local answers = {
   { "first_name", "Ada {w}" }, { "last_name", "{w}-Lovelace" }, { "company", "{w} & Söhne GmbH" },
   { "street", "Untere {w}straße 17a" }, { "city", "Bad {w}" }, { "postcode", "D-{n}" }, { "phone", "+49 721 {n}" },
-  { "email", "ada.{w}@{w}.example.com" }, { "birthday", "1985-12-10 {n}" }, { "customer", "K-{n}/{h}" },
+  { "email", "ada-{w}@{w}.example.com" }, { "birthday", "1985-12-10 {n}" }, { "customer", "K-{n}/{h}" },
   { "delivery_at", "2026-11-24T18:05:07.{n}Z" }, { "created", "24.11.2026 {n}" }, { "coupon", "SUMMER-{b}" },
   { "csrf_token", "{h}{h}{h}{h}{h}" }, { "session", "{b}{b}{b}{b}" }, { "reference", "{h}-{h}-{h}" },
-  { "back", "/shop/{w}/garden-chairs?page=2&item={n}" }, { "website", "https://www.{w}.example.org/about" },
+  { "back", "/shop/{w}/garden-chairs?page=2&item={n}" }, { "website", "https://{w}.example.org/about" },
   { "subject", "Question about order {n} ({w})" }, { "colour", "dark {w} blue" }, { "size", "80 x 120 x {n}" },
   { "amount", "{n}.95" }, { "gift_text", 1 }, { "note", 3 }, { "message", 6 },
 }

@@ -44,6 +44,9 @@ pub struct Row {
     /// System calls per request, counted in a run of their own, where that was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub syscalls_per_request: Option<f64>,
+    /// How often per request the workers woke another process, counted in the same run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wakes_per_request: Option<f64>,
     /// Share of the time that the process under test waited for its core: noise.
     pub waiting_share: f64,
     /// Requests over all measured turns.
@@ -112,6 +115,7 @@ impl Row {
             Some(&mut self.user_us),
             Some(&mut self.system_us),
             self.syscalls_per_request.as_mut(),
+            self.wakes_per_request.as_mut(),
             Some(&mut self.waiting_share),
         ];
         for field in fields.into_iter().flatten() {
@@ -124,7 +128,7 @@ impl Row {
 #[must_use]
 pub fn table<'r>(rows: impl IntoIterator<Item = &'r Row>) -> String {
     let mut text = format!(
-        "{:<20} {:>10} {:>17} {:>8} {:>15} {:>9} {:>8} {:>8} {:>6} {:>9} {:>8} {:>8} {:>6}\n",
+        "{:<20} {:>10} {:>17} {:>8} {:>15} {:>9} {:>8} {:>8} {:>6} {:>6} {:>9} {:>8} {:>8} {:>6}\n",
         "variant",
         "CPU us/req",
         "min - max",
@@ -134,6 +138,7 @@ pub fn table<'r>(rows: impl IntoIterator<Item = &'r Row>) -> String {
         "user us",
         "sys us",
         "calls",
+        "wakes",
         "req/s",
         "p50 us",
         "p99 us",
@@ -144,10 +149,11 @@ pub fn table<'r>(rows: impl IntoIterator<Item = &'r Row>) -> String {
         let range =
             row.ratio_min.zip(row.ratio_max).map_or_else(|| "-".into(), |(min, max)| format!("{min:.2} - {max:.2}"));
         let quiet = row.ratio_quiet.map_or_else(|| "-".into(), |ratio| format!("{ratio:.3}"));
-        let calls = row.syscalls_per_request.map_or_else(|| "-".into(), |calls| format!("{calls:.2}"));
+        let [calls, wakes] = [row.syscalls_per_request, row.wakes_per_request]
+            .map(|count| count.map_or_else(|| "-".into(), |count| format!("{count:.2}")));
         let _ = writeln!(
             text,
-            "{:<20} {:>10.2} {:>17} {:>8} {:>15} {:>9} {:>8.2} {:>8.2} {:>6} {:>9.0} {:>8.0} {:>8.0} {:>5.0}%",
+            "{:<20} {:>10.2} {:>17} {:>8} {:>15} {:>9} {:>8.2} {:>8.2} {:>6} {:>6} {:>9.0} {:>8.0} {:>8.0} {:>5.0}%",
             row.name,
             row.cpu_us_per_request,
             format!("{:.2} - {:.2}", row.cpu_us_min, row.cpu_us_max),
@@ -157,6 +163,7 @@ pub fn table<'r>(rows: impl IntoIterator<Item = &'r Row>) -> String {
             row.user_us,
             row.system_us,
             calls,
+            wakes,
             row.rps,
             row.p50_us,
             row.p99_us,

@@ -119,6 +119,7 @@ fn row(contender: &Contender, own: &[Turn], base: Option<&[Turn]>) -> Row {
         user_us: of(&|turn| turn.user_us).median,
         system_us: of(&|turn| turn.system_us).median,
         syscalls_per_request: None,
+        wakes_per_request: None,
         waiting_share: of(&|turn| turn.waiting).median,
         requests: own.iter().map(|turn| turn.load.requests).sum(),
         rounds: own.len(),

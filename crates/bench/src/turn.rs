@@ -15,9 +15,10 @@ use weir_measure::wrk::{Load, LoadReport, RunningLoad};
 
 /// Length of the warm-up before each turn, in seconds; the least that `wrk` can do.
 pub const WARM_UP_SECONDS: u32 = 1;
-/// Length of the run that looks whether all answers are right, in seconds: the slowest peer
-/// answers some 200 requests a second, and there are 64 to see.
+/// Length of the run that looks whether all answers are right, in seconds: at least 64 requests are to be seen.
 const CHECK_SECONDS: u32 = 2;
+/// The same for those that need milliseconds for a request; the slowest answers some 30 a second.
+const SLOW_CHECK_SECONDS: u32 = 5;
 /// Connections to those that need milliseconds for a request: what is half done when a turn ends
 /// has cost CPU and is not counted, and must be few among some hundred.
 const SLOW_CONNECTIONS: u32 = 4;
@@ -94,17 +95,18 @@ pub fn warm_up(site: &Site, contender: &Contender, schedule: Schedule) -> Result
     Load { seconds: WARM_UP_SECONDS, ..load }.run().map(drop)
 }
 
-/// System calls of the workers per request. The tracepoint costs time, so this is not a measured turn.
-pub fn syscalls(site: &Site, contender: &Contender, schedule: Schedule) -> Result<f64, MeasureError> {
+/// System calls of the workers per request, and wake-ups of others that they cause. The tracepoint costs time, so this is not a measured turn.
+pub fn syscalls(site: &Site, contender: &Contender, schedule: Schedule) -> Result<[f64; 2], MeasureError> {
     let load = Load { seconds: WARM_UP_SECONDS, ..load_of(site, contender, schedule, "wrk.out") };
     let counter = Counter::start(&contender.server.workers(), site.placement, site.path("perf.out"))?;
     let report = load.run()?;
-    Ok(counter.finish()? as f64 / report.requests.max(1) as f64)
+    Ok(counter.finish()?.map(|count| count as f64 / report.requests.max(1) as f64))
 }
 
 /// Runs the load for a moment: every answer must be the right one.
 pub fn check(site: &Site, contender: &Contender, schedule: Schedule) -> Result<(), MeasureError> {
-    let load = Load { seconds: CHECK_SECONDS, ..load_of(site, contender, schedule, "wrk-check.out") };
+    let seconds = if contender.traffic.slow { SLOW_CHECK_SECONDS } else { CHECK_SECONDS };
+    let load = Load { seconds, ..load_of(site, contender, schedule, "wrk-check.out") };
     match load.run()?.trouble(contender.traffic.refused_percent) {
         None => Ok(()),
         Some(trouble) => {

@@ -1,6 +1,7 @@
-//! System calls of processes, counted by `perf stat` while a load runs.
+//! System calls of processes and the wake-ups that they cause, counted by `perf stat` while a load runs.
 //!
-//! Not in the measured turn: the tracepoint costs the process under test about a tenth of a microsecond a call.
+//! A worker whose peers sleep pays for waking them, some ten microseconds each time, as system time of its own writes:
+//! the slower the worker, the more often they sleep. Not in the measured turn, because tracepoints cost time.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -10,7 +11,7 @@ use crate::child::{Child, Launch, installed};
 use crate::error::MeasureError;
 use crate::placement::Placement;
 
-const EVENT: &str = "raw_syscalls:sys_enter";
+const EVENTS: [&str; 2] = ["raw_syscalls:sys_enter", "sched:sched_waking"];
 /// How long perf takes to attach.
 const ATTACH: Duration = Duration::from_millis(400);
 /// How long it may take to write its counts.
@@ -24,7 +25,7 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// Begins to count the calls of all threads of `pids`; what perf prints goes to the file `output`.
+    /// Begins to count for all threads of `pids`; what perf prints goes to the file `output`.
     /// [`MeasureError::Missing`] without perf.
     pub fn start(pids: &[u32], placement: Placement, output: PathBuf) -> Result<Self, MeasureError> {
         if installed("perf").is_none() {
@@ -33,7 +34,7 @@ impl Counter {
         let pids = pids.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
         let child = Child::start(Launch {
             program: OsStr::new("perf"),
-            arguments: ["stat", "-x", ",", "-e", EVENT, "-p", &pids].map(Into::into).to_vec(),
+            arguments: ["stat", "-x", ",", "-e", &EVENTS.join(","), "-p", &pids].map(Into::into).to_vec(),
             environment: Vec::new(),
             core: placement.load,
             nice: placement.nice,
@@ -43,19 +44,20 @@ impl Counter {
         Ok(Self { child, output })
     }
 
-    /// The number of calls since. [`MeasureError::Missing`] if perf may not count them here.
-    pub fn finish(mut self) -> Result<u64, MeasureError> {
+    /// The numbers of calls and of wake-ups since. [`MeasureError::Missing`] if perf may not count them here.
+    pub fn finish(mut self) -> Result<[u64; 2], MeasureError> {
         self.child.signal(libc::SIGINT);
         self.child.wait(LIMIT)?;
         let text = std::fs::read_to_string(&self.output).map_err(MeasureError::file(&self.output))?;
-        let missing = || MeasureError::Missing(format!("perf cannot count {EVENT} here: {}", text.trim()));
-        parse(&text).ok_or_else(missing)
+        let missing = || MeasureError::Missing(format!("perf cannot count {EVENTS:?} here: {}", text.trim()));
+        let [calls, wakes] = EVENTS.map(|event| parse(&text, event));
+        calls.zip(wakes).map(|(calls, wakes)| [calls, wakes]).ok_or_else(missing)
     }
 }
 
 /// `1234,,raw_syscalls:sys_enter,...`.
-fn parse(text: &str) -> Option<u64> {
-    text.lines().find(|line| line.contains(EVENT))?.split(',').next()?.parse().ok()
+fn parse(text: &str, event: &str) -> Option<u64> {
+    text.lines().find(|line| line.contains(event))?.split(',').next()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -64,8 +66,9 @@ mod tests {
 
     #[test]
     fn a_count_is_read_and_what_is_not_counted_has_none() {
-        assert_eq!(parse("1234,,raw_syscalls:sys_enter,20021,100.00,,\n"), Some(1234));
-        assert_eq!(parse("<not supported>,,raw_syscalls:sys_enter,0,100.00,,\n"), None);
-        assert_eq!(parse("event syntax error: 'raw_syscalls:sys_enter'\n"), None);
+        let text = "1234,,raw_syscalls:sys_enter,20021,100.00,,\n56,,sched:sched_waking,20021,100.00,,\n";
+        assert_eq!(EVENTS.map(|event| parse(text, event)), [Some(1234), Some(56)]);
+        assert_eq!(parse("<not supported>,,raw_syscalls:sys_enter,0,100.00,,\n", EVENTS[0]), None);
+        assert_eq!(parse("event syntax error: 'raw_syscalls:sys_enter'\n", EVENTS[0]), None);
     }
 }

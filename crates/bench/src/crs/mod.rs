@@ -128,7 +128,9 @@ fn counted(site: &Site, contenders: &[Contender], schedule: Schedule) -> Result<
     let mut rows = rounds::run(site, contenders, schedule)?;
     for (row, contender) in rows.iter_mut().zip(contenders) {
         match turn::syscalls(site, contender, schedule) {
-            Ok(count) => row.syscalls_per_request = Some(count),
+            Ok([calls, wakes]) => {
+                (row.syscalls_per_request, row.wakes_per_request) = (Some(calls), Some(wakes));
+            }
             Err(MeasureError::Missing(reason)) => eprintln!("system calls are not counted: {reason}"),
             Err(error) => return Err(error),
         }
