@@ -7,11 +7,12 @@ use crate::check;
 use crate::rounds::{Contender, Schedule};
 use crate::slices::Sampler;
 use weir_measure::error::MeasureError;
+use weir_measure::load_report::LoadReport;
 use weir_measure::process::CpuTime;
 use weir_measure::server::Server;
 use weir_measure::site::Site;
 use weir_measure::syscalls::Counter;
-use weir_measure::wrk::{Load, LoadReport, RunningLoad};
+use weir_measure::wrk::{Load, RunningLoad};
 
 /// Length of the warm-up before each turn, in seconds; the least that `wrk` can do.
 pub const WARM_UP_SECONDS: u32 = 1;

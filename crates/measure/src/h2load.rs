@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::child::{Child, Launch};
 use crate::error::MeasureError;
+use crate::load_report::LoadReport;
 use crate::placement::Placement;
-use crate::wrk::LoadReport;
 
 /// How many pages a load goes round.
 pub const PAGES: u32 = 40;

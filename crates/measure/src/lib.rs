@@ -18,6 +18,7 @@ pub mod h2load;
 pub mod host;
 pub mod http;
 pub mod interrupt;
+pub mod load_report;
 pub mod module;
 pub mod nginx;
 pub mod placement;
