@@ -9,6 +9,21 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// Spins between two looks at whether the holder is alive.
 const SPINS: u32 = 256;
 
+/// This process's id, if it has said that it goes on as itself: asking the kernel for it is a system call.
+static PROCESS: AtomicU64 = AtomicU64::new(0);
+
+/// Keeps this process's id. Call it in a process that does not fork.
+pub fn keep_process_id() {
+    PROCESS.store(u64::from(std::process::id()), Ordering::Relaxed);
+}
+
+fn process_id() -> u64 {
+    match PROCESS.load(Ordering::Relaxed) {
+        0 => u64::from(std::process::id()),
+        kept => kept,
+    }
+}
+
 /// A lock that is held: the word holds the process id of the holder, or 0 if the lock is free. Let go on
 /// drop.
 pub struct Hold<'m> {
@@ -21,7 +36,7 @@ impl<'m> Hold<'m> {
     /// Waits for the lock.
     #[must_use]
     pub fn on(lock: &'m AtomicU64) -> Self {
-        let me = u64::from(std::process::id());
+        let me = process_id();
         let mut waiting_since = None;
         let mut spins = 0u32;
         loop {

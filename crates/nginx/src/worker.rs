@@ -70,6 +70,7 @@ pub fn start(
 ) {
     WORKER.cycle.set(cycle);
     WORKER.pid.set(std::process::id().into());
+    weir_engine::lock::keep_process_id();
     WORKER.clock.set(Some(Clock::calibrate()));
     WORKER.control.set(control);
     WORKER.slot.set(slot);
