@@ -77,7 +77,7 @@ fn literal_operator(source: &str) -> Option<(&'static str, &str)> {
 /// Nested repetitions, for which a backtracking matcher may take exponential time.
 fn nested(pattern: &Pattern, spot: SourceLocation, report: &mut Report) {
     if pattern.needs_backtracking() {
-        let message = "look-around or a back-reference: matched under a limit of steps";
+        let message = "look-around or a back-reference that takes backtracking: dear for the requests that it tests";
         report.note(spot, pattern.source(), message);
         return;
     }
