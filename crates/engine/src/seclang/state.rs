@@ -190,7 +190,7 @@ impl<'a> State<'a> {
         from: u32,
         due: &mut bumpalo::collections::Vec<'a, TxId>,
     ) {
-        let mut all = profile.template().wide().iter().filter(|wide| wide.last() >= from).peekable();
+        let mut all = profile.template().wide().iter().filter(|wide| wide.last() >= from && wide.may_read(name)).peekable();
         if all.peek().is_none() {
             return;
         }

@@ -190,6 +190,13 @@ impl Wide {
         self.rules.last().copied().unwrap_or(0)
     }
 
+    /// Whether a look at its length and for one byte lets a name pass, as hardly any.
+    pub(crate) fn may_read(&self, name: &[u8]) -> bool {
+        let (Need::Literals(_, bytes) | Need::Bytes(bytes)) = &self.pattern.need else { return true };
+        let has_first = |set: &ByteSet| name.iter().any(|byte| set.contains(*byte));
+        name.len() >= bytes.min_length && bytes.sets.first().is_none_or(has_first)
+    }
+
     /// Whether they read the variable of that name, in which these bytes occur; `folded` is the name
     /// folded.
     pub(crate) fn reads(&self, name: &[u8], occurring: &ByteSet, folded: &[u8], scratch: Scratch<'_>) -> bool {
