@@ -21,6 +21,8 @@ const LOG_DATA_BYTES: usize = 4 * MATCHED_BYTES;
 /// Seconds that members of persistent collections live, unless `SecCollectionTimeout` says
 /// otherwise.
 const COLLECTION_TIMEOUT_S: u64 = 3600;
+/// Units of work for each variable that is looked at.
+const VARIABLE: u64 = 10;
 /// Score of a request that is too expensive: that of a critical rule of CRS.
 const REFUSED_SCORE: u32 = 5;
 /// Records of persistent collections that one transaction may use.
@@ -49,23 +51,30 @@ impl<'a> Machine<'_, 'a, '_> {
                 (profile.program.names.find(lower), &*lower)
             }
         };
-        let known = match id {
-            Some(id) => self.run.state.tx(profile.template(), id, self.at),
-            None => self.run.state.others.iter().find(|other| other.0 == name).and_then(|other| other.1),
+        if id.is_none() {
+            // A search through the variables that no rule names; what is set then is set all the same.
+            let _ = self.run.state.work.charge(VARIABLE * self.run.state.others.len() as u64);
+        }
+        let known = || {
+            let known = match id {
+                Some(id) => self.run.state.tx(profile.template(), id, self.at),
+                None => self.run.state.others.iter().find(|other| other.0 == name).and_then(|other| other.1),
+            };
+            known.map_or(0, number::parse)
         };
-        let known = known.map_or(0, number::parse);
         let value = match &assignment.change {
             Change::Set(text) => Some(&*self.arena.alloc_slice_copy(self.expand(text, self.at))),
             Change::Add(text) => {
                 let delta = number::parse(self.expand(text, self.at));
+                let sum = known().saturating_add(delta);
                 if assignment.scores {
                     self.run.state.scored = self.run.state.scored.saturating_add(delta);
                 }
-                Some(number::format(known.saturating_add(delta), self.arena))
+                Some(number::format(sum, self.arena))
             }
             Change::Subtract(text) => {
                 let delta = number::parse(self.expand(text, self.at));
-                Some(number::format(known.saturating_sub(delta), self.arena))
+                Some(number::format(known().saturating_sub(delta), self.arena))
             }
             Change::Unset => None,
         };

@@ -71,7 +71,15 @@ impl Pipelines {
     /// As [`Self::apply`], and charges each transformation that may change the value; where no work is left, it is not
     /// transformed.
     pub(crate) fn apply_within<'a>(&self, node: Node, scratch: Scratch<'a>, value: &'a [u8]) -> &'a [u8] {
-        if node == IDENTITY { value } else { self.applied(node, scratch, value).0 }
+        match self.step(node) {
+            None => value,
+            // Nothing depends on which bytes occur but this one.
+            Some((IDENTITY, transformation)) => {
+                let is_affordable = scratch.work.charge(transform_units(transformation, value.len()));
+                if is_affordable { transformation.apply(scratch.arena, value) } else { value }
+            }
+            Some(_) => self.applied(node, scratch, value).0,
+        }
     }
 
     /// The value after the chain, and the bytes that occur in it.

@@ -190,7 +190,8 @@ impl<'a> State<'a> {
         from: u32,
         due: &mut bumpalo::collections::Vec<'a, TxId>,
     ) {
-        let mut all = profile.template().wide().iter().filter(|wide| wide.last() >= from && wide.may_read(name)).peekable();
+        let mut all =
+            profile.template().wide().iter().filter(|wide| wide.last() >= from && wide.may_read(name)).peekable();
         if all.peek().is_none() {
             return;
         }
