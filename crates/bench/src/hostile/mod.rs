@@ -42,7 +42,10 @@ pub fn run(site: &Site, only: &[String], host: Host) -> Result<HostileResults, M
         .iter()
         .map(|&paranoia| {
             let policy = weir_policy(&crate::crs::variants::packaged(paranoia, THRESHOLD)?);
-            Ok((paranoia, weir(site, &format!("weir-pl{paranoia}"), &policy, "weir_apply crs;")?))
+            Ok((
+                paranoia,
+                weir(site, &format!("weir-pl{paranoia}"), &policy, "weir_apply crs;\n    weir_bounds open;")?,
+            ))
         })
         .collect::<Result<Vec<_>, MeasureError>>()?;
     let mut number = 0;

@@ -31,7 +31,7 @@ pub(crate) const SEARCH: u64 = 180;
 pub(crate) const DFA_BYTE: u64 = 1;
 /// Units for each byte that the simulation reads, at least, and for each state of the NFA.
 const NFA_BYTE: u64 = 20;
-const NFA_STATE: f64 = 0.5;
+const NFA_STATE: f64 = 0.1;
 
 /// The pattern.
 pub(crate) struct Automaton {
