@@ -109,7 +109,7 @@ impl Matcher {
             Some(Exact::Behind(behind)) => behind.begin(&self.linear, value, 0, scratch).is_some(),
             Some(Exact::Words(words)) => words.groups(value, 0, scratch).is_some(),
             Some(Exact::Backtracking(regex)) => {
-                backtrack(scratch, || regex.is_match(widened(value, scratch.arena))).unwrap_or(false)
+                backtrack(scratch, || regex.is_match(widened(value, scratch.arena)).ok()).unwrap_or(false)
             }
         }
     }
@@ -148,7 +148,7 @@ impl Matcher {
             Exact::Backtracking(regex) => {
                 let text = widened(value, scratch.arena);
                 let wide = from + value[..from].iter().filter(|byte| !byte.is_ascii()).count();
-                let captures = backtrack(scratch, || regex.captures_from_pos(text, wide))??;
+                let captures = backtrack(scratch, || regex.captures_from_pos(text, wide).ok())??;
                 let narrow = |offset| narrow_offset(text, offset) as u32;
                 let mut groups = Groups::default();
                 for (group, found) in groups.iter_mut().zip(captures.iter()) {
@@ -192,11 +192,15 @@ fn kept(find: impl FnOnce(&mut dyn FnMut(usize, Range<usize>)) -> Option<()>) ->
 }
 
 /// Runs the backtracker if there is work left for as many steps as it may take. Where these do not suffice, there is none.
-fn backtrack<R>(scratch: Scratch<'_>, run: impl FnOnce() -> Result<R, fancy_regex::Error>) -> Option<R> {
+fn backtrack<R>(scratch: Scratch<'_>, run: impl FnOnce() -> Option<R>) -> Option<R> {
     if !scratch.work.charge(MAX_STEPS as u64 * STEP) {
         return None;
     }
-    run().map_err(|_| scratch.work.charge(u64::MAX)).ok()
+    let found = run();
+    if found.is_none() {
+        scratch.work.charge(u64::MAX);
+    }
+    found
 }
 
 /// The matcher for the pattern's form; `None` if it is too large for that, or does not quite have it.

@@ -18,14 +18,16 @@ const COMPILE_BYTE: u64 = 2_000;
 
 /// The patterns of one operator, the oldest first. One that does not compile matches nothing.
 #[derive(Debug, Default)]
-pub(crate) struct Remembered(Mutex<Vec<(Box<[u8]>, Option<Arc<Matcher>>)>>);
+pub(crate) struct Remembered(Mutex<Vec<Known>>);
+
+/// A text and its pattern.
+type Known = (Box<[u8]>, Option<Arc<Matcher>>);
 
 impl Remembered {
     /// The pattern of a text; `None` too where there is no work left to compile it.
     pub(crate) fn get(&self, text: &[u8], work: &Work) -> Option<Arc<Matcher>> {
-        let known = |known: &[(Box<[u8]>, Option<Arc<Matcher>>)]| {
-            known.iter().find(|(known, _)| **known == *text).map(|(_, matcher)| matcher.clone())
-        };
+        let known =
+            |known: &[Known]| known.iter().find(|(known, _)| **known == *text).map(|(_, matcher)| matcher.clone());
         if let Some(matcher) = known(&self.0.lock().unwrap_or_else(PoisonError::into_inner)) {
             return matcher;
         }
