@@ -20,6 +20,7 @@ mod atomic;
 mod class;
 mod edge;
 mod escape;
+mod finite;
 mod group;
 mod parser;
 mod print;

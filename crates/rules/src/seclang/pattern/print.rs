@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use super::atomic::{Follow, has_one_way, may_be_greedy, may_be_plain};
-use super::edge;
+use super::finite;
 use super::set::Set;
 use super::tree::{Assertion, Direction, Node, RepeatMode};
 use super::{END_MARK, MARKS};
@@ -196,7 +196,7 @@ impl Printer {
         if self.may_not_end || !follow.is_end {
             return None;
         }
-        let node = if negative { edge::none_of(&edge::strings(node)?)? } else { node.clone() };
+        let node = if negative { finite::none_of(&finite::strings(node)?)? } else { node.clone() };
         self.text(END_MARK);
         self.may_not_end = true;
         self.enclosed("(?:", &node, Follow::END);
