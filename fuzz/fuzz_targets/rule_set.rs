@@ -27,6 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
         target: target.to_vec(),
         headers: vec![named("Host", b"a"), named("Content-Type", kind), named("Cookie", cookie), named("X-A", header)],
         body: body.to_vec(),
+        bounded: false,
         truncated: bytes.len() % 7 == 1,
         answer: (!answer_kind.is_empty()).then(|| Answer {
             status: 200,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use weir_rules::ir::{Expr, ValueExpr};
 
+use crate::seclang::Profile;
 use crate::{Action, AddressSet, StringSet};
 
 /// Number of a rule in its specification, counted over all policies in the order of the file.
@@ -24,6 +25,25 @@ pub struct Specification {
     pub geo: Option<Arc<dyn Geo>>,
     /// Number of rate limits in all policies; each has its own `limit` number below it.
     pub rate_limits: u32,
+}
+
+impl Specification {
+    /// One policy of one rule, number 0, that runs a rule set: for tests and benchmarks.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn of_rule_set(profile: Profile) -> Self {
+        let rule = RuleSpec {
+            index: RuleIndex(0),
+            id: "set".into(),
+            message: String::new(),
+            score: 0,
+            when: Expr::Const(true),
+            actions: vec![Action::RuleSet(Arc::new(profile))],
+        };
+        let selectors = vec![SelectorSpec { id: "all".into(), when: None, rules: vec![rule] }];
+        let policy = PolicySpec { id: "site".into(), mode: Mode::On, inflate: false, selectors };
+        Self { policies: vec![policy], ..Self::default() }
+    }
 }
 
 /// One policy.

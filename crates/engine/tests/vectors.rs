@@ -13,12 +13,9 @@ use std::sync::Arc;
 use bumpalo::Bump;
 use serde_json::Value;
 use weir_engine::seclang::{Profile, Program, Tuning};
-use weir_engine::{
-    Action, Context, Mode, NoMeter, Outcome, Plan, PolicySpec, RuleIndex, RuleSpec, SelectorSpec, Specification,
-};
+use weir_engine::{Context, NoMeter, Outcome, Plan, RuleIndex, Specification};
 use weir_http::{Head, Transaction, Version};
 use weir_rules::Phase;
-use weir_rules::ir::Expr;
 use weir_rules::seclang::ir::{Macro, Operator, PatternText, RuleSet, RuleSetEntry};
 use weir_rules::seclang::pattern::Pattern;
 use weir_rules::seclang::{Memory, Options, RuleSource, load_from};
@@ -87,19 +84,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 fn site(operator: &str, parameter: &str, folder: &Path) -> Result<[Plan; 2], String> {
     let program = Arc::new(program(operator, parameter, folder)?);
     let tuning = Tuning { request_body: Some(true), ..Tuning::default() };
-    let plan = |profile: Profile| {
-        let rule = RuleSpec {
-            index: RuleIndex(0),
-            id: "set".into(),
-            message: String::new(),
-            score: 0,
-            when: Expr::Const(true),
-            actions: vec![Action::RuleSet(Arc::new(profile))],
-        };
-        let selectors = vec![SelectorSpec { id: "all".into(), when: None, rules: vec![rule] }];
-        let policies = vec![PolicySpec { id: "site".into(), mode: Mode::On, inflate: false, selectors }];
-        Plan::compile(&Specification { policies, ..Specification::default() }, &[0]).unwrap()
-    };
+    let plan = |profile| Plan::compile(&Specification::of_rule_set(profile), &[0]).unwrap();
     Ok([
         plan(Profile::new(Arc::clone(&program), RuleIndex(1), tuning.clone())),
         plan(Profile::naive(program, RuleIndex(1), tuning)),

@@ -14,30 +14,38 @@ const UNITS_PER_BYTE: u64 = 200;
 /// Units that only rules on what has been found may take, such as those that sum up scores and answer.
 const RESERVED: u64 = 2_000_000;
 
+/// More than anything takes, with room for what is added to it.
+const UNBOUNDED: u64 = u64::MAX / 4;
+
 /// The work that is left for a request, all rules and values together.
 #[derive(Debug)]
 pub struct Work {
+    /// All of it, but for what is reserved.
+    allowed: Cell<u64>,
     left: Cell<u64>,
     /// Held back for later.
     held: Cell<u64>,
     reserved: Cell<u64>,
-    spent: Cell<u64>,
     is_refused: Cell<bool>,
 }
 
 impl Default for Work {
     fn default() -> Self {
-        Self {
-            left: Cell::new(HEAD_UNITS),
-            held: Cell::new(0),
-            reserved: Cell::new(RESERVED),
-            spent: Cell::new(0),
-            is_refused: Cell::new(false),
-        }
+        Self::of(HEAD_UNITS)
     }
 }
 
 impl Work {
+    fn of(units: u64) -> Self {
+        Self {
+            allowed: Cell::new(units),
+            left: Cell::new(units),
+            held: Cell::new(0),
+            reserved: Cell::new(RESERVED),
+            is_refused: Cell::new(false),
+        }
+    }
+
     /// Units that a request with so many bytes of body may take.
     #[must_use]
     pub fn of_body(bytes: usize) -> u64 {
@@ -47,12 +55,22 @@ impl Work {
     /// No bound, for what is computed when rules are loaded.
     #[must_use]
     pub fn unbounded() -> Self {
-        Self { left: Cell::new(u64::MAX), ..Self::default() }
+        Self::of(UNBOUNDED)
     }
 
     /// Takes the bound off.
     pub fn unbind(&self) {
-        self.left.set(u64::MAX);
+        self.allow(UNBOUNDED);
+    }
+
+    /// Adds the units of so many bytes of a body.
+    pub(crate) fn extend(&self, bytes: usize) {
+        self.allow(bytes as u64 * UNITS_PER_BYTE);
+    }
+
+    fn allow(&self, units: u64) {
+        self.allowed.set(self.allowed.get() + units);
+        self.left.set(self.left.get() + units);
     }
 
     /// Keeps a part of what is left from the filter, for the rules that it opens: what it has found is not lost because
@@ -65,24 +83,19 @@ impl Work {
 
     /// Gives back what was held.
     pub fn release(&self) {
-        self.left.set(self.left.get().saturating_add(self.held.take()));
+        self.left.set(self.left.get() + self.held.take());
     }
 
     /// Runs a test of what has been found, by the filter or by earlier rules, which may also take what is reserved for
     /// that.
     pub fn reserved<R>(&self, test: impl FnOnce() -> R) -> R {
         let reserved = self.reserved.take();
-        self.left.set(self.left.get().saturating_add(reserved));
+        self.left.set(self.left.get() + reserved);
         let result = test();
         let left = self.left.get();
         self.reserved.set(left.min(reserved));
         self.left.set(left - left.min(reserved));
         result
-    }
-
-    /// Adds the units of so many bytes of a body.
-    pub(crate) fn extend(&self, bytes: usize) {
-        self.left.set(self.left.get().saturating_add(bytes as u64 * UNITS_PER_BYTE));
     }
 
     /// Charges so many units; `false` if they are not left, and then nothing is charged: what costs less may still be
@@ -92,7 +105,6 @@ impl Work {
         match self.left.get().checked_sub(units) {
             Some(left) => {
                 self.left.set(left);
-                self.spent.set(self.spent.get() + units);
                 true
             }
             None => {
@@ -105,7 +117,7 @@ impl Work {
     /// Units spent so far.
     #[must_use]
     pub fn spent(&self) -> u64 {
-        self.spent.get()
+        self.allowed.get() + RESERVED - self.left.get() - self.held.get() - self.reserved.get()
     }
 
     /// Whether a charge has been refused since the last call.

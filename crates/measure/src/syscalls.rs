@@ -1,7 +1,7 @@
 //! System calls of processes and the wake-ups that they cause, counted by `perf stat` while a load runs.
 //!
-//! A worker whose peers sleep pays for waking them, some ten microseconds each time, as system time of its own writes:
-//! the slower the worker, the more often they sleep. Not in the measured turn, because tracepoints cost time.
+//! A worker whose peers sleep pays for waking them, as system time of its own writes: the slower the worker, the more
+//! often they sleep. Not in the measured turn, because tracepoints cost time.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;

@@ -8,9 +8,12 @@ use bumpalo::Bump;
 use bumpalo::collections::Vec;
 use memchr::memchr;
 
+use crate::byteset::ByteSet;
 use crate::edit::changed;
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+/// Any other byte before the first zero byte makes [`decode`] return nothing.
+pub(crate) const READ: ByteSet = ByteSet::from_list(ALPHABET).union(&ByteSet::from_list(b"=\r\n "));
 /// In [`VALUES`]: not in the alphabet.
 const NONE: u8 = 0xff;
 

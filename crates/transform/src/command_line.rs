@@ -12,8 +12,10 @@ use crate::edit::changed;
 /// `/` and `(` are not included: they change something only after a space.
 pub(crate) const TRIGGERS: ByteSet = ByteSet::from_list(b"\"'\\^ ,;\t\r\n").union(&crate::case::UPPER);
 
-/// Those that change something wherever they stand.
-const CHANGING: ByteSet = ByteSet::from_list(b"\"'\\^,;\t\r\n").union(&crate::case::UPPER);
+/// Without any of these, it does to a value what `lowercase` does.
+pub(crate) const BESIDES_CASE: ByteSet = TRIGGERS.minus(&crate::case::UPPER);
+/// Those that change something wherever they stand: all but the space.
+const CHANGING: ByteSet = TRIGGERS.minus(&ByteSet::from_list(b" "));
 
 pub(crate) fn command_line<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
     let Some(first) = first_change(input) else { return input };

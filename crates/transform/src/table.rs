@@ -180,6 +180,23 @@ impl Transformation {
         info.changes_empty || info.triggers.intersects(occurring)
     }
 
+    /// The simpler transformation that does the same to a value in which at most these bytes occur; itself mostly.
+    #[must_use]
+    #[inline]
+    pub const fn simplest(self, occurring: &ByteSet) -> Self {
+        match self {
+            Self::CmdLine if !command_line::BESIDES_CASE.intersects(occurring) => Self::Lowercase,
+            other => other,
+        }
+    }
+
+    /// Whether it certainly makes nothing of a value that has all of these bytes and no others.
+    #[must_use]
+    #[inline]
+    pub const fn empties(self, occurring: &ByteSet) -> bool {
+        matches!(self, Self::Base64Decode) && !occurring.contains(0) && !occurring.is_subset(&base64::READ)
+    }
+
     /// Applies it, in time linear in the input. Returns `input` itself (same pointer and length) if
     /// nothing changes, a slice of it if only the ends are cut, and otherwise bytes in `arena`: at
     /// most [`MAX_GROWTH`] times the input or [`MAX_FIXED_OUTPUT`], whichever is more.

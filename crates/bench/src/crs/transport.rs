@@ -1,7 +1,7 @@
 //! The same page in other ways: over 1,024 connections, over HTTP/2, and at a given rate.
 //!
-//! In a closed loop the faster variant has more to do and sleeps less. At an equal rate both have the same pauses, so
-//! what waking up costs is the same for both, and the difference is what Weir adds.
+//! In a closed loop the faster variant keeps its peers awake, and the slower one has to wake them. An equal rate lessens
+//! this; what is left of it shows in the wake-ups, which are counted too.
 
 use std::rc::Rc;
 

@@ -5,12 +5,9 @@ use std::sync::Arc;
 
 use bumpalo::Bump;
 use weir_engine::seclang::{Profile, Program, Tuning};
-use weir_engine::{
-    Action, Context, Meter, Mode, Outcome, Plan, PolicySpec, RuleIndex, RuleSpec, SelectorSpec, Specification,
-};
+use weir_engine::{Context, Meter, Outcome, Plan, RuleIndex, Specification};
 use weir_http::{Anomalies, Head, Header, Transaction, Version};
 use weir_rules::Phase;
-use weir_rules::ir::Expr;
 use weir_rules::seclang::{Options, RuleSource, load};
 
 use super::requests::Request;
@@ -38,17 +35,8 @@ pub fn plan(program: &Arc<Program>, level: &str) -> Plan {
         processors_by_content_type: true,
         ..Tuning::default()
     };
-    let rule = RuleSpec {
-        index: RuleIndex(0),
-        id: "set".into(),
-        message: String::new(),
-        score: 0,
-        when: Expr::Const(true),
-        actions: vec![Action::RuleSet(Arc::new(Profile::new(Arc::clone(program), RuleIndex(1), tuning)))],
-    };
-    let selectors = vec![SelectorSpec { id: "all".into(), when: None, rules: vec![rule] }];
-    let policies = vec![PolicySpec { id: "site".into(), mode: Mode::On, inflate: false, selectors }];
-    Plan::compile(&Specification { policies, ..Specification::default() }, &[0]).expect("the policy compiles")
+    let profile = Profile::new(Arc::clone(program), RuleIndex(1), tuning);
+    Plan::compile(&Specification::of_rule_set(profile), &[0]).expect("the policy compiles")
 }
 
 /// Runs a request: its findings, its anomalies, and the units of work that it took.

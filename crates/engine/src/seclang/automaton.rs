@@ -28,7 +28,7 @@ const BYTES_PER_STATE: usize = 48;
 
 /// Units of work for a search, and for each byte that a DFA reads.
 pub(crate) const SEARCH: u64 = 180;
-pub(crate) const DFA_BYTE: u64 = 1;
+const DFA_BYTE: u64 = 1;
 /// Units for each byte that the simulation reads, at least, and for each state of the NFA.
 const NFA_BYTE: u64 = 20;
 const NFA_STATE: f64 = 0.1;
@@ -237,7 +237,7 @@ fn group(slots: &[Option<NonMaxUsize>], number: usize) -> Option<Range<usize>> {
     Some(slots[2 * number]?.get()..slots[2 * number + 1]?.get())
 }
 
-fn describe(error: impl std::fmt::Display) -> String {
+pub(crate) fn describe(error: impl std::fmt::Display) -> String {
     format!("the pattern does not compile: {error}")
 }
 

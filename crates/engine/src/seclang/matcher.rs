@@ -14,7 +14,7 @@ use regex_automata::util::syntax;
 use regex_syntax::hir::Hir;
 use weir_rules::seclang::pattern::{Form, Pattern, RUST_NEST_LIMIT, narrow_offset};
 
-use super::automaton::Automaton;
+use super::automaton::{Automaton, describe};
 use super::need::Need;
 use super::scratch::Scratch;
 use behind::Behind;
@@ -100,12 +100,15 @@ impl Matcher {
         if let Some(beginning) = self.beginning.as_deref().filter(|_| memchr::memchr(b'\n', value).is_none()) {
             return value.get(..beginning.len()).is_some_and(|start| start.eq_ignore_ascii_case(beginning));
         }
+        let exact = self.decider(value);
+        if let Some(Exact::Peek(peek)) = exact {
+            return peek.is_match(value, scratch);
+        }
         if !self.linear.is_match(value, scratch) {
             return false;
         }
-        match self.decider(value) {
-            None => true,
-            Some(Exact::Peek(peek)) => peek.is_match(value, scratch),
+        match exact {
+            None | Some(Exact::Peek(_)) => true,
             Some(Exact::Behind(behind)) => behind.begin(&self.linear, value, 0, scratch).is_some(),
             Some(Exact::Words(words)) => words.groups(value, 0, scratch).is_some(),
             Some(Exact::Backtracking(regex)) => {
@@ -215,10 +218,6 @@ fn special(pattern: &Pattern, hir: &Hir, syntax: syntax::Config) -> Option<Exact
         Form::Words(words) => Words::new(words, syntax).map(Exact::Words),
         Form::Behind(_) | Form::Backtracking => None,
     }
-}
-
-fn describe(error: impl std::fmt::Display) -> String {
-    format!("the pattern does not compile: {error}")
 }
 
 /// The value as text, each byte the character of that number.

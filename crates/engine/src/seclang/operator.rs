@@ -17,10 +17,10 @@ use super::scratch::Scratch;
 
 /// Units of work for a test of any value.
 const TEST: u64 = 220;
-/// Units for each byte that the detectors read, in several contexts, and a search for texts.
+/// Units for each byte that the detectors read, in several contexts, and that others read.
 const SQLI_BYTE: u64 = 5;
 const XSS_BYTE: u64 = 10;
-const SEARCHED_BYTE: u64 = 1;
+const READ_BYTE: u64 = 1;
 
 /// An operator with its parameter compiled.
 #[derive(Clone, Debug)]
@@ -104,8 +104,8 @@ impl Operator {
         match self {
             Self::Sqli => SQLI_BYTE,
             Self::Xss => XSS_BYTE,
-            Self::Pm(..) | Self::Contains(_) | Self::ContainsWord(_) | Self::Within(_) => SEARCHED_BYTE,
-            Self::ByteRange(_) | Self::UrlEncoding | Self::Utf8 => 1,
+            Self::Pm(..) | Self::Contains(_) | Self::ContainsWord(_) | Self::Within(_) => READ_BYTE,
+            Self::ByteRange(_) | Self::UrlEncoding | Self::Utf8 => READ_BYTE,
             _ => 0,
         }
     }
@@ -127,7 +127,7 @@ impl Operator {
             Self::Never | Self::GeoLookup => None,
             Self::Rx(matcher) => rx(matcher, value, setting),
             Self::RxGlobal(matcher) => matcher.find_all(value, scratch).map(of_groups),
-            Self::RxText(_, remembered) => rx(&*remembered.get(text, scratch.work)?, value, setting),
+            Self::RxText(_, remembered) => rx(remembered.get(text, scratch.work)?.as_ref().as_ref()?, value, setting),
             Self::Pm(phrases, _) => phrases.find(value).map(|found| {
                 let range = (found.start() as u32, found.end() as u32);
                 let mut groups = Groups::default();

@@ -100,7 +100,7 @@ impl Pipelines {
         value: &'a [u8],
         mut each: impl FnMut(&'a [u8]),
     ) {
-        let mut at = (value, ByteSet::of(value));
+        let mut at = self.applied(IDENTITY, scratch, value);
         for stage in stages {
             if let Some((_, transformation)) = self.step(*stage) {
                 at = transformed(transformation, scratch, at.0, at.1);

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use weir_http::Work;
 use weir_rules::ir::Expr;
 use weir_rules::seclang::ir::{Engine, Phase, Target, TextMatch};
 
 use super::bits::Bits;
 use super::operator::Operator;
 use super::program::Rule;
+use super::remembered::Compiled;
 use super::sift::Sifter;
 use super::template::{Status, Template};
 use super::{Program, RuleInfo, compile};
@@ -66,6 +66,8 @@ pub struct Profile {
     template: Arc<Template>,
     sifter: Arc<Sifter>,
     pub(crate) excluded: Vec<compile::Excluded>,
+    /// Patterns with macros that the settings decide.
+    patterns: Vec<Compiled>,
 }
 
 /// A profile is the same as itself only: there is one for each action that uses a rule set.
@@ -105,22 +107,8 @@ impl Profile {
         let positions = 0..program.rules.len();
         positions.filter(|at| template.status(*at as u32) == Status::Live).for_each(|at| live.insert(at));
         let sifter = shared(&program.sifters, live, |live| Sifter::new(&program, live));
-        let profile = Self { program, base, tuning, template, sifter, excluded };
-        profile.compile_patterns();
-        profile
-    }
-
-    /// Compiles the patterns whose macros no request changes, as far as one can tell.
-    fn compile_patterns(&self) {
-        for (at, rule) in self.program.rules.iter().enumerate() {
-            for test in rule.links.iter().filter_map(|link| link.test.as_ref()) {
-                if let Operator::RxText(text, remembered) = &test.operator
-                    && let Some(text) = text.constant(|id| self.template.value(id, at as u32))
-                {
-                    remembered.get(&text, &Work::unbounded());
-                }
-            }
-        }
+        let patterns = patterns(&program, &template);
+        Self { program, base, tuning, template, sifter, excluded, patterns }
     }
 
     /// A profile that runs every rule on every value: what the others are compared with.
@@ -200,7 +188,10 @@ impl Profile {
     #[must_use]
     pub fn own_bytes(&self) -> usize {
         let template = if Arc::strong_count(&self.template) == 1 { self.template.bytes() } else { 0 };
-        size_of::<Self>() + template + self.excluded.len() * (64 + self.program.rules.len() / 8)
+        size_of::<Self>()
+            + template
+            + self.patterns.len() * size_of::<Compiled>()
+            + self.excluded.len() * (64 + self.program.rules.len() / 8)
     }
 
     pub(crate) fn engine(&self) -> Engine {
@@ -231,6 +222,18 @@ impl Profile {
             xml_json_by_content_type: self.tuning.processors_by_content_type,
         }
     }
+}
+
+/// The patterns whose macros no request changes, as far as one can tell.
+fn patterns(program: &Program, template: &Template) -> Vec<Compiled> {
+    let links = program.rules.iter().enumerate().flat_map(|(at, rule)| rule.links.iter().map(move |link| (at, link)));
+    let compiled = links.filter_map(|(at, link)| match &link.test.as_ref()?.operator {
+        Operator::RxText(text, remembered) => {
+            Some(remembered.of_site(text.constant(|id| template.value(id, at as u32))?))
+        }
+        _ => None,
+    });
+    compiled.collect()
 }
 
 /// What others with the same key have, or a new one.

@@ -1,19 +1,14 @@
 //! A site with one rule set, and requests to it.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use bumpalo::Bump;
 use weir_engine::seclang::{Collections, Profile, Program, Tuning};
-use weir_engine::{
-    Action, Context, Decision, Finding, Mode, NoMeter, Outcome, Plan, PolicySpec, RuleIndex, RuleSpec, SelectorSpec,
-    Specification, Verdict,
-};
+use weir_engine::{Context, Decision, Finding, NoMeter, Outcome, Plan, RuleIndex, Specification, Verdict};
 use weir_http::{Anomalies, Head, Header, ResponseHead, Transaction, Version};
 use weir_rules::Phase;
-use weir_rules::ir::Expr;
 use weir_rules::seclang::ir::Phase as SecPhase;
 use weir_rules::seclang::{Memory, Options, RuleSource, load_from};
 
@@ -107,7 +102,7 @@ pub struct Site {
     quick: Plan,
     naive: Plan,
     /// Units of work of the last request, and its anomalies.
-    pub work: Cell<(u64, Anomalies)>,
+    work: Mutex<(u64, Anomalies)>,
 }
 
 impl Site {
@@ -122,7 +117,7 @@ impl Site {
     pub fn of(program: Arc<Program>, tuning: Tuning) -> Self {
         let quick = Profile::new(Arc::clone(&program), RuleIndex(1), tuning.clone());
         let naive = Profile::naive(Arc::clone(&program), RuleIndex(1), tuning);
-        Self { quick: plan(quick), naive: plan(naive), program, work: Cell::default() }
+        Self { quick: plan(quick), naive: plan(naive), program, work: Mutex::default() }
     }
 
     /// What a request comes to.
@@ -140,6 +135,11 @@ impl Site {
     /// What a request comes to that may not take more work than its size justifies; the naive run would.
     pub fn see_bounded(&self, request: &Request) -> Seen {
         self.evaluate(&self.quick, &Request { bounded: true, ..request.clone() }, None)
+    }
+
+    /// Units of work of the last request, and its anomalies.
+    pub fn work(&self) -> (u64, Anomalies) {
+        *self.work.lock().unwrap()
     }
 
     /// With memory: `quick` has one, the naive run another.
@@ -204,7 +204,7 @@ impl Site {
             }
         }
         outcome.run_rule_sets(SecPhase::Logging, &transaction, &mut context);
-        self.work.set((transaction.work().spent(), transaction.anomalies()));
+        *self.work.lock().unwrap() = (transaction.work().spent(), transaction.anomalies());
         // 0 for the rule that ran the set.
         let id = |finding: &Finding| finding.rule.0.checked_sub(1).map_or(0, |at| self.program.rules()[at as usize].id);
         Seen {
@@ -257,15 +257,5 @@ pub fn program(rules: &str) -> Result<Arc<Program>, String> {
 }
 
 fn plan(profile: Profile) -> Plan {
-    let rule = RuleSpec {
-        index: RuleIndex(0),
-        id: "set".into(),
-        message: String::new(),
-        score: 0,
-        when: Expr::Const(true),
-        actions: vec![Action::RuleSet(Arc::new(profile))],
-    };
-    let selectors = vec![SelectorSpec { id: "all".into(), when: None, rules: vec![rule] }];
-    let policies = vec![PolicySpec { id: "site".into(), mode: Mode::On, inflate: false, selectors }];
-    Plan::compile(&Specification { policies, ..Specification::default() }, &[0]).unwrap()
+    Plan::compile(&Specification::of_rule_set(profile), &[0]).unwrap()
 }

@@ -15,9 +15,9 @@ use regex_automata::util::primitives::{PatternID, StateID};
 use regex_syntax::hir::Hir;
 use weir_rules::seclang::pattern::Set;
 
-use super::super::automaton::{Automaton, MAX_PATTERN_BYTES};
+use super::super::automaton::{Automaton, MAX_PATTERN_BYTES, describe};
 use super::super::scratch::Scratch;
-use super::{Groups, describe, kept};
+use super::{Groups, kept};
 
 /// What [`MARKS`](weir_rules::seclang::pattern::MARKS) and `END_MARK` are parsed to.
 const MARK_LOOKS: [Look; 3] = [Look::WordStartAscii, Look::WordEndAscii, Look::WordStartHalfAscii];

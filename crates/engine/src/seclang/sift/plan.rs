@@ -229,14 +229,14 @@ impl Plan {
     /// Whether a rule waits for a literal in a form with these bytes that is the result of these nodes.
     #[inline]
     pub(super) fn awaits(&self, nodes: Nodes, occurring: &ByteSet) -> bool {
-        let mut left = nodes & !1;
-        nodes & 1 != 0
-            || std::iter::from_fn(|| {
-                let place = (left != 0).then_some(left.trailing_zeros() as usize)?;
-                left &= left - 1;
-                Some(place)
-            })
-            .any(|place| self.steps[place - 1].awaits.intersects(occurring))
+        let mut left = nodes;
+        while left & 1 == 0 && left != 0 {
+            if self.steps[left.trailing_zeros() as usize - 1].awaits.intersects(occurring) {
+                return true;
+            }
+            left &= left - 1;
+        }
+        left != 0
     }
 
     /// Rules that ask for the member of that name only.

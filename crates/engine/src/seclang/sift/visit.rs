@@ -15,19 +15,6 @@ const FORM_BYTE: u64 = 1;
 /// Values of this many bytes are not scanned for rules that other bytes refuse already.
 const LONG: usize = 256;
 
-/// Bytes that `cmdLine` changes, or before which it changes others, besides capitals.
-const AS_COMMAND: ByteSet = ByteSet::from_list(b"\"'\\^ ,;\t\r\n");
-
-/// Whether it makes nothing of a value with these bytes, as the strict `base64Decode` of most texts.
-#[inline]
-fn decodes_to_nothing(transformation: Transformation, occurring: &ByteSet) -> bool {
-    const READ: ByteSet = ByteSet::range(b'a', b'z')
-        .union(&ByteSet::range(b'A', b'Z'))
-        .union(&ByteSet::range(b'0', b'9'))
-        .union(&ByteSet::from_list(b"+/=\r\n \0"));
-    transformation == Transformation::Base64Decode && !occurring.contains(0) && !occurring.is_subset(&READ)
-}
-
 /// A value after some of the transformations.
 #[derive(Clone, Copy)]
 struct Form<'a> {
@@ -86,50 +73,40 @@ impl<'a> Visit<'_, 'a> {
             if !worthwhile.intersects(&occurring) && *worthwhile != ByteSet::ALL {
                 continue;
             }
-            if dead >> parent & 1 != 0 {
-                dead |= 1 << place;
-                forms[0].nodes &= !(1 << place);
-                continue;
-            }
             let from = of_node[usize::from(*parent)];
             let form = &forms[usize::from(from)];
-            if *needed > 0 && decodes_to_nothing(*transformation, &form.occurring) {
+            if dead >> parent & 1 != 0 || *needed > 0 && transformation.empties(&form.occurring) {
                 dead |= 1 << place;
-                forms[0].nodes &= !(1 << place);
                 continue;
             }
-            let transformation = match transformation {
-                // Of letters and most signs, both make the same.
-                Transformation::CmdLine if !AS_COMMAND.intersects(&form.occurring) => &Transformation::Lowercase,
-                other => other,
-            };
+            let transformation = transformation.simplest(&form.occurring);
             let mut to = from;
-            let done = &mut done[*transformation as usize];
+            let done = &mut done[transformation as usize];
             if done.0 == from + 1 {
                 to = done.1;
             } else if form.value.len() >= *min_length && transformation.may_change(&form.occurring) {
                 if !scratch
                     .work
-                    .charge(transform_units(*transformation, form.value.len()) + FORM_BYTE * form.value.len() as u64)
+                    .charge(transform_units(transformation, form.value.len()) + FORM_BYTE * form.value.len() as u64)
                 {
                     return;
                 }
                 let value = transformation.apply(arena, form.value);
                 if !std::ptr::eq(value, form.value) {
                     let scanned_as = form.scanned_as;
-                    to = form_of(&mut forms, value, scanned_as, *transformation);
+                    to = form_of(&mut forms, value, scanned_as, transformation);
                 }
                 *done = (from + 1, to);
             }
             if forms[usize::from(to)].value.len() < *needed {
                 dead |= 1 << place;
-                forms[0].nodes &= !(1 << place);
             } else if to != 0 {
                 of_node[place as usize] = to;
                 forms[usize::from(to)].nodes |= 1 << place;
                 forms[0].nodes &= !(1 << place);
             }
         }
+        forms[0].nodes &= !dead;
         self.look(&forms, seen, out);
     }
 
