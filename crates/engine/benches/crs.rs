@@ -2,8 +2,9 @@
 //! be dear.
 //!
 //! `cargo bench -p weir-engine --bench crs [-- NAME...]` prints microseconds per request at each paranoia level. With
-//! `WEIR_TIMES=n` it runs n requests of the name and exits, for callgrind and profilers; `WEIR_COSTS=1` prints what each
-//! rule took of them. `WEIR_INPUT=file` measures an input of the fuzz target `work`.
+//! `WEIR_TIMES=n` it runs n requests of the name, for callgrind and profilers; `WEIR_COSTS=1` prints what each
+//! rule took of them. `WEIR_INPUT=file` measures an input of the fuzz target `work`, `WEIR_REQUESTS=file` requests as
+//! they are sent, one after the other, under the name `file`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,7 +20,7 @@ mod engine;
 mod requests;
 
 use engine::{SETUP, evaluate, plan, program};
-use requests::{REQUESTS, request_of};
+use requests::{REQUESTS, Request, read_all, request_of};
 
 /// Calls, matches and time of each rule and lane.
 #[derive(Default)]
@@ -80,22 +81,33 @@ fn main() {
         let is_chosen = |name: &&str| chosen.is_empty() || chosen.iter().any(|one| name == one);
         REQUESTS.iter().filter(move |(name, _)| is_chosen(name))
     };
+    let sent =
+        std::env::var_os("WEIR_REQUESTS").map(|path| read_all(&std::fs::read(path).expect("the file can be read")));
     let program = program();
     let level = std::env::var("WEIR_LEVEL").unwrap_or_default();
     if let Some(times) = std::env::var("WEIR_TIMES").ok().and_then(|times| times.parse::<u64>().ok()) {
         let (plan, mut arena) = (plan(&program, if level.is_empty() { "1" } else { &level }), Bump::new());
-        for (_, make) in requests() {
+        let mut run = |make: &dyn Fn(u64) -> Request| {
             let mut costs = std::env::var_os("WEIR_COSTS").map(|_| Costs::default());
+            let mut took = Vec::with_capacity(times as usize);
             for number in 0..times {
                 arena.reset();
+                let (request, started) = (make(number), Instant::now());
                 match &mut costs {
-                    Some(costs) => evaluate(&plan, &make(number), &arena, costs),
-                    None => evaluate(&plan, &make(number), &arena, &mut NoMeter),
+                    Some(costs) => evaluate(&plan, &request, &arena, costs),
+                    None => evaluate(&plan, &request, &arena, &mut NoMeter),
                 };
+                took.push(started.elapsed().as_nanos());
             }
+            took.sort_unstable();
+            println!("{:.1} us each (median)", took[took.len() / 2] as f64 / 1e3);
             if let Some(costs) = costs {
                 costs.print(&program, times);
             }
+        };
+        match &sent {
+            Some(sent) => run(&|number| sent[number as usize % sent.len()].clone()),
+            None => requests().for_each(|(_, make)| run(make)),
         }
         return;
     }

@@ -13,6 +13,7 @@ mod collections;
 mod compile;
 mod expand;
 mod explain;
+mod factor;
 mod gate;
 mod matched;
 mod matcher;

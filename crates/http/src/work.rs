@@ -114,6 +114,19 @@ impl Work {
         }
     }
 
+    /// As [`Self::charge`], for what is done without need: only while more than half of all work is left, and its lack is
+    /// not told.
+    #[inline]
+    #[must_use]
+    pub fn spare(&self, units: u64) -> bool {
+        let left = self.left.get().saturating_sub(units);
+        let has_plenty = left > self.allowed.get() / 2;
+        if has_plenty {
+            self.left.set(left);
+        }
+        has_plenty
+    }
+
     /// Units spent so far.
     #[must_use]
     pub fn spent(&self) -> u64 {

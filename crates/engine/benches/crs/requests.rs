@@ -1,6 +1,7 @@
 //! The requests: everyday ones, and hostile ones. No value comes twice: each is made of its number.
 
 /// A request.
+#[derive(Clone)]
 pub struct Request {
     pub target: String,
     pub headers: Vec<(&'static str, String)>,
@@ -291,6 +292,25 @@ fn json(number: u64) -> Request {
         "{{\"customer\":{{\"name\":\"Jörg Müller {number}\",\"id\":{number}}},\"items\":[{}]}}",
         items.join(",")
     ))
+}
+
+/// Requests as clients send them, one after the other, with their lengths.
+pub fn read_all(mut bytes: &[u8]) -> Vec<Request> {
+    let mut all = Vec::new();
+    while let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
+        let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
+        let mut lines = head.split("\r\n");
+        let target = lines.next().and_then(|line| line.split(' ').nth(1)).unwrap_or_default().to_owned();
+        let fields = lines.filter_map(|line| line.split_once(": "));
+        let headers: Vec<(&'static str, String)> =
+            fields.map(|(name, value)| (&*name.to_owned().leak(), value.to_owned())).collect();
+        let length = headers.iter().find(|(name, _)| *name == "Content-Length");
+        let length: usize = length.map_or(0, |(_, value)| value.parse().expect("a length"));
+        let body = bytes[end + 4..end + 4 + length].to_vec();
+        all.push(Request { target, headers, body });
+        bytes = &bytes[end + 4 + length..];
+    }
+    all
 }
 
 /// A request made of any bytes: the first chooses where they go, the second how often they are repeated.

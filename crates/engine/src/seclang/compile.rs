@@ -60,6 +60,7 @@ pub(super) fn compile(set: &RuleSet) -> Result<Program, Vec<ProgramError>> {
         files: set.files.clone(),
         settings_at: layout.settings_at,
         sifters: std::sync::Mutex::default(),
+        factors: std::sync::Mutex::default(),
         templates: std::sync::Mutex::default(),
     })
 }

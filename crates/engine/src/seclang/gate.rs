@@ -1,9 +1,11 @@
 //! Gates: for each live rule, the link of its chain that is least likely to match and that a
 //! filter can judge. A rule whose gate stays shut is not run.
 
+use regex_syntax::hir::Hir;
 use weir_rules::seclang::ir::{Phase, Selector, Variable};
 
 use super::need::Need;
+use super::operator::Operator;
 use super::program::{Link, Rule, Test};
 use super::variable::{BASES, Source};
 
@@ -18,6 +20,8 @@ pub(crate) struct Gate {
 
 /// A gate that any value opens is not worth it if there is a value more often than this.
 const MAX_LIKELIHOOD: f64 = 0.9;
+/// Rules whose gates everyday values open less often need not look for parts of their patterns.
+const MIN_LIKELIHOOD: f64 = 0.01;
 /// How often a header field that rules ask for by name is there, unless it is one of [`USUAL`].
 const OF_NAMED: f64 = 0.2;
 /// Header fields that nearly every request has.
@@ -36,6 +40,21 @@ pub(crate) fn gate(rule: &Rule, phase: Phase) -> Option<Gate> {
         (need != Need::Any || likelihood < MAX_LIKELIHOOD).then_some((likelihood, Gate { link: number, need }))
     });
     gates.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, gate)| gate)
+}
+
+/// The part of a rule's pattern that is looked for in the values that open its gate, if everyday ones do.
+pub(crate) fn part(rule: &Rule, phase: Phase) -> Option<&Hir> {
+    let Gate { link, need } = gate(rule, phase)?;
+    let link = &rule.links[link];
+    let test = link.test.as_ref().filter(|test| !test.negated && link.stages.is_empty())?;
+    let looks_at_all = test.targets.iter().any(|target| match &target.source {
+        Source::Origins(origins) if matches!(target.selector, Selector::All) => {
+            origins.iter().any(|origin| !BASES[usize::from(origin.base)].is_scalar())
+        }
+        _ => false,
+    });
+    let Operator::Rx(matcher) = &test.operator else { return None };
+    matcher.factor.as_ref().filter(|_| looks_at_all && need.likelihood() >= MIN_LIKELIHOOD)
 }
 
 /// How likely a link's gate opens, and what it needs; `None` if no filter can judge it.

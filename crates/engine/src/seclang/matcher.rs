@@ -15,6 +15,7 @@ use regex_syntax::hir::Hir;
 use weir_rules::seclang::pattern::{Form, Pattern, RUST_NEST_LIMIT, narrow_offset};
 
 use super::automaton::{Automaton, describe};
+use super::factor::factor;
 use super::need::Need;
 use super::scratch::Scratch;
 use behind::Behind;
@@ -41,6 +42,8 @@ pub(crate) struct Matcher {
     only_after_newline: bool,
     /// What every value that it matches has.
     pub(crate) need: Need,
+    /// A part of the pattern that everyday text does not have.
+    pub(crate) factor: Option<Hir>,
     /// For a pattern that is a plain prefix, in either case: that prefix.
     beginning: Option<Box<[u8]>>,
 }
@@ -79,6 +82,7 @@ impl Matcher {
             exact: exact.map(Box::new),
             only_after_newline: *pattern.form() == Form::Linear,
             need: Need::of_pattern(&hir),
+            factor: factor(&hir),
             beginning: beginning(pattern.source()),
         })
     }

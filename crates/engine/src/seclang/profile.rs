@@ -8,10 +8,11 @@ use weir_rules::ir::Expr;
 use weir_rules::seclang::ir::{Engine, Phase, Target, TextMatch};
 
 use super::bits::Bits;
+use super::gate;
 use super::operator::Operator;
 use super::program::Rule;
 use super::remembered::Compiled;
-use super::sift::Sifter;
+use super::sift::{Factors, Sifter};
 use super::template::{Status, Template};
 use super::{Program, RuleInfo, compile};
 use crate::RuleIndex;
@@ -89,24 +90,20 @@ impl Profile {
         {
             one.0.rules.iter().for_each(|rule| removed.insert(rule));
         }
-        let key = (tuning.variables.clone(), tuning.settings.clone(), removed);
-        let template = shared(&program.templates, key, |(variables, settings, removed)| {
-            Template::new(&program, variables, settings, removed)
+        let without = |removed| {
+            let key = (tuning.variables.clone(), tuning.settings.clone(), removed);
+            shared(&program.templates, key, |(variables, settings, removed)| {
+                Template::new(&program, variables, settings, removed)
+            })
+        };
+        let of_all = without(Bits::new(program.rules.len()));
+        let factors = shared(&program.factors, live(&program, &of_all), |live| {
+            let part = |at: usize| gate::part(&program.rules[at], program.infos[program.rules[at].info as usize].phase);
+            let parts: Vec<_> = live.iter().filter_map(|at| Some((at, part(at)?))).collect();
+            Factors::new(&parts, program.rules.len())
         });
-        Self::with(program, base, tuning, template, excluded)
-    }
-
-    fn with(
-        program: Arc<Program>,
-        base: RuleIndex,
-        tuning: Tuning,
-        template: Arc<Template>,
-        excluded: Vec<compile::Excluded>,
-    ) -> Self {
-        let mut live = Bits::new(program.rules.len());
-        let positions = 0..program.rules.len();
-        positions.filter(|at| template.status(*at as u32) == Status::Live).for_each(|at| live.insert(at));
-        let sifter = shared(&program.sifters, live, |live| Sifter::new(&program, live));
+        let template = without(removed);
+        let sifter = shared(&program.sifters, live(&program, &template), |live| Sifter::new(&program, live, factors));
         let patterns = patterns(&program, &template);
         Self { program, base, tuning, template, sifter, excluded, patterns }
     }
@@ -118,9 +115,7 @@ impl Profile {
         let mut profile = Self::new(Arc::clone(&program), base, tuning);
         let Tuning { variables, settings, .. } = &profile.tuning;
         profile.template = Arc::new(profile.template.unfolded(&program, variables, settings));
-        let mut all = Bits::new(program.rules.len());
-        let positions = 0..program.rules.len();
-        positions.filter(|at| profile.template.status(*at as u32) == Status::Live).for_each(|at| all.insert(at));
+        let all = live(&program, &profile.template);
         profile.sifter = Arc::new(Sifter::without_gates(&program, all));
         profile
     }
@@ -222,6 +217,14 @@ impl Profile {
             xml_json_by_content_type: self.tuning.processors_by_content_type,
         }
     }
+}
+
+/// The rules that requests run.
+fn live(program: &Program, template: &Template) -> Bits {
+    let mut live = Bits::new(program.rules.len());
+    let positions = 0..program.rules.len();
+    positions.filter(|at| template.status(*at as u32) == Status::Live).for_each(|at| live.insert(at));
+    live
 }
 
 /// The patterns whose macros no request changes, as far as one can tell.

@@ -13,7 +13,7 @@ use super::expand::Text;
 use super::names::{TxId, TxNames};
 use super::operator::Operator;
 use super::pipeline::{Node, Pipelines};
-use super::sift::Sifter;
+use super::sift::{Factors, Sifter};
 use super::template::Template;
 use super::variable::Source;
 
@@ -34,6 +34,8 @@ pub struct Program {
     pub(crate) settings_at: u32,
     /// Filters by the set of rules that they know, shared by profiles that have the same.
     pub(crate) sifters: Mutex<HashMap<Bits, Weak<Sifter>>>,
+    /// Parts of patterns by the rules that are live where none is left out, shared by all that leave out some.
+    pub(crate) factors: Mutex<HashMap<Bits, Weak<Factors>>>,
     /// Templates by what they come from, shared likewise.
     pub(crate) templates: Mutex<HashMap<TemplateKey, Weak<Template>>>,
 }

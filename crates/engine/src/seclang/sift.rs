@@ -11,8 +11,10 @@
 //! opened is remembered for the next request (`memory.rs`).
 
 mod decide;
+mod factors;
 mod memory;
 mod plan;
+mod positions;
 mod search;
 mod visit;
 
@@ -28,6 +30,7 @@ use super::program::Program;
 use super::scratch::Scratch;
 use super::state::{Matched, Refused};
 use super::variable::{Availability, BASES, Origin, Source, pairs};
+pub(crate) use factors::Factors;
 use plan::Plan;
 use search::{Literals, Search};
 use visit::Visit;
@@ -48,6 +51,7 @@ pub(crate) struct Sifter {
     pub(crate) ungated: Bits,
     /// Rules with `multiMatch` in the gated link, whose hits carry the untransformed value.
     multi: Bits,
+    factors: Arc<Factors>,
 }
 
 /// A value that may match a rule's gate.
@@ -87,8 +91,9 @@ pub(crate) enum Event {
 const MAX_HITS: usize = 16_384;
 
 impl Sifter {
-    pub(crate) fn new(program: &Arc<Program>, live: &Bits) -> Self {
-        let mut sifter = Self::without_gates(program, Bits::new(program.rules.len()));
+    /// `factors` may know more rules.
+    pub(crate) fn new(program: &Arc<Program>, live: &Bits, factors: Arc<Factors>) -> Self {
+        let mut sifter = Self { factors, ..Self::without_gates(program, Bits::new(program.rules.len())) };
         for position in live.iter() {
             let rule = &program.rules[position];
             let gate = gate(rule, program.infos[rule.info as usize].phase);
@@ -113,6 +118,7 @@ impl Sifter {
             gates: (0..count).map(|_| None).collect(),
             ungated: live,
             multi: Bits::new(count),
+            factors: Arc::default(),
         }
     }
 
@@ -256,32 +262,5 @@ impl Sifter {
             }
             meter(Event::LaneEnds(number as u32));
         }
-    }
-
-    /// Drops the hits from `first` on that do not stand the exact test. The first rule that there was no work left for.
-    fn decide<'a>(
-        &self,
-        first: usize,
-        scratch: Scratch<'a>,
-        hits: &mut Vec<Hit<'a>>,
-        meter: &mut impl FnMut(Event),
-    ) -> Option<u32> {
-        let (mut kept, mut refused) = (first, None);
-        for number in first..hits.len() {
-            let hit = hits[number];
-            meter(Event::RuleBegins);
-            let stands = self.stands(&hit, scratch);
-            if scratch.work.take_refusal() {
-                refused.get_or_insert(hit.rule);
-            }
-            if stands {
-                hits[kept] = hit;
-                kept += 1;
-            } else {
-                meter(Event::RuleEnds(hit.rule));
-            }
-        }
-        hits.truncate(kept);
-        refused
     }
 }

@@ -1,0 +1,258 @@
+//! What each match of a pattern contains: a part of the pattern that an automaton for many patterns can look for.
+//!
+//! Literals that patterns need occur in everyday text, too (`select`, `order`), and so do the bytes that others need.
+//! Nearly all such values are refused by the surroundings of the literal, which one automaton can test for all patterns
+//! at once, as long as its states do not multiply. They do where a pattern goes on over any text (`select.*from`): such a
+//! pattern is cut there, and the part that everyday text has least often is taken.
+
+use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
+
+use crate::literal::frequency;
+
+/// How often a part may begin at a byte of everyday text to be worth looking for.
+const MAX_LIKELIHOOD: f64 = 0.02;
+/// What everyday text has less often need not go on.
+const RARE: f64 = 1e-7;
+/// How often a capital letter occurs.
+const OF_CAPITAL: f64 = 0.01;
+/// More repetitions than this are taken for any number.
+const MAX_COUNTED: u32 = 3;
+
+/// A part of the pattern that every match contains; `None` if everyday text has each too often.
+pub(crate) fn factor(hir: &Hir) -> Option<Hir> {
+    let best = best(hir)?;
+    (likelihood(&best) <= MAX_LIKELIHOOD).then_some(best)
+}
+
+/// The rarest of the parts.
+fn best(hir: &Hir) -> Option<Hir> {
+    match hir.kind() {
+        HirKind::Capture(capture) => best(&capture.sub),
+        HirKind::Repetition(repetition) if repetition.min > 0 => {
+            rarer(Some(beginning(hir, 1.0).hir), best(&repetition.sub))
+        }
+        HirKind::Alternation(branches) => {
+            Some(Hir::alternation(branches.iter().map(best).collect::<Option<Vec<_>>>()?))
+        }
+        HirKind::Concat(parts) => {
+            let from_each = (0..parts.len()).map(|at| Some(stretch(&parts[at..], 1.0).hir));
+            parts.iter().map(best).chain(from_each).fold(None, rarer)
+        }
+        _ => Some(beginning(hir, 1.0).hir),
+    }
+}
+
+fn rarer(a: Option<Hir>, b: Option<Hir>) -> Option<Hir> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(if likelihood(&b) < likelihood(&a) { b } else { a }),
+        (a, b) => a.or(b),
+    }
+}
+
+/// What matches begin with.
+struct Beginning {
+    hir: Hir,
+    /// Whether it is all of the pattern.
+    is_whole: bool,
+}
+
+impl Beginning {
+    fn whole(hir: Hir) -> Self {
+        Self { hir, is_whole: true }
+    }
+
+    fn cut(hir: Hir) -> Self {
+        Self { hir, is_whole: false }
+    }
+}
+
+/// As many of the parts as there are before one that goes on over any text, or until that is rare enough. `before` is the
+/// likelihood of what stands before them.
+fn stretch(parts: &[Hir], mut before: f64) -> Beginning {
+    let mut taken = Vec::new();
+    for (number, part) in parts.iter().enumerate() {
+        if before < RARE {
+            return Beginning::cut(Hir::concat(taken));
+        }
+        if let Some((whole, mut cut)) = divided(part, before) {
+            cut.push(stretch(&parts[number + 1..], before).hir);
+            taken.extend([whole, Hir::alternation(cut)]);
+            return Beginning::cut(Hir::concat(taken));
+        }
+        let Beginning { hir, is_whole } = beginning(part, before);
+        before *= likelihood(&hir);
+        taken.push(hir);
+        if !is_whole {
+            return Beginning::cut(Hir::concat(taken));
+        }
+    }
+    Beginning::whole(Hir::concat(taken))
+}
+
+/// Any number of branches of which only some go on over any text: those that do not, and the beginnings of those that do.
+fn divided(hir: &Hir, before: f64) -> Option<(Hir, Vec<Hir>)> {
+    let HirKind::Repetition(repetition) = hir.kind() else { return None };
+    let mut sub = &*repetition.sub;
+    while let HirKind::Capture(capture) = sub.kind() {
+        sub = &capture.sub;
+    }
+    let HirKind::Alternation(branches) = sub.kind() else { return None };
+    if repetition.min > 0 {
+        return None;
+    }
+    let beginnings = branches.iter().map(|branch| beginning(branch, before));
+    let (whole, cut): (Vec<_>, Vec<_>) = beginnings.partition(|one| one.is_whole);
+    if cut.is_empty() || whole.is_empty() {
+        return None;
+    }
+    let hirs = |all: Vec<Beginning>| all.into_iter().map(|one| one.hir).collect();
+    let sub = Box::new(Hir::alternation(hirs(whole)));
+    Some((Hir::repetition(Repetition { min: 0, max: None, greedy: true, sub }), hirs(cut)))
+}
+
+/// What matches begin with; `before` is the likelihood of what stands before it.
+fn beginning(hir: &Hir, before: f64) -> Beginning {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) | HirKind::Class(_) => Beginning::whole(hir.clone()),
+        HirKind::Literal(literal) => {
+            let mut before = before;
+            let enough = literal.0.iter().position(|byte| {
+                let is_rare = before < RARE;
+                before *= of_byte(*byte);
+                is_rare
+            });
+            match enough {
+                Some(length) => Beginning::cut(Hir::literal(&literal.0[..length])),
+                None => Beginning::whole(hir.clone()),
+            }
+        }
+        HirKind::Capture(capture) => beginning(&capture.sub, before),
+        HirKind::Concat(parts) => stretch(parts, before),
+        HirKind::Alternation(branches) => {
+            let branches: Vec<Beginning> = branches.iter().map(|branch| beginning(branch, before)).collect();
+            let is_whole = branches.iter().all(|one| one.is_whole);
+            Beginning { hir: Hir::alternation(branches.into_iter().map(|one| one.hir).collect()), is_whole }
+        }
+        HirKind::Repetition(repetition) => {
+            let (min, max) = (repetition.min, repetition.max.filter(|max| *max <= MAX_COUNTED));
+            let sub = beginning(&repetition.sub, before);
+            if !sub.is_whole || max != Some(1) && goes_on(&repetition.sub) {
+                return Beginning::cut(if min == 0 { Hir::empty() } else { sub.hir });
+            }
+            let sub = Box::new(sub.hir);
+            Beginning::whole(Hir::repetition(Repetition { min: min.min(MAX_COUNTED), max, greedy: true, sub }))
+        }
+    }
+}
+
+/// Whether repetitions of it go on over words and what is between them.
+fn goes_on(hir: &Hir) -> bool {
+    let (mut letters, mut has_space) = (0, false);
+    each_byte(hir, &mut |byte| {
+        letters += u32::from(byte.is_ascii_lowercase());
+        has_space |= byte == b' ';
+    });
+    letters > 13 && has_space
+}
+
+/// Calls `each` with bytes that single-byte parts of it match.
+fn each_byte(hir: &Hir, each: &mut impl FnMut(u8)) {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => {}
+        HirKind::Literal(literal) => literal.0.iter().for_each(|byte| each(*byte)),
+        HirKind::Class(Class::Bytes(class)) => {
+            class.ranges().iter().flat_map(|range| range.start()..=range.end()).for_each(each);
+        }
+        HirKind::Class(Class::Unicode(class)) => {
+            let ranges = class.ranges().iter();
+            ranges.flat_map(|range| range.start() as u32..=(range.end() as u32).min(0xff)).for_each(|c| each(c as u8));
+        }
+        HirKind::Repetition(repetition) => each_byte(&repetition.sub, each),
+        HirKind::Capture(capture) => each_byte(&capture.sub, each),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().for_each(|part| each_byte(part, each)),
+    }
+}
+
+/// How often everyday text matches it at a byte, roughly.
+fn likelihood(hir: &Hir) -> f64 {
+    match hir.kind() {
+        HirKind::Empty => 1.0,
+        HirKind::Look(Look::Start | Look::StartLF | Look::StartCRLF | Look::End | Look::EndLF | Look::EndCRLF) => 0.03,
+        HirKind::Look(_) => 0.5,
+        HirKind::Literal(literal) => literal.0.iter().map(|byte| of_byte(*byte)).product(),
+        HirKind::Class(_) => {
+            let mut sum = 0.0;
+            each_byte(hir, &mut |byte| sum += of_byte(byte));
+            sum.min(1.0)
+        }
+        HirKind::Repetition(repetition) if repetition.min == 0 => 1.0,
+        HirKind::Repetition(repetition) => likelihood(&repetition.sub).powi(repetition.min.min(3) as i32),
+        HirKind::Capture(capture) => likelihood(&capture.sub),
+        HirKind::Concat(parts) => parts.iter().map(likelihood).product(),
+        HirKind::Alternation(branches) => branches.iter().map(likelihood).sum::<f64>().min(1.0),
+    }
+}
+
+fn of_byte(byte: u8) -> f64 {
+    if byte.is_ascii_uppercase() { OF_CAPITAL } else { frequency(byte) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use regex_automata::meta;
+    use regex_automata::util::syntax;
+
+    fn of(pattern: &str) -> Option<String> {
+        factor(&parse(pattern)).map(|hir| hir.to_string())
+    }
+
+    fn config() -> syntax::Config {
+        syntax::Config::new().utf8(false).unicode(false)
+    }
+
+    fn parse(pattern: &str) -> Hir {
+        syntax::parse_with(pattern, &config()).unwrap()
+    }
+
+    #[test]
+    fn takes_what_text_has_least_often_and_cuts_what_goes_on_over_it() {
+        let same = |pattern: &str, part: &str| assert_eq!(of(pattern), Some(parse(part).to_string()), "{pattern}");
+        same(r"'\s*or\s*=", r"'\s*or\s*=");
+        same(r"a.*'\s*x=", r"'\s*x=");
+        same(r#"["'].*?select\b[^)]+from"#, "select");
+        same(r"(?:;|\|)(?:x=.*\s|!\s*)*(?:ls|id)\b", r"(?:;|\|)(?:!\s*)*(?:x=|(?:ls|id)\b)");
+        same("abcdefghijkl", "abcde");
+        same("e{2,9}t{2}", "e{2,}t{2}");
+        assert_eq!(of(r"\w+"), None);
+        assert_eq!(of("(?:qqqq|[a-z])"), None, "a branch that text has all the time");
+    }
+
+    #[test]
+    fn every_match_contains_it() {
+        let alphabet = proptest::collection::vec(proptest::sample::select(b"abx'=;! \n|.ls\xff".to_vec()), 0..24);
+        let mut runner = proptest::test_runner::TestRunner::deterministic();
+        for pattern in [
+            r"'\s*[ab]+\s*=",
+            r"(?m)^;.*'=",
+            r"\bab\b.*x'",
+            r"(?:;|=)(?:x=.*\s|!\s*)*(?:ls|ab)\b",
+            "'(?:a.*b|=)+;",
+            r"(?:a'|b'){2,5}",
+            "(?:'x*){3}",
+            r"[^a]*'=$",
+        ] {
+            let matches = |hir: &Hir| {
+                let config = meta::Config::new().utf8_empty(false);
+                meta::Builder::new().configure(config).build_from_hir(hir).unwrap()
+            };
+            let (whole, part) = (matches(&parse(pattern)), matches(&best(&parse(pattern)).unwrap()));
+            runner
+                .run(&alphabet, |value| {
+                    assert!(!whole.is_match(&value) || part.is_match(&value), "{pattern}: {:?}", value.escape_ascii());
+                    Ok(())
+                })
+                .unwrap();
+        }
+    }
+}
