@@ -19,6 +19,11 @@ impl ByteSet {
     /// Every byte.
     pub const ALL: Self = Self([u64::MAX; 4]);
 
+    /// The bytes whose bits are set in four words.
+    pub(crate) const fn of_words(words: [u64; 4]) -> Self {
+        Self(words)
+    }
+
     /// The bytes in `list`, in any order, repeated or not. For constants; for values of requests,
     /// [`Self::of`] is faster.
     #[must_use]

@@ -17,6 +17,14 @@ pub(crate) fn lowercase<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
     out
 }
 
+/// The bytes after [`lowercase`].
+pub(crate) const fn lowered(occurring: &ByteSet) -> ByteSet {
+    let [first, letters, third, fourth] = *occurring.words();
+    // Capitals stand 32 places before their small letters.
+    let capitals = letters & UPPER.words()[1];
+    ByteSet::of_words([first, letters & !capitals | capitals << 32, third, fourth])
+}
+
 pub(crate) fn uppercase<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
     let Some(first) = first_chunk(input, u8::is_ascii_lowercase) else { return input };
     let out = arena.alloc_slice_copy(input);

@@ -7,6 +7,7 @@ use bumpalo::Bump;
 use bumpalo::collections::Vec;
 
 use crate::byteset::ByteSet;
+use crate::case::lowered;
 use crate::edit::changed;
 
 /// `/` and `(` are not included: they change something only after a space.
@@ -16,6 +17,9 @@ pub(crate) const TRIGGERS: ByteSet = ByteSet::from_list(b"\"'\\^ ,;\t\r\n").unio
 pub(crate) const BESIDES_CASE: ByteSet = TRIGGERS.minus(&crate::case::UPPER);
 /// Those that change something wherever they stand: all but the space.
 const CHANGING: ByteSet = TRIGGERS.minus(&ByteSet::from_list(b" "));
+
+/// Those that become spaces.
+const SEPARATING: ByteSet = ByteSet::from_list(b" ,;\t\r\n");
 
 pub(crate) fn command_line<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
     let Some(first) = first_change(input) else { return input };
@@ -46,6 +50,12 @@ pub(crate) fn command_line<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
         }
     }
     changed(input, out.into_bump_slice())
+}
+
+/// The bytes that may be left: all but a space are.
+pub(crate) const fn bytes_after(occurring: &ByteSet) -> ByteSet {
+    let left = lowered(&occurring.minus(&CHANGING.minus(&crate::case::UPPER)));
+    if SEPARATING.intersects(occurring) { left.with(b' ') } else { left }
 }
 
 /// Where the first byte stands that may become another or go: of spaces only the one before a byte that it goes with.

@@ -190,6 +190,24 @@ impl Transformation {
         }
     }
 
+    /// Bytes that at most occur in what it makes of a value in which at most these do, and whether all of them do if that
+    /// is so of the value; `None` if that is not known without a look.
+    #[must_use]
+    #[inline]
+    pub const fn bytes_after(self, occurring: &ByteSet) -> Option<(ByteSet, bool)> {
+        match self {
+            Self::Lowercase => Some((case::lowered(occurring), true)),
+            Self::CmdLine => Some((command_line::bytes_after(occurring), false)),
+            Self::RemoveNulls => Some((occurring.minus(&ByteSet::EMPTY.with(0)), true)),
+            Self::RemoveWhitespace => Some((occurring.minus(&whitespace::SPACE_OR_NBSP), true)),
+            Self::CompressWhitespace if whitespace::SPACE.intersects(occurring) => {
+                Some((occurring.minus(&whitespace::SPACE).with(b' '), true))
+            }
+            Self::NormalisePath => Some((*occurring, false)),
+            _ => None,
+        }
+    }
+
     /// Whether it certainly makes nothing of a value that has all of these bytes and no others.
     #[must_use]
     #[inline]

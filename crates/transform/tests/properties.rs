@@ -32,6 +32,10 @@ proptest! {
             }
             prop_assert_eq!(output, transformation.simplest(&occurring).apply(&arena, &input), "{}", name);
             prop_assert!(output.is_empty() || !transformation.empties(&occurring), "{name}");
+            if let Some((after, is_exact)) = transformation.bytes_after(&occurring) {
+                let made = ByteSet::of(output);
+                prop_assert!(if is_exact { made == after } else { made.is_subset(&after) }, "{name}: {after:?} of {made:?}");
+            }
         }
     }
 

@@ -29,16 +29,16 @@ fn best(hir: &Hir) -> Option<Hir> {
     match hir.kind() {
         HirKind::Capture(capture) => best(&capture.sub),
         HirKind::Repetition(repetition) if repetition.min > 0 => {
-            rarer(Some(beginning(hir, 1.0).hir), best(&repetition.sub))
+            rarer(Some(beginning(hir, 1.0).any()), best(&repetition.sub))
         }
         HirKind::Alternation(branches) => {
             Some(Hir::alternation(branches.iter().map(best).collect::<Option<Vec<_>>>()?))
         }
         HirKind::Concat(parts) => {
-            let from_each = (0..parts.len()).map(|at| Some(stretch(&parts[at..], 1.0).hir));
+            let from_each = (0..parts.len()).map(|at| Some(stretch(&parts[at..], 1.0).any()));
             parts.iter().map(best).chain(from_each).fold(None, rarer)
         }
-        _ => Some(beginning(hir, 1.0).hir),
+        _ => Some(beginning(hir, 1.0).any()),
     }
 }
 
@@ -49,65 +49,44 @@ fn rarer(a: Option<Hir>, b: Option<Hir>) -> Option<Hir> {
     }
 }
 
-/// What matches begin with.
+/// What matches begin with: all of the match, or one of the beginnings at which it was cut.
 struct Beginning {
-    hir: Hir,
-    /// Whether it is all of the pattern.
-    is_whole: bool,
+    whole: Option<Hir>,
+    cut: Vec<Hir>,
 }
 
 impl Beginning {
     fn whole(hir: Hir) -> Self {
-        Self { hir, is_whole: true }
+        Self { whole: Some(hir), cut: Vec::new() }
     }
 
     fn cut(hir: Hir) -> Self {
-        Self { hir, is_whole: false }
+        Self { whole: None, cut: vec![hir] }
+    }
+
+    fn any(self) -> Hir {
+        Hir::alternation(self.whole.into_iter().chain(self.cut).collect())
     }
 }
 
-/// As many of the parts as there are before one that goes on over any text, or until that is rare enough. `before` is the
-/// likelihood of what stands before them.
+/// What parts in a row begin with: cut where one goes on over any text, or where the beginning is rare enough. `before` is
+/// the likelihood of what stands before them.
 fn stretch(parts: &[Hir], mut before: f64) -> Beginning {
-    let mut taken = Vec::new();
-    for (number, part) in parts.iter().enumerate() {
+    let (mut taken, mut all) = (Vec::new(), Vec::new());
+    for part in parts {
         if before < RARE {
-            return Beginning::cut(Hir::concat(taken));
+            all.push(Hir::concat(taken));
+            return Beginning { whole: None, cut: all };
         }
-        if let Some((whole, mut cut)) = divided(part, before) {
-            cut.push(stretch(&parts[number + 1..], before).hir);
-            taken.extend([whole, Hir::alternation(cut)]);
-            return Beginning::cut(Hir::concat(taken));
+        let Beginning { whole, cut } = beginning(part, before);
+        if !cut.is_empty() {
+            all.push(Hir::concat(taken.iter().cloned().chain([Hir::alternation(cut)]).collect()));
         }
-        let Beginning { hir, is_whole } = beginning(part, before);
-        before *= likelihood(&hir);
-        taken.push(hir);
-        if !is_whole {
-            return Beginning::cut(Hir::concat(taken));
-        }
+        let Some(whole) = whole else { return Beginning { whole: None, cut: all } };
+        before *= likelihood(&whole);
+        taken.push(whole);
     }
-    Beginning::whole(Hir::concat(taken))
-}
-
-/// Any number of branches of which only some go on over any text: those that do not, and the beginnings of those that do.
-fn divided(hir: &Hir, before: f64) -> Option<(Hir, Vec<Hir>)> {
-    let HirKind::Repetition(repetition) = hir.kind() else { return None };
-    let mut sub = &*repetition.sub;
-    while let HirKind::Capture(capture) = sub.kind() {
-        sub = &capture.sub;
-    }
-    let HirKind::Alternation(branches) = sub.kind() else { return None };
-    if repetition.min > 0 {
-        return None;
-    }
-    let beginnings = branches.iter().map(|branch| beginning(branch, before));
-    let (whole, cut): (Vec<_>, Vec<_>) = beginnings.partition(|one| one.is_whole);
-    if cut.is_empty() || whole.is_empty() {
-        return None;
-    }
-    let hirs = |all: Vec<Beginning>| all.into_iter().map(|one| one.hir).collect();
-    let sub = Box::new(Hir::alternation(hirs(whole)));
-    Some((Hir::repetition(Repetition { min: 0, max: None, greedy: true, sub }), hirs(cut)))
+    Beginning { whole: Some(Hir::concat(taken)), cut: all }
 }
 
 /// What matches begin with; `before` is the likelihood of what stands before it.
@@ -130,19 +109,28 @@ fn beginning(hir: &Hir, before: f64) -> Beginning {
         HirKind::Concat(parts) => stretch(parts, before),
         HirKind::Alternation(branches) => {
             let branches: Vec<Beginning> = branches.iter().map(|branch| beginning(branch, before)).collect();
-            let is_whole = branches.iter().all(|one| one.is_whole);
-            Beginning { hir: Hir::alternation(branches.into_iter().map(|one| one.hir).collect()), is_whole }
-        }
-        HirKind::Repetition(repetition) => {
-            let (min, max) = (repetition.min, repetition.max.filter(|max| *max <= MAX_COUNTED));
-            let sub = beginning(&repetition.sub, before);
-            if !sub.is_whole || max != Some(1) && goes_on(&repetition.sub) {
-                return Beginning::cut(if min == 0 { Hir::empty() } else { sub.hir });
+            let (mut whole, mut cut) = (Vec::new(), Vec::new());
+            for branch in branches {
+                whole.extend(branch.whole);
+                cut.extend(branch.cut);
             }
-            let sub = Box::new(sub.hir);
-            Beginning::whole(Hir::repetition(Repetition { min: min.min(MAX_COUNTED), max, greedy: true, sub }))
+            Beginning { whole: (!whole.is_empty()).then(|| Hir::alternation(whole)), cut }
         }
+        HirKind::Repetition(repetition) => repeated(repetition, before),
     }
+}
+
+fn repeated(repetition: &Repetition, before: f64) -> Beginning {
+    let (min, max) = (repetition.min, repetition.max.filter(|max| *max <= MAX_COUNTED));
+    let Beginning { whole, cut } = beginning(&repetition.sub, before);
+    let never = || (min == 0).then(Hir::empty);
+    let Some(sub) = whole else { return Beginning { whole: never(), cut } };
+    let times = |min, max| Hir::repetition(Repetition { min, max, greedy: true, sub: Box::new(sub.clone()) });
+    if max != Some(1) && goes_on(&sub) {
+        return Beginning { whole: None, cut: vec![never().unwrap_or(Hir::alternation([vec![sub], cut].concat()))] };
+    }
+    let cut = (!cut.is_empty()).then(|| Hir::concat(vec![times(0, None), Hir::alternation(cut)]));
+    Beginning { whole: Some(times(min.min(MAX_COUNTED), max)), cut: cut.into_iter().collect() }
 }
 
 /// Whether repetitions of it go on over words and what is between them.
@@ -221,7 +209,7 @@ mod tests {
         same(r"'\s*or\s*=", r"'\s*or\s*=");
         same(r"a.*'\s*x=", r"'\s*x=");
         same(r#"["'].*?select\b[^)]+from"#, "select");
-        same(r"(?:;|\|)(?:x=.*\s|!\s*)*(?:ls|id)\b", r"(?:;|\|)(?:!\s*)*(?:x=|(?:ls|id)\b)");
+        same(r"(?:;|\|)(?:x=.*\s|!\s*)*(?:ls|id)\b", r"(?:;|\|)(?:!\s*)*(?:(?:ls|id)\b|x=)");
         same("abcdefghijkl", "abcde");
         same("e{2,9}t{2}", "e{2,}t{2}");
         assert_eq!(of(r"\w+"), None);

@@ -47,14 +47,9 @@ pub(crate) fn part(rule: &Rule, phase: Phase) -> Option<&Hir> {
     let Gate { link, need } = gate(rule, phase)?;
     let link = &rule.links[link];
     let test = link.test.as_ref().filter(|test| !test.negated && link.stages.is_empty())?;
-    let looks_at_all = test.targets.iter().any(|target| match &target.source {
-        Source::Origins(origins) if matches!(target.selector, Selector::All) => {
-            origins.iter().any(|origin| !BASES[usize::from(origin.base)].is_scalar())
-        }
-        _ => false,
-    });
+    let is_of_fields = |target: &super::program::Target| matches!(target.selector, Selector::All);
     let Operator::Rx(matcher) = &test.operator else { return None };
-    matcher.factor.as_ref().filter(|_| looks_at_all && need.likelihood() >= MIN_LIKELIHOOD)
+    matcher.factor.as_ref().filter(|_| test.targets.iter().any(is_of_fields) && need.likelihood() >= MIN_LIKELIHOOD)
 }
 
 /// How likely a link's gate opens, and what it needs; `None` if no filter can judge it.

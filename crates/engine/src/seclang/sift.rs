@@ -241,7 +241,8 @@ impl Sifter {
                 let is_memorable = raw.len() <= memory::MAX_BYTES && out.hits.len() + memory::MAX_RULES < MAX_HITS;
                 let before = out.hits.len();
                 let hit = |rule| Hit { rule, origin: plan.origin, name: pair.name, value: raw };
-                if !is_memorable || !memory::recall(key, |rule| out.hits.push(hit(rule))) {
+                let place = is_memorable.then(|| memory::recall(key, |rule| out.hits.push(hit(rule))));
+                if !matches!(place, Some(None)) {
                     Visit { sifter: self, search, plan, named, name: pair.name, raw }.value(scratch, seen, out);
                     // Rules past the bound are not among the hits: such an answer is not the whole one.
                     let is_whole = out.hits.len() < MAX_HITS;
@@ -251,10 +252,10 @@ impl Sifter {
                         let variable = BASES[usize::from(plan.origin.base)].variable.name();
                         let matched = Matched { variable, member: pair.name, value: raw, range: None };
                         out.refused.get_or_insert(Refused { rule, matched });
-                    } else if is_memorable && is_whole {
+                    } else if let Some(place) = place.flatten().filter(|_| is_whole) {
                         let found = &out.hits[before..];
                         if found.iter().all(|hit| std::ptr::eq(hit.value, raw)) {
-                            memory::remember(key, found.iter().map(|hit| hit.rule));
+                            memory::remember(key, place, found.iter().map(|hit| hit.rule));
                         }
                     }
                 }

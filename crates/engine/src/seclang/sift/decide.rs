@@ -32,7 +32,7 @@ impl Sifter {
         let mut searched = bumpalo::collections::Vec::new_in(scratch.arena);
         for number in first..hits.len() {
             let hit = hits[number];
-            if !self.may_match(&hit, &hits[number + 1..], &mut searched, scratch) {
+            if !self.may_match(&hit, &mut searched, scratch) {
                 continue;
             }
             meter(Event::RuleBegins);
@@ -51,22 +51,16 @@ impl Sifter {
         refused
     }
 
-    /// Whether the value has the part of the rule's pattern, unless nothing else would use the search for it.
+    /// Whether the value has the part of the rule's pattern.
     fn may_match<'a>(
         &self,
         hit: &Hit<'a>,
-        others: &[Hit<'a>],
         searched: &mut bumpalo::collections::Vec<'a, Searched<'a>>,
         scratch: Scratch<'a>,
     ) -> bool {
         let Some(place @ Place { group, .. }) = self.factors.place(hit.rule) else { return true };
-        let is_same = |value: &[u8]| std::ptr::eq(value, hit.value);
-        if let Some(known) = searched.iter().find(|one| one.group == group && is_same(one.value)) {
+        if let Some(known) = searched.iter().find(|one| one.group == group && std::ptr::eq(one.value, hit.value)) {
             return place.is_among(known.found);
-        }
-        let uses = |other: &Hit<'_>| self.factors.place(other.rule).is_some_and(|place| place.group == group);
-        if !others.iter().any(|other| is_same(other.value) && uses(other)) {
-            return true;
         }
         let found = self.factors.search(group, hit.value, scratch);
         searched.push(Searched { value: hit.value, group, found });

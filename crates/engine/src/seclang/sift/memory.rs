@@ -67,6 +67,14 @@ pub(super) fn next_number() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed) << 24
 }
 
+/// Where a value is: the first of its slots, its place among those seen once, and its tag.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    place: usize,
+    sight: usize,
+    tag: u16,
+}
+
 impl Slot {
     fn is_of(&self, key: Key<'_>) -> bool {
         self.plan == key.plan && self.bytes.get(..usize::from(self.length)) == Some(key.value)
@@ -74,31 +82,31 @@ impl Slot {
 }
 
 impl Memory {
-    /// Where a value is looked for: the first of its slots, its place among those seen once, and its tag.
-    fn place(&self, key: Key<'_>) -> (usize, usize, u16) {
+    /// Where a value is looked for.
+    fn place(&self, key: Key<'_>) -> Place {
         let mut hasher = self.hasher.build_hasher();
         hasher.write(key.value);
         hasher.write_u64(key.plan);
         let hash = hasher.finish();
-        (hash as usize % SLOTS, (hash >> 16) as usize % SIGHTS, (hash >> 48) as u16 | 1)
+        Place { place: hash as usize % SLOTS, sight: (hash >> 16) as usize % SIGHTS, tag: (hash >> 48) as u16 | 1 }
     }
 }
 
-/// Calls `opens` for the rules that the value is known to open there; `false` if it is not known.
-pub(super) fn recall(key: Key<'_>, mut opens: impl FnMut(u32)) -> bool {
+/// Calls `opens` for the rules that the value is known to open there; if it is not known, where it would be.
+pub(super) fn recall(key: Key<'_>, mut opens: impl FnMut(u32)) -> Option<Place> {
     MEMORY.with_borrow(|memory| {
-        let (place, _, tag) = memory.place(key);
+        let found @ Place { place, tag, .. } = memory.place(key);
         let places = [place, place ^ 1].into_iter().filter(|place| memory.tags[*place] == tag);
         let known = places.map(|place| &memory.slots[place]).find(|slot| slot.is_of(key));
         if let Some(slot) = known {
             slot.rules[..usize::from(slot.count)].iter().for_each(|rule| opens(u32::from(*rule)));
         }
-        known.is_some()
+        known.is_none().then_some(found)
     })
 }
 
 /// Remembers the rules that a value opens as it is, without any transformation, when it is seen for the second time.
-pub(super) fn remember(key: Key<'_>, rules: impl ExactSizeIterator<Item = u32>) {
+pub(super) fn remember(key: Key<'_>, place: Place, rules: impl ExactSizeIterator<Item = u32>) {
     if key.value.len() > MAX_BYTES || rules.len() > MAX_RULES {
         return;
     }
@@ -109,7 +117,7 @@ pub(super) fn remember(key: Key<'_>, rules: impl ExactSizeIterator<Item = u32>) 
         *number = rule;
     }
     MEMORY.with_borrow_mut(|memory| {
-        let (place, sight, tag) = memory.place(key);
+        let Place { place, sight, tag } = place;
         if std::mem::replace(&mut memory.sights[sight], tag) != tag {
             return;
         }
@@ -133,22 +141,27 @@ mod tests {
         let plan = next_number();
         let known = |plan, value: &[u8]| {
             let mut rules = Vec::new();
-            recall(Key { plan, value }, |rule| rules.push(rule)).then_some(rules)
+            recall(Key { plan, value }, |rule| rules.push(rule)).is_none().then_some(rules)
+        };
+        let remember = |key: Key<'_>, rules: &[u32]| {
+            if let Some(place) = recall(key, |_| {}) {
+                remember(key, place, rules.iter().copied());
+            }
         };
         assert_eq!(known(plan, b""), None, "nothing is known at first");
         for (value, rules) in [(&b""[..], vec![]), (b"a", vec![7, 9]), (&[b'x'; MAX_BYTES], vec![1])] {
-            remember(Key { plan, value }, rules.iter().copied());
+            remember(Key { plan, value }, &rules);
             assert_eq!(known(plan, value), None, "seen once");
-            remember(Key { plan, value }, rules.iter().copied());
+            remember(Key { plan, value }, &rules);
             assert_eq!(known(plan, value), Some(rules));
             assert_eq!(known(plan + 1, value), None, "another collection");
         }
-        (0..2).for_each(|_| remember(Key { plan, value: b"ab" }, [].into_iter()));
+        (0..2).for_each(|_| remember(Key { plan, value: b"ab" }, &[]));
         assert_eq!(known(plan, b"abc"), None, "a beginning is not the value");
         let long = [b'x'; MAX_BYTES + 1];
-        (0..2).for_each(|_| remember(Key { plan, value: &long }, [].into_iter()));
+        (0..2).for_each(|_| remember(Key { plan, value: &long }, &[]));
         assert_eq!(known(plan, &long), None, "too long");
-        (0..2).for_each(|_| remember(Key { plan, value: b"many" }, [1; MAX_RULES + 1].into_iter()));
+        (0..2).for_each(|_| remember(Key { plan, value: b"many" }, &[1; MAX_RULES + 1]));
         assert_eq!(known(plan, b"many"), None, "too many rules");
     }
 }

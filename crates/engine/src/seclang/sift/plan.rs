@@ -38,7 +38,8 @@ pub(super) struct Plan {
     pub(super) all: Wanted,
     /// Rules that look at the member of that name.
     named: HashMap<Box<[u8]>, Wanted, foldhash::fast::RandomState>,
-    longest_name: usize,
+    /// Lengths of those names, a bit each; the last also for longer ones.
+    lengths: u64,
 }
 
 /// A transformation of a plan.
@@ -118,7 +119,7 @@ impl Plan {
             search: 0,
             all: Wanted::default(),
             named: HashMap::default(),
-            longest_name: 0,
+            lengths: 0,
         }
     }
 
@@ -132,7 +133,7 @@ impl Plan {
         match name {
             None => &mut self.all,
             Some(name) => {
-                self.longest_name = self.longest_name.max(name.len());
+                self.lengths |= length_bit(name);
                 self.named.entry(name.into()).or_default()
             }
         }
@@ -241,7 +242,7 @@ impl Plan {
 
     /// Rules that ask for the member of that name only.
     pub(super) fn named(&self, name: &[u8]) -> Option<&Wanted> {
-        if name.len() > self.longest_name || self.named.is_empty() {
+        if self.lengths & length_bit(name) == 0 {
             return None;
         }
         let mut lower = [0u8; 64];
@@ -278,6 +279,11 @@ impl Plan {
         rules.dedup();
         rules
     }
+}
+
+/// The bit for names of that length.
+fn length_bit(name: &[u8]) -> u64 {
+    1 << name.len().min(63)
 }
 
 /// Bytes that may stand in what a transformation makes although they are not in what it was given;

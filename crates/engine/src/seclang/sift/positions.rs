@@ -87,7 +87,7 @@ impl Positions {
             return None;
         }
         let at = self.symbols.len() as u16;
-        self.symbols.push(symbols);
+        self.symbols.push(Symbols { bytes: widened(symbols.bytes), ..symbols });
         self.follow.push(Vec::new());
         Some(Part { is_nullable: false, first: vec![at], last: vec![at] })
     }
@@ -219,6 +219,26 @@ fn bytes_of(class: &Class) -> Option<ByteSet> {
     }
     Some(set)
 }
+
+/// With bytes that are not told apart: capitals and small letters, digits, and those that text does not have. So there are
+/// fewer classes and states, and hardly more is found.
+fn widened(mut bytes: ByteSet) -> ByteSet {
+    for letter in b'a'..=b'z' {
+        let both = ByteSet::EMPTY.with(letter).with(letter.to_ascii_uppercase());
+        if both.intersects(&bytes) {
+            bytes = bytes.union(&both);
+        }
+    }
+    for alike in [DIGITS, OTHERS] {
+        if alike.intersects(&bytes) {
+            bytes = bytes.union(&alike);
+        }
+    }
+    bytes
+}
+
+const DIGITS: ByteSet = ByteSet::range(b'0', b'9');
+const OTHERS: ByteSet = ByteSet::range(0, 8).union(&ByteSet::range(0x0e, 0x1f)).union(&ByteSet::range(0x7f, 0xff));
 
 /// The bytes beside which a line begins or ends.
 fn line_ends(look: Look) -> ByteSet {
@@ -414,7 +434,7 @@ mod tests {
         r"b\b",
         r"\b(?:a|x)+\b",
         "(?:a|bx){2,3} ",
-        "[^a]b*'",
+        "[^=]b*'",
         r"\s*=\s*'",
         "x{2,}",
         r"(?m)=$",

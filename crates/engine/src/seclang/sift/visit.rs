@@ -19,7 +19,9 @@ const LONG: usize = 256;
 #[derive(Clone, Copy)]
 struct Form<'a> {
     value: &'a [u8],
+    /// The bytes that occur, and perhaps, unless `is_exact`, some others.
     occurring: ByteSet,
+    is_exact: bool,
     /// The nodes that have come to it.
     nodes: Nodes,
     /// The form whose scan serves this one: the scanner does not tell capitals from small letters.
@@ -43,7 +45,7 @@ impl<'a> Visit<'_, 'a> {
         }
         let arena = scratch.arena;
         let occurring = ByteSet::of(self.raw);
-        let raw = Form { value: self.raw, occurring, nodes: Nodes::MAX, scanned_as: 0 };
+        let raw = Form { value: self.raw, occurring, is_exact: true, nodes: Nodes::MAX, scanned_as: 0 };
         let length = self.raw.len();
         if length < self.plan.always_from && !self.plan.triggers.intersects(&occurring) {
             return self.look(&[raw], seen, out);
@@ -75,7 +77,7 @@ impl<'a> Visit<'_, 'a> {
             }
             let from = of_node[usize::from(*parent)];
             let form = &forms[usize::from(from)];
-            if dead >> parent & 1 != 0 || *needed > 0 && transformation.empties(&form.occurring) {
+            if dead >> parent & 1 != 0 || *needed > 0 && form.is_exact && transformation.empties(&form.occurring) {
                 dead |= 1 << place;
                 continue;
             }
@@ -93,8 +95,7 @@ impl<'a> Visit<'_, 'a> {
                 }
                 let value = transformation.apply(arena, form.value);
                 if !std::ptr::eq(value, form.value) {
-                    let scanned_as = form.scanned_as;
-                    to = form_of(&mut forms, value, scanned_as, transformation);
+                    to = form_of(&mut forms, value, usize::from(from), transformation);
                 }
                 *done = (from + 1, to);
             }
@@ -210,19 +211,22 @@ impl<'a> Visit<'_, 'a> {
     }
 }
 
-/// The number of the form with that value, a new one if need be.
+/// The number of the form with that value, which a transformation has made of another: a new one if need be.
 fn form_of<'a>(
     forms: &mut bumpalo::collections::Vec<'a, Form<'a>>,
     value: &'a [u8],
-    parent_scanned_as: u8,
+    from: usize,
     transformation: Transformation,
 ) -> u8 {
     // The result of another chain is taken into account.
     if let Some(known) = forms.iter().position(|form| form.value == value) {
         return known as u8;
     }
-    let number = forms.len() as u8;
-    let scanned_as = if transformation == Transformation::Lowercase { parent_scanned_as } else { number };
-    forms.push(Form { value, occurring: ByteSet::of(value), nodes: 0, scanned_as });
+    let (number, from) = (forms.len() as u8, forms[from]);
+    let scanned_as = if transformation == Transformation::Lowercase { from.scanned_as } else { number };
+    let derived = transformation.bytes_after(&from.occurring);
+    let (occurring, is_exact) =
+        derived.map_or_else(|| (ByteSet::of(value), true), |(set, is_exact)| (set, is_exact && from.is_exact));
+    forms.push(Form { value, occurring, is_exact, nodes: 0, scanned_as });
     number
 }
