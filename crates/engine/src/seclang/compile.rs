@@ -11,6 +11,7 @@ use weir_rules::seclang::pattern::Pattern;
 
 use super::bits::Bits;
 use super::expand::Text;
+use super::gate;
 use super::matcher::Matcher;
 use super::names::TxNames;
 use super::need::Need;
@@ -50,6 +51,8 @@ pub(super) fn compile(set: &RuleSet) -> Result<Program, Vec<ProgramError>> {
     }
     let mut rules = rules;
     find_names(&mut rules, &compiler.names);
+    let collecting = gate::Collecting::of(&rules);
+    rules.iter_mut().zip(collecting).for_each(|(rule, collecting)| rule.collecting = collecting);
     Ok(Program {
         infos,
         rules,
@@ -177,6 +180,7 @@ impl Compiler<'_> {
                 other => Disrupt::Other(other.clone()),
             },
             jump,
+            collecting: None,
         }
     }
 

@@ -1,13 +1,24 @@
 //! Gates: for each live rule, the link of its chain that is least likely to match and that a
 //! filter can judge. A rule whose gate stays shut is not run.
+//!
+//! A rule that stores everything it looks at in variables which only its next link reads, such as 920450 of CRS, has no such
+//! gate. Whether that link would match is asked when its turn comes ([`Collecting`]).
+
+use std::sync::Arc;
 
 use regex_syntax::hir::Hir;
-use weir_rules::seclang::ir::{Phase, Selector, Variable};
+use weir_rules::seclang::ir::{Collection, Phase, Selector, Variable};
 
+use super::expand::{Text, TextPiece};
+use super::matcher::Matcher;
+use super::names::CAPTURES;
 use super::need::Need;
 use super::operator::Operator;
-use super::program::{Link, Rule, Test};
+use super::pipeline::IDENTITY;
+use super::program::{Assignment, Change, Link, Name, Rule, Test};
+use super::scratch::Scratch;
 use super::variable::{BASES, Source};
+use crate::scan::{Needle, Scanner};
 
 /// The gate of a rule.
 #[derive(Debug)]
@@ -86,4 +97,119 @@ fn presence(test: &Test, phase: Phase) -> Option<f64> {
         }
     }
     Some(all.min(1.0))
+}
+
+/// A rule that stores each value of its first link, put between two texts, in a `TX` variable named after it, and whose
+/// second link asks whether one of these is part of a list. Where none is, and no other rule sees the variables, the last
+/// value in `TX:0` is all that it leaves behind.
+#[derive(Debug)]
+pub(crate) struct Collecting {
+    prefix: Box<[u8]>,
+    before: Box<[u8]>,
+    after: Box<[u8]>,
+    pub(crate) list: Text,
+    /// Patterns by which other rules pick variables, and the literals that they need.
+    others: Vec<Arc<Matcher>>,
+    literals: Scanner,
+}
+
+impl Collecting {
+    /// Of each rule that is one.
+    pub(crate) fn of(rules: &[Rule]) -> Vec<Option<Self>> {
+        let found = |rule: &Rule| {
+            let collecting = Self::shape(rule)?;
+            let mut links = rules.iter().filter(|other| !std::ptr::eq(*other, rule)).flat_map(|other| &other.links);
+            let mut collecting = links.try_fold(collecting, Self::beside)?;
+            let needs = collecting.others.iter().enumerate().filter_map(|(owner, other)| match &other.need {
+                Need::Literals(literals, _) => Some((owner as u32, literals)),
+                _ => None,
+            });
+            let needle = |owner| move |literal: &Vec<u8>| Needle { literal: literal.clone(), owner };
+            collecting.literals =
+                Scanner::new(needs.flat_map(|(owner, literals)| literals.iter().map(needle(owner))).collect());
+            Some(collecting)
+        };
+        rules.iter().map(found).collect()
+    }
+
+    fn shape(rule: &Rule) -> Option<Self> {
+        let [first, second, ..] = &*rule.links else { return None };
+        let ([assignment], true, true) = (&*first.assignments, first.capture, first.stages.is_empty()) else {
+            return None;
+        };
+        let (Name::Text(name), Change::Set(value)) = (&assignment.name, &assignment.change) else { return None };
+        let [TextPiece::Plain(prefix), TextPiece::Tx(0)] = name.pieces() else { return None };
+        let [TextPiece::Plain(before), TextPiece::Tx(0), TextPiece::Plain(after)] = value.pieces() else { return None };
+        let (collects, compares) = (first.test.as_ref()?, second.test.as_ref()?);
+        let are_origins = collects.targets.iter().all(|one| matches!(one.source, Source::Origins(_)) && !one.count);
+        let is_whole = matches!(collects.operator, Operator::Whole) && !collects.negated && are_origins;
+        let ([own], Operator::Within(list), false) = (&*compares.targets, &compares.operator, compares.negated) else {
+            return None;
+        };
+        let is_compared = own.source == Source::Tx
+            && !own.count
+            // No variable that the program names is among them.
+            && own.tx.is_empty()
+            && own.pattern.as_ref().is_some_and(|pattern| pattern.beginning() == Some(prefix))
+            && compares.exclusions.is_empty()
+            && second.pipeline == IDENTITY
+            && second.stages.is_empty();
+        let is_constant = !list.reads_more_than_tx() && list.reads().all(|id| id >= CAPTURES);
+        let is_one = assignment.collection == Collection::Tx && is_whole && is_compared && is_constant;
+        let [prefix, before, after] = [prefix, before, after].map(Clone::clone);
+        let (list, others, literals) = (list.clone(), Vec::new(), Scanner::default());
+        (is_one && !before.is_empty()).then(|| Self { prefix, before, after, list, others, literals })
+    }
+
+    /// With a link of another rule; `None` if that may see the variables, or sets such as these.
+    fn beside(mut self, link: &Link) -> Option<Self> {
+        let overlaps = |name: &[u8]| {
+            let length = name.len().min(self.prefix.len());
+            name[..length].eq_ignore_ascii_case(&self.prefix[..length])
+        };
+        let sets = |assignment: &Assignment| match &assignment.name {
+            Name::Tx(_) => false,
+            Name::Text(_) if assignment.collection != Collection::Tx => false,
+            Name::Text(text) => match text.pieces() {
+                [TextPiece::Plain(begins), ..] => overlaps(begins),
+                _ => true,
+            },
+        };
+        if link.assignments.iter().any(sets) {
+            return None;
+        }
+        let targets = link.test.iter().flat_map(|test| &test.targets).filter(|target| target.source == Source::Tx);
+        let mut others = Vec::new();
+        for target in targets {
+            match (&target.selector, &target.pattern) {
+                (Selector::Name(_), _) => {}
+                (Selector::Pattern(_), Some(pattern))
+                    if pattern.beginning().is_some_and(|begins| !overlaps(begins)) => {}
+                (Selector::Pattern(_), Some(pattern)) => others.push(Arc::clone(pattern)),
+                _ => return None,
+            }
+        }
+        self.others.extend(others);
+        Some(self)
+    }
+
+    /// Whether what the rule does with a value, after its transformations, may be seen, given the list with its macros
+    /// expanded.
+    pub(crate) fn is_seen(&self, list: &[u8], value: &[u8], scratch: Scratch<'_>) -> bool {
+        let is_there = |at: usize| {
+            let from = at + self.before.len();
+            list.get(from) == value.first()
+                && list[at..].starts_with(&self.before)
+                && list[from..].strip_prefix(value).is_some_and(|rest| rest.starts_with(&self.after))
+        };
+        if value.is_empty() || memchr::memchr_iter(self.before[0], list).any(is_there) {
+            return true;
+        }
+        let mut name = bumpalo::collections::Vec::with_capacity_in(self.prefix.len() + value.len(), scratch.arena);
+        name.extend_from_slice_copy(&self.prefix);
+        name.extend_from_slice_copy(value);
+        let mut may_match = self.others.iter().any(|other| !matches!(other.need, Need::Literals(..)));
+        self.literals.scan(&name, |_| may_match = true);
+        may_match && self.others.iter().any(|other| other.is_match(&name, scratch))
+    }
 }

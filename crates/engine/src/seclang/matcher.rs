@@ -87,6 +87,11 @@ impl Matcher {
         })
     }
 
+    /// For a pattern that is a plain prefix, in either case: that prefix.
+    pub(crate) fn beginning(&self) -> Option<&[u8]> {
+        self.beginning.as_deref()
+    }
+
     /// Whether some values need the backtracker, whose time is bounded but not linear.
     fn backtracks(&self) -> bool {
         matches!(self.exact.as_deref(), Some(Exact::Backtracking(_)))

@@ -69,6 +69,8 @@ pub struct Profile {
     pub(crate) excluded: Vec<compile::Excluded>,
     /// Patterns with macros that the settings decide.
     patterns: Vec<Compiled>,
+    /// Whether every rule is run on every value.
+    pub(crate) is_naive: bool,
 }
 
 /// A profile is the same as itself only: there is one for each action that uses a rule set.
@@ -105,7 +107,7 @@ impl Profile {
         let template = without(removed);
         let sifter = shared(&program.sifters, live(&program, &template), |live| Sifter::new(&program, live, factors));
         let patterns = patterns(&program, &template);
-        Self { program, base, tuning, template, sifter, excluded, patterns }
+        Self { program, base, tuning, template, sifter, excluded, patterns, is_naive: false }
     }
 
     /// A profile that runs every rule on every value: what the others are compared with.
@@ -115,6 +117,7 @@ impl Profile {
         let mut profile = Self::new(Arc::clone(&program), base, tuning);
         let Tuning { variables, settings, .. } = &profile.tuning;
         profile.template = Arc::new(profile.template.unfolded(&program, variables, settings));
+        profile.is_naive = true;
         let all = live(&program, &profile.template);
         profile.sifter = Arc::new(Sifter::without_gates(&program, all));
         profile

@@ -10,6 +10,7 @@ use weir_rules::seclang::ir::{
 
 use super::bits::Bits;
 use super::expand::Text;
+use super::gate::Collecting;
 use super::names::{TxId, TxNames};
 use super::operator::Operator;
 use super::pipeline::{Node, Pipelines};
@@ -90,6 +91,8 @@ pub(crate) struct Rule {
     /// Where evaluation goes on after a match, if not at the next rule: a position within its
     /// phase, or its end.
     pub(crate) jump: Option<u32>,
+    /// For a rule that collects values in variables of its own.
+    pub(crate) collecting: Option<Collecting>,
 }
 
 /// A link of a chain.

@@ -341,8 +341,10 @@ impl<'a> Machine<'_, 'a, '_> {
         }
         self.run.state.scored = 0;
         let gated = profile.sifter().gated_link(self.at).filter(|_| !is_set(self.run.state.whole, self.at));
+        let is_shut =
+            !profile.is_naive && rule.collecting.as_ref().is_some_and(|one| !self.collects(&rule.links[0], one));
         for (number, link) in rule.links.iter().enumerate() {
-            if !self.link(link, gated == Some(number)) {
+            if is_shut || !self.link(link, gated == Some(number)) {
                 self.run.state.matched.clear();
                 if let Some(jump) = rule.jump {
                     self.run.state.stayed(profile, self.at, jump);

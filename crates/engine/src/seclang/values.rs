@@ -4,9 +4,10 @@ use bumpalo::collections::Vec as ArenaVec;
 use weir_rules::seclang::ir::{Selector, Variable};
 
 use super::expand::{Text, TextPiece};
+use super::gate::Collecting;
 use super::matcher::Matcher;
 use super::number;
-use super::program::{Pick, Target};
+use super::program::{Link, Pick, Target};
 use super::run::Machine;
 use super::scratch::Scratch;
 use super::variable::{self, Origin, Source};
@@ -167,6 +168,25 @@ impl<'m, 'a> Machine<'m, 'a, '_> {
         name.push(b':');
         name.extend_from_slice(member);
         name.into_bump_slice()
+    }
+
+    /// Whether a rule that collects values has to be run; else all that it would leave behind is left.
+    pub(super) fn collects(&mut self, link: &Link, collecting: &Collecting) -> bool {
+        let Some(test) = link.test.as_ref().filter(|_| self.run.state.removed_targets.is_empty()) else { return true };
+        let (list, scratch) = (self.expand(&collecting.list, self.at), self.scratch());
+        let members = test.targets.iter().flat_map(|target| self.members(target, &test.exclusions, self.at));
+        let mut last = None;
+        for member in members.collect::<Vec<_>>() {
+            let value = self.profile.program.pipelines.apply_within(link.pipeline, scratch, member.value);
+            if !scratch.work.charge((value.len() + list.len()) as u64) || collecting.is_seen(list, value, scratch) {
+                return true;
+            }
+            last = Some(value);
+        }
+        if last.is_some() {
+            self.run.state.set_tx(self.profile, 0, last, self.at + 1);
+        }
+        false
     }
 
     /// A text with its macros expanded, at most [`MAX_EXPANDED`] bytes.

@@ -128,3 +128,32 @@ fn removed_rules_are_not_there() {
     assert_eq!(Site::new(rules).see(&get("/?a=1&b=2")).ids(), "2");
     assert_eq!(Site::new(rules).see(&get("/?c=3")).ids(), "2 7");
 }
+
+#[test]
+fn a_rule_that_collects_values_is_passed_over_where_nobody_sees_it() {
+    const RULES: &str = r#"
+SecAction "id:1,phase:1,nolog,pass,setvar:'tx.list=/proxy/ /lock-token/'"
+SecRule REQUEST_HEADERS_NAMES "@rx ^.*$" "id:2,phase:1,pass,capture,t:none,t:lowercase,setvar:'tx.own_%{tx.0}=/%{tx.0}/',chain"
+    SecRule TX:/^own_/ "@within %{tx.list}" "setvar:tx.listed=+1"
+"#;
+    // Rules that see what it leaves behind, and whether they match where nothing is listed.
+    for (other, ids) in [
+        ("", ""),
+        (r#"SecRule TX:/^owner_/ "@rx ." "id:3,phase:1,pass""#, ""),
+        (r#"SecRule TX:/^own/ "@rx ." "id:3,phase:1,pass""#, "3"),
+        (r#"SecRule TX:/_x-on/ "@rx ." "id:3,phase:1,pass""#, "3"),
+        (r#"SecRule TX:/_x-two/ "@rx ." "id:3,phase:1,pass""#, ""),
+        (r#"SecRule TX "@rx ^/x-one/$" "id:3,phase:1,pass""#, "3"),
+        (r#"SecRule TX:own_x-one "@rx ." "id:3,phase:1,pass""#, "3"),
+        (r#"SecRule TX:0 "@rx x-" "id:3,phase:1,pass""#, "3"),
+        (r#"SecRule ARGS:a "@streq %{tx.0}" "id:3,phase:1,pass""#, "3"),
+        (r#"SecRule ARGS:a "@rx (.*)" "id:3,phase:1,pass,capture,logdata:'%{tx.0}'""#, "3"),
+        (r#"SecRule ARGS:a "@streq x-one" "id:3,phase:1,pass,setvar:tx.of=%{tx.own_x-one}""#, "3"),
+    ] {
+        let site = Site::new(&format!("{RULES}{other}\n"));
+        let request = |name: &str| Request::get("/?a=x-one").header(name, "1").header("X-One", "1");
+        assert_eq!(site.see(&request("Accept")).ids(), ids, "{other}");
+        let listed = site.see(&request("Proxy")).ids();
+        assert_eq!(listed, format!("2 {ids}").trim_end(), "{other}");
+    }
+}
