@@ -18,6 +18,9 @@ const OF_CAPITAL: f64 = 0.01;
 /// More repetitions than this are taken for any number.
 const MAX_COUNTED: u32 = 3;
 
+/// Parts in a row that are considered, and of which one is made.
+const MAX_PARTS: usize = 64;
+
 /// A part of the pattern that every match contains; `None` if everyday text has each too often.
 pub(crate) fn factor(hir: &Hir) -> Option<Hir> {
     let best = best(hir)?;
@@ -35,7 +38,7 @@ fn best(hir: &Hir) -> Option<Hir> {
             Some(Hir::alternation(branches.iter().map(best).collect::<Option<Vec<_>>>()?))
         }
         HirKind::Concat(parts) => {
-            let from_each = (0..parts.len()).map(|at| Some(stretch(&parts[at..], 1.0).any()));
+            let from_each = (0..parts.len().min(MAX_PARTS)).map(|at| Some(stretch(&parts[at..], 1.0).any()));
             parts.iter().map(best).chain(from_each).fold(None, rarer)
         }
         _ => Some(beginning(hir, 1.0).any()),
@@ -74,7 +77,7 @@ impl Beginning {
 fn stretch(parts: &[Hir], mut before: f64) -> Beginning {
     let (mut taken, mut all) = (Vec::new(), Vec::new());
     for part in parts {
-        if before < RARE {
+        if before < RARE || taken.len() == MAX_PARTS {
             all.push(Hir::concat(taken));
             return Beginning { whole: None, cut: all };
         }

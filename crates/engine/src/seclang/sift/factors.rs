@@ -89,7 +89,7 @@ impl Factors {
 
     /// Which parts of a group occur in the value; all, if there is no telling.
     pub(super) fn search(&self, group: u8, value: &[u8], scratch: Scratch<'_>) -> u32 {
-        if !scratch.work.charge(SEARCH + BYTE * value.len() as u64) {
+        if !scratch.work.spare(SEARCH + BYTE * value.len() as u64) {
             return u32::MAX;
         }
         let Group { automaton, states } = &self.groups[usize::from(group)];
