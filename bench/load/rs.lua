@@ -63,9 +63,13 @@ end
 local function form_of(size)
   if size == 0 then return "" end
   local parts, length, i = {}, 0, 0
+  -- Weir refuses forms of more than 10,000 fields, so those of large ones are longer.
+  local pieces = 1 + math.floor(size / 300000)
   while length < size do
     i = i + 1
-    local part = "field" .. i .. "=" .. encode(pick(words) .. " " .. hex(12) .. " " .. pick(names) .. " " .. pick(words)) .. "&"
+    local values = {}
+    for n = 1, pieces do values[n] = pick(words) .. " " .. hex(12) .. " " .. pick(names) .. " " .. pick(words) end
+    local part = "field" .. i .. "=" .. encode(table.concat(values, " ")) .. "&"
     parts[i] = part
     length = length + #part
   end

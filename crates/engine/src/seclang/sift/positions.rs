@@ -20,6 +20,11 @@ const MAX_POSITIONS: usize = 8_192;
 /// States that a thread keeps: 1 MB of an automaton with up to 128 classes.
 const MAX_STATES: usize = 4_096;
 
+/// Transitions that a thread builds at once, and the bytes that it has to search for each more: values may be made to meet
+/// new states all the time.
+const MAX_BUILT: u64 = 8_192;
+const BYTES_PER_BUILT: u64 = 32;
+
 /// Bytes and the two edges of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 struct Symbols {
@@ -269,6 +274,9 @@ pub(super) struct States {
     /// By state and class, the next one; [`UNKNOWN`], or with [`FOUND`] if patterns end there.
     next: Vec<u16>,
     all: Vec<State>,
+    /// Transitions built so far, and the bytes that have been searched.
+    built: u64,
+    searched: u64,
     numbers: HashMap<State, u16, foldhash::fast::RandomState>,
 }
 
@@ -325,7 +333,8 @@ impl Automaton {
     }
 
     pub(super) fn states(&self) -> States {
-        let mut states = States { next: Vec::new(), all: Vec::new(), numbers: HashMap::default() };
+        let mut states =
+            States { next: Vec::new(), all: Vec::new(), built: 0, searched: 0, numbers: HashMap::default() };
         states.clear(self);
         states
     }
@@ -334,12 +343,14 @@ impl Automaton {
     #[inline]
     pub(super) fn search(&self, value: &[u8], states: &mut States, mut may_build: impl FnMut() -> bool) -> Option<u32> {
         let (mut state, mut found) = (0u16, 0);
+        states.searched += value.len() as u64;
         let mut step = |symbol: usize| {
             let class = self.class_of[symbol];
             let mut next = states.next[usize::from(state) << self.shift | usize::from(class)];
             if next >= FOUND {
                 if next == UNKNOWN {
-                    next = may_build().then(|| states.build(self, state, class))??;
+                    let is_due = states.built < MAX_BUILT + states.searched / BYTES_PER_BUILT;
+                    next = (is_due && may_build()).then(|| states.build(self, state, class))??;
                 }
                 if next >= FOUND {
                     next ^= FOUND;
@@ -377,6 +388,7 @@ impl States {
     /// The state after one; `None` if there is no room for it, and then there is none that is known.
     #[cold]
     fn build(&mut self, automaton: &Automaton, from: u16, class: u8) -> Option<u16> {
+        self.built += 1;
         let waiting = self.all[usize::from(from)].0.iter();
         let taken = waiting.filter(|at| automaton.takes[usize::from(**at)].contains(usize::from(class)));
         let (mut after, mut found) = (Vec::new(), 0);
@@ -469,8 +481,12 @@ mod tests {
             if seed >> 63 == 1 { b'a' } else { b'b' }
         };
         let value: Vec<u8> = std::iter::repeat_with(letter).take(50_000).collect();
+        assert_eq!(automaton.search(&value, &mut states, || true), None, "too many transitions");
+        assert!(states.built <= MAX_BUILT + value.len() as u64 / BYTES_PER_BUILT);
+        let full = |states: &States| states.all.len() == MAX_STATES;
+        states.searched += 10_000_000;
         assert_eq!(automaton.search(&value, &mut states, || true), None, "too many states");
-        assert!(states.all.len() < MAX_STATES);
+        assert!(!full(&states));
         assert_eq!(automaton.search(b"aabac", &mut states, || true), Some(1));
     }
 }
