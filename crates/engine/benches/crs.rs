@@ -3,8 +3,8 @@
 //!
 //! `cargo bench -p weir-engine --bench crs [-- NAME...]` prints microseconds per request at each paranoia level. With
 //! `WEIR_TIMES=n` it runs n requests of the name, for callgrind and profilers; `WEIR_COSTS=1` prints what each
-//! rule took of them. `WEIR_INPUT=file` measures an input of the fuzz target `work`, `WEIR_REQUESTS=file` requests as
-//! they are sent, one after the other, under the name `file`.
+//! rule took of them. `WEIR_INPUT=file` measures an input of the fuzz target `work`, `WEIR_REQUESTS=file` runs
+//! requests as `bench/load/dump.lua` writes them instead of its own.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -22,9 +22,8 @@ pub fn decode<'a>(arena: &'a Bump, bytes: &'a [u8], plus_as_space: bool, anomali
 
 /// As [`decode`], where the first byte of interest is at `first`.
 fn decode_from<'a>(arena: &'a Bump, bytes: &'a [u8], first: usize, other: u8, anomalies: &mut Anomalies) -> &'a [u8] {
-    // A copy of the bytes, of which the first `made` are what becomes of the first `read`.
-    let mut out: Option<&'a mut [u8]> = None;
-    let (mut made, mut read) = (0, 0);
+    let mut out: Option<bumpalo::collections::Vec<'a, u8>> = None;
+    let mut copied = 0; // bytes[..copied] is in `out`
     let mut at = Some(first);
     while let Some(here) = at {
         let decoded = match bytes[here] {
@@ -39,38 +38,21 @@ fn decode_from<'a>(arena: &'a Bump, bytes: &'a [u8], first: usize, other: u8, an
         };
         let mut next = here + 1;
         if let Some((byte, length)) = decoded {
-            let out = out.get_or_insert_with(|| arena.alloc_slice_copy(bytes));
-            made = moved(out, made, &bytes[read..here], read);
-            out[made] = byte;
-            made += 1;
+            let out = out.get_or_insert_with(|| bumpalo::collections::Vec::with_capacity_in(bytes.len(), arena));
+            out.extend_from_slice_copy(&bytes[copied..here]);
+            out.push(byte);
             next = here + length;
-            read = next;
+            copied = next;
         }
-        let near = &bytes[next..bytes.len().min(next + NEAR)];
-        at = match near.iter().position(|byte| *byte == b'%' || *byte == other) {
-            None => memchr::memchr2(b'%', other, &bytes[next + near.len()..]).map(|at| next + near.len() + at),
-            Some(offset) => Some(next + offset),
-        };
+        at = memchr::memchr2(b'%', other, &bytes[next..]).map(|offset| next + offset);
     }
     match out {
         None => bytes,
-        Some(out) => {
-            made = moved(out, made, &bytes[read..], read);
-            &out[..made]
+        Some(mut out) => {
+            out.extend_from_slice_copy(&bytes[copied..]);
+            out.into_bump_slice()
         }
     }
-}
-
-/// Bytes that are compared one by one before a search is prepared: words of a text are short.
-const NEAR: usize = 12;
-
-/// Puts bytes behind the first `made` of `out`, where they are already if nothing has become shorter.
-#[inline]
-fn moved(out: &mut [u8], made: usize, bytes: &[u8], from: usize) -> usize {
-    if made != from {
-        out[made..made + bytes.len()].copy_from_slice(bytes);
-    }
-    made + bytes.len()
 }
 
 /// The host name of a `Host` field or an authority, without port and final dot.
@@ -89,21 +71,9 @@ pub fn host_name(authority: &[u8]) -> &[u8] {
 #[inline]
 #[must_use]
 pub(crate) fn hex_pair(high: u8, low: u8) -> Option<u8> {
-    let (high, low) = (DIGITS[usize::from(high)], DIGITS[usize::from(low)]);
-    (high | low < 16).then_some(high << 4 | low)
+    let digit = |byte: u8| char::from(byte).to_digit(16).map(|value| value as u8);
+    Some(digit(high)? << 4 | digit(low)?)
 }
-
-/// The values of hexadecimal digits; 255 for other bytes.
-const DIGITS: [u8; 256] = {
-    let mut digits = [u8::MAX; 256];
-    let mut value = 0;
-    while value < 16 {
-        digits[b"0123456789abcdef"[value as usize] as usize] = value;
-        digits[b"0123456789ABCDEF"[value as usize] as usize] = value;
-        value += 1;
-    }
-    digits
-};
 
 /// Whether every `%` in `bytes` begins an escape.
 #[must_use]

@@ -146,6 +146,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn half_of_the_work_is_never_spared() {
+        let work = Work::default();
+        assert!(work.spare(HEAD_UNITS / 2 - 1) && !work.spare(1) && !work.take_refusal());
+        assert!(work.charge(HEAD_UNITS / 2), "the other half is left");
+    }
+
+    #[test]
     fn what_does_not_fit_in_is_not_charged_and_told_once() {
         let work = Work::default();
         assert!(work.charge(HEAD_UNITS - 10) && !work.charge(11));

@@ -2,9 +2,9 @@
 //! continue after it. Nothing is copied before the first change.
 
 use bumpalo::Bump;
+use bumpalo::collections::Vec;
 
-/// An edit of the next bytes. Each count is at least 1, which makes the whole linear, and the
-/// output no longer than the input.
+/// An edit of the next bytes. Each count is at least 1, which makes the whole linear.
 pub(crate) enum Edit {
     /// Keeps this many bytes.
     Keep(usize),
@@ -22,9 +22,8 @@ pub(crate) fn edit<'a>(
     next: impl Fn(&[u8]) -> Option<usize>,
     step: impl Fn(&[u8]) -> Edit,
 ) -> &'a [u8] {
-    // A copy of the input, of which the first `made` bytes are what becomes of its first `read`.
-    let mut out: Option<&'a mut [u8]> = None;
-    let (mut made, mut read) = (0, 0);
+    let mut out: Option<Vec<'a, u8>> = None;
+    let mut copied = 0; // `out` has what becomes of the input up to here.
     let mut at = 0;
     while let Some(offset) = next(&input[at..]) {
         at += offset;
@@ -43,45 +42,20 @@ pub(crate) fn edit<'a>(
         if out.is_none() && byte.is_none() && at + length == input.len() {
             return &input[..at];
         }
-        let out = out.get_or_insert_with(|| arena.alloc_slice_copy(input));
-        made = moved(out, made, &input[read..at], read);
-        if let Some(byte) = byte {
-            out[made] = byte;
-            made += 1;
-        }
+        let out = out.get_or_insert_with(|| Vec::with_capacity_in(input.len(), arena));
+        out.extend_from_slice_copy(&input[copied..at]);
+        out.extend(byte);
         at += length;
-        read = at;
+        copied = at;
     }
     match out {
         None => input,
-        Some(out) => {
-            made = moved(out, made, &input[read..], read);
-            &out[..made]
+        Some(mut out) => {
+            out.extend_from_slice_copy(&input[copied..]);
+            out.into_bump_slice()
         }
     }
 }
-
-/// Puts bytes of the input behind the first `made` of `out`, where they are already if nothing has become shorter.
-#[inline]
-fn moved(out: &mut [u8], made: usize, bytes: &[u8], from: usize) -> usize {
-    if made != from {
-        out[made..made + bytes.len()].copy_from_slice(bytes);
-    }
-    made + bytes.len()
-}
-
-/// As [`memchr::memchr2`], for what is likely to be near.
-#[inline]
-pub(crate) fn near2(a: u8, b: u8, bytes: &[u8]) -> Option<usize> {
-    let near = &bytes[..bytes.len().min(NEAR)];
-    match near.iter().position(|byte| *byte == a || *byte == b) {
-        None if near.len() < bytes.len() => memchr::memchr2(a, b, &bytes[NEAR..]).map(|at| NEAR + at),
-        found => found,
-    }
-}
-
-/// Bytes that are compared one by one before a search is prepared.
-const NEAR: usize = 12;
 
 /// Replaces each byte with its entry in `map`.
 pub(crate) fn replace<'a>(arena: &'a Bump, input: &'a [u8], map: &[u8; 256]) -> &'a [u8] {

@@ -2,10 +2,11 @@
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
+use memchr::memchr2;
 
 use crate::byteset::ByteSet;
 use crate::digits::{hex_digits, pair};
-use crate::edit::{Edit, edit, near2};
+use crate::edit::{Edit, edit};
 use crate::hexadecimal::digits;
 
 pub(crate) const ESCAPES: ByteSet = ByteSet::from_list(b"%+");
@@ -17,7 +18,7 @@ pub(crate) const ENCODED: ByteSet = ByteSet::ALL.minus(&PLAIN);
 
 /// Decodes `%HH` and `+`; invalid escapes are kept.
 pub(crate) fn decode<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
-    edit(arena, input, |rest| near2(b'%', b'+', rest), percent_or_plus)
+    edit(arena, input, |rest| memchr2(b'%', b'+', rest), percent_or_plus)
 }
 
 /// The escape at the beginning of `rest`, which is a `%` or a `+`.

@@ -5,20 +5,21 @@
 //! all codes without a map, become their low byte.
 
 use bumpalo::Bump;
+use memchr::memchr2;
 
 use crate::digits::{hex_digits, narrow, pair};
-use crate::edit::{Edit, edit, near2};
+use crate::edit::{Edit, edit};
 use crate::unicode_map::us_ascii;
 use crate::url::percent_or_plus;
 
 /// Without a map.
 pub(crate) fn decode<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
-    edit(arena, input, |rest| near2(b'%', b'+', rest), |rest| escape(rest, |_| None))
+    edit(arena, input, |rest| memchr2(b'%', b'+', rest), |rest| escape(rest, |_| None))
 }
 
 /// With the map of code page 20127.
 pub(crate) fn decode_us_ascii<'a>(arena: &'a Bump, input: &'a [u8]) -> &'a [u8] {
-    edit(arena, input, |rest| near2(b'%', b'+', rest), |rest| escape(rest, us_ascii))
+    edit(arena, input, |rest| memchr2(b'%', b'+', rest), |rest| escape(rest, us_ascii))
 }
 
 fn escape(rest: &[u8], map: impl Fn(u16) -> Option<u8>) -> Edit {

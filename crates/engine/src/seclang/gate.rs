@@ -108,9 +108,10 @@ pub(crate) struct Collecting {
     before: Box<[u8]>,
     after: Box<[u8]>,
     pub(crate) list: Text,
-    /// Patterns by which other rules pick variables, and the literals that they need.
+    /// Patterns by which other rules pick variables.
     others: Vec<Arc<Matcher>>,
-    literals: Scanner,
+    /// Literals of which they need one, unless a pattern needs none.
+    literals: Option<Scanner>,
 }
 
 impl Collecting {
@@ -120,13 +121,13 @@ impl Collecting {
             let collecting = Self::shape(rule)?;
             let mut links = rules.iter().filter(|other| !std::ptr::eq(*other, rule)).flat_map(|other| &other.links);
             let mut collecting = links.try_fold(collecting, Self::beside)?;
-            let needs = collecting.others.iter().enumerate().filter_map(|(owner, other)| match &other.need {
-                Need::Literals(literals, _) => Some((owner as u32, literals)),
+            let needs = collecting.others.iter().map(|other| match &other.need {
+                Need::Literals(literals, _) => Some(literals),
                 _ => None,
             });
-            let needle = |owner| move |literal: &Vec<u8>| Needle { literal: literal.clone(), owner };
-            collecting.literals =
-                Scanner::new(needs.flat_map(|(owner, literals)| literals.iter().map(needle(owner))).collect());
+            let needle = |literal: &Vec<u8>| Needle { literal: literal.clone(), owner: 0 };
+            let needs: Option<Vec<_>> = needs.collect();
+            collecting.literals = needs.map(|needs| Scanner::new(needs.into_iter().flatten().map(needle).collect()));
             Some(collecting)
         };
         rules.iter().map(found).collect()
@@ -157,7 +158,7 @@ impl Collecting {
         let is_constant = !list.reads_more_than_tx() && list.reads().all(|id| id >= CAPTURES);
         let is_one = assignment.collection == Collection::Tx && is_whole && is_compared && is_constant;
         let [prefix, before, after] = [prefix, before, after].map(Clone::clone);
-        let (list, others, literals) = (list.clone(), Vec::new(), Scanner::default());
+        let (list, others, literals) = (list.clone(), Vec::new(), None);
         (is_one && !before.is_empty()).then(|| Self { prefix, before, after, list, others, literals })
     }
 
@@ -208,8 +209,39 @@ impl Collecting {
         let mut name = bumpalo::collections::Vec::with_capacity_in(self.prefix.len() + value.len(), scratch.arena);
         name.extend_from_slice_copy(&self.prefix);
         name.extend_from_slice_copy(value);
-        let mut may_match = self.others.iter().any(|other| !matches!(other.need, Need::Literals(..)));
-        self.literals.scan(&name, |_| may_match = true);
+        let mut may_match = self.literals.is_none();
+        self.literals.iter().for_each(|literals| literals.scan(&name, |_| may_match = true));
         may_match && self.others.iter().any(|other| other.is_match(&name, scratch))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_rules::seclang::{Options, RuleSource, load};
+
+    use super::super::program::Program;
+
+    /// Whether the first of the rules is recognised as one that collects values.
+    fn collects(other: &str) -> bool {
+        let text = format!(
+            "SecRule REQUEST_HEADERS_NAMES \"@rx ^.*$\" \"id:1,phase:1,pass,capture,t:none,setvar:'tx.own_%{{tx.0}}=/%{{tx.0}}/',chain\"\n\
+             SecRule TX:/^own_/ \"@within /a/ /b/\" \"t:none\"\n{other}\n"
+        );
+        let source = RuleSource::Text { name: "rules".into(), text };
+        let set = load(&[source], &Options::default()).unwrap().set;
+        Program::compile(&set).unwrap().rules[0].collecting.is_some()
+    }
+
+    #[test]
+    fn a_rule_that_collects_values_is_recognised_where_no_other_sees_them() {
+        assert!(collects("") && collects(r#"SecRule TX:/_x$/ "@rx ." "id:2,phase:1,pass""#));
+        for other in [
+            r#"SecRule TX "@rx ." "id:2,phase:1,pass""#,
+            r#"SecRule TX:own_x "@rx ." "id:2,phase:1,pass""#,
+            r#"SecAction "id:2,phase:1,pass,setvar:tx.%{args.a}=1""#,
+            r#"SecAction "id:2,phase:1,pass,setvar:tx.own_%{args.a}=1""#,
+        ] {
+            assert!(!collects(other), "{other}");
+        }
     }
 }

@@ -241,8 +241,9 @@ impl Sifter {
                 let is_memorable = raw.len() <= memory::MAX_BYTES && out.hits.len() + memory::MAX_RULES < MAX_HITS;
                 let before = out.hits.len();
                 let hit = |rule| Hit { rule, origin: plan.origin, name: pair.name, value: raw };
+                // Where the value would be remembered; `Some(None)` if it is.
                 let place = is_memorable.then(|| memory::recall(key, |rule| out.hits.push(hit(rule))));
-                if !matches!(place, Some(None)) {
+                if place != Some(None) {
                     Visit { sifter: self, search, plan, named, name: pair.name, raw }.value(scratch, seen, out);
                     // Rules past the bound are not among the hits: such an answer is not the whole one.
                     let is_whole = out.hits.len() < MAX_HITS;

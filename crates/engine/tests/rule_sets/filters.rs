@@ -94,3 +94,12 @@ fn a_value_among_too_many_hits_is_not_remembered_as_harmless() {
         assert_eq!(site.see(&Request::get("/?x=foofoofoo")).ids(), "99", "after {fillers}");
     }
 }
+
+#[test]
+fn one_search_refuses_what_many_rules_are_opened_by() {
+    let rule = |what: &str, id: usize| format!("SecRule ARGS \"@rx '\\s*{what}\\s*=\" \"id:{id},phase:1,pass\"\n");
+    let rules: String = ["\\d", "[xyz]", "[o0]", "-"].iter().zip(1..).map(|(what, id)| rule(what, id)).collect();
+    let site = Site::new(&rules);
+    assert_eq!(site.tested(&get("/?a=it's+so,+see+x=1-2")), 0, "it has the bytes that each of them needs");
+    assert_eq!(site.see(&get("/?a=it's+so,+see+'-+=1-2x")).ids(), "4");
+}

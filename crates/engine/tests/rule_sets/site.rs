@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use bumpalo::Bump;
 use weir_engine::seclang::{Collections, Profile, Program, Tuning};
-use weir_engine::{Context, Decision, Finding, NoMeter, Outcome, Plan, RuleIndex, Specification, Verdict};
+use weir_engine::{Context, Decision, Finding, Meter, Outcome, Plan, RuleIndex, Specification, Verdict};
 use weir_http::{Anomalies, Head, Header, ResponseHead, Transaction, Version};
 use weir_rules::Phase;
 use weir_rules::seclang::ir::Phase as SecPhase;
@@ -103,6 +103,25 @@ pub struct Site {
     naive: Plan,
     /// Units of work of the last request, and its anomalies.
     work: Mutex<(u64, Anomalies)>,
+    /// Rules that the last request was tested against.
+    tested: Mutex<usize>,
+}
+
+/// Counts rules that are tested.
+#[derive(Default)]
+struct Counting(usize);
+
+impl Meter for Counting {
+    fn sampled(&self) -> bool {
+        false
+    }
+    fn now(&self) -> u64 {
+        0
+    }
+    fn rule(&mut self, rule: RuleIndex, _: bool, _: u64) {
+        self.0 += usize::from(rule.0 > 0);
+    }
+    fn lane(&mut self, _: u32, _: u64) {}
 }
 
 impl Site {
@@ -117,7 +136,7 @@ impl Site {
     pub fn of(program: Arc<Program>, tuning: Tuning) -> Self {
         let quick = Profile::new(Arc::clone(&program), RuleIndex(1), tuning.clone());
         let naive = Profile::naive(Arc::clone(&program), RuleIndex(1), tuning);
-        Self { quick: plan(quick), naive: plan(naive), program, work: Mutex::default() }
+        Self { quick: plan(quick), naive: plan(naive), program, work: Mutex::default(), tested: Mutex::default() }
     }
 
     /// What a request comes to.
@@ -135,6 +154,12 @@ impl Site {
     /// What a request comes to that may not take more work than its size justifies; the naive run would.
     pub fn see_bounded(&self, request: &Request) -> Seen {
         self.evaluate(&self.quick, &Request { bounded: true, ..request.clone() }, None)
+    }
+
+    /// Rules that a request is tested against exactly.
+    pub fn tested(&self, request: &Request) -> usize {
+        self.evaluate(&self.quick, request, None);
+        *self.tested.lock().unwrap()
     }
 
     /// Units of work of the last request, and its anomalies.
@@ -162,14 +187,14 @@ impl Site {
         if !request.bounded {
             transaction.work().unbind();
         }
-        let mut outcome = Outcome::default();
+        let (mut outcome, mut meter) = (Outcome::default(), Counting::default());
         let mut context = Context {
             detect: false,
             request_id: b"id",
             now_ms: memory.map_or(1_700_000_000_000, |(_, now_s)| now_s * 1000),
             limits: None,
             collections: memory.map(|(collections, _)| collections),
-            meter: &mut NoMeter,
+            meter: &mut meter,
         };
         let mut answered = None;
         let mut step = |decision: Decision| match decision {
@@ -204,6 +229,7 @@ impl Site {
             }
         }
         outcome.run_rule_sets(SecPhase::Logging, &transaction, &mut context);
+        *self.tested.lock().unwrap() = meter.0;
         *self.work.lock().unwrap() = (transaction.work().spent(), transaction.anomalies());
         // 0 for the rule that ran the set.
         let id = |finding: &Finding| finding.rule.0.checked_sub(1).map_or(0, |at| self.program.rules()[at as usize].id);

@@ -14,7 +14,7 @@ use regex_automata::util::pool::Pool;
 use regex_syntax::hir::Hir;
 
 use super::super::scratch::Scratch;
-use super::positions::{Automaton, States};
+use super::positions::{PositionAutomaton, States};
 
 /// Units of work for a search, for each byte, and for a transition that no value has needed before.
 const SEARCH: u64 = 100;
@@ -34,7 +34,7 @@ pub(crate) struct Factors {
 
 /// One of the automata.
 struct Group {
-    automaton: Arc<Automaton>,
+    automaton: Arc<PositionAutomaton>,
     states: Pool<States, Box<dyn Fn() -> States + Send + Sync + UnwindSafe + RefUnwindSafe>>,
 }
 
@@ -64,7 +64,7 @@ impl Factors {
     fn add(&mut self, parts: &[(usize, &Hir)]) {
         let Ok(group) = u8::try_from(self.groups.len()) else { return };
         let patterns: Vec<&Hir> = parts.iter().map(|(_, part)| *part).collect();
-        match Automaton::new(&patterns) {
+        match PositionAutomaton::new(&patterns) {
             Some(automaton) => {
                 let automaton = Arc::new(automaton);
                 let kept = Arc::clone(&automaton);

@@ -68,9 +68,9 @@ pub(super) fn next_number() -> u64 {
 }
 
 /// Where a value is: the first of its slots, its place among those seen once, and its tag.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub(super) struct Place {
-    place: usize,
+    slot: usize,
     sight: usize,
     tag: u16,
 }
@@ -88,16 +88,16 @@ impl Memory {
         hasher.write(key.value);
         hasher.write_u64(key.plan);
         let hash = hasher.finish();
-        Place { place: hash as usize % SLOTS, sight: (hash >> 16) as usize % SIGHTS, tag: (hash >> 48) as u16 | 1 }
+        Place { slot: hash as usize % SLOTS, sight: (hash >> 16) as usize % SIGHTS, tag: (hash >> 48) as u16 | 1 }
     }
 }
 
 /// Calls `opens` for the rules that the value is known to open there; if it is not known, where it would be.
 pub(super) fn recall(key: Key<'_>, mut opens: impl FnMut(u32)) -> Option<Place> {
     MEMORY.with_borrow(|memory| {
-        let found @ Place { place, tag, .. } = memory.place(key);
-        let places = [place, place ^ 1].into_iter().filter(|place| memory.tags[*place] == tag);
-        let known = places.map(|place| &memory.slots[place]).find(|slot| slot.is_of(key));
+        let found @ Place { slot, tag, .. } = memory.place(key);
+        let places = [slot, slot ^ 1].into_iter().filter(|slot| memory.tags[*slot] == tag);
+        let known = places.map(|slot| &memory.slots[slot]).find(|slot| slot.is_of(key));
         if let Some(slot) = known {
             slot.rules[..usize::from(slot.count)].iter().for_each(|rule| opens(u32::from(*rule)));
         }
@@ -117,14 +117,14 @@ pub(super) fn remember(key: Key<'_>, place: Place, rules: impl ExactSizeIterator
         *number = rule;
     }
     MEMORY.with_borrow_mut(|memory| {
-        let Place { place, sight, tag } = place;
+        let Place { slot, sight, tag } = place;
         if std::mem::replace(&mut memory.sights[sight], tag) != tag {
             return;
         }
         memory.turn ^= 1;
-        let place = place ^ memory.turn;
-        memory.tags[place] = tag;
-        let slot = &mut memory.slots[place];
+        let slot = slot ^ memory.turn;
+        memory.tags[slot] = tag;
+        let slot = &mut memory.slots[slot];
         slot.plan = key.plan;
         slot.length = key.value.len() as u8;
         (slot.count, slot.rules) = (count, numbers);

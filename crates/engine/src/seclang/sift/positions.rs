@@ -9,6 +9,7 @@
 //! count as bytes there), and for nothing elsewhere: then more is found than the pattern matches.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
 use weir_transform::ByteSet;
@@ -17,7 +18,7 @@ use super::super::bits::Bits;
 
 /// More positions are not put into one automaton.
 const MAX_POSITIONS: usize = 8_192;
-/// States that a thread keeps: 1 MB of an automaton with up to 128 classes.
+/// States that a thread keeps: half a megabyte of transitions if there are up to 64 classes.
 const MAX_STATES: usize = 4_096;
 
 /// Transitions that a thread builds at once, and the bytes that it has to search for each more: values may be made to meet
@@ -255,7 +256,7 @@ fn line_ends(look: Look) -> ByteSet {
 }
 
 /// The automaton of at most 32 patterns.
-pub(super) struct Automaton {
+pub(super) struct PositionAutomaton {
     /// The class of each byte, and of the beginning and the end of a value.
     class_of: [u8; SYMBOLS],
     /// Transitions of each state as a power of two: the number of classes, or somewhat more.
@@ -273,11 +274,11 @@ pub(super) struct Automaton {
 pub(super) struct States {
     /// By state and class, the next one; [`UNKNOWN`], or with [`FOUND`] if patterns end there.
     next: Vec<u16>,
-    all: Vec<State>,
+    all: Vec<Arc<State>>,
     /// Transitions built so far, and the bytes that have been searched.
     built: u64,
     searched: u64,
-    numbers: HashMap<State, u16, foldhash::fast::RandomState>,
+    numbers: HashMap<Arc<State>, u16, foldhash::fast::RandomState>,
 }
 
 /// The positions that may come next, besides those at which patterns begin, and the patterns that end in the state.
@@ -286,13 +287,13 @@ type State = (Vec<u16>, u32);
 const UNKNOWN: u16 = u16::MAX;
 const FOUND: u16 = 1 << 15;
 
-impl std::fmt::Debug for Automaton {
+impl std::fmt::Debug for PositionAutomaton {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Automaton").field("positions", &self.follow.len()).finish_non_exhaustive()
+        out.debug_struct("PositionAutomaton").field("positions", &self.follow.len()).finish_non_exhaustive()
     }
 }
 
-impl Automaton {
+impl PositionAutomaton {
     /// `None` if it would be too large, or a pattern matches everything.
     pub(super) fn new(patterns: &[&Hir]) -> Option<Self> {
         let mut positions = Positions::default();
@@ -370,24 +371,25 @@ impl Automaton {
 }
 
 impl States {
-    fn clear(&mut self, automaton: &Automaton) {
+    fn clear(&mut self, automaton: &PositionAutomaton) {
         self.next.clear();
         self.all.clear();
         self.numbers.clear();
         self.add(automaton, (Vec::new(), 0));
     }
 
-    fn add(&mut self, automaton: &Automaton, state: State) -> u16 {
+    fn add(&mut self, automaton: &PositionAutomaton, state: State) -> u16 {
         let number = self.all.len() as u16;
         self.next.resize(self.next.len() + (1 << automaton.shift), UNKNOWN);
-        self.numbers.insert(state.clone(), number);
+        let state = Arc::new(state);
+        self.numbers.insert(Arc::clone(&state), number);
         self.all.push(state);
         number
     }
 
     /// The state after one; `None` if there is no room for it, and then there is none that is known.
     #[cold]
-    fn build(&mut self, automaton: &Automaton, from: u16, class: u8) -> Option<u16> {
+    fn build(&mut self, automaton: &PositionAutomaton, from: u16, class: u8) -> Option<u16> {
         self.built += 1;
         let waiting = self.all[usize::from(from)].0.iter();
         let taken = waiting.filter(|at| automaton.takes[usize::from(**at)].contains(usize::from(class)));
@@ -457,7 +459,7 @@ mod tests {
         fn finds_what_regexes_find(value in proptest::collection::vec(proptest::sample::select(b"abcx =\n'\xff".to_vec()), 0..30)) {
             let syntax = syntax::Config::new().utf8(false).unicode(false);
             let hirs = PATTERNS.map(|pattern| syntax::parse_with(pattern, &syntax).unwrap());
-            let automaton = Automaton::new(&hirs.iter().collect::<Vec<_>>()).unwrap();
+            let automaton = PositionAutomaton::new(&hirs.iter().collect::<Vec<_>>()).unwrap();
             let found = automaton.search(&value, &mut automaton.states(), || true).unwrap();
             for (number, (pattern, hir)) in PATTERNS.iter().zip(&hirs).enumerate() {
                 let regex = meta::Builder::new().configure(meta::Config::new().utf8_empty(false)).build_from_hir(hir).unwrap();
@@ -470,7 +472,7 @@ mod tests {
     fn builds_no_more_than_it_may_and_begins_anew_when_it_is_full() {
         let syntax = syntax::Config::new().utf8(false).unicode(false);
         let hir = syntax::parse_with("[ab]{1,20}c|a.{13}b", &syntax).unwrap();
-        let automaton = Automaton::new(&[&hir]).unwrap();
+        let automaton = PositionAutomaton::new(&[&hir]).unwrap();
         let mut states = automaton.states();
         assert_eq!(automaton.search(b"aabac", &mut states, || false), None);
         assert_eq!(automaton.search(b"aabac", &mut states, || true), Some(1));
