@@ -1,0 +1,21 @@
+//! Who sent a request: consumers with their credentials, and the schemes by which a request proves one of them.
+//!
+//! Everything here is a pure function of a request, the credentials and a clock: no files, no network, no nginx.
+//! All cryptography is `ring`'s and RustCrypto's. A scheme sees a request twice ([`scheme`]): its head, from which it
+//! takes the claim, and its body as it arrives, of which it keeps no more than a digest.
+
+pub mod consumer;
+pub mod digest;
+pub mod encoding;
+pub mod failure;
+pub mod key;
+pub mod request;
+pub mod scheme;
+pub mod secret;
+
+pub use consumer::{Candidate, Consumer, Consumers, Credential, CredentialKind, Keys};
+pub use failure::{Failure, Reason};
+pub use key::Key;
+pub use request::Request;
+pub use scheme::{Identity, Nonce, Pending, Scheme};
+pub use secret::Secret;
