@@ -12,6 +12,7 @@ pub mod key;
 pub mod request;
 pub mod scheme;
 pub mod secret;
+pub mod sign;
 
 pub use consumer::{Candidate, Consumer, Consumers, Credential, CredentialKind, Keys};
 pub use failure::{Failure, Reason};
@@ -19,3 +20,4 @@ pub use key::Key;
 pub use request::Request;
 pub use scheme::{Identity, Nonce, Pending, Scheme};
 pub use secret::Secret;
+pub use sign::{Signed, Signer, SigningKey, Unsigned};
