@@ -4,6 +4,7 @@
 //! All cryptography is `ring`'s and RustCrypto's. A scheme sees a request twice ([`scheme`]): its head, from which it
 //! takes the claim, and its body as it arrives, of which it keeps no more than a digest.
 
+pub mod authentication;
 pub mod consumer;
 pub mod digest;
 pub mod encoding;
@@ -14,6 +15,7 @@ pub mod scheme;
 pub mod secret;
 pub mod sign;
 
+pub use authentication::{Admission, Authentication, Claims, Replay};
 pub use consumer::{Candidate, Consumer, Consumers, Credential, CredentialKind, Keys};
 pub use failure::{Failure, Reason};
 pub use key::Key;

@@ -7,7 +7,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use crate::{Consumer, Failure, Keys, Request};
+use crate::{Candidate, Consumer, Failure, Keys, Request};
 
 /// A signature scheme with its options.
 pub trait Scheme: Debug + Send + Sync {
@@ -49,10 +49,20 @@ pub trait Pending {
 pub struct Identity {
     /// The consumer.
     pub consumer: Arc<Consumer>,
-    /// The position of the credential in [`Consumer::credentials`].
-    pub credential: usize,
+    /// The position of the credential in [`Consumer::credentials`]; `None` if the request has none.
+    pub credential: Option<usize>,
     /// What must not come again.
     pub nonce: Option<Nonce>,
+    /// The claims of a token.
+    pub claims: Option<Arc<serde_json::Map<String, serde_json::Value>>>,
+}
+
+impl Identity {
+    /// A sender that has proven a credential.
+    #[must_use]
+    pub fn of(candidate: Candidate) -> Self {
+        Self { consumer: candidate.consumer, credential: Some(candidate.credential), nonce: None, claims: None }
+    }
 }
 
 /// What makes a signed request unique.

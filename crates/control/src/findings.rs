@@ -107,6 +107,7 @@ impl Places {
                 | ResourceKind::Files
                 | ResourceKind::Lists
                 | ResourceKind::RuleSets
+                | ResourceKind::Consumers
                 | ResourceKind::Policies => {}
             }
         }

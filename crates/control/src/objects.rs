@@ -60,13 +60,15 @@ pub enum Purpose {
     Chain,
     /// A private key.
     Key,
+    /// A secret of a consumer.
+    Secret,
 }
 
 impl Purpose {
     const fn mode(self) -> u32 {
         match self {
             Self::Data | Self::Chain => 0o444,
-            Self::Key => 0o600,
+            Self::Key | Self::Secret => 0o600,
         }
     }
 }

@@ -10,6 +10,7 @@
 
 mod apply;
 mod certificate;
+mod consumer;
 mod document;
 mod edit;
 mod expand;

@@ -9,9 +9,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use bumpalo::collections::Vec as ArenaVec;
+use weir_auth::Authentication;
 use weir_rules::Phase;
 use weir_rules::ir::ValueExpr;
 
+use crate::authenticate::authenticate;
 use crate::check::Node;
 use crate::evaluate::{Context, Pass};
 use crate::evidence::finding;
@@ -44,6 +46,8 @@ pub enum Action {
     RemoveHeader(Side, Vec<u8>),
     /// Count the request; past the limit answer 429.
     RateLimit(RateLimit),
+    /// Ask who sent the request; refuse what does not prove it.
+    Authenticate(Arc<Authentication>),
     /// Remember a tag, for later rules and the logs.
     Tag(String),
     /// Run a SecLang rule set from here on: its rules of phase 1 now, of phase 2 after the rules
@@ -60,8 +64,10 @@ pub struct ActionInfo<'a> {
     pub changes: Option<Side>,
     /// The rule set that it runs.
     pub rule_set: Option<&'a Arc<Profile>>,
-    /// Whether it sets a tag, which later rules may read.
-    pub sets_tag: bool,
+    /// Whether it sets tags or the consumer, which later rules may read.
+    pub sets_fields: bool,
+    /// What it asks about the sender.
+    pub authentication: Option<&'a Arc<Authentication>>,
 }
 
 impl Action {
@@ -75,7 +81,10 @@ impl Action {
             Self::SetHeader(side, _, value) => ActionInfo { parameter: Some(value), changes: Some(*side), ..plain },
             Self::RemoveHeader(side, _) => ActionInfo { changes: Some(*side), ..plain },
             Self::RateLimit(limit) => ActionInfo { parameter: Some(&limit.key), ..plain },
-            Self::Tag(_) => ActionInfo { sets_tag: true, ..plain },
+            Self::Authenticate(asked) => {
+                ActionInfo { changes: Some(Side::Request), sets_fields: true, authentication: Some(asked), ..plain }
+            }
+            Self::Tag(_) => ActionInfo { sets_fields: true, ..plain },
             Self::RuleSet(profile) => ActionInfo { rule_set: Some(profile), ..plain },
         }
     }
@@ -84,7 +93,7 @@ impl Action {
     #[must_use]
     pub fn may_refuse(&self) -> bool {
         match self {
-            Self::Block(_) | Self::Redirect { .. } | Self::RateLimit(_) => true,
+            Self::Block(_) | Self::Redirect { .. } | Self::RateLimit(_) | Self::Authenticate(_) => true,
             Self::RuleSet(profile) => !profile.only_detects(),
             Self::Allow(_) | Self::Log | Self::Tag(_) | Self::SetHeader(..) | Self::RemoveHeader(..) => false,
         }
@@ -97,14 +106,17 @@ impl Action {
             Self::RuleSet(profile) => profile.only_detects(),
             Self::Allow(_) => true,
             Self::Block(_) | Self::Redirect { .. } | Self::RateLimit(_) | Self::Log | Self::Tag(_) => false,
-            Self::SetHeader(..) | Self::RemoveHeader(..) => false,
+            Self::SetHeader(..) | Self::RemoveHeader(..) | Self::Authenticate(_) => false,
         }
     }
 
     /// The first phase in which all that it reads is known.
     #[must_use]
     pub fn phase(&self) -> Phase {
-        self.info().parameter.map_or(Phase::Request, ValueExpr::phase)
+        let info = self.info();
+        let of_parameter = info.parameter.map_or(Phase::Request, ValueExpr::phase);
+        let signs_body = info.authentication.is_some_and(|asked| asked.reads_body());
+        of_parameter.max(if signs_body { Phase::Body } else { Phase::Request })
     }
 
     /// The last phase in which it still has an effect.
@@ -133,6 +145,10 @@ impl fmt::Display for Action {
             Self::RateLimit(limit) => {
                 write!(out, "limit to {} in {} s, counted by {}", limit.requests, limit.period_ms / 1000, limit.key)
             }
+            Self::Authenticate(asked) => {
+                let schemes: Vec<&str> = asked.schemes.iter().map(|scheme| scheme.challenge()).collect();
+                write!(out, "authenticate by {}", schemes.join(" or "))
+            }
             Self::Tag(tag) => write!(out, "tag {tag}"),
             Self::RuleSet(profile) => {
                 write!(out, "run {}", weir_rules::counted(profile.program().rules().len(), "rule"))
@@ -147,6 +163,7 @@ pub const MAX_FINDINGS: usize = 64;
 /// Carries out the actions of `rule`, which has matched, in order.
 pub(crate) fn carry_out<'a, M: Meter>(
     pass: &Pass<'_, 'a, '_>,
+    at: u32,
     rule: &Rule,
     context: &mut Context<'_, M>,
     outcome: &mut Outcome<'a>,
@@ -154,6 +171,7 @@ pub(crate) fn carry_out<'a, M: Meter>(
     outcome.score = outcome.score.saturating_add(rule.score);
     let detect = context.detect || rule.detect;
     let mut limited_by = Vec::new();
+    let mut reason = String::new();
     let mut said: Option<(&'static str, bool)> = (rule.score > 0).then_some(("score", false));
     let mut decision = Decision::Continue;
     for planned in &rule.actions {
@@ -188,6 +206,14 @@ pub(crate) fn carry_out<'a, M: Meter>(
                     Arc::new(Response { status: *status, headers: vec![location], ..Response::default() })
                 });
             }
+            Action::Authenticate(asked) => match authenticate(pass, at, rule, asked, context, outcome) {
+                Ok(()) => {}
+                Err((failure, response)) => {
+                    said = Some(("authenticate", detect));
+                    reason = failure;
+                    decision = stop(outcome, rule, detect, Verdict::Unauthenticated, || response);
+                }
+            },
             Action::RateLimit(limit) => {
                 if let Some((key, retry_after_ms)) = refused(pass, planned, limit, context) {
                     limited_by = key;
@@ -204,7 +230,7 @@ pub(crate) fn carry_out<'a, M: Meter>(
     if let Some((action, detected_only)) = said
         && outcome.findings.len() < MAX_FINDINGS
     {
-        outcome.findings.push(Finding { key: limited_by, ..finding(pass, rule, action, detected_only) });
+        outcome.findings.push(Finding { key: limited_by, reason, ..finding(pass, rule, action, detected_only) });
     }
     decision
 }

@@ -17,7 +17,7 @@ use crate::plan::{Lane, LaneTable, PlannedAction, Rule, Selector, Stage};
 use crate::rate::limit_identity;
 use crate::seclang::Sifter;
 use crate::value::Source;
-use crate::{Action, ActionInfo, LaneInfo, List, Mode, Plan, RuleIndex, Side, Specification};
+use crate::{Action, ActionInfo, LaneInfo, List, Mode, Plan, RuleIndex, RuleSpec, SelectorSpec, Side, Specification};
 
 /// Policies of one plan: which of them are done, or have allowed the request, is one machine word. A specification may
 /// have any number.
@@ -46,6 +46,8 @@ struct Compiler<'s> {
     spec: &'s Specification,
     lanes: LaneTable,
     regexes: HashMap<String, Arc<Regex>>,
+    /// Whether some rule reads the body.
+    reads_body: bool,
     errors: Vec<CompileError>,
 }
 
@@ -80,7 +82,8 @@ impl Plan {
     /// All that is wrong, in the order of the rules: patterns that are too large, lists that do
     /// not exist, positions that do not, more than [`MAX_PLAN_POLICIES`] policies.
     pub fn compile(spec: &Specification, apply: &[usize]) -> Result<Self, Vec<CompileError>> {
-        let mut compiler = Compiler { spec, lanes: LaneTable::default(), regexes: HashMap::new(), errors: Vec::new() };
+        let lanes = LaneTable::default();
+        let mut compiler = Compiler { spec, lanes, regexes: HashMap::new(), reads_body: false, errors: Vec::new() };
         let plan = compiler.plan(apply);
         if compiler.errors.is_empty() { Ok(plan) } else { Err(compiler.errors) }
     }
@@ -93,10 +96,11 @@ impl Compiler<'_> {
 
     fn plan(&mut self, apply: &[usize]) -> Plan {
         let mut selectors = Vec::new();
-        let mut tag_selectors = Vec::new();
+        let mut changing_selectors = Vec::new();
         let mut rules = Vec::new();
         let mut gates: Vec<(Phase, Gate)> = Vec::new();
         let spec = self.spec;
+        let identified = identified(spec, apply);
         if apply.len() > MAX_PLAN_POLICIES {
             self.fail(None, format!("there are {} policies; at most {MAX_PLAN_POLICIES} are possible", apply.len()));
         }
@@ -111,8 +115,8 @@ impl Compiler<'_> {
                     .as_ref()
                     .and_then(|when| self.node(when, selector.rules.first().map(|rule| rule.index)));
                 let number = selectors.len() as u32;
-                if selector.when.as_ref().is_some_and(|when| gate::reads(when, Field::Tags)) {
-                    tag_selectors.push(number);
+                if selector.when.as_ref().is_some_and(|when| gate::reads(when, Field::is_set_by_rules)) {
+                    changing_selectors.push(number);
                 }
                 selectors.push(Selector { when });
                 for rule in &selector.rules {
@@ -129,6 +133,12 @@ impl Compiler<'_> {
                         planned.limit = limit_identity(&policy.id, &rule.id, place);
                     }
                     phase = rule.actions.iter().map(Action::phase).fold(phase, Phase::max);
+                    self.reads_body |= reads(selector, rule, |field| field.info().phase == Phase::Body);
+                    let is_set = rule.actions.iter().any(|action| action.info().rule_set.is_some());
+                    // A rule set does not wait for the consumer: it begins with the head.
+                    if phase < identified && !is_set && reads(selector, rule, Field::is_of_consumer) {
+                        phase = identified;
+                    }
                     gates.push((phase, gate));
                     rules.push(Rule {
                         index: rule.index,
@@ -165,22 +175,31 @@ impl Compiler<'_> {
         let rule_sets = [SecPhase::RequestHeaders, SecPhase::RequestBody, SecPhase::ResponseHeaders]
             .map(|phase| actions.iter().filter_map(|action| action.rule_set).any(|profile| profile.has(phase)));
         let of_body = stages[Phase::Body as usize].rules.iter().flat_map(|rule| &rules[*rule as usize].actions);
-        let body_sets_tags = of_body.into_iter().any(|planned| planned.action.info().sets_tag);
+        let body_sets_fields = of_body.into_iter().any(|planned| planned.action.info().sets_fields);
         let lanes = std::mem::take(&mut self.lanes.lanes);
-        let reading = |field| -> Vec<u32> {
-            let reads = |lane: &Lane| gate::value_reads(&lane.value, field);
+        let reading = |is_one: fn(Field) -> bool| -> Vec<u32> {
+            let reads = |lane: &Lane| gate::value_reads(&lane.value, is_one);
             lanes.iter().enumerate().filter(|(_, lane)| reads(lane)).map(|(number, _)| number as u32).collect()
         };
-        let tag_lanes = reading(Field::Tags);
+        let changing_lanes = reading(Field::is_set_by_rules);
         // Whether the body is wanted is asked without making a request id; and a rule of the body
-        // phase may still set a tag that is asked for.
-        let mut unforeseen = reading(Field::RequestId);
-        if body_sets_tags {
-            unforeseen.extend(&tag_lanes);
+        // phase may still set a tag, or find the consumer, that is asked for.
+        let mut unforeseen = reading(|field| field == Field::RequestId);
+        if body_sets_fields {
+            unforeseen.extend(&changing_lanes);
         }
         let refuses = |rule: &Rule| !rule.detect && rule.actions.iter().any(|planned| planned.action.may_refuse());
         let detects = |rule: &Rule| rule.detect || rule.actions.iter().all(|planned| planned.action.only_detects());
+        let body_rules = || stages[Phase::Body as usize].rules.iter().copied();
+        let verifies = |at: &u32| {
+            let planned = rules[*at as usize].actions.iter();
+            planned.filter_map(|planned| planned.action.info().authentication).any(|asked| asked.reads_body())
+        };
+        let reads_body = self.reads_body || rule_sets[Phase::Body as usize];
+        let signed = body_rules().filter(verifies).collect();
         Plan {
+            reads_body,
+            signed,
             may_refuse: rules.iter().any(refuses),
             only_detects: rules.iter().all(detects),
             lanes,
@@ -188,8 +207,8 @@ impl Compiler<'_> {
             rules,
             stages,
             infos,
-            tag_lanes,
-            tag_selectors,
+            changing_lanes,
+            changing_selectors,
             unforeseen,
             geo: spec.geo.clone(),
             inflates: apply.iter().any(|position| spec.policies.get(*position).is_some_and(|policy| policy.inflate)),
@@ -297,4 +316,19 @@ impl Compiler<'_> {
         let nodes: Vec<Option<Node>> = parts.iter().map(|part| self.node(part, rule)).collect();
         nodes.into_iter().collect()
     }
+}
+
+/// The phase from which it is known who the consumer is.
+fn identified(spec: &Specification, apply: &[usize]) -> Phase {
+    let policies = apply.iter().filter_map(|position| spec.policies.get(*position));
+    let rules = policies.flat_map(|policy| &policy.selectors).flat_map(|selector| &selector.rules);
+    let asked = rules.flat_map(|rule| &rule.actions).filter(|action| action.info().authentication.is_some());
+    asked.map(Action::phase).max().unwrap_or(Phase::Request)
+}
+
+/// Whether a rule reads a field that is one of these, in a condition or in an action's parameter.
+fn reads(selector: &SelectorSpec, rule: &RuleSpec, is_one: fn(Field) -> bool) -> bool {
+    let mut conditions = selector.when.iter().chain([&rule.when]);
+    let mut parameters = rule.actions.iter().filter_map(|action| action.info().parameter);
+    conditions.any(|when| gate::reads(when, is_one)) || parameters.any(|value| gate::value_reads(value, is_one))
 }

@@ -6,17 +6,19 @@
 
 use std::cell::{Cell, RefCell};
 
+use weir_auth::{Identity, Keys};
 use weir_http::{BodyKind, Transaction};
 use weir_rules::Phase;
 use weir_rules::seclang::ir::Phase as SecPhase;
 
 use crate::action::carry_out;
+use crate::authenticate;
 use crate::check::Node;
-use crate::plan::{Plan, Rule};
+use crate::plan::{Plan, Rule, Stage};
 use crate::rate::RateTable;
 use crate::seclang::Collections;
 use crate::value::{Reader, Values};
-use crate::{Decision, Meter, Outcome, RuleIndex};
+use crate::{Decision, Meter, NonceTable, Outcome, RuleIndex};
 
 /// What evaluation needs from its caller.
 pub struct Context<'c, M> {
@@ -28,6 +30,10 @@ pub struct Context<'c, M> {
     pub now_ms: u64,
     /// Where rate limits are counted; without it they let everything pass.
     pub limits: Option<&'c RateTable<'c>>,
+    /// Where credentials are found; without them nobody is known.
+    pub keys: Option<&'c dyn Keys>,
+    /// Where nonces are remembered; without it replays are refused as if it were full.
+    pub nonces: Option<&'c NonceTable<'c>>,
     /// Where rule sets keep persistent collections; without it they are empty and stay so.
     pub collections: Option<&'c dyn Collections>,
     /// Receives the costs.
@@ -90,7 +96,13 @@ impl Plan {
         if stage.rules.is_empty() {
             return Decision::Continue;
         }
-        let pass = Pass::new(self, transaction, context.request_id, std::mem::take(&mut outcome.tags));
+        let pass = Pass::new(
+            self,
+            transaction,
+            context.request_id,
+            std::mem::take(&mut outcome.tags),
+            outcome.identity.take(),
+        );
         let candidates = transaction.arena().alloc_slice_copy(&stage.ungated);
         let sampled = context.meter.sampled();
         for filter in &stage.filters {
@@ -108,7 +120,8 @@ impl Plan {
             while bits != 0 {
                 let at = word * 64 + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
-                let rule = &self.rules[stage.rules[at] as usize];
+                let number = stage.rules[at];
+                let rule = &self.rules[number as usize];
                 if rule.policy & (over | outcome.allowed) != 0 {
                     continue;
                 }
@@ -117,7 +130,7 @@ impl Plan {
                 let ticks = if sampled { context.meter.now().saturating_sub(begun) } else { 0 };
                 context.meter.rule(rule.index, hit, ticks);
                 if hit {
-                    decision = carry_out(&pass, rule, context, outcome);
+                    decision = carry_out(&pass, number, rule, context, outcome);
                     if decision != Decision::Continue {
                         break 'all;
                     }
@@ -125,6 +138,7 @@ impl Plan {
             }
         }
         outcome.tags = pass.reader.tags.into_inner();
+        outcome.identity = pass.reader.identity.into_inner();
         decision
     }
 
@@ -140,17 +154,57 @@ impl Plan {
         if stage.rules.is_empty() || self.all() & !over == 0 {
             return None;
         }
-        let pass = Pass::new(self, transaction, b"", outcome.tags.clone());
+        let pass = Pass::new(self, transaction, b"", outcome.tags.clone(), outcome.identity.clone());
         let kind = transaction.body_kind();
-        let rules = stage.rules.iter().map(|rule| &self.rules[*rule as usize]).filter(|rule| rule.policy & over == 0);
-        for (count, rule) in rules.enumerate() {
-            let when = self.selectors[rule.selector as usize].when.as_ref();
-            let selected = when.map_or(Some(true), |when| pass.foresee(when, kind));
-            if count >= MAX_FORESEEN || (selected != Some(false) && pass.foresee(&rule.node, kind) != Some(false)) {
+        for (count, at) in self.foreseen(stage, &pass).enumerate() {
+            let rule = &self.rules[stage.rules[at] as usize];
+            if rule.policy & over == 0 && (count >= MAX_FORESEEN || pass.may_match(rule, kind)) {
                 return Some(rule.index);
             }
         }
         None
+    }
+
+    /// The rules of the body phase, as positions in the stage, that the filters of what is known before the body do not
+    /// rule out.
+    fn foreseen(&self, stage: &Stage, pass: &Pass<'_, '_, '_>) -> impl Iterator<Item = usize> {
+        let candidates = pass.reader.transaction.arena().alloc_slice_copy(&stage.ungated);
+        for filter in &stage.filters {
+            let lane = &self.lanes[filter.lane as usize];
+            if lane.value.phase() > Phase::Request || self.unforeseen.contains(&filter.lane) {
+                filter.rules().into_iter().for_each(|at| candidates[at as usize >> 6] |= 1 << (at & 63));
+                continue;
+            }
+            let values = pass.values(filter.lane);
+            let hits = pass.reader.transaction.arena().alloc_slice_fill_copy(values.as_slice().len().div_ceil(64), 0);
+            filter.open(values.as_slice(), candidates, hits);
+        }
+        let words: &[u64] = candidates;
+        (0..stage.rules.len()).filter(move |at| words[at >> 6] >> (at & 63) & 1 == 1)
+    }
+
+    /// Reads from the head what the request claims in rules that verify signatures over the body and may match: what
+    /// arrives of the body then goes to [`Outcome::absorb`]. Call it when the body is about to be read.
+    pub fn expect_body<'a, M: Meter>(
+        &self,
+        transaction: &Transaction<'a>,
+        context: &Context<'_, M>,
+        outcome: &mut Outcome<'a>,
+    ) {
+        if self.signed.is_empty() {
+            return;
+        }
+        let stage = &self.stages[Phase::Body as usize];
+        let over = outcome.done[Phase::Body as usize] | outcome.allowed;
+        let pass = Pass::new(self, transaction, b"", outcome.tags.clone(), outcome.identity.clone());
+        let kind = transaction.body_kind();
+        for at in self.foreseen(stage, &pass) {
+            let number = stage.rules[at];
+            let rule = &self.rules[number as usize];
+            if rule.policy & over == 0 && self.signed.contains(&number) && pass.may_match(rule, kind) {
+                outcome.claims.extend(authenticate::begin(rule, transaction, context).map(|claims| (number, claims)));
+            }
+        }
     }
 }
 
@@ -160,7 +214,13 @@ pub const MAX_TAGS: usize = 32;
 const MAX_FORESEEN: usize = 256;
 
 impl<'p, 'a, 'e> Pass<'p, 'a, 'e> {
-    fn new(plan: &'p Plan, transaction: &'e Transaction<'a>, request_id: &'e [u8], tags: Vec<String>) -> Self
+    fn new(
+        plan: &'p Plan,
+        transaction: &'e Transaction<'a>,
+        request_id: &'e [u8],
+        tags: Vec<String>,
+        identity: Option<Identity>,
+    ) -> Self
     where
         'p: 'e,
     {
@@ -171,6 +231,7 @@ impl<'p, 'a, 'e> Pass<'p, 'a, 'e> {
                 transaction,
                 request_id,
                 tags: RefCell::new(tags),
+                identity: RefCell::new(identity),
                 geo: plan.geo.as_deref(),
                 location: Cell::new(None),
             },
@@ -198,9 +259,20 @@ impl<'p, 'a, 'e> Pass<'p, 'a, 'e> {
             return;
         }
         tags.push(tag.to_owned());
-        self.plan.tag_lanes.iter().for_each(|lane| self.lanes[*lane as usize].set(None));
+        drop(tags);
+        self.forget_changing();
+    }
+
+    /// Sets the consumer, likewise.
+    pub(crate) fn identify(&self, identity: Identity) {
+        self.reader.identity.replace(Some(identity));
+        self.forget_changing();
+    }
+
+    fn forget_changing(&self) {
+        self.plan.changing_lanes.iter().for_each(|lane| self.lanes[*lane as usize].set(None));
         self.plan
-            .tag_selectors
+            .changing_selectors
             .iter()
             .for_each(|selector| self.selectors[*selector as usize].set(SelectorState::Unknown));
     }
@@ -226,6 +298,13 @@ impl<'p, 'a, 'e> Pass<'p, 'a, 'e> {
                 _ => test.holds(self.values(test.lane).as_slice()),
             },
         }
+    }
+
+    /// Whether a rule may match once the body is known.
+    fn may_match(&self, rule: &Rule, kind: BodyKind) -> bool {
+        let when = self.plan.selectors[rule.selector as usize].when.as_ref();
+        when.map_or(Some(true), |when| self.foresee(when, kind)) != Some(false)
+            && self.foresee(&rule.node, kind) != Some(false)
     }
 
     /// The truth of an expression as far as it is decided before the body is known.

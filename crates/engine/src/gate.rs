@@ -89,7 +89,7 @@ fn likelihood(gate: &Gate) -> f64 {
 /// What one of the test's values must meet for it to hold; `None` if nothing is known.
 pub(crate) fn of_test(test: &Test) -> Option<Condition> {
     // *All* is true of no values at all, so nothing has to occur; tags change after the filters.
-    if test.quantifier == Quantifier::All || value_reads(&test.value, Field::Tags) {
+    if test.quantifier == Quantifier::All || value_reads(&test.value, Field::is_set_by_rules) {
         return None;
     }
     let contains = |bytes: &[u8]| (!bytes.is_empty()).then(|| Condition::Contains(vec![literal::fold(bytes)]));
@@ -121,16 +121,16 @@ fn is_mapped(network: &IpNet) -> bool {
     }
 }
 
-/// Whether an expression reads a field.
-pub(crate) fn reads(expr: &Expr, field: Field) -> bool {
+/// Whether an expression reads a field that is one of these.
+pub(crate) fn reads(expr: &Expr, is_one: fn(Field) -> bool) -> bool {
     let mut found = false;
-    expr.tests(&mut |test| found |= value_reads(&test.value, field));
+    expr.tests(&mut |test| found |= value_reads(&test.value, is_one));
     found
 }
 
-/// Whether a value reads a field.
-pub(crate) fn value_reads(value: &ValueExpr, field: Field) -> bool {
+/// Whether a value reads a field that is one of these.
+pub(crate) fn value_reads(value: &ValueExpr, is_one: fn(Field) -> bool) -> bool {
     let mut found = false;
-    value.fields(&mut |access| found |= access.field == field);
+    value.fields(&mut |access| found |= is_one(access.field));
     found
 }

@@ -9,6 +9,7 @@
 mod action;
 mod address_gate;
 mod address_set;
+mod authenticate;
 mod check;
 mod compile;
 mod evaluate;
@@ -21,6 +22,7 @@ pub mod lock;
 mod meter;
 #[doc(hidden)]
 pub mod naive;
+mod nonce;
 mod outcome;
 mod plan;
 mod range_trie;
@@ -39,6 +41,7 @@ pub use address_set::AddressSet;
 pub use compile::{CompileError, MAX_PATTERN_BYTES, MAX_PLAN_POLICIES};
 pub use evaluate::{Context, MAX_TAGS};
 pub use meter::{Meter, NoMeter};
+pub use nonce::{NonceTable, Remembered};
 pub use outcome::{Decision, Finding, HeaderChange, MATCHED_BYTES, Outcome, Verdict};
 pub use plan::{LaneInfo, Plan};
 pub use rate::{Pace, RateTable, Take};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use weir_auth::{Claims, Identity};
 use weir_http::Transaction;
 use weir_rules::seclang::ir::Phase;
 
@@ -32,6 +33,8 @@ pub enum Verdict {
     Redirect,
     /// Over a rate limit.
     RateLimit,
+    /// Refused because it does not prove who sent it.
+    Unauthenticated,
     /// Blocked.
     Block,
     /// Refused after a fault in Weir, or because rules cannot read it completely.
@@ -40,8 +43,16 @@ pub enum Verdict {
 
 impl Verdict {
     /// All of them in order, which is also the order of a worker's counters in the ledger.
-    pub const ALL: [Self; 7] =
-        [Self::Pass, Self::Allow, Self::Detect, Self::Redirect, Self::RateLimit, Self::Block, Self::Fail];
+    pub const ALL: [Self; 8] = [
+        Self::Pass,
+        Self::Allow,
+        Self::Detect,
+        Self::Redirect,
+        Self::RateLimit,
+        Self::Unauthenticated,
+        Self::Block,
+        Self::Fail,
+    ];
 
     /// As in `$weir_verdict` and the logs.
     #[must_use]
@@ -52,6 +63,7 @@ impl Verdict {
             Self::Detect => "detect",
             Self::Redirect => "redirect",
             Self::RateLimit => "rate_limit",
+            Self::Unauthenticated => "unauthenticated",
             Self::Block => "block",
             Self::Fail => "fail",
         }
@@ -77,6 +89,8 @@ pub struct Finding {
     pub score: u32,
     /// The message with macros expanded, if it has macros; otherwise the rule's own message applies.
     pub message: Option<String>,
+    /// Of a failed authentication: the step that failed, and why.
+    pub reason: String,
     /// `logdata` of a SecLang rule, expanded, at most [`MATCHED_BYTES`] times four; not escaped.
     pub log_data: Vec<u8>,
     /// Of an exceeded rate limit: its key for people, with the first 128 bytes of the value; not escaped.
@@ -98,7 +112,7 @@ pub struct HeaderChange {
 }
 
 /// A transaction's evaluation: carried through the phases, empty and unallocated for benign traffic.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Outcome<'a> {
     /// Verdict so far.
     pub verdict: Verdict,
@@ -110,6 +124,8 @@ pub struct Outcome<'a> {
     pub score: u32,
     /// Tags set.
     pub tags: Vec<String>,
+    /// The consumer that was authenticated.
+    pub identity: Option<Identity>,
     /// Header changes to make; the caller takes them out.
     pub header_changes: Vec<HeaderChange>,
     /// Policies of the plan that was evaluated last, whose n-th has bit n in `done` and `allowed`.
@@ -123,8 +139,18 @@ pub struct Outcome<'a> {
     pub(crate) allows_all: bool,
     /// The same of policies that earlier plans had: where a request was redirected to, others may apply.
     elsewhere: Vec<(u32, [bool; 4])>,
+    /// Claims of the request whose body is arriving, each with the position of its rule in the plan.
+    pub(crate) claims: Vec<(u32, Claims<'a>)>,
     /// Rule sets at work on the transaction.
     pub(crate) runs: Vec<Run<'a>>,
+}
+
+impl std::fmt::Debug for Outcome<'_> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut out = out.debug_struct("Outcome");
+        out.field("verdict", &self.verdict).field("decided_by", &self.decided_by).field("findings", &self.findings);
+        out.field("score", &self.score).field("tags", &self.tags).finish_non_exhaustive()
+    }
 }
 
 impl<'a> Outcome<'a> {
@@ -202,6 +228,19 @@ impl<'a> Outcome<'a> {
         }
         self.runs = runs;
         decision
+    }
+
+    /// Takes the next bytes of the request body, for the signatures that [`crate::Plan::expect_body`] has found.
+    pub fn absorb(&mut self, bytes: &[u8]) {
+        for claim in self.claims.iter_mut().flat_map(|(_, claims)| claims).flatten() {
+            claim.absorb(bytes);
+        }
+    }
+
+    /// Whether a signature needs the bytes of the body.
+    #[must_use]
+    pub fn absorbs(&self) -> bool {
+        !self.claims.is_empty()
     }
 
     /// Whether a rule set has to see the body of a response of that media type: how many bytes of it at most, and the

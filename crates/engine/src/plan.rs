@@ -22,9 +22,9 @@ pub struct Plan {
     pub(crate) rules: Vec<Rule>,
     pub(crate) stages: [Stage; 3],
     pub(crate) infos: Vec<LaneInfo>,
-    /// Lanes and selectors that read tags, which rules change on the way.
-    pub(crate) tag_lanes: Vec<u32>,
-    pub(crate) tag_selectors: Vec<u32>,
+    /// Lanes and selectors that read tags or the consumer, which rules set on the way.
+    pub(crate) changing_lanes: Vec<u32>,
+    pub(crate) changing_selectors: Vec<u32>,
     /// Lanes whose values are not known, or not final, when it is asked whether the body is wanted.
     pub(crate) unforeseen: Vec<u32>,
     pub(crate) geo: Option<Arc<dyn Geo>>,
@@ -34,6 +34,10 @@ pub struct Plan {
     pub(crate) inflates: bool,
     pub(crate) may_refuse: bool,
     pub(crate) only_detects: bool,
+    /// Whether rules or rule sets read the request body itself, and not only a digest of it.
+    pub(crate) reads_body: bool,
+    /// Positions in `rules` of those of the body phase that verify a signature over the body.
+    pub(crate) signed: Vec<u32>,
     /// Whether a rule set has rules for that phase, by [`Phase`].
     pub(crate) rule_sets: [bool; 3],
 }
@@ -123,6 +127,18 @@ impl Plan {
     /// The bits of all its policies.
     pub(crate) fn all(&self) -> u64 {
         u64::MAX.checked_shr(64 - self.policies.len() as u32).unwrap_or(0)
+    }
+
+    /// Whether some rule reads the request body itself; if not, signatures are verified as it passes.
+    #[must_use]
+    pub fn reads_body(&self) -> bool {
+        self.reads_body
+    }
+
+    /// Whether some rule verifies a signature over the request body.
+    #[must_use]
+    pub fn verifies_body(&self) -> bool {
+        !self.signed.is_empty()
     }
 
     /// Whether it has no rules at all.

@@ -119,7 +119,7 @@ impl<'m> RateTable<'m> {
 }
 
 /// The secret in four words of the memory: each is made by the process that finds it missing first.
-fn shared_secret(words: &[AtomicU64]) -> [u8; 32] {
+pub(crate) fn shared_secret(words: &[AtomicU64]) -> [u8; 32] {
     // Keyed with random numbers of the system.
     let random = RandomState::new();
     let mut secret = [0; 32];

@@ -6,6 +6,7 @@
 use std::cell::{Cell, RefCell};
 use std::net::IpAddr;
 
+use weir_auth::Identity;
 use weir_http::{Anomalies, Pair, Transaction};
 use weir_rules::Field;
 use weir_rules::ir::{Access, Literal, ValueExpr};
@@ -44,6 +45,7 @@ pub(crate) struct Reader<'a, 'e> {
     pub(crate) transaction: &'e Transaction<'a>,
     pub(crate) request_id: &'e [u8],
     pub(crate) tags: RefCell<Vec<String>>,
+    pub(crate) identity: RefCell<Option<Identity>>,
     pub(crate) geo: Option<&'e dyn Geo>,
     pub(crate) location: Cell<Option<GeoLocation>>,
 }
@@ -60,6 +62,21 @@ impl<'a, 'e> Reader<'a, 'e> {
 
     fn copy(&self, bytes: &[u8]) -> Value<'a> {
         Value::Bytes(self.transaction.arena().alloc_slice_copy(bytes))
+    }
+
+    /// A claim of the verified token.
+    fn claim(&self, name: &[u8]) -> Option<Value<'a>> {
+        let identity = self.identity.borrow();
+        let claims = identity.as_ref()?.claims.as_deref()?;
+        claims.get(std::str::from_utf8(name).ok()?).map(|claim| self.json(claim))
+    }
+
+    /// A text as it is, another value as JSON.
+    fn json(&self, value: &serde_json::Value) -> Value<'a> {
+        match value {
+            serde_json::Value::String(text) => self.copy(text.as_bytes()),
+            other => self.copy(other.to_string().as_bytes()),
+        }
     }
 
     fn many(&self, values: impl ExactSizeIterator<Item = Value<'a>>) -> Values<'a> {
@@ -140,6 +157,10 @@ impl Source {
                 }
             }
             Self::Item(field, key) => {
+                if *field == Field::JwtClaims {
+                    let claim = reader.claim(key);
+                    return reader.collect(claim.into_iter());
+                }
                 let of_key = |pair: &&Pair<'a>| pair.name == key.as_slice();
                 reader.collect(pairs(*field, transaction).iter().filter(of_key).map(|pair| Value::Bytes(pair.value)))
             }
@@ -247,6 +268,21 @@ fn read_field<'a>(field: Field, reader: &Reader<'a, '_>) -> Values<'a> {
             return reader.collect(transaction.all_anomalies().names().map(|name| Value::Bytes(name.as_bytes())));
         }
         Field::Tags => return reader.many(reader.tags.borrow().iter().map(|tag| reader.copy(tag.as_bytes()))),
+        Field::ConsumerId => match &*reader.identity.borrow() {
+            Some(identity) => reader.copy(identity.consumer.id.as_bytes()),
+            None => Value::Bytes(b""),
+        },
+        Field::ConsumerGroups => {
+            let identity = reader.identity.borrow();
+            let groups = identity.as_ref().map_or(&[][..], |identity| &identity.consumer.groups);
+            return reader.many(groups.iter().map(|group| reader.copy(group.as_bytes())));
+        }
+        Field::JwtClaims => {
+            let identity = reader.identity.borrow();
+            let claims = identity.as_ref().and_then(|identity| identity.claims.as_deref());
+            return reader
+                .collect(claims.into_iter().flat_map(|claims| claims.values()).map(|claim| reader.json(claim)));
+        }
         Field::BodyMultipartNames => return reader.many(parts().map(|part| Value::Bytes(part.name))),
         Field::BodyMultipartFilenames => {
             return reader.collect(parts().flat_map(weir_http::Part::file_names).map(Value::Bytes));

@@ -92,6 +92,8 @@ fn run(plan: &Plan, request: &Request, detect: bool) -> (Decision, Outcome<'stat
         request_id: b"id",
         now_ms: 1_000,
         limits: Some(&table),
+        keys: None,
+        nonces: None,
         collections: None,
         meter: &mut NoMeter,
     };
@@ -236,8 +238,16 @@ fn policies_are_not_repeated_by_a_second_plan() {
     let request = Request::get("/a");
     let transaction = Transaction::new(request.head(), &arena);
     let mut outcome = Outcome::default();
-    let mut context =
-        Context { detect: false, request_id: b"", now_ms: 0, limits: None, collections: None, meter: &mut NoMeter };
+    let mut context = Context {
+        detect: false,
+        request_id: b"",
+        now_ms: 0,
+        limits: None,
+        keys: None,
+        nonces: None,
+        collections: None,
+        meter: &mut NoMeter,
+    };
     for plan in [&one, &both, &one, &both] {
         let _ = plan.evaluate(Phase::Request, &transaction, &mut context, &mut outcome);
     }
@@ -264,6 +274,8 @@ fn what_a_policy_allowed_in_one_plan_holds_in_the_next_and_for_that_policy_alone
             request_id: b"id",
             now_ms: 1_000,
             limits: None,
+            keys: None,
+            nonces: None,
             collections: None,
             meter: &mut NoMeter,
         };
@@ -308,6 +320,8 @@ fn rate_limits_answer_429_with_its_header_fields() {
             request_id: b"",
             now_ms: 5_000,
             limits: Some(&table),
+            keys: None,
+            nonces: None,
             collections: None,
             meter: &mut NoMeter,
         };
@@ -365,6 +379,8 @@ fn a_request_without_a_key_is_counted_by_client_and_the_log_shows_what_was_count
             request_id: b"",
             now_ms: 5_000,
             limits: Some(&table),
+            keys: None,
+            nonces: None,
             collections: None,
             meter: &mut meter,
         };

@@ -6,6 +6,8 @@ mod apply;
 
 use std::rc::Rc;
 
+use weir_auth::Consumers;
+
 use crate::{
     certificate::CertificateEntry,
     documents::Documents,
@@ -35,6 +37,9 @@ pub struct Gateway {
     members: usize,
     certificates: ById<Rc<CertificateEntry>>,
     certificate_names: Names,
+    consumers: Consumers,
+    /// The digest of each consumer's frame.
+    consumer_digests: ById<u64>,
     settings: Rc<SettingsEntry>,
     documents: Documents,
     /// Upstreams whose members cannot all be found by key yet; none in a gateway in service.
@@ -68,6 +73,8 @@ pub struct Counts {
     pub members: usize,
     /// Certificates.
     pub certificates: usize,
+    /// Consumers.
+    pub consumers: usize,
 }
 
 impl Gateway {
@@ -84,6 +91,8 @@ impl Gateway {
             members: 0,
             certificates: map::empty(),
             certificate_names: Names::new(),
+            consumers: Consumers::default(),
+            consumer_digests: map::empty(),
             settings: Rc::default(),
             documents: Documents::default(),
             unsettled: Vec::new(),
@@ -181,6 +190,7 @@ impl Gateway {
             | ResourceKind::Lists
             | ResourceKind::RuleSets
             | ResourceKind::Policies
+            | ResourceKind::Consumers
             | ResourceKind::Certificates
             | ResourceKind::Upstreams
             | ResourceKind::Members => None,
@@ -213,6 +223,12 @@ impl Gateway {
             .or_else(|| self.certificate_names.exact(name).and_then(newest))
             .or_else(|| self.certificate_names.wildcard(name, Labels::One).and_then(newest))
             .or_else(|| self.certificates.get(self.settings.spec.default_certificate.as_deref()?))
+    }
+
+    /// Who may send requests, by their credentials.
+    #[must_use]
+    pub fn consumers(&self) -> &Consumers {
+        &self.consumers
     }
 
     /// A certificate by its id.
@@ -248,6 +264,7 @@ impl Gateway {
             upstreams: self.upstreams.size(),
             members: self.members,
             certificates: self.certificates.size(),
+            consumers: self.consumers.len(),
         }
     }
 }

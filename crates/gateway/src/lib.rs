@@ -13,6 +13,7 @@ pub mod teardown;
 
 mod certificate;
 mod condition;
+mod consumer;
 mod digest;
 mod documents;
 mod expansion;
@@ -36,6 +37,7 @@ mod view;
 mod testing;
 
 pub use certificate::CertificateEntry;
+pub use consumer::{consumer, signature_algorithms};
 pub use digest::frame_digest;
 pub use documents::Documents;
 pub use gateway::{Counts, Gateway, MAX_FALLBACKS};

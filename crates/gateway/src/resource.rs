@@ -4,6 +4,7 @@
 //! 1 to 128 bytes of `A-Z a-z 0-9 . _ -`. Times are milliseconds, sizes bytes.
 
 mod certificate;
+mod consumer;
 mod document;
 mod file;
 mod kind;
@@ -17,6 +18,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 pub use certificate::Certificate;
+pub use consumer::{Consumer, Credential, CredentialKey, HiddenText};
 pub use document::{ContentHash, Document};
 pub use file::{CapturedFile, Sha256Hash};
 pub use kind::{MAX_ID_BYTES, RESERVED_POLICY_ID, ResourceKind};
@@ -43,6 +45,8 @@ pub enum Resource {
     RuleSet(Document),
     /// A policy.
     Policy(Document),
+    /// A consumer with its credentials.
+    Consumer(Consumer),
     /// A certificate with its key.
     Certificate(Certificate),
     /// The settings.
@@ -71,6 +75,7 @@ impl Resource {
             Self::List(_) => ResourceKind::Lists,
             Self::RuleSet(_) => ResourceKind::RuleSets,
             Self::Policy(_) => ResourceKind::Policies,
+            Self::Consumer(_) => ResourceKind::Consumers,
             Self::Certificate(_) => ResourceKind::Certificates,
             Self::Settings(_) => ResourceKind::Settings,
             Self::Upstream(_) => ResourceKind::Upstreams,
@@ -87,6 +92,7 @@ impl Resource {
             Self::File(document) | Self::List(document) | Self::RuleSet(document) | Self::Policy(document) => {
                 Cow::Borrowed(&document.id)
             }
+            Self::Consumer(consumer) => Cow::Borrowed(&consumer.id),
             Self::Certificate(certificate) => Cow::Borrowed(&certificate.id),
             Self::Settings(_) => Cow::Borrowed(""),
             Self::Upstream(upstream) => Cow::Borrowed(&upstream.id),
@@ -104,7 +110,12 @@ impl Resource {
                 Some(document)
             }
             Self::Settings(settings) => settings.compiled.as_ref(),
-            Self::Certificate(_) | Self::Upstream(_) | Self::Member { .. } | Self::Site(_) | Self::Route(_) => None,
+            Self::Consumer(_)
+            | Self::Certificate(_)
+            | Self::Upstream(_)
+            | Self::Member { .. }
+            | Self::Site(_)
+            | Self::Route(_) => None,
         }
     }
 
@@ -119,6 +130,7 @@ impl Resource {
             | Self::List(_)
             | Self::RuleSet(_)
             | Self::Policy(_)
+            | Self::Consumer(_)
             | Self::Certificate(_)
             | Self::Upstream(_)
             | Self::Member { .. } => None,

@@ -11,7 +11,7 @@ pub const MAX_WORKERS: usize = 256;
 
 /// Counters of requests by outcome. Their order and meaning are those of the writer; readers have to
 /// use the same.
-pub const OUTCOMES: usize = 7;
+pub const OUTCOMES: usize = 8;
 
 /// The most bytes of a revision that are kept.
 const REVISION_BYTES: usize = 32;

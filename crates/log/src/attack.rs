@@ -79,6 +79,7 @@ fields! {
     Findings findings: Vec<FindingLine>, "The findings: one object per match, see below.";
     Score score: u32, "Sum of the scores of the rules that matched.";
     Tags tags: Vec<String>, "Tags set by rules.";
+    Consumer consumer: String, "Id of the authenticated consumer; absent if there is none.";
     Unreadable unreadable: String, "What rules could not read completely, with the parser's first error: `invalid_json: no value at byte 12`. `weir_bounds` decides about such requests. Absent if there is nothing.";
 }
 
@@ -98,6 +99,7 @@ fields! {
     LogData log_data: String, "Of a rule in a rule set: its `logdata`; absent if empty.";
     Severity severity: String, "Of a rule in a rule set: its severity, such as `CRITICAL`; absent if it has none.";
     Tags tags: Vec<String>, "Of a rule in a rule set: its tags; absent if it has none.";
+    Reason reason: String, "Of a failed authentication: the step that failed (`missing`, `unknown_key`, `expired`, `body_changed`, `mismatch` and others), a colon, and what was found. Absent for other findings.";
     Key key: String, "Of an exceeded [rate limit](../policy.md#rate-limits): the key that was over it. `ip:` and an address, of IPv6 with the prefix that is counted together; `text:` and the value's first 128 bytes; `hash:` and 16 hexadecimal digits for a value that may be a credential; `none:` and the client's address if the request has no key.";
 }
 

@@ -131,11 +131,15 @@ unsafe extern "C" fn arrived(r: *mut ngx_http_request_t) {
     }
 }
 
-/// Gives the transaction what nginx has read, up to the limit.
+/// Gives the transaction what nginx has read, up to the limit. `is_needed` is false where only signatures needed it, which have seen it pass: then nothing is read back from a file.
 ///
 /// # Safety
 /// `r` is live and its body has been read.
-pub unsafe fn give(r: *mut ngx_http_request_t, inspection: &mut Inspection, location: &Location) {
+pub unsafe fn give(r: *mut ngx_http_request_t, inspection: &mut Inspection, location: &Location, is_needed: bool) {
+    if !is_needed {
+        inspection.body = Body::Given;
+        return;
+    }
     let begun = worker::ticks();
     // SAFETY: as the caller promises; the pieces live as long as the request's pool.
     let (body, length) = unsafe { collect(r, location.body_limit, inspection.transaction.arena()) };

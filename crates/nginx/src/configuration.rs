@@ -16,7 +16,7 @@ use nginx_sys::{ngx_conf_t, ngx_int_t, ngx_shm_zone_t};
 use weir_collections::{Counts, Table};
 use weir_directives::{DEFAULT_BODY_LIMIT, DEFAULT_RUNTIME, DEFAULT_SAMPLE};
 use weir_engine::seclang::Collections;
-use weir_engine::{Plan, RateTable};
+use weir_engine::{NonceTable, Plan, RateTable};
 use weir_http::header_hash;
 use weir_ledger::{Control, Ledger};
 
@@ -104,6 +104,8 @@ pub struct Main {
     pub zone_bytes: Option<usize>,
     /// `weir_collections_zone`
     pub collections_bytes: Option<usize>,
+    /// `weir_nonce_zone`
+    pub nonce_bytes: Option<usize>,
     /// `weir_sample`
     pub sample: Option<u32>,
     /// `weir_request_id_header`
@@ -134,6 +136,10 @@ pub struct Main {
     pub collections_zone: Option<ptr::NonNull<ngx_shm_zone_t>>,
     /// The table in it, once a worker has asked for it.
     pub collections: OnceCell<Option<Table<'static>>>,
+    /// Shared memory of the nonces, if an action refuses replays.
+    pub nonce_zone: Option<ptr::NonNull<ngx_shm_zone_t>>,
+    /// The table in it, once a worker has asked for it.
+    pub nonces: OnceCell<Option<NonceTable<'static>>>,
     /// The losses that the error log has reported, and when.
     pub losses_said: Cell<(u64, Counts)>,
     /// Whether a rule set may want to see bodies of responses.
@@ -166,6 +172,12 @@ impl Main {
     pub fn rate_table(&self) -> Option<&RateTable<'static>> {
         let zone = self.zone?;
         self.rates.get_or_init(|| shared::table(zone)).as_ref()
+    }
+
+    /// The table of nonces.
+    pub fn nonce_table(&self) -> Option<&NonceTable<'static>> {
+        let zone = self.nonce_zone?;
+        self.nonces.get_or_init(|| shared::nonces(zone)).as_ref()
     }
 
     /// The collections of rule sets.
@@ -387,7 +399,7 @@ fn expect_anything(cf: *mut ngx_conf_t, main: &mut Main) -> Option<()> {
     main.evaluates = true;
     main.touches_response = true;
     main.holds_responses = true;
-    let all = Needs { rate_limits: true, collections: true, ..Needs::default() };
+    let all = Needs { rate_limits: true, nonces: true, collections: true, ..Needs::default() };
     policy::add_memory(cf, main, all).map_err(|message| directive::refuse(cf, &message)).ok()
 }
 

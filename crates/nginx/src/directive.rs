@@ -142,6 +142,7 @@ unsafe fn set_main(
         HttpDirective::Runtime => full_path(cf, first, false).and_then(|path| once(&mut main().runtime, path)),
         HttpDirective::LogLevel => once(&mut main().log_level, choose(first, LEVELS)?),
         HttpDirective::RateLimitZone => once(&mut main().zone_bytes, zone_size(first)?),
+        HttpDirective::NonceZone => once(&mut main().nonce_bytes, zone_size(first)?),
         HttpDirective::CollectionsZone => once(&mut main().collections_bytes, zone_size(first)?),
         HttpDirective::Sample => match first.parse() {
             Ok(every @ 1..=1_000_000) => once(&mut main().sample, every),

@@ -317,17 +317,20 @@ unsafe fn decide(r: *mut ngx_http_request_t, location: &'static Location) -> Ste
             request_filter::stop(&mut *inspection, location);
         }
         if matches!((*inspection).body, Body::Unread) && body::is_announced(r) {
-            if body::is_stream(r) || plan.wants_body(&(*inspection).transaction, &(*inspection).outcome).is_none() {
+            // A signature over the body has to see all of it, also of a stream.
+            let is_stream = !plan.verifies_body() && body::is_stream(r);
+            if is_stream || plan.wants_body(&(*inspection).transaction, &(*inspection).outcome).is_none() {
                 // No rule of the plan can match, or none may hold the stream up; rule sets have
                 // rules in this phase that do not look at the body.
                 return rule_sets_without_body(&mut *inspection, location);
             }
+            (*inspection).expect_body(r, plan, location);
             if passes {
                 (*inspection).body = Body::Passing;
                 return Step::Pass;
             }
             let refuses = location.refuses_unreadable(plan);
-            if refuses && body::is_announced_too_long(r, location) {
+            if refuses && plan.reads_body() && body::is_announced_too_long(r, location) {
                 (*inspection).transaction.set_body_truncated();
             }
             if refuses && (*inspection).transaction.unreadable().is_some() {
@@ -340,7 +343,8 @@ unsafe fn decide(r: *mut ngx_http_request_t, location: &'static Location) -> Ste
             }
         }
         if (*inspection).body == Body::Read {
-            body::give(r, &mut *inspection, location);
+            let is_needed = plan.reads_body() || !(*inspection).outcome.absorbs();
+            body::give(r, &mut *inspection, location, is_needed);
         }
         (*inspection).step(r, Phase::Body, plan, location).unwrap_or(Step::Pass)
     }

@@ -10,7 +10,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use nginx_sys::ngx_conf_t;
-use weir_directives::DEFAULT_ZONE_BYTES;
+use weir_auth::{Keys, Replay};
+use weir_directives::{DEFAULT_NONCE_ZONE_BYTES, DEFAULT_ZONE_BYTES};
 use weir_engine::{Plan, RuleIndex, Specification};
 use weir_gateway::draft::{Compiled, LeftOut, PolicySet};
 use weir_ledger::{Entry, EntryKind};
@@ -65,6 +66,14 @@ impl PolicySource {
         }
     }
 
+    /// The consumers and their credentials.
+    pub fn keys(&self) -> Option<&dyn Keys> {
+        Some(match self {
+            Self::File(main) => main.policies.as_ref()?.snapshot().consumers(),
+            Self::Live(live) => live.gateway.consumers(),
+        })
+    }
+
     /// The live configuration, if it is the source.
     pub fn live(&self) -> Option<&Rc<Live>> {
         match self {
@@ -105,6 +114,8 @@ pub struct Needs {
     pub response_body: bool,
     /// Memory of rate limits.
     pub rate_limits: bool,
+    /// Memory of nonces.
+    pub nonces: bool,
     /// Memory of collections.
     pub collections: bool,
 }
@@ -258,6 +269,10 @@ pub fn add_memory(cf: *mut ngx_conf_t, main: &mut Main, needs: Needs) -> Result<
         let bytes = main.zone_bytes.unwrap_or(DEFAULT_ZONE_BYTES);
         main.zone = Some(shared::add(cf, &shared::RATE_LIMITS, bytes)?);
     }
+    if needs.nonces && main.nonce_zone.is_none() {
+        let bytes = main.nonce_bytes.unwrap_or(DEFAULT_NONCE_ZONE_BYTES);
+        main.nonce_zone = Some(shared::add(cf, &shared::NONCES, bytes)?);
+    }
     if needs.collections && main.collections_zone.is_none() {
         let bytes = main.collections_bytes.unwrap_or(DEFAULT_ZONE_BYTES);
         main.collections_zone = Some(shared::add(cf, &shared::COLLECTIONS, bytes)?);
@@ -273,8 +288,16 @@ fn needs(snapshot: &Snapshot) -> Needs {
         server_address: of_sets.server_address || reads_field(specification, Field::IpServer),
         response_body: of_sets.response_body,
         rate_limits: specification.rate_limits > 0,
+        nonces: refuses_replays(specification),
         collections: of_sets.collections,
     }
+}
+
+/// Whether any action refuses requests that come again.
+fn refuses_replays(specification: &Specification) -> bool {
+    let selectors = specification.policies.iter().flat_map(|policy| &policy.selectors);
+    let mut actions = selectors.flat_map(|selector| &selector.rules).flat_map(|rule| &rule.actions);
+    actions.any(|action| action.info().authentication.is_some_and(|asked| asked.replay != Replay::Pass))
 }
 
 /// Whether any rule reads a field, in a condition or in an action's parameter.

@@ -45,13 +45,37 @@ unsafe extern "C" fn filter(r: *mut ngx_http_request_t, chain: *mut ngx_chain_t)
     unsafe {
         if r == (*r).main
             && let Some(inspection) = transaction::find(r)
-            && (*inspection).body == Body::Passing
+            && {
+                absorb(&mut *inspection, chain);
+                (*inspection).body == Body::Passing
+            }
             && let refused @ 1.. = look(r, inspection, chain)
         {
             return refused;
         }
         NEXT.get().map_or(ffi::code::OK, |next| next(r, chain))
     }
+}
+
+/// Gives signatures the next part of the body, whoever reads it.
+unsafe fn absorb(inspection: &mut Inspection, mut chain: *mut ngx_chain_t) {
+    if !inspection.outcome.absorbs() {
+        return;
+    }
+    let begun = worker::ticks();
+    // SAFETY: the chain ends with null; its buffers are live.
+    unsafe {
+        while let Some(link) = chain.as_ref() {
+            if buffer::in_memory(link.buf) {
+                let size = buffer::size(link.buf) as usize;
+                inspection.outcome.absorb(std::slice::from_raw_parts((*link.buf).pos, size));
+            }
+            chain = link.next;
+        }
+    }
+    let spent = worker::ticks().saturating_sub(begun);
+    worker::spent(spent);
+    inspection.ticks += spent;
 }
 
 /// Looks at the next part of the body, and asks the rules when they have enough to see. Returns the status of a refusal

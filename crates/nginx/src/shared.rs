@@ -1,4 +1,4 @@
-//! Shared memory for rate limits and for the collections of rule sets.
+//! Shared memory for rate limits, for nonces, and for the collections of rule sets.
 //!
 //! nginx shares it among workers and keeps it over reloads as long as its size stays the same.
 //! Its slab allocator is not used: a table has a fixed size and lays itself out in the pages
@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicU64;
 use nginx_sys::ngx_str_t;
 use nginx_sys::{ngx_conf_t, ngx_int_t, ngx_shared_memory_add, ngx_shm_zone_t, ngx_slab_pool_t};
 use weir_collections::Table;
-use weir_engine::RateTable;
+use weir_engine::{NonceTable, RateTable};
 
 use crate::ffi;
 use crate::module::ngx_http_weir_module;
@@ -29,6 +29,9 @@ pub struct Zone {
 pub static RATE_LIMITS: Zone = Zone { name: b"weir_rate_limit", directive: "weir_rate_limit_zone" };
 /// Collections of rule sets.
 pub static COLLECTIONS: Zone = Zone { name: b"weir_collections", directive: "weir_collections_zone" };
+
+/// Nonces of signed requests.
+pub static NONCES: Zone = Zone { name: b"weir_nonces", directive: "weir_nonce_zone" };
 
 /// Asks nginx for the memory.
 pub fn add(cf: *mut ngx_conf_t, zone: &'static Zone, bytes: usize) -> Result<NonNull<ngx_shm_zone_t>, String> {
@@ -66,6 +69,12 @@ pub fn table(zone: NonNull<ngx_shm_zone_t>) -> Option<RateTable<'static>> {
     // SAFETY: workers run after nginx has mapped all zones.
     let words = unsafe { words(zone) };
     (words.len() >= 2 * 16).then(|| RateTable::new(words))
+}
+
+/// The table of nonces in a mapped zone.
+pub fn nonces(zone: NonNull<ngx_shm_zone_t>) -> Option<NonceTable<'static>> {
+    // SAFETY: as for `table`.
+    NonceTable::new(unsafe { words(zone) })
 }
 
 /// The table of collections in a mapped zone.

@@ -248,6 +248,22 @@ impl Inspection {
         self.in_context(location, |transaction, context, outcome| plan.evaluate(phase, transaction, context, outcome))
     }
 
+    /// Reads what the request claims in rules that verify signatures over the body, which is about to arrive.
+    ///
+    /// # Safety
+    /// `r` is this live request.
+    pub unsafe fn expect_body(&mut self, r: *const ngx_http_request_t, plan: &Plan, location: &Location) {
+        // SAFETY: as the caller promises.
+        let has_passed = unsafe { !(*r).request_body.is_null() };
+        if has_passed || !plan.verifies_body() {
+            return; // another module has had it read: it is looked at in memory
+        }
+        let _ = self.in_context(location, |transaction, context, outcome| {
+            plan.expect_body(transaction, context, outcome);
+            Decision::Continue
+        });
+    }
+
     /// Runs a phase of the rule sets at work that is not one of the plan's.
     pub fn run_rule_sets(&mut self, phase: RuleSetPhase, location: &Location) -> Decision {
         self.in_context(location, |transaction, context, outcome| outcome.run_rule_sets(phase, transaction, context))
@@ -277,6 +293,8 @@ impl Inspection {
             request_id: &id[..length],
             now_ms: ffi::now_ms(),
             limits: self.main.rate_table(),
+            keys: self.source.keys(),
+            nonces: self.main.nonce_table(),
             collections: self.main.collections(),
             meter: &mut meter,
         };

@@ -3,6 +3,7 @@
 
 mod allow;
 mod answer;
+mod authenticate;
 mod block;
 mod crs;
 mod header;
@@ -38,6 +39,7 @@ pub static ACTIONS: &[&ActionKind] = &[
     &header::SET_HEADER,
     &header::REMOVE_HEADER,
     &rate_limit::RATE_LIMIT,
+    &authenticate::AUTHENTICATE,
     &crs::CRS,
     &rule_set::RULE_SET,
 ];

@@ -5,8 +5,10 @@
 mod loader;
 mod rule;
 
+use std::collections::HashMap;
 use std::path::Path;
 
+use weir_auth::{Consumers, CredentialKind};
 use weir_engine::{MAX_PLAN_POLICIES, Mode, PolicySpec, SelectorSpec, Specification};
 use weir_gateway::resource::RESERVED_POLICY_ID;
 use weir_http::{AddressSource, ClientAddressConfig};
@@ -16,12 +18,15 @@ use rule::Names;
 
 use crate::action::sec_lang;
 use crate::check::{Fields, Value};
+use crate::consumer::{self, Secrets};
+use crate::document::Node;
 use crate::error::Reporter;
 use crate::files::FileSource;
 use crate::geo;
 use crate::list::{self, Kinds};
 use crate::rule_set::RuleSetNeeds;
 use crate::source::Source;
+use crate::table::form::{self, MAX_SECRET_BYTES};
 use crate::{MAX_POLICIES, RuleLabel};
 
 /// A mapping to build, and the source that it stands in.
@@ -41,6 +46,7 @@ pub(crate) struct Inputs<'n> {
     pub geo: Option<Input<'n>>,
     pub lists: Vec<Input<'n>>,
     pub rule_sets: Vec<Input<'n>>,
+    pub consumers: Vec<Input<'n>>,
     pub policies: Vec<Input<'n>>,
 }
 
@@ -57,6 +63,7 @@ impl<'n> Inputs<'n> {
             geo: root.fields("geo").map(|fields| of("", fields)),
             lists: map("lists"),
             rule_sets: map("rule_sets"),
+            consumers: map("consumers"),
             policies: root.items("policies").iter().filter_map(|item| Some(of("", item.as_fields()?))).collect(),
         }
     }
@@ -82,6 +89,7 @@ pub(crate) struct Built {
     pub client_address: ClientAddressConfig,
     pub revision: String,
     pub needs: RuleSetNeeds,
+    pub consumers: Consumers,
 }
 
 /// Builds everything; what is wrong goes to the reporter. `sources` are all that the inputs stand in, and at least one.
@@ -123,6 +131,7 @@ pub(crate) fn build(
         let roots = sec_lang::set(input.name, input.fields, &mut builder);
         builder.rule_sets.insert(input.name.to_owned(), (roots, input.source));
     }
+    consumers(inputs, &mut builder, &mut built);
     policies(inputs, &mut builder, &mut built);
     builder.check_unused_sets();
     built.specification.rate_limits = builder.limits();
@@ -130,6 +139,70 @@ pub(crate) fn build(
     built.labels.append(&mut builder.programs.labels);
     built.revision = inputs.revision.map_or_else(|| builder.digest.finish(), str::to_owned);
     built
+}
+
+/// The consumers of a policy file; those of a gateway are no part of its policies.
+fn consumers(inputs: &Inputs<'_>, builder: &mut Builder<'_>, built: &mut Built) {
+    let mut taken: HashMap<(CredentialKind, Vec<u8>), &str> = HashMap::new();
+    for input in &inputs.consumers {
+        builder.enter(input.source);
+        let Some(consumer) = consumer::consumer(input.name, input.fields, builder) else { continue };
+        let Ok(consumer) = weir_gateway::consumer(&consumer) else { continue };
+        for credential in &consumer.credentials {
+            if let Some(first) = taken.insert((credential.kind, credential.id.clone()), input.name) {
+                let message = format!("a credential of `{}` is already one of `{first}`", consumer.id);
+                builder.fault(input.fields.node, message, Some("requests could not tell them apart".to_owned()));
+            }
+        }
+        built.consumers.put(consumer);
+    }
+}
+
+impl Secrets for Builder<'_> {
+    fn secret(&mut self, fields: &Fields<'_>) -> Option<String> {
+        let (found, hint) = match (fields.text("value"), fields.text("env"), fields.text("file")) {
+            (Some(value), None, None) => return Some(value.to_owned()),
+            (None, Some(name), None) => {
+                let value = std::env::var(name).ok().filter(|value| !value.is_empty());
+                (value.ok_or(format!("there is no environment variable `{name}` here")), "nginx reads the policy")
+            }
+            (None, None, Some(file)) => (self.secret_file(file), "make it readable for the user that starts nginx"),
+            (None, None, None) if fields.key_node("sha256").is_none() => {
+                return self.no_secret(fields, "a secret needs `value`, `env` or `file`");
+            }
+            _ => return self.no_secret(fields, "a secret is one of `value`, `env` and `file`"),
+        };
+        match found {
+            Ok(secret) => Some(secret),
+            Err(why) => {
+                self.fault(fields.node, why, Some(hint.to_owned()));
+                None
+            }
+        }
+    }
+
+    fn fault(&mut self, node: &Node, message: String, hint: Option<&'static str>) {
+        Builder::fault(self, node, message, hint.map(str::to_owned));
+    }
+}
+
+impl Builder<'_> {
+    fn no_secret(&mut self, fields: &Fields<'_>, message: &str) -> Option<String> {
+        Builder::fault(self, fields.node, message, None);
+        None
+    }
+
+    /// The first line of a file.
+    fn secret_file(&self, file: &str) -> Result<String, String> {
+        let path = self.folder.join(file);
+        let content = self.files.content(&path, MAX_SECRET_BYTES as u64 + 2);
+        let content = content.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+        let text = String::from_utf8(content.to_vec()).map_err(|_| format!("{} is not UTF-8", path.display()))?;
+        let text = text.strip_suffix('\n').unwrap_or(&text);
+        let text = text.strip_suffix('\r').unwrap_or(text);
+        let good = (form::SECRET.check)(text).is_ok() && text.len() <= MAX_SECRET_BYTES;
+        good.then(|| text.to_owned()).ok_or_else(|| format!("{} does not hold one line", path.display()))
+    }
 }
 
 /// A named rule set is a text or files.

@@ -65,7 +65,9 @@ impl Checker<'_> {
     pub fn resource<'n>(&mut self, node: &'n Node, resource: &'static Resource) -> Option<Fields<'n>> {
         let pairs = match (&node.kind, resource.short) {
             (NodeKind::Mapping(pairs), _) => pairs,
-            (NodeKind::Scalar(_), Some(short)) if !node.is_null() => {
+            (NodeKind::Scalar(_) | NodeKind::Sequence(_), Some(short))
+                if !node.is_null() && takes(resource, short, &node.kind) =>
+            {
                 let key = resource.key(short).expect("the short form is a key");
                 let item = self.check(node, &key.kind, What::Key(key, resource));
                 return Some(Fields { node, resource, found: vec![(key, node, item)] });
@@ -331,6 +333,15 @@ impl Checker<'_> {
         };
         self.alternatives.then(|| hint.to_owned())
     }
+}
+
+/// Whether the key that a mapping is short for may be written as such a node.
+fn takes(resource: &Resource, short: &str, node: &NodeKind) -> bool {
+    let mut kind = &resource.key(short).expect("the short form is a key").kind;
+    while let Kind::AtMost(inner, _) = kind {
+        kind = inner;
+    }
+    matches!(kind, Kind::List(..)) == matches!(node, NodeKind::Sequence(_))
 }
 
 /// `did you mean ...`, or else all there are.

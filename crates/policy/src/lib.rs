@@ -11,6 +11,7 @@
 pub mod action;
 mod build;
 pub mod check;
+pub mod consumer;
 mod digest;
 pub mod document;
 pub mod error;

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use weir_auth::Consumers;
 use weir_engine::{CompileError, Geo, Plan, RuleIndex, Specification};
 use weir_gateway::Documents;
 use weir_gateway::resource::{ContentHash, Document, ResourceKind};
@@ -36,6 +37,7 @@ struct Inner {
     revision: String,
     warnings: Vec<PolicyError>,
     needs: RuleSetNeeds,
+    consumers: Consumers,
     /// Plans by the positions of their policies. Configurations are read by one thread at
     /// a time and requests never come here, so a lock costs nothing.
     plans: Mutex<HashMap<Vec<usize>, Arc<Plan>>>,
@@ -215,10 +217,11 @@ impl Snapshot {
                 }
             }
         }
-        let Built { specification, labels, client_address, revision, needs, .. } = reporter.finish(Some(built))?;
+        let Built { specification, labels, client_address, revision, needs, consumers, .. } =
+            reporter.finish(Some(built))?;
         let names = specification.policies.iter().map(|policy| policy.id.clone()).zip(0..).collect();
         let plans = Mutex::new(plans);
-        let inner = Inner { specification, names, labels, client_address, revision, warnings, needs, plans };
+        let inner = Inner { specification, names, labels, client_address, revision, warnings, needs, consumers, plans };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -249,6 +252,12 @@ impl Snapshot {
     #[must_use]
     pub fn rule_set_needs(&self) -> RuleSetNeeds {
         self.inner.needs
+    }
+
+    /// The consumers of a policy file.
+    #[must_use]
+    pub fn consumers(&self) -> &Consumers {
+        &self.inner.consumers
     }
 
     /// What is odd about the policy and refuses nothing, such as rules that were left out.
@@ -364,6 +373,7 @@ fn check<'n>(source: &'n Source, root: &'n Node, reporter: &mut Reporter) -> Vec
             pairs.iter().filter_map(part).collect()
         }
         ResourceKind::Files
+        | ResourceKind::Consumers
         | ResourceKind::Certificates
         | ResourceKind::Upstreams
         | ResourceKind::Members

@@ -4,11 +4,13 @@
 //! all made from these rows, so they cannot disagree. A new key is one row here and its use in
 //! the resource's builder; a new action is one file in `action/` with its own row.
 
+mod consumer;
 pub mod form;
 mod kind;
 mod paths;
 mod resources;
 
+pub use consumer::{CONSUMER, CONSUMER_TABLES, CREDENTIAL};
 pub use form::Form;
 pub use kind::{Kind, Word};
 pub use paths::absolute;

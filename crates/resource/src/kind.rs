@@ -5,6 +5,7 @@
 //! keys, with all defaults (`Need::Value`), and how a checked document becomes what workers get.
 
 mod certificate;
+mod consumer;
 mod file;
 mod policy;
 mod route;
@@ -14,7 +15,7 @@ mod upstream;
 
 use weir_gateway::resource::ResourceKind;
 use weir_policy::check::Fields;
-use weir_policy::table::{CLIENT_ADDRESS, GEO, Key, Kind, LIST, Need, RULE_SET_DOCUMENT, Resource};
+use weir_policy::table::{CLIENT_ADDRESS, CONSUMER, GEO, Key, Kind, LIST, Need, RULE_SET_DOCUMENT, Resource};
 
 use crate::convert::Converter;
 
@@ -50,6 +51,7 @@ pub fn descriptor(kind: ResourceKind) -> &'static Descriptor {
         ResourceKind::Lists => &policy::LISTS,
         ResourceKind::RuleSets => &policy::RULE_SETS,
         ResourceKind::Policies => &policy::POLICIES,
+        ResourceKind::Consumers => &consumer::DESCRIPTOR,
         ResourceKind::Certificates => &certificate::DESCRIPTOR,
         ResourceKind::Settings => &settings::DESCRIPTOR,
         ResourceKind::Upstreams => &upstream::DESCRIPTOR,
@@ -129,6 +131,11 @@ pub(crate) static STATE: Resource = Resource {
             "certificates",
             &Kind::Map(&Kind::Id(ResourceKind::Certificates), &Kind::Resource(&certificate::CERTIFICATE)),
             "Certificates, by id.",
+        ),
+        documents(
+            "consumers",
+            &Kind::Map(&Kind::Id(ResourceKind::Consumers), &Kind::Resource(&CONSUMER)),
+            "Consumers, by id.",
         ),
         documents("lists", &Kind::Map(&Kind::Id(ResourceKind::Lists), &Kind::Resource(&LIST)), "Lists, by name."),
         Key {

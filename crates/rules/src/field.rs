@@ -99,6 +99,9 @@ fields! {
     Anomalies "http.request.anomalies" Bytes Array Request "Malformed parts of the request found so far, e.g. invalid_percent, nul_byte, too_many_items.";
     RequestId "weir.request_id" Bytes Scalar Request "Weir's request id.";
     Tags "weir.tags" Bytes Array Request "Tags that earlier rules have set.";
+    ConsumerId "consumer.id" Bytes Scalar Request "Id of the consumer that an earlier rule has authenticated; empty if there is none. In a policy that verifies signatures of bodies, rules that read it run after the body has been read.";
+    ConsumerGroups "consumer.groups" Bytes Array Request "Groups of the consumer that an earlier rule has authenticated.";
+    JwtClaims "jwt.claims" Bytes Map Request "Claims of the token that an earlier rule has verified, by name: texts as they are, other values as JSON.";
     IpSrc "ip.src" Ip Scalar Request "Address of the client, taken from a trusted proxy's header if configured.";
     IpSrcCountry "ip.src.country" Bytes Scalar Request "ISO 3166-1 country code of the client address; empty if unknown.";
     IpSrcContinent "ip.src.continent" Bytes Scalar Request "Two-letter continent code of the client address; empty if unknown.";
@@ -138,6 +141,18 @@ impl Field {
     #[must_use]
     pub fn info(self) -> &'static FieldInfo {
         &FIELDS[self as usize]
+    }
+
+    /// Whether rules set it on the way, so that it may differ from rule to rule.
+    #[must_use]
+    pub fn is_set_by_rules(self) -> bool {
+        self == Self::Tags || self.is_of_consumer()
+    }
+
+    /// Whether it tells who the consumer is, once a rule has authenticated the request.
+    #[must_use]
+    pub fn is_of_consumer(self) -> bool {
+        matches!(self, Self::ConsumerId | Self::ConsumerGroups | Self::JwtClaims)
     }
 
     /// Whether the names of its items are case-insensitive.

@@ -51,6 +51,8 @@ impl Engine for Weir {
             request_id: b"differential",
             now_ms: 1,
             limits: None,
+            keys: None,
+            nonces: None,
             collections: None,
             meter: &mut meter,
         };

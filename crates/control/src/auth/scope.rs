@@ -44,6 +44,7 @@ impl Scope {
                 | ResourceKind::Lists
                 | ResourceKind::RuleSets
                 | ResourceKind::Policies
+                | ResourceKind::Consumers
                 | ResourceKind::Certificates
                 | ResourceKind::Settings
                 | ResourceKind::Upstreams

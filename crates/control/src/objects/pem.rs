@@ -49,8 +49,10 @@ impl Pem {
     /// # Errors
     /// If it is not what it was read for.
     pub fn end(self) -> io::Result<()> {
-        if self.purpose == Purpose::Data {
-            return Ok(());
+        match self.purpose {
+            Purpose::Data => return Ok(()),
+            Purpose::Secret => return no_private_key(&self.text),
+            Purpose::Chain | Purpose::Key => {}
         }
         if self.purpose == Purpose::Chain {
             no_private_key(&self.text)?;

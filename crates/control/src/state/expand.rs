@@ -6,7 +6,7 @@ use weir_resource::{Fault, ResourceKind, descriptor};
 
 use super::apply::Session;
 use super::edit::{Action, Condition, Edit, Match, Refusal};
-use super::{Held, Key, Target, certificate, merge_patch, nested};
+use super::{Held, Key, Target, certificate, consumer, merge_patch, nested};
 
 impl Session<'_> {
     pub(super) fn edit(&mut self, edit: &Edit) -> Result<(), Refusal> {
@@ -203,9 +203,19 @@ impl Session<'_> {
     }
 
     fn write_value(&mut self, key: &Key, mut value: Value) {
-        if key.kind == ResourceKind::Certificates {
-            let known = |hash| self.private_key(key, hash);
-            match certificate::resolve(key, &mut value, self.contents, known) {
+        let resolved = match key.kind {
+            ResourceKind::Certificates => {
+                let known = |hash| self.private_key(key, hash);
+                Some(certificate::resolve(key, &mut value, self.contents, known))
+            }
+            ResourceKind::Consumers => {
+                let before = self.state.get(key.kind, &key.id).map(|held| held.document.value());
+                Some(consumer::resolve(key, &mut value, self.contents, before))
+            }
+            _ => None,
+        };
+        if let Some(resolved) = resolved {
+            match resolved {
                 Ok(unread) if unread.is_empty() => {}
                 Ok(unread) => return self.unread.extend(unread),
                 Err(faults) => {

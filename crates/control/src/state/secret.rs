@@ -1,4 +1,4 @@
-//! Private keys: the API accepts them and never returns them, yet a document that was read can be written again.
+//! Private keys and secrets of consumers: the API accepts them and never returns them, yet a document that was read can be written again.
 
 use serde_json::{Value, json};
 use weir_gateway::resource::Sha256Hash;
@@ -15,7 +15,9 @@ pub fn key_hash(key: &str) -> String {
 pub fn redacted(kind: ResourceKind, text: &str) -> String {
     let Some(secret) = descriptor(kind).secret else { return text.to_owned() };
     let mut value: Value = serde_json::from_str(text).unwrap_or_default();
-    if let Some(secret) = value.get_mut(secret).filter(|secret| secret.is_string()) {
+    if kind == ResourceKind::Consumers {
+        super::consumer::hide(&mut value);
+    } else if let Some(secret) = value.get_mut(secret).filter(|secret| secret.is_string()) {
         *secret = json!({"sha256": secret.as_str().map(key_hash)});
     }
     value.to_string()

@@ -157,6 +157,9 @@ impl Naive<'_> {
             Field::Anomalies => unnamed(transaction.anomalies().names().map(bytes)),
             Field::RequestId => one(bytes(self.request_id)),
             Field::Tags => unnamed(found.tags.iter().map(bytes)),
+            // The naive evaluator authenticates nobody.
+            Field::ConsumerId => one(bytes(b"")),
+            Field::ConsumerGroups | Field::JwtClaims => Vec::new(),
             Field::IpSrc => one(Value::Ip(head.client)),
             Field::IpSrcCountry => one(bytes(&*self.place(transaction).country)),
             Field::IpSrcContinent => one(bytes(&*self.place(transaction).continent)),

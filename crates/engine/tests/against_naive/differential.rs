@@ -83,6 +83,8 @@ fn compare(
             request_id: naive.request_id,
             now_ms: naive.now_ms,
             limits: Some(table),
+            keys: None,
+            nonces: None,
             collections: None,
             meter: &mut meter,
         };

@@ -193,6 +193,8 @@ impl Site {
             request_id: b"id",
             now_ms: memory.map_or(1_700_000_000_000, |(_, now_s)| now_s * 1000),
             limits: None,
+            keys: None,
+            nonces: None,
             collections: memory.map(|(collections, _)| collections),
             meter: &mut meter,
         };

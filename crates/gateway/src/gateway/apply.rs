@@ -59,6 +59,7 @@ impl Gateway {
                 self.digest ^= digest ^ before.map_or(0, |(_, digest)| digest);
                 Ok(())
             }
+            Resource::Consumer(consumer) => self.put_consumer(&consumer, digest),
             Resource::Certificate(certificate) => self.put_certificate(certificate, digest),
             Resource::Settings(settings) => self.put_settings(settings, digest),
             Resource::Upstream(upstream) => self.put_upstream(upstream, digest),
@@ -75,6 +76,7 @@ impl Gateway {
                 self.digest ^= before.1;
                 Ok(())
             }
+            ResourceKind::Consumers => self.delete_consumer(id),
             ResourceKind::Certificates => self.delete_certificate(id),
             ResourceKind::Settings => self.put_settings(resource::Settings::default(), 0),
             ResourceKind::Upstreams => self.delete_upstream(id),
@@ -261,6 +263,23 @@ impl Gateway {
         entry.resource.names.iter().for_each(|name| self.certificate_names.remove(name, id));
         self.digest ^= entry.digest;
         self.certificates.remove_mut(id);
+        Ok(())
+    }
+
+    fn put_consumer(&mut self, resource: &resource::Consumer, digest: u64) -> Result<(), Refusal> {
+        let id = &resource.id;
+        let consumer = crate::consumer(resource)
+            .map_err(|(at, why)| Refusal::Invalid(format!("consumer `{id}`: credential {at}: {why}")))?;
+        self.consumers.put(consumer);
+        self.digest ^= digest ^ self.consumer_digests.get(&**id).copied().unwrap_or(0);
+        self.consumer_digests.insert_mut(id.as_str().into(), digest);
+        Ok(())
+    }
+
+    fn delete_consumer(&mut self, id: &str) -> Result<(), Refusal> {
+        self.consumers.remove(id).ok_or_else(|| unknown("consumer", id))?;
+        self.digest ^= self.consumer_digests.get(id).copied().unwrap_or(0);
+        self.consumer_digests.remove_mut(id);
         Ok(())
     }
 

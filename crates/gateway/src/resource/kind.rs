@@ -24,6 +24,8 @@ pub enum ResourceKind {
     Lists,
     /// Rules in SecLang, for policies.
     RuleSets,
+    /// Who sends requests, with their credentials.
+    Consumers,
     /// Policies.
     Policies,
     /// Certificates with their keys.
@@ -63,10 +65,11 @@ enum Ids {
 
 impl ResourceKind {
     /// All kinds, in their order.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Files,
         Self::Lists,
         Self::RuleSets,
+        Self::Consumers,
         Self::Policies,
         Self::Certificates,
         Self::Settings,
@@ -89,6 +92,7 @@ impl ResourceKind {
             Self::Files => Identity { ids: Ids::Path, ..row("file", "files") },
             Self::Lists => Identity { ids: Ids::Variable, ..row("list", "lists") },
             Self::RuleSets => row("rule set", "rule_sets"),
+            Self::Consumers => row("consumer", "consumers"),
             Self::Policies => row("policy", "policies"),
             Self::Certificates => row("certificate", "certificates"),
             Self::Settings => Identity { ids: Ids::None, ..row("settings", "settings") },
@@ -128,7 +132,9 @@ impl ResourceKind {
     pub const fn is_compiled(self) -> bool {
         match self {
             Self::Files | Self::Lists | Self::RuleSets | Self::Policies | Self::Settings => true,
-            Self::Certificates | Self::Upstreams | Self::Members | Self::Sites | Self::Routes => false,
+            Self::Consumers | Self::Certificates | Self::Upstreams | Self::Members | Self::Sites | Self::Routes => {
+                false
+            }
         }
     }
 

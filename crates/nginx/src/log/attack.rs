@@ -31,11 +31,15 @@ pub fn write(out: &mut Vec<u8>, facts: &RequestFacts<'_>) {
                 Some(found) => found.to_string(),
                 None => continue,
             },
+            AttackField::Consumer if outcome.identity.is_none() => continue,
             _ => String::new(),
         };
         let out = line.member(info.fragment);
         match info.field {
             AttackField::Unreadable => json::string(out, unreadable.as_bytes()),
+            AttackField::Consumer => {
+                json::string(out, outcome.identity.as_ref().map_or(b"", |identity| identity.consumer.id.as_bytes()));
+            }
             AttackField::RequestId => json::plain(out, inspection.request_id()),
             AttackField::Time => facts.time(out),
             AttackField::Client => json::address(out, head.client),
@@ -102,6 +106,7 @@ fn explain(out: &mut Vec<u8>, inspection: &Inspection, finding: &Finding) {
             FindingField::Via => string(via.map(|via| via.map_or(&b""[..], |via| via.id.as_bytes()))),
             FindingField::Policy => string(via.map(|via| via.map_or(&b""[..], |via| via.policy.as_bytes()))),
             FindingField::LogData => string(via.map(|_| &finding.log_data[..]).filter(|data| !data.is_empty())),
+            FindingField::Reason => string(Some(finding.reason.as_bytes()).filter(|reason| !reason.is_empty())),
             FindingField::Key => string(Some(&finding.key[..]).filter(|key| !key.is_empty())),
             FindingField::Severity => string(in_set.and_then(|rule| Some(rule.severity?.as_bytes()))),
             FindingField::Tags => {

@@ -230,6 +230,12 @@ pub fn sha256(text: &str) -> Checked {
     text.parse::<weir_gateway::resource::Sha256Hash>().map(drop).map_err(|_| None)
 }
 
+/// A name that fits into a list in a header field.
+pub fn consumer_name(text: &str) -> Checked {
+    let good = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.:/-".contains(&byte));
+    if good { Ok(()) } else { Err(None) }
+}
+
 /// Something in PEM; what it is is looked at later.
 pub fn pem(text: &str) -> Checked {
     let begins = |line: &str| {

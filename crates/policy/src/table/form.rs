@@ -28,6 +28,10 @@ pub const MAX_PATH_BYTES: usize = 4096;
 pub const MAX_NAME_BYTES: usize = 128;
 /// Longest PEM text: a chain of ten certificates with RSA keys of 4096 bits is 25 kB.
 pub const MAX_PEM_BYTES: usize = 1 << 20;
+/// Longest secret: a SHA-512 in hexadecimal digits, several times over.
+pub const MAX_SECRET_BYTES: usize = 1024;
+/// Longest id of a credential: URLs of issuers are among them.
+pub const MAX_CREDENTIAL_ID_BYTES: usize = 256;
 /// Longest text of SecLang rules in a document; what is longer belongs into files.
 pub const MAX_RULES_BYTES: usize = 4 << 20;
 
@@ -173,4 +177,31 @@ pub static SECLANG: Form = Form {
     pattern: r"^[^\u0000]+$",
     max_bytes: MAX_RULES_BYTES,
     check: is::pattern,
+};
+
+/// A secret.
+pub static SECRET: Form = Form {
+    name: "secret",
+    describe: "a secret: a text without control characters",
+    pattern: r"^[^\u0000-\u001f\u007f]+$",
+    max_bytes: MAX_SECRET_BYTES,
+    check: is::argument,
+};
+
+/// A name of a group, which goes into a header field.
+pub static CONSUMER_NAME: Form = Form {
+    name: "name",
+    describe: "a name of letters, digits and _ . : / -",
+    pattern: r"^[A-Za-z0-9_.:/-]+$",
+    max_bytes: MAX_NAME_BYTES,
+    check: is::consumer_name,
+};
+
+/// What a request names a credential by.
+pub static CREDENTIAL_ID: Form = Form {
+    name: "credential id",
+    describe: "a credential id: one line of text",
+    pattern: r"^[^\u0000-\u001f\u007f]+$",
+    max_bytes: MAX_CREDENTIAL_ID_BYTES,
+    check: is::argument,
 };

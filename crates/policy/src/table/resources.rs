@@ -53,6 +53,15 @@ pub static ROOT: Resource = Resource {
             doc: "Named rule sets, for the action `rule_set: {set: NAME}`.",
         },
         Key {
+            name: "consumers",
+            kind: Kind::Map(
+                &Kind::Id(weir_gateway::resource::ResourceKind::Consumers),
+                &Kind::Resource(&super::CONSUMER),
+            ),
+            need: Need::Default("none"),
+            doc: "Known senders of requests with their credentials, for the actions `key_auth`, `jwt` and `verify_signature`.",
+        },
+        Key {
             name: "policies",
             kind: Kind::List(&Kind::Resource(&POLICY), true),
             need: Need::Required,

@@ -116,7 +116,16 @@ fn look(replayer: &Replayer<'_>, request: &Recorded, detect: bool) -> Result<Exp
     let plan: &Plan = &policies.plan;
     let mut outcome = Outcome::default();
     let meter = &mut Stopwatch::new(replayer.clock(), false);
-    let mut context = Context { detect, request_id: b"explain", now_ms: 0, limits: None, collections: None, meter };
+    let mut context = Context {
+        detect,
+        request_id: b"explain",
+        now_ms: 0,
+        limits: None,
+        keys: None,
+        nonces: None,
+        collections: None,
+        meter,
+    };
     let decision = plan.evaluate(Phase::Request, &transaction, &mut context, &mut outcome);
     let only_detects = detect || plan.only_detects();
     let reader = plan.has(Phase::Body).then(|| plan.wants_body(&transaction, &outcome)).flatten();

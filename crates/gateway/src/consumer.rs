@@ -1,0 +1,67 @@
+//! From a consumer's document to what schemes look credentials up in.
+
+use weir_auth::encoding::from_hex;
+use weir_auth::key::PublicAlgorithm;
+use weir_auth::{Credential, CredentialKind, Key, Secret};
+
+use crate::resource;
+
+/// The consumer with its keys read.
+///
+/// # Errors
+/// The credential that has no usable key, and why.
+pub fn consumer(of: &resource::Consumer) -> Result<weir_auth::Consumer, (usize, String)> {
+    let read = |(at, credential)| self::credential(credential).map_err(|why| (at, why));
+    let credentials = of.credentials.iter().enumerate().map(read).collect::<Result<_, _>>()?;
+    Ok(weir_auth::Consumer { id: of.id.clone(), groups: of.groups.clone(), credentials })
+}
+
+fn credential(of: &resource::Credential) -> Result<Credential, String> {
+    let (kind, id, key) = match of {
+        resource::Credential::KeyAuth { sha256 } => {
+            let hash = from_hex(sha256.as_bytes()).filter(|hash| hash.len() == 32);
+            (CredentialKind::ApiKey, hash.ok_or("expected the 64 hexadecimal digits of a SHA-256")?, None)
+        }
+        resource::Credential::Signature { id, key } => {
+            (CredentialKind::Signature, id.clone().into_bytes(), Some(signature_key(key)?))
+        }
+        resource::Credential::Jwt { id, key } => (CredentialKind::Jwt, id.clone().into_bytes(), Some(token_key(key)?)),
+        resource::Credential::BasicAuth { username, password_hash } => {
+            let hash = Secret::new(password_hash.0.as_bytes());
+            (CredentialKind::Password, username.clone().into_bytes(), Some(Key::Secret(hash)))
+        }
+    };
+    Ok(Credential { kind, id, key })
+}
+
+/// The algorithms of signing keys, by the names of RFC 9421, section 3.3.
+const SIGNATURE_ALGORITHMS: [(&str, PublicAlgorithm); 5] = [
+    ("ed25519", PublicAlgorithm::Ed25519),
+    ("ecdsa-p256-sha256", PublicAlgorithm::EcdsaP256),
+    ("ecdsa-p384-sha384", PublicAlgorithm::EcdsaP384),
+    ("rsa-pss-sha512", PublicAlgorithm::RsaPssSha512),
+    ("rsa-v1_5-sha256", PublicAlgorithm::RsaPkcs1Sha256),
+];
+
+/// Names of the algorithms that public keys for signatures may have.
+pub fn signature_algorithms() -> impl Iterator<Item = &'static str> {
+    SIGNATURE_ALGORITHMS.iter().map(|(name, _)| *name)
+}
+
+fn signature_key(of: &resource::CredentialKey) -> Result<Key, String> {
+    if let Some(secret) = &of.secret {
+        return Ok(Key::Secret(Secret::new(secret.0.as_bytes())));
+    }
+    let named = of.algorithm.as_deref().unwrap_or_default();
+    let known = SIGNATURE_ALGORITHMS.iter().find(|(name, _)| *name == named);
+    let (_, algorithm) = known.ok_or_else(|| format!("a public key needs an algorithm; there is no `{named}`"))?;
+    public_key(*algorithm, of.public_key.as_deref().unwrap_or_default())
+}
+
+fn token_key(of: &resource::CredentialKey) -> Result<Key, String> {
+    Err(format!("{:?} is to come", of.algorithm))
+}
+
+fn public_key(algorithm: PublicAlgorithm, pem: &str) -> Result<Key, String> {
+    Err(format!("{algorithm:?} {} is to come", pem.len()))
+}

@@ -1,0 +1,188 @@
+//! `authenticate`: one of several ways to prove who sent a request; and what all those ways share.
+
+use std::sync::Arc;
+
+use weir_auth::{Admission, Authentication, Replay, Scheme};
+use weir_engine::Action;
+use weir_gateway::resource::ResourceKind;
+
+use super::ActionKind;
+use crate::build::Builder;
+use crate::check::{Fields, Value};
+use crate::table::{Key, Kind, Need, Resource, form};
+
+/// Ways of one `authenticate`: each is tried for every request without the credentials of those before it.
+const MAX_WAYS: usize = 8;
+
+pub(super) const CONSUMERS: Key = Key {
+    name: "consumers",
+    kind: Kind::List(&Kind::Id(ResourceKind::Consumers), true),
+    need: Need::Default("all"),
+    doc: "The consumers that may pass. Others are answered with 403.",
+};
+
+pub(super) const GROUPS: Key = Key {
+    name: "groups",
+    kind: Kind::List(&Kind::Form(&form::CONSUMER_NAME), true),
+    need: Need::Default("all"),
+    doc: "Only consumers in one of these groups may pass. Others are answered with 403.",
+};
+
+pub(super) const DENIED_GROUPS: Key = Key {
+    name: "denied_groups",
+    kind: Kind::List(&Kind::Form(&form::CONSUMER_NAME), true),
+    need: Need::Default("none"),
+    doc: "Consumers in one of these groups are answered with 403, whatever other groups they are in.",
+};
+
+pub(super) const ANONYMOUS: Key = Key {
+    name: "anonymous",
+    kind: Kind::Id(ResourceKind::Consumers),
+    need: Need::Default("requests without credentials are refused"),
+    doc: "The consumer that requests without any credentials count as. Wrong credentials are refused all the same.",
+};
+
+pub(super) const HIDE_CREDENTIALS: Key = Key {
+    name: "hide_credentials",
+    kind: Kind::Flag,
+    need: Need::Value("false"),
+    doc: "Whether the header fields with the credentials are removed from the request to the upstream.",
+};
+
+pub(super) const IDENTITY_HEADERS: Key = Key {
+    name: "identity_headers",
+    kind: Kind::Flag,
+    need: Need::Value("true"),
+    doc: "Whether the upstream gets the consumer in `X-Consumer-Id` and its groups, joined by commas, in `X-Consumer-Groups`. What the client sends in these fields is removed.",
+};
+
+pub(super) const PREFLIGHTS: Key = Key {
+    name: "preflights",
+    kind: Kind::Flag,
+    need: Need::Value("true"),
+    doc: "Whether CORS preflight requests, which browsers send without credentials, pass: `OPTIONS` with `Origin` and `Access-Control-Request-Method`.",
+};
+
+pub(super) const REALM: Key = Key {
+    name: "realm",
+    kind: Kind::Form(&form::CONSUMER_NAME),
+    need: Need::Value("weir"),
+    doc: "The realm in `WWW-Authenticate` of the answer 401.",
+};
+
+pub(super) const DEBUG: Key = Key {
+    name: "debug",
+    kind: Kind::Flag,
+    need: Need::Value("false"),
+    doc: "Whether the attack log shows, for a refused request, what the gateway canonicalised, to be compared with what the client signed. It never shows a secret, but parts of the request.",
+};
+
+/// The headers that tell the upstream who the consumer is.
+const HEADERS: [&str; 2] = ["X-Consumer-Id", "X-Consumer-Groups"];
+
+pub(super) static AUTHENTICATE: ActionKind = ActionKind {
+    resource: &Resource {
+        name: "authenticate",
+        article: "`authenticate`",
+        doc: "Asks who sent the request, and goes on if one of several ways proves a consumer; otherwise the answer is 401. `authenticate: [jwt, key_auth]` is short for `authenticate: {any_of: [jwt, key_auth]}`.",
+        short: Some("any_of"),
+        one_of: &[],
+        keys: &[
+            Key {
+                name: "any_of",
+                kind: Kind::AtMost(&Kind::List(&Kind::Action, true), MAX_WAYS),
+                need: Need::Required,
+                doc: "The ways, asked in this order: `jwt`, `key_auth`, `basic_auth`, `verify_signature`, each with its own options, but without those that it shares with `authenticate`.",
+            },
+            CONSUMERS,
+            GROUPS,
+            DENIED_GROUPS,
+            ANONYMOUS,
+            HIDE_CREDENTIALS,
+            IDENTITY_HEADERS,
+            PREFLIGHTS,
+            REALM,
+            DEBUG,
+        ],
+    },
+    build: |fields, builder| {
+        let mut schemes = Vec::new();
+        let mut replay = Replay::Pass;
+        let mut all_made = true;
+        for item in fields.items("any_of") {
+            let Value::Action(kind, parameters) = &item.value else { continue };
+            for key in SHARED {
+                if let Some(node) = parameters.key_node(key) {
+                    let hint = "options that all ways share stand beside `any_of`".to_owned();
+                    builder.fault(node, format!("`{key}` within `any_of`"), Some(hint));
+                }
+            }
+            match (kind.build)(parameters, builder) {
+                Some(Action::Authenticate(one)) if !std::ptr::eq(*kind, &raw const AUTHENTICATE) => {
+                    schemes.extend(one.schemes.iter().cloned());
+                    replay = if one.replay == Replay::Pass { replay } else { one.replay };
+                }
+                Some(_) => {
+                    let message = format!("`{}` does not authenticate", kind.resource.name);
+                    builder.fault(item.node, message, Some("the ways are jwt, key_auth, verify_signature".to_owned()));
+                    all_made = false;
+                }
+                None => all_made = false,
+            }
+        }
+        if !all_made || schemes.is_empty() {
+            return None;
+        }
+        Some(action(fields, schemes, replay))
+    },
+};
+
+/// Names of the options that `authenticate` shares with each way.
+const SHARED: [&str; 9] = [
+    "consumers",
+    "groups",
+    "denied_groups",
+    "anonymous",
+    "hide_credentials",
+    "identity_headers",
+    "preflights",
+    "realm",
+    "debug",
+];
+
+/// The action with the options that all ways share.
+pub(super) fn action(fields: &Fields<'_>, schemes: Vec<Arc<dyn Scheme>>, replay: Replay) -> Action {
+    let texts = |key: &str| -> Vec<String> {
+        let text = |item: &crate::check::Item<'_>| {
+            if let Value::Text(text) = item.value { Some(text.to_owned()) } else { None }
+        };
+        fields.items(key).iter().filter_map(text).collect()
+    };
+    Action::Authenticate(Arc::new(Authentication {
+        schemes,
+        anonymous: fields.text("anonymous").map(str::to_owned),
+        admission: Admission {
+            consumers: texts("consumers"),
+            groups: texts("groups"),
+            denied_groups: texts("denied_groups"),
+        },
+        hides_credentials: fields.flag_or("hide_credentials"),
+        identity_headers: fields.flag_or("identity_headers").then(|| HEADERS.map(str::to_owned)),
+        passes_preflights: fields.flag_or("preflights"),
+        replay,
+        realm: fields.text("realm").unwrap_or("weir").to_owned(),
+        debug: fields.flag_or("debug"),
+    }))
+}
+
+/// The scheme of an action as an object.
+pub(super) fn one(scheme: impl Scheme + 'static) -> Vec<Arc<dyn Scheme>> {
+    vec![Arc::new(scheme)]
+}
+
+/// Helps to report an option that does not fit.
+pub(super) fn misplaced(fields: &Fields<'_>, key: &str, message: String, builder: &mut Builder<'_>) {
+    if let Some(node) = fields.key_node(key) {
+        builder.fault(node, message, None);
+    }
+}

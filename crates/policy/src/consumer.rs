@@ -1,0 +1,110 @@
+//! From the checked mapping of a consumer to what workers get.
+
+use weir_auth::digest::Hash;
+use weir_auth::encoding::hex;
+use weir_gateway::resource::{Consumer, Credential, CredentialKey, HiddenText};
+
+use crate::check::Fields;
+use crate::document::Node;
+
+/// Shortest API key: 16 characters of Base64 are 96 bits.
+const MIN_KEY_BYTES: usize = 16;
+
+/// Where the secret in a mapping of [`crate::table::SECRET`] is read, and where faults go.
+pub trait Secrets {
+    /// The secret, or `None` after reporting why there is none, or if it is not known yet.
+    fn secret(&mut self, fields: &Fields<'_>) -> Option<String>;
+
+    /// Reports what is wrong with a node.
+    fn fault(&mut self, node: &Node, message: String, hint: Option<&'static str>);
+}
+
+/// The consumer, or `None` if a secret is missing or something is wrong, which has been reported.
+pub fn consumer(id: &str, fields: &Fields<'_>, secrets: &mut dyn Secrets) -> Option<Consumer> {
+    let mut groups: Vec<String> = Vec::new();
+    for item in fields.items("groups") {
+        if let crate::check::Value::Text(group) = item.value
+            && !groups.iter().any(|known| known == group)
+        {
+            groups.push(group.to_owned());
+        }
+    }
+    let mut credentials = Vec::new();
+    let mut nodes = Vec::new();
+    for fields in fields.items("credentials").iter().filter_map(|item| item.as_fields()) {
+        one_kind(fields, secrets);
+        nodes.push(fields.node);
+        credentials.push(credential(fields, secrets));
+    }
+    let credentials = credentials.into_iter().collect::<Option<Vec<_>>>()?;
+    let consumer = Consumer { id: id.to_owned(), groups, credentials };
+    match weir_gateway::consumer(&consumer) {
+        Ok(_) => Some(consumer),
+        Err((at, why)) => {
+            secrets.fault(nodes[at], why, None);
+            None
+        }
+    }
+}
+
+/// Reports a credential that is of no kind, or of several.
+fn one_kind(fields: &Fields<'_>, secrets: &mut dyn Secrets) {
+    let given: Vec<_> = KINDS.iter().filter_map(|kind| Some((kind, fields.key_node(kind)?))).collect();
+    match given[..] {
+        [] if fields.lacks(&KINDS) => {
+            let hint = "write one of `key_auth`, `signature`, `jwt`, `basic_auth`";
+            secrets.fault(fields.node, "a credential needs a kind".to_owned(), Some(hint));
+        }
+        [(first, _), (second, node), ..] => {
+            let message = format!("a credential has either `{first}` or `{second}`");
+            secrets.fault(node, message, Some("make two of it"));
+        }
+        _ => {}
+    }
+}
+
+const KINDS: [&str; 4] = ["key_auth", "signature", "jwt", "basic_auth"];
+
+fn credential(fields: &Fields<'_>, secrets: &mut dyn Secrets) -> Option<Credential> {
+    if let Some(of) = fields.fields("key_auth") {
+        let key = secrets.secret(of.fields("key")?)?;
+        if key.len() < MIN_KEY_BYTES {
+            let message = format!("the key has {} bytes; at least {MIN_KEY_BYTES} are needed", key.len());
+            secrets.fault(of.node, message, Some("make one with `openssl rand -base64 24`"));
+            return None;
+        }
+        return Some(Credential::KeyAuth { sha256: hex(Hash::Sha256.of(key.as_bytes()).as_ref()) });
+    }
+    if let Some(of) = fields.fields("signature") {
+        let (id, key) = (of.text("id")?.to_owned(), key(of, secrets)?);
+        return Some(Credential::Signature { id, key });
+    }
+    if let Some(of) = fields.fields("jwt") {
+        let (id, key) = (of.text("id")?.to_owned(), key(of, secrets)?);
+        return Some(Credential::Jwt { id, key });
+    }
+    let of = fields.fields("basic_auth")?;
+    let password_hash = HiddenText(secrets.secret(of.fields("password_hash")?)?);
+    Some(Credential::BasicAuth { username: of.text("username")?.to_owned(), password_hash })
+}
+
+fn key(of: &Fields<'_>, secrets: &mut dyn Secrets) -> Option<CredentialKey> {
+    let algorithm = of.choice("algorithm").map(str::to_owned);
+    match (of.fields("secret"), of.text("public_key")) {
+        (Some(_), Some(_)) => {
+            let message = "a key has either `secret` or `public_key`".to_owned();
+            secrets.fault(of.node, message, Some("make two credentials of it"));
+            None
+        }
+        (Some(secret), None) => {
+            Some(CredentialKey { algorithm, secret: Some(HiddenText(secrets.secret(secret)?)), public_key: None })
+        }
+        (None, Some(pem)) => Some(CredentialKey { algorithm, secret: None, public_key: Some(pem.to_owned()) }),
+        (None, None) => {
+            if of.lacks(&["secret", "public_key"]) {
+                secrets.fault(of.node, "a key needs `secret` or `public_key`".to_owned(), None);
+            }
+            None
+        }
+    }
+}
