@@ -2,8 +2,8 @@
 //! library or `curl --aws-sigv4` and nothing else.
 //!
 //! Source: "AWS Signature Version 4 for API requests" in the IAM user guide and "Authenticating Requests" in the S3
-//! reference; the behaviour where these are silent is that of `aws-c-auth`, whose test suite passes. Stricter than both:
-//! every `x-amz-` field must be signed, the security token included. SigV4A and the chunked payloads of S3
+//! reference; where these are silent, the behaviour is that of `aws-c-auth`, whose test suite passes. Stricter than
+//! both: every `x-amz-` field must be signed, the security token included. SigV4A and the chunked payloads of S3
 //! (`STREAMING-`) are refused: the former needs a key pair derived from the secret, the latter a decoder of the body.
 //!
 //! What is signed: method, path, query, the named header fields and the digest of the body. If the request does not

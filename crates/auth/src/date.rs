@@ -1,5 +1,5 @@
-//! Points in time as requests state them, in milliseconds since the Unix epoch: HTTP dates (RFC 9110, section 5.6.7) and
-//! the basic form of ISO 8601 in which AWS clients write theirs.
+//! Points in time as requests state them, in milliseconds since the Unix epoch: HTTP dates (RFC 9110, section 5.6.7)
+//! and the basic form of ISO 8601 in which AWS clients write theirs.
 //!
 //! Of HTTP dates all three forms are read, since the gateways whose clients come here read them. The name of the day
 //! is not compared with the date: it adds nothing to a date that is signed.

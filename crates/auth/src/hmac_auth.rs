@@ -2,13 +2,13 @@
 //! that their clients work unchanged.
 //!
 //! Sources: `apisix/plugins/hmac-auth.lua` and its documentation (3.x: `Authorization: Signature`; the `X-HMAC-` fields
-//! of 2.x are not documented any more and not read); `kong/plugins/hmac-auth/access.lua`; draft-cavage-http-signatures-12.
-//! The three differ in a few names and in how a line of the signed text is written, which is [`dialect`]'s table. There is one
-//! parser and one canonicaliser.
+//! of 2.x are no longer documented and are not read); `kong/plugins/hmac-auth/access.lua`;
+//! draft-cavage-http-signatures-12. The three differ in a few names and in how a line of the signed text is written,
+//! which is [`dialect`]'s table. There is one parser and one canonicaliser.
 //!
-//! Stricter than the plugins: what a request lists as signed must be there once; the target and the time must be signed, and
-//! so must the `Digest` of a body. Each of these can be relaxed by an option, except the first: a field that is left
-//! out of the signed text in silence, as the plugins do, can be added on the way.
+//! Stricter than the plugins: target and time must be signed, and so must the `Digest` of a body, unless an option says
+//! otherwise; and what a request lists as signed must be there, once. The plugins silently leave an absent field out of
+//! the signed text or sign it as empty, and sign only the first of several.
 
 mod dialect;
 mod lines;
@@ -48,8 +48,8 @@ pub enum Required {
 pub enum BodyCheck {
     /// Not at all.
     Ignored,
-    /// By a `Digest` that need not be signed, as the plugins do. It shows accidents; whoever changes a body on purpose can
-    /// change the digest too.
+    /// By a `Digest` that need not be signed, as the plugins do. It shows accidents; whoever changes a body on purpose
+    /// can change the digest too.
     Digest,
     /// By a `Digest` that must be signed.
     SignedDigest,

@@ -16,7 +16,7 @@ pub(super) struct Query {
 }
 
 impl Query {
-    /// The parameters of a query without its `?`. Empty ones between two `&` are none.
+    /// The parameters of a query without its `?`. Empty parameters between two `&` are skipped.
     pub(super) fn read(query: &[u8]) -> Self {
         let mut text = Vec::with_capacity(query.len());
         let mut pairs = Vec::new();

@@ -10,7 +10,7 @@ use crate::sample::{Part, Sample, keys, samples};
 const ID: &str = "AKIDEXAMPLE";
 const SECRET: &str = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY";
 
-/// Examples of aws-c-auth (tests/aws-signing-test-suite/v4; Apache-2.0, Copyright Amazon.com, Inc.): name, whether the path is
+/// Examples of aws-c-auth (tests/aws-signing-test-suite/v4; Apache-2.0, see NOTICE): name, whether the path is
 /// normalised, target, the canonical lines between method and fields, and the signatures in header and query.
 const SUITE: [(&str, bool, &str, &str, &str, &str); 4] = [
     (

@@ -22,8 +22,8 @@ fn the_documented_client_of_apisix_passes() {
     assert_eq!(verdict.unwrap().consumer.id, "john");
 }
 
-/// The other two clients of that document, with signatures that OpenSSL made of its texts: fields of one's own, and a body whose
-/// digest is not signed.
+/// The other two clients of that document, with signatures made of its texts by another implementation: custom fields,
+/// and a body whose digest is not signed.
 #[test]
 fn documented_variants_of_apisix_pass_if_the_options_say_so() {
     let keys = keys("john-key", "john-secret-key");
@@ -256,7 +256,7 @@ proptest! {
         prop_assert_eq!(whole.0.unwrap().consumer, parts.0.unwrap().consumer);
         if let Some(changed) = sample.clone().changed(part, at, by) {
             let (verdict, canonical) = changed.judged(&scheme, &keys, NOW_MS, &[]);
-            // Two dialects sign the method in lower case; in the field with the parameters, white space and case may change.
+            // Two dialects sign the method in lower case; among the parameters, white space and case may change.
             let may_be_same = match part {
                 Part::Method => changed.method.eq_ignore_ascii_case(&sample.method),
                 Part::Field(name) => name == "authorization",
