@@ -5,14 +5,21 @@
 //! takes the claim, and its body as it arrives, of which it keeps no more than a digest.
 
 pub mod authentication;
+pub mod aws;
 pub mod consumer;
+pub mod date;
 pub mod digest;
 pub mod encoding;
 pub mod failure;
+pub mod hmac_auth;
 pub mod key;
 pub mod request;
+#[cfg(test)]
+mod sample;
 pub mod scheme;
 pub mod secret;
+mod shared_secret;
+mod shown;
 pub mod sign;
 
 pub use authentication::{Admission, Authentication, Claims, Replay};
