@@ -59,12 +59,12 @@ impl Candidate {
         &self.consumer.credentials[self.credential]
     }
 
-    /// The shared secret, if it is one.
+    /// The shared secret, unless it is bound to an algorithm.
     #[must_use]
     pub fn secret(&self) -> Option<&[u8]> {
         match self.credential().key.as_ref()? {
             Key::Secret(secret) => Some(secret.bytes()),
-            Key::Public(_) => None,
+            Key::Hmac(..) | Key::Public(_) => None,
         }
     }
 }
@@ -76,6 +76,9 @@ pub trait Keys {
 
     /// The live credentials of that kind that a consumer has: for schemes whose requests name no key.
     fn of_consumer(&self, kind: CredentialKind, consumer: &str) -> Vec<Candidate>;
+
+    /// The consumer with this id, for tokens whose issuer says who the sender is.
+    fn consumer(&self, id: &str) -> Option<Arc<Consumer>>;
 }
 
 /// All consumers. A clone is O(1) and shares what it holds; a change is O(changed).
@@ -139,5 +142,9 @@ impl Keys for Consumers {
         let Some(consumer) = self.consumers.get(consumer) else { return Vec::new() };
         let positions = consumer.credentials.iter().enumerate().filter(|(_, credential)| credential.kind == kind);
         positions.map(|(credential, _)| Candidate { consumer: Arc::clone(consumer), credential }).collect()
+    }
+
+    fn consumer(&self, id: &str) -> Option<Arc<Consumer>> {
+        self.consumers.get(id).cloned()
     }
 }

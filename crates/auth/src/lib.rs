@@ -4,15 +4,25 @@
 //! All cryptography is `ring`'s and RustCrypto's. A scheme sees a request twice ([`scheme`]): its head, from which it
 //! takes the claim, and its body as it arrives, of which it keeps no more than a digest.
 
+pub mod api_key;
+pub mod claims;
 pub mod consumer;
 pub mod digest;
 pub mod encoding;
+pub mod excerpt;
 pub mod failure;
+pub mod jwa;
+pub mod jwk;
+pub mod jws;
+pub mod jwt;
 pub mod key;
+pub mod place;
 pub mod request;
+pub mod rsa_key;
 pub mod scheme;
 pub mod secret;
 pub mod sign;
+pub mod strict_json;
 
 pub use consumer::{Candidate, Consumer, Consumers, Credential, CredentialKind, Keys};
 pub use failure::{Failure, Reason};
