@@ -5,6 +5,7 @@
 //! takes the claim, and its body as it arrives, of which it keeps no more than a digest.
 
 pub mod api_key;
+pub mod basic;
 pub mod claims;
 pub mod consumer;
 pub mod digest;
@@ -16,7 +17,10 @@ pub mod jwk;
 pub mod jws;
 pub mod jwt;
 pub mod key;
+pub mod password;
+pub mod password_hash;
 pub mod place;
+pub mod remembered;
 pub mod request;
 pub mod rsa_key;
 pub mod scheme;
