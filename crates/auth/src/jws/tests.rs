@@ -1,3 +1,5 @@
+use std::sync::LazyLock;
+
 use proptest::prelude::*;
 use ring::rand::SystemRandom;
 use ring::rsa::{KeyPair as RsaKeyPair, KeyPairComponents, PublicKeyComponents};
@@ -81,7 +83,13 @@ pub(crate) struct Issuer {
 }
 
 impl Issuer {
-    pub(crate) fn new() -> Self {
+    /// The same one for all tests, because its keys take long to check.
+    pub(crate) fn shared() -> &'static Self {
+        static ISSUER: LazyLock<Issuer> = LazyLock::new(Issuer::new);
+        &ISSUER
+    }
+
+    fn new() -> Self {
         let random = SystemRandom::new();
         let bytes = |text: &str| from_base64_url(text.as_bytes()).unwrap();
         let components = KeyPairComponents {
@@ -181,7 +189,7 @@ fn published_examples_verify() {
 
 #[test]
 fn a_key_verifies_tokens_of_its_algorithm_and_no_other() {
-    let issuer = Issuer::new();
+    let issuer = Issuer::shared();
     for algorithm in &ALGORITHMS {
         let token = issuer.raw(algorithm, &json!({"alg": algorithm.name}).to_string(), "{}");
         for other in &ALGORITHMS {
@@ -196,7 +204,7 @@ fn a_key_verifies_tokens_of_its_algorithm_and_no_other() {
 
 #[test]
 fn the_header_does_not_choose_the_algorithm() {
-    let issuer = Issuer::new();
+    let issuer = Issuer::shared();
     let rs256 = issuer.key(named("RS256"));
     let Key::Public(public) = &rs256 else { panic!() };
     // The classical forgery: the public key as the secret of an HMAC.
@@ -222,7 +230,7 @@ fn the_header_does_not_choose_the_algorithm() {
 /// The shortest time of many runs does not depend on the load of the machine.
 #[test]
 fn an_unknown_key_takes_the_time_of_a_wrong_signature() {
-    let issuer = Issuer::new();
+    let issuer = Issuer::shared();
     for algorithm in &ALGORITHMS {
         let token = issuer.raw(algorithm, &json!({"alg": algorithm.name}).to_string(), "{}");
         let mut token = Compact::parse(token.as_bytes()).unwrap();
@@ -244,7 +252,7 @@ fn an_unknown_key_takes_the_time_of_a_wrong_signature() {
 
 #[test]
 fn refuses_headers() {
-    let issuer = Issuer::new();
+    let issuer = Issuer::shared();
     let key = issuer.key(named("HS256"));
     let long = format!(r#"{{"alg":"HS256","kid":"{}"}}"#, "k".repeat(MAX_KID_BYTES + 1));
     for (header, reason) in [
@@ -350,7 +358,7 @@ proptest! {
 
     #[test]
     fn what_is_signed_verifies(which in 0..ALGORITHMS.len(), payload in "\\PC{0,60}", kid in "\\PC{0,20}") {
-        let (issuer, algorithm) = (Issuer::new(), &ALGORITHMS[which]);
+        let (issuer, algorithm) = (Issuer::shared(), &ALGORITHMS[which]);
         let header = json!({"alg": algorithm.name, "kid": kid}).to_string();
         let token = issuer.raw(algorithm, &header, &payload);
         let compact = Compact::parse(token.as_bytes()).unwrap();

@@ -45,8 +45,8 @@ fn sender(verified: Result<Verified, Failure>) -> Result<(String, Option<usize>)
 
 #[test]
 fn a_credential_is_found_by_kid_or_else_by_issuer() {
-    let issuer = Issuer::new();
-    let consumers = consumers(&issuer);
+    let issuer = Issuer::shared();
+    let consumers = consumers(issuer);
     let shop = "https://shop.example";
     for (name, header, claims, expected) in [
         ("HS256", json!({"kid": "k1"}), json!({}), Ok(("shop", 0))),
@@ -64,7 +64,7 @@ fn a_credential_is_found_by_kid_or_else_by_issuer() {
         ("HS256", json!({"kid": "k3"}), json!({}), Err(Reason::UnknownKey)),
         ("HS256", json!({"kid": "k1"}), json!({"iss": 1}), Err(Reason::Malformed)),
     ] {
-        let text = token(&issuer, name, &header, &claims);
+        let text = token(issuer, name, &header, &claims);
         let found = Jwt::default().verify_token(text.as_bytes(), &consumers, Trust::Credentials, NOW_MS);
         let expected = expected.map(|(id, at)| (id.to_owned(), Some(at)));
         assert_eq!(sender(found), expected, "{name} {header} {claims}");
@@ -73,8 +73,8 @@ fn a_credential_is_found_by_kid_or_else_by_issuer() {
 
 #[test]
 fn an_issuer_vouches_for_consumers() {
-    let issuer = Issuer::new();
-    let consumers = consumers(&issuer);
+    let issuer = Issuer::shared();
+    let consumers = consumers(issuer);
     let Key::Public(public) = issuer.key(algorithm("EdDSA")) else { panic!() };
     let x = crate::encoding::base64_url(&public.bytes);
     let set = json!({"keys": [
@@ -101,7 +101,7 @@ fn an_issuer_vouches_for_consumers() {
         (&by_claim, "HS256", json!({"kid": "a"}), &shop, Err(Reason::Unsupported)),
         (&by_claim, "HS256", json!({"kid": "k1"}), &shop, Err(Reason::UnknownKey)),
     ] {
-        let text = token(&issuer, name, &kid, claims);
+        let text = token(issuer, name, &kid, claims);
         let found = Jwt::default().verify_token(text.as_bytes(), &consumers, Trust::Issuer(&set, who), NOW_MS);
         assert_eq!(sender(found), expected.map(|id| (id.to_owned(), None)), "{name} {kid} {claims}");
     }
@@ -109,13 +109,13 @@ fn an_issuer_vouches_for_consumers() {
 
 #[test]
 fn options_are_checked_after_the_signature() {
-    let issuer = Issuer::new();
-    let consumers = consumers(&issuer);
+    let issuer = Issuer::shared();
+    let consumers = consumers(issuer);
     let audiences = vec!["weir".to_owned()];
     let claims = ClaimRules { audiences, ..ClaimRules::default() };
     let jwt = Jwt { typ: Some("at+jwt".to_owned()), claims, ..Jwt::default() };
     let verified = |typ: Value, claims: Value| {
-        let text = token(&issuer, "HS256", &json!({"kid": "k1", "typ": typ}), &claims);
+        let text = token(issuer, "HS256", &json!({"kid": "k1", "typ": typ}), &claims);
         let wrong = text.rsplit_once('.').unwrap().0.to_owned() + ".AAAA";
         let found = |text: &str| jwt.verify_token(text.as_bytes(), &consumers, Trust::Credentials, NOW_MS);
         assert_eq!(sender(found(&wrong)), Err(Reason::Mismatch));
@@ -133,15 +133,15 @@ fn options_are_checked_after_the_signature() {
     ] {
         assert_eq!(sender(verified(typ, claims)), Err(reason));
     }
-    let untyped = token(&issuer, "HS256", &json!({"kid": "k1"}), &json!({"aud": "weir"}));
+    let untyped = token(issuer, "HS256", &json!({"kid": "k1"}), &json!({"aud": "weir"}));
     let found = jwt.verify_token(untyped.as_bytes(), &consumers, Trust::Credentials, NOW_MS);
     assert_eq!(sender(found), Err(Reason::Incomplete));
 }
 
 #[test]
 fn claims_are_one_object() {
-    let issuer = Issuer::new();
-    let consumers = consumers(&issuer);
+    let issuer = Issuer::shared();
+    let consumers = consumers(issuer);
     for payload in ["", "1", "[]", "null", "{", r#"{"exp":1,"exp":2}"#, r#"{"sub":"a","\u0073ub":"b"}"#, "{}{}"] {
         let text = issuer.raw(algorithm("HS256"), r#"{"alg":"HS256","kid":"k1"}"#, payload);
         let found = Jwt::default().verify_token(text.as_bytes(), &consumers, Trust::Credentials, NOW_MS);
@@ -151,9 +151,9 @@ fn claims_are_one_object() {
 
 #[test]
 fn the_token_is_in_one_place() {
-    let issuer = Issuer::new();
-    let consumers = consumers(&issuer);
-    let text = token(&issuer, "HS256", &json!({"kid": "k1"}), &json!({}));
+    let issuer = Issuer::shared();
+    let consumers = consumers(issuer);
+    let text = token(issuer, "HS256", &json!({"kid": "k1"}), &json!({}));
     let bearer = format!("Bearer {text}");
     let target = format!("/?access_token={text}");
     let mut jwt = Jwt::default();
@@ -186,12 +186,12 @@ proptest! {
 
     #[test]
     fn any_changed_byte_is_refused(which in 0..ALGORITHMS.len(), at: prop::sample::Index, change in 1..=255u8) {
-        let (issuer, algorithm) = (Issuer::new(), &ALGORITHMS[which]);
+        let (issuer, algorithm) = (Issuer::shared(), &ALGORITHMS[which]);
         let mut consumers = Consumers::default();
         let key = Some(issuer.key(algorithm));
         let credential = Credential { kind: CredentialKind::Jwt, id: b"k".to_vec(), key };
         consumers.put(Consumer { id: "c".to_owned(), groups: Vec::new(), credentials: vec![credential] });
-        let mut text = token(&issuer, algorithm.name, &json!({"kid": "k"}), &json!({"sub": "x"})).into_bytes();
+        let mut text = token(issuer, algorithm.name, &json!({"kid": "k"}), &json!({"sub": "x"})).into_bytes();
         let verified = |text: &[u8]| sender(Jwt::default().verify_token(text, &consumers, Trust::Credentials, NOW_MS));
         prop_assert_eq!(verified(&text), Ok(("c".to_owned(), Some(0))));
         let at = at.index(text.len());
