@@ -59,12 +59,12 @@ impl Candidate {
         &self.consumer.credentials[self.credential]
     }
 
-    /// The shared secret, if it is one.
+    /// The shared secret, unless it is bound to an algorithm.
     #[must_use]
     pub fn secret(&self) -> Option<&[u8]> {
         match self.credential().key.as_ref()? {
             Key::Secret(secret) => Some(secret.bytes()),
-            Key::Public(_) => None,
+            Key::Hmac(..) | Key::Public(_) => None,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use ring::signature::{self, UnparsedPublicKey, VerificationAlgorithm};
 
 use crate::Secret;
+use crate::digest::MacHash;
 
 /// The algorithm of a public key. A key verifies with this one and no other, whatever a request says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -72,8 +73,10 @@ impl fmt::Debug for PublicKey {
 /// What a credential verifies with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Key {
-    /// A shared secret.
+    /// A shared secret; the options of a scheme say how it is used.
     Secret(Secret),
+    /// A shared secret bound to HMAC with one hash function: `HS256`, `HS384`, `HS512`.
+    Hmac(MacHash, Secret),
     /// A public key.
     Public(PublicKey),
 }

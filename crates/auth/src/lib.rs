@@ -4,16 +4,30 @@
 //! All cryptography is `ring`'s and RustCrypto's. A scheme sees a request twice ([`scheme`]): its head, from which it
 //! takes the claim, and its body as it arrives, of which it keeps no more than a digest.
 
+pub mod api_key;
 pub mod authentication;
 pub mod aws;
+pub mod basic;
+pub mod claims;
 pub mod consumer;
 pub mod date;
 pub mod digest;
 pub mod encoding;
+pub mod excerpt;
 pub mod failure;
 pub mod hmac_auth;
+pub mod immediate;
+pub mod jwa;
+pub mod jwk;
+pub mod jws;
+pub mod jwt;
 pub mod key;
+pub mod password;
+pub mod password_hash;
+pub mod place;
+pub mod remembered;
 pub mod request;
+pub mod rsa_key;
 #[cfg(test)]
 mod sample;
 pub mod scheme;
@@ -21,6 +35,7 @@ pub mod secret;
 mod shared_secret;
 mod shown;
 pub mod sign;
+pub mod strict_json;
 
 pub use authentication::{Admission, Authentication, Claims, Replay};
 pub use consumer::{Candidate, Consumer, Consumers, Credential, CredentialKind, Keys};

@@ -7,6 +7,8 @@ mod authenticate;
 mod block;
 mod crs;
 mod header;
+mod jwt;
+mod key_auth;
 mod log;
 mod rate_limit;
 mod redirect;
@@ -40,6 +42,8 @@ pub static ACTIONS: &[&ActionKind] = &[
     &header::REMOVE_HEADER,
     &rate_limit::RATE_LIMIT,
     &authenticate::AUTHENTICATE,
+    &key_auth::KEY_AUTH,
+    &jwt::JWT,
     &crs::CRS,
     &rule_set::RULE_SET,
 ];

@@ -7,8 +7,7 @@ use weir_engine::Action;
 use weir_gateway::resource::ResourceKind;
 
 use super::ActionKind;
-use crate::build::Builder;
-use crate::check::{Fields, Value};
+use crate::check::{Fields, Item, Value};
 use crate::table::{Key, Kind, Need, Resource, form};
 
 /// Ways of one `authenticate`: each is tried for every request without the credentials of those before it.
@@ -152,19 +151,13 @@ const SHARED: [&str; 9] = [
 
 /// The action with the options that all ways share.
 pub(super) fn action(fields: &Fields<'_>, schemes: Vec<Arc<dyn Scheme>>, replay: Replay) -> Action {
-    let texts = |key: &str| -> Vec<String> {
-        let text = |item: &crate::check::Item<'_>| {
-            if let Value::Text(text) = item.value { Some(text.to_owned()) } else { None }
-        };
-        fields.items(key).iter().filter_map(text).collect()
-    };
     Action::Authenticate(Arc::new(Authentication {
         schemes,
         anonymous: fields.text("anonymous").map(str::to_owned),
         admission: Admission {
-            consumers: texts("consumers"),
-            groups: texts("groups"),
-            denied_groups: texts("denied_groups"),
+            consumers: texts(fields, "consumers"),
+            groups: texts(fields, "groups"),
+            denied_groups: texts(fields, "denied_groups"),
         },
         hides_credentials: fields.flag_or("hide_credentials"),
         identity_headers: fields.flag_or("identity_headers").then(|| HEADERS.map(str::to_owned)),
@@ -180,9 +173,19 @@ pub(super) fn one(scheme: impl Scheme + 'static) -> Vec<Arc<dyn Scheme>> {
     vec![Arc::new(scheme)]
 }
 
-/// Helps to report an option that does not fit.
-pub(super) fn misplaced(fields: &Fields<'_>, key: &str, message: String, builder: &mut Builder<'_>) {
-    if let Some(node) = fields.key_node(key) {
-        builder.fault(node, message, None);
+/// The texts of a list.
+pub(super) fn texts(fields: &Fields<'_>, key: &str) -> Vec<String> {
+    let text = |item: &Item<'_>| match item.value {
+        Value::Text(text) => Some(text.to_owned()),
+        _ => None,
+    };
+    fields.items(key).iter().filter_map(text).collect()
+}
+
+/// A time.
+pub(super) fn milliseconds(fields: &Fields<'_>, key: &str) -> Option<u64> {
+    match fields.get(key)?.value {
+        Value::Milliseconds(ms) => Some(ms),
+        _ => None,
     }
 }
