@@ -9,6 +9,8 @@ pub mod digest;
 pub mod encoding;
 pub mod failure;
 pub mod key;
+pub mod message;
+pub mod pem;
 pub mod request;
 pub mod scheme;
 pub mod secret;
