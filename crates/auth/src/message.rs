@@ -22,3 +22,6 @@ pub use base::Response;
 pub use options::Options;
 pub use signer::MessageSigner;
 pub use verify::MessageSignatures;
+
+#[cfg(test)]
+mod tests;

@@ -103,8 +103,9 @@ impl Signer for MessageSigner {
         let components = items.iter().cloned().map(Component::of).collect::<Result<Vec<_>, _>>();
         let components = components.map_err(|failure| failure.to_string())?;
 
-        let lines: Vec<Header<'_>> =
-            headers.iter().map(|(name, value)| Header::new(name.as_bytes(), value.trim().as_bytes())).collect();
+        let own = headers.iter().map(|(name, value)| Header::new(name.as_bytes(), value.trim().as_bytes()));
+        let host = Header::new(b"Host", request.authority.as_bytes());
+        let lines: Vec<Header<'_>> = std::iter::once(host).chain(own).collect();
         let head = Request {
             method: request.method.as_bytes(),
             is_tls: request.is_tls,
