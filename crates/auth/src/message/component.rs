@@ -178,13 +178,12 @@ impl Required {
     /// The part of it that no component covers; `has` says whether the message has a part at all.
     #[must_use]
     pub fn uncovered<'s>(&'s self, components: &[Component<'_>], has: impl Fn(&str) -> bool) -> Option<&'s str> {
+        let parts = consists_of(&self.name);
+        let own = Some(self.name.as_str()).filter(|_| parts.is_empty());
         // `@target-uri` binds the scheme, but a client that signs the three others has bound all that is routed by.
-        let parts = match consists_of(&self.name) {
-            [] => std::slice::from_ref(&self.name).iter().map(String::as_str).collect::<Vec<_>>(),
-            parts => parts.iter().copied().filter(|part| *part != "@scheme").collect(),
-        };
+        let mut parts = own.into_iter().chain(parts.iter().copied().filter(|part| *part != "@scheme"));
         let covered = |part: &str| components.iter().any(|component| component.covers(part, self.of_request));
-        parts.into_iter().find(|part| has(part) && !covered(part))
+        parts.find(|part| has(part) && !covered(part))
     }
 }
 

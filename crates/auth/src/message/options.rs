@@ -6,7 +6,8 @@ pub struct Options {
     /// The components that must be covered if the message has them, by their names: derived components such as
     /// `@method`, or fields in lower case; those of the request to a response with `;req` at the end. `@target-uri` is
     /// also met by `@authority`, `@path` and `@query` together, each of these by what contains it, and
-    /// `content-digest` is needed exactly if there is a body. Default: `@method`, `@target-uri`, `content-digest`.
+    /// `content-digest` is needed exactly if there is a body; without it in this list, the body is not looked at, and a
+    /// signed `Content-Digest` is not compared with it. Default: `@method`, `@target-uri`, `content-digest`.
     pub required: Vec<String>,
     /// The label of the signature that counts, such as `sig1`. Default: any.
     pub label: Option<String>,
