@@ -26,6 +26,8 @@ pub mod password;
 pub mod password_hash;
 pub mod place;
 pub mod remembered;
+pub mod message;
+pub mod pem;
 pub mod request;
 pub mod rsa_key;
 #[cfg(test)]
