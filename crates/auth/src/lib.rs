@@ -8,11 +8,21 @@ pub mod consumer;
 pub mod digest;
 pub mod encoding;
 pub mod failure;
+pub mod field;
 pub mod key;
+pub mod keyed;
+pub mod parameters;
 pub mod request;
 pub mod scheme;
 pub mod secret;
 pub mod sign;
+#[cfg(test)]
+mod testing;
+pub mod tokens;
+pub mod trial;
+pub mod webhook;
+pub mod window;
+pub mod written;
 
 pub use consumer::{Candidate, Consumer, Consumers, Credential, CredentialKind, Keys};
 pub use failure::{Failure, Reason};
