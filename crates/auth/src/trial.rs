@@ -59,3 +59,39 @@ impl Trial {
         Ok(Identity { consumer: found.consumer.clone(), credential: found.credential, nonce })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::{PublicAlgorithm, PublicKey};
+    use crate::testing::consumers;
+    use crate::{Consumer, Consumers, Credential, Key};
+
+    #[test]
+    fn secrets_are_bounded_and_all_are_asked() {
+        let ids: Vec<String> = (0..20).map(|at| format!("k{at}")).collect();
+        let secrets: Vec<_> = ids.iter().map(|id| (id.as_str(), id.as_str())).collect();
+        let trial = Trial::of_consumer(&consumers(&secrets), "partner");
+        let mut asked = 0;
+        let found = trial.first(|_, secret| {
+            asked += 1;
+            secret == b"k2" || secret == b"k5"
+        });
+        assert_eq!((found, asked), (Some(2), MAX_SECRETS));
+    }
+
+    #[test]
+    fn a_public_key_is_as_unknown_as_no_key_and_both_have_one_secret() {
+        let public = PublicKey { algorithm: PublicAlgorithm::Ed25519, bytes: vec![0; 32] };
+        let key = Some(Key::Public(public));
+        let credentials = vec![Credential { kind: CredentialKind::Signature, id: b"public".to_vec(), key }];
+        let mut consumers = Consumers::default();
+        consumers.put(Consumer { id: "partner".into(), groups: Vec::new(), credentials });
+        for id in ["public", "other"] {
+            let trial = Trial::of_id(&consumers, id.as_bytes());
+            let matched = trial.first(|_, secret| secret == NOBODY);
+            assert_eq!(matched, Some(0));
+            assert_eq!(trial.decide(matched, None).unwrap_err().reason, Reason::UnknownKey);
+        }
+    }
+}

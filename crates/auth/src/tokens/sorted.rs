@@ -121,13 +121,19 @@ impl SortedTokens {
                 at += 1;
                 continue;
             }
+            // Text in Chinese comes in runs.
+            let run = length;
+            while length < COLLECTED
+                && let Some(character) = utf8::cjk(&bytes[at..])
+            {
+                self.collected[length..][..3].copy_from_slice(character);
+                (length, at) = (length + 3, at + 3);
+            }
+            if length > run {
+                continue;
+            }
             match utf8::character(&bytes[at..]) {
-                utf8::Character::Cjk(character) => {
-                    self.collected[length..][..3].copy_from_slice(&character);
-                    length += 3;
-                    at += 3;
-                }
-                utf8::Character::Other(width) => at += width,
+                utf8::Character::Whole(width) => at += width,
                 utf8::Character::Cut => break,
                 utf8::Character::Invalid => {
                     self.is_valid = false;

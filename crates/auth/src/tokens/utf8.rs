@@ -3,10 +3,8 @@
 /// What bytes begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Character {
-    /// A character from U+4E00 to U+9FA5.
-    Cjk([u8; 3]),
-    /// Another character of this many bytes.
-    Other(usize),
+    /// A character of this many bytes.
+    Whole(usize),
     /// A part of a character: more bytes have to come.
     Cut,
     /// Nothing that is UTF-8.
@@ -21,24 +19,21 @@ const LAST_CJK: u32 = 0xE9_BE_A5;
 /// The longest character, in bytes.
 pub const MAX_BYTES: usize = 4;
 
-/// The character that bytes beyond ASCII begin with.
+/// The character from U+4E00 to U+9FA5 that bytes begin with, if they do.
 #[inline]
 #[must_use]
-pub fn character(bytes: &[u8]) -> Character {
-    if let Some([a, b, c]) = bytes.first_chunk::<3>() {
-        let three = u32::from_be_bytes([0, *a, *b, *c]);
-        if three & 0x00_C0_C0 == 0x00_80_80 && (FIRST_CJK..=LAST_CJK).contains(&three) {
-            return Character::Cjk([*a, *b, *c]);
-        }
-    }
-    other(bytes)
+pub fn cjk(bytes: &[u8]) -> Option<&[u8; 3]> {
+    let character @ [a, b, c] = bytes.first_chunk::<3>()?;
+    let three = u32::from_be_bytes([0, *a, *b, *c]);
+    (three & 0x00_C0_C0 == 0x00_80_80 && (FIRST_CJK..=LAST_CJK).contains(&three)).then_some(character)
 }
 
-/// As [`character`], for characters that are not CJK.
-fn other(bytes: &[u8]) -> Character {
+/// The character that bytes begin with. There is at least one.
+#[must_use]
+pub fn character(bytes: &[u8]) -> Character {
     // The number of bytes, and the range of the second.
     let (width, second) = match bytes[0] {
-        0x00..=0x7F => return Character::Other(1),
+        0x00..=0x7F => return Character::Whole(1),
         0xC2..=0xDF => (2, 0x80..=0xBF),
         0xE0 => (3, 0xA0..=0xBF),
         0xE1..=0xEC | 0xEE..=0xEF => (3, 0x80..=0xBF),
@@ -52,7 +47,7 @@ fn other(bytes: &[u8]) -> Character {
     let is_valid = there.first().is_none_or(|byte| second.contains(byte))
         && there.iter().skip(1).all(|byte| (0x80..=0xBF).contains(byte));
     match is_valid {
-        true if there.len() + 1 == width => Character::Other(width),
+        true if there.len() + 1 == width => Character::Whole(width),
         true => Character::Cut,
         false => Character::Invalid,
     }
@@ -100,11 +95,8 @@ mod tests {
         for character in ('\u{80}'..=char::MAX).step_by(3).chain(['\u{4e00}', '\u{9fa5}', '\u{4dff}', '\u{9fa6}']) {
             let mut buffer = [0; MAX_BYTES];
             let bytes = character.encode_utf8(&mut buffer).as_bytes();
-            let expected = match character {
-                '\u{4e00}'..='\u{9fa5}' => Character::Cjk([bytes[0], bytes[1], bytes[2]]),
-                _ => Character::Other(bytes.len()),
-            };
-            assert_eq!(super::character(bytes), expected, "{character}");
+            assert_eq!(super::character(bytes), Character::Whole(bytes.len()), "{character}");
+            assert_eq!(cjk(bytes).is_some(), ('\u{4e00}'..='\u{9fa5}').contains(&character), "{character}");
             (1..bytes.len()).for_each(|end| assert_eq!(super::character(&bytes[..end]), Character::Cut));
         }
     }
