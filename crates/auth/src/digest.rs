@@ -31,7 +31,7 @@ pub struct Digest {
 }
 
 impl Digest {
-    fn of(bytes: &[u8]) -> Self {
+    pub(crate) fn of(bytes: &[u8]) -> Self {
         let mut digest = Self { bytes: [0; MAX_DIGEST_BYTES], length: bytes.len() as u8 };
         digest.bytes[..bytes.len()].copy_from_slice(bytes);
         digest

@@ -28,6 +28,10 @@ pub mod place;
 pub mod remembered;
 pub mod message;
 pub mod pem;
+pub mod field;
+pub mod key;
+pub mod keyed;
+pub mod parameters;
 pub mod request;
 pub mod rsa_key;
 #[cfg(test)]
@@ -38,6 +42,13 @@ mod shared_secret;
 mod shown;
 pub mod sign;
 pub mod strict_json;
+#[cfg(test)]
+mod testing;
+pub mod tokens;
+pub mod trial;
+pub mod webhook;
+pub mod window;
+pub mod written;
 
 pub use authentication::{Admission, Authentication, Claims, Replay};
 pub use consumer::{Candidate, Consumer, Consumers, Credential, CredentialKind, Keys};

@@ -15,7 +15,12 @@ pub trait Scheme: Debug + Send + Sync {
     ///
     /// # Errors
     /// What is missing or wrong in the request's head.
-    fn begin<'a>(&self, request: &Request<'a>, keys: &dyn Keys, now_ms: u64) -> Result<Box<dyn Pending + 'a>, Failure>;
+    fn begin<'a>(
+        &self,
+        request: &Request<'a>,
+        keys: &'a dyn Keys,
+        now_ms: u64,
+    ) -> Result<Box<dyn Pending + 'a>, Failure>;
 
     /// Whether it looks at the body at all; if not, `absorb` need not be called.
     fn reads_body(&self) -> bool;

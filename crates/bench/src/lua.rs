@@ -17,6 +17,9 @@ const FILES: &[(&str, &str)] = &[
     ("after/access.lua", include_str!("../../../bench/peers/lua/after/access.lua")),
     ("after/log.lua", include_str!("../../../bench/peers/lua/after/log.lua")),
     ("signature/access.lua", include_str!("../../../bench/peers/lua/signature/access.lua")),
+    ("signature/gateway.lua", include_str!("../../../bench/peers/lua/signature/gateway.lua")),
+    ("signature/sort.lua", include_str!("../../../bench/peers/lua/signature/sort.lua")),
+    ("signature/tokens.lua", include_str!("../../../bench/peers/lua/signature/tokens.lua")),
 ];
 
 /// Writes them all into the directory `lua` of the run.
