@@ -37,7 +37,7 @@ fuzz_target!(|bytes: &[u8]| {
                 let mut pending = scheme.begin(&request, &keys, NOW_MS)?;
                 parts.iter().for_each(|part| pending.absorb(part));
                 let canonical = pending.canonical();
-                pending.finish().map(|_| canonical)
+                pending.finish(&keys).map(|_| canonical)
             };
             let whole = judge(&[body]);
             assert!(whole.is_err());

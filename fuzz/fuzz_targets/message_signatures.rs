@@ -26,6 +26,10 @@ impl Keys for OneKey {
     fn of_consumer(&self, _: CredentialKind, _: &str) -> Vec<Candidate> {
         Vec::new()
     }
+
+    fn consumer(&self, _: &str) -> Option<Arc<Consumer>> {
+        None
+    }
 }
 
 static KEYS: LazyLock<OneKey> = LazyLock::new(|| {
@@ -63,7 +67,7 @@ fuzz_target!(|bytes: &[u8]| {
             let request = Request { method, is_tls: true, authority, target, headers: &headers };
             let mut pending = scheme.begin(&request, &*KEYS, NOW_MS)?;
             body.chunks(part).for_each(|bytes| pending.absorb(bytes));
-            Ok((pending.canonical(), pending.finish().map(drop).map_err(|failure| failure.reason)))
+            Ok((pending.canonical(), pending.finish(&*KEYS).map(drop).map_err(|failure| failure.reason)))
         };
         let first = run(&[0; 32], usize::MAX);
         assert_eq!(first, run(&[0; 32], 3));

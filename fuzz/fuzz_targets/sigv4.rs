@@ -36,7 +36,7 @@ fuzz_target!(|bytes: &[u8]| {
             let canonical = pending.canonical();
             let size = target.len() + authority.len() + headers.iter().map(|header| header.value.len()).sum::<usize>();
             assert!(canonical.len() <= 4096 + 8 * (size + method.len()), "linear in the input");
-            pending.finish().map(|_| canonical)
+            pending.finish(&keys).map(|_| canonical)
         };
         let whole = judge(&[body]);
         assert!(whole.is_err());

@@ -41,7 +41,7 @@ fuzz_target!(|bytes: &[u8]| {
         let mut pending = scheme.begin(&request, &consumers, NOW_MS)?;
         body.chunks(part).for_each(|part| pending.absorb(part));
         pending.canonical();
-        pending.finish()
+        pending.finish(&consumers)
     };
     assert!(verify(target, 7).is_err());
 

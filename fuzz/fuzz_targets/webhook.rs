@@ -30,7 +30,7 @@ fuzz_target!(|bytes: &[u8]| {
         let mut pending = scheme.begin(&request, &consumers, NOW_MS)?;
         body.chunks(part).for_each(|part| pending.absorb(part));
         pending.canonical();
-        pending.finish()
+        pending.finish(&consumers)
     };
     let headers = [Header::new(fields[0].as_bytes(), signature), Header::new(fields[1].as_bytes(), timestamp)];
     assert!(verify(&headers, 7).is_err());

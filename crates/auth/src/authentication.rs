@@ -73,7 +73,7 @@ impl Authentication {
     pub fn finish(&self, claims: Claims<'_>, keys: &dyn Keys) -> Result<Identity, Failure> {
         let mut first: Option<Failure> = None;
         for claim in claims {
-            let failure = match claim.and_then(|pending| pending.finish()) {
+            let failure = match claim.and_then(|pending| pending.finish(keys)) {
                 Ok(identity) => return self.admission.check(&identity.consumer).map(|()| identity),
                 Err(failure) => failure,
             };

@@ -14,7 +14,7 @@ struct Decided(Result<Identity, Failure>);
 impl Pending for Decided {
     fn absorb(&mut self, _: &[u8]) {}
 
-    fn finish(self: Box<Self>) -> Result<Identity, Failure> {
+    fn finish(self: Box<Self>, _: &dyn Keys) -> Result<Identity, Failure> {
         self.0
     }
 

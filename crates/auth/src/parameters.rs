@@ -149,12 +149,7 @@ impl Checked {
 }
 
 impl Scheme for Parameters {
-    fn begin<'a>(
-        &self,
-        request: &Request<'a>,
-        keys: &'a dyn Keys,
-        now_ms: u64,
-    ) -> Result<Box<dyn Pending + 'a>, Failure> {
+    fn begin<'a>(&self, request: &Request<'a>, _: &dyn Keys, now_ms: u64) -> Result<Box<dyn Pending + 'a>, Failure> {
         let Self(checked) = self;
         let required =
             |field: &Option<Field>, bound| field.as_ref().map(|field| field.required(request, bound)).transpose();
@@ -163,7 +158,7 @@ impl Scheme for Parameters {
         let kind = checked.body(request.only("content-type")?.unwrap_or_default());
         let query = request.query();
         let (body, bytes) = (Vec::new(), 0);
-        Ok(Box::new(Arriving { checked: Arc::clone(checked), keys, now_ms, signature, key, query, kind, body, bytes }))
+        Ok(Box::new(Arriving { checked: Arc::clone(checked), now_ms, signature, key, query, kind, body, bytes }))
     }
 
     fn reads_body(&self) -> bool {
@@ -185,7 +180,6 @@ impl Scheme for Parameters {
 /// A body that is arriving.
 struct Arriving<'a> {
     checked: Arc<Checked>,
-    keys: &'a dyn Keys,
     now_ms: u64,
     /// The values that are in header fields.
     signature: Option<&'a [u8]>,
@@ -258,16 +252,16 @@ impl Pending for Arriving<'_> {
         }
     }
 
-    fn finish(self: Box<Self>) -> Result<Identity, Failure> {
+    fn finish(self: Box<Self>, keys: &dyn Keys) -> Result<Identity, Failure> {
         let (checked, options) = (&self.checked, &self.checked.options);
         let collected = self.collect()?;
         let signature = placed(&options.signature, self.signature, &collected, MAX_SIGNATURE_BYTES)?;
         let signature = options.written.read(&signature)?;
         let nonce = self.nonce(&collected, &signature)?;
         let trial = if options.consumer.is_empty() {
-            Trial::of_id(self.keys, &placed(&options.key, self.key, &collected, MAX_ID_BYTES)?)
+            Trial::of_id(keys, &placed(&options.key, self.key, &collected, MAX_ID_BYTES)?)
         } else {
-            Trial::of_consumer(self.keys, &options.consumer)
+            Trial::of_consumer(keys, &options.consumer)
         };
         let matched = trial.first(|_, secret| secret::equal(&signature, checked.code(&collected, secret).as_ref()));
         trial.decide(matched, nonce)

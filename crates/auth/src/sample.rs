@@ -109,7 +109,7 @@ impl Sample {
             from = to;
         }
         let canonical = pending.canonical();
-        (pending.finish(), canonical)
+        (pending.finish(keys), canonical)
     }
 
     /// Why a scheme refuses it; `None` if it does not.

@@ -15,12 +15,7 @@ pub trait Scheme: Debug + Send + Sync {
     ///
     /// # Errors
     /// What is missing or wrong in the request's head.
-    fn begin<'a>(
-        &self,
-        request: &Request<'a>,
-        keys: &'a dyn Keys,
-        now_ms: u64,
-    ) -> Result<Box<dyn Pending + 'a>, Failure>;
+    fn begin<'a>(&self, request: &Request<'a>, keys: &dyn Keys, now_ms: u64) -> Result<Box<dyn Pending + 'a>, Failure>;
 
     /// Whether it looks at the body at all; if not, `absorb` need not be called.
     fn reads_body(&self) -> bool;
@@ -42,7 +37,7 @@ pub trait Pending {
     ///
     /// # Errors
     /// What does not hold.
-    fn finish(self: Box<Self>) -> Result<Identity, Failure>;
+    fn finish(self: Box<Self>, keys: &dyn Keys) -> Result<Identity, Failure>;
 
     /// What was canonicalised, for people who compare it with what their client signed. Without anything secret. Call
     /// it after the last byte of the body.

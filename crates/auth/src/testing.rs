@@ -78,7 +78,7 @@ impl Sent {
         let mut pending = scheme.begin(&request, consumers, self.now_ms)?;
         self.body.chunks(self.part).for_each(|part| pending.absorb(part));
         let _ = pending.canonical();
-        pending.finish()
+        pending.finish(consumers)
     }
 
     /// Why it is refused; `None` if it is accepted.

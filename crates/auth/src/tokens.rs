@@ -92,7 +92,7 @@ impl Scheme for Tokens {
     fn begin<'a>(
         &self,
         request: &Request<'a>,
-        keys: &'a dyn Keys,
+        keys: &dyn Keys,
         _now_ms: u64,
     ) -> Result<Box<dyn Pending + 'a>, Failure> {
         let Self(checked) = self;
@@ -135,7 +135,7 @@ impl Pending for Arriving {
         self.tokens.absorb(bytes);
     }
 
-    fn finish(self: Box<Self>) -> Result<Identity, Failure> {
+    fn finish(self: Box<Self>, _: &dyn Keys) -> Result<Identity, Failure> {
         let not_utf8 = || Failure::new(Reason::Malformed, "the body is not UTF-8");
         let text = self.tokens.finish().ok_or_else(not_utf8)?;
         let is_right = |secret: &[u8]| secret::equal(&self.signature, self.checked.code(&text, secret).as_ref());

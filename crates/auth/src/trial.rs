@@ -56,7 +56,7 @@ impl Trial {
         let found = matched.and_then(|at| self.0.get(at));
         let found =
             found.ok_or_else(|| Failure::new(Reason::Mismatch, "the signature is of another message or secret"))?;
-        Ok(Identity { consumer: found.consumer.clone(), credential: found.credential, nonce })
+        Ok(Identity { nonce, ..Identity::of(found.clone()) })
     }
 }
 

@@ -100,12 +100,7 @@ impl Checked {
 }
 
 impl Scheme for Webhook {
-    fn begin<'a>(
-        &self,
-        request: &Request<'a>,
-        keys: &'a dyn Keys,
-        now_ms: u64,
-    ) -> Result<Box<dyn Pending + 'a>, Failure> {
+    fn begin<'a>(&self, request: &Request<'a>, keys: &dyn Keys, now_ms: u64) -> Result<Box<dyn Pending + 'a>, Failure> {
         let Self(checked) = self;
         let options = &checked.options;
         let Claim { timestamp, signatures } = checked.claim(request)?;
@@ -156,7 +151,7 @@ impl Pending for Arriving {
         self.macs.iter_mut().for_each(|mac| mac.update(bytes));
     }
 
-    fn finish(self: Box<Self>) -> Result<Identity, Failure> {
+    fn finish(self: Box<Self>, _: &dyn Keys) -> Result<Identity, Failure> {
         let Self { trial, macs, after, signatures, signed_ms, expires_ms, .. } = *self;
         let finished = |mut mac: Mac| {
             mac.update(after.as_bytes());

@@ -71,7 +71,7 @@ fn signatures_of_openssl_verify() {
             let mut pending = scheme.begin(&request, &keys, NOW_MS).unwrap();
             pending.absorb(BODY);
             let base = String::from_utf8(pending.canonical()).unwrap();
-            (base, pending.finish().map(|identity| identity.consumer.id.clone()).map_err(|failure| failure.reason))
+            (base, pending.finish(&keys).map(|identity| identity.consumer.id.clone()).map_err(|failure| failure.reason))
         };
         let base = format!(
             "\"@method\": POST\n\"@target-uri\": https://api.example/orders?dry=1\n\

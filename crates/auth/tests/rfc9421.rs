@@ -9,8 +9,8 @@ use std::path::Path;
 use weir_auth::key::{PublicAlgorithm, PublicKey};
 use weir_auth::message::{Algorithm, MessageSignatures, MessageSigner, Options, Response};
 use weir_auth::{
-    Consumer, Consumers, Credential, CredentialKind, Key, Pending, Reason, Request, Scheme, Secret, Signer, SigningKey,
-    Unsigned, encoding, pem,
+    Consumer, Consumers, Credential, CredentialKind, Key, Keys, Pending, Reason, Request, Scheme, Secret, Signer,
+    SigningKey, Unsigned, encoding, pem,
 };
 use weir_http::Header;
 
@@ -134,15 +134,15 @@ fn scheme(base: &str) -> MessageSignatures {
 }
 
 /// Checks the base, then the signature.
-fn verify(mut pending: Box<dyn Pending + '_>, base: &str, body: &str) -> Result<(), Reason> {
+fn verify(mut pending: Box<dyn Pending + '_>, keys: &dyn Keys, base: &str, body: &str) -> Result<(), Reason> {
     body.as_bytes().chunks(5).for_each(|part| pending.absorb(part));
     assert_eq!(String::from_utf8(pending.canonical()).unwrap(), base);
-    pending.finish().map(|identity| assert_eq!(identity.consumer.id, "example")).map_err(|failure| failure.reason)
+    pending.finish(keys).map(|identity| assert_eq!(identity.consumer.id, "example")).map_err(|failure| failure.reason)
 }
 
 fn verify_request(message: &Message, keys: &Consumers, base: &str) -> Result<(), Reason> {
     let headers = message.headers();
-    verify(scheme(base).begin(&message.request(&headers), keys, NOW_MS).unwrap(), base, &message.body)
+    verify(scheme(base).begin(&message.request(&headers), keys, NOW_MS).unwrap(), keys, base, &message.body)
 }
 
 #[test]
@@ -190,8 +190,8 @@ fn a_signed_response_and_its_base() {
         let request = request.request(&request_headers);
         scheme(&base).verify_response(&request, response_head, &keys, NOW_MS).unwrap()
     };
-    assert_eq!(verify(begin(), &base, &response.body), Ok(()));
-    assert_eq!(verify(begin(), &base, "{}"), Err(Reason::BodyChanged));
+    assert_eq!(verify(begin(), &keys, &base, &response.body), Ok(()));
+    assert_eq!(verify(begin(), &keys, &base, "{}"), Err(Reason::BodyChanged));
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn transformations_that_keep_and_break_a_signature() {
         }
         let headers = message.headers();
         let pending = scheme(&base).begin(&message.request(&headers), &keys, NOW_MS).unwrap();
-        assert_eq!(pending.finish().unwrap_err().reason, Reason::Mismatch, "{text}");
+        assert_eq!(pending.finish(&keys).unwrap_err().reason, Reason::Mismatch, "{text}");
     }
 }
 

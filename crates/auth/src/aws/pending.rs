@@ -57,7 +57,7 @@ impl Pending for AwsPending {
         }
     }
 
-    fn finish(self: Box<Self>) -> Result<Identity, Failure> {
+    fn finish(self: Box<Self>, _: &dyn crate::Keys) -> Result<Identity, Failure> {
         let secret = shared_secret::of(self.candidate.as_ref());
         let string = string_to_sign(&self.time, &self.scope, &self.canonical_request());
         let is_right = equal(signature(secret, &self.scope, &string).as_ref(), &self.signature);

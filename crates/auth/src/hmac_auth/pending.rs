@@ -89,7 +89,7 @@ impl Pending for HmacPending {
         }
     }
 
-    fn finish(mut self: Box<Self>) -> Result<Identity, Failure> {
+    fn finish(mut self: Box<Self>, _: &dyn crate::Keys) -> Result<Identity, Failure> {
         let is_right = self.is_right();
         let is_same_body = match self.digest {
             Some(digest) => Some(digest.matches()),

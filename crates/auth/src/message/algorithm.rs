@@ -104,6 +104,7 @@ impl Algorithm {
     pub fn of_key(key: &Key) -> Option<Self> {
         let public = match key {
             Key::Secret(_) => None,
+            Key::Hmac(..) => return None,
             Key::Public(key) => Some(key.algorithm),
         };
         ROWS.iter().find(|row| row.public == public).map(|row| row.algorithm)
@@ -187,7 +188,7 @@ pub fn verifies(key: Option<&Key>, stated: Option<Algorithm>, message: &[u8], si
     let verified = match key.filter(|_| own.is_some()) {
         Some(Key::Secret(secret)) => equal(MacHash::Sha256.of(secret.bytes(), message).as_ref(), signature),
         Some(Key::Public(key)) => key.verifies(message, signature),
-        None => false,
+        Some(Key::Hmac(..)) | None => false,
     };
     if !verified {
         let others = Algorithm::ALL.into_iter().filter(|other| is_possible(*other) && Some(*other) != own);

@@ -151,7 +151,7 @@ impl Sent {
         };
         let mut pending = scheme.begin(&request, keys, now_ms)?;
         self.body.chunks(part).for_each(|bytes| pending.absorb(bytes));
-        pending.finish()
+        pending.finish(keys)
     }
 
     fn verify_with(&self, options: Options) -> Result<Identity, Reason> {
@@ -170,7 +170,7 @@ fn each_algorithm_signs_and_verifies() {
         for names_algorithm in [false, true] {
             let signer = MessageSigner { names_algorithm, ..MessageSigner::new(algorithm) };
             let identity = Sent::signed_by(&signer, algorithm.name(), BODY).verify().unwrap();
-            assert_eq!(identity.consumer.credentials[identity.credential].id, algorithm.name().as_bytes());
+            assert_eq!(identity.consumer.credentials[identity.credential.unwrap()].id, algorithm.name().as_bytes());
             let nonce = identity.nonce.unwrap();
             assert_eq!(nonce.value, b"BwcHBwcHBwcHBwcHBwcHBw");
             assert_eq!((nonce.signed_ms, nonce.expires_ms), (Some(NOW_MS), NOW_MS + 300_000));
@@ -325,7 +325,7 @@ fn a_response_counts_for_its_request_alone() {
         let mut pending =
             scheme.verify_response(&request, Response { status, headers: &headers }, keys(), NOW_MS).unwrap();
         pending.absorb(body);
-        pending.finish().map(|identity| identity.consumer.id.clone()).map_err(|failure| failure.reason)
+        pending.finish(keys()).map(|identity| identity.consumer.id.clone()).map_err(|failure| failure.reason)
     };
     assert_eq!(verify(b"/x", 204, b"").as_deref(), Ok("partner"));
     assert_eq!(verify(b"/y", 204, b""), Err(Reason::Mismatch));

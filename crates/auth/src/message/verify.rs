@@ -202,7 +202,7 @@ impl Pending for Claimed {
         }
     }
 
-    fn finish(self: Box<Self>) -> Result<Identity, Failure> {
+    fn finish(self: Box<Self>, _: &dyn Keys) -> Result<Identity, Failure> {
         let Self { claim, expires_ms, base, signature, body, candidate } = *self;
         let key = candidate.as_ref().and_then(|candidate| candidate.credential().key.as_ref());
         let verifies = verifies(key, claim.algorithm, base.as_bytes(), &signature);
@@ -227,7 +227,7 @@ impl Pending for Claimed {
         body?;
         let value = claim.nonce.map_or_else(|| own.unalterable(&signature).to_vec(), String::into_bytes);
         let nonce = Nonce { value, signed_ms: claim.created_ms, expires_ms };
-        Ok(Identity { consumer: candidate.consumer, credential: candidate.credential, nonce: Some(nonce) })
+        Ok(Identity { nonce: Some(nonce), ..Identity::of(candidate) })
     }
 
     fn canonical(&self) -> Vec<u8> {

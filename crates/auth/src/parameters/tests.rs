@@ -202,7 +202,7 @@ proptest! {
         let mut sent = Sent::new(&format!("/p?{query}"), &[FORM], body.as_bytes()).signed(&scheme, "b", "two");
         sent.part = part;
         let identity = sent.verify(&scheme, &consumers).unwrap();
-        prop_assert_eq!((identity.credential, identity.nonce.is_some()), (1, !options.timestamp.is_empty()));
+        prop_assert_eq!((identity.credential, identity.nonce.is_some()), (Some(1), !options.timestamp.is_empty()));
 
         let mut changed = sent.clone();
         changed.target[5] = b'a';
