@@ -1,7 +1,10 @@
 //! From a consumer's document to what schemes look credentials up in.
 
 use weir_auth::encoding::from_hex;
+use weir_auth::jwa::{Algorithm, Method, check_secret};
 use weir_auth::key::PublicAlgorithm;
+use weir_auth::password_hash::PasswordHash;
+use weir_auth::pem;
 use weir_auth::{Credential, CredentialKind, Key, Secret};
 
 use crate::resource;
@@ -27,6 +30,7 @@ fn credential(of: &resource::Credential) -> Result<Credential, String> {
         }
         resource::Credential::Jwt { id, key } => (CredentialKind::Jwt, id.clone().into_bytes(), Some(token_key(key)?)),
         resource::Credential::BasicAuth { username, password_hash } => {
+            PasswordHash::parse(&password_hash.0)?;
             let hash = Secret::new(password_hash.0.as_bytes());
             (CredentialKind::Password, username.clone().into_bytes(), Some(Key::Secret(hash)))
         }
@@ -59,9 +63,19 @@ fn signature_key(of: &resource::CredentialKey) -> Result<Key, String> {
 }
 
 fn token_key(of: &resource::CredentialKey) -> Result<Key, String> {
-    Err(format!("{:?} is to come", of.algorithm))
+    let named = of.algorithm.as_deref().unwrap_or_default();
+    let algorithm = Algorithm::named(named).ok_or_else(|| format!("there is no algorithm `{named}` for tokens"))?;
+    match (algorithm.method, &of.secret, of.public_key.as_deref()) {
+        (Method::Mac(hash), Some(secret), _) => {
+            check_secret(hash, secret.0.as_bytes())?;
+            Ok(Key::Hmac(hash, Secret::new(secret.0.as_bytes())))
+        }
+        (Method::Public(algorithm), _, Some(pem)) => public_key(algorithm, pem),
+        (Method::Mac(_), None, _) => Err(format!("`{named}` needs `secret`")),
+        (Method::Public(_), _, None) => Err(format!("`{named}` needs `public_key`")),
+    }
 }
 
-fn public_key(algorithm: PublicAlgorithm, pem: &str) -> Result<Key, String> {
-    Err(format!("{algorithm:?} {} is to come", pem.len()))
+fn public_key(algorithm: PublicAlgorithm, text: &str) -> Result<Key, String> {
+    pem::public_key(text, algorithm).map(Key::Public)
 }

@@ -15,6 +15,7 @@ mod redirect;
 mod rule_set;
 pub(crate) mod sec_lang;
 mod tag;
+mod verify_signature;
 
 use weir_engine::Action;
 
@@ -44,6 +45,7 @@ pub static ACTIONS: &[&ActionKind] = &[
     &authenticate::AUTHENTICATE,
     &key_auth::KEY_AUTH,
     &jwt::JWT,
+    &verify_signature::VERIFY_SIGNATURE,
     &crs::CRS,
     &rule_set::RULE_SET,
 ];

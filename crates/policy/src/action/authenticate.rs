@@ -137,7 +137,7 @@ pub(super) static AUTHENTICATE: ActionKind = ActionKind {
 };
 
 /// Names of the options that `authenticate` shares with each way.
-const SHARED: [&str; 9] = [
+pub(super) const SHARED: [&str; 9] = [
     "consumers",
     "groups",
     "denied_groups",
