@@ -4,6 +4,7 @@
 //! of a test states what must hold.
 #![allow(clippy::unwrap_used)]
 
+mod authentication;
 mod backup;
 mod beside;
 mod body_kinds;

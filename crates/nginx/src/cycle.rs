@@ -115,6 +115,10 @@ unsafe fn begin(cycle: *mut ngx_cycle_t, main: &'static Main) {
         slot.set_revision(main.revision());
         slot.beat();
     }
+    if let Some(nonces) = main.nonce_table() {
+        // What was signed before may have been seen by a table that is lost.
+        let _ = nonces.started_ms(ffi::now_ms());
+    }
     // SAFETY: a complete cycle, in the process that will serve it.
     unsafe { live::start(cycle, main) };
     if slot.is_some() || main.heartbeat.is_some() {
