@@ -6,6 +6,7 @@ mod ablate;
 mod guide;
 mod replay;
 mod running;
+mod sign;
 mod tour;
 mod tune;
 mod up;

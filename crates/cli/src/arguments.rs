@@ -9,6 +9,7 @@ mod baseline;
 mod diagnose;
 mod live;
 mod profile;
+mod sign;
 
 pub use ablate::{Ablate, AblateGuard};
 pub use baseline::{Baseline, BaselinePlace, Watching};
@@ -18,6 +19,7 @@ pub use live::{
     Token, TokenLimits, Watch,
 };
 pub use profile::{Backend, Convert, Output, Profile, ProfileCommand, ProfileDiff, Record, TopBy};
+pub use sign::Sign;
 
 /// A gateway and web application firewall inside nginx that measures its own cost.
 #[derive(Debug, Parser)]
@@ -80,6 +82,8 @@ pub enum Command {
     Replay(Replay),
     /// Explain what happens to a request: its policies, and which rule makes nginx wait for a body.
     Explain(Explain),
+    /// Sign a request as a rule demands it, and print it as a curl command or send it.
+    Sign(Box<Sign>),
     /// List rules of rule sets, or explain one.
     #[command(subcommand)]
     Rules(Rules),

@@ -20,6 +20,7 @@ mod revisions;
 mod rollback;
 mod rules;
 mod schema;
+mod sign;
 mod silence;
 mod status;
 mod token;
@@ -43,6 +44,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Profile(profile) => profile::run(runtime, profile),
         Command::Replay(replay) => return replay::run(replay),
         Command::Explain(explain) => replay::explain(explain),
+        Command::Sign(sign) => return sign::run(sign),
         Command::Rules(rules) => rules::run(rules),
         Command::Tune(tune) => return tune::run(tune),
         Command::Up(up) => up::run(up),

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use weir_ledger::{Clock, Control, Entry, EntryKind, Ledger};
 
-const SUBCOMMANDS: [&str; 32] = [
+const SUBCOMMANDS: [&str; 33] = [
     "up",
     "control",
     "apply",
@@ -28,6 +28,7 @@ const SUBCOMMANDS: [&str; 32] = [
     "check",
     "replay",
     "explain",
+    "sign",
     "rules",
     "tune",
     "schema",

@@ -23,6 +23,7 @@ mod loaded;
 pub mod pointer;
 mod rule_set;
 pub mod schema;
+pub mod signing;
 mod snapshot;
 pub mod source;
 pub mod table;

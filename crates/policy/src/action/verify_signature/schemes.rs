@@ -1,11 +1,10 @@
-//! The schemes, a row for each: its name, the options that it has, and how it is made of them.
+//! The schemes, a row for each: its name, the options that it has, and how it and its client are made of them.
 
 use std::sync::Arc;
 
-use weir_auth::Scheme;
-use weir_auth::aws::{Aws, UnsignedPayload};
+use weir_auth::aws::{Aws, AwsSigner, UnsignedPayload};
 use weir_auth::digest::{Hash, MacHash};
-use weir_auth::hmac_auth::{BodyCheck, Dialect, HmacAuth, Required};
+use weir_auth::hmac_auth::{BodyCheck, Dialect, HmacAuth, HmacSigner, Required};
 use weir_auth::keyed::SecretPlace;
 use weir_auth::message::{MessageSignatures, Options};
 use weir_auth::parameters::{ParameterOptions, Parameters, Place};
@@ -13,12 +12,16 @@ use weir_auth::tokens::{Tokens, TokensOptions};
 use weir_auth::webhook::{Webhook, WebhookOptions};
 use weir_auth::window::TimeFormat;
 use weir_auth::written::Written;
+use weir_auth::{Scheme, Signer};
 
-use crate::action::authenticate::{milliseconds, texts};
+use super::WEBHOOKS;
 use crate::check::{Fields, Value};
+use crate::signing::{HmacClient, MessageClient, SchemeClient, Schemes};
 
 /// A scheme as configured.
 type Made = Result<Arc<dyn Scheme>, String>;
+/// Its client.
+type Client = Result<SchemeClient, String>;
 
 /// A row of the table.
 pub(super) struct Row {
@@ -26,6 +29,8 @@ pub(super) struct Row {
     /// Names of the options that it has, besides those that all ways to authenticate share.
     pub options: &'static [&'static str],
     pub make: fn(&Fields<'_>) -> Made,
+    /// Makes requests that a scheme with the same options accepts.
+    pub signer: fn(&Fields<'_>) -> Client,
 }
 
 const HMAC: &[&str] = &["algorithms", "signed", "clock_skew", "body"];
@@ -72,26 +77,123 @@ pub(super) static SCHEMES: &[Row] = &[
     Row {
         name: "message_signatures",
         options: &["signed", "clock_skew", "tag", "label", "require_nonce"],
-        make: message,
+        make: |fields| scheme(MessageSignatures::new(message(fields))),
+        signer: |fields| Ok(SchemeClient::Message(MessageClient::new(message(fields)))),
     },
-    Row { name: "apisix", options: HMAC, make: |fields| hmac(fields, Dialect::Apisix) },
-    Row { name: "kong", options: HMAC, make: |fields| hmac(fields, Dialect::Kong) },
-    Row { name: "cavage", options: HMAC, make: |fields| hmac(fields, Dialect::Cavage) },
-    Row { name: "aws_sigv4", options: AWS, make: |fields| aws(fields, Aws::default()) },
-    Row { name: "aws_s3", options: AWS, make: |fields| aws(fields, Aws::s3()) },
-    Row { name: "github", options: &["consumer"], make: |fields| webhook(fields, "github") },
-    Row { name: "stripe", options: WEBHOOK, make: |fields| webhook(fields, "stripe") },
-    Row { name: "slack", options: WEBHOOK, make: |fields| webhook(fields, "slack") },
-    Row { name: "shopify", options: &["consumer"], make: |fields| webhook(fields, "shopify") },
-    Row { name: "webhook", options: ANY_WEBHOOK, make: |fields| webhook(fields, "custom") },
-    Row { name: "sorted_parameters", options: PARAMETERS, make: |fields| parameters(fields, "custom") },
-    Row { name: "wechat_pay_v2", options: PARAMETERS, make: |fields| parameters(fields, "wechat_pay_v2") },
-    Row { name: "taobao", options: PARAMETERS, make: |fields| parameters(fields, "taobao") },
-    Row { name: "sorted_tokens", options: TOKENS, make: tokens },
+    Row {
+        name: "apisix",
+        options: HMAC,
+        make: |fields| scheme(hmac(fields, Dialect::Apisix)),
+        signer: |fields| client(hmac(fields, Dialect::Apisix).map(hmac_client)),
+    },
+    Row {
+        name: "kong",
+        options: HMAC,
+        make: |fields| scheme(hmac(fields, Dialect::Kong)),
+        signer: |fields| client(hmac(fields, Dialect::Kong).map(hmac_client)),
+    },
+    Row {
+        name: "cavage",
+        options: HMAC,
+        make: |fields| scheme(hmac(fields, Dialect::Cavage)),
+        signer: |fields| client(hmac(fields, Dialect::Cavage).map(hmac_client)),
+    },
+    Row {
+        name: "aws_sigv4",
+        options: AWS,
+        make: |fields| scheme(Ok(aws(fields, Aws::default()))),
+        signer: |fields| client(Ok(aws_signer(aws(fields, Aws::default()), "execute-api", false))),
+    },
+    Row {
+        name: "aws_s3",
+        options: AWS,
+        make: |fields| scheme(Ok(aws(fields, Aws::s3()))),
+        signer: |fields| client(Ok(aws_signer(aws(fields, Aws::s3()), "s3", true))),
+    },
+    Row {
+        name: "github",
+        options: &["consumer"],
+        make: |fields| scheme(webhook(fields, "github")),
+        signer: |fields| client(webhook(fields, "github")),
+    },
+    Row {
+        name: "stripe",
+        options: WEBHOOK,
+        make: |fields| scheme(webhook(fields, "stripe")),
+        signer: |fields| client(webhook(fields, "stripe")),
+    },
+    Row {
+        name: "slack",
+        options: WEBHOOK,
+        make: |fields| scheme(webhook(fields, "slack")),
+        signer: |fields| client(webhook(fields, "slack")),
+    },
+    Row {
+        name: "shopify",
+        options: &["consumer"],
+        make: |fields| scheme(webhook(fields, "shopify")),
+        signer: |fields| client(webhook(fields, "shopify")),
+    },
+    Row {
+        name: "webhook",
+        options: ANY_WEBHOOK,
+        make: |fields| scheme(webhook(fields, "custom")),
+        signer: |fields| client(webhook(fields, "custom")),
+    },
+    Row {
+        name: "sorted_parameters",
+        options: PARAMETERS,
+        make: |fields| scheme(parameters(fields, "custom")),
+        signer: |fields| client(parameters(fields, "custom")),
+    },
+    Row {
+        name: "wechat_pay_v2",
+        options: PARAMETERS,
+        make: |fields| scheme(parameters(fields, "wechat_pay_v2")),
+        signer: |fields| client(parameters(fields, "wechat_pay_v2")),
+    },
+    Row {
+        name: "taobao",
+        options: PARAMETERS,
+        make: |fields| scheme(parameters(fields, "taobao")),
+        signer: |fields| client(parameters(fields, "taobao")),
+    },
+    Row {
+        name: "sorted_tokens",
+        options: TOKENS,
+        make: |fields| scheme(tokens(fields)),
+        signer: |fields| client(tokens(fields)),
+    },
 ];
 
+impl Schemes {
+    /// The client of the scheme that an action names, with the action's options.
+    pub(crate) fn client(fields: &Fields<'_>) -> Client {
+        let row = SCHEMES.iter().find(|row| Some(row.name) == fields.choice("scheme"));
+        row.ok_or("the action names no scheme".to_owned()).and_then(|row| (row.signer)(fields))
+    }
+
+    /// The names of all schemes.
+    pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+        SCHEMES.iter().map(|row| row.name)
+    }
+
+    /// Whether requests of the scheme name no key.
+    pub(crate) fn is_nameless(scheme: &str) -> bool {
+        WEBHOOKS.contains(&scheme)
+    }
+}
+
+fn scheme(made: Result<impl Scheme + 'static, String>) -> Made {
+    Ok(Arc::new(made?))
+}
+
+fn client(made: Result<impl Signer + 'static, String>) -> Client {
+    Ok(SchemeClient::Other(Box::new(made?)))
+}
+
 fn seconds(fields: &Fields<'_>, key: &str) -> Option<u64> {
-    milliseconds(fields, key).map(|ms| ms / 1000)
+    fields.milliseconds(key).map(|ms| ms / 1000)
 }
 
 fn hash(fields: &Fields<'_>) -> Option<Hash> {
@@ -119,7 +221,7 @@ fn named<T: Copy>(names: &[(&str, T)], fields: &Fields<'_>, key: &str) -> Option
     names.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
 }
 
-fn message(fields: &Fields<'_>) -> Made {
+fn message(fields: &Fields<'_>) -> Options {
     let mut options = Options {
         tag: fields.text("tag").map(str::to_owned),
         label: fields.text("label").map(str::to_owned),
@@ -127,16 +229,16 @@ fn message(fields: &Fields<'_>) -> Made {
         ..Options::default()
     };
     if fields.key_node("signed").is_some() {
-        options.required = texts(fields, "signed");
+        options.required = fields.texts("signed");
     }
-    if let Some(ms) = milliseconds(fields, "clock_skew") {
+    if let Some(ms) = fields.milliseconds("clock_skew") {
         options.max_age_ms = ms;
         options.max_skew_ms = options.max_skew_ms.min(ms);
     }
-    Ok(Arc::new(MessageSignatures::new(options)?))
+    options
 }
 
-fn hmac(fields: &Fields<'_>, dialect: Dialect) -> Made {
+fn hmac(fields: &Fields<'_>, dialect: Dialect) -> Result<HmacAuth, String> {
     let mut scheme = HmacAuth::new(dialect);
     if fields.key_node("algorithms").is_some() {
         let names = fields.items("algorithms").iter().filter_map(|item| match item.value {
@@ -145,20 +247,31 @@ fn hmac(fields: &Fields<'_>, dialect: Dialect) -> Made {
         });
         scheme.algorithms = names.map(mac).collect::<Result<_, _>>()?;
     }
-    scheme.required.extend(texts(fields, "signed").into_iter().map(|name| Required::Field(name.to_ascii_lowercase())));
+    scheme.required.extend(fields.texts("signed").into_iter().map(|name| Required::Field(name.to_ascii_lowercase())));
     scheme.clock_skew_s = seconds(fields, "clock_skew").or(scheme.clock_skew_s);
     scheme.body = match fields.choice("body") {
         Some("digest") => BodyCheck::Digest,
         Some("ignored") => BodyCheck::Ignored,
         Some(_) | None => BodyCheck::SignedDigest,
     };
-    Ok(Arc::new(scheme))
+    Ok(scheme)
 }
 
-fn aws(fields: &Fields<'_>, mut scheme: Aws) -> Made {
-    scheme.regions = texts(fields, "regions");
+/// Signs with the first hash function that the scheme accepts.
+fn hmac_client(scheme: HmacAuth) -> HmacClient {
+    let field = |required| match required {
+        Required::Field(name) => Some(name),
+        Required::Target | Required::Time => None,
+    };
+    let hash = scheme.algorithms.first().copied().unwrap_or(MacHash::Sha256);
+    let fields = scheme.required.into_iter().filter_map(field).collect();
+    HmacClient(HmacSigner { dialect: scheme.dialect, hash, fields })
+}
+
+fn aws(fields: &Fields<'_>, mut scheme: Aws) -> Aws {
+    scheme.regions = fields.texts("regions");
     if fields.key_node("services").is_some() {
-        scheme.services = texts(fields, "services");
+        scheme.services = fields.texts("services");
     }
     scheme.clock_skew_s = seconds(fields, "clock_skew").unwrap_or(scheme.clock_skew_s);
     scheme.max_expiry_s = seconds(fields, "max_expiry").unwrap_or(scheme.max_expiry_s);
@@ -168,13 +281,25 @@ fn aws(fields: &Fields<'_>, mut scheme: Aws) -> Made {
         Some("allowed") => UnsignedPayload::Allowed,
         Some(_) | None => scheme.unsigned_payload,
     };
-    Ok(Arc::new(scheme))
+    scheme
 }
 
-fn webhook(fields: &Fields<'_>, preset: &str) -> Made {
+/// Signs for the first region and service that the scheme accepts.
+fn aws_signer(scheme: Aws, service: &str, states_digest: bool) -> AwsSigner {
+    let first = |names: Vec<String>, default: &str| names.into_iter().next().unwrap_or_else(|| default.to_owned());
+    AwsSigner {
+        region: first(scheme.regions, "us-east-1"),
+        service: first(scheme.services, service),
+        path: scheme.path,
+        states_digest,
+        presigned_s: None,
+    }
+}
+
+fn webhook(fields: &Fields<'_>, preset: &str) -> Result<Webhook, String> {
     let consumer = fields.text("consumer").unwrap_or_default();
     let mut options = WebhookOptions::preset(preset, consumer).expect("the table names presets");
-    options.window.tolerance_ms = milliseconds(fields, "clock_skew").unwrap_or(options.window.tolerance_ms);
+    options.window.tolerance_ms = fields.milliseconds("clock_skew").unwrap_or(options.window.tolerance_ms);
     let text = |key: &str, into: &mut String| {
         if let Some(text) = fields.text(key) {
             text.clone_into(into);
@@ -189,10 +314,10 @@ fn webhook(fields: &Fields<'_>, preset: &str) -> Made {
     if let Some(name) = fields.choice("algorithm") {
         options.hash = mac(name)?;
     }
-    Ok(Arc::new(Webhook::new(options)?))
+    Webhook::new(options)
 }
 
-fn parameters(fields: &Fields<'_>, preset: &str) -> Made {
+fn parameters(fields: &Fields<'_>, preset: &str) -> Result<Parameters, String> {
     let mut options = ParameterOptions::preset(preset).expect("the table names presets");
     if fields.key_node("sources").is_some() {
         let has =
@@ -202,7 +327,7 @@ fn parameters(fields: &Fields<'_>, preset: &str) -> Made {
     options.allow_unsigned = fields.flag_or("allow_unsigned");
     options.keep_empty = fields.flag_or("keep_empty");
     options.decode = fields.flag_or("decode");
-    options.excluded.extend(texts(fields, "unsigned_parameters"));
+    options.excluded.extend(fields.texts("unsigned_parameters"));
     for (key, into) in [
         ("equals", &mut options.equals),
         ("separator", &mut options.separator),
@@ -219,13 +344,13 @@ fn parameters(fields: &Fields<'_>, preset: &str) -> Made {
     options.secret = named(SecretPlace::NAMES, fields, "secret").unwrap_or(options.secret);
     options.written = named(Written::NAMES, fields, "encoding").unwrap_or(options.written);
     options.window.format = named(TimeFormat::NAMES, fields, "timestamp_format").unwrap_or(options.window.format);
-    options.window.tolerance_ms = milliseconds(fields, "clock_skew").unwrap_or(options.window.tolerance_ms);
+    options.window.tolerance_ms = fields.milliseconds("clock_skew").unwrap_or(options.window.tolerance_ms);
     place(fields, ["signature_parameter", "signature_header"], &mut options.signature)?;
     place(fields, ["key_parameter", "key_header"], &mut options.key)?;
     if let Some(Value::Bytes(bytes)) = fields.get("max_body").map(|item| &item.value) {
         options.body_bytes = *bytes as usize;
     }
-    Ok(Arc::new(Parameters::new(options)?))
+    Parameters::new(options)
 }
 
 fn place(fields: &Fields<'_>, [parameter, header]: [&str; 2], into: &mut Place) -> Result<(), String> {
@@ -238,7 +363,7 @@ fn place(fields: &Fields<'_>, [parameter, header]: [&str; 2], into: &mut Place) 
     Ok(())
 }
 
-fn tokens(fields: &Fields<'_>) -> Made {
+fn tokens(fields: &Fields<'_>) -> Result<Tokens, String> {
     let mut options = TokensOptions::default();
     options.hash = hash(fields).unwrap_or(options.hash);
     options.secret = named(SecretPlace::NAMES, fields, "secret").unwrap_or(options.secret);
@@ -252,5 +377,5 @@ fn tokens(fields: &Fields<'_>) -> Made {
             text.clone_into(into);
         }
     }
-    Ok(Arc::new(Tokens::new(options)?))
+    Tokens::new(options)
 }
