@@ -16,10 +16,13 @@ use crate::conformance::{self, ConformanceArguments};
 use crate::differential::{self, DifferentialArguments};
 use crate::report::{GrowthRow, Results, table};
 use crate::rounds::Schedule;
-use crate::{attached, comparison, crs, events, files, growth, hostile, lua, soak, stories};
+use crate::{attached, comparison, crs, events, files, growth, hostile, lua, signature, soak, stories};
 
 /// Rounds of the growth groups: fewer, because the differences they look for are large.
 const GROWTH_ROUNDS: u32 = 3;
+
+/// Connections of the load, but for [`Scenario::Signature`].
+const CONNECTIONS: u32 = 64;
 
 /// The scenarios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -36,6 +39,8 @@ pub enum Scenario {
     Events,
     /// A list of a million addresses and a geographic database of 60 MB: memory, changes beside them, refreshes
     Files,
+    /// Signatures of requests, checked by each scheme of Weir and by Lua with three sorts, then growth
+    Signature,
     /// What being profiled costs: without a profiler, with `weir profile`, with perf
     Profile,
     /// Planted and diagnosed: a WAF engine in Lua that copies variables, and the same mended
@@ -74,13 +79,13 @@ pub struct Arguments {
     /// Seconds of each measurement
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=600))]
     pub seconds: u32,
-    /// Keep-alive connections of the load
-    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4000))]
-    pub connections: u32,
+    /// Keep-alive connections of the load (default: 64; scenario signature: 500)
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=4000))]
+    pub connections: Option<u32>,
     /// The module to measure (default: WEIR_MODULE, the one beside this program, or the newest build under target/)
     #[arg(long, value_name = "FILE")]
     pub module: Option<PathBuf>,
-    /// Another build of the module: in the scenarios rs and crs every row of Weir runs with it too, as
+    /// Another build of the module: in the scenarios rs, crs and signature every row of Weir runs with it too, as
     /// NAME-reference, and the ratio of NAME refers to that row
     #[arg(long, value_name = "FILE")]
     pub reference: Option<PathBuf>,
@@ -96,7 +101,7 @@ pub struct Arguments {
     /// Load the baseline at the same time on the same core: steadier ratios on a crowded machine
     #[arg(long)]
     pub paired: bool,
-    /// Leave out the growth rows of the scenarios rs and crs
+    /// Leave out the growth rows of the scenarios rs, crs and signature
     #[arg(long)]
     pub no_growth: bool,
     /// Only the rows with data traffic of the scenario events, quiet and beside changes
@@ -136,10 +141,14 @@ pub fn run(arguments: &Arguments) -> Result<bool, MeasureError> {
     let schedule = Schedule {
         rounds: arguments.rounds,
         seconds: arguments.seconds,
-        connections: arguments.connections,
+        connections: arguments.connections.unwrap_or(match arguments.scenario {
+            Scenario::Signature => signature::CONNECTIONS,
+            _ => CONNECTIONS,
+        }),
         paired: arguments.paired,
         seed: arguments.seed.unwrap_or_else(clock_seed),
     };
+    site.upstream_keepalive = site.upstream_keepalive.max(schedule.connections);
     let host = site.host(match arguments.scenario {
         Scenario::Soak => format!("scale {}", arguments.scale),
         _ => schedule.to_string(),
@@ -163,6 +172,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, MeasureError> {
         Scenario::Hostile => written(output, &hostile::run(&site, only, host)?.rounded()),
         Scenario::Events => written(output, &events::run(&site, only, arguments.under_load, schedule, host)?.rounded()),
         Scenario::Files => written(output, &files::run(&site, schedule, host)?),
+        Scenario::Signature => written(output, &signature::run(&site, only, grow, schedule, host)?.rounded()),
         Scenario::Profile => written(output, &attached::run(&site, only, schedule, host)?),
         scenario @ (Scenario::LuaWaf | Scenario::NoKeepalive | Scenario::TableSort) => {
             let story = stories::of(&name(scenario));

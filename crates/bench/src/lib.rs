@@ -26,6 +26,7 @@ mod report;
 mod request;
 mod rounds;
 mod rules;
+mod signature;
 mod silence;
 mod slices;
 mod soak;

@@ -73,20 +73,33 @@ impl fmt::Display for Schedule {
 
 /// Runs all rounds and returns a row per contender, in the given order.
 pub fn run(site: &Site, contenders: &[Contender], schedule: Schedule) -> Result<Vec<Row>, MeasureError> {
+    turns(site, contenders, schedule, |_| Ok(())).map(|turns| rows(contenders, &turns))
+}
+
+/// Runs all rounds and returns the turns of each contender. `prepare` is called before each turn with the contender's
+/// number.
+pub fn turns(
+    site: &Site,
+    contenders: &[Contender],
+    schedule: Schedule,
+    mut prepare: impl FnMut(usize) -> Result<(), MeasureError>,
+) -> Result<Vec<Vec<Turn>>, MeasureError> {
     let names: Vec<&str> = contenders.iter().map(|contender| contender.name.as_str()).collect();
-    let turns = interleaved(&names, schedule, |index| {
+    interleaved(&names, schedule, |index| {
+        prepare(index)?;
         let contender = &contenders[index];
         let companion = contenders.iter().find(|other| other.name == contender.baseline);
         turn::take(site, contender, companion.filter(|_| schedule.paired), schedule)
-    })?;
-    Ok(contenders
-        .iter()
-        .zip(&turns)
-        .map(|(contender, own)| {
-            let base = contenders.iter().position(|other| other.name == contender.baseline);
-            row(contender, own, base.map(|index| turns[index].as_slice()))
-        })
-        .collect())
+    })
+}
+
+/// The row of each contender.
+pub fn rows(contenders: &[Contender], turns: &[Vec<Turn>]) -> Vec<Row> {
+    let rows = contenders.iter().zip(turns).map(|(contender, own)| {
+        let base = contenders.iter().position(|other| other.name == contender.baseline);
+        row(contender, own, base.map(|index| turns[index].as_slice()))
+    });
+    rows.collect()
 }
 
 fn row(contender: &Contender, own: &[Turn], base: Option<&[Turn]>) -> Row {

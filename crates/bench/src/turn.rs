@@ -23,8 +23,12 @@ const SLOW_CHECK_SECONDS: u32 = 5;
 /// Connections to those that need milliseconds for a request: what is half done when a turn ends
 /// has cost CPU and is not counted, and must be few among some hundred.
 const SLOW_CONNECTIONS: u32 = 4;
-/// How long they take to notice that the warm-up's connections are gone.
-const DRAIN: Duration = Duration::from_millis(300);
+/// How long workers must be idle after the warm-up to have noticed that its connections are gone.
+const IDLE: Duration = Duration::from_millis(300);
+/// How much they may work in that time and count as idle.
+const IDLE_NS: u64 = 3_000_000;
+/// How often idleness is looked for at most.
+const IDLE_TRIES: u32 = 30;
 
 /// The result of a turn.
 #[derive(Clone, Debug)]
@@ -73,9 +77,8 @@ pub fn take(
     if let Some((_, load)) = &other_load {
         Load { seconds: WARM_UP_SECONDS, ..load.clone() }.run()?;
     }
-    if contender.traffic.slow {
-        // What the warm-up left half done would count as the turn's.
-        std::thread::sleep(DRAIN);
+    if contender.traffic.slow || contender.traffic.requests.is_some() {
+        settle(&contender.server)?;
     }
     let other = other_load.as_ref().map(|(other, load)| Loaded::start(other, load)).transpose()?;
     let own = Loaded::start(contender, &load)?;
@@ -88,6 +91,20 @@ pub fn take(
     let mut sampler = Sampler::begin(&contender.server, site.origin_port)?;
     let (spent, report) = own.end(&mut || sampler.tick())?;
     Ok(turn(spent, report, None, sampler.end()))
+}
+
+/// Waits until the workers have done what the warm-up left to be done: it would count as the turn's.
+fn settle(server: &Server) -> Result<(), MeasureError> {
+    let mut before = server.cpu()?.run_ns;
+    for _ in 0..IDLE_TRIES {
+        std::thread::sleep(IDLE);
+        let now = server.cpu()?.run_ns;
+        if now.saturating_sub(before) < IDLE_NS {
+            break;
+        }
+        before = now;
+    }
+    Ok(())
 }
 
 /// Loads a contender for as long as it takes to be warm.

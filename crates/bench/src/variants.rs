@@ -108,15 +108,16 @@ fn json_log(_: &Site, parts: &mut NginxParts) {
 /// The client's address as a Lua product behind a load balancer gets it: nginx's realip module.
 const REAL_ADDRESS: &str = "  set_real_ip_from 127.0.0.0/8;\n  real_ip_header X-Forwarded-For;\n";
 
-/// A check of signatures in Lua that sorts, in front of the origin.
-pub fn start_signature(site: &Site, name: &str) -> Result<Server, MeasureError> {
+/// A Lua peer in front of the origin: the expression `peer` loads it, `setup` is called on it at the start, such as
+/// `.configure {}`, and its `run` for each request.
+pub fn start_lua(site: &Site, name: &str, peer: &str, setup: &str) -> Result<Server, MeasureError> {
     let parts = NginxParts {
         modules: site.nginx_modules(&LUA[..2])?,
         http: format!(
-            "  lua_package_path '{}/?.lua;;';\n  init_by_lua_block {{ require 'resty.core'; require 'signature.access' }}\n",
+            "  lua_package_path '{}/?.lua;;';\n  init_by_lua_block {{ require 'resty.core'; {peer}{setup} }}\n",
             site.path("lua").display()
         ),
-        server: "    access_by_lua_block { return require('signature.access').run() }\n".into(),
+        server: format!("    access_by_lua_block {{ return {peer}.run() }}\n"),
         directory: site.directory_of(name)?,
         ..NginxParts::default()
     };

@@ -13,8 +13,8 @@ use crate::site::{Site, write};
 
 /// Connections that one worker may hold; the same for every variant.
 const WORKER_CONNECTIONS: u32 = 4096;
-/// Idle connections to the origin that a worker keeps.
-const UPSTREAM_KEEPALIVE: u32 = 64;
+/// Idle connections to the origin that a worker keeps, unless [`Site::upstream_keepalive`] is another number.
+pub const UPSTREAM_KEEPALIVE: u32 = 64;
 /// Requests on one connection before it is closed: never within a round.
 const CONNECTION_REQUESTS: u32 = 100_000_000;
 /// Bodies up to this size stay in memory in every variant, so that the body rows compare
@@ -60,7 +60,7 @@ pub struct NginxParts {
 pub fn start_proxy(site: &Site, name: &str, parts: NginxParts) -> Result<Server, MeasureError> {
     let (keep, header) = match parts.connections {
         Connections::Kept => (
-            format!(" keepalive {UPSTREAM_KEEPALIVE}; keepalive_requests {CONNECTION_REQUESTS};"),
+            format!(" keepalive {}; keepalive_requests {CONNECTION_REQUESTS};", site.upstream_keepalive),
             "proxy_http_version 1.1; proxy_set_header Connection \"\"; ",
         ),
         Connections::Closed => (String::new(), ""),

@@ -30,6 +30,8 @@ pub struct Site {
     pub module: Option<PathBuf>,
     /// Another build of it, which rows whose name ends in [`REFERENCE`] run.
     pub reference: Option<PathBuf>,
+    /// Idle connections to the origin that a worker keeps: as many as there are requests at a time.
+    pub upstream_keepalive: u32,
     /// Where nginx keeps its dynamic modules.
     pub module_directory: PathBuf,
     /// Version of nginx.
@@ -59,6 +61,7 @@ impl Site {
             origin_port: crate::port::free()?,
             module,
             reference: None,
+            upstream_keepalive: nginx::UPSTREAM_KEEPALIVE,
             module_directory,
             nginx_version: String::new(),
         };

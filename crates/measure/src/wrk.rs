@@ -6,7 +6,7 @@
 //! rate, which the bench's README says.
 
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::child::{Child, Launch};
@@ -22,6 +22,10 @@ pub const SCRIPTS: [(&str, &str); 2] = [(RS, MIX), (CRS, include_str!("../../../
 const RS: &str = "load-rs.lua";
 /// The script of the loads that have a kind.
 const CRS: &str = "load-crs.lua";
+/// The script that sends requests from a file.
+pub const FROM_FILE: &str = "load-from-file.lua";
+/// The directory of such files in the run's directory.
+pub const REQUESTS: &str = "requests";
 /// How much longer than asked `wrk` may take before it counts as hung.
 const GRACE: Duration = Duration::from_secs(30);
 /// Marks the script's line among what `wrk` prints.
@@ -53,6 +57,8 @@ pub enum Generator {
 pub struct Traffic {
     /// Kind of the requests, one of those in `crs.lua`; the form of `rs.lua` if `None`.
     pub kind: Option<&'static str>,
+    /// The file of [`REQUESTS`] from which the script [`FROM_FILE`], which a scenario writes itself, takes requests.
+    pub requests: Option<&'static str>,
     /// Size of the bodies; the script's own if `None`.
     pub body_bytes: Option<usize>,
     /// Hosts `site-0.example.com` and so on to go round; `www.example.com` if `None`.
@@ -71,14 +77,20 @@ impl Traffic {
     /// File name of the script that makes it.
     #[must_use]
     pub fn script(&self) -> &'static str {
-        if self.kind.is_some() { CRS } else { RS }
+        match (self.requests, self.kind) {
+            (Some(_), _) => FROM_FILE,
+            (None, Some(_)) => CRS,
+            (None, None) => RS,
+        }
     }
 
-    fn environment(&self) -> Vec<(&'static str, String)> {
+    fn environment(&self, script: &Path) -> Vec<(&'static str, String)> {
+        let file = |name| script.with_file_name(REQUESTS).join(name).display().to_string();
+        let requests = self.requests.map(|name| ("WEIR_BENCH_REQUESTS", file(name)));
         let kind = self.kind.map(|kind| ("WEIR_BENCH_LOAD", kind.to_owned()));
         let bytes = self.body_bytes.map(|bytes| ("WEIR_BENCH_BODY", bytes.to_string()));
         let sites = self.sites.map(|sites| ("WEIR_BENCH_SITES", sites.to_string()));
-        kind.into_iter().chain(bytes).chain(sites).collect()
+        requests.into_iter().chain(kind).chain(bytes).chain(sites).collect()
     }
 }
 
@@ -125,7 +137,7 @@ impl Load {
         let child = Child::start(Launch {
             program: OsStr::new("wrk"),
             arguments: arguments.iter().map(Into::into).collect(),
-            environment: self.traffic.environment(),
+            environment: self.traffic.environment(&self.script),
             core: self.core,
             nice: self.nice,
             output: self.output.clone(),

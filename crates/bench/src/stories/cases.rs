@@ -58,6 +58,7 @@ pub const STORIES: &[Story] = &[LUA_WAF, NO_KEEPALIVE, TABLE_SORT];
 
 const FORM: Traffic = Traffic {
     kind: None,
+    requests: None,
     body_bytes: None,
     sites: None,
     refused_percent: 0,
@@ -174,7 +175,11 @@ impl Case {
                 let server = variant.start(site, variant.name)?.expect("no case names the origin's row");
                 checked(self.name, variant.duty, server)
             }
-            Program::Signature => checked(self.name, Duty::Pass, crate::variants::start_signature(site, self.name)?),
+            Program::Signature => checked(
+                self.name,
+                Duty::Pass,
+                crate::variants::start_lua(site, self.name, "require('signature.access')", "")?,
+            ),
         }
     }
 }
