@@ -18,6 +18,7 @@ mod index;
 mod key;
 mod nested;
 mod patch;
+mod redacted;
 mod secret;
 mod verify;
 
@@ -35,7 +36,8 @@ pub use edit::{Action, Condition, Edit, Match, Refusal};
 pub use key::{Key, Target};
 pub use nested::find as find_nested;
 pub use patch::merge_patch;
-pub use secret::{key_hash, redacted};
+pub use redacted::redacted;
+pub use secret::key_hash;
 
 use index::{References, Uniques};
 

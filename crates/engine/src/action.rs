@@ -9,11 +9,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use bumpalo::collections::Vec as ArenaVec;
-use weir_auth::Authentication;
+use weir_auth::{Authentication, Failure, Reason, Request};
 use weir_rules::Phase;
 use weir_rules::ir::ValueExpr;
 
-use crate::authenticate::authenticate;
+use crate::authenticate::{absorb_all, decide, introduce, remove_forged};
 use crate::check::Node;
 use crate::evaluate::{Context, Pass};
 use crate::evidence::finding;
@@ -192,7 +192,7 @@ pub(crate) fn carry_out<'a, M: Meter>(
             Action::Allow(scope) => {
                 outcome.allows_all |= *scope == AllowScope::All;
                 outcome.allowed |= if *scope == AllowScope::All { u64::MAX } else { rule.policy };
-                decide(outcome, Verdict::Allow, rule);
+                judge(outcome, Verdict::Allow, rule);
                 break;
             }
             Action::Block(response) => {
@@ -206,7 +206,7 @@ pub(crate) fn carry_out<'a, M: Meter>(
                     Arc::new(Response { status: *status, headers: vec![location], ..Response::default() })
                 });
             }
-            Action::Authenticate(asked) => match authenticate(pass, at, rule, asked, context, outcome) {
+            Action::Authenticate(asked) => match authenticate(pass, at, asked, detect, context, outcome) {
                 Ok(()) => {}
                 Err((failure, response)) => {
                     said = Some(("authenticate", detect));
@@ -235,7 +235,7 @@ pub(crate) fn carry_out<'a, M: Meter>(
     decision
 }
 
-fn decide(outcome: &mut Outcome<'_>, verdict: Verdict, rule: &Rule) {
+fn judge(outcome: &mut Outcome<'_>, verdict: Verdict, rule: &Rule) {
     if verdict > outcome.verdict {
         outcome.verdict = verdict;
         outcome.decided_by = Some(rule.index);
@@ -250,11 +250,66 @@ fn stop(
     response: impl FnOnce() -> Arc<Response>,
 ) -> Decision {
     if detect {
-        decide(outcome, Verdict::Detect, rule);
+        judge(outcome, Verdict::Detect, rule);
         return Decision::Continue;
     }
-    decide(outcome, verdict, rule);
+    judge(outcome, verdict, rule);
     Decision::Respond(response())
+}
+
+/// Finds the consumer, and makes the changes to the request that go with it.
+///
+/// # Errors
+/// The reason for the log, and the answer.
+fn authenticate<'a, M: Meter>(
+    pass: &Pass<'_, 'a, '_>,
+    at: u32,
+    asked: &Authentication,
+    detect: bool,
+    context: &Context<'_, M>,
+    outcome: &mut Outcome<'a>,
+) -> Result<(), (String, Arc<Response>)> {
+    let transaction = pass.reader.transaction;
+    let request = Request::of(transaction);
+    let change = |(name, value): (String, Option<String>)| {
+        let (name, value) = (name.into_bytes(), value.map(String::into_bytes).map(clean));
+        HeaderChange { side: Side::Request, name, value }
+    };
+    if !detect {
+        outcome.header_changes.extend(remove_forged(asked).map(change));
+    }
+    if asked.passes_preflight(&request) {
+        return Ok(());
+    }
+    let expected = outcome.claims.iter().position(|(rule, _)| *rule == at && asked.reads_body());
+    let claims = match expected {
+        Some(place) => Ok(outcome.claims.swap_remove(place).1),
+        None if !asked.reads_body() => Ok(asked.begin(&request, context.keys(), context.now_ms)),
+        None if pass.plan.inflates && request.values(b"content-encoding").next().is_some() => {
+            Err(Failure::new(Reason::Unsupported, "the body was decoded before the signature was verified"))
+        }
+        None => absorb_all(asked.begin(&request, context.keys(), context.now_ms), transaction),
+    };
+    match decide(asked, claims, context.keys(), context.nonces, context.now_ms) {
+        Ok(identity) => {
+            if !detect {
+                outcome.header_changes.extend(introduce(asked, &identity).into_iter().map(change));
+            }
+            pass.identify(identity);
+            Ok(())
+        }
+        Err((failure, reason)) => Err((reason, refusal(asked, &failure))),
+    }
+}
+
+/// 401 with a challenge for each scheme; 403 for a known consumer that may not pass.
+fn refusal(asked: &Authentication, failure: &Failure) -> Arc<Response> {
+    if failure.reason == Reason::NotAllowed {
+        return Arc::new(Response { status: 403, ..Response::default() });
+    }
+    let challenge = |value: String| (b"WWW-Authenticate".to_vec(), value.into_bytes());
+    let headers = asked.challenges().into_iter().map(challenge).collect();
+    Arc::new(Response { status: 401, headers, ..Response::default() })
 }
 
 /// The action's parameter as text; several values give the first, none gives nothing.

@@ -5,14 +5,14 @@
 //! is allocated outside the transaction's arena unless a rule matches.
 
 use std::cell::{Cell, RefCell};
+use std::sync::LazyLock;
 
-use weir_auth::{Identity, Keys};
+use weir_auth::{Consumers, Identity, Keys};
 use weir_http::{BodyKind, Transaction};
 use weir_rules::Phase;
 use weir_rules::seclang::ir::Phase as SecPhase;
 
 use crate::action::carry_out;
-use crate::authenticate;
 use crate::check::Node;
 use crate::plan::{Plan, Rule, Stage};
 use crate::rate::RateTable;
@@ -38,6 +38,14 @@ pub struct Context<'c, M> {
     pub collections: Option<&'c dyn Collections>,
     /// Receives the costs.
     pub meter: &'c mut M,
+}
+
+impl<M> Context<'_, M> {
+    /// Where credentials are found.
+    pub(crate) fn keys(&self) -> &dyn Keys {
+        static NOBODY: LazyLock<Consumers> = LazyLock::new(Consumers::default);
+        self.keys.unwrap_or(&*NOBODY)
+    }
 }
 
 /// Selectors are asked once: unknown, false, true.
@@ -202,7 +210,12 @@ impl Plan {
             let number = stage.rules[at];
             let rule = &self.rules[number as usize];
             if rule.policy & over == 0 && self.signed.contains(&number) && pass.may_match(rule, kind) {
-                outcome.claims.extend(authenticate::begin(rule, transaction, context).map(|claims| (number, claims)));
+                let mut asked = rule.actions.iter().filter_map(|planned| planned.action.info().authentication);
+                let Some(asked) = asked.find(|asked| asked.reads_body()) else { continue };
+                let request = weir_auth::Request::of(transaction);
+                if !asked.passes_preflight(&request) {
+                    outcome.claims.push((number, asked.begin(&request, context.keys(), context.now_ms)));
+                }
             }
         }
     }

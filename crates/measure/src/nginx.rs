@@ -54,6 +54,8 @@ pub struct NginxParts {
     pub directory: PathBuf,
     /// Files written while serving.
     pub logs: Vec<PathBuf>,
+    /// What is added to the environment of nginx.
+    pub environment: Vec<(&'static str, String)>,
 }
 
 /// Starts a proxy in front of the origin.
@@ -101,7 +103,7 @@ fn start(
     let child = Child::start(Launch {
         program: &parts.program.clone().map_or_else(|| OsString::from(binary()), PathBuf::into_os_string),
         arguments: arguments.to_vec(),
-        environment: Vec::new(),
+        environment: parts.environment.clone(),
         core,
         nice: site.placement.nice,
         output: directory.join("nginx.out"),
@@ -205,5 +207,19 @@ mod tests {
         let parts = NginxParts { http: "  no_such_directive on;\n".into(), ..NginxParts::default() };
         let words = start_proxy(&site, "broken", parts).unwrap_err().to_string();
         assert!(words.contains("no_such_directive"), "{words}");
+    }
+
+    #[test]
+    fn nginx_gets_the_environment() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let site = Site::create(Placement::default(), None, PathBuf::new()).unwrap();
+        let (program, seen) = (site.path("nginx-seen"), site.path("seen"));
+        let script = format!("#!/bin/sh\necho \"$GLIBC_TUNABLES\" > {}\nexec {} \"$@\"\n", seen.display(), binary());
+        write(&program, &script).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let environment = vec![("GLIBC_TUNABLES", "glibc.malloc.mmap_threshold=131072".to_owned())];
+        let parts = NginxParts { program: Some(program), environment, ..NginxParts::default() };
+        let _proxy = start_proxy(&site, "environment", parts).unwrap();
+        assert_eq!(std::fs::read_to_string(seen).unwrap(), "glibc.malloc.mmap_threshold=131072\n");
     }
 }

@@ -317,14 +317,18 @@ unsafe fn decide(r: *mut ngx_http_request_t, location: &'static Location) -> Ste
             request_filter::stop(&mut *inspection, location);
         }
         if matches!((*inspection).body, Body::Unread) && body::is_announced(r) {
+            if (*r).request_body.is_null() {
+                (*inspection).expect_body(plan, location); // else another module has had it read: it is in memory
+            }
             // A signature over the body has to see all of it, also of a stream.
-            let is_stream = !plan.verifies_body() && body::is_stream(r);
-            if is_stream || plan.wants_body(&(*inspection).transaction, &(*inspection).outcome).is_none() {
+            let is_wanted = (*inspection).outcome.absorbs()
+                || (plan.verifies_body() || !body::is_stream(r))
+                    && plan.wants_body(&(*inspection).transaction, &(*inspection).outcome).is_some();
+            if !is_wanted {
                 // No rule of the plan can match, or none may hold the stream up; rule sets have
                 // rules in this phase that do not look at the body.
                 return rule_sets_without_body(&mut *inspection, location);
             }
-            (*inspection).expect_body(r, plan, location);
             if passes {
                 (*inspection).body = Body::Passing;
                 return Step::Pass;

@@ -1,24 +1,9 @@
-//! Private keys and secrets of consumers: the API accepts them and never returns them, yet a document that was read can be written again.
+//! What stands for private keys and secrets where the API shows documents.
 
-use serde_json::{Value, json};
 use weir_gateway::resource::Sha256Hash;
-use weir_resource::{ResourceKind, descriptor};
 
 /// The SHA-256 of a key in lower-case hex digits, of its text without spaces around it: what the API shows instead.
 #[must_use]
 pub fn key_hash(key: &str) -> String {
     Sha256Hash::of(key.trim().as_bytes()).to_string()
-}
-
-/// A document with the hash in place of its secret, if its kind has one. Where a secret is in a file is none.
-#[must_use]
-pub fn redacted(kind: ResourceKind, text: &str) -> String {
-    let Some(secret) = descriptor(kind).secret else { return text.to_owned() };
-    let mut value: Value = serde_json::from_str(text).unwrap_or_default();
-    if kind == ResourceKind::Consumers {
-        super::consumer::hide(&mut value);
-    } else if let Some(secret) = value.get_mut(secret).filter(|secret| secret.is_string()) {
-        *secret = json!({"sha256": secret.as_str().map(key_hash)});
-    }
-    value.to_string()
 }

@@ -7,7 +7,7 @@ use weir_engine::Action;
 use weir_gateway::resource::ResourceKind;
 
 use super::ActionKind;
-use crate::check::{Fields, Item, Value};
+use crate::check::{Fields, Value};
 use crate::table::{Key, Kind, Need, Resource, form};
 
 /// Ways of one `authenticate`: each is tried for every request without the credentials of those before it.
@@ -155,9 +155,9 @@ pub(super) fn action(fields: &Fields<'_>, schemes: Vec<Arc<dyn Scheme>>, replay:
         schemes,
         anonymous: fields.text("anonymous").map(str::to_owned),
         admission: Admission {
-            consumers: texts(fields, "consumers"),
-            groups: texts(fields, "groups"),
-            denied_groups: texts(fields, "denied_groups"),
+            consumers: fields.texts("consumers"),
+            groups: fields.texts("groups"),
+            denied_groups: fields.texts("denied_groups"),
         },
         hides_credentials: fields.flag_or("hide_credentials"),
         identity_headers: fields.flag_or("identity_headers").then(|| HEADERS.map(str::to_owned)),
@@ -171,21 +171,4 @@ pub(super) fn action(fields: &Fields<'_>, schemes: Vec<Arc<dyn Scheme>>, replay:
 /// The scheme of an action as an object.
 pub(super) fn one(scheme: impl Scheme + 'static) -> Vec<Arc<dyn Scheme>> {
     vec![Arc::new(scheme)]
-}
-
-/// The texts of a list.
-pub(super) fn texts(fields: &Fields<'_>, key: &str) -> Vec<String> {
-    let text = |item: &Item<'_>| match item.value {
-        Value::Text(text) => Some(text.to_owned()),
-        _ => None,
-    };
-    fields.items(key).iter().filter_map(text).collect()
-}
-
-/// A time.
-pub(super) fn milliseconds(fields: &Fields<'_>, key: &str) -> Option<u64> {
-    match fields.get(key)?.value {
-        Value::Milliseconds(ms) => Some(ms),
-        _ => None,
-    }
 }

@@ -12,7 +12,7 @@ use weir_gateway::resource::ResourceKind;
 use super::ActionKind;
 use super::authenticate::{
     ANONYMOUS, CONSUMERS, DEBUG, DENIED_GROUPS, GROUPS, HIDE_CREDENTIALS, IDENTITY_HEADERS, PREFLIGHTS, REALM, action,
-    milliseconds, one, texts,
+    one,
 };
 use super::key_auth::{COOKIES, HEADERS, PARAMETERS, places};
 use crate::build::Builder;
@@ -115,12 +115,12 @@ pub(super) static JWT: ActionKind = ActionKind {
             jwt.places = places;
         }
         jwt.claims = ClaimRules {
-            issuers: texts(fields, "issuers"),
-            audiences: texts(fields, "audiences"),
-            leeway_ms: milliseconds(fields, "leeway").unwrap_or(60_000),
+            issuers: fields.texts("issuers"),
+            audiences: fields.texts("audiences"),
+            leeway_ms: fields.milliseconds("leeway").unwrap_or(60_000),
             require_exp: fields.flag_or("require_exp"),
-            max_lifetime_ms: milliseconds(fields, "max_lifetime"),
-            required: texts(fields, "required_claims"),
+            max_lifetime_ms: fields.milliseconds("max_lifetime"),
+            required: fields.texts("required_claims"),
         };
         let issuer = match fields.text("jwks") {
             Some(file) => Some((Arc::new(key_set(fields, file, builder)?), consumer_of(fields))),

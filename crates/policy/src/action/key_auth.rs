@@ -7,7 +7,7 @@ use weir_auth::place::Place;
 use super::ActionKind;
 use super::authenticate::{
     ANONYMOUS, CONSUMERS, DEBUG, DENIED_GROUPS, GROUPS, HIDE_CREDENTIALS, IDENTITY_HEADERS, PREFLIGHTS, REALM, action,
-    one, texts,
+    one,
 };
 use crate::check::Fields;
 use crate::table::{Key, Kind, Need, Resource, form};
@@ -64,7 +64,7 @@ pub(super) static KEY_AUTH: ActionKind = ActionKind {
 
 /// The places that an action names.
 pub(super) fn places(fields: &Fields<'_>) -> Vec<Place> {
-    let headers = texts(fields, "headers").into_iter().map(|name| Place::Header(name.to_ascii_lowercase()));
-    let parameters = texts(fields, "parameters").into_iter().map(Place::Query);
-    headers.chain(parameters).chain(texts(fields, "cookies").into_iter().map(Place::Cookie)).collect()
+    let headers = fields.texts("headers").into_iter().map(|name| Place::Header(name.to_ascii_lowercase()));
+    let parameters = fields.texts("parameters").into_iter().map(Place::Query);
+    headers.chain(parameters).chain(fields.texts("cookies").into_iter().map(Place::Cookie)).collect()
 }

@@ -133,6 +133,23 @@ impl<'n> Fields<'n> {
         }
     }
 
+    /// The texts of a list.
+    pub fn texts(&self, name: &str) -> Vec<String> {
+        let text = |item: &Item<'_>| match item.value {
+            Value::Text(text) => Some(text.to_owned()),
+            _ => None,
+        };
+        self.items(name).iter().filter_map(text).collect()
+    }
+
+    /// A time.
+    pub fn milliseconds(&self, name: &str) -> Option<u64> {
+        match self.get(name)?.value {
+            Value::Milliseconds(ms) => Some(ms),
+            _ => None,
+        }
+    }
+
     /// A mapping of names; none if it is missing.
     pub fn map(&self, name: &str) -> &[(&'n Node, &'n str, Item<'n>)] {
         match self.get(name).map(|item| &item.value) {

@@ -234,6 +234,7 @@ proptest! {
                 upstreams: plain.upstreams.len(),
                 members: plain.members.len(),
                 certificates: 0,
+                consumers: 0,
             };
             prop_assert_eq!(gateway.counts(), counts);
             for upstream in &plain.upstreams {
