@@ -25,6 +25,8 @@ consumers:
     credentials:
       - key_auth: {key: "0123456789abcdef0123"}
       - signature: {id: shop-1, secret: "a shared secret of forty bytes, or nearly"}
+      # bcrypt of `open sesame`
+      - basic_auth: {username: ann, password_hash: "$2y$10$abcdefghijklmnopqrstuu4SuEsu2LsUrAYUpWQHLMMc4GV5pZTxK"}
   guest: {groups: [guests]}
   blocked:
     groups: [blocked]
@@ -289,4 +291,37 @@ fn consumers_of_a_gateway_change_live_and_keep_their_secrets() {
     assert!(shown.contains("\"file\"") && !shown.contains("from-a-file"), "{shown}");
     let _ = gateway.api().delete("consumers/shop").expect(200);
     assert_eq!(status(new), 401);
+}
+
+#[test]
+fn passwords_are_verified_beside_the_event_loop_and_remembered() {
+    let nginx = nginx(
+        "      - {id: door, when: 'starts_with(http.request.uri.path, \"/door\")', action: {basic_auth: {hide_credentials: true}}}\n",
+    );
+    let basic = |user: &str, password: &str| {
+        let text = weir_auth::encoding::base64(format!("{user}:{password}").as_bytes());
+        Request::get("/door").header("Authorization", format!("Basic {text}"))
+    };
+    let right = basic("ann", "open sesame");
+    let response = nginx.send(&right);
+    assert_eq!((response.status, response.received("x-consumer-id").as_deref()), (200, Some("shop")));
+    assert_eq!(response.received("authorization"), None);
+    refused(&nginx.send(&basic("ann", "open sesam")), "Basic");
+    refused(&nginx.send(&basic("bob", "open sesame")), "Basic");
+    refused(&nginx.send(&Request::get("/door")), "Basic");
+    // A hundred requests with a remembered password take less time than ten hashes: none of them waits.
+    let mut connection = nginx.connect();
+    (0..100).for_each(|_| assert_eq!(right.send_on(&mut connection).status, 200));
+
+    // More wrong passwords than may wait: some are answered at once with 503, and others are served meanwhile.
+    let statuses: Vec<u16> = thread::scope(|scope| {
+        let wrong = |n: usize| basic("ann", &format!("wrong {n}"));
+        let clients: Vec<_> = (0..100).map(|n| scope.spawn(move || wrong(n).send(nginx.port).status)).collect();
+        assert_eq!(nginx.get("/").status, 200, "a request that needs no password");
+        assert_eq!(nginx.send(&right).status, 200, "a remembered one");
+        clients.into_iter().map(|client| client.join().unwrap()).collect()
+    });
+    let count = |status| statuses.iter().filter(|one| **one == status).count();
+    assert_eq!(count(401) + count(503), 100, "{statuses:?}");
+    assert!(count(401) >= 64 && count(503) > 0, "{statuses:?}");
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use rpds::HashTrieMapSync;
 
-use crate::Key;
+use crate::password::Attempt;
+use crate::{Failure, Identity, Key};
 
 /// Who sends requests: a partner, an application, a person.
 #[derive(Debug, PartialEq, Eq)]
@@ -76,6 +77,12 @@ pub trait Keys {
 
     /// The live credentials of that kind that a consumer has: for schemes whose requests name no key.
     fn of_consumer(&self, kind: CredentialKind, consumer: &str) -> Vec<Candidate>;
+
+    /// Whether the password of an attempt is right; `None` if that is not known yet. Verifying it here takes as long as
+    /// the hash prescribes: a caller with an event loop verifies it elsewhere, before.
+    fn password(&self, attempt: &Attempt) -> Option<Result<Identity, Failure>> {
+        Some(attempt.finish())
+    }
 
     /// The consumer with that id.
     fn consumer(&self, id: &str) -> Option<Arc<Consumer>>;

@@ -34,6 +34,8 @@ pub enum Reason {
     Mismatch,
     /// The consumer is known, and may not do this.
     NotAllowed,
+    /// It could not be found out in time.
+    Unavailable,
 }
 
 impl Reason {
@@ -55,6 +57,7 @@ impl Reason {
             Self::BodyChanged => "body_changed",
             Self::Mismatch => "mismatch",
             Self::NotAllowed => "not_allowed",
+            Self::Unavailable => "unavailable",
         }
     }
 }

@@ -1,12 +1,14 @@
-//! Credentials that the head of a request decides about: API keys and tokens as [`Scheme`]s.
+//! Credentials that the head of a request decides about: API keys, tokens and passwords as [`Scheme`]s.
 
 use std::sync::Arc;
 
 use crate::api_key::ApiKey;
 use crate::jwk::KeySet;
 use crate::jwt::{ConsumerOf, Jwt, Trust};
+use crate::password::Attempt;
+use crate::password_hash::PasswordHash;
 use crate::place::Place;
-use crate::{Failure, Identity, Keys, Pending, Request, Scheme};
+use crate::{Failure, Identity, Keys, Pending, Reason, Request, Scheme};
 
 /// What the head has decided.
 struct Decided(Result<Identity, Failure>);
@@ -26,7 +28,7 @@ impl Pending for Decided {
 /// A missing credential fails at once, so that another scheme may have one; all else counts as a claim.
 fn decided<'a>(decision: Result<Identity, Failure>) -> Result<Box<dyn Pending + 'a>, Failure> {
     match decision {
-        Err(failure) if failure.reason == crate::Reason::Missing => Err(failure),
+        Err(failure) if failure.reason == Reason::Missing => Err(failure),
         decision => Ok(Box::new(Decided(decision))),
     }
 }
@@ -92,5 +94,39 @@ impl Scheme for Tokens {
 
     fn credential_fields(&self) -> Vec<&str> {
         fields(&self.jwt.places)
+    }
+}
+
+/// User names and passwords.
+#[derive(Clone, Debug, Default)]
+pub struct Passwords {
+    /// What an unknown user's password is hashed like.
+    pub stand_in: PasswordHash,
+}
+
+impl Scheme for Passwords {
+    fn begin<'a>(&self, request: &Request<'a>, keys: &dyn Keys, _: u64) -> Result<Box<dyn Pending + 'a>, Failure> {
+        let attempt = match Attempt::begin(request, keys, &self.stand_in) {
+            Ok(attempt) => attempt,
+            Err(failure) => return decided(Err(failure)),
+        };
+        let unverified = || Err(Failure::new(Reason::Unavailable, "the password has not been verified"));
+        decided(keys.password(&attempt).unwrap_or_else(unverified))
+    }
+
+    fn reads_body(&self) -> bool {
+        false
+    }
+
+    fn challenge(&self) -> &'static str {
+        "Basic"
+    }
+
+    fn stand_in(&self) -> Option<&PasswordHash> {
+        Some(&self.stand_in)
+    }
+
+    fn credential_fields(&self) -> Vec<&str> {
+        vec!["authorization"]
     }
 }

@@ -7,6 +7,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use crate::password_hash::PasswordHash;
 use crate::{Candidate, Consumer, Failure, Keys, Request};
 
 /// A signature scheme with its options.
@@ -22,6 +23,11 @@ pub trait Scheme: Debug + Send + Sync {
 
     /// The value of `WWW-Authenticate`, without a realm: the name of the scheme.
     fn challenge(&self) -> &'static str;
+
+    /// The hash that stands in for that of an unknown user, if it asks for a password.
+    fn stand_in(&self) -> Option<&PasswordHash> {
+        None
+    }
 
     /// Lower-case names of the header fields, and names of the query parameters, that carry credentials, which
     /// `hide_credentials` removes from the request to the upstream.

@@ -304,8 +304,13 @@ fn authenticate<'a, M: Meter>(
 
 /// 401 with a challenge for each scheme; 403 for a known consumer that may not pass.
 fn refusal(asked: &Authentication, failure: &Failure) -> Arc<Response> {
-    if failure.reason == Reason::NotAllowed {
-        return Arc::new(Response { status: 403, ..Response::default() });
+    let status = match failure.reason {
+        Reason::NotAllowed => 403,
+        Reason::Unavailable => 503,
+        _ => 401,
+    };
+    if status != 401 {
+        return Arc::new(Response { status, ..Response::default() });
     }
     let challenge = |value: String| (b"WWW-Authenticate".to_vec(), value.into_bytes());
     let headers = asked.challenges().into_iter().map(challenge).collect();

@@ -196,10 +196,17 @@ impl Compiler<'_> {
             planned.filter_map(|planned| planned.action.info().authentication).any(|asked| asked.reads_body())
         };
         let reads_body = self.reads_body || rule_sets[Phase::Body as usize];
+        let asks = |rule: &Rule| {
+            let asked = rule.actions.iter().filter_map(|planned| planned.action.info().authentication);
+            asked.flat_map(|asked| &asked.schemes).any(|scheme| scheme.stand_in().is_some())
+        };
+        let numbered = rules.iter().zip(0..);
+        let passwords = numbered.filter(|(rule, _)| asks(rule)).map(|(_, number)| number).collect();
         let signed = body_rules().filter(verifies).collect();
         Plan {
             reads_body,
             signed,
+            passwords,
             may_refuse: rules.iter().any(refuses),
             only_detects: rules.iter().all(detects),
             lanes,

@@ -7,7 +7,8 @@
 use std::cell::{Cell, RefCell};
 use std::sync::LazyLock;
 
-use weir_auth::{Consumers, Identity, Keys};
+use weir_auth::password::Attempt;
+use weir_auth::{Consumers, Identity, Keys, Request};
 use weir_http::{BodyKind, Transaction};
 use weir_rules::Phase;
 use weir_rules::seclang::ir::Phase as SecPhase;
@@ -191,6 +192,22 @@ impl Plan {
         (0..stage.rules.len()).filter(move |at| words[at >> 6] >> (at & 63) & 1 == 1)
     }
 
+    /// The user name and password of the request, if a rule that asks for them may match.
+    #[must_use]
+    pub fn password(&self, transaction: &Transaction<'_>, keys: &dyn Keys, outcome: &Outcome<'_>) -> Option<Attempt> {
+        let request = Request::of(transaction);
+        let pass = Pass::new(self, transaction, b"", outcome.tags.clone(), outcome.identity.clone());
+        let kind = transaction.body_kind();
+        let rules = self.passwords.iter().map(|number| &self.rules[*number as usize]);
+        let mut asked = rules
+            .filter(|rule| rule.policy & outcome.allowed == 0 && pass.may_match(rule, kind))
+            .flat_map(|rule| &rule.actions)
+            .filter_map(|planned| planned.action.info().authentication)
+            .filter(|asked| !asked.passes_preflight(&request));
+        let stand_in = asked.find_map(|asked| asked.schemes.iter().find_map(|scheme| scheme.stand_in()))?;
+        Attempt::begin(&request, keys, stand_in).ok()
+    }
+
     /// Reads from the head what the request claims in rules that verify signatures over the body and may match: what
     /// arrives of the body then goes to [`Outcome::absorb`]. Call it when the body is about to be read.
     pub fn expect_body<'a, M: Meter>(
@@ -212,7 +229,7 @@ impl Plan {
             if rule.policy & over == 0 && self.signed.contains(&number) && pass.may_match(rule, kind) {
                 let mut asked = rule.actions.iter().filter_map(|planned| planned.action.info().authentication);
                 let Some(asked) = asked.find(|asked| asked.reads_body()) else { continue };
-                let request = weir_auth::Request::of(transaction);
+                let request = Request::of(transaction);
                 if !asked.passes_preflight(&request) {
                     outcome.claims.push((number, asked.begin(&request, context.keys(), context.now_ms)));
                 }

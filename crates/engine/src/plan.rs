@@ -38,6 +38,8 @@ pub struct Plan {
     pub(crate) reads_body: bool,
     /// Positions in `rules` of those of the body phase that verify a signature over the body.
     pub(crate) signed: Vec<u32>,
+    /// Positions in `rules` of those that ask for a password.
+    pub(crate) passwords: Vec<u32>,
     /// Whether a rule set has rules for that phase, by [`Phase`].
     pub(crate) rule_sets: [bool; 3],
 }
@@ -139,6 +141,12 @@ impl Plan {
     #[must_use]
     pub fn verifies_body(&self) -> bool {
         !self.signed.is_empty()
+    }
+
+    /// Whether some rule asks for a password.
+    #[must_use]
+    pub fn asks_passwords(&self) -> bool {
+        !self.passwords.is_empty()
     }
 
     /// Whether it has no rules at all.

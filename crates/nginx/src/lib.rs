@@ -34,6 +34,7 @@ mod log;
 mod meter;
 mod module;
 mod next_filter;
+mod passwords;
 mod phase;
 #[cfg(weir_asan)]
 mod planted;

@@ -19,7 +19,7 @@ use crate::configuration::{FailMode, InjectedFault, Location, LocationRules, Mai
 use crate::gateway::{self, Enter, Leave};
 use crate::policy::{Placed, PolicySource};
 use crate::transaction::{self, Body, Inspection};
-use crate::{body, body_filter, fault, ffi, headers, request_filter, respond, worker};
+use crate::{body, body_filter, fault, ffi, headers, passwords, request_filter, respond, worker};
 use std::sync::Arc;
 
 /// Adds a handler to one of nginx's phases.
@@ -302,6 +302,11 @@ unsafe fn decide(r: *mut ngx_http_request_t, location: &'static Location) -> Ste
         // Held for the call: the inspection has it too, and is changed meanwhile.
         let Some(Placed { plan, .. }) = (*inspection).placed(location).cloned() else { return Step::Pass };
         let plan = &*plan;
+        match passwords::ask(r, &mut *inspection, plan) {
+            passwords::Next::GoOn => {}
+            passwords::Next::Wait => return Step::Wait,
+            passwords::Next::Answer(status) => return Step::Status(status as ngx_int_t),
+        }
         if let Some(step) = (*inspection).step(r, Phase::Request, plan, location) {
             return step;
         }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use bumpalo::Bump;
 use nginx_sys::{ngx_http_request_t, ngx_pool_cleanup_add};
+use weir_auth::Keys;
 use weir_engine::{Decision, HeaderChange, Outcome, Plan, Response, RuleIndex, Side, Verdict};
 use weir_gateway::Site;
 use weir_http::{Anomalies, Transaction};
@@ -24,6 +25,7 @@ use crate::body_filter::WatchedResponse;
 use crate::configuration::{Location, LocationRules, Main, Mode};
 use crate::gateway::Routed;
 use crate::meter::{self, HookMeter, Timing};
+use crate::passwords::{Password, RequestKeys};
 use crate::policy::{Placed, Policies, PolicySource};
 use crate::request_filter::PassedBody;
 use crate::stage::Stage;
@@ -68,6 +70,8 @@ pub struct Inspection {
     pub stage: Stage,
     /// Whether rules are timed.
     pub timing: Timing,
+    /// Progress of the password.
+    pub password: Password,
     /// What has passed of a body that rules only look at.
     pub passed: PassedBody,
     /// The response's body while rules wait to see it.
@@ -169,6 +173,7 @@ unsafe fn create(r: *mut ngx_http_request_t, main: &'static Main) -> Option<*mut
             body: Body::Unread,
             stage: Stage::New,
             timing: worker::next_timing(main.sample_every()),
+            password: Password::default(),
             passed: PassedBody::new(lasting),
             watched: None,
             response_changes: Vec::new(),
@@ -194,6 +199,7 @@ unsafe extern "C" fn release(data: *mut c_void) {
     crate::fault::contain("request end", || {
         // SAFETY: both come from `create`; the inspection borrows from the arena and goes first.
         unsafe {
+            crate::passwords::forget(&(*owned.inspection).password);
             std::ptr::drop_in_place(owned.inspection);
             worker::give_arena(Box::from_raw(owned.arena));
         }
@@ -283,12 +289,13 @@ impl Inspection {
         }
         let cells = self.placed(location).map(|placed| placed.cells).unwrap_or_default();
         let mut meter = HookMeter::new(self.timing, cells);
+        let keys = self.source.keys().map(|keys| RequestKeys { keys, password: &self.password });
         let mut context = weir_engine::Context {
             detect: location.mode == Mode::Detect,
             request_id: &id[..length],
             now_ms: ffi::now_ms(),
             limits: self.main.rate_table(),
-            keys: self.source.keys(),
+            keys: keys.as_ref().map(|keys| keys as &dyn Keys),
             nonces: self.main.nonce_table(),
             collections: self.main.collections(),
             meter: &mut meter,

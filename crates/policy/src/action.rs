@@ -4,6 +4,7 @@
 mod allow;
 mod answer;
 mod authenticate;
+mod basic_auth;
 mod block;
 mod crs;
 mod header;
@@ -45,6 +46,7 @@ pub static ACTIONS: &[&ActionKind] = &[
     &authenticate::AUTHENTICATE,
     &key_auth::KEY_AUTH,
     &jwt::JWT,
+    &basic_auth::BASIC_AUTH,
     &verify_signature::VERIFY_SIGNATURE,
     &crs::CRS,
     &rule_set::RULE_SET,

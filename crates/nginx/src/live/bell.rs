@@ -10,11 +10,15 @@ use crate::{fault, ffi};
 /// nginx's NGX_READ_EVENT, which bindgen does not see through: what it is wherever there is epoll.
 const READ_EVENT: ngx_int_t = (libc::EPOLLIN | libc::EPOLLRDHUP) as ngx_int_t;
 
-/// Has nginx call us whenever the bell has been rung.
+/// Has nginx call a handler whenever the bell has been rung.
 ///
 /// # Safety
 /// `cycle` is complete and this process will serve it; `bell` stays open until the process ends.
-pub unsafe fn install(cycle: *mut ngx_cycle_t, bell: RawFd) -> Option<()> {
+pub unsafe fn install(
+    cycle: *mut ngx_cycle_t,
+    bell: RawFd,
+    handler: unsafe extern "C" fn(*mut ngx_event_t),
+) -> Option<()> {
     // SAFETY: as the caller promises; nginx's event module has been initialised before us.
     unsafe {
         let connection = ngx_get_connection(bell, (*cycle).log);
@@ -25,13 +29,13 @@ pub unsafe fn install(cycle: *mut ngx_cycle_t, bell: RawFd) -> Option<()> {
         let event = (*connection).read;
         (*event).log = (*cycle).log;
         (*event).set_channel(1); // not a client: nginx neither waits for it nor complains about it at its end
-        (*event).handler = Some(rung);
+        (*event).handler = Some(handler);
         let add = ngx_event_actions.add?;
         // Level-triggered: whatever is left in the bell wakes us again.
         (add(event, READ_EVENT, NGX_LEVEL_EVENT as usize) == ffi::code::OK).then_some(())
     }
 }
 
-unsafe extern "C" fn rung(_: *mut ngx_event_t) {
+pub unsafe extern "C" fn rung(_: *mut ngx_event_t) {
     fault::contain("a change", super::rung);
 }

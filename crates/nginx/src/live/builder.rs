@@ -145,7 +145,7 @@ impl Builder {
 }
 
 /// Runs `spawn` with all signals blocked, which the thread that it starts inherits.
-fn without_signals<T>(spawn: impl FnOnce() -> T) -> T {
+pub fn without_signals<T>(spawn: impl FnOnce() -> T) -> T {
     // SAFETY: both sets are plain data; the mask of this thread is put back.
     unsafe {
         let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());

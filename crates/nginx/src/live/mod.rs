@@ -12,8 +12,8 @@
 //! ejected   members that are out
 //! ```
 
-mod bell;
-mod builder;
+pub mod bell;
+pub mod builder;
 mod ejected;
 mod follow;
 mod held;
@@ -132,7 +132,7 @@ pub unsafe fn start(cycle: *mut ngx_cycle_t, main: &'static Main) {
             let endpoint: &'static Endpoint = Box::leak(Box::new(endpoint));
             WORKER.endpoint.set(Some(endpoint));
             // SAFETY: as the caller promises; the endpoint lives until the worker's end.
-            if unsafe { bell::install(cycle, endpoint.bell()) }.is_none() {
+            if unsafe { bell::install(cycle, endpoint.bell(), bell::rung) }.is_none() {
                 note!(log, Error, "weir: no connection is left for the bell; raise worker_connections");
             }
         }

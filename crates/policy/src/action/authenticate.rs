@@ -123,7 +123,7 @@ pub(super) static AUTHENTICATE: ActionKind = ActionKind {
                 }
                 Some(_) => {
                     let message = format!("`{}` does not authenticate", kind.resource.name);
-                    builder.fault(item.node, message, Some("the ways are jwt, key_auth, verify_signature".to_owned()));
+                    builder.fault(item.node, message, Some("the ways are jwt, key_auth, basic_auth, verify_signature".to_owned()));
                     all_made = false;
                 }
                 None => all_made = false,
