@@ -325,3 +325,103 @@ fn passwords_are_verified_beside_the_event_loop_and_remembered() {
     assert_eq!(count(401) + count(503), 100, "{statuses:?}");
     assert!(count(401) >= 64 && count(503) > 0, "{statuses:?}");
 }
+
+#[test]
+fn two_signatures_in_one_rule_are_both_over_the_body() {
+    let nginx = nginx(
+        "      - {id: two, when: 'true', actions: [{verify_signature: message_signatures}, {verify_signature: {scheme: github, \
+         consumer: shop}}]}\n",
+    );
+    let github = Webhook::new(WebhookOptions::preset("github", "shop").unwrap()).unwrap();
+    let message = MessageSigner::new(Algorithm::HmacSha256);
+    let hook = |body: &[u8]| {
+        let (headers, now_ms) = (&[], now_ms());
+        let unsigned = Unsigned {
+            method: "POST",
+            is_tls: false,
+            authority: "weir.test",
+            target: "/",
+            headers,
+            body,
+            now_ms,
+            random: [0; 16],
+        };
+        github.sign(&unsigned, "shop-1", &SigningKey::Secret(Secret::new(SECRET))).unwrap().headers.remove(0)
+    };
+    for (signed_body, status) in [(&b"pay 100"[..], 200), (b"", 401)] {
+        let (name, value) = hook(signed_body);
+        let request = signed(&message, "POST", "/", &[], b"pay 100").header(&name, value);
+        assert_eq!(nginx.send(&request).status, status);
+    }
+}
+
+#[test]
+fn a_body_that_was_only_digested_is_there_for_rules_of_the_next_location() {
+    let text = format!(
+        "{CONSUMERS}policies:\n  - id: signed\n    rules:\n      - {{id: signed, when: 'http.request.uri.path eq \"/one\"', action: \
+         {{verify_signature: message_signatures}}}}\n  - id: deep\n    rules:\n      - {{id: deep, when: 'http.request.body.raw \
+         contains \"attack\"', action: block}}\n      - {{id: hook, when: 'http.request.headers[\"x-hook\"][0] eq \"1\"', action: \
+         {{verify_signature: {{scheme: github, consumer: shop}}}}}}\n"
+    );
+    let echo = Echo::start();
+    let server = format!(
+        "location = /one {{ weir_apply signed; rewrite ^ /deep last; }} location /deep {{ weir_apply deep; proxy_pass http://{echo}; }}"
+    );
+    let nginx = Setup::policy(&text).server(&server).start();
+    let message = MessageSigner::new(Algorithm::HmacSha256);
+    assert_eq!(nginx.send(&signed(&message, "POST", "/one", &[], b"a harmless text")).status, 200);
+    assert_eq!(nginx.send(&signed(&message, "POST", "/one", &[], b"an attack")).status, 403);
+    let other = signed(&message, "POST", "/one", &[("X-Hook", "1")], b"a harmless text");
+    assert_eq!(nginx.send(&other).status, 401, "one signature does not stand for the other");
+}
+
+#[test]
+fn an_exception_behind_a_signature_does_not_overtake_it() {
+    let nginx = nginx(
+        "      - {id: signed, when: 'starts_with(http.request.uri.path, \"/order\")', action: {verify_signature: \
+         message_signatures}}\n      - {id: health, when: 'http.request.uri.path eq \"/order/health\"', action: {allow: policy}}\n",
+    );
+    refused(&nginx.send(&Request::post("/order/health", "text/plain", "x")), "Signature");
+    // Without a signature the body is not waited for.
+    let mut connection = nginx.connect();
+    connection.send(b"POST /order HTTP/1.1\r\nHost: weir.test\r\nContent-Length: 100000\r\n\r\n");
+    assert_eq!(connection.receive().status, 401);
+}
+
+#[test]
+fn a_signature_that_expires_while_its_body_arrives_is_not_replayed() {
+    let text = format!(
+        "{CONSUMERS}policies:\n  - id: p\n    rules:\n      - {{id: once, when: 'true', action: {{verify_signature: \
+         {{scheme: message_signatures, replay: refuse, clock_skew: 2s}}}}}}\n"
+    );
+    let nginx = Setup::policy(&text).proxy(Echo::start()).start();
+    thread::sleep(std::time::Duration::from_millis(1100));
+    let message = MessageSigner::new(Algorithm::HmacSha256);
+    let wire = signed(&message, "POST", "/", &[], b"pay 100").wire();
+    let mut slow = nginx.connect();
+    slow.send(&wire[..wire.len() - 1]);
+    thread::sleep(std::time::Duration::from_millis(3500));
+    slow.send(&wire[wire.len() - 1..]);
+    assert_eq!(slow.receive().status, 401);
+    let reason = nginx.attacks(1)[0]["findings"][0]["reason"].as_str().unwrap().to_owned();
+    assert!(reason.starts_with("expired: "), "{reason}");
+}
+
+#[test]
+fn faults_of_credentials_quote_no_secrets() {
+    let gateway = Gateway::start(&[]);
+    let secret = "TOPSECRETKEY-0123456789abcdef0123";
+    for credential in [
+        json!({"key_auth": secret}),
+        json!(secret),
+        json!({"key_auth": {"key": format!("{secret}\t")}}),
+        json!({"signature": {"id": "a", "secret": [secret]}}),
+        json!({"jwt": {"id": "a", "algorithm": "HS512", "secret": secret}}),
+        json!({"basic_auth": {"username": "ann", "password_hash": secret}}),
+    ] {
+        let refused = gateway.api().put("consumers/z", &json!({"credentials": [credential]})).expect(422);
+        assert!(!refused.body.to_string().contains("TOPSECRET"), "{}", refused.body);
+    }
+    let audit = gateway.api().get("audit").body.to_string();
+    assert!(audit.contains("consumers/z") && !audit.contains("TOPSECRET"), "{audit}");
+}

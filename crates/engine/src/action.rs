@@ -163,7 +163,6 @@ pub const MAX_FINDINGS: usize = 64;
 /// Carries out the actions of `rule`, which has matched, in order.
 pub(crate) fn carry_out<'a, M: Meter>(
     pass: &Pass<'_, 'a, '_>,
-    at: u32,
     rule: &Rule,
     context: &mut Context<'_, M>,
     outcome: &mut Outcome<'a>,
@@ -206,7 +205,7 @@ pub(crate) fn carry_out<'a, M: Meter>(
                     Arc::new(Response { status: *status, headers: vec![location], ..Response::default() })
                 });
             }
-            Action::Authenticate(asked) => match authenticate(pass, at, asked, detect, context, outcome) {
+            Action::Authenticate(asked) => match authenticate(pass, asked, detect, context, outcome) {
                 Ok(()) => {}
                 Err((failure, response)) => {
                     said = Some(("authenticate", detect));
@@ -263,8 +262,7 @@ fn stop(
 /// The reason for the log, and the answer.
 fn authenticate<'a, M: Meter>(
     pass: &Pass<'_, 'a, '_>,
-    at: u32,
-    asked: &Authentication,
+    asked: &Arc<Authentication>,
     detect: bool,
     context: &Context<'_, M>,
     outcome: &mut Outcome<'a>,
@@ -281,16 +279,19 @@ fn authenticate<'a, M: Meter>(
     if asked.passes_preflight(&request) {
         return Ok(());
     }
-    let expected = outcome.claims.iter().position(|(rule, _)| *rule == at && asked.reads_body());
+    let expected = outcome.claims.iter().position(|(of, _)| Arc::ptr_eq(of, asked));
     let claims = match expected {
         Some(place) => Ok(outcome.claims.swap_remove(place).1),
         None if !asked.reads_body() => Ok(asked.begin(&request, context.keys(), context.now_ms)),
         None if pass.plan.inflates && request.values(b"content-encoding").next().is_some() => {
             Err(Failure::new(Reason::Unsupported, "the body was decoded before the signature was verified"))
         }
-        None => absorb_all(asked.begin(&request, context.keys(), context.now_ms), transaction),
+        None => {
+            let claims = asked.begin(&request, context.keys(), context.now_ms);
+            absorb_all(claims, transaction, !outcome.body_passed)
+        }
     };
-    match decide(asked, claims, context.keys(), context.nonces, context.now_ms) {
+    match decide(asked, claims, context.keys(), context.nonces, &mut outcome.nonces, context.now_ms) {
         Ok(identity) => {
             if !detect {
                 outcome.header_changes.extend(introduce(asked, &identity).into_iter().map(change));
@@ -312,8 +313,8 @@ fn refusal(asked: &Authentication, failure: &Failure) -> Arc<Response> {
     if status != 401 {
         return Arc::new(Response { status, ..Response::default() });
     }
-    let challenge = |value: String| (b"WWW-Authenticate".to_vec(), value.into_bytes());
-    let headers = asked.challenges().into_iter().map(challenge).collect();
+    // One field: a second one of that name would replace the first.
+    let headers = vec![(b"WWW-Authenticate".to_vec(), asked.challenges().join(", ").into_bytes())];
     Arc::new(Response { status: 401, headers, ..Response::default() })
 }
 

@@ -1,6 +1,6 @@
 //! What authentication does besides verifying: refuse replays, change the request.
 
-use weir_auth::{Authentication, Claims, Failure, Identity, Keys, Reason, Replay};
+use weir_auth::{Authentication, Claims, Failure, Identity, Keys, Nonce, Reason, Replay};
 use weir_http::{Anomalies, Transaction};
 
 use crate::nonce::{NonceTable, Remembered};
@@ -12,7 +12,14 @@ const CANONICAL_BYTES: usize = 2048;
 pub(crate) type Change = (String, Option<String>);
 
 /// Gives claims a body that did not pass by: it is in memory, complete or not.
-pub(crate) fn absorb_all<'a>(mut claims: Claims<'a>, transaction: &Transaction<'_>) -> Result<Claims<'a>, Failure> {
+pub(crate) fn absorb_all<'a>(
+    mut claims: Claims<'a>,
+    transaction: &Transaction<'_>,
+    is_kept: bool,
+) -> Result<Claims<'a>, Failure> {
+    if !is_kept {
+        return Err(Failure::new(Reason::TooLarge, "the body has passed by and was not kept"));
+    }
     if transaction.anomalies().contains(Anomalies::BODY_TRUNCATED) {
         return Err(Failure::new(Reason::TooLarge, "the body was read before the signature, and not completely"));
     }
@@ -29,6 +36,7 @@ pub(crate) fn decide(
     claims: Result<Claims<'_>, Failure>,
     keys: &dyn Keys,
     nonces: Option<&NonceTable<'_>>,
+    own: &mut Vec<Nonce>,
     now_ms: u64,
 ) -> Result<Identity, (Failure, String)> {
     let mut canonical = Vec::new();
@@ -37,7 +45,7 @@ pub(crate) fn decide(
             canonical = claims.iter().flatten().flat_map(|claim| claim.canonical()).take(CANONICAL_BYTES).collect();
         }
         let identity = asked.finish(claims, keys)?;
-        unrepeated(asked, &identity, nonces, now_ms)?;
+        unrepeated(asked, &identity, nonces, own, now_ms)?;
         Ok(identity)
     });
     decided.map_err(|failure| {
@@ -55,9 +63,17 @@ fn unrepeated(
     asked: &Authentication,
     identity: &Identity,
     nonces: Option<&NonceTable<'_>>,
+    own: &mut Vec<Nonce>,
     now_ms: u64,
 ) -> Result<(), Failure> {
     let (Replay::Refuse { is_open }, Some(nonce)) = (asked.replay, &identity.nonce) else { return Ok(()) };
+    if own.contains(nonce) {
+        return Ok(()); // an earlier rule has remembered it for this request
+    }
+    if now_ms > nonce.expires_ms {
+        // It was valid when its head came, but a nonce that has expired is not remembered.
+        return Err(Failure::new(Reason::Expired, "it expired while the body arrived"));
+    }
     let credential = identity.credential.map(|at| identity.consumer.credentials[at].id.as_slice()).unwrap_or_default();
     let remembered = nonces.map_or(Remembered::Full, |table| {
         if nonce.signed_ms.is_some_and(|signed_ms| signed_ms < table.started_ms(now_ms)) {
@@ -67,7 +83,10 @@ fn unrepeated(
     });
     let unknown = |why| if is_open { Ok(()) } else { Err(Failure::new(Reason::ReplayUnknown, why)) };
     match remembered {
-        Remembered::New => Ok(()),
+        Remembered::New => {
+            own.push(nonce.clone());
+            Ok(())
+        }
         Remembered::Known => Err(Failure::new(Reason::Replayed, "this signature has been used before")),
         Remembered::Full => unknown("the table of nonces is full; see weir_nonce_zone"),
         Remembered::Lost => unknown("it was signed before the table of nonces began"),
@@ -76,7 +95,9 @@ fn unrepeated(
 
 /// Removes what a client must not say itself.
 pub(crate) fn remove_forged(asked: &Authentication) -> impl Iterator<Item = Change> {
-    asked.identity_headers.iter().flatten().map(|name| (name.clone(), None))
+    // With `underscores_in_headers on`, some servers take `_` for `-`.
+    let names = asked.identity_headers.iter().flatten();
+    names.flat_map(|name| [(name.clone(), None), (name.replace('-', "_"), None)])
 }
 
 /// Hides the credentials, and tells the upstream who the consumer is.

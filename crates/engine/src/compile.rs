@@ -17,7 +17,9 @@ use crate::plan::{Lane, LaneTable, PlannedAction, Rule, Selector, Stage};
 use crate::rate::limit_identity;
 use crate::seclang::Sifter;
 use crate::value::Source;
-use crate::{Action, ActionInfo, LaneInfo, List, Mode, Plan, RuleIndex, RuleSpec, SelectorSpec, Side, Specification};
+use crate::{
+    Action, ActionInfo, AllowScope, LaneInfo, List, Mode, Plan, RuleIndex, RuleSpec, SelectorSpec, Side, Specification,
+};
 
 /// Policies of one plan: which of them are done, or have allowed the request, is one machine word. A specification may
 /// have any number.
@@ -101,6 +103,7 @@ impl Compiler<'_> {
         let mut gates: Vec<(Phase, Gate)> = Vec::new();
         let spec = self.spec;
         let identified = identified(spec, apply);
+        let mut asked = Phase::Request;
         if apply.len() > MAX_PLAN_POLICIES {
             self.fail(None, format!("there are {} policies; at most {MAX_PLAN_POLICIES} are possible", apply.len()));
         }
@@ -109,6 +112,7 @@ impl Compiler<'_> {
                 self.fail(None, format!("there is no policy number {position}"));
                 continue;
             };
+            let mut asked_here = Phase::Request;
             for selector in &policy.selectors {
                 let when = selector
                     .when
@@ -135,6 +139,15 @@ impl Compiler<'_> {
                     phase = rule.actions.iter().map(Action::phase).fold(phase, Phase::max);
                     self.reads_body |= reads(selector, rule, |field| field.info().phase == Phase::Body);
                     let is_set = rule.actions.iter().any(|action| action.info().rule_set.is_some());
+                    // What lets a request pass must not overtake a signature that an earlier rule asks for.
+                    phase = rule.actions.iter().fold(phase, |phase, action| match action {
+                        Action::Allow(AllowScope::Policy) => phase.max(asked_here),
+                        Action::Allow(AllowScope::All) => phase.max(asked),
+                        _ => phase,
+                    });
+                    let asks = rule.actions.iter().filter(|action| action.info().authentication.is_some());
+                    let of_rule = asks.map(|_| phase).max().unwrap_or(Phase::Request);
+                    (asked, asked_here) = (asked.max(of_rule), asked_here.max(of_rule));
                     // A rule set does not wait for the consumer: it begins with the head.
                     if phase < identified && !is_set && reads(selector, rule, Field::is_of_consumer) {
                         phase = identified;

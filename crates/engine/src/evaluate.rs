@@ -5,7 +5,7 @@
 //! is allocated outside the transaction's arena unless a rule matches.
 
 use std::cell::{Cell, RefCell};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use weir_auth::password::Attempt;
 use weir_auth::{Consumers, Identity, Keys, Request};
@@ -129,8 +129,7 @@ impl Plan {
             while bits != 0 {
                 let at = word * 64 + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
-                let number = stage.rules[at];
-                let rule = &self.rules[number as usize];
+                let rule = &self.rules[stage.rules[at] as usize];
                 if rule.policy & (over | outcome.allowed) != 0 {
                     continue;
                 }
@@ -139,7 +138,7 @@ impl Plan {
                 let ticks = if sampled { context.meter.now().saturating_sub(begun) } else { 0 };
                 context.meter.rule(rule.index, hit, ticks);
                 if hit {
-                    decision = carry_out(&pass, number, rule, context, outcome);
+                    decision = carry_out(&pass, rule, context, outcome);
                     if decision != Decision::Continue {
                         break 'all;
                     }
@@ -148,6 +147,9 @@ impl Plan {
         }
         outcome.tags = pass.reader.tags.into_inner();
         outcome.identity = pass.reader.identity.into_inner();
+        if phase == Phase::Body {
+            outcome.forget_claims();
+        }
         decision
     }
 
@@ -223,15 +225,15 @@ impl Plan {
         let over = outcome.done[Phase::Body as usize] | outcome.allowed;
         let pass = Pass::new(self, transaction, b"", outcome.tags.clone(), outcome.identity.clone());
         let kind = transaction.body_kind();
+        let request = Request::of(transaction);
         for at in self.foreseen(stage, &pass) {
             let number = stage.rules[at];
             let rule = &self.rules[number as usize];
             if rule.policy & over == 0 && self.signed.contains(&number) && pass.may_match(rule, kind) {
-                let mut asked = rule.actions.iter().filter_map(|planned| planned.action.info().authentication);
-                let Some(asked) = asked.find(|asked| asked.reads_body()) else { continue };
-                let request = Request::of(transaction);
-                if !asked.passes_preflight(&request) {
-                    outcome.claims.push((number, asked.begin(&request, context.keys(), context.now_ms)));
+                let asked = rule.actions.iter().filter_map(|planned| planned.action.info().authentication);
+                for asked in asked.filter(|asked| asked.reads_body() && !asked.passes_preflight(&request)) {
+                    let claims = asked.begin(&request, context.keys(), context.now_ms);
+                    outcome.claims.push((Arc::clone(asked), claims));
                 }
             }
         }

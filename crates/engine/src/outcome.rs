@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_auth::{Claims, Identity};
+use weir_auth::{Authentication, Claims, Identity, Nonce};
 use weir_http::Transaction;
 use weir_rules::seclang::ir::Phase;
 
@@ -139,8 +139,12 @@ pub struct Outcome<'a> {
     pub(crate) allows_all: bool,
     /// The same of policies that earlier plans had: where a request was redirected to, others may apply.
     elsewhere: Vec<(u32, [bool; 4])>,
-    /// Claims of the request whose body is arriving, each with the position of its rule in the plan.
-    pub(crate) claims: Vec<(u32, Claims<'a>)>,
+    /// Claims of the request whose body is arriving, each with what asks for them.
+    pub(crate) claims: Vec<(Arc<Authentication>, Claims<'a>)>,
+    /// Nonces that this request has left in the table.
+    pub(crate) nonces: Vec<Nonce>,
+    /// Whether a body has passed by that the transaction does not have.
+    pub body_passed: bool,
     /// Rule sets at work on the transaction.
     pub(crate) runs: Vec<Run<'a>>,
 }
@@ -235,6 +239,17 @@ impl<'a> Outcome<'a> {
         for claim in self.claims.iter_mut().flat_map(|(_, claims)| claims).flatten() {
             claim.absorb(bytes);
         }
+    }
+
+    /// Whether every claim has failed already, so that the body need not be read.
+    #[must_use]
+    pub fn is_hopeless(&self) -> bool {
+        !self.claims.is_empty() && self.claims.iter().flat_map(|(_, claims)| claims).all(Result::is_err)
+    }
+
+    /// Forgets claims: another location may ask other questions.
+    pub fn forget_claims(&mut self) {
+        self.claims.clear();
     }
 
     /// Whether a signature needs the bytes of the body.

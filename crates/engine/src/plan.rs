@@ -143,6 +143,13 @@ impl Plan {
         !self.signed.is_empty()
     }
 
+    /// Whether some rule asks who sent the request.
+    #[must_use]
+    pub fn authenticates(&self) -> bool {
+        let mut actions = self.rules.iter().flat_map(|rule| &rule.actions);
+        actions.any(|planned| planned.action.info().authentication.is_some())
+    }
+
     /// Whether some rule asks for a password.
     #[must_use]
     pub fn asks_passwords(&self) -> bool {

@@ -136,8 +136,9 @@ unsafe extern "C" fn arrived(r: *mut ngx_http_request_t) {
 /// # Safety
 /// `r` is live and its body has been read.
 pub unsafe fn give(r: *mut ngx_http_request_t, inspection: &mut Inspection, location: &Location, is_needed: bool) {
+    inspection.outcome.body_passed = !is_needed;
     if !is_needed {
-        inspection.body = Body::Given;
+        inspection.body = Body::Passed;
         return;
     }
     let begun = worker::ticks();

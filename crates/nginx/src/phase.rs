@@ -222,7 +222,10 @@ unsafe fn leave(r: *mut ngx_http_request_t) -> Step {
 unsafe fn after_fault(r: *mut ngx_http_request_t, location: &Location) -> Step {
     // SAFETY: as for the handler.
     let inspection = unsafe { transaction::find(r).map(|inspection| &mut *inspection) };
-    match location.fail {
+    // A request that was not asked who sent it must not pass as one that was.
+    let is_asked = inspection.as_ref().and_then(|inspection| inspection.placed(location));
+    let is_asked = is_asked.is_some_and(|placed| placed.plan.authenticates());
+    match if is_asked { FailMode::Closed } else { location.fail } {
         FailMode::Open => {
             if let Some(inspection) = inspection {
                 inspection.stage.decide();
@@ -334,6 +337,10 @@ unsafe fn decide(r: *mut ngx_http_request_t, location: &'static Location) -> Ste
                 // rules in this phase that do not look at the body.
                 return rule_sets_without_body(&mut *inspection, location);
             }
+            if (*inspection).outcome.is_hopeless() && !plan.reads_body() {
+                // Refused, whatever the body has.
+                return (*inspection).step(r, Phase::Body, plan, location).unwrap_or(Step::Pass);
+            }
             if passes {
                 (*inspection).body = Body::Passing;
                 return Step::Pass;
@@ -351,7 +358,7 @@ unsafe fn decide(r: *mut ngx_http_request_t, location: &'static Location) -> Ste
                 body::BodyReading::Refused(status) => return Step::Status(status),
             }
         }
-        if (*inspection).body == Body::Read {
+        if matches!((*inspection).body, Body::Read | Body::Passed) {
             let is_needed = plan.reads_body() || !(*inspection).outcome.absorbs();
             body::give(r, &mut *inspection, location, is_needed);
         }

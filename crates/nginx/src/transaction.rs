@@ -46,6 +46,8 @@ pub enum Body {
     Read,
     /// The transaction has the body.
     Given,
+    /// nginx has read it, and nobody has needed more than its digest.
+    Passed,
 }
 
 /// Everything that Weir knows of one client request.
@@ -246,6 +248,7 @@ impl Inspection {
     fn redirected(&mut self) {
         self.left.extend(self.routed.take());
         self.placed = None;
+        self.outcome.forget_claims();
     }
 
     /// Evaluates one phase of a location's plan.

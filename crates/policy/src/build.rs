@@ -146,7 +146,10 @@ fn consumers(inputs: &Inputs<'_>, builder: &mut Builder<'_>, built: &mut Built) 
     let mut taken: HashMap<(CredentialKind, Vec<u8>), &str> = HashMap::new();
     for input in &inputs.consumers {
         builder.enter(input.source);
-        let Some(consumer) = consumer::consumer(input.name, input.fields, builder) else { continue };
+        builder.reporter.hides = true;
+        let consumer = consumer::consumer(input.name, input.fields, builder);
+        builder.reporter.hides = false;
+        let Some(consumer) = consumer else { continue };
         let Ok(consumer) = weir_gateway::consumer(&consumer) else { continue };
         for credential in &consumer.credentials {
             if let Some(first) = taken.insert((credential.kind, credential.id.clone()), input.name) {

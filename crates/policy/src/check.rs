@@ -14,7 +14,7 @@ use crate::document::{Class, Kind as NodeKind, Node, Scalar, quoted};
 use crate::error::Reporter;
 use crate::leaf;
 use crate::source::Source;
-use crate::table::{Key, Kind, Need, POLICY, POLICY_DOCUMENT, ROOT, Resource};
+use crate::table::{CREDENTIAL, Key, Kind, Need, POLICY, POLICY_DOCUMENT, ROOT, Resource};
 
 pub use fields::{Fields, Item, Value};
 pub use what::What;
@@ -61,8 +61,16 @@ impl Checker<'_> {
         self.reporter.mismatch(self.source, node.at, (expected, found), what, hint);
     }
 
-    /// A mapping with known keys, or the short form.
+    /// A mapping with known keys, or the short form. What is wrong with credentials is said without quoting them.
     pub fn resource<'n>(&mut self, node: &'n Node, resource: &'static Resource) -> Option<Fields<'n>> {
+        let hides = self.reporter.hides;
+        self.reporter.hides |= resource.name == CREDENTIAL.name;
+        let fields = self.mapping(node, resource);
+        self.reporter.hides = hides;
+        fields
+    }
+
+    fn mapping<'n>(&mut self, node: &'n Node, resource: &'static Resource) -> Option<Fields<'n>> {
         let pairs = match (&node.kind, resource.short) {
             (NodeKind::Mapping(pairs), _) => pairs,
             (NodeKind::Scalar(_) | NodeKind::Sequence(_), Some(short))
@@ -179,7 +187,8 @@ impl Checker<'_> {
             let hint = self
                 .elsewhere(text, resource)
                 .unwrap_or_else(|| unknown_hint(text, resource.keys.iter().map(|key| key.name), "its keys are"));
-            self.fault(name, format!("unknown key {} in {}", quoted(text), resource.article), Some(hint));
+            let shown = if self.reporter.hides { String::new() } else { format!(" {}", quoted(text)) };
+            self.fault(name, format!("unknown key{shown} in {}", resource.article), Some(hint));
             return None;
         };
         if let Some(first) = seen.key_node(key.name) {

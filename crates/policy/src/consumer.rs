@@ -1,14 +1,12 @@
 //! From the checked mapping of a consumer to what workers get.
 
+use weir_auth::api_key;
 use weir_auth::digest::Hash;
 use weir_auth::encoding::hex;
 use weir_gateway::resource::{Consumer, Credential, CredentialKey, HiddenText};
 
 use crate::check::Fields;
 use crate::document::Node;
-
-/// Shortest API key: 16 characters of Base64 are 96 bits.
-const MIN_KEY_BYTES: usize = 16;
 
 /// Where the secret in a mapping of [`crate::table::SECRET`] is read, and where faults go.
 pub trait Secrets {
@@ -68,9 +66,8 @@ const KINDS: [&str; 4] = ["key_auth", "signature", "jwt", "basic_auth"];
 fn credential(fields: &Fields<'_>, secrets: &mut dyn Secrets) -> Option<Credential> {
     if let Some(of) = fields.fields("key_auth") {
         let key = secrets.secret(of.fields("key")?)?;
-        if key.len() < MIN_KEY_BYTES {
-            let message = format!("the key has {} bytes; at least {MIN_KEY_BYTES} are needed", key.len());
-            secrets.fault(of.node, message, Some("make one with `openssl rand -base64 24`"));
+        if let Err(message) = api_key::check(key.as_bytes()) {
+            secrets.fault(of.node, message, Some("make one with `openssl rand -hex 24`"));
             return None;
         }
         return Some(Credential::KeyAuth { sha256: hex(Hash::Sha256.of(key.as_bytes()).as_ref()) });

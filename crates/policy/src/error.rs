@@ -163,6 +163,8 @@ pub struct Reporter {
     faults: Option<Vec<(usize, Fault)>>,
     /// Whose fault it is what is wrong in a file or text that a document names.
     pub(crate) context: Option<DocumentPosition>,
+    /// Whether what is looked at may hold secrets: then faults quote neither values nor lines.
+    pub hides: bool,
 }
 
 impl Reporter {
@@ -193,6 +195,7 @@ impl Reporter {
         hint: Option<String>,
     ) {
         let purpose = what.map_or(String::new(), |what| format!(" for {what}"));
+        let found = if self.hides { "something else" } else { found };
         let message = format!("expected {expected}{purpose}, found {found}");
         let (expected, found) = (Some(expected.to_owned()), Some(found.to_owned()));
         match &mut self.faults {
@@ -214,7 +217,11 @@ impl Reporter {
             faults.push((offset, Fault { message: message.into(), hint, ..Fault::default() }));
             return;
         }
-        self.push(fault_at(source, offset, message.into(), hint));
+        let mut fault = fault_at(source, offset, message.into(), hint);
+        if self.hides {
+            fault.excerpt.clear();
+        }
+        self.push(fault);
     }
 
     /// Something odd at a byte offset of a source, which refuses nothing.

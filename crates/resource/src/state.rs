@@ -138,7 +138,11 @@ impl State {
         let source = Source::new(file.clone(), text);
         let root = document::parse(&source).ok()?;
         let at = locate(&root, kind, id, &fault.pointer);
-        Some(fault_at(&source, at, fault.message.clone(), fault.hint.clone()))
+        let mut error = fault_at(&source, at, fault.message.clone(), fault.hint.clone());
+        if kind == ResourceKind::Consumers {
+            error.excerpt.clear(); // the line may hold a secret
+        }
+        Some(error)
     }
 
     /// As [`State::error`], of a fault whose pointer begins with the document's path in the API, such as

@@ -81,8 +81,8 @@ impl MessageSignatures {
         let (inputs, signatures) = (message.combined(SIGNATURE_INPUT, false), message.combined(SIGNATURE, false));
         let (inputs, signatures) = match (&inputs, &signatures) {
             (None, None) => return Err(Failure::new(Reason::Missing, "the message has no signature")),
-            (Some(_), None) => return Err(Failure::new(Reason::Missing, "there is no `signature` field")),
-            (None, Some(_)) => return Err(Failure::new(Reason::Missing, "there is no `signature-input` field")),
+            (Some(_), None) => return Err(Failure::new(Reason::Malformed, "there is no `signature` field")),
+            (None, Some(_)) => return Err(Failure::new(Reason::Malformed, "there is no `signature-input` field")),
             (Some(inputs), Some(signatures)) => (inputs, signatures),
         };
         let inputs = dictionary(inputs).map_err(|fault| fault.of(SIGNATURE_INPUT))?;

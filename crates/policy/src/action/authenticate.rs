@@ -119,11 +119,21 @@ pub(super) static AUTHENTICATE: ActionKind = ActionKind {
             match (kind.build)(parameters, builder) {
                 Some(Action::Authenticate(one)) if !std::ptr::eq(*kind, &raw const AUTHENTICATE) => {
                     schemes.extend(one.schemes.iter().cloned());
-                    replay = if one.replay == Replay::Pass { replay } else { one.replay };
+                    // The strictest holds for all.
+                    replay = match (replay, one.replay) {
+                        (Replay::Pass, other) | (other, Replay::Pass) => other,
+                        (Replay::Refuse { is_open: a }, Replay::Refuse { is_open: b }) => {
+                            Replay::Refuse { is_open: a && b }
+                        }
+                    };
                 }
                 Some(_) => {
                     let message = format!("`{}` does not authenticate", kind.resource.name);
-                    builder.fault(item.node, message, Some("the ways are jwt, key_auth, basic_auth, verify_signature".to_owned()));
+                    builder.fault(
+                        item.node,
+                        message,
+                        Some("the ways are jwt, key_auth, basic_auth, verify_signature".to_owned()),
+                    );
                     all_made = false;
                 }
                 None => all_made = false,

@@ -69,10 +69,12 @@ impl<'n> Fields<'n> {
 
     /// The values that name a resource, each with the kind of resource.
     pub fn references(&self) -> impl Iterator<Item = (ResourceKind, &Item<'n>)> {
-        self.found.iter().filter_map(|(key, _, item)| {
-            let Kind::Id(kind) = key.kind else { return None };
-            Some((kind, item.as_ref()?))
-        })
+        let named = self.found.iter().filter_map(|(key, _, item)| match (&key.kind, item) {
+            (Kind::Id(kind), Some(item)) => Some((*kind, std::slice::from_ref(item))),
+            (Kind::List(Kind::Id(kind), _), Some(Item { value: Value::List(items), .. })) => Some((*kind, &items[..])),
+            _ => None,
+        });
+        named.flat_map(|(kind, items)| items.iter().map(move |item| (kind, item)))
     }
 
     /// The node of a key, whether or not its value is right.
