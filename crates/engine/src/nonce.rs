@@ -2,7 +2,7 @@
 //!
 //! A nonce that is still valid is never given up: a table that is full says so. Entries are a keyed 96-bit hash and the
 //! second of expiry, in buckets of 31 behind a lock word; a nonce has two buckets and goes into the emptier one, so that
-//! the first insertion fails when about 95 % of the table are in use (measured below). What has expired is overwritten
+//! the first insertion fails when some 94 % of the table are in use (measured below). What has expired is overwritten
 //! where it lies, so there is nothing to sweep. The alternative, open addressing, would need rebuilding as entries expire.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -43,7 +43,7 @@ impl<'m> NonceTable<'m> {
     /// Bytes of memory for at least `nonces` nonces at once.
     #[must_use]
     pub const fn bytes_for(nonces: usize) -> usize {
-        ((nonces + nonces / 16).div_ceil(ENTRIES) + 3) * BUCKET_WORDS * 8
+        ((nonces + nonces / 8).div_ceil(ENTRIES) + 3) * BUCKET_WORDS * 8
     }
 
     /// A table in `memory`, which is zero at first, and shared by all who use it; `None` if it has no room.

@@ -191,8 +191,8 @@ fn what_is_wrong_is_named() {
     let many: String = (0..9).map(|at| format!("s{at}=(),")).collect();
     for (name, sent, reason) in [
         ("nothing", good().without("Signature").without("Signature-Input"), Reason::Missing),
-        ("no signature", good().without("Signature"), Reason::Missing),
-        ("no input", good().without("Signature-Input"), Reason::Missing),
+        ("no signature", good().without("Signature"), Reason::Malformed),
+        ("no input", good().without("Signature-Input"), Reason::Malformed),
         ("header repeated", good().add("Signature", "sig1=:AAAA:"), Reason::Duplicated),
         ("input repeated", good().add("signature-input", "sig1=()"), Reason::Duplicated),
         ("two signatures", good().add("Signature-Input", "b=()").add("Signature", "b=:AAAA:"), Reason::Duplicated),
