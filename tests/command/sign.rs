@@ -58,7 +58,7 @@ const RULES: &[(&str, &str, &[&str])] = &[
 const CONSUMERS: &str = r#"
   shop:
     credentials:
-      - key_auth: {key: "an old key of 16 bytes"}
+      - key_auth: {key: "an-old-key-of-22-bytes"}
       - key_auth: {key: {file: key}}
       - signature: {id: shop-1, secret: "an old secret that is replaced"}
       - signature: {id: shop-2, secret: "SECRET"}
