@@ -13,6 +13,7 @@ use weir_auth::tokens::{Tokens, TokensOptions};
 use weir_auth::webhook::{Webhook, WebhookOptions};
 use weir_auth::{Secret, Signer, SigningKey, Unsigned};
 use weir_tests::origin::Echo;
+use weir_tests::wait::until;
 use weir_tests::{Gateway, Nginx, Request, Response, Setup};
 
 const SECRET: &str = "a shared secret of forty bytes, or nearly";
@@ -235,7 +236,7 @@ fn detection_logs_and_changes_nothing() {
         "{CONSUMERS}policies:\n  - id: p\n    mode: detect\n    rules:\n      - {{id: signed, when: 'true', action: \
          {{verify_signature: sorted_tokens}}}}\n"
     );
-    let nginx = Setup::policy(&text).proxy(Echo::start()).start();
+    let nginx = Setup::policy(&text).workers(1).proxy(Echo::start()).start();
     let tokens = Tokens::new(TokensOptions::default()).unwrap();
     let request = signed(&tokens, "POST", "/", &[], b"good body");
     assert_eq!(
@@ -424,4 +425,88 @@ fn faults_of_credentials_quote_no_secrets() {
     }
     let audit = gateway.api().get("audit").body.to_string();
     assert!(audit.contains("consumers/z") && !audit.contains("TOPSECRET"), "{audit}");
+}
+
+#[test]
+fn rules_before_a_password_keep_guesses_away_from_the_hashes() {
+    let nginx = nginx(
+        "      - {id: pace, when: 'starts_with(http.request.uri.path, \"/before\")', action: {rate_limit: 5/h}}\n\
+         \x20     - {id: door, when: 'starts_with(http.request.uri.path, \"/before\")', action: basic_auth}\n\
+         \x20     - {id: both, when: 'http.request.uri.path eq \"/both\"', actions: [{rate_limit: 2/h}, basic_auth, {tag: known}]}\n",
+    );
+    let wrong = |path: &str, n: usize| {
+        let text = weir_auth::encoding::base64(format!("ann:wrong {n}").as_bytes());
+        Request::get(path).header("Authorization", format!("Basic {text}"))
+    };
+    // Were the passwords verified first, more than may wait would get 503.
+    let statuses: Vec<u16> = thread::scope(|scope| {
+        let clients: Vec<_> =
+            (0..100).map(|n| scope.spawn(move || wrong("/before", n).send(nginx.port).status)).collect();
+        clients.into_iter().map(|client| client.join().unwrap()).collect()
+    });
+    let count = |status| statuses.iter().filter(|one| **one == status).count();
+    assert_eq!((count(401), count(429)), (5, 95), "{statuses:?}");
+    // The evaluation goes on where it waited: what came before is counted once.
+    let statuses = [0, 1, 2].map(|n| nginx.send(&wrong("/both", n)).status);
+    assert_eq!(statuses, [401, 401, 429]);
+}
+
+#[test]
+fn keys_of_an_issuer_roll_over_without_a_reload() {
+    /// RFC 8037, appendix A, as PKCS#8, and its public key.
+    const PRIVATE: &str =
+        "302e020100300506032b6570042204209d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60";
+    const PUBLIC: &str = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
+    let echo = Echo::start();
+    let prefix = Setup::gateway();
+    let file = prefix.prefix().join("keys.json");
+    let set = |kid: &str| json!({"keys": [{"kty": "OKP", "crv": "Ed25519", "kid": kid, "x": PUBLIC}]}).to_string();
+    std::fs::write(&file, set("one")).unwrap();
+    let jwt = json!({"jwks": file, "issuers": ["https://issuer.example"], "audiences": ["orders"]});
+    let gateway = Gateway::start_with(
+        prefix,
+        &[
+            ("consumers/ann", json!({"groups": ["people"]})),
+            ("upstreams/app", json!({"members": {"a": {"address": echo.to_string()}}})),
+            (
+                "policies/auth",
+                json!({"refresh": "on_change", "rules": [
+                    {"id": "token", "when": "true", "action": {"jwt": jwt}},
+                    {"id": "scope", "when": "not any(jwt.claims[\"scope\"][*] eq \"write\")", "action": "block"},
+                ]}),
+            ),
+            ("settings", json!({"policies": ["auth"]})),
+            ("sites/all", json!({"hosts": ["*"]})),
+            ("routes/all", json!({"site": "all", "to": "app"})),
+        ],
+    );
+    let token = |kid: &str, claims: &Value| {
+        let encoded = |part: &Value| weir_auth::encoding::base64_url(part.to_string().as_bytes());
+        let signed = format!("{}.{}", encoded(&json!({"alg": "EdDSA", "kid": kid})), encoded(claims));
+        let key = SigningKey::Private(Secret::new(weir_auth::encoding::from_hex(PRIVATE.as_bytes()).unwrap()));
+        let signature = Algorithm::Ed25519.sign(&key, signed.as_bytes()).unwrap();
+        format!("{signed}.{}", weir_auth::encoding::base64_url(&signature))
+    };
+    let claims = |name: &str, value: Value| {
+        let mut claims = json!({"iss": "https://issuer.example", "aud": ["orders", "stock"], "sub": "ann", "scope": "write",
+            "exp": now_ms() / 1000 + 60});
+        claims[name] = value;
+        claims
+    };
+    let send = |kid: &str, claims: &Value| {
+        gateway.nginx.send(&Request::get("/").header("Authorization", format!("Bearer {}", token(kid, claims))))
+    };
+    let good = claims("sub", "ann".into());
+    let response = send("one", &good);
+    assert_eq!((response.status, response.received("x-consumer-id").as_deref()), (200, Some("ann")));
+    assert_eq!(send("one", &claims("scope", "read".into())).status, 403);
+    for (name, value) in
+        [("sub", json!("bob")), ("aud", json!("stock")), ("iss", json!("https://other.example")), ("exp", json!(1))]
+    {
+        assert_eq!(send("one", &claims(name, value)).status, 401, "{name}");
+    }
+    assert_eq!(send("two", &good).status, 401);
+    std::fs::write(&file, set("two")).unwrap();
+    until("the new key to be live", || (send("two", &good).status == 200).then_some(()));
+    assert_eq!(send("one", &good).status, 401);
 }

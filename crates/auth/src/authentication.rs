@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::password::Attempt;
 use crate::{Consumer, Failure, Identity, Keys, Pending, Reason, Request, Scheme};
 
 /// The question with all its options.
@@ -58,6 +59,13 @@ impl Authentication {
     #[must_use]
     pub fn reads_body(&self) -> bool {
         self.schemes.iter().any(|scheme| scheme.reads_body())
+    }
+
+    /// The user name and password of a request, if a scheme asks for them.
+    #[must_use]
+    pub fn attempt(&self, request: &Request<'_>, keys: &dyn Keys) -> Option<Attempt> {
+        let stand_in = self.schemes.iter().find_map(|scheme| scheme.stand_in())?;
+        Attempt::begin(request, keys, stand_in).ok()
     }
 
     /// Reads what the head of a request claims.

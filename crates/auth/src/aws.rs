@@ -29,8 +29,9 @@ pub use signer::AwsSigner;
 use crate::date::to_basic;
 use crate::digest::Hash;
 use crate::encoding::from_hex;
-use crate::shown::shown;
-use crate::{Failure, Keys, Pending, Reason, Request, Scheme, shared_secret};
+use crate::excerpt::Excerpt;
+use crate::trial::Trial;
+use crate::{Failure, Keys, Pending, Reason, Request, Scheme};
 
 /// The name of the algorithm.
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
@@ -106,7 +107,7 @@ impl Scheme for Aws {
             [("region", scope.region, &self.regions), ("service", scope.service, &self.services)]
         {
             if !allowed.is_empty() && !allowed.iter().any(|one| one.as_bytes() == found) {
-                let detail = format!("signed for {what} {}, allowed: {}", shown(found), allowed.join(", "));
+                let detail = format!("signed for {what} {}, allowed: {}", Excerpt(found), allowed.join(", "));
                 return Err(Failure::new(Reason::Unsupported, detail));
             }
         }
@@ -115,7 +116,7 @@ impl Scheme for Aws {
         if time[..scope.date.len()] != *scope.date {
             return Err(Failure::new(
                 Reason::Malformed,
-                format!("the scope is of {}, the request of another day", shown(scope.date)),
+                format!("the scope is of {}, the request of another day", Excerpt(scope.date)),
             ));
         }
         let names = Names::read(&claim.signed)?;
@@ -129,10 +130,10 @@ impl Scheme for Aws {
         let signature = from_hex(&claim.signature).filter(|bytes| is_lower && bytes.len() == 32);
         let signature = signature
             .ok_or(Failure::new(Reason::Malformed, "the signature is not 64 lower-case hexadecimal digits"))?;
-        let candidate = shared_secret::find(keys, scope.id);
+        let trial = Trial::of_id(keys, scope.id);
         let scope = [scope.date, scope.region, scope.service].map(<[u8]>::to_vec);
         let signed_ms = claim.time_ms;
-        Ok(Box::new(AwsPending { candidate, scope, time, head, payload, signature, signed_ms, expires_ms }))
+        Ok(Box::new(AwsPending { trial, scope, time, head, payload, signature, signed_ms, expires_ms }))
     }
 
     fn reads_body(&self) -> bool {
@@ -166,7 +167,7 @@ impl Aws {
                 let most = self.max_expiry_s.min(MAX_EXPIRY_S);
                 let seconds =
                     std::str::from_utf8(text).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
-                let malformed = || Failure::new(Reason::Malformed, format!("X-Amz-Expires is {}", shown(text)));
+                let malformed = || Failure::new(Reason::Malformed, format!("X-Amz-Expires is {}", Excerpt(text)));
                 let seconds = seconds.and_then(|text| text.parse::<u64>().ok()).filter(|seconds| *seconds > 0);
                 let seconds = seconds.ok_or_else(malformed)?;
                 if seconds > most {
@@ -214,11 +215,11 @@ impl Aws {
                 UnsignedPayload::Refused => unsupported("the body is not signed: UNSIGNED-PAYLOAD".to_owned()),
             },
             Some(stated) if stated.starts_with(b"STREAMING-") => {
-                unsupported(format!("the body is signed in chunks, which is not supported: {}", shown(stated)))
+                unsupported(format!("the body is signed in chunks, which is not supported: {}", Excerpt(stated)))
             }
             Some(stated) => match from_hex(stated).is_some_and(|bytes| bytes.len() == 32) {
                 true => Ok(Payload::Stated(stated.to_vec(), Hash::Sha256.begin())),
-                false => Err(Failure::new(Reason::Malformed, format!("x-amz-content-sha256 is {}", shown(stated)))),
+                false => Err(Failure::new(Reason::Malformed, format!("x-amz-content-sha256 is {}", Excerpt(stated)))),
             },
         }
     }

@@ -41,7 +41,7 @@ impl ClaimRules {
     ///
     /// # Errors
     /// [`Reason::Malformed`] if a registered claim has the wrong type, [`Reason::Incomplete`] if one is missing,
-    /// [`Reason::Expired`], [`Reason::NotYet`], or [`Reason::NotAllowed`] if issuer, audience or
+    /// [`Reason::Expired`], [`Reason::NotYet`], or [`Reason::Unsupported`] if issuer, audience or
     /// lifetime is not accepted.
     pub fn check(&self, claims: &Map<String, Value>, now_ms: u64) -> Result<(), Failure> {
         self.check_time(claims, now_ms)?;
@@ -139,7 +139,7 @@ fn wrong(name: &str, expected: &str) -> Failure {
 }
 
 fn refused(detail: String) -> Failure {
-    Failure::new(Reason::NotAllowed, detail)
+    Failure::new(Reason::Unsupported, detail)
 }
 
 #[cfg(test)]
@@ -209,13 +209,13 @@ mod tests {
             (json!({"nbf": true}), Reason::Malformed),
             (json!({"iat": NOW + 61}), Reason::NotYet),
             (json!({"iat": null}), Reason::Incomplete),
-            (json!({"exp": NOW + 3591}), Reason::NotAllowed),
-            (json!({"exp": 1e300}), Reason::NotAllowed),
-            (json!({"iss": "B"}), Reason::NotAllowed),
+            (json!({"exp": NOW + 3591}), Reason::Unsupported),
+            (json!({"exp": 1e300}), Reason::Unsupported),
+            (json!({"iss": "B"}), Reason::Unsupported),
             (json!({"iss": null}), Reason::Incomplete),
             (json!({"iss": ["b"]}), Reason::Malformed),
-            (json!({"aud": "shop2"}), Reason::NotAllowed),
-            (json!({"aud": ["a", "b"]}), Reason::NotAllowed),
+            (json!({"aud": "shop2"}), Reason::Unsupported),
+            (json!({"aud": ["a", "b"]}), Reason::Unsupported),
             (json!({"aud": []}), Reason::Incomplete),
             (json!({"aud": null}), Reason::Incomplete),
             (json!({"aud": ["shop", 1]}), Reason::Malformed),

@@ -14,7 +14,7 @@ pub enum Reason {
     Malformed,
     /// They, or what they refer to, are past a bound.
     TooLarge,
-    /// They ask for what the scheme here does not do: an algorithm, a version, a component.
+    /// They have what is not accepted here: an algorithm, a version, a component, an issuer, an audience.
     Unsupported,
     /// What has to be signed is not.
     Incomplete,

@@ -27,8 +27,9 @@ pub use signer::HmacSigner;
 use crate::date::from_http;
 use crate::digest::MacHash;
 use crate::encoding::from_base64;
-use crate::shown::shown;
-use crate::{Failure, Keys, Pending, Reason, Request, Scheme, shared_secret};
+use crate::excerpt::Excerpt;
+use crate::trial::Trial;
+use crate::{Failure, Keys, Pending, Reason, Request, Scheme};
 
 pub use dialect::Dialect;
 
@@ -99,11 +100,11 @@ impl Scheme for HmacAuth {
         self.check_required(row, &lines)?;
         let (signed_ms, expires_ms) = self.check_time(row, &lines, &parameters, now_ms)?;
         let digest = self.digest(request, &lines)?;
-        let candidate = shared_secret::find(keys, parameters.key_id);
+        let trial = Trial::of_id(keys, parameters.key_id);
         let (text, version) = (lines.text, lines.version);
         let needs_digest = self.body != BodyCheck::Ignored;
         Ok(Box::new(HmacPending {
-            candidate,
+            trial,
             hash,
             text,
             version,
@@ -138,7 +139,7 @@ impl HmacAuth {
             let allowed: Vec<&str> = allowed.map(|(name, _)| *name).collect();
             Failure::new(
                 Reason::Unsupported,
-                format!("the algorithm is {}, allowed: {}", shown(name), allowed.join(", ")),
+                format!("the algorithm is {}, allowed: {}", Excerpt(name), allowed.join(", ")),
             )
         })
     }
@@ -219,5 +220,5 @@ fn seconds_ms(text: &[u8]) -> Option<u64> {
 }
 
 fn malformed(name: &str, text: &[u8]) -> Failure {
-    Failure::new(Reason::Malformed, format!("`{name}` is {}, not a time", shown(text)))
+    Failure::new(Reason::Malformed, format!("`{name}` is {}, not a time", Excerpt(text)))
 }

@@ -118,7 +118,7 @@ impl Jwt {
             Some(found) if jws::media_type_is(found, wanted) => Ok(()),
             Some(found) => {
                 let detail = format!("the token's `typ` is {}; expected `{wanted}`", Excerpt(found.as_bytes()));
-                Err(Failure::new(Reason::NotAllowed, detail))
+                Err(Failure::new(Reason::Unsupported, detail))
             }
             None => Err(Failure::new(Reason::Incomplete, format!("the token has no `typ`; expected `{wanted}`"))),
         }

@@ -37,8 +37,6 @@ pub mod rsa_key;
 mod sample;
 pub mod scheme;
 pub mod secret;
-mod shared_secret;
-mod shown;
 pub mod sign;
 pub mod strict_json;
 #[cfg(test)]

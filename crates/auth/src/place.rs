@@ -8,6 +8,7 @@ use std::fmt;
 
 use weir_http::header_hash;
 
+use crate::encoding::from_percent;
 use crate::{Failure, Reason, Request};
 
 /// A place that can hold a credential.
@@ -51,8 +52,8 @@ impl Place {
             Self::Query(name) => {
                 for pair in request.query().unwrap_or_default().split(|byte| *byte == b'&') {
                     let (found, value) = pair.split_at(memchr::memchr(b'=', pair).unwrap_or(pair.len()));
-                    if *decoded(found) == *name.as_bytes() {
-                        visit(decoded(value.get(1..).unwrap_or_default()));
+                    if *from_percent(found, true).bytes == *name.as_bytes() {
+                        visit(from_percent(value.get(1..).unwrap_or_default(), true).bytes);
                     }
                 }
             }
@@ -104,27 +105,6 @@ pub(crate) fn authorization<'a>(request: &Request<'a>, scheme: &str) -> Result<O
     let Some(value) = request.only("authorization")? else { return Ok(None) };
     let (found, rest) = value.split_at(memchr::memchr(b' ', value).unwrap_or(value.len()));
     Ok(found.eq_ignore_ascii_case(scheme.as_bytes()).then(|| rest.trim_ascii()))
-}
-
-/// Decodes `%41` and `+` as in forms; a `%` without two digits is kept.
-fn decoded(text: &[u8]) -> Cow<'_, [u8]> {
-    if memchr::memchr2(b'%', b'+', text).is_none() {
-        return Cow::Borrowed(text);
-    }
-    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let [first, after @ ..] = rest {
-        let escape = match rest {
-            [b'%', high, low, ..] => digit(*high).zip(digit(*low)),
-            _ => None,
-        };
-        (rest, _) = match escape {
-            Some((high, low)) => (&after[2..], out.push(high << 4 | low)),
-            None => (after, out.push(if *first == b'+' { b' ' } else { *first })),
-        };
-    }
-    Cow::Owned(out)
 }
 
 #[cfg(test)]
@@ -202,7 +182,7 @@ mod tests {
         fn takes_any_bytes(target in "[/?&=%+key0-9a-f]{0,40}", cookie in "[=; key%]{0,20}", other: Vec<u8>) {
             let headers = [("cookie", cookie.as_str())];
             let _ = found(&places(), &target, &headers);
-            prop_assert!(decoded(&other).len() <= other.len());
+            prop_assert!(from_percent(&other, true).bytes.len() <= other.len());
         }
     }
 }

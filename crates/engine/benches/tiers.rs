@@ -107,16 +107,8 @@ fn evaluate(plan: &Plan, headers: &[Header<'_>], arena: &mut Bump) {
     arena.reset();
     let transaction = Transaction::new(head(headers), arena);
     let mut outcome = Outcome::default();
-    let mut context = Context {
-        detect: false,
-        request_id: b"",
-        now_ms: 0,
-        limits: None,
-        keys: None,
-        nonces: None,
-        collections: None,
-        meter: &mut NoMeter,
-    };
+    let mut meter = NoMeter;
+    let mut context = Context { detect: false, request_id: b"", now_ms: 0, ..Context::new(&mut meter) };
     let first = plan.evaluate(Phase::Request, &transaction, &mut context, &mut outcome);
     transaction.set_body(BODY);
     let second = plan.evaluate(Phase::Body, &transaction, &mut context, &mut outcome);

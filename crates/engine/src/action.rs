@@ -9,15 +9,16 @@ use std::fmt;
 use std::sync::Arc;
 
 use bumpalo::collections::Vec as ArenaVec;
-use weir_auth::{Authentication, Failure, Reason, Request};
+use weir_auth::{Authentication, Failure, Identity, Reason, Request};
 use weir_rules::Phase;
 use weir_rules::ir::ValueExpr;
 
-use crate::authenticate::{absorb_all, decide, introduce, remove_forged};
+use crate::authenticate::{absorb_all, changes, decide};
 use crate::check::Node;
 use crate::evaluate::{Context, Pass};
 use crate::evidence::finding;
 use crate::function::write_text;
+use crate::outcome::Suspended;
 use crate::plan::{PlannedAction, Rule};
 use crate::rate::{KeyKind, Pace, RateKey, Take};
 use crate::seclang::{Profile, Run};
@@ -160,21 +161,26 @@ impl fmt::Display for Action {
 /// Findings kept for one request: beyond it a log line says nothing new.
 pub const MAX_FINDINGS: usize = 64;
 
-/// Carries out the actions of `rule`, which has matched, in order.
+/// Carries out the actions of `rule`, which has matched, in order. `resumed` is the action that has waited for a password:
+/// what came before it is not counted again.
 pub(crate) fn carry_out<'a, M: Meter>(
     pass: &Pass<'_, 'a, '_>,
     rule: &Rule,
+    resumed: Option<usize>,
     context: &mut Context<'_, M>,
     outcome: &mut Outcome<'a>,
 ) -> Decision {
-    outcome.score = outcome.score.saturating_add(rule.score);
+    if resumed.is_none() {
+        outcome.score = outcome.score.saturating_add(rule.score);
+    }
     let detect = context.detect || rule.detect;
     let mut limited_by = Vec::new();
     let mut reason = String::new();
     let mut said: Option<(&'static str, bool)> = (rule.score > 0).then_some(("score", false));
     let mut decision = Decision::Continue;
-    for planned in &rule.actions {
+    for (place, planned) in rule.actions.iter().enumerate() {
         match &planned.action {
+            Action::RateLimit(_) if resumed.is_some_and(|resumed| place < resumed) => {}
             Action::Tag(tag) => pass.tag(tag),
             Action::RuleSet(profile) => {
                 let holds = |when: &Option<Node>| when.as_ref().is_none_or(|when| pass.holds(when));
@@ -207,10 +213,14 @@ pub(crate) fn carry_out<'a, M: Meter>(
             }
             Action::Authenticate(asked) => match authenticate(pass, asked, detect, context, outcome) {
                 Ok(()) => {}
-                Err((failure, response)) => {
+                Err((failure, _)) if failure.reason == Reason::Unavailable && outcome.attempt.is_some() => {
+                    outcome.suspended = Some(Suspended { phase: Phase::Request, rule: 0, action: place });
+                    return Decision::Verify;
+                }
+                Err((failure, text)) => {
                     said = Some(("authenticate", detect));
-                    reason = failure;
-                    decision = stop(outcome, rule, detect, Verdict::Unauthenticated, || response);
+                    reason = text;
+                    decision = stop(outcome, rule, detect, Verdict::Unauthenticated, || refusal(asked, &failure));
                 }
             },
             Action::RateLimit(limit) => {
@@ -259,24 +269,25 @@ fn stop(
 /// Finds the consumer, and makes the changes to the request that go with it.
 ///
 /// # Errors
-/// The reason for the log, and the answer.
+/// The failure, and what the log says of it. If only a password is still to be verified, that is in the outcome.
 fn authenticate<'a, M: Meter>(
     pass: &Pass<'_, 'a, '_>,
     asked: &Arc<Authentication>,
     detect: bool,
     context: &Context<'_, M>,
     outcome: &mut Outcome<'a>,
-) -> Result<(), (String, Arc<Response>)> {
+) -> Result<(), (Failure, String)> {
     let transaction = pass.reader.transaction;
     let request = Request::of(transaction);
-    let change = |(name, value): (String, Option<String>)| {
-        let (name, value) = (name.into_bytes(), value.map(String::into_bytes).map(clean));
-        HeaderChange { side: Side::Request, name, value }
+    let change = |outcome: &mut Outcome<'a>, identity: Option<&Identity>| {
+        let changes = changes(asked, identity).into_iter().filter(|_| !detect);
+        outcome.header_changes.extend(changes.map(|(name, value)| {
+            let (name, value) = (name.into_bytes(), value.map(String::into_bytes).map(clean));
+            HeaderChange { side: Side::Request, name, value }
+        }));
     };
-    if !detect {
-        outcome.header_changes.extend(remove_forged(asked).map(change));
-    }
     if asked.passes_preflight(&request) {
+        change(outcome, None);
         return Ok(());
     }
     let expected = outcome.claims.iter().position(|(of, _)| Arc::ptr_eq(of, asked));
@@ -288,18 +299,23 @@ fn authenticate<'a, M: Meter>(
         }
         None => {
             let claims = asked.begin(&request, context.keys(), context.now_ms);
-            absorb_all(claims, transaction, !outcome.body_passed)
+            absorb_all(asked, claims, transaction, !outcome.body_passed)
         }
     };
-    match decide(asked, claims, context.keys(), context.nonces, &mut outcome.nonces, context.now_ms) {
+    let decided = decide(asked, claims, context.keys(), context.nonces, &mut outcome.nonces, context.now_ms);
+    outcome.attempt = None;
+    match decided {
         Ok(identity) => {
-            if !detect {
-                outcome.header_changes.extend(introduce(asked, &identity).into_iter().map(change));
-            }
+            change(outcome, Some(&identity));
             pass.identify(identity);
             Ok(())
         }
-        Err((failure, reason)) => Err((reason, refusal(asked, &failure))),
+        Err((failure, text)) => {
+            if failure.reason == Reason::Unavailable && context.can_wait {
+                outcome.attempt = asked.attempt(&request, context.keys());
+            }
+            Err((failure, text))
+        }
     }
 }
 

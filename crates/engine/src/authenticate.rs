@@ -13,10 +13,15 @@ pub(crate) type Change = (String, Option<String>);
 
 /// Gives claims a body that did not pass by: it is in memory, complete or not.
 pub(crate) fn absorb_all<'a>(
+    asked: &Authentication,
     mut claims: Claims<'a>,
     transaction: &Transaction<'_>,
     is_kept: bool,
 ) -> Result<Claims<'a>, Failure> {
+    let mut schemes = asked.schemes.iter().zip(&claims);
+    if !schemes.any(|(scheme, claim)| scheme.reads_body() && claim.is_ok()) {
+        return Ok(claims); // no signature looks at it
+    }
     if !is_kept {
         return Err(Failure::new(Reason::TooLarge, "the body has passed by and was not kept"));
     }
@@ -93,25 +98,20 @@ fn unrepeated(
     }
 }
 
-/// Removes what a client must not say itself.
-pub(crate) fn remove_forged(asked: &Authentication) -> impl Iterator<Item = Change> {
-    // With `underscores_in_headers on`, some servers take `_` for `-`.
-    let names = asked.identity_headers.iter().flatten();
-    names.flat_map(|name| [(name.clone(), None), (name.replace('-', "_"), None)])
-}
-
-/// Hides the credentials, and tells the upstream who the consumer is.
-pub(crate) fn introduce(asked: &Authentication, identity: &Identity) -> Vec<Change> {
+/// Removes what a client must not say itself, tells the upstream who the consumer is, and hides the credentials.
+pub(crate) fn changes(asked: &Authentication, identity: Option<&Identity>) -> Vec<Change> {
     let mut changes = Vec::new();
-    if asked.hides_credentials {
+    if let Some([id, groups]) = &asked.identity_headers {
+        let consumer = identity.map(|identity| &identity.consumer);
+        let joined = consumer.filter(|consumer| !consumer.groups.is_empty()).map(|consumer| consumer.groups.join(","));
+        // With `underscores_in_headers on`, some servers take `_` for `-`.
+        changes.extend([id, groups].map(|name| (name.replace('-', "_"), None)));
+        changes.push((id.clone(), consumer.map(|consumer| consumer.id.clone())));
+        changes.push((groups.clone(), joined));
+    }
+    if identity.is_some() && asked.hides_credentials {
         let fields = asked.schemes.iter().flat_map(|scheme| scheme.credential_fields());
         changes.extend(fields.map(|name| (name.to_owned(), None)));
-    }
-    if let Some([id, groups]) = &asked.identity_headers {
-        changes.push((id.clone(), Some(identity.consumer.id.clone())));
-        if !identity.consumer.groups.is_empty() {
-            changes.push((groups.clone(), Some(identity.consumer.groups.join(","))));
-        }
     }
     changes
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use regex_automata::meta::Regex;
 use regex_automata::util::syntax;
+use weir_auth::Authentication;
 use weir_rules::ir::Expr;
 use weir_rules::seclang::ir::Phase as SecPhase;
 use weir_rules::{Field, Phase};
@@ -145,8 +146,7 @@ impl Compiler<'_> {
                         Action::Allow(AllowScope::All) => phase.max(asked),
                         _ => phase,
                     });
-                    let asks = rule.actions.iter().filter(|action| action.info().authentication.is_some());
-                    let of_rule = asks.map(|_| phase).max().unwrap_or(Phase::Request);
+                    let of_rule = asked_of(rule).map(|_| phase).max().unwrap_or(Phase::Request);
                     (asked, asked_here) = (asked.max(of_rule), asked_here.max(of_rule));
                     // A rule set does not wait for the consumer: it begins with the head.
                     if phase < identified && !is_set && reads(selector, rule, Field::is_of_consumer) {
@@ -162,6 +162,7 @@ impl Compiler<'_> {
                         node,
                         actions,
                         score: rule.score,
+                        verifies_body: asked_of(rule).any(|asked| asked.reads_body()),
                     });
                 }
             }
@@ -203,23 +204,10 @@ impl Compiler<'_> {
         }
         let refuses = |rule: &Rule| !rule.detect && rule.actions.iter().any(|planned| planned.action.may_refuse());
         let detects = |rule: &Rule| rule.detect || rule.actions.iter().all(|planned| planned.action.only_detects());
-        let body_rules = || stages[Phase::Body as usize].rules.iter().copied();
-        let verifies = |at: &u32| {
-            let planned = rules[*at as usize].actions.iter();
-            planned.filter_map(|planned| planned.action.info().authentication).any(|asked| asked.reads_body())
-        };
         let reads_body = self.reads_body || rule_sets[Phase::Body as usize];
-        let asks = |rule: &Rule| {
-            let asked = rule.actions.iter().filter_map(|planned| planned.action.info().authentication);
-            asked.flat_map(|asked| &asked.schemes).any(|scheme| scheme.stand_in().is_some())
-        };
-        let numbered = rules.iter().zip(0..);
-        let passwords = numbered.filter(|(rule, _)| asks(rule)).map(|(_, number)| number).collect();
-        let signed = body_rules().filter(verifies).collect();
         Plan {
             reads_body,
-            signed,
-            passwords,
+            verifies_body: rules.iter().any(|rule| rule.verifies_body),
             may_refuse: rules.iter().any(refuses),
             only_detects: rules.iter().all(detects),
             lanes,
@@ -336,6 +324,11 @@ impl Compiler<'_> {
         let nodes: Vec<Option<Node>> = parts.iter().map(|part| self.node(part, rule)).collect();
         nodes.into_iter().collect()
     }
+}
+
+/// What a rule asks about the sender.
+fn asked_of(rule: &RuleSpec) -> impl Iterator<Item = &Arc<Authentication>> {
+    rule.actions.iter().filter_map(|action| action.info().authentication)
 }
 
 /// The phase from which it is known who the consumer is.

@@ -7,7 +7,6 @@
 use std::cell::{Cell, RefCell};
 use std::sync::{Arc, LazyLock};
 
-use weir_auth::password::Attempt;
 use weir_auth::{Consumers, Identity, Keys, Request};
 use weir_http::{BodyKind, Transaction};
 use weir_rules::Phase;
@@ -15,6 +14,7 @@ use weir_rules::seclang::ir::Phase as SecPhase;
 
 use crate::action::carry_out;
 use crate::check::Node;
+use crate::outcome::Suspended;
 use crate::plan::{Plan, Rule, Stage};
 use crate::rate::RateTable;
 use crate::seclang::Collections;
@@ -33,6 +33,8 @@ pub struct Context<'c, M> {
     pub limits: Option<&'c RateTable<'c>>,
     /// Where credentials are found; without them nobody is known.
     pub keys: Option<&'c dyn Keys>,
+    /// Whether the caller can wait for a password ([`Decision::Verify`]); if not, a rule that has to is refused.
+    pub can_wait: bool,
     /// Where nonces are remembered; without it replays are refused as if it were full.
     pub nonces: Option<&'c NonceTable<'c>>,
     /// Where rule sets keep persistent collections; without it they are empty and stay so.
@@ -41,7 +43,13 @@ pub struct Context<'c, M> {
     pub meter: &'c mut M,
 }
 
-impl<M> Context<'_, M> {
+impl<'c, M> Context<'c, M> {
+    /// A context of nothing but a meter: no id, no time, nothing shared with other requests.
+    pub fn new(meter: &'c mut M) -> Self {
+        let (limits, keys, nonces, collections) = (None, None, None, None);
+        Self { detect: false, request_id: b"", now_ms: 0, limits, keys, nonces, can_wait: false, collections, meter }
+    }
+
     /// Where credentials are found.
     pub(crate) fn keys(&self) -> &dyn Keys {
         static NOBODY: LazyLock<Consumers> = LazyLock::new(Consumers::default);
@@ -97,10 +105,12 @@ impl Plan {
     ) -> Decision {
         let stage = &self.stages[phase as usize];
         outcome.enter(&self.policies, transaction);
-        let over = outcome.done[phase as usize] | outcome.allowed;
+        let done = outcome.done[phase as usize];
+        let over = done | outcome.allowed;
         if self.all() & !over == 0 {
             return Decision::Continue;
         }
+        let resumed = outcome.suspended.take().filter(|suspended| suspended.phase == phase);
         outcome.done[phase as usize] |= self.all();
         if stage.rules.is_empty() {
             return Decision::Continue;
@@ -130,15 +140,23 @@ impl Plan {
                 let at = word * 64 + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
                 let rule = &self.rules[stage.rules[at] as usize];
-                if rule.policy & (over | outcome.allowed) != 0 {
+                if rule.policy & (over | outcome.allowed) != 0 || resumed.is_some_and(|resumed| at < resumed.rule) {
                     continue;
                 }
+                let resumed = resumed.filter(|resumed| at == resumed.rule).map(|resumed| resumed.action);
                 let begun = if sampled { context.meter.now() } else { 0 };
                 let hit = pass.selected(rule) && pass.holds(&rule.node);
                 let ticks = if sampled { context.meter.now().saturating_sub(begun) } else { 0 };
-                context.meter.rule(rule.index, hit, ticks);
+                if resumed.is_none() {
+                    context.meter.rule(rule.index, hit, ticks);
+                }
                 if hit {
-                    decision = carry_out(&pass, rule, context, outcome);
+                    decision = carry_out(&pass, rule, resumed, context, outcome);
+                    if decision == Decision::Verify {
+                        // The action has been noted; the phase is not done.
+                        outcome.suspended = outcome.suspended.map(|noted| Suspended { phase, rule: at, ..noted });
+                        outcome.done[phase as usize] = done;
+                    }
                     if decision != Decision::Continue {
                         break 'all;
                     }
@@ -147,7 +165,7 @@ impl Plan {
         }
         outcome.tags = pass.reader.tags.into_inner();
         outcome.identity = pass.reader.identity.into_inner();
-        if phase == Phase::Body {
+        if phase == Phase::Body && decision != Decision::Verify {
             outcome.forget_claims();
         }
         decision
@@ -194,22 +212,6 @@ impl Plan {
         (0..stage.rules.len()).filter(move |at| words[at >> 6] >> (at & 63) & 1 == 1)
     }
 
-    /// The user name and password of the request, if a rule that asks for them may match.
-    #[must_use]
-    pub fn password(&self, transaction: &Transaction<'_>, keys: &dyn Keys, outcome: &Outcome<'_>) -> Option<Attempt> {
-        let request = Request::of(transaction);
-        let pass = Pass::new(self, transaction, b"", outcome.tags.clone(), outcome.identity.clone());
-        let kind = transaction.body_kind();
-        let rules = self.passwords.iter().map(|number| &self.rules[*number as usize]);
-        let mut asked = rules
-            .filter(|rule| rule.policy & outcome.allowed == 0 && pass.may_match(rule, kind))
-            .flat_map(|rule| &rule.actions)
-            .filter_map(|planned| planned.action.info().authentication)
-            .filter(|asked| !asked.passes_preflight(&request));
-        let stand_in = asked.find_map(|asked| asked.schemes.iter().find_map(|scheme| scheme.stand_in()))?;
-        Attempt::begin(&request, keys, stand_in).ok()
-    }
-
     /// Reads from the head what the request claims in rules that verify signatures over the body and may match: what
     /// arrives of the body then goes to [`Outcome::absorb`]. Call it when the body is about to be read.
     pub fn expect_body<'a, M: Meter>(
@@ -218,7 +220,7 @@ impl Plan {
         context: &Context<'_, M>,
         outcome: &mut Outcome<'a>,
     ) {
-        if self.signed.is_empty() {
+        if !self.verifies_body {
             return;
         }
         let stage = &self.stages[Phase::Body as usize];
@@ -227,9 +229,8 @@ impl Plan {
         let kind = transaction.body_kind();
         let request = Request::of(transaction);
         for at in self.foreseen(stage, &pass) {
-            let number = stage.rules[at];
-            let rule = &self.rules[number as usize];
-            if rule.policy & over == 0 && self.signed.contains(&number) && pass.may_match(rule, kind) {
+            let rule = &self.rules[stage.rules[at] as usize];
+            if rule.policy & over == 0 && rule.verifies_body && pass.may_match(rule, kind) {
                 let asked = rule.actions.iter().filter_map(|planned| planned.action.info().authentication);
                 for asked in asked.filter(|asked| asked.reads_body() && !asked.passes_preflight(&request)) {
                     let claims = asked.begin(&request, context.keys(), context.now_ms);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use weir_auth::password::Attempt;
 use weir_auth::{Authentication, Claims, Identity, Nonce};
 use weir_http::Transaction;
 use weir_rules::seclang::ir::Phase;
@@ -17,6 +18,19 @@ pub enum Decision {
     Continue,
     /// Answer with this.
     Respond(Arc<Response>),
+    /// Have the password of [`Outcome::attempt`] verified, and evaluate the same phase again, which then goes on where it
+    /// stopped. Only where [`Keys::password`](weir_auth::Keys::password) has not known the answer.
+    Verify,
+}
+
+/// Where an evaluation waits for a password.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Suspended {
+    pub(crate) phase: weir_rules::Phase,
+    /// Position of the rule in the stage.
+    pub(crate) rule: usize,
+    /// Position of the action in the rule.
+    pub(crate) action: usize,
 }
 
 /// What has been decided about a transaction so far. Orders by severity.
@@ -141,6 +155,10 @@ pub struct Outcome<'a> {
     elsewhere: Vec<(u32, [bool; 4])>,
     /// Claims of the request whose body is arriving, each with what asks for them.
     pub(crate) claims: Vec<(Arc<Authentication>, Claims<'a>)>,
+    /// The password that is to be verified.
+    pub attempt: Option<Attempt>,
+    /// Where the evaluation goes on.
+    pub(crate) suspended: Option<Suspended>,
     /// Nonces that this request has left in the table.
     pub(crate) nonces: Vec<Nonce>,
     /// Whether a body has passed by that the transaction does not have.

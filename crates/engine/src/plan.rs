@@ -36,10 +36,8 @@ pub struct Plan {
     pub(crate) only_detects: bool,
     /// Whether rules or rule sets read the request body itself, and not only a digest of it.
     pub(crate) reads_body: bool,
-    /// Positions in `rules` of those of the body phase that verify a signature over the body.
-    pub(crate) signed: Vec<u32>,
-    /// Positions in `rules` of those that ask for a password.
-    pub(crate) passwords: Vec<u32>,
+    /// Whether some rule verifies a signature over the request body.
+    pub(crate) verifies_body: bool,
     /// Whether a rule set has rules for that phase, by [`Phase`].
     pub(crate) rule_sets: [bool; 3],
 }
@@ -76,6 +74,8 @@ pub(crate) struct Rule {
     pub(crate) node: Node,
     pub(crate) actions: Vec<PlannedAction>,
     pub(crate) score: u32,
+    /// Whether it verifies a signature over the request body.
+    pub(crate) verifies_body: bool,
 }
 
 /// An action with its parameters ready to be read.
@@ -140,7 +140,7 @@ impl Plan {
     /// Whether some rule verifies a signature over the request body.
     #[must_use]
     pub fn verifies_body(&self) -> bool {
-        !self.signed.is_empty()
+        self.verifies_body
     }
 
     /// Whether some rule asks who sent the request.
@@ -148,12 +148,6 @@ impl Plan {
     pub fn authenticates(&self) -> bool {
         let mut actions = self.rules.iter().flat_map(|rule| &rule.actions);
         actions.any(|planned| planned.action.info().authentication.is_some())
-    }
-
-    /// Whether some rule asks for a password.
-    #[must_use]
-    pub fn asks_passwords(&self) -> bool {
-        !self.passwords.is_empty()
     }
 
     /// Whether it has no rules at all.

@@ -87,16 +87,9 @@ fn run(plan: &Plan, request: &Request, detect: bool) -> (Decision, Outcome<'stat
     let mut outcome = Outcome::default();
     let memory: Vec<AtomicU64> = (0..RateTable::bytes_for(100) / 8).map(|_| AtomicU64::new(0)).collect();
     let table = RateTable::new(&memory);
-    let mut context = Context {
-        detect,
-        request_id: b"id",
-        now_ms: 1_000,
-        limits: Some(&table),
-        keys: None,
-        nonces: None,
-        collections: None,
-        meter: &mut NoMeter,
-    };
+    let mut meter = NoMeter;
+    let mut context =
+        Context { detect, request_id: b"id", now_ms: 1_000, limits: Some(&table), ..Context::new(&mut meter) };
     let mut decision = plan.evaluate(Phase::Request, &transaction, &mut context, &mut outcome);
     if decision == Decision::Continue {
         transaction.set_body(if plan.wants_body(&transaction, &outcome).is_some() {
@@ -111,7 +104,7 @@ fn run(plan: &Plan, request: &Request, detect: bool) -> (Decision, Outcome<'stat
 
 fn status(decision: &Decision) -> u16 {
     match decision {
-        Decision::Continue => 0,
+        Decision::Continue | Decision::Verify => 0,
         Decision::Respond(response) => response.status,
     }
 }
@@ -238,16 +231,8 @@ fn policies_are_not_repeated_by_a_second_plan() {
     let request = Request::get("/a");
     let transaction = Transaction::new(request.head(), &arena);
     let mut outcome = Outcome::default();
-    let mut context = Context {
-        detect: false,
-        request_id: b"",
-        now_ms: 0,
-        limits: None,
-        keys: None,
-        nonces: None,
-        collections: None,
-        meter: &mut NoMeter,
-    };
+    let mut meter = NoMeter;
+    let mut context = Context { detect: false, request_id: b"", now_ms: 0, ..Context::new(&mut meter) };
     for plan in [&one, &both, &one, &both] {
         let _ = plan.evaluate(Phase::Request, &transaction, &mut context, &mut outcome);
     }
@@ -269,16 +254,8 @@ fn what_a_policy_allowed_in_one_plan_holds_in_the_next_and_for_that_policy_alone
         let arena = Bump::new();
         let transaction = Transaction::new(request.head(), &arena);
         let mut outcome = Outcome::default();
-        let mut context = Context {
-            detect: false,
-            request_id: b"id",
-            now_ms: 1_000,
-            limits: None,
-            keys: None,
-            nonces: None,
-            collections: None,
-            meter: &mut NoMeter,
-        };
+        let mut meter = NoMeter;
+        let mut context = Context { detect: false, request_id: b"id", now_ms: 1_000, ..Context::new(&mut meter) };
         // In each plan policy b has another bit; in the third one its bit in the first is that of policy a.
         for apply in [&[1][..], &[0, 1], &[0, 2]] {
             let plan = Plan::compile(&specification, apply).expect("the policies compile");
@@ -315,16 +292,9 @@ fn rate_limits_answer_429_with_its_header_fields() {
     let answer = |client: &str| {
         let head = Head { client: client.parse().unwrap(), ..request.head() };
         let transaction = Transaction::new(head, &arena);
-        let mut context = Context {
-            detect: false,
-            request_id: b"",
-            now_ms: 5_000,
-            limits: Some(&table),
-            keys: None,
-            nonces: None,
-            collections: None,
-            meter: &mut NoMeter,
-        };
+        let mut meter = NoMeter;
+        let mut context =
+            Context { detect: false, request_id: b"", now_ms: 5_000, limits: Some(&table), ..Context::new(&mut meter) };
         plan.evaluate(Phase::Request, &transaction, &mut context, &mut Outcome::default())
     };
     let customer = ["2001:db8:0:1::1", "2001:db8:0:1:ffff::2", "2001:db8:0:1::1", "2001:db8:0:2::1"].map(answer);
@@ -374,16 +344,8 @@ fn a_request_without_a_key_is_counted_by_client_and_the_log_shows_what_was_count
         let head = Head { client: client.parse().unwrap(), ..request.head() };
         let transaction = Transaction::new(head, &arena);
         let (mut outcome, mut meter) = (Outcome::default(), NoMeter);
-        let mut context = Context {
-            detect: false,
-            request_id: b"",
-            now_ms: 5_000,
-            limits: Some(&table),
-            keys: None,
-            nonces: None,
-            collections: None,
-            meter: &mut meter,
-        };
+        let mut context =
+            Context { detect: false, request_id: b"", now_ms: 5_000, limits: Some(&table), ..Context::new(&mut meter) };
         plan.evaluate(Phase::Request, &transaction, &mut context, &mut outcome);
         let found = outcome.findings.iter().find(|finding| finding.action == "rate_limit");
         found.map(|finding| String::from_utf8(finding.key.clone()).unwrap())

@@ -155,16 +155,8 @@ fn matches(plan: &Plan, body: &[u8]) -> bool {
     };
     let transaction = Transaction::new(head, &arena);
     let mut outcome = Outcome::default();
-    let mut context = Context {
-        detect: false,
-        request_id: b"id",
-        now_ms: 0,
-        limits: None,
-        keys: None,
-        nonces: None,
-        collections: None,
-        meter: &mut NoMeter,
-    };
+    let mut meter = NoMeter;
+    let mut context = Context { detect: false, request_id: b"id", now_ms: 0, ..Context::new(&mut meter) };
     plan.evaluate(Phase::Request, &transaction, &mut context, &mut outcome);
     assert!(plan.wants_body(&transaction, &outcome).is_some());
     transaction.set_body(arena.alloc_slice_copy(body));

@@ -4,8 +4,7 @@ use weir_auth::encoding::from_hex;
 use weir_auth::jwa::{Algorithm, Method, check_secret};
 use weir_auth::key::PublicAlgorithm;
 use weir_auth::password_hash::PasswordHash;
-use weir_auth::pem;
-use weir_auth::{Credential, CredentialKind, Key, Secret};
+use weir_auth::{Credential, CredentialKind, Key, Secret, message, pem};
 
 use crate::resource;
 
@@ -38,28 +37,14 @@ fn credential(of: &resource::Credential) -> Result<Credential, String> {
     Ok(Credential { kind, id, key })
 }
 
-/// The algorithms of signing keys, by the names of RFC 9421, section 3.3.
-const SIGNATURE_ALGORITHMS: [(&str, PublicAlgorithm); 5] = [
-    ("ed25519", PublicAlgorithm::Ed25519),
-    ("ecdsa-p256-sha256", PublicAlgorithm::EcdsaP256),
-    ("ecdsa-p384-sha384", PublicAlgorithm::EcdsaP384),
-    ("rsa-pss-sha512", PublicAlgorithm::RsaPssSha512),
-    ("rsa-v1_5-sha256", PublicAlgorithm::RsaPkcs1Sha256),
-];
-
-/// Names of the algorithms that public keys for signatures may have.
-pub fn signature_algorithms() -> impl Iterator<Item = &'static str> {
-    SIGNATURE_ALGORITHMS.iter().map(|(name, _)| *name)
-}
-
 fn signature_key(of: &resource::CredentialKey) -> Result<Key, String> {
     if let Some(secret) = &of.secret {
         return Ok(Key::Secret(Secret::new(secret.0.as_bytes())));
     }
     let named = of.algorithm.as_deref().unwrap_or_default();
-    let known = SIGNATURE_ALGORITHMS.iter().find(|(name, _)| *name == named);
-    let (_, algorithm) = known.ok_or_else(|| format!("a public key needs an algorithm; there is no `{named}`"))?;
-    public_key(*algorithm, of.public_key.as_deref().unwrap_or_default())
+    let public = message::Algorithm::of_name(named).and_then(message::Algorithm::public);
+    let algorithm = public.ok_or_else(|| format!("a public key needs an algorithm; there is no `{named}`"))?;
+    public_key(algorithm, of.public_key.as_deref().unwrap_or_default())
 }
 
 fn token_key(of: &resource::CredentialKey) -> Result<Key, String> {

@@ -37,7 +37,7 @@ mod view;
 mod testing;
 
 pub use certificate::CertificateEntry;
-pub use consumer::{consumer, signature_algorithms};
+pub use consumer::consumer;
 pub use digest::frame_digest;
 pub use documents::Documents;
 pub use gateway::{Counts, Gateway, MAX_FALLBACKS};

@@ -103,7 +103,8 @@ unsafe fn work(
             Some(Decision::Continue) if (*inspection).watched.as_ref().is_some_and(WatchedResponse::is_held) => {
                 Some(ffi::code::OK) // sent with the body
             }
-            Some(Decision::Continue) => None,
+            // Rules that ask for passwords have run by then.
+            Some(Decision::Continue | Decision::Verify) => None,
             Some(Decision::Respond(response)) => {
                 (*inspection).stage.decide();
                 Some(respond::replace(r, response))

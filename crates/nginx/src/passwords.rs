@@ -8,6 +8,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::os::fd::RawFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,8 +16,7 @@ use nginx_sys::{NGX_HTTP_SERVICE_UNAVAILABLE, ngx_http_run_posted_requests};
 use nginx_sys::{ngx_add_timer, ngx_del_timer, ngx_event_t, ngx_http_core_run_phases, ngx_http_request_t};
 use weir_auth::password::Attempt;
 use weir_auth::remembered::Remembered;
-use weir_auth::{Candidate, Consumer, CredentialKind, Failure, Identity, Keys};
-use weir_engine::Plan;
+use weir_auth::{Candidate, Consumer, CredentialKind, Failure, Identity, Keys, Reason};
 
 use crate::live::{bell, builder};
 use crate::transaction::{self, Inspection};
@@ -102,22 +102,16 @@ thread_local! {
     static BELL: Cell<RawFd> = const { Cell::new(-1) };
 }
 
-/// Has the password verified that a rule needs which may match.
+/// Has the password verified for which the evaluation of a request stopped.
 ///
 /// # Safety
 /// `r` is a live main request in a phase handler, `inspection` its inspection.
-pub unsafe fn ask(r: *mut ngx_http_request_t, inspection: &mut Inspection, plan: &Plan) -> Next {
-    if !plan.asks_passwords() {
-        return Next::GoOn;
+pub unsafe fn ask(r: *mut ngx_http_request_t, inspection: &mut Inspection) -> Next {
+    if let Password::Awaited(_) = inspection.password {
+        return Next::Wait;
     }
-    match inspection.password {
-        Password::Awaited(_) => return Next::Wait,
-        Password::Decided(_) => return Next::GoOn,
-        Password::Unasked => {}
-    }
+    let Some(attempt) = inspection.outcome.attempt.take() else { return Next::GoOn };
     start();
-    let Some(keys) = inspection.source.keys() else { return Next::GoOn };
-    let Some(attempt) = plan.password(&inspection.transaction, keys, &inspection.outcome) else { return Next::GoOn };
     DESK.with_borrow_mut(|desk| {
         let desk = desk.as_mut()?;
         if let Some(identity) = desk.remembered.find(&attempt, ffi::now_ms()) {
@@ -182,7 +176,9 @@ fn work(jobs: &Mutex<Receiver<(u64, Attempt)>>, done: &Mutex<Vec<(u64, Attempt, 
     loop {
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok((number, attempt)) = job else { return };
-        let decided = attempt.finish();
+        let verified = catch_unwind(AssertUnwindSafe(|| attempt.finish()));
+        let fault = || Err(Failure::new(Reason::Unavailable, "a fault of Weir while the password was verified"));
+        let decided = verified.unwrap_or_else(|_| fault());
         done.lock().unwrap_or_else(PoisonError::into_inner).push((number, attempt, decided));
         // SAFETY: eight bytes are read from a constant; a full counter wakes the loop as well.
         unsafe { libc::write(bell, (&raw const ONE).cast(), size_of::<u64>()) };
@@ -225,6 +221,7 @@ unsafe fn go_on(r: *mut ngx_http_request_t, outcome: Decided) {
         if (*(*connection).write).timer_set() != 0 {
             ngx_del_timer((*connection).write);
         }
+        (*(*connection).write).set_timedout(0);
         ngx_http_core_run_phases(r);
         ngx_http_run_posted_requests(connection);
     }

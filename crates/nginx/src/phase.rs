@@ -305,11 +305,6 @@ unsafe fn decide(r: *mut ngx_http_request_t, location: &'static Location) -> Ste
         // Held for the call: the inspection has it too, and is changed meanwhile.
         let Some(Placed { plan, .. }) = (*inspection).placed(location).cloned() else { return Step::Pass };
         let plan = &*plan;
-        match passwords::ask(r, &mut *inspection, plan) {
-            passwords::Next::GoOn => {}
-            passwords::Next::Wait => return Step::Wait,
-            passwords::Next::Answer(status) => return Step::Status(status as ngx_int_t),
-        }
         if let Some(step) = (*inspection).step(r, Phase::Request, plan, location) {
             return step;
         }
@@ -403,7 +398,8 @@ pub unsafe fn judge_without_body(r: *mut ngx_http_request_t, location: &'static 
 
 fn rule_sets_without_body(inspection: &mut Inspection, location: &Location) -> Step {
     match inspection.run_rule_sets(RuleSetPhase::RequestBody, location) {
-        Decision::Continue => Step::Pass,
+        // Rule sets ask for no passwords.
+        Decision::Continue | Decision::Verify => Step::Pass,
         Decision::Respond(response) => {
             inspection.stage.decide();
             Step::Answer(response)
@@ -437,17 +433,28 @@ impl Inspection {
             }
             _ => {}
         }
-        let decision = self.run(phase, plan, location);
-        let changes = self.take_request_changes();
-        if !changes.is_empty() {
-            // SAFETY: a live request, not yet proxied.
-            unsafe { headers::change_request(r, &changes, self.timing) };
-        }
-        match decision {
-            Decision::Continue => None,
-            Decision::Respond(response) => {
-                self.stage.decide();
-                Some(Step::Answer(response))
+        loop {
+            let decision = self.run(phase, plan, location);
+            let changes = self.take_request_changes();
+            if !changes.is_empty() {
+                // SAFETY: a live request, not yet proxied.
+                unsafe { headers::change_request(r, &changes, self.timing) };
+            }
+            match decision {
+                Decision::Continue => return None,
+                Decision::Respond(response) => {
+                    self.stage.decide();
+                    return Some(Step::Answer(response));
+                }
+                // SAFETY: a live request in a phase handler: nowhere else does the evaluation stop for a password.
+                Decision::Verify => match unsafe { passwords::ask(r, self) } {
+                    passwords::Next::GoOn => {}
+                    passwords::Next::Wait => return Some(Step::Wait),
+                    passwords::Next::Answer(status) => {
+                        self.stage.decide();
+                        return Some(Step::Status(status as ngx_int_t));
+                    }
+                },
             }
         }
     }

@@ -254,7 +254,12 @@ impl Inspection {
     /// Evaluates one phase of a location's plan.
     pub fn run(&mut self, phase: Phase, plan: &Plan, location: &Location) -> Decision {
         self.stage.evaluate();
-        self.in_context(location, |transaction, context, outcome| plan.evaluate(phase, transaction, context, outcome))
+        // Rules that only detect may see a body while it passes, when nothing can wait.
+        let can_wait = phase == Phase::Request || !location.only_detects(plan);
+        self.in_context(location, |transaction, context, outcome| {
+            context.can_wait = can_wait;
+            plan.evaluate(phase, transaction, context, outcome)
+        })
     }
 
     /// Reads what the request claims in rules that verify signatures over the body, which is about to arrive.
@@ -299,6 +304,7 @@ impl Inspection {
             now_ms: ffi::now_ms(),
             limits: self.main.rate_table(),
             keys: keys.as_ref().map(|keys| keys as &dyn Keys),
+            can_wait: false,
             nonces: self.main.nonce_table(),
             collections: self.main.collections(),
             meter: &mut meter,

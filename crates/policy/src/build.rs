@@ -26,7 +26,7 @@ use crate::geo;
 use crate::list::{self, Kinds};
 use crate::rule_set::RuleSetNeeds;
 use crate::source::Source;
-use crate::table::form::{self, MAX_SECRET_BYTES};
+use crate::table::form::MAX_SECRET_BYTES;
 use crate::{MAX_POLICIES, RuleLabel};
 
 /// A mapping to build, and the source that it stands in.
@@ -164,16 +164,17 @@ fn consumers(inputs: &Inputs<'_>, builder: &mut Builder<'_>, built: &mut Built) 
 impl Secrets for Builder<'_> {
     fn secret(&mut self, fields: &Fields<'_>) -> Option<String> {
         let (found, hint) = match (fields.text("value"), fields.text("env"), fields.text("file")) {
-            (Some(value), None, None) => return Some(value.to_owned()),
-            (None, Some(name), None) => {
+            (Some(value), ..) => return Some(value.to_owned()),
+            (None, Some(name), _) => {
                 let value = std::env::var(name).ok().filter(|value| !value.is_empty());
                 (value.ok_or(format!("there is no environment variable `{name}` here")), "nginx reads the policy")
             }
             (None, None, Some(file)) => (self.secret_file(file), "make it readable for the user that starts nginx"),
-            (None, None, None) if fields.key_node("sha256").is_none() => {
-                return self.no_secret(fields, "a secret needs `value`, `env` or `file`");
+            (None, None, None) if fields.key_node("sha256").is_none() => return None, // reported
+            (None, None, None) => {
+                let why = "a policy file has no secrets for which a hash could stand";
+                (Err(why.to_owned()), "give the secret by `value`, `env` or `file`")
             }
-            _ => return self.no_secret(fields, "a secret is one of `value`, `env` and `file`"),
         };
         match found {
             Ok(secret) => Some(secret),
@@ -190,21 +191,14 @@ impl Secrets for Builder<'_> {
 }
 
 impl Builder<'_> {
-    fn no_secret(&mut self, fields: &Fields<'_>, message: &str) -> Option<String> {
-        Builder::fault(self, fields.node, message, None);
-        None
-    }
-
     /// The first line of a file.
     fn secret_file(&self, file: &str) -> Result<String, String> {
         let path = self.folder.join(file);
         let content = self.files.content(&path, MAX_SECRET_BYTES as u64 + 2);
         let content = content.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
         let text = String::from_utf8(content.to_vec()).map_err(|_| format!("{} is not UTF-8", path.display()))?;
-        let text = text.strip_suffix('\n').unwrap_or(&text);
-        let text = text.strip_suffix('\r').unwrap_or(text);
-        let good = (form::SECRET.check)(text).is_ok() && text.len() <= MAX_SECRET_BYTES;
-        good.then(|| text.to_owned()).ok_or_else(|| format!("{} does not hold one line", path.display()))
+        let line = consumer::one_line(&text).map(str::to_owned);
+        line.ok_or_else(|| format!("{} does not hold one line", path.display()))
     }
 }
 

@@ -7,6 +7,7 @@ use weir_gateway::resource::{Consumer, Credential, CredentialKey, HiddenText};
 
 use crate::check::Fields;
 use crate::document::Node;
+use crate::table::form;
 
 /// Where the secret in a mapping of [`crate::table::SECRET`] is read, and where faults go.
 pub trait Secrets {
@@ -30,7 +31,6 @@ pub fn consumer(id: &str, fields: &Fields<'_>, secrets: &mut dyn Secrets) -> Opt
     let mut credentials = Vec::new();
     let mut nodes = Vec::new();
     for fields in fields.items("credentials").iter().filter_map(|item| item.as_fields()) {
-        one_kind(fields, secrets);
         nodes.push(fields.node);
         credentials.push(credential(fields, secrets));
     }
@@ -44,24 +44,6 @@ pub fn consumer(id: &str, fields: &Fields<'_>, secrets: &mut dyn Secrets) -> Opt
         }
     }
 }
-
-/// Reports a credential that is of no kind, or of several.
-fn one_kind(fields: &Fields<'_>, secrets: &mut dyn Secrets) {
-    let given: Vec<_> = KINDS.iter().filter_map(|kind| Some((kind, fields.key_node(kind)?))).collect();
-    match given[..] {
-        [] if fields.lacks(&KINDS) => {
-            let hint = "write one of `key_auth`, `signature`, `jwt`, `basic_auth`";
-            secrets.fault(fields.node, "a credential needs a kind".to_owned(), Some(hint));
-        }
-        [(first, _), (second, node), ..] => {
-            let message = format!("a credential has either `{first}` or `{second}`");
-            secrets.fault(node, message, Some("make two of it"));
-        }
-        _ => {}
-    }
-}
-
-const KINDS: [&str; 4] = ["key_auth", "signature", "jwt", "basic_auth"];
 
 fn credential(fields: &Fields<'_>, secrets: &mut dyn Secrets) -> Option<Credential> {
     if let Some(of) = fields.fields("key_auth") {
@@ -87,21 +69,19 @@ fn credential(fields: &Fields<'_>, secrets: &mut dyn Secrets) -> Option<Credenti
 
 fn key(of: &Fields<'_>, secrets: &mut dyn Secrets) -> Option<CredentialKey> {
     let algorithm = of.choice("algorithm").map(str::to_owned);
-    match (of.fields("secret"), of.text("public_key")) {
-        (Some(_), Some(_)) => {
-            let message = "a key has either `secret` or `public_key`".to_owned();
-            secrets.fault(of.node, message, Some("make two credentials of it"));
-            None
-        }
-        (Some(secret), None) => {
-            Some(CredentialKey { algorithm, secret: Some(HiddenText(secrets.secret(secret)?)), public_key: None })
-        }
-        (None, Some(pem)) => Some(CredentialKey { algorithm, secret: None, public_key: Some(pem.to_owned()) }),
-        (None, None) => {
-            if of.lacks(&["secret", "public_key"]) {
-                secrets.fault(of.node, "a key needs `secret` or `public_key`".to_owned(), None);
-            }
-            None
-        }
-    }
+    // That one of them is there, and no more, has been checked with the tables.
+    let secret = match of.fields("secret") {
+        Some(secret) => Some(HiddenText(secrets.secret(secret)?)),
+        None => None,
+    };
+    let public_key = of.text("public_key").map(str::to_owned);
+    (secret.is_some() != public_key.is_some()).then_some(CredentialKey { algorithm, secret, public_key })
+}
+
+/// The one line of a file that holds a secret.
+#[must_use]
+pub fn one_line(text: &str) -> Option<&str> {
+    let line = text.strip_suffix('\n').unwrap_or(text);
+    let line = line.strip_suffix('\r').unwrap_or(line);
+    ((form::SECRET.check)(line).is_ok() && line.len() <= form::MAX_SECRET_BYTES).then_some(line)
 }

@@ -7,14 +7,15 @@
 use std::path::Path;
 
 use serde_json::{Map, Value as Json, json};
-use weir_auth::claims::ClaimRules;
 use weir_auth::hmac_auth::HmacSigner;
+use weir_auth::jwt::Jwt;
 use weir_auth::message::{Algorithm, MessageSigner, Options};
 use weir_auth::place::Place;
 use weir_auth::{CredentialKind, Secret, Signed, Signer, SigningKey, Unsigned};
 use weir_rules::seclang::Disk;
 
 use crate::PolicyErrors;
+use crate::action::{jwt, key_auth};
 use crate::build::Builder;
 use crate::check::{Checker, Fields, Item, Value, What};
 use crate::consumer::Secrets as _;
@@ -38,12 +39,8 @@ pub enum Means {
 
 /// What a rule expects of tokens.
 pub struct TokenRules {
-    /// Where tokens may be.
-    pub places: Vec<Place>,
-    /// What the claims must be.
-    pub claims: ClaimRules,
-    /// The `typ` of the header.
-    pub typ: Option<String>,
+    /// Places, claims and type.
+    pub jwt: Jwt,
     /// The claim that names the consumer.
     pub consumer_claim: String,
     /// Whether the keys are an issuer's, not credentials of consumers.
@@ -166,7 +163,7 @@ impl Signing {
             "authenticate" => return fields.items("any_of").iter().for_each(|way| self.rule(id, way, builder)),
             "verify_signature" => Schemes::client(fields).map(Means::Signature),
             "jwt" => Ok(Means::Token(TokenRules::of(fields))),
-            "key_auth" => Ok(Means::Key(places(fields, ["apikey"].map(|name| Place::Header(name.to_owned()))))),
+            "key_auth" => Ok(Means::Key(key_auth::options(fields).places)),
             "basic_auth" => Ok(Means::Password),
             _ => return,
         };
@@ -222,36 +219,10 @@ fn secret(fields: &Fields<'_>, sources: &[Source], folder: &Path) -> Result<Secr
     })
 }
 
-/// The texts of a list.
-fn texts(fields: &Fields<'_>, key: &str) -> Vec<String> {
-    let text = |item: &Item<'_>| if let Value::Text(text) = item.value { Some(text.to_owned()) } else { None };
-    fields.items(key).iter().filter_map(text).collect()
-}
-
-fn places(fields: &Fields<'_>, usual: impl Into<Vec<Place>>) -> Vec<Place> {
-    let of = |key, place: fn(String) -> Place| texts(fields, key).into_iter().map(place);
-    let named = of("headers", |name| Place::Header(name.to_ascii_lowercase()));
-    let named: Vec<Place> = named.chain(of("parameters", Place::Query)).chain(of("cookies", Place::Cookie)).collect();
-    if named.is_empty() { usual.into() } else { named }
-}
-
 impl TokenRules {
     fn of(fields: &Fields<'_>) -> Self {
-        let milliseconds = |key| match fields.get(key).map(|item| &item.value) {
-            Some(Value::Milliseconds(ms)) => Some(*ms),
-            _ => None,
-        };
-        let claims = ClaimRules {
-            issuers: texts(fields, "issuers"),
-            audiences: texts(fields, "audiences"),
-            max_lifetime_ms: milliseconds("max_lifetime"),
-            required: texts(fields, "required_claims"),
-            ..ClaimRules::default()
-        };
         Self {
-            places: places(fields, [Place::Bearer]),
-            claims,
-            typ: fields.text("typ").map(str::to_owned),
+            jwt: jwt::options(fields),
             consumer_claim: fields.text("consumer_claim").unwrap_or("sub").to_owned(),
             has_issuer: fields.key_node("jwks").is_some(),
         }

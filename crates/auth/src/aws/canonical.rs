@@ -5,7 +5,7 @@ use super::uri;
 use super::{ALGORITHM, PathRule};
 use crate::digest::{Digest, Hash, MacHash};
 use crate::encoding::hex;
-use crate::shown::shown;
+use crate::excerpt::Excerpt;
 use crate::{Failure, Reason, Request, Secret};
 
 /// The most signed fields: S3 clients sign one for each item of metadata, of which 2 KiB are allowed.
@@ -61,7 +61,7 @@ pub(super) fn head(
             Some(_) if header.name.eq_ignore_ascii_case(b"host") => {}
             Some(at) => values.push((at, header.value)),
             None if is_protected(header.name) => {
-                return Err(Failure::new(Reason::Incomplete, format!("{} is not signed", shown(header.name))));
+                return Err(Failure::new(Reason::Incomplete, format!("{} is not signed", Excerpt(header.name))));
             }
             None => {}
         }
@@ -80,7 +80,7 @@ pub(super) fn head(
         let (own, others) = rest.split_at(rest.partition_point(|(of, _)| *of == at));
         rest = others;
         if own.is_empty() {
-            return Err(Failure::new(Reason::Incomplete, format!("the signed field {} is not there", shown(name))));
+            return Err(Failure::new(Reason::Incomplete, format!("the signed field {} is not there", Excerpt(name))));
         }
         out.extend_from_slice(name);
         for (number, (_, value)) in own.iter().enumerate() {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::ALGORITHM;
 use super::query::Query;
 use crate::date::{from_basic, from_http};
-use crate::shown::shown;
+use crate::excerpt::Excerpt;
 use crate::{Failure, Reason, Request};
 
 /// The longest `Authorization`: the names of as many fields as may be signed, with room for the rest.
@@ -71,7 +71,7 @@ impl<'a> Claim<'a> {
             let name = &part[..equals];
             let Some(at) = HEADER_PARAMETERS.iter().position(|known| known.as_bytes() == name) else {
                 let expected = HEADER_PARAMETERS.join(", ");
-                let detail = format!("parameter {} in `Authorization`, expected {expected}", shown(name));
+                let detail = format!("parameter {} in `Authorization`, expected {expected}", Excerpt(name));
                 return Err(Failure::new(Reason::Malformed, detail));
             };
             if found[at].replace(part.get(equals + 1..).unwrap_or_default()).is_some() {
@@ -140,13 +140,13 @@ fn check_algorithm(found: &[u8]) -> Result<(), Failure> {
     };
     Err(Failure::new(
         Reason::Unsupported,
-        format!("{version} is not supported: {}, expected {ALGORITHM}", shown(found)),
+        format!("{version} is not supported: {}, expected {ALGORITHM}", Excerpt(found)),
     ))
 }
 
 fn time(text: &[u8]) -> Result<u64, Failure> {
     let malformed =
-        || Failure::new(Reason::Malformed, format!("the date is {}, expected yyyymmddThhmmssZ", shown(text)));
+        || Failure::new(Reason::Malformed, format!("the date is {}, expected yyyymmddThhmmssZ", Excerpt(text)));
     from_basic(text).or_else(|| from_http(text)).ok_or_else(malformed)
 }
 
@@ -179,7 +179,7 @@ impl<'a> Scope<'a> {
             _ => {
                 let detail = format!(
                     "the credential is {}, expected id/yyyymmdd/region/service/aws4_request",
-                    shown(credential)
+                    Excerpt(credential)
                 );
                 Err(Failure::new(Reason::Malformed, detail))
             }

@@ -5,7 +5,8 @@ use super::canonical::{signature, string_to_sign};
 use crate::digest::Hasher;
 use crate::encoding::hex;
 use crate::secret::equal;
-use crate::{Candidate, Failure, Identity, Nonce, Pending, Reason, shared_secret};
+use crate::trial::Trial;
+use crate::{Failure, Identity, Nonce, Pending, Reason};
 
 /// What stands for the body in the canonical request.
 pub(super) enum Payload {
@@ -19,8 +20,8 @@ pub(super) enum Payload {
 
 /// A claim of Signature Version 4.
 pub(super) struct AwsPending {
-    /// Whose key it may be; `None` if the id is unknown.
-    pub(super) candidate: Option<Candidate>,
+    /// Whose key it may be.
+    pub(super) trial: Trial,
     /// Date, region and service.
     pub(super) scope: [Vec<u8>; 3],
     /// The time of the request as it is signed.
@@ -58,24 +59,19 @@ impl Pending for AwsPending {
     }
 
     fn finish(self: Box<Self>, _: &dyn crate::Keys) -> Result<Identity, Failure> {
-        let secret = shared_secret::of(self.candidate.as_ref());
         let string = string_to_sign(&self.time, &self.scope, &self.canonical_request());
-        let is_right = equal(signature(secret, &self.scope, &string).as_ref(), &self.signature);
+        let is_right = |secret: &[u8]| equal(signature(secret, &self.scope, &string).as_ref(), &self.signature);
+        let matched = self.trial.first(|_, secret| is_right(secret));
         let is_same_body = match self.payload {
             Payload::Stated(stated, hasher) => stated.eq_ignore_ascii_case(hex(hasher.finish().as_ref()).as_bytes()),
             Payload::Body(_) | Payload::Unsigned => true,
         };
-        let Some(candidate) = self.candidate else {
-            return Err(Failure::new(Reason::UnknownKey, "no live shared secret has the credential's id"));
-        };
-        if !is_right {
-            return Err(Failure::new(Reason::Mismatch, "the signature is not that of the request as received"));
-        }
+        let nonce = Nonce { value: self.signature, signed_ms: Some(self.signed_ms), expires_ms: self.expires_ms };
+        let identity = self.trial.decide(matched, Some(nonce))?;
         if !is_same_body {
             return Err(Failure::new(Reason::BodyChanged, "the body does not have the signed digest"));
         }
-        let nonce = Nonce { value: self.signature, signed_ms: Some(self.signed_ms), expires_ms: self.expires_ms };
-        Ok(Identity { nonce: Some(nonce), ..Identity::of(candidate) })
+        Ok(identity)
     }
 
     /// The canonical request and, after an empty line, the string to sign.

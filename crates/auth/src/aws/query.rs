@@ -4,7 +4,8 @@
 
 use std::ops::Range;
 
-use super::uri::{Text, decode, encode};
+use super::uri::{Text, encode};
+use crate::encoding::from_percent;
 
 /// The parameter that cannot sign itself.
 pub(super) const SIGNATURE: &str = "X-Amz-Signature";
@@ -40,7 +41,7 @@ impl Query {
         let name = name.as_bytes();
         let start = self.pairs.partition_point(|(found, _)| self.text[found.clone()] < *name);
         let named = self.pairs[start..].iter().take_while(move |(found, _)| self.text[found.clone()] == *name);
-        named.map(|(_, value)| decode(&self.text[value.clone()]))
+        named.map(|(_, value)| from_percent(&self.text[value.clone()], false).bytes.into_owned())
     }
 
     /// Appends the canonical query.

@@ -42,18 +42,6 @@ pub(super) fn encode(out: &mut Vec<u8>, text: &[u8], kind: Text) {
     }
 }
 
-/// The bytes of a text that [`encode`] has made.
-pub(super) fn decode(text: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((&byte, after)) = rest.split_first() {
-        let escaped = if byte == b'%' { escape(after) } else { None };
-        rest = if escaped.is_some() { &after[2..] } else { after };
-        out.push(escaped.unwrap_or(byte));
-    }
-    out
-}
-
 /// The byte that the two digits after a `%` stand for.
 fn escape(digits: &[u8]) -> Option<u8> {
     let digit = |at: usize| char::from(*digits.get(at)?).to_digit(16);
@@ -114,6 +102,6 @@ mod tests {
         let all: Vec<u8> = (0..=255).collect();
         let mut out = Vec::new();
         encode(&mut out, &all, Text::Plain);
-        assert_eq!(decode(&out), all);
+        assert_eq!(*crate::encoding::from_percent(&out, false).bytes, *all);
     }
 }

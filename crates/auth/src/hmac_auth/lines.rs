@@ -2,7 +2,7 @@
 
 use super::dialect::{Component, Row};
 use super::parameters::Parameters;
-use crate::shown::shown;
+use crate::excerpt::Excerpt;
 use crate::{Failure, Reason, Request};
 
 /// The most components: with it, looking each up among all others and among the fields stays linear.
@@ -33,7 +33,7 @@ impl<'a> Lines<'a> {
                 return Err(Failure::new(Reason::TooLarge, format!("more than {MAX_COMPONENTS} signed components")));
             }
             if lines.find(name).is_some() {
-                return Err(Failure::new(Reason::Duplicated, format!("component {} is listed twice", shown(name))));
+                return Err(Failure::new(Reason::Duplicated, format!("component {} is listed twice", Excerpt(name))));
             }
             if !lines.signed.is_empty() {
                 lines.text.push(b'\n');
@@ -117,7 +117,7 @@ impl<'a> Lines<'a> {
             let Some(separator) = row.joins_values else {
                 return Err(Failure::new(
                     Reason::Duplicated,
-                    format!("the signed field {} is there twice", shown(name)),
+                    format!("the signed field {} is there twice", Excerpt(name)),
                 ));
             };
             self.text.extend_from_slice(separator);
@@ -128,5 +128,5 @@ impl<'a> Lines<'a> {
 }
 
 fn absent(name: &[u8]) -> Failure {
-    Failure::new(Reason::Incomplete, format!("the signed component {} is not there", shown(name)))
+    Failure::new(Reason::Incomplete, format!("the signed component {} is not there", Excerpt(name)))
 }

@@ -1,7 +1,7 @@
 //! The parameters of a signature: `name="value"`, or `name=number`, separated by commas.
 
 use super::dialect::Row;
-use crate::shown::shown;
+use crate::excerpt::Excerpt;
 use crate::{Failure, Reason, Request};
 
 /// The longest field with parameters: nginx's usual buffer for a header line.
@@ -59,7 +59,7 @@ impl<'a> Parameters<'a> {
                 return Err(Failure::new(Reason::TooLarge, format!("more than {MAX_PARAMETERS} parameters")));
             }
             let (name, value, after) = parameter(rest).ok_or_else(|| {
-                Failure::new(Reason::Malformed, format!("{} is not a parameter `name=\"value\"`", shown(rest)))
+                Failure::new(Reason::Malformed, format!("{} is not a parameter `name=\"value\"`", Excerpt(rest)))
             })?;
             if let Some(at) = names.iter().position(|known| known.as_bytes() == name)
                 && values[at].replace(value).is_some()
@@ -70,7 +70,10 @@ impl<'a> Parameters<'a> {
                 None => break,
                 Some((b',', after)) => rest = after.trim_ascii_start(),
                 Some(_) => {
-                    return Err(Failure::new(Reason::Malformed, format!("{} where a comma is expected", shown(after))));
+                    return Err(Failure::new(
+                        Reason::Malformed,
+                        format!("{} where a comma is expected", Excerpt(after)),
+                    ));
                 }
             }
         }

@@ -3,9 +3,10 @@
 use super::lines::VERSION;
 use crate::digest::{Hash, Hasher, MacHash};
 use crate::encoding::from_base64;
+use crate::excerpt::Excerpt;
 use crate::secret::equal;
-use crate::shown::shown;
-use crate::{Candidate, Failure, Identity, Nonce, Pending, Reason, shared_secret};
+use crate::trial::Trial;
+use crate::{Failure, Identity, Nonce, Pending, Reason};
 
 /// The versions that a signed request line may have, all of three bytes. A client need not know which one its library
 /// negotiates, and a proxy may speak another one to us; nothing depends on it, so the signature may be over any.
@@ -26,12 +27,12 @@ impl BodyDigest {
         let (name, value) = (&text[..equals], text.get(equals + 1..).unwrap_or_default());
         let Some((_, hash, length)) = DIGESTS.iter().find(|(known, _, _)| name.eq_ignore_ascii_case(known.as_bytes()))
         else {
-            let detail = format!("`Digest` is {}, expected SHA-256=… or SHA-512=…", shown(text));
+            let detail = format!("`Digest` is {}, expected SHA-256=… or SHA-512=…", Excerpt(text));
             return Err(Failure::new(Reason::Unsupported, detail));
         };
         let expected = from_base64(value).filter(|bytes| bytes.len() == *length);
         let malformed =
-            || Failure::new(Reason::Malformed, format!("`Digest` is not one digest in Base64: {}", shown(text)));
+            || Failure::new(Reason::Malformed, format!("`Digest` is not one digest in Base64: {}", Excerpt(text)));
         Ok(Self { hasher: hash.begin(), expected: expected.ok_or_else(malformed)? })
     }
 
@@ -43,8 +44,8 @@ impl BodyDigest {
 
 /// A claim of an HMAC signature.
 pub(super) struct HmacPending {
-    /// Whose key it may be; `None` if the id is unknown.
-    pub(super) candidate: Option<Candidate>,
+    /// Whose key it may be.
+    pub(super) trial: Trial,
     /// The hash function of the HMAC.
     pub(super) hash: MacHash,
     /// The text that is signed.
@@ -66,18 +67,18 @@ pub(super) struct HmacPending {
 }
 
 impl HmacPending {
-    /// Whether the signature is that of the text. The time does not depend on which version it has.
-    fn is_right(&mut self) -> bool {
-        let secret = shared_secret::of(self.candidate.as_ref());
+    /// The position of the secret whose signature it is. The time does not depend on which version the text has.
+    fn matched(&mut self) -> Option<usize> {
         let versions = if self.version.is_some() { &VERSIONS[..] } else { &VERSIONS[..1] };
-        let mut is_right = false;
+        let mut matched = None;
         for version in versions {
             if let Some(at) = self.version {
                 self.text[at..at + VERSION.len()].copy_from_slice(version.as_bytes());
             }
-            is_right |= equal(self.hash.of(secret, &self.text).as_ref(), &self.signature);
+            let is_right = |secret: &[u8]| equal(self.hash.of(secret, &self.text).as_ref(), &self.signature);
+            matched = self.trial.first(|_, secret| is_right(secret)).or(matched);
         }
-        is_right
+        matched
     }
 }
 
@@ -90,26 +91,18 @@ impl Pending for HmacPending {
     }
 
     fn finish(mut self: Box<Self>, _: &dyn crate::Keys) -> Result<Identity, Failure> {
-        let is_right = self.is_right();
+        let matched = self.matched();
         let is_same_body = match self.digest {
             Some(digest) => Some(digest.matches()),
             None => (!self.has_body || !self.needs_digest).then_some(true),
         };
-        let Some(candidate) = self.candidate else {
-            return Err(Failure::new(Reason::UnknownKey, "no live shared secret has the signature's key id"));
-        };
-        if !is_right {
-            return Err(Failure::new(Reason::Mismatch, "the signature is not that of the request as received"));
-        }
-        match is_same_body {
-            Some(true) => {}
-            Some(false) => return Err(Failure::new(Reason::BodyChanged, "the body does not have the stated digest")),
-            None => {
-                return Err(Failure::new(Reason::Incomplete, "the request has a body, and no `Digest` that counts"));
-            }
-        }
         let nonce = Nonce { value: self.signature, signed_ms: self.signed_ms, expires_ms: self.expires_ms };
-        Ok(Identity { nonce: Some(nonce), ..Identity::of(candidate) })
+        let identity = self.trial.decide(matched, Some(nonce))?;
+        match is_same_body {
+            Some(true) => Ok(identity),
+            Some(false) => Err(Failure::new(Reason::BodyChanged, "the body does not have the stated digest")),
+            None => Err(Failure::new(Reason::Incomplete, "the request has a body, and no `Digest` that counts")),
+        }
     }
 
     fn canonical(&self) -> Vec<u8> {

@@ -93,6 +93,12 @@ impl Algorithm {
         self.row().name
     }
 
+    /// The algorithm of its public keys; `None` for a shared secret.
+    #[must_use]
+    pub fn public(self) -> Option<PublicAlgorithm> {
+        self.row().public
+    }
+
     /// The algorithm of that name.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {

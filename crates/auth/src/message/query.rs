@@ -4,8 +4,9 @@
 //! Text that is not UTF-8 has no value there but U+FFFD, which many texts would share; it is left out instead, so that
 //! no signature can cover it.
 
-use std::borrow::Cow;
 use std::fmt::Write as _;
+
+use crate::encoding::from_percent;
 
 /// The parameters of a query, names and values percent-encoded, in order.
 #[derive(Debug)]
@@ -32,7 +33,7 @@ impl Query {
 
 /// Decodes `+` and `%` escapes and encodes the result; `None` if it is not UTF-8.
 fn recode(text: &[u8]) -> Option<String> {
-    let decoded = decode(text);
+    let decoded = from_percent(text, true).bytes;
     let decoded = std::str::from_utf8(&decoded).ok()?;
     let mut encoded = String::with_capacity(decoded.len());
     for byte in decoded.bytes() {
@@ -43,26 +44,6 @@ fn recode(text: &[u8]) -> Option<String> {
         }
     }
     Some(encoded)
-}
-
-fn decode(text: &[u8]) -> Cow<'_, [u8]> {
-    if memchr::memchr2(b'+', b'%', text).is_none() {
-        return Cow::Borrowed(text);
-    }
-    let digit = |at: usize| text.get(at).and_then(|byte| char::from(*byte).to_digit(16));
-    let (mut decoded, mut at) = (Vec::with_capacity(text.len()), 0);
-    while let Some(byte) = text.get(at) {
-        match (*byte, digit(at + 1), digit(at + 2)) {
-            (b'%', Some(high), Some(low)) => {
-                decoded.push((high << 4 | low) as u8);
-                at += 2;
-            }
-            (b'+', ..) => decoded.push(b' '),
-            (byte, ..) => decoded.push(byte),
-        }
-        at += 1;
-    }
-    Cow::Owned(decoded)
 }
 
 #[cfg(test)]

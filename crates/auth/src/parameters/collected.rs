@@ -6,6 +6,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use crate::encoding::from_percent;
 use crate::{Failure, Reason};
 
 /// The most parameters of a request; calls have some dozens.
@@ -99,23 +100,9 @@ impl<'a> Collected<'a> {
 
 /// A text without its `%` and `+`.
 fn decoded(text: &[u8]) -> Result<Cow<'_, [u8]>, Failure> {
-    if memchr::memchr2(b'%', b'+', text).is_none() {
-        return Ok(Cow::Borrowed(text));
-    }
-    let digit = |byte: Option<&u8>| char::from(*byte?).to_digit(16).map(|digit| digit as u8);
-    let mut bytes = text.iter();
-    let mut decoded = Vec::with_capacity(text.len());
-    while let Some(byte) = bytes.next() {
-        decoded.push(match byte {
-            b'+' => b' ',
-            b'%' => match (digit(bytes.next()), digit(bytes.next())) {
-                (Some(high), Some(low)) => high << 4 | low,
-                _ => return Err(Failure::new(Reason::Malformed, "a `%` without two hexadecimal digits")),
-            },
-            other => *other,
-        });
-    }
-    Ok(Cow::Owned(decoded))
+    let decoded = from_percent(text, true);
+    let broken = || Failure::new(Reason::Malformed, "a `%` without two hexadecimal digits");
+    decoded.is_valid.then_some(decoded.bytes).ok_or_else(broken)
 }
 
 /// Reads the members of a JSON object.

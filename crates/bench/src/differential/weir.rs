@@ -46,16 +46,7 @@ impl Engine for Weir {
         let transaction = Transaction::new(head(request, &arena), &arena);
         let mut outcome = Outcome::default();
         let mut meter = NoMeter;
-        let mut context = Context {
-            detect: true,
-            request_id: b"differential",
-            now_ms: 1,
-            limits: None,
-            keys: None,
-            nonces: None,
-            collections: None,
-            meter: &mut meter,
-        };
+        let mut context = Context { detect: true, request_id: b"differential", now_ms: 1, ..Context::new(&mut meter) };
         let _ = self.plan.evaluate(Phase::Request, &transaction, &mut context, &mut outcome);
         transaction.set_body(arena.alloc_slice_copy(&request.body));
         let _ = self.plan.evaluate(Phase::Body, &transaction, &mut context, &mut outcome);

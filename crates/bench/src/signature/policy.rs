@@ -2,9 +2,6 @@
 
 use super::client::{APP, Client, ED25519_ID, ED25519_PUBLIC, JWT_ID, SECRET};
 
-/// Selectors of all rows but the growth rows.
-pub const SELECTORS: usize = 15;
-
 /// The policy `site` that verifies what this client signs.
 pub fn of(client: &Client) -> String {
     let mut text = format!(

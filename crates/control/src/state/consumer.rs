@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use weir_gateway::resource::Sha256Hash;
+use weir_policy::consumer;
 use weir_resource::Fault;
 
 use super::Key;
@@ -99,7 +99,7 @@ pub(super) fn resolve(
                 Some(Err(why)) => {
                     fault(format!("{} cannot be read: {why}", file.0.display()), "see `weir control --files`")
                 }
-                Some(Ok(hash)) => match one_line(contents, hash) {
+                Some(Ok(hash)) => match contents.text(hash).as_deref().and_then(consumer::one_line) {
                     Some(text) => secret[CAPTURED] = text.into(),
                     None => fault(
                         format!("{} does not hold one line of text", file.0.display()),
@@ -110,11 +110,4 @@ pub(super) fn resolve(
         }
     }
     if faults.is_empty() { Ok(unread) } else { Err(faults) }
-}
-
-fn one_line(contents: &dyn Contents, hash: Sha256Hash) -> Option<String> {
-    let text = contents.text(hash)?;
-    let line = text.strip_suffix('\n').unwrap_or(&text);
-    let line = line.strip_suffix('\r').unwrap_or(line);
-    (!line.is_empty() && !line.contains(['\n', '\0'])).then(|| line.to_owned())
 }

@@ -65,16 +65,7 @@ pub fn evaluate(plan: &Plan, request: &Request, arena: &Bump, meter: &mut impl M
     };
     let transaction = Transaction::new(head, arena);
     let mut outcome = Outcome::default();
-    let mut context = Context {
-        detect: true,
-        request_id: b"id",
-        now_ms: 1_700_000_000_000,
-        limits: None,
-        keys: None,
-        nonces: None,
-        collections: None,
-        meter,
-    };
+    let mut context = Context { detect: true, request_id: b"id", now_ms: 1_700_000_000_000, ..Context::new(meter) };
     black_box(plan.evaluate(Phase::Request, &transaction, &mut context, &mut outcome));
     if plan.wants_body(&transaction, &outcome).is_some() {
         transaction.set_body(&request.body);

@@ -83,10 +83,7 @@ fn compare(
             request_id: naive.request_id,
             now_ms: naive.now_ms,
             limits: Some(table),
-            keys: None,
-            nonces: None,
-            collections: None,
-            meter: &mut meter,
+            ..Context::new(&mut meter)
         };
         let decision = plan.evaluate(phase, &transaction, &mut context, &mut outcome);
         naive.evaluate(phase, &transaction, buckets, &mut found);
@@ -102,7 +99,7 @@ fn compare(
             outcome.header_changes.iter().map(|change| (change.side, change.name.clone(), change.value.clone()));
         assert_eq!(changes.collect::<Vec<_>>(), found.header_changes, "header changes differ in {}", story());
         let status = match &decision {
-            Decision::Continue => None,
+            Decision::Continue | Decision::Verify => None,
             Decision::Respond(response) => Some(response.status),
         };
         assert_eq!(status, found.answered, "decisions differ in {}", story());

@@ -192,15 +192,12 @@ impl Site {
             detect: false,
             request_id: b"id",
             now_ms: memory.map_or(1_700_000_000_000, |(_, now_s)| now_s * 1000),
-            limits: None,
-            keys: None,
-            nonces: None,
             collections: memory.map(|(collections, _)| collections),
-            meter: &mut meter,
+            ..Context::new(&mut meter)
         };
         let mut answered = None;
         let mut step = |decision: Decision| match decision {
-            Decision::Continue => true,
+            Decision::Continue | Decision::Verify => true,
             Decision::Respond(response) => {
                 let location = response.headers.iter().find(|(name, _)| name == b"Location");
                 answered.get_or_insert((response.status, location.map(|(_, value)| value.clone())));

@@ -1,6 +1,7 @@
 //! Consumers as workers get them.
 
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroize as _;
 
 /// Who sends requests. `Debug` shows no secrets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,10 +57,16 @@ pub struct CredentialKey {
     pub public_key: Option<String>,
 }
 
-/// A text that `Debug` does not show.
+/// A text that `Debug` does not show, and that is overwritten when it is dropped.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct HiddenText(pub String);
+
+impl Drop for HiddenText {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
 
 impl std::fmt::Debug for HiddenText {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

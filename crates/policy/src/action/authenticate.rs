@@ -13,68 +13,88 @@ use crate::table::{Key, Kind, Need, Resource, form};
 /// Ways of one `authenticate`: each is tried for every request without the credentials of those before it.
 const MAX_WAYS: usize = 8;
 
-pub(super) const CONSUMERS: Key = Key {
+pub(in crate::action) const CONSUMERS: Key = Key {
     name: "consumers",
     kind: Kind::List(&Kind::Id(ResourceKind::Consumers), true),
     need: Need::Default("all"),
     doc: "The consumers that may pass. Others are answered with 403.",
 };
 
-pub(super) const GROUPS: Key = Key {
+pub(in crate::action) const GROUPS: Key = Key {
     name: "groups",
     kind: Kind::List(&Kind::Form(&form::CONSUMER_NAME), true),
     need: Need::Default("all"),
     doc: "Only consumers in one of these groups may pass. Others are answered with 403.",
 };
 
-pub(super) const DENIED_GROUPS: Key = Key {
+pub(in crate::action) const DENIED_GROUPS: Key = Key {
     name: "denied_groups",
     kind: Kind::List(&Kind::Form(&form::CONSUMER_NAME), true),
     need: Need::Default("none"),
     doc: "Consumers in one of these groups are answered with 403, whatever other groups they are in.",
 };
 
-pub(super) const ANONYMOUS: Key = Key {
+pub(in crate::action) const ANONYMOUS: Key = Key {
     name: "anonymous",
     kind: Kind::Id(ResourceKind::Consumers),
     need: Need::Default("requests without credentials are refused"),
     doc: "The consumer that requests without any credentials count as. Wrong credentials are refused all the same.",
 };
 
-pub(super) const HIDE_CREDENTIALS: Key = Key {
+pub(in crate::action) const HIDE_CREDENTIALS: Key = Key {
     name: "hide_credentials",
     kind: Kind::Flag,
     need: Need::Value("false"),
     doc: "Whether the header fields with the credentials are removed from the request to the upstream.",
 };
 
-pub(super) const IDENTITY_HEADERS: Key = Key {
+pub(in crate::action) const IDENTITY_HEADERS: Key = Key {
     name: "identity_headers",
     kind: Kind::Flag,
     need: Need::Value("true"),
     doc: "Whether the upstream gets the consumer in `X-Consumer-Id` and its groups, joined by commas, in `X-Consumer-Groups`. What the client sends in these fields is removed.",
 };
 
-pub(super) const PREFLIGHTS: Key = Key {
+pub(in crate::action) const PREFLIGHTS: Key = Key {
     name: "preflights",
     kind: Kind::Flag,
     need: Need::Value("true"),
     doc: "Whether CORS preflight requests, which browsers send without credentials, pass: `OPTIONS` with `Origin` and `Access-Control-Request-Method`.",
 };
 
-pub(super) const REALM: Key = Key {
+pub(in crate::action) const REALM: Key = Key {
     name: "realm",
     kind: Kind::Form(&form::CONSUMER_NAME),
     need: Need::Value("weir"),
     doc: "The realm in `WWW-Authenticate` of the answer 401.",
 };
 
-pub(super) const DEBUG: Key = Key {
+pub(in crate::action) const DEBUG: Key = Key {
     name: "debug",
     kind: Kind::Flag,
     need: Need::Value("false"),
     doc: "Whether the attack log shows, for a refused request, what the gateway canonicalised, to be compared with what the client signed. It never shows a secret, but parts of the request.",
 };
+
+/// The keys of a way to authenticate: its own, then those that all ways share.
+macro_rules! keys_of_way {
+    ($($own:expr),* $(,)?) => {{
+        use crate::action::authenticate as shared;
+        &[
+            $($own,)*
+            shared::CONSUMERS,
+            shared::GROUPS,
+            shared::DENIED_GROUPS,
+            shared::ANONYMOUS,
+            shared::HIDE_CREDENTIALS,
+            shared::IDENTITY_HEADERS,
+            shared::PREFLIGHTS,
+            shared::REALM,
+            shared::DEBUG,
+        ]
+    }};
+}
+pub(super) use keys_of_way;
 
 /// The headers that tell the upstream who the consumer is.
 const HEADERS: [&str; 2] = ["X-Consumer-Id", "X-Consumer-Groups"];
@@ -86,23 +106,12 @@ pub(super) static AUTHENTICATE: ActionKind = ActionKind {
         doc: "Asks who sent the request, and goes on if one of several ways proves a consumer; otherwise the answer is 401. `authenticate: [jwt, key_auth]` is short for `authenticate: {any_of: [jwt, key_auth]}`.",
         short: Some("any_of"),
         one_of: &[],
-        keys: &[
-            Key {
-                name: "any_of",
-                kind: Kind::AtMost(&Kind::List(&Kind::Action, true), MAX_WAYS),
-                need: Need::Required,
-                doc: "The ways, asked in this order: `jwt`, `key_auth`, `basic_auth`, `verify_signature`, each with its own options, but without those that it shares with `authenticate`.",
-            },
-            CONSUMERS,
-            GROUPS,
-            DENIED_GROUPS,
-            ANONYMOUS,
-            HIDE_CREDENTIALS,
-            IDENTITY_HEADERS,
-            PREFLIGHTS,
-            REALM,
-            DEBUG,
-        ],
+        keys: keys_of_way![Key {
+            name: "any_of",
+            kind: Kind::AtMost(&Kind::List(&Kind::Action, true), MAX_WAYS),
+            need: Need::Required,
+            doc: "The ways, asked in this order: `jwt`, `key_auth`, `basic_auth`, `verify_signature`, each with its own options, but without those that it shares with `authenticate`.",
+        },],
     },
     build: |fields, builder| {
         let mut schemes = Vec::new();

@@ -10,10 +10,7 @@ use weir_auth::jwt::{ConsumerOf, Jwt};
 use weir_gateway::resource::ResourceKind;
 
 use super::ActionKind;
-use super::authenticate::{
-    ANONYMOUS, CONSUMERS, DEBUG, DENIED_GROUPS, GROUPS, HIDE_CREDENTIALS, IDENTITY_HEADERS, PREFLIGHTS, REALM, action,
-    one,
-};
+use super::authenticate::{action, keys_of_way, one};
 use super::key_auth::{COOKIES, HEADERS, PARAMETERS, places};
 use crate::build::Builder;
 use crate::check::Fields;
@@ -33,7 +30,7 @@ pub(super) static JWT: ActionKind = ActionKind {
         doc: "Asks for a JSON Web Token (RFC 7519), in `Authorization: Bearer` unless said otherwise; without a valid one the answer is 401. The key is a consumer's credential that the token's `kid`, or else its `iss`, names, and the consumer is the sender; or it is in the issuer's JWK Set (`jwks`), and a claim names the consumer. Each key has one algorithm, whatever the token says. Claims are fields for later rules: `jwt.claims[\"sub\"]`.",
         short: None,
         one_of: &[],
-        keys: &[
+        keys: keys_of_way![
             Key {
                 name: "issuers",
                 kind: Kind::List(&Kind::Text, true),
@@ -80,7 +77,7 @@ pub(super) static JWT: ActionKind = ActionKind {
                 name: "jwks",
                 kind: Kind::File,
                 need: Need::Default("credentials of consumers"),
-                doc: "A file with the issuer's JWK Set (RFC 7517). A gateway takes it anew when it changes. Set `issuers` and `audiences` with it.",
+                doc: "A file with the issuer's JWK Set (RFC 7517). A gateway takes it anew as `refresh` of the policy says. Set `issuers` and `audiences` with it.",
             },
             Key {
                 name: "consumer_claim",
@@ -97,31 +94,10 @@ pub(super) static JWT: ActionKind = ActionKind {
             HEADERS,
             PARAMETERS,
             COOKIES,
-            CONSUMERS,
-            GROUPS,
-            DENIED_GROUPS,
-            ANONYMOUS,
-            HIDE_CREDENTIALS,
-            IDENTITY_HEADERS,
-            PREFLIGHTS,
-            REALM,
-            DEBUG,
         ],
     },
     build: |fields, builder| {
-        let mut jwt = Jwt { typ: fields.text("typ").map(str::to_owned), ..Jwt::default() };
-        let places = places(fields);
-        if !places.is_empty() {
-            jwt.places = places;
-        }
-        jwt.claims = ClaimRules {
-            issuers: fields.texts("issuers"),
-            audiences: fields.texts("audiences"),
-            leeway_ms: fields.milliseconds("leeway").unwrap_or(60_000),
-            require_exp: fields.flag_or("require_exp"),
-            max_lifetime_ms: fields.milliseconds("max_lifetime"),
-            required: fields.texts("required_claims"),
-        };
+        let jwt = options(fields);
         let issuer = match fields.text("jwks") {
             Some(file) => Some((Arc::new(key_set(fields, file, builder)?), consumer_of(fields))),
             None => {
@@ -137,6 +113,24 @@ pub(super) static JWT: ActionKind = ActionKind {
         Some(action(fields, one(Tokens { jwt, issuer }), Replay::Pass))
     },
 };
+
+/// What is asked of tokens.
+pub(crate) fn options(fields: &Fields<'_>) -> Jwt {
+    let places = places(fields);
+    let mut jwt = Jwt { typ: fields.text("typ").map(str::to_owned), ..Jwt::default() };
+    if !places.is_empty() {
+        jwt.places = places;
+    }
+    jwt.claims = ClaimRules {
+        issuers: fields.texts("issuers"),
+        audiences: fields.texts("audiences"),
+        leeway_ms: fields.milliseconds("leeway").unwrap_or(60_000),
+        require_exp: fields.flag_or("require_exp"),
+        max_lifetime_ms: fields.milliseconds("max_lifetime"),
+        required: fields.texts("required_claims"),
+    };
+    jwt
+}
 
 fn consumer_of(fields: &Fields<'_>) -> ConsumerOf {
     match fields.text("consumer") {

@@ -5,10 +5,7 @@ use weir_auth::api_key::ApiKey;
 use weir_auth::place::Place;
 
 use super::ActionKind;
-use super::authenticate::{
-    ANONYMOUS, CONSUMERS, DEBUG, DENIED_GROUPS, GROUPS, HIDE_CREDENTIALS, IDENTITY_HEADERS, PREFLIGHTS, REALM, action,
-    one,
-};
+use super::authenticate::{action, keys_of_way, one};
 use crate::check::Fields;
 use crate::table::{Key, Kind, Need, Resource, form};
 
@@ -40,27 +37,16 @@ pub(super) static KEY_AUTH: ActionKind = ActionKind {
         doc: "Asks for the API key of a consumer, in `apikey` or `X-API-Key` unless said otherwise; without a valid key the answer is 401. A key in two places is refused.",
         short: None,
         one_of: &[],
-        keys: &[
-            HEADERS,
-            PARAMETERS,
-            COOKIES,
-            CONSUMERS,
-            GROUPS,
-            DENIED_GROUPS,
-            ANONYMOUS,
-            HIDE_CREDENTIALS,
-            IDENTITY_HEADERS,
-            PREFLIGHTS,
-            REALM,
-            DEBUG,
-        ],
+        keys: keys_of_way![HEADERS, PARAMETERS, COOKIES,],
     },
-    build: |fields, _| {
-        let places = places(fields);
-        let scheme = if places.is_empty() { ApiKey::default() } else { ApiKey { places } };
-        Some(action(fields, one(scheme), Replay::Pass))
-    },
+    build: |fields, _| Some(action(fields, one(options(fields)), Replay::Pass)),
 };
+
+/// Where keys may be.
+pub(crate) fn options(fields: &Fields<'_>) -> ApiKey {
+    let places = places(fields);
+    if places.is_empty() { ApiKey::default() } else { ApiKey { places } }
+}
 
 /// The places that an action names.
 pub(super) fn places(fields: &Fields<'_>) -> Vec<Place> {

@@ -8,10 +8,7 @@ use weir_auth::Replay;
 use weir_gateway::resource::ResourceKind;
 
 use super::ActionKind;
-use super::authenticate::{
-    ANONYMOUS, CONSUMERS, DEBUG, DENIED_GROUPS, GROUPS, HIDE_CREDENTIALS, IDENTITY_HEADERS, PREFLIGHTS, REALM, SHARED,
-    action,
-};
+use super::authenticate::{SHARED, action, keys_of_way};
 use schemes::{Row, SCHEMES};
 
 use crate::build::Builder;
@@ -63,7 +60,7 @@ pub(super) static VERIFY_SIGNATURE: ActionKind = ActionKind {
         doc: "Asks for a signature over the request by the key of a consumer; without a valid one the answer is 401. The body passes through a digest as it arrives: it may be longer than `weir_body_limit`, and a temporary file is not read for it. The rule runs when the body is complete. `verify_signature: SCHEME` is short for `verify_signature: {scheme: SCHEME}`.",
         short: Some("scheme"),
         one_of: &[],
-        keys: &[
+        keys: keys_of_way![
             SCHEME,
             Key {
                 name: "replay",
@@ -310,15 +307,6 @@ pub(super) static VERIFY_SIGNATURE: ActionKind = ActionKind {
                 need: Need::Value("64k"),
                 doc: "`sorted_parameters` and presets: the longest body, which has to be kept for sorting.",
             },
-            CONSUMERS,
-            GROUPS,
-            DENIED_GROUPS,
-            ANONYMOUS,
-            HIDE_CREDENTIALS,
-            IDENTITY_HEADERS,
-            PREFLIGHTS,
-            REALM,
-            DEBUG,
         ],
     },
     build: |fields, builder| {

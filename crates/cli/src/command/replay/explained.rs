@@ -116,16 +116,7 @@ fn look(replayer: &Replayer<'_>, request: &Recorded, detect: bool) -> Result<Exp
     let plan: &Plan = &policies.plan;
     let mut outcome = Outcome::default();
     let meter = &mut Stopwatch::new(replayer.clock(), false);
-    let mut context = Context {
-        detect,
-        request_id: b"explain",
-        now_ms: 0,
-        limits: None,
-        keys: None,
-        nonces: None,
-        collections: None,
-        meter,
-    };
+    let mut context = Context { detect, request_id: b"explain", now_ms: 0, ..Context::new(meter) };
     let decision = plan.evaluate(Phase::Request, &transaction, &mut context, &mut outcome);
     let only_detects = detect || plan.only_detects();
     let reader = plan.has(Phase::Body).then(|| plan.wants_body(&transaction, &outcome)).flatten();
@@ -136,7 +127,7 @@ fn look(replayer: &Replayer<'_>, request: &Recorded, detect: bool) -> Result<Exp
     };
     let response = RESPONSES.map(of_kind).to_vec();
     let refused = match decision {
-        Decision::Continue => None,
+        Decision::Continue | Decision::Verify => None,
         Decision::Respond(response) => Some((response.status, outcome.decided_by)),
     };
     Ok(Explained { policies, refused, fate, request: Vec::new(), response })

@@ -113,7 +113,7 @@ impl<'s> Replayer<'s> {
                 verdict: if refused.is_some() { Verdict::Fail } else { outcome.verdict },
                 status: match decision {
                     _ if refused.is_some() => refused.map(Unreadable::status),
-                    Decision::Continue => None,
+                    Decision::Continue | Decision::Verify => None,
                     Decision::Respond(response) => Some(response.status),
                 },
                 unreadable,
@@ -169,16 +169,7 @@ impl<'s> Replayer<'s> {
         transaction.flag(transaction.head.host_anomalies());
         let mut outcome = Outcome::default();
         let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_millis() as u64);
-        let mut context = Context {
-            detect: false,
-            request_id: b"replay",
-            now_ms,
-            limits: None,
-            keys: None,
-            nonces: None,
-            collections: None,
-            meter,
-        };
+        let mut context = Context { detect: false, request_id: b"replay", now_ms, ..Context::new(meter) };
         let decision = request_phases((request, plan), &transaction, &mut context, &mut outcome);
         // Logged in nginx's log phase, answered or not.
         outcome.run_rule_sets(RuleSetPhase::Logging, &transaction, &mut context);

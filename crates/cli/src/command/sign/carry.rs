@@ -33,7 +33,7 @@ impl Choice {
             Means::Signature(SchemeClient::Other(client)) => {
                 client.sign(request, &self.key_id, &self.key).map_err(failed)
             }
-            Means::Token(rules) => put(&rules.places, &token::made(&self, rules, request, sign)?, request),
+            Means::Token(rules) => put(&rules.jwt.places, &token::made(&self, rules, request, sign)?, request),
             Means::Key(places) => put(places, self.text()?, request),
             Means::Password => {
                 let credentials = format!("{}:{}", self.key_id, self.text()?);

@@ -33,7 +33,7 @@ pub(super) fn made(
         let names = jwa::Algorithm::names(None);
         Failure::new(format!("tokens have no algorithm `{name}`")).hint(format!("there are {names}"))
     })?;
-    let mut header = json!({"alg": algorithm.name, "typ": rules.typ.as_deref().unwrap_or("JWT")});
+    let mut header = json!({"alg": algorithm.name, "typ": rules.jwt.typ.as_deref().unwrap_or("JWT")});
     if !choice.key_id.is_empty() {
         header["kid"] = choice.key_id.as_str().into();
     }
@@ -51,27 +51,27 @@ fn claims(
     sign: &Sign,
 ) -> Result<Map<String, Value>, Failure> {
     let now = request.now_ms / 1000;
-    let lifetime = rules.claims.max_lifetime_ms.map_or(LIFETIME_S, |most| LIFETIME_S.min(most / 1000));
+    let lifetime = rules.jwt.claims.max_lifetime_ms.map_or(LIFETIME_S, |most| LIFETIME_S.min(most / 1000));
     let mut claims = Map::new();
     let mut add = |name: &str, value: Value| claims.insert(name.to_owned(), value);
     if !choice.consumer.is_empty() {
         add("sub", choice.consumer.as_str().into());
         add(&rules.consumer_claim, choice.consumer.as_str().into());
     }
-    for (name, values) in [("iss", &rules.claims.issuers), ("aud", &rules.claims.audiences)] {
+    for (name, values) in [("iss", &rules.jwt.claims.issuers), ("aud", &rules.jwt.claims.audiences)] {
         values.first().map(|value| add(name, value.as_str().into()));
     }
     for (name, value) in [("iat", now.into()), ("exp", (now + lifetime).into()), ("jti", hex(&request.random).into())] {
         add(name, value);
     }
-    if rules.claims.required.iter().any(|name| name == "nbf") {
+    if rules.jwt.claims.required.iter().any(|name| name == "nbf") {
         add("nbf", now.into());
     }
     for claim in &sign.claim {
         let (name, value) = named_value("--claim", claim)?;
         claims.insert(name, value);
     }
-    match rules.claims.required.iter().find(|name| !claims.contains_key(*name)) {
+    match rules.jwt.claims.required.iter().find(|name| !claims.contains_key(*name)) {
         Some(name) => Err(Failure::new(format!("the rule requires the claim `{name}`"))
             .hint(format!("give it with --claim {name}=VALUE"))),
         None => Ok(claims),

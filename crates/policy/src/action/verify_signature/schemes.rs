@@ -300,15 +300,15 @@ fn webhook(fields: &Fields<'_>, preset: &str) -> Result<Webhook, String> {
     let consumer = fields.text("consumer").unwrap_or_default();
     let mut options = WebhookOptions::preset(preset, consumer).expect("the table names presets");
     options.window.tolerance_ms = fields.milliseconds("clock_skew").unwrap_or(options.window.tolerance_ms);
-    let text = |key: &str, into: &mut String| {
-        if let Some(text) = fields.text(key) {
-            text.clone_into(into);
-        }
-    };
-    text("signature_header", &mut options.header);
-    text("prefix", &mut options.prefix);
-    text("timestamp_header", &mut options.timestamp_header);
-    text("template", &mut options.signed);
+    set_texts(
+        fields,
+        [
+            ("signature_header", &mut options.header),
+            ("prefix", &mut options.prefix),
+            ("timestamp_header", &mut options.timestamp_header),
+            ("template", &mut options.signed),
+        ],
+    );
     options.window.format = named(TimeFormat::NAMES, fields, "timestamp_format").unwrap_or(options.window.format);
     options.written = named(Written::NAMES, fields, "encoding").unwrap_or(options.written);
     if let Some(name) = fields.choice("algorithm") {
@@ -328,18 +328,17 @@ fn parameters(fields: &Fields<'_>, preset: &str) -> Result<Parameters, String> {
     options.keep_empty = fields.flag_or("keep_empty");
     options.decode = fields.flag_or("decode");
     options.excluded.extend(fields.texts("unsigned_parameters"));
-    for (key, into) in [
-        ("equals", &mut options.equals),
-        ("separator", &mut options.separator),
-        ("secret_label", &mut options.secret_label),
-        ("timestamp_parameter", &mut options.timestamp),
-        ("nonce_parameter", &mut options.nonce),
-        ("consumer", &mut options.consumer),
-    ] {
-        if let Some(text) = fields.text(key) {
-            text.clone_into(into);
-        }
-    }
+    set_texts(
+        fields,
+        [
+            ("equals", &mut options.equals),
+            ("separator", &mut options.separator),
+            ("secret_label", &mut options.secret_label),
+            ("timestamp_parameter", &mut options.timestamp),
+            ("nonce_parameter", &mut options.nonce),
+            ("consumer", &mut options.consumer),
+        ],
+    );
     options.hash = hash(fields).unwrap_or(options.hash);
     options.secret = named(SecretPlace::NAMES, fields, "secret").unwrap_or(options.secret);
     options.written = named(Written::NAMES, fields, "encoding").unwrap_or(options.written);
@@ -351,6 +350,15 @@ fn parameters(fields: &Fields<'_>, preset: &str) -> Result<Parameters, String> {
         options.body_bytes = *bytes as usize;
     }
     Parameters::new(options)
+}
+
+/// Takes over the texts that are given.
+fn set_texts<const N: usize>(fields: &Fields<'_>, options: [(&str, &mut String); N]) {
+    for (key, into) in options {
+        if let Some(text) = fields.text(key) {
+            text.clone_into(into);
+        }
+    }
 }
 
 fn place(fields: &Fields<'_>, [parameter, header]: [&str; 2], into: &mut Place) -> Result<(), String> {
@@ -368,14 +376,13 @@ fn tokens(fields: &Fields<'_>) -> Result<Tokens, String> {
     options.hash = hash(fields).unwrap_or(options.hash);
     options.secret = named(SecretPlace::NAMES, fields, "secret").unwrap_or(options.secret);
     options.written = named(Written::NAMES, fields, "encoding").unwrap_or(options.written);
-    for (key, into) in [
-        ("signature_header", &mut options.signature_header),
-        ("key_header", &mut options.key_header),
-        ("consumer", &mut options.consumer),
-    ] {
-        if let Some(text) = fields.text(key) {
-            text.clone_into(into);
-        }
-    }
+    set_texts(
+        fields,
+        [
+            ("signature_header", &mut options.signature_header),
+            ("key_header", &mut options.key_header),
+            ("consumer", &mut options.consumer),
+        ],
+    );
     Tokens::new(options)
 }
