@@ -15,6 +15,7 @@ mod certificate_files;
 mod chaos;
 mod clients;
 mod configuration;
+mod consumers;
 mod control_api;
 mod cost_changes;
 mod cost_history;

@@ -52,7 +52,9 @@ fn binaries_are_shared_by_processes() {
 fn a_deleted_program_is_still_read() {
     let directory = tempfile::tempdir().unwrap();
     let program = directory.path().join("sleeper");
-    std::fs::copy("/bin/sleep", &program).unwrap();
+    // By a process of its own: a copy open for writing in this one is inherited by what other tests start meanwhile, and
+    // then it cannot be run.
+    assert!(Command::new("cp").arg("/bin/sleep").arg(&program).status().unwrap().success());
     let mut child = Command::new(&program).arg("60").spawn().unwrap();
     let inode = std::fs::metadata(&program).unwrap().ino();
     let mapped = |process: &Process| {

@@ -62,7 +62,9 @@ mod tests {
     fn a_name_must_be_that_of_one_process() {
         let directory = tempfile::tempdir().expect("temp dir");
         let program = directory.path().join("weir-sleeper");
-        std::fs::copy("/bin/sleep", &program).expect("copies");
+        // By a process of its own: a copy open for writing in this one is inherited by what other tests start meanwhile,
+        // and then it cannot be run.
+        assert!(std::process::Command::new("cp").arg("/bin/sleep").arg(&program).status().expect("runs").success());
         let sleeper = || std::process::Command::new(&program).arg("60").spawn().expect("starts");
         let mut one = sleeper();
         let alone = pid_of("weir-sleeper");

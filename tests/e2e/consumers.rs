@@ -1,0 +1,193 @@
+//! Consumers whose credentials change, passwords beside the event loop, and the keys of issuers.
+
+use std::thread;
+
+use serde_json::{Value, json};
+use weir_auth::message::Algorithm;
+use weir_auth::{Secret, SigningKey};
+use weir_tests::origin::Echo;
+use weir_tests::wait::until;
+use weir_tests::{Gateway, Request, Setup};
+
+use crate::authentication::{KEY, nginx, now_ms, refused};
+
+#[test]
+fn consumers_of_a_gateway_change_live_and_keep_their_secrets() {
+    let echo = Echo::start();
+    let policy = json!({"rules": [{"id": "key", "when": "true", "action": {"key_auth": {"groups": ["partners"]}}}]});
+    let consumer = |keys: &[&str]| {
+        let credentials: Vec<Value> = keys.iter().map(|key| json!({"key_auth": {"key": key}})).collect();
+        json!({"groups": ["partners"], "credentials": credentials})
+    };
+    let gateway = Gateway::start(&[
+        ("consumers/shop", consumer(&[KEY])),
+        ("upstreams/app", json!({"members": {"a": {"address": echo.to_string()}}})),
+        ("policies/auth", policy),
+        ("settings", json!({"policies": ["auth"]})),
+        ("sites/all", json!({"hosts": ["*"]})),
+        ("routes/all", json!({"site": "all", "to": "app"})),
+    ]);
+    let status = |key: &str| gateway.nginx.send(&Request::get("/").header("apikey", key)).status;
+    let new = "fedcba98765432100123";
+    assert_eq!((status(KEY), status(new)), (200, 401));
+    let _ = gateway.api().put("consumers/shop", &consumer(&[KEY, new])).expect(200);
+    assert_eq!((status(KEY), status(new)), (200, 200), "both are live while clients change over");
+
+    let shown = gateway.api().get("consumers/shop").expect(200);
+    assert!(!shown.body.to_string().contains(KEY), "{:?}", shown.body);
+    let mut document = shown.body.clone();
+    document["groups"] = json!(["others"]);
+    let _ = gateway.api().put("consumers/shop", &document).expect(200);
+    assert_eq!(status(new), 403, "the hashes in the answer stood for the keys");
+    let _ = gateway.api().patch("consumers/shop", &json!({"groups": ["partners"]})).expect(200);
+    let _ = gateway.api().put("consumers/shop", &consumer(&[new])).expect(200);
+    assert_eq!((status(KEY), status(new)), (401, 200));
+
+    let taken = gateway.api().put("consumers/other", &consumer(&[new])).expect(422);
+    assert!(!taken.body.to_string().contains(new), "{:?}", taken.body);
+    let file = gateway.nginx.path("secret");
+    std::fs::write(&file, "from-a-file-of-bytes\n").unwrap();
+    let from_file = json!({"groups": ["partners"], "credentials": [{"key_auth": {"key": {"file": file}}}]});
+    let _ = gateway.api().put("consumers/file", &from_file).expect(201);
+    assert_eq!(status("from-a-file-of-bytes"), 200);
+    let shown = gateway.api().get("consumers/file").expect(200).body.to_string();
+    assert!(shown.contains("\"file\"") && !shown.contains("from-a-file"), "{shown}");
+    let _ = gateway.api().delete("consumers/shop").expect(200);
+    assert_eq!(status(new), 401);
+}
+
+#[test]
+fn passwords_are_verified_beside_the_event_loop_and_remembered() {
+    let nginx = nginx(
+        "      - {id: door, when: 'starts_with(http.request.uri.path, \"/door\")', action: {basic_auth: {hide_credentials: true}}}\n",
+    );
+    let basic = |user: &str, password: &str| {
+        let text = weir_auth::encoding::base64(format!("{user}:{password}").as_bytes());
+        Request::get("/door").header("Authorization", format!("Basic {text}"))
+    };
+    let right = basic("ann", "open sesame");
+    let response = nginx.send(&right);
+    assert_eq!((response.status, response.received("x-consumer-id").as_deref()), (200, Some("shop")));
+    assert_eq!(response.received("authorization"), None);
+    refused(&nginx.send(&basic("ann", "open sesam")), "Basic");
+    refused(&nginx.send(&basic("bob", "open sesame")), "Basic");
+    refused(&nginx.send(&Request::get("/door")), "Basic");
+    // A hundred requests with a remembered password take less time than ten hashes: none of them waits.
+    let mut connection = nginx.connect();
+    (0..100).for_each(|_| assert_eq!(right.send_on(&mut connection).status, 200));
+
+    // More wrong passwords than may wait: some are answered at once with 503, and others are served meanwhile.
+    let statuses: Vec<u16> = thread::scope(|scope| {
+        let wrong = |n: usize| basic("ann", &format!("wrong {n}"));
+        let clients: Vec<_> = (0..100).map(|n| scope.spawn(move || wrong(n).send(nginx.port).status)).collect();
+        assert_eq!(nginx.get("/").status, 200, "a request that needs no password");
+        assert_eq!(nginx.send(&right).status, 200, "a remembered one");
+        clients.into_iter().map(|client| client.join().unwrap()).collect()
+    });
+    let count = |status| statuses.iter().filter(|one| **one == status).count();
+    assert_eq!(count(401) + count(503), 100, "{statuses:?}");
+    assert!(count(401) >= 64 && count(503) > 0, "{statuses:?}");
+}
+
+#[test]
+fn faults_of_credentials_quote_no_secrets() {
+    let gateway = Gateway::start(&[]);
+    let secret = "TOPSECRETKEY-0123456789abcdef0123";
+    for credential in [
+        json!({"key_auth": secret}),
+        json!(secret),
+        json!({"key_auth": {"key": format!("{secret}\t")}}),
+        json!({"signature": {"id": "a", "secret": [secret]}}),
+        json!({"jwt": {"id": "a", "algorithm": "HS512", "secret": secret}}),
+        json!({"basic_auth": {"username": "ann", "password_hash": secret}}),
+    ] {
+        let refused = gateway.api().put("consumers/z", &json!({"credentials": [credential]})).expect(422);
+        assert!(!refused.body.to_string().contains("TOPSECRET"), "{}", refused.body);
+    }
+    let audit = gateway.api().get("audit").body.to_string();
+    assert!(audit.contains("consumers/z") && !audit.contains("TOPSECRET"), "{audit}");
+}
+
+#[test]
+fn rules_before_a_password_keep_guesses_away_from_the_hashes() {
+    let nginx = nginx(
+        "      - {id: pace, when: 'starts_with(http.request.uri.path, \"/before\")', action: {rate_limit: 5/h}}\n\
+         \x20     - {id: door, when: 'starts_with(http.request.uri.path, \"/before\")', action: basic_auth}\n\
+         \x20     - {id: both, when: 'http.request.uri.path eq \"/both\"', actions: [{rate_limit: 2/h}, basic_auth, {tag: known}]}\n",
+    );
+    let wrong = |path: &str, n: usize| {
+        let text = weir_auth::encoding::base64(format!("ann:wrong {n}").as_bytes());
+        Request::get(path).header("Authorization", format!("Basic {text}"))
+    };
+    // Were the passwords verified first, more than may wait would get 503.
+    let statuses: Vec<u16> = thread::scope(|scope| {
+        let clients: Vec<_> =
+            (0..100).map(|n| scope.spawn(move || wrong("/before", n).send(nginx.port).status)).collect();
+        clients.into_iter().map(|client| client.join().unwrap()).collect()
+    });
+    let count = |status| statuses.iter().filter(|one| **one == status).count();
+    assert_eq!((count(401), count(429)), (5, 95), "{statuses:?}");
+    // The evaluation goes on where it waited: what came before is counted once.
+    let statuses = [0, 1, 2].map(|n| nginx.send(&wrong("/both", n)).status);
+    assert_eq!(statuses, [401, 401, 429]);
+}
+
+#[test]
+fn keys_of_an_issuer_roll_over_without_a_reload() {
+    /// RFC 8037, appendix A, as PKCS#8, and its public key.
+    const PRIVATE: &str =
+        "302e020100300506032b6570042204209d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60";
+    const PUBLIC: &str = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
+    let echo = Echo::start();
+    let prefix = Setup::gateway();
+    let file = prefix.prefix().join("keys.json");
+    let set = |kid: &str| json!({"keys": [{"kty": "OKP", "crv": "Ed25519", "kid": kid, "x": PUBLIC}]}).to_string();
+    std::fs::write(&file, set("one")).unwrap();
+    let jwt = json!({"jwks": file, "issuers": ["https://issuer.example"], "audiences": ["orders"]});
+    let gateway = Gateway::start_with(
+        prefix,
+        &[
+            ("consumers/ann", json!({"groups": ["people"]})),
+            ("upstreams/app", json!({"members": {"a": {"address": echo.to_string()}}})),
+            (
+                "policies/auth",
+                json!({"refresh": "on_change", "rules": [
+                    {"id": "token", "when": "true", "action": {"jwt": jwt}},
+                    {"id": "scope", "when": "not any(jwt.claims[\"scope\"][*] eq \"write\")", "action": "block"},
+                ]}),
+            ),
+            ("settings", json!({"policies": ["auth"]})),
+            ("sites/all", json!({"hosts": ["*"]})),
+            ("routes/all", json!({"site": "all", "to": "app"})),
+        ],
+    );
+    let token = |kid: &str, claims: &Value| {
+        let encoded = |part: &Value| weir_auth::encoding::base64_url(part.to_string().as_bytes());
+        let signed = format!("{}.{}", encoded(&json!({"alg": "EdDSA", "kid": kid})), encoded(claims));
+        let key = SigningKey::Private(Secret::new(weir_auth::encoding::from_hex(PRIVATE.as_bytes()).unwrap()));
+        let signature = Algorithm::Ed25519.sign(&key, signed.as_bytes()).unwrap();
+        format!("{signed}.{}", weir_auth::encoding::base64_url(&signature))
+    };
+    let claims = |name: &str, value: Value| {
+        let mut claims = json!({"iss": "https://issuer.example", "aud": ["orders", "stock"], "sub": "ann", "scope": "write",
+            "exp": now_ms() / 1000 + 60});
+        claims[name] = value;
+        claims
+    };
+    let send = |kid: &str, claims: &Value| {
+        gateway.nginx.send(&Request::get("/").header("Authorization", format!("Bearer {}", token(kid, claims))))
+    };
+    let good = claims("sub", "ann".into());
+    let response = send("one", &good);
+    assert_eq!((response.status, response.received("x-consumer-id").as_deref()), (200, Some("ann")));
+    assert_eq!(send("one", &claims("scope", "read".into())).status, 403);
+    for (name, value) in
+        [("sub", json!("bob")), ("aud", json!("stock")), ("iss", json!("https://other.example")), ("exp", json!(1))]
+    {
+        assert_eq!(send("one", &claims(name, value)).status, 401, "{name}");
+    }
+    assert_eq!(send("two", &good).status, 401);
+    std::fs::write(&file, set("two")).unwrap();
+    until("the new key to be live", || (send("two", &good).status == 200).then_some(()));
+    assert_eq!(send("one", &good).status, 401);
+}
