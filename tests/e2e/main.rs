@@ -13,6 +13,7 @@ mod bounds;
 mod captured;
 mod certificate_files;
 mod chaos;
+mod client_certificates;
 mod clients;
 mod configuration;
 mod consumers;

@@ -94,6 +94,7 @@ mod tests {
         let request = Request {
             method: b"GET",
             is_tls: true,
+            client_certificate: None,
             authority: b"a.example",
             target: target.as_bytes(),
             headers: &headers,

@@ -86,8 +86,14 @@ mod tests {
 
     fn read(fields: &[&[u8]]) -> Result<(Vec<u8>, Vec<u8>), Reason> {
         let headers: Vec<Header<'_>> = fields.iter().map(|value| Header::new(b"Authorization", value)).collect();
-        let request =
-            Request { method: b"GET", is_tls: true, authority: b"a.example", target: b"/", headers: &headers };
+        let request = Request {
+            method: b"GET",
+            is_tls: true,
+            client_certificate: None,
+            authority: b"a.example",
+            target: b"/",
+            headers: &headers,
+        };
         let basic = Basic::of(&request).map_err(|failure| failure.reason)?;
         Ok((basic.user().to_vec(), basic.password().to_vec()))
     }

@@ -8,6 +8,7 @@ pub mod api_key;
 pub mod authentication;
 pub mod aws;
 pub mod basic;
+pub mod certificate;
 pub mod claims;
 pub mod consumer;
 pub mod date;

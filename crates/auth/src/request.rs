@@ -11,6 +11,8 @@ pub struct Request<'a> {
     pub method: &'a [u8],
     /// Whether the client used TLS.
     pub is_tls: bool,
+    /// The client certificate in DER, if the handshake has verified one.
+    pub client_certificate: Option<&'a [u8]>,
     /// The `Host` field or `:authority` as sent, port included; empty if there is none.
     pub authority: &'a [u8],
     /// The request target as sent: path, `?`, query.
@@ -28,6 +30,7 @@ impl<'a> Request<'a> {
         Self {
             method: head.method,
             is_tls: head.tls.is_some(),
+            client_certificate: head.tls.and_then(|tls| tls.client_certificate),
             authority: authority.unwrap_or(head.host),
             target: head.target,
             headers: head.headers,

@@ -93,6 +93,7 @@ impl Sample {
         let request = Request {
             method: &self.method,
             is_tls: self.is_tls,
+            client_certificate: None,
             authority: &self.authority,
             target: &self.target,
             headers: &headers,

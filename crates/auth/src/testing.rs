@@ -71,6 +71,7 @@ impl Sent {
         let request = Request {
             method: b"POST",
             is_tls: true,
+            client_certificate: None,
             authority: b"example.com",
             target: &self.target,
             headers: &headers,

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test it is the assertion, in its helpers too")]
 
+use weir_auth::certificate::{self, ClientCertificate, NameKind};
 use weir_auth::key::PublicAlgorithm;
 use weir_auth::message::{MessageSignatures, Options};
 use weir_auth::{Consumer, Consumers, Credential, CredentialKind, Key, Reason, Request, Scheme, Secret, pem};
@@ -66,8 +67,14 @@ fn signatures_of_openssl_verify() {
             Header::new(b"Signature", signature.as_bytes()),
         ];
         let verify = |target| {
-            let request =
-                Request { method: b"POST", is_tls: true, authority: b"API.example:443", target, headers: &headers };
+            let request = Request {
+                method: b"POST",
+                is_tls: true,
+                client_certificate: None,
+                authority: b"API.example:443",
+                target,
+                headers: &headers,
+            };
             let mut pending = scheme.begin(&request, &keys, NOW_MS).unwrap();
             pending.absorb(BODY);
             let base = String::from_utf8(pending.canonical()).unwrap();
@@ -80,4 +87,58 @@ fn signatures_of_openssl_verify() {
         assert_eq!(verify(b"/orders?dry=1"), (base, Ok("partner".to_owned())), "{key_id}");
         assert_eq!(verify(b"/orders?dry=0").1, Err(Reason::Mismatch), "{key_id}");
     }
+}
+
+#[test]
+fn subjects_are_written_as_openssl_writes_them() {
+    // `openssl x509 -noout -subject -nameopt RFC2253,-esc_msb,utf8 -in client.pem`
+    const SUBJECT: &str =
+        r##"serialNumber=12,UID=u1,emailAddress=a@shop.example,CN=\#shop\ ,O=Käse\, \"Räder\" \<GmbH\>\;\\,C=DE"##;
+    let encoded = ::pem::parse(include_str!("keys/client.pem")).unwrap();
+    let names = certificate::names(encoded.contents()).unwrap();
+    let of = |kind| names.iter().filter(move |name| name.0 == kind).map(|name| name.1.as_str()).collect::<Vec<_>>();
+    assert_eq!(of(NameKind::Subject), [SUBJECT]);
+    assert_eq!(of(NameKind::Dns), ["Shop.Example"]);
+    assert_eq!(of(NameKind::Uri), ["spiffe://shop.example/a"]);
+    assert_eq!(of(NameKind::Email), ["a@shop.example"]);
+    // `openssl x509 -outform DER -in client.pem | sha256sum`
+    assert_eq!(of(NameKind::Sha256), ["39e7859a56c790c1741565e1c9293e7aaf9a751237b71826cee7bf462a5d7048"]);
+    for end in 0..encoded.contents().len() {
+        assert!(certificate::names(&encoded.contents()[..end]).is_err(), "{end} bytes of it");
+    }
+}
+
+#[test]
+fn a_certificate_whose_names_are_those_of_two_consumers_is_refused() {
+    let der = ::pem::parse(include_str!("keys/client.pem")).unwrap().into_contents();
+    let request = Request {
+        method: b"GET",
+        is_tls: true,
+        client_certificate: Some(&der),
+        authority: b"a",
+        target: b"/",
+        headers: &[],
+    };
+    let mut consumers = Consumers::default();
+    let mut put = |id: &str, names: &[(NameKind, &str)]| {
+        let credential = |&(kind, name): &(NameKind, &str)| Credential {
+            kind: CredentialKind::Certificate,
+            id: kind.credential_id(name),
+            key: None,
+        };
+        let credentials = names.iter().map(credential).collect();
+        consumers.put(Consumer { id: id.to_owned(), groups: Vec::new(), credentials });
+        ClientCertificate
+            .begin(&request, &consumers, NOW_MS)?
+            .finish(&consumers)
+            .map(|identity| identity.consumer.id.clone())
+    };
+    assert_eq!(
+        put("b", &[(NameKind::Dns, "other.example")]).map_err(|failure| failure.reason),
+        Err(Reason::UnknownKey)
+    );
+    let own = [(NameKind::Dns, "shop.EXAMPLE"), (NameKind::Email, "a@shop.example")];
+    assert_eq!(put("a", &own).unwrap(), "a", "two names of one consumer");
+    let second = put("b", &[(NameKind::Uri, "spiffe://shop.example/a")]);
+    assert_eq!(second.map_err(|failure| failure.reason), Err(Reason::Duplicated));
 }

@@ -123,7 +123,7 @@ impl Message {
     fn request<'m>(&'m self, headers: &'m [Header<'m>]) -> Request<'m> {
         let authority = self.field("Host").as_bytes();
         let (method, target) = (self.start[0].as_bytes(), self.start[1].as_bytes());
-        Request { method, is_tls: true, authority, target, headers }
+        Request { method, is_tls: true, client_certificate: None, authority, target, headers }
     }
 }
 

@@ -1,5 +1,6 @@
 //! From a consumer's document to what schemes look credentials up in.
 
+use weir_auth::certificate::NameKind;
 use weir_auth::encoding::from_hex;
 use weir_auth::jwa::{Algorithm, Method, check_secret};
 use weir_auth::key::PublicAlgorithm;
@@ -32,6 +33,10 @@ fn credential(of: &resource::Credential) -> Result<Credential, String> {
             PasswordHash::parse(&password_hash.0)?;
             let hash = Secret::new(password_hash.0.as_bytes());
             (CredentialKind::Password, username.clone().into_bytes(), Some(Key::Secret(hash)))
+        }
+        resource::Credential::Mtls { kind, name } => {
+            let kind = NameKind::ALL.into_iter().find(|known| known.as_str() == kind);
+            (CredentialKind::Certificate, kind.ok_or("expected a name of a certificate")?.credential_id(name), None)
         }
     };
     Ok(Credential { kind, id, key })

@@ -27,7 +27,7 @@ pub use route::{
     Split, Stickiness, Test, Timeouts,
 };
 pub use settings::Settings;
-pub use site::{Site, SiteTls, TlsVersion};
+pub use site::{ClientTls, Site, SiteTls, TlsVersion};
 pub use upstream::{
     ActiveHealth, Balance, CheckKind, HashKey, HostHeader, KeepAlive, Member, PassiveHealth, Protocol, Upstream,
     UpstreamTls,

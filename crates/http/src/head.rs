@@ -42,6 +42,8 @@ pub struct Tls<'a> {
     pub cipher: &'a [u8],
     /// Server name indication; empty if the client sent none.
     pub server_name: &'a [u8],
+    /// The client's certificate in DER, if the handshake has verified one.
+    pub client_certificate: Option<&'a [u8]>,
 }
 
 /// The request line, header fields and connection of one request. All slices are borrowed from the

@@ -170,6 +170,12 @@ unsafe fn evaluate_of_host(r: *mut ngx_http_request_t, location: &'static Locati
                 (*inspection).stage.decide();
                 return Step::Answer(gateway::refuse_host(r, &*inspection));
             }
+            if location.mode == Mode::On
+                && let Some(response) = gateway::refuse_connection(r, &*inspection, &live.gateway)
+            {
+                (*inspection).stage.decide();
+                return Step::Answer(response);
+            }
             let site = (*inspection).site();
             let of_site = site.as_ref().and_then(|site| site.policies()).unwrap_or(live.gateway.default_policies());
             let left = (*inspection).left.last().cloned();

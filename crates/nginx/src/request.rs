@@ -228,7 +228,11 @@ pub unsafe fn tls<'a>(r: *mut ngx_http_request_t) -> Option<Tls<'a>> {
         if ngx_ssl_get_server_name(connection, (*r).pool, &raw mut name) != ffi::code::OK {
             name.len = 0;
         }
-        Some(Tls { version: c_text(&version), cipher: c_text(&cipher), server_name: ffi::bytes(&name) })
+        let client_certificate = crate::gateway::client_certificate((*(*connection).ssl).connection)
+            .and_then(|der| ffi::copy((*r).pool, &der))
+            .map(|copy| ffi::bytes(&copy));
+        let (version, cipher) = (c_text(&version), c_text(&cipher));
+        Some(Tls { version, cipher, server_name: ffi::bytes(&name), client_certificate })
     }
 }
 

@@ -11,6 +11,7 @@ mod header;
 pub(crate) mod jwt;
 pub(crate) mod key_auth;
 mod log;
+mod mtls;
 mod rate_limit;
 mod redirect;
 mod rule_set;
@@ -47,6 +48,7 @@ pub static ACTIONS: &[&ActionKind] = &[
     &key_auth::KEY_AUTH,
     &jwt::JWT,
     &basic_auth::BASIC_AUTH,
+    &mtls::MTLS,
     &verify_signature::VERIFY_SIGNATURE,
     &crs::CRS,
     &rule_set::RULE_SET,

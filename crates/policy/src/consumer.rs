@@ -1,6 +1,7 @@
 //! From the checked mapping of a consumer to what workers get.
 
 use weir_auth::api_key;
+use weir_auth::certificate::NameKind;
 use weir_auth::digest::Hash;
 use weir_auth::encoding::hex;
 use weir_gateway::resource::{Consumer, Credential, CredentialKey, HiddenText};
@@ -61,6 +62,11 @@ fn credential(fields: &Fields<'_>, secrets: &mut dyn Secrets) -> Option<Credenti
     if let Some(of) = fields.fields("jwt") {
         let (id, key) = (of.text("id")?.to_owned(), key(of, secrets)?);
         return Some(Credential::Jwt { id, key });
+    }
+    if let Some(of) = fields.fields("mtls") {
+        let named = NameKind::ALL.into_iter().find_map(|kind| Some((kind, of.text(kind.as_str())?)));
+        let (kind, name) = named?;
+        return Some(Credential::Mtls { kind: kind.as_str().to_owned(), name: kind.normal(name) });
     }
     let of = fields.fields("basic_auth")?;
     let password_hash = HiddenText(secrets.secret(of.fields("password_hash")?)?);

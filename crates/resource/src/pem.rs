@@ -9,7 +9,7 @@ mod section;
 use rustls::crypto::ring::sign::any_supported_type;
 use rustls_pki_types::PrivateKeyDer;
 use rustls_pki_types::pem::PemObject;
-use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
+use x509_parser::prelude::{CertificateRevocationList, FromDer, GeneralName, X509Certificate};
 use x509_parser::public_key::PublicKey;
 
 use section::{Section, sections};
@@ -92,6 +92,24 @@ pub(crate) fn examine(chain: &str, key: &str, now: i64) -> Result<CertificateFac
 pub(crate) fn authorities(text: &str) -> Result<(), PemFault> {
     let all = certificates(text)?;
     all.iter().try_for_each(|one| parse(one).map(drop))
+}
+
+/// Looks at certificate revocation lists, in PEM.
+pub(crate) fn crls(text: &str) -> Result<(), PemFault> {
+    let fault =
+        |line: usize, message: &str, hint| PemFault::new(PemPart::Certificate, format!("line {line}: {message}"), hint);
+    let sections = sections(text).map_err(|error| fault(error.line, error.message, None))?;
+    for Section { line, label, text } in &sections {
+        if *label != "X509 CRL" {
+            return Err(fault(*line, &format!("expected a revocation list, found {label}"), None));
+        }
+        let der = rustls_pki_types::CertificateRevocationListDer::from_pem_slice(text.as_bytes());
+        let der = der.map_err(|_| fault(*line, "the block that begins here is not valid base64", Some(DAMAGED)))?;
+        if CertificateRevocationList::from_der(&der).is_err() {
+            return Err(fault(*line, "the revocation list that begins here cannot be read", Some(DAMAGED)));
+        }
+    }
+    if sections.is_empty() { Err(fault(1, "there is no revocation list", None)) } else { Ok(()) }
 }
 
 /// A certificate's bytes and the line where it begins.

@@ -75,6 +75,7 @@ impl Signer for AwsSigner {
         let head = Request {
             method: request.method.as_bytes(),
             is_tls: request.is_tls,
+            client_certificate: None,
             authority: request.authority.as_bytes(),
             target: target.as_bytes(),
             headers: &headers,

@@ -164,6 +164,7 @@ fn the_token_is_in_one_place() {
         let request = Request {
             method: b"GET",
             is_tls: true,
+            client_certificate: None,
             authority: b"a.example",
             target: target.as_bytes(),
             headers: &headers,

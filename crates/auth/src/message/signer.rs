@@ -109,6 +109,7 @@ impl Signer for MessageSigner {
         let head = Request {
             method: request.method.as_bytes(),
             is_tls: request.is_tls,
+            client_certificate: None,
             authority: request.authority.as_bytes(),
             target: request.target.as_bytes(),
             headers: &lines,

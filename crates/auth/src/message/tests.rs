@@ -145,6 +145,7 @@ impl Sent {
         let request = Request {
             method: &self.method,
             is_tls: true,
+            client_certificate: None,
             authority: &self.authority,
             target: &self.target,
             headers: &headers,
@@ -321,7 +322,14 @@ fn a_response_counts_for_its_request_alone() {
         [Header::new(b"Signature-Input", fields[0].as_bytes()), Header::new(b"Signature", fields[1].as_bytes())];
     let scheme = MessageSignatures::new(Options::of_responses()).unwrap();
     let verify = |target: &[u8], status, body: &[u8]| {
-        let request = Request { method: b"GET", is_tls: true, authority: b"a.example", target, headers: &[] };
+        let request = Request {
+            method: b"GET",
+            is_tls: true,
+            client_certificate: None,
+            authority: b"a.example",
+            target,
+            headers: &[],
+        };
         let mut pending =
             scheme.verify_response(&request, Response { status, headers: &headers }, keys(), NOW_MS).unwrap();
         pending.absorb(body);

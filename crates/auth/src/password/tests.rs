@@ -19,7 +19,14 @@ pub(crate) fn consumers(key: Option<Key>) -> Consumers {
 pub(crate) fn attempt(consumers: &Consumers, user: &str, password: &str) -> Attempt {
     let value = format!("Basic {}", base64(format!("{user}:{password}").as_bytes()));
     let headers = [Header::new(b"authorization", value.as_bytes())];
-    let request = Request { method: b"GET", is_tls: true, authority: b"a.example", target: b"/", headers: &headers };
+    let request = Request {
+        method: b"GET",
+        is_tls: true,
+        client_certificate: None,
+        authority: b"a.example",
+        target: b"/",
+        headers: &headers,
+    };
     let stand_in = PasswordHash::parse(HASH).unwrap().stand_in();
     Attempt::begin(&request, consumers, &stand_in).unwrap()
 }

@@ -83,7 +83,12 @@ impl Message {
             client: self.client,
             server: ADDRESSES[0].parse().expect("the table holds addresses"),
             server_port: 443,
-            tls: self.tls.then_some(Tls { version: b"TLSv1.3", cipher: b"a", server_name: b"example.com" }),
+            tls: self.tls.then_some(Tls {
+                version: b"TLSv1.3",
+                cipher: b"a",
+                server_name: b"example.com",
+                client_certificate: None,
+            }),
             received_ms: self.received_ms,
         }
     }

@@ -44,6 +44,13 @@ pub enum Credential {
         /// The hash, as `htpasswd -B` or argon2id tools write it.
         password_hash: HiddenText,
     },
+    /// A client certificate.
+    Mtls {
+        /// What of it is named: `subject`, `dns`, `uri`, `email`, `sha256`.
+        kind: String,
+        /// The name.
+        name: String,
+    },
 }
 
 /// A key with its algorithm.

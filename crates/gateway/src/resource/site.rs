@@ -29,6 +29,20 @@ pub struct SiteTls {
     pub min_version: TlsVersion,
     /// Whether plain HTTP is answered with a redirect (308) to HTTPS.
     pub redirect: bool,
+    /// The client certificates that the handshake asks for; without it, none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<ClientTls>,
+}
+
+/// Client certificates of a site.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientTls {
+    /// Whether requests on connections without a certificate are refused.
+    pub is_required: bool,
+    /// The authorities that may issue them, in PEM.
+    pub authorities: String,
+    /// What they have revoked, in PEM: a list of each authority in the chain.
+    pub crl: Option<String>,
 }
 
 /// Versions of TLS.

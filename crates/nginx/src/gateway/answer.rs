@@ -22,6 +22,8 @@ pub enum RefusalReason {
     NoSite,
     /// The connection was made under the TLS settings of another site.
     Misdirected,
+    /// The site asks for a client certificate, and there is none, or it was not verified.
+    ClientCertificate,
     /// The site has no route for the request.
     NoRoute,
     /// The site's routes for the path take other methods.
@@ -39,11 +41,12 @@ pub enum RefusalReason {
 impl RefusalReason {
     /// Every reason, for tests.
     #[cfg(test)]
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::NoConfiguration,
         Self::Host,
         Self::NoSite,
         Self::Misdirected,
+        Self::ClientCertificate,
         Self::NoRoute,
         Self::Method,
         Self::TooLarge,
@@ -60,6 +63,9 @@ impl RefusalReason {
             Self::NoSite => (404, "no_site", "no site has this host name"),
             Self::Misdirected => {
                 (421, "misdirected", "the TLS settings of this host differ from those of the connection")
+            }
+            Self::ClientCertificate => {
+                (400, "client_certificate", "this host asks for a client certificate that its authorities have issued")
             }
             Self::NoRoute => (404, "no_route", "no route of the site matches this request"),
             Self::Method => (405, "method_not_allowed", "no route for this path has this method"),

@@ -10,7 +10,8 @@ use std::rc::{Rc, Weak};
 
 use nginx_sys::{
     BIO, BIO_free, BIO_new_mem_buf, ERR_clear_error, EVP_PKEY, EVP_PKEY_free, OPENSSL_sk_new_null, OPENSSL_sk_pop_free,
-    OPENSSL_sk_push, PEM_read_bio_PrivateKey, PEM_read_bio_X509, X509, X509_free, stack_st_X509,
+    OPENSSL_sk_push, PEM_read_bio_PrivateKey, PEM_read_bio_X509, PEM_read_bio_X509_CRL, X509, X509_CRL, X509_free,
+    stack_st_X509,
 };
 use weir_gateway::CertificateEntry;
 use weir_gateway::resource::Certificate;
@@ -63,6 +64,13 @@ impl PemText {
         // SAFETY: a live reader; no passphrase is asked for.
         let certificate = unsafe { PEM_read_bio_X509(self.0, ptr::null_mut(), Some(no_passphrase), ptr::null_mut()) };
         (!certificate.is_null()).then_some(certificate)
+    }
+
+    /// The next revocation list in PEM.
+    pub fn crl(&mut self) -> Option<*mut X509_CRL> {
+        // SAFETY: as above.
+        let crl = unsafe { PEM_read_bio_X509_CRL(self.0, ptr::null_mut(), Some(no_passphrase), ptr::null_mut()) };
+        (!crl.is_null()).then_some(crl)
     }
 
     fn key(&mut self) -> Option<*mut EVP_PKEY> {

@@ -17,11 +17,11 @@ use nginx_sys::{
     ngx_http_connection_t, ngx_http_ssl_module, ngx_http_ssl_servername, ngx_http_ssl_srv_conf_t,
     ngx_ssl_connection_index,
 };
-use weir_gateway::CertificateEntry;
 use weir_gateway::resource::TlsVersion;
+use weir_gateway::{CertificateEntry, Site};
 use weir_http::server_name;
 
-use super::{Server, certificate};
+use super::{Server, certificate, client_tls};
 use crate::{fault, ffi, live};
 
 // OpenSSL's macros and their numbers (openssl/ssl.h, openssl/tls1.h).
@@ -74,7 +74,11 @@ unsafe extern "C" fn on_hello(ssl: *mut SSL, _: *mut c_int, _: *mut c_void) -> c
         unsafe {
             let found = SSL_client_hello_get0_ext(ssl, EXTENSION_SERVER_NAME, &raw mut extension, &raw mut length);
             let bytes = if found == 1 { std::slice::from_raw_parts(extension, length) } else { &[] };
-            let least = least_version(server_name(bytes).unwrap_or_default());
+            let name = server_name(bytes).unwrap_or_default();
+            let least = least_version(name);
+            if let Some(site) = site_of(name) {
+                client_tls::bind(ssl, &site);
+            }
             SSL_ctrl(ssl, SET_MIN_VERSION, least.into(), ptr::null_mut());
         }
     });
@@ -83,12 +87,15 @@ unsafe extern "C" fn on_hello(ssl: *mut SSL, _: *mut c_int, _: *mut c_void) -> c
 
 /// The oldest version that the site of a name takes.
 fn least_version(name: &[u8]) -> c_int {
-    let live = live::current();
-    let site = live.as_ref().and_then(|live| live.gateway.site(name));
-    match site.map(|site| site.spec().tls.min_version) {
+    match site_of(name).map(|site| site.spec().tls.min_version) {
         Some(TlsVersion::V1_3) => TLS_1_3,
         Some(TlsVersion::V1_2) | None => TLS_1_2,
     }
+}
+
+/// The site of a name.
+fn site_of(name: &[u8]) -> Option<Rc<Site>> {
+    live::current()?.gateway.site(name).map(Rc::clone)
 }
 
 /// The name that the client asks for; empty if it does not.
@@ -154,6 +161,9 @@ unsafe fn show_certificate(ssl: *mut SSL) -> bool {
         let name = name_of(ssl);
         if SSL_version(ssl) < least_version(name) {
             return false; // on_hello was not asked: the connection came to a server that is not a gateway
+        }
+        if site_of(name).is_some_and(|site| !client_tls::ask(ssl, &site)) {
+            return false;
         }
         let Some(entry) = certificate_for(name) else { return has_own(SSL_get_SSL_CTX(ssl)) };
         let Some(parsed) = certificate::parsed(&entry) else { return false };

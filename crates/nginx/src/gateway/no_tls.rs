@@ -37,5 +37,22 @@ pub unsafe fn context(r: *mut ngx_http_request_t, upstream: &Rc<Upstream>, _: &L
     None
 }
 
+/// Client certificates, which no connection has.
+pub mod client {
+    use nginx_sys::ngx_connection_t;
+    use weir_gateway::Site;
+
+    use super::super::answer::RefusalReason;
+
+    /// Whether a request to a site may use its connection.
+    ///
+    /// # Safety
+    /// None; as for the other one.
+    pub unsafe fn check(_: *mut ngx_connection_t, site: &Site) -> Result<(), RefusalReason> {
+        let is_required = site.spec().tls.client.as_ref().is_some_and(|client| client.is_required);
+        if is_required { Err(RefusalReason::ClientCertificate) } else { Ok(()) }
+    }
+}
+
 /// Nothing is kept.
 pub fn sweep(_: &Gateway) {}

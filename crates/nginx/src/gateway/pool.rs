@@ -209,6 +209,8 @@ unsafe extern "C" fn sweep(_: *mut ngx_event_t) {
         super::certificate::sweep();
         if let Some(live) = live::current() {
             upstream_tls::sweep(&live.gateway);
+            #[cfg(ngx_feature = "http_ssl")]
+            super::client_tls::sweep(&live.gateway);
         }
         // SAFETY: they were in a group until now.
         gone.into_iter().for_each(|connection| unsafe { close(connection) });

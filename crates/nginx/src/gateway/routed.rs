@@ -125,8 +125,9 @@ pub unsafe fn enter(r: *mut ngx_http_request_t, inspection: &Inspection) -> Ente
             return Enter::Answer(unsafe { answer::answer_with(r, RefusalReason::Method, &host, field) });
         }
     };
-    if inspection.transaction.head.tls.is_some_and(|tls| is_misdirected(&live.gateway, tls, &matched.site)) {
-        return refuse(RefusalReason::Misdirected, &host);
+    // SAFETY: as the caller promises.
+    if let Err(reason) = unsafe { suits(r, inspection, &live.gateway, &matched.site, true) } {
+        return refuse(reason, &host);
     }
     let upstream = match matched.upstream(&view, worker::random()[0]) {
         None => None,
@@ -158,9 +159,48 @@ pub unsafe fn enter(r: *mut ngx_http_request_t, inspection: &Inspection) -> Ente
 /// Whether a connection was made under other TLS settings than those of `site`. Without a name that a site has, it was
 /// made under the weakest ones, or those of the site for all other names.
 fn is_misdirected(gateway: &Gateway, tls: Tls<'_>, site: &Site) -> bool {
+    let named = gateway.site(tls.server_name);
     let wanted = site.spec().tls.min_version;
-    let held = gateway.site(tls.server_name).map_or_else(TlsVersion::default, |named| named.spec().tls.min_version);
-    if tls.server_name.is_empty() { held < wanted } else { held != wanted }
+    let held = named.map_or_else(TlsVersion::default, |named| named.spec().tls.min_version);
+    if tls.server_name.is_empty() {
+        return held < wanted;
+    }
+    held != wanted || named.and_then(|named| named.client_context()) != site.client_context()
+}
+
+/// Whether the connection of a request was made under the TLS settings of its site. Plain HTTP that is redirected needs
+/// no client certificate.
+unsafe fn suits(
+    r: *mut ngx_http_request_t,
+    inspection: &Inspection,
+    gateway: &Gateway,
+    site: &Site,
+    redirects: bool,
+) -> Result<(), RefusalReason> {
+    match inspection.transaction.head.tls {
+        Some(tls) if is_misdirected(gateway, tls, site) => Err(RefusalReason::Misdirected),
+        None if redirects && site.spec().tls.redirect => Ok(()),
+        // SAFETY: as the caller promises.
+        _ => unsafe { super::client_tls::check((*r).connection, site) },
+    }
+}
+
+/// The answer to a request in a location beside the gateway's whose connection was not made under the TLS settings of
+/// the host's site.
+///
+/// # Safety
+/// As for [`enter`].
+pub unsafe fn refuse_connection(
+    r: *mut ngx_http_request_t,
+    inspection: &Inspection,
+    gateway: &Gateway,
+) -> Option<Arc<Response>> {
+    let site = inspection.site()?;
+    // SAFETY: as the caller promises.
+    unsafe {
+        let reason = suits(r, inspection, gateway, &site, false).err()?;
+        Some(answer::answer(r, reason, &String::from_utf8_lossy(inspection.transaction.head.host)))
+    }
 }
 
 /// The key of an upstream's consistent hashing.

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use nginx_sys::{
     ERR_clear_error, NGX_SSL_TLSv1_2, NGX_SSL_TLSv1_3, SSL_CTX, SSL_CTX_free, SSL_CTX_set_alpn_protos,
-    SSL_CTX_set1_cert_store, SSL_CTX_use_cert_and_key, X509_STORE, X509_STORE_add_cert, X509_STORE_free,
-    X509_STORE_new, X509_STORE_set_default_paths, X509_free, ngx_http_request_t, ngx_ssl_create, ngx_ssl_t,
+    SSL_CTX_set1_cert_store, SSL_CTX_use_cert_and_key, X509_CRL_free, X509_STORE, X509_STORE_add_cert,
+    X509_STORE_add_crl, X509_STORE_free, X509_STORE_new, X509_STORE_set_default_paths, X509_free, ngx_http_request_t,
+    ngx_ssl_create, ngx_ssl_t,
 };
 use weir_gateway::resource::{Protocol, UpstreamTls};
 use weir_gateway::{CertificateEntry, Gateway, Upstream};
@@ -186,7 +187,7 @@ unsafe fn trust(ctx: *mut SSL_CTX, authorities: Option<&str>) -> Option<()> {
 }
 
 /// A set of authorities.
-struct Store(*mut X509_STORE);
+pub struct Store(*mut X509_STORE);
 
 impl Store {
     fn empty() -> Option<Self> {
@@ -195,7 +196,8 @@ impl Store {
         (!store.is_null()).then_some(Self(store))
     }
 
-    fn of(authorities: &str) -> Option<Self> {
+    /// Authorities in PEM; `None` if there are none.
+    pub fn of(authorities: &str) -> Option<Self> {
         let (store, mut text) = (Self::empty()?, PemText::new(authorities)?);
         let mut count = 0;
         while let Some(authority) = text.certificate().filter(|_| count < MAX_AUTHORITIES) {
@@ -207,6 +209,26 @@ impl Store {
             count += 1;
         }
         (count > 0).then_some(store)
+    }
+
+    /// For OpenSSL, which takes references of its own.
+    pub fn raw(&self) -> *mut X509_STORE {
+        self.0
+    }
+
+    /// Adds revocation lists in PEM; `None` if there are none.
+    pub fn add_crls(&self, lists: &str) -> Option<()> {
+        let mut text = PemText::new(lists)?;
+        let mut added = None;
+        while let Some(list) = text.crl() {
+            // SAFETY: both are live; the store takes a reference of its own.
+            unsafe {
+                X509_STORE_add_crl(self.0, list);
+                X509_CRL_free(list);
+            }
+            added = Some(());
+        }
+        added
     }
 
     fn of_system() -> Option<Self> {

@@ -110,7 +110,7 @@ pub(super) static AUTHENTICATE: ActionKind = ActionKind {
             name: "any_of",
             kind: Kind::AtMost(&Kind::List(&Kind::Action, true), MAX_WAYS),
             need: Need::Required,
-            doc: "The ways, asked in this order: `jwt`, `key_auth`, `basic_auth`, `verify_signature`, each with its own options, but without those that it shares with `authenticate`.",
+            doc: "The ways, asked in this order: `jwt`, `key_auth`, `basic_auth`, `mtls`, `verify_signature`, each with its own options, but without those that it shares with `authenticate`.",
         },],
     },
     build: |fields, builder| {
@@ -141,7 +141,7 @@ pub(super) static AUTHENTICATE: ActionKind = ActionKind {
                     builder.fault(
                         item.node,
                         message,
-                        Some("the ways are jwt, key_auth, basic_auth, verify_signature".to_owned()),
+                        Some("the ways are jwt, key_auth, basic_auth, mtls, verify_signature".to_owned()),
                     );
                     all_made = false;
                 }

@@ -34,7 +34,7 @@ pub static CREDENTIAL: Resource = Resource {
     article: "a credential",
     doc: "One credential of a consumer, for the action of that name.",
     short: None,
-    one_of: &["key_auth", "signature", "jwt", "basic_auth"],
+    one_of: &["key_auth", "signature", "jwt", "basic_auth", "mtls"],
     keys: &[
         Key {
             name: "key_auth",
@@ -59,6 +59,12 @@ pub static CREDENTIAL: Resource = Resource {
             kind: Kind::Resource(&PASSWORD_CREDENTIAL),
             need: Need::Default("none"),
             doc: "For the action `basic_auth`.",
+        },
+        Key {
+            name: "mtls",
+            kind: Kind::Resource(&CERTIFICATE_CREDENTIAL),
+            need: Need::Default("none"),
+            doc: "For the action `mtls`.",
         },
     ],
 };
@@ -218,6 +224,44 @@ static PASSWORD_CREDENTIAL: Resource = Resource {
     ],
 };
 
+const fn certificate_name(name: &'static str, kind: Kind, doc: &'static str) -> Key {
+    Key { name, kind, need: Need::Default("none"), doc }
+}
+
+static CERTIFICATE_CREDENTIAL: Resource = Resource {
+    name: "certificate_credential",
+    article: "a client certificate",
+    doc: "A client certificate, by one of its names. No other consumer may have the name; what authorities may issue it is a setting of the site or of nginx.",
+    short: None,
+    one_of: &["subject", "dns", "uri", "email", "sha256"],
+    keys: &[
+        certificate_name(
+            "subject",
+            Kind::Form(&form::CREDENTIAL_ID),
+            "The subject as RFC 4514 writes it, such as `CN=shop,O=Shop Ltd`: what `openssl x509 -noout -subject -nameopt RFC2253,-esc_msb,utf8` prints after `subject=`.",
+        ),
+        certificate_name(
+            "dns",
+            Kind::Form(&form::CREDENTIAL_ID),
+            "A DNS name among the alternative names of the subject.",
+        ),
+        certificate_name(
+            "uri",
+            Kind::Form(&form::CREDENTIAL_ID),
+            "A URI among them, such as `spiffe://shop.example/orders`.",
+        ),
+        certificate_name("email", Kind::Form(&form::CREDENTIAL_ID), "An e-mail address among them."),
+        certificate_name("sha256", Kind::Form(&form::SHA256), "The SHA-256 of the certificate in DER."),
+    ],
+};
+
 /// The tables of all mappings in a consumer.
-pub static CONSUMER_TABLES: [&Resource; 6] =
-    [&CREDENTIAL, &KEY_CREDENTIAL, &SIGNATURE_CREDENTIAL, &JWT_CREDENTIAL, &PASSWORD_CREDENTIAL, &SECRET];
+pub static CONSUMER_TABLES: [&Resource; 7] = [
+    &CREDENTIAL,
+    &KEY_CREDENTIAL,
+    &SIGNATURE_CREDENTIAL,
+    &JWT_CREDENTIAL,
+    &PASSWORD_CREDENTIAL,
+    &CERTIFICATE_CREDENTIAL,
+    &SECRET,
+];

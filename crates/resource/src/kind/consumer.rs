@@ -31,12 +31,11 @@ impl Converter<'_> {
                 Credential::Signature { id, .. } => ("signature", id),
                 Credential::Jwt { id, .. } => ("jwt", id),
                 Credential::BasicAuth { username, .. } => ("basic_auth", username),
+                Credential::Mtls { kind, name } => ("mtls", &format!("{kind}: {name}")),
             };
             let what = match credential {
                 Credential::KeyAuth { .. } => "the key".to_owned(),
-                Credential::Signature { .. } | Credential::Jwt { .. } | Credential::BasicAuth { .. } => {
-                    format!("the {kind} credential `{name}`")
-                }
+                _ => format!("the {kind} credential `{name}`"),
             };
             self.unique(what, format!("{kind} {name}"), fields.node);
         }

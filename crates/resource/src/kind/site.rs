@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use weir_gateway::resource::{ResourceKind, Site, SiteTls, TlsVersion};
+use weir_gateway::resource::{ClientTls, ResourceKind, Site, SiteTls, TlsVersion};
 use weir_policy::check::{Fields, Value};
 use weir_policy::table::{Key, Kind, Need, Resource, form};
 
@@ -12,7 +12,7 @@ use crate::convert::Converter;
 
 pub(super) static DESCRIPTOR: Descriptor = Descriptor {
     table: &SITE,
-    nested: &[&SITE_TLS],
+    nested: &[&SITE_TLS, &CLIENT_TLS],
     secret: None,
     example: Example {
         id: "shop",
@@ -81,6 +81,44 @@ pub(crate) static SITE_TLS: Resource = Resource {
             need: Need::Value("false"),
             doc: "Whether plain HTTP is answered with a redirect (308) to HTTPS.",
         },
+        Key {
+            name: "client",
+            kind: Kind::Resource(&CLIENT_TLS),
+            need: Need::Default("no client certificates"),
+            doc: "Client certificates, which the handshake asks for. The action `mtls` finds the consumer of one.",
+        },
+    ],
+};
+
+/// Client certificates of a site.
+static CLIENT_TLS: Resource = Resource {
+    name: "client_tls",
+    article: "`client`",
+    doc: "Client certificates. A certificate that cannot be verified is answered with 400. What changes here holds for open connections, too: their next request is answered with 421, upon which clients connect anew.",
+    short: None,
+    one_of: &[],
+    keys: &[
+        Key {
+            name: "mode",
+            kind: Kind::Choice(&[
+                ("require", "requests without a certificate are answered with 400, those over plain HTTP too"),
+                ("optional", "they pass; policies decide, by `mtls`"),
+            ]),
+            need: Need::Value("require"),
+            doc: "Whether a certificate has to be there.",
+        },
+        Key {
+            name: "authorities",
+            kind: Kind::Form(&form::PEM),
+            need: Need::Required,
+            doc: "The certificates of the authorities that may issue client certificates, in PEM. The system's are not trusted for this.",
+        },
+        Key {
+            name: "crl",
+            kind: Kind::Form(&form::PEM),
+            need: Need::Default("nothing is revoked"),
+            doc: "Certificate revocation lists in PEM: a current one of every authority in a chain, otherwise none of its certificates pass.",
+        },
     ],
 };
 
@@ -91,11 +129,27 @@ impl Converter<'_> {
             certificate: self.reference(tls, "certificate", ResourceKind::Certificates),
             min_version: if tls.choice_or("min_version") == "1.3" { TlsVersion::V1_3 } else { TlsVersion::V1_2 },
             redirect: tls.flag_or("redirect"),
+            client: tls.fields("client").map(|client| self.client_tls(client)),
         });
         let policies = self.policies(fields);
         let response_headers = self.header_changes(fields, "response_headers");
         let site = Site { id: self.id.to_owned(), hosts, tls, policies, response_headers };
         self.put(weir_gateway::resource::Resource::Site(site));
+    }
+
+    fn client_tls(&mut self, client: &Fields<'_>) -> ClientTls {
+        for (key, check) in [("authorities", crate::pem::authorities as fn(&str) -> _), ("crl", crate::pem::crls)] {
+            if let (Some(item), Some(text)) = (client.get(key), client.text(key))
+                && let Err(fault) = check(text)
+            {
+                self.fault(item.node, fault.message, fault.hint);
+            }
+        }
+        ClientTls {
+            is_required: client.choice_or("mode") == "require",
+            authorities: client.text_or("authorities").to_owned(),
+            crl: client.text("crl").map(str::to_owned),
+        }
     }
 
     fn hosts(&mut self, fields: &Fields<'_>) -> Vec<String> {

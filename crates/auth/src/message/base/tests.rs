@@ -30,6 +30,7 @@ fn components_show_what_the_standard_says() {
     let request = Request {
         method: b"pOST",
         is_tls: true,
+        client_certificate: None,
         authority: b"WWW.Example.com:443",
         target: b"/a%20b/?x=1&p=a+b%c3%a9&p2=1&p2=2&bad=%ff&%C3%A9=~",
         headers: &headers,
@@ -79,6 +80,7 @@ fn unusual_targets_and_hosts_have_one_meaning_or_none() {
     let request = |is_tls, authority: &'static [u8], target: &'static [u8]| Request {
         method: b"GET",
         is_tls,
+        client_certificate: None,
         authority,
         target,
         headers: &[],
@@ -104,7 +106,14 @@ fn unusual_targets_and_hosts_have_one_meaning_or_none() {
 #[test]
 fn a_response_is_bound_to_its_request() {
     let (headers, own) = (lines(), [Header::new(b"Date", b"later")]);
-    let request = Request { method: b"GET", is_tls: true, authority: b"a", target: b"/p?q=1", headers: &headers };
+    let request = Request {
+        method: b"GET",
+        is_tls: true,
+        client_certificate: None,
+        authority: b"a",
+        target: b"/p?q=1",
+        headers: &headers,
+    };
     let response = |status| Some(Response { status, headers: &own });
     for (status, identifier, expected) in [
         (200, "\"@status\"", Ok("200")),
@@ -128,7 +137,14 @@ fn a_base_is_bounded() {
     let long = "a=b,".repeat(3000) + "z=c";
     let unique: String = (0..60).map(|at| format!("k{at}=\"{}\",", "x".repeat(200))).collect();
     let headers = [Header::new(b"A", long.as_bytes()), Header::new(b"B", unique.trim_end_matches(',').as_bytes())];
-    let request = Request { method: b"GET", is_tls: true, authority: b"a", target: b"/", headers: &headers };
+    let request = Request {
+        method: b"GET",
+        is_tls: true,
+        client_certificate: None,
+        authority: b"a",
+        target: b"/",
+        headers: &headers,
+    };
     let base = |identifiers: Vec<String>| {
         let components: Vec<_> =
             identifiers.iter().map(|text| Component::of(item(text.as_bytes()).unwrap()).unwrap()).collect();
