@@ -22,7 +22,7 @@ fuzz_target!(|bytes: &[u8]| {
         })
         .collect();
     let body = lines.next().unwrap_or_default();
-    let request = Request { method, is_tls: true, authority, target, headers: &headers };
+    let request = Request { method, is_tls: true, client_certificate: None, authority, target, headers: &headers };
 
     let key = Some(Key::Secret(Secret::new("not in the input")));
     let credential = Credential { kind: CredentialKind::Signature, id: b"me".to_vec(), key };

@@ -64,7 +64,8 @@ fuzz_target!(|bytes: &[u8]| {
                 Header::new(b"X", field),
                 Header::new(b"x", digest),
             ];
-            let request = Request { method, is_tls: true, authority, target, headers: &headers };
+            let request =
+                Request { method, is_tls: true, client_certificate: None, authority, target, headers: &headers };
             let mut pending = scheme.begin(&request, &*KEYS, NOW_MS)?;
             body.chunks(part).for_each(|bytes| pending.absorb(bytes));
             Ok((pending.canonical(), pending.finish(&*KEYS).map(drop).map_err(|failure| failure.reason)))

@@ -22,14 +22,16 @@ fuzz_target!(|bytes: &[u8]| {
         })
         .collect();
     let body = lines.next().unwrap_or_default();
-    let request = Request { method, is_tls: true, authority, target, headers: &headers };
+    let request = Request { method, is_tls: true, client_certificate: None, authority, target, headers: &headers };
 
     let key = Some(Key::Secret(Secret::new("not in the input")));
     let credential = Credential { kind: CredentialKind::Signature, id: b"AKIDEXAMPLE".to_vec(), key };
     let mut keys = Consumers::default();
     keys.put(Consumer { id: "john".to_owned(), groups: Vec::new(), credentials: vec![credential] });
 
-    for scheme in [Aws::default(), Aws { services: Vec::new(), unsigned_payload: UnsignedPayload::Allowed, ..Aws::s3() }] {
+    for scheme in
+        [Aws::default(), Aws { services: Vec::new(), unsigned_payload: UnsignedPayload::Allowed, ..Aws::s3() }]
+    {
         let judge = |parts: &[&[u8]]| {
             let mut pending = scheme.begin(&request, &keys, NOW_MS)?;
             parts.iter().for_each(|part| pending.absorb(part));

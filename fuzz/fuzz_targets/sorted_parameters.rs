@@ -37,7 +37,14 @@ fuzz_target!(|bytes: &[u8]| {
     let content_type = Header::new(b"content-type", kind.as_bytes());
 
     let verify = |target: &[u8], part: usize| {
-        let request = Request { method: b"POST", is_tls: true, authority: b"", target, headers: &[content_type] };
+        let request = Request {
+            method: b"POST",
+            is_tls: true,
+            client_certificate: None,
+            authority: b"",
+            target,
+            headers: &[content_type],
+        };
         let mut pending = scheme.begin(&request, &consumers, NOW_MS)?;
         body.chunks(part).for_each(|part| pending.absorb(part));
         pending.canonical();

@@ -26,7 +26,8 @@ fuzz_target!(|bytes: &[u8]| {
     consumers.put(Consumer { id: "c".into(), groups: Vec::new(), credentials });
 
     let verify = |headers: &[Header<'_>], part: usize| {
-        let request = Request { method: b"POST", is_tls: true, authority: b"", target: b"/", headers };
+        let request =
+            Request { method: b"POST", is_tls: true, client_certificate: None, authority: b"", target: b"/", headers };
         let mut pending = scheme.begin(&request, &consumers, NOW_MS)?;
         body.chunks(part).for_each(|part| pending.absorb(part));
         pending.canonical();

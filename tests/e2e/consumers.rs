@@ -1,5 +1,6 @@
 //! Consumers whose credentials change, passwords beside the event loop, and the keys of issuers.
 
+use std::path::Path;
 use std::thread;
 
 use serde_json::{Value, json};
@@ -7,7 +8,7 @@ use weir_auth::message::Algorithm;
 use weir_auth::{Secret, SigningKey};
 use weir_tests::origin::Echo;
 use weir_tests::wait::until;
-use weir_tests::{Gateway, Request, Setup};
+use weir_tests::{Control, Gateway, Request, Setup, port};
 
 use crate::authentication::{KEY, nginx, now_ms, refused};
 
@@ -134,33 +135,78 @@ fn rules_before_a_password_keep_guesses_away_from_the_hashes() {
 
 #[test]
 fn keys_of_an_issuer_roll_over_without_a_reload() {
+    let setup = Setup::gateway();
+    let file = setup.prefix().join("keys.json");
+    let control = Control::start(&setup.prefix().join("state"), &setup.prefix().join("run"));
+    roll_over(&Gateway { nginx: setup.start(), control }, &file, &json!(file), "on_change");
+}
+
+#[test]
+fn keys_at_a_url_are_downloaded_by_control() {
+    let setup = Setup::gateway();
+    let (prefix, port) = (setup.prefix().to_owned(), port::free());
+    let own = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let (trusted, key) = (prefix.join("issuer.pem"), prefix.join("issuer.key"));
+    std::fs::write(&trusted, own.cert.pem()).unwrap();
+    std::fs::write(&key, own.signing_key.serialize_pem()).unwrap();
+    let origin = format!(
+        "server {{ listen 127.0.0.1:{port} ssl; listen 127.0.0.2:{port} ssl; ssl_certificate {}; ssl_certificate_key {}; \
+         root {}; }}",
+        trusted.display(),
+        key.display(),
+        prefix.display()
+    );
+    let file = prefix.join("keys.json");
+    let environment = [("SSL_CERT_FILE", trusted.to_str().unwrap())];
+    let control = Control::start_with(&prefix.join("state"), &prefix.join("run"), &environment);
+    let gateway = Gateway { nginx: setup.http(&origin).start(), control };
+    let url = format!("https://localhost:{port}/keys.json");
+    let policy = |url: &str| json!({"rules": [{"id": "token", "when": "true", "action": {"jwt": {"jwks": url}}}]});
+    for (wrong, why) in [
+        (url.replace("keys", "other"), "status 404"),
+        (url.replace("localhost", "127.0.0.2"), "certificate"),
+        (format!("https://localhost:{}/keys", port::free()), "refused"),
+        (url.replace(".json", "/"), "expected the URL"),
+        ("http://issuer.example/keys.json".to_owned(), "unprotected"),
+        ("http://localhost.example/keys.json".to_owned(), "unprotected"),
+    ] {
+        let refused = gateway.api().put("policies/bad", &policy(&wrong)).expect(422);
+        let (pointer, message) = &refused.errors()[0];
+        assert!(pointer.ends_with("/action/jwt/jwks") && message.contains(why), "{wrong}: {pointer}: {message}");
+    }
+    roll_over(&gateway, &file, &json!(url), "1s");
+    std::fs::remove_file(&file).unwrap();
+    until("the failure to be shown", || {
+        let status = gateway.api().get("workers").body.to_string();
+        (status.contains(&url) && status.contains("404")).then_some(())
+    });
+}
+
+/// A set of keys is replaced by another one, in `file`, which `jwks` names.
+fn roll_over(gateway: &Gateway, file: &Path, jwks: &Value, refresh: &str) {
     /// RFC 8037, appendix A, as PKCS#8, and its public key.
     const PRIVATE: &str =
         "302e020100300506032b6570042204209d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60";
     const PUBLIC: &str = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
     let echo = Echo::start();
-    let prefix = Setup::gateway();
-    let file = prefix.prefix().join("keys.json");
     let set = |kid: &str| json!({"keys": [{"kty": "OKP", "crv": "Ed25519", "kid": kid, "x": PUBLIC}]}).to_string();
-    std::fs::write(&file, set("one")).unwrap();
-    let jwt = json!({"jwks": file, "issuers": ["https://issuer.example"], "audiences": ["orders"]});
-    let gateway = Gateway::start_with(
-        prefix,
-        &[
-            ("consumers/ann", json!({"groups": ["people"]})),
-            ("upstreams/app", json!({"members": {"a": {"address": echo.to_string()}}})),
-            (
-                "policies/auth",
-                json!({"refresh": "on_change", "rules": [
-                    {"id": "token", "when": "true", "action": {"jwt": jwt}},
-                    {"id": "scope", "when": "not any(jwt.claims[\"scope\"][*] eq \"write\")", "action": "block"},
-                ]}),
-            ),
-            ("settings", json!({"policies": ["auth"]})),
-            ("sites/all", json!({"hosts": ["*"]})),
-            ("routes/all", json!({"site": "all", "to": "app"})),
-        ],
-    );
+    std::fs::write(file, set("one")).unwrap();
+    let jwt = json!({"jwks": jwks, "issuers": ["https://issuer.example"], "audiences": ["orders"]});
+    let documents = [
+        ("consumers/ann", json!({"groups": ["people"]})),
+        ("upstreams/app", json!({"members": {"a": {"address": echo.to_string()}}})),
+        (
+            "policies/auth",
+            json!({"refresh": refresh, "rules": [
+                {"id": "token", "when": "true", "action": {"jwt": jwt}},
+                {"id": "scope", "when": "not any(jwt.claims[\"scope\"][*] eq \"write\")", "action": "block"},
+            ]}),
+        ),
+        ("settings", json!({"policies": ["auth"]})),
+        ("sites/all", json!({"hosts": ["*"]})),
+        ("routes/all", json!({"site": "all", "to": "app"})),
+    ];
+    let _ = gateway.api().put_all(&documents).expect(200);
     let token = |kid: &str, claims: &Value| {
         let encoded = |part: &Value| weir_auth::encoding::base64_url(part.to_string().as_bytes());
         let signed = format!("{}.{}", encoded(&json!({"alg": "EdDSA", "kid": kid})), encoded(claims));
@@ -187,7 +233,7 @@ fn keys_of_an_issuer_roll_over_without_a_reload() {
         assert_eq!(send("one", &claims(name, value)).status, 401, "{name}");
     }
     assert_eq!(send("two", &good).status, 401);
-    std::fs::write(&file, set("two")).unwrap();
+    std::fs::write(file, set("two")).unwrap();
     until("the new key to be live", || (send("two", &good).status == 200).then_some(()));
     assert_eq!(send("one", &good).status, 401);
 }

@@ -18,6 +18,7 @@ pub mod auth;
 mod authorities;
 pub mod backup;
 pub mod client;
+mod fetch;
 pub mod findings;
 pub mod health;
 mod history;

@@ -23,10 +23,12 @@ use std::time::{Duration, SystemTime};
 use sha2::{Digest as _, Sha256};
 use weir_gateway::resource::{CapturedFile, Sha256Hash};
 use weir_policy::confined;
-use weir_policy::files::MAX_LISTING_BYTES;
+use weir_policy::files::{MAX_LISTING_BYTES, is_url};
 use weir_policy::table::form::MAX_PEM_BYTES;
 
 mod pem;
+
+use crate::fetch;
 
 use pem::Pem;
 
@@ -86,7 +88,7 @@ pub struct Objects {
 }
 
 /// What changes when a file does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
     device: u64,
     inode: u64,
@@ -148,7 +150,7 @@ impl Objects {
         &self.kept
     }
 
-    /// Captures a file, or a folder if the path ends in `/`.
+    /// Captures a file, a folder if the path ends in `/`, or what is at a URL.
     ///
     /// # Errors
     /// If it cannot be read, is not a regular file, is too large, lies outside of the allowed directories, has a private
@@ -167,6 +169,9 @@ impl Objects {
 
     fn capture_for(&self, purpose: Purpose, path: &Path, max_bytes: u64) -> io::Result<CapturedFile> {
         let name = path.to_str().ok_or_else(|| io::Error::other("its name is not UTF-8"))?;
+        if purpose == Purpose::Data && is_url(path) {
+            return self.store(purpose, name, &mut fetch::get(name)?.as_slice(), fetch::MAX_FETCHED_BYTES);
+        }
         if !path.is_absolute() {
             return Err(io::Error::other("its path is not absolute"));
         }

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use weir_gateway::resource::Sha256Hash;
 use weir_policy::MAX_LIST_BYTES;
+use weir_policy::files::is_url;
 use weir_resource::ResourceKind;
 
 use crate::log;
@@ -24,6 +25,9 @@ use crate::publish::{Answer, Queue, Refresh, Submission, Wait, captured};
 use crate::sandbox::Uses;
 use crate::shared::{Shared, ended};
 use crate::state::{Key, Refusal, State};
+
+/// How often a URL is downloaded whose document does not say it.
+const URL_EVERY: Duration = Duration::from_secs(300);
 
 /// When the files of a resource are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +112,10 @@ pub(crate) async fn watch(shared: Shared, queue: Queue, mut stop: watch::Receive
         for (path, name, hash) in decided {
             if !is_decided {
                 // It is not the file's fault: the next look tries again.
-                let _ = watched.get_mut(&path).map(|watched| watched.taken = None);
+                let _ = watched.get_mut(&path).map(|watched| {
+                    watched.taken = None;
+                    watched.due = Instant::now();
+                });
             } else if looked_at.insert(name.clone(), hash) != Some(hash)
                 && let Err(error) = shared.store().look_at(&name, Some(hash))
             {
@@ -170,8 +177,14 @@ fn plan(watched: &mut BTreeMap<PathBuf, Watched>, state: &State, uses: &Uses) {
     let purposes: HashMap<&Path, Purpose> =
         of_certificates().map(|(purpose, file)| (Path::new(&file.path), *purpose)).collect();
     for (key, groups) in uses {
-        let Some(mode) = mode(state, key) else { continue };
+        let mode_of_files = mode(state, key);
         for path in groups.iter().flat_map(|group| group.iter()) {
+            let mode = match mode_of_files {
+                Some(Mode::Every(_)) => mode_of_files,
+                _ if is_url(path) => Some(Mode::Every(URL_EVERY)),
+                _ => mode_of_files,
+            };
+            let Some(mode) = mode else { continue };
             let (keys, known) = wanted.entry(path.clone()).or_insert_with(|| (Vec::new(), mode));
             keys.push(key.clone());
             *known = match (*known, mode) {
@@ -213,6 +226,11 @@ fn look(watched: &mut BTreeMap<PathBuf, Watched>, objects: &Objects) -> Vec<Foun
                 continue;
             }
             watched.due = Instant::now() + time;
+        }
+        if is_url(path) {
+            let fetched = objects.capture(path, MAX_LIST_BYTES).map(|file| file.sha256);
+            found.push((path.clone(), Stamp::default(), fetched.map_err(|error| error.to_string())));
+            continue;
         }
         let Ok(stamp) = Stamp::of(path) else {
             // Gone, or out of reach: what was captured stays. It is noticed when it is back.
@@ -274,6 +292,7 @@ async fn refresh(shared: &Shared, queue: &Queue, keys: Vec<Key>) -> bool {
 }
 
 fn complain(shared: &Shared, path: String, reason: String) {
-    log::failure!("{path} has changed and cannot be read; what was captured stays: {reason}");
+    let what = if is_url(Path::new(&path)) { "cannot be downloaded" } else { "has changed and cannot be read" };
+    log::failure!("{path} {what}; what was captured stays: {reason}");
     shared.stale().insert(path, reason);
 }

@@ -42,6 +42,12 @@ pub trait FileSource: Files {
     }
 }
 
+/// Whether a name is a URL, whose content only control gets.
+#[must_use]
+pub fn is_url(path: &Path) -> bool {
+    path.to_str().is_some_and(|name| name.starts_with("https://") || name.starts_with("http://"))
+}
+
 /// The content of a file: read, or mapped and shared with other processes.
 #[derive(Debug)]
 pub enum Content {
@@ -70,6 +76,9 @@ impl AsRef<[u8]> for Content {
 
 impl FileSource for Disk {
     fn content(&self, path: &Path, max_bytes: u64) -> io::Result<Content> {
+        if is_url(path) {
+            return Err(io::Error::other("only `weir control` downloads; save it in a file"));
+        }
         let limit = usize::try_from(max_bytes).unwrap_or(usize::MAX - 1);
         self.read(path, limit).map(Content::Read)
     }
@@ -175,11 +184,11 @@ impl Files for Captured<'_> {
 
 impl FileSource for Captured<'_> {
     fn content(&self, path: &Path, max_bytes: u64) -> io::Result<Content> {
-        self.open(&plain(path), max_bytes)
+        self.open(&captured_as(path), max_bytes)
     }
 
     fn known_hash(&self, path: &Path, max_bytes: u64) -> Option<Sha256Hash> {
-        self.file(&plain(path), max_bytes).ok().map(|file| file.sha256)
+        self.file(&captured_as(path), max_bytes).ok().map(|file| file.sha256)
     }
 
     fn is_file(&self, path: &Path) -> bool {
@@ -193,12 +202,17 @@ impl FileSource for Captured<'_> {
         // As they were captured: hardly ever another name.
         let captured = |path: &PathBuf| match path.as_os_str().as_encoded_bytes().ends_with(b"/") {
             true => listing(path),
-            false => plain(path),
+            false => captured_as(path),
         };
         let is_captured = paths.iter().all(|path| captured(path).as_os_str() == path.as_os_str());
         let paths = if is_captured { Arc::clone(paths) } else { paths.iter().map(captured).collect() };
         self.uses.borrow_mut().push((document, paths));
     }
+}
+
+/// The name under which a file, or what is at a URL, is captured.
+fn captured_as(path: &Path) -> PathBuf {
+    if is_url(path) { path.to_owned() } else { plain(path) }
 }
 
 /// Longest listing of a folder: 10,000 names of 255 bytes.

@@ -45,7 +45,9 @@ unsafe extern "C" fn free_name(name: *mut c_void) {
     unsafe { X509_NAME_free(name.cast()) }
 }
 
-struct Verifiers(RefCell<Option<HashMap<[u8; 32], Option<Rc<Verifier>>>>>);
+type ByContext = HashMap<[u8; 32], Option<Rc<Verifier>>>;
+
+struct Verifiers(RefCell<Option<ByContext>>);
 
 // SAFETY: one thread per process ever touches it, as all of a worker's state.
 unsafe impl Sync for Verifiers {}

@@ -1,5 +1,6 @@
 //! `jwt`: a JSON Web Token.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use weir_auth::Replay;
@@ -14,6 +15,7 @@ use super::authenticate::{action, keys_of_way, one};
 use super::key_auth::{COOKIES, HEADERS, PARAMETERS, places};
 use crate::build::Builder;
 use crate::check::Fields;
+use crate::files::is_url;
 use crate::table::{Key, Kind, Need, Resource};
 
 /// Longest leeway: clocks that differ by more need mending.
@@ -77,7 +79,7 @@ pub(super) static JWT: ActionKind = ActionKind {
                 name: "jwks",
                 kind: Kind::File,
                 need: Need::Default("credentials of consumers"),
-                doc: "A file with the issuer's JWK Set (RFC 7517). A gateway takes it anew as `refresh` of the policy says. Set `issuers` and `audiences` with it.",
+                doc: "A file with the issuer's JWK Set (RFC 7517), or in a gateway its `https` URL, which `weir control` downloads. A file is taken anew as `refresh` of the policy says, a URL every 5 minutes unless `refresh` is a time. Set `issuers` and `audiences` with it.",
             },
             Key {
                 name: "consumer_claim",
@@ -139,10 +141,30 @@ fn consumer_of(fields: &Fields<'_>) -> ConsumerOf {
     }
 }
 
+/// Whether the host of a URL, without its scheme, is this machine.
+fn is_local(rest: &str) -> bool {
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    ["127.0.0.1", "[::1]", "localhost"].iter().any(|host| {
+        authority.strip_prefix(host).is_some_and(|port| {
+            port.strip_prefix(':').map_or(port.is_empty(), |digits| digits.bytes().all(|byte| byte.is_ascii_digit()))
+        })
+    })
+}
+
 fn key_set(fields: &Fields<'_>, file: &str, builder: &mut Builder<'_>) -> Option<KeySet> {
-    let path = builder.folder.join(file);
-    builder.uses(&Arc::from([path.clone()]));
     let node = fields.get("jwks")?.node;
+    let path = if is_url(Path::new(file)) { PathBuf::from(file) } else { builder.folder.join(file) };
+    if file.strip_prefix("http://").is_some_and(|rest| !is_local(rest)) {
+        let hint = "with `http` anyone on the way could put keys of his own into it; write `https://`";
+        builder.fault(node, format!("the keys at {file} would come unprotected"), Some(hint.to_owned()));
+        return None;
+    }
+    // Names of files are compared by their components.
+    if is_url(&path) && (file.ends_with('/') || file.contains("/./") || file.matches("//").count() > 1) {
+        builder.fault(node, format!("expected the URL of a JWK Set, found {file}"), None);
+        return None;
+    }
+    builder.uses(&Arc::from([path.clone()]));
     let content = match builder.files.content(&path, MAX_SET_BYTES) {
         Ok(content) => content,
         Err(error) => {

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{Kind, Resource};
 use crate::action;
+use crate::files::is_url;
 
 /// Makes names of files in a document absolute, from a folder. What the document should not have stays as it is.
 pub fn absolute(document: &mut Value, table: &Resource, folder: &Path) {
@@ -26,6 +27,7 @@ pub fn absolute(document: &mut Value, table: &Resource, folder: &Path) {
 
 fn of_kind(value: &mut Value, kind: &Kind, folder: &Path) {
     match (kind, value) {
+        (Kind::File, Value::String(name)) if is_url(Path::new(name)) => {}
         (Kind::File, Value::String(name)) => *name = folder.join(&*name).to_string_lossy().into_owned(),
         (Kind::List(item, _), Value::Array(items)) => items.iter_mut().for_each(|value| of_kind(value, item, folder)),
         // One item stands for a list of it.
@@ -67,6 +69,7 @@ mod tests {
             (&POLICY_DOCUMENT, policy.clone(), "/rules/0/actions/0/crs/before/0", "/etc/weir/b.conf"),
             (&POLICY_DOCUMENT, policy.clone(), "/rules/0/actions/1/rule_set/files/0", "/etc/weir/r/*.conf"),
             (&POLICY_DOCUMENT, policy, "/rules/0/actions/3/crs", "/etc/weir/short"),
+            (&GEO, json!("https://a.example/b"), "", "https://a.example/b"),
         ] {
             absolute(&mut document, table, Path::new("/etc/weir"));
             assert_eq!(document.pointer(pointer), Some(&json!(expected)), "{document}");
