@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 60
 export FUZZ_SECONDS
 
 .DEFAULT_GOAL := help
-.PHONY: help run test build setup lint conformance deliveries interop api-test bench soak fuzz asan miri abi nginx-tests docs cycles clean
+.PHONY: help run test build setup lint conformance deliveries nonces interop api-test bench soak fuzz asan miri abi nginx-tests docs cycles clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -48,6 +48,10 @@ conformance: ## run SecLang's test vectors and CRS's regression cases on nginx (
 
 deliveries: build ## send attacks in every delivery, and ask real backends which ones they read (DELIVERIES_FLAGS)
 	@scripts/deliveries.sh $(TARGET)/$(PROFILE)/libngx_http_weir_module.so $(DELIVERIES_FLAGS)
+
+nonces: build ## send a million signed requests twice at once to four workers: each must pass once
+	WEIR_MODULE=$(abspath $(TARGET)/$(PROFILE)/libngx_http_weir_module.so) \
+	$(CARGO) test --profile $(PROFILE) -p weir-tests --test e2e -- --ignored --nocapture a_million_nonces
 
 interop: build ## check requests that others' clients have signed (botocore, RFC 9421 and JWT libraries)
 	@scripts/interop.sh $(TARGET)/$(PROFILE)/libngx_http_weir_module.so

@@ -34,6 +34,7 @@ mod hostile;
 mod live;
 mod logs;
 mod nginx_unchanged;
+mod nonces;
 mod planted;
 mod power_cut;
 mod protocols;

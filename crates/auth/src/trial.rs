@@ -3,7 +3,9 @@
 //! A request that names a key has one; a request that names none, or a consumer in the middle of a rotation, has a few.
 //! An unknown key has one too, which nobody has, so that its request takes the time of a wrong signature.
 
-use crate::{Candidate, CredentialKind, Failure, Identity, Keys, Nonce, Reason};
+use std::sync::{Arc, LazyLock};
+
+use crate::{Candidate, Consumer, Credential, CredentialKind, Failure, Identity, Key, Keys, Nonce, Reason, Secret};
 
 /// The most secrets that are tried: two during a rotation, a few for environments. Of more, the first in the document.
 pub const MAX_SECRETS: usize = 8;
@@ -11,9 +13,23 @@ pub const MAX_SECRETS: usize = 8;
 /// Stands in for the secret of an unknown key. It is public, and of no use: [`Trial::decide`] accepts candidates alone.
 const NOBODY: &[u8] = b"the secret of a consumer that does not exist";
 
-/// Candidates with shared secrets.
+/// Candidates with shared secrets, at least one.
 #[derive(Debug)]
-pub struct Trial(Vec<Candidate>);
+pub struct Trial {
+    candidates: Vec<Candidate>,
+    /// Whether they are anybody's.
+    is_known: bool,
+}
+
+/// The candidate for an unknown key, which is handled as any other until [`Trial::decide`].
+fn nobody() -> Candidate {
+    static NOBODYS: LazyLock<Arc<Consumer>> = LazyLock::new(|| {
+        let key = Some(Key::Secret(Secret::new(NOBODY)));
+        let credentials = vec![Credential { kind: CredentialKind::Signature, id: Vec::new(), key }];
+        Arc::new(Consumer { id: String::new(), groups: Vec::new(), credentials })
+    });
+    Candidate { consumer: Arc::clone(&NOBODYS), credential: 0 }
+}
 
 impl Trial {
     /// The credential that the request names.
@@ -29,13 +45,18 @@ impl Trial {
     }
 
     fn of(found: impl IntoIterator<Item = Candidate>) -> Self {
-        Self(found.into_iter().filter(|candidate| candidate.secret().is_some()).take(MAX_SECRETS).collect())
+        let mut candidates: Vec<Candidate> = Vec::with_capacity(1);
+        candidates.extend(found.into_iter().filter(|candidate| candidate.secret().is_some()).take(MAX_SECRETS));
+        let is_known = !candidates.is_empty();
+        if !is_known {
+            candidates.push(nobody());
+        }
+        Self { candidates, is_known }
     }
 
     /// The secrets, at least one.
     pub fn secrets(&self) -> impl Iterator<Item = &[u8]> {
-        let nobody = self.0.is_empty().then_some(NOBODY);
-        self.0.iter().filter_map(Candidate::secret).chain(nobody)
+        self.candidates.iter().filter_map(Candidate::secret)
     }
 
     /// The position of the first secret for which `matches` holds. It is asked about all of them, whatever it says.
@@ -50,10 +71,10 @@ impl Trial {
     /// # Errors
     /// [`Reason::UnknownKey`] if there are no candidates, [`Reason::Mismatch`] if none matched.
     pub fn decide(&self, matched: Option<usize>, nonce: Option<Nonce>) -> Result<Identity, Failure> {
-        if self.0.is_empty() {
+        if !self.is_known {
             return Err(Failure::new(Reason::UnknownKey, "no consumer has a live shared secret of that name"));
         }
-        let found = matched.and_then(|at| self.0.get(at));
+        let found = matched.and_then(|at| self.candidates.get(at));
         let found =
             found.ok_or_else(|| Failure::new(Reason::Mismatch, "the signature is of another message or secret"))?;
         Ok(Identity { nonce, ..Identity::of(found.clone()) })
@@ -63,9 +84,9 @@ impl Trial {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Consumers;
     use crate::key::{PublicAlgorithm, PublicKey};
     use crate::testing::consumers;
-    use crate::{Consumer, Consumers, Credential, Key};
 
     #[test]
     fn secrets_are_bounded_and_all_are_asked() {

@@ -221,7 +221,7 @@ impl Pending for Claimed {
             return Err(Failure::new(Reason::Unsupported, detail));
         }
         if !verifies {
-            let detail = format!("the `{}` signature is not one of this message", own.name());
+            let detail = format!("it is not one of this message by `{}`", echo(&claim.key_id));
             return Err(Failure::new(Reason::Mismatch, detail));
         }
         body?;
