@@ -1,7 +1,7 @@
 //! Weir as its users run it: nginx with two workers and a gateway, and control beside it.
 
 use std::cell::Cell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::answered::applied;
@@ -58,23 +58,9 @@ impl Weir {
         let port = weir_measure::port::free()?;
         let nginx = start_nginx(stage, name, port, &[], workers)?;
         let directory = stage.site.directory_of(name)?;
-        let socket = directory.join("control.sock");
-        let paths =
-            [("--state", directory.join("state")), ("--socket", socket.clone()), ("--files", directory.clone())];
-        let mut arguments = vec!["--runtime".into(), runtime.clone().into_os_string(), "control".into()];
-        paths.into_iter().for_each(|(name, path)| arguments.extend([name.into(), path.into_os_string()]));
-        let control = Child::start(Launch {
-            program: crate::weir::command()?.as_os_str(),
-            arguments,
-            environment: Vec::new(),
-            core: stage.seats.hub,
-            nice: stage.site.placement.nice,
-            output: directory.join("control.out"),
-        })?;
+        let (control, socket) = control(stage.seats.hub, stage.site.placement.nice, &directory, &runtime)?;
         let control = std::cell::RefCell::new(control);
-        let weir = Self { nginx, control, runtime, socket, port, size, seats: stage.seats, next: Cell::new(0) };
-        weir.wait()?;
-        Ok(weir)
+        Ok(Self { nginx, control, runtime, socket, port, size, seats: stage.seats, next: Cell::new(0) })
     }
 
     /// Process id of control.
@@ -107,31 +93,49 @@ impl Weir {
         Ok(longest.unwrap_or(0) as f64 / 1e3)
     }
 
-    fn wait(&self) -> Result<(), MeasureError> {
-        let deadline = Instant::now() + START_LIMIT;
-        let question = request("GET", "/healthz", "control", "", "");
-        loop {
-            check_interrupted()?;
-            let mut control = self.control.borrow_mut();
-            control.expect_running()?;
-            match self.socket.exists().then(|| self.client().exchange(&question)) {
-                Some(Ok(answer)) if answer.status == 200 => return Ok(()),
-                Some(Ok(_) | Err(_)) | None => {}
-            }
-            if Instant::now() > deadline {
-                let words = format!("does not answer on its socket within {START_LIMIT:?}: {}", control.said());
-                return Err(MeasureError::program("weir control", words));
-            }
-            std::thread::sleep(POLL);
-        }
-    }
-
     fn load(&self, documents: &[Document]) -> Result<(), MeasureError> {
         let mut client = self.client();
         for chunk in documents.chunks(LOAD_CHUNK) {
             transact(&mut client, &policy::put(chunk))?;
         }
         Ok(())
+    }
+}
+
+/// Starts control with its files below a directory, and waits until it answers on its socket.
+pub fn control(
+    core: Option<usize>,
+    nice: i32,
+    directory: &Path,
+    runtime: &Path,
+) -> Result<(Child, PathBuf), MeasureError> {
+    let socket = directory.join("control.sock");
+    let paths = [("--state", directory.join("state")), ("--socket", socket.clone()), ("--files", directory.to_owned())];
+    let mut arguments = vec!["--runtime".into(), runtime.as_os_str().to_owned(), "control".into()];
+    paths.into_iter().for_each(|(name, path)| arguments.extend([name.into(), path.into_os_string()]));
+    let mut control = Child::start(Launch {
+        program: crate::weir::command()?.as_os_str(),
+        arguments,
+        environment: Vec::new(),
+        core,
+        nice,
+        output: directory.join("control.out"),
+    })?;
+    let deadline = Instant::now() + START_LIMIT;
+    let question = request("GET", "/healthz", "control", "", "");
+    loop {
+        check_interrupted()?;
+        control.expect_running()?;
+        let ask = || Client::new(Address::Unix(socket.clone())).patience(PATIENCE).exchange(&question);
+        match socket.exists().then(ask) {
+            Some(Ok(answer)) if answer.status == 200 => return Ok((control, socket)),
+            Some(Ok(_) | Err(_)) | None => {}
+        }
+        if Instant::now() > deadline {
+            let words = format!("does not answer on its socket within {START_LIMIT:?}: {}", control.said());
+            return Err(MeasureError::program("weir control", words));
+        }
+        std::thread::sleep(POLL);
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use super::gateway::{self, Gateway};
 use super::traffic::{self, Delivery};
 use super::verdict::{Finding, Weighing};
 use weir_measure::error::MeasureError;
@@ -39,6 +40,8 @@ pub struct Soak<'s> {
     server: &'s Server,
     site: &'s Site,
     http2_port: u16,
+    /// The gateway.
+    pub gateway: Gateway,
     /// Requests answered so far.
     pub requests: u64,
     /// Reloads so far.
@@ -50,39 +53,43 @@ pub struct Soak<'s> {
 impl<'s> Soak<'s> {
     /// Before the first request.
     #[must_use]
-    pub fn new(server: &'s Server, site: &'s Site, http2_port: u16) -> Self {
-        Self { server, site, http2_port, requests: 0, reloads: 0, seen: Answers::default() }
+    pub fn new(server: &'s Server, site: &'s Site, http2_port: u16, gateway: Gateway) -> Self {
+        Self { server, site, http2_port, gateway, requests: 0, reloads: 0, seen: Answers::default() }
     }
 
-    /// One generation's share of requests; the reload falls into the middle of the HTTP/1 part.
-    pub fn generation(&mut self, share: u64, reload: bool) -> Result<(), MeasureError> {
+    /// One generation's share of requests; the reload falls into the middle of the HTTP/1 part, and the changes into the
+    /// middle of what is left of it.
+    pub fn generation(&mut self, share: u64, changes: u64, reload: bool) -> Result<(), MeasureError> {
         let http2 = share * HTTP2_PERCENT / 100;
         let half = (share - http2) / 2;
         let old = self.server.workers();
         if reload {
             let server = self.server;
-            self.mixed(half, || server.signal(libc::SIGHUP))?;
+            self.mixed(half, |_| server.signal(libc::SIGHUP))?;
             self.await_new_worker(&old)?;
             self.reloads += 1;
         } else {
-            self.mixed(half, || ())?;
+            self.mixed(half, |_| ())?;
         }
-        self.mixed(share - http2 - half, || ())?;
+        let mut changed = Ok(());
+        self.mixed(share - http2 - half, |gateway| changed = (0..changes).try_for_each(|_| gateway.change()))?;
+        changed?;
         self.over_http2(http2)?;
         self.server.empty_logs()
     }
 
     /// Sends `count` mixed requests from several threads; `meanwhile` is called while they run.
-    fn mixed(&mut self, count: u64, meanwhile: impl FnOnce()) -> Result<(), MeasureError> {
+    fn mixed(&mut self, count: u64, meanwhile: impl FnOnce(&mut Gateway)) -> Result<(), MeasureError> {
         check_interrupted()?;
-        let (port, base) = (self.server.port, self.requests);
+        let (ports, base) = ([self.server.port, self.gateway.port], self.requests);
+        let gateway = &mut self.gateway;
         let next = AtomicU64::new(0);
         let seen = std::thread::scope(|scope| {
-            let clients: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(|| serve(port, base, count, &next))).collect();
+            let clients: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(|| serve(ports, base, count, &next))).collect();
             while next.load(Ordering::Relaxed) < count / 2 {
                 std::thread::sleep(Duration::from_millis(1));
             }
-            meanwhile();
+            meanwhile(gateway);
             clients.into_iter().map(|client| client.join().expect("a client does not panic")).collect::<Vec<_>>()
         });
         for one in seen {
@@ -172,8 +179,9 @@ impl<'s> Soak<'s> {
 }
 
 /// One client's part: takes numbers until `count` have been taken.
-fn serve(port: u16, base: u64, count: u64, next: &AtomicU64) -> Answers {
-    let mut client = Client::new(Address::local(port)).retry(Retry::Reused);
+fn serve([port, gateway_port]: [u16; 2], base: u64, count: u64, next: &AtomicU64) -> Answers {
+    let connect = |port| Client::new(Address::local(port)).retry(Retry::Reused);
+    let (mut client, mut of_gateway) = (connect(port), connect(gateway_port));
     let mut seen = Answers::default();
     loop {
         let number = next.fetch_add(1, Ordering::Relaxed);
@@ -181,6 +189,16 @@ fn serve(port: u16, base: u64, count: u64, next: &AtomicU64) -> Answers {
             return seen;
         }
         let random = mix(base + number);
+        if number % gateway::SHARE == 0 {
+            let (bytes, right) = gateway::draw(random);
+            let answer = of_gateway.exchange(&bytes).map(|answer| answer.status);
+            let words = match &answer {
+                Ok(status) => format!("gateway: {status}"),
+                Err(error) => format!("gateway: {error}"),
+            };
+            seen.count(words, answer.is_ok_and(|status| status == right));
+            continue;
+        }
         let kind = traffic::draw(random);
         let answer = send(&mut client, &(kind.bytes)(random >> 32), kind.delivery);
         let words = match &answer {
@@ -191,13 +209,7 @@ fn serve(port: u16, base: u64, count: u64, next: &AtomicU64) -> Answers {
             Ok(status) => kind.right.contains(&status),
             Err(_) => kind.delivery != Delivery::Whole,
         };
-        if !right {
-            seen.wrong_count += 1;
-            if seen.wrong.len() < QUOTED {
-                seen.wrong.push(words.clone());
-            }
-        }
-        *seen.answers.entry(words).or_default() += 1;
+        seen.count(words, right);
     }
 }
 
@@ -216,6 +228,16 @@ fn send(client: &mut Client, bytes: &[u8], delivery: Delivery) -> Result<u16, Me
 }
 
 impl Answers {
+    fn count(&mut self, words: String, right: bool) {
+        if !right {
+            self.wrong_count += 1;
+            if self.wrong.len() < QUOTED {
+                self.wrong.push(words.clone());
+            }
+        }
+        *self.answers.entry(words).or_default() += 1;
+    }
+
     fn merge(&mut self, other: Self) {
         for (words, count) in other.answers {
             *self.answers.entry(words).or_default() += count;
