@@ -42,6 +42,7 @@ mod rate_limits;
 mod reload;
 mod repeated;
 mod request_ids;
+mod response_signatures;
 mod rotation;
 mod round_trip;
 mod rule_sets;

@@ -23,7 +23,9 @@ use crate::plan::{PlannedAction, Rule};
 use crate::rate::{KeyKind, Pace, RateKey, Take};
 use crate::seclang::{Profile, Run};
 use crate::value::Value;
-use crate::{AllowScope, Decision, Finding, HeaderChange, Meter, Outcome, RateLimit, Response, Side, Verdict};
+use crate::{
+    AllowScope, Decision, Finding, HeaderChange, Meter, Outcome, RateLimit, Response, ResponseSignature, Side, Verdict,
+};
 
 /// What a rule does when it matches.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,6 +51,8 @@ pub enum Action {
     RateLimit(RateLimit),
     /// Ask who sent the request; refuse what does not prove it.
     Authenticate(Arc<Authentication>),
+    /// Ask for a signature over the response; without it, the client gets another one.
+    VerifyResponse(Arc<ResponseSignature>),
     /// Remember a tag, for later rules and the logs.
     Tag(String),
     /// Run a SecLang rule set from here on: its rules of phase 1 now, of phase 2 after the rules
@@ -77,7 +81,7 @@ impl Action {
     pub fn info(&self) -> ActionInfo<'_> {
         let plain = ActionInfo::default();
         match self {
-            Self::Block(_) | Self::Allow(_) | Self::Log => plain,
+            Self::Block(_) | Self::Allow(_) | Self::Log | Self::VerifyResponse(_) => plain,
             Self::Redirect { to, .. } => ActionInfo { parameter: Some(to), ..plain },
             Self::SetHeader(side, _, value) => ActionInfo { parameter: Some(value), changes: Some(*side), ..plain },
             Self::RemoveHeader(side, _) => ActionInfo { changes: Some(*side), ..plain },
@@ -97,6 +101,7 @@ impl Action {
             Self::Block(_) | Self::Redirect { .. } | Self::RateLimit(_) | Self::Authenticate(_) => true,
             Self::RuleSet(profile) => !profile.only_detects(),
             Self::Allow(_) | Self::Log | Self::Tag(_) | Self::SetHeader(..) | Self::RemoveHeader(..) => false,
+            Self::VerifyResponse(_) => false, // the origin has answered by then
         }
     }
 
@@ -107,13 +112,16 @@ impl Action {
             Self::RuleSet(profile) => profile.only_detects(),
             Self::Allow(_) => true,
             Self::Block(_) | Self::Redirect { .. } | Self::RateLimit(_) | Self::Log | Self::Tag(_) => false,
-            Self::SetHeader(..) | Self::RemoveHeader(..) | Self::Authenticate(_) => false,
+            Self::SetHeader(..) | Self::RemoveHeader(..) | Self::Authenticate(_) | Self::VerifyResponse(_) => false,
         }
     }
 
     /// The first phase in which all that it reads is known.
     #[must_use]
     pub fn phase(&self) -> Phase {
+        if matches!(self, Self::VerifyResponse(_)) {
+            return Phase::Response;
+        }
         let info = self.info();
         let of_parameter = info.parameter.map_or(Phase::Request, ValueExpr::phase);
         let signs_body = info.authentication.is_some_and(|asked| asked.reads_body());
@@ -150,6 +158,7 @@ impl fmt::Display for Action {
                 let schemes: Vec<&str> = asked.schemes.iter().map(|scheme| scheme.challenge()).collect();
                 write!(out, "authenticate by {}", schemes.join(" or "))
             }
+            Self::VerifyResponse(_) => out.write_str("verify the signature of the response"),
             Self::Tag(tag) => write!(out, "tag {tag}"),
             Self::RuleSet(profile) => {
                 write!(out, "run {}", weir_rules::counted(profile.program().rules().len(), "rule"))
@@ -223,6 +232,17 @@ pub(crate) fn carry_out<'a, M: Meter>(
                     decision = stop(outcome, rule, detect, Verdict::Unauthenticated, || refusal(asked, &failure));
                 }
             },
+            Action::VerifyResponse(asked) => {
+                let of = (rule.index, detect);
+                match asked.begin(pass.reader.transaction, context.keys(), context.now_ms, of) {
+                    Ok(claim) => outcome.response_claims.extend(claim),
+                    Err(failure) => {
+                        said = Some(("verify_response", detect));
+                        reason = failure.to_string();
+                        decision = stop(outcome, rule, detect, Verdict::Block, || asked.refusal());
+                    }
+                }
+            }
             Action::RateLimit(limit) => {
                 if let Some((key, retry_after_ms)) = refused(pass, planned, limit, context) {
                     limited_by = key;

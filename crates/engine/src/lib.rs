@@ -27,6 +27,7 @@ mod outcome;
 mod plan;
 mod range_trie;
 mod rate;
+mod response_signature;
 mod scan;
 pub mod seclang;
 #[cfg(target_arch = "x86_64")]
@@ -45,6 +46,7 @@ pub use nonce::{NonceTable, Remembered};
 pub use outcome::{Decision, Finding, HeaderChange, MATCHED_BYTES, Outcome, Verdict};
 pub use plan::{LaneInfo, Plan};
 pub use rate::{Pace, RateTable, Take};
+pub use response_signature::ResponseSignature;
 pub use spec::{
     AllowScope, Code, Geo, GeoLocation, List, Mode, PolicySpec, RateLimit, Response, RuleIndex, RuleSpec, SelectorSpec,
     Side, Specification,

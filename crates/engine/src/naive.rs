@@ -149,7 +149,7 @@ impl Naive<'_> {
                 // Rule sets have a naive evaluation of their own: `Profile::naive`.
                 Action::RuleSet(_) => {}
                 // Whoever authenticates has tests of their own: `tests/authentication.rs`.
-                Action::Authenticate(_) => {}
+                Action::Authenticate(_) | Action::VerifyResponse(_) => {}
                 Action::Log => found.mention(rule),
                 Action::Tag(tag) => {
                     if !found.tags.contains(tag) {

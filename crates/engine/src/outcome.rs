@@ -8,6 +8,7 @@ use weir_http::Transaction;
 use weir_rules::seclang::ir::Phase;
 
 use crate::evaluate::Context;
+use crate::response_signature::ResponseClaim;
 use crate::seclang::Run;
 use crate::{Meter, Response, RuleIndex, Side};
 
@@ -155,6 +156,8 @@ pub struct Outcome<'a> {
     elsewhere: Vec<(u32, [bool; 4])>,
     /// Claims of the request whose body is arriving, each with what asks for them.
     pub(crate) claims: Vec<(Arc<Authentication>, Claims<'a>)>,
+    /// Claims of the response whose body is to come.
+    pub(crate) response_claims: Vec<ResponseClaim>,
     /// The password that is to be verified.
     pub attempt: Option<Attempt>,
     /// Where the evaluation goes on.

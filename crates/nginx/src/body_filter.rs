@@ -41,8 +41,12 @@ const PROBES: [&[u8]; 3] = [b"text/html", b"text/plain", b"application/json"];
 pub struct WatchedResponse {
     /// The beginning of the body. While the response is held, all that buffers in memory had.
     body: ArenaVec<'static, u8>,
-    /// Bytes that rules see; the filter does not wait for more.
+    /// Bytes that are collected; the filter does not wait for more.
     limit: usize,
+    /// Bytes of these that rule sets see.
+    rule_set_limit: usize,
+    /// Whether all of the body has been collected.
+    is_whole: bool,
     /// What is to be sent of a response that is held back; `None` for one that passes while rules look on.
     held: Option<ArenaVec<'static, Piece>>,
 }
@@ -125,16 +129,22 @@ pub unsafe fn watch(r: *mut ngx_http_request_t, inspection: &mut Inspection, onl
             return false;
         }
         let content_type = ffi::bytes(&(*out).content_type);
-        let Some((limit @ 1.., _)) = inspection.outcome.wants_response_body(content_type) else {
+        let mut rule_set_limit = inspection.outcome.wants_response_body(content_type).map_or(0, |(limit, _)| limit);
+        let signed = inspection.outcome.signed_response_bytes().unwrap_or(0);
+        if rule_set_limit.max(signed) == 0 {
             return false;
-        };
-        if is_encoded(r) {
+        }
+        if rule_set_limit > 0 && is_encoded(r) {
             note!(
                 (*(*r).connection).log,
                 Info,
                 "weir: the response is encoded, rules do not see its body, request_id {}",
                 String::from_utf8_lossy(inspection.request_id())
             );
+            rule_set_limit = 0;
+        }
+        let limit = rule_set_limit.max(signed);
+        if limit == 0 {
             return false;
         }
         let expected = usize::try_from((*out).content_length_n).unwrap_or(FIRST_BYTES).min(limit);
@@ -142,7 +152,8 @@ pub unsafe fn watch(r: *mut ngx_http_request_t, inspection: &mut Inspection, onl
         let held = (!only_detects).then(|| ArenaVec::new_in(arena));
         // Filters that would have nginx keep the request's body for their subrequests have not seen the header yet.
         (*r).set_preserve_body((*r).preserve_body() | u32::from(held.is_some()));
-        inspection.watched = Some(WatchedResponse { body: ArenaVec::with_capacity_in(expected, arena), limit, held });
+        let body = ArenaVec::with_capacity_in(expected, arena);
+        inspection.watched = Some(WatchedResponse { body, limit, rule_set_limit, is_whole: false, held });
         true
     }
 }
@@ -244,6 +255,7 @@ unsafe fn take(r: *mut ngx_http_request_t, watched: &mut WatchedResponse, mut ch
                     ((*buffer).pos, (*buffer).file_pos) = ((*buffer).last, (*buffer).file_last);
                 }
             }
+            watched.is_whole = is_last;
             if is_last || ((*buffer).flush() != 0 && has_failed(r)) {
                 return Progress::Enough { rest: link.next, last: is_last && !kept };
             }
@@ -262,20 +274,31 @@ unsafe fn has_failed(r: *const ngx_http_request_t) -> bool {
     unsafe { (*r).upstream.as_ref().is_some_and(|upstream| upstream.cleanup.is_null()) }
 }
 
+/// What was collected of a body.
+struct Seen {
+    body: &'static [u8],
+    rule_set_limit: usize,
+    is_whole: bool,
+}
+
 /// Runs the rules over the part of a body that they are to see.
 unsafe fn evaluate(
     r: *mut ngx_http_request_t,
     inspection: *mut Inspection,
     location: &Location,
-    body: &'static [u8],
+    watched: Seen,
 ) -> Option<Decision> {
     let begun = worker::ticks();
     // SAFETY: a live main request; the reference to the inspection ends with the call.
     unsafe {
         let decision = fault::contain_request(r, "response body evaluation", || {
             let inspection = &mut *inspection;
-            inspection.outcome.set_response_body(body);
-            inspection.run_rule_sets(Phase::ResponseBody, location)
+            let seen = watched.body.len().min(watched.rule_set_limit);
+            inspection.outcome.set_response_body(&watched.body[..seen]);
+            match inspection.run_rule_sets(Phase::ResponseBody, location) {
+                Decision::Continue => inspection.decide_response(watched.body, watched.is_whole),
+                decision => decision,
+            }
         });
         let spent = worker::ticks().saturating_sub(begun);
         worker::spent(spent);
@@ -294,7 +317,9 @@ pub unsafe fn finish(r: *mut ngx_http_request_t, inspection: *mut Inspection) {
     unsafe {
         if let Some(watched) = (*inspection).watched.take_if(|watched| !watched.is_held()) {
             // Whatever they say, the response is on its way.
-            let _ = evaluate(r, inspection, ffi::location_of(r), watched.body.into_bump_slice());
+            let WatchedResponse { body, rule_set_limit, is_whole, .. } = watched;
+            let seen = Seen { body: body.into_bump_slice(), rule_set_limit, is_whole };
+            let _ = evaluate(r, inspection, ffi::location_of(r), seen);
         }
     }
 }
@@ -312,7 +337,9 @@ unsafe fn judge(
         let location = ffi::location_of::<Location>(r);
         let Some(watched) = (*inspection).watched.take() else { return next(r, rest) };
         let body: &'static [u8] = watched.body.into_bump_slice();
-        match evaluate(r, inspection, location, &body[..body.len().min(watched.limit)]) {
+        let seen = &body[..body.len().min(watched.limit)];
+        let seen = Seen { body: seen, rule_set_limit: watched.rule_set_limit, is_whole: watched.is_whole };
+        match evaluate(r, inspection, location, seen) {
             Some(Decision::Respond(response)) => {
                 (*inspection).stage.decide();
                 respond::replace(r, response)

@@ -135,7 +135,10 @@ unsafe fn body_phase(
 ) -> Decision {
     // SAFETY: as for `work`.
     if inspection.holds_responses() && !unsafe { body_filter::watch(r, inspection, only_detects) } {
-        inspection.run_rule_sets(RuleSetPhase::ResponseBody, location)
+        match inspection.run_rule_sets(RuleSetPhase::ResponseBody, location) {
+            Decision::Continue => inspection.decide_response(b"", true),
+            decision => decision,
+        }
     } else {
         Decision::Continue
     }

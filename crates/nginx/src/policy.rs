@@ -12,7 +12,7 @@ use std::sync::Arc;
 use nginx_sys::ngx_conf_t;
 use weir_auth::{Keys, Replay};
 use weir_directives::{DEFAULT_NONCE_ZONE_BYTES, DEFAULT_ZONE_BYTES};
-use weir_engine::{Plan, RuleIndex, Specification};
+use weir_engine::{Action, Plan, RuleIndex, Specification};
 use weir_gateway::draft::{Compiled, LeftOut, PolicySet};
 use weir_ledger::{Entry, EntryKind};
 use weir_policy::{ApplyError, RuleLabel, Snapshot};
@@ -286,7 +286,8 @@ fn needs(snapshot: &Snapshot) -> Needs {
     Needs {
         request_id: of_sets.request_id || reads_field(specification, Field::RequestId),
         server_address: of_sets.server_address || reads_field(specification, Field::IpServer),
-        response_body: of_sets.response_body,
+        response_body: of_sets.response_body
+            || actions(specification).any(|action| matches!(action, Action::VerifyResponse(_))),
         rate_limits: specification.rate_limits > 0,
         nonces: refuses_replays(specification),
         collections: of_sets.collections,
@@ -295,9 +296,14 @@ fn needs(snapshot: &Snapshot) -> Needs {
 
 /// Whether any action refuses requests that come again.
 fn refuses_replays(specification: &Specification) -> bool {
+    let refuses = |action: &Action| action.info().authentication.is_some_and(|asked| asked.replay != Replay::Pass);
+    actions(specification).any(refuses)
+}
+
+/// All actions of all rules.
+fn actions(specification: &Specification) -> impl Iterator<Item = &Action> {
     let selectors = specification.policies.iter().flat_map(|policy| &policy.selectors);
-    let mut actions = selectors.flat_map(|selector| &selector.rules).flat_map(|rule| &rule.actions);
-    actions.any(|action| action.info().authentication.is_some_and(|asked| asked.replay != Replay::Pass))
+    selectors.flat_map(|selector| &selector.rules).flat_map(|rule| &rule.actions)
 }
 
 /// Whether any rule reads a field, in a condition or in an action's parameter.

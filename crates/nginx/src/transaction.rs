@@ -278,6 +278,12 @@ impl Inspection {
         self.in_context(location, |transaction, context, outcome| outcome.run_rule_sets(phase, transaction, context))
     }
 
+    /// Verifies signatures over the body of the response.
+    pub fn decide_response(&mut self, body: &[u8], is_whole: bool) -> Decision {
+        let keys = self.source.keys().map(|keys| RequestKeys { keys, password: &self.password });
+        self.outcome.decide_response(body, is_whole, keys.as_ref().map(|keys| keys as &dyn Keys))
+    }
+
     /// Calls `evaluate` with the context of this request.
     fn in_context(
         &mut self,

@@ -17,6 +17,7 @@ mod redirect;
 mod rule_set;
 pub(crate) mod sec_lang;
 mod tag;
+mod verify_response;
 mod verify_signature;
 
 use weir_engine::Action;
@@ -50,6 +51,7 @@ pub static ACTIONS: &[&ActionKind] = &[
     &basic_auth::BASIC_AUTH,
     &mtls::MTLS,
     &verify_signature::VERIFY_SIGNATURE,
+    &verify_response::VERIFY_RESPONSE,
     &crs::CRS,
     &rule_set::RULE_SET,
 ];
