@@ -38,7 +38,13 @@ pub(crate) fn now_ms() -> u64 {
 }
 
 /// A request with a body, signed by `signer`.
-fn signed(signer: &dyn Signer, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Request {
+pub(crate) fn signed(
+    signer: &dyn Signer,
+    method: &str,
+    target: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Request {
     signed_at(signer, method, target, headers, body, now_ms())
 }
 
@@ -66,7 +72,7 @@ fn signed_at(
 
 pub(crate) fn nginx(rules: &str) -> Nginx {
     let text = format!("{CONSUMERS}policies:\n  - id: p\n    rules:\n{rules}");
-    let http = "client_body_buffer_size 8k; weir_body_limit 16k;";
+    let http = "client_body_buffer_size 8k; weir_body_limit 16k; underscores_in_headers on;";
     Setup::policy(&text).workers(1).http(http).proxy(Echo::start()).start()
 }
 
@@ -157,12 +163,19 @@ fn the_upstream_learns_who_it_is_from_the_gateway_alone() {
          denied_groups: [blocked], anonymous: guest, hide_credentials: true}}}\n\
          \x20     - {id: tag, when: 'consumer.id eq \"shop\" and any(consumer.groups[*] eq \"eu\")', action: {tag: europe}}\n",
     );
-    let forged = |request: Request| request.header("X-Consumer-Id", "admin").header("X-Consumer-Groups", "root");
+    let spellings = ["X-Consumer-Id", "x_consumer_id", "X-Consumer_Id", "X_CONSUMER-ID"];
+    let forged = |request: Request| {
+        let request = spellings.into_iter().fold(request, |request, name| request.header(name, "admin"));
+        request.header("X-Consumer-Groups", "root").header("X-Consumer_Groups", "root")
+    };
     let response = nginx.send(&forged(Request::get("/").header("X-API-Key", KEY)));
     assert_eq!(response.status, 200);
     assert_eq!(response.received("x-consumer-id").as_deref(), Some("shop"));
     assert_eq!(response.received("x-consumer-groups").as_deref(), Some("partners,eu"));
     assert_eq!(response.received("x-api-key"), None, "hidden");
+    for name in ["x_consumer_id", "x-consumer_id", "x_consumer-id", "x-consumer_groups"] {
+        assert_eq!(response.received(name), None, "{name}");
+    }
     let response = nginx.send(&forged(Request::get("/")));
     assert_eq!((response.status, response.received("x-consumer-id").as_deref()), (200, Some("guest")));
     let wrong = nginx.send(&Request::get("/").header("apikey", "0123456789abcdef0124"));

@@ -2,15 +2,16 @@
 
 use std::path::Path;
 use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
-use weir_auth::message::Algorithm;
+use weir_auth::message::{Algorithm, MessageSigner};
 use weir_auth::{Secret, SigningKey};
 use weir_tests::origin::Echo;
 use weir_tests::wait::until;
 use weir_tests::{Control, Gateway, Request, Setup, port};
 
-use crate::authentication::{KEY, nginx, now_ms, refused};
+use crate::authentication::{KEY, nginx, now_ms, refused, signed};
 
 #[test]
 fn consumers_of_a_gateway_change_live_and_keep_their_secrets() {
@@ -134,6 +135,40 @@ fn rules_before_a_password_keep_guesses_away_from_the_hashes() {
 }
 
 #[test]
+fn one_right_way_is_enough_whatever_the_others_say() {
+    let nginx = nginx(
+        "      - {id: a, when: 'http.request.uri.path eq \"/a\"', action: {authenticate: {any_of: [key_auth, basic_auth]}}}\n\
+         \x20     - {id: b, when: 'http.request.uri.path eq \"/b\"', action: {authenticate: {any_of: [basic_auth, key_auth]}}}\n",
+    );
+    let send = |path: &str, key: &str, password: &str| {
+        let text = weir_auth::encoding::base64(format!("ann:{password}").as_bytes());
+        let request = Request::get(path).header("apikey", key).header("Authorization", format!("Basic {text}"));
+        nginx.send(&request).status
+    };
+    let wrong = "0123456789abcdef0000";
+    for path in ["/a", "/b"] {
+        assert_eq!(send(path, wrong, "open sesame"), 200, "{path}: a right password");
+        assert_eq!(send(path, KEY, "wrong"), 200, "{path}: a right key");
+        assert_eq!(send(path, wrong, "wrong"), 401, "{path}");
+    }
+}
+
+#[test]
+fn a_nonce_is_kept_for_the_longest_window_of_the_rules() {
+    let nginx = nginx(
+        "      - {id: short, when: 'any(http.request.headers[\"x-a\"][*] eq \"1\")', action: {verify_signature: {scheme: \
+         message_signatures, replay: refuse, clock_skew: 2s}}}\n\
+         \x20     - {id: long, when: 'not any(http.request.headers[\"x-a\"][*] eq \"1\")', action: {verify_signature: {scheme: \
+         message_signatures, replay: refuse}}}\n",
+    );
+    thread::sleep(Duration::from_millis(1100)); // signatures have seconds
+    let request = signed(&MessageSigner::new(Algorithm::HmacSha256), "POST", "/", &[], b"pay 100");
+    assert_eq!(nginx.send(&request.clone().header("X-A", "1")).status, 200);
+    thread::sleep(Duration::from_millis(3500));
+    assert_eq!(nginx.send(&request).status, 401, "it has been used");
+}
+
+#[test]
 fn keys_of_an_issuer_roll_over_without_a_reload() {
     let setup = Setup::gateway();
     let file = setup.prefix().join("keys.json");
@@ -180,6 +215,7 @@ fn keys_at_a_url_are_downloaded_by_control() {
         let status = gateway.api().get("workers").body.to_string();
         (status.contains(&url) && status.contains("404")).then_some(())
     });
+    let _ = gateway.api().patch("policies/auth", &json!({"mode": "detect"})).expect(200);
 }
 
 /// A set of keys is replaced by another one, in `file`, which `jwks` names.

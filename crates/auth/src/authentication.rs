@@ -22,6 +22,8 @@ pub struct Authentication {
     pub passes_preflights: bool,
     /// Whether a signed request may come only once, and what happens if that cannot be known.
     pub replay: Replay,
+    /// How long a signature may be valid, in milliseconds, for what remembers those that may come only once.
+    pub window_ms: u64,
     /// The realm in `WWW-Authenticate`.
     pub realm: String,
     /// Whether the attack log gets what was canonicalised for a request that is refused.
@@ -80,16 +82,22 @@ impl Authentication {
     /// The first failure that is more than missing credentials.
     pub fn finish(&self, claims: Claims<'_>, keys: &dyn Keys) -> Result<Identity, Failure> {
         let mut first: Option<Failure> = None;
+        let mut unavailable: Option<Failure> = None;
         for claim in claims {
             let failure = match claim.and_then(|pending| pending.finish(keys)) {
                 Ok(identity) => return self.admission.check(&identity.consumer).map(|()| identity),
                 Err(failure) => failure,
             };
+            if failure.reason == Reason::Unavailable {
+                unavailable = Some(failure);
+                continue;
+            }
             if first.as_ref().is_none_or(|first| first.reason == Reason::Missing) {
                 first = Some(failure);
             }
         }
-        let failure = first.unwrap_or_else(|| Failure::new(Reason::Missing, "no scheme"));
+        // A password that is still to be verified may be the right one, whatever the other ways have said.
+        let failure = unavailable.or(first).unwrap_or_else(|| Failure::new(Reason::Missing, "no scheme"));
         let Some(anonymous) = self.anonymous.as_ref().filter(|_| failure.reason == Reason::Missing) else {
             return Err(failure);
         };

@@ -72,6 +72,7 @@ pub async fn serve(options: &Options, end: impl Future<Output = ()>) -> Result<(
         store.mark(upgrade::MARK)?;
     }
     check_objects(&objects, &state);
+    captured(&state).for_each(|file| objects.remember(&file));
     let flusher = Arc::new(Flusher::start(&store, metrics.clone())?);
     let shared = Shared {
         state: Arc::new(Mutex::new(state)),

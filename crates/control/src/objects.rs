@@ -27,6 +27,7 @@ use weir_policy::files::{MAX_LISTING_BYTES, is_url};
 use weir_policy::table::form::MAX_PEM_BYTES;
 
 mod pem;
+mod url;
 
 use crate::fetch;
 
@@ -170,7 +171,9 @@ impl Objects {
     fn capture_for(&self, purpose: Purpose, path: &Path, max_bytes: u64) -> io::Result<CapturedFile> {
         let name = path.to_str().ok_or_else(|| io::Error::other("its name is not UTF-8"))?;
         if purpose == Purpose::Data && is_url(path) {
-            return self.store(purpose, name, &mut fetch::get(name)?.as_slice(), fetch::MAX_FETCHED_BYTES);
+            let captured = self.store(purpose, name, &mut fetch::get(name)?.as_slice(), fetch::MAX_FETCHED_BYTES)?;
+            self.remember(&captured);
+            return Ok(captured);
         }
         if !path.is_absolute() {
             return Err(io::Error::other("its path is not absolute"));

@@ -199,7 +199,9 @@ pub(crate) fn carry_out<'a, M: Meter>(
             }
             Action::Log => said = said.filter(|said| said.0 != "score").or(Some(("log", false))),
             Action::SetHeader(side, name, _) | Action::RemoveHeader(side, name) if !detect => {
-                let value = planned.parameter.as_ref().map(|_| clean(text_of(pass, planned)));
+                let value = planned.parameter.as_ref().map(|_| text_of(pass, planned));
+                // Without its control characters a value may be another one's; no field at all is nobody's.
+                let value = value.filter(|value| !value.iter().any(is_line_end));
                 outcome.header_changes.push(HeaderChange { side: *side, name: name.clone(), value });
             }
             Action::SetHeader(..) | Action::RemoveHeader(..) => {}
@@ -300,7 +302,7 @@ fn authenticate<'a, M: Meter>(
     let transaction = pass.reader.transaction;
     let request = Request::of(transaction);
     let change = |outcome: &mut Outcome<'a>, identity: Option<&Identity>| {
-        let changes = changes(asked, identity).into_iter().filter(|_| !detect);
+        let changes = changes(asked, identity, &request).into_iter().filter(|_| !detect);
         outcome.header_changes.extend(changes.map(|(name, value)| {
             let (name, value) = (name.into_bytes(), value.map(String::into_bytes).map(clean));
             HeaderChange { side: Side::Request, name, value }
@@ -322,7 +324,8 @@ fn authenticate<'a, M: Meter>(
             absorb_all(asked, claims, transaction, !outcome.body_passed)
         }
     };
-    let decided = decide(asked, claims, context.keys(), context.nonces, &mut outcome.nonces, context.now_ms);
+    let nonces = (&mut outcome.nonces, pass.plan.window_ms);
+    let decided = decide(asked, claims, context.keys(), context.nonces, nonces, context.now_ms);
     outcome.attempt = None;
     match decided {
         Ok(identity) => {
@@ -367,8 +370,12 @@ fn text_of(pass: &Pass<'_, '_, '_>, planned: &PlannedAction) -> Vec<u8> {
 
 /// Header values carry no line ends or NUL: what a client sends must not split a response.
 fn clean(mut value: Vec<u8>) -> Vec<u8> {
-    value.retain(|byte| !matches!(byte, b'\r' | b'\n' | 0));
+    value.retain(|byte| !is_line_end(byte));
     value
+}
+
+const fn is_line_end(byte: &u8) -> bool {
+    matches!(byte, b'\r' | b'\n' | 0)
 }
 
 /// The key for the log and the milliseconds to wait, if the request is over the limit.

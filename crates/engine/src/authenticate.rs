@@ -1,6 +1,6 @@
 //! What authentication does besides verifying: refuse replays, change the request.
 
-use weir_auth::{Authentication, Claims, Failure, Identity, Keys, Nonce, Reason, Replay};
+use weir_auth::{Authentication, Claims, Failure, Identity, Keys, Nonce, Reason, Replay, Request};
 use weir_http::{Anomalies, Transaction};
 
 use crate::nonce::{NonceTable, Remembered};
@@ -32,7 +32,7 @@ pub(crate) fn absorb_all<'a>(
     Ok(claims)
 }
 
-/// Decides about claims whose body is complete.
+/// Decides about claims whose body is complete. `window_ms` is the longest time for which some rule accepts a signature.
 ///
 /// # Errors
 /// The failure, and what to write about it.
@@ -41,7 +41,7 @@ pub(crate) fn decide(
     claims: Result<Claims<'_>, Failure>,
     keys: &dyn Keys,
     nonces: Option<&NonceTable<'_>>,
-    own: &mut Vec<Nonce>,
+    (own, window_ms): (&mut Vec<Nonce>, u64),
     now_ms: u64,
 ) -> Result<Identity, (Failure, String)> {
     let mut canonical = Vec::new();
@@ -50,7 +50,7 @@ pub(crate) fn decide(
             canonical = claims.iter().flatten().flat_map(|claim| claim.canonical()).take(CANONICAL_BYTES).collect();
         }
         let identity = asked.finish(claims, keys)?;
-        unrepeated(asked, &identity, nonces, own, now_ms)?;
+        unrepeated(asked, &identity, nonces, (own, window_ms), now_ms)?;
         Ok(identity)
     });
     decided.map_err(|failure| {
@@ -68,7 +68,7 @@ fn unrepeated(
     asked: &Authentication,
     identity: &Identity,
     nonces: Option<&NonceTable<'_>>,
-    own: &mut Vec<Nonce>,
+    (own, window_ms): (&mut Vec<Nonce>, u64),
     now_ms: u64,
 ) -> Result<(), Failure> {
     let (Replay::Refuse { is_open }, Some(nonce)) = (asked.replay, &identity.nonce) else { return Ok(()) };
@@ -84,7 +84,10 @@ fn unrepeated(
         if nonce.signed_ms.is_some_and(|signed_ms| signed_ms < table.started_ms(now_ms)) {
             return Remembered::Lost;
         }
-        table.remember(&[identity.consumer.id.as_bytes(), credential], &nonce.value, nonce.expires_ms, now_ms)
+        // Another rule may accept it for longer.
+        let longest_ms = nonce.signed_ms.map_or(0, |signed_ms| signed_ms.saturating_add(window_ms));
+        let until_ms = nonce.expires_ms.max(longest_ms);
+        table.remember(&[identity.consumer.id.as_bytes(), credential], &nonce.value, until_ms, now_ms)
     });
     let unknown = |why| if is_open { Ok(()) } else { Err(Failure::new(Reason::ReplayUnknown, why)) };
     match remembered {
@@ -99,13 +102,19 @@ fn unrepeated(
 }
 
 /// Removes what a client must not say itself, tells the upstream who the consumer is, and hides the credentials.
-pub(crate) fn changes(asked: &Authentication, identity: Option<&Identity>) -> Vec<Change> {
+pub(crate) fn changes(asked: &Authentication, identity: Option<&Identity>, request: &Request<'_>) -> Vec<Change> {
     let mut changes = Vec::new();
     if let Some([id, groups]) = &asked.identity_headers {
         let consumer = identity.map(|identity| &identity.consumer);
         let joined = consumer.filter(|consumer| !consumer.groups.is_empty()).map(|consumer| consumer.groups.join(","));
-        // With `underscores_in_headers on`, some servers take `_` for `-`.
-        changes.extend([id, groups].map(|name| (name.replace('-', "_"), None)));
+        // With `underscores_in_headers on`, any `-` may come as `_`, and some servers take the one for the other.
+        let is_like = |name: &[u8], known: &str| {
+            let same = |(a, b): (&u8, u8)| a.eq_ignore_ascii_case(&b) || (*a == b'_' && b == b'-');
+            name.len() == known.len() && name.iter().zip(known.bytes()).all(same)
+        };
+        let forged = request.headers.iter().filter(|header| header.name.contains(&b'_'));
+        let forged = forged.filter(|header| [id, groups].iter().any(|known| is_like(header.name, known)));
+        changes.extend(forged.map(|header| (String::from_utf8_lossy(header.name).into_owned(), None)));
         changes.push((id.clone(), consumer.map(|consumer| consumer.id.clone())));
         changes.push((groups.clone(), joined));
     }

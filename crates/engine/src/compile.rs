@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use regex_automata::meta::Regex;
 use regex_automata::util::syntax;
-use weir_auth::Authentication;
+use weir_auth::{Authentication, Replay};
 use weir_rules::ir::Expr;
 use weir_rules::seclang::ir::Phase as SecPhase;
 use weir_rules::{Field, Phase};
@@ -208,6 +208,14 @@ impl Compiler<'_> {
         Plan {
             reads_body,
             verifies_body: rules.iter().any(|rule| rule.verifies_body),
+            window_ms: rules
+                .iter()
+                .flat_map(|rule| &rule.actions)
+                .filter_map(|planned| planned.action.info().authentication)
+                .filter(|asked| asked.replay != Replay::Pass)
+                .map(|asked| asked.window_ms)
+                .max()
+                .unwrap_or(0),
             may_refuse: rules.iter().any(refuses),
             only_detects: rules.iter().all(detects),
             lanes,

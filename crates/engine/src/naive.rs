@@ -131,7 +131,8 @@ impl Naive<'_> {
                 Action::Block(response) => found.answer(rule, Verdict::Block, response.status, detect),
                 Action::Redirect { status, to } => {
                     if !detect {
-                        found.location = Some(self.header_value(to, transaction, found));
+                        let text = self.text(to, transaction, found);
+                        found.location = Some(text.into_iter().filter(|byte| !b"\r\n\0".contains(byte)).collect());
                     }
                     found.answer(rule, Verdict::Redirect, *status, detect);
                 }
@@ -166,7 +167,7 @@ impl Naive<'_> {
                 }
                 Action::SetHeader(side, name, value) if !detect => {
                     let value = self.header_value(value, transaction, found);
-                    found.header_changes.push((*side, name.clone(), Some(value)));
+                    found.header_changes.push((*side, name.clone(), value));
                 }
                 Action::RemoveHeader(side, name) if !detect => found.header_changes.push((*side, name.clone(), None)),
                 Action::SetHeader(..) | Action::RemoveHeader(..) => {}
@@ -174,10 +175,10 @@ impl Naive<'_> {
         }
     }
 
-    /// The value as text, without bytes that would end a header line.
-    fn header_value(&self, value: &ValueExpr, transaction: &Transaction<'_>, found: &Found) -> Vec<u8> {
+    /// The value as text; none if it has bytes that would end a header line.
+    fn header_value(&self, value: &ValueExpr, transaction: &Transaction<'_>, found: &Found) -> Option<Vec<u8>> {
         let text = self.text(value, transaction, found);
-        text.into_iter().filter(|byte| !b"\r\n\0".contains(byte)).collect()
+        (!text.iter().any(|byte| b"\r\n\0".contains(byte))).then_some(text)
     }
 
     /// The first value of an action's parameter as text; empty if it has none.

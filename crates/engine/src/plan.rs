@@ -38,6 +38,8 @@ pub struct Plan {
     pub(crate) reads_body: bool,
     /// Whether some rule verifies a signature over the request body.
     pub(crate) verifies_body: bool,
+    /// The longest time for which one of its rules accepts a signature that may come only once, in milliseconds.
+    pub(crate) window_ms: u64,
     /// Whether a rule set has rules for that phase, by [`Phase`].
     pub(crate) rule_sets: [bool; 3],
 }

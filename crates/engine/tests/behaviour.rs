@@ -383,7 +383,7 @@ fn a_request_without_a_key_is_counted_by_client_and_the_log_shows_what_was_count
 }
 
 #[test]
-fn header_changes_and_redirects_carry_values_without_line_ends() {
+fn a_header_field_with_line_ends_is_left_out_and_redirects_lose_theirs() {
     let value = |text| weir_rules::parse_value(text).unwrap();
     let rules = vec![
         (
@@ -404,7 +404,7 @@ fn header_changes_and_redirects_carry_values_without_line_ends() {
     let plan = plan(vec![policy("p", Mode::On, None, rules, 0)]);
     assert!(plan.touches_response());
     let (decision, outcome) = run(&plan, &Request::get("/old?a%0d%0aX: y"), false);
-    assert_eq!(outcome.header_changes[0].value.as_deref(), Some(&b"aX: y"[..]));
+    assert_eq!(outcome.header_changes[0].value, None, "without its line end it would be another value");
     assert_eq!((outcome.header_changes[1].side, outcome.header_changes[1].value.as_ref()), (Side::Response, None));
     let Decision::Respond(response) = decision else { panic!() };
     assert_eq!(response.status, 301);

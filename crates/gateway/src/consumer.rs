@@ -9,6 +9,10 @@ use weir_auth::{Credential, CredentialKind, Key, Secret, message, pem};
 
 use crate::resource;
 
+/// The shortest secret for signatures: whoever has seen one signed request, or the hash that the API shows, can guess as
+/// fast as their machine.
+const MIN_SECRET_BYTES: usize = 16;
+
 /// The consumer with its keys read.
 ///
 /// # Errors
@@ -44,6 +48,12 @@ fn credential(of: &resource::Credential) -> Result<Credential, String> {
 
 fn signature_key(of: &resource::CredentialKey) -> Result<Key, String> {
     if let Some(secret) = &of.secret {
+        let bytes = secret.0.len();
+        if bytes < MIN_SECRET_BYTES {
+            return Err(format!(
+                "a signing secret of {bytes} bytes, which can be guessed; expected {MIN_SECRET_BYTES}"
+            ));
+        }
         return Ok(Key::Secret(Secret::new(secret.0.as_bytes())));
     }
     let named = of.algorithm.as_deref().unwrap_or_default();

@@ -9,6 +9,7 @@ use weir_gateway::resource::ResourceKind;
 
 use crate::action::sec_lang;
 use crate::check::What;
+use crate::document::SyntaxError;
 use crate::source::{Source, file_of};
 
 /// What is wrong with a document.
@@ -222,6 +223,13 @@ impl Reporter {
             fault.excerpt.clear();
         }
         self.push(fault);
+    }
+
+    /// A source that cannot be read at all. If it has credentials, its line is not quoted.
+    pub fn syntax(&mut self, source: &Source, error: SyntaxError) {
+        let hides = std::mem::replace(&mut self.hides, source.text.contains("credentials"));
+        self.at(source, error.at, error.message, error.hint);
+        self.hides = hides;
     }
 
     /// Something odd at a byte offset of a source, which refuses nothing.

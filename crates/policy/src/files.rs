@@ -77,7 +77,7 @@ impl AsRef<[u8]> for Content {
 impl FileSource for Disk {
     fn content(&self, path: &Path, max_bytes: u64) -> io::Result<Content> {
         if is_url(path) {
-            return Err(io::Error::other("only `weir control` downloads; save it in a file"));
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "only `weir control` downloads"));
         }
         let limit = usize::try_from(max_bytes).unwrap_or(usize::MAX - 1);
         self.read(path, limit).map(Content::Read)

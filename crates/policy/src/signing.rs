@@ -104,7 +104,7 @@ impl Signing {
         let node = match document::parse(source) {
             Ok(node) => node,
             Err(error) => {
-                reporter.at(source, error.at, error.message, error.hint);
+                reporter.syntax(source, error);
                 return reporter.finish(None);
             }
         };

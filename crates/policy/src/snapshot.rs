@@ -123,7 +123,7 @@ impl Snapshot {
         let node = match document::parse(source) {
             Ok(node) => node,
             Err(error) => {
-                reporter.at(source, error.at, error.message, error.hint);
+                reporter.syntax(source, error);
                 return reporter.finish(None);
             }
         };
@@ -159,7 +159,7 @@ impl Snapshot {
         for (number, source) in sources.iter().enumerate() {
             match document::parse(source) {
                 Ok(root) => roots.push((number, root)),
-                Err(error) => reporter.at(source, error.at, error.message, error.hint),
+                Err(error) => reporter.syntax(source, error),
             }
         }
         let mut checked = Vec::with_capacity(sources.len());

@@ -94,6 +94,23 @@ pub(crate) fn authorities(text: &str) -> Result<(), PemFault> {
     all.iter().try_for_each(|one| parse(one).map(drop))
 }
 
+/// Looks at certificates of authorities that issue certificates of clients, in PEM.
+pub(crate) fn issuers(text: &str) -> Result<(), PemFault> {
+    let all = certificates(text)?;
+    all.iter().try_for_each(|one| {
+        let is_authority = |found: &X509Certificate<'_>| match found.basic_constraints() {
+            Ok(Some(extension)) => extension.value.ca,
+            Ok(None) => found.version() == x509_parser::x509::X509Version::V1,
+            Err(_) => false,
+        };
+        if is_authority(&parse(one)?) {
+            return Ok(());
+        }
+        let message = format!("line {}: the certificate that begins here is not that of an authority", one.line);
+        Err(PemFault::new(PemPart::Certificate, message, Some("give the certificate that has issued it")))
+    })
+}
+
 /// Looks at certificate revocation lists, in PEM.
 pub(crate) fn crls(text: &str) -> Result<(), PemFault> {
     let fault =

@@ -47,7 +47,7 @@ pub fn parse_state(text: &str, path: &Path) -> Result<State, PolicyErrors> {
     let root = match document::parse(&source) {
         Ok(root) => root,
         Err(error) => {
-            reporter.at(&source, error.at, error.message, error.hint);
+            reporter.syntax(&source, error);
             return reporter.finish(None);
         }
     };

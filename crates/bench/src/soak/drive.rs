@@ -189,7 +189,7 @@ fn serve([port, gateway_port]: [u16; 2], base: u64, count: u64, next: &AtomicU64
             return seen;
         }
         let random = mix(base + number);
-        if number % gateway::SHARE == 0 {
+        if number.is_multiple_of(gateway::SHARE) {
             let (bytes, right) = gateway::draw(random);
             let answer = of_gateway.exchange(&bytes).map(|answer| answer.status);
             let words = match &answer {

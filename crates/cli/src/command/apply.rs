@@ -113,7 +113,7 @@ fn changes<'d>(there: &'d Documents, wanted: &'d Documents, prune: bool) -> Vec<
     // Settings cannot be deleted; empty ones are the same as none.
     let none = json!({});
     let old = |name: &String| there.get(name).or((name == ResourceKind::Settings.plural()).then_some(&none));
-    let put = wanted.iter().filter(|(name, document)| old(name).is_none_or(|old| !same(old, document)));
+    let put = wanted.iter().filter(|(name, document)| old(name).is_none_or(|old| !same(name, old, document)));
     let put = put.map(|(name, document)| (name.as_str(), Some(document)));
     let gone = there.keys().filter(|name| prune && !wanted.contains_key(*name));
     gone.filter(|name| *name != ResourceKind::Settings.plural()).map(|name| (name.as_str(), None)).chain(put).collect()
@@ -128,8 +128,11 @@ fn unchanged(wanted: &Documents, changes: &[(&str, Option<&Value>)]) -> Vec<Stri
     wanted.keys().filter(may_name_files).filter(is_same).map(|name| format!("/{name}")).collect()
 }
 
-/// Whether a document is what the gateway has. It never shows keys, only their hashes.
-fn same(old: &Value, new: &Value) -> bool {
+/// Whether a document is what the gateway has. It never shows keys and secrets, only their hashes.
+fn same(name: &str, old: &Value, new: &Value) -> bool {
+    if is_consumer(name) {
+        return reads_alike(old, &without_secrets(name, new));
+    }
     let (Value::String(hash), Some(_)) = (&old["key"]["sha256"], new.get("key")) else { return reads_alike(old, new) };
     let mut new = new.clone();
     for part in ["certificate", "key"] {
@@ -144,6 +147,31 @@ fn same(old: &Value, new: &Value) -> bool {
     reads_alike(old, &new)
 }
 
+fn is_consumer(name: &str) -> bool {
+    name.strip_prefix(ResourceKind::Consumers.plural()).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// A document as the gateway shows it. What is wrong with it is told later, so that anything within a credential that is
+/// not as it should be is hidden.
+fn without_secrets(name: &str, document: &Value) -> Value {
+    if !is_consumer(name) {
+        return document.clone();
+    }
+    let text = weir_control::state::redacted(ResourceKind::Consumers, &document.to_string());
+    let mut shown: Value = serde_json::from_str(&text).unwrap_or_default();
+    let hide = |value: &mut Value| {
+        if !value.is_object() && !value.is_null() {
+            *value = json!("(hidden)");
+        }
+    };
+    let credentials = shown.get_mut("credentials");
+    for credential in credentials.and_then(Value::as_array_mut).into_iter().flatten() {
+        hide(credential);
+        credential.as_object_mut().into_iter().flatten().for_each(|(_, of)| hide(of));
+    }
+    shown
+}
+
 fn transaction(changes: &[(&str, Option<&Value>)]) -> Value {
     let one = |(name, document): &(&str, Option<&Value>)| match document {
         Some(document) => json!({"method": "PUT", "path": format!("/{name}"), "body": document}),
@@ -154,8 +182,11 @@ fn transaction(changes: &[(&str, Option<&Value>)]) -> Value {
 
 fn shown(there: &Documents, changes: &[(&str, Option<&Value>)]) -> String {
     let style = Style::of(Stream::Out);
-    let mut text: String =
-        changes.iter().map(|(name, new)| difference::render(name, there.get(*name), *new, style)).collect();
+    let of = |(name, new): &(&str, Option<&Value>)| {
+        let new = new.map(|new| without_secrets(name, new));
+        difference::render(name, there.get(*name), new.as_ref(), style)
+    };
+    let mut text: String = changes.iter().map(of).collect();
     text.push_str(&format!("{} to change\n", counted(changes.len() as u64, "resource")));
     text
 }
@@ -183,10 +214,28 @@ mod tests {
     fn a_certificate_is_the_same_if_the_hash_of_its_key_is() {
         let hash = weir_control::key_hash("secret");
         let old = json!({"certificate": "c", "key": {"sha256": hash}});
+        let same = |old: &Value, new: &Value| same("certificates/a", old, new);
         assert!(same(&old, &json!({"certificate": "c", "key": "secret"})));
         assert!(!same(&old, &json!({"certificate": "c", "key": "other"})));
         assert!(!same(&old, &json!({"certificate": "d", "key": "secret"})));
         assert!(same(&old, &json!({"certificate": {"pem": "c"}, "key": {"pem": "secret"}})));
         assert!(same(&old, &old) && !same(&old, &json!({"certificate": "c", "key": {"file": "/k"}})));
+    }
+
+    #[test]
+    fn secrets_of_consumers_are_compared_by_hash_and_not_shown() {
+        let new = |key: &str| documents(&[("consumers/a", json!({"credentials": [{"key_auth": {"key": key}}]}))]);
+        let hash = weir_control::key_hash("TOPSECRET-0123456789");
+        let there = documents(&[("consumers/a", json!({"credentials": [{"key_auth": {"key": {"sha256": hash}}}]}))]);
+        assert!(changes(&there, &new("TOPSECRET-0123456789"), false).is_empty());
+        let others = documents(&[
+            ("consumers/a", json!({"credentials": [{"key_auth": {"key": "TOPSECRET-other-one"}}]})),
+            ("consumers/b", json!({"credentials": [{"key_auth": "TOPSECRET"}, "TOPSECRET", {"jwt": ["TOPSECRET"]}]})),
+            ("consumers/c", json!({"credentials": [{"signature": {"id": "x", "secret": {"value": "TOPSECRET"}}}]})),
+        ]);
+        let changed = changes(&there, &others, false);
+        assert_eq!(changed.len(), 3);
+        let text = shown(&there, &changed);
+        assert!(!text.contains("TOPSECRET") && text.contains("sha256"), "{text}");
     }
 }

@@ -134,7 +134,7 @@ async fn talk(
             Said::Want { path, max_bytes } => (path, max_bytes),
         };
         let (objects, named) = (Arc::clone(objects), path.clone());
-        let capture = tokio::task::spawn_blocking(move || objects.capture(&path, max_bytes));
+        let capture = tokio::task::spawn_blocking(move || objects.capture_or_keep(&path, max_bytes));
         let granted: Granted = capture.await.ok()?.map_err(|error| {
             let text = error.to_string();
             if matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) {

@@ -96,6 +96,9 @@ macro_rules! keys_of_way {
 }
 pub(super) use keys_of_way;
 
+/// The longest default of `clock_skew`.
+const WINDOW_MS: u64 = 600_000;
+
 /// The headers that tell the upstream who the consumer is.
 const HEADERS: [&str; 2] = ["X-Consumer-Id", "X-Consumer-Groups"];
 
@@ -116,6 +119,7 @@ pub(super) static AUTHENTICATE: ActionKind = ActionKind {
     build: |fields, builder| {
         let mut schemes = Vec::new();
         let mut replay = Replay::Pass;
+        let mut window_ms = 0;
         let mut all_made = true;
         for item in fields.items("any_of") {
             let Value::Action(kind, parameters) = &item.value else { continue };
@@ -128,6 +132,7 @@ pub(super) static AUTHENTICATE: ActionKind = ActionKind {
             match (kind.build)(parameters, builder) {
                 Some(Action::Authenticate(one)) if !std::ptr::eq(*kind, &raw const AUTHENTICATE) => {
                     schemes.extend(one.schemes.iter().cloned());
+                    window_ms = one.window_ms.max(window_ms);
                     // The strictest holds for all.
                     replay = match (replay, one.replay) {
                         (Replay::Pass, other) | (other, Replay::Pass) => other,
@@ -151,7 +156,12 @@ pub(super) static AUTHENTICATE: ActionKind = ActionKind {
         if !all_made || schemes.is_empty() {
             return None;
         }
-        Some(action(fields, schemes, replay))
+        match action(fields, schemes, replay) {
+            Action::Authenticate(asked) => {
+                Some(Action::Authenticate(Arc::new(Authentication { window_ms, ..(*asked).clone() })))
+            }
+            other => Some(other),
+        }
     },
 };
 
@@ -182,6 +192,7 @@ pub(super) fn action(fields: &Fields<'_>, schemes: Vec<Arc<dyn Scheme>>, replay:
         identity_headers: fields.flag_or("identity_headers").then(|| HEADERS.map(str::to_owned)),
         passes_preflights: fields.flag_or("preflights"),
         replay,
+        window_ms: fields.milliseconds("clock_skew").unwrap_or(WINDOW_MS),
         realm: fields.text("realm").unwrap_or("weir").to_owned(),
         debug: fields.flag_or("debug"),
     }))

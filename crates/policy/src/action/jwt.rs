@@ -1,5 +1,6 @@
 //! `jwt`: a JSON Web Token.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -154,6 +155,11 @@ fn is_local(rest: &str) -> bool {
 fn key_set(fields: &Fields<'_>, file: &str, builder: &mut Builder<'_>) -> Option<KeySet> {
     let node = fields.get("jwks")?.node;
     let path = if is_url(Path::new(file)) { PathBuf::from(file) } else { builder.folder.join(file) };
+    let authority = file.split("://").nth(1).and_then(|rest| rest.split('/').next()).unwrap_or_default();
+    if is_url(&path) && authority.contains('@') {
+        builder.fault(node, "a URL with a password, which everybody would see who reads the policy", None);
+        return None;
+    }
     if file.strip_prefix("http://").is_some_and(|rest| !is_local(rest)) {
         let hint = "with `http` anyone on the way could put keys of his own into it; write `https://`";
         builder.fault(node, format!("the keys at {file} would come unprotected"), Some(hint.to_owned()));
@@ -167,6 +173,12 @@ fn key_set(fields: &Fields<'_>, file: &str, builder: &mut Builder<'_>) -> Option
     builder.uses(&Arc::from([path.clone()]));
     let content = match builder.files.content(&path, MAX_SET_BYTES) {
         Ok(content) => content,
+        // Where there is no control, as in a policy file, the other rules are good all the same.
+        Err(error) if error.kind() == ErrorKind::Unsupported => {
+            let hint = "no token is accepted here; a policy file of nginx needs the set in a file".to_owned();
+            builder.warn(node, format!("{file} is not downloaded: {error}"), Some(hint));
+            return Some(KeySet::default());
+        }
         Err(error) => {
             builder.fault(node, format!("cannot read {}: {error}", path.display()), None);
             return None;

@@ -23,7 +23,7 @@ pub fn parse_document(text: &str, path: &Path) -> Result<Value, PolicyErrors> {
             reporter.finish(Some(value(&root)))
         }
         Err(error) => {
-            reporter.at(&source, error.at, error.message, error.hint);
+            reporter.syntax(&source, error);
             reporter.finish(None)
         }
     }

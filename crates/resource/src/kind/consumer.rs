@@ -15,7 +15,7 @@ pub(super) static DESCRIPTOR: Descriptor = Descriptor {
     secret: Some("credentials"),
     example: Example {
         id: "partner",
-        document: r#"{"groups": ["partners"], "credentials": [{"key_auth": {"key": "kSb9dK3VqX2mTz81"}}, {"signature": {"id": "partner-1", "secret": "a shared secret"}}]}"#,
+        document: r#"{"groups": ["partners"], "credentials": [{"key_auth": {"key": "kSb9dK3VqX2mTz81"}}, {"signature": {"id": "partner-1", "secret": "a shared secret of some length"}}]}"#,
         patch: r#"{"groups": ["partners", "beta"]}"#,
     },
     convert: |converter, fields| converter.consumer(fields),
@@ -24,7 +24,10 @@ pub(super) static DESCRIPTOR: Descriptor = Descriptor {
 impl Converter<'_> {
     fn consumer(&mut self, fields: &Fields<'_>) {
         let id = self.id.to_owned();
-        let Some(consumer) = consumer::consumer(&id, fields, self) else { return };
+        let hides = std::mem::replace(&mut self.reporter.hides, true);
+        let consumer = consumer::consumer(&id, fields, self);
+        self.reporter.hides = hides;
+        let Some(consumer) = consumer else { return };
         for credential in &consumer.credentials {
             let (kind, name) = match credential {
                 Credential::KeyAuth { sha256 } => ("key_auth", sha256),

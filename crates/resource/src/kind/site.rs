@@ -138,7 +138,7 @@ impl Converter<'_> {
     }
 
     fn client_tls(&mut self, client: &Fields<'_>) -> ClientTls {
-        for (key, check) in [("authorities", crate::pem::authorities as fn(&str) -> _), ("crl", crate::pem::crls)] {
+        for (key, check) in [("authorities", crate::pem::issuers as fn(&str) -> _), ("crl", crate::pem::crls)] {
             if let (Some(item), Some(text)) = (client.get(key), client.text(key))
                 && let Err(fault) = check(text)
             {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 use weir_auth::{CredentialKind, SigningKey};
-use weir_policy::signing::{self, Means, Signing, SigningCredential, SigningRule};
+use weir_policy::signing::{self, Means, SchemeClient, Signing, SigningCredential, SigningRule};
 use weir_policy::{PolicyError, nearest};
 
 use super::key;
@@ -142,7 +142,12 @@ fn credential(
     id: Option<&str>,
     is_private: bool,
 ) -> Option<usize> {
-    let fits = |one: &SigningCredential| one.kind == rule.credential() && id.is_none_or(|id| id == one.id);
+    // All schemes but these need a shared secret.
+    let takes_public = matches!(rule.means, Means::Token(_) | Means::Signature(SchemeClient::Message(_)));
+    let fits = |one: &SigningCredential| {
+        let has_secret = one.secret.is_some() || one.kind == CredentialKind::Password;
+        one.kind == rule.credential() && id.is_none_or(|id| id == one.id) && (takes_public || has_secret)
+    };
     let is_public = |one: &SigningCredential| one.kind != CredentialKind::Password && one.secret.is_none();
     let preferred = credentials.iter().rposition(|one| fits(one) && is_private && is_public(one));
     preferred.or_else(|| credentials.iter().rposition(fits))
