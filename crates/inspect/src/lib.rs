@@ -5,10 +5,17 @@
 //! has what does not depend on nginx: the [question](Question), the [answer](Answer), and the protocols between them as pure
 //! functions on bytes. Sockets are in `crates/nginx`, the service that answers is `crates/inspector`.
 
+pub mod adapter;
 mod answer;
+pub mod breaker;
 pub mod frame;
+pub mod http;
+pub mod inspector;
 pub mod own;
 mod question;
+#[cfg(test)]
+mod testing;
 
 pub use answer::{Advice, Answer, Failure, OwnedField};
+pub use inspector::Inspector;
 pub use question::{Field, Question};

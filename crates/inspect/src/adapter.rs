@@ -1,0 +1,184 @@
+//! Inspectors that speak HTTP: what each protocol makes of a question, and of the response.
+//!
+//! A response that is not a permission is the client's answer as a whole, with its status: a redirect to a login page or a
+//! 429 that became a 500 on its way would be of no use to anybody.
+
+use crate::http::{Request, Response, is_of_connection};
+use crate::inspector::{Inspector, Protocol, Remediation, is_like};
+use crate::{Advice, Answer, Failure, OwnedField, Question};
+
+/// Fields that forward-auth sets: the names that nginx's guides, Traefik and Caddy use. Copies of the client's are left out.
+const FORWARDED: [&str; 9] = [
+    "x-forwarded-method",
+    "x-forwarded-proto",
+    "x-forwarded-host",
+    "x-forwarded-uri",
+    "x-forwarded-for",
+    "x-real-ip",
+    "x-original-uri",
+    "x-original-url",
+    "x-original-method",
+];
+/// Fields that tell CrowdSec about the request.
+const CROWDSEC: &str = "x-crowdsec-appsec-";
+/// The field with which an `ext_authz` service removes fields of the request.
+const TO_REMOVE: &str = "x-envoy-auth-headers-to-remove";
+/// The field that says whether an `ext_authz` service sees the whole body.
+const PARTIAL: &str = "x-envoy-auth-partial-body";
+
+/// Appends the request that asks an inspector. `authority` is the endpoint's, for `Host`.
+pub fn write(buffer: &mut Vec<u8>, inspector: &Inspector, authority: &str, question: &Question<'_>) {
+    match &inspector.protocol {
+        Protocol::Weir { .. } => {} // not HTTP
+        Protocol::ForwardAuth => forward_auth(buffer, inspector, authority, question),
+        Protocol::ExtAuthz => ext_authz(buffer, inspector, question),
+        Protocol::CrowdSec { .. } => crowdsec(buffer, inspector, authority, question),
+    }
+}
+
+/// The client's fields, without those of its connection, the host, and those that `is_ours`.
+fn copy(request: &mut Request<'_>, inspector: &Inspector, question: &Question<'_>, is_ours: impl Fn(&[u8]) -> bool) {
+    for (name, value) in &question.headers {
+        let is_kept = !is_of_connection(name) && !name.eq_ignore_ascii_case(b"host") && !is_ours(name);
+        // What an answer may set is the inspector's to say, not the client's.
+        if is_kept && !inspector.sets.iter().any(|set| is_like(name, set.as_bytes())) {
+            request.field(name, &[value]);
+        }
+    }
+}
+
+fn forward_auth(buffer: &mut Vec<u8>, inspector: &Inspector, authority: &str, question: &Question<'_>) {
+    let method: &[u8] = if question.body.is_empty() { b"GET" } else { b"POST" };
+    let mut request = Request::begin(buffer, method, &[inspector.path.as_bytes()]);
+    let client = question.client.to_string();
+    let client = client.as_bytes();
+    let earlier = question.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(b"x-forwarded-for"));
+    request.field(b"Host", &[authority.as_bytes()]);
+    copy(&mut request, inspector, question, |name| FORWARDED.iter().any(|known| is_like(name, known.as_bytes())));
+    request.field(b"X-Forwarded-Method", &[question.method]).field(b"X-Forwarded-Proto", &[question.scheme]);
+    request.field(b"X-Forwarded-Host", &[question.host]).field(b"X-Forwarded-Uri", &[question.target]);
+    match earlier {
+        Some((_, earlier)) => request.field(b"X-Forwarded-For", &[earlier, b", ", client]),
+        None => request.field(b"X-Forwarded-For", &[client]),
+    };
+    request.field(b"X-Real-IP", &[client]).field(b"X-Original-Method", &[question.method]);
+    request.field(b"X-Original-URI", &[question.target]);
+    request.field(b"X-Original-URL", &[question.scheme, b"://", question.host, question.target]);
+    request.end(question.body);
+}
+
+fn ext_authz(buffer: &mut Vec<u8>, inspector: &Inspector, question: &Question<'_>) {
+    let mut request = Request::begin(buffer, question.method, &[inspector.path.as_bytes(), question.target]);
+    request.field(b"Host", &[question.host]);
+    let is_ours = |name: &[u8]| {
+        [PARTIAL, "x-forwarded-for", "x-forwarded-proto"].iter().any(|known| is_like(name, known.as_bytes()))
+    };
+    copy(&mut request, inspector, question, is_ours);
+    let client = question.client.to_string();
+    request.field(b"X-Forwarded-For", &[client.as_bytes()]).field(b"X-Forwarded-Proto", &[question.scheme]);
+    if inspector.body_bytes > 0 {
+        request.field(PARTIAL.as_bytes(), &[if question.is_partial() { b"true" } else { b"false" }]);
+    }
+    if question.body.is_empty() {
+        request.field(b"Content-Length", &[b"0"]);
+    }
+    request.end(question.body);
+}
+
+fn crowdsec(buffer: &mut Vec<u8>, inspector: &Inspector, authority: &str, question: &Question<'_>) {
+    let method: &[u8] = if question.body.is_empty() { b"GET" } else { b"POST" };
+    let mut request = Request::begin(buffer, method, &[inspector.path.as_bytes()]);
+    request.field(b"Host", &[authority.as_bytes()]);
+    let is_ours = |name: &[u8]| name.len() > CROWDSEC.len() && is_like(&name[..CROWDSEC.len()], CROWDSEC.as_bytes());
+    copy(&mut request, inspector, question, is_ours);
+    let agent = question.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(b"user-agent"));
+    let version = match question.protocol {
+        b"HTTP/1.0" => "10",
+        b"HTTP/2.0" => "20",
+        b"HTTP/3.0" => "30",
+        _ => "11",
+    };
+    let client = question.client.to_string();
+    request.field(b"X-Crowdsec-Appsec-Ip", &[client.as_bytes()]);
+    request.field(b"X-Crowdsec-Appsec-Uri", &[question.target]).field(b"X-Crowdsec-Appsec-Host", &[question.host]);
+    request.field(b"X-Crowdsec-Appsec-Verb", &[question.method]);
+    request.field(b"X-Crowdsec-Appsec-Api-Key", &[inspector.token.0.as_bytes()]);
+    request.field(b"X-Crowdsec-Appsec-User-Agent", &[agent.map_or(&b""[..], |(_, agent)| agent)]);
+    request.field(b"X-Crowdsec-Appsec-Http-Version", &[version.as_bytes()]);
+    request.field(b"X-Crowdsec-Appsec-Transaction-Id", &[question.request_id]);
+    request.end(question.body);
+}
+
+/// What a response says.
+///
+/// # Errors
+/// If it is the service's fault: the fail mode decides.
+pub fn understand(inspector: &Inspector, response: Response) -> Result<Answer, Failure> {
+    match &inspector.protocol {
+        Protocol::Weir { .. } => Err(Failure::Unreadable), // not HTTP
+        Protocol::ForwardAuth if matches!(response.status, 200..=299) => Ok(permission(inspector, response)),
+        Protocol::ExtAuthz if response.status == 200 => Ok(permission(inspector, response)),
+        // A gateway between us and the service, or the service itself, is broken. Of forward-auth, nginx and Traefik pass
+        // 5xx on, too, but there the fail mode is what an operator has chosen for it.
+        Protocol::ForwardAuth | Protocol::ExtAuthz if response.status >= 500 => Err(Failure::Unable),
+        Protocol::ForwardAuth | Protocol::ExtAuthz => Ok(refusal(response)),
+        Protocol::CrowdSec { unknown } => remediation(*unknown, &response),
+    }
+}
+
+/// The request passes, with what may be set of it.
+fn permission(inspector: &Inspector, response: Response) -> Answer {
+    let remove = response.header(TO_REMOVE).unwrap_or_default();
+    let remove = remove.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).filter(|name| inspector.sets(name));
+    let remove_headers = remove.map(<[u8]>::to_vec).collect();
+    let set_headers = response.headers.into_iter().filter(|(name, _)| inspector.sets(name)).collect();
+    Answer { set_headers, remove_headers, ..Answer::default() }
+}
+
+/// The client gets the response as it is.
+fn refusal(response: Response) -> Answer {
+    let status = response.status;
+    // nginx writes these itself.
+    let is_passed = |(name, _): &OwnedField| {
+        !is_of_connection(name) && ![&b"date"[..], b"server"].iter().any(|known| name.eq_ignore_ascii_case(known))
+    };
+    let response_headers = response.headers.into_iter().filter(is_passed).collect();
+    let reason = format!("answered {status}");
+    Answer { advice: Advice::Refuse, status, response_headers, body: response.body, reason, ..Answer::default() }
+}
+
+/// What AppSec says: 200 allows, 403 has an action and a status, anything else is an error.
+fn remediation(unknown: Remediation, response: &Response) -> Result<Answer, Failure> {
+    #[derive(serde::Deserialize)]
+    struct Said {
+        action: String,
+        http_status: Option<u16>,
+    }
+    match response.status {
+        200 | 403 => {}
+        _ => return Err(Failure::Unable),
+    }
+    let said: Said = match serde_json::from_slice(&response.body) {
+        Ok(said) => said,
+        Err(_) if response.status == 200 => return Ok(Answer::default()),
+        Err(_) => return Err(Failure::Unreadable),
+    };
+    let (remediation, reason) = match said.action.as_str() {
+        "allow" => (Remediation::Allow, String::new()),
+        "ban" => (Remediation::Ban, "crowdsec: ban".to_owned()),
+        "captcha" => (Remediation::Captcha, "crowdsec: captcha".to_owned()),
+        other => (unknown, format!("crowdsec: unknown remediation {:?}", other.get(..64).unwrap_or(other))),
+    };
+    let status = said.http_status.filter(|status| (400..=599).contains(status)).unwrap_or(403);
+    let refuse = Answer { advice: Advice::Refuse, status, ..Answer::default() };
+    Ok(match remediation {
+        Remediation::Allow if reason.is_empty() => Answer::default(),
+        Remediation::Allow => Answer { advice: Advice::Detect, reason, ..Answer::default() },
+        Remediation::Ban => Answer { reason, ..refuse },
+        Remediation::Captcha => Answer { reason, tags: vec!["captcha".to_owned()], ..refuse },
+    })
+}
+
+#[cfg(test)]
+#[path = "adapter/tests.rs"]
+mod tests;

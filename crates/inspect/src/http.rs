@@ -1,0 +1,292 @@
+//! HTTP/1.1 as far as an inspector is asked in it: one request is written, one response is read.
+//!
+//! Heads are parsed by `httparse`. A response is bounded: one past a bound, of another version, or with a framing that two
+//! parsers could see differently (RFC 9112, section 6.3) is unreadable, which is a failure of the inspector.
+
+use crate::{Failure, OwnedField};
+
+/// Most bytes of a response's head.
+pub const MAX_HEAD_BYTES: usize = 16 << 10;
+/// Most header fields of a response.
+const MAX_FIELDS: usize = 64;
+/// Most bytes of a response's body; it is held in memory, and may be the answer to the client.
+pub const MAX_BODY_BYTES: usize = 256 << 10;
+/// Most interim responses (1xx) before the response.
+const MAX_INTERIM: usize = 4;
+
+/// Fields that belong to one connection, or frame one message: they are not copied from one to the other.
+const OF_CONNECTION: [&str; 11] = [
+    "connection",
+    "keep-alive",
+    "proxy-connection",
+    "proxy-authenticate",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "content-length",
+    "expect",
+    "http2-settings",
+];
+
+/// Whether a field stays with its connection.
+#[must_use]
+pub fn is_of_connection(name: &[u8]) -> bool {
+    OF_CONNECTION.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
+}
+
+/// A request that is being written at the end of a buffer.
+pub struct Request<'b>(&'b mut Vec<u8>);
+
+impl<'b> Request<'b> {
+    /// Writes the request line. Line ends cannot be in what nginx has parsed; if they are, they are left out.
+    pub fn begin(buffer: &'b mut Vec<u8>, method: &[u8], target: &[&[u8]]) -> Self {
+        buffer.extend_from_slice(method);
+        buffer.push(b' ');
+        target.iter().for_each(|part| clean(buffer, part));
+        buffer.extend_from_slice(b" HTTP/1.1\r\n");
+        Self(buffer)
+    }
+
+    /// Writes a field.
+    pub fn field(&mut self, name: &[u8], parts: &[&[u8]]) -> &mut Self {
+        self.0.extend_from_slice(name);
+        self.0.extend_from_slice(b": ");
+        parts.iter().for_each(|part| clean(self.0, part));
+        self.0.extend_from_slice(b"\r\n");
+        self
+    }
+
+    /// Ends the head, and writes the body.
+    pub fn end(self, body: &[u8]) {
+        if !body.is_empty() {
+            self.0.extend_from_slice(format!("Content-Length: {}\r\n", body.len()).as_bytes());
+        }
+        self.0.extend_from_slice(b"\r\n");
+        self.0.extend_from_slice(body);
+    }
+}
+
+fn clean(buffer: &mut Vec<u8>, bytes: &[u8]) {
+    let is_bad = |byte: &u8| matches!(byte, b'\r' | b'\n' | 0);
+    if bytes.iter().any(is_bad) {
+        buffer.extend(bytes.iter().filter(|byte| !is_bad(byte)));
+    } else {
+        buffer.extend_from_slice(bytes);
+    }
+}
+
+/// A response.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Response {
+    /// Status.
+    pub status: u16,
+    /// Header fields.
+    pub headers: Vec<OwnedField>,
+    /// Body, decoded from chunks.
+    pub body: Vec<u8>,
+    /// Whether the connection may be used again.
+    pub keeps_alive: bool,
+}
+
+impl Response {
+    /// The first field of a name.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&[u8]> {
+        let found = self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name.as_bytes()));
+        found.map(|(_, value)| &value[..])
+    }
+}
+
+/// Reads a response from all bytes that have come since the request; `None` if more have to come.
+///
+/// # Errors
+/// If it cannot be read, or the connection ended too early.
+pub fn read(bytes: &[u8], is_end: bool) -> Result<Option<Response>, Failure> {
+    let mut rest = bytes;
+    for _ in 0..=MAX_INTERIM {
+        let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
+        let mut head = httparse::Response::new(&mut fields);
+        let length = match head.parse(&rest[..rest.len().min(MAX_HEAD_BYTES)]) {
+            Ok(httparse::Status::Complete(length)) => length,
+            Ok(httparse::Status::Partial) if rest.len() >= MAX_HEAD_BYTES => return Err(Failure::Unreadable),
+            Ok(httparse::Status::Partial) => return unfinished(is_end),
+            Err(_) => return Err(Failure::Unreadable),
+        };
+        let status = head.code.unwrap_or_default();
+        rest = &rest[length..];
+        match status {
+            101 => return Err(Failure::Unreadable), // nobody asked for it
+            100..=199 => continue,
+            200..=599 => {}
+            _ => return Err(Failure::Unreadable),
+        }
+        let headers = head.headers.iter().map(|field| (field.name.as_bytes().to_vec(), field.value.to_vec())).collect();
+        let is_old = head.version == Some(0);
+        let response = Response { status, headers, body: Vec::new(), keeps_alive: false };
+        return read_body(response, rest, is_old, is_end);
+    }
+    Err(Failure::Unreadable)
+}
+
+fn unfinished(is_end: bool) -> Result<Option<Response>, Failure> {
+    if is_end { Err(Failure::Unreachable) } else { Ok(None) }
+}
+
+fn read_body(mut response: Response, rest: &[u8], is_old: bool, is_end: bool) -> Result<Option<Response>, Failure> {
+    let has = |name: &str, token: &str| {
+        let of_name = response.headers.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name.as_bytes()));
+        let tokens = of_name.flat_map(|(_, value)| value.split(|byte| *byte == b','));
+        tokens.map(<[u8]>::trim_ascii).any(|found| found.eq_ignore_ascii_case(token.as_bytes()))
+    };
+    let keeps_alive = !has("connection", "close") && (!is_old || has("connection", "keep-alive"));
+    let is_chunked = has("transfer-encoding", "chunked");
+    let lengths: Vec<&[u8]> = response
+        .headers
+        .iter()
+        .filter(|(name, _)| name.eq_ignore_ascii_case(b"content-length"))
+        .map(|(_, value)| &value[..])
+        .collect();
+    let used = match (is_chunked, &lengths[..]) {
+        _ if matches!(response.status, 204 | 304) => 0,
+        (true, []) => match chunks(rest, &mut response.body)? {
+            Some(used) => used,
+            None => return unfinished(is_end),
+        },
+        (false, [length]) => {
+            let length = std::str::from_utf8(length).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+            let length: usize = length.and_then(|text| text.parse().ok()).ok_or(Failure::Unreadable)?;
+            if length > MAX_BODY_BYTES {
+                return Err(Failure::Unreadable);
+            }
+            let Some(body) = rest.get(..length) else { return unfinished(is_end) };
+            response.body = body.to_vec();
+            length
+        }
+        (false, []) if response.header("transfer-encoding").is_none() => {
+            if rest.len() > MAX_BODY_BYTES {
+                return Err(Failure::Unreadable);
+            }
+            if !is_end {
+                return Ok(None);
+            }
+            response.body = rest.to_vec();
+            return Ok(Some(response));
+        }
+        _ => return Err(Failure::Unreadable), // two framings
+    };
+    // Bytes after the response belong to no question.
+    response.keeps_alive = keeps_alive && used == rest.len() && !is_end;
+    Ok(Some(response))
+}
+
+/// Decodes chunks up to the last one; returns how long they are together, if they are all there.
+fn chunks(bytes: &[u8], body: &mut Vec<u8>) -> Result<Option<usize>, Failure> {
+    let mut at = 0;
+    loop {
+        let (head, size) = match httparse::parse_chunk_size(&bytes[at..]) {
+            Ok(httparse::Status::Complete(found)) => found,
+            Ok(httparse::Status::Partial) => return Ok(None),
+            Err(_) => return Err(Failure::Unreadable),
+        };
+        at += head;
+        if size == 0 {
+            // Trailer fields are passed over.
+            let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
+            return match httparse::parse_headers(&bytes[at..], &mut fields) {
+                Ok(httparse::Status::Complete((length, _))) => Ok(Some(at + length)),
+                Ok(httparse::Status::Partial) if bytes.len() - at > MAX_HEAD_BYTES => Err(Failure::Unreadable),
+                Ok(httparse::Status::Partial) => Ok(None),
+                Err(_) => Err(Failure::Unreadable),
+            };
+        }
+        let size = usize::try_from(size).ok().filter(|size| body.len() + size <= MAX_BODY_BYTES);
+        let size = size.ok_or(Failure::Unreadable)?;
+        let Some(chunk) = bytes.get(at..at + size + 2) else { return Ok(None) };
+        let Some(chunk) = chunk.strip_suffix(b"\r\n") else { return Err(Failure::Unreadable) };
+        body.extend_from_slice(chunk);
+        at += size + 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const GOOD: &[(&str, u16, &str, bool)] = &[
+        ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", 200, "hi", true),
+        ("HTTP/1.1 204 No Content\r\n\r\n", 204, "", true),
+        ("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\n\r\n", 302, "", true),
+        (
+            "HTTP/1.1 403 No\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n4;x=y\r\n you\r\n0\r\nA: b\r\n\r\n",
+            403,
+            "hi you",
+            true,
+        ),
+        ("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", 200, "", false),
+        ("HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n", 200, "", false),
+        ("HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 0\r\n\r\n", 200, "", true),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nrubbish", 200, "", false),
+    ];
+
+    #[test]
+    fn responses_are_read_and_half_of_one_waits() {
+        for (text, status, body, keeps_alive) in GOOD {
+            let bytes = text.as_bytes();
+            let read_whole = read(bytes, false).unwrap().unwrap();
+            assert_eq!((read_whole.status, read_whole.keeps_alive), (*status, *keeps_alive), "{text}");
+            assert_eq!(read_whole.body, body.as_bytes(), "{text}");
+            if text.ends_with("rubbish") {
+                continue;
+            }
+            for cut in 0..bytes.len() {
+                assert_eq!(read(&bytes[..cut], false), Ok(None), "{text} cut at {cut}");
+                assert_eq!(read(&bytes[..cut], true), Err(Failure::Unreachable), "{text} cut at {cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn without_a_length_the_end_is_the_end() {
+        let text = b"HTTP/1.1 401 No\r\n\r\nwho are you";
+        assert_eq!(read(text, false), Ok(None));
+        let response = read(text, true).unwrap().unwrap();
+        assert_eq!((response.status, &response.body[..], response.keeps_alive), (401, &b"who are you"[..], false));
+    }
+
+    #[test]
+    fn bad_ones_are_unreadable() {
+        let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "A: b\r\n".repeat(MAX_FIELDS + 1));
+        let long = format!("HTTP/1.1 200 OK\r\nA: {}\r\n\r\n", "x".repeat(MAX_HEAD_BYTES));
+        let interim = "HTTP/1.1 100 Continue\r\n\r\n".repeat(MAX_INTERIM + 1);
+        for text in [
+            "rubbish",
+            "HTTP/1.1 101 Switching Protocols\r\n\r\n",
+            "HTTP/1.1 999 No\r\nContent-Length: 0\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nhi!",
+            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: +2\r\n\r\nhi",
+            "HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffff\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi!!",
+            &many,
+            &long,
+            &interim,
+        ] {
+            assert_eq!(read(text.as_bytes(), false), Err(Failure::Unreadable), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200), good in 0..GOOD.len(), at in any::<prop::sample::Index>()) {
+            let _ = read(&bytes, true);
+            let mut changed = GOOD[good].0.as_bytes().to_vec();
+            let at = at.index(changed.len());
+            changed.splice(at..at, bytes);
+            let _ = (read(&changed, false), read(&changed, true));
+        }
+    }
+}
