@@ -24,7 +24,7 @@ pub(crate) use input::Limits;
 use crate::desk::Desk;
 use crate::log;
 use crate::stop::ended;
-use input::{Broken, Input};
+use input::{Broken, Head, Input};
 use writer::{Reply, write};
 
 /// How long a client that was told to go may still ask.
@@ -94,8 +94,8 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Session<S> {
             return Ok(());
         }
         loop {
-            while let Some((head, received)) = self.input.buffered()? {
-                self.take(head, received).await?;
+            while let Some(head) = self.input.buffered()? {
+                self.take(head).await?;
             }
             tokio::select! {
                 more = self.input.more() => if !more? { return Ok(()) },
@@ -105,8 +105,8 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Session<S> {
         let _ = self.replies.send(Reply::Goodbye).await;
         let end = Instant::now() + DRAIN;
         while Instant::now() < end {
-            while let Some((head, received)) = self.input.buffered()? {
-                self.take(head, received).await?;
+            while let Some(head) = self.input.buffered()? {
+                self.take(head).await?;
             }
             match tokio::time::timeout(QUIET, self.input.more()).await {
                 Ok(more) => {
@@ -121,10 +121,10 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Session<S> {
     }
 
     /// Carries out a frame, and forgets it.
-    async fn take(&mut self, head: (u8, u32, usize), received: Instant) -> Result<(), Broken> {
-        let (kind, id, length) = head;
+    async fn take(&mut self, head: Head) -> Result<(), Broken> {
+        let Head { kind, id, length } = head;
         match kind {
-            kind::QUESTION => self.ask(id, length, received).await?,
+            kind::QUESTION => self.ask(id, length, Instant::now()).await?,
             kind::PING => _ = self.replies.send(Reply::Pong(id)).await,
             kind::HELLO | kind::ANSWER => return Err(Broken::Kind(kind)),
             _ => {} // a pong, a goodbye, or of a newer gateway

@@ -19,9 +19,9 @@ use crate::policy::Policy;
 
 /// A detector of one of the kinds.
 pub(crate) enum Detector {
-    Rules(Policy),
-    Counters(Limits),
-    Risk(Risk),
+    Rules(Box<Policy>),
+    Counters(Box<Limits>),
+    Risk(Box<Risk>),
     ExtAuthz(Bridge),
 }
 
@@ -32,9 +32,9 @@ impl Detector {
     /// What is wrong with what it names.
     pub fn new(name: &str, config: DetectorConfig) -> Result<Self, InspectorError> {
         Ok(match config {
-            DetectorConfig::Rules(config) => Self::Rules(Policy::load(name, config, Vec::new())?),
-            DetectorConfig::Counters(config) => Self::Counters(Limits::new(name, config)?),
-            DetectorConfig::Risk(config) => Self::Risk(Risk::new(name, config)?),
+            DetectorConfig::Rules(config) => Self::Rules(Box::new(Policy::load(name, config, Vec::new())?)),
+            DetectorConfig::Counters(config) => Self::Counters(Box::new(Limits::new(name, config)?)),
+            DetectorConfig::Risk(config) => Self::Risk(Box::new(Risk::new(name, config)?)),
             DetectorConfig::ExtAuthz(config) => Self::ExtAuthz(Bridge::new(name, config)?),
         })
     }

@@ -82,17 +82,17 @@ fn read(detector: &str, config: &PolicyConfig, counters: &[String]) -> Result<Lo
         log::warning!("detector `{detector}`: {warning}");
     }
     let failed = |reason: String| InspectorError::Apply { detector: detector.to_owned(), reason };
-    if let Some(unknown) = unknown_counter(&snapshot, counters) {
+    let names: Vec<&str> = match config.apply.is_empty() {
+        true => snapshot.policy_names().collect(),
+        false => config.apply.iter().map(String::as_str).collect(),
+    };
+    if let Some(unknown) = unknown_counter(&snapshot, &names, counters) {
         let hint = match weir_policy::nearest(&unknown, counters.iter().map(String::as_str)) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("its counters are: {}", counters.join(", ")),
         };
         return Err(failed(format!("the policy reads a counter `{unknown}` that the detector does not have; {hint}")));
     }
-    let names: Vec<&str> = match config.apply.is_empty() {
-        true => snapshot.policy_names().collect(),
-        false => config.apply.iter().map(String::as_str).collect(),
-    };
     let plan = snapshot.plan(&names).map_err(|error| failed(error.to_string()))?;
     Ok(Loaded { plan, stamp, snapshot })
 }
@@ -103,7 +103,7 @@ fn stamp(config: &PolicyConfig) -> Option<(SystemTime, u64)> {
 }
 
 /// A counter that an expression reads and the detector does not have.
-fn unknown_counter(snapshot: &Snapshot, counters: &[String]) -> Option<String> {
+fn unknown_counter(snapshot: &Snapshot, names: &[&str], counters: &[String]) -> Option<String> {
     let mut unknown = None;
     let mut see = |access: &Access| {
         if access.field == Field::Counters
@@ -113,7 +113,8 @@ fn unknown_counter(snapshot: &Snapshot, counters: &[String]) -> Option<String> {
             unknown.get_or_insert_with(|| String::from_utf8_lossy(key).into_owned());
         }
     };
-    let selectors = snapshot.specification().policies.iter().flat_map(|policy| &policy.selectors);
+    let applied = snapshot.specification().policies.iter().filter(|policy| names.contains(&policy.id.as_str()));
+    let selectors = applied.flat_map(|policy| &policy.selectors);
     for selector in selectors {
         let conditions = selector.when.iter().chain(selector.rules.iter().map(|rule| &rule.when));
         conditions.for_each(|when| when.tests(&mut |test| test.value.fields(&mut see)));

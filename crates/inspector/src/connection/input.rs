@@ -1,7 +1,6 @@
 //! What comes over a connection, frame by frame, and why it may be given up.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, ReadHalf};
 use weir_inspect::frame::{Frame, FrameError};
@@ -31,6 +30,14 @@ pub(super) enum Broken {
     Kind(u8),
 }
 
+/// A frame that is there completely.
+pub(super) struct Head {
+    pub kind: u8,
+    pub id: u32,
+    /// Of the whole frame.
+    pub length: usize,
+}
+
 /// What has been read and not yet taken.
 pub(super) struct Input<S> {
     reader: ReadHalf<S>,
@@ -48,10 +55,10 @@ impl<S: AsyncRead> Input<S> {
         &self.buffer[self.begin..]
     }
 
-    /// Kind, id and length of the next frame, if all of it is there.
-    pub fn buffered(&self) -> Result<Option<((u8, u32, usize), Instant)>, FrameError> {
+    /// The next frame, if all of it is there.
+    pub fn buffered(&self) -> Result<Option<Head>, FrameError> {
         let first = Frame::first(self.unread())?;
-        Ok(first.map(|(frame, length)| ((frame.kind, frame.id, length), Instant::now())))
+        Ok(first.map(|(frame, length)| Head { kind: frame.kind, id: frame.id, length }))
     }
 
     pub fn forget(&mut self, length: usize) {

@@ -126,7 +126,7 @@ impl Redis {
     }
 
     fn read(&self, counts: &[Count], values: &[Value], now_ms: u64) -> Option<Vec<u64>> {
-        let mut values = values.iter().map(|value| redis::from_redis_value_ref::<Option<u64>>(value));
+        let mut values = values.iter().map(redis::from_redis_value_ref::<Option<u64>>);
         let mut next = || Some(values.next()?.ok()?.unwrap_or_default());
         let of = |count: &Count| {
             let Window { length_ms, is_distinct } = self.windows[count.counter];
