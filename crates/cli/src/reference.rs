@@ -16,6 +16,7 @@ pub fn pages() -> Vec<(&'static str, String)> {
         ("diagnosis.md", weir_diagnose::rules::reference()),
         ("directives.md", weir_directives::markdown()),
         ("expressions.md", expressions()),
+        ("inspector.md", weir_inspector::config::reference()),
         ("policy.md", weir_resource::reference()),
         ("seclang.md", weir_rules::seclang::reference()),
     ]

@@ -17,6 +17,18 @@ pub use model::{
     MAX_TENANTS, PolicyConfig, RedisConfig, RiskConfig, Secret, StoreConfig, TlsFiles,
 };
 
+/// The reference page of the configuration, in Markdown; `weir docs` writes it.
+#[must_use]
+pub fn reference() -> String {
+    let mut page = String::from(
+        "# Inspector service reference\n\n<!-- Made by `weir docs` from the table in crates/inspector; do not edit. -->\n\n\
+         The configuration of `weir inspector`; see the [guide](../inspector-service.md). Times are written as `250ms`, \
+         `5s`, `1m`, `1h`, `1d`.\n",
+    );
+    table::ALL.into_iter().for_each(|resource| weir_policy::reference::section(&mut page, "##", resource));
+    page
+}
+
 impl Config {
     /// Reads the configuration.
     ///

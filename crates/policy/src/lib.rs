@@ -21,6 +21,7 @@ pub mod leaf;
 mod list;
 mod loaded;
 pub mod pointer;
+pub mod reference;
 mod rule_set;
 pub mod schema;
 pub mod signing;

@@ -1,10 +1,9 @@
 //! The reference page of policy and state files, made from the table; `weir docs` writes it.
 
-use std::fmt::Write;
-
 use weir_policy::action::ACTIONS;
+use weir_policy::reference::section;
 use weir_policy::table::{
-    CLIENT_ADDRESS, EXCLUSION, GEO, Key, Kind, LIST, POLICY, ROOT, RULE, RULE_SET_DOCUMENT, Resource, SELECTOR,
+    CLIENT_ADDRESS, EXCLUSION, GEO, LIST, POLICY, ROOT, RULE, RULE_SET_DOCUMENT, Resource, SELECTOR,
 };
 
 use crate::kind::tables;
@@ -44,30 +43,6 @@ pub fn reference() -> String {
         section(&mut page, "###", resource);
     }
     page
-}
-
-fn section(page: &mut String, level: &str, resource: &Resource) {
-    let _ = write!(page, "\n{level} {}\n\n{}\n", resource.name, resource.doc);
-    if resource.keys.is_empty() {
-        return;
-    }
-    page.push_str("\n| key | value | default | meaning |\n| --- | --- | --- | --- |\n");
-    for key in resource.keys {
-        let default = key.need.default().map_or("**required**".to_owned(), cell);
-        let _ =
-            writeln!(page, "| `{}` | {} | {default} | {} |", key.name, cell(&key.kind.summary()), cell(&meaning(key)));
-    }
-}
-
-fn meaning(key: &Key) -> String {
-    let Kind::Choice(choices) = &key.kind else { return key.doc.to_owned() };
-    let choices: Vec<String> = choices.iter().map(|(name, doc)| format!("`{name}`: {doc}")).collect();
-    format!("{} {}.", key.doc, choices.join("; "))
-}
-
-/// A bar inside a table's cell would end it.
-fn cell(text: &str) -> String {
-    text.replace('|', "\\|").replace('\n', " ")
 }
 
 #[cfg(test)]

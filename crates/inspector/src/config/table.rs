@@ -15,6 +15,10 @@ const fn resource(name: &'static str, article: &'static str, doc: &'static str, 
     Resource { name, article, doc, keys, short: None, one_of: &[] }
 }
 
+/// All mappings, in the order of the reference page.
+pub static ALL: [&Resource; 10] =
+    [&ROOT, &TLS, &SECRET, &DETECTOR, &LIMIT, &COUNTER, &THRESHOLD, &ANSWER, &REDIS, &TENANT];
+
 /// The whole file.
 pub static ROOT: Resource = resource(
     "inspector",
