@@ -14,6 +14,7 @@ use weir_rules::seclang::ir::Phase as SecPhase;
 
 use crate::action::carry_out;
 use crate::check::Node;
+use crate::inspection;
 use crate::outcome::Suspended;
 use crate::plan::{Plan, Rule, Stage};
 use crate::rate::RateTable;
@@ -86,12 +87,23 @@ impl Plan {
         context: &mut Context<'_, M>,
         outcome: &mut Outcome<'a>,
     ) -> Decision {
-        match self.evaluate_rules(phase, transaction, context, outcome) {
+        match outcome.apply_answers() {
+            Decision::Continue => {}
+            decision => return decision,
+        }
+        if phase == Phase::Request && !self.stripped.is_empty() && !context.detect {
+            inspection::strip(&self.stripped, transaction, outcome);
+        }
+        let decision = match self.evaluate_rules(phase, transaction, context, outcome) {
             Decision::Continue => match phase {
                 Phase::Request => Decision::Continue, // a rule set's first phase runs where its rule stands
                 Phase::Body => outcome.run_rule_sets(SecPhase::RequestBody, transaction, context),
                 Phase::Response => outcome.run_rule_sets(SecPhase::ResponseHeaders, transaction, context),
             },
+            decision => decision,
+        };
+        match decision {
+            Decision::Continue if context.can_wait && outcome.inspections.hold() => Decision::Inspect,
             decision => decision,
         }
     }
@@ -143,7 +155,14 @@ impl Plan {
                 if rule.policy & (over | outcome.allowed) != 0 || resumed.is_some_and(|resumed| at < resumed.rule) {
                     continue;
                 }
-                let resumed = resumed.filter(|resumed| at == resumed.rule).map(|resumed| resumed.action);
+                let resumed = resumed.filter(|resumed| at == resumed.rule).and_then(|resumed| resumed.action);
+                if rule.reads_changing && context.can_wait && outcome.inspections.hold() {
+                    // Answers may set what it reads.
+                    outcome.suspended = Some(Suspended { phase, rule: at, action: None });
+                    outcome.done[phase as usize] = done;
+                    decision = Decision::Inspect;
+                    break 'all;
+                }
                 let begun = if sampled { context.meter.now() } else { 0 };
                 let hit = pass.selected(rule) && pass.holds(&rule.node);
                 let ticks = if sampled { context.meter.now().saturating_sub(begun) } else { 0 };
@@ -165,7 +184,7 @@ impl Plan {
         }
         outcome.tags = pass.reader.tags.into_inner();
         outcome.identity = pass.reader.identity.into_inner();
-        if phase == Phase::Body && decision != Decision::Verify {
+        if phase == Phase::Body && !matches!(decision, Decision::Verify | Decision::Inspect) {
             outcome.forget_claims();
         }
         decision

@@ -151,6 +151,8 @@ impl Naive<'_> {
                 Action::RuleSet(_) => {}
                 // Whoever authenticates has tests of their own: `tests/authentication.rs`.
                 Action::Authenticate(_) | Action::VerifyResponse(_) => {}
+                // Nobody is there to answer.
+                Action::Inspect(..) => {}
                 Action::Log => found.mention(rule),
                 Action::Tag(tag) => {
                     if !found.tags.contains(tag) {

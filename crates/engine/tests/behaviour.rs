@@ -104,7 +104,7 @@ fn run(plan: &Plan, request: &Request, detect: bool) -> (Decision, Outcome<'stat
 
 fn status(decision: &Decision) -> u16 {
     match decision {
-        Decision::Continue | Decision::Verify => 0,
+        Decision::Continue | Decision::Verify | Decision::Inspect => 0,
         Decision::Respond(response) => response.status,
     }
 }

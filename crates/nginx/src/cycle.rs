@@ -9,7 +9,7 @@ use weir_ledger::{Control, Ledger, MAX_WORKERS, Reserve};
 
 use crate::configuration::Main;
 use crate::live::Link;
-use crate::{diagnostic, fault, ffi, live, log, meter, note, worker};
+use crate::{diagnostic, fault, ffi, inspect, live, log, meter, note, policy, worker};
 
 /// Interval of the workers' heartbeats.
 const BEAT_MS: ngx_msec_t = 1000;
@@ -119,6 +119,7 @@ unsafe fn begin(cycle: *mut ngx_cycle_t, main: &'static Main) {
         // What was signed before may have been seen by a table that is lost.
         let _ = nonces.started_ms(ffi::now_ms());
     }
+    inspect::prepare(main.policies.iter().flat_map(policy::inspectors));
     // SAFETY: a complete cycle, in the process that will serve it.
     unsafe { live::start(cycle, main) };
     if slot.is_some() || main.heartbeat.is_some() {

@@ -99,7 +99,7 @@ fn compare(
             outcome.header_changes.iter().map(|change| (change.side, change.name.clone(), change.value.clone()));
         assert_eq!(changes.collect::<Vec<_>>(), found.header_changes, "header changes differ in {}", story());
         let status = match &decision {
-            Decision::Continue | Decision::Verify => None,
+            Decision::Continue | Decision::Verify | Decision::Inspect => None,
             Decision::Respond(response) => Some(response.status),
         };
         assert_eq!(status, found.answered, "decisions differ in {}", story());
