@@ -383,6 +383,8 @@ impl Desk {
     fn book_endpoint(&mut self, number: u64, endpoint: usize, is_failure: bool, now_ms: u64) {
         let Some(service) = self.services.get_mut(&number) else { return };
         let Some(change) = service.healths[endpoint].book(is_failure, now_ms) else { return };
+        let out = service.healths.iter().filter(|health| health.is_out(now_ms)).count();
+        service.counters.set_out(out);
         let id = &service.inspector.id;
         let address = service.inspector.endpoints[endpoint].clone();
         // SAFETY: a cycle has a log.
