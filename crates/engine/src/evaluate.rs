@@ -104,6 +104,10 @@ impl Plan {
         };
         match decision {
             Decision::Continue if context.can_wait && outcome.inspections.hold() => Decision::Inspect,
+            Decision::Respond(response) => {
+                outcome.inspections.spare();
+                Decision::Respond(response)
+            }
             decision => decision,
         }
     }
