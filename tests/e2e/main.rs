@@ -31,6 +31,7 @@ mod gateway_upstreams;
 mod harness_itself;
 mod headers;
 mod hostile;
+mod inspector_faults;
 mod inspectors;
 mod live;
 mod logs;

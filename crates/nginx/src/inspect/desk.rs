@@ -157,9 +157,8 @@ impl Desk {
         if !link.has_room() {
             return Err(Failure::Busy);
         }
-        if let Err(failure) = write(&mut link.out, id, authority(&inspector.endpoints[endpoint])) {
-            return Err(failure); // nothing was appended; an HTTP connection is found idle again at its end
-        }
+        // Only a frame can be too long; then nothing was appended. An HTTP request is always written.
+        write(&mut link.out, id, authority(&inspector.endpoints[endpoint]))?;
         if !inspector.protocol.is_pipelined() {
             link.current = Some(id);
         }
@@ -195,19 +194,15 @@ impl Desk {
         if place.links >= MAX_LINKS {
             return Err(Failure::Busy);
         }
-        let id = service.inspector.id.clone();
-        let failed = |why: &dyn std::fmt::Display| {
-            // SAFETY: a cycle has a log.
-            note!(unsafe { (*worker::cycle()).log }, Info, "weir: no connection to inspector {id}: {why}");
-            Failure::Unreachable
-        };
-        let address = service.address(endpoint).ok_or_else(|| failed(&"its name has no address yet"))?;
         self.next.1 += 1;
         let key = self.next.1;
-        let socket =
-            Socket::connect(&address, key, self.handlers.0, self.handlers.1).map_err(|error| failed(&error))?;
-        let tls = service.tls(endpoint).map_err(|error| failed(&error))?;
-        let mut link = Link::new((number, endpoint), socket, tls).map_err(|error| failed(&error))?;
+        let mut link = match connect(service, (number, endpoint), key, self.handlers) {
+            Ok(link) => link,
+            Err(why) => {
+                service.why = why;
+                return Err(Failure::Unreachable);
+            }
+        };
         let place = &mut service.endpoints[endpoint];
         place.links += 1;
         if is_pipelined {
@@ -331,6 +326,9 @@ impl Desk {
     fn end(&mut self, key: usize, failure: Failure, done: &mut Done) {
         let Some(link) = self.links.remove(&key) else { return };
         if let Some(service) = self.services.get_mut(&link.of.0) {
+            if !link.why.is_empty() {
+                service.why = link.why;
+            }
             let place = &mut service.endpoints[link.of.1];
             place.links = place.links.saturating_sub(1);
             place.shared = place.shared.filter(|shared| *shared != key);
@@ -390,18 +388,16 @@ impl Desk {
         // SAFETY: a cycle has a log.
         let log = unsafe { (*worker::cycle()).log };
         match change {
-            endpoint::Change::Out => {
-                note!(log, Warn, "weir: inspector {id}: {address} does not answer, and is left out")
-            }
             endpoint::Change::Back => note!(log, Notice, "weir: inspector {id}: {address} answers again"),
-        }
-        // What hangs is not used again.
-        let shared = service.endpoints[endpoint].shared.take().filter(|_| change == endpoint::Change::Out);
-        if change == endpoint::Change::Back {
-            return;
-        }
-        if let Some(link) = shared.and_then(|key| self.links.get_mut(&key)) {
-            link.is_leaving = true;
+            endpoint::Change::Out => {
+                let why = if service.why.is_empty() { "no answer" } else { service.why.as_str() };
+                note!(log, Warn, "weir: inspector {id}: {address} fails and is left out for now: {why}");
+                // What hangs is not used again.
+                let shared = service.endpoints[endpoint].shared.take();
+                if let Some(link) = shared.and_then(|key| self.links.get_mut(&key)) {
+                    link.is_leaving = true;
+                }
+            }
         }
     }
 
@@ -447,6 +443,14 @@ impl Desk {
         let over: Vec<usize> = leaving.into_iter().filter(|key| !is_asked(*key)).collect();
         over.into_iter().for_each(|key| self.end(key, Failure::Unreachable, &mut Vec::new()));
     }
+}
+
+/// Begins a connection to an endpoint, or says why there can be none.
+fn connect(service: &mut Service, of: (u64, usize), key: usize, handlers: (Handler, Handler)) -> Result<Link, String> {
+    let address = service.address(of.1).ok_or("its name has no address yet")?;
+    let socket = Socket::connect(&address, key, handlers.0, handlers.1).map_err(|error| error.to_string())?;
+    let tls = service.tls(of.1)?;
+    Link::new(of, socket, tls).map_err(|error| error.to_string())
 }
 
 /// A question to be sent.

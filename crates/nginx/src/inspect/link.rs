@@ -25,6 +25,8 @@ pub struct Link {
     pub out: Vec<u8>,
     /// Bytes that have come and were not understood yet.
     pub input: Vec<u8>,
+    /// Why it ended, as far as it is an error.
+    pub why: String,
     /// Whether the service wants no more questions on it.
     pub is_leaving: bool,
     /// Whether a flush is due.
@@ -59,6 +61,7 @@ impl Link {
         Ok(Self {
             of,
             current: None,
+            why: String::new(),
             out,
             input,
             is_leaving: false,
@@ -84,8 +87,14 @@ impl Link {
         match self.send() {
             Ok(()) => State::Open,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => State::Open,
-            Err(_) => State::Ended,
+            Err(error) => self.broken(&error),
         }
+    }
+
+    /// Notes why it ends.
+    fn broken(&mut self, error: &io::Error) -> State {
+        self.why = error.to_string();
+        State::Ended
     }
 
     fn send(&mut self) -> io::Result<()> {
@@ -128,8 +137,8 @@ impl Link {
     /// nginx says that the socket takes bytes, or that connecting has ended.
     pub fn writable(&mut self) -> State {
         if !self.is_connected {
-            if self.socket.failure().is_some() {
-                return State::Ended;
+            if let Some(error) = self.socket.failure() {
+                return self.broken(&error);
             }
             self.is_connected = true;
         }
@@ -155,7 +164,7 @@ impl Link {
                     // A handshake goes on by writing.
                     return if self.tls.is_some() { self.flush() } else { State::Open };
                 }
-                Err(_) => return State::Ended,
+                Err(error) => return self.broken(&error),
             }
         }
     }

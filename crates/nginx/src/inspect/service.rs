@@ -45,6 +45,8 @@ pub struct Service {
     pub healths: Vec<Health>,
     /// Answers that are remembered.
     pub memory: Memory,
+    /// Why the last connection that failed did so.
+    pub why: String,
     /// What is told of it.
     pub counters: Counters,
     tls: Option<Result<Arc<ClientConfig>, String>>,
@@ -65,6 +67,7 @@ impl Service {
             endpoints: std::iter::repeat_with(Endpoint::default).take(count).collect(),
             healths: vec![Health::default(); count],
             memory: Memory::default(),
+            why: String::new(),
             counters: Counters::of(&inspector.id),
             tls: inspector.tls.as_ref().map(tls::configure),
             turn: 0,
