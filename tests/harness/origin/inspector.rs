@@ -32,6 +32,7 @@ pub struct Inspector {
     pub address: SocketAddr,
     questions: Arc<Mutex<Vec<ReceivedQuestion>>>,
     connections: Arc<AtomicUsize>,
+    open: Arc<AtomicUsize>,
 }
 
 impl Inspector {
@@ -43,11 +44,16 @@ impl Inspector {
     pub fn start(reply: impl Fn(&ReceivedQuestion) -> Reply + Send + Sync + 'static) -> Self {
         let (questions, connections) = (Arc::<Mutex<Vec<_>>>::default(), Arc::<AtomicUsize>::default());
         let (reply, seen, opened) = (Arc::new(reply), Arc::clone(&questions), Arc::clone(&connections));
+        let open = Arc::<AtomicUsize>::default();
+        let now_open = Arc::clone(&open);
         let address = super::serve(move |stream| {
             opened.fetch_add(1, Ordering::SeqCst);
-            serve(stream, &*reply, &seen)
+            now_open.fetch_add(1, Ordering::SeqCst);
+            let result = serve(stream, &*reply, &seen);
+            now_open.fetch_sub(1, Ordering::SeqCst);
+            result
         });
-        Self { address, questions, connections }
+        Self { address, questions, connections, open }
     }
 
     /// The questions so far.
@@ -57,6 +63,12 @@ impl Inspector {
     #[must_use]
     pub fn questions(&self) -> Vec<ReceivedQuestion> {
         self.questions.lock().expect("no thread panics").clone()
+    }
+
+    /// How many connections are open.
+    #[must_use]
+    pub fn open(&self) -> usize {
+        self.open.load(Ordering::SeqCst)
     }
 
     /// How many connections were opened.
