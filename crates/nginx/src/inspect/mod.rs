@@ -23,7 +23,7 @@ use weir_inspect::{Failure, Inspector};
 
 use self::desk::{Asked, Desk, Done, Result1, Waiting};
 use crate::transaction::{self, Inspection};
-use crate::{fault, worker};
+use crate::{fault, meter, worker};
 
 /// How often a question is asked again whose connection broke.
 const MAX_TRIES: u8 = 1;
@@ -79,7 +79,9 @@ pub fn prepare<'i>(inspectors: impl IntoIterator<Item = &'i Arc<Inspector>>) {
 /// # Safety
 /// `r` is a live main request, `inspection` its inspection.
 pub unsafe fn ask(r: *mut ngx_http_request_t, inspection: &mut Inspection) -> Next {
-    let id = if inspection.outcome.inspections.are_due() { inspection.request_id().to_vec() } else { Vec::new() };
+    let begun = worker::ticks();
+    let is_due = inspection.outcome.inspections.are_due();
+    let id = if is_due { inspection.request_id().to_vec() } else { Vec::new() };
     while let Some((number, one)) = inspection.outcome.inspections.next_due() {
         let inspector = Arc::clone(&one.inspector);
         let key = one.key.clone();
@@ -111,6 +113,9 @@ pub unsafe fn ask(r: *mut ngx_http_request_t, inspection: &mut Inspection) -> Ne
             with_desk(|desk| desk.book(service, &Err(failure), None, now));
             inspection.outcome.inspections.answered(number, Err(failure));
         }
+    }
+    if is_due {
+        meter::book(meter::ModulePart::Inspectors, inspection.timing, begun, true);
     }
     inspection.questions.is_waiting = inspection.outcome.inspections.hold();
     if inspection.questions.is_waiting { Next::Wait } else { Next::GoOn }
