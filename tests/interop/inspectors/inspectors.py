@@ -289,7 +289,7 @@ def bridge(weir, work, authz):
         "detectors": {"authz": {"kind": "ext_authz", "endpoint": f"http://127.0.0.1:{authz.grpc}", "with_body": True}},
     }
     (work / "inspector.json").write_text(json.dumps(config))
-    return services.Service("weir-inspector", port, [weir, "inspector", work / "inspector.json"], work)
+    return services.Service("weir-inspector", port, [weir, "inspector", "--config", work / "inspector.json"], work)
 
 
 def main():
