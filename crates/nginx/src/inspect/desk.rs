@@ -157,11 +157,13 @@ impl Desk {
         if !link.has_room() {
             return Err(Failure::Busy);
         }
+        let begin = link.out.len();
         if let Err(failure) = write(&mut link.out, id, authority(&inspector.endpoints[endpoint])) {
             return Err(failure); // nothing was appended; an HTTP connection is found idle again at its end
         }
         if !inspector.protocol.is_pipelined() {
             link.current = Some(id);
+            link.is_head = http::is_head(&link.out[begin..]);
         }
         if !link.is_dirty {
             link.is_dirty = true;
@@ -309,7 +311,7 @@ impl Desk {
             }
             return;
         };
-        match http::read(&link.input, state == State::Ended) {
+        match http::read(&link.input, link.is_head, state == State::Ended) {
             Ok(None) => {}
             Ok(Some(response)) => {
                 let keeps_alive = response.keeps_alive;
