@@ -157,10 +157,12 @@ impl Desk {
         if !link.has_room() {
             return Err(Failure::Busy);
         }
+        let begin = link.out.len();
         // Only a frame can be too long; then nothing was appended. An HTTP request is always written.
         write(&mut link.out, id, authority(&inspector.endpoints[endpoint]))?;
         if !inspector.protocol.is_pipelined() {
             link.current = Some(id);
+            link.is_head = http::is_head(&link.out[begin..]);
         }
         if !link.is_dirty {
             link.is_dirty = true;
@@ -304,7 +306,7 @@ impl Desk {
             }
             return;
         };
-        match http::read(&link.input, state == State::Ended) {
+        match http::read(&link.input, link.is_head, state == State::Ended) {
             Ok(None) => {}
             Ok(Some(response)) => {
                 let keeps_alive = response.keeps_alive;

@@ -21,6 +21,8 @@ pub struct Link {
     pub of: (u64, usize),
     /// The question that is being answered, where there is one at a time.
     pub current: Option<u32>,
+    /// Whether that is a `HEAD` request.
+    pub is_head: bool,
     /// Bytes to be sent.
     pub out: Vec<u8>,
     /// Bytes that have come and were not understood yet.
@@ -62,6 +64,7 @@ impl Link {
             of,
             current: None,
             why: String::new(),
+            is_head: false,
             out,
             input,
             is_leaving: false,
