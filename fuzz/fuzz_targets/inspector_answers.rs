@@ -6,16 +6,16 @@ use weir_inspect::frame::Frame;
 use weir_inspect::{http, own};
 
 fuzz_target!(|bytes: &[u8]| {
-    let whole = http::read(bytes, false);
+    let whole = http::read(bytes, false, false);
     for cut in 0..bytes.len().min(512) {
-        match http::read(&bytes[..cut], false) {
+        match http::read(&bytes[..cut], false, false) {
             // What is unreadable stays so, whatever follows.
             Err(failure) => assert_eq!(whole, Err(failure)),
             Ok(Some(response)) => assert!(matches!(&whole, Ok(Some(same)) if same.status == response.status)),
             Ok(None) => {}
         }
     }
-    assert_ne!(http::read(bytes, true), Ok(None), "after the end nothing more can come");
+    assert_ne!(http::read(bytes, false, true), Ok(None), "after the end nothing more can come");
     let mut rest = bytes;
     while let Ok(Some((frame, length))) = Frame::first(rest) {
         let answer = own::read_answer(frame);
