@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 mod ablate;
 mod baseline;
 mod diagnose;
+mod inspector;
 mod live;
 mod profile;
 mod sign;
@@ -14,6 +15,7 @@ mod sign;
 pub use ablate::{Ablate, AblateGuard};
 pub use baseline::{Baseline, BaselinePlace, Watching};
 pub use diagnose::Diagnose;
+pub use inspector::Inspector;
 pub use live::{
     Apply, Backup, Change, ChangeOptions, Control, Delete, Diff, Get, RefreshFiles, Restore, Revisions, Role, Rollback,
     Token, TokenLimits, Watch,
@@ -46,6 +48,8 @@ pub enum Command {
     Up(Up),
     /// Run the control daemon, which stores the configuration for the workers.
     Control(Control),
+    /// Run the service that answers inspectors: rules, counters, risk, and a bridge to ext_authz.
+    Inspector(Inspector),
     /// Compile policies under limits; only `weir control` uses this.
     #[command(hide = true)]
     Sandbox,

@@ -13,6 +13,7 @@ mod diagnose;
 mod docs;
 mod gateway_files;
 mod get;
+mod inspector;
 mod log_level;
 mod profile;
 mod replay;
@@ -50,6 +51,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Up(up) => up::run(up),
         Command::Sandbox => return Ok(weir_control::sandbox::child_main()),
         Command::Control(control) => control::run(runtime, control),
+        Command::Inspector(inspector) => inspector::run(inspector),
         Command::Apply(apply) => apply::run(&api()?, apply),
         Command::Refresh(refresh) => change::refresh(&api()?, refresh),
         Command::Get(get) => get::run(&api()?, get),

@@ -161,6 +161,10 @@ impl Source {
                     let claim = reader.claim(key);
                     return reader.collect(claim.into_iter());
                 }
+                if *field == Field::Counters {
+                    let found = transaction.counters().iter().filter(|counter| counter.id.as_bytes() == key);
+                    return reader.collect(found.map(|counter| Value::Int(counter.value)));
+                }
                 let of_key = |pair: &&Pair<'a>| pair.name == key.as_slice();
                 reader.collect(pairs(*field, transaction).iter().filter(of_key).map(|pair| Value::Bytes(pair.value)))
             }
@@ -217,6 +221,9 @@ fn read_field<'a>(field: Field, reader: &Reader<'a, '_>) -> Values<'a> {
         Field::Mime => Value::Bytes(transaction.mime()),
         Field::Timestamp => Value::Int((head.received_ms / 1000) as i64),
         Field::RequestId => reader.copy(reader.request_id),
+        Field::Counters => {
+            return reader.many(transaction.counters().iter().map(|counter| Value::Int(counter.value)));
+        }
         Field::IpSrc => Value::Ip(head.client),
         Field::IpPeer => Value::Ip(head.peer),
         Field::IpServer => Value::Ip(head.server),

@@ -57,6 +57,15 @@ impl<'a> Part<'a> {
     }
 }
 
+/// A number that whoever evaluates the rules has counted for this request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counter<'a> {
+    /// Its id.
+    pub id: &'a str,
+    /// Its value.
+    pub value: i64,
+}
+
 /// Status and header fields of the response, once nginx knows them.
 #[derive(Clone, Copy, Debug)]
 pub struct ResponseHead<'a> {
@@ -82,6 +91,7 @@ struct Parsed<'a> {
     request_line: Cell<Option<&'a [u8]>>,
     body: Cell<Option<&'a [u8]>>,
     response: Cell<Option<ResponseHead<'a>>>,
+    counters: Cell<&'a [Counter<'a>]>,
     anomalies: Cell<Anomalies>,
     extent: Cell<Extent>,
     body_error: Cell<Option<BodyError>>,
@@ -186,6 +196,17 @@ impl<'a> Transaction<'a> {
     #[must_use]
     pub fn response(&self) -> Option<ResponseHead<'a>> {
         self.parsed.response.get()
+    }
+
+    /// Sets what has been counted for the request; before any rule reads it.
+    pub fn set_counters(&self, counters: &'a [Counter<'a>]) {
+        self.parsed.counters.set(counters);
+    }
+
+    /// What has been counted for the request.
+    #[must_use]
+    pub fn counters(&self) -> &'a [Counter<'a>] {
+        self.parsed.counters.get()
     }
 
     /// Anomalies found so far.

@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use crate::source::Source;
 
-pub(crate) use place::place;
+pub use place::place;
 pub use value::{parse_document, value};
 
 /// A longer file is refused: 10,000 rules are about 3 MB; what is larger belongs into list files.

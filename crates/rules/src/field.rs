@@ -102,6 +102,7 @@ fields! {
     ConsumerId "consumer.id" Bytes Scalar Request "Id of the consumer that an earlier rule has authenticated; empty if there is none. In a policy that verifies signatures of bodies, rules that read it run after the body has been read.";
     ConsumerGroups "consumer.groups" Bytes Array Request "Groups of the consumer that an earlier rule has authenticated.";
     JwtClaims "jwt.claims" Bytes Map Request "Claims of the token that an earlier rule has verified, by name: texts as they are, other values as JSON.";
+    Counters "inspector.counters" Int Map Request "Counters of `weir inspector`, by id, with this request counted; in nginx there are none.";
     IpSrc "ip.src" Ip Scalar Request "Address of the client, taken from a trusted proxy's header if configured.";
     IpSrcCountry "ip.src.country" Bytes Scalar Request "ISO 3166-1 country code of the client address; empty if unknown.";
     IpSrcContinent "ip.src.continent" Bytes Scalar Request "Two-letter continent code of the client address; empty if unknown.";

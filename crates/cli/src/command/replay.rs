@@ -8,7 +8,6 @@
 mod attack_log;
 mod explained;
 mod har;
-pub(crate) mod path;
 mod policies;
 mod raw;
 mod recorded;

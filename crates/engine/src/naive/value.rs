@@ -160,6 +160,10 @@ impl Naive<'_> {
             // The naive evaluator authenticates nobody.
             Field::ConsumerId => one(bytes(b"")),
             Field::ConsumerGroups | Field::JwtClaims => Vec::new(),
+            Field::Counters => {
+                let of = |counter: &weir_http::Counter<'_>| (counter.id.as_bytes().to_vec(), Value::Int(counter.value));
+                transaction.counters().iter().map(of).collect()
+            }
             Field::IpSrc => one(Value::Ip(head.client)),
             Field::IpSrcCountry => one(bytes(&*self.place(transaction).country)),
             Field::IpSrcContinent => one(bytes(&*self.place(transaction).continent)),

@@ -10,7 +10,8 @@ use super::{Node, Style};
 use crate::source::Source;
 
 /// Byte offset in the file of byte `within` of the scalar's text.
-pub(crate) fn place(source: &Source, node: &Node, within: usize) -> usize {
+#[must_use]
+pub fn place(source: &Source, node: &Node, within: usize) -> usize {
     let Some(scalar) = node.as_scalar() else { return node.at };
     let written = Written::new(source, node.at, scalar.style);
     align(&scalar.text, within, written).unwrap_or(node.at)

@@ -8,13 +8,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bumpalo::Bump;
 use weir_directives::DEFAULT_BODY_LIMIT;
 use weir_engine::{Context, Decision, Finding, Meter, Outcome, Plan, RuleIndex, Verdict};
+use weir_http::path::normalise;
 use weir_http::{Anomalies, Head, Header, Transaction, Unreadable, uri};
 use weir_ledger::Clock;
 use weir_policy::{RuleLabel, Snapshot};
 use weir_rules::Phase;
 use weir_rules::seclang::ir::Phase as RuleSetPhase;
 
-use super::path::normalise;
 use super::policies::Policies;
 use super::recorded::Recorded;
 use super::stopwatch::{Stopwatch, Timed, median};

@@ -2,7 +2,7 @@
 
 use weir_log::attack::AttackLine;
 
-use crate::command::replay::path::normalise;
+use weir_http::path::normalise;
 
 /// From so many paths of one shape on, the shape is what is meant.
 pub(super) const SEVERAL: usize = 3;

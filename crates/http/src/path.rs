@@ -5,7 +5,7 @@
 
 /// A path after normalisation.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Normalised {
+pub struct Normalised {
     /// As `$uri`.
     pub path: Vec<u8>,
     /// Whether nginx refuses the request for it.
@@ -13,7 +13,8 @@ pub(crate) struct Normalised {
 }
 
 /// Normalises the path of a target, which ends at `?` or `#`.
-pub(crate) fn normalise(target: &[u8]) -> Normalised {
+#[must_use]
+pub fn normalise(target: &[u8]) -> Normalised {
     let end = target.iter().position(|byte| matches!(byte, b'?' | b'#')).unwrap_or(target.len());
     let raw = &target[..end];
     if !raw.starts_with(b"/") {

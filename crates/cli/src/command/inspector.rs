@@ -1,0 +1,14 @@
+//! `weir inspector`: the service that answers inspectors' questions.
+
+use crate::Failure;
+use crate::arguments::Inspector;
+
+pub(crate) fn run(inspector: &Inspector) -> Result<(), Failure> {
+    if inspector.check {
+        weir_inspector::check(&inspector.config).map_err(Failure::new)?;
+        println!("{}: good", inspector.config.display());
+        return Ok(());
+    }
+    super::control::survive_broken_pipes();
+    weir_inspector::run(&inspector.config).map_err(Failure::new)
+}

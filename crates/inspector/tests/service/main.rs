@@ -1,0 +1,9 @@
+//! The service from outside: a client on a socket, with nothing but the protocol.
+#![allow(clippy::unwrap_used)]
+
+mod client;
+mod examples;
+mod protocol;
+mod redis;
+mod reload;
+mod verdicts;

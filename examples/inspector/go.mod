@@ -1,0 +1,3 @@
+module weir.example/inspector
+
+go 1.21
