@@ -19,6 +19,10 @@ use crate::{Decision, Finding, HeaderChange, Outcome, Response, RuleIndex, Side,
 pub const MAX_INSPECTIONS: usize = 16;
 /// Rules that a question names.
 const MAX_NAMED: usize = 32;
+/// Longest tag, as in policies.
+const MAX_TAG_BYTES: usize = 128;
+/// Bytes of a reason that are logged.
+const MAX_REASON_BYTES: usize = 512;
 
 /// How far a question has got.
 #[derive(Debug, Default)]
@@ -174,7 +178,7 @@ impl Outcome<'_> {
         let (inspector, rule, detect) = of;
         self.score = self.score.saturating_add(answer.score);
         for tag in &answer.tags {
-            if self.tags.len() < MAX_TAGS && !self.tags.contains(tag) {
+            if self.tags.len() < MAX_TAGS && tag.len() <= MAX_TAG_BYTES && !self.tags.contains(tag) {
                 self.tags.push(tag.clone());
             }
         }
@@ -222,6 +226,7 @@ impl Outcome<'_> {
 
     fn report(&mut self, inspector: &Inspector, rule: RuleIndex, detected_only: bool, reason: &str) {
         if self.findings.len() < MAX_FINDINGS {
+            let reason = &reason[..reason.floor_char_boundary(MAX_REASON_BYTES)];
             let reason = if reason.is_empty() { inspector.id.clone() } else { format!("{}: {reason}", inspector.id) };
             self.findings.push(Finding { rule, action: "inspect", detected_only, reason, ..Finding::default() });
         }

@@ -333,6 +333,10 @@ unsafe fn decide(r: *mut ngx_http_request_t, location: &'static Location) -> Ste
             let is_wanted = (*inspection).outcome.absorbs()
                 || (plan.verifies_body() || !body::is_stream(r))
                     && plan.wants_body(&(*inspection).transaction, &(*inspection).outcome).is_some();
+            if !is_wanted && body::is_stream(r) && plan.inspected_bytes() > 0 {
+                // An inspector is asked about a stream, too, without its body.
+                return (*inspection).step(r, Phase::Body, plan, location).unwrap_or(Step::Pass);
+            }
             if !is_wanted {
                 // No rule of the plan can match, or none may hold the stream up; rule sets have
                 // rules in this phase that do not look at the body.

@@ -115,3 +115,10 @@ fn crowdsec_bans_and_an_unknown_remediation_is_mapped() {
     assert_eq!(say(500, ""), Err(Failure::Unable));
     assert_eq!(say(403, "<html>"), Err(Failure::Unreadable));
 }
+
+#[test]
+fn a_target_cannot_end_the_request_line() {
+    let inspector = testing::inspector(Protocol::ExtAuthz);
+    let text = asked(&inspector, |question| question.target = b"/a HTTP/1.1\r\nX: y\x7f");
+    assert!(text.starts_with("POST //a%20HTTP/1.1%0D%0AX:%20y%7F HTTP/1.1\r\n"), "{text}");
+}

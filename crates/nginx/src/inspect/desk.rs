@@ -10,7 +10,7 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 use nginx_sys::ngx_http_request_t;
 use weir_inspect::frame::{self, Frame, Writer, hello, kind};
-use weir_inspect::{Answer, Failure, Inspector, adapter, breaker, endpoint, http, own};
+use weir_inspect::{Advice, Answer, Failure, Inspector, adapter, breaker, endpoint, http, own};
 
 use super::link::{Link, State};
 use super::service::{MAX_IDLE, MAX_LINKS, Service, authority};
@@ -266,7 +266,11 @@ impl Desk {
             match frame.kind {
                 // An id that this connection was not asked is an answer to nobody.
                 kind::ANSWER if self.waiting.get(&frame.id).is_some_and(|waiting| waiting.link == key) => {
-                    let answer = own::read_answer(frame).map(Arc::new).map_err(|_| Failure::Unreadable);
+                    let answer = match own::read_answer(frame) {
+                        Ok(answer) if answer.advice == Advice::Unable => Err(Failure::Unable),
+                        Ok(answer) => Ok(Arc::new(answer)),
+                        Err(_) => Err(Failure::Unreadable),
+                    };
                     done.push((frame.id, answer));
                 }
                 kind::HELLO => {
