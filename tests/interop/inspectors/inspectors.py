@@ -62,7 +62,8 @@ def policy(oauth2, authz, appsec, work, bridge):
     """One inspector for each way of asking; paths begin with the id of theirs."""
     (work / "key").write_text(services.KEY + "\n")
     (work / "wrong-key").write_text("not-a-key\n")
-    breaker = {"requests": 10, "open": "300ms"}
+    # Answers from before the server was killed count, too, and how many differs from run to run.
+    breaker = {"requests": 10, "failures": 20, "open": "300ms"}
     common = {"deadline": "2s", "breaker": breaker}
 
     def at(port, **more):
@@ -206,18 +207,20 @@ def crowdsec(base, work):
     ]:
         answer = curl(base + path, *options)
         check(f"{name}: {what}", answer.status == status, f"{answer.status}, not {status}: {answer}")
-    log = ""
-    for _ in range(40):
+    # Each worker writes its lines a little later.
+    reasons = ["crowdsec: ban", "crowdsec: captcha", 'crowdsec: unknown remediation \\"throttle\\"']
+    captchas = ["/appsec/captcha-test", "/captcha/throttle-test"]
+    until = time.monotonic() + 10
+    while True:
         log = (work / "attack.log").read_text()
-        if log.count("crowdsec: ban") and "throttle" in log:
+        lines = [json.loads(line) for line in log.splitlines(True) if line.endswith("\n")]
+        missing = [reason for reason in reasons if reason not in log]
+        tagged = sorted(line["uri"] for line in lines if "captcha" in line.get("tags", []))
+        if not missing and tagged == captchas or time.monotonic() > until:
             break
         time.sleep(0.1)
-    lines = [json.loads(line) for line in log.splitlines()]
-    check(f"{name}: the attack log says ban, captcha, and the unknown remediation by its name",
-          all(word in log for word in ["crowdsec: ban", "crowdsec: captcha", "crowdsec: unknown remediation"]), lines[-3:])
-    tagged = [line["uri"] for line in lines if "captcha" in line.get("tags", [])]
-    is_right = tagged == ["/appsec/captcha-test", "/captcha/throttle-test"]
-    check(f"{name}: a captcha has the tag `captcha`, as has what `unknown` maps to it", is_right, tagged)
+    check(f"{name}: the attack log says ban, captcha, and the unknown remediation by its name", not missing, missing)
+    check(f"{name}: a captcha has the tag `captcha`, as has what `unknown` maps to it", tagged == captchas, tagged)
 
 
 def statuses(urls, options, at_100=None):
@@ -247,8 +250,8 @@ def failures(base, work, service, inspector, options, without):
     found = statuses(f"{url}[1-1500]", options, service.kill)
     is_right = sum(found.values()) == 1500 and set(found) == {200, without}
     check(f"{name}: each is answered, {' or '.join(map(str, sorted({200, without})))}", is_right, found)
-    found = statuses(f"{url}[1-200]", options)
-    check(f"{name}: the fail mode holds", found == {without: 200}, found)
+    found = statuses(f"{url}[1-400]", options)
+    check(f"{name}: the fail mode holds", found == {without: 400}, found)
     opened = news(f"inspector {inspector} fails too often")
     check(f"{name}: each worker says once that it does not ask any more", opened == 2, opened)
     seconds = curl(f"{url}1", *options).seconds

@@ -91,6 +91,8 @@ class Service:
 
     def pause(self):
         self.process.send_signal(signal.SIGSTOP)
+        while ") T " not in pathlib.Path(f"/proc/{self.process.pid}/stat").read_text():
+            time.sleep(0.01)
 
     def go_on(self):
         self.process.send_signal(signal.SIGCONT)
