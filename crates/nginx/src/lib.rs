@@ -18,6 +18,7 @@
 //! ```
 
 mod abi;
+mod bans;
 mod body;
 mod body_filter;
 mod buffer;
