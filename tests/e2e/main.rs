@@ -6,6 +6,7 @@
 
 mod authentication;
 mod backup;
+mod bans;
 mod beside;
 mod body_kinds;
 mod body_limits;

@@ -199,9 +199,9 @@ impl Compiler<'_> {
             lanes.iter().enumerate().filter(|(_, lane)| reads(lane)).map(|(number, _)| number as u32).collect()
         };
         let changing_lanes = reading(Field::is_set_by_rules);
-        // Whether the body is wanted is asked without making a request id; and a rule of the body
-        // phase may still set a tag, or find the consumer, that is asked for.
-        let mut unforeseen = reading(|field| field == Field::RequestId);
+        // Whether the body is wanted is asked without making a request id, and bans may end meanwhile; and a rule of
+        // the body phase may still set a tag, or find the consumer, that is asked for.
+        let mut unforeseen = reading(|field| matches!(field, Field::RequestId | Field::IpBan));
         if body_sets_fields {
             unforeseen.extend(&changing_lanes);
         }

@@ -20,7 +20,7 @@ use crate::plan::{Plan, Rule, Stage};
 use crate::rate::RateTable;
 use crate::seclang::Collections;
 use crate::value::{Reader, Values};
-use crate::{Decision, Meter, NonceTable, Outcome, RuleIndex};
+use crate::{Bans, Decision, Meter, NonceTable, Outcome, RuleIndex};
 
 /// What evaluation needs from its caller.
 pub struct Context<'c, M> {
@@ -40,6 +40,8 @@ pub struct Context<'c, M> {
     pub nonces: Option<&'c NonceTable<'c>>,
     /// Where rule sets keep persistent collections; without it they are empty and stay so.
     pub collections: Option<&'c dyn Collections>,
+    /// Who is banned; without it nobody is.
+    pub bans: Option<&'c dyn Bans>,
     /// Receives the costs.
     pub meter: &'c mut M,
 }
@@ -47,8 +49,9 @@ pub struct Context<'c, M> {
 impl<'c, M> Context<'c, M> {
     /// A context of nothing but a meter: no id, no time, nothing shared with other requests.
     pub fn new(meter: &'c mut M) -> Self {
-        let (limits, keys, nonces, collections) = (None, None, None, None);
-        Self { detect: false, request_id: b"", now_ms: 0, limits, keys, nonces, can_wait: false, collections, meter }
+        let (limits, keys, nonces, collections, bans) = (None, None, None, None, None);
+        let (detect, can_wait) = (false, false);
+        Self { detect, request_id: b"", now_ms: 0, limits, keys, nonces, can_wait, collections, bans, meter }
     }
 
     /// Where credentials are found.
@@ -131,13 +134,14 @@ impl Plan {
         if stage.rules.is_empty() {
             return Decision::Continue;
         }
-        let pass = Pass::new(
+        let mut pass = Pass::new(
             self,
             transaction,
             context.request_id,
             std::mem::take(&mut outcome.tags),
             outcome.identity.take(),
         );
+        pass.reader.bans = context.bans.map(|bans| (bans, context.now_ms));
         let candidates = transaction.arena().alloc_slice_copy(&stage.ungated);
         let sampled = context.meter.sampled();
         for filter in &stage.filters {
@@ -288,6 +292,7 @@ impl<'p, 'a, 'e> Pass<'p, 'a, 'e> {
                 request_id,
                 tags: RefCell::new(tags),
                 identity: RefCell::new(identity),
+                bans: None,
                 geo: plan.geo.as_deref(),
                 location: Cell::new(None),
             },

@@ -50,7 +50,7 @@ pub use plan::{LaneInfo, Plan};
 pub use rate::{Pace, RateTable, Take};
 pub use response_signature::ResponseSignature;
 pub use spec::{
-    AllowScope, Code, Geo, GeoLocation, List, Mode, PolicySpec, RateLimit, Response, RuleIndex, RuleSpec, SelectorSpec,
-    Side, Specification,
+    AllowScope, Bans, Code, Geo, GeoLocation, List, Mode, PolicySpec, RateLimit, Response, RuleIndex, RuleSpec,
+    SelectorSpec, Side, Specification,
 };
 pub use string_set::{SharedBytes, StringSet};

@@ -13,11 +13,12 @@
 //! inspect             questions to inspectors
 //! upgraded            early data of WebSockets   buffer                     nginx's buffers and chains
 //! policy              policies and their plans   log                        access, attack and heartbeat logs
-//! shared              memory between workers     fault, diagnostic, meter   panics, messages, costs
+//! shared, bans        memory between processes   fault, diagnostic, meter   panics, messages, costs
 //! worker              state of one process       gateway, live              serving and following live configuration
 //! ```
 
 mod abi;
+mod bans;
 mod body;
 mod body_filter;
 mod buffer;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use bumpalo::Bump;
 use nginx_sys::{ngx_http_request_t, ngx_pool_cleanup_add};
 use weir_auth::Keys;
-use weir_engine::{Decision, HeaderChange, Outcome, Plan, Response, RuleIndex, Side, Verdict};
+use weir_engine::{Bans, Decision, HeaderChange, Outcome, Plan, Response, RuleIndex, Side, Verdict};
 use weir_gateway::Site;
 use weir_http::{Anomalies, Transaction};
 use weir_log::request_id::{self, MAX_INBOUND};
@@ -321,6 +321,7 @@ impl Inspection {
             can_wait: false,
             nonces: self.main.nonce_table(),
             collections: self.main.collections(),
+            bans: self.main.bans.as_ref().map(|table| table as &dyn Bans),
             meter: &mut meter,
         };
         evaluate(&self.transaction, &mut context, &mut self.outcome)

@@ -11,7 +11,7 @@ mod kind;
 mod paths;
 mod resources;
 
-pub use consumer::{CONSUMER, CONSUMER_TABLES, CREDENTIAL};
+pub use consumer::{CONSUMER, CONSUMER_TABLES, CREDENTIAL, SECRET};
 pub use form::Form;
 pub use inspector::{INSPECTOR, INSPECTOR_TABLES};
 pub use kind::{Kind, Word};

@@ -33,6 +33,7 @@ const FILES_IN_CYCLES: &[(&str, usize)] = &[
 /// The most uses of the word `unsafe` in the sources of a crate, and the reason for them; 0 for crates
 /// that are not listed.
 const UNSAFE: &[(&str, usize, &str)] = &[
+    ("bans", 2, "a table in a mapped file that other processes read, reserving its blocks"),
     ("bench", 23, "starts processes, memory shared between them, system calls without a safe wrapper"),
     ("bus", 23, "memory shared between processes: rings, bells, the journal, memory without a file"),
     ("cli", 10, "signals, process groups, the terminal"),
