@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 60
 export FUZZ_SECONDS
 
 .DEFAULT_GOAL := help
-.PHONY: help run test build setup lint conformance deliveries nonces interop api-test bench soak fuzz asan miri abi nginx-tests docs cycles clean
+.PHONY: help run test build setup lint conformance deliveries nonces interop interop-inspectors interop-crowdsec api-test bench soak fuzz asan miri abi nginx-tests docs cycles clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -55,6 +55,12 @@ nonces: build ## send a million signed requests twice at once to four workers: e
 
 interop: build ## check requests that others' clients have signed (botocore, RFC 9421 and JWT libraries)
 	@scripts/interop.sh $(TARGET)/$(PROFILE)/libngx_http_weir_module.so
+
+interop-inspectors: build ## check inspectors with others' servers (oauth2-proxy, Istio's ext_authz, CrowdSec AppSec)
+	@scripts/interop-inspectors.sh $(TARGET)/$(PROFILE)/libngx_http_weir_module.so $(TARGET)/$(PROFILE)/weir
+
+interop-crowdsec: build ## take decisions over from a real CrowdSec, which is downloaded (Debian)
+	@CARGO="$(CARGO)" PROFILE=$(PROFILE) scripts/crowdsec.sh $(TARGET)/$(PROFILE)/libngx_http_weir_module.so $(TARGET)/$(PROFILE)/weir
 
 api-test: build ## test the API against its OpenAPI document with Schemathesis (SCHEMATHESIS_SECONDS)
 	@scripts/schemathesis.sh $(TARGET)/$(PROFILE)/weir

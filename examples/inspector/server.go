@@ -1,6 +1,6 @@
 // An inspector in Go, with nothing but the standard library: refuses paths that begin with /private, tags others.
 //
-// docs/inspector-service.md describes the protocol. A frame is its length (u32, of what follows), kind (u8), id (u32),
+// docs/inspectors.md describes the protocol. A frame is its length (u32, of what follows), kind (u8), id (u32),
 // and items: tag (u8), length (u32), bytes. Numbers are big-endian; unknown kinds and tags are passed over.
 //
 //	go run server.go [HOST:PORT] [TOKEN]

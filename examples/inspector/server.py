@@ -1,6 +1,6 @@
 """An inspector in Python, with nothing but the standard library: refuses paths that begin with /private, tags others.
 
-docs/inspector-service.md describes the protocol. A frame is its length (u32, of what follows), kind (u8), id (u32), and
+docs/inspectors.md describes the protocol. A frame is its length (u32, of what follows), kind (u8), id (u32), and
 items: tag (u8), length (u32), bytes. Numbers are big-endian; unknown kinds and tags are passed over.
 
     python3 server.py [HOST:PORT] [TOKEN]

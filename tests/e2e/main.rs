@@ -6,6 +6,7 @@
 
 mod authentication;
 mod backup;
+mod bans;
 mod beside;
 mod body_kinds;
 mod body_limits;
@@ -31,6 +32,8 @@ mod gateway_upstreams;
 mod harness_itself;
 mod headers;
 mod hostile;
+mod inspector_faults;
+mod inspectors;
 mod live;
 mod logs;
 mod nginx_unchanged;

@@ -5,6 +5,7 @@ pub mod echo;
 pub mod events;
 pub mod fastcgi;
 pub mod grpc;
+pub mod inspector;
 pub mod websocket;
 
 use std::io;

@@ -100,6 +100,11 @@ impl Api {
         self.call(Method::Post, path, Some(body))
     }
 
+    /// Deletes, and gives the answer.
+    pub fn delete(&self, path: &str) -> Result<Value, Failure> {
+        self.call(Method::Delete, path, None)
+    }
+
     /// Makes a change.
     pub fn change(
         &self,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 mod ablate;
+mod bans;
 mod baseline;
 mod diagnose;
 mod inspector;
@@ -13,6 +14,7 @@ mod profile;
 mod sign;
 
 pub use ablate::{Ablate, AblateGuard};
+pub use bans::{Ban, Bans, Unban};
 pub use baseline::{Baseline, BaselinePlace, Watching};
 pub use diagnose::Diagnose;
 pub use inspector::Inspector;
@@ -73,6 +75,12 @@ pub enum Command {
     Rollback(Rollback),
     /// Show changes as they happen.
     Watch(Watch),
+    /// Ban an address or a network for some time, in all workers at once.
+    Ban(Ban),
+    /// End a ban of `weir ban`.
+    Unban(Unban),
+    /// List bans: those of operators and of CrowdSec.
+    Bans(Bans),
     /// Write the configuration with its history, files and private keys to one file.
     Backup(Backup),
     /// Restore a backup, in the running gateway or in an empty state directory.

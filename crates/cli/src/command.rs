@@ -3,6 +3,7 @@
 mod ablate;
 pub(crate) mod apply;
 mod backup;
+mod bans;
 mod baseline;
 mod change;
 mod check;
@@ -61,6 +62,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Revisions(list) => revisions::list(&api()?, list),
         Command::Diff(diff) => revisions::diff(&api()?, diff),
         Command::Rollback(rollback) => rollback::run(&api()?, rollback),
+        Command::Ban(one) => bans::ban(&api()?, one),
+        Command::Unban(one) => bans::unban(&api()?, one),
+        Command::Bans(list) => bans::list(&api()?, list),
         Command::Backup(one) => backup::make(&api()?, one),
         Command::Restore(one) => match &one.state {
             Some(state) => backup::install(one, state),

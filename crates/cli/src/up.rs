@@ -10,6 +10,7 @@ mod daemon;
 mod demo;
 mod follow;
 mod group;
+mod inspector;
 mod installation;
 mod port;
 mod run_dir;
@@ -41,6 +42,8 @@ pub(crate) fn run(up: &Up) -> Result<(), Failure> {
     port::check_free(up.port)?;
     let dir = RunDir::make(up.dir.as_deref(), up.port)?;
     let mut daemon = if installation.policy.is_none() { Some(control(&installation, &dir, up)?) } else { None };
+    let is_demo = installation.policy.is_none() && up.apply.is_empty();
+    let inspector = if is_demo { Some(inspector::start(&dir)?) } else { None };
     let configuration = configuration::write(&dir, &installation, up)?;
     let mut nginx = Nginx::start(&installation.nginx, &dir, &configuration)?;
     nginx.wait_until_ready(&dir, up)?;
@@ -59,6 +62,7 @@ pub(crate) fn run(up: &Up) -> Result<(), Failure> {
         }
     }
     nginx.stop();
+    drop(inspector);
     drop(daemon);
     say("weir: stopped");
     Ok(())

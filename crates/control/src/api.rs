@@ -4,6 +4,7 @@
 //! Every error is answered as a problem (RFC 9457).
 
 mod backup;
+mod bans;
 mod body;
 mod change;
 mod context;
@@ -24,7 +25,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::http::{StatusCode, Uri};
 use axum::middleware::from_fn;
-use axum::routing::{any, get, post};
+use axum::routing::{any, delete, get, post};
 
 pub(crate) use context::Context;
 pub use problem::Problem;
@@ -47,6 +48,9 @@ pub(crate) fn router(context: Arc<Context>) -> Router {
         .route("/audit", get(status::audit))
         .route("/backup", get(backup::make))
         .route("/restore", post(backup::restore))
+        .route("/bans", get(bans::list))
+        .route("/bans", post(bans::add))
+        .route("/bans/{network}", delete(bans::remove))
         .route_layer(from_fn(scope::only_unlimited));
     let v1 = whole
         .route("/transactions", post(transaction::post))

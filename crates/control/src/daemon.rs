@@ -11,6 +11,7 @@ use weir_resource::{Fault, ResourceKind};
 use crate::api::Context;
 use crate::auth::{Access, Denied};
 use crate::backup::TemporaryDir;
+use crate::bans::{Bans, crowdsec};
 use crate::error::ControlError;
 use crate::findings::upgrade;
 use crate::listen::Bind;
@@ -96,6 +97,8 @@ pub async fn serve(options: &Options, end: impl Future<Output = ()>) -> Result<(
     if loaded.recovered.is_some() {
         publisher.snapshot_now();
     }
+    // The publisher has the lock of the journal, and with it the right to write the table.
+    let bans = Bans::open(shared.clone(), &options.runtime)?;
     let (queue, submitted) = Queue::new(options.limits.waiting);
     let refresher = queue.clone();
     let (stopper, stop) = watch::channel(false);
@@ -103,6 +106,7 @@ pub async fn serve(options: &Options, end: impl Future<Output = ()>) -> Result<(
         shared: shared.clone(),
         queue,
         regions: publisher.regions(),
+        bans: bans.clone(),
         runtime: options.runtime.clone(),
         state_dir: options.state.clone(),
         recovered: loaded.recovered,
@@ -120,6 +124,7 @@ pub async fn serve(options: &Options, end: impl Future<Output = ()>) -> Result<(
     let access = Arc::new(Access::new(&options.state, metrics, Box::new(audit)));
     let mut servers = vec![tokio::spawn(history::watch(shared.clone(), options.runtime.clone(), stop.clone()))];
     servers.push(tokio::spawn(refresh));
+    servers.push(tokio::spawn(crowdsec::watch(bans, shared.clone(), stop.clone())));
     for bind in &options.listen {
         let listener = listen::bind(bind).await.map_err(|error| ControlError::Listen(error.to_string()))?;
         servers.push(tokio::spawn(listen::serve(listener, router.clone(), access.clone(), stop.clone())));

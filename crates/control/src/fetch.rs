@@ -13,19 +13,40 @@ pub(crate) const MAX_FETCHED_BYTES: u64 = 256 << 10;
 /// The time in which it must be there.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The content of a URL. Redirects are not followed, and proxies not asked.
+/// What is downloaded, and its bounds.
+pub(crate) struct Request<'r> {
+    pub url: &'r str,
+    pub headers: &'r [(&'static str, &'r str)],
+    pub timeout: Duration,
+    pub max_bytes: u64,
+}
+
+/// The content of a URL that a document names.
 ///
 /// # Errors
-/// If there is no answer in time, or another one than 200 with at most [`MAX_FETCHED_BYTES`].
+/// As [`fetch`].
 pub(crate) fn get(url: &str) -> io::Result<Vec<u8>> {
-    let answer = agent().get(url).header("Accept", "application/jwk-set+json, application/json").call();
-    let mut answer = answer.map_err(io::Error::other)?;
+    let headers = &[("Accept", "application/jwk-set+json, application/json")];
+    fetch(&Request { url, headers, timeout: TIMEOUT, max_bytes: MAX_FETCHED_BYTES })
+}
+
+/// Downloads. Redirects are not followed, and proxies not asked.
+///
+/// # Errors
+/// If there is no answer in time, or another one than 200 with at most so many bytes.
+pub(crate) fn fetch(request: &Request<'_>) -> io::Result<Vec<u8>> {
+    let asked =
+        request.headers.iter().fold(agent().get(request.url), |asked, (name, value)| asked.header(*name, *value));
+    let asked = asked.config().timeout_global(Some(request.timeout)).build();
+    let mut answer = asked.call().map_err(io::Error::other)?;
     if answer.status() != 200 {
         return Err(io::Error::other(format!("the answer has the status {}", answer.status().as_u16())));
     }
-    let content = answer.body_mut().with_config().limit(MAX_FETCHED_BYTES).read_to_vec();
+    let content = answer.body_mut().with_config().limit(request.max_bytes).read_to_vec();
     content.map_err(|error| match error {
-        ureq::Error::BodyExceedsLimit(_) => io::Error::other("the answer is longer than 256 KiB"),
+        ureq::Error::BodyExceedsLimit(_) => {
+            io::Error::other(format!("the answer is longer than {} KiB", request.max_bytes >> 10))
+        }
         error => io::Error::other(error),
     })
 }
@@ -44,7 +65,6 @@ fn agent() -> &'static Agent {
             .unversioned_rustls_crypto_provider(Arc::new(default_provider()))
             .build();
         let config = Agent::config_builder()
-            .timeout_global(Some(TIMEOUT))
             .max_redirects(0)
             .http_status_as_error(false)
             .proxy(None)

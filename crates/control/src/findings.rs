@@ -107,6 +107,7 @@ impl Places {
                 | ResourceKind::Files
                 | ResourceKind::Lists
                 | ResourceKind::RuleSets
+                | ResourceKind::Inspectors
                 | ResourceKind::Consumers
                 | ResourceKind::Policies => {}
             }

@@ -17,6 +17,7 @@ pub mod api;
 pub mod auth;
 mod authorities;
 pub mod backup;
+mod bans;
 pub mod client;
 mod fetch;
 pub mod findings;

@@ -39,6 +39,8 @@ pub use patch::merge_patch;
 pub use redacted::redacted;
 pub use secret::key_hash;
 
+pub(crate) use consumer::text as secret_text;
+
 use index::{References, Uniques};
 
 use crate::objects::Purpose;

@@ -10,6 +10,7 @@
 //! They are what control starts from if SQLite finds its file corrupt. The journal in the runtime directory would be
 //! newer still, but holds what workers want, not what people wrote.
 
+mod bans;
 mod change_log;
 mod copy;
 mod costs;
@@ -32,6 +33,7 @@ use std::sync::{Arc, OnceLock};
 
 use rusqlite::{Connection, params};
 
+pub(crate) use bans::StoredBan;
 pub use copy::{Copying, read_copy};
 pub use costs::{CostEntry, CostRecord, KEPT_COSTS};
 pub use error::StoreError;

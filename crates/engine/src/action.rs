@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 use bumpalo::collections::Vec as ArenaVec;
 use weir_auth::{Authentication, Failure, Identity, Reason, Request};
+use weir_inspect::Inspector;
+use weir_inspect::inspector::Mode;
 use weir_rules::Phase;
 use weir_rules::ir::ValueExpr;
 
@@ -53,6 +55,8 @@ pub enum Action {
     Authenticate(Arc<Authentication>),
     /// Ask for a signature over the response; without it, the client gets another one.
     VerifyResponse(Arc<ResponseSignature>),
+    /// Ask a remote detector. The expression is the key under which its answer is remembered.
+    Inspect(Arc<Inspector>, Option<ValueExpr>),
     /// Remember a tag, for later rules and the logs.
     Tag(String),
     /// Run a SecLang rule set from here on: its rules of phase 1 now, of phase 2 after the rules
@@ -73,6 +77,8 @@ pub struct ActionInfo<'a> {
     pub sets_fields: bool,
     /// What it asks about the sender.
     pub authentication: Option<&'a Arc<Authentication>>,
+    /// The remote detector that it asks.
+    pub inspector: Option<&'a Arc<Inspector>>,
 }
 
 impl Action {
@@ -89,6 +95,13 @@ impl Action {
             Self::Authenticate(asked) => {
                 ActionInfo { changes: Some(Side::Request), sets_fields: true, authentication: Some(asked), ..plain }
             }
+            Self::Inspect(inspector, key) => ActionInfo {
+                parameter: key.as_ref(),
+                changes: Some(Side::Request),
+                sets_fields: true,
+                inspector: Some(inspector),
+                ..plain
+            },
             Self::Tag(_) => ActionInfo { sets_fields: true, ..plain },
             Self::RuleSet(profile) => ActionInfo { rule_set: Some(profile), ..plain },
         }
@@ -100,6 +113,7 @@ impl Action {
         match self {
             Self::Block(_) | Self::Redirect { .. } | Self::RateLimit(_) | Self::Authenticate(_) => true,
             Self::RuleSet(profile) => !profile.only_detects(),
+            Self::Inspect(inspector, _) => inspector.mode == Mode::Enforce,
             Self::Allow(_) | Self::Log | Self::Tag(_) | Self::SetHeader(..) | Self::RemoveHeader(..) => false,
             Self::VerifyResponse(_) => false, // the origin has answered by then
         }
@@ -110,6 +124,7 @@ impl Action {
     pub fn only_detects(&self) -> bool {
         match self {
             Self::RuleSet(profile) => profile.only_detects(),
+            Self::Inspect(inspector, _) => inspector.mode == Mode::Observe && inspector.sets.is_empty(),
             Self::Allow(_) => true,
             Self::Block(_) | Self::Redirect { .. } | Self::RateLimit(_) | Self::Log | Self::Tag(_) => false,
             Self::SetHeader(..) | Self::RemoveHeader(..) | Self::Authenticate(_) | Self::VerifyResponse(_) => false,
@@ -125,7 +140,8 @@ impl Action {
         let info = self.info();
         let of_parameter = info.parameter.map_or(Phase::Request, ValueExpr::phase);
         let signs_body = info.authentication.is_some_and(|asked| asked.reads_body());
-        of_parameter.max(if signs_body { Phase::Body } else { Phase::Request })
+        let sends_body = info.inspector.is_some_and(|inspector| inspector.body_bytes > 0);
+        of_parameter.max(if signs_body || sends_body { Phase::Body } else { Phase::Request })
     }
 
     /// The last phase in which it still has an effect.
@@ -159,6 +175,7 @@ impl fmt::Display for Action {
                 write!(out, "authenticate by {}", schemes.join(" or "))
             }
             Self::VerifyResponse(_) => out.write_str("verify the signature of the response"),
+            Self::Inspect(inspector, _) => write!(out, "ask the inspector {}", inspector.id),
             Self::Tag(tag) => write!(out, "tag {tag}"),
             Self::RuleSet(profile) => {
                 write!(out, "run {}", weir_rules::counted(profile.program().rules().len(), "rule"))
@@ -191,6 +208,10 @@ pub(crate) fn carry_out<'a, M: Meter>(
         match &planned.action {
             Action::RateLimit(_) if resumed.is_some_and(|resumed| place < resumed) => {}
             Action::Tag(tag) => pass.tag(tag),
+            Action::Inspect(inspector, _) => {
+                let key = if inspector.remember_ms > 0 { text_of(pass, planned) } else { Vec::new() };
+                outcome.inspections.want(inspector, rule.index, detect, key);
+            }
             Action::RuleSet(profile) => {
                 let holds = |when: &Option<Node>| when.as_ref().is_none_or(|when| pass.holds(when));
                 let exclusions = planned.exclusions.iter().map(holds);
@@ -225,7 +246,7 @@ pub(crate) fn carry_out<'a, M: Meter>(
             Action::Authenticate(asked) => match authenticate(pass, asked, detect, context, outcome) {
                 Ok(()) => {}
                 Err((failure, _)) if failure.reason == Reason::Unavailable && outcome.attempt.is_some() => {
-                    outcome.suspended = Some(Suspended { phase: Phase::Request, rule: 0, action: place });
+                    outcome.suspended = Some(Suspended { phase: Phase::Request, rule: 0, action: Some(place) });
                     return Decision::Verify;
                 }
                 Err((failure, text)) => {

@@ -146,7 +146,9 @@ impl Compiler<'_> {
                         Action::Allow(AllowScope::All) => phase.max(asked),
                         _ => phase,
                     });
-                    let of_rule = asked_of(rule).map(|_| phase).max().unwrap_or(Phase::Request);
+                    let inspects = rule.actions.iter().any(|action| action.info().inspector.is_some());
+                    let of_rule =
+                        asked_of(rule).map(|_| phase).chain(inspects.then_some(phase)).max().unwrap_or(Phase::Request);
                     (asked, asked_here) = (asked.max(of_rule), asked_here.max(of_rule));
                     // A rule set does not wait for the consumer: it begins with the head.
                     if phase < identified && !is_set && reads(selector, rule, Field::is_of_consumer) {
@@ -163,6 +165,7 @@ impl Compiler<'_> {
                         actions,
                         score: rule.score,
                         verifies_body: asked_of(rule).any(|asked| asked.reads_body()),
+                        reads_changing: reads(selector, rule, Field::is_set_by_rules),
                     });
                 }
             }
@@ -196,17 +199,26 @@ impl Compiler<'_> {
             lanes.iter().enumerate().filter(|(_, lane)| reads(lane)).map(|(number, _)| number as u32).collect()
         };
         let changing_lanes = reading(Field::is_set_by_rules);
-        // Whether the body is wanted is asked without making a request id; and a rule of the body
-        // phase may still set a tag, or find the consumer, that is asked for.
-        let mut unforeseen = reading(|field| field == Field::RequestId);
+        // Whether the body is wanted is asked without making a request id, and bans may end meanwhile; and a rule of
+        // the body phase may still set a tag, or find the consumer, that is asked for.
+        let mut unforeseen = reading(|field| matches!(field, Field::RequestId | Field::IpBan));
         if body_sets_fields {
             unforeseen.extend(&changing_lanes);
         }
         let refuses = |rule: &Rule| !rule.detect && rule.actions.iter().any(|planned| planned.action.may_refuse());
         let detects = |rule: &Rule| rule.detect || rule.actions.iter().all(|planned| planned.action.only_detects());
         let reads_body = self.reads_body || rule_sets[Phase::Body as usize];
+        let inspectors = actions.iter().filter_map(|action| action.inspector);
+        let inspected_bytes = inspectors.map(|inspector| inspector.body_bytes).max().unwrap_or(0);
+        let enforced = rules.iter().filter(|rule| !rule.detect).flat_map(|rule| &rule.actions);
+        let enforced = enforced.filter_map(|planned| planned.action.info().inspector);
+        let mut stripped: Vec<String> = enforced.flat_map(|inspector| inspector.sets.iter().cloned()).collect();
+        stripped.sort_unstable();
+        stripped.dedup();
         Plan {
             reads_body,
+            inspected_bytes,
+            stripped,
             verifies_body: rules.iter().any(|rule| rule.verifies_body),
             window_ms: rules
                 .iter()

@@ -14,12 +14,13 @@ use weir_rules::seclang::ir::Phase as SecPhase;
 
 use crate::action::carry_out;
 use crate::check::Node;
+use crate::inspection;
 use crate::outcome::Suspended;
 use crate::plan::{Plan, Rule, Stage};
 use crate::rate::RateTable;
 use crate::seclang::Collections;
 use crate::value::{Reader, Values};
-use crate::{Decision, Meter, NonceTable, Outcome, RuleIndex};
+use crate::{Bans, Decision, Meter, NonceTable, Outcome, RuleIndex};
 
 /// What evaluation needs from its caller.
 pub struct Context<'c, M> {
@@ -39,6 +40,8 @@ pub struct Context<'c, M> {
     pub nonces: Option<&'c NonceTable<'c>>,
     /// Where rule sets keep persistent collections; without it they are empty and stay so.
     pub collections: Option<&'c dyn Collections>,
+    /// Who is banned; without it nobody is.
+    pub bans: Option<&'c dyn Bans>,
     /// Receives the costs.
     pub meter: &'c mut M,
 }
@@ -46,8 +49,9 @@ pub struct Context<'c, M> {
 impl<'c, M> Context<'c, M> {
     /// A context of nothing but a meter: no id, no time, nothing shared with other requests.
     pub fn new(meter: &'c mut M) -> Self {
-        let (limits, keys, nonces, collections) = (None, None, None, None);
-        Self { detect: false, request_id: b"", now_ms: 0, limits, keys, nonces, can_wait: false, collections, meter }
+        let (limits, keys, nonces, collections, bans) = (None, None, None, None, None);
+        let (detect, can_wait) = (false, false);
+        Self { detect, request_id: b"", now_ms: 0, limits, keys, nonces, can_wait, collections, bans, meter }
     }
 
     /// Where credentials are found.
@@ -86,12 +90,27 @@ impl Plan {
         context: &mut Context<'_, M>,
         outcome: &mut Outcome<'a>,
     ) -> Decision {
-        match self.evaluate_rules(phase, transaction, context, outcome) {
+        match outcome.apply_answers() {
+            Decision::Continue => {}
+            decision => return decision,
+        }
+        if phase == Phase::Request && !self.stripped.is_empty() && !context.detect {
+            inspection::strip(&self.stripped, transaction, outcome);
+        }
+        let decision = match self.evaluate_rules(phase, transaction, context, outcome) {
             Decision::Continue => match phase {
                 Phase::Request => Decision::Continue, // a rule set's first phase runs where its rule stands
                 Phase::Body => outcome.run_rule_sets(SecPhase::RequestBody, transaction, context),
                 Phase::Response => outcome.run_rule_sets(SecPhase::ResponseHeaders, transaction, context),
             },
+            decision => decision,
+        };
+        match decision {
+            Decision::Continue if context.can_wait && outcome.inspections.hold() => Decision::Inspect,
+            Decision::Respond(response) => {
+                outcome.inspections.spare();
+                Decision::Respond(response)
+            }
             decision => decision,
         }
     }
@@ -115,13 +134,14 @@ impl Plan {
         if stage.rules.is_empty() {
             return Decision::Continue;
         }
-        let pass = Pass::new(
+        let mut pass = Pass::new(
             self,
             transaction,
             context.request_id,
             std::mem::take(&mut outcome.tags),
             outcome.identity.take(),
         );
+        pass.reader.bans = context.bans.map(|bans| (bans, context.now_ms));
         let candidates = transaction.arena().alloc_slice_copy(&stage.ungated);
         let sampled = context.meter.sampled();
         for filter in &stage.filters {
@@ -143,7 +163,14 @@ impl Plan {
                 if rule.policy & (over | outcome.allowed) != 0 || resumed.is_some_and(|resumed| at < resumed.rule) {
                     continue;
                 }
-                let resumed = resumed.filter(|resumed| at == resumed.rule).map(|resumed| resumed.action);
+                let resumed = resumed.filter(|resumed| at == resumed.rule).and_then(|resumed| resumed.action);
+                if rule.reads_changing && context.can_wait && outcome.inspections.hold() {
+                    // Answers may set what it reads.
+                    outcome.suspended = Some(Suspended { phase, rule: at, action: None });
+                    outcome.done[phase as usize] = done;
+                    decision = Decision::Inspect;
+                    break 'all;
+                }
                 let begun = if sampled { context.meter.now() } else { 0 };
                 let hit = pass.selected(rule) && pass.holds(&rule.node);
                 let ticks = if sampled { context.meter.now().saturating_sub(begun) } else { 0 };
@@ -165,7 +192,7 @@ impl Plan {
         }
         outcome.tags = pass.reader.tags.into_inner();
         outcome.identity = pass.reader.identity.into_inner();
-        if phase == Phase::Body && decision != Decision::Verify {
+        if phase == Phase::Body && !matches!(decision, Decision::Verify | Decision::Inspect) {
             outcome.forget_claims();
         }
         decision
@@ -265,6 +292,7 @@ impl<'p, 'a, 'e> Pass<'p, 'a, 'e> {
                 request_id,
                 tags: RefCell::new(tags),
                 identity: RefCell::new(identity),
+                bans: None,
                 geo: plan.geo.as_deref(),
                 location: Cell::new(None),
             },

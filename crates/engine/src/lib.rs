@@ -17,6 +17,7 @@ mod evidence;
 mod filter;
 mod function;
 mod gate;
+mod inspection;
 mod literal;
 pub mod lock;
 mod meter;
@@ -41,6 +42,7 @@ pub use action::{Action, ActionInfo, MAX_FINDINGS};
 pub use address_set::AddressSet;
 pub use compile::{CompileError, MAX_PATTERN_BYTES, MAX_PLAN_POLICIES};
 pub use evaluate::{Context, MAX_TAGS};
+pub use inspection::{Inspection, Inspections, MAX_INSPECTIONS};
 pub use meter::{Meter, NoMeter};
 pub use nonce::{NonceTable, Remembered};
 pub use outcome::{Decision, Finding, HeaderChange, MATCHED_BYTES, Outcome, Verdict};
@@ -48,7 +50,7 @@ pub use plan::{LaneInfo, Plan};
 pub use rate::{Pace, RateTable, Take};
 pub use response_signature::ResponseSignature;
 pub use spec::{
-    AllowScope, Code, Geo, GeoLocation, List, Mode, PolicySpec, RateLimit, Response, RuleIndex, RuleSpec, SelectorSpec,
-    Side, Specification,
+    AllowScope, Bans, Code, Geo, GeoLocation, List, Mode, PolicySpec, RateLimit, Response, RuleIndex, RuleSpec,
+    SelectorSpec, Side, Specification,
 };
 pub use string_set::{SharedBytes, StringSet};

@@ -15,7 +15,8 @@ use weir_rules::Phase;
 use weir_rules::ir::{Expr, Quantifier, Test, ValueExpr};
 
 use crate::{
-    Action, AllowScope, Mode, PolicySpec, RateLimit, RuleIndex, RuleSpec, SelectorSpec, Side, Specification, Verdict,
+    Action, AllowScope, Bans, Mode, PolicySpec, RateLimit, RuleIndex, RuleSpec, SelectorSpec, Side, Specification,
+    Verdict,
 };
 
 pub use value::Value;
@@ -60,6 +61,8 @@ pub struct Naive<'s> {
     pub detect: bool,
     /// Value of `weir.request_id`.
     pub request_id: &'s [u8],
+    /// Who is banned.
+    pub bans: Option<&'s dyn Bans>,
     /// The time.
     pub now_ms: u64,
 }
@@ -151,6 +154,8 @@ impl Naive<'_> {
                 Action::RuleSet(_) => {}
                 // Whoever authenticates has tests of their own: `tests/authentication.rs`.
                 Action::Authenticate(_) | Action::VerifyResponse(_) => {}
+                // Nobody is there to answer.
+                Action::Inspect(..) => {}
                 Action::Log => found.mention(rule),
                 Action::Tag(tag) => {
                     if !found.tags.contains(tag) {

@@ -8,6 +8,7 @@ use weir_http::Transaction;
 use weir_rules::seclang::ir::Phase;
 
 use crate::evaluate::Context;
+use crate::inspection::Inspections;
 use crate::response_signature::ResponseClaim;
 use crate::seclang::Run;
 use crate::{Meter, Response, RuleIndex, Side};
@@ -22,16 +23,18 @@ pub enum Decision {
     /// Have the password of [`Outcome::attempt`] verified, and evaluate the same phase again, which then goes on where it
     /// stopped. Only where [`Keys::password`](weir_auth::Keys::password) has not known the answer.
     Verify,
+    /// Send the questions of [`Outcome::inspections`], and evaluate the same phase again when they are answered.
+    Inspect,
 }
 
-/// Where an evaluation waits for a password.
+/// Where an evaluation waits for a password, or for inspectors.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Suspended {
     pub(crate) phase: weir_rules::Phase,
     /// Position of the rule in the stage.
     pub(crate) rule: usize,
-    /// Position of the action in the rule.
-    pub(crate) action: usize,
+    /// Position of the action in the rule, if it waits within one that has matched.
+    pub(crate) action: Option<usize>,
 }
 
 /// What has been decided about a transaction so far. Orders by severity.
@@ -158,6 +161,10 @@ pub struct Outcome<'a> {
     pub(crate) claims: Vec<(Arc<Authentication>, Claims<'a>)>,
     /// Claims of the response whose body is to come.
     pub(crate) response_claims: Vec<ResponseClaim>,
+    /// What inspectors are asked.
+    pub inspections: Inspections,
+    /// Length of the whole request body, of which the transaction may have less.
+    pub body_bytes: u64,
     /// The password that is to be verified.
     pub attempt: Option<Attempt>,
     /// Where the evaluation goes on.

@@ -7,6 +7,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use weir_inspect::Inspector;
+use weir_inspect::inspector::Fail;
 use weir_rules::Phase;
 use weir_rules::ir::ValueExpr;
 
@@ -38,6 +40,10 @@ pub struct Plan {
     pub(crate) reads_body: bool,
     /// Whether some rule verifies a signature over the request body.
     pub(crate) verifies_body: bool,
+    /// Most bytes of the body that inspectors are sent.
+    pub(crate) inspected_bytes: usize,
+    /// Header fields of the request, in lower case, that only inspectors may set.
+    pub(crate) stripped: Vec<String>,
     /// The longest time for which one of its rules accepts a signature that may come only once, in milliseconds.
     pub(crate) window_ms: u64,
     /// Whether a rule set has rules for that phase, by [`Phase`].
@@ -78,6 +84,8 @@ pub(crate) struct Rule {
     pub(crate) score: u32,
     /// Whether it verifies a signature over the request body.
     pub(crate) verifies_body: bool,
+    /// Whether it reads what earlier rules, and answers of inspectors, may set.
+    pub(crate) reads_changing: bool,
 }
 
 /// An action with its parameters ready to be read.
@@ -145,11 +153,21 @@ impl Plan {
         self.verifies_body
     }
 
-    /// Whether some rule asks who sent the request.
+    /// Most bytes of the request body that inspectors are sent.
+    #[must_use]
+    pub fn inspected_bytes(&self) -> usize {
+        self.inspected_bytes
+    }
+
+    /// Whether some rule asks who sent the request, or an inspector without which it must not pass.
     #[must_use]
     pub fn authenticates(&self) -> bool {
         let mut actions = self.rules.iter().flat_map(|rule| &rule.actions);
-        actions.any(|planned| planned.action.info().authentication.is_some())
+        let is_closed = |inspector: &Arc<Inspector>| inspector.fail != Fail::Open;
+        actions.any(|planned| {
+            let info = planned.action.info();
+            info.authentication.is_some() || info.inspector.is_some_and(is_closed)
+        })
     }
 
     /// Whether it has no rules at all.

@@ -208,6 +208,12 @@ impl std::fmt::Debug for Code {
     }
 }
 
+/// Knows who is banned; implemented by the table that control writes.
+pub trait Bans {
+    /// What is to be done with requests of `address`, such as `ban`; empty if it is not banned at this time.
+    fn remedy(&self, address: IpAddr, now_ms: u64) -> &'static str;
+}
+
 /// Looks up locations; implemented with `maxminddb` in `crates/policy`.
 pub trait Geo: Send + Sync {
     /// The location of `address`; empty fields if unknown.

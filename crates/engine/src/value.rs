@@ -12,7 +12,7 @@ use weir_rules::Field;
 use weir_rules::ir::{Access, Literal, ValueExpr};
 
 use crate::function;
-use crate::{Geo, GeoLocation};
+use crate::{Bans, Geo, GeoLocation};
 
 /// One value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,6 +46,8 @@ pub(crate) struct Reader<'a, 'e> {
     pub(crate) request_id: &'e [u8],
     pub(crate) tags: RefCell<Vec<String>>,
     pub(crate) identity: RefCell<Option<Identity>>,
+    /// Who is banned, and the time.
+    pub(crate) bans: Option<(&'e dyn Bans, u64)>,
     pub(crate) geo: Option<&'e dyn Geo>,
     pub(crate) location: Cell<Option<GeoLocation>>,
 }
@@ -225,6 +227,10 @@ fn read_field<'a>(field: Field, reader: &Reader<'a, '_>) -> Values<'a> {
             return reader.many(transaction.counters().iter().map(|counter| Value::Int(counter.value)));
         }
         Field::IpSrc => Value::Ip(head.client),
+        Field::IpBan => {
+            let remedy = reader.bans.map(|(bans, now_ms)| bans.remedy(head.client, now_ms));
+            Value::Bytes(remedy.unwrap_or_default().as_bytes())
+        }
         Field::IpPeer => Value::Ip(head.peer),
         Field::IpServer => Value::Ip(head.server),
         Field::PeerPort => Value::Int(head.peer_port.into()),

@@ -12,6 +12,9 @@ use weir_engine::{
 use weir_http::{Head, Header, Transaction, Version};
 use weir_rules::Phase;
 
+#[path = "behaviour/inspections.rs"]
+mod inspections;
+
 /// A policy of rules given as condition and actions, in one selector.
 fn policy(id: &str, mode: Mode, when: Option<&str>, rules: Vec<(&str, Vec<Action>)>, first: u32) -> PolicySpec {
     let parse = |text: &str| {
@@ -104,7 +107,7 @@ fn run(plan: &Plan, request: &Request, detect: bool) -> (Decision, Outcome<'stat
 
 fn status(decision: &Decision) -> u16 {
     match decision {
-        Decision::Continue | Decision::Verify => 0,
+        Decision::Continue | Decision::Verify | Decision::Inspect => 0,
         Decision::Respond(response) => response.status,
     }
 }

@@ -189,6 +189,7 @@ impl Gateway {
             ResourceKind::Files
             | ResourceKind::Lists
             | ResourceKind::RuleSets
+            | ResourceKind::Inspectors
             | ResourceKind::Policies
             | ResourceKind::Consumers
             | ResourceKind::Certificates

@@ -43,6 +43,8 @@ pub enum Resource {
     List(Document),
     /// Rules in SecLang; compiled with the policies.
     RuleSet(Document),
+    /// A remote detector; compiled with the policies.
+    Inspector(Document),
     /// A policy.
     Policy(Document),
     /// A consumer with its credentials.
@@ -74,6 +76,7 @@ impl Resource {
             Self::File(_) => ResourceKind::Files,
             Self::List(_) => ResourceKind::Lists,
             Self::RuleSet(_) => ResourceKind::RuleSets,
+            Self::Inspector(_) => ResourceKind::Inspectors,
             Self::Policy(_) => ResourceKind::Policies,
             Self::Consumer(_) => ResourceKind::Consumers,
             Self::Certificate(_) => ResourceKind::Certificates,
@@ -89,9 +92,11 @@ impl Resource {
     #[must_use]
     pub fn id(&self) -> Cow<'_, str> {
         match self {
-            Self::File(document) | Self::List(document) | Self::RuleSet(document) | Self::Policy(document) => {
-                Cow::Borrowed(&document.id)
-            }
+            Self::File(document)
+            | Self::List(document)
+            | Self::RuleSet(document)
+            | Self::Inspector(document)
+            | Self::Policy(document) => Cow::Borrowed(&document.id),
             Self::Consumer(consumer) => Cow::Borrowed(&consumer.id),
             Self::Certificate(certificate) => Cow::Borrowed(&certificate.id),
             Self::Settings(_) => Cow::Borrowed(""),
@@ -106,9 +111,11 @@ impl Resource {
     #[must_use]
     pub fn document(&self) -> Option<&Document> {
         match self {
-            Self::File(document) | Self::List(document) | Self::RuleSet(document) | Self::Policy(document) => {
-                Some(document)
-            }
+            Self::File(document)
+            | Self::List(document)
+            | Self::RuleSet(document)
+            | Self::Inspector(document)
+            | Self::Policy(document) => Some(document),
             Self::Settings(settings) => settings.compiled.as_ref(),
             Self::Consumer(_)
             | Self::Certificate(_)
@@ -129,6 +136,7 @@ impl Resource {
             Self::File(_)
             | Self::List(_)
             | Self::RuleSet(_)
+            | Self::Inspector(_)
             | Self::Policy(_)
             | Self::Consumer(_)
             | Self::Certificate(_)

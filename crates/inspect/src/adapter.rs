@@ -3,6 +3,8 @@
 //! A response that is not a permission is the client's answer as a whole, with its status: a redirect to a login page or a
 //! 429 that became a 500 on its way would be of no use to anybody.
 
+use std::borrow::Cow;
+
 use crate::http::{Request, Response, is_of_connection};
 use crate::inspector::{Inspector, Protocol, Remediation, is_like};
 use crate::{Advice, Answer, Failure, OwnedField, Question};
@@ -52,15 +54,14 @@ fn forward_auth(buffer: &mut Vec<u8>, inspector: &Inspector, authority: &str, qu
     let mut request = Request::begin(buffer, method, &[inspector.path.as_bytes()]);
     let client = question.client.to_string();
     let client = client.as_bytes();
-    let earlier = question.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(b"x-forwarded-for"));
+    let earlier = question.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case(b"x-forwarded-for"));
+    let mut addresses: Vec<&[u8]> = earlier.flat_map(|(_, earlier)| [*earlier, b", "]).collect();
+    addresses.push(client);
     request.field(b"Host", &[authority.as_bytes()]);
     copy(&mut request, inspector, question, |name| FORWARDED.iter().any(|known| is_like(name, known.as_bytes())));
     request.field(b"X-Forwarded-Method", &[question.method]).field(b"X-Forwarded-Proto", &[question.scheme]);
     request.field(b"X-Forwarded-Host", &[question.host]).field(b"X-Forwarded-Uri", &[question.target]);
-    match earlier {
-        Some((_, earlier)) => request.field(b"X-Forwarded-For", &[earlier, b", ", client]),
-        None => request.field(b"X-Forwarded-For", &[client]),
-    };
+    request.field(b"X-Forwarded-For", &addresses);
     request.field(b"X-Real-IP", &[client]).field(b"X-Original-Method", &[question.method]);
     request.field(b"X-Original-URI", &[question.target]);
     request.field(b"X-Original-URL", &[question.scheme, b"://", question.host, question.target]);
@@ -100,13 +101,36 @@ fn crowdsec(buffer: &mut Vec<u8>, inspector: &Inspector, authority: &str, questi
     };
     let client = question.client.to_string();
     request.field(b"X-Crowdsec-Appsec-Ip", &[client.as_bytes()]);
-    request.field(b"X-Crowdsec-Appsec-Uri", &[question.target]).field(b"X-Crowdsec-Appsec-Host", &[question.host]);
+    request.field(b"X-Crowdsec-Appsec-Uri", &[&readable(question.target)]);
+    request.field(b"X-Crowdsec-Appsec-Host", &[question.host]);
     request.field(b"X-Crowdsec-Appsec-Verb", &[question.method]);
     request.field(b"X-Crowdsec-Appsec-Api-Key", &[inspector.token.0.as_bytes()]);
     request.field(b"X-Crowdsec-Appsec-User-Agent", &[agent.map_or(&b""[..], |(_, agent)| agent)]);
     request.field(b"X-Crowdsec-Appsec-Http-Version", &[version.as_bytes()]);
     request.field(b"X-Crowdsec-Appsec-Transaction-Id", &[question.request_id]);
     request.end(question.body);
+}
+
+/// A target as AppSec can parse it. It takes `//host:port` for an authority and `#` for the beginning of a fragment, and
+/// answers with an error to one that is malformed, or to a `%` in a path without digits: whoever sends such a request
+/// would decide that it is not inspected, and so would a breaker that opens for all others. nginx passes them all on.
+fn readable(target: &[u8]) -> Cow<'_, [u8]> {
+    let is_authority = target.starts_with(b"//") && !target.starts_with(b"///");
+    if !is_authority && !target.iter().any(|byte| matches!(byte, b'%' | b'#')) {
+        return Cow::Borrowed(target);
+    }
+    let path = target.iter().position(|byte| *byte == b'?').unwrap_or(target.len());
+    let mut out = Vec::with_capacity(target.len() + 8);
+    for (at, byte) in target.iter().enumerate() {
+        let is_digit = |offset: usize| target[..path].get(at + offset).is_some_and(u8::is_ascii_hexdigit);
+        match byte {
+            b'/' if at == 1 && is_authority => out.extend_from_slice(b"%2F"),
+            b'#' => out.extend_from_slice(b"%23"),
+            b'%' if at < path && !(is_digit(1) && is_digit(2)) => out.extend_from_slice(b"%25"),
+            _ => out.push(*byte),
+        }
+    }
+    Cow::Owned(out)
 }
 
 /// What a response says.

@@ -39,17 +39,25 @@ pub fn is_of_connection(name: &[u8]) -> bool {
 pub struct Request<'b>(&'b mut Vec<u8>);
 
 impl<'b> Request<'b> {
-    /// Writes the request line. Line ends cannot be in what nginx has parsed; if they are, they are left out.
+    /// Writes the request line. What would end it early is percent-encoded: not every nginx refuses a space in a target.
     pub fn begin(buffer: &'b mut Vec<u8>, method: &[u8], target: &[&[u8]]) -> Self {
         buffer.extend_from_slice(method);
         buffer.push(b' ');
-        target.iter().for_each(|part| clean(buffer, part));
+        for byte in target.iter().copied().flatten() {
+            match byte {
+                0..=b' ' | 0x7f => buffer.extend_from_slice(format!("%{byte:02X}").as_bytes()),
+                byte => buffer.push(*byte),
+            }
+        }
         buffer.extend_from_slice(b" HTTP/1.1\r\n");
         Self(buffer)
     }
 
-    /// Writes a field.
+    /// Writes a field. One whose name is not a token is left out: a service may refuse the whole request for it.
     pub fn field(&mut self, name: &[u8], parts: &[&[u8]]) -> &mut Self {
+        if name.is_empty() || !name.iter().all(is_of_token) {
+            return self;
+        }
         self.0.extend_from_slice(name);
         self.0.extend_from_slice(b": ");
         parts.iter().for_each(|part| clean(self.0, part));
@@ -67,8 +75,15 @@ impl<'b> Request<'b> {
     }
 }
 
+/// Whether a byte may be in the name of a field.
+fn is_of_token(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte)
+}
+
+/// Appends bytes without control characters. nginx lets some of them through in the values of fields, and a service that
+/// does not would fail for whoever sends one.
 fn clean(buffer: &mut Vec<u8>, bytes: &[u8]) {
-    let is_bad = |byte: &u8| matches!(byte, b'\r' | b'\n' | 0);
+    let is_bad = |byte: &u8| byte.is_ascii_control() && *byte != b'\t';
     if bytes.iter().any(is_bad) {
         buffer.extend(bytes.iter().filter(|byte| !is_bad(byte)));
     } else {
@@ -98,11 +113,17 @@ impl Response {
     }
 }
 
+/// Whether a written request is a `HEAD`, whose response has no body whatever its fields say.
+#[must_use]
+pub fn is_head(request: &[u8]) -> bool {
+    request.starts_with(b"HEAD ")
+}
+
 /// Reads a response from all bytes that have come since the request; `None` if more have to come.
 ///
 /// # Errors
 /// If it cannot be read, or the connection ended too early.
-pub fn read(bytes: &[u8], is_end: bool) -> Result<Option<Response>, Failure> {
+pub fn read(bytes: &[u8], is_head: bool, is_end: bool) -> Result<Option<Response>, Failure> {
     let mut rest = bytes;
     for _ in 0..=MAX_INTERIM {
         let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
@@ -124,7 +145,7 @@ pub fn read(bytes: &[u8], is_end: bool) -> Result<Option<Response>, Failure> {
         let headers = head.headers.iter().map(|field| (field.name.as_bytes().to_vec(), field.value.to_vec())).collect();
         let is_old = head.version == Some(0);
         let response = Response { status, headers, body: Vec::new(), keeps_alive: false };
-        return read_body(response, rest, is_old, is_end);
+        return read_body(response, rest, is_old, is_head, is_end);
     }
     Err(Failure::Unreadable)
 }
@@ -133,7 +154,13 @@ fn unfinished(is_end: bool) -> Result<Option<Response>, Failure> {
     if is_end { Err(Failure::Unreachable) } else { Ok(None) }
 }
 
-fn read_body(mut response: Response, rest: &[u8], is_old: bool, is_end: bool) -> Result<Option<Response>, Failure> {
+fn read_body(
+    mut response: Response,
+    rest: &[u8],
+    is_old: bool,
+    is_head: bool,
+    is_end: bool,
+) -> Result<Option<Response>, Failure> {
     let has = |name: &str, token: &str| {
         let of_name = response.headers.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name.as_bytes()));
         let tokens = of_name.flat_map(|(_, value)| value.split(|byte| *byte == b','));
@@ -148,7 +175,7 @@ fn read_body(mut response: Response, rest: &[u8], is_old: bool, is_end: bool) ->
         .map(|(_, value)| &value[..])
         .collect();
     let used = match (is_chunked, &lengths[..]) {
-        _ if matches!(response.status, 204 | 304) => 0,
+        _ if is_head || matches!(response.status, 204 | 304) => 0,
         (true, []) => match chunks(rest, &mut response.body)? {
             Some(used) => used,
             None => return unfinished(is_end),
@@ -231,18 +258,27 @@ mod tests {
     ];
 
     #[test]
+    fn what_a_service_would_refuse_is_not_written() {
+        let mut buffer = Vec::new();
+        let mut request = Request::begin(&mut buffer, b"GET", &[b"/a\r\nb"]);
+        request.field(b"X-A", &[b"1\x01\x7f\t2", b"\r\n3\0"]).field(b"X(B)", &[b"1"]).field(b"", &[b"1"]);
+        request.end(b"");
+        assert_eq!(String::from_utf8(buffer).unwrap(), "GET /a%0D%0Ab HTTP/1.1\r\nX-A: 1\t23\r\n\r\n");
+    }
+
+    #[test]
     fn responses_are_read_and_half_of_one_waits() {
         for (text, status, body, keeps_alive) in GOOD {
             let bytes = text.as_bytes();
-            let read_whole = read(bytes, false).unwrap().unwrap();
+            let read_whole = read(bytes, false, false).unwrap().unwrap();
             assert_eq!((read_whole.status, read_whole.keeps_alive), (*status, *keeps_alive), "{text}");
             assert_eq!(read_whole.body, body.as_bytes(), "{text}");
             if text.ends_with("rubbish") {
                 continue;
             }
             for cut in 0..bytes.len() {
-                assert_eq!(read(&bytes[..cut], false), Ok(None), "{text} cut at {cut}");
-                assert_eq!(read(&bytes[..cut], true), Err(Failure::Unreachable), "{text} cut at {cut}");
+                assert_eq!(read(&bytes[..cut], false, false), Ok(None), "{text} cut at {cut}");
+                assert_eq!(read(&bytes[..cut], false, true), Err(Failure::Unreachable), "{text} cut at {cut}");
             }
         }
     }
@@ -250,9 +286,19 @@ mod tests {
     #[test]
     fn without_a_length_the_end_is_the_end() {
         let text = b"HTTP/1.1 401 No\r\n\r\nwho are you";
-        assert_eq!(read(text, false), Ok(None));
-        let response = read(text, true).unwrap().unwrap();
+        assert_eq!(read(text, false, false), Ok(None));
+        let response = read(text, false, true).unwrap().unwrap();
         assert_eq!((response.status, &response.body[..], response.keeps_alive), (401, &b"who are you"[..], false));
+    }
+
+    #[test]
+    fn the_response_to_head_has_no_body() {
+        assert!(is_head(b"HEAD / HTTP/1.1\r\n") && !is_head(b"HEADER / HTTP/1.1\r\n"));
+        for fields in ["", "Content-Length: 73\r\n", "Transfer-Encoding: chunked\r\n"] {
+            let text = format!("HTTP/1.1 403 No\r\n{fields}\r\n");
+            let response = read(text.as_bytes(), true, false).unwrap().unwrap();
+            assert_eq!((response.status, response.body.is_empty(), response.keeps_alive), (403, true, true), "{text}");
+        }
     }
 
     #[test]
@@ -275,18 +321,18 @@ mod tests {
             &long,
             &interim,
         ] {
-            assert_eq!(read(text.as_bytes(), false), Err(Failure::Unreadable), "{text}");
+            assert_eq!(read(text.as_bytes(), false, false), Err(Failure::Unreadable), "{text}");
         }
     }
 
     proptest! {
         #[test]
         fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200), good in 0..GOOD.len(), at in any::<prop::sample::Index>()) {
-            let _ = read(&bytes, true);
+            let _ = read(&bytes, false, true);
             let mut changed = GOOD[good].0.as_bytes().to_vec();
             let at = at.index(changed.len());
             changed.splice(at..at, bytes);
-            let _ = (read(&changed, false), read(&changed, true));
+            let _ = (read(&changed, false, false), read(&changed, true, true));
         }
     }
 }

@@ -8,9 +8,11 @@
 pub mod adapter;
 mod answer;
 pub mod breaker;
+pub mod endpoint;
 pub mod frame;
 pub mod http;
 pub mod inspector;
+pub mod memory;
 pub mod own;
 mod question;
 #[cfg(test)]

@@ -9,13 +9,14 @@ use std::{fs, io};
 
 use crate::LedgerError;
 use crate::file::{Existing, Mapped, check_owner, make_dir};
+use crate::inspector::{self, InspectorReport, InspectorSlot, MAX_INSPECTOR_SLOTS};
 use crate::process::{identity, lives, pid_of};
 use crate::worker::{MAX_WORKERS, WorkerReport, WorkerSlot};
 
 /// The bytes "WEIRCTRL".
 const MAGIC: u64 = u64::from_ne_bytes(*b"WEIRCTRL");
 /// Changes with the layout below.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 const FILE_NAME: &str = "control";
 
 /// Words of the header. The switches share a line of their own that is hardly ever written, so
@@ -28,8 +29,10 @@ const WORD_SILENCE: usize = 16;
 const WORD_LOG_LEVEL: usize = 17;
 const WORD_GENERATION: usize = 18;
 
-const BYTES: usize = HEADER_WORDS * 8 + MAX_WORKERS * size_of::<WorkerSlot>();
+const INSPECTORS_AT: usize = HEADER_WORDS * 8 + MAX_WORKERS * size_of::<WorkerSlot>();
+const BYTES: usize = INSPECTORS_AT + MAX_INSPECTOR_SLOTS * size_of::<InspectorSlot>();
 const _: () = assert!((HEADER_WORDS * 8).is_multiple_of(align_of::<WorkerSlot>()));
+const _: () = assert!(INSPECTORS_AT.is_multiple_of(align_of::<InspectorSlot>()));
 
 /// The control file, mapped.
 pub struct Control {
@@ -140,6 +143,37 @@ impl Control {
         // header, aligned because the mapping is page-aligned and the header a multiple of their
         // alignment. A slot consists of atomics, for which any bits are valid.
         unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<WorkerSlot>(), MAX_WORKERS) }
+    }
+
+    fn inspector_slots(&self) -> &[InspectorSlot] {
+        let words = &self.mapped.words()[INSPECTORS_AT / 8..];
+        // SAFETY: as for `slots`, which these follow.
+        unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<InspectorSlot>(), MAX_INSPECTOR_SLOTS) }
+    }
+
+    /// A slot for what the process `pid` counts of an inspector, from zero unless it has one already; `None` if all are
+    /// taken by living processes.
+    pub fn claim_inspector(&self, pid: u32, name: &str) -> Option<&InspectorSlot> {
+        let me = identity(pid);
+        let owner_of = |slot: &InspectorSlot| slot.owner.load(Ordering::Relaxed);
+        let known = self.inspector_slots().iter().find(|slot| owner_of(slot) == me && slot.name() == name);
+        known.or_else(|| {
+            self.inspector_slots().iter().find(|slot| {
+                let owner = owner_of(slot);
+                let is_taken = (owner == 0 || !lives(owner))
+                    && slot.owner.compare_exchange(owner, me, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+                if is_taken {
+                    slot.reset(name);
+                }
+                is_taken
+            })
+        })
+    }
+
+    /// What living workers have counted of inspectors.
+    #[must_use]
+    pub fn inspectors(&self) -> Vec<InspectorReport> {
+        inspector::report(self.inspector_slots())
     }
 
     /// The slot of the process `pid`: the one that it has already, or a free one, whose counters start at

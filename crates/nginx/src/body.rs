@@ -6,6 +6,8 @@ use nginx_sys::{
     ngx_http_upstream_conf_t, ngx_int_t,
 };
 
+use weir_engine::Plan;
+
 use crate::configuration::Location;
 use crate::transaction::{self, Body, Inspection};
 use crate::{buffer, ffi, meter, worker};
@@ -131,20 +133,27 @@ unsafe extern "C" fn arrived(r: *mut ngx_http_request_t) {
     }
 }
 
-/// Gives the transaction what nginx has read, up to the limit. `is_needed` is false where only signatures needed it, which have seen it pass: then nothing is read back from a file.
+/// Gives the transaction what nginx has read, up to the limit. Where only signatures needed it, which have seen it pass,
+/// nothing is read back from a file; inspectors get no more than they are to be sent.
 ///
 /// # Safety
 /// `r` is live and its body has been read.
-pub unsafe fn give(r: *mut ngx_http_request_t, inspection: &mut Inspection, location: &Location, is_needed: bool) {
-    inspection.outcome.body_passed = !is_needed;
-    if !is_needed {
+pub unsafe fn give(r: *mut ngx_http_request_t, inspection: &mut Inspection, location: &Location, plan: &Plan) {
+    let is_kept = plan.reads_body() || plan.inspected_bytes() > 0 || !inspection.outcome.absorbs();
+    inspection.outcome.body_passed = !is_kept;
+    if !is_kept {
         inspection.body = Body::Passed;
         return;
     }
     let begun = worker::ticks();
-    // SAFETY: as the caller promises; the pieces live as long as the request's pool.
-    let (body, length) = unsafe { collect(r, location.body_limit, inspection.transaction.arena()) };
-    set(inspection, location, body, length > location.body_limit as u64);
+    // The pieces live as long as the request's pool.
+    let is_read = plan.reads_body() || plan.inspected_bytes() == 0;
+    let limit = if is_read { location.body_limit } else { plan.inspected_bytes() };
+    // SAFETY: as above.
+    let (body, length) = unsafe { collect(r, limit, inspection.transaction.arena()) };
+    inspection.outcome.body_bytes = length;
+    inspection.body_cut = !is_read && length > limit as u64;
+    set(inspection, location, body, is_read && length > limit as u64);
     meter::book(meter::ModulePart::RequestBody, inspection.timing, begun, true);
 }
 

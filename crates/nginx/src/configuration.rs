@@ -25,7 +25,7 @@ use crate::live::Link;
 use crate::log::{AccessLog, Heartbeat, LogFile};
 use crate::policy::{Needs, Placed, Policies};
 use crate::{
-    abi, body_filter, directive, fault, ffi, gateway, header_filter, log, phase, policy, request_filter, shared,
+    abi, bans, body_filter, directive, fault, ffi, gateway, header_filter, log, phase, policy, request_filter, shared,
     upgraded, variable,
 };
 
@@ -146,6 +146,8 @@ pub struct Main {
     pub holds_responses: bool,
     /// The journal of what control wants, and the bus, of a gateway.
     pub link: Option<Link>,
+    /// Who is banned; `None` if the table could not be opened, which has been logged.
+    pub bans: Option<bans::Table>,
     /// Counters and switches; `None` if they could not be opened, which has been logged.
     pub control: Option<Arc<Control>>,
     /// The ledger of this cycle.

@@ -9,7 +9,7 @@ use weir_ledger::{Control, Ledger, MAX_WORKERS, Reserve};
 
 use crate::configuration::Main;
 use crate::live::Link;
-use crate::{diagnostic, fault, ffi, live, log, meter, note, worker};
+use crate::{bans, diagnostic, fault, ffi, inspect, live, log, meter, note, policy, worker};
 
 /// Interval of the workers' heartbeats.
 const BEAT_MS: ngx_msec_t = 1000;
@@ -38,6 +38,10 @@ pub unsafe extern "C" fn init_module(cycle: *mut ngx_cycle_t) -> ngx_int_t {
             let workers = worker_count(cycle);
             if let Err(error) = open_counters(main, workers) {
                 note!((*cycle).log, Error, "weir: no counters and no run-time switches: {error}");
+            }
+            match bans::Table::open(main.runtime_dir()) {
+                Ok(table) => main.bans = Some(table),
+                Err(error) => note!((*cycle).log, Error, "weir: nobody is banned: {error}"),
             }
             if main.gateway {
                 open_link(main, workers, (*cycle).log);
@@ -119,6 +123,7 @@ unsafe fn begin(cycle: *mut ngx_cycle_t, main: &'static Main) {
         // What was signed before may have been seen by a table that is lost.
         let _ = nonces.started_ms(ffi::now_ms());
     }
+    inspect::prepare(main.policies.iter().flat_map(policy::inspectors));
     // SAFETY: a complete cycle, in the process that will serve it.
     unsafe { live::start(cycle, main) };
     if slot.is_some() || main.heartbeat.is_some() {

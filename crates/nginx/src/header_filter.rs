@@ -104,7 +104,7 @@ unsafe fn work(
                 Some(ffi::code::OK) // sent with the body
             }
             // Rules that ask for passwords have run by then.
-            Some(Decision::Continue | Decision::Verify) => None,
+            Some(Decision::Continue | Decision::Verify | Decision::Inspect) => None,
             Some(Decision::Respond(response)) => {
                 (*inspection).stage.decide();
                 Some(respond::replace(r, response))

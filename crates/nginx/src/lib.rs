@@ -10,13 +10,15 @@
 //! transaction, stage  its one inspection         header_filter, headers     the response, header changes
 //! request             the view of its head       body_filter                the response's body, which may wait for rules
 //! request_filter      its body as it passes      abi                        the layout of nginx's structures
+//! inspect             questions to inspectors
 //! upgraded            early data of WebSockets   buffer                     nginx's buffers and chains
 //! policy              policies and their plans   log                        access, attack and heartbeat logs
-//! shared              memory between workers     fault, diagnostic, meter   panics, messages, costs
+//! shared, bans        memory between processes   fault, diagnostic, meter   panics, messages, costs
 //! worker              state of one process       gateway, live              serving and following live configuration
 //! ```
 
 mod abi;
+mod bans;
 mod body;
 mod body_filter;
 mod buffer;
@@ -29,6 +31,7 @@ mod ffi;
 mod gateway;
 mod header_filter;
 mod headers;
+mod inspect;
 mod live;
 mod log;
 mod meter;

@@ -31,11 +31,22 @@ pub enum ModulePart {
     AccessLog,
     /// Writing a line of the attack log.
     AttackLog,
+    /// Asking inspectors; waiting for them takes no CPU time.
+    Inspectors,
 }
 
 /// Names of the parts in `weir cost`, in the order of [`ModulePart`].
-const PARTS: [&str; 8] =
-    ["transaction", "request_body", "geo", "header_changes", "response", "response_body", "access_log", "attack_log"];
+const PARTS: [&str; 9] = [
+    "transaction",
+    "request_body",
+    "geo",
+    "header_changes",
+    "response",
+    "response_body",
+    "access_log",
+    "attack_log",
+    "inspectors",
+];
 
 /// Entry of rule 0 of `weir_policy`.
 pub const FIRST_RULE: u32 = PARTS.len() as u32;

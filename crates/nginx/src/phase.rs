@@ -19,7 +19,7 @@ use crate::configuration::{FailMode, InjectedFault, Location, LocationRules, Mai
 use crate::gateway::{self, Enter, Leave};
 use crate::policy::{Placed, PolicySource};
 use crate::transaction::{self, Body, Inspection};
-use crate::{body, body_filter, fault, ffi, headers, passwords, request_filter, respond, worker};
+use crate::{body, body_filter, fault, ffi, headers, inspect, passwords, request_filter, respond, worker};
 use std::sync::Arc;
 
 /// Adds a handler to one of nginx's phases.
@@ -333,6 +333,10 @@ unsafe fn decide(r: *mut ngx_http_request_t, location: &'static Location) -> Ste
             let is_wanted = (*inspection).outcome.absorbs()
                 || (plan.verifies_body() || !body::is_stream(r))
                     && plan.wants_body(&(*inspection).transaction, &(*inspection).outcome).is_some();
+            if !is_wanted && body::is_stream(r) && plan.inspected_bytes() > 0 {
+                // An inspector is asked about a stream, too, without its body.
+                return (*inspection).step(r, Phase::Body, plan, location).unwrap_or(Step::Pass);
+            }
             if !is_wanted {
                 // No rule of the plan can match, or none may hold the stream up; rule sets have
                 // rules in this phase that do not look at the body.
@@ -359,9 +363,11 @@ unsafe fn decide(r: *mut ngx_http_request_t, location: &'static Location) -> Ste
                 body::BodyReading::Refused(status) => return Step::Status(status),
             }
         }
+        if (*inspection).body_cut && plan.reads_body() {
+            (*inspection).transaction.set_body_truncated(); // redirected from where only inspectors saw it
+        }
         if matches!((*inspection).body, Body::Read | Body::Passed) {
-            let is_needed = plan.reads_body() || !(*inspection).outcome.absorbs();
-            body::give(r, &mut *inspection, location, is_needed);
+            body::give(r, &mut *inspection, location, plan);
         }
         (*inspection).step(r, Phase::Body, plan, location).unwrap_or(Step::Pass)
     }
@@ -404,8 +410,8 @@ pub unsafe fn judge_without_body(r: *mut ngx_http_request_t, location: &'static 
 
 fn rule_sets_without_body(inspection: &mut Inspection, location: &Location) -> Step {
     match inspection.run_rule_sets(RuleSetPhase::RequestBody, location) {
-        // Rule sets ask for no passwords.
-        Decision::Continue | Decision::Verify => Step::Pass,
+        // Rule sets ask for no passwords, and no inspectors.
+        Decision::Continue | Decision::Verify | Decision::Inspect => Step::Pass,
         Decision::Respond(response) => {
             inspection.stage.decide();
             Step::Answer(response)
@@ -447,7 +453,19 @@ impl Inspection {
                 unsafe { headers::change_request(r, &changes, self.timing) };
             }
             match decision {
-                Decision::Continue => return None,
+                Decision::Continue => {
+                    // What nobody waits for, such as inspectors that observe.
+                    if self.outcome.inspections.are_due() {
+                        // SAFETY: a live request.
+                        unsafe { inspect::ask(r, self) };
+                    }
+                    return None;
+                }
+                // SAFETY: a live request in a phase handler.
+                Decision::Inspect => match unsafe { inspect::ask(r, self) } {
+                    inspect::Next::GoOn => {}
+                    inspect::Next::Wait => return Some(Step::Wait),
+                },
                 Decision::Respond(response) => {
                     self.stage.decide();
                     return Some(Step::Answer(response));

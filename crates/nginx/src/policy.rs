@@ -14,6 +14,7 @@ use weir_auth::{Keys, Replay};
 use weir_directives::{DEFAULT_NONCE_ZONE_BYTES, DEFAULT_ZONE_BYTES};
 use weir_engine::{Action, Plan, RuleIndex, Specification};
 use weir_gateway::draft::{Compiled, LeftOut, PolicySet};
+use weir_inspect::Inspector;
 use weir_ledger::{Entry, EntryKind};
 use weir_policy::{ApplyError, RuleLabel, Snapshot};
 use weir_rules::Field;
@@ -292,6 +293,11 @@ fn needs(snapshot: &Snapshot) -> Needs {
         nonces: refuses_replays(specification),
         collections: of_sets.collections,
     }
+}
+
+/// The inspectors that rules ask.
+pub fn inspectors(policies: &Policies) -> impl Iterator<Item = &Arc<Inspector>> {
+    actions(policies.snapshot().specification()).filter_map(|action| action.info().inspector)
 }
 
 /// Whether any action refuses requests that come again.

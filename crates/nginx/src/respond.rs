@@ -75,9 +75,16 @@ pub unsafe fn replace(r: *mut ngx_http_request_t, response: Arc<Response>) -> ng
 }
 
 unsafe fn set_headers(r: *mut ngx_http_request_t, response: &Response) {
-    for (name, value) in &response.headers {
-        // SAFETY: as for `answer`.
-        unsafe { headers::set_response(r, name, value) };
+    for (place, (name, value)) in response.headers.iter().enumerate() {
+        let is_again = response.headers[..place].iter().any(|(earlier, _)| earlier.eq_ignore_ascii_case(name));
+        // SAFETY: as for `answer`. An inspector's answer may have several of a name, such as `Set-Cookie`.
+        unsafe {
+            if is_again {
+                headers::add_response(r, name, value)
+            } else {
+                headers::set_response(r, name, value)
+            };
+        }
     }
 }
 

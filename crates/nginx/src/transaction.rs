@@ -13,7 +13,7 @@ use std::sync::Arc;
 use bumpalo::Bump;
 use nginx_sys::{ngx_http_request_t, ngx_pool_cleanup_add};
 use weir_auth::Keys;
-use weir_engine::{Decision, HeaderChange, Outcome, Plan, Response, RuleIndex, Side, Verdict};
+use weir_engine::{Bans, Decision, HeaderChange, Outcome, Plan, Response, RuleIndex, Side, Verdict};
 use weir_gateway::Site;
 use weir_http::{Anomalies, Transaction};
 use weir_log::request_id::{self, MAX_INBOUND};
@@ -24,6 +24,7 @@ use weir_rules::seclang::ir::Phase as RuleSetPhase;
 use crate::body_filter::WatchedResponse;
 use crate::configuration::{Location, LocationRules, Main, Mode};
 use crate::gateway::Routed;
+use crate::inspect::Questions;
 use crate::meter::{self, HookMeter, Timing};
 use crate::passwords::{Password, RequestKeys};
 use crate::policy::{Placed, Policies, PolicySource};
@@ -68,12 +69,16 @@ pub struct Inspection {
     pub placed: Option<Placed>,
     /// Progress of the body.
     pub body: Body,
+    /// Whether the transaction has less of the body than rules may read, because none of them did so far.
+    pub body_cut: bool,
     /// Progress of the evaluation.
     pub stage: Stage,
     /// Whether rules are timed.
     pub timing: Timing,
     /// Progress of the password.
     pub password: Password,
+    /// Questions to inspectors.
+    pub questions: Questions,
     /// What has passed of a body that rules only look at.
     pub passed: PassedBody,
     /// The response's body while rules wait to see it.
@@ -173,9 +178,11 @@ unsafe fn create(r: *mut ngx_http_request_t, main: &'static Main) -> Option<*mut
             left: Vec::new(),
             placed: None,
             body: Body::Unread,
+            body_cut: false,
             stage: Stage::New,
             timing: worker::next_timing(main.sample_every()),
             password: Password::default(),
+            questions: Questions::default(),
             passed: PassedBody::new(lasting),
             watched: None,
             response_changes: Vec::new(),
@@ -202,6 +209,7 @@ unsafe extern "C" fn release(data: *mut c_void) {
         // SAFETY: both come from `create`; the inspection borrows from the arena and goes first.
         unsafe {
             crate::passwords::forget(&(*owned.inspection).password);
+            crate::inspect::forget(&(*owned.inspection).questions);
             std::ptr::drop_in_place(owned.inspection);
             worker::give_arena(Box::from_raw(owned.arena));
         }
@@ -313,6 +321,7 @@ impl Inspection {
             can_wait: false,
             nonces: self.main.nonce_table(),
             collections: self.main.collections(),
+            bans: self.main.bans.as_ref().map(|table| table as &dyn Bans),
             meter: &mut meter,
         };
         evaluate(&self.transaction, &mut context, &mut self.outcome)

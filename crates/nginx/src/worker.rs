@@ -91,6 +91,11 @@ pub fn pid() -> u64 {
     WORKER.pid.get()
 }
 
+/// The control file.
+pub fn control() -> Option<&'static Control> {
+    WORKER.control.get()
+}
+
 /// Whether everything is to pass untouched: the one load that silence costs.
 #[inline]
 pub fn silenced() -> bool {

@@ -8,6 +8,7 @@ mod basic_auth;
 mod block;
 mod crs;
 mod header;
+mod inspect;
 pub(crate) mod jwt;
 pub(crate) mod key_auth;
 mod log;
@@ -45,6 +46,7 @@ pub static ACTIONS: &[&ActionKind] = &[
     &header::SET_HEADER,
     &header::REMOVE_HEADER,
     &rate_limit::RATE_LIMIT,
+    &inspect::INSPECT,
     &authenticate::AUTHENTICATE,
     &key_auth::KEY_AUTH,
     &jwt::JWT,

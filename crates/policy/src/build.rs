@@ -23,6 +23,7 @@ use crate::document::Node;
 use crate::error::Reporter;
 use crate::files::FileSource;
 use crate::geo;
+use crate::inspector;
 use crate::list::{self, Kinds};
 use crate::rule_set::RuleSetNeeds;
 use crate::source::Source;
@@ -47,6 +48,7 @@ pub(crate) struct Inputs<'n> {
     pub lists: Vec<Input<'n>>,
     pub rule_sets: Vec<Input<'n>>,
     pub consumers: Vec<Input<'n>>,
+    pub inspectors: Vec<Input<'n>>,
     pub policies: Vec<Input<'n>>,
 }
 
@@ -64,6 +66,7 @@ impl<'n> Inputs<'n> {
             lists: map("lists"),
             rule_sets: map("rule_sets"),
             consumers: map("consumers"),
+            inspectors: map("inspectors"),
             policies: root.items("policies").iter().filter_map(|item| Some(of("", item.as_fields()?))).collect(),
         }
     }
@@ -132,6 +135,11 @@ pub(crate) fn build(
         builder.rule_sets.insert(input.name.to_owned(), (roots, input.source));
     }
     consumers(inputs, &mut builder, &mut built);
+    for input in &inputs.inspectors {
+        builder.enter(input.source);
+        let inspector = inspector::build(input.name, input.fields, &mut builder);
+        builder.inspectors.insert(input.name.to_owned(), inspector);
+    }
     policies(inputs, &mut builder, &mut built);
     builder.check_unused_sets();
     built.specification.rate_limits = builder.limits();

@@ -17,6 +17,7 @@ pub mod document;
 pub mod error;
 pub mod files;
 mod geo;
+mod inspector;
 pub mod leaf;
 mod list;
 mod loaded;

@@ -6,13 +6,13 @@ use weir_gateway::resource::ResourceKind;
 use crate::action::ACTIONS;
 use crate::leaf::{MAX_HEADER_BYTES, MAX_TEXT_BYTES};
 use crate::table::{
-    CLIENT_ADDRESS, CONSUMER, CONSUMER_TABLES, EXCLUSION, GEO, Kind, LIST, MAX_ID_BYTES, Need, POLICY, POLICY_DOCUMENT,
-    ROOT, RULE, Resource, SELECTOR, Word,
+    CLIENT_ADDRESS, CONSUMER, CONSUMER_TABLES, EXCLUSION, GEO, INSPECTOR, INSPECTOR_TABLES, Kind, LIST, MAX_ID_BYTES,
+    Need, POLICY, POLICY_DOCUMENT, ROOT, RULE, Resource, SELECTOR, Word,
 };
 
 /// Resources with a definition of their own.
-static DEFINED: [&Resource; 9] =
-    [&CLIENT_ADDRESS, &GEO, &LIST, &CONSUMER, &POLICY, &POLICY_DOCUMENT, &SELECTOR, &RULE, &EXCLUSION];
+static DEFINED: [&Resource; 10] =
+    [&CLIENT_ADDRESS, &GEO, &LIST, &CONSUMER, &INSPECTOR, &POLICY, &POLICY_DOCUMENT, &SELECTOR, &RULE, &EXCLUSION];
 
 /// The schema of a policy file.
 #[must_use]
@@ -58,7 +58,8 @@ const DEFINITIONS: &str = "#/$defs/";
 
 fn define(name: &str, more: &[&'static Resource]) -> Value {
     let actions = ACTIONS.iter().map(|kind| kind.resource);
-    let all = DEFINED.into_iter().chain(CONSUMER_TABLES).chain(more.iter().copied()).chain(actions);
+    let all =
+        DEFINED.into_iter().chain(CONSUMER_TABLES).chain(INSPECTOR_TABLES).chain(more.iter().copied()).chain(actions);
     match all.into_iter().find(|one| one.name == name) {
         Some(one) => resource(one),
         None => action(),

@@ -20,7 +20,7 @@ use crate::error::{PolicyError, PolicyErrors, Reporter};
 use crate::files::FileSource;
 use crate::rule_set::RuleSetNeeds;
 use crate::source::Source;
-use crate::table::{CLIENT_ADDRESS, GEO, LIST, POLICY_DOCUMENT, ROOT, RULE_SET_DOCUMENT};
+use crate::table::{CLIENT_ADDRESS, GEO, INSPECTOR, LIST, POLICY_DOCUMENT, ROOT, RULE_SET_DOCUMENT};
 
 /// A policy and everything that it names, loaded. Clones share it.
 #[derive(Clone)]
@@ -175,6 +175,7 @@ impl Snapshot {
                 Part::Geo => inputs.geo = Some(input),
                 Part::List => inputs.lists.push(input),
                 Part::RuleSet => inputs.rule_sets.push(input),
+                Part::Inspector => inputs.inspectors.push(input),
                 Part::Policy => inputs.policies.push(input),
             }
         }
@@ -353,6 +354,7 @@ enum Part {
     Geo,
     List,
     RuleSet,
+    Inspector,
     Policy,
 }
 
@@ -362,6 +364,7 @@ fn check<'n>(source: &'n Source, root: &'n Node, reporter: &mut Reporter) -> Vec
     let parts = match kind {
         ResourceKind::Lists => vec![(Part::List, root, &LIST)],
         ResourceKind::RuleSets => vec![(Part::RuleSet, root, &RULE_SET_DOCUMENT)],
+        ResourceKind::Inspectors => vec![(Part::Inspector, root, &INSPECTOR)],
         ResourceKind::Policies => vec![(Part::Policy, root, &POLICY_DOCUMENT)],
         ResourceKind::Settings => {
             let Kind::Mapping(pairs) = &root.kind else { return Vec::new() };

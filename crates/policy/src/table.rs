@@ -6,12 +6,14 @@
 
 mod consumer;
 pub mod form;
+mod inspector;
 mod kind;
 mod paths;
 mod resources;
 
-pub use consumer::{CONSUMER, CONSUMER_TABLES, CREDENTIAL};
+pub use consumer::{CONSUMER, CONSUMER_TABLES, CREDENTIAL, SECRET};
 pub use form::Form;
+pub use inspector::{INSPECTOR, INSPECTOR_TABLES};
 pub use kind::{Kind, Word};
 pub use paths::absolute;
 pub use resources::{

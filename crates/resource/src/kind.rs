@@ -15,7 +15,9 @@ mod upstream;
 
 use weir_gateway::resource::ResourceKind;
 use weir_policy::check::Fields;
-use weir_policy::table::{CLIENT_ADDRESS, CONSUMER, GEO, Key, Kind, LIST, Need, RULE_SET_DOCUMENT, Resource};
+use weir_policy::table::{
+    CLIENT_ADDRESS, CONSUMER, GEO, INSPECTOR, Key, Kind, LIST, Need, RULE_SET_DOCUMENT, Resource,
+};
 
 use crate::convert::Converter;
 
@@ -50,6 +52,7 @@ pub fn descriptor(kind: ResourceKind) -> &'static Descriptor {
         ResourceKind::Files => &file::FILES,
         ResourceKind::Lists => &policy::LISTS,
         ResourceKind::RuleSets => &policy::RULE_SETS,
+        ResourceKind::Inspectors => &policy::INSPECTORS,
         ResourceKind::Policies => &policy::POLICIES,
         ResourceKind::Consumers => &consumer::DESCRIPTOR,
         ResourceKind::Certificates => &certificate::DESCRIPTOR,
@@ -136,6 +139,11 @@ pub(crate) static STATE: Resource = Resource {
             "consumers",
             &Kind::Map(&Kind::Id(ResourceKind::Consumers), &Kind::Resource(&CONSUMER)),
             "Consumers, by id.",
+        ),
+        documents(
+            "inspectors",
+            &Kind::Map(&Kind::Id(ResourceKind::Inspectors), &Kind::Resource(&INSPECTOR)),
+            "Inspectors, by id.",
         ),
         documents("lists", &Kind::Map(&Kind::Id(ResourceKind::Lists), &Kind::Resource(&LIST)), "Lists, by name."),
         Key {

@@ -139,7 +139,7 @@ impl State {
         let root = document::parse(&source).ok()?;
         let at = locate(&root, kind, id, &fault.pointer);
         let mut error = fault_at(&source, at, fault.message.clone(), fault.hint.clone());
-        if kind == ResourceKind::Consumers {
+        if matches!(kind, ResourceKind::Consumers | ResourceKind::Settings) {
             error.excerpt.clear(); // the line may hold a secret
         }
         Some(error)

@@ -107,6 +107,7 @@ fields! {
     IpSrcCountry "ip.src.country" Bytes Scalar Request "ISO 3166-1 country code of the client address; empty if unknown.";
     IpSrcContinent "ip.src.continent" Bytes Scalar Request "Two-letter continent code of the client address; empty if unknown.";
     IpSrcAsnum "ip.src.asnum" Int Scalar Request "Autonomous system number of the client address; 0 if unknown.";
+    IpBan "ip.ban" Bytes Scalar Request "What is to be done with the client address because it is banned: ban, captcha, throttle or other; empty if it is not banned. See weir ban.";
     IpPeer "ip.peer" Ip Scalar Request "Address of the other end of the connection.";
     PeerPort "tcp.srcport" Int Scalar Request "Port of the other end of the connection.";
     IpServer "ip.dst" Ip Scalar Request "Address of nginx on this connection.";

@@ -30,6 +30,8 @@ pub fn nearest<'c>(text: &str, candidates: impl IntoIterator<Item = &'c str>) ->
 
 /// Fields under the names that they have elsewhere: older Cloudflare rules, Wireshark, nginx, ModSecurity.
 const ELSEWHERE: &[(&str, &str)] = &[
+    ("ip.banned", "ip.ban"),
+    ("ip.src.ban", "ip.ban"),
     ("ip.geoip.country", "ip.src.country"),
     ("ip.geoip.continent", "ip.src.continent"),
     ("ip.geoip.asnum", "ip.src.asnum"),

@@ -130,7 +130,7 @@ fn unchanged(wanted: &Documents, changes: &[(&str, Option<&Value>)]) -> Vec<Stri
 
 /// Whether a document is what the gateway has. It never shows keys and secrets, only their hashes.
 fn same(name: &str, old: &Value, new: &Value) -> bool {
-    if is_consumer(name) {
+    if kind_with_secrets(name).is_some() {
         return reads_alike(old, &without_secrets(name, new));
     }
     let (Value::String(hash), Some(_)) = (&old["key"]["sha256"], new.get("key")) else { return reads_alike(old, new) };
@@ -147,17 +147,17 @@ fn same(name: &str, old: &Value, new: &Value) -> bool {
     reads_alike(old, &new)
 }
 
-fn is_consumer(name: &str) -> bool {
-    name.strip_prefix(ResourceKind::Consumers.plural()).is_some_and(|rest| rest.starts_with('/'))
+/// The kind of a document whose secrets are hidden one by one.
+fn kind_with_secrets(name: &str) -> Option<ResourceKind> {
+    let kind = name.split('/').next()?;
+    [ResourceKind::Consumers, ResourceKind::Settings].into_iter().find(|known| known.plural() == kind)
 }
 
 /// A document as the gateway shows it. What is wrong with it is told later, so that anything within a credential that is
 /// not as it should be is hidden.
 fn without_secrets(name: &str, document: &Value) -> Value {
-    if !is_consumer(name) {
-        return document.clone();
-    }
-    let text = weir_control::state::redacted(ResourceKind::Consumers, &document.to_string());
+    let Some(kind) = kind_with_secrets(name) else { return document.clone() };
+    let text = weir_control::state::redacted(kind, &document.to_string());
     let mut shown: Value = serde_json::from_str(&text).unwrap_or_default();
     let hide = |value: &mut Value| {
         if !value.is_object() && !value.is_null() {

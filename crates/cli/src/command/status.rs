@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use weir_engine::Verdict;
-use weir_ledger::{Control, OUTCOMES, WorkerReport};
+use weir_inspect::Failure as NoAnswer;
+use weir_ledger::{Control, InspectorReport, OUTCOMES, WorkerReport};
 
 use super::log_level;
 use crate::Failure;
@@ -39,9 +40,11 @@ pub(crate) fn run(api: &Api, runtime: &Path, as_json: bool) -> Result<(), Failur
     if as_json {
         let mut value = as_value(&control, &workers);
         value["gateway"] = gateway.unwrap_or_default();
+        value["inspectors"] = inspector_values(&control.inspectors());
         println!("{value}");
     } else {
         print!("{}", as_text(runtime, &control, &workers));
+        print!("{}", inspectors_text(&control.inspectors()));
         if let Some(gateway) = gateway {
             print!("{}", gateway_text(&gateway));
         }
@@ -112,6 +115,65 @@ fn as_text(runtime: &Path, control: &Control, workers: &[(WorkerReport, f64)]) -
     let totals: Vec<String> = totals.collect();
     if !totals.is_empty() {
         text.push_str(&format!("verdicts: {}\n", totals.join(", ")));
+    }
+    text
+}
+
+/// The failures of an inspector by their names.
+fn failures(report: &InspectorReport) -> impl Iterator<Item = (&'static str, u64)> {
+    NoAnswer::ALL.iter().map(|failure| failure.as_str()).zip(report.failures)
+}
+
+fn inspector_values(reports: &[InspectorReport]) -> Value {
+    let value = |report: &InspectorReport| {
+        let mut value = serde_json::to_value(report).expect("a report is plain data");
+        value["failures"] = failures(report).map(|(name, count)| (name.to_owned(), json!(count))).collect();
+        value
+    };
+    reports.iter().map(value).collect()
+}
+
+/// What workers have counted of inspectors.
+fn inspectors_text(reports: &[InspectorReport]) -> String {
+    if reports.is_empty() {
+        return String::new();
+    }
+    let style = Style::of(Stream::Out);
+    let columns = [
+        ("INSPECTOR", Align::Left),
+        ("STATE", Align::Left),
+        ("ASKED", Align::Right),
+        ("PASSED", Align::Right),
+        ("REFUSED", Align::Right),
+        ("DETECTED", Align::Right),
+        ("REMEMBERED", Align::Right),
+        ("FAILED", Align::Right),
+        ("p50 µs", Align::Right),
+        ("p99 µs", Align::Right),
+    ];
+    let row = |report: &InspectorReport| {
+        let state = match (report.open, report.endpoints_out) {
+            (0, 0) if report.asked == 0 => "not asked yet".to_owned(),
+            (0, 0) => "answers".to_owned(),
+            (0, out) => format!("{out} endpoints out"),
+            (open, _) if open == report.workers => "BREAKER OPEN".to_owned(),
+            (open, _) => format!("BREAKER OPEN in {open} of {} workers", report.workers),
+        };
+        let counts = [report.asked, report.passed, report.refused, report.detected, report.remembered];
+        let failed: u64 = report.failures.iter().sum();
+        let at_most = |us: Option<u64>| us.map_or_else(|| "-".to_owned(), |us| format!("≤ {}", grouped(us)));
+        let mut cells = vec![crate::terminal::shown(&report.name, 64), state];
+        cells.extend(counts.into_iter().chain([failed]).map(grouped));
+        cells.extend([at_most(report.p50_us), at_most(report.p99_us)]);
+        cells
+    };
+    let mut text = render(&columns, &reports.iter().map(row).collect::<Vec<_>>());
+    for report in reports.iter().filter(|report| report.failures.iter().any(|count| *count > 0)) {
+        let kinds =
+            failures(report).filter(|(_, count)| *count > 0).map(|(name, count)| format!("{name} {}", grouped(count)));
+        let kinds: Vec<String> = kinds.collect();
+        let name = crate::terminal::shown(&report.name, 64);
+        text.push_str(&format!("{} {name}: {}\n", style.yellow("failures of"), kinds.join(", ")));
     }
     text
 }

@@ -21,6 +21,7 @@ const TRIES: &[Try] = &[
     Try { path: "/search?page=../../etc/passwd", more: "", expect: "403, rule path-traversal" },
     Try { path: "/", more: "-A sqlmap/1.8", expect: "403, rule scanner" },
     Try { path: "/login", more: "-d 'user=ann&password=secret'", expect: "200; 429 after five in a minute" },
+    Try { path: "/echo/products/1", more: "", expect: "200; 429 after five products, by the inspector" },
     Try { path: "/login", more: r#"-d "user=admin' or 1=1""#, expect: "403, rule sql-injection, in a form" },
 ];
 

@@ -18,7 +18,7 @@ const DEMO: [(&str, &str); 2] = [
     ("demo.yaml", include_str!("../../../../examples/demo.yaml")),
 ];
 /// The directory that the example names.
-const DEMO_DIR: &str = "/tmp/weir-8080";
+pub(super) const DEMO_DIR: &str = "/tmp/weir-8080";
 
 /// The nginx and the module that `weir up` runs.
 pub(super) struct Installation {

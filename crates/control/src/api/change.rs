@@ -169,7 +169,7 @@ impl ChangeRequest {
 }
 
 /// Whether a role is enough for a change.
-fn check(role: Option<Role>, needed: Role) -> Result<(), Problem> {
+pub(super) fn check(role: Option<Role>, needed: Role) -> Result<(), Problem> {
     if role >= Some(needed) {
         return Ok(());
     }

@@ -7,6 +7,7 @@ use std::time::Instant;
 use axum::extract::FromRef;
 use tokio::sync::watch;
 
+use crate::bans::Bans;
 use crate::publish::Queue;
 use crate::shared::Shared;
 use crate::workers::Regions;
@@ -17,6 +18,7 @@ pub(crate) struct Context {
     /// Queue of the publisher.
     pub queue: Queue,
     pub regions: Regions,
+    pub bans: Bans,
     /// The runtime directory.
     pub runtime: PathBuf,
     /// The state directory.

@@ -89,8 +89,11 @@ pub(super) async fn metrics(State(context): State<Arc<Context>>) -> Response<Bod
     }
     workers.retain(|worker| worker.state != "free");
     // nginx makes it; without nginx there is nothing to count.
-    let ledger = weir_ledger::Control::open(&context.runtime).map(|ledger| ledger.workers()).unwrap_or_default();
-    let text = context.shared.metrics.render(ScrapedState { workers: &workers, ledger: &ledger });
+    let ledger = weir_ledger::Control::open(&context.runtime).ok();
+    let inspectors = ledger.as_ref().map(weir_ledger::Control::inspectors).unwrap_or_default();
+    let ledger = ledger.map(|ledger| ledger.workers()).unwrap_or_default();
+    let outside = ScrapedState { workers: &workers, ledger: &ledger, inspectors: &inspectors };
+    let text = context.shared.metrics.render(outside);
     let mut response = Response::new(Body::from(text));
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, kind);

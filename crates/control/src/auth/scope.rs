@@ -43,6 +43,7 @@ impl Scope {
                 ResourceKind::Files
                 | ResourceKind::Lists
                 | ResourceKind::RuleSets
+                | ResourceKind::Inspectors
                 | ResourceKind::Policies
                 | ResourceKind::Consumers
                 | ResourceKind::Certificates

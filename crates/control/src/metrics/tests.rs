@@ -19,7 +19,7 @@ fn counts_are_in_the_text() {
     metrics.change(Outcome::Applied, Duration::from_micros(80));
     metrics.change(Outcome::RolledBack, Duration::from_secs(30));
     let workers = [WorkerState { state: "running", behind: 3 }, WorkerState { state: "draining", behind: 9 }];
-    let text = metrics.render(ScrapedState { workers: &workers, ledger: &[] });
+    let text = metrics.render(ScrapedState { workers: &workers, ..ScrapedState::default() });
     for line in [
         "weir_revision 42",
         "weir_watchers 0",

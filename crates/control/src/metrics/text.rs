@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use weir_engine::Verdict;
-use weir_ledger::WorkerReport;
+use weir_inspect::Failure;
+use weir_ledger::{InspectorReport, WorkerReport};
 
 use super::{HealthCounts, Histogram, MAX_UPSTREAMS, Metrics, Outcome};
 
@@ -26,6 +27,8 @@ pub struct ScrapedState<'a> {
     pub workers: &'a [WorkerState],
     /// Workers, from the ledger.
     pub ledger: &'a [WorkerReport],
+    /// What living workers have counted of inspectors.
+    pub inspectors: &'a [InspectorReport],
 }
 
 impl Metrics {
@@ -38,6 +41,7 @@ impl Metrics {
         self.upstreams(&mut page);
         workers(&mut page, outside.workers);
         ledger(&mut page, outside.ledger);
+        inspectors(&mut page, outside.inspectors);
         page.text
     }
 
@@ -124,6 +128,37 @@ fn ledger(page: &mut Page, workers: &[WorkerReport]) {
     for (index, verdict) in Verdict::ALL.into_iter().enumerate() {
         let sum = living().filter_map(|worker| worker.outcomes.get(index)).sum();
         page.line("weir_verdicts_total", &format!("verdict=\"{}\"", verdict.as_str()), sum);
+    }
+}
+
+/// Sums over the workers that live, as above.
+fn inspectors(page: &mut Page, reports: &[InspectorReport]) {
+    if reports.is_empty() {
+        return;
+    }
+    page.head("weir_inspector_questions_total", "counter", "Questions to inspectors by what came of them.");
+    for report in reports {
+        let name = escaped(&report.name);
+        let answers = [("pass", report.passed), ("refuse", report.refused), ("detect", report.detected)];
+        let failures = Failure::ALL.iter().map(|failure| failure.as_str()).zip(report.failures);
+        for (result, count) in answers.into_iter().chain([("remembered", report.remembered)]).chain(failures) {
+            let labels = format!("inspector=\"{name}\",result=\"{result}\"");
+            page.line("weir_inspector_questions_total", &labels, count);
+        }
+    }
+    type Value = fn(&InspectorReport) -> u64;
+    let gauges: [(&str, &str, Value); 3] = [
+        ("weir_inspector_breakers_open", "Workers whose circuit breaker of the inspector is open.", |one| one.open),
+        ("weir_inspector_endpoints_out", "Endpoints that are left out, in all workers.", |one| one.endpoints_out),
+        ("weir_inspector_p99_microseconds", "99th percentile of answers, to a power of two.", |one| {
+            one.p99_us.unwrap_or(0)
+        }),
+    ];
+    for (name, help, value) in gauges {
+        page.head(name, "gauge", help);
+        for report in reports {
+            page.line(name, &format!("inspector=\"{}\"", escaped(&report.name)), value(report));
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Secrets of consumers: read from files and the environment when a change is accepted, kept, and never shown.
+//! Secrets of consumers, and the key for CrowdSec: read from files and the environment when a change is accepted, kept, and never shown.
 //!
 //! A secret that is elsewhere stays with its document as `captured`, so that a revision means what it had then.
 
@@ -21,18 +21,32 @@ const CAPTURED: &str = "captured";
 
 /// Every secret in a document, with its JSON pointer within the document.
 fn secrets(document: &mut Value) -> impl Iterator<Item = (String, &mut Value)> {
-    let credentials = document.get_mut("credentials").and_then(Value::as_array_mut).into_iter().flatten();
-    let kinds = credentials.enumerate().filter_map(|(at, credential)| Some((at, credential.as_object_mut()?)));
-    let kinds = kinds.flat_map(|(at, kinds)| kinds.iter_mut().map(move |(kind, value)| (at, kind, value)));
-    let parts = kinds.filter_map(|(at, kind, value)| Some((at, kind, value.as_object_mut()?)));
-    parts.flat_map(|(at, kind, parts)| {
+    let mut all = Vec::new();
+    for (name, part) in document.as_object_mut().into_iter().flatten() {
+        match (name.as_str(), part) {
+            ("credentials", Value::Array(credentials)) => {
+                all.extend(credentials.iter_mut().enumerate().flat_map(of_credential))
+            }
+            ("crowdsec", Value::Object(parts)) => {
+                all.extend(parts.get_mut("key").map(|key| ("/crowdsec/key".to_owned(), key)));
+            }
+            _ => {}
+        }
+    }
+    all.into_iter()
+}
+
+fn of_credential((at, credential): (usize, &mut Value)) -> impl Iterator<Item = (String, &mut Value)> {
+    let kinds = credential.as_object_mut().into_iter().flatten();
+    let parts = kinds.filter_map(|(kind, value)| Some((kind, value.as_object_mut()?)));
+    parts.flat_map(move |(kind, parts)| {
         let held = parts.iter_mut().filter(|(name, _)| SECRETS.contains(&name.as_str()));
         held.map(move |(name, secret)| (format!("/credentials/{at}/{kind}/{name}"), secret))
     })
 }
 
 /// The text of a secret, however it is written.
-fn text(secret: &Value) -> Option<&str> {
+pub(crate) fn text(secret: &Value) -> Option<&str> {
     secret.as_str().or_else(|| secret["value"].as_str()).or_else(|| secret[CAPTURED].as_str())
 }
 
@@ -80,7 +94,7 @@ pub(super) fn resolve(
             match known(&mut before, hash) {
                 Some(text) => *secret = text.into(),
                 None => fault(
-                    format!("the consumer has no secret with the hash {hash}"),
+                    format!("there is no secret with the hash {hash}"),
                     "answers show the hashes of secrets only; give the secret itself",
                 ),
             }

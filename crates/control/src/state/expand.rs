@@ -208,7 +208,7 @@ impl Session<'_> {
                 let known = |hash| self.private_key(key, hash);
                 Some(certificate::resolve(key, &mut value, self.contents, known))
             }
-            ResourceKind::Consumers => {
+            ResourceKind::Consumers | ResourceKind::Settings => {
                 let before = self.state.get(key.kind, &key.id).map(|held| held.document.value());
                 Some(consumer::resolve(key, &mut value, self.contents, before))
             }

@@ -1,4 +1,4 @@
-//! Private keys and secrets of consumers: the API accepts them and never returns them, yet a document that was read can
+//! Private keys, secrets of consumers and the key for CrowdSec: the API accepts them and never returns them, yet a document that was read can
 //! be written again.
 
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use super::secret::key_hash;
 pub fn redacted(kind: ResourceKind, text: &str) -> String {
     let Some(secret) = descriptor(kind).secret else { return text.to_owned() };
     let mut value: Value = serde_json::from_str(text).unwrap_or_default();
-    if kind == ResourceKind::Consumers {
+    if matches!(kind, ResourceKind::Consumers | ResourceKind::Settings) {
         consumer::hide(&mut value);
     } else if let Some(secret) = value.get_mut(secret).filter(|secret| secret.is_string()) {
         *secret = json!({"sha256": secret.as_str().map(key_hash)});

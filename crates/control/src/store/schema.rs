@@ -40,6 +40,9 @@ CREATE TABLE IF NOT EXISTS keys (
     revision INTEGER NOT NULL, made INTEGER NOT NULL, time_ms INTEGER NOT NULL, undone_by INTEGER, reasons TEXT,
     UNIQUE (actor, key));
 CREATE INDEX IF NOT EXISTS keys_by_revision ON keys (revision);
+CREATE TABLE IF NOT EXISTS bans (
+    network TEXT PRIMARY KEY, remedy TEXT NOT NULL, made_ms INTEGER NOT NULL, expires_s INTEGER NOT NULL,
+    actor TEXT NOT NULL, reason TEXT) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 PRAGMA user_version = 1;
 ";

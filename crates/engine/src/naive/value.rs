@@ -168,6 +168,10 @@ impl Naive<'_> {
             Field::IpSrcCountry => one(bytes(&*self.place(transaction).country)),
             Field::IpSrcContinent => one(bytes(&*self.place(transaction).continent)),
             Field::IpSrcAsnum => one(Value::Int(self.place(transaction).asnum.into())),
+            Field::IpBan => {
+                let remedy = self.bans.map(|bans| bans.remedy(head.client, self.now_ms));
+                one(bytes(remedy.unwrap_or_default()))
+            }
             Field::IpPeer => one(Value::Ip(head.peer)),
             Field::PeerPort => one(Value::Int(head.peer_port.into())),
             Field::IpServer => one(Value::Ip(head.server)),

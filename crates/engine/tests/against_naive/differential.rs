@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU64;
 
 use bumpalo::Bump;
 use weir_engine::naive::{Buckets, Found, Naive};
-use weir_engine::{Context, Decision, NoMeter, Outcome, Plan, RateTable, Specification};
+use weir_engine::{Bans, Context, Decision, NoMeter, Outcome, Plan, RateTable, Specification};
 use weir_http::{ResponseHead, Transaction};
 use weir_rules::Phase;
 
@@ -39,7 +39,8 @@ pub fn check(bytes: &[u8]) -> usize {
         now_ms += u64::from(source.below(8)) * 125;
         let detect = source.below(8) == 0;
         let message = Message::generate(&mut source, now_ms);
-        let naive = Naive { specification: &specification, apply: &all, detect, request_id: b"0190-id", now_ms };
+        let (request_id, bans) = (b"0190-id", (source.below(2) == 0).then_some(&policy::Halves as &dyn Bans));
+        let naive = Naive { specification: &specification, apply: &all, detect, request_id, bans, now_ms };
         findings += compare(&specification, &plan, &naive, &message, &table, &mut buckets);
     }
     findings
@@ -83,6 +84,7 @@ fn compare(
             request_id: naive.request_id,
             now_ms: naive.now_ms,
             limits: Some(table),
+            bans: naive.bans,
             ..Context::new(&mut meter)
         };
         let decision = plan.evaluate(phase, &transaction, &mut context, &mut outcome);
@@ -99,7 +101,7 @@ fn compare(
             outcome.header_changes.iter().map(|change| (change.side, change.name.clone(), change.value.clone()));
         assert_eq!(changes.collect::<Vec<_>>(), found.header_changes, "header changes differ in {}", story());
         let status = match &decision {
-            Decision::Continue | Decision::Verify => None,
+            Decision::Continue | Decision::Verify | Decision::Inspect => None,
             Decision::Respond(response) => Some(response.status),
         };
         assert_eq!(status, found.answered, "decisions differ in {}", story());

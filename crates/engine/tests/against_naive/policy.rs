@@ -5,15 +5,21 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use weir_engine::{
-    Action, AddressSet, AllowScope, Geo, GeoLocation, List, Mode, PolicySpec, RateLimit, Response, RuleIndex, RuleSpec,
-    SelectorSpec, Side, Specification, StringSet,
+    Action, AddressSet, AllowScope, Bans, Geo, GeoLocation, List, Mode, PolicySpec, RateLimit, Response, RuleIndex,
+    RuleSpec, SelectorSpec, Side, Specification, StringSet,
 };
 use weir_rules::{Phase, ValueType};
 
 use super::expression::{condition, networks, value};
 use super::source::Source;
 
-struct Halves;
+pub struct Halves;
+
+impl Bans for Halves {
+    fn remedy(&self, address: IpAddr, _: u64) -> &'static str {
+        if address.is_ipv4() { "ban" } else { "" }
+    }
+}
 
 impl Geo for Halves {
     fn locate(&self, address: IpAddr) -> GeoLocation {

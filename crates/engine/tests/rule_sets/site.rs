@@ -197,7 +197,7 @@ impl Site {
         };
         let mut answered = None;
         let mut step = |decision: Decision| match decision {
-            Decision::Continue | Decision::Verify => true,
+            Decision::Continue | Decision::Verify | Decision::Inspect => true,
             Decision::Respond(response) => {
                 let location = response.headers.iter().find(|(name, _)| name == b"Location");
                 answered.get_or_insert((response.status, location.map(|(_, value)| value.clone())));

@@ -54,7 +54,11 @@ impl Gateway {
 
     fn put(&mut self, resource: Resource, digest: u64, patterns: &mut Patterns) -> Result<(), Refusal> {
         match resource {
-            Resource::File(_) | Resource::List(_) | Resource::RuleSet(_) | Resource::Policy(_) => {
+            Resource::File(_)
+            | Resource::List(_)
+            | Resource::RuleSet(_)
+            | Resource::Inspector(_)
+            | Resource::Policy(_) => {
                 let before = self.documents.put(&resource, digest);
                 self.digest ^= digest ^ before.map_or(0, |(_, digest)| digest);
                 Ok(())
@@ -71,7 +75,11 @@ impl Gateway {
 
     fn delete(&mut self, kind: ResourceKind, id: &str) -> Result<(), Refusal> {
         match kind {
-            ResourceKind::Files | ResourceKind::Lists | ResourceKind::RuleSets | ResourceKind::Policies => {
+            ResourceKind::Files
+            | ResourceKind::Lists
+            | ResourceKind::RuleSets
+            | ResourceKind::Inspectors
+            | ResourceKind::Policies => {
                 let before = self.documents.set(kind, id, None).ok_or_else(|| unknown(kind.singular(), id))?;
                 self.digest ^= before.1;
                 Ok(())

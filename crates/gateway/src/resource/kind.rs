@@ -26,6 +26,8 @@ pub enum ResourceKind {
     RuleSets,
     /// Who sends requests, with their credentials.
     Consumers,
+    /// Remote detectors, for policies.
+    Inspectors,
     /// Policies.
     Policies,
     /// Certificates with their keys.
@@ -65,11 +67,12 @@ enum Ids {
 
 impl ResourceKind {
     /// All kinds, in their order.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Files,
         Self::Lists,
         Self::RuleSets,
         Self::Consumers,
+        Self::Inspectors,
         Self::Policies,
         Self::Certificates,
         Self::Settings,
@@ -93,6 +96,7 @@ impl ResourceKind {
             Self::Lists => Identity { ids: Ids::Variable, ..row("list", "lists") },
             Self::RuleSets => row("rule set", "rule_sets"),
             Self::Consumers => row("consumer", "consumers"),
+            Self::Inspectors => row("inspector", "inspectors"),
             Self::Policies => row("policy", "policies"),
             Self::Certificates => row("certificate", "certificates"),
             Self::Settings => Identity { ids: Ids::None, ..row("settings", "settings") },
@@ -131,7 +135,7 @@ impl ResourceKind {
     #[must_use]
     pub const fn is_compiled(self) -> bool {
         match self {
-            Self::Files | Self::Lists | Self::RuleSets | Self::Policies | Self::Settings => true,
+            Self::Files | Self::Lists | Self::RuleSets | Self::Inspectors | Self::Policies | Self::Settings => true,
             Self::Consumers | Self::Certificates | Self::Upstreams | Self::Members | Self::Sites | Self::Routes => {
                 false
             }

@@ -26,13 +26,14 @@ fn forward_auth_says_what_nginx_traefik_and_caddy_say() {
             (&b"X-User"[..], &b"root"[..]),
             (b"x_user", b"root"),
             (b"X-Forwarded-For", b"198.51.100.1"),
+            (b"x-forwarded-for", b"198.51.100.2"),
             (b"X-Forwarded-Uri", b"/public"),
             (b"Transfer-Encoding", b"chunked"),
         ]);
     });
     let expected = "GET /verify HTTP/1.1\r\nHost: auth.internal:4181\r\nCookie: a=b\r\nX-Forwarded-Method: POST\r\n\
         X-Forwarded-Proto: https\r\nX-Forwarded-Host: shop.example\r\nX-Forwarded-Uri: /cart?x=1\r\n\
-        X-Forwarded-For: 198.51.100.1, 192.0.2.7\r\nX-Real-IP: 192.0.2.7\r\nX-Original-Method: POST\r\n\
+        X-Forwarded-For: 198.51.100.1, 198.51.100.2, 192.0.2.7\r\nX-Real-IP: 192.0.2.7\r\nX-Original-Method: POST\r\n\
         X-Original-URI: /cart?x=1\r\nX-Original-URL: https://shop.example/cart?x=1\r\n\r\n";
     assert_eq!(text, expected, "no copy of what the service decides, or of what belongs to the connection");
 }
@@ -87,6 +88,20 @@ fn crowdsec_is_told_in_its_own_fields() {
 }
 
 #[test]
+fn crowdsec_gets_a_target_that_it_can_parse() {
+    for (target, expected) in [
+        ("/a%20b?c=%zz&d", "/a%20b?c=%zz&d"),
+        ("//a:b/attack", "/%2Fa:b/attack"),
+        ("//", "/%2F"),
+        ("///a:b", "///a:b"),
+        ("/a#%zz?x=%zz#%", "/a%23%25zz?x=%zz%23%"),
+        ("/a%2?0", "/a%252?0"),
+    ] {
+        assert_eq!(String::from_utf8_lossy(&readable(target.as_bytes())), expected, "{target}");
+    }
+}
+
+#[test]
 fn crowdsec_bans_and_an_unknown_remediation_is_mapped() {
     let inspector = testing::inspector(Protocol::CrowdSec { unknown: Remediation::Captcha });
     let say = |status, body| understand(&inspector, response(status, &[], body));
@@ -99,4 +114,11 @@ fn crowdsec_bans_and_an_unknown_remediation_is_mapped() {
     assert_eq!(say(401, ""), Err(Failure::Unable), "a wrong key is not a ban");
     assert_eq!(say(500, ""), Err(Failure::Unable));
     assert_eq!(say(403, "<html>"), Err(Failure::Unreadable));
+}
+
+#[test]
+fn a_target_cannot_end_the_request_line() {
+    let inspector = testing::inspector(Protocol::ExtAuthz);
+    let text = asked(&inspector, |question| question.target = b"/a HTTP/1.1\r\nX: y\x7f");
+    assert!(text.starts_with("POST //a%20HTTP/1.1%0D%0AX:%20y%7F HTTP/1.1\r\n"), "{text}");
 }

@@ -109,10 +109,10 @@ fn conclude(
             answer.reason = format!("rules cannot read the request completely: {unreadable}");
         }
         (None, Decision::Respond(response)) => refuse(&mut answer, &response),
-        (None, Decision::Continue | Decision::Verify) if outcome.verdict == Verdict::Detect => {
+        (None, Decision::Continue | Decision::Verify | Decision::Inspect) if outcome.verdict == Verdict::Detect => {
             answer.advice = Advice::Detect;
         }
-        (None, Decision::Continue | Decision::Verify) => {}
+        (None, Decision::Continue | Decision::Verify | Decision::Inspect) => {}
     }
     answer
 }

@@ -30,8 +30,8 @@ use weir_bus::{Endpoint, State};
 use weir_gateway::Gateway;
 
 use crate::configuration::Main;
-use crate::note;
-use crate::policy::Policies;
+use crate::policy::{self, Policies};
+use crate::{inspect, note};
 
 use follow::Follower;
 pub use link::{Link, other_format};
@@ -87,6 +87,7 @@ pub fn current() -> Option<Rc<Live>> {
 
 /// Serves `live` from now on.
 fn swap(live: Live) {
+    inspect::prepare(live.policies.iter().flat_map(|policies| policy::inspectors(policies)));
     // What goes is dropped after the borrow: requests may hold on to it.
     let before = WORKER.live.borrow_mut().replace(Rc::new(live));
     drop(before);

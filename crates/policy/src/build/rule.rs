@@ -16,6 +16,7 @@ use crate::digest::Digest;
 use crate::document::{Node, place, quoted};
 use crate::error::Reporter;
 use crate::files::FileSource;
+use crate::inspector;
 use crate::leaf;
 use crate::list::Kinds;
 use crate::rule_set::Programs;
@@ -78,6 +79,8 @@ pub(crate) struct Builder<'b> {
     pub rule_sets: HashMap<String, (Vec<RuleSource>, usize)>,
     /// Names of those that an action runs.
     pub used_sets: HashSet<String>,
+    /// Inspectors; `None` for those with faults, which have been reported.
+    pub inspectors: HashMap<String, Option<inspector::Built>>,
     /// Rule sets in use.
     pub programs: Programs,
     /// Keys of `geo` that name databases.
@@ -108,6 +111,7 @@ impl<'b> Builder<'b> {
             set: None,
             rule_sets: HashMap::new(),
             used_sets: HashSet::new(),
+            inspectors: HashMap::new(),
             programs: Programs::default(),
             databases: Vec::new(),
             detects: false,

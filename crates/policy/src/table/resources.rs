@@ -62,6 +62,15 @@ pub static ROOT: Resource = Resource {
             doc: "Known senders of requests with their credentials, for the actions `key_auth`, `jwt` and `verify_signature`.",
         },
         Key {
+            name: "inspectors",
+            kind: Kind::Map(
+                &Kind::Id(weir_gateway::resource::ResourceKind::Inspectors),
+                &Kind::Resource(&super::INSPECTOR),
+            ),
+            need: Need::Default("none"),
+            doc: "Remote detectors, for the action `inspect`.",
+        },
+        Key {
             name: "policies",
             kind: Kind::List(&Kind::Resource(&POLICY), true),
             need: Need::Required,

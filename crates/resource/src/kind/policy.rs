@@ -2,7 +2,7 @@
 
 use weir_gateway::resource::{Document, Resource};
 use weir_policy::check::{Fields, Value};
-use weir_policy::table::{LIST, POLICY_DOCUMENT, RULE_SET_DOCUMENT};
+use weir_policy::table::{INSPECTOR, INSPECTOR_TABLES, LIST, POLICY_DOCUMENT, RULE_SET_DOCUMENT};
 
 use super::{Descriptor, Example};
 use crate::convert::Converter;
@@ -29,6 +29,18 @@ pub(super) static RULE_SETS: Descriptor = Descriptor {
         patch: "",
     },
     convert: |converter, _| converter.document(Resource::RuleSet),
+};
+
+pub(super) static INSPECTORS: Descriptor = Descriptor {
+    table: &INSPECTOR,
+    nested: &INSPECTOR_TABLES,
+    secret: None,
+    example: Example {
+        id: "bots",
+        document: r#"{"endpoints": ["127.0.0.1:7331"], "deadline": "20ms", "sets": ["X-Bot"]}"#,
+        patch: r#"{"deadline": "50ms"}"#,
+    },
+    convert: |converter, _| converter.document(Resource::Inspector),
 };
 
 pub(super) static POLICIES: Descriptor = Descriptor {

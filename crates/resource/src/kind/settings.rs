@@ -1,5 +1,7 @@
 //! The settings: what holds for the whole gateway.
 
+mod crowdsec;
+
 use serde_json::{Map, Value};
 use weir_gateway::resource::{Document, ResourceKind, Settings};
 use weir_policy::table::{CLIENT_ADDRESS, CLIENT_ADDRESS_KEY, GEO, GEO_KEY, Key, Kind, Need, Resource};
@@ -8,8 +10,8 @@ use super::{Descriptor, Example, policies};
 
 pub(super) static DESCRIPTOR: Descriptor = Descriptor {
     table: &SETTINGS,
-    nested: &[],
-    secret: None,
+    nested: &[&crowdsec::CROWDSEC],
+    secret: Some("crowdsec"),
     example: Example {
         id: "",
         document: r#"{"client_address": {"trusted": ["10.0.0.0/8"]}}"#,
@@ -48,5 +50,11 @@ pub(crate) static SETTINGS: Resource = Resource {
         },
         CLIENT_ADDRESS_KEY,
         GEO_KEY,
+        Key {
+            name: "crowdsec",
+            kind: Kind::Resource(&crowdsec::CROWDSEC),
+            need: Need::Default("none"),
+            doc: "Where decisions of CrowdSec come from, which become bans.",
+        },
     ],
 };

@@ -127,7 +127,7 @@ fn look(replayer: &Replayer<'_>, request: &Recorded, detect: bool) -> Result<Exp
     };
     let response = RESPONSES.map(of_kind).to_vec();
     let refused = match decision {
-        Decision::Continue | Decision::Verify => None,
+        Decision::Continue | Decision::Verify | Decision::Inspect => None,
         Decision::Respond(response) => Some((response.status, outcome.decided_by)),
     };
     Ok(Explained { policies, refused, fate, request: Vec::new(), response })

@@ -113,7 +113,7 @@ impl<'s> Replayer<'s> {
                 verdict: if refused.is_some() { Verdict::Fail } else { outcome.verdict },
                 status: match decision {
                     _ if refused.is_some() => refused.map(Unreadable::status),
-                    Decision::Continue | Decision::Verify => None,
+                    Decision::Continue | Decision::Verify | Decision::Inspect => None,
                     Decision::Respond(response) => Some(response.status),
                 },
                 unreadable,

@@ -28,6 +28,7 @@ pub(super) fn body(body: Body, kind: Option<ResourceKind>) -> Option<Value> {
         Body::Patch | Body::RulePatch => ("application/merge-patch+json", json!({"type": "object"})),
         Body::Transaction => ("application/json", reference("Transaction")),
         Body::Message => ("application/json", reference("Message")),
+        Body::Ban => ("application/json", reference("NewBan")),
         Body::Backup => (crate::backup::MEDIA_TYPE, json!({"type": "string", "format": "binary"})),
     };
     let mut content = json!({"schema": schema});
@@ -59,6 +60,7 @@ pub(super) fn example(body: Body, kind: Option<ResourceKind>) -> Option<Value> {
                 {"method": "PUT", "path": "/routes/catalogue", "body": example::document(ResourceKind::Routes)},
             ],
         })),
+        Body::Ban => Some(json!({"address": "192.0.2.7", "for": "1h", "reason": "guesses passwords"})),
         Body::Message => Some(json!({"message": "as it was before the sale"})),
     }
 }

@@ -4,8 +4,8 @@ use weir_resource::ResourceKind;
 
 use super::kinds_with_paths;
 use super::parameter::Parameter::{
-    self, After, AfterMs, Before, DryRun, Durable, Expect, From, IdempotencyKey, IfChanged, IfMatch, IfNoneMatch,
-    Limit, Message, Page, Since, SinceMs, Timeout, Wait,
+    self, Address, After, AfterMs, AfterNetwork, Before, DryRun, Durable, Expect, From, IdempotencyKey, IfChanged,
+    IfMatch, IfNoneMatch, Limit, Message, Origin, Page, Since, SinceMs, Timeout, Wait,
 };
 use crate::auth::Role;
 
@@ -64,6 +64,8 @@ pub enum Body {
     Message,
     /// A backup.
     Backup,
+    /// A ban.
+    Ban,
 }
 
 /// The body of a response.
@@ -103,6 +105,7 @@ const ONE: &str = "/api/v1/{kinds}/{id}";
 const MEMBERS: &str = "/api/v1/upstreams/{id}/members";
 const MEMBER: &str = "/api/v1/upstreams/{id}/members/{member}";
 const RULE: &str = "/api/v1/policies/{id}/rules/{rule}";
+const BANS: &str = "/api/v1/bans";
 const SETTINGS: &str = "/api/v1/settings";
 const TRANSACTIONS: &str = "/api/v1/transactions";
 const REVISIONS: &str = "/api/v1/revisions";
@@ -160,6 +163,9 @@ pub const ENDPOINTS: &[Endpoint] = &[
     post("/api/v1/restore", "Restores the configuration of a backup, as a new revision", Body::Backup)
         .by(Role::Admin)
         .may(ROLLBACKS),
+    get(BANS, "Bans that hold, by network", &[(200, schema("Bans"))]).takes(&[Limit, AfterNetwork, Origin, Address]),
+    post(BANS, "Bans an address or a network for some time, in place of an earlier ban", Body::Ban).about_bans(),
+    delete("/api/v1/bans/{network}", "Ends a ban that was made with this API").about_bans(),
     get("/api/v1/cost", "Costs of rules and lanes", &[(200, schema("Cost"))]).may(&[404, 503]),
     get("/api/v1/cost/history", "Costs of revisions, the oldest first", &[(200, schema("CostHistory"))])
         .takes(&[From, SinceMs, AfterMs, Limit]),
@@ -222,6 +228,12 @@ impl Endpoint {
 
     const fn takes(self, parameters: &'static [Parameter]) -> Self {
         Self { parameters, ..self }
+    }
+
+    /// Bans are in force when they are answered, in all workers: there is nothing to wait for.
+    const fn about_bans(self) -> Self {
+        let problems = &[404, 413, 415, 422, 500, 503, 507];
+        Self { parameters: &[], answers: &[(200, Answer::Schema("Ban"))], problems, ..self }
     }
 
     const fn may(self, problems: &'static [u16]) -> Self {

@@ -1,6 +1,7 @@
 //! Schemas of control's own responses: problems, changes, revisions, workers.
 
 use serde_json::{Map, Value, json};
+use weir_bans::Remedy;
 
 /// All schemas, by name.
 pub(super) fn schemas() -> Map<String, Value> {
@@ -21,6 +22,9 @@ pub(super) fn schemas() -> Map<String, Value> {
         ("Files", json!({"type": "object", "additionalProperties": file()})),
         ("Workers", workers()),
         ("Audit", any()),
+        ("Ban", ban()),
+        ("Bans", object(&["bans", "total"], json!({"bans": list(reference("Ban")), "total": number()}))),
+        ("NewBan", new_ban()),
         ("Cost", any()),
         ("CostHistory", object(&["records"], json!({"records": list(any()), "next_ms": number()}))),
         ("Health", any()),
@@ -161,6 +165,35 @@ fn diff() -> Value {
     let change = json!({"path": text(), "old": {}, "new": {}, "lines": lines});
     properties["changes"] = list(object(&["path"], change));
     object(&["revision", "changes"], properties)
+}
+
+/// An address, or a network with its prefix length.
+pub(super) fn network() -> Value {
+    json!({"type": "string", "maxLength": 49, "examples": ["192.0.2.7", "2001:db8::/32"]})
+}
+
+fn remedy() -> Value {
+    let words: Vec<&str> = Remedy::ALL.iter().map(|remedy| remedy.as_str()).collect();
+    json!({"type": "string", "enum": words, "description": "What rules see in `ip.ban`."})
+}
+
+fn ban() -> Value {
+    let properties = json!({
+        "address": network(), "as": remedy(), "until_ms": number(),
+        "origin": {"type": "string", "enum": ["operator", "crowdsec"]},
+        "reason": text(), "by": text(), "made_ms": number(),
+    });
+    object(&["address", "as", "until_ms", "origin"], properties)
+}
+
+fn new_ban() -> Value {
+    let properties = json!({
+        "address": network(),
+        "for": {"type": "string", "pattern": "^[0-9]+(ms|s|m|h|d)$", "description": "A second to 366 days."},
+        "as": remedy(),
+        "reason": {"type": "string", "maxLength": 256},
+    });
+    json!({"type": "object", "properties": properties, "required": ["address", "for"], "additionalProperties": false})
 }
 
 fn workers() -> Value {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use weir_resource::{ResourceKind, descriptor};
 
-use super::example;
+use super::{example, own};
 
 /// A parameter of the query or header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +44,12 @@ pub enum Parameter {
     SinceMs,
     /// The record to begin after.
     AfterMs,
+    /// Only networks after this one.
+    AfterNetwork,
+    /// Only bans by these.
+    Origin,
+    /// Only bans of networks with this address.
+    Address,
 }
 
 impl Parameter {
@@ -81,6 +87,9 @@ impl Parameter {
                 ("since", "query", "Begin with this revision; the record before it comes first, for comparison.")
             }
             Self::SinceMs => ("since_ms", "query", "Begin at this time, in milliseconds since 1970."),
+            Self::AfterNetwork => ("after", "query", "Only networks after this one, in the order of the list."),
+            Self::Origin => ("origin", "query", "Only bans that operators or CrowdSec have made."),
+            Self::Address => ("address", "query", "Only bans of networks with this address."),
             Self::AfterMs => ("after_ms", "query", "The next page: `next_ms` of the previous one."),
         }
     }
@@ -96,6 +105,9 @@ impl Parameter {
             Self::Page => json!({"type": "integer", "minimum": 1, "maximum": 10_000, "default": 1_000}),
             Self::After => json!({"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,128}$"}),
             Self::IfNoneMatch => json!({"type": "string", "enum": ["*"]}),
+            Self::AfterNetwork => own::network(),
+            Self::Origin => json!({"type": "string", "enum": ["operator", "crowdsec"]}),
+            Self::Address => json!({"type": "string", "anyOf": [{"format": "ipv4"}, {"format": "ipv6"}]}),
             Self::Limit => json!({"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}),
             // 255 characters, and the quotes of a structured field.
             Self::IdempotencyKey => json!({"type": "string", "pattern": "^[!-~]{1,255}$"}),
@@ -129,6 +141,7 @@ pub(super) fn in_path(name: &str, kind: Option<ResourceKind>) -> Value {
         ("revision", _) => {
             (json!({"type": "integer", "minimum": 1, "maximum": i64::MAX}), "The revision's number.".to_owned())
         }
+        ("network", _) => (own::network(), "The network, as it was banned.".to_owned()),
         ("member", _) => (id(ResourceKind::Members), "The member's id.".to_owned()),
         ("rule", _) => (
             named(example::rule()["id"].as_str().unwrap_or_default(), ResourceKind::Policies),

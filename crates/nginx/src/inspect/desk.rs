@@ -1,0 +1,500 @@
+//! What one worker has asked: services, connections, and the questions that wait for an answer.
+//!
+//! All of it is one structure without references into requests: a question names its request by a pointer that is forgotten
+//! when the request ends. Methods return what has come of an event; the requests go on only when nothing is borrowed.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+use nginx_sys::ngx_http_request_t;
+use weir_inspect::frame::{self, Frame, Writer, hello, kind};
+use weir_inspect::{Advice, Answer, Failure, Inspector, adapter, breaker, endpoint, http, own};
+
+use super::link::{Link, State};
+use super::service::{MAX_IDLE, MAX_LINKS, Service, authority};
+use super::socket::{Handler, Socket};
+use crate::{note, worker};
+
+/// Questions that wait for an answer, in one worker.
+const MAX_WAITING: usize = 16_384;
+/// Most bytes of an answer that are held while it is not complete.
+const MAX_INPUT: usize = frame::MAX_FRAME_BYTES + 64 * 1024;
+const _: () = assert!(http::MAX_HEAD_BYTES + 2 * http::MAX_BODY_BYTES <= MAX_INPUT);
+
+/// What has come of a question.
+pub type Result1 = Result<Arc<Answer>, Failure>;
+/// Questions with what has come of them.
+pub type Done = Vec<(u32, Result1)>;
+
+/// A question that waits.
+pub struct Waiting {
+    /// The request.
+    pub request: *mut ngx_http_request_t,
+    /// Its number among the request's questions.
+    pub number: usize,
+    /// Number of the service.
+    pub service: u64,
+    /// The endpoint that was asked.
+    pub endpoint: usize,
+    /// How often it has been asked before.
+    pub tries: u8,
+    /// When the answer is too late, by nginx's clock.
+    pub deadline_ms: u64,
+    /// When it was asked, in ticks.
+    pub began: u64,
+    /// Under what the answer is remembered; empty if it is not.
+    pub key: Vec<u8>,
+    link: usize,
+}
+
+/// See the module.
+pub struct Desk {
+    services: HashMap<u64, Service, FixedState>,
+    by_inspector: HashMap<*const Inspector, u64, FixedState>,
+    links: HashMap<usize, Link, FixedState>,
+    waiting: HashMap<u32, Waiting, FixedState>,
+    deadlines: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Connections with bytes to be sent.
+    dirty: Vec<usize>,
+    handlers: (Handler, Handler),
+    next: (u64, usize, u32),
+}
+
+impl Desk {
+    /// A desk whose sockets call these handlers when they can be read and written.
+    pub fn new(handlers: (Handler, Handler)) -> Self {
+        Self {
+            services: HashMap::default(),
+            by_inspector: HashMap::default(),
+            links: HashMap::default(),
+            waiting: HashMap::default(),
+            deadlines: BinaryHeap::new(),
+            dirty: Vec::new(),
+            handlers,
+            next: (0, 0, 0),
+        }
+    }
+
+    /// The number of an inspector's service. A policy that was compiled anew has new inspectors; those that are as before
+    /// keep their connections and health.
+    pub fn service(&mut self, inspector: &Arc<Inspector>) -> u64 {
+        let pointer = Arc::as_ptr(inspector);
+        if let Some(number) = self.by_inspector.get(&pointer) {
+            return *number;
+        }
+        self.sweep();
+        let same = self.services.iter().find(|(_, service)| service.inspector == *inspector).map(|(number, _)| *number);
+        let number = same.unwrap_or_else(|| {
+            self.next.0 += 1;
+            self.services.insert(self.next.0, Service::new(inspector));
+            self.next.0
+        });
+        if let Some(service) = self.services.get_mut(&number).filter(|_| same.is_some()) {
+            service.equals.push(Arc::clone(inspector)); // the pointer stays its own as long as it is held
+        }
+        self.by_inspector.insert(pointer, number);
+        number
+    }
+
+    /// Drops services that no policy has any more.
+    fn sweep(&mut self) {
+        let is_held = |inspector: &Arc<Inspector>| Arc::strong_count(inspector) > 1;
+        for service in self.services.values_mut() {
+            let (held, gone) = std::mem::take(&mut service.equals).into_iter().partition(is_held);
+            service.equals = held;
+            let gone: Vec<Arc<Inspector>> = gone;
+            gone.iter().for_each(|one| _ = self.by_inspector.remove(&Arc::as_ptr(one)));
+            if !is_held(&service.inspector)
+                && let Some(other) = service.equals.pop()
+            {
+                self.by_inspector.remove(&Arc::as_ptr(&service.inspector));
+                service.inspector = other;
+            }
+        }
+        let asked: Vec<u64> = self.waiting.values().map(|waiting| waiting.service).collect();
+        let gone = |number: &u64, service: &Service| !is_held(&service.inspector) && !asked.contains(number);
+        let gone: Vec<u64> = self.services.iter().filter(|(number, one)| gone(number, one)).map(|(n, _)| *n).collect();
+        for number in gone {
+            self.links.retain(|_, link| link.of.0 != number);
+            self.by_inspector.retain(|_, of| *of != number);
+            self.services.remove(&number);
+        }
+    }
+
+    /// The service of that number.
+    pub fn of(&mut self, number: u64) -> Option<&mut Service> {
+        self.services.get_mut(&number)
+    }
+
+    /// Sends a question, which `write` appends to the connection's bytes, with its id and the endpoint's authority. Returns
+    /// the id.
+    ///
+    /// # Errors
+    /// If it cannot be sent.
+    pub fn send(
+        &mut self,
+        mut asked: Asked,
+        write: impl FnOnce(&mut Vec<u8>, u32, &str) -> Result<(), Failure>,
+    ) -> Result<u32, Failure> {
+        if self.waiting.len() >= MAX_WAITING {
+            return Err(Failure::Busy);
+        }
+        let service = self.services.get_mut(&asked.service).ok_or(Failure::Unreachable)?;
+        let endpoint = service.pick(asked.except, asked.now_ms).ok_or(Failure::Unreachable)?;
+        let inspector = Arc::clone(&service.inspector);
+        let key = match self.link(asked.service, endpoint) {
+            Ok(key) => key,
+            Err(failure) => {
+                self.book_endpoint(asked.service, endpoint, true, asked.now_ms);
+                return Err(failure);
+            }
+        };
+        let id = self.next.2;
+        self.next.2 = id.wrapping_add(1);
+        let link = self.links.get_mut(&key).ok_or(Failure::Unreachable)?;
+        if !link.has_room() {
+            return Err(Failure::Busy);
+        }
+        let begin = link.out.len();
+        // Only a frame can be too long; then nothing was appended. An HTTP request is always written.
+        write(&mut link.out, id, authority(&inspector.endpoints[endpoint]))?;
+        if !inspector.protocol.is_pipelined() {
+            link.current = Some(id);
+            link.is_head = http::is_head(&link.out[begin..]);
+        }
+        if !link.is_dirty {
+            link.is_dirty = true;
+            self.dirty.push(key);
+        }
+        self.deadlines.push(Reverse((asked.deadline_ms, id)));
+        let waiting = Waiting {
+            request: asked.request,
+            number: asked.number,
+            service: asked.service,
+            endpoint,
+            tries: asked.tries,
+            deadline_ms: asked.deadline_ms,
+            began: asked.began,
+            key: std::mem::take(&mut asked.key),
+            link: key,
+        };
+        self.waiting.insert(id, waiting);
+        Ok(id)
+    }
+
+    /// A connection for a question to an endpoint.
+    fn link(&mut self, number: u64, endpoint: usize) -> Result<usize, Failure> {
+        let Some(service) = self.services.get_mut(&number) else { return Err(Failure::Unreachable) };
+        let is_pipelined = service.inspector.protocol.is_pipelined();
+        let place = &mut service.endpoints[endpoint];
+        let known = if is_pipelined { place.shared } else { place.idle.pop() };
+        if let Some(key) = known {
+            return Ok(key);
+        }
+        if place.links >= MAX_LINKS {
+            return Err(Failure::Busy);
+        }
+        self.next.1 += 1;
+        let key = self.next.1;
+        let mut link = match connect(service, (number, endpoint), key, self.handlers) {
+            Ok(link) => link,
+            Err(why) => {
+                service.why = why;
+                return Err(Failure::Unreachable);
+            }
+        };
+        let place = &mut service.endpoints[endpoint];
+        place.links += 1;
+        if is_pipelined {
+            place.shared = Some(key);
+            let mut greeting = Writer::begin(&mut link.out, kind::HELLO, 0);
+            greeting.item(hello::VERSION, &[frame::VERSION]);
+            greeting.some(hello::TOKEN, service.inspector.token.0.as_bytes());
+            greeting.end().map_err(|_| Failure::Unreachable)?;
+        }
+        self.links.insert(key, link);
+        Ok(key)
+    }
+
+    /// Sends what is to be sent.
+    pub fn flush(&mut self) -> Done {
+        let mut done = Vec::new();
+        for key in std::mem::take(&mut self.dirty) {
+            if self.links.get_mut(&key).is_some_and(|link| link.flush() == State::Ended) {
+                self.end(key, Failure::Unreachable, &mut done);
+            }
+        }
+        done
+    }
+
+    /// A connection can be written.
+    pub fn writable(&mut self, key: usize) -> Done {
+        let mut done = Vec::new();
+        if self.links.get_mut(&key).is_some_and(|link| link.writable() == State::Ended) {
+            self.end(key, Failure::Unreachable, &mut done);
+        }
+        done
+    }
+
+    /// A connection can be read.
+    pub fn readable(&mut self, key: usize) -> Done {
+        let mut done = Vec::new();
+        let Some(link) = self.links.get_mut(&key) else { return done };
+        let state = link.readable(MAX_INPUT);
+        let Some(service) = self.services.get(&link.of.0) else { return done };
+        let inspector = Arc::clone(&service.inspector);
+        if inspector.protocol.is_pipelined() {
+            match self.frames(key, &mut done) {
+                Ok(()) if state == State::Open => {}
+                Ok(()) => self.end(key, Failure::Unreachable, &mut done),
+                Err(failure) => self.end(key, failure, &mut done),
+            }
+        } else {
+            self.response(key, &inspector, state, &mut done);
+        }
+        done
+    }
+
+    /// Understands the frames that have come.
+    fn frames(&mut self, key: usize, done: &mut Done) -> Result<(), Failure> {
+        let Some(link) = self.links.get_mut(&key) else { return Ok(()) };
+        let mut at = 0;
+        let mut pongs = Vec::new();
+        while let Some((frame, length)) = Frame::first(&link.input[at..]).map_err(|_| Failure::Unreadable)? {
+            match frame.kind {
+                // An id that this connection was not asked is an answer to nobody.
+                kind::ANSWER if self.waiting.get(&frame.id).is_some_and(|waiting| waiting.link == key) => {
+                    let answer = match own::read_answer(frame) {
+                        Ok(answer) if answer.advice == Advice::Unable => Err(Failure::Unable),
+                        Ok(answer) => Ok(Arc::new(answer)),
+                        Err(_) => Err(Failure::Unreadable),
+                    };
+                    done.push((frame.id, answer));
+                }
+                kind::HELLO => {
+                    let version = frame.items().flatten().find(|(tag, _)| *tag == hello::VERSION);
+                    if version.is_none_or(|(_, version)| version != frame::VERSION) {
+                        return Err(Failure::Unreadable);
+                    }
+                }
+                kind::PING => pongs.push(frame.id),
+                kind::GOODBYE => link.is_leaving = true,
+                _ => {} // of a newer service
+            }
+            at += length;
+        }
+        link.consume(at);
+        pongs.into_iter().for_each(|id| frame::bare(&mut link.out, kind::PONG, id));
+        let of = link.of;
+        if link.is_leaving
+            && let Some(service) = self.services.get_mut(&of.0)
+            && service.endpoints[of.1].shared == Some(key)
+        {
+            service.endpoints[of.1].shared = None; // the next question opens another one
+        }
+        match self.links.get_mut(&key).map(Link::flush) {
+            Some(State::Ended) => Err(Failure::Unreachable),
+            Some(State::Open) | None => Ok(()),
+        }
+    }
+
+    /// Understands an HTTP response.
+    fn response(&mut self, key: usize, inspector: &Inspector, state: State, done: &mut Done) {
+        let Some(link) = self.links.get_mut(&key) else { return };
+        let Some(id) = link.current else {
+            // Nothing was asked: the service has closed an idle connection, or says what nobody wants to know.
+            if state == State::Ended || !link.input.is_empty() {
+                self.end(key, Failure::Unreachable, done);
+            }
+            return;
+        };
+        match http::read(&link.input, link.is_head, state == State::Ended) {
+            Ok(None) => {}
+            Ok(Some(response)) => {
+                let keeps_alive = response.keeps_alive;
+                done.push((id, adapter::understand(inspector, response).map(Arc::new)));
+                link.current = None;
+                link.consume(link.input.len());
+                let of = link.of;
+                let place = self.services.get_mut(&of.0).map(|service| &mut service.endpoints[of.1]);
+                match place.filter(|place| keeps_alive && place.idle.len() < MAX_IDLE) {
+                    Some(place) => place.idle.push(key),
+                    None => self.end(key, Failure::Unreachable, done),
+                }
+            }
+            Err(failure) => self.end(key, failure, done),
+        }
+    }
+
+    /// Closes a connection; questions on it have failed.
+    fn end(&mut self, key: usize, failure: Failure, done: &mut Done) {
+        let Some(link) = self.links.remove(&key) else { return };
+        if let Some(service) = self.services.get_mut(&link.of.0) {
+            if !link.why.is_empty() {
+                service.why = link.why;
+            }
+            let place = &mut service.endpoints[link.of.1];
+            place.links = place.links.saturating_sub(1);
+            place.shared = place.shared.filter(|shared| *shared != key);
+            place.idle.retain(|idle| *idle != key);
+        }
+        let lost =
+            self.waiting.iter().filter(|(id, one)| one.link == key && done.iter().all(|(known, _)| known != *id));
+        let lost: Vec<u32> = lost.map(|(id, _)| *id).collect();
+        done.extend(lost.into_iter().map(|id| (id, Err(failure))));
+    }
+
+    /// The questions whose time is over.
+    pub fn expired(&mut self, now_ms: u64) -> Done {
+        let mut done = Vec::new();
+        while let Some(Reverse((at, id))) = self.deadlines.peek().copied().filter(|Reverse((at, _))| *at <= now_ms) {
+            self.deadlines.pop();
+            let Some(waiting) = self.waiting.get(&id).filter(|waiting| waiting.deadline_ms == at) else { continue };
+            done.push((id, Err(Failure::Deadline)));
+            let key = waiting.link;
+            // Where answers have no number, one that comes later would be taken for the next one's.
+            if self.links.get(&key).is_some_and(|link| link.current == Some(id)) {
+                self.end(key, Failure::Deadline, &mut done);
+            }
+        }
+        done
+    }
+
+    /// When the next question's time is over.
+    pub fn next_deadline(&mut self) -> Option<u64> {
+        while let Some(Reverse((at, id))) = self.deadlines.peek() {
+            if self.waiting.get(id).is_some_and(|waiting| waiting.deadline_ms == *at) {
+                return Some(*at);
+            }
+            self.deadlines.pop();
+        }
+        None
+    }
+
+    /// Takes a question that is over, if its request is still there, and books the outcome at its endpoint.
+    pub fn take(&mut self, id: u32, result: &Result1, now_ms: u64) -> Option<Waiting> {
+        let waiting = self.waiting.remove(&id)?;
+        let is_failure = match result {
+            Ok(_) | Err(Failure::Unable | Failure::Open | Failure::Busy) => false,
+            Err(Failure::Deadline | Failure::Unreachable | Failure::Unreadable) => true,
+        };
+        self.book_endpoint(waiting.service, waiting.endpoint, is_failure, now_ms);
+        Some(waiting)
+    }
+
+    fn book_endpoint(&mut self, number: u64, endpoint: usize, is_failure: bool, now_ms: u64) {
+        let Some(service) = self.services.get_mut(&number) else { return };
+        let Some(change) = service.healths[endpoint].book(is_failure, now_ms) else { return };
+        let out = service.healths.iter().filter(|health| health.is_out(now_ms)).count();
+        service.counters.set_out(out);
+        let id = &service.inspector.id;
+        let address = service.inspector.endpoints[endpoint].clone();
+        // SAFETY: a cycle has a log.
+        let log = unsafe { (*worker::cycle()).log };
+        match change {
+            endpoint::Change::Back => note!(log, Notice, "weir: inspector {id}: {address} answers again"),
+            endpoint::Change::Out => {
+                let why = if service.why.is_empty() { "no answer" } else { service.why.as_str() };
+                note!(log, Warn, "weir: inspector {id}: {address} fails and is left out for now: {why}");
+                // What hangs is not used again.
+                let shared = service.endpoints[endpoint].shared.take();
+                if let Some(link) = shared.and_then(|key| self.links.get_mut(&key)) {
+                    link.is_leaving = true;
+                }
+            }
+        }
+    }
+
+    /// Books the final outcome of a question at its inspector.
+    pub fn book(&mut self, number: u64, result: &Result1, took: Option<u64>, now_ms: u64) {
+        let Some(service) = self.services.get_mut(&number) else { return };
+        service.counters.book(result, took);
+        let is_failure = match result {
+            Ok(_) => false,
+            Err(Failure::Open | Failure::Busy) => return,
+            Err(Failure::Deadline | Failure::Unreachable | Failure::Unreadable | Failure::Unable) => true,
+        };
+        let change = service.breaker.book(&service.inspector.breaker, is_failure, now_ms);
+        service.counters.set_open(service.breaker.is_open());
+        let id = &service.inspector.id;
+        // SAFETY: a cycle has a log.
+        let log = unsafe { (*worker::cycle()).log };
+        match change {
+            Some(breaker::Change::Opened) => {
+                let fails =
+                    if service.inspector.fail == weir_inspect::inspector::Fail::Open { "pass" } else { "are refused" };
+                note!(log, Error, "weir: inspector {id} fails too often: it is not asked for now, requests {fails}");
+            }
+            Some(breaker::Change::Closed) => note!(log, Notice, "weir: inspector {id} answers again"),
+            None => {}
+        }
+    }
+
+    /// A request has ended: nobody waits for these answers. A connection that would bring them one at a time is closed.
+    pub fn forget(&mut self, ids: &[u32]) {
+        for id in ids {
+            let Some(waiting) = self.waiting.remove(id) else { continue };
+            if self.links.get(&waiting.link).is_some_and(|link| link.current == Some(*id)) {
+                self.end(waiting.link, Failure::Unreachable, &mut Vec::new());
+            }
+        }
+    }
+
+    /// Closes connections on which nothing is waited for, and which are not used again.
+    pub fn tidy(&mut self) {
+        let is_asked = |key: usize| self.waiting.values().any(|waiting| waiting.link == key);
+        let leaving: Vec<usize> = self.links.iter().filter(|(_, link)| link.is_leaving).map(|(key, _)| *key).collect();
+        let over: Vec<usize> = leaving.into_iter().filter(|key| !is_asked(*key)).collect();
+        over.into_iter().for_each(|key| self.end(key, Failure::Unreachable, &mut Vec::new()));
+    }
+}
+
+/// Begins a connection to an endpoint, or says why there can be none.
+fn connect(service: &mut Service, of: (u64, usize), key: usize, handlers: (Handler, Handler)) -> Result<Link, String> {
+    let address = service.address(of.1).ok_or("its name has no address yet")?;
+    let socket = Socket::connect(&address, key, handlers.0, handlers.1).map_err(|error| error.to_string())?;
+    let tls = service.tls(of.1)?;
+    Link::new(of, socket, tls).map_err(|error| error.to_string())
+}
+
+/// A question to be sent.
+pub struct Asked {
+    /// The request.
+    pub request: *mut ngx_http_request_t,
+    /// The question's number.
+    pub number: usize,
+    /// Number of the service.
+    pub service: u64,
+    /// The endpoint that has just failed.
+    pub except: Option<usize>,
+    /// How often it has been asked before.
+    pub tries: u8,
+    /// When the answer is too late.
+    pub deadline_ms: u64,
+    /// When it was first asked, in ticks.
+    pub began: u64,
+    /// Under what the answer is remembered.
+    pub key: Vec<u8>,
+    /// Now.
+    pub now_ms: u64,
+}
+
+/// Appends a question in the inspector's protocol.
+///
+/// # Errors
+/// If it is too long.
+pub fn write(
+    buffer: &mut Vec<u8>,
+    id: u32,
+    authority: &str,
+    inspector: &Inspector,
+    question: &weir_inspect::Question<'_>,
+) -> Result<(), Failure> {
+    if inspector.protocol.is_pipelined() {
+        return own::write_question(buffer, id, question).map_err(|_| Failure::Busy);
+    }
+    adapter::write(buffer, inspector, authority, question);
+    Ok(())
+}
