@@ -109,8 +109,8 @@ fn without_an_answer_the_fail_mode_decides_at_the_deadline() {
 
 #[test]
 fn rubbish_resets_and_answers_to_nobody_are_failures_of_the_inspector_alone() {
-    type Answer = (&'static str, fn() -> Reply);
-    let answers: [Answer; 5] = [
+    type Case = (&'static str, fn() -> Reply);
+    let answers: [Case; 5] = [
         ("rubbish", || Reply::Bytes(b"HTTP/1.1 200 OK\r\n\r\n".to_vec())),
         ("half", || Reply::Bytes(vec![0, 0, 0, 50, 2, 0, 0])),
         ("huge", || Reply::Bytes(vec![0xff; 8])),
