@@ -129,7 +129,7 @@ fn in_process(
     let is_own = !outcome.is_decided_by_rule_set();
     let answered = match &decision {
         Decision::Respond(response) => Some(response.status),
-        Decision::Continue | Decision::Verify => None,
+        Decision::Continue | Decision::Verify | Decision::Inspect => None,
     };
     match transaction.unreadable().filter(|_| answered.is_none() || !is_own) {
         Some(unreadable) => (Verdict::Fail, Some(unreadable.status()), outcome.score, outcome.tags),
