@@ -1,7 +1,7 @@
 //! One connection of a gateway: questions come in any number, answers go in any order.
 //!
 //! Each question is a task, so that a dear one does not hold up the others of its connection; those that only compute
-//! run on a thread of the runtime to their end (the engine bounds their work). Answers that are ready together are
+//! run on a thread of the runtime to their end (the engine bounds their work; with a long body, other tasks leave it). Answers that are ready together are
 //! written with one call. All is bounded: questions by [`Limits::in_flight`] and by the bytes that the desk has room
 //! for, after which nothing more is read; the time for a hello; the time in which a write has to go on.
 

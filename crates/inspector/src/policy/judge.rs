@@ -16,6 +16,8 @@ use crate::{arena, request};
 
 /// Longest content of a compressed body that rules read, as `weir_body_limit` in nginx.
 const INFLATED_BYTES: usize = 1 << 20;
+/// A body from which on a question may keep a thread for milliseconds: the engine's budget grows with the body.
+const LONG_BODY_BYTES: usize = 16 << 10;
 /// Rules that the reason of an answer names.
 const NAMED_RULES: usize = 8;
 
@@ -23,7 +25,9 @@ impl Policy {
     /// Evaluates a question; nothing if it has no client's address.
     pub fn judge(&self, question: &ReceivedQuestion, counters: &[(&str, i64)]) -> Option<Answer> {
         let loaded = self.current();
-        arena::with(|arena| self.judge_in(&loaded, question, counters, arena))
+        let judge = || arena::with(|arena| self.judge_in(&loaded, question, counters, arena));
+        // Of a long body, the other tasks of the thread go on elsewhere; a short one is not worth the change of threads.
+        if question.body.len() > LONG_BODY_BYTES { tokio::task::block_in_place(judge) } else { judge() }
     }
 
     fn judge_in<'a>(

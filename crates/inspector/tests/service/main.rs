@@ -3,6 +3,7 @@
 
 mod client;
 mod examples;
+mod load;
 mod protocol;
 mod redis;
 mod reload;
