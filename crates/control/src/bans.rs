@@ -91,7 +91,7 @@ impl Bans {
         }
         self.shared.flusher.dirty();
         let why = ban.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
-        let (seconds, remedy) = (ban.expires_s.saturating_sub(ban.made_ms / 1_000), ban.remedy.as_str());
+        let (seconds, remedy) = ((ban.expires_s * 1_000).saturating_sub(ban.made_ms) / 1_000, ban.remedy.as_str());
         log::info!("{}: {remedy} for {} for {seconds} s{why}", ban.actor, ban.network);
         Ok(())
     }

@@ -62,7 +62,11 @@ impl Source {
             timeout: TIMEOUT,
             max_bytes: MAX_ANSWER_BYTES,
         };
-        let answer = fetch::fetch(&request).map_err(|error| error.to_string())?;
+        let answer = fetch::fetch(&request).map_err(|error| match error.to_string() {
+            // Which is what it answers to a wrong key.
+            refused if refused.ends_with("status 403") => format!("{refused}; is the key that of a bouncer?"),
+            other => other,
+        })?;
         self.reading.read(&answer, now_ms() / 1_000)
     }
 }
