@@ -14,6 +14,19 @@
 //! store of its last word, and a reader who finds that word changed reads the entry again, a bounded number of times. A
 //! table that grows is written anew in the other half of the file, and becomes the current one by one store.
 //!
+//! # What it costs
+//!
+//! `cargo bench -p weir-bans --bench bans`, profile `quick`, on two cores that other builds kept busy; the least disturbed
+//! of 100 samples. With 100,000 random addresses, each lookup is of another one, so it waits for memory.
+//!
+//! | lookup | ns |
+//! | --- | --- |
+//! | in an empty table | 14 |
+//! | of a banned address, of another | 110, 100 |
+//! | of another, with networks of eight more lengths | 160 |
+//!
+//! 500 removals and 500 additions take 0.06 ms, all 100,000 at once 14 ms. They take 6 MiB of the file's blocks.
+//!
 //! [ADR 015]: ../../../docs/adr/015-workers-are-not-trusted.md
 
 mod area;

@@ -11,18 +11,41 @@ mod decisions;
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use tokio::sync::watch;
+use tokio::time::{Interval, MissedTickBehavior};
 use weir_bans::{BansError, Entry, Network, Origin, Remedy};
 
 pub(crate) use book::{Book, MAX_DECISIONS, MAX_OPERATOR, Note};
 
 use crate::error::ControlError;
 use crate::log;
-use crate::shared::{Shared, now_ms};
+use crate::shared::{Shared, ended, now_ms};
 use crate::store::StoredBan;
 
 /// The longest that a person bans: whoever is never to come back belongs into a list.
 pub(crate) const LONGEST_S: u64 = 366 * 86_400;
+
+/// How often bans that have ended are removed, and the settings looked at.
+fn ticks() -> Interval {
+    let mut ticks = tokio::time::interval(Duration::from_secs(1));
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
+}
+
+/// Looks after bans until `stop`.
+pub(crate) async fn watch(bans: Bans, mut stop: watch::Receiver<bool>) {
+    let mut ticks = ticks();
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => {}
+            () = ended(&mut stop) => return,
+        }
+        let bans = bans.clone();
+        let _ = tokio::task::spawn_blocking(move || bans.tick()).await;
+    }
+}
 
 /// Why a ban was not made.
 #[derive(Debug, thiserror::Error)]
@@ -91,7 +114,7 @@ impl Bans {
         }
         self.shared.flusher.dirty();
         let why = ban.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
-        let (seconds, remedy) = (ban.expires_s.saturating_sub(ban.made_ms / 1_000), ban.remedy.as_str());
+        let (seconds, remedy) = ((ban.expires_s * 1_000).saturating_sub(ban.made_ms) / 1_000, ban.remedy.as_str());
         log::info!("{}: {remedy} for {} for {seconds} s{why}", ban.actor, ban.network);
         Ok(())
     }

@@ -11,7 +11,7 @@ use weir_resource::{Fault, ResourceKind};
 use crate::api::Context;
 use crate::auth::{Access, Denied};
 use crate::backup::TemporaryDir;
-use crate::bans::{Bans, crowdsec};
+use crate::bans::{self, Bans, crowdsec};
 use crate::error::ControlError;
 use crate::findings::upgrade;
 use crate::listen::Bind;
@@ -124,7 +124,8 @@ pub async fn serve(options: &Options, end: impl Future<Output = ()>) -> Result<(
     let access = Arc::new(Access::new(&options.state, metrics, Box::new(audit)));
     let mut servers = vec![tokio::spawn(history::watch(shared.clone(), options.runtime.clone(), stop.clone()))];
     servers.push(tokio::spawn(refresh));
-    servers.push(tokio::spawn(crowdsec::watch(bans, shared.clone(), stop.clone())));
+    servers.push(tokio::spawn(bans::watch(bans.clone(), stop.clone())));
+    servers.push(tokio::spawn(crowdsec::follow(bans, shared.clone(), stop.clone())));
     for bind in &options.listen {
         let listener = listen::bind(bind).await.map_err(|error| ControlError::Listen(error.to_string()))?;
         servers.push(tokio::spawn(listen::serve(listener, router.clone(), access.clone(), stop.clone())));

@@ -9,19 +9,16 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tokio::sync::{oneshot, watch};
-use tokio::time::MissedTickBehavior;
 use weir_bans::{Origin, Remedy};
 use weir_resource::ResourceKind;
 
 use super::decisions::{Decisions, Reading};
-use super::{Bans, MAX_DECISIONS};
+use super::{Bans, MAX_DECISIONS, ticks};
 use crate::fetch;
 use crate::log;
 use crate::shared::{Shared, ended, now_ms};
 use crate::state::secret_text;
 
-/// How often bans that have ended are removed, and the settings looked at.
-const TICK: Duration = Duration::from_secs(1);
 /// How often CrowdSec is asked, unless the settings say otherwise.
 const EVERY_MS: u64 = 10_000;
 /// The time in which an answer must be there.
@@ -62,7 +59,11 @@ impl Source {
             timeout: TIMEOUT,
             max_bytes: MAX_ANSWER_BYTES,
         };
-        let answer = fetch::fetch(&request).map_err(|error| error.to_string())?;
+        let answer = fetch::fetch(&request).map_err(|error| match error.to_string() {
+            // Which is what it answers to a wrong key.
+            refused if refused.ends_with("status 403") => format!("{refused}; is the key that of a bouncer?"),
+            other => other,
+        })?;
         self.reading.read(&answer, now_ms() / 1_000)
     }
 }
@@ -78,10 +79,9 @@ struct Feed {
     odd: BTreeSet<String>,
 }
 
-/// Looks after bans until `stop`.
-pub(crate) async fn watch(bans: Bans, shared: Shared, mut stop: watch::Receiver<bool>) {
-    let mut ticks = tokio::time::interval(TICK);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+/// Follows the source that the settings name, until `stop`.
+pub(crate) async fn follow(bans: Bans, shared: Shared, mut stop: watch::Receiver<bool>) {
+    let mut ticks = ticks();
     let mut feed: Option<Feed> = None;
     let mut seen = None;
     loop {
@@ -89,8 +89,6 @@ pub(crate) async fn watch(bans: Bans, shared: Shared, mut stop: watch::Receiver<
             _ = ticks.tick() => {}
             () = ended(&mut stop) => return,
         }
-        let ticking = bans.clone();
-        let _ = tokio::task::spawn_blocking(move || ticking.tick()).await;
         let settings = {
             let state = shared.state();
             let held = state.get(ResourceKind::Settings, "");

@@ -21,6 +21,8 @@ static URL: Form = Form {
     },
 };
 
+static ORIGIN: Form = Form { name: "origin", describe: "an origin: one line of text", ..form::CREDENTIAL_ID };
+
 /// The settings of CrowdSec.
 pub(super) static CROWDSEC: Resource = Resource {
     name: "crowdsec",
@@ -44,7 +46,7 @@ pub(super) static CROWDSEC: Resource = Resource {
         },
         Key {
             name: "origins",
-            kind: Kind::AtMost(&Kind::List(&Kind::Form(&form::CREDENTIAL_ID), true), MAX_ORIGINS),
+            kind: Kind::AtMost(&Kind::List(&Kind::Form(&ORIGIN), true), MAX_ORIGINS),
             need: Need::Default("all"),
             doc: "Only decisions of these origins, such as `crowdsec`, `cscli`, `CAPI` or `lists`.",
         },
