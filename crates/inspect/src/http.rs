@@ -68,12 +68,12 @@ impl<'b> Request<'b> {
 }
 
 fn clean(buffer: &mut Vec<u8>, bytes: &[u8]) {
-    let is_bad = |byte: &u8| matches!(byte, b'\r' | b'\n' | 0);
-    if bytes.iter().any(is_bad) {
-        buffer.extend(bytes.iter().filter(|byte| !is_bad(byte)));
-    } else {
-        buffer.extend_from_slice(bytes);
+    let mut rest = bytes;
+    while let Some(at) = memchr::memchr3(b'\r', b'\n', 0, rest) {
+        buffer.extend_from_slice(&rest[..at]);
+        rest = &rest[at + 1..];
     }
+    buffer.extend_from_slice(rest);
 }
 
 /// A response.

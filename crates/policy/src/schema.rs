@@ -58,7 +58,8 @@ const DEFINITIONS: &str = "#/$defs/";
 
 fn define(name: &str, more: &[&'static Resource]) -> Value {
     let actions = ACTIONS.iter().map(|kind| kind.resource);
-    let all = DEFINED.into_iter().chain(CONSUMER_TABLES).chain(INSPECTOR_TABLES).chain(more.iter().copied()).chain(actions);
+    let all =
+        DEFINED.into_iter().chain(CONSUMER_TABLES).chain(INSPECTOR_TABLES).chain(more.iter().copied()).chain(actions);
     match all.into_iter().find(|one| one.name == name) {
         Some(one) => resource(one),
         None => action(),

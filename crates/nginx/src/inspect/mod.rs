@@ -79,7 +79,6 @@ pub fn prepare<'i>(inspectors: impl IntoIterator<Item = &'i Arc<Inspector>>) {
 /// # Safety
 /// `r` is a live main request, `inspection` its inspection.
 pub unsafe fn ask(r: *mut ngx_http_request_t, inspection: &mut Inspection) -> Next {
-    let id = if inspection.outcome.inspections.are_due() { inspection.request_id().to_vec() } else { Vec::new() };
     while let Some((number, one)) = inspection.outcome.inspections.next_due() {
         let inspector = Arc::clone(&one.inspector);
         let key = one.key.clone();
@@ -107,7 +106,7 @@ pub unsafe fn ask(r: *mut ngx_http_request_t, inspection: &mut Inspection) -> Ne
         let deadline_ms = now + u64::from(inspector.deadline_ms);
         let began = worker::ticks();
         let asked = Asked { request: r, number, service, except: None, tries: 0, deadline_ms, began, key, now_ms: now };
-        if let Err(failure) = send(inspection, &inspector, &id, asked) {
+        if let Err(failure) = send(inspection, &inspector, asked) {
             with_desk(|desk| desk.book(service, &Err(failure), None, now));
             inspection.outcome.inspections.answered(number, Err(failure));
         }
@@ -121,14 +120,9 @@ fn is_sampled(inspector: &Inspector) -> bool {
 }
 
 /// Sends a question; to a second endpoint if there is no way to the first.
-fn send(
-    inspection: &mut Inspection,
-    inspector: &Inspector,
-    request_id: &[u8],
-    mut asked: Asked,
-) -> Result<(), Failure> {
+fn send(inspection: &mut Inspection, inspector: &Inspector, mut asked: Asked) -> Result<(), Failure> {
     let name = |rule| inspection.rule(rule).map_or_else(String::new, |rule| format!("{}/{}", rule.policy, rule.id));
-    let question = inspection.outcome.question(inspector, &inspection.transaction, request_id, name);
+    let question = inspection.outcome.question(inspector, &inspection.transaction, inspection.request_id(), name);
     let again = Asked { tries: asked.tries + 1, key: asked.key.clone(), ..asked };
     let mut sent = with_desk(|desk| {
         desk.send(asked, |buffer, id, authority| desk::write(buffer, id, authority, inspector, &question))
@@ -285,6 +279,5 @@ fn again(inspection: &mut Inspection, waiting: &Waiting, now_ms: u64) -> bool {
         key: waiting.key.clone(),
         now_ms,
     };
-    let id = inspection.request_id().to_vec();
-    send(inspection, &inspector, &id, asked).is_ok()
+    send(inspection, &inspector, asked).is_ok()
 }
