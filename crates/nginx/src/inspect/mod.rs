@@ -45,6 +45,13 @@ pub struct Questions {
     is_waiting: bool,
 }
 
+impl Questions {
+    /// Whether the request waits for an answer.
+    pub fn are_waited_for(&self) -> bool {
+        self.is_waiting
+    }
+}
+
 thread_local! {
     static DESK: RefCell<Option<Desk>> = const { RefCell::new(None) };
     static EVENTS: Cell<Events> = const { Cell::new(Events { timer: ptr::null_mut(), flush: ptr::null_mut() }) };
