@@ -8,6 +8,7 @@
 --
 --   WEIR_BENCH_LOAD   get, get-cookies (24 cookies, 2 kB), form (25 fields, 800 bytes, values repeat),
 --                     form-fresh (25 fields, 1.4 kB), json (2 kB, 77 values), upload (24 kB multipart),
+--                     asked-0, asked-50, asked-100 (fresh pages, so many of a hundred below /asked/),
 --                     attack, mixed (all but form and upload, one in 50 an attack), signed (the input of
 --                     the signature check: a text of Latin and CJK words)
 --   WEIR_BENCH_BODY   size of the form in bytes
@@ -221,7 +222,7 @@ local function signed()
   return table.concat(out, ", ")
 end
 
--- Method, content type and body of each load, and the cookies if they are not the usual ones.
+-- Method, content type and body of each load, and cookies and path if they are not the usual ones.
 local FORM = "application/x-www-form-urlencoded"
 local size = tonumber(os.getenv("WEIR_BENCH_BODY") or "")
 local loads = {
@@ -234,6 +235,14 @@ local loads = {
   signed = function() return "POST", "text/plain; charset=utf-8", signed() end,
   attack = function() return "POST", FORM, form(FORM_BYTES, attacks) end,
 }
+-- Pages of which none is asked for twice.
+local page = 0
+for _, share in ipairs { 0, 50, 100 } do
+  loads["asked-" .. share] = function()
+    page = page + 1
+    return "GET", nil, nil, nil, (page * share % 100 < share and "/asked/" or "/other/") .. fresh "{w}/{h}{h}"
+  end
+end
 local MIXED = { "get", "get-cookies", "form-fresh", "json" }
 local MIXED_VARIETIES, MIXED_ATTACK = 200, 50
 local mixed_number = 0
@@ -251,8 +260,8 @@ function init()
   local a, b, c, d = assert(io.open("/dev/urandom")):read(4):byte(1, 4)
   piece = ((a * 256 + b) * 256 + c) * 256 + d
   for i = 1, varieties do
-    local method, content_type, body, crumbs = make()
-    local text = wrk.format(method, pick(paths) .. query(), {
+    local method, content_type, body, crumbs, path = make()
+    local text = wrk.format(method, (path or pick(paths)) .. query(), {
       ["Host"] = host and "site-" .. (i - 1) % tonumber(host) .. ".example.com" or "www.example.com",
       ["User-Agent"] = pick(agents),
       ["Accept"] = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8",

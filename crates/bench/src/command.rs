@@ -16,7 +16,7 @@ use crate::conformance::{self, ConformanceArguments};
 use crate::differential::{self, DifferentialArguments};
 use crate::report::{GrowthRow, Results, table};
 use crate::rounds::Schedule;
-use crate::{attached, comparison, crs, events, files, growth, hostile, lua, signature, soak, stories};
+use crate::{attached, comparison, crs, events, files, growth, hostile, inspect, lua, signature, soak, stories};
 
 /// Rounds of the growth groups: fewer, because the differences they look for are large.
 const GROWTH_ROUNDS: u32 = 3;
@@ -41,6 +41,8 @@ pub enum Scenario {
     Files,
     /// Signatures of requests, checked by each scheme of Weir and by Lua with three sorts, then growth
     Signature,
+    /// A remote detector that is asked about requests: by `auth_request`, by Weir, and by Lua
+    Inspect,
     /// What being profiled costs: without a profiler, with `weir profile`, with perf
     Profile,
     /// Planted and diagnosed: a WAF engine in Lua that copies variables, and the same mended
@@ -85,7 +87,7 @@ pub struct Arguments {
     /// The module to measure (default: WEIR_MODULE, the one beside this program, or the newest build under target/)
     #[arg(long, value_name = "FILE")]
     pub module: Option<PathBuf>,
-    /// Another build of the module: in the scenarios rs, crs and signature every row of Weir runs with it too, as
+    /// Another build of the module: in the scenarios rs, crs, signature and inspect every row of Weir runs with it too, as
     /// NAME-reference, and the ratio of NAME refers to that row
     #[arg(long, value_name = "FILE")]
     pub reference: Option<PathBuf>,
@@ -173,6 +175,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, MeasureError> {
         Scenario::Events => written(output, &events::run(&site, only, arguments.under_load, schedule, host)?.rounded()),
         Scenario::Files => written(output, &files::run(&site, schedule, host)?),
         Scenario::Signature => written(output, &signature::run(&site, only, grow, schedule, host)?.rounded()),
+        Scenario::Inspect => written(output, &inspect::run(&site, only, schedule, host)?.rounded()),
         Scenario::Profile => written(output, &attached::run(&site, only, schedule, host)?),
         scenario @ (Scenario::LuaWaf | Scenario::NoKeepalive | Scenario::TableSort) => {
             let story = stories::of(&name(scenario));

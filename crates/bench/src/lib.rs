@@ -19,6 +19,7 @@ mod files;
 mod growth;
 mod haproxy;
 mod hostile;
+mod inspect;
 mod log_fields;
 mod lua;
 mod policy;

@@ -16,6 +16,7 @@ const FILES: &[(&str, &str)] = &[
     ("before/log.lua", include_str!("../../../bench/peers/lua/before/log.lua")),
     ("after/access.lua", include_str!("../../../bench/peers/lua/after/access.lua")),
     ("after/log.lua", include_str!("../../../bench/peers/lua/after/log.lua")),
+    ("inspect/gateway.lua", include_str!("../../../bench/peers/lua/inspect/gateway.lua")),
     ("signature/access.lua", include_str!("../../../bench/peers/lua/signature/access.lua")),
     ("signature/gateway.lua", include_str!("../../../bench/peers/lua/signature/gateway.lua")),
     ("signature/sort.lua", include_str!("../../../bench/peers/lua/signature/sort.lua")),

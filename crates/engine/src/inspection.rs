@@ -252,6 +252,10 @@ impl Outcome<'_> {
             tls.extend([("version", session.version), ("cipher", session.cipher), ("sni", session.server_name)]);
             tls.retain(|(_, value)| !value.is_empty());
         }
+        // With room for all, since a filter does not tell how many it lets through.
+        let mut headers = Vec::with_capacity(head.headers.len());
+        let sent = head.headers.iter().filter(|header| inspector.sends(header.name));
+        headers.extend(sent.map(|header| (header.name, header.value)));
         Question {
             detector,
             tenant,
@@ -262,12 +266,7 @@ impl Outcome<'_> {
             host: head.host,
             target: head.target,
             protocol: head.version.as_bytes(),
-            headers: head
-                .headers
-                .iter()
-                .filter(|header| inspector.sends(header.name))
-                .map(|header| (header.name, header.value))
-                .collect(),
+            headers,
             body: &body[..body.len().min(inspector.body_bytes)],
             body_bytes: if inspector.body_bytes > 0 { self.body_bytes.max(body.len() as u64) } else { 0 },
             findings: self.findings.iter().take(MAX_NAMED).map(|finding| named(finding.rule)).collect(),

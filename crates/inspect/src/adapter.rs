@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use crate::address::AddressText;
 use crate::http::{Request, Response, is_of_connection};
 use crate::inspector::{Inspector, Protocol, Remediation, is_like};
 use crate::{Advice, Answer, Failure, OwnedField, Question};
@@ -52,8 +53,7 @@ fn copy(request: &mut Request<'_>, inspector: &Inspector, question: &Question<'_
 fn forward_auth(buffer: &mut Vec<u8>, inspector: &Inspector, authority: &str, question: &Question<'_>) {
     let method: &[u8] = if question.body.is_empty() { b"GET" } else { b"POST" };
     let mut request = Request::begin(buffer, method, &[inspector.path.as_bytes()]);
-    let client = question.client.to_string();
-    let client = client.as_bytes();
+    let client = &AddressText::from(question.client)[..];
     let earlier = question.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case(b"x-forwarded-for"));
     let mut addresses: Vec<&[u8]> = earlier.flat_map(|(_, earlier)| [*earlier, b", "]).collect();
     addresses.push(client);
@@ -75,8 +75,8 @@ fn ext_authz(buffer: &mut Vec<u8>, inspector: &Inspector, question: &Question<'_
         [PARTIAL, "x-forwarded-for", "x-forwarded-proto"].iter().any(|known| is_like(name, known.as_bytes()))
     };
     copy(&mut request, inspector, question, is_ours);
-    let client = question.client.to_string();
-    request.field(b"X-Forwarded-For", &[client.as_bytes()]).field(b"X-Forwarded-Proto", &[question.scheme]);
+    let client = AddressText::from(question.client);
+    request.field(b"X-Forwarded-For", &[&client]).field(b"X-Forwarded-Proto", &[question.scheme]);
     if inspector.body_bytes > 0 {
         request.field(PARTIAL.as_bytes(), &[if question.is_partial() { b"true" } else { b"false" }]);
     }
@@ -99,8 +99,8 @@ fn crowdsec(buffer: &mut Vec<u8>, inspector: &Inspector, authority: &str, questi
         b"HTTP/3.0" => "30",
         _ => "11",
     };
-    let client = question.client.to_string();
-    request.field(b"X-Crowdsec-Appsec-Ip", &[client.as_bytes()]);
+    let client = AddressText::from(question.client);
+    request.field(b"X-Crowdsec-Appsec-Ip", &[&client]);
     request.field(b"X-Crowdsec-Appsec-Uri", &[&readable(question.target)]);
     request.field(b"X-Crowdsec-Appsec-Host", &[question.host]);
     request.field(b"X-Crowdsec-Appsec-Verb", &[question.method]);

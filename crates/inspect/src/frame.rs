@@ -126,8 +126,9 @@ impl<'b> Writer<'b> {
     /// Adds an item of several parts.
     pub fn item(&mut self, tag: u8, parts: &[&[u8]]) -> &mut Self {
         let length: usize = parts.iter().map(|part| part.len()).sum();
-        self.buffer.push(tag);
-        self.buffer.extend_from_slice(&(length as u32).to_be_bytes());
+        let [a, b, c, d] = (length as u32).to_be_bytes();
+        self.buffer.reserve(5 + length);
+        self.buffer.extend_from_slice(&[tag, a, b, c, d]);
         parts.iter().for_each(|part| self.buffer.extend_from_slice(part));
         self
     }

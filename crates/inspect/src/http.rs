@@ -84,11 +84,12 @@ fn is_of_token(byte: &u8) -> bool {
 /// does not would fail for whoever sends one.
 fn clean(buffer: &mut Vec<u8>, bytes: &[u8]) {
     let is_bad = |byte: &u8| byte.is_ascii_control() && *byte != b'\t';
-    if bytes.iter().any(is_bad) {
-        buffer.extend(bytes.iter().filter(|byte| !is_bad(byte)));
-    } else {
-        buffer.extend_from_slice(bytes);
+    let mut rest = bytes;
+    while let Some(at) = rest.iter().position(is_bad) {
+        buffer.extend_from_slice(&rest[..at]);
+        rest = &rest[at + 1..];
     }
+    buffer.extend_from_slice(rest);
 }
 
 /// A response.

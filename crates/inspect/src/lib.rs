@@ -6,6 +6,7 @@
 //! functions on bytes. Sockets are in `crates/nginx`, the service that answers is `crates/inspector`.
 
 pub mod adapter;
+mod address;
 mod answer;
 pub mod breaker;
 pub mod endpoint;

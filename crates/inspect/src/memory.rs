@@ -27,6 +27,9 @@ pub struct Memory {
 impl Memory {
     /// The answer for a key, unless its time is over.
     pub fn find(&mut self, key: &[u8], now_ms: u64) -> Option<Arc<Answer>> {
+        if key.is_empty() {
+            return None; // usual: answers are not remembered, or the request has no key
+        }
         if let Some((until_ms, answer)) = self.young.get(key) {
             return (now_ms < *until_ms).then(|| Arc::clone(answer));
         }
@@ -40,9 +43,12 @@ impl Memory {
 
     /// Remembers an answer until then.
     pub fn put(&mut self, key: &[u8], until_ms: u64, answer: &Arc<Answer>) {
+        if key.is_empty() {
+            return;
+        }
         let fields = answer.response_headers.iter().chain(&answer.set_headers);
         let bytes = answer.body.len() + fields.map(|(name, value)| name.len() + value.len()).sum::<usize>();
-        if !key.is_empty() && key.len() <= MAX_KEY_BYTES && bytes <= MAX_ANSWER_BYTES {
+        if key.len() <= MAX_KEY_BYTES && bytes <= MAX_ANSWER_BYTES {
             self.keep(key, until_ms, Arc::clone(answer));
         }
     }

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use crate::address::AddressText;
 use crate::frame::{Frame, FrameError, Writer, kind};
 use crate::{Advice, Answer, OwnedField, Question};
 
@@ -75,9 +76,8 @@ pub fn write_question(buffer: &mut Vec<u8>, id: u32, question: &Question<'_>) ->
     let mut frame = Writer::begin(buffer, kind::QUESTION, id);
     frame.some(ask::DETECTOR, question.detector.as_bytes()).some(ask::TENANT, question.tenant.as_bytes());
     frame.some(ask::REQUEST_ID, question.request_id);
-    let mut text = [0; 45];
-    let client = address_text(question.client, &mut text);
-    frame.item(ask::CLIENT, &[client]).item(ask::METHOD, &[question.method]).item(ask::SCHEME, &[question.scheme]);
+    let client = AddressText::from(question.client);
+    frame.item(ask::CLIENT, &[&client]).item(ask::METHOD, &[question.method]).item(ask::SCHEME, &[question.scheme]);
     frame.some(ask::HOST, question.host).item(ask::TARGET, &[question.target]).some(ask::PROTOCOL, question.protocol);
     for (name, value) in &question.headers {
         frame.item(ask::HEADER, &[name, b":", value]);
@@ -100,16 +100,6 @@ pub fn write_question(buffer: &mut Vec<u8>, id: u32, question: &Question<'_>) ->
     frame.some(ask::CONSUMER, question.consumer.as_bytes());
     frame.item(ask::DEADLINE_MS, &[&question.deadline_ms.to_be_bytes()]);
     frame.end()
-}
-
-/// An address as text, without an allocation.
-fn address_text(address: IpAddr, text: &mut [u8; 45]) -> &[u8] {
-    use std::io::Write;
-    let mut rest = &mut text[..];
-    // The longest address has 45 bytes.
-    let _ = write!(rest, "{address}");
-    let left = rest.len();
-    &text[..45 - left]
 }
 
 /// A question as a service has received it.

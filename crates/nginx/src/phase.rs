@@ -80,6 +80,11 @@ unsafe extern "C" fn handler(r: *mut ngx_http_request_t) -> ngx_int_t {
         LocationRules::OfHost => evaluate_of_host,
         LocationRules::OfRoute => route,
     };
+    // nginx runs the phases also when it hears that the client's connection can be written.
+    // SAFETY: as above.
+    if unsafe { transaction::find(r).is_some_and(|inspection| (*inspection).questions.are_waited_for()) } {
+        return ffi::code::DONE;
+    }
     // SAFETY: as above.
     let mut step = unsafe {
         timed(r, || {

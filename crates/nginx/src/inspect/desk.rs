@@ -17,6 +17,8 @@ use super::service::{MAX_IDLE, MAX_LINKS, Service, authority};
 use super::socket::{Handler, Socket};
 use crate::{note, worker};
 
+/// Bytes that are read at once.
+const READ_BYTES: usize = 16 << 10;
 /// Questions that wait for an answer, in one worker.
 const MAX_WAITING: usize = 16_384;
 /// Most bytes of an answer that are held while it is not complete.
@@ -60,6 +62,8 @@ pub struct Desk {
     dirty: Vec<usize>,
     handlers: (Handler, Handler),
     next: (u64, usize, u32),
+    /// What connections read into; zeroed once and not for each answer.
+    buffer: Box<[u8]>,
 }
 
 impl Desk {
@@ -74,6 +78,7 @@ impl Desk {
             dirty: Vec::new(),
             handlers,
             next: (0, 0, 0),
+            buffer: vec![0; READ_BYTES].into(),
         }
     }
 
@@ -242,7 +247,7 @@ impl Desk {
     pub fn readable(&mut self, key: usize) -> Done {
         let mut done = Vec::new();
         let Some(link) = self.links.get_mut(&key) else { return done };
-        let state = link.readable(MAX_INPUT);
+        let state = link.readable(&mut self.buffer, MAX_INPUT);
         let Some(service) = self.services.get(&link.of.0) else { return done };
         let inspector = Arc::clone(&service.inspector);
         if inspector.protocol.is_pipelined() {

@@ -10,8 +10,6 @@ use super::socket::Socket;
 
 /// Most bytes that wait to be sent on one connection; past it the endpoint takes too little.
 pub const MAX_WAITING_BYTES: usize = 8 << 20;
-/// Bytes that are read at once.
-const READ_BYTES: usize = 16 << 10;
 /// A buffer that has grown beyond this is given back when it is empty.
 const KEPT_BYTES: usize = 64 << 10;
 
@@ -148,20 +146,25 @@ impl Link {
         self.flush()
     }
 
-    /// Reads all that there is, up to `limit` bytes in the input.
-    pub fn readable(&mut self, limit: usize) -> State {
-        let mut buffer = [0; READ_BYTES];
+    /// Reads all that there is through `buffer`, up to `limit` bytes in the input.
+    pub fn readable(&mut self, buffer: &mut [u8], limit: usize) -> State {
         loop {
             if self.input.len() > limit {
                 return State::Ended; // more than any answer has
             }
             let read = match &mut self.tls {
-                None => (&self.socket).read(&mut buffer),
-                Some(tls) => read_tls(tls, &self.socket, &mut buffer),
+                None => (&self.socket).read(buffer),
+                Some(tls) => read_tls(tls, &self.socket, buffer),
             };
             match read {
                 Ok(0) => return State::Ended,
-                Ok(length) => self.input.extend_from_slice(&buffer[..length]),
+                Ok(length) => {
+                    self.input.extend_from_slice(&buffer[..length]);
+                    // All that had come is read, and nginx tells when more does: a second call would only say so.
+                    if self.tls.is_none() && length < buffer.len() && !self.socket.may_have_ended() {
+                        return State::Open;
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     // A handshake goes on by writing.

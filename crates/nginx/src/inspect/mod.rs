@@ -45,8 +45,22 @@ pub struct Questions {
     is_waiting: bool,
 }
 
+impl Questions {
+    /// Whether the request waits for an answer.
+    pub fn are_waited_for(&self) -> bool {
+        self.is_waiting
+    }
+}
+
+struct Shared(RefCell<Option<Desk>>);
+
+// SAFETY: as for worker::Worker: one thread per process ever touches it.
+unsafe impl Sync for Shared {}
+
+/// Not a thread-local: when a worker exits, that would be dropped after nginx has freed what its sockets are registered in.
+static DESK: Shared = Shared(RefCell::new(None));
+
 thread_local! {
-    static DESK: RefCell<Option<Desk>> = const { RefCell::new(None) };
     static EVENTS: Cell<Events> = const { Cell::new(Events { timer: ptr::null_mut(), flush: ptr::null_mut() }) };
 }
 
@@ -58,7 +72,7 @@ struct Events {
 }
 
 fn with_desk<T>(work: impl FnOnce(&mut Desk) -> T) -> T {
-    DESK.with_borrow_mut(|desk| work(desk.get_or_insert_with(|| Desk::new((on_read, on_write)))))
+    work(DESK.0.borrow_mut().get_or_insert_with(|| Desk::new((on_read, on_write))))
 }
 
 /// By nginx's clock for timers, which nobody sets.
@@ -81,7 +95,6 @@ pub fn prepare<'i>(inspectors: impl IntoIterator<Item = &'i Arc<Inspector>>) {
 pub unsafe fn ask(r: *mut ngx_http_request_t, inspection: &mut Inspection) -> Next {
     let begun = worker::ticks();
     let is_due = inspection.outcome.inspections.are_due();
-    let id = if is_due { inspection.request_id().to_vec() } else { Vec::new() };
     while let Some((number, one)) = inspection.outcome.inspections.next_due() {
         let inspector = Arc::clone(&one.inspector);
         let key = one.key.clone();
@@ -109,7 +122,7 @@ pub unsafe fn ask(r: *mut ngx_http_request_t, inspection: &mut Inspection) -> Ne
         let deadline_ms = now + u64::from(inspector.deadline_ms);
         let began = worker::ticks();
         let asked = Asked { request: r, number, service, except: None, tries: 0, deadline_ms, began, key, now_ms: now };
-        if let Err(failure) = send(inspection, &inspector, &id, asked) {
+        if let Err(failure) = send(inspection, &inspector, asked) {
             with_desk(|desk| desk.book(service, &Err(failure), None, now));
             inspection.outcome.inspections.answered(number, Err(failure));
         }
@@ -126,14 +139,9 @@ fn is_sampled(inspector: &Inspector) -> bool {
 }
 
 /// Sends a question; to a second endpoint if there is no way to the first.
-fn send(
-    inspection: &mut Inspection,
-    inspector: &Inspector,
-    request_id: &[u8],
-    mut asked: Asked,
-) -> Result<(), Failure> {
+fn send(inspection: &mut Inspection, inspector: &Inspector, mut asked: Asked) -> Result<(), Failure> {
     let name = |rule| inspection.rule(rule).map_or_else(String::new, |rule| format!("{}/{}", rule.policy, rule.id));
-    let question = inspection.outcome.question(inspector, &inspection.transaction, request_id, name);
+    let question = inspection.outcome.question(inspector, &inspection.transaction, inspection.request_id(), name);
     let again = Asked { tries: asked.tries + 1, key: asked.key.clone(), ..asked };
     let mut sent = with_desk(|desk| {
         desk.send(asked, |buffer, id, authority| desk::write(buffer, id, authority, inspector, &question))
@@ -290,6 +298,5 @@ fn again(inspection: &mut Inspection, waiting: &Waiting, now_ms: u64) -> bool {
         key: waiting.key.clone(),
         now_ms,
     };
-    let id = inspection.request_id().to_vec();
-    send(inspection, &inspector, &id, asked).is_ok()
+    send(inspection, &inspector, asked).is_ok()
 }

@@ -62,6 +62,12 @@ impl Socket {
         }
     }
 
+    /// Whether nginx has been told of the end of what comes, or would not be (without `EPOLLRDHUP`).
+    pub fn may_have_ended(&self) -> bool {
+        // SAFETY: the connection is open; nginx sets the other once, when it starts.
+        unsafe { nginx_sys::ngx_use_epoll_rdhup == 0 || (*(*self.connection).read).pending_eof() != 0 }
+    }
+
     /// The error with which connecting ended, if it did.
     pub fn failure(&self) -> Option<io::Error> {
         self.descriptor.take_error().unwrap_or_else(Some)
