@@ -3,6 +3,7 @@
 //! A request that waits is one that waits for its body: its phases are run again when the answers are there. No thread is
 //! on its path. Questions of one round of the event loop to one endpoint leave in one write.
 
+mod asked;
 mod counters;
 mod desk;
 mod link;
@@ -21,7 +22,8 @@ use nginx_sys::{
 };
 use weir_inspect::{Failure, Inspector};
 
-use self::desk::{Asked, Desk, Done, Result1, Waiting};
+use self::asked::Asked;
+use self::desk::{Desk, Done, Result1, Waiting};
 use crate::transaction::{self, Inspection};
 use crate::{fault, meter, worker};
 
@@ -144,12 +146,12 @@ fn send(inspection: &mut Inspection, inspector: &Inspector, mut asked: Asked) ->
     let question = inspection.outcome.question(inspector, &inspection.transaction, inspection.request_id(), name);
     let again = Asked { tries: asked.tries + 1, key: asked.key.clone(), ..asked };
     let mut sent = with_desk(|desk| {
-        desk.send(asked, |buffer, id, authority| desk::write(buffer, id, authority, inspector, &question))
+        desk.send(asked, |buffer, id, authority| asked::write(buffer, id, authority, inspector, &question))
     });
     if sent == Err(Failure::Unreachable) && again.tries <= MAX_TRIES && inspector.endpoints.len() > 1 {
         asked = again;
         sent = with_desk(|desk| {
-            desk.send(asked, |buffer, id, authority| desk::write(buffer, id, authority, inspector, &question))
+            desk.send(asked, |buffer, id, authority| asked::write(buffer, id, authority, inspector, &question))
         });
     }
     let id = sent?;
