@@ -50,7 +50,7 @@ pub enum Command {
     Up(Up),
     /// Run the control daemon, which stores the configuration for the workers.
     Control(Control),
-    /// Run the service that answers inspectors: rules, counters, risk, and a bridge to ext_authz.
+    /// Run the service behind inspectors: rules, counters, risk scores.
     Inspector(Inspector),
     /// Compile policies under limits; only `weir control` uses this.
     #[command(hide = true)]

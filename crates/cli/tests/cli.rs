@@ -9,9 +9,10 @@ use std::process::{Command, Output};
 
 use weir_ledger::{Clock, Control, Entry, EntryKind, Ledger};
 
-const SUBCOMMANDS: [&str; 33] = [
+const SUBCOMMANDS: [&str; 37] = [
     "up",
     "control",
+    "inspector",
     "apply",
     "refresh",
     "get",
@@ -22,6 +23,9 @@ const SUBCOMMANDS: [&str; 33] = [
     "diff",
     "rollback",
     "watch",
+    "ban",
+    "unban",
+    "bans",
     "backup",
     "restore",
     "token",
