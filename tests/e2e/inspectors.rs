@@ -82,7 +82,8 @@ fn only_requests_for_which_a_rule_asks_are_asked_about() {
     );
     assert_eq!((first.detector.as_str(), first.client), ("bots", Some([127, 0, 0, 1].into())));
     let attacks = nginx.attacks(2);
-    assert!(attacks[0].to_string().contains("told so"), "{attacks:?}");
+    // Each worker writes its lines when its buffer is due, so the order is not that of the requests.
+    assert!(attacks.iter().any(|attack| attack.to_string().contains("told so")), "{attacks:?}");
 }
 
 #[test]
