@@ -92,9 +92,10 @@ fn all_are_asked_at_once_and_waiting_ends_with_the_slowest() {
     let (one, two) = (slow(), slow());
     let nginx = nginx(&[("one", one.address.to_string()), ("two", two.address.to_string())], "    deadline: 1s\n");
     assert_eq!(nginx.get("/asked").status, 200);
-    let took = ms(|| assert_eq!(nginx.get("/asked").status, 200));
+    // The best of several: other processes hold some of them up.
+    let took = (0..5).map(|_| ms(|| assert_eq!(nginx.get("/asked").status, 200))).min().unwrap();
     assert!((80..155).contains(&took), "{took} ms, and one after the other at least 160");
-    assert_eq!((one.questions().len(), two.questions().len()), (2, 2));
+    assert_eq!((one.questions().len(), two.questions().len()), (6, 6));
 }
 
 #[test]
