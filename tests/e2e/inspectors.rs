@@ -1,5 +1,7 @@
 //! Inspectors: asked in parallel, only where a rule asks, and never waited for beyond their deadline.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use weir_inspect::{Advice, Answer};
@@ -133,26 +135,28 @@ fn rubbish_resets_and_answers_to_nobody_are_failures_of_the_inspector_alone() {
 }
 
 #[test]
-fn the_breaker_spares_requests_an_inspector_that_fails_and_lets_it_back() {
-    let port = weir_tests::port::free();
-    let more = "    deadline: 1s\n    breaker: {requests: 3, open: 300ms}\n";
-    let nginx = nginx(&[("gone", format!("127.0.0.1:{port}"))], more);
-    for _ in 0..20 {
-        assert_eq!(nginx.get("/asked").status, 200, "open by default");
+fn the_breaker_spares_an_inspector_that_fails_and_lets_it_back() {
+    let is_well = Arc::new(AtomicBool::new(false));
+    let state = Arc::clone(&is_well);
+    let service =
+        Inspector::start(move |_| if state.load(Ordering::SeqCst) { Reply::Say(refuse(403)) } else { Reply::Close });
+    let more = "    deadline: 1s\n    breaker: {requests: 3, open: 30s}\n";
+    let open = nginx(&[("gone", service.address.to_string())], more);
+    for _ in 0..40 {
+        assert_eq!(open.get("/asked").status, 200, "open by default");
     }
-    let opened = || nginx.error_log().matches("fails too often").count();
-    assert!((1..=2).contains(&opened()), "once in each worker: {}", nginx.error_log());
-    let listener = std::net::TcpListener::bind(("127.0.0.1", port)).unwrap();
-    std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            std::thread::spawn(move || {
-                // A service that only says hello, and answers nothing: it is reached, and that is all.
-                std::io::Write::write_all(&mut &stream, &[0, 0, 0, 5, 0, 0, 0, 0, 0]).unwrap();
-                std::thread::sleep(Duration::from_secs(5));
-            });
-        }
-    });
-    assert!(nginx.get("/asked").status == 200);
+    let log = open.error_log();
+    assert!((1..=2).contains(&log.matches("fails too often").count()), "once in each worker: {log}");
+    let asked = service.questions().len();
+    assert!(asked <= 2 * 2 * 3, "{asked}: three in each worker, each twice");
+
+    let nginx = nginx(&[("back", service.address.to_string())], &more.replace("30s", "50ms"));
+    for _ in 0..40 {
+        assert_eq!(nginx.get("/asked").status, 200);
+    }
+    is_well.store(true, Ordering::SeqCst);
+    until("it to be asked again", || (nginx.get("/asked").status == 403).then_some(()));
+    until("the log to say so", || nginx.error_log().contains("inspector back answers again").then_some(()));
 }
 
 #[test]
@@ -224,19 +228,4 @@ fn an_inspector_gets_the_beginning_of_the_body_and_its_length() {
     let questions = service.questions();
     assert_eq!((questions[0].body.len(), questions[0].body_bytes), (1024, 3_000_000));
     assert_eq!((&questions[1].body[..], questions[1].body_bytes), (&b"short"[..], 5));
-}
-
-#[test]
-fn a_request_whose_client_has_gone_leaves_nothing_behind() {
-    let service = Inspector::start(|_| Reply::After(Duration::from_millis(30), pass()));
-    let nginx = nginx(&[("slow", service.address.to_string())], "    deadline: 200ms\n");
-    for _ in 0..100 {
-        let mut connection = nginx.connect();
-        connection.send(b"GET /asked HTTP/1.1\r\nHost: a\r\n\r\n");
-        drop(connection);
-    }
-    nginx.reload();
-    assert_eq!(nginx.get("/asked").status, 200);
-    let log = nginx.error_log();
-    assert!(!log.contains("fault in") && !log.contains("exited on signal") && !log.contains("open socket"), "{log}");
 }

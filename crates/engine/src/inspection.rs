@@ -15,8 +15,6 @@ use crate::action::MAX_FINDINGS;
 use crate::evaluate::MAX_TAGS;
 use crate::{Decision, Finding, HeaderChange, Outcome, Response, RuleIndex, Side, Verdict};
 
-/// Most inspectors that one request is asked about.
-pub const MAX_INSPECTIONS: usize = 16;
 /// Rules that a question names.
 const MAX_NAMED: usize = 32;
 /// Longest tag, as in policies.
@@ -81,10 +79,10 @@ pub struct Inspections {
 }
 
 impl Inspections {
-    /// Notes a question, unless it has been asked already.
+    /// Notes a question, unless it has been asked already. There are at most two for each inspector of the policies.
     pub(crate) fn want(&mut self, inspector: &Arc<Inspector>, rule: RuleIndex, detect: bool, key: Vec<u8>) {
         let is_same = |one: &Inspection| one.inspector.id == inspector.id && (detect || !one.detect);
-        if self.all.len() < MAX_INSPECTIONS && !self.all.iter().any(is_same) {
+        if !self.all.iter().any(is_same) {
             let inspector = Arc::clone(inspector);
             self.all.push(Inspection { inspector, key, rule, detect, progress: Progress::Due });
         }

@@ -42,7 +42,7 @@ pub use action::{Action, ActionInfo, MAX_FINDINGS};
 pub use address_set::AddressSet;
 pub use compile::{CompileError, MAX_PATTERN_BYTES, MAX_PLAN_POLICIES};
 pub use evaluate::{Context, MAX_TAGS};
-pub use inspection::{Inspection, Inspections, MAX_INSPECTIONS};
+pub use inspection::{Inspection, Inspections};
 pub use meter::{Meter, NoMeter};
 pub use nonce::{NonceTable, Remembered};
 pub use outcome::{Decision, Finding, HeaderChange, MATCHED_BYTES, Outcome, Verdict};

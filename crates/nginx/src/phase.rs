@@ -369,7 +369,7 @@ unsafe fn decide(r: *mut ngx_http_request_t, location: &'static Location) -> Ste
             }
         }
         if (*inspection).body_cut && plan.reads_body() {
-            (*inspection).transaction.set_body_truncated(); // redirected from where only inspectors saw it
+            (*inspection).transaction.set_body_truncated(); // redirected from where no rule read it
         }
         if matches!((*inspection).body, Body::Read | Body::Passed) {
             body::give(r, &mut *inspection, location, plan);

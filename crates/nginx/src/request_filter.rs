@@ -122,9 +122,10 @@ fn give(inspection: &mut Inspection, location: &Location, is_whole: bool) {
     let begun = worker::ticks();
     let bytes = std::mem::replace(&mut inspection.passed.bytes, ArenaVec::new_in(inspection.transaction.arena()));
     let is_read = inspection.placed(location).is_none_or(|placed| placed.plan.reads_body());
-    let is_truncated = is_read && (!is_whole || inspection.passed.length > location.body_limit as u64);
+    let is_cut = !is_whole || inspection.passed.length > location.body_limit as u64;
+    inspection.body_cut = is_cut && !is_read;
     inspection.outcome.body_bytes = inspection.passed.length;
-    body::set(inspection, location, bytes.into_bump_slice(), is_truncated);
+    body::set(inspection, location, bytes.into_bump_slice(), is_cut && is_read);
     meter::book(meter::ModulePart::RequestBody, inspection.timing, begun, true);
 }
 

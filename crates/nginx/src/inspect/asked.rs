@@ -4,6 +4,7 @@ use nginx_sys::ngx_http_request_t;
 use weir_inspect::{Failure, Inspector, adapter, own};
 
 /// A question to be sent.
+#[derive(Clone)]
 pub struct Asked {
     /// The request.
     pub request: *mut ngx_http_request_t,

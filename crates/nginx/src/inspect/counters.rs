@@ -3,7 +3,7 @@
 use weir_inspect::{Advice, Failure};
 use weir_ledger::InspectorSlot;
 
-use super::desk::Result1;
+use super::desk::Answered;
 use crate::worker;
 
 /// The counters of one inspector in this worker; none if the control file has no slot left.
@@ -23,7 +23,7 @@ impl Counters {
     }
 
     /// A question is over, after so many nanoseconds if it was sent.
-    pub fn book(&self, result: &Result1, took: Option<u64>) {
+    pub fn book(&self, result: &Answered, took: Option<u64>) {
         let Some(slot) = self.0 else { return };
         slot.asked.add(1);
         let counter = match result {

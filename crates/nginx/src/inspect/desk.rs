@@ -8,7 +8,6 @@ use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
-use nginx_sys::ngx_http_request_t;
 use weir_inspect::frame::{self, Frame, Writer, hello, kind};
 use weir_inspect::{Advice, Answer, Failure, Inspector, adapter, breaker, endpoint, http, own};
 
@@ -27,28 +26,16 @@ const MAX_INPUT: usize = frame::MAX_FRAME_BYTES + 64 * 1024;
 const _: () = assert!(http::MAX_HEAD_BYTES + 2 * http::MAX_BODY_BYTES <= MAX_INPUT);
 
 /// What has come of a question.
-pub type Result1 = Result<Arc<Answer>, Failure>;
+pub type Answered = Result<Arc<Answer>, Failure>;
 /// Questions with what has come of them.
-pub type Done = Vec<(u32, Result1)>;
+pub type Done = Vec<(u32, Answered)>;
 
 /// A question that waits.
 pub struct Waiting {
-    /// The request.
-    pub request: *mut ngx_http_request_t,
-    /// Its number among the request's questions.
-    pub number: usize,
-    /// Number of the service.
-    pub service: u64,
+    /// The question.
+    pub asked: Asked,
     /// The endpoint that was asked.
     pub endpoint: usize,
-    /// How often it has been asked before.
-    pub tries: u8,
-    /// When the answer is too late, by nginx's clock.
-    pub deadline_ms: u64,
-    /// When it was asked, in ticks.
-    pub began: u64,
-    /// Under what the answer is remembered; empty if it is not.
-    pub key: Vec<u8>,
     link: usize,
 }
 
@@ -119,7 +106,7 @@ impl Desk {
                 service.inspector = other;
             }
         }
-        let asked: Vec<u64> = self.waiting.values().map(|waiting| waiting.service).collect();
+        let asked: Vec<u64> = self.waiting.values().map(|waiting| waiting.asked.service).collect();
         let gone = |number: &u64, service: &Service| !is_held(&service.inspector) && !asked.contains(number);
         let gone: Vec<u64> = self.services.iter().filter(|(number, one)| gone(number, one)).map(|(n, _)| *n).collect();
         for number in gone {
@@ -141,7 +128,7 @@ impl Desk {
     /// If it cannot be sent.
     pub fn send(
         &mut self,
-        mut asked: Asked,
+        asked: Asked,
         write: impl FnOnce(&mut Vec<u8>, u32, &str) -> Result<(), Failure>,
     ) -> Result<u32, Failure> {
         if self.waiting.len() >= MAX_WAITING {
@@ -175,18 +162,7 @@ impl Desk {
             self.dirty.push(key);
         }
         self.deadlines.push(Reverse((asked.deadline_ms, id)));
-        let waiting = Waiting {
-            request: asked.request,
-            number: asked.number,
-            service: asked.service,
-            endpoint,
-            tries: asked.tries,
-            deadline_ms: asked.deadline_ms,
-            began: asked.began,
-            key: std::mem::take(&mut asked.key),
-            link: key,
-        };
-        self.waiting.insert(id, waiting);
+        self.waiting.insert(id, Waiting { asked, endpoint, link: key });
         Ok(id)
     }
 
@@ -357,7 +333,9 @@ impl Desk {
         let mut done = Vec::new();
         while let Some(Reverse((at, id))) = self.deadlines.peek().copied().filter(|Reverse((at, _))| *at <= now_ms) {
             self.deadlines.pop();
-            let Some(waiting) = self.waiting.get(&id).filter(|waiting| waiting.deadline_ms == at) else { continue };
+            let Some(waiting) = self.waiting.get(&id).filter(|waiting| waiting.asked.deadline_ms == at) else {
+                continue;
+            };
             done.push((id, Err(Failure::Deadline)));
             let key = waiting.link;
             // Where answers have no number, one that comes later would be taken for the next one's.
@@ -371,7 +349,7 @@ impl Desk {
     /// When the next question's time is over.
     pub fn next_deadline(&mut self) -> Option<u64> {
         while let Some(Reverse((at, id))) = self.deadlines.peek() {
-            if self.waiting.get(id).is_some_and(|waiting| waiting.deadline_ms == *at) {
+            if self.waiting.get(id).is_some_and(|waiting| waiting.asked.deadline_ms == *at) {
                 return Some(*at);
             }
             self.deadlines.pop();
@@ -380,13 +358,13 @@ impl Desk {
     }
 
     /// Takes a question that is over, if its request is still there, and books the outcome at its endpoint.
-    pub fn take(&mut self, id: u32, result: &Result1, now_ms: u64) -> Option<Waiting> {
+    pub fn take(&mut self, id: u32, result: &Answered, now_ms: u64) -> Option<Waiting> {
         let waiting = self.waiting.remove(&id)?;
         let is_failure = match result {
             Ok(_) | Err(Failure::Unable | Failure::Open | Failure::Busy) => false,
             Err(Failure::Deadline | Failure::Unreachable | Failure::Unreadable) => true,
         };
-        self.book_endpoint(waiting.service, waiting.endpoint, is_failure, now_ms);
+        self.book_endpoint(waiting.asked.service, waiting.endpoint, is_failure, now_ms);
         Some(waiting)
     }
 
@@ -414,7 +392,7 @@ impl Desk {
     }
 
     /// Books the final outcome of a question at its inspector.
-    pub fn book(&mut self, number: u64, result: &Result1, took: Option<u64>, now_ms: u64) {
+    pub fn book(&mut self, number: u64, result: &Answered, took: Option<u64>, now_ms: u64) {
         let Some(service) = self.services.get_mut(&number) else { return };
         service.counters.book(result, took);
         let is_failure = match result {

@@ -23,7 +23,7 @@ use nginx_sys::{
 use weir_inspect::{Failure, Inspector};
 
 use self::asked::Asked;
-use self::desk::{Desk, Done, Result1, Waiting};
+use self::desk::{Answered, Desk, Done, Waiting};
 use crate::transaction::{self, Inspection};
 use crate::{fault, meter, worker};
 
@@ -141,20 +141,20 @@ fn is_sampled(inspector: &Inspector) -> bool {
 }
 
 /// Sends a question; to a second endpoint if there is no way to the first.
-fn send(inspection: &mut Inspection, inspector: &Inspector, mut asked: Asked) -> Result<(), Failure> {
+fn send(inspection: &mut Inspection, inspector: &Inspector, asked: Asked) -> Result<(), Failure> {
     let name = |rule| inspection.rule(rule).map_or_else(String::new, |rule| format!("{}/{}", rule.policy, rule.id));
     let question = inspection.outcome.question(inspector, &inspection.transaction, inspection.request_id(), name);
-    let again = Asked { tries: asked.tries + 1, key: asked.key.clone(), ..asked };
-    let mut sent = with_desk(|desk| {
-        desk.send(asked, |buffer, id, authority| asked::write(buffer, id, authority, inspector, &question))
-    });
-    if sent == Err(Failure::Unreachable) && again.tries <= MAX_TRIES && inspector.endpoints.len() > 1 {
-        asked = again;
-        sent = with_desk(|desk| {
+    let once = |asked| {
+        with_desk(|desk| {
             desk.send(asked, |buffer, id, authority| asked::write(buffer, id, authority, inspector, &question))
-        });
-    }
-    let id = sent?;
+        })
+    };
+    let may_try = asked.tries < MAX_TRIES && inspector.endpoints.len() > 1;
+    let again = may_try.then(|| Asked { tries: asked.tries + 1, ..asked.clone() });
+    let id = match (once(asked), again) {
+        (Err(Failure::Unreachable), Some(again)) => once(again)?,
+        (sent, _) => sent?,
+    };
     inspection.questions.ids.push(id);
     arm();
     // SAFETY: the events are leaked; workers are single-threaded.
@@ -251,8 +251,8 @@ fn finish(done: Done) {
     }
 }
 
-unsafe fn deliver(id: u32, waiting: Waiting, result: Result1, now: u64) {
-    let r = waiting.request;
+unsafe fn deliver(id: u32, waiting: Waiting, result: Answered, now: u64) {
+    let (r, number, service) = (waiting.asked.request, waiting.asked.number, waiting.asked.service);
     // SAFETY: a live request; references to its inspection end before its phases are run.
     unsafe {
         let Some(inspection) = transaction::find(r) else { return };
@@ -260,14 +260,14 @@ unsafe fn deliver(id: u32, waiting: Waiting, result: Result1, now: u64) {
         if result == Err(Failure::Unreachable) && again(&mut *inspection, &waiting, now) {
             return;
         }
-        let took = worker::ns(worker::ticks().saturating_sub(waiting.began));
+        let took = worker::ns(worker::ticks().saturating_sub(waiting.asked.began));
         with_desk(|desk| {
-            desk.book(waiting.service, &result, Some(took), now);
-            if let (Ok(answer), Some(service)) = (&result, desk.of(waiting.service)) {
-                service.memory.put(&waiting.key, now + service.inspector.remember_ms, answer);
+            desk.book(service, &result, Some(took), now);
+            if let (Ok(answer), Some(service)) = (&result, desk.of(service)) {
+                service.memory.put(&waiting.asked.key, now + service.inspector.remember_ms, answer);
             }
         });
-        let can_go_on = (*inspection).outcome.inspections.answered(waiting.number, result);
+        let can_go_on = (*inspection).outcome.inspections.answered(number, result);
         if !(*inspection).questions.is_waiting {
             // It was not waited for: what it says is logged.
             let _ = (*inspection).outcome.apply_answers();
@@ -282,23 +282,12 @@ unsafe fn deliver(id: u32, waiting: Waiting, result: Result1, now: u64) {
 
 /// Asks once more, elsewhere if possible: a connection that breaks says nothing of the request.
 fn again(inspection: &mut Inspection, waiting: &Waiting, now_ms: u64) -> bool {
-    if waiting.tries >= MAX_TRIES || waiting.deadline_ms <= now_ms {
+    let Waiting { asked, endpoint, .. } = waiting;
+    if asked.tries >= MAX_TRIES || asked.deadline_ms <= now_ms {
         return false;
     }
-    let Some(inspector) = with_desk(|desk| desk.of(waiting.service).map(|service| Arc::clone(&service.inspector)))
-    else {
-        return false;
-    };
-    let asked = Asked {
-        request: waiting.request,
-        number: waiting.number,
-        service: waiting.service,
-        except: Some(waiting.endpoint),
-        tries: waiting.tries + 1,
-        deadline_ms: waiting.deadline_ms,
-        began: waiting.began,
-        key: waiting.key.clone(),
-        now_ms,
-    };
+    let inspector = with_desk(|desk| desk.of(asked.service).map(|service| Arc::clone(&service.inspector)));
+    let Some(inspector) = inspector else { return false };
+    let asked = Asked { except: Some(*endpoint), tries: asked.tries + 1, now_ms, ..asked.clone() };
     send(inspection, &inspector, asked).is_ok()
 }

@@ -14,43 +14,45 @@ use weir_inspect::inspector::Tls;
 /// A configuration for an inspector.
 ///
 /// # Errors
-/// If an authority cannot be read.
+/// If an authority cannot be read, or there is none.
 pub fn configure(tls: &Tls) -> Result<Arc<ClientConfig>, String> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
     let builder = builder.with_safe_default_protocol_versions().map_err(|error| error.to_string())?;
-    if !tls.verify {
-        let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(Unverified(provider)));
-        return Ok(Arc::new(builder.with_no_client_auth()));
-    }
-    let mut roots = RootCertStore::empty();
-    let mut authorities = Vec::new();
-    match &tls.authorities {
-        Some(text) => {
-            for certificate in CertificateDer::pem_slice_iter(text.as_bytes()) {
-                let certificate = certificate.map_err(|error| format!("the authorities cannot be read: {error}"))?;
-                authorities.push(certificate.clone());
-                roots.add(certificate).map_err(|error| format!("an authority cannot be used: {error}"))?;
+    let mut verifier = Verifier { webpki: None, authorities: Vec::new(), provider };
+    if tls.verify {
+        let mut roots = RootCertStore::empty();
+        match &tls.authorities {
+            Some(text) => {
+                for certificate in CertificateDer::pem_slice_iter(text.as_bytes()) {
+                    let certificate =
+                        certificate.map_err(|error| format!("the authorities cannot be read: {error}"))?;
+                    verifier.authorities.push(certificate.clone());
+                    roots.add(certificate).map_err(|error| format!("an authority cannot be used: {error}"))?;
+                }
             }
+            None => _ = roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs),
         }
-        None => _ = roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs),
+        let webpki = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&verifier.provider));
+        verifier.webpki = Some(webpki.build().map_err(|error| error.to_string())?);
     }
-    let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
-    let inner = verifier.map_err(|error| error.to_string())?;
-    let pinned = Arc::new(Pinned { inner, authorities });
-    Ok(Arc::new(builder.dangerous().with_custom_certificate_verifier(pinned).with_no_client_auth()))
+    let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
+    Ok(Arc::new(builder.with_no_client_auth()))
 }
 
-/// As webpki verifies, and beside that a certificate that is itself among the authorities: one that signs itself, as many
+/// Verifies as webpki does, or takes any certificate (`verify: false`); the handshake is its owner's in either case.
+///
+/// Beside what webpki takes, a certificate is good that is itself among the authorities: one that signs itself, as many
 /// internal services have, says that it is an authority, which webpki does not take for a server's. Its dates are not
 /// looked at: the operator has chosen this very certificate.
 #[derive(Debug)]
-struct Pinned {
-    inner: Arc<WebPkiServerVerifier>,
+struct Verifier {
+    webpki: Option<Arc<WebPkiServerVerifier>>,
     authorities: Vec<CertificateDer<'static>>,
+    provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Pinned {
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         end: &CertificateDer<'_>,
@@ -59,7 +61,8 @@ impl ServerCertVerifier for Pinned {
         stapled: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        match self.inner.verify_server_cert(end, between, name, stapled, now) {
+        let Some(webpki) = &self.webpki else { return Ok(ServerCertVerified::assertion()) };
+        match webpki.verify_server_cert(end, between, name, stapled, now) {
             Err(Error::InvalidCertificate(_)) if self.authorities.contains(end) => {
                 verify_server_name(&ParsedCertificate::try_from(end)?, name)?;
                 Ok(ServerCertVerified::assertion())
@@ -74,7 +77,7 @@ impl ServerCertVerifier for Pinned {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.inner.verify_tls12_signature(message, certificate, signed)
+        verify_tls12_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
     }
 
     fn verify_tls13_signature(
@@ -83,49 +86,10 @@ impl ServerCertVerifier for Pinned {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.inner.verify_tls13_signature(message, certificate, signed)
+        verify_tls13_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.inner.supported_verify_schemes()
-    }
-}
-
-/// `verify: false`: any certificate will do, but the handshake is the owner's.
-#[derive(Debug)]
-struct Unverified(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Unverified {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
