@@ -297,14 +297,18 @@ mod tests {
     #[test]
     fn every_request_is_answered_or_has_failed() {
         let address = Address::local(server());
-        for rate in [None, Some(500.0)] {
+        let run = |rate| {
             let mut count = Count::default();
             let crowd = Crowd { address: address.clone(), connections: 3, rate };
             let figures = crowd.run(Duration::from_millis(200), &mut count).unwrap();
             assert_eq!(count.asked, count.answered + count.failed);
             assert_eq!(figures.samples, count.answered);
             assert!(count.failed > 0);
-            assert!(rate.is_none() || (80..=101).contains(&count.asked), "{}", count.asked);
-        }
+            count.asked
+        };
+        run(None);
+        // Never more than the rate; a machine that is busy with other tests may be late, but not each time.
+        let asked: Vec<_> = (0..5).map(|_| run(Some(500.0))).collect();
+        assert!(asked.iter().all(|asked| *asked <= 101) && asked.iter().any(|asked| *asked >= 80), "{asked:?}");
     }
 }
