@@ -55,13 +55,13 @@ fn status(stream: impl Read + Write, method: &str, path: &str, token: Option<&st
 /// As [`status`], with a body.
 fn status_of(mut stream: impl Read + Write, method: &str, path: &str, token: Option<&str>, body: &str) -> u16 {
     let token = token.map_or_else(String::new, |token| format!("Authorization: Bearer {token}\r\n"));
-    write!(
-        stream,
+    // In one piece: the daemon may answer a head without waiting for the body, and close.
+    let request = format!(
         "{method} {path} HTTP/1.1\r\nHost: weir\r\n{token}Content-Type: application/json\r\n\
          Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
         body.len()
-    )
-    .unwrap();
+    );
+    stream.write_all(request.as_bytes()).unwrap();
     let mut line = String::new();
     BufReader::new(stream).read_line(&mut line).unwrap();
     line.split(' ').nth(1).unwrap_or_else(|| panic!("{method} {path}: {line:?}")).parse().unwrap()
