@@ -38,6 +38,12 @@ pub enum BusError {
         /// Number of workers of the region.
         workers: usize,
     },
+    /// All places of those that follow messages are taken.
+    #[error("{max} processes follow messages already")]
+    NoFollower {
+        /// The number of places.
+        max: usize,
+    },
 }
 
 impl BusError {

@@ -9,7 +9,7 @@
 //!
 //! Readers use `pread`, not the mapping: a hole or a truncated file is an error there, and SIGBUS in a mapping.
 
-mod checksum;
+pub(crate) mod checksum;
 mod error;
 mod file;
 mod format;

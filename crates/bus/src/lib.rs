@@ -27,6 +27,7 @@ mod process;
 mod region;
 mod ring;
 mod slot;
+pub mod streams;
 
 pub use address::{Address, MessageKind, Received, Recipient, RequestId, Ticket, Topic};
 pub use bell::{ControlBell, Ringer};
