@@ -96,30 +96,31 @@ impl Streams {
         Stream { head: layout::head_of(words, n), data: layout::data_of(words, n, granules), epoch: self.epoch() }
     }
 
-    /// The number of the stream of this name, which is given one if it has none; none if all have other names.
-    pub fn claim(&self, name: &str) -> Option<usize> {
-        let hash = checksum(0, 0, 0, name.as_bytes()).max(1);
+    /// The number of the stream of this name, which is given one if it has none; none if all have other names. Names that
+    /// are not among `kept` are given up only where there is no other room: another process may use them by now.
+    pub fn claim(&self, name: &str, kept: &[&str]) -> Option<usize> {
+        let hash = hash_of(name);
         let names = &self.words()[header::NAMES..][..STREAMS];
         loop {
             if let Some(n) = names.iter().position(|cell| cell.load(Acquire) == hash) {
                 return Some(n);
             }
-            let free = names.iter().position(|cell| cell.load(Acquire) == 0)?;
-            // Two that claim the same name take the first free one: one of them wins, and the other finds it.
-            let _ = names[free].compare_exchange(0, hash, AcqRel, Acquire);
+            let find = |wanted: &dyn Fn(u64) -> bool| {
+                names.iter().enumerate().map(|(n, cell)| (n, cell.load(Acquire))).find(|(_, seen)| wanted(*seen))
+            };
+            let is_over = |seen| kept.iter().all(|name| hash_of(name) != seen);
+            let (n, seen) = find(&|seen| seen == 0).or_else(|| find(&is_over))?;
+            // Two that claim the same name take the same one: one of them wins, and the other finds it.
+            if names[n].compare_exchange(seen, hash, AcqRel, Acquire).is_ok() {
+                self.words()[header::BEGINS + n].store(self.stream(n).end(), Release);
+                return Some(n);
+            }
         }
     }
 
-    /// Gives the names back that are not among these.
-    pub fn retain(&self, names: &[&str]) {
-        let kept: Vec<u64> =
-            names.iter().map(|name| checksum(0, 0, 0, name.as_bytes()).max(1)).collect();
-        for cell in &self.words()[header::NAMES..][..STREAMS] {
-            let hash = cell.load(Acquire);
-            if hash != 0 && !kept.contains(&hash) {
-                let _ = cell.compare_exchange(hash, 0, AcqRel, Relaxed);
-            }
-        }
+    /// The oldest message of stream `n` since it has its name, or the end.
+    pub fn oldest(&self, n: usize) -> u64 {
+        self.stream(n).oldest().max(self.words()[header::BEGINS + n].load(Acquire))
     }
 
     /// Wakes all followers but one.
@@ -234,6 +235,10 @@ impl Drop for Follower {
         self.streams.active(self.n).fetch_and(!(1 << (self.n % 64)), AcqRel);
         let _ = self.streams.slot(self.n)[slot::PROCESS].compare_exchange(me, 0, AcqRel, Relaxed);
     }
+}
+
+fn hash_of(name: &str) -> u64 {
+    checksum(0, 0, 0, name.as_bytes()).max(1)
 }
 
 fn words(map: &MmapRaw) -> &[AtomicU64] {

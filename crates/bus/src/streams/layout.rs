@@ -46,8 +46,10 @@ pub(super) mod header {
     pub(crate) const BOOT: usize = 4;
     /// The hash of the name of each stream; 0 if it is free.
     pub(crate) const NAMES: usize = 16;
+    /// Where each stream was when it got its name: what is before belongs to another name.
+    pub(crate) const BEGINS: usize = 48;
     /// A bit for each follower's slot that is in use.
-    pub(crate) const ACTIVE: usize = 40;
+    pub(crate) const ACTIVE: usize = 80;
     pub(crate) const WORDS: usize = 512;
 }
 

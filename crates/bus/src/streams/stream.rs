@@ -108,8 +108,10 @@ pub enum Read {
     Unfinished,
     /// A message, in the buffer; the next one is at `next`.
     Message(Incoming, u64),
-    /// No message: its sender died, or its memory was damaged. Go on at the position.
+    /// No message, and there never was one: its sender died or was too slow. Go on at the position.
     Hole(u64),
+    /// What was a message has been damaged. Go on at the position.
+    Damaged(u64),
     /// The position is not in the stream any more, or never was. The oldest message that is there is at this position.
     Overrun(u64),
 }
@@ -221,7 +223,7 @@ impl Stream<'_> {
             State::Abandoned => self.checked(position, Read::Hole(position + length)),
             State::Complete => {
                 let read = self.message(position, length, buffer);
-                self.checked(position, read.map_or(Read::Hole(position + length), |found| {
+                self.checked(position, read.map_or(Read::Damaged(position + length), |found| {
                     Read::Message(found, position + length)
                 }))
             }

@@ -23,7 +23,7 @@ fn all(stream: Stream<'_>, mut at: u64) -> (Vec<(Vec<u8>, Vec<u8>)>, u64) {
                 found.push((message.topic(&buffer).to_vec(), message.payload(&buffer).to_vec()));
                 at = next;
             }
-            Read::Hole(next) => {
+            Read::Hole(next) | Read::Damaged(next) => {
                 found.push((Vec::new(), Vec::new()));
                 at = next;
             }
@@ -188,12 +188,16 @@ fn a_file_is_kept_as_long_as_its_size_is_the_same() {
 fn names_have_one_stream_each() {
     let dir = tempfile::tempdir().unwrap();
     let streams = open(&dir);
-    let claimed: Vec<_> = (0..STREAMS).map(|n| streams.claim(&format!("s{n}")).unwrap()).collect();
+    let names: Vec<String> = (0..STREAMS).map(|n| format!("s{n}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let claimed: Vec<_> = names.iter().map(|name| streams.claim(name, &names).unwrap()).collect();
     assert!((0..STREAMS).all(|n| claimed.contains(&n)));
-    assert_eq!(streams.claim("s3"), Some(claimed[3]));
-    assert_eq!(streams.claim("one more"), None);
-    streams.retain(&["s0", "s1"]);
-    assert!(streams.claim("one more").is_some_and(|n| n != claimed[0] && n != claimed[1]));
+    assert_eq!(streams.claim("s3", &names), Some(claimed[3]));
+    streams.stream(claimed[5]).publish(&message(b"t", b"of another name"), 0).unwrap();
+    assert_eq!(streams.claim("one more", &names), None);
+    let kept: Vec<&str> = names.iter().copied().filter(|name| *name != "s5").collect();
+    assert_eq!(streams.claim("one more", &kept), Some(claimed[5]));
+    assert_eq!(streams.oldest(claimed[5]), streams.stream(claimed[5]).end());
 }
 
 #[test]
