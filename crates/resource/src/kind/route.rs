@@ -131,7 +131,7 @@ pub(crate) static ROUTE: Resource = Resource {
         },
         Key {
             name: "body_limit",
-            kind: Kind::Size(MAX_BODY),
+            kind: Kind::Size(0, MAX_BODY),
             need: Need::Value("1m"),
             doc: "The largest body of a request; a larger one is answered with 413. 0 means no limit.",
         },
