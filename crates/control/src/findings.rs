@@ -109,6 +109,7 @@ impl Places {
                 | ResourceKind::RuleSets
                 | ResourceKind::Inspectors
                 | ResourceKind::Consumers
+                | ResourceKind::Topics
                 | ResourceKind::Policies => {}
             }
         }
@@ -171,7 +172,7 @@ impl Search<'_> {
         };
         let sends = |route: &Route| match &route.action {
             RouteAction::Forward(forward) => forward.split.iter().any(|side| side.upstream == id && side.weight > 0),
-            RouteAction::Redirect { .. } | RouteAction::Respond { .. } => false,
+            RouteAction::Redirect { .. } | RouteAction::Respond { .. } | RouteAction::Messages(_) => false,
         };
         let mut routes = self.state.referrers(key.kind, id).filter_map(|user| route(self.state, user));
         if let Some(Route { id: user, .. }) = routes.find(sends) {

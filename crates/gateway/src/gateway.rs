@@ -16,7 +16,7 @@ use crate::{
     names::{Host, Labels, Names},
     path::Trie,
     request::RequestView,
-    resource::{ResourceKind, Settings},
+    resource::{ResourceKind, Settings, Topics},
     route::{PolicyNames, RouteEntry},
     site::Site,
     upstream::{Choice, Picked, Unavailable, Upstream},
@@ -25,7 +25,7 @@ use crate::{
 /// The largest number of fallbacks that are followed, which also bounds a cycle.
 pub const MAX_FALLBACKS: usize = 4;
 
-/// Sites, routes, upstreams, certificates, settings, and the documents that are compiled. A clone is O(1) and shares what it holds.
+/// Sites, routes, upstreams, certificates, topics, settings, and the documents that are compiled. A clone is O(1) and shares what it holds.
 #[derive(Clone, Debug)]
 pub struct Gateway {
     revision: u64,
@@ -40,6 +40,8 @@ pub struct Gateway {
     consumers: Consumers,
     /// The digest of each consumer's frame.
     consumer_digests: ById<u64>,
+    /// Each with its digest.
+    topics: ById<(Rc<Topics>, u64)>,
     settings: Rc<SettingsEntry>,
     documents: Documents,
     /// Upstreams whose members cannot all be found by key yet; none in a gateway in service.
@@ -75,6 +77,8 @@ pub struct Counts {
     pub certificates: usize,
     /// Consumers.
     pub consumers: usize,
+    /// Sets of topics.
+    pub topics: usize,
 }
 
 impl Gateway {
@@ -93,6 +97,7 @@ impl Gateway {
             certificate_names: Names::new(),
             consumers: Consumers::default(),
             consumer_digests: map::empty(),
+            topics: map::empty(),
             settings: Rc::default(),
             documents: Documents::default(),
             unsettled: Vec::new(),
@@ -194,7 +199,8 @@ impl Gateway {
             | ResourceKind::Consumers
             | ResourceKind::Certificates
             | ResourceKind::Upstreams
-            | ResourceKind::Members => None,
+            | ResourceKind::Members
+            | ResourceKind::Topics => None,
         }
     }
 
@@ -232,6 +238,17 @@ impl Gateway {
         &self.consumers
     }
 
+    /// A set of topics.
+    #[must_use]
+    pub fn topics(&self, id: &str) -> Option<&Rc<Topics>> {
+        self.topics.get(id).map(|(topics, _)| topics)
+    }
+
+    /// All sets of topics, in arbitrary order; at most [`crate::resource::MAX_TOPICS`] if control has checked them.
+    pub fn all_topics(&self) -> impl Iterator<Item = &Rc<Topics>> {
+        self.topics.values().map(|(topics, _)| topics)
+    }
+
     /// A certificate by its id.
     #[must_use]
     pub fn certificate_by_id(&self, id: &str) -> Option<&Rc<CertificateEntry>> {
@@ -266,6 +283,7 @@ impl Gateway {
             members: self.members,
             certificates: self.certificates.size(),
             consumers: self.consumers.len(),
+            topics: self.topics.size(),
         }
     }
 }

@@ -11,6 +11,7 @@ mod kind;
 mod route;
 mod settings;
 mod site;
+mod topics;
 mod upstream;
 
 use std::borrow::Cow;
@@ -28,6 +29,7 @@ pub use route::{
 };
 pub use settings::Settings;
 pub use site::{ClientTls, Site, SiteTls, TlsVersion};
+pub use topics::{History, MAX_FILTER_BYTES, MAX_FILTER_LEVELS, MAX_TOPICS, Messages, Topics};
 pub use upstream::{
     ActiveHealth, Balance, CheckKind, HashKey, HostHeader, KeepAlive, Member, PassiveHealth, Protocol, Upstream,
     UpstreamTls,
@@ -62,6 +64,8 @@ pub enum Resource {
         /// The member.
         member: Member,
     },
+    /// A set of topics.
+    Topics(Topics),
     /// A site.
     Site(Site),
     /// A route.
@@ -83,6 +87,7 @@ impl Resource {
             Self::Settings(_) => ResourceKind::Settings,
             Self::Upstream(_) => ResourceKind::Upstreams,
             Self::Member { .. } => ResourceKind::Members,
+            Self::Topics(_) => ResourceKind::Topics,
             Self::Site(_) => ResourceKind::Sites,
             Self::Route(_) => ResourceKind::Routes,
         }
@@ -102,6 +107,7 @@ impl Resource {
             Self::Settings(_) => Cow::Borrowed(""),
             Self::Upstream(upstream) => Cow::Borrowed(&upstream.id),
             Self::Member { upstream, member } => Cow::Owned(format!("{upstream}/{}", member.id)),
+            Self::Topics(topics) => Cow::Borrowed(&topics.id),
             Self::Site(site) => Cow::Borrowed(&site.id),
             Self::Route(route) => Cow::Borrowed(&route.id),
         }
@@ -121,6 +127,7 @@ impl Resource {
             | Self::Certificate(_)
             | Self::Upstream(_)
             | Self::Member { .. }
+            | Self::Topics(_)
             | Self::Site(_)
             | Self::Route(_) => None,
         }
@@ -141,7 +148,8 @@ impl Resource {
             | Self::Consumer(_)
             | Self::Certificate(_)
             | Self::Upstream(_)
-            | Self::Member { .. } => None,
+            | Self::Member { .. }
+            | Self::Topics(_) => None,
         }
     }
 }

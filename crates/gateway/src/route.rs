@@ -50,7 +50,7 @@ impl RouteEntry {
                 split = Sides::new(&forward.split);
             }
             RouteAction::Redirect { to, .. } => redirect = Some(Expansion::parse(to, path.param_names())?),
-            RouteAction::Respond { .. } => {}
+            RouteAction::Respond { .. } | RouteAction::Messages(_) => {}
         }
         let rank = Rank::new(&spec, Some(&path));
         let policies = spec.policies.clone().map(PolicyNames::new);

@@ -86,7 +86,7 @@ pub(crate) fn check<'n>(node: &'n Node, kind: &Kind) -> Checked<Value<'n>> {
         Kind::Form(_) | Kind::Id(_) if scalar.class() != Class::Text => Err(found(Some("put it in quotes"))),
         Kind::Form(_) | Kind::Id(_) => name(node, kind),
         Kind::Duration(low, high) => quantity::duration(text, *low, *high).map(Value::Milliseconds).map_err(found),
-        Kind::Size(most) => quantity::size(text, *most).map(Value::Bytes).map_err(found),
+        Kind::Size(low, high) => quantity::size(text, *low, *high).map(Value::Bytes).map_err(found),
         Kind::Percent => quantity::per_10000(text).map(Value::Per10000).map_err(found),
         Kind::Statuses => quantity::statuses(text).map(|(low, high)| Value::Statuses(low, high)).map_err(found),
         _ if text.len() > MAX_TEXT_BYTES => Err(Fault {

@@ -204,8 +204,8 @@ fn kind(of: &Kind) -> Value {
             let time = json!({ "type": "string", "pattern": "^[0-9]{1,9}(ms|s|m|h|d)$" });
             if *low > 0 { time } else { json!({ "anyOf": [time, { "enum": [0, "0"] }] }) }
         }
-        Kind::Size(most) => json!({ "anyOf": [
-            { "type": "integer", "minimum": 0, "maximum": most },
+        Kind::Size(low, high) => json!({ "anyOf": [
+            { "type": "integer", "minimum": low, "maximum": high },
             { "type": "string", "pattern": "^[0-9]{1,13}[kKmMgG]?$" },
         ] }),
         Kind::Percent => json!({ "anyOf": [

@@ -380,6 +380,7 @@ fn check<'n>(source: &'n Source, root: &'n Node, reporter: &mut Reporter) -> Vec
         | ResourceKind::Certificates
         | ResourceKind::Upstreams
         | ResourceKind::Members
+        | ResourceKind::Topics
         | ResourceKind::Sites
         | ResourceKind::Routes => Vec::new(),
     };

@@ -11,9 +11,10 @@ mod policy;
 mod route;
 mod settings;
 mod site;
+mod topics;
 mod upstream;
 
-use weir_gateway::resource::ResourceKind;
+use weir_gateway::resource::{MAX_TOPICS, ResourceKind};
 use weir_policy::check::Fields;
 use weir_policy::table::{
     CLIENT_ADDRESS, CONSUMER, GEO, INSPECTOR, Key, Kind, LIST, Need, RULE_SET_DOCUMENT, Resource,
@@ -59,6 +60,7 @@ pub fn descriptor(kind: ResourceKind) -> &'static Descriptor {
         ResourceKind::Settings => &settings::DESCRIPTOR,
         ResourceKind::Upstreams => &upstream::DESCRIPTOR,
         ResourceKind::Members => &upstream::MEMBERS,
+        ResourceKind::Topics => &topics::DESCRIPTOR,
         ResourceKind::Sites => &site::DESCRIPTOR,
         ResourceKind::Routes => &route::DESCRIPTOR,
     }
@@ -125,6 +127,15 @@ pub(crate) static STATE: Resource = Resource {
             &Kind::Map(&Kind::Id(ResourceKind::Routes), &Kind::Resource(&route::ROUTE)),
             "Routes, by id.",
         ),
+        Key {
+            name: "topics",
+            kind: Kind::AtMost(
+                &Kind::Map(&Kind::Id(ResourceKind::Topics), &Kind::Resource(&topics::TOPICS)),
+                MAX_TOPICS,
+            ),
+            need: Need::Default("none"),
+            doc: "Topic sets, by id.",
+        },
         documents(
             "upstreams",
             &Kind::Map(&Kind::Id(ResourceKind::Upstreams), &Kind::Resource(&upstream::UPSTREAM)),

@@ -49,7 +49,8 @@ impl Scope {
                 | ResourceKind::Certificates
                 | ResourceKind::Settings
                 | ResourceKind::Upstreams
-                | ResourceKind::Members => true,
+                | ResourceKind::Members
+                | ResourceKind::Topics => true,
             }
     }
 }

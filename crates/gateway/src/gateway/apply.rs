@@ -68,6 +68,7 @@ impl Gateway {
             Resource::Settings(settings) => self.put_settings(settings, digest),
             Resource::Upstream(upstream) => self.put_upstream(upstream, digest),
             Resource::Member { upstream, member } => self.put_member(&upstream, member, digest),
+            Resource::Topics(topics) => self.put_topics(topics, digest),
             Resource::Site(site) => self.put_site(site, digest),
             Resource::Route(route) => self.put_route(RouteEntry::new(route, digest, patterns)?),
         }
@@ -92,6 +93,7 @@ impl Gateway {
                 Some((upstream, member)) => self.delete_member(upstream, member),
                 None => Err(unknown(kind.singular(), id)),
             },
+            ResourceKind::Topics => self.delete_topics(id),
             ResourceKind::Sites => self.delete_site(id),
             ResourceKind::Routes => self.delete_route(id),
         }
@@ -288,6 +290,21 @@ impl Gateway {
         self.consumers.remove(id).ok_or_else(|| unknown("consumer", id))?;
         self.digest ^= self.consumer_digests.get(id).copied().unwrap_or(0);
         self.consumer_digests.remove_mut(id);
+        Ok(())
+    }
+
+    fn put_topics(&mut self, topics: resource::Topics, digest: u64) -> Result<(), Refusal> {
+        let id: Rc<str> = topics.id.as_str().into();
+        self.digest ^= digest ^ self.topics.get(&id).map_or(0, |(_, digest)| *digest);
+        self.topics.insert_mut(id, (Rc::new(topics), digest));
+        Ok(())
+    }
+
+    fn delete_topics(&mut self, id: &str) -> Result<(), Refusal> {
+        let kind = ResourceKind::Topics.singular();
+        let (_, digest) = self.topics.get(id).ok_or_else(|| unknown(kind, id))?;
+        self.digest ^= digest;
+        self.topics.remove_mut(id);
         Ok(())
     }
 

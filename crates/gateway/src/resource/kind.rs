@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::topics::MAX_TOPICS;
+
 /// The longest id, in bytes: ids are repeated in every log line.
 pub const MAX_ID_BYTES: usize = 128;
 
@@ -38,6 +40,8 @@ pub enum ResourceKind {
     Upstreams,
     /// Members of upstreams; their ids are `UPSTREAM/MEMBER`.
     Members,
+    /// Sets of topics of messages for clients, for routes.
+    Topics,
     /// Sites.
     Sites,
     /// Routes.
@@ -50,6 +54,7 @@ struct Identity {
     plural: &'static str,
     ids: Ids,
     parent: Option<ResourceKind>,
+    most: Option<usize>,
 }
 
 /// The ids of a kind: at most [`MAX_ID_BYTES`] bytes, `A-Z a-z 0-9 . _ -`, of which the first is restricted.
@@ -67,7 +72,7 @@ enum Ids {
 
 impl ResourceKind {
     /// All kinds, in their order.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Files,
         Self::Lists,
         Self::RuleSets,
@@ -78,6 +83,7 @@ impl ResourceKind {
         Self::Settings,
         Self::Upstreams,
         Self::Members,
+        Self::Topics,
         Self::Sites,
         Self::Routes,
     ];
@@ -89,7 +95,7 @@ impl ResourceKind {
 
     const fn identity(self) -> Identity {
         const fn row(singular: &'static str, plural: &'static str) -> Identity {
-            Identity { singular, plural, ids: Ids::Name, parent: None }
+            Identity { singular, plural, ids: Ids::Name, parent: None, most: None }
         }
         match self {
             Self::Files => Identity { ids: Ids::Path, ..row("file", "files") },
@@ -102,6 +108,7 @@ impl ResourceKind {
             Self::Settings => Identity { ids: Ids::None, ..row("settings", "settings") },
             Self::Upstreams => row("upstream", "upstreams"),
             Self::Members => Identity { parent: Some(Self::Upstreams), ..row("member", "members") },
+            Self::Topics => Identity { most: Some(MAX_TOPICS), ..row("topic set", "topics") },
             Self::Sites => row("site", "sites"),
             Self::Routes => row("route", "routes"),
         }
@@ -125,6 +132,12 @@ impl ResourceKind {
         self.identity().parent
     }
 
+    /// The most resources of this kind that there can be, if there is a limit.
+    #[must_use]
+    pub const fn most(self) -> Option<usize> {
+        self.identity().most
+    }
+
     /// Whether there is exactly one, which has no id and cannot be deleted.
     #[must_use]
     pub const fn is_singleton(self) -> bool {
@@ -136,9 +149,13 @@ impl ResourceKind {
     pub const fn is_compiled(self) -> bool {
         match self {
             Self::Files | Self::Lists | Self::RuleSets | Self::Inspectors | Self::Policies | Self::Settings => true,
-            Self::Consumers | Self::Certificates | Self::Upstreams | Self::Members | Self::Sites | Self::Routes => {
-                false
-            }
+            Self::Consumers
+            | Self::Certificates
+            | Self::Upstreams
+            | Self::Members
+            | Self::Topics
+            | Self::Sites
+            | Self::Routes => false,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::upstream::HashKey;
+use super::{topics::Messages, upstream::HashKey};
 
 /// A route of a site.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -105,6 +105,8 @@ pub enum RouteAction {
         /// Its media type.
         content_type: String,
     },
+    /// Gives clients messages of topics, and takes theirs.
+    Messages(Messages),
 }
 
 /// The settings of forwarding.

@@ -36,12 +36,14 @@ pub enum RefusalReason {
     NoMember,
     /// This nginx has no gRPC module.
     NoGrpc,
+    /// This nginx has no memory for messages.
+    NoMessages,
 }
 
 impl RefusalReason {
     /// Every reason, for tests.
     #[cfg(test)]
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::NoConfiguration,
         Self::Host,
         Self::NoSite,
@@ -53,6 +55,7 @@ impl RefusalReason {
         Self::NoUpstream,
         Self::NoMember,
         Self::NoGrpc,
+        Self::NoMessages,
     ];
 
     /// Status, a word for programs, and a sentence for people.
@@ -73,6 +76,7 @@ impl RefusalReason {
             Self::NoUpstream => (503, "no_upstream", "the route's upstream does not exist"),
             Self::NoMember => (503, "no_member", "no member of the upstream is available"),
             Self::NoGrpc => (501, "no_grpc", "this nginx was built without the gRPC module"),
+            Self::NoMessages => (503, "no_messages", "this nginx has no memory for messages"),
         }
     }
 

@@ -7,6 +7,7 @@ use weir_engine::Response;
 use weir_gateway::View;
 use weir_gateway::resource::{Protocol, RouteAction};
 
+use super::answer::{self, RefusalReason};
 use super::{Routed, header, mirror};
 use crate::ffi;
 use crate::transaction::{self, Inspection};
@@ -39,6 +40,9 @@ pub unsafe fn leave(r: *mut ngx_http_request_t, routed: &Routed) -> Leave {
         if let Some(response) = own_answer(inspection, routed) {
             return Leave::Answer(response);
         }
+        if let RouteAction::Messages(_) = &routed.route().action {
+            return Leave::Answer(answer::answer(r, RefusalReason::NoMessages, &routed.route().id));
+        }
         match forward(r, inspection, routed) {
             Some(()) => Leave::Pass,
             None => Leave::Status(NGX_HTTP_INTERNAL_SERVER_ERROR as ngx_int_t),
@@ -53,7 +57,7 @@ fn own_answer(inspection: &Inspection, routed: &Routed) -> Option<Arc<Response>>
         return Some(redirect(TO_HTTPS, [b"https://", head.host, head.target].concat()));
     }
     match &routed.route().action {
-        RouteAction::Forward(_) => None,
+        RouteAction::Forward(_) | RouteAction::Messages(_) => None,
         RouteAction::Redirect { .. } => {
             let mut to = Vec::new();
             let status = routed.matched().redirect(&View(&inspection.transaction), &mut to)?;

@@ -85,7 +85,7 @@ impl Routed {
     pub fn forward(&self) -> Option<&Forward> {
         match &self.route().action {
             RouteAction::Forward(forward) => Some(forward),
-            RouteAction::Redirect { .. } | RouteAction::Respond { .. } => None,
+            RouteAction::Redirect { .. } | RouteAction::Respond { .. } | RouteAction::Messages(_) => None,
         }
     }
 }

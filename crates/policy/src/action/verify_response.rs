@@ -57,7 +57,7 @@ pub(super) static VERIFY_RESPONSE: ActionKind = ActionKind {
             },
             Key {
                 name: "max_body",
-                kind: Kind::Size(MAX_HELD_BYTES),
+                kind: Kind::Size(0, MAX_HELD_BYTES),
                 need: Need::Value("1m"),
                 doc: "The longest body, which is held in memory. A longer one is replaced by 502.",
             },

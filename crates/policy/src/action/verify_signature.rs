@@ -303,7 +303,7 @@ pub(super) static VERIFY_SIGNATURE: ActionKind = ActionKind {
             },
             Key {
                 name: "max_body",
-                kind: Kind::Size(MAX_KEPT_BYTES),
+                kind: Kind::Size(0, MAX_KEPT_BYTES),
                 need: Need::Value("64k"),
                 doc: "`sorted_parameters` and presets: the longest body, which has to be kept for sorting.",
             },

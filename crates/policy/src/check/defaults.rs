@@ -69,7 +69,7 @@ impl<'n> Fields<'n> {
     pub fn bytes_or(&self, name: &str) -> u64 {
         match self.get(name).map(|item| &item.value) {
             Some(Value::Bytes(bytes)) => *bytes,
-            _ => quantity::size(self.default(name), u64::MAX).expect(TESTED),
+            _ => quantity::size(self.default(name), 0, u64::MAX).expect(TESTED),
         }
     }
 

@@ -2,6 +2,10 @@
 
 use std::net::{Ipv6Addr, SocketAddr};
 
+use weir_gateway::resource::MAX_FILTER_LEVELS;
+
+use crate::table::form::MAX_SCHEME_BYTES;
+
 type Checked = Result<(), Option<&'static str>>;
 
 /// RFC 9110, section 5.6.2, beside letters and digits.
@@ -256,6 +260,62 @@ pub fn pem(text: &str) -> Checked {
     })
 }
 
+/// Levels between slashes; `+` and `#` are whole levels, and `#` is the last.
+pub fn topic_filter(text: &str) -> Checked {
+    if text.starts_with('$') {
+        return Err(Some("names that begin with $ are reserved"));
+    }
+    if text.chars().any(char::is_control) {
+        return Err(Some("control characters cannot stand in a topic"));
+    }
+    let count = text.split('/').count();
+    if count > MAX_FILTER_LEVELS {
+        return Err(Some("at most 16 levels are possible"));
+    }
+    for (index, level) in text.split('/').enumerate() {
+        if level.contains('#') && (level != "#" || index + 1 < count) {
+            return Err(Some("# stands for all remaining levels, so it is the last level: orders/#"));
+        }
+        if level.contains('+') && level != "+" {
+            return Err(Some("+ stands for a whole level: orders/+/status"));
+        }
+    }
+    when(!text.is_empty())
+}
+
+/// An origin as browsers send it, or `*`.
+pub fn origin(text: &str) -> Checked {
+    match text {
+        "*" => return Ok(()),
+        "null" => return Err(Some("pages of any site can have the origin null; only `*` includes it")),
+        _ => {}
+    }
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return Err(Some("an origin begins with its scheme: https://app.example.com"));
+    };
+    let of_scheme = |byte: u8| byte.is_ascii_alphanumeric() || b"+.-".contains(&byte);
+    let begins = scheme.as_bytes().first().is_some_and(u8::is_ascii_alphabetic);
+    if !begins || scheme.len() > MAX_SCHEME_BYTES || !scheme.bytes().all(of_scheme) {
+        return Err(None);
+    }
+    if rest.contains('/') {
+        return Err(Some("an origin ends before the path: https://app.example.com, without a slash"));
+    }
+    if rest.contains('*') {
+        return Err(Some("a star stands for all origins, not for a part of one; list them"));
+    }
+    let Some((name, port)) = rest.rsplit_once(':').filter(|_| !rest.ends_with(']')) else { return host(rest) };
+    let digits = !port.starts_with('0') && port.len() <= 5 && port.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits || port.parse::<u16>().is_err() {
+        return Err(Some("the port is a number from 1 to 65535"));
+    }
+    let default = [("http", "80"), ("https", "443")];
+    if default.iter().any(|(known, usual)| scheme.eq_ignore_ascii_case(known) && port == *usual) {
+        return Err(Some("without the port: browsers leave out the default of a scheme"));
+    }
+    host(name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -325,6 +385,40 @@ mod tests {
             "a:+1",
         ];
         agree(address, &good, &bad);
+    }
+
+    #[test]
+    fn topic_filters_have_wildcards_for_whole_levels() {
+        let most = vec!["a"; MAX_FILTER_LEVELS].join("/");
+        let good = ["#", "+", "a", "a/b", "/a", "a//b", "a/", "a/#", "+/+/#", "a/+/b", "a/$b", "ü", "a b", "*", &most];
+        let more = format!("{most}/#");
+        let bad = ["", "$a", "$SYS/#", "a#", "a/#/b", "#/a", "##", "a+", "a/+b", "++", "a\0", "a\nb", "a\u{85}", &more];
+        agree(topic_filter, &good, &bad);
+    }
+
+    #[test]
+    fn origins_are_as_browsers_send_them() {
+        let good = ["*", "https://a.example", "http://localhost:3000", "capacitor://localhost", "https://[::1]:8443"];
+        let bad = [
+            "",
+            "null",
+            "a.example",
+            "https://",
+            "https://a/",
+            "https://a/b",
+            "https://*.a",
+            "https://a:443",
+            "HTTP://a:80",
+            "https://a:0",
+            "https://a:65536",
+            "https://a:",
+            "https://u@a",
+            "1x://a",
+            "://a",
+            "https://a b",
+            "https://[::1",
+        ];
+        agree(origin, &good, &bad);
     }
 
     #[test]

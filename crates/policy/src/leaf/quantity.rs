@@ -25,7 +25,7 @@ pub(crate) fn duration(text: &str, low: u64, high: u64) -> Result<u64, Hint> {
 }
 
 /// `512`, `128k`, `1m`, `2g` in bytes.
-pub(crate) fn size(text: &str, most: u64) -> Result<u64, Hint> {
+pub(crate) fn size(text: &str, low: u64, high: u64) -> Result<u64, Hint> {
     let whole = whole(text).and_then(|number| u64::try_from(number).ok()).map(|number| (number, ""));
     let (number, unit) = whole.or_else(|| split(text)).ok_or(None)?;
     let shift = match unit {
@@ -35,7 +35,7 @@ pub(crate) fn size(text: &str, most: u64) -> Result<u64, Hint> {
         "g" | "G" => 30,
         _ => return Err(Some("the units are k, m and g")),
     };
-    number.checked_mul(1 << shift).filter(|bytes| *bytes <= most).ok_or(None)
+    number.checked_mul(1 << shift).filter(|bytes| (low..=high).contains(bytes)).ok_or(None)
 }
 
 /// Percent as parts of 10,000, rounded.
@@ -97,11 +97,12 @@ mod tests {
         for (text, bytes) in
             [("0", 0), ("512", 512), ("512.0", 512), ("128k", 131_072), ("1m", 1 << 20), ("2G", 2 << 30)]
         {
-            assert_eq!(size(text, u64::MAX), Ok(bytes), "{text}");
+            assert_eq!(size(text, 0, u64::MAX), Ok(bytes), "{text}");
         }
         for text in ["", "-1", "1.5m", "1mb", "k", "99999999999g"] {
-            assert!(size(text, 1 << 40).is_err(), "{text}");
+            assert!(size(text, 0, 1 << 40).is_err(), "{text}");
         }
+        assert!(size("3k", 4096, 8192).is_err() && size("4k", 4096, 8192).is_ok() && size("9k", 4096, 8192).is_err());
     }
 
     #[test]

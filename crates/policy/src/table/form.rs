@@ -3,6 +3,8 @@
 //! The pattern takes all that the check takes. Where a pattern cannot say all of it (the prefix of an
 //! address, names that must differ) the check is stricter, and says why.
 
+use weir_gateway::resource::MAX_FILTER_BYTES;
+
 use crate::leaf::form as is;
 
 /// What a text must look like.
@@ -22,6 +24,8 @@ pub struct Form {
 
 /// Longest host name (RFC 1035, section 2.3.4).
 pub const MAX_HOST_BYTES: usize = 253;
+/// Longest scheme of an origin; the longest registered ones have about 30 bytes.
+pub const MAX_SCHEME_BYTES: usize = 32;
 /// Longest path, pattern or target of a redirect: what nginx's own buffers for a request line hold, halved.
 pub const MAX_PATH_BYTES: usize = 4096;
 /// Longest name of a header field, cookie or argument.
@@ -204,4 +208,22 @@ pub static CREDENTIAL_ID: Form = Form {
     pattern: r"^[^\u0000-\u001f\u007f]+$",
     max_bytes: MAX_CREDENTIAL_ID_BYTES,
     check: is::argument,
+};
+
+/// Topics by a filter (MQTT 5.0, section 4.7).
+pub static TOPIC_FILTER: Form = Form {
+    name: "topic filter",
+    describe: "a topic filter, such as orders/+/status or orders/#",
+    pattern: r"^(#|(\+|[^$+#/\u0000-\u001f\u007f-\u009f][^+#/\u0000-\u001f\u007f-\u009f]*)?(/(\+|[^+#/\u0000-\u001f\u007f-\u009f]*)){0,15}(/#)?)$",
+    max_bytes: MAX_FILTER_BYTES,
+    check: is::topic_filter,
+};
+
+/// An origin (RFC 6454, section 6.2), or all.
+pub static ORIGIN: Form = Form {
+    name: "origin or `*`",
+    describe: "an origin, such as https://app.example.com, or *",
+    pattern: r"^(\*|[A-Za-z][A-Za-z0-9+.-]{0,31}://([A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*|\[[0-9A-Fa-f:.]+\])(:[1-9][0-9]{0,4})?)$",
+    max_bytes: MAX_SCHEME_BYTES + MAX_HOST_BYTES + 9,
+    check: is::origin,
 };

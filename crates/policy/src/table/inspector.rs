@@ -99,7 +99,7 @@ pub static INSPECTOR: Resource = Resource {
         },
         Key {
             name: "body",
-            kind: Kind::Size(MAX_SENT_BYTES),
+            kind: Kind::Size(0, MAX_SENT_BYTES),
             need: Need::Value("0"),
             doc: "Most bytes of the request body that are sent, with a flag if that is not all of it. With `0` the question is asked before the body is read.",
         },

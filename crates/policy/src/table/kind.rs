@@ -49,8 +49,8 @@ pub enum Kind {
     Id(ResourceKind),
     /// A time such as `5s`, between two bounds in ms, both included; `0` if the lower one is 0.
     Duration(u64, u64),
-    /// A size such as `1m`, of at most so many bytes.
-    Size(u64),
+    /// A size such as `1m`, between two bounds in bytes, both included.
+    Size(u64, u64),
     /// A share in percent, to two digits behind the point.
     Percent,
     /// A status code, or a range of them such as `200-399`.
@@ -151,7 +151,10 @@ impl Kind {
             Self::Duration(low, high) => {
                 format!("a time from {} to {}, such as 250ms, 5s, 1m", time(*low), time(*high))
             }
-            Self::Size(high) => format!("a size of at most {}, such as 128k, 1m or a number of bytes", size(*high)),
+            Self::Size(0, high) => format!("a size of at most {}, such as 128k, 1m or a number of bytes", size(*high)),
+            Self::Size(low, high) => {
+                format!("a size from {} to {}, such as 128k, 1m or a number of bytes", size(*low), size(*high))
+            }
             Self::Percent => "a number of percent from 0.01 to 100".into(),
             Self::Statuses => "a status code or a range such as 200-399".into(),
             Self::Switch(resource) => format!("{} (a mapping), `true` or `false`", resource.article),
@@ -188,7 +191,8 @@ impl Kind {
             Self::Form(form) => form.name.into(),
             Self::Id(kind) => format!("{} id", kind.singular()),
             Self::Duration(low, high) => format!("time, {} to {}", time(*low), time(*high)),
-            Self::Size(high) => format!("size, at most {}", size(*high)),
+            Self::Size(0, high) => format!("size, at most {}", size(*high)),
+            Self::Size(low, high) => format!("size, {} to {}", size(*low), size(*high)),
             Self::Percent => "percent, 0.01 to 100".into(),
             Self::Statuses => "status or range".into(),
             Self::Switch(resource) => format!("[{0}](#{0}), `true`, `false`", resource.name),

@@ -2,6 +2,7 @@
 
 mod convert;
 mod forward;
+mod messages;
 mod unique;
 
 use weir_gateway::resource::ResourceKind;
@@ -9,6 +10,7 @@ use weir_policy::table::{Key, Kind, Need, Resource, form};
 
 use super::{DAY_MS, Descriptor, Example, policies};
 use forward::{MIRROR, RETRIES, REWRITE, SPLIT, STICKY, TIMEOUTS};
+use messages::MESSAGES;
 
 pub(super) static DESCRIPTOR: Descriptor = Descriptor {
     table: &ROUTE,
@@ -19,6 +21,7 @@ pub(super) static DESCRIPTOR: Descriptor = Descriptor {
         &STICKY,
         &REDIRECT,
         &RESPOND,
+        &MESSAGES,
         &REWRITE,
         &HEADER_CHANGES,
         &TIMEOUTS,
@@ -51,7 +54,7 @@ pub(crate) static ROUTE: Resource = Resource {
     article: "a route",
     doc: "Conditions that select requests of a site, and their handling. All conditions must hold. If several routes match a request, the one with the highest `priority` wins; then, as in nginx, an exact path before a template, before a regular expression (a longer one first), before the longest prefix; then the route with more conditions. Two routes that would still be equal are rejected.",
     short: None,
-    one_of: &["to", "split", "redirect", "respond"],
+    one_of: &["to", "split", "redirect", "respond", "messages"],
     keys: &[
         Key { name: "site", kind: Kind::Id(ResourceKind::Sites), need: Need::Required, doc: "The site." },
         Key {
@@ -78,26 +81,32 @@ pub(crate) static ROUTE: Resource = Resource {
         Key {
             name: "to",
             kind: Kind::Id(ResourceKind::Upstreams),
-            need: Need::Default("`split`, `redirect` or `respond`"),
+            need: Need::Default("`split`, `redirect`, `respond` or `messages`"),
             doc: "The upstream that receives the requests.",
         },
         Key {
             name: "split",
             kind: Kind::AtMost(&Kind::List(&Kind::Resource(&SPLIT), true), MAX_CONDITIONS),
-            need: Need::Default("`to`, `redirect` or `respond`"),
+            need: Need::Default("`to`, `redirect`, `respond` or `messages`"),
             doc: "Several upstreams that receive shares of the requests.",
         },
         Key {
             name: "redirect",
             kind: Kind::Resource(&REDIRECT),
-            need: Need::Default("`to`, `split` or `respond`"),
+            need: Need::Default("`to`, `split`, `respond` or `messages`"),
             doc: "Answers with a redirect.",
         },
         Key {
             name: "respond",
             kind: Kind::Resource(&RESPOND),
-            need: Need::Default("`to`, `split` or `redirect`"),
+            need: Need::Default("`to`, `split`, `redirect` or `messages`"),
             doc: "Answers without an upstream.",
+        },
+        Key {
+            name: "messages",
+            kind: Kind::Resource(&MESSAGES),
+            need: Need::Default("`to`, `split`, `redirect` or `respond`"),
+            doc: "Gives clients messages of topics, and takes theirs.",
         },
         Key {
             name: "sticky",
@@ -131,7 +140,7 @@ pub(crate) static ROUTE: Resource = Resource {
         },
         Key {
             name: "body_limit",
-            kind: Kind::Size(MAX_BODY),
+            kind: Kind::Size(0, MAX_BODY),
             need: Need::Value("1m"),
             doc: "The largest body of a request; a larger one is answered with 413. 0 means no limit.",
         },

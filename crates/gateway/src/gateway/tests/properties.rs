@@ -235,6 +235,7 @@ proptest! {
                 members: plain.members.len(),
                 certificates: 0,
                 consumers: 0,
+                topics: 0,
             };
             prop_assert_eq!(gateway.counts(), counts);
             for upstream in &plain.upstreams {

@@ -104,7 +104,7 @@ impl Converter<'_> {
     }
 
     fn route_action(&mut self, fields: &Fields<'_>, path: &PathMatch) -> RouteAction {
-        let answer = ["redirect", "respond"].into_iter().find(|key| fields.key_node(key).is_some());
+        let answer = ["redirect", "respond", "messages"].into_iter().find(|key| fields.key_node(key).is_some());
         if let Some(answer) = answer {
             for (key, node) in FORWARDING.iter().filter_map(|key| Some((key, fields.key_node(key)?))) {
                 let hint = format!("with `{answer}` no upstream sees the request");
@@ -123,6 +123,9 @@ impl Converter<'_> {
                 body: respond.text_or("body").to_owned(),
                 content_type: respond.text_or("content_type").to_owned(),
             };
+        }
+        if let Some(messages) = fields.fields("messages") {
+            return RouteAction::Messages(self.messages(messages));
         }
         RouteAction::Forward(Box::new(self.forward(fields, path)))
     }
