@@ -14,6 +14,8 @@ pub const DEFAULT_BODY_LIMIT: usize = 1 << 20;
 pub const DEFAULT_ZONE_BYTES: usize = 8 << 20;
 /// Size of the zone of nonces without `weir_nonce_zone`: 1.3 million of them.
 pub const DEFAULT_NONCE_ZONE_BYTES: usize = 24 << 20;
+/// Size of the memory for messages without `weir_messages_zone`: 1 MiB for each set of topics.
+pub const DEFAULT_MESSAGES_ZONE_BYTES: usize = 16 << 20;
 /// `weir_sample` unless configured: the two clock readings per rule then cost less than 1 %.
 pub const DEFAULT_SAMPLE: u32 = 64;
 /// `weir_runtime` unless configured.
@@ -110,6 +112,8 @@ directives! {
             "Shared memory for the persistent collections of SecLang rules (`IP`, `GLOBAL`, `SESSION` and others). It is kept across reloads as long as the size stays the same. When it is full, the entries that would expire first are dropped, with a line in the error log.";
         NonceZone "weir_nonce_zone" One "SIZE" Bytes(DEFAULT_NONCE_ZONE_BYTES)
             "Shared memory for nonces of signed requests, where an action has `replay: refuse`. 18.6 bytes for each request of one window: `24m` holds 1.3 million. It is kept across reloads as long as the size stays the same. A nonce is never forgotten before it expires; when the memory is full, `replay` of the action decides.";
+        MessagesZone "weir_messages_zone" One "SIZE | off" Bytes(DEFAULT_MESSAGES_ZONE_BYTES)
+            "Memory for messages to clients, in a file of the runtime directory; it is divided into 16 equal parts, one for each `topics` resource, and a message may take an eighth of a part. `2m` is the least, `16g` the most. With `off` or `0` there is none, and routes with `messages` answer 503.";
         RequestIdHeader "weir_request_id_header" OneOrTwo "NAME [trusted | any]" Text("none")
             "Takes the request id from this request header if the value has 1 to 64 characters of `A-Za-z0-9._-`: with `trusted` (the default) only from peers in `client_address.trusted` of the policy, with `any` from every peer.";
         Sample "weir_sample" One "N" Number(DEFAULT_SAMPLE)

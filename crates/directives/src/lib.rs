@@ -9,8 +9,9 @@ mod reference;
 mod variable;
 
 pub use directive::{
-    Arguments, DEFAULT_BODY_LIMIT, DEFAULT_NONCE_ZONE_BYTES, DEFAULT_RUNTIME, DEFAULT_SAMPLE, DEFAULT_ZONE_BYTES,
-    DIRECTIVES, Default, Directive, DirectiveInfo, HttpDirective, LocationDirective, ServerDirective,
+    Arguments, DEFAULT_BODY_LIMIT, DEFAULT_MESSAGES_ZONE_BYTES, DEFAULT_NONCE_ZONE_BYTES, DEFAULT_RUNTIME,
+    DEFAULT_SAMPLE, DEFAULT_ZONE_BYTES, DIRECTIVES, Default, Directive, DirectiveInfo, HttpDirective,
+    LocationDirective, ServerDirective,
 };
 pub use reference::markdown;
 pub use variable::{VARIABLES, Variable, VariableInfo};

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use nginx_sys::{ngx_conf_t, ngx_int_t, ngx_shm_zone_t};
 use weir_collections::{Counts, Table};
-use weir_directives::{DEFAULT_BODY_LIMIT, DEFAULT_RUNTIME, DEFAULT_SAMPLE};
+use weir_directives::{DEFAULT_BODY_LIMIT, DEFAULT_MESSAGES_ZONE_BYTES, DEFAULT_RUNTIME, DEFAULT_SAMPLE};
 use weir_engine::seclang::Collections;
 use weir_engine::{NonceTable, Plan, RateTable};
 use weir_http::header_hash;
@@ -106,6 +106,8 @@ pub struct Main {
     pub collections_bytes: Option<usize>,
     /// `weir_nonce_zone`
     pub nonce_bytes: Option<usize>,
+    /// `weir_messages_zone`; `Some(None)` is `off`.
+    pub messages_zone: Option<Option<usize>>,
     /// `weir_sample`
     pub sample: Option<u32>,
     /// `weir_request_id_header`
@@ -163,6 +165,12 @@ impl Main {
     /// Every how many requests one is timed.
     pub fn sample_every(&self) -> u32 {
         self.sample.unwrap_or(DEFAULT_SAMPLE)
+    }
+
+    /// The size of the memory for messages; `None` if there is to be none.
+    #[expect(dead_code, reason = "the memory is made with the first code that serves messages")]
+    pub fn messages_bytes(&self) -> Option<usize> {
+        self.messages_zone.unwrap_or(Some(DEFAULT_MESSAGES_ZONE_BYTES))
     }
 
     /// The revision of `weir_policy`, or nothing.

@@ -1,6 +1,7 @@
 //! nginx's command array from the table of directives, and the one setter behind all of them.
 
 use std::ffi::{c_char, c_void};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::ptr;
 
@@ -143,6 +144,7 @@ unsafe fn set_main(
         HttpDirective::LogLevel => once(&mut main().log_level, choose(first, LEVELS)?),
         HttpDirective::RateLimitZone => once(&mut main().zone_bytes, zone_size(first)?),
         HttpDirective::NonceZone => once(&mut main().nonce_bytes, zone_size(first)?),
+        HttpDirective::MessagesZone => once(&mut main().messages_zone, messages_size(first)?),
         HttpDirective::CollectionsZone => once(&mut main().collections_bytes, zone_size(first)?),
         HttpDirective::Sample => match first.parse() {
             Ok(every @ 1..=1_000_000) => once(&mut main().sample, every),
@@ -220,6 +222,18 @@ fn zone_size(text: &str) -> Result<usize, String> {
     }
 }
 
+/// Bounds of the memory for messages: with the least, a part has 128 KiB and a message 16 KiB; the most is against slips.
+const MESSAGES_BYTES: RangeInclusive<usize> = 2 << 20..=16 << 30;
+
+/// The size of the memory for messages, or `None` for none.
+fn messages_size(text: &str) -> Result<Option<usize>, String> {
+    match text {
+        "off" | "0" => Ok(None),
+        _ if MESSAGES_BYTES.contains(&size(text)?) => size(text).map(Some),
+        _ => Err(format!("must be \"off\" or a size from 2m to 16g, not \"{text}\"")),
+    }
+}
+
 /// A path, relative ones from nginx's configuration directory or its prefix.
 pub fn full_path(cf: *mut ngx_conf_t, path: &str, from_configuration: bool) -> Result<PathBuf, String> {
     use std::os::unix::ffi::OsStrExt;
@@ -237,13 +251,13 @@ pub fn full_path(cf: *mut ngx_conf_t, path: &str, from_configuration: bool) -> R
     Ok(PathBuf::from(std::ffi::OsStr::from_bytes(full)))
 }
 
-/// A size such as `128k` in bytes.
+/// A size such as `128k` or `1g` in bytes.
 pub fn size(text: &str) -> Result<usize, String> {
     let mut word = ffi::static_str(&[]);
     word.len = text.len();
     word.data = text.as_ptr().cast_mut();
     // SAFETY: nginx only reads the word.
-    let bytes = unsafe { nginx_sys::ngx_parse_size(&raw mut word) };
+    let bytes = unsafe { nginx_sys::ngx_parse_offset(&raw mut word) };
     usize::try_from(bytes).ok().filter(|bytes| *bytes > 0).ok_or_else(|| format!("has an invalid size \"{text}\""))
 }
 

@@ -1,4 +1,4 @@
-//! Checks across documents: references, unique values, cycles. Only touched documents are checked.
+//! Checks across documents: references, unique values, cycles, limits of a kind. Only touched documents are checked.
 
 use weir_resource::{Fault, ResourceKind};
 
@@ -27,7 +27,28 @@ impl Session<'_> {
                 break;
             }
         }
+        self.crowded(&mut faults);
         faults.into_iter().for_each(|fault| self.fault(fault));
+    }
+
+    /// Resources beyond the limit of their kind: of those that the change adds, the last ones are at fault.
+    fn crowded(&self, faults: &mut Vec<Fault>) {
+        for (kind, most) in ResourceKind::ALL.into_iter().filter_map(|kind| Some((kind, kind.most()?))) {
+            let count = self.state.count(kind);
+            let is_new = |key: &&Key| key.kind == kind && self.state.get(kind, &key.id).is_some();
+            let added: Vec<&Key> =
+                self.touched().filter(|(_, old)| old.is_none()).map(|(key, _)| key).filter(is_new).collect();
+            let kept = added.len().saturating_sub(count.saturating_sub(most));
+            for key in added.into_iter().skip(kept).take(MAX_FAULTS) {
+                faults.push(Fault {
+                    pointer: key.to_string(),
+                    message: format!("with it there would be {count} {}s", kind.singular()),
+                    expected: Some(format!("at most {most}")),
+                    hint: Some(format!("delete one that is not needed, or put more into one of those in {kind}")),
+                    ..Fault::default()
+                });
+            }
+        }
     }
 
     fn dangling(&self, key: &Key, document: &Document, faults: &mut Vec<Fault>) {
