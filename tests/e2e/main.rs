@@ -36,6 +36,7 @@ mod inspector_faults;
 mod inspectors;
 mod live;
 mod logs;
+mod messages;
 mod nginx_unchanged;
 mod nonces;
 mod planted;

@@ -13,6 +13,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use nginx_sys::{ngx_conf_t, ngx_int_t, ngx_shm_zone_t};
+use weir_bus::streams::Streams;
 use weir_collections::{Counts, Table};
 use weir_directives::{DEFAULT_BODY_LIMIT, DEFAULT_MESSAGES_ZONE_BYTES, DEFAULT_RUNTIME, DEFAULT_SAMPLE};
 use weir_engine::seclang::Collections;
@@ -150,6 +151,8 @@ pub struct Main {
     pub link: Option<Link>,
     /// Who is banned; `None` if the table could not be opened, which has been logged.
     pub bans: Option<bans::Table>,
+    /// Messages for clients; `None` if they are off or their memory could not be had, which has been logged.
+    pub messages: Option<Arc<Streams>>,
     /// Counters and switches; `None` if they could not be opened, which has been logged.
     pub control: Option<Arc<Control>>,
     /// The ledger of this cycle.
@@ -168,7 +171,6 @@ impl Main {
     }
 
     /// The size of the memory for messages; `None` if there is to be none.
-    #[expect(dead_code, reason = "the memory is made with the first code that serves messages")]
     pub fn messages_bytes(&self) -> Option<usize> {
         self.messages_zone.unwrap_or(Some(DEFAULT_MESSAGES_ZONE_BYTES))
     }

@@ -9,7 +9,7 @@ use weir_ledger::{Control, Ledger, MAX_WORKERS, Reserve};
 
 use crate::configuration::Main;
 use crate::live::Link;
-use crate::{bans, diagnostic, fault, ffi, inspect, live, log, meter, note, policy, worker};
+use crate::{bans, diagnostic, fault, ffi, inspect, live, log, messages, meter, note, policy, worker};
 
 /// Interval of the workers' heartbeats.
 const BEAT_MS: ngx_msec_t = 1000;
@@ -45,6 +45,7 @@ pub unsafe extern "C" fn init_module(cycle: *mut ngx_cycle_t) -> ngx_int_t {
             }
             if main.gateway {
                 open_link(main, workers, (*cycle).log);
+                open_messages(main, workers, (*cycle).log);
             }
         }
     });
@@ -88,6 +89,15 @@ fn open_link(main: &mut Main, workers: usize, log: *mut ngx_log_t) {
     }
 }
 
+/// Opens the memory of messages for clients.
+fn open_messages(main: &mut Main, workers: usize, log: *mut ngx_log_t) {
+    let Some(bytes) = main.messages_bytes() else { return };
+    match messages::open(main.runtime_dir(), bytes, workers) {
+        Ok(streams) => main.messages = Some(streams),
+        Err(error) => note!(log, Error, "weir: no messages for clients: {error}"),
+    }
+}
+
 /// nginx's `init_process`.
 pub unsafe extern "C" fn init_process(cycle: *mut ngx_cycle_t) -> ngx_int_t {
     fault::contain("start of a worker", || {
@@ -125,7 +135,12 @@ unsafe fn begin(cycle: *mut ngx_cycle_t, main: &'static Main) {
     }
     inspect::prepare(main.policies.iter().flat_map(policy::inspectors));
     // SAFETY: a complete cycle, in the process that will serve it.
-    unsafe { live::start(cycle, main) };
+    unsafe {
+        if let Some(streams) = &main.messages {
+            messages::start(cycle, streams);
+        }
+        live::start(cycle, main);
+    }
     if slot.is_some() || main.heartbeat.is_some() {
         // SAFETY: leaked above or living as long as the cycle.
         unsafe { arm(cycle, main) };

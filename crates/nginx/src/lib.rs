@@ -34,6 +34,7 @@ mod headers;
 mod inspect;
 mod live;
 mod log;
+mod messages;
 mod meter;
 mod module;
 mod next_filter;

@@ -17,6 +17,7 @@ use weir_engine::{Bans, Decision, HeaderChange, Outcome, Plan, Response, RuleInd
 use weir_gateway::Site;
 use weir_http::{Anomalies, Transaction};
 use weir_log::request_id::{self, MAX_INBOUND};
+use weir_messages::hub::Key;
 use weir_policy::RuleLabel;
 use weir_rules::Phase;
 use weir_rules::seclang::ir::Phase as RuleSetPhase;
@@ -79,6 +80,8 @@ pub struct Inspection {
     pub password: Password,
     /// Questions to inspectors.
     pub questions: Questions,
+    /// The subscriber that the request has become.
+    pub subscriber: Option<Key>,
     /// What has passed of a body that rules only look at.
     pub passed: PassedBody,
     /// The response's body while rules wait to see it.
@@ -183,6 +186,7 @@ unsafe fn create(r: *mut ngx_http_request_t, main: &'static Main) -> Option<*mut
             timing: worker::next_timing(main.sample_every()),
             password: Password::default(),
             questions: Questions::default(),
+            subscriber: None,
             passed: PassedBody::new(lasting),
             watched: None,
             response_changes: Vec::new(),

@@ -223,9 +223,10 @@ impl Stream<'_> {
             State::Abandoned => self.checked(position, Read::Hole(position + length)),
             State::Complete => {
                 let read = self.message(position, length, buffer);
-                self.checked(position, read.map_or(Read::Damaged(position + length), |found| {
-                    Read::Message(found, position + length)
-                }))
+                self.checked(
+                    position,
+                    read.map_or(Read::Damaged(position + length), |found| Read::Message(found, position + length)),
+                )
             }
         }
     }
@@ -264,7 +265,8 @@ impl Stream<'_> {
         }
         self.copy(position, topic + payload, buffer);
         let (head, rest) = buffer.split_at(topic);
-        let found = Incoming { kind: (lengths >> 40) as u8, target: (lengths >> 32) as u8, id, time_ms, topic, payload };
+        let found =
+            Incoming { kind: (lengths >> 40) as u8, target: (lengths >> 32) as u8, id, time_ms, topic, payload };
         (sum == self.checksum(position, [time_ms, lengths, id], head, rest)).then_some(found)
     }
 

@@ -77,7 +77,8 @@ fn a_reader_that_falls_behind_is_told_and_goes_on_with_the_oldest() {
     }
     let Read::Overrun(oldest) = stream.read(0, &mut buffer) else { panic!("not overrun") };
     let (found, _) = all(stream, oldest);
-    let numbers: Vec<u32> = found.iter().map(|(_, payload)| u32::from_le_bytes(payload[..].try_into().unwrap())).collect();
+    let numbers: Vec<u32> =
+        found.iter().map(|(_, payload)| u32::from_le_bytes(payload[..].try_into().unwrap())).collect();
     // 128 KiB of messages of 64 bytes, but for what the coarse index leaves out.
     assert!((2000..=2048).contains(&numbers.len()), "{}", numbers.len());
     assert!(numbers.iter().copied().eq(100_000 - numbers.len() as u32..100_000), "in order, up to the last");
@@ -155,7 +156,8 @@ fn many_senders_lose_nothing_and_keep_their_order() {
             while next.iter().sum::<u64>() < SENDERS * EACH {
                 match streams.stream(1).read(at, &mut buffer) {
                     Read::Message(found, behind) => {
-                        let word = |n: usize| u64::from_le_bytes(found.payload(&buffer)[8 * n..][..8].try_into().unwrap());
+                        let word =
+                            |n: usize| u64::from_le_bytes(found.payload(&buffer)[8 * n..][..8].try_into().unwrap());
                         assert_eq!(word(1), next[word(0) as usize]);
                         next[word(0) as usize] += 1;
                         at = behind;

@@ -9,8 +9,8 @@ use weir_gateway::resource::{Protocol, RouteAction};
 
 use super::answer::{self, RefusalReason};
 use super::{Routed, header, mirror};
-use crate::ffi;
 use crate::transaction::{self, Inspection};
+use crate::{ffi, messages};
 
 /// Permanent, and the method stays (RFC 9110, section 15.4.9).
 const TO_HTTPS: u16 = 308;
@@ -41,7 +41,10 @@ pub unsafe fn leave(r: *mut ngx_http_request_t, routed: &Routed) -> Leave {
             return Leave::Answer(response);
         }
         if let RouteAction::Messages(_) = &routed.route().action {
-            return Leave::Answer(answer::answer(r, RefusalReason::NoMessages, &routed.route().id));
+            if !messages::serve(r) {
+                return Leave::Answer(answer::answer(r, RefusalReason::NoMessages, &routed.route().id));
+            }
+            return Leave::Pass;
         }
         match forward(r, inspection, routed) {
             Some(()) => Leave::Pass,

@@ -31,7 +31,7 @@ use weir_gateway::Gateway;
 
 use crate::configuration::Main;
 use crate::policy::{self, Policies};
-use crate::{inspect, note};
+use crate::{inspect, messages, note};
 
 use follow::Follower;
 pub use link::{Link, other_format};
@@ -87,6 +87,7 @@ pub fn current() -> Option<Rc<Live>> {
 
 /// Serves `live` from now on.
 fn swap(live: Live) {
+    messages::configure(&live.gateway);
     inspect::prepare(live.policies.iter().flat_map(|policies| policy::inspectors(policies)));
     // What goes is dropped after the borrow: requests may hold on to it.
     let before = WORKER.live.borrow_mut().replace(Rc::new(live));

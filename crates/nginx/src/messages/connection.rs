@@ -1,0 +1,286 @@
+//! A subscriber's connection: writing what waits for it, and ending it.
+
+use std::ptr;
+
+use nginx_sys::{
+    NGX_HTTP_LAST, ngx_buf_t, ngx_chain_get_free_buf, ngx_chain_t, ngx_chain_update_chains, ngx_create_temp_buf,
+    ngx_handle_write_event, ngx_http_finalize_request, ngx_http_output_filter, ngx_http_request_t,
+    ngx_http_run_posted_requests, ngx_http_send_special, ngx_int_t,
+};
+use weir_messages::hub::{Key, chunked, text_frame};
+use weir_messages::subscriber::{Form, Leaving, Subscriber};
+use weir_messages::websocket::{self, Decoder};
+use weir_messages::{frame, sse};
+
+use super::{request, with_hub};
+use crate::ffi;
+use crate::module::ngx_http_weir_module;
+
+/// Pieces that are written by one system call.
+const PIECES: usize = 64;
+
+/// Bytes that are copied to nginx's filters at a time, where a connection has streams.
+const FILTERED_BYTES: usize = 16 << 10;
+
+/// Codes of close frames (RFC 6455, section 7.4.1, and the registry for the last).
+const NORMAL: u16 = 1000;
+const GOING_AWAY: u16 = 1001;
+const TRY_AGAIN_LATER: u16 = 1013;
+
+/// What is kept about a subscriber here.
+pub struct Connection {
+    pub request: *mut ngx_http_request_t,
+    /// nginx's buffers, where the bytes go through its filters: HTTP/2 and HTTP/3, whose frames refer to them until they
+    /// are sent.
+    pub filtered: Option<Filtered>,
+    /// Of a WebSocket; taken out while it is fed.
+    pub decoder: Option<Box<Decoder>>,
+    /// How long the connection may be silent.
+    pub ping_ms: u64,
+    /// When something was last written, or heard of it.
+    pub written_ms: u64,
+    pub heard_ms: u64,
+    /// Since when nothing can be written.
+    pub blocked_ms: Option<u64>,
+    /// Where the subscriber may publish, and how many topics it may have.
+    pub may_publish: bool,
+    pub max_topics: usize,
+    /// The set of topics.
+    pub topics: Box<str>,
+}
+
+/// Buffers that go through nginx's filters.
+#[derive(Clone, Copy)]
+pub struct Filtered {
+    free: *mut ngx_chain_t,
+    busy: *mut ngx_chain_t,
+}
+
+impl Default for Filtered {
+    fn default() -> Self {
+        Self { free: ptr::null_mut(), busy: ptr::null_mut() }
+    }
+}
+
+/// The result of writing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// All there was.
+    All,
+    /// nginx tells when there is room.
+    Blocked,
+    /// The connection is broken.
+    Broken,
+}
+
+/// Writes what waits for a subscriber.
+///
+/// # Safety
+/// The subscriber's request is live.
+pub unsafe fn write(one: &mut Subscriber<Connection>) -> Written {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let r = one.owner.request;
+        if !(*r).out.is_null() {
+            // The head of the response has not left yet.
+            match ngx_http_output_filter(r, ptr::null_mut()) {
+                ffi::code::ERROR => return Written::Broken,
+                _ if !(*r).out.is_null() => return wait(r),
+                _ => {}
+            }
+        }
+        if one.owner.filtered.is_some() { write_filtered(one) } else { write_directly(one) }
+    }
+}
+
+unsafe fn write_directly(one: &mut Subscriber<Connection>) -> Written {
+    // SAFETY: as for `write`. The pieces are the subscriber's, and nginx has copied or sent what it counts as sent. Buffers
+    // and links of zeros are empty ones.
+    unsafe {
+        let c = (*one.owner.request).connection;
+        let Some(send_chain) = (*c).send_chain else { return Written::Broken };
+        while one.waiting() > 0 {
+            let mut buffers: [ngx_buf_t; PIECES] = std::mem::zeroed();
+            let mut links: [ngx_chain_t; PIECES] = std::mem::zeroed();
+            let mut count = 0;
+            let mut bytes = 0;
+            for piece in one.pieces(PIECES) {
+                let range = piece.as_ptr_range();
+                let buffer = &mut buffers[count];
+                (buffer.pos, buffer.last) = (range.start.cast_mut(), range.end.cast_mut());
+                (buffer.start, buffer.end) = (buffer.pos, buffer.last);
+                buffer.set_memory(1);
+                buffer.set_flush(1);
+                bytes += piece.len();
+                count += 1;
+            }
+            for n in 0..count {
+                links[n].buf = &raw mut buffers[n];
+                links[n].next = if n + 1 < count { (&raw mut links[0]).add(n + 1) } else { ptr::null_mut() };
+            }
+            let left = send_chain(c, &raw mut links[0], 0);
+            if left as isize == -1 {
+                return Written::Broken;
+            }
+            let rest: usize = buffers[..count].iter().map(|b| b.last.offset_from(b.pos).max(0) as usize).sum();
+            one.advance(bytes - rest);
+            if rest > 0 {
+                return wait(one.owner.request);
+            }
+        }
+        if (*c).buffered() != 0 { wait(one.owner.request) } else { Written::All }
+    }
+}
+
+unsafe fn write_filtered(one: &mut Subscriber<Connection>) -> Written {
+    // SAFETY: as for `write`; the buffers are the request's.
+    unsafe {
+        let r = one.owner.request;
+        let tag = (&raw mut ngx_http_weir_module).cast();
+        let Some(mut bufs) = one.owner.filtered else { return Written::Broken };
+        let mut out: *mut ngx_chain_t = ptr::null_mut();
+        if !bufs.busy.is_null() {
+            let sent = ngx_http_output_filter(r, ptr::null_mut());
+            ngx_chain_update_chains((*r).pool, &raw mut bufs.free, &raw mut bufs.busy, &raw mut out, tag);
+            one.owner.filtered = Some(bufs);
+            if sent == ffi::code::ERROR {
+                return Written::Broken;
+            }
+        }
+        while one.waiting() > 0 {
+            if !bufs.busy.is_null() {
+                return Written::Blocked;
+            }
+            let link = ngx_chain_get_free_buf((*r).pool, &raw mut bufs.free);
+            if link.is_null() {
+                return Written::Broken;
+            }
+            let buffer = (*link).buf;
+            if (*buffer).start.is_null() {
+                let made = ngx_create_temp_buf((*r).pool, FILTERED_BYTES);
+                if made.is_null() {
+                    return Written::Broken;
+                }
+                ptr::copy_nonoverlapping(made, buffer, 1);
+            }
+            (*buffer).pos = (*buffer).start;
+            (*buffer).last = (*buffer).start;
+            (*buffer).set_temporary(1);
+            (*buffer).set_flush(1);
+            (*buffer).tag = tag;
+            let mut room = FILTERED_BYTES;
+            for piece in one.pieces(usize::MAX) {
+                let part = &piece[..piece.len().min(room)];
+                ptr::copy_nonoverlapping(part.as_ptr(), (*buffer).last, part.len());
+                (*buffer).last = (*buffer).last.add(part.len());
+                room -= part.len();
+                if room == 0 {
+                    break;
+                }
+            }
+            one.advance(FILTERED_BYTES - room);
+            let sent = ngx_http_output_filter(r, link);
+            out = link;
+            ngx_chain_update_chains((*r).pool, &raw mut bufs.free, &raw mut bufs.busy, &raw mut out, tag);
+            one.owner.filtered = Some(bufs);
+            if sent == ffi::code::ERROR {
+                return Written::Broken;
+            }
+        }
+        if bufs.busy.is_null() { Written::All } else { Written::Blocked }
+    }
+}
+
+/// Has nginx tell when there is room again.
+unsafe fn wait(r: *mut ngx_http_request_t) -> Written {
+    // SAFETY: a live request.
+    unsafe {
+        let written = ngx_handle_write_event((*(*r).connection).write, 0);
+        if written == ffi::code::OK { Written::Blocked } else { Written::Broken }
+    }
+}
+
+/// How a connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It is broken, or has been closed by the client: nothing is said any more.
+    Broken,
+    /// The client has closed its WebSocket, with this code.
+    Echoed(Option<u16>),
+    /// With a WebSocket's close frame of this code and reason, or the end of the response.
+    Said(u16, &'static str),
+    /// The worker ends: the client is to come back in so many milliseconds.
+    Reconnect(u64),
+}
+
+impl From<Leaving> for Ending {
+    fn from(leaving: Leaving) -> Self {
+        match leaving {
+            Leaving::Slow => Self::Said(TRY_AGAIN_LATER, "the subscriber does not read fast enough"),
+            Leaving::Removed => Self::Said(GOING_AWAY, "the topics have been removed"),
+        }
+    }
+}
+
+/// Ends a subscriber's connection.
+///
+/// # Safety
+/// Nothing of the hub or the request is borrowed; the request is not used afterwards.
+pub unsafe fn close(key: Key, ending: Ending) {
+    // SAFETY: a request whose subscriber is there is live.
+    unsafe {
+        let ended = with_hub(|hub| {
+            let one = hub.subscriber(key)?;
+            let form = one.form();
+            if form == Form::Poll && ending != Ending::Broken {
+                let objects: Vec<Vec<u8>> = one.pieces(usize::MAX).map(<[u8]>::to_vec).collect();
+                let at = hub.cursor(key)?;
+                return hub.leave(key).map(|owner| (owner.request, form, Some((objects, at)), true));
+            }
+            let is_whole = say(one, ending);
+            hub.leave(key).map(|owner| (owner.request, form, None, is_whole))
+        });
+        let Some((r, form, polled, is_whole)) = ended.flatten() else { return };
+        let connection = (*r).connection;
+        if let Some((objects, at)) = polled {
+            request::answer_poll(r, &objects, at);
+            ngx_http_run_posted_requests(connection);
+            return;
+        }
+        let code: ngx_int_t = match form {
+            _ if !is_whole => ffi::code::ERROR,
+            Form::WebSocket => ffi::code::OK,
+            Form::Events { .. } | Form::Poll => ngx_http_send_special(r, NGX_HTTP_LAST as usize),
+        };
+        if !is_whole {
+            (*connection).set_error(1);
+        }
+        ngx_http_finalize_request(r, code);
+        ngx_http_run_posted_requests(connection);
+    }
+}
+
+/// Says goodbye; whether all of it is written.
+unsafe fn say(one: &mut Subscriber<Connection>, ending: Ending) -> bool {
+    let goodbye = match (ending, one.form()) {
+        (Ending::Broken, _) => return false,
+        (Ending::Echoed(code), _) => websocket::close(code.unwrap_or(NORMAL), "").to_vec(),
+        (Ending::Said(code, reason), Form::WebSocket) => websocket::close(code, reason).to_vec(),
+        (Ending::Reconnect(ms), Form::WebSocket) => {
+            let mut hint = Vec::new();
+            frame::reconnect(ms, &mut hint);
+            [&text_frame(&hint)[..], &websocket::close(GOING_AWAY, "the worker ends")].concat()
+        }
+        (Ending::Reconnect(ms), Form::Events { is_chunked, .. }) => {
+            let mut hint = Vec::new();
+            sse::retry(ms, &mut hint);
+            chunked(is_chunked, hint)
+        }
+        (Ending::Said(..) | Ending::Reconnect(_), _) => Vec::new(),
+    };
+    if !goodbye.is_empty() {
+        one.force(goodbye.into());
+    }
+    // SAFETY: the subscriber's request is live.
+    unsafe { write(one) == Written::All }
+}

@@ -1,0 +1,346 @@
+//! Requests of clients to a route of messages: what they want, and how they get it.
+
+use std::borrow::Cow;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use nginx_sys::{
+    NGX_HTTP_FLUSH, NGX_HTTP_INTERNAL_SERVER_ERROR, ngx_http_discard_request_body, ngx_http_finalize_request,
+    ngx_http_request_t, ngx_http_send_header, ngx_http_send_special, ngx_http_test_reading, ngx_int_t,
+};
+use weir_engine::Response;
+use weir_gateway::resource::{Messages, PathMatch, RouteAction};
+use weir_http::header_hash;
+use weir_messages::cursor::Cursor;
+use weir_messages::hub::{Key, Refusal, Start};
+use weir_messages::subscriber::Form;
+
+use super::connection::{Connection, Filtered};
+use super::{arm, flush_one, key_of, publish, websocket, with_hub};
+use crate::gateway::Routed;
+use crate::transaction::Inspection;
+use crate::{fault, ffi, headers, respond, transaction};
+
+/// How long a request that polls waits for a message.
+const POLL_MS: u64 = 25_000;
+
+/// What a client asks for.
+pub struct Wanted {
+    /// Topics or filters.
+    pub topics: Vec<String>,
+    pub start: Start,
+    /// Objects with topic and data, rather than the data alone.
+    pub is_json: bool,
+}
+
+/// Has the request served here, when nginx comes to its content; false if this worker has no messages.
+///
+/// # Safety
+/// `r` is a live main request in the rewrite phase, and its route is one of messages.
+pub unsafe fn serve(r: *mut ngx_http_request_t) -> bool {
+    let is_there = with_hub(|_| ()).is_some();
+    if is_there {
+        // SAFETY: as the caller promises.
+        unsafe { (*r).content_handler = Some(content) };
+    }
+    is_there
+}
+
+unsafe extern "C" fn content(r: *mut ngx_http_request_t) -> ngx_int_t {
+    // SAFETY: nginx calls it with a live request.
+    unsafe { fault::contain_request(r, "messages", || begin(r)).unwrap_or(NGX_HTTP_INTERNAL_SERVER_ERROR as ngx_int_t) }
+}
+
+/// The route's target, if it is this one.
+pub fn target(routed: &Routed) -> Option<&Messages> {
+    match &routed.route().action {
+        RouteAction::Messages(messages) => Some(messages),
+        RouteAction::Forward(_) | RouteAction::Redirect { .. } | RouteAction::Respond { .. } => None,
+    }
+}
+
+unsafe fn begin(r: *mut ngx_http_request_t) -> ngx_int_t {
+    // SAFETY: as for `content`; references to the inspection end before nginx is called.
+    unsafe {
+        let Some(inspection) = transaction::find(r) else { return NGX_HTTP_INTERNAL_SERVER_ERROR as ngx_int_t };
+        let Some(routed) = (*inspection).routed.clone() else { return NGX_HTTP_INTERNAL_SERVER_ERROR as ngx_int_t };
+        let Some(messages) = target(&routed) else { return NGX_HTTP_INTERNAL_SERVER_ERROR as ngx_int_t };
+        let method = (*inspection).transaction.head.method;
+        let is_upgrade = websocket::is_upgrade(&*inspection);
+        match method {
+            b"GET" | b"HEAD" if messages.subscribe => {}
+            b"POST" | b"PUT" if messages.publish => return publish::begin(r, &routed),
+            _ => {
+                let allow = match (messages.subscribe, messages.publish) {
+                    (true, true) => "GET, HEAD, POST, PUT",
+                    (true, false) => "GET, HEAD",
+                    _ => "POST, PUT",
+                };
+                let mut refusal = problem(405, "this route of messages does not take this method", None);
+                refusal.headers.push((b"Allow".to_vec(), allow.as_bytes().to_vec()));
+                return respond::answer(r, Arc::new(refusal));
+            }
+        }
+        let wanted = match wanted(&*inspection, &routed) {
+            Ok(wanted) => wanted,
+            Err(refusal) => return respond::answer(r, Arc::new(refusal)),
+        };
+        if is_upgrade {
+            return websocket::begin(r, &routed, &wanted);
+        }
+        let discarded = ngx_http_discard_request_body(r);
+        if discarded != ffi::code::OK {
+            return discarded;
+        }
+        let accepts = (*inspection).transaction.header(b"accept", const { header_hash(b"accept") }).unwrap_or_default();
+        let is_events =
+            accepts.split(|byte| *byte == b',').any(|one| one.trim_ascii().starts_with(b"text/event-stream"));
+        if is_events { events(r, &routed, &wanted) } else { poll(r, &routed, &wanted) }
+    }
+}
+
+/// Reads topics and position from path, query and header.
+fn wanted(inspection: &Inspection, routed: &Rc<Routed>) -> Result<Wanted, Response> {
+    let transaction = &inspection.transaction;
+    let mut topics: Vec<String> = Vec::new();
+    let mut since: Option<Cow<'_, str>> = None;
+    let mut format = None;
+    let text = |value| std::str::from_utf8(value).map_err(|_| problem(400, "the request is not UTF-8", None));
+    if let Some(topic) = topic_in_path(routed, transaction.head.path) {
+        topics.push(text(topic)?.to_owned());
+    }
+    for pair in transaction.arguments() {
+        match pair.name {
+            b"topic" => topics.push(text(pair.value)?.to_owned()),
+            b"since" => since = Some(text(pair.value)?.into()),
+            b"format" => format = Some(text(pair.value)?),
+            _ => {}
+        }
+    }
+    // What a browser sends by itself when it comes back is newer than what its page has asked for.
+    if let Some(last) =
+        transaction.header(b"last-event-id", const { header_hash(b"last-event-id") }).filter(|last| !last.is_empty())
+    {
+        since = Some(text(last)?.into());
+    }
+    let start = match since.as_deref() {
+        None => Start::Now,
+        Some("oldest") => Start::Oldest,
+        Some(cursor) => Start::After(cursor.parse::<Cursor>().map_err(|error| {
+            problem(400, &error.to_string(), Some("`since` is the id of the last message, or `oldest`"))
+        })?),
+    };
+    let is_one = topics.len() == 1 && !topics[0].contains(['+', '#']);
+    let is_json = match format {
+        None => !is_one,
+        Some("json") => true,
+        Some("raw") => false,
+        Some(_) => return Err(problem(400, "there is no such format", Some("`format` is `json` or `raw`"))),
+    };
+    Ok(Wanted { topics, start, is_json })
+}
+
+/// The topic behind the path of the route, decoded.
+pub fn topic_in_path<'p>(routed: &Routed, path: &'p [u8]) -> Option<&'p [u8]> {
+    let PathMatch::Prefix(prefix) = &routed.route().matches.path else { return None };
+    let rest = path.get(prefix.trim_end_matches('/').len()..)?;
+    let rest = rest.strip_prefix(b"/").unwrap_or(rest);
+    (!rest.is_empty()).then_some(rest)
+}
+
+/// Adds a subscriber for the request, with its topics.
+///
+/// # Safety
+/// `r` is a live main request.
+pub unsafe fn join(
+    r: *mut ngx_http_request_t,
+    routed: &Routed,
+    form: Form,
+    wanted: &Wanted,
+) -> Result<(Key, Cursor), Refusal> {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let Some(messages) = target(routed) else { return Err(Refusal::Unavailable) };
+        let now_ms = ffi::now_ms();
+        let ping_ms = if form == Form::Poll { POLL_MS } else { messages.ping_ms };
+        let owner = Connection {
+            request: r,
+            filtered: None,
+            decoder: None,
+            ping_ms,
+            written_ms: now_ms,
+            heard_ms: now_ms,
+            blocked_ms: None,
+            may_publish: messages.publish,
+            max_topics: messages.max_connection_topics as usize,
+            topics: messages.topics[0].as_str().into(),
+        };
+        let most = owner.max_topics;
+        let joined = with_hub(|hub| {
+            let key = hub.join(&messages.topics[0], form, messages.buffer as usize, owner)?;
+            let filters: Vec<&str> = wanted.topics.iter().map(String::as_str).collect();
+            match hub.subscribe(key, &filters, wanted.start, most) {
+                Ok(at) => Ok((key, at)),
+                Err(refusal) => {
+                    hub.leave(key);
+                    Err(refusal)
+                }
+            }
+        });
+        let (key, at) = joined.unwrap_or(Err(Refusal::Unavailable))?;
+        let kept = transaction::find(r).and_then(|inspection| {
+            (*inspection).subscriber = Some(key);
+            ffi::keep((*r).pool, Ticket(key))
+        });
+        if kept.is_none() {
+            with_hub(|hub| hub.leave(key));
+            return Err(Refusal::Unavailable);
+        }
+        arm(super::TICK_MS);
+        Ok((key, at))
+    }
+}
+
+/// Removes the subscriber when its request ends, however it does.
+struct Ticket(Key);
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        with_hub(|hub| hub.leave(self.0));
+    }
+}
+
+/// Server-sent events.
+unsafe fn events(r: *mut ngx_http_request_t, routed: &Routed, wanted: &Wanted) -> ngx_int_t {
+    // SAFETY: as for `begin`.
+    unsafe {
+        if wanted.topics.is_empty() {
+            return respond::answer(r, Arc::new(no_topic()));
+        }
+        let is_multiplexed = (*r).http_version >= 2000;
+        let is_chunked = !is_multiplexed && (*r).http_version >= 1001;
+        let form = Form::Events { is_json: wanted.is_json, is_chunked };
+        let key = match join(r, routed, form, wanted) {
+            Ok((key, _)) => key,
+            Err(refusal) => return respond::answer(r, Arc::new(refused(&refusal))),
+        };
+        (*r).headers_out.status = 200;
+        (*r).headers_out.content_length_n = -1;
+        headers::set_response(r, b"content-type", b"text/event-stream");
+        headers::set_response(r, b"cache-control", b"no-store");
+        plain(r);
+        let sent = ngx_http_send_header(r);
+        if sent == ffi::code::ERROR || sent > ffi::code::OK || (*r).header_only() != 0 {
+            with_hub(|hub| hub.leave(key));
+            return sent;
+        }
+        if ngx_http_send_special(r, NGX_HTTP_FLUSH as usize) == ffi::code::ERROR {
+            with_hub(|hub| hub.leave(key));
+            return ffi::code::ERROR;
+        }
+        let is_chunk = (*r).chunked() != 0;
+        with_hub(|hub| {
+            let one = hub.subscriber(key)?;
+            one.set_form(Form::Events { is_json: wanted.is_json, is_chunked: is_chunk });
+            one.owner.filtered = is_multiplexed.then(Filtered::default);
+            Some(())
+        });
+        (*r).read_event_handler = Some(ngx_http_test_reading);
+        (*r).write_event_handler = Some(can_write);
+        (*(*r).main).set_count((*(*r).main).count() + 1);
+        flush_one(key, ffi::now_ms());
+        super::flush();
+        ffi::code::DONE
+    }
+}
+
+/// Keeps nginx from compressing what is not written through its filters.
+unsafe fn plain(r: *mut ngx_http_request_t) {
+    // SAFETY: a live request.
+    unsafe {
+        (*r).set_gzip_tested(1);
+        (*r).set_gzip_ok(0);
+    }
+}
+
+/// A request that waits for messages, and is answered with the first ones.
+unsafe fn poll(r: *mut ngx_http_request_t, routed: &Routed, wanted: &Wanted) -> ngx_int_t {
+    // SAFETY: as for `begin`.
+    unsafe {
+        if wanted.topics.is_empty() {
+            return respond::answer(r, Arc::new(no_topic()));
+        }
+        let key = match join(r, routed, Form::Poll, wanted) {
+            Ok((key, _)) => key,
+            Err(refusal) => return respond::answer(r, Arc::new(refused(&refusal))),
+        };
+        (*r).read_event_handler = Some(ngx_http_test_reading);
+        (*(*r).main).set_count((*(*r).main).count() + 1);
+        super::flush();
+        let _ = key;
+        ffi::code::DONE
+    }
+}
+
+/// Answers a request that has polled, with what there is.
+///
+/// # Safety
+/// `r` is a live request whose subscriber has left.
+pub unsafe fn answer_poll(r: *mut ngx_http_request_t, objects: &[Vec<u8>], at: Cursor) {
+    let mut body = format!("{{\"at\":\"{at}\",\"messages\":[").into_bytes();
+    for (n, object) in objects.iter().enumerate() {
+        if n > 0 {
+            body.push(b',');
+        }
+        body.extend_from_slice(object);
+    }
+    body.extend_from_slice(b"]}\n");
+    let response = Response {
+        status: 200,
+        body,
+        content_type: b"application/json".to_vec(),
+        headers: vec![(b"Cache-Control".to_vec(), b"no-store".to_vec())],
+    };
+    // SAFETY: as the caller promises.
+    unsafe {
+        let sent = respond::answer(r, Arc::new(response));
+        ngx_http_finalize_request(r, sent);
+    }
+}
+
+pub unsafe extern "C" fn can_write(r: *mut ngx_http_request_t) {
+    // SAFETY: nginx calls it with a live request.
+    unsafe {
+        fault::contain("messages", || {
+            if let Some(key) = key_of(r) {
+                with_hub(|hub| hub.has_room(key));
+                super::flush();
+            }
+        });
+    }
+}
+
+/// An answer that says what is wrong.
+pub fn problem(status: u16, detail: &str, hint: Option<&str>) -> Response {
+    let mut object = serde_json::json!({"status": status, "error": detail});
+    if let Some(hint) = hint {
+        object["hint"] = hint.into();
+    }
+    let body = format!("{object}\n").into_bytes();
+    Response { status, body, content_type: b"application/json".to_vec(), headers: Vec::new() }
+}
+
+fn no_topic() -> Response {
+    problem(400, "the request names no topic", Some("name it behind the path of the route, or as `?topic=`"))
+}
+
+/// The answer to a request that the hub refuses.
+pub fn refused(refusal: &Refusal) -> Response {
+    let status = match refusal {
+        Refusal::Unavailable | Refusal::TooSlow => 503,
+        Refusal::Topic(_) | Refusal::TooMany(_) => 400,
+        Refusal::Foreign(_) => 403,
+        Refusal::TooLong(_) => 413,
+    };
+    problem(status, &refusal.to_string(), None)
+}

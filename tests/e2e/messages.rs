@@ -1,0 +1,419 @@
+//! Messages for clients: published by one, to every worker, to server-sent events, WebSockets and requests that poll.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tungstenite::protocol::CloseFrame;
+use tungstenite::{Message, WebSocket};
+use weir_tests::wait::until;
+use weir_tests::{Gateway, Nginx, Request, Setup};
+
+/// A gateway whose route `/live` has topics with a past, `/now` some without.
+fn start() -> Gateway {
+    Gateway::start(&[
+        ("topics/past", json!({"topics": ["a/#", "news"], "history": {"count": 1000}})),
+        ("topics/now", json!({"topics": ["#"]})),
+        ("sites/all", json!({"hosts": ["*"]})),
+        ("routes/live", json!({"site": "all", "path": "/live", "messages": {"topics": ["past"], "publish": true}})),
+        ("routes/now", json!({"site": "all", "path": "/now", "messages": {"topics": ["now"], "publish": true}})),
+        ("routes/read", json!({"site": "all", "path": "/read", "messages": {"topics": ["past"]}})),
+        (
+            "routes/write",
+            json!({"site": "all", "path": "/write", "messages": {"topics": ["past"], "publish": true, "subscribe": false}}),
+        ),
+    ])
+}
+
+/// Publishes, and returns the message's id.
+#[track_caller]
+fn publish(nginx: &Nginx, target: &str, text: &str) -> String {
+    let response = nginx.send(&Request::post(target, "text/plain", text));
+    assert_eq!(response.status, 200, "{}", response.text());
+    let answer: Value = serde_json::from_str(response.text().as_str()).unwrap();
+    answer["id"].as_str().unwrap().to_owned()
+}
+
+/// A stream of server-sent events.
+struct Events(BufReader<TcpStream>, Vec<u8>);
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Event {
+    id: String,
+    name: String,
+    data: String,
+    retry: String,
+}
+
+impl Events {
+    #[track_caller]
+    fn open(nginx: &Nginx, target: &str, last: Option<&str>) -> Self {
+        let mut stream = TcpStream::connect(("127.0.0.1", nginx.port)).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let last = last.map_or_else(String::new, |id| format!("Last-Event-ID: {id}\r\n"));
+        let request = format!("GET {target} HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\n{last}\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut reader = BufReader::new(stream);
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            assert!(reader.read_line(&mut head).unwrap() > 0, "{head}");
+        }
+        assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+        assert!(head.contains("text/event-stream") && head.contains("chunked"), "{head}");
+        Self(reader, Vec::new())
+    }
+
+    /// The next line without its end; `None` at the end of the response.
+    fn line(&mut self) -> Option<String> {
+        loop {
+            if let Some(at) = self.1.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.1.drain(..=at).collect();
+                return Some(String::from_utf8(line[..at].to_vec()).unwrap());
+            }
+            let mut size = String::new();
+            self.0.read_line(&mut size).ok().filter(|read| *read > 0)?;
+            let size = usize::from_str_radix(size.trim(), 16).unwrap_or_else(|_| panic!("chunk {size:?}"));
+            let mut chunk = vec![0; size + 2];
+            std::io::Read::read_exact(&mut self.0, &mut chunk).unwrap();
+            if size == 0 {
+                return None;
+            }
+            self.1.extend_from_slice(&chunk[..size]);
+        }
+    }
+
+    /// The next event; `None` at the end of the response.
+    fn next(&mut self) -> Option<Event> {
+        let mut event = Event::default();
+        loop {
+            let line = self.line()?;
+            match line.split_once(": ") {
+                Some(("id", value)) => value.clone_into(&mut event.id),
+                Some(("event", value)) => value.clone_into(&mut event.name),
+                Some(("data", value)) => event.data = format!("{}{value}", event.data),
+                Some(("retry", value)) => value.clone_into(&mut event.retry),
+                _ if line.is_empty() && event != Event::default() => return Some(event),
+                _ => {}
+            }
+        }
+    }
+}
+
+fn socket(nginx: &Nginx, target: &str) -> WebSocket<TcpStream> {
+    let stream = TcpStream::connect(("127.0.0.1", nginx.port)).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let url = format!("ws://127.0.0.1:{}{target}", nginx.port);
+    let (socket, answer) = tungstenite::client(url, stream).unwrap();
+    assert_eq!(answer.status(), 101);
+    socket
+}
+
+#[track_caller]
+fn read(socket: &mut WebSocket<TcpStream>) -> Value {
+    loop {
+        match socket.read().unwrap() {
+            Message::Text(text) => return serde_json::from_str(&text).unwrap(),
+            Message::Close(frame) => panic!("closed: {frame:?}"),
+            _ => {}
+        }
+    }
+}
+
+#[track_caller]
+fn say(socket: &mut WebSocket<TcpStream>, frame: Value) {
+    socket.send(Message::text(frame.to_string())).unwrap();
+}
+
+#[test]
+fn what_one_client_publishes_reaches_all_that_subscribe_in_every_worker() {
+    let gateway = start();
+    let nginx = &gateway.nginx;
+    // Connections are spread over both workers.
+    let mut events: Vec<_> = (0..8).map(|_| Events::open(nginx, "/now/a/x", None)).collect();
+    let mut wild: Vec<_> = (0..8).map(|_| Events::open(nginx, "/now?topic=a/%2B&topic=b", None)).collect();
+    let mut sockets: Vec<_> = (0..8).map(|_| socket(nginx, "/now")).collect();
+    for socket in &mut sockets {
+        say(socket, json!({"subscribe": ["a/#"]}));
+        assert_eq!(read(socket)["subscribed"], json!(["a/#"]));
+    }
+    let id = publish(nginx, "/now/a/x", "line 1\nline 2");
+    for events in &mut events {
+        let event = events.next().unwrap();
+        assert_eq!((event.id, event.data, event.name), (id.clone(), "line 1line 2".into(), String::new()));
+    }
+    for events in &mut wild {
+        let object: Value = serde_json::from_str(&events.next().unwrap().data).unwrap();
+        assert_eq!(object, json!({"topic": "a/x", "id": id, "data": "line 1\nline 2"}));
+    }
+    for socket in &mut sockets {
+        assert_eq!(read(socket), json!({"topic": "a/x", "id": id, "data": "line 1\nline 2"}));
+    }
+    // A WebSocket publishes, too.
+    say(&mut sockets[0], json!({"publish": "a/y", "data": "from a socket", "id": 7}));
+    let mut seen = [read(&mut sockets[0]), read(&mut sockets[0])];
+    seen.sort_by_key(|frame| frame["published"].is_null());
+    assert_eq!((&seen[0]["id"], &seen[1]["data"]), (&json!(7), &json!("from a socket")));
+    assert_eq!(read(&mut sockets[7])["data"], "from a socket");
+}
+
+#[test]
+fn a_client_resumes_behind_the_last_message_it_has_and_is_told_of_gaps() {
+    let gateway = start();
+    let nginx = &gateway.nginx;
+    let ids: Vec<String> = (0..10).map(|n| publish(nginx, "/live/a/x", &n.to_string())).collect();
+    for _ in 0..4 {
+        let mut events = Events::open(nginx, "/live/a/x", Some(&ids[4]));
+        let found: Vec<Event> = (0..5).map(|_| events.next().unwrap()).collect();
+        assert!(found.iter().enumerate().all(|(n, event)| event.data == (n + 5).to_string() && event.id == ids[n + 5]));
+        let mut socket = socket(nginx, "/live");
+        say(&mut socket, json!({"subscribe": ["a/+"], "since": ids[7]}));
+        let frames = [read(&mut socket), read(&mut socket), read(&mut socket)];
+        let data: Vec<&Value> = frames.iter().filter_map(|frame| frame.get("data")).collect();
+        assert_eq!(data, [&json!("8"), &json!("9")], "{frames:?}");
+        let polled = nginx.get(&format!("/live/a/x?since={}", ids[8]));
+        let polled: Value = serde_json::from_str(polled.text().as_str()).unwrap();
+        assert_eq!((&polled["messages"][0]["data"], &polled["at"]), (&json!("9"), &json!(ids[9])));
+    }
+    // Positions that are not there any more, or never were.
+    let (epoch, _) = ids[0].split_once(':').unwrap();
+    for since in ["1:5".to_owned(), format!("{epoch}:99999999")] {
+        let mut events = Events::open(nginx, "/live/a/x", Some(&since));
+        assert_eq!(events.next().unwrap().name, "gap", "{since}");
+        assert_eq!(events.next().unwrap().data, "0");
+    }
+    let mut oldest = Events::open(nginx, "/live/a/x?since=oldest", None);
+    assert_eq!(oldest.next().unwrap().data, "0");
+    // Where nothing is kept, a gap is all there is.
+    let id = publish(nginx, "/now/a", "missed");
+    let _ = publish(nginx, "/now/a", "missed, too");
+    let mut events = Events::open(nginx, "/now/a", Some(&id));
+    assert_eq!(events.next().unwrap().name, "gap");
+}
+
+#[test]
+fn messages_survive_workers_reloads_and_restarts() {
+    let mut gateway = start();
+    let first = publish(&gateway.nginx, "/live/news", "0");
+    let _ = gateway.nginx.kill_worker();
+    let _ = publish(&gateway.nginx, "/live/news", "1");
+    // A subscriber of an old worker is told when to come back, and until then gets what new workers are told.
+    let mut old = Events::open(&gateway.nginx, "/live/news", None);
+    gateway.nginx.reload();
+    let _ = publish(&gateway.nginx, "/live/news", "2");
+    let mut seen = Vec::new();
+    while let Some(event) = old.next() {
+        seen.push((event.data, event.retry));
+    }
+    assert!(seen.last().is_some_and(|(_, retry)| retry.parse::<u32>().is_ok_and(|ms| ms <= 6000)), "{seen:?}");
+    let mut events = Events::open(&gateway.nginx, "/live/news", Some(&first));
+    assert_eq!([events.next().unwrap().data, events.next().unwrap().data], ["1", "2"]);
+    gateway.control.kill();
+    let _ = publish(&gateway.nginx, "/live/news", "3");
+    assert_eq!(events.next().unwrap().data, "3", "without control");
+}
+
+#[test]
+fn what_clients_get_wrong_is_said() {
+    let gateway = start();
+    let nginx = &gateway.nginx;
+    let long = "x".repeat(300);
+    for (method, target, status, said) in [
+        ("POST", "/live/other", 403, "not among the topics"),
+        ("POST", "/live/a/%2B", 400, "+"),
+        ("POST", "/live", 400, "names no topic"),
+        ("POST", "/live/a?topic=b", 400, "two topics"),
+        ("POST", "/read/a/x", 405, ""),
+        ("GET", "/write/a/x", 405, ""),
+        ("DELETE", "/live/a/x", 405, ""),
+        ("GET", "/live", 400, "names no topic"),
+        ("GET", "/live/%23", 403, "not among the topics"),
+        ("GET", "/live/a/x?since=nonsense", 400, "since"),
+        ("GET", "/live/a/x?format=xml", 400, "format"),
+        ("POST", &format!("/live/a/{long}"), 400, "256"),
+    ] {
+        let body = if method == "POST" { "x" } else { "" };
+        let request = Request::new(method, target).body(body);
+        let response = nginx.send(&request);
+        assert_eq!(response.status, status, "{method} {target}: {}", response.text());
+        assert!(response.text().contains(said), "{method} {target}: {}", response.text());
+    }
+    let response = nginx.send(&Request::post("/live/a/x", "text/plain", "x".repeat(70_000)));
+    assert_eq!(response.status, 413, "{}", response.text());
+
+    let mut socket = socket(nginx, "/read");
+    for (frame, said) in [
+        (json!({"subscribe": ["other"]}), "not among"),
+        (json!({"subscribe": ["a/#/b"]}), "#"),
+        (json!({"publish": "a/x", "data": ""}), "may not publish"),
+        (json!({"nonsense": 1}), "nonsense"),
+        (json!([1]), "object"),
+    ] {
+        say(&mut socket, frame.clone());
+        let answer = read(&mut socket);
+        assert!(answer["error"].as_str().is_some_and(|error| error.contains(said)), "{frame}: {answer}");
+    }
+    // After all of these it still works.
+    say(&mut socket, json!({"ping": 3}));
+    assert_eq!(read(&mut socket), json!({"pong": 3}));
+}
+
+#[test]
+fn pages_of_other_sites_cannot_connect() {
+    let gateway = start();
+    let nginx = &gateway.nginx;
+    let upgrade = |origin: &str| {
+        let request = Request::get("/live/a/x")
+            .header("Connection", "Upgrade")
+            .header("Upgrade", "websocket")
+            .header("Sec-WebSocket-Version", "13")
+            .header("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==")
+            .header("Origin", origin);
+        nginx.send(&request).status
+    };
+    for origin in ["https://evil.example", "null", "http://a.evil.example", "http://127.0.0.1.evil.example"] {
+        assert_eq!(upgrade(origin), 403, "{origin}");
+    }
+}
+
+#[test]
+fn a_client_that_breaks_the_protocol_is_closed_with_its_code() {
+    let gateway = start();
+    let nginx = &gateway.nginx;
+    for (bytes, code) in [
+        (&[0x81, 0x01, b'x'][..], 1002),                           // not masked
+        (&[0x91, 0x80, 0, 0, 0, 0], 1002),                         // a reserved bit
+        (&[0x83, 0x80, 0, 0, 0, 0], 1002),                         // a reserved opcode
+        (&[0x81, 0x81, 0, 0, 0, 0, 0xff], 1007),                   // not UTF-8
+        (&[0x81, 0xff, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0], 1009), // 4 GiB
+        (&[0x88, 0x82, 0, 0, 0, 0, 0x03, 0xe8], 1000),             // a close frame
+    ] {
+        let mut socket = socket(nginx, "/live");
+        socket.get_mut().write_all(bytes).unwrap();
+        let closed = loop {
+            match socket.read() {
+                Ok(Message::Close(Some(CloseFrame { code, .. }))) => break u16::from(code),
+                Ok(_) => {}
+                Err(error) => panic!("{bytes:?}: {error}"),
+            }
+        };
+        assert_eq!(closed, code, "{bytes:?}");
+    }
+}
+
+#[test]
+fn a_subscriber_that_does_not_read_is_bounded() {
+    let gateway = start();
+    let nginx = &gateway.nginx;
+    let mut slow = Events::open(nginx, "/live/a/x", None);
+    let mut quick = Events::open(nginx, "/live/a/x", None);
+    let text = "x".repeat(50_000);
+    let ids: Vec<String> = (0..20)
+        .map(|_| {
+            let id = publish(nginx, "/live/a/x", &text);
+            assert_eq!(quick.next().unwrap().id, id);
+            id
+        })
+        .collect();
+    // What it has not read is bounded; it catches up, in order, or is told of a gap.
+    let mut expected = ids.iter();
+    while let Some(id) = expected.next() {
+        let event = slow.next().unwrap();
+        if event.name == "gap" {
+            let _ = expected.by_ref().position(|known| *known == event.id);
+            continue;
+        }
+        assert_eq!(event.id, *id);
+    }
+}
+
+#[test]
+fn topics_that_are_removed_end_their_connections() {
+    let gateway = start();
+    let nginx = &gateway.nginx;
+    let mut events = Events::open(nginx, "/now/a", None);
+    let _ = gateway.api().delete("routes/now").expect(200);
+    let _ = gateway.api().delete("topics/now").expect(200);
+    assert_eq!(events.next(), None);
+}
+
+#[test]
+fn every_message_is_delivered_once_and_in_order_while_workers_are_killed_and_reloaded() {
+    const MESSAGES: usize = 600;
+    let gateway = Gateway::start_with(
+        Setup::gateway().workers(2),
+        &[
+            ("topics/past", json!({"topics": ["#"], "history": {"count": 10_000}})),
+            ("sites/all", json!({"hosts": ["*"]})),
+            ("routes/live", json!({"site": "all", "path": "/live", "messages": {"topics": ["past"], "publish": true}})),
+        ],
+    );
+    let nginx = &gateway.nginx;
+    let begin = publish(nginx, "/live/t", "begin");
+    std::thread::scope(|scope| {
+        let readers: Vec<_> = (0..6)
+            .map(|_| {
+                let begin = begin.clone();
+                scope.spawn(move || {
+                    let (mut last, mut found) = (begin, Vec::new());
+                    while found.last().is_none_or(|data| data != "end") {
+                        let Some(mut events) = try_open(nginx, "/live/t", &last) else { continue };
+                        while let Some(event) = events.next() {
+                            assert_ne!(event.name, "gap");
+                            if !event.id.is_empty() {
+                                last = event.id;
+                                found.push(event.data);
+                                if found.last().is_some_and(|data| data == "end") {
+                                    break;
+                                }
+                            }
+                        }
+                    }
+                    found
+                })
+            })
+            .collect();
+        let mut sent = Vec::new();
+        for n in 0..MESSAGES {
+            if n % 100 == 50 {
+                let _ = nginx.kill_worker();
+            }
+            if n % 100 == 99 {
+                nginx.reload();
+            }
+            // A request that a killed worker had may have been carried out: it is not sent again.
+            let response = weir_tests::Connection::try_open(nginx.port).and_then(|mut connection| {
+                let body = n.to_string();
+                let head = format!("POST /live/t HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+                connection.try_send(head.as_bytes())?;
+                connection.try_receive(false)
+            });
+            if response.is_ok_and(|response| response.status == 200) {
+                sent.push(n.to_string());
+            }
+        }
+        let _ = until("the end to be published", || {
+            let response = nginx.send(&Request::post("/live/t", "text/plain", "end"));
+            (response.status == 200).then_some(())
+        });
+        assert!(sent.len() > MESSAGES * 9 / 10, "{} sent", sent.len());
+        for reader in readers {
+            let found = reader.join().unwrap();
+            let places: HashMap<&String, usize> = found.iter().enumerate().map(|(n, data)| (data, n)).collect();
+            assert_eq!(places.len(), found.len(), "nothing twice");
+            let mut before = None;
+            for data in &sent {
+                let place = places.get(data);
+                assert!(place.is_some(), "{data} is lost");
+                assert!(before < place, "{data} is out of order");
+                before = place;
+            }
+        }
+    });
+}
+
+/// As [`Events::open`], if the worker lives that long.
+fn try_open(nginx: &Nginx, target: &str, last: &str) -> Option<Events> {
+    std::panic::catch_unwind(|| Events::open(nginx, target, Some(last))).ok()
+}
