@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::address::Address;
-use crate::limits::{OWNERS_MAX, WORKERS_MAX};
+use crate::limits::WORKERS_MAX;
 
 /// A region cannot be made, opened or joined.
 #[derive(Debug, thiserror::Error)]
@@ -86,7 +86,7 @@ pub enum OwnerError {
         by: Address,
     },
     /// No entry is free where this key would have to be.
-    #[error("the owner table is full ({OWNERS_MAX} keys)")]
+    #[error("no more keys can have an owner")]
     TableFull,
     /// Only workers own keys.
     #[error("control cannot own keys")]

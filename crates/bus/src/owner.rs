@@ -16,12 +16,12 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 use crate::address::Address;
 use crate::error::OwnerError;
-use crate::limits::{OWNER_ENTRIES, OWNER_WINDOW, WORKERS_MAX};
+use crate::limits::{OWNER_WINDOW, WORKERS_MAX};
 
 /// Claims of one key that may get in each other's way before one of them gets the error that the key is taken.
 const ATTEMPTS: usize = 16;
 
-const _: () = assert!(OWNER_ENTRIES.is_power_of_two() && WORKERS_MAX <= 256);
+const _: () = assert!(WORKERS_MAX <= 256);
 
 /// An entry; all zeros if it was never used.
 #[repr(C)]
@@ -87,7 +87,7 @@ pub(crate) type Living<'l> = &'l dyn Fn(u16) -> Option<u32>;
 
 /// The table, and what it needs to know.
 pub(crate) struct Owners<'r> {
-    /// [`OWNER_ENTRIES`] of them.
+    /// A power of two of them.
     pub(crate) entries: &'r [Entry],
     /// The last generation given out.
     pub(crate) claims: &'r AtomicU64,
@@ -170,7 +170,7 @@ impl Owners<'_> {
         }
         let mine = Owner::new(by, generation, RESERVING);
         for step in 0..OWNER_WINDOW {
-            let at = place(hash, step);
+            let at = self.place(hash, step);
             let there = Owner(self.entries[at].owner.load(SeqCst));
             let free = there.step() == FREE || !self.lives(there);
             if free && self.swap(at, there, mine) {
@@ -182,7 +182,7 @@ impl Owners<'_> {
 
     /// Looks for others with the same hash, and takes those back that are ready further behind.
     fn rivals(&self, mine: usize, hash: u64) -> Rivals {
-        let distance = |at: usize| at.wrapping_sub(place(hash, 0)) % OWNER_ENTRIES;
+        let distance = |at: usize| at.wrapping_sub(self.place(hash, 0)) % self.entries.len();
         for (at, mut owner) in self.window(hash).filter(|&(at, _)| at != mine) {
             // Goes round again only if another process has made a step in this entry meanwhile. One that becomes owned
             // between two loads must not be passed over: it may have looked around before this claim was ready.
@@ -208,7 +208,7 @@ impl Owners<'_> {
     /// The entries in which a key with this hash can be, up to the first that was never used.
     fn window(&self, hash: u64) -> impl Iterator<Item = (usize, Owner)> {
         (0..OWNER_WINDOW)
-            .map(move |step| place(hash, step))
+            .map(move |step| self.place(hash, step))
             .map(|at| (at, Owner(self.entries[at].owner.load(SeqCst))))
             .take_while(|&(_, owner)| owner != Owner::NEVER)
     }
@@ -218,6 +218,10 @@ impl Owners<'_> {
     fn holds(&self, at: usize, owner: Owner, hash: u64) -> bool {
         let entry = &self.entries[at];
         owner.step() >= READY && entry.hash.load(SeqCst) == hash && entry.owner.load(SeqCst) == owner.0
+    }
+
+    fn place(&self, hash: u64, step: usize) -> usize {
+        (hash as usize).wrapping_add(step) & (self.entries.len() - 1)
     }
 
     fn lives(&self, owner: Owner) -> bool {
@@ -231,10 +235,6 @@ impl Owners<'_> {
     fn swap(&self, at: usize, from: Owner, to: Owner) -> bool {
         self.entries[at].owner.compare_exchange(from.0, to.0, SeqCst, SeqCst).is_ok()
     }
-}
-
-fn place(hash: u64, step: usize) -> usize {
-    (hash as usize).wrapping_add(step) % OWNER_ENTRIES
 }
 
 fn taken(owner: Owner) -> OwnerError {

@@ -10,7 +10,7 @@ mod layout;
 mod stream;
 
 pub use file::{Follower, Streams};
-pub use layout::{FOLLOWERS_MAX, GRANULE, STREAMS, STREAMS_BYTES_MAX, STREAMS_BYTES_MIN};
+pub use layout::{BUS, FOLLOWERS_MAX, GRANULE, GROUPS, STREAMS, STREAMS_BYTES_MAX, STREAMS_BYTES_MIN, keys_max};
 pub use stream::{Incoming, Outgoing, PATIENCE_MS, PAYLOAD_MAX, PublishError, Read, Stream, TOPIC_MAX};
 
 #[cfg(test)]

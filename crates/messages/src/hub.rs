@@ -143,13 +143,13 @@ pub struct Hub<T> {
 }
 
 impl<T> Hub<T> {
-    /// A hub without subscribers.
+    /// A hub without subscribers, of the worker of this number, if it is one.
     ///
     /// # Errors
     /// If there is no place for one more follower.
-    pub fn new(streams: &Arc<Streams>) -> Result<Self, BusError> {
+    pub fn new(streams: &Arc<Streams>, worker: Option<u16>) -> Result<Self, BusError> {
         Ok(Self {
-            follower: streams.follow()?,
+            follower: streams.follow(worker)?,
             feeds: HashMap::new(),
             by_id: HashMap::new(),
             last_feed: 0,

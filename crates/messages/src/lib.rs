@@ -15,6 +15,7 @@ pub mod cursor;
 pub mod frame;
 pub mod history;
 pub mod hub;
+pub mod listener;
 pub mod sse;
 pub mod subscriber;
 pub mod subscriptions;

@@ -1,6 +1,7 @@
 use std::sync::atomic::AtomicU32;
 
 use super::*;
+use crate::limits::OWNER_ENTRIES;
 
 struct Table {
     entries: Box<[Entry]>,
@@ -71,8 +72,8 @@ fn a_claim_that_was_cut_off_blocks_nobody_after_its_death() {
     for step in [RESERVING, READY, OWNED] {
         let table = Table::new();
         let left = Owner::new(claimant(1, 1), 1, step);
-        table.entries[place(5, 0)].owner.store(left.0, SeqCst);
-        table.entries[place(5, 0)].hash.store(5, SeqCst);
+        table.entries[5].owner.store(left.0, SeqCst);
+        table.entries[5].hash.store(5, SeqCst);
         table.incarnations[1].store(0, Relaxed);
         table.claim(2, 5).expect("the other one is dead");
         assert_eq!(table.owner(5), Some(2));

@@ -15,11 +15,13 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use memmap2::{MmapOptions, MmapRaw};
 
-use super::layout::{self, FOLLOWERS_MAX, MAGIC, STREAMS, STREAMS_BYTES_MAX, STREAMS_BYTES_MIN, header, slot};
+use super::layout::{self, FOLLOWERS_MAX, GROUPS, MAGIC, STREAMS, STREAMS_BYTES_MAX, STREAMS_BYTES_MIN, header, slot};
 use super::stream::Stream;
 use crate::bell::Bell;
-use crate::error::BusError;
+use crate::error::{BusError, OwnerError};
 use crate::journal::checksum::checksum;
+use crate::key;
+use crate::owner::{Claimant, Entry, Owners};
 use crate::process;
 use crate::region::{now_ms, reserve};
 
@@ -89,7 +91,7 @@ impl Streams {
         self.words()[header::EPOCH].load(Relaxed)
     }
 
-    /// Stream `n`, below [`STREAMS`].
+    /// Stream `n`, below [`STREAMS`], or [`BUS`](super::BUS).
     pub fn stream(&self, n: usize) -> Stream<'_> {
         let granules = layout::stream_granules(self.bytes);
         let words = self.words();
@@ -118,9 +120,22 @@ impl Streams {
         }
     }
 
+    /// The number of the group of this name, below [`GROUPS`], which is given one if it has none; none if all have other
+    /// names. Groups are never given up: their names are written in plugins.
+    pub fn group(&self, name: &[u8]) -> Option<usize> {
+        let hash = checksum(0, 0, 1, name).max(1);
+        let groups = &self.words()[header::GROUPS..][..GROUPS];
+        groups.iter().position(|cell| {
+            let seen = cell.load(Acquire);
+            seen == hash
+                || seen == 0 && cell.compare_exchange(0, hash, AcqRel, Acquire).map_or_else(|now| now == hash, |_| true)
+        })
+    }
+
     /// The oldest message of stream `n` since it has its name, or the end.
     pub fn oldest(&self, n: usize) -> u64 {
-        self.stream(n).oldest().max(self.words()[header::BEGINS + n].load(Acquire))
+        let begin = if n < STREAMS { self.words()[header::BEGINS + n].load(Acquire) } else { 0 };
+        self.stream(n).oldest().max(begin)
     }
 
     /// Wakes all followers but one.
@@ -147,8 +162,8 @@ impl Streams {
         }
     }
 
-    /// Becomes a follower, which is woken when something is published.
-    pub fn follow(self: &Arc<Self>) -> Result<Follower, BusError> {
+    /// Becomes a follower, which is woken when something is published; as the worker of this number, if it is one.
+    pub fn follow(self: &Arc<Self>, worker: Option<u16>) -> Result<Follower, BusError> {
         let me = process::identity(std::process::id());
         for n in 0..self.bells.len() {
             let cell = &self.slot(n)[slot::PROCESS];
@@ -157,12 +172,48 @@ impl Streams {
             if is_free && cell.compare_exchange(seen, me, AcqRel, Relaxed).is_ok() {
                 // As if it had been rung: the predecessor may have died with something unread.
                 self.slot(n)[slot::PENDING].store(1, Release);
+                // Only the process in the slot writes these.
+                let incarnation = self.slot(n)[slot::INCARNATION].fetch_add(1, AcqRel) + 1;
+                let number = worker.map_or(0, |worker| now_ms() << 16 | u64::from(worker) + 1);
+                self.slot(n)[slot::WORKER].store(number, Release);
+                // A number of an incarnation comes round again.
+                self.owners(&[], |owners, _| owners.forget(n as u16));
                 self.active(n).fetch_or(1 << (n % 64), AcqRel);
                 self.bells[n].ring();
-                return Ok(Follower { streams: Arc::clone(self), n });
+                return Ok(Follower { streams: Arc::clone(self), n, incarnation: incarnation as u32 });
             }
         }
         Err(BusError::NoFollower { max: self.bells.len() })
+    }
+
+    /// The follower that is the worker of this number, of the newest cycle if several have it.
+    pub fn worker(&self, number: u16) -> Option<usize> {
+        let all = (0..self.bells.len()).map(|n| (self.slot(n)[slot::WORKER].load(Acquire), n));
+        let of_number = |(word, n): &(u64, usize)| {
+            word & 0xffff == u64::from(number) + 1 && self.slot(*n)[slot::PROCESS].load(Acquire) != 0
+        };
+        all.filter(of_number).max().map(|(_, n)| n)
+    }
+
+    /// The follower that has claimed a key.
+    pub fn owner(&self, key: &[u8]) -> Option<usize> {
+        self.owners(key, |owners, hash| owners.owner(hash).map(usize::from))
+    }
+
+    fn owners<R>(&self, key: &[u8], f: impl FnOnce(Owners<'_>, u64) -> R) -> R {
+        let words = self.words();
+        let entries = layout::owners_of(words, self.bytes);
+        // SAFETY: an entry is two atomic words, and the table has a whole number of them.
+        let entries = unsafe {
+            std::slice::from_raw_parts(entries.as_ptr().cast::<Entry>(), entries.len() * 8 / size_of::<Entry>())
+        };
+        let living = |n: u16| {
+            let slot = (usize::from(n) < self.bells.len()).then(|| self.slot(usize::from(n)))?;
+            let is_there = slot[slot::PROCESS].load(Acquire) != 0;
+            is_there.then(|| slot[slot::INCARNATION].load(Acquire) as u32)
+        };
+        let seed = [0, 1].map(|n| words[header::SEED + n].load(Relaxed));
+        f(Owners { entries, claims: &words[header::CLAIMS], living: &living }, key::hash(seed, key))
     }
 
     /// Frees the slots of followers that are dead, so that nobody wakes them. Asks `/proc`.
@@ -194,6 +245,7 @@ impl Streams {
 pub struct Follower {
     streams: Arc<Streams>,
     n: usize,
+    incarnation: u32,
 }
 
 impl Follower {
@@ -211,6 +263,23 @@ impl Follower {
     /// Number of its slot, as in the target of a message.
     pub fn slot(&self) -> usize {
         self.n
+    }
+
+    /// Claims a key, until it is released or this process ends. A key that it has already stays its own.
+    ///
+    /// # Errors
+    /// If another living follower has it, or if there is no room.
+    pub fn claim(&self, key: &[u8]) -> Result<(), OwnerError> {
+        self.streams.owners(key, |owners, hash| owners.claim(self.claimant(), hash)).map(|_| ())
+    }
+
+    /// Gives a key back; false if it was not this follower's.
+    pub fn release(&self, key: &[u8]) -> bool {
+        self.streams.owners(key, |owners, hash| owners.release(self.claimant(), hash))
+    }
+
+    fn claimant(&self) -> Claimant {
+        Claimant { worker: self.n as u16, incarnation: self.incarnation }
     }
 
     /// Wakes the others, after something was published.
@@ -285,11 +354,13 @@ fn write_new(path: &Path, bytes: usize) -> Result<File, BusError> {
     let length = layout::file_bytes(bytes);
     file.set_len(length as u64).map_err(BusError::io("size", path))?;
     reserve(&file, 0, length).map_err(BusError::io("reserve memory for", path))?;
-    let mut header = [0u64; header::BOOT + 1];
+    let mut header = [0u64; header::SEED + 2];
     header[header::FORMAT] = MAGIC;
     header[header::EPOCH] = RandomState::new().hash_one(now_ms());
     header[header::BYTES] = bytes as u64;
     header[header::BOOT] = boot_hash();
+    header[header::SEED] = RandomState::new().hash_one(1);
+    header[header::SEED + 1] = RandomState::new().hash_one(2);
     let header: Vec<u8> = header.iter().flat_map(|word| word.to_ne_bytes()).collect();
     file.write_all_at(&header, 0).map_err(BusError::io("write", path))?;
     Ok(file)

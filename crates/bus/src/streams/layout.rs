@@ -4,11 +4,22 @@
 
 use std::sync::atomic::AtomicU64;
 
+use crate::owner::Entry;
+
 /// "WEIRMSG" and the version of the layout.
 pub(super) const MAGIC: u64 = u64::from_be_bytes(*b"WEIRMSG\x01");
 
-/// Streams of a file.
+/// Streams of a file that have names.
 pub const STREAMS: usize = 16;
+
+/// The stream behind them, for messages of plugins.
+pub const BUS: usize = STREAMS;
+
+/// All streams.
+const ALL: usize = STREAMS + 1;
+
+/// Groups of subscribers of which one gets each message; as many bits as the word of a message has for them.
+pub const GROUPS: usize = 20;
 
 /// Followers of a file at a time: the workers of two cycles during a reload, twice what [`WORKERS_MAX`] asks for on most
 /// machines, and some other processes. Each has a bell, and each worker holds all of them open.
@@ -48,6 +59,12 @@ pub(super) mod header {
     pub(crate) const NAMES: usize = 16;
     /// Where each stream was when it got its name: what is before belongs to another name.
     pub(crate) const BEGINS: usize = 48;
+    /// The hash of the name of each group; 0 if it is free.
+    pub(crate) const GROUPS: usize = 100;
+    /// Random, of the hash of keys.
+    pub(crate) const SEED: usize = 6;
+    /// The last generation of a claim.
+    pub(crate) const CLAIMS: usize = 8;
     /// A bit for each follower's slot that is in use.
     pub(crate) const ACTIVE: usize = 80;
     pub(crate) const WORDS: usize = 512;
@@ -59,6 +76,10 @@ pub(super) mod slot {
     pub(crate) const PROCESS: usize = 0;
     /// Not 0 if it was rung since it last looked.
     pub(crate) const PENDING: usize = 1;
+    /// How many processes have had the slot.
+    pub(crate) const INCARNATION: usize = 2;
+    /// Start time in ms (upper 48 bits) and one more than the worker's number; 0 if it is not a worker.
+    pub(crate) const WORKER: usize = 3;
     pub(crate) const WORDS: usize = 8;
 }
 
@@ -76,11 +97,27 @@ pub(super) mod head {
 
 const SLOTS_AT: usize = header::WORDS;
 const HEADS_AT: usize = SLOTS_AT + FOLLOWERS_MAX * slot::WORDS;
-const DATA_AT: usize = HEADS_AT + STREAMS * head::WORDS;
+const DATA_AT: usize = HEADS_AT + ALL * head::WORDS;
 
 /// Length of a file with this many bytes of messages.
 pub(super) fn file_bytes(bytes: usize) -> usize {
-    8 * DATA_AT + STREAMS * stream_granules(bytes) * GRANULE
+    8 * DATA_AT + ALL * stream_granules(bytes) * GRANULE + owner_entries(bytes) * size_of::<Entry>()
+}
+
+/// Entries of the table of owners: an eighth of the memory of messages.
+pub(super) fn owner_entries(bytes: usize) -> usize {
+    1 << (bytes / 8 / size_of::<Entry>()).ilog2()
+}
+
+/// The keys that can have an owner at a time, with this many bytes of messages: 65,536 with 16 MiB, a million with
+/// 256 MiB.
+pub fn keys_max(bytes: usize) -> usize {
+    owner_entries(bytes) / 2
+}
+
+pub(super) fn owners_of(words: &[AtomicU64], bytes: usize) -> &[AtomicU64] {
+    let entries = owner_entries(bytes) * (size_of::<Entry>() / 8);
+    &words[words.len() - entries..]
 }
 
 /// Granules of one stream.

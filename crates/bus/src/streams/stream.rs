@@ -20,7 +20,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::fence;
 
-use super::layout::{GRANULE, GRANULE_WORDS, head};
+use super::layout::{GRANULE, GRANULE_WORDS, GROUPS, head};
 use crate::journal::checksum::checksum;
 
 /// How long a reservation may take to become a message, in milliseconds: 16 MiB are copied in 5, and a process that does
@@ -34,8 +34,8 @@ const LENGTH_MASK: u64 = (1 << LENGTH_BITS) - 1;
 const TAG_MASK: u64 = (1 << 43) - 1;
 const STATE_BITS: u32 = 2;
 
-/// Words before topic and payload: state, checksum, time, lengths, id.
-const META_WORDS: usize = 5;
+/// Words before topic and payload: state, groups, checksum, time, lengths, id.
+const META_WORDS: usize = 6;
 
 /// The longest topic, in bytes.
 pub const TOPIC_MAX: usize = 256;
@@ -168,7 +168,8 @@ impl Stream<'_> {
             | u64::from(message.target) << 32
             | message.payload.len() as u64;
         let sum = self.checksum(position, [time_ms, lengths, message.id], message.topic, message.payload);
-        for (n, value) in [sum, time_ms, lengths, message.id].into_iter().enumerate() {
+        let groups = (position & TAG_MASK) << GROUPS;
+        for (n, value) in [groups, sum, time_ms, lengths, message.id].into_iter().enumerate() {
             self.at(position, 1 + n).store(value, Relaxed);
         }
         self.write(position, message.topic, message.payload);
@@ -231,6 +232,23 @@ impl Stream<'_> {
         }
     }
 
+    /// Takes the message at a position for a group: true for one caller of each group.
+    pub fn take(&self, position: u64, group: usize) -> bool {
+        let cell = self.at(position, 1);
+        let mut seen = cell.load(Acquire);
+        loop {
+            let is_taken = seen >> group & 1 != 0;
+            // Other bits than its position's: it has been written over.
+            if is_taken || seen >> GROUPS != position & TAG_MASK || group >= GROUPS {
+                return false;
+            }
+            match cell.compare_exchange(seen, seen | 1 << group, AcqRel, Acquire) {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
     /// Declares the message at a position, which was found unfinished for [`PATIENCE_MS`], never to be finished.
     pub fn abandon(&self, position: u64) {
         let (begin, last) = self.tail();
@@ -257,7 +275,7 @@ impl Stream<'_> {
     }
 
     fn message(&self, position: u64, length: u64, buffer: &mut Vec<u8>) -> Option<Incoming> {
-        let [sum, time_ms, lengths, id] = [1, 2, 3, 4].map(|n| self.at(position, n).load(Relaxed));
+        let [sum, time_ms, lengths, id] = [2, 3, 4, 5].map(|n| self.at(position, n).load(Relaxed));
         let (topic, payload) = ((lengths >> 48) as usize, lengths as u32 as usize);
         let room = (length as usize * GRANULE).checked_sub(8 * META_WORDS)?;
         if topic + payload > room || topic > TOPIC_MAX {

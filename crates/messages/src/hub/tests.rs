@@ -9,7 +9,7 @@ struct Worker {
 
 impl Worker {
     fn new(streams: &Arc<Streams>, count: u32) -> Self {
-        let mut hub = Hub::new(streams).unwrap();
+        let mut hub = Hub::new(streams, None).unwrap();
         assert!(hub.configure(&[set(count)], NOW).is_empty());
         Self { hub }
     }
