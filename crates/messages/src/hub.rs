@@ -5,21 +5,26 @@
 //! when its bound is reached, and reads on in the history when it has room: memory is bounded, and it loses nothing that
 //! the history holds. Where there is no history, it has to go.
 
+mod plugins;
+
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use weir_bus::BusError;
-use weir_bus::streams::{Follower, Outgoing, PATIENCE_MS, Read, Streams};
+use weir_bus::streams::{BUS, Follower, Outgoing, PATIENCE_MS, PublishError, Read, Streams, TOPIC_MAX};
 
 use crate::cursor::Cursor;
 use crate::frame;
 use crate::history::{Bounds, History};
+use crate::listener::{Kind, Listeners};
 use crate::sse;
 use crate::subscriber::{Form, Leaving, Subscriber};
 use crate::subscriptions::Subscriptions;
 use crate::topic::{TopicError, TopicFilter, TopicName};
 use crate::websocket::{Opcode, encode};
+
+pub use plugins::To;
 
 /// Messages of a stream that one call of [`Hub::receive`] delivers before the event loop goes on.
 const BATCH: usize = 256;
@@ -30,8 +35,8 @@ const SCAN: usize = 1024;
 /// Bytes of the past that are put before a subscriber at a time.
 const REFILL_BYTES: usize = 64 << 10;
 
-/// The kind of a message of this module's, as streams know it.
-const KIND: u8 = 1;
+/// The feed of plugins.
+const PLUGINS: u64 = 0;
 
 /// For all followers.
 const EVERYBODY: u8 = u8::MAX;
@@ -88,6 +93,21 @@ pub enum Refusal {
     /// Memory was not written in time.
     #[error("the message could not be written in time; try again")]
     TooSlow,
+    /// Nobody has claimed the key.
+    #[error("the key has no owner")]
+    NoOwner,
+    /// There is no such worker.
+    #[error("there is no worker of this number")]
+    NoWorker,
+    /// A key that is empty or too long.
+    #[error("a key has 1 to {TOPIC_MAX} bytes")]
+    Key,
+    /// Someone has the key, or listens already.
+    #[error("the key is owned by another worker, or by another plugin of this one")]
+    Taken,
+    /// No more keys, or no more groups.
+    #[error("{0}")]
+    Full(&'static str),
 }
 
 /// What is left to do after a call of [`Hub::receive`].
@@ -140,7 +160,13 @@ pub struct Hub<T> {
     due: Vec<u32>,
     buffer: Vec<u8>,
     matched: Vec<u32>,
+    listeners: Listeners<Wake>,
+    /// The last question of a plugin.
+    last_question: u64,
 }
+
+/// Wakes a plugin. Called when nothing of the hub is borrowed.
+pub type Wake = Rc<dyn Fn()>;
 
 impl<T> Hub<T> {
     /// A hub without subscribers, of the worker of this number, if it is one.
@@ -148,9 +174,22 @@ impl<T> Hub<T> {
     /// # Errors
     /// If there is no place for one more follower.
     pub fn new(streams: &Arc<Streams>, worker: Option<u16>) -> Result<Self, BusError> {
+        let plugins = Feed {
+            set: TopicSet {
+                id: String::new(),
+                filters: Vec::new(),
+                history: Bounds::default(),
+                max_message: usize::MAX,
+            },
+            stream: BUS,
+            position: streams.stream(BUS).end(),
+            stuck: None,
+            history: History::default(),
+            subscriptions: Subscriptions::default(),
+        };
         Ok(Self {
             follower: streams.follow(worker)?,
-            feeds: HashMap::new(),
+            feeds: HashMap::from([(PLUGINS, plugins)]),
             by_id: HashMap::new(),
             last_feed: 0,
             last_generation: 0,
@@ -159,6 +198,8 @@ impl<T> Hub<T> {
             due: Vec::new(),
             buffer: Vec::new(),
             matched: Vec::new(),
+            listeners: Listeners::default(),
+            last_question: 0,
         })
     }
 
@@ -187,8 +228,12 @@ impl<T> Hub<T> {
     /// sets that are gone have to leave.
     pub fn configure(&mut self, sets: &[TopicSet], now_ms: u64) -> Vec<String> {
         let names: Vec<&str> = sets.iter().map(|set| &*set.id).collect();
-        let gone: Vec<u64> =
-            self.feeds.iter().filter(|(_, feed)| !names.contains(&&*feed.set.id)).map(|(n, _)| *n).collect();
+        let gone: Vec<u64> = self
+            .feeds
+            .iter()
+            .filter(|(n, feed)| **n != PLUGINS && !names.contains(&&*feed.set.id))
+            .map(|(n, _)| *n)
+            .collect();
         for number in gone {
             self.feeds.remove(&number);
             self.by_id.retain(|_, known| *known != number);
@@ -258,15 +303,22 @@ impl<T> Hub<T> {
         if payload.len() > feed.set.max_message {
             return Err(Refusal::TooLong(feed.set.max_message));
         }
-        let message = Outgoing { kind: KIND, target: EVERYBODY, id: 0, topic: name.as_str().as_bytes(), payload };
+        let topic = name.as_str().as_bytes();
+        let message = Outgoing { kind: Kind::Published as u8, target: EVERYBODY, id: 0, topic, payload };
+        self.put(feed.stream, &message, now_ms)
+    }
+
+    /// Writes a message to a stream, and wakes whom it is for.
+    fn put(&self, stream: usize, message: &Outgoing<'_>, now_ms: u64) -> Result<Cursor, Refusal> {
         let streams = self.follower.streams();
-        let position = streams.stream(feed.stream).publish(&message, now_ms).map_err(|error| match error {
-            weir_bus::streams::PublishError::TooLong { max } => {
-                Refusal::TooLong(max.saturating_sub(name.as_str().len()))
-            }
-            weir_bus::streams::PublishError::TooSlow => Refusal::TooSlow,
+        let position = streams.stream(stream).publish(message, now_ms).map_err(|error| match error {
+            PublishError::TooLong { max } => Refusal::TooLong(max.saturating_sub(message.topic.len())),
+            PublishError::TooSlow => Refusal::TooSlow,
         })?;
-        self.follower.wake_others();
+        match message.target {
+            EVERYBODY => self.follower.wake_others(),
+            one => streams.wake_one(usize::from(one)),
+        }
         Ok(Cursor { epoch: streams.epoch(), position })
     }
 
@@ -437,6 +489,10 @@ impl<T> Hub<T> {
         let epoch = streams.epoch();
         let Some(feed) = self.feeds.get_mut(&number) else { return Rest::Nothing };
         let stream = streams.stream(feed.stream);
+        if number == PLUGINS && self.listeners.is_empty() {
+            feed.position = stream.end();
+            return Rest::Nothing;
+        }
         for _ in 0..BATCH {
             let position = feed.position;
             match stream.read(position, &mut self.buffer) {
@@ -472,8 +528,16 @@ impl<T> Hub<T> {
                 }
                 Read::Message(message, next) => {
                     feed.position = next;
+                    let Some(kind) = Kind::of(message.kind) else { continue };
+                    if message.target != EVERYBODY && usize::from(message.target) != self.follower.slot() {
+                        continue;
+                    }
+                    if !self.listeners.is_empty() {
+                        let (topic, payload) = (message.topic(&self.buffer), message.payload(&self.buffer));
+                        self.listeners.deliver(kind, message.id, topic, payload, &|group| stream.take(position, group));
+                    }
                     let Ok(topic) = TopicName::new(message.topic(&self.buffer)) else { continue };
-                    if message.kind != KIND {
+                    if number == PLUGINS || kind != Kind::Published {
                         continue;
                     }
                     feed.history.push(position, next, topic.as_str(), message.time_ms);

@@ -52,9 +52,7 @@ pub struct Delivery {
     pub topic: Box<[u8]>,
     /// The message.
     pub payload: Box<[u8]>,
-    /// The follower that sent it, if it waits for a reply.
-    pub from: u8,
-    /// Its number among the sender's questions.
+    /// The number of a question: that of the follower that asks in the upper 8 bits, then one of its own.
     pub id: u64,
 }
 
@@ -199,7 +197,7 @@ impl<W> Listeners<W> {
     }
 
     /// Puts a message before those that it is for. `take` says whether this worker is the one that gets it for a group.
-    pub fn deliver(&mut self, kind: Kind, id: u64, from: u8, topic: &[u8], payload: &[u8], take: &dyn Fn(usize) -> bool) {
+    pub fn deliver(&mut self, kind: Kind, id: u64, topic: &[u8], payload: &[u8], take: &dyn Fn(usize) -> bool) {
         self.found.clear();
         match kind {
             Kind::Published | Kind::Question => {
@@ -227,7 +225,7 @@ impl<W> Listeners<W> {
                     continue;
                 }
             }
-            let delivery = Delivery { kind, topic: topic.into(), payload: payload.into(), from, id };
+            let delivery = Delivery { kind, topic: topic.into(), payload: payload.into(), id };
             // The first one always has room.
             if listener.bytes > 0 && listener.bytes + delivery.bytes() > listener.limit {
                 listener.dropped += 1;
@@ -265,7 +263,7 @@ mod tests {
     }
 
     fn publish(listeners: &mut Listeners<u32>, topic: &str, text: &str, take: bool) {
-        listeners.deliver(Kind::Published, 0, 0, topic.as_bytes(), text.as_bytes(), &|_| take);
+        listeners.deliver(Kind::Published, 0, topic.as_bytes(), text.as_bytes(), &|_| take);
     }
 
     #[test]
@@ -278,9 +276,9 @@ mod tests {
         assert_eq!(listeners.key(b"k", 1000, 5), None);
         publish(&mut listeners, "a/b", "1", true);
         publish(&mut listeners, "a/c", "2", true);
-        listeners.deliver(Kind::ToOwner, 0, 0, b"k", b"3", &|_| true);
-        listeners.deliver(Kind::Reply, 7, 0, b"", b"4", &|_| true);
-        listeners.deliver(Kind::Reply, 8, 0, b"", b"of another question", &|_| true);
+        listeners.deliver(Kind::ToOwner, 0, b"k", b"3", &|_| true);
+        listeners.deliver(Kind::Reply, 7, b"", b"4", &|_| true);
+        listeners.deliver(Kind::Reply, 8, b"", b"of another question", &|_| true);
         let mut awake = listeners.take_awake();
         awake.sort_unstable();
         assert_eq!(awake, [1, 2, 2, 3, 4]);
@@ -297,7 +295,8 @@ mod tests {
     #[test]
     fn one_of_a_group_gets_each_message() {
         let mut listeners = Listeners::default();
-        let (one, two) = (listeners.topics(filter("a"), Some(3), 1000, 1), listeners.topics(filter("#"), Some(3), 1000, 2));
+        let (one, two) =
+            (listeners.topics(filter("a"), Some(3), 1000, 1), listeners.topics(filter("#"), Some(3), 1000, 2));
         let all = listeners.topics(filter("a"), None, 1000, 3);
         publish(&mut listeners, "a", "ours", true);
         publish(&mut listeners, "a", "another worker's", false);

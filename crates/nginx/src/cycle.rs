@@ -171,6 +171,7 @@ unsafe extern "C" fn beat(event: *mut ngx_event_t) {
             row.beat();
         }
         live::beat();
+        messages::beat();
         log::heartbeat(main);
         report_losses(main);
     });

@@ -4,6 +4,7 @@
 //! gets what, and [`connection`] writes it. A subscriber's request stays open: nothing of nginx's phases runs again.
 
 mod connection;
+mod plugin;
 mod publish;
 mod request;
 mod websocket;
@@ -84,7 +85,9 @@ pub unsafe fn start(cycle: *mut ngx_cycle_t, streams: &Arc<Streams>) {
     // SAFETY: as the caller promises; a worker that ends does so before the hub's bell is closed.
     unsafe {
         let log = (*cycle).log;
-        let hub = match Hub::new(streams) {
+        // Set by nginx before init_process; 0 without a master.
+        let number = u16::try_from(nginx_sys::ngx_worker).ok();
+        let hub = match Hub::new(streams, number) {
             Ok(hub) => hub,
             Err(error) => return note!(log, Error, "weir: this worker has no messages for clients: {error}"),
         };
@@ -130,6 +133,11 @@ pub fn configure(gateway: &Gateway) {
     deliver_soon();
 }
 
+/// Once a second: frees the places of processes that are dead, so that what they owned is free.
+pub fn beat() {
+    with_hub(|hub| hub.follower().streams().reap());
+}
+
 /// Has this worker look at once for what it has published.
 fn deliver_soon() {
     let event = STATE.deliver.get();
@@ -150,6 +158,8 @@ unsafe extern "C" fn delivered(_: *mut ngx_event_t) {
 /// Reads what was published and writes it to subscribers.
 fn deliver() {
     let rest = with_hub(|hub| hub.receive(ffi::now_ms()));
+    let wakes = with_hub(weir_messages::hub::Hub::take_wakes).unwrap_or_default();
+    wakes.iter().for_each(|wake| wake());
     flush();
     match rest {
         Some(Rest::More) => _ = with_hub(|hub| hub.follower().wake_self()),

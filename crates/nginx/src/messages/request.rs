@@ -337,8 +337,9 @@ fn no_topic() -> Response {
 /// The answer to a request that the hub refuses.
 pub fn refused(refusal: &Refusal) -> Response {
     let status = match refusal {
-        Refusal::Unavailable | Refusal::TooSlow => 503,
-        Refusal::Topic(_) | Refusal::TooMany(_) => 400,
+        Refusal::Unavailable | Refusal::TooSlow | Refusal::Full(_) | Refusal::NoOwner | Refusal::NoWorker => 503,
+        Refusal::Topic(_) | Refusal::TooMany(_) | Refusal::Key => 400,
+        Refusal::Taken => 409,
         Refusal::Foreign(_) => 403,
         Refusal::TooLong(_) => 413,
     };
