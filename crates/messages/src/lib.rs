@@ -1,0 +1,19 @@
+//! Messages between clients and topics: what a topic is, which clients want it, and the bytes that carry it.
+//!
+//! # Why no sockets
+//!
+//! Everything here takes bytes and gives bytes. nginx owns the connections, the timers and the memory of each; this crate
+//! is tested, fuzzed and compared with other implementations without it.
+//!
+//! # How the parts meet
+//!
+//! A [`TopicName`] says where a message was published, a [`TopicFilter`] what a client asks for. [`Subscriptions`] finds the
+//! clients of a name. A [`Cursor`] is the place of a message in the log, and what a client resumes from.
+
+pub mod cursor;
+pub mod subscriptions;
+pub mod topic;
+
+pub use cursor::{Cursor, CursorError};
+pub use subscriptions::Subscriptions;
+pub use topic::{TopicError, TopicFilter, TopicName};
