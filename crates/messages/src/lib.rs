@@ -8,11 +8,13 @@
 //! # How the parts meet
 //!
 //! A [`TopicName`] says where a message was published, a [`TopicFilter`] what a client asks for. [`Subscriptions`] finds the
-//! clients of a name. A [`Cursor`] is the place of a message in the log, and what a client resumes from.
+//! clients of a name. A [`Cursor`] is the place of a message in the log, and what a client resumes from. A client is
+//! connected by [`websocket`].
 
 pub mod cursor;
 pub mod subscriptions;
 pub mod topic;
+pub mod websocket;
 
 pub use cursor::{Cursor, CursorError};
 pub use subscriptions::Subscriptions;
