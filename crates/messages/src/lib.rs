@@ -9,9 +9,11 @@
 //!
 //! A [`TopicName`] says where a message was published, a [`TopicFilter`] what a client asks for. [`Subscriptions`] finds the
 //! clients of a name. A [`Cursor`] is the place of a message in the log, and what a client resumes from. A client is
-//! connected by [`websocket`].
+//! connected by [`websocket`], where [`frame`] gives the text of each frame, or by [`sse`], which goes one way.
 
 pub mod cursor;
+pub mod frame;
+pub mod sse;
 pub mod subscriptions;
 pub mod topic;
 pub mod websocket;

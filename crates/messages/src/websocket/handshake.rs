@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha1::{Digest as _, Sha1};
 
-/// The subprotocol that Weir speaks.
+/// The subprotocol that Weir speaks ([`frame`](crate::frame)).
 pub const SUBPROTOCOL: &str = "weir.v1";
 
 /// The only version of the protocol that was standardised.
