@@ -5,13 +5,14 @@
 //! Filters without wildcards are one look-up in a hash table. Filters with wildcards are paths in a trie of levels, and a
 //! name follows those that agree with it: at most 9,401 steps for the bounds of [`topic`](crate::topic), three or four for
 //! filters that people write. Subscriptions elsewhere cost nothing. Clients choose the names, so hashes have random seeds.
-//! `cargo bench -p weir-messages --bench messages`, profile `quick`, on two cores that others kept busy:
+//! `cargo bench -p weir-messages --bench messages`, profile `quick`, on two cores that other builds kept busy, at loads of 3
+//! and of 7:
 //!
 //! | look-up | µs |
 //! | --- | --- |
-//! | one subscriber by three filters, alone or beside 100,000 other filters | 0.2 |
-//! | 10,000 subscribers by one filter | 13 |
-//! | none, past 1,940 filters made to be dear | 160 |
+//! | one subscriber by three filters, alone or beside 100,000 other filters | 0.2 to 0.4 |
+//! | 10,000 subscribers by one filter | 13 to 25 |
+//! | none, past 1,940 filters made to be dear (6,884 steps) | 160 to 340 |
 //!
 //! # Why nobody is told twice
 //!
