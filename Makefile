@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 60
 export FUZZ_SECONDS
 
 .DEFAULT_GOAL := help
-.PHONY: help run test build setup lint conformance deliveries nonces interop interop-inspectors interop-crowdsec api-test bench soak fuzz asan miri abi nginx-tests docs cycles clean
+.PHONY: help run test build setup lint conformance deliveries nonces interop interop-inspectors interop-messages interop-crowdsec api-test bench soak fuzz asan miri abi nginx-tests docs cycles clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -58,6 +58,10 @@ interop: build ## check requests that others' clients have signed (botocore, RFC
 
 interop-inspectors: build ## check inspectors with others' servers (oauth2-proxy, Istio's ext_authz, CrowdSec AppSec)
 	@scripts/interop-inspectors.sh $(TARGET)/$(PROFILE)/libngx_http_weir_module.so $(TARGET)/$(PROFILE)/weir
+
+interop-messages: setup ## compare the WebSocket decoder with wsproto, and run the client for browsers on node
+	$(CARGO) build --profile $(PROFILE) -p weir-messages --example wsdecode
+	@scripts/interop-messages.sh $(TARGET)/$(PROFILE)/examples/wsdecode $(INTEROP_FLAGS)
 
 interop-crowdsec: build ## take decisions over from a real CrowdSec, which is downloaded (Debian)
 	@CARGO="$(CARGO)" PROFILE=$(PROFILE) scripts/crowdsec.sh $(TARGET)/$(PROFILE)/libngx_http_weir_module.so $(TARGET)/$(PROFILE)/weir

@@ -11,12 +11,11 @@
 //   messages.close();
 //
 // Waits between attempts are random, up to 1 s, 2 s, 4 s and so on to 30 s, so that many clients do not come back at once;
-// a server that closes on purpose says when. A connection that is silent for a minute is given up.
+// a server that closes on purpose says how much longer. A connection that is silent for a minute is given up.
 
 export function connect(url, { topics = [], since, onMessage, onGap, onState } = {}) {
   const wanted = new Set(topics);
-  let socket, timer, pinger, tries, wait, heard, last = since;
-  tries = 0;
+  let socket, timer, pinger, heard, last = since, tries = 0, wait = 0;
 
   const send = (frame) => socket?.readyState == 1 && (socket.send(JSON.stringify(frame)), true);
   const bytes = (text) => Uint8Array.from(atob(text), (char) => char.charCodeAt());
@@ -32,7 +31,7 @@ export function connect(url, { topics = [], since, onMessage, onGap, onState } =
     } else if (frame.subscribed) {
       tries = 0;
       last ??= frame.at;
-    } else if (frame.reconnect_ms != null) wait = frame.reconnect_ms;
+    } else if (frame.reconnect_ms) wait = frame.reconnect_ms;
     else if (frame.error) onState?.("error", frame);
   };
 
@@ -40,8 +39,8 @@ export function connect(url, { topics = [], since, onMessage, onGap, onState } =
     if (old != socket) return;
     socket = clearInterval(pinger);
     onState?.("closed");
-    timer = setTimeout(open, wait ?? Math.random() * Math.min(3e4, 1e3 * 2 ** tries++));
-    wait = null;
+    timer = setTimeout(open, wait + Math.random() * Math.min(3e4, 1e3 * 2 ** tries++));
+    wait = 0;
   };
 
   const open = () => {
@@ -49,14 +48,16 @@ export function connect(url, { topics = [], since, onMessage, onGap, onState } =
     onState?.("connecting");
     own.onopen = () => {
       onState?.("open");
-      if (wanted.size) send({ subscribe: [...wanted], since: last });
+      // A frame takes 1,024 filters.
+      for (const list = [...wanted]; list.length; ) send({ subscribe: list.splice(0, 1e3), since: last });
     };
     own.onmessage = (event) => own == socket && receive(JSON.parse(event.data));
     own.onclose = () => lost(own);
     heard = 1;
     pinger = setInterval(() => {
-      if (heard) heard = send({ ping: 0 }) && 0;
-      else own.close(), lost(own);
+      if (!heard) return own.close(), lost(own);
+      heard = 0;
+      if (send({ ping: 0 })) tries = 0;
     }, 3e4);
   };
 

@@ -1,4 +1,4 @@
-//! The place of a message in the log: `1f3a:42` is the 43rd message since the log began anew as `1f3a`.
+//! The place of a message in the log: `1f3a:42` is position 42 since the log began anew as `1f3a`.
 //!
 //! Positions alone would name other messages after a log was lost. The epoch, a random number, tells the client that they do.
 //! There is exactly one text for each cursor, so clients may compare them.
@@ -13,7 +13,7 @@ use serde::{Serialize, Serializer};
 pub struct Cursor {
     /// Chosen at random when the log began.
     pub epoch: u64,
-    /// The number of messages before this one.
+    /// Grows with each message; 0 is before the first.
     pub position: u64,
 }
 

@@ -10,7 +10,7 @@
 //! {"ping": 1}
 //! ```
 //!
-//! `since` asks for what came after that [cursor](crate::cursor); without it, messages begin with now. `id` is any number of
+//! `since` asks for what follows that [cursor](crate::cursor); without it, messages begin with now. `id` is any number of
 //! the client's, which the answer repeats. `null` is the same as leaving a member out; other members are errors.
 //!
 //! From the server
@@ -26,11 +26,13 @@
 //! {"pong": 1}
 //! ```
 //!
-//! `base64` stands for payloads that are not UTF-8. A gap says that messages from one cursor up to and without another were
-//! lost for a filter, or for all (`*`). `about` is a filter, a topic, or the `id` of a publication. `reconnect_ms` comes
+//! `base64` stands for payloads that are not UTF-8. A gap says that messages behind the cursor `from`, up to and with `to`,
+//! were lost for a filter, or for all (`*`); the next one follows `to`. `at` is where messages begin: those that follow have
+//! a greater cursor. `about` is a filter, a topic, or the `id` of a publication. `reconnect_ms` comes
 //! before the server closes on purpose, and says when to come back.
 //!
-//! JSON, because every browser reads it without a library; a message costs about 60 bytes more than its payload.
+//! JSON, because every browser reads it without a library. A message takes some 30 bytes more than its topic, cursor and
+//! payload, and 0.2 to 0.4 µs to write, once for all subscribers.
 
 mod request;
 mod response;

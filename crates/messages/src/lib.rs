@@ -9,7 +9,9 @@
 //!
 //! A [`TopicName`] says where a message was published, a [`TopicFilter`] what a client asks for. [`Subscriptions`] finds the
 //! clients of a name. A [`Cursor`] is the place of a message in the log, and what a client resumes from. A client is
-//! connected by [`websocket`], where [`frame`] gives the text of each frame, or by [`sse`], which goes one way.
+//! connected by [`websocket`], where [`frame`] gives the text of each frame, or by [`sse`], which goes one way. The
+//! [`hub`] of a worker puts them together: it follows the [streams](weir_bus::streams) of messages in shared memory, keeps
+//! an index of their [`history`], and has a bounded queue for each [`subscriber`], and for each [`listener`] of a plugin.
 
 pub mod cursor;
 pub mod frame;

@@ -5,6 +5,14 @@
 //! Filters without wildcards are one look-up in a hash table. Filters with wildcards are paths in a trie of levels, and a
 //! name follows those that agree with it: at most 9,401 steps for the bounds of [`topic`](crate::topic), three or four for
 //! filters that people write. Subscriptions elsewhere cost nothing. Clients choose the names, so hashes have random seeds.
+//! `cargo bench -p weir-messages --bench messages`, profile `quick`, on two cores that other builds kept busy, at loads of 3
+//! and of 7:
+//!
+//! | look-up | µs |
+//! | --- | --- |
+//! | one subscriber by three filters, alone or beside 100,000 other filters | 0.2 to 0.4 |
+//! | 10,000 subscribers by one filter | 13 to 25 |
+//! | none, past 1,940 filters made to be dear (6,884 steps) | 160 to 340 |
 //!
 //! # Why nobody is told twice
 //!
@@ -16,7 +24,7 @@
 //!
 //! Texts of filters and levels, and lists of subscribers, are freed with the last subscription that uses them, and all tables
 //! with the last one of all. In between, tables shrink when three quarters are empty; places in arrays are used again.
-//! 100,000 filters of three levels take about 20 MB.
+//! 100,000 filters like `orders/N/+` of one subscriber take 27 MB, with 16 levels about 70 MB.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -136,14 +144,28 @@ impl<T: Copy + Eq + Hash> Subscriptions<T> {
 
     /// Removes all subscriptions of a subscriber, and returns their number.
     pub fn remove_subscriber(&mut self, subscriber: T) -> usize {
+        self.remove_some(subscriber, usize::MAX)
+    }
+
+    /// Removes at most this many subscriptions of a subscriber, and returns their number: 0 when none is left. 100,000 at
+    /// once would hold an event loop for a tenth of a second.
+    pub fn remove_some(&mut self, subscriber: T, most: usize) -> usize {
         let Some(id) = self.ids.get(&subscriber).copied() else { return 0 };
-        let filters = std::mem::take(&mut self.subscribers.get_mut(id).filters);
-        for (filter, place) in &filters {
+        let filters = &mut self.subscribers.get_mut(id).filters;
+        let removed: Vec<(u32, u32)> = filters.iter().take(most).map(|(filter, place)| (*filter, *place)).collect();
+        for (filter, _) in &removed {
+            filters.remove(filter);
+        }
+        shrink(filters);
+        let is_last = filters.is_empty();
+        for (filter, place) in &removed {
             self.unlist(*filter, *place);
         }
-        self.forget(id);
+        if is_last {
+            self.forget(id);
+        }
         self.free_if_empty();
-        filters.len()
+        removed.len()
     }
 
     /// The number of subscriptions.

@@ -31,7 +31,7 @@ pub fn message(topic: TopicName<'_>, cursor: Cursor, payload: &[u8], out: &mut V
     write(&Message { topic: topic.as_str(), id: cursor, payload }, out);
 }
 
-/// Writes that messages from a cursor up to and without another were lost, for a filter or for all of them (`*`).
+/// Writes that messages behind a cursor, up to and with another, were lost for a filter or for all of them (`*`).
 pub fn gap(filter: &str, from: Cursor, to: Cursor, out: &mut Vec<u8>) {
     #[derive(Serialize)]
     struct Gap<'a> {

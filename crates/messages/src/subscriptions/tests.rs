@@ -52,7 +52,10 @@ fn what_is_removed_is_freed() {
     assert_eq!(subscriptions.count(1), 20_000);
     assert!(subscriptions.trie.sizes()[1] > 20_000);
     assert!(subscriptions.remove(filter(&filters[0]), 1));
-    assert_eq!(subscriptions.remove_subscriber(1), 19_999);
+    assert_eq!(subscriptions.remove_some(1, 5_000), 5_000);
+    assert_eq!((subscriptions.count(1), subscriptions.len()), (14_999, 15_000));
+    assert_eq!(subscriptions.remove_subscriber(1), 14_999);
+    assert_eq!(subscriptions.remove_some(1, 5_000), 0);
     assert_eq!(subscriptions.trie.sizes(), [2, 1, 1, 1]);
     assert_eq!((subscriptions.filters.len(), subscriptions.subscribers.len()), (1, 1));
     let tables = [subscriptions.exact.capacity(), subscriptions.trie.edge_capacity(), subscriptions.ids.capacity()];
@@ -88,7 +91,7 @@ fn others_subscriptions_cost_a_message_nothing() {
 }
 
 #[test]
-fn the_worst_filters_make_the_stated_number_of_steps() {
+fn the_worst_filters_make_fewer_than_the_stated_steps() {
     // Every filter of `a` and at most four `+` in 16 levels that differs from the message in its last level only.
     let mut subscriptions = Subscriptions::default();
     for plus in (0_u32..1 << 15).filter(|plus| (1..=4).contains(&plus.count_ones())) {
@@ -100,12 +103,10 @@ fn the_worst_filters_make_the_stated_number_of_steps() {
         assert!(subscriptions.add(filter(&text), 0));
     }
     let topic = ["a"; 16].join("/");
-    let start = Instant::now();
     assert_eq!(found(&mut subscriptions, &topic), [0; 0]);
-    let took = start.elapsed();
-    println!("{} filters, {took:?}", subscriptions.len());
-    assert!(subscriptions.trie.sizes()[0] < 9_401 + subscriptions.len());
-    assert!(took.as_millis() < 100, "{took:?}");
+    // Its nodes, without those of the last level and with the root, are what the name is led to.
+    let [nodes, ..] = subscriptions.trie.sizes();
+    assert!(nodes - subscriptions.len() < 9_401, "{nodes} nodes");
 }
 
 proptest! {

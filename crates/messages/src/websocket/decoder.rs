@@ -9,7 +9,10 @@
 //! # Where the input is cut does not matter
 //!
 //! Each byte is judged in order, so that the same bytes give the same events and the same error, however they were cut;
-//! the tests and the fuzz target `websocket` compare.
+//! the tests and the fuzz target `websocket` compare. `make interop-messages` compares with wsproto.
+//!
+//! A text of 80 bytes takes 70 to 140 ns, with the memory for it, and one of 64 KiB 4 to 8 µs (`cargo bench -p
+//! weir-messages`, on two cores that other builds kept busy).
 
 use super::error::ProtocolError;
 use super::header::{FrameHeader, MAX_CONTROL_BYTES, MAX_HEADER_BYTES, Opcode};
