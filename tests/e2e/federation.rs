@@ -80,7 +80,7 @@ fn lua_publishes_listens_claims_asks_and_answers_across_workers() {
     let documents = [
         ("topics/live", json!({"topics": ["live/#"], "history": {"count": 10}})),
         ("sites/all", json!({"hosts": ["*"]})),
-        ("routes/live", json!({"site": "all", "path": "/", "messages": {"topics": ["live"]}})),
+        ("routes/live", json!({"site": "all", "path": "/", "messages": {"topics": "live"}})),
     ];
     let Some(gateway) = start(http, server, &documents) else { return };
     let nginx = &gateway.nginx;

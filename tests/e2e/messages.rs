@@ -20,12 +20,12 @@ fn start() -> Gateway {
         ("topics/past", json!({"topics": ["a/#", "news"], "history": {"count": 1000}})),
         ("topics/now", json!({"topics": ["#"]})),
         ("sites/all", json!({"hosts": ["*"]})),
-        ("routes/live", json!({"site": "all", "path": "/live", "messages": {"topics": ["past"], "publish": true}})),
-        ("routes/now", json!({"site": "all", "path": "/now", "messages": {"topics": ["now"], "publish": true}})),
-        ("routes/read", json!({"site": "all", "path": "/read", "messages": {"topics": ["past"]}})),
+        ("routes/live", json!({"site": "all", "path": "/live", "messages": {"topics": "past", "publish": true}})),
+        ("routes/now", json!({"site": "all", "path": "/now", "messages": {"topics": "now", "publish": true}})),
+        ("routes/read", json!({"site": "all", "path": "/read", "messages": {"topics": "past"}})),
         (
             "routes/write",
-            json!({"site": "all", "path": "/write", "messages": {"topics": ["past"], "publish": true, "subscribe": false}}),
+            json!({"site": "all", "path": "/write", "messages": {"topics": "past", "publish": true, "subscribe": false}}),
         ),
     ])
 }
@@ -349,7 +349,7 @@ fn every_message_is_delivered_once_and_in_order_while_workers_are_killed_and_rel
         &[
             ("topics/past", json!({"topics": ["#"], "history": {"count": 10_000}})),
             ("sites/all", json!({"hosts": ["*"]})),
-            ("routes/live", json!({"site": "all", "path": "/live", "messages": {"topics": ["past"], "publish": true}})),
+            ("routes/live", json!({"site": "all", "path": "/live", "messages": {"topics": "past", "publish": true}})),
         ],
     );
     let nginx = &gateway.nginx;
@@ -433,7 +433,7 @@ fn events_reach_clients_over_tls_and_http_2_whatever_their_size() {
         &[
             ("topics/all", json!({"topics": ["#"], "history": {"count": 100}, "max_message": "100k"})),
             ("sites/all", json!({"hosts": ["*"]})),
-            ("routes/live", json!({"site": "all", "path": "/live", "messages": {"topics": ["all"], "publish": true}})),
+            ("routes/live", json!({"site": "all", "path": "/live", "messages": {"topics": "all", "publish": true}})),
         ],
     );
     let nginx = &gateway.nginx;

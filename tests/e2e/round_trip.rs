@@ -84,7 +84,7 @@ fn what_get_prints_is_applied_without_a_change_and_brings_everything_back() {
         ),
         (
             "routes/live",
-            json!({"site": "b", "path": "/live", "messages": {"topics": ["orders"], "origins": ["*"], "ping": "5s"}}),
+            json!({"site": "b", "path": "/live", "messages": {"topics": "orders", "origins": ["*"], "ping": "5s"}}),
         ),
     ];
     let _ = api.put_all(&documents).expect(200);

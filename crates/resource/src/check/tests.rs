@@ -118,9 +118,9 @@ fn a_route_for_messages_has_its_defaults_and_short_form() {
         let RouteAction::Messages(messages) = route.action else { panic!() };
         (messages, checked.references)
     };
-    let (defaults, references) = messages(r#"["orders", "chat", "orders"]"#);
+    let (defaults, references) = messages(r#""orders""#);
     let expected = Messages {
-        topics: vec!["orders".into(), "chat".into()],
+        topics: "orders".into(),
         publish: false,
         subscribe: true,
         buffer: 256 << 10,
@@ -130,13 +130,13 @@ fn a_route_for_messages_has_its_defaults_and_short_form() {
     };
     assert_eq!(defaults, expected);
     assert_eq!((references[1].kind, references[1].id.as_str()), (ResourceKind::Topics, "orders"));
-    assert_eq!(references[2].pointer, "/messages/1");
+    assert_eq!(references[1].pointer, "/messages");
     let (all, references) = messages(
-        r#"{"topics": ["chat"], "publish": true, "subscribe": false, "buffer": "4k", "ping": "1h",
+        r#"{"topics": "chat", "publish": true, "subscribe": false, "buffer": "4k", "ping": "1h",
             "max_connection_topics": 10000, "origins": ["https://App.example.com", "https://app.example.com", "*"]}"#,
     );
     assert!(all.publish && !all.subscribe && all.max_connection_topics == 10_000);
-    assert_eq!((all.buffer, all.ping_ms, references[1].pointer.as_str()), (4096, 3_600_000, "/messages/topics/0"));
+    assert_eq!((all.buffer, all.ping_ms, references[1].pointer.as_str()), (4096, 3_600_000, "/messages/topics"));
     assert_eq!(all.origins, ["https://app.example.com", "*"]);
 }
 
@@ -326,43 +326,43 @@ fn faults_have_pointers_and_say_what_to_do() {
         (Topics, r#"{"topics": ["a"], "max_message": 0}"#, "/max_message", "expected a size from 1 to 16m", ""),
         (Topics, r#"{"topics": ["a"], "max_message": "17m"}"#, "/max_message", "from 1 to 16m", ""),
         (Topics, r#"{"topics": ["a"], "retain": 1}"#, "/retain", "unknown key", "history"),
-        (Routes, r#"{"site": "s", "messages": []}"#, "/messages", "at least one", ""),
+        (Routes, r#"{"site": "s", "messages": []}"#, "/messages", "found a list", "topics"),
         (Routes, r#"{"site": "s", "messages": {"publish": true}}"#, "/messages", "needs `topics`", ""),
-        (Routes, r#"{"site": "s", "messages": ["a"], "to": "b"}"#, "/messages", "either `to` or `messages`", ""),
-        (Routes, r#"{"site": "s", "messages": ["a"], "mirror": "b"}"#, "/mirror", "goes with `to`", "`messages`"),
-        (Routes, r#"{"site": "s", "messages": ["a"], "websocket": true}"#, "/websocket", "goes with `to`", ""),
+        (Routes, r#"{"site": "s", "messages": "a", "to": "b"}"#, "/messages", "either `to` or `messages`", ""),
+        (Routes, r#"{"site": "s", "messages": "a", "mirror": "b"}"#, "/mirror", "goes with `to`", "`messages`"),
+        (Routes, r#"{"site": "s", "messages": "a", "websocket": true}"#, "/websocket", "goes with `to`", ""),
         (
             Routes,
-            r#"{"site": "s", "messages": {"topics": ["a"], "subscribe": false}}"#,
+            r#"{"site": "s", "messages": {"topics": "a", "subscribe": false}}"#,
             "/messages/subscribe",
             "neither publish nor subscribe",
             "`publish`",
         ),
         (
             Routes,
-            r#"{"site": "s", "messages": {"topics": ["a"], "buffer": "3k"}}"#,
+            r#"{"site": "s", "messages": {"topics": "a", "buffer": "3k"}}"#,
             "/messages/buffer",
             "expected a size from 4k to 16m",
             "",
         ),
-        (Routes, r#"{"site": "s", "messages": {"topics": ["a"], "ping": 0}}"#, "/messages/ping", "from 1s to 1h", ""),
+        (Routes, r#"{"site": "s", "messages": {"topics": "a", "ping": 0}}"#, "/messages/ping", "from 1s to 1h", ""),
         (
             Routes,
-            r#"{"site": "s", "messages": {"topics": ["a"], "max_connection_topics": 0}}"#,
+            r#"{"site": "s", "messages": {"topics": "a", "max_connection_topics": 0}}"#,
             "/messages/max_connection_topics",
             "from 1 to 10000",
             "",
         ),
         (
             Routes,
-            r#"{"site": "s", "messages": {"topics": ["a"], "origins": ["https://a.example/"]}}"#,
+            r#"{"site": "s", "messages": {"topics": "a", "origins": ["https://a.example/"]}}"#,
             "/messages/origins/0",
             "expected an origin",
             "without a slash",
         ),
         (
             Routes,
-            r#"{"site": "s", "messages": {"topics": ["a"], "origins": ["a.example"]}}"#,
+            r#"{"site": "s", "messages": {"topics": "a", "origins": ["a.example"]}}"#,
             "/messages/origins/0",
             "expected an origin",
             "scheme",
