@@ -63,7 +63,8 @@ fn access_log_map_and_if_of_nginx_see_the_variables() {
 }
 
 /// The paths of Debian's Lua module and of the module that it requires.
-const LUA: [&str; 2] = ["/usr/lib/nginx/modules/ndk_http_module.so", "/usr/lib/nginx/modules/ngx_http_lua_module.so"];
+pub const LUA: [&str; 2] =
+    ["/usr/lib/nginx/modules/ndk_http_module.so", "/usr/lib/nginx/modules/ngx_http_lua_module.so"];
 
 #[test]
 fn beside_the_lua_module() {

@@ -24,6 +24,7 @@ mod cost_history;
 mod crs;
 mod evaluated_once;
 mod faults;
+mod federation;
 mod gateway_locations;
 mod gateway_protocols;
 mod gateway_routes;

@@ -3,13 +3,16 @@
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tungstenite::protocol::CloseFrame;
 use tungstenite::{Message, WebSocket};
+use weir_tests::tls::Certificate;
 use weir_tests::wait::until;
-use weir_tests::{Gateway, Nginx, Request, Setup};
+use weir_tests::{Gateway, Nginx, Request, Setup, port};
 
 /// A gateway whose route `/live` has topics with a past, `/now` some without.
 fn start() -> Gateway {
@@ -17,12 +20,12 @@ fn start() -> Gateway {
         ("topics/past", json!({"topics": ["a/#", "news"], "history": {"count": 1000}})),
         ("topics/now", json!({"topics": ["#"]})),
         ("sites/all", json!({"hosts": ["*"]})),
-        ("routes/live", json!({"site": "all", "path": "/live", "messages": {"topics": ["past"], "publish": true}})),
-        ("routes/now", json!({"site": "all", "path": "/now", "messages": {"topics": ["now"], "publish": true}})),
-        ("routes/read", json!({"site": "all", "path": "/read", "messages": {"topics": ["past"]}})),
+        ("routes/live", json!({"site": "all", "path": "/live", "messages": {"topics": "past", "publish": true}})),
+        ("routes/now", json!({"site": "all", "path": "/now", "messages": {"topics": "now", "publish": true}})),
+        ("routes/read", json!({"site": "all", "path": "/read", "messages": {"topics": "past"}})),
         (
             "routes/write",
-            json!({"site": "all", "path": "/write", "messages": {"topics": ["past"], "publish": true, "subscribe": false}}),
+            json!({"site": "all", "path": "/write", "messages": {"topics": "past", "publish": true, "subscribe": false}}),
         ),
     ])
 }
@@ -346,7 +349,7 @@ fn every_message_is_delivered_once_and_in_order_while_workers_are_killed_and_rel
         &[
             ("topics/past", json!({"topics": ["#"], "history": {"count": 10_000}})),
             ("sites/all", json!({"hosts": ["*"]})),
-            ("routes/live", json!({"site": "all", "path": "/live", "messages": {"topics": ["past"], "publish": true}})),
+            ("routes/live", json!({"site": "all", "path": "/live", "messages": {"topics": "past", "publish": true}})),
         ],
     );
     let nginx = &gateway.nginx;
@@ -416,4 +419,63 @@ fn every_message_is_delivered_once_and_in_order_while_workers_are_killed_and_rel
 /// As [`Events::open`], if the worker lives that long.
 fn try_open(nginx: &Nginx, target: &str, last: &str) -> Option<Events> {
     std::panic::catch_unwind(|| Events::open(nginx, target, Some(last))).ok()
+}
+
+#[test]
+fn events_reach_clients_over_tls_and_http_2_whatever_their_size() {
+    let setup = Setup::gateway();
+    let certificate = Certificate::create(setup.prefix());
+    let port = port::free();
+    let directives = certificate.directives();
+    let server = format!("server {{ listen 127.0.0.1:{port} ssl http2; {directives} weir_gateway on; }}");
+    let gateway = Gateway::start_with(
+        setup.http(&server),
+        &[
+            ("topics/all", json!({"topics": ["#"], "history": {"count": 100}, "max_message": "100k"})),
+            ("sites/all", json!({"hosts": ["*"]})),
+            ("routes/live", json!({"site": "all", "path": "/live", "messages": {"topics": "all", "publish": true}})),
+        ],
+    );
+    let nginx = &gateway.nginx;
+    let texts: Vec<String> = (0..12).map(|n| format!("{n} {}", "x".repeat(n * 8000))).collect();
+    for version in ["--http1.1", "--http2", "--http2 from the past"] {
+        let url =
+            format!("https://localhost:{port}/live/t{}", if version.ends_with("past") { "?since=oldest" } else { "" });
+        let mut client = Command::new("curl")
+            .args(["-sSNk", "-H", "Accept: text/event-stream", "--max-time", "20"])
+            .args(["--resolve", &format!("localhost:{port}:127.0.0.1"), version.split(' ').next().unwrap(), &url])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(client.stdout.take().unwrap()).lines();
+        let (send, data) = mpsc::channel();
+        let reader = std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                if let Some(data) = line.strip_prefix("data: ") {
+                    send.send(data.to_owned()).unwrap();
+                }
+            }
+        });
+        if !version.ends_with("past") {
+            // It is there when it has one.
+            until("the client to subscribe", || {
+                let _ = publish(nginx, "/live/t", "first");
+                data.recv_timeout(Duration::from_millis(50)).ok()
+            });
+            texts.iter().for_each(|text| _ = publish(nginx, "/live/t", text));
+        }
+        // The memory holds the last of them.
+        let mut expected = texts.iter().skip(if version.ends_with("past") { 8 } else { 0 });
+        while expected.len() > 0 {
+            let found = data.recv_timeout(Duration::from_secs(10));
+            let found = found.unwrap_or_else(|error| panic!("{version}: {error}, {} are missing", expected.len()));
+            if texts.contains(&found) && (expected.len() < 4 || !version.ends_with("past") || found == texts[8]) {
+                assert!(Some(&found) == expected.next(), "{version}: {}", &found[..20.min(found.len())]);
+            }
+        }
+        client.kill().unwrap();
+        client.wait().unwrap();
+        reader.join().unwrap();
+    }
+    assert!(nginx.crashes().is_empty());
 }

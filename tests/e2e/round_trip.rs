@@ -70,6 +70,7 @@ fn what_get_prints_is_applied_without_a_change_and_brings_everything_back() {
             "short": "127.0.0.1:8080", "long": {"address": "127.0.0.1:8081", "weight": 3, "backup": true}, "10": "127.0.0.1:80"}}),
         ),
         ("upstreams/empty", json!({})),
+        ("topics/orders", json!({"topics": ["orders/#", "stock/+", "#"], "history": 100})),
         ("sites/a", json!({"hosts": ["a.test"], "tls": {"certificate": "a", "min_version": "1.3"}})),
         ("sites/b", json!({"hosts": ["b.test", "*.b.test"], "tls": {"certificate": "b"}, "policies": []})),
         (
@@ -80,6 +81,10 @@ fn what_get_prints_is_applied_without_a_change_and_brings_everything_back() {
             "routes/b",
             json!({"site": "b", "split": [{"upstream": "app", "weight": 95}, {"upstream": "empty", "weight": 5}],
             "mirror": {"upstream": "app", "percent": 12.5}}),
+        ),
+        (
+            "routes/live",
+            json!({"site": "b", "path": "/live", "messages": {"topics": "orders", "origins": ["*"], "ping": "5s"}}),
         ),
     ];
     let _ = api.put_all(&documents).expect(200);

@@ -51,6 +51,8 @@ struct Topic {
 #[derive(Debug, Default)]
 pub struct History {
     bounds: Bounds,
+    /// The most entries: as many messages as the stream can hold.
+    most: usize,
     entries: VecDeque<Entry>,
     topics: Vec<Topic>,
     by_name: HashMap<Box<str>, u32>,
@@ -59,10 +61,10 @@ pub struct History {
 }
 
 impl History {
-    /// An empty history that begins at a position.
+    /// An empty history that begins at a position, of at most so many messages.
     #[must_use]
-    pub fn new(bounds: Bounds, floor: u64) -> Self {
-        Self { bounds, floor, ..Self::default() }
+    pub fn new(bounds: Bounds, floor: u64, most: usize) -> Self {
+        Self { bounds, floor, most, ..Self::default() }
     }
 
     /// Whether anything is kept at all.
@@ -100,6 +102,9 @@ impl History {
             self.floor = next;
             return;
         }
+        if self.entries.len() >= self.most {
+            self.forget_first();
+        }
         let topic = self.topic(topic);
         let known = &mut self.topics[topic as usize];
         known.last = known.last.wrapping_add(1);
@@ -114,9 +119,7 @@ impl History {
             if first.position >= oldest && self.is_within(first, now_ms) {
                 break;
             }
-            let Some(entry) = self.entries.pop_front() else { break };
-            self.floor = entry.next;
-            self.forget(entry.topic);
+            self.forget_first();
         }
         if self.entries.is_empty() {
             self.floor = self.floor.max(oldest);
@@ -125,7 +128,7 @@ impl History {
 
     /// Forgets everything before a position.
     pub fn restart(&mut self, floor: u64) {
-        *self = Self::new(self.bounds, floor);
+        *self = Self::new(self.bounds, floor, self.most);
     }
 
     /// The messages from a position on, in order.
@@ -163,7 +166,10 @@ impl History {
         at
     }
 
-    fn forget(&mut self, at: u32) {
+    fn forget_first(&mut self) {
+        let Some(entry) = self.entries.pop_front() else { return };
+        self.floor = entry.next;
+        let at = entry.topic;
         let topic = &mut self.topics[at as usize];
         topic.entries -= 1;
         if topic.entries == 0 {
@@ -179,7 +185,7 @@ mod tests {
     use super::*;
 
     fn history(count: u32) -> History {
-        let mut history = History::new(Bounds { count, age_ms: 1000 }, 10);
+        let mut history = History::new(Bounds { count, age_ms: 1000 }, 10, 100);
         for n in 0..10u64 {
             history.push(10 + n, 11 + n, if n % 2 == 0 { "even" } else { "odd" }, n);
         }

@@ -266,8 +266,13 @@ impl<T> Hub<T> {
         let stream = streams.stream(n);
         let end = stream.end();
         let mut position = if set.history.count > 0 { streams.oldest(n) } else { end };
-        let mut history = History::new(set.history, position);
-        while position < end {
+        let most = stream.messages_max();
+        let mut history = History::new(set.history, position, most);
+        // Bounded even if another process changes the memory meanwhile.
+        for _ in 0..most {
+            if position >= end {
+                break;
+            }
             position = match stream.read(position, &mut self.buffer) {
                 Read::Message(message, next) => {
                     if let Ok(topic) = std::str::from_utf8(message.topic(&self.buffer)) {

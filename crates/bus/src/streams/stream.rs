@@ -155,6 +155,11 @@ impl Stream<'_> {
         (granules as usize * GRANULE - 8 * META_WORDS).min(PAYLOAD_MAX + TOPIC_MAX)
     }
 
+    /// Messages that the stream can hold at most.
+    pub fn messages_max(&self) -> usize {
+        self.granules() as usize
+    }
+
     /// Appends a message and returns the position behind it. The time is in milliseconds since 1970.
     pub fn publish(&self, message: &Outgoing<'_>, time_ms: u64) -> Result<u64, PublishError> {
         let bytes = message.topic.len() + message.payload.len();

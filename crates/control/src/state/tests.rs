@@ -79,6 +79,28 @@ fn what_only_one_may_have_is_one_fault_for_each_pair() {
 }
 
 #[test]
+fn there_are_at_most_sixteen_topic_sets() {
+    let set = |n: usize| put(&format!("/topics/t{n:02}"), json!({"topics": [format!("t{n}/#")]}));
+    let sets = |numbers: std::ops::Range<usize>| numbers.map(set).collect::<Vec<Edit>>();
+    let mut state = shop();
+    let Refusal::Invalid(faults) = state.apply(2, &sets(0..18)).unwrap_err() else {
+        panic!("valid but for the number")
+    };
+    let places: Vec<&str> = faults.iter().map(|fault| fault.pointer.as_str()).collect();
+    assert_eq!(places, ["/topics/t16", "/topics/t17"]);
+    assert_eq!(faults[0].message, "with it there would be 18 topic sets");
+    assert_eq!(faults[0].expected.as_deref(), Some("at most 16"));
+    state.apply(2, &sets(0..16)).expect("as many as are possible");
+    assert_eq!(pointers(state.apply(3, &[set(16)]).unwrap_err()), ["/topics/t16"]);
+    state.apply(3, &[set(16), delete("/topics/t00")]).expect("one for another");
+    state.apply(4, &[put("/topics/t01", json!({"topics": ["other"]}))]).expect("a change adds none");
+    let route = put("/routes/live", json!({"site": "shop", "path": "/live", "messages": "t00"}));
+    assert_eq!(pointers(state.apply(5, &[route]).unwrap_err()), ["/routes/live/messages"]);
+    state.apply(5, &[put("/routes/live", json!({"site": "shop", "path": "/live", "messages": "t01"}))]).expect("valid");
+    assert_eq!(pointers(state.apply(6, &[delete("/topics/t01")]).unwrap_err()), ["/routes/live/messages"]);
+}
+
+#[test]
 fn another_spelling_of_a_value_is_no_change() {
     let mut state = shop();
     let policy = |text: Value| {

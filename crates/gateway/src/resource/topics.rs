@@ -37,8 +37,8 @@ pub struct History {
 /// What a route lets clients do with topics.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Messages {
-    /// Ids of the sets of topics, each once; at least one.
-    pub topics: Vec<String>,
+    /// The id of the set of topics.
+    pub topics: String,
     /// Whether clients may publish.
     pub publish: bool,
     /// Whether clients may subscribe.

@@ -60,7 +60,7 @@ unsafe fn publish(r: *mut ngx_http_request_t) -> Response {
         };
         let Ok(topic) = std::str::from_utf8(topic) else { return problem(400, "the topic is not UTF-8", None) };
         let payload = body(r);
-        match with_hub(|hub| hub.publish(&messages.topics[0], topic, &payload, ffi::now_ms())) {
+        match with_hub(|hub| hub.publish(&messages.topics, topic, &payload, ffi::now_ms())) {
             Some(Ok(cursor)) => {
                 deliver_soon();
                 let body = format!("{{\"id\":\"{cursor}\"}}\n").into_bytes();

@@ -173,11 +173,11 @@ pub unsafe fn join(
             blocked_ms: None,
             may_publish: messages.publish,
             max_topics: messages.max_connection_topics as usize,
-            topics: messages.topics[0].as_str().into(),
+            topics: messages.topics.as_str().into(),
         };
         let most = owner.max_topics;
         let joined = with_hub(|hub| {
-            let key = hub.join(&messages.topics[0], form, messages.buffer as usize, owner)?;
+            let key = hub.join(&messages.topics, form, messages.buffer as usize, owner)?;
             let filters: Vec<&str> = wanted.topics.iter().map(String::as_str).collect();
             match hub.subscribe(key, &filters, wanted.start, most) {
                 Ok(at) => Ok((key, at)),

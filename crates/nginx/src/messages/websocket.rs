@@ -68,7 +68,7 @@ pub unsafe fn begin(r: *mut ngx_http_request_t, routed: &Rc<Routed>, wanted: &Wa
             }
             Err(refusal) => return respond::answer(r, Arc::new(refused(&refusal))),
         };
-        let most = with_hub(|hub| hub.message_max(&messages.topics[0])).flatten().unwrap_or(0) * 4 / 3 + FRAME_OVERHEAD;
+        let most = with_hub(|hub| hub.message_max(&messages.topics)).flatten().unwrap_or(0) * 4 / 3 + FRAME_OVERHEAD;
         with_hub(|hub| Some(hub.subscriber(key)?.owner.decoder = Some(Box::new(Decoder::new(most)))));
         (*r).headers_out.status = 101;
         (*r).headers_out.content_length_n = -1;

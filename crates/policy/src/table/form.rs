@@ -214,7 +214,7 @@ pub static CREDENTIAL_ID: Form = Form {
 pub static TOPIC_FILTER: Form = Form {
     name: "topic filter",
     describe: "a topic filter, such as orders/+/status or orders/#",
-    pattern: r"^(#|(\+|[^$+#/\u0000-\u001f\u007f-\u009f][^+#/\u0000-\u001f\u007f-\u009f]*)?(/(\+|[^+#/\u0000-\u001f\u007f-\u009f]*)){0,15}(/#)?)$",
+    pattern: r"^(/?#|((\+|[^$+#/\u0000-\u001f\u007f-\u009f][^+#/\u0000-\u001f\u007f-\u009f]*)(/(\+|[^+#/\u0000-\u001f\u007f-\u009f]*)){0,15}|(/(\+|[^+#/\u0000-\u001f\u007f-\u009f]*)){1,15})(/#)?)$",
     max_bytes: MAX_FILTER_BYTES,
     check: is::topic_filter,
 };

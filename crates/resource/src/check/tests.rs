@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use weir_gateway::op::Op;
 use weir_gateway::resource::{
-    Balance, CheckKind, HashKey, HostHeader, PathMatch, Resource, Rewrite, RouteAction, Test,
+    Balance, CheckKind, HashKey, History, HostHeader, Messages, PathMatch, Resource, Rewrite, RouteAction, Test, Topics,
 };
 
 use super::*;
@@ -86,6 +86,58 @@ fn a_route_has_its_defaults_and_short_forms() {
         panic!()
     };
     assert!(matches!(route.action, RouteAction::Redirect { status: 302, .. }));
+}
+
+#[test]
+fn topics_have_their_defaults_and_short_form() {
+    let topics = |json: &str| {
+        let Some(Op::Put(Resource::Topics(topics))) = good(ResourceKind::Topics, json).op else { panic!() };
+        topics
+    };
+    let defaults = Topics {
+        id: "x".into(),
+        filters: vec!["orders/#".into(), "stock/+/level".into()],
+        history: History { count: 0, age_ms: 600_000 },
+        max_message: 64 << 10,
+    };
+    let json = r#"{"topics": ["orders/#", "stock/+/level"]}"#;
+    assert_eq!(topics(json), defaults);
+    let json = r#"{"topics": ["orders/#", "stock/+/level"], "history": 100, "max_message": "16m"}"#;
+    let history = History { count: 100, ..defaults.history };
+    assert_eq!(topics(json), Topics { history, max_message: 16 << 20, ..defaults });
+    let json = r##"{"topics": ["#"], "history": {"count": 100000, "age": "1d"}, "max_message": 1}"##;
+    assert_eq!(topics(json).history, History { count: 100_000, age_ms: 86_400_000 });
+}
+
+#[test]
+fn a_route_for_messages_has_its_defaults_and_short_form() {
+    let messages = |json: &str| {
+        let json = format!(r#"{{"site": "s", "messages": {json}}}"#);
+        let checked = good(ResourceKind::Routes, &json);
+        let Some(Op::Put(Resource::Route(route))) = checked.op else { panic!() };
+        let RouteAction::Messages(messages) = route.action else { panic!() };
+        (messages, checked.references)
+    };
+    let (defaults, references) = messages(r#""orders""#);
+    let expected = Messages {
+        topics: "orders".into(),
+        publish: false,
+        subscribe: true,
+        buffer: 256 << 10,
+        ping_ms: 30_000,
+        max_connection_topics: 64,
+        origins: vec![],
+    };
+    assert_eq!(defaults, expected);
+    assert_eq!((references[1].kind, references[1].id.as_str()), (ResourceKind::Topics, "orders"));
+    assert_eq!(references[1].pointer, "/messages");
+    let (all, references) = messages(
+        r#"{"topics": "chat", "publish": true, "subscribe": false, "buffer": "4k", "ping": "1h",
+            "max_connection_topics": 10000, "origins": ["https://App.example.com", "https://app.example.com", "*"]}"#,
+    );
+    assert!(all.publish && !all.subscribe && all.max_connection_topics == 10_000);
+    assert_eq!((all.buffer, all.ping_ms, references[1].pointer.as_str()), (4096, 3_600_000, "/messages/topics"));
+    assert_eq!(all.origins, ["https://app.example.com", "*"]);
 }
 
 #[test]
@@ -257,6 +309,63 @@ fn faults_have_pointers_and_say_what_to_do() {
             "/keepalive",
             "expected `keepalive` (a mapping), `true` or `false`",
             "connections",
+        ),
+        (Topics, "{}", "", "needs `topics`", "a list"),
+        (Topics, r#"{"topics": []}"#, "/topics", "at least one", ""),
+        (Topics, r#"{"topics": [""]}"#, "/topics/0", "expected a topic filter", ""),
+        (Topics, r#"{"topics": ["a/#/b"]}"#, "/topics/0", "expected a topic filter", "the last level"),
+        (Topics, r#"{"topics": ["a", "b+"]}"#, "/topics/1", "expected a topic filter", "a whole level"),
+        (Topics, r#"{"topics": ["$SYS/#"]}"#, "/topics/0", "expected a topic filter", "reserved"),
+        (Topics, r#"{"topics": ["a\u0000"]}"#, "/topics/0", "expected a topic filter", "control characters"),
+        (Topics, r#"{"topics": ["a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p/q"]}"#, "/topics/0", "topic filter", "16 levels"),
+        (Topics, r#"{"topics": ["a", "a"]}"#, "/topics/1", "given twice", ""),
+        (Topics, r#"{"topics": [7]}"#, "/topics/0", "found the number 7", "quotes"),
+        (Topics, r#"{"topics": ["a"], "history": 100001}"#, "/history", "from 0 to 100000", ""),
+        (Topics, r#"{"topics": ["a"], "history": {"age": "1h"}}"#, "/history/age", "needs `count`", ""),
+        (Topics, r#"{"topics": ["a"], "history": {"count": 1, "age": "2d"}}"#, "/history/age", "1ms to 1d", ""),
+        (Topics, r#"{"topics": ["a"], "max_message": 0}"#, "/max_message", "expected a size from 1 to 16m", ""),
+        (Topics, r#"{"topics": ["a"], "max_message": "17m"}"#, "/max_message", "from 1 to 16m", ""),
+        (Topics, r#"{"topics": ["a"], "retain": 1}"#, "/retain", "unknown key", "history"),
+        (Routes, r#"{"site": "s", "messages": []}"#, "/messages", "found a list", "topics"),
+        (Routes, r#"{"site": "s", "messages": {"publish": true}}"#, "/messages", "needs `topics`", ""),
+        (Routes, r#"{"site": "s", "messages": "a", "to": "b"}"#, "/messages", "either `to` or `messages`", ""),
+        (Routes, r#"{"site": "s", "messages": "a", "mirror": "b"}"#, "/mirror", "goes with `to`", "`messages`"),
+        (Routes, r#"{"site": "s", "messages": "a", "websocket": true}"#, "/websocket", "goes with `to`", ""),
+        (
+            Routes,
+            r#"{"site": "s", "messages": {"topics": "a", "subscribe": false}}"#,
+            "/messages/subscribe",
+            "neither publish nor subscribe",
+            "`publish`",
+        ),
+        (
+            Routes,
+            r#"{"site": "s", "messages": {"topics": "a", "buffer": "3k"}}"#,
+            "/messages/buffer",
+            "expected a size from 4k to 16m",
+            "",
+        ),
+        (Routes, r#"{"site": "s", "messages": {"topics": "a", "ping": 0}}"#, "/messages/ping", "from 1s to 1h", ""),
+        (
+            Routes,
+            r#"{"site": "s", "messages": {"topics": "a", "max_connection_topics": 0}}"#,
+            "/messages/max_connection_topics",
+            "from 1 to 10000",
+            "",
+        ),
+        (
+            Routes,
+            r#"{"site": "s", "messages": {"topics": "a", "origins": ["https://a.example/"]}}"#,
+            "/messages/origins/0",
+            "expected an origin",
+            "without a slash",
+        ),
+        (
+            Routes,
+            r#"{"site": "s", "messages": {"topics": "a", "origins": ["a.example"]}}"#,
+            "/messages/origins/0",
+            "expected an origin",
+            "scheme",
         ),
         (Members, r#"{"address": "a:80", "weight": 1001}"#, "/weight", "from 0 to 1000", ""),
         (Members, r#"{"address": "a:80", "wieght": 1}"#, "/wieght", "unknown key", "`weight`"),

@@ -50,7 +50,7 @@ pub(crate) static TOPICS: Resource = Resource {
             name: "max_message",
             kind: Kind::Size(1, MAX_MESSAGE_BYTES),
             need: Need::Value("64k"),
-            doc: "The largest message; a larger one is refused.",
+            doc: "The largest message; a larger one is refused. A message that does not fit into an eighth of a part of the memory is refused, too: one of more than 128k, unless `weir_messages_zone` says otherwise.",
         },
     ],
 };

@@ -132,6 +132,18 @@ fn paths_of_the_api_are_led_to_files() {
 }
 
 #[test]
+fn topics_are_warned_of_where_they_mean_less_than_they_seem_to() {
+    let text = "topics:\n  a: {topics: [a/*, a*]}\nroutes:\n  b: {site: s, messages: {topics: a, origins: [https://a, '*']}}\n";
+    let warnings: Vec<String> = parse(text).unwrap().warnings().iter().map(ToString::to_string).collect();
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert!(warnings[0].starts_with("state.yaml:2:16: `*` is an ordinary character"), "{warnings:?}");
+    assert!(warnings[1].starts_with("state.yaml:4:59: `*` allows all origins"), "{warnings:?}");
+    let many: String = (0..17).map(|n| format!("  t{n}: {{topics: [t{n}]}}\n")).collect();
+    let errors = parse(&format!("topics:\n{many}")).unwrap_err().to_string();
+    assert!(errors.contains("17 entries in `topics` of a state file; at most 16 are possible"), "{errors}");
+}
+
+#[test]
 fn methods_that_no_standard_has_are_warned_of() {
     let route = |method: &str| parse(&format!("routes:\n  a: {{site: s, to: u, methods: [GET, {method}]}}\n"));
     let state = route("FETCH").unwrap();

@@ -1,7 +1,7 @@
 //! Refused operations, and the state after them.
 
 use super::*;
-use crate::resource::{CapturedFile, Sha256Hash};
+use crate::resource::{CapturedFile, History, Sha256Hash, Topics};
 use crate::testing::{member, put_member, upstream};
 
 #[test]
@@ -12,6 +12,7 @@ fn refusals_change_nothing_and_say_why() {
         (Op::Delete { kind: ResourceKind::Sites, id: "x".into() }, "there is no site `x` to delete"),
         (Op::Delete { kind: ResourceKind::Routes, id: "x".into() }, "there is no route `x` to delete"),
         (Op::Delete { kind: ResourceKind::Upstreams, id: "x".into() }, "there is no upstream `x` to delete"),
+        (Op::Delete { kind: ResourceKind::Topics, id: "x".into() }, "there is no topic set `x` to delete"),
         (Op::Delete { kind: ResourceKind::Members, id: "app/x".into() }, "there is no member `app/x` to delete"),
         (Op::Delete { kind: ResourceKind::Certificates, id: "x".into() }, "there is no certificate `x` to delete"),
         (put_member("x", member("a", 1)), "member `a`: there is no upstream `x`"),
@@ -83,4 +84,25 @@ fn a_captured_file_is_a_document_that_is_compiled() {
     assert_ne!(gateway.documents().digest(), digest);
     apply(&mut gateway, Op::Delete { kind: ResourceKind::Files, id: "a".into() }).unwrap();
     assert_eq!((gateway.digest(), gateway.documents().digest()), (0, 0));
+}
+
+#[test]
+fn topics_are_found_by_id_until_they_are_deleted() {
+    let put = |id: &str, filter: &str| {
+        let history = History { count: 1, age_ms: 1000 };
+        Op::Put(Resource::Topics(Topics { id: id.into(), filters: vec![filter.into()], history, max_message: 1 }))
+    };
+    let mut gateway = gateway([put("a", "x/#")]);
+    let before = (gateway.digest(), gateway.clone());
+    for op in [put("a", "y/#"), put("b", "z")] {
+        apply(&mut gateway, op).unwrap();
+    }
+    assert_eq!(gateway.topics("a").unwrap().filters, ["y/#"]);
+    let mut ids: Vec<&str> = gateway.all_topics().map(|topics| topics.id.as_str()).collect();
+    ids.sort_unstable();
+    assert_eq!((ids, gateway.counts().topics), (vec!["a", "b"], 2));
+    apply(&mut gateway, Op::Delete { kind: ResourceKind::Topics, id: "b".into() }).unwrap();
+    assert!(gateway.topics("b").is_none() && before.1.topics("a").unwrap().filters == ["x/#"]);
+    apply(&mut gateway, put("a", "x/#")).unwrap();
+    assert_eq!(gateway.digest(), before.0);
 }

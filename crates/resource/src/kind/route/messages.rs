@@ -6,8 +6,6 @@ use weir_policy::table::{Key, Kind, Need, Resource, form};
 
 use crate::convert::Converter;
 
-/// Most topic sets of a route.
-const MAX_SETS: usize = 16;
 /// Bounds of what may wait for a subscriber. With less than 4 KiB a burst of a few messages would fill it.
 const BUFFER_BYTES: (u64, u64) = (4 << 10, 16 << 20);
 /// Bounds of the time between pings.
@@ -21,15 +19,15 @@ const MAX_ORIGINS: usize = 64;
 pub(super) static MESSAGES: Resource = Resource {
     name: "messages",
     article: "`messages`",
-    doc: "Gives clients the messages of topics, by WebSocket or server-sent events, and takes messages from them. `messages: [SET]` is short for `messages: {topics: [SET]}`.",
+    doc: "Gives clients the messages of topics, by WebSocket or server-sent events, and takes messages from them. `messages: SET` is short for `messages: {topics: SET}`.",
     short: Some("topics"),
     one_of: &[],
     keys: &[
         Key {
             name: "topics",
-            kind: Kind::AtMost(&Kind::List(&Kind::Id(ResourceKind::Topics), true), MAX_SETS),
+            kind: Kind::Id(ResourceKind::Topics),
             need: Need::Required,
-            doc: "The topic sets that clients of this route get to.",
+            doc: "The set of topics that clients of this route get to.",
         },
         Key {
             name: "publish",
@@ -72,13 +70,7 @@ pub(super) static MESSAGES: Resource = Resource {
 
 impl Converter<'_> {
     pub(super) fn messages(&mut self, fields: &Fields<'_>) -> Messages {
-        let mut topics: Vec<String> = Vec::new();
-        for item in fields.items("topics") {
-            let id = self.refer(item, ResourceKind::Topics);
-            if !topics.contains(&id) {
-                topics.push(id);
-            }
-        }
+        let topics = self.reference(fields, "topics", ResourceKind::Topics).unwrap_or_default();
         let (publish, subscribe) = (fields.flag_or("publish"), fields.flag_or("subscribe"));
         if let Some(node) = fields.key_node("subscribe").filter(|_| !publish && !subscribe) {
             let hint = "set `publish` to true, or leave `subscribe` out";

@@ -108,7 +108,7 @@ impl Maker {
         let most = schema["maxLength"].as_u64().unwrap_or(u64::MAX) as usize;
         // The shortest of a few tries is soon short enough.
         let made =
-            (0..8).map(|_| strategy.new_tree(&mut self.runner).unwrap().current()).find(|text| text.len() <= most);
+            (0..64).map(|_| strategy.new_tree(&mut self.runner).unwrap().current()).find(|text| text.len() <= most);
         made.unwrap_or_else(|| panic!("nothing short enough for {pattern}"))
     }
 
