@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
+use std::os::fd::AsRawFd;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -478,4 +479,66 @@ fn events_reach_clients_over_tls_and_http_2_whatever_their_size() {
         reader.join().unwrap();
     }
     assert!(nginx.crashes().is_empty());
+}
+
+#[test]
+fn clients_that_reset_their_connections_at_any_moment_harm_nobody() {
+    const CLIENTS: u64 = 4;
+    let gateway = start();
+    let nginx = &gateway.nginx;
+    let mut steady = Events::open(nginx, "/now/a/x", None);
+    std::thread::scope(|scope| {
+        for client in 0..CLIENTS {
+            scope.spawn(move || {
+                let mut state = 0x9e37_79b9 + client;
+                let mut random = |below: u64| {
+                    state ^= state << 13;
+                    state ^= state >> 7;
+                    state ^= state << 17;
+                    state % below
+                };
+                for _ in 0..400 {
+                    let Ok(mut stream) = TcpStream::connect(("127.0.0.1", nginx.port)) else { continue };
+                    let upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+                                   Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+                    let request = match random(5) {
+                        0 => {
+                            "GET /live/a/x?since=oldest HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\n\r\n".into()
+                        }
+                        1 => format!("GET /live/a/x HTTP/1.1\r\nHost: a\r\n{upgrade}\r\n"),
+                        2 => "GET /now/a/x HTTP/1.1\r\nHost: a\r\n\r\n".to_owned(),
+                        3 => {
+                            "POST /live/a/x HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n".to_owned()
+                                + &"x".repeat(1000)
+                        }
+                        _ => "GET /now/%23 HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\n\r\n".to_owned(),
+                    };
+                    let length = if random(4) == 0 { random(request.len() as u64) as usize } else { request.len() };
+                    let _ = stream.write_all(&request.as_bytes()[..length]);
+                    if random(2) == 0 {
+                        std::thread::sleep(Duration::from_micros(random(3000)));
+                        let _ = stream.write_all(&[0x81, 0x85, 1, 2, 3, 4, 5][..random(8) as usize]);
+                    }
+                    let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+                    // SAFETY: an open socket and a structure of this length: closing it resets the connection.
+                    unsafe {
+                        libc::setsockopt(
+                            stream.as_raw_fd(),
+                            libc::SOL_SOCKET,
+                            libc::SO_LINGER,
+                            (&raw const linger).cast(),
+                            size_of::<libc::linger>() as u32,
+                        );
+                    }
+                }
+            });
+        }
+        for n in 0..300 {
+            let _ = publish(nginx, "/now/a/x", &n.to_string());
+            assert_eq!(steady.next().unwrap().data, n.to_string());
+        }
+    });
+    assert!(nginx.crashes().is_empty(), "{:?}", nginx.crashes());
+    let _ = publish(nginx, "/now/a/x", "end");
+    assert_eq!(steady.next().unwrap().data, "end");
 }

@@ -16,7 +16,7 @@ use weir_messages::hub::{Key, Refusal, Start};
 use weir_messages::subscriber::Form;
 
 use super::connection::{Connection, Filtered};
-use super::{arm, flush_one, key_of, publish, websocket, with_hub};
+use super::{arm, deliver_soon, key_of, publish, websocket, with_hub};
 use crate::gateway::Routed;
 use crate::transaction::Inspection;
 use crate::{fault, ffi, headers, respond, transaction};
@@ -228,6 +228,7 @@ unsafe fn events(r: *mut ngx_http_request_t, routed: &Routed, wanted: &Wanted) -
         (*r).headers_out.content_length_n = -1;
         headers::set_response(r, b"content-type", b"text/event-stream");
         headers::set_response(r, b"cache-control", b"no-store");
+        headers::set_response(r, b"x-accel-buffering", b"no"); // an nginx in front passes events on at once
         plain(r);
         let sent = ngx_http_send_header(r);
         if sent == ffi::code::ERROR || sent > ffi::code::OK || (*r).header_only() != 0 {
@@ -248,8 +249,8 @@ unsafe fn events(r: *mut ngx_http_request_t, routed: &Routed, wanted: &Wanted) -
         (*r).read_event_handler = Some(ngx_http_test_reading);
         (*r).write_event_handler = Some(can_write);
         (*(*r).main).set_count((*(*r).main).count() + 1);
-        flush_one(key, ffi::now_ms());
-        super::flush();
+        // Later: writing may end the request, which nginx still has in its hands.
+        deliver_soon();
         ffi::code::DONE
     }
 }
@@ -270,14 +271,12 @@ unsafe fn poll(r: *mut ngx_http_request_t, routed: &Routed, wanted: &Wanted) -> 
         if wanted.topics.is_empty() {
             return respond::answer(r, Arc::new(no_topic()));
         }
-        let key = match join(r, routed, Form::Poll, wanted) {
-            Ok((key, _)) => key,
-            Err(refusal) => return respond::answer(r, Arc::new(refused(&refusal))),
-        };
+        if let Err(refusal) = join(r, routed, Form::Poll, wanted) {
+            return respond::answer(r, Arc::new(refused(&refusal)));
+        }
         (*r).read_event_handler = Some(ngx_http_test_reading);
         (*(*r).main).set_count((*(*r).main).count() + 1);
-        super::flush();
-        let _ = key;
+        deliver_soon();
         ffi::code::DONE
     }
 }

@@ -89,7 +89,8 @@ pub unsafe fn begin(r: *mut ngx_http_request_t, routed: &Rc<Routed>, wanted: &Wa
         (*r).read_event_handler = Some(can_read);
         (*r).write_event_handler = Some(request::can_write);
         (*(*r).main).set_count((*(*r).main).count() + 1);
-        super::flush();
+        // Later: writing may end the request, which nginx still has in its hands.
+        deliver_soon();
         // Frames may have come together with the request.
         ngx_post_event((*(*r).connection).read, &raw mut ngx_posted_events);
         ffi::code::DONE
