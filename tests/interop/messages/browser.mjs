@@ -10,11 +10,11 @@ const report = new Report("chromium");
 const COUNT = 120;
 const numbers = Array.from({ length: COUNT }, (_, n) => String(n)).join();
 
-const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
-const context = await browser.newContext();
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"] });
 
+// Each in a window of its own: pages behind others are not drawn, and nothing in them can be clicked.
 async function open() {
-  const page = await context.newPage();
+  const page = await browser.newPage();
   page.failures = [];
   page.on("pageerror", (error) => page.failures.push(String(error)));
   await page.goto(`${base}/counter`);
@@ -102,7 +102,7 @@ await report.run("EventSource", async () => {
 
 await report.run("pages of other origins", async () => {
   // The same site under another name: another origin.
-  const other = await context.newPage();
+  const other = await browser.newPage();
   await other.goto(`http://localhost:${port}/counter`);
   const outcome = await other.evaluate(
     (port) =>
