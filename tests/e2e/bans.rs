@@ -114,6 +114,8 @@ fn bad_bans_are_refused_with_what_to_do() {
     for (body, pointer, message) in [
         (json!({"address": "0.0.0.0/0", "for": "1h"}), "/address", "an address or a network"),
         (json!({"address": "::/0", "for": "1h"}), "/address", "an address or a network"),
+        (json!({"address": "0.0.0.0/1", "for": "1h"}), "/address", "is wider than /8"),
+        (json!({"address": "::/1", "for": "1h", "force": false}), "/address", "--force"),
         (json!({"address": "shop.example", "for": "1h"}), "/address", "an address or a network"),
         (json!({"address": "192.0.2.7", "for": "1 hour"}), "/for", "a time"),
         (json!({"address": "192.0.2.7", "for": "400d"}), "/for", "a time"),
