@@ -163,7 +163,7 @@ impl Desk {
         if self.waiting.len() >= MAX_WAITING {
             return Err(Failure::Busy);
         }
-        let mut failure = Failure::Open; // all are left out
+        let mut failure = Failure::Unreachable; // all are left out
         let count = self.services.get(&asked.service).map_or(0, |service| service.endpoints.len());
         for _ in 0..count {
             let service = self.services.get_mut(&asked.service).ok_or(Failure::Unreachable)?;
@@ -429,8 +429,9 @@ impl Desk {
     pub fn book(&mut self, number: u64, result: &Answered, took: Option<u64>, now_ms: u64) {
         let Some(service) = self.services.get_mut(&number) else { return };
         service.counters.book(result, took);
-        if let Err(Failure::Open | Failure::Busy) = result {
-            return; // not asked
+        // A try that found all endpoints left out says nothing new, and must not keep the breaker open for longer.
+        if matches!(result, Err(Failure::Open | Failure::Busy)) || (took.is_none() && service.breaker.is_open()) {
+            return;
         }
         let is_away = result.as_ref().is_err_and(|failure| failure.is_absence());
         let change = service.breaker.book(&service.inspector.breaker, is_away, now_ms);
