@@ -264,20 +264,37 @@ fn what_clients_get_wrong_is_said() {
 }
 
 #[test]
-fn pages_of_other_sites_cannot_connect() {
+fn pages_of_other_sites_can_neither_connect_nor_publish() {
     let gateway = start();
     let nginx = &gateway.nginx;
-    let upgrade = |origin: &str| {
-        let request = Request::get("/live/a/x")
+    let allowed = |host: &str, origin: &str| {
+        let upgrade = Request::get("/live/a/x")
             .header("Connection", "Upgrade")
             .header("Upgrade", "websocket")
             .header("Sec-WebSocket-Version", "13")
-            .header("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==")
-            .header("Origin", origin);
-        nginx.send(&request).status
+            .header("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==");
+        let post = Request::post("/live/a/x", "text/plain", "x");
+        [upgrade, post].map(|request| nginx.send(&request.host(host).header("Origin", origin)).status)
     };
-    for origin in ["https://evil.example", "null", "http://a.evil.example", "http://127.0.0.1.evil.example"] {
-        assert_eq!(upgrade(origin), 403, "{origin}");
+    for (host, origin) in [
+        ("weir.test", "https://evil.example"),
+        ("weir.test", "null"),
+        ("weir.test", "http://weir.test.evil.example"),
+        ("weir.test", "http://evil.weir.test"),
+        ("weir.test", "https://weir.test"),
+        ("weir.test", "http://weir.test:8080"),
+        ("weir.test:8080", "http://weir.test"),
+        ("weir.test:8080", "http://weir.test:80"),
+    ] {
+        assert_eq!(allowed(host, origin), [403, 403], "{host} {origin}");
+    }
+    for (host, origin) in [
+        ("weir.test", "http://weir.test"),
+        ("weir.test:80", "http://weir.test"),
+        ("weir.test:8080", "http://weir.test:8080"),
+        ("Weir.Test:8080", "http://weir.test:8080"),
+    ] {
+        assert_eq!(allowed(host, origin), [101, 200], "{host} {origin}");
     }
 }
 

@@ -59,7 +59,7 @@ pub enum Failure {
     #[error("the inspector could not decide")]
     Unable,
     /// It failed too often, and is not asked for a while.
-    #[error("it has failed too often, and is not asked for now")]
+    #[error("the circuit breaker is open")]
     Open,
     /// As many questions as are kept are waiting already.
     #[error("too many questions are waiting")]

@@ -163,7 +163,7 @@ impl Desk {
         if self.waiting.len() >= MAX_WAITING {
             return Err(Failure::Busy);
         }
-        let mut failure = Failure::Open; // all are left out
+        let mut failure = Failure::Unreachable; // all are left out
         let count = self.services.get(&asked.service).map_or(0, |service| service.endpoints.len());
         for _ in 0..count {
             let service = self.services.get_mut(&asked.service).ok_or(Failure::Unreachable)?;
@@ -387,8 +387,7 @@ impl Desk {
         service.counters.set_out(out);
         let id = &service.inspector.id;
         let address = service.inspector.endpoints[endpoint].clone();
-        // SAFETY: a cycle has a log.
-        let log = unsafe { (*worker::cycle()).log };
+        let log = log();
         match change {
             endpoint::Change::Back => note!(log, Notice, "weir: inspector {id}: {address} answers again"),
             endpoint::Change::Out => {
@@ -407,8 +406,7 @@ impl Desk {
     fn book_room(&mut self, number: u64, has_room: bool, now_ms: u64) {
         let Some(service) = self.services.get_mut(&number) else { return };
         let id = &service.inspector.id;
-        // SAFETY: a cycle has a log.
-        let log = unsafe { (*worker::cycle()).log };
+        let log = log();
         match (has_room, service.busy_ms.replace(now_ms)) {
             (true, None) => service.busy_ms = None,
             (true, Some(busy_ms)) if now_ms - busy_ms < BUSY_MS => service.busy_ms = Some(busy_ms),
@@ -429,15 +427,15 @@ impl Desk {
     pub fn book(&mut self, number: u64, result: &Answered, took: Option<u64>, now_ms: u64) {
         let Some(service) = self.services.get_mut(&number) else { return };
         service.counters.book(result, took);
-        if let Err(Failure::Open | Failure::Busy) = result {
-            return; // not asked
+        // A try that found all endpoints left out says nothing new, and must not keep the breaker open for longer.
+        if matches!(result, Err(Failure::Open | Failure::Busy)) || (took.is_none() && service.breaker.is_open()) {
+            return;
         }
         let is_away = result.as_ref().is_err_and(|failure| failure.is_absence());
         let change = service.breaker.book(&service.inspector.breaker, is_away, now_ms);
         service.counters.set_open(service.breaker.is_open());
         let id = &service.inspector.id;
-        // SAFETY: a cycle has a log.
-        let log = unsafe { (*worker::cycle()).log };
+        let log = log();
         match change {
             Some(breaker::Change::Opened) => {
                 let fails =
@@ -474,4 +472,10 @@ fn connect(service: &mut Service, of: (u64, usize), key: usize, handlers: (Handl
     let socket = Socket::connect(&address, key, handlers.0, handlers.1).map_err(|error| error.to_string())?;
     let tls = service.tls(of.1)?;
     Link::new(of, socket, tls).map_err(|error| error.to_string())
+}
+
+/// The log of the worker.
+fn log() -> *mut nginx_sys::ngx_log_t {
+    // SAFETY: a worker has a cycle, and a cycle has a log.
+    unsafe { (*worker::cycle()).log }
 }

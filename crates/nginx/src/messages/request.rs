@@ -11,8 +11,8 @@ use nginx_sys::{
 use weir_engine::Response;
 use weir_gateway::resource::{Messages, PathMatch, RouteAction};
 use weir_http::header_hash;
-use weir_messages::cursor::Cursor;
-use weir_messages::hub::{Key, Refusal, Start};
+use weir_messages::cursor::{Cursor, CursorError, Start};
+use weir_messages::hub::{Key, Refusal};
 use weir_messages::subscriber::Form;
 
 use super::connection::{Connection, Filtered};
@@ -69,7 +69,12 @@ unsafe fn begin(r: *mut ngx_http_request_t) -> ngx_int_t {
         let is_upgrade = websocket::is_upgrade(&*inspection);
         match method {
             b"GET" | b"HEAD" if messages.subscribe => {}
-            b"POST" | b"PUT" if messages.publish => return publish::begin(r, &routed),
+            b"POST" | b"PUT" if messages.publish => {
+                if !is_own_origin(&*inspection, &messages.origins) {
+                    return respond::answer(r, Arc::new(foreign_page()));
+                }
+                return publish::begin(r, &routed);
+            }
             _ => {
                 let allow = match (messages.subscribe, messages.publish) {
                     (true, true) => "GET, HEAD, POST, PUT",
@@ -123,13 +128,9 @@ fn wanted(inspection: &Inspection, routed: &Rc<Routed>) -> Result<Wanted, Respon
     {
         since = Some(text(last)?.into());
     }
-    let start = match since.as_deref() {
-        None => Start::Now,
-        Some("oldest") => Start::Oldest,
-        Some(cursor) => Start::After(cursor.parse::<Cursor>().map_err(|error| {
-            problem(400, &error.to_string(), Some("`since` is the id of the last message, or `oldest`"))
-        })?),
-    };
+    let start = since.as_deref().map_or(Ok(Start::Now), str::parse).map_err(|error: CursorError| {
+        problem(400, &error.to_string(), Some("`since` is the id of the last message, or `oldest`"))
+    })?;
     let is_one = topics.len() == 1 && !topics[0].contains(['+', '#']);
     let is_json = match format {
         None => !is_one,
@@ -327,6 +328,31 @@ pub fn problem(status: u16, detail: &str, hint: Option<&str>) -> Response {
     }
     let body = format!("{object}\n").into_bytes();
     Response { status, body, content_type: b"application/json".to_vec(), headers: Vec::new() }
+}
+
+/// Whether the page that sends the request is of the same host, or of an origin that is listed. What is not a browser sends
+/// none.
+pub fn is_own_origin(inspection: &Inspection, origins: &[String]) -> bool {
+    let mut sent = inspection.transaction.header_values(b"origin", const { header_hash(b"origin") });
+    let (Some(origin), None) = (sent.next(), sent.next()) else {
+        return inspection.transaction.header(b"origin", const { header_hash(b"origin") }).is_none();
+    };
+    let Ok(origin) = std::str::from_utf8(origin) else { return false };
+    let origin = origin.trim().to_ascii_lowercase();
+    let head = &inspection.transaction.head;
+    // The field has the port, which the host that nginx selects a server by has not.
+    let host = inspection.transaction.header(b"host", const { header_hash(b"host") }).unwrap_or(head.host);
+    let scheme = if head.tls.is_some() { "https" } else { "http" };
+    let own = format!("{scheme}://{}", String::from_utf8_lossy(host).to_ascii_lowercase());
+    let is_listed = origins.iter().any(|known| *known == origin || known == "*");
+    let default_port = if head.tls.is_some() { ":443" } else { ":80" };
+    is_listed || origin == own || own.strip_suffix(default_port) == Some(&*origin)
+}
+
+/// The answer to a page of another site. Browsers let it connect and send forms, with cookies and client certificates.
+pub fn foreign_page() -> Response {
+    let hint = "list the origin of the page in `origins` of the route";
+    problem(403, "pages of this origin may neither connect nor publish", Some(hint))
 }
 
 fn no_topic() -> Response {

@@ -9,7 +9,7 @@ use nginx_sys::{
 };
 use weir_http::header_hash;
 use weir_messages::frame::{self, About, Request};
-use weir_messages::hub::{Key, Start, text_frame};
+use weir_messages::hub::{Key, text_frame};
 use weir_messages::subscriber::Form;
 use weir_messages::websocket::{Accepted, Decoder, Event, Handshake, Opcode, encode};
 
@@ -54,9 +54,8 @@ pub unsafe fn begin(r: *mut ngx_http_request_t, routed: &Rc<Routed>, wanted: &Wa
             Ok(accepted) => accepted,
             Err(refusal) => return respond::answer(r, Arc::new(refusal)),
         };
-        if !is_own_origin(&*inspection, &messages.origins) {
-            let hint = "list the origin of the page in `origins` of the route";
-            return respond::answer(r, Arc::new(problem(403, "pages of this origin may not connect", Some(hint))));
+        if !request::is_own_origin(&*inspection, &messages.origins) {
+            return respond::answer(r, Arc::new(request::foreign_page()));
         }
         let key = match request::join(r, routed, Form::WebSocket, wanted) {
             Ok((key, at)) => {
@@ -113,25 +112,6 @@ fn check(inspection: &Inspection) -> Result<Accepted, weir_engine::Response> {
         }
         refusal
     })
-}
-
-/// Whether a page that connects is of the same host, or of an origin that is listed. What is not a browser sends none.
-fn is_own_origin(inspection: &Inspection, origins: &[String]) -> bool {
-    let mut sent = inspection.transaction.header_values(b"origin", const { header_hash(b"origin") });
-    let (Some(origin), None) = (sent.next(), sent.next()) else {
-        return inspection.transaction.header(b"origin", const { header_hash(b"origin") }).is_none();
-    };
-    let Ok(origin) = std::str::from_utf8(origin) else { return false };
-    let origin = origin.trim().to_ascii_lowercase();
-    let head = &inspection.transaction.head;
-    let own = format!(
-        "{}://{}",
-        if head.tls.is_some() { "https" } else { "http" },
-        String::from_utf8_lossy(head.host).to_ascii_lowercase()
-    );
-    let is_listed = origins.iter().any(|known| *known == origin || known == "*");
-    let default_port = if head.tls.is_some() { ":443" } else { ":80" };
-    is_listed || origin == own || own.strip_suffix(default_port) == Some(&*origin)
 }
 
 unsafe extern "C" fn can_read(r: *mut ngx_http_request_t) {
@@ -240,9 +220,8 @@ fn command(key: Key, text: &[u8]) {
         Err(error) => return refuse(key, &error.to_string(), None),
     };
     match request {
-        Request::Subscribe { filters, since } => {
+        Request::Subscribe { filters, start } => {
             let filters: Vec<&str> = filters.iter().map(AsRef::as_ref).collect();
-            let start = since.map_or(Start::Now, Start::After);
             let done = with_hub(|hub| {
                 let most = hub.subscriber(key)?.owner.max_topics;
                 Some(hub.subscribe(key, &filters, start, most))
