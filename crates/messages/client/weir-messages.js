@@ -2,6 +2,7 @@
 //
 //   const messages = connect("wss://example.com/messages", {
 //     topics: ["orders/+"],
+//     since: "oldest",                              // or the id of the last message that you have; without it, from now
 //     onMessage: ({ topic, id, data }) => {},       // data: a string, or a Uint8Array if the payload is not UTF-8
 //     onGap: ({ gap, from, to }) => {},             // messages were lost: load what they changed
 //     onState: (state, detail) => {},               // "connecting", "open", "closed"; "error" with the server's frame

@@ -31,6 +31,27 @@ pub enum CursorError {
     Position,
 }
 
+/// Where a subscription begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Start {
+    /// With the next message.
+    #[default]
+    Now,
+    /// With the oldest message of the history.
+    Oldest,
+    /// Behind the message with this id.
+    After(Cursor),
+}
+
+impl FromStr for Start {
+    type Err = CursorError;
+
+    /// Reads what a client gives as `since`: `oldest`, or a cursor.
+    fn from_str(text: &str) -> Result<Self, CursorError> {
+        if text == "oldest" { Ok(Self::Oldest) } else { text.parse().map(Self::After) }
+    }
+}
+
 impl fmt::Display for Cursor {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{:x}:{}", self.epoch, self.position)
@@ -85,6 +106,13 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Cursor>(), Err(error), "{text}");
         }
+    }
+
+    #[test]
+    fn a_subscription_begins_with_the_oldest_message_or_behind_a_cursor() {
+        assert_eq!("oldest".parse(), Ok(Start::Oldest));
+        assert_eq!("1f3a:42".parse(), Ok(Start::After(Cursor { epoch: 0x1f3a, position: 42 })));
+        assert_eq!("newest".parse::<Start>(), Err(CursorError::Colon));
     }
 
     proptest! {

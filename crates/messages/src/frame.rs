@@ -10,8 +10,9 @@
 //! {"ping": 1}
 //! ```
 //!
-//! `since` asks for what follows that [cursor](crate::cursor); without it, messages begin with now. `id` is any number of
-//! the client's, which the answer repeats. `null` is the same as leaving a member out; other members are errors.
+//! `since` asks for what follows that [cursor](crate::cursor), or with `oldest` for all that is kept; without it, messages
+//! begin with now. `id` is any number of the client's, which the answer repeats. `null` is the same as leaving a member out;
+//! other members are errors.
 //!
 //! From the server
 //!

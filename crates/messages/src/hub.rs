@@ -5,35 +5,28 @@
 //! when its bound is reached, and reads on in the history when it has room: memory is bounded, and it loses nothing that
 //! the history holds. Where there is no history, it has to go.
 
+mod delivery;
+mod dress;
 mod plugins;
+mod refusal;
 
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use weir_bus::BusError;
-use weir_bus::streams::{BUS, Follower, Outgoing, PATIENCE_MS, PublishError, Read, Streams, TOPIC_MAX};
+use weir_bus::streams::{BUS, Follower, Outgoing, PublishError, Read, Streams};
 
-use crate::cursor::Cursor;
-use crate::frame;
+use crate::cursor::{Cursor, Start};
 use crate::history::{Bounds, History};
 use crate::listener::{Kind, Listeners};
-use crate::sse;
 use crate::subscriber::{Form, Leaving, Subscriber};
 use crate::subscriptions::Subscriptions;
-use crate::topic::{TopicError, TopicFilter, TopicName};
-use crate::websocket::{Opcode, encode};
+use crate::topic::{TopicFilter, TopicName};
 
+pub use dress::{chunked, text_frame};
 pub use plugins::To;
-
-/// Messages of a stream that one call of [`Hub::receive`] delivers before the event loop goes on.
-const BATCH: usize = 256;
-
-/// Messages of the past that are looked at for one subscriber before others have their turn.
-const SCAN: usize = 1024;
-
-/// Bytes of the past that are put before a subscriber at a time.
-const REFILL_BYTES: usize = 64 << 10;
+pub use refusal::Refusal;
 
 /// The feed of plugins.
 const PLUGINS: u64 = 0;
@@ -61,55 +54,6 @@ pub struct Key {
     generation: u32,
 }
 
-/// Where a subscription begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Start {
-    /// With the next message.
-    Now,
-    /// With the oldest message of the history.
-    Oldest,
-    /// Behind the message with this id.
-    After(Cursor),
-}
-
-/// A request of a client that is refused.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// The topics are not configured, or there is no room for them.
-    #[error("the topics of this route are not available")]
-    Unavailable,
-    /// Not a topic, or not a filter.
-    #[error(transparent)]
-    Topic(#[from] TopicError),
-    /// A topic that the route does not have.
-    #[error("`{0}` is not among the topics of this route")]
-    Foreign(String),
-    /// Too many topics over one connection.
-    #[error("a connection may have {0} topics; unsubscribe from some, or open another connection")]
-    TooMany(usize),
-    /// The message is longer than topics allow.
-    #[error("the message is longer than {0} bytes")]
-    TooLong(usize),
-    /// Memory was not written in time.
-    #[error("the message could not be written in time; try again")]
-    TooSlow,
-    /// Nobody has claimed the key.
-    #[error("the key has no owner")]
-    NoOwner,
-    /// There is no such worker.
-    #[error("there is no worker of this number")]
-    NoWorker,
-    /// A key that is empty or too long.
-    #[error("a key has 1 to {TOPIC_MAX} bytes")]
-    Key,
-    /// Someone has the key, or listens already.
-    #[error("the key is owned by another worker, or by another plugin of this one")]
-    Taken,
-    /// No more keys, or no more groups.
-    #[error("{0}")]
-    Full(&'static str),
-}
-
 /// What is left to do after a call of [`Hub::receive`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
@@ -135,16 +79,6 @@ struct Feed {
 impl Feed {
     fn filters(&self) -> impl Iterator<Item = TopicFilter<'_>> {
         self.set.filters.iter().filter_map(|filter| TopicFilter::new(filter.as_bytes()).ok())
-    }
-}
-
-/// The frames of one message, made when first needed.
-#[derive(Default)]
-struct Frames([Option<Rc<[u8]>>; Form::COUNT]);
-
-impl Frames {
-    fn of(&mut self, form: Form, topic: TopicName<'_>, cursor: Cursor, payload: &[u8]) -> &Rc<[u8]> {
-        self.0[form.number()].get_or_insert_with(|| message_frame(form, topic, cursor, payload).into())
     }
 }
 
@@ -399,6 +333,7 @@ impl<T> Hub<T> {
         subscriber.cursor = begin;
         let end = self.follower.streams().stream(feed.stream).end();
         subscriber.is_behind = begin < feed.position || begin > end || subscriber.gap_from.is_some();
+        subscriber.is_beginning = subscriber.is_behind && start == Start::Oldest;
         if subscriber.is_behind {
             self.set_due(key.n);
         }
@@ -472,149 +407,6 @@ impl<T> Hub<T> {
         self.set_due(key.n);
     }
 
-    /// Reads what was published, and puts it before subscribers. To be called when the bell has rung, or after `Rest` has
-    /// asked for it.
-    pub fn receive(&mut self, now_ms: u64) -> Rest {
-        self.follower.clear();
-        let mut rest = Rest::Nothing;
-        let numbers: Vec<u64> = self.feeds.keys().copied().collect();
-        for number in numbers {
-            rest = match (rest, self.receive_from(number, now_ms)) {
-                (Rest::More, _) | (_, Rest::More) => Rest::More,
-                (Rest::Later(a), Rest::Later(b)) => Rest::Later(a.min(b)),
-                (Rest::Later(a), _) | (_, Rest::Later(a)) => Rest::Later(a),
-                _ => Rest::Nothing,
-            };
-        }
-        rest
-    }
-
-    fn receive_from(&mut self, number: u64, now_ms: u64) -> Rest {
-        let streams = Arc::clone(self.follower.streams());
-        let epoch = streams.epoch();
-        let Some(feed) = self.feeds.get_mut(&number) else { return Rest::Nothing };
-        let stream = streams.stream(feed.stream);
-        if number == PLUGINS && self.listeners.is_empty() {
-            feed.position = stream.end();
-            return Rest::Nothing;
-        }
-        for _ in 0..BATCH {
-            let position = feed.position;
-            match stream.read(position, &mut self.buffer) {
-                Read::End => {
-                    feed.history.trim(streams.oldest(feed.stream), now_ms);
-                    return Rest::Nothing;
-                }
-                Read::Unfinished => {
-                    let (at, since) = *feed.stuck.get_or_insert((position, now_ms));
-                    if at != position {
-                        feed.stuck = Some((position, now_ms));
-                    } else if now_ms.saturating_sub(since) >= PATIENCE_MS {
-                        stream.abandon(position);
-                        continue;
-                    }
-                    return Rest::Later(PATIENCE_MS);
-                }
-                Read::Hole(next) => feed.position = next,
-                Read::Damaged(next) | Read::Overrun(next) => {
-                    feed.position = next;
-                    feed.history.restart(next);
-                    self.matched.clear();
-                    let all = self.subscribers.iter_mut().enumerate();
-                    for (n, one) in all.filter_map(|(n, one)| one.as_mut().map(|one| (n, one))) {
-                        if one.feed == number && !one.is_behind && one.cursor <= next {
-                            one.gap_from.get_or_insert(position);
-                            one.cursor = next;
-                            one.is_behind = true;
-                            self.matched.push(n as u32);
-                        }
-                    }
-                    mark_due(&mut self.subscribers, &mut self.due, &self.matched);
-                }
-                Read::Message(message, next) => {
-                    feed.position = next;
-                    let Some(kind) = Kind::of(message.kind) else { continue };
-                    if message.target != EVERYBODY && usize::from(message.target) != self.follower.slot() {
-                        continue;
-                    }
-                    if !self.listeners.is_empty() {
-                        let (topic, payload) = (message.topic(&self.buffer), message.payload(&self.buffer));
-                        self.listeners.deliver(kind, message.id, topic, payload, &|group| stream.take(position, group));
-                    }
-                    let Ok(topic) = TopicName::new(message.topic(&self.buffer)) else { continue };
-                    if number == PLUGINS || kind != Kind::Published {
-                        continue;
-                    }
-                    feed.history.push(position, next, topic.as_str(), message.time_ms);
-                    let matched = &mut self.matched;
-                    matched.clear();
-                    feed.subscriptions.for_each_match(topic, |n| matched.push(n));
-                    let mut frames = Frames::default();
-                    let payload = message.payload(&self.buffer);
-                    for n in &*matched {
-                        let Some(one) = self.subscribers[*n as usize].as_mut() else { continue };
-                        if one.is_behind || position < one.cursor {
-                            continue;
-                        }
-                        if one.push(frames.of(one.form, topic, Cursor { epoch, position: next }, payload)) {
-                            one.cursor = next;
-                        } else if feed.history.is_kept() {
-                            one.cursor = position;
-                            one.is_behind = true;
-                        } else {
-                            one.leaving = Some(Leaving::Slow);
-                        }
-                    }
-                    mark_due(&mut self.subscribers, &mut self.due, &self.matched);
-                }
-            }
-        }
-        Rest::More
-    }
-
-    /// Puts messages of the past before a subscriber that is behind, as many as it has room for.
-    fn refill(&mut self, key: Key, now_ms: u64) {
-        let streams = Arc::clone(self.follower.streams());
-        let epoch = streams.epoch();
-        let Some(one) = find(&mut self.subscribers, key) else { return };
-        if !one.is_behind || one.waiting() > 0 {
-            return;
-        }
-        let Some(feed) = self.feeds.get(&one.feed) else { return };
-        let stream = streams.stream(feed.stream);
-        if one.cursor < feed.history.floor() || one.cursor > stream.end() {
-            one.gap_from.get_or_insert(one.cursor);
-            one.cursor = feed.history.floor();
-        }
-        let room = one.limit.min(REFILL_BYTES);
-        let mut looked = 0;
-        for past in feed.history.from(one.cursor, now_ms) {
-            if looked == SCAN || one.waiting() >= room {
-                mark_due(&mut self.subscribers, &mut self.due, &[key.n]);
-                return;
-            }
-            looked += 1;
-            if let Ok(topic) = TopicName::new(past.topic.as_bytes())
-                && one.wants(topic)
-            {
-                let read = if past.is_kept { stream.read(past.position, &mut self.buffer) } else { Read::End };
-                match read {
-                    Read::Message(message, _) => {
-                        tell_gap(one, epoch);
-                        let cursor = Cursor { epoch, position: past.next };
-                        let frame = message_frame(one.form, topic, cursor, message.payload(&self.buffer));
-                        one.force(frame.into());
-                    }
-                    _ => _ = one.gap_from.get_or_insert(past.position),
-                }
-            }
-            one.cursor = past.next;
-        }
-        one.cursor = one.cursor.max(feed.position);
-        tell_gap(one, epoch);
-        one.is_behind = false;
-    }
-
     fn leave_soon(&mut self, n: u32, why: Leaving) {
         if let Some(one) = self.subscribers[n as usize].as_mut() {
             one.leaving = Some(why);
@@ -639,49 +431,6 @@ fn mark_due<T>(subscribers: &mut [Option<Box<Subscriber<T>>>], due: &mut Vec<u32
             due.push(*n);
         }
     }
-}
-
-/// Tells a subscriber that messages are missing, up to its cursor.
-fn tell_gap<T>(one: &mut Subscriber<T>, epoch: u64) {
-    let Some(from) = one.gap_from.take() else { return };
-    let (from, to) = (Cursor { epoch, position: from }, Cursor { epoch, position: one.cursor });
-    let mut object = Vec::new();
-    frame::gap("*", from, to, &mut object);
-    one.force(dress(one.form, Some("gap"), to, object).into());
-}
-
-fn message_frame(form: Form, topic: TopicName<'_>, cursor: Cursor, payload: &[u8]) -> Vec<u8> {
-    if let Form::Events { is_json: false, .. } = form {
-        return dress(form, None, cursor, payload.to_vec());
-    }
-    let mut object = Vec::with_capacity(payload.len() + 128);
-    frame::message(topic, cursor, payload, &mut object);
-    dress(form, None, cursor, object)
-}
-
-/// What a connection of this form is written for some data.
-fn dress(form: Form, name: Option<&str>, cursor: Cursor, data: Vec<u8>) -> Vec<u8> {
-    match form {
-        Form::Events { is_chunked, .. } => {
-            let mut event = Vec::with_capacity(data.len() + 64);
-            sse::event(&sse::Event { id: Some(cursor), name, data: &data }, &mut event);
-            chunked(is_chunked, event)
-        }
-        Form::WebSocket => text_frame(&data),
-        Form::Poll => data,
-    }
-}
-
-/// A text frame of a WebSocket.
-#[must_use]
-pub fn text_frame(text: &[u8]) -> Vec<u8> {
-    [&encode(Opcode::Text, text.len())[..], text].concat()
-}
-
-/// Bytes of an event stream, as a chunk of HTTP/1.1 (RFC 9112, section 7.1) where the connection needs them to be one.
-#[must_use]
-pub fn chunked(is_chunked: bool, bytes: Vec<u8>) -> Vec<u8> {
-    if is_chunked { [format!("{:x}\r\n", bytes.len()).as_bytes(), &bytes, b"\r\n"].concat() } else { bytes }
 }
 
 #[cfg(test)]

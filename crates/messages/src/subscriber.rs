@@ -59,6 +59,8 @@ pub struct Subscriber<T> {
     pub(crate) cursor: u64,
     /// Whether it reads from the history.
     pub(crate) is_behind: bool,
+    /// Whether it begins with the oldest message that is kept: that older ones are not is no gap.
+    pub(crate) is_beginning: bool,
     /// Where a gap began that it has not been told of.
     pub(crate) gap_from: Option<u64>,
     /// Whether it is among those to be written to.
@@ -81,6 +83,7 @@ impl<T> Subscriber<T> {
             filters: Vec::new(),
             cursor,
             is_behind: false,
+            is_beginning: false,
             gap_from: None,
             is_due: false,
             leaving: None,

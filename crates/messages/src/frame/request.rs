@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 
-use crate::cursor::{Cursor, CursorError};
+use crate::cursor::{CursorError, Start};
 
 /// The most filters of one frame. A client sends all of its own when it connects again.
 pub const MAX_FILTERS: usize = 1_024;
@@ -19,8 +19,8 @@ pub enum Request<'a> {
     Subscribe {
         /// One to [`MAX_FILTERS`] filters.
         filters: Vec<Cow<'a, str>>,
-        /// The last message that the client has.
-        since: Option<Cursor>,
+        /// `since`: the last message that the client has, or `oldest`.
+        start: Start,
     },
     /// `{"unsubscribe": […]}`
     Unsubscribe {
@@ -119,8 +119,8 @@ pub fn parse(text: &[u8]) -> Result<Request<'_>, FrameError> {
     }
     match (subscribe, unsubscribe, publish, ping) {
         (Some(list), None, None, None) => {
-            let since = since.map(|text| text.0.parse()).transpose()?;
-            Ok(Request::Subscribe { filters: filters(list)?, since })
+            let start = since.map_or(Ok(Start::Now), |text| text.0.parse())?;
+            Ok(Request::Subscribe { filters: filters(list)?, start })
         }
         (None, Some(list), None, None) => Ok(Request::Unsubscribe { filters: filters(list)? }),
         (None, None, Some(topic), None) => Ok(Request::Publish { topic: topic.0, payload: payload(data, base64)?, id }),

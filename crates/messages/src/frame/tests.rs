@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::cursor::Start;
 use crate::{Cursor, CursorError, TopicName};
 
 const AT: Cursor = Cursor { epoch: 0x1f3a, position: 42 };
@@ -22,12 +23,16 @@ fn requests_are_read() {
         Request::Publish { topic: topic.into(), payload, id }
     };
     for (text, request) in [
-        (r#"{"subscribe": ["a/+"]}"#, Request::Subscribe { filters: filters(&["a/+"]), since: None }),
+        (r#"{"subscribe": ["a/+"]}"#, Request::Subscribe { filters: filters(&["a/+"]), start: Start::Now }),
         (
             r#"{"subscribe":["a","b"],"since":"1f3a:42"}"#,
-            Request::Subscribe { filters: filters(&["a", "b"]), since: Some(AT) },
+            Request::Subscribe { filters: filters(&["a", "b"]), start: Start::After(AT) },
         ),
-        (r#"{"subscribe": ["a"], "since": null}"#, Request::Subscribe { filters: filters(&["a"]), since: None }),
+        (r#"{"subscribe": ["a"], "since": null}"#, Request::Subscribe { filters: filters(&["a"]), start: Start::Now }),
+        (
+            r#"{"subscribe": ["a"], "since": "oldest"}"#,
+            Request::Subscribe { filters: filters(&["a"]), start: Start::Oldest },
+        ),
         (r#"{"unsubscribe": ["a/\u002b"]}"#, Request::Unsubscribe { filters: filters(&["a/+"]) }),
         (r#"{"publish": "a", "data": "x\n\ud83d\ude00", "id": 7}"#, publish("a", "x\n\u{1f600}".as_bytes(), Some(7))),
         (r#" {"publish": "a", "data": ""}"#, publish("a", b"", None)),

@@ -147,6 +147,21 @@ fn every_gap_is_told() {
 }
 
 #[test]
+fn a_subscriber_that_begins_with_the_oldest_message_has_no_gap() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut worker = Worker::new(&streams(&dir), 2);
+    // The first message keeps those behind it in the index, of which two are kept.
+    for (topic, text) in [("a/x", "0"), ("b", "1"), ("b", "2"), ("b", "3"), ("b", "4")] {
+        worker.hub.publish("all", topic, text.as_bytes(), NOW).unwrap();
+    }
+    worker.run();
+    let key = worker.join(&["b"], Start::Oldest);
+    assert_eq!(texts(&worker.run(), key), ["3", "4"]);
+    worker.hub.publish("all", "b", b"5", NOW).unwrap();
+    assert_eq!(texts(&worker.run(), key), ["5"]);
+}
+
+#[test]
 fn a_slow_subscriber_is_bounded_and_catches_up() {
     let dir = tempfile::tempdir().unwrap();
     let mut worker = Worker::new(&streams(&dir), 1000);
