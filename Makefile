@@ -59,9 +59,10 @@ interop: build ## check requests that others' clients have signed (botocore, RFC
 interop-inspectors: build ## check inspectors with others' servers (oauth2-proxy, Istio's ext_authz, CrowdSec AppSec)
 	@scripts/interop-inspectors.sh $(TARGET)/$(PROFILE)/libngx_http_weir_module.so $(TARGET)/$(PROFILE)/weir
 
-interop-messages: setup ## compare the WebSocket decoder with wsproto, and run the client for browsers on node
+interop-messages: build ## check messages with others' clients (Chromium, EventSource, websockets, wsproto, websocat, curl)
 	$(CARGO) build --profile $(PROFILE) -p weir-messages --example wsdecode
-	@scripts/interop-messages.sh $(TARGET)/$(PROFILE)/examples/wsdecode $(INTEROP_FLAGS)
+	@CARGO="$(CARGO)" scripts/interop-messages.sh $(TARGET)/$(PROFILE)/libngx_http_weir_module.so $(TARGET)/$(PROFILE)/weir \
+	  $(TARGET)/$(PROFILE)/examples/wsdecode $(INTEROP_FLAGS)
 
 interop-crowdsec: build ## take decisions over from a real CrowdSec, which is downloaded (Debian)
 	@CARGO="$(CARGO)" PROFILE=$(PROFILE) scripts/crowdsec.sh $(TARGET)/$(PROFILE)/libngx_http_weir_module.so $(TARGET)/$(PROFILE)/weir

@@ -24,6 +24,21 @@ fn suggested_commands_answer_as_announced() {
 }
 
 #[test]
+fn the_page_of_messages_is_served_with_its_client() {
+    let up = Running::start(&[]);
+    for (path, kind, file) in [
+        ("/counter", "text/html; charset=utf-8", "examples/counter.html"),
+        ("/weir-messages.js", "text/javascript; charset=utf-8", "crates/messages/client/weir-messages.js"),
+    ] {
+        let url = format!("http://127.0.0.1:{}{path}", up.port);
+        let output =
+            Command::new("curl").args(["-s", "-w", "%{content_type}", &url]).output().expect("curl is installed");
+        let text = std::fs::read_to_string(root().join(file)).expect("is there");
+        assert_eq!(String::from_utf8(output.stdout).expect("is text"), text + kind, "{path}");
+    }
+}
+
+#[test]
 fn an_attack_is_reported_in_one_readable_line() {
     let up = Running::start(&[]);
     let url = format!("curl -i 'http://127.0.0.1:{}/search?q=1+union+select+password'", up.port);

@@ -22,6 +22,7 @@ const TRIES: &[Try] = &[
     Try { path: "/", more: "-A sqlmap/1.8", expect: "403, rule scanner" },
     Try { path: "/login", more: "-d 'user=ann&password=secret'", expect: "200; 429 after five in a minute" },
     Try { path: "/echo/products/1", more: "", expect: "200; 429 after five products, by the inspector" },
+    Try { path: "/live/news", more: "-d hello", expect: "200, a message for all who look at /counter" },
     Try { path: "/login", more: r#"-d "user=admin' or 1=1""#, expect: "403, rule sql-injection, in a form" },
 ];
 

@@ -2,6 +2,8 @@
 
 use std::env;
 use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::run_dir::RunDir;
@@ -16,6 +18,11 @@ const MODULE_DIR: &str = "/usr/lib/nginx/modules";
 const DEMO: [(&str, &str); 2] = [
     ("gateway.yaml", include_str!("../../../../examples/gateway.yaml")),
     ("demo.yaml", include_str!("../../../../examples/demo.yaml")),
+];
+/// What the demo site serves as files: a page, and the client that it uses.
+const PAGES: [(&str, &str); 2] = [
+    ("counter.html", include_str!("../../../../examples/counter.html")),
+    ("weir-messages.js", include_str!("../../../messages/client/weir-messages.js")),
 ];
 /// The directory that the example names.
 pub(super) const DEMO_DIR: &str = "/tmp/weir-8080";
@@ -56,14 +63,25 @@ impl Installation {
             return up.apply.iter().map(|path| existing(path, "file", "--apply names it")).collect();
         }
         let folder = dir.path().to_str().expect("the run directory was checked to be text");
-        let write = |(name, text): &(&str, &str)| {
+        for (name, text) in &PAGES {
+            let path = dir.pages().join(name);
+            write(&path, text)?;
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).map_err(|error| failed(&path, &error))?;
+        }
+        let state = |(name, text): &(&str, &str)| {
             let path = dir.path().join(name);
-            fs::write(&path, text.replace(DEMO_DIR, folder))
-                .map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
-            Ok(path)
+            write(&path, &text.replace(DEMO_DIR, folder)).map(|()| path)
         };
-        DEMO.iter().map(write).collect()
+        DEMO.iter().map(state).collect()
     }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(path, text).map_err(|error| failed(path, &error))
+}
+
+fn failed(path: &Path, error: &io::Error) -> Failure {
+    Failure::new(format!("{}: {error}", path.display()))
 }
 
 fn existing(path: &Path, what: &str, hint: &str) -> Result<PathBuf, Failure> {

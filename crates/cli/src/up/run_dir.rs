@@ -40,6 +40,9 @@ impl RunDir {
         }
         let dir = Self { path, keep: named.is_some() };
         fs::create_dir_all(dir.temp()).map_err(fail)?;
+        // Workers read these, whatever the umask is.
+        fs::create_dir_all(dir.pages()).map_err(fail)?;
+        fs::set_permissions(dir.pages(), fs::Permissions::from_mode(0o755)).map_err(fail)?;
         if dir.path.to_str().is_none_or(|text| text.contains(['"', '\\', '$', '\n'])) {
             return Err(Failure::new(format!(
                 "{} has characters that nginx's configuration cannot hold",
@@ -56,6 +59,11 @@ impl RunDir {
 
     pub fn temp(&self) -> PathBuf {
         self.path.join("temp")
+    }
+
+    /// Files of the demo site.
+    pub fn pages(&self) -> PathBuf {
+        self.path.join("pages")
     }
 
     pub fn runtime(&self) -> PathBuf {
