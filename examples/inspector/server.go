@@ -8,7 +8,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/subtle"
 	"encoding/binary"
 	"errors"
@@ -17,25 +16,26 @@ import (
 	"log"
 	"net"
 	"os"
+	"strings"
 )
 
 const (
 	version       = "weir-inspect/1"
 	maxFrameBytes = 2 << 20
 
-	kindHello, kindQuestion, kindAnswer, kindPing, kindPong = 0, 1, 2, 3, 4
-
-	helloVersion, helloToken, helloDetector               = 1, 2, 3
-	askTarget                                             = 8
-	sayAdvice, sayStatus, sayBody, sayTag, sayReason byte = 1, 2, 4, 7, 9
-	pass, refuse                                     byte = 0, 1
+	hello, question, answer, ping, pong     = 0, 1, 2, 3, 4
+	helloVersion, helloToken, helloDetector = 1, 2, 3
+	// Decoded and normalised; the target as sent (8) may spell the same path as //%70rivate.
+	askPath                                          = 19
+	sayAdvice, sayStatus, sayBody, sayTag, sayReason = 1, 2, 4, 7, 9
+	pass, refuse, unable                             = "\x00", "\x01", "\x03"
 )
 
 var errMalformed = errors.New("not Weir's protocol")
 
 type item struct {
 	tag   byte
-	value []byte
+	value string
 }
 
 func frame(kind byte, id uint32, items ...item) []byte {
@@ -48,77 +48,68 @@ func frame(kind byte, id uint32, items ...item) []byte {
 	return out
 }
 
-func read(reader io.Reader) (kind byte, id uint32, items map[byte][]byte, err error) {
+// read returns kind, id and items of the next frame; of items that come several times, the last one.
+func read(reader io.Reader) (kind byte, id uint32, items map[byte]string, err error) {
 	var head [9]byte
 	if _, err = io.ReadFull(reader, head[:]); err != nil {
 		return
 	}
-	length := binary.BigEndian.Uint32(head[:4])
+	length := binary.BigEndian.Uint32(head[:])
 	if length < 5 || length > maxFrameBytes {
 		return 0, 0, nil, errMalformed
 	}
-	body := make([]byte, length-5)
-	if _, err = io.ReadFull(reader, body); err != nil {
+	rest := make([]byte, length-5)
+	if _, err = io.ReadFull(reader, rest); err != nil {
 		return
 	}
-	items = map[byte][]byte{} // of items that come several times, the last one
-	for len(body) > 0 {
-		if len(body) < 5 || uint64(binary.BigEndian.Uint32(body[1:5])) > uint64(len(body)-5) {
+	for items = map[byte]string{}; len(rest) > 0; {
+		if len(rest) < 5 || uint64(binary.BigEndian.Uint32(rest[1:])) > uint64(len(rest)-5) {
 			return 0, 0, nil, errMalformed
 		}
-		end := 5 + binary.BigEndian.Uint32(body[1:5])
-		items[body[0]] = body[5:end]
-		body = body[end:]
+		end := 5 + binary.BigEndian.Uint32(rest[1:])
+		items[rest[0]], rest = string(rest[5:end]), rest[end:]
 	}
 	return head[4], binary.BigEndian.Uint32(head[5:]), items, nil
 }
 
-func decide(question map[byte][]byte) []item {
-	if bytes.HasPrefix(question[askTarget], []byte("/private")) {
-		status := binary.BigEndian.AppendUint16(nil, 403)
-		return []item{{sayAdvice, []byte{refuse}}, {sayStatus, status}, {sayBody, []byte("private\n")}, {sayReason, []byte("a private path")}}
+func decide(asked map[byte]string) []item {
+	path, isKnown := asked[askPath]
+	switch {
+	case !isKnown: // a gateway of before: its fail mode decides
+		return []item{{sayAdvice, unable}}
+	case strings.HasPrefix(path, "/private"): // with 403
+		return []item{{sayAdvice, refuse}, {sayStatus, "\x01\x93"}, {sayBody, "private\n"}, {sayReason, "a private path"}}
 	}
-	return []item{{sayAdvice, []byte{pass}}, {sayTag, []byte("public")}}
+	return []item{{sayAdvice, pass}, {sayTag, "public"}}
 }
 
-func serve(connection net.Conn, token []byte) error {
+func serve(connection net.Conn, token string) {
 	defer connection.Close()
-	reader, writer := bufio.NewReader(connection), bufio.NewWriter(connection)
-	kind, _, hello, err := read(reader)
-	if err != nil {
-		return err
+	reader := bufio.NewReader(connection)
+	kind, id, items, err := read(reader)
+	if err == nil && (kind != hello || items[helloVersion] != version || subtle.ConstantTimeCompare([]byte(items[helloToken]), []byte(token)) != 1) {
+		err = errMalformed
 	}
-	if kind != kindHello || string(hello[helloVersion]) != version || subtle.ConstantTimeCompare(hello[helloToken], token) != 1 {
-		return errMalformed
+	for reply := frame(hello, 0, item{helloVersion, version}, item{helloDetector, "paths"}); err == nil; {
+		if _, err = connection.Write(reply); err != nil {
+			break
+		}
+		reply = nil
+		if kind, id, items, err = read(reader); kind == question {
+			reply = frame(answer, id, decide(items)...)
+		} else if kind == ping {
+			reply = frame(pong, id)
+		}
 	}
-	writer.Write(frame(kindHello, 0, item{helloVersion, []byte(version)}, item{helloDetector, []byte("paths")}))
-	for {
-		// Answers that are ready together are written together.
-		if reader.Buffered() == 0 {
-			if err := writer.Flush(); err != nil {
-				return err
-			}
-		}
-		kind, id, question, err := read(reader)
-		if err != nil {
-			return err
-		}
-		switch kind {
-		case kindQuestion:
-			writer.Write(frame(kindAnswer, id, decide(question)...))
-		case kindPing:
-			writer.Write(frame(kindPong, id))
-		}
+	if errors.Is(err, errMalformed) {
+		log.Print("closed: ", err)
 	}
 }
 
 func main() {
-	address, token := "127.0.0.1:7331", []byte(nil)
-	if len(os.Args) > 1 {
-		address = os.Args[1]
-	}
-	if len(os.Args) > 2 {
-		token = []byte(os.Args[2])
+	address, token := "127.0.0.1:7331", ""
+	for place, argument := range os.Args[1:min(len(os.Args), 3)] {
+		*[]*string{&address, &token}[place] = argument
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -130,10 +121,6 @@ func main() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		go func() {
-			if err := serve(connection, token); errors.Is(err, errMalformed) {
-				log.Print("closed: ", err)
-			}
-		}()
+		go serve(connection, token)
 	}
 }

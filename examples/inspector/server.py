@@ -16,9 +16,9 @@ MAX_FRAME_BYTES = 2 << 20
 HELLO, QUESTION, ANSWER, PING, PONG = 0, 1, 2, 3, 4
 # Items of a hello, a question and an answer that are used here.
 HELLO_VERSION, HELLO_TOKEN, HELLO_DETECTOR = 1, 2, 3
-ASK_TARGET = 8
+ASK_PATH = 19  # decoded and normalised; the target as sent (8) may spell the same path as //%70rivate
 SAY_ADVICE, SAY_STATUS, SAY_BODY, SAY_TAG, SAY_REASON = 1, 2, 4, 7, 9
-PASS, REFUSE = 0, 1
+PASS, REFUSE, UNABLE = 0, 1, 3
 
 
 class Malformed(Exception):
@@ -56,8 +56,10 @@ async def read(reader):
 
 def decide(question):
     """The items of the answer to a question."""
-    target = next((value for tag, value in question if tag == ASK_TARGET), b"")
-    if target.startswith(b"/private"):
+    path = next((value for tag, value in question if tag == ASK_PATH), None)
+    if path is None:  # a gateway of before: its fail mode decides
+        return [(SAY_ADVICE, bytes([UNABLE]))]
+    if path.startswith(b"/private"):
         status = (SAY_STATUS, struct.pack(">H", 403))
         return [(SAY_ADVICE, bytes([REFUSE])), status, (SAY_BODY, b"private\n"), (SAY_REASON, b"a private path")]
     return [(SAY_ADVICE, bytes([PASS])), (SAY_TAG, b"public")]

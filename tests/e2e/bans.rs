@@ -114,6 +114,8 @@ fn bad_bans_are_refused_with_what_to_do() {
     for (body, pointer, message) in [
         (json!({"address": "0.0.0.0/0", "for": "1h"}), "/address", "an address or a network"),
         (json!({"address": "::/0", "for": "1h"}), "/address", "an address or a network"),
+        (json!({"address": "0.0.0.0/1", "for": "1h"}), "/address", "is wider than /8"),
+        (json!({"address": "::/1", "for": "1h", "force": false}), "/address", "or /16 of IPv6"),
         (json!({"address": "shop.example", "for": "1h"}), "/address", "an address or a network"),
         (json!({"address": "192.0.2.7", "for": "1 hour"}), "/for", "a time"),
         (json!({"address": "192.0.2.7", "for": "400d"}), "/for", "a time"),
@@ -128,6 +130,10 @@ fn bad_bans_are_refused_with_what_to_do() {
         let errors = refused.errors();
         assert!(errors.len() == 1 && errors[0].0 == pointer && errors[0].1.contains(message), "{body}: {errors:?}");
     }
+    let wide = run(&gateway, &["ban", "128.0.0.0/1", "--for", "1s"]).unwrap_err();
+    assert!(wide.contains("--force"), "{wide}");
+    assert!(run(&gateway, &["ban", "128.0.0.0/1", "--for", "1s", "--force"]).is_ok());
+    let _ = gateway.api().delete("bans/128.0.0.0%2F1").expect(200);
     let everybody = run(&gateway, &["ban", "0.0.0.0/0", "--for", "1h"]).unwrap_err();
     assert!(everybody.contains("this would ban everybody"), "{everybody}");
     for path in ["bans?limit=0", "bans?origin=me", "bans?address=1.2.3", "bans?after=x"] {

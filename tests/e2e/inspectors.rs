@@ -173,6 +173,8 @@ fn forward_auth_passes_with_its_fields_and_anything_else_reaches_the_client() {
                 }
                 head.push(line.to_ascii_lowercase());
             }
+            let host = head.iter().find_map(|line| line.strip_prefix("x-forwarded-host: ")).unwrap_or_default();
+            let to_host = format!("200 OK\r\nX-User: {host}\r\nX-User: second\r\nContent-Length: 0\r\n");
             let Some(uri) = head.iter().find_map(|line| line.strip_prefix("x-forwarded-uri: ").map(str::to_owned))
             else {
                 return Ok(());
@@ -180,14 +182,19 @@ fn forward_auth_passes_with_its_fields_and_anything_else_reaches_the_client() {
             let answer = match uri.as_str() {
                 "/asked/login" => "302 Found\r\nLocation: https://login.example/\r\nContent-Length: 0\r\n",
                 "/asked/often" => "429 Too Many Requests\r\nRetry-After: 7\r\nContent-Length: 4\r\n",
+                "/asked/who" => {
+                    "401 Unauthorized\r\nWWW-Authenticate: Basic realm=a\r\nWWW-Authenticate: Bearer\r\nContent-Length: 0\r\n"
+                }
+                "/asked/host" => to_host.as_str(),
                 "/asked/broken" => "500 Internal Server Error\r\nContent-Length: 0\r\n",
+                "/asked/large" => "403 Forbidden\r\nContent-Length: 9999999\r\n",
                 _ => "200 OK\r\nX-User: ada\r\nContent-Length: 0\r\n",
             };
             let body = if answer.contains("Content-Length: 4") { "slow" } else { "" };
             write!(&stream, "HTTP/1.1 {answer}\r\n{body}")?;
         }
     });
-    let more = "    protocol: forward_auth\n    path: /verify\n    deadline: 1s\n    sets: [X-User]\n";
+    let more = "    protocol: forward_auth\n    path: /verify\n    deadline: 1s\n    sets: [X-User]\n    breaker: {requests: 3}\n";
     let nginx = nginx(&[("auth", service.to_string())], more);
     let passed = nginx.send(&Request::get("/asked").header("X-User", "root"));
     assert_eq!((passed.status, passed.received("X-User").as_deref()), (200, Some("ada")));
@@ -195,7 +202,20 @@ fn forward_auth_passes_with_its_fields_and_anything_else_reaches_the_client() {
     assert_eq!((login.status, login.header("Location")), (302, Some("https://login.example/")));
     let often = nginx.get("/asked/often");
     assert_eq!((often.status, often.header("Retry-After"), often.text().as_str()), (429, Some("7"), "slow"));
-    assert_eq!(nginx.get("/asked/broken").status, 503, "closed by default");
+    let mut connection = nginx.connect();
+    connection.send(b"GET /asked/host HTTP/1.1\r\nHost: Shop.example:8443\r\n\r\n");
+    let to_host = connection.receive().received("X-User");
+    assert_eq!(to_host.as_deref(), Some("shop.example:8443, second"), "with its port, and with all values");
+    connection.send(b"GET /asked/who HTTP/1.1\r\nHost: a\r\n\r\n");
+    let who = format!("{:?}", connection.receive());
+    assert!(who.contains("Basic realm=a") && who.contains("Bearer"), "{who}");
+    // What the service has no good answer to fails by itself: it keeps nobody else out.
+    for path in ["/asked/broken", "/asked/large"] {
+        (0..20).for_each(|_| assert_eq!(nginx.get(path).status, 503, "{path}: closed by default"));
+        assert_eq!(nginx.get("/asked").status, 200, "{path}");
+    }
+    let log = nginx.error_log();
+    assert!(!log.contains("inspector auth"), "{log}");
 }
 
 #[test]
@@ -228,4 +248,73 @@ fn an_inspector_gets_the_beginning_of_the_body_and_its_length() {
     let questions = service.questions();
     assert_eq!((questions[0].body.len(), questions[0].body_bytes), (1024, 3_000_000));
     assert_eq!((&questions[1].body[..], questions[1].body_bytes), (&b"short"[..], 5));
+}
+
+#[test]
+fn an_inspector_that_gets_no_body_is_told_that_there_is_one() {
+    let service = Inspector::start(|_| Reply::Say(pass()));
+    let nginx = nginx(&[("head", service.address.to_string())], "    deadline: 2s\n");
+    assert_eq!(nginx.send(&Request::post("/asked", "text/plain", b"short")).status, 200);
+    let mut connection = nginx.connect();
+    connection.send(b"POST /asked HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n");
+    assert_eq!(connection.receive().status, 200);
+    assert_eq!(nginx.get("/asked").status, 200);
+    let told =
+        service.questions().iter().map(|question| (question.body.len(), question.body_bytes)).collect::<Vec<_>>();
+    assert_eq!(told, [(0, 5), (0, weir_inspect::UNKNOWN_LENGTH), (0, 0)]);
+}
+
+#[test]
+fn an_endpoint_that_takes_nothing_is_busy_and_another_one_is_asked() {
+    let stuck = origin::serve(|stream| {
+        std::thread::sleep(Duration::from_secs(60));
+        drop(stream);
+        Ok(())
+    });
+    let service = Inspector::start(|_| Reply::Say(pass()));
+    let mut request = b"POST /asked HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n".to_vec();
+    request.resize(request.len() + 1_000_000, b'x');
+    let statuses = |endpoints: &str| {
+        let policy = format!(
+            "inspectors:\n  side: {{endpoints: [{endpoints}], deadline: 5s, fail: closed, body: 1m}}\n\
+             policies: [{{id: p, rules: [{{id: ask, when: 'true', action: {{inspect: side}}}}]}}]\n"
+        );
+        let nginx = Setup::policy(&policy).workers(1).proxy(Echo::start()).start();
+        let connect = |_| {
+            let mut connection = nginx.connect();
+            connection.send(&request);
+            connection
+        };
+        let mut all: Vec<_> = (0..48).map(connect).collect();
+        let good = all.iter_mut().filter_map(|connection| (connection.receive().status == 200).then_some(())).count();
+        (good, nginx.error_log())
+    };
+    // Half of the questions are the stuck endpoint's; those for which it has no room go to the other.
+    let (good, log) = statuses(&format!("\"{stuck}\", \"{}\"", service.address));
+    assert!((25..48).contains(&good), "{good}");
+    assert!(!log.contains("is busy"), "{log}");
+    let (good, log) = statuses(&format!("\"{stuck}\""));
+    assert_eq!((good, log.matches("inspector side is busy").count()), (0, 1), "{log}");
+}
+
+#[test]
+fn a_lone_endpoint_that_is_left_out_is_waited_for_by_one_request_at_a_time() {
+    let service = Inspector::start(|_| Reply::Nothing);
+    let more = "    deadline: 150ms\n    breaker: {requests: 1000}\n";
+    let policy = |more: &str| {
+        format!(
+            "inspectors:\n  mute:\n    endpoints: [\"{}\"]\n{more}policies: [{{id: p, rules: [{{id: ask, when: 'true', action: {{inspect: mute}}}}]}}]\n",
+            service.address
+        )
+    };
+    let nginx = Setup::policy(&policy(more)).workers(1).proxy(Echo::start()).start();
+    (0..3).for_each(|_| assert_eq!(nginx.get("/").status, 200));
+    let took = ms(|| (0..5).for_each(|_| assert_eq!(nginx.get("/").status, 200)));
+    assert!(took < 150, "{took}");
+    std::thread::sleep(Duration::from_millis(1100));
+    let asked = service.questions().len();
+    let mut all: Vec<_> = (0..5).map(|_| nginx.connect()).collect();
+    all.iter_mut().for_each(|connection| connection.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
+    all.iter_mut().for_each(|connection| assert_eq!(connection.receive().status, 200));
+    assert_eq!(service.questions().len(), asked + 1, "one tries");
 }

@@ -45,6 +45,15 @@ impl Network {
         }
     }
 
+    /// Whether it is so wide (shorter than /8 of IPv4, /16 of IPv6) that a slip of the pen is more likely than a purpose.
+    #[must_use]
+    pub fn is_wide(&self) -> bool {
+        match self.code.checked_sub(V6_BITS).filter(|length| *length > 0) {
+            Some(length) => length < 8,
+            None => self.code < 16,
+        }
+    }
+
     /// Whether an address belongs to it.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {

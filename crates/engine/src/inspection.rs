@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use weir_http::Transaction;
+use weir_http::{Transaction, uri};
 use weir_inspect::inspector::{Fail, Mode, Protocol, is_like};
 use weir_inspect::{Advice, Answer, Failure, Inspector, Question};
 
@@ -76,6 +76,8 @@ pub struct Inspections {
     all: Vec<Inspection>,
     /// Fields of the request that were the client's to forge, and have been removed.
     stripped: Vec<String>,
+    /// Those without whose answer the request went on.
+    failed: Vec<Arc<Inspector>>,
 }
 
 impl Inspections {
@@ -86,6 +88,12 @@ impl Inspections {
             let inspector = Arc::clone(inspector);
             self.all.push(Inspection { inspector, key, rule, detect, progress: Progress::Due });
         }
+    }
+
+    /// The inspectors without whose answer the request went on, because they fail open.
+    #[must_use]
+    pub fn failed(&self) -> &[Arc<Inspector>] {
+        &self.failed
     }
 
     /// Whether a question is to be sent.
@@ -195,14 +203,14 @@ impl Outcome<'_> {
             return (!detect).then(|| response(answer));
         }
         if !detect {
-            let set = answer.set_headers.iter().map(|(name, value)| (name, Some(value)));
-            let removed = answer.remove_headers.iter().map(|name| (name, None));
+            let set = joined(answer).into_iter().map(|(name, value)| (name, Some(value)));
+            let removed = answer.remove_headers.iter().map(|name| (&name[..], None));
             let changes = removed.chain(set).filter(|(name, _)| inspector.sets(name));
             self.header_changes.extend(changes.map(|(name, value)| HeaderChange {
                 side: Side::Request,
-                name: name.clone(),
+                name: name.to_vec(),
                 // What ends a line is another field.
-                value: value.filter(|value| !value.iter().any(|byte| b"\r\n\0".contains(byte))).cloned(),
+                value: value.filter(|value| !value.iter().any(|byte| b"\r\n\0".contains(byte))),
             }));
         }
         None
@@ -210,7 +218,12 @@ impl Outcome<'_> {
 
     fn unanswered(&mut self, of: (Arc<Inspector>, RuleIndex, bool), failure: Failure) -> Option<Arc<Response>> {
         let (inspector, rule, detect) = of;
-        let Fail::Closed(status) = inspector.fail else { return None };
+        let Fail::Closed(status) = inspector.fail else {
+            if !detect {
+                self.inspections.failed.push(inspector);
+            }
+            return None;
+        };
         self.report(&inspector, rule, detect, &failure.to_string());
         self.judge(if detect { Verdict::Detect } else { Verdict::Fail }, rule);
         (!detect).then(|| Arc::new(Response { status, ..Response::default() }))
@@ -262,11 +275,13 @@ impl Outcome<'_> {
             method: head.method,
             scheme: if head.tls.is_some() { b"https" } else { b"http" },
             host: head.host,
+            authority: authority(head),
             target: head.target,
+            path: head.path,
             protocol: head.version.as_bytes(),
             headers,
             body: &body[..body.len().min(inspector.body_bytes)],
-            body_bytes: if inspector.body_bytes > 0 { self.body_bytes.max(body.len() as u64) } else { 0 },
+            body_bytes: self.body_bytes.max(transaction.body().len() as u64),
             findings: self.findings.iter().take(MAX_NAMED).map(|finding| named(finding.rule)).collect(),
             score: self.score,
             tags: &self.tags,
@@ -275,6 +290,27 @@ impl Outcome<'_> {
             deadline_ms: inspector.deadline_ms,
         }
     }
+}
+
+/// The host with its port as the client sent it; without one if the request line has another host than the field `Host`.
+fn authority<'a>(head: &weir_http::Head<'a>) -> &'a [u8] {
+    let sent = head.headers.iter().find(|header| header.name.eq_ignore_ascii_case(b"host")).map(|header| header.value);
+    sent.filter(|sent| uri::host_name(sent).eq_ignore_ascii_case(uri::host_name(head.host))).unwrap_or(head.host)
+}
+
+/// The fields of the request that an answer sets, several of a name as one (RFC 9110, section 5.3).
+fn joined(answer: &Answer) -> Vec<(&[u8], Vec<u8>)> {
+    let mut all: Vec<(&[u8], Vec<u8>)> = Vec::new();
+    for (name, value) in &answer.set_headers {
+        match all.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
+            Some((_, values)) => {
+                values.extend_from_slice(if name.eq_ignore_ascii_case(b"cookie") { b"; " } else { b", " });
+                values.extend_from_slice(value);
+            }
+            None => all.push((name, value.clone())),
+        }
+    }
+    all
 }
 
 /// The client's answer, as an inspector wants it.

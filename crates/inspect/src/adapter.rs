@@ -10,18 +10,9 @@ use crate::http::{Request, Response, is_of_connection};
 use crate::inspector::{Inspector, Protocol, Remediation, is_like};
 use crate::{Advice, Answer, Failure, OwnedField, Question};
 
-/// Fields that forward-auth sets: the names that nginx's guides, Traefik and Caddy use. Copies of the client's are left out.
-const FORWARDED: [&str; 9] = [
-    "x-forwarded-method",
-    "x-forwarded-proto",
-    "x-forwarded-host",
-    "x-forwarded-uri",
-    "x-forwarded-for",
-    "x-real-ip",
-    "x-original-uri",
-    "x-original-url",
-    "x-original-method",
-];
+/// Beginnings of the names of fields with which proxies describe a request, as nginx's guides, Traefik and Caddy have them.
+/// Those of clients are left out: the gateway says what it trusts of them.
+const FORWARDED: [&str; 3] = ["x-forwarded-", "x-original-", "x-real-ip"];
 /// Fields that tell CrowdSec about the request.
 const CROWDSEC: &str = "x-crowdsec-appsec-";
 /// The field with which an `ext_authz` service removes fields of the request.
@@ -39,10 +30,11 @@ pub fn write(buffer: &mut Vec<u8>, inspector: &Inspector, authority: &str, quest
     }
 }
 
-/// The client's fields, without those of its connection, the host, and those that `is_ours`.
+/// The client's fields, without those of its connection, the host, `Forwarded`, and those that `is_ours`.
 fn copy(request: &mut Request<'_>, inspector: &Inspector, question: &Question<'_>, is_ours: impl Fn(&[u8]) -> bool) {
     for (name, value) in &question.headers {
-        let is_kept = !is_of_connection(name) && !name.eq_ignore_ascii_case(b"host") && !is_ours(name);
+        let is_replaced = [&b"host"[..], b"forwarded"].iter().any(|known| name.eq_ignore_ascii_case(known));
+        let is_kept = !is_of_connection(name) && !is_replaced && !is_ours(name);
         // What an answer may set is the inspector's to say, not the client's.
         if is_kept && !inspector.sets.iter().any(|set| is_like(name, set.as_bytes())) {
             request.field(name, &[value]);
@@ -50,27 +42,31 @@ fn copy(request: &mut Request<'_>, inspector: &Inspector, question: &Question<'_
     }
 }
 
+/// Whether a name begins as a known one, or as what may be taken for it.
+fn begins_like(name: &[u8], known: &str) -> bool {
+    name.get(..known.len()).is_some_and(|begin| is_like(begin, known.as_bytes()))
+}
+
 fn forward_auth(buffer: &mut Vec<u8>, inspector: &Inspector, authority: &str, question: &Question<'_>) {
     let method: &[u8] = if question.body.is_empty() { b"GET" } else { b"POST" };
     let mut request = Request::begin(buffer, method, &[inspector.path.as_bytes()]);
     let client = &AddressText::from(question.client)[..];
-    let earlier = question.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case(b"x-forwarded-for"));
-    let mut addresses: Vec<&[u8]> = earlier.flat_map(|(_, earlier)| [*earlier, b", "]).collect();
-    addresses.push(client);
     request.field(b"Host", &[authority.as_bytes()]);
-    copy(&mut request, inspector, question, |name| FORWARDED.iter().any(|known| is_like(name, known.as_bytes())));
+    copy(&mut request, inspector, question, |name| FORWARDED.iter().any(|known| begins_like(name, known)));
     request.field(b"X-Forwarded-Method", &[question.method]).field(b"X-Forwarded-Proto", &[question.scheme]);
-    request.field(b"X-Forwarded-Host", &[question.host]).field(b"X-Forwarded-Uri", &[question.target]);
-    request.field(b"X-Forwarded-For", &addresses);
-    request.field(b"X-Real-IP", &[client]).field(b"X-Original-Method", &[question.method]);
+    request.field(b"X-Forwarded-Host", &[question.authority]).field(b"X-Forwarded-Uri", &[question.target]);
+    request
+        .field(b"X-Forwarded-For", &[client])
+        .field(b"X-Real-IP", &[client])
+        .field(b"X-Original-Method", &[question.method]);
     request.field(b"X-Original-URI", &[question.target]);
-    request.field(b"X-Original-URL", &[question.scheme, b"://", question.host, question.target]);
+    request.field(b"X-Original-URL", &[question.scheme, b"://", question.authority, question.target]);
     request.end(question.body);
 }
 
 fn ext_authz(buffer: &mut Vec<u8>, inspector: &Inspector, question: &Question<'_>) {
     let mut request = Request::begin(buffer, question.method, &[inspector.path.as_bytes(), question.target]);
-    request.field(b"Host", &[question.host]);
+    request.field(b"Host", &[question.authority]);
     let is_ours = |name: &[u8]| {
         [PARTIAL, "x-forwarded-for", "x-forwarded-proto"].iter().any(|known| is_like(name, known.as_bytes()))
     };
@@ -90,7 +86,7 @@ fn crowdsec(buffer: &mut Vec<u8>, inspector: &Inspector, authority: &str, questi
     let method: &[u8] = if question.body.is_empty() { b"GET" } else { b"POST" };
     let mut request = Request::begin(buffer, method, &[inspector.path.as_bytes()]);
     request.field(b"Host", &[authority.as_bytes()]);
-    let is_ours = |name: &[u8]| name.len() > CROWDSEC.len() && is_like(&name[..CROWDSEC.len()], CROWDSEC.as_bytes());
+    let is_ours = |name: &[u8]| begins_like(name, CROWDSEC);
     copy(&mut request, inspector, question, is_ours);
     let agent = question.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(b"user-agent"));
     let version = match question.protocol {

@@ -49,9 +49,12 @@ pub enum Failure {
     /// No connection, or it broke.
     #[error("no connection")]
     Unreachable,
-    /// What came cannot be read, or is more than is read.
+    /// What came cannot be read.
     #[error("an answer that cannot be read")]
     Unreadable,
+    /// The question or the answer is larger than any may be.
+    #[error("a question or an answer that is too large")]
+    TooLarge,
     /// The inspector says that it cannot tell.
     #[error("the inspector could not decide")]
     Unable,
@@ -65,8 +68,18 @@ pub enum Failure {
 
 impl Failure {
     /// All of them, in the order of their counters.
-    pub const ALL: [Self; 6] =
-        [Self::Deadline, Self::Unreachable, Self::Unreadable, Self::Unable, Self::Open, Self::Busy];
+    pub const ALL: [Self; 7] =
+        [Self::Deadline, Self::Unreachable, Self::Unreadable, Self::TooLarge, Self::Unable, Self::Open, Self::Busy];
+
+    /// Whether it says that the service is away. A whole answer, whatever it says, is one to this request alone: a client
+    /// could otherwise have everybody's questions stopped with requests to which the service has no good answer.
+    #[must_use]
+    pub const fn is_absence(self) -> bool {
+        match self {
+            Self::Deadline | Self::Unreachable => true,
+            Self::Unreadable | Self::TooLarge | Self::Unable | Self::Open | Self::Busy => false,
+        }
+    }
 
     /// A word for logs and metrics.
     #[must_use]
@@ -75,6 +88,7 @@ impl Failure {
             Self::Deadline => "deadline",
             Self::Unreachable => "unreachable",
             Self::Unreadable => "unreadable",
+            Self::TooLarge => "too_large",
             Self::Unable => "unable",
             Self::Open => "open",
             Self::Busy => "busy",

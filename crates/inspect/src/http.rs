@@ -1,7 +1,7 @@
 //! HTTP/1.1 as far as an inspector is asked in it: one request is written, one response is read.
 //!
-//! Heads are parsed by `httparse`. A response is bounded: one past a bound, of another version, or with a framing that two
-//! parsers could see differently (RFC 9112, section 6.3) is unreadable, which is a failure of the inspector.
+//! Heads are parsed by `httparse`. A response is bounded: one past a bound is too large; one of another version, or with a
+//! framing that two parsers could see differently (RFC 9112, section 6.3), is unreadable.
 
 use crate::{Failure, OwnedField};
 
@@ -131,8 +131,9 @@ pub fn read(bytes: &[u8], is_head: bool, is_end: bool) -> Result<Option<Response
         let mut head = httparse::Response::new(&mut fields);
         let length = match head.parse(&rest[..rest.len().min(MAX_HEAD_BYTES)]) {
             Ok(httparse::Status::Complete(length)) => length,
-            Ok(httparse::Status::Partial) if rest.len() >= MAX_HEAD_BYTES => return Err(Failure::Unreadable),
+            Ok(httparse::Status::Partial) if rest.len() >= MAX_HEAD_BYTES => return Err(Failure::TooLarge),
             Ok(httparse::Status::Partial) => return unfinished(is_end),
+            Err(httparse::Error::TooManyHeaders) => return Err(Failure::TooLarge),
             Err(_) => return Err(Failure::Unreadable),
         };
         let status = head.code.unwrap_or_default();
@@ -185,7 +186,7 @@ fn read_body(
             let length = std::str::from_utf8(length).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
             let length: usize = length.and_then(|text| text.parse().ok()).ok_or(Failure::Unreadable)?;
             if length > MAX_BODY_BYTES {
-                return Err(Failure::Unreadable);
+                return Err(Failure::TooLarge);
             }
             let Some(body) = rest.get(..length) else { return unfinished(is_end) };
             response.body = body.to_vec();
@@ -193,7 +194,7 @@ fn read_body(
         }
         (false, []) if response.header("transfer-encoding").is_none() => {
             if rest.len() > MAX_BODY_BYTES {
-                return Err(Failure::Unreadable);
+                return Err(Failure::TooLarge);
             }
             if !is_end {
                 return Ok(None);
@@ -223,13 +224,13 @@ fn chunks(bytes: &[u8], body: &mut Vec<u8>) -> Result<Option<usize>, Failure> {
             let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
             return match httparse::parse_headers(&bytes[at..], &mut fields) {
                 Ok(httparse::Status::Complete((length, _))) => Ok(Some(at + length)),
-                Ok(httparse::Status::Partial) if bytes.len() - at > MAX_HEAD_BYTES => Err(Failure::Unreadable),
+                Ok(httparse::Status::Partial) if bytes.len() - at > MAX_HEAD_BYTES => Err(Failure::TooLarge),
                 Ok(httparse::Status::Partial) => Ok(None),
                 Err(_) => Err(Failure::Unreadable),
             };
         }
         let size = usize::try_from(size).ok().filter(|size| body.len() + size <= MAX_BODY_BYTES);
-        let size = size.ok_or(Failure::Unreadable)?;
+        let size = size.ok_or(Failure::TooLarge)?;
         let Some(chunk) = bytes.get(at..at + size + 2) else { return Ok(None) };
         let Some(chunk) = chunk.strip_suffix(b"\r\n") else { return Err(Failure::Unreadable) };
         body.extend_from_slice(chunk);
@@ -303,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_ones_are_unreadable() {
+    fn bad_ones_are_unreadable_and_long_ones_too_large() {
         let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "A: b\r\n".repeat(MAX_FIELDS + 1));
         let long = format!("HTTP/1.1 200 OK\r\nA: {}\r\n\r\n", "x".repeat(MAX_HEAD_BYTES));
         let interim = "HTTP/1.1 100 Continue\r\n\r\n".repeat(MAX_INTERIM + 1);
@@ -315,14 +316,18 @@ mod tests {
             "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n",
             "HTTP/1.1 200 OK\r\nContent-Length: +2\r\n\r\nhi",
-            "HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n",
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffff\r\n",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi!!",
-            &many,
-            &long,
             &interim,
         ] {
             assert_eq!(read(text.as_bytes(), false, false), Err(Failure::Unreadable), "{text}");
+        }
+        for text in [
+            "HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffff\r\n",
+            &many,
+            &long,
+        ] {
+            assert_eq!(read(text.as_bytes(), false, false), Err(Failure::TooLarge), "{text}");
         }
     }
 

@@ -21,4 +21,4 @@ mod testing;
 
 pub use answer::{Advice, Answer, Failure, OwnedField};
 pub use inspector::Inspector;
-pub use question::{Field, Question};
+pub use question::{Field, Question, UNKNOWN_LENGTH};

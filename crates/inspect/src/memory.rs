@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::Answer;
+use crate::{Answer, OwnedField};
 
 /// Answers in one generation; twice as many are remembered at most.
 const GENERATION: usize = 4096;
@@ -41,9 +41,10 @@ impl Memory {
         Some(answer)
     }
 
-    /// Remembers an answer until then.
+    /// Remembers an answer until then, unless it sets a cookie: that is one client's, and others may have the same key.
     pub fn put(&mut self, key: &[u8], until_ms: u64, answer: &Arc<Answer>) {
-        if key.is_empty() {
+        let sets_cookie = |(name, _): &OwnedField| name.eq_ignore_ascii_case(b"set-cookie");
+        if key.is_empty() || answer.response_headers.iter().any(sets_cookie) {
             return;
         }
         let fields = answer.response_headers.iter().chain(&answer.set_headers);
@@ -83,5 +84,8 @@ mod tests {
         let large = Arc::new(Answer { body: vec![0; MAX_ANSWER_BYTES + 1], ..Answer::default() });
         memory.put(b"large", 1000, &large);
         assert!(memory.find(b"large", 500).is_none());
+        let response_headers = vec![(b"set-COOKIE".to_vec(), b"session=ada".to_vec())];
+        memory.put(b"cookie", 1000, &Arc::new(Answer { response_headers, ..Answer::default() }));
+        assert!(memory.find(b"cookie", 500).is_none(), "a cookie is one client's");
     }
 }

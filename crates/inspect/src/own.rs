@@ -30,7 +30,7 @@ pub mod ask {
     pub const HEADER: u8 = 10;
     /// The beginning of the body.
     pub const BODY: u8 = 11;
-    /// Length of the whole body, u64.
+    /// Length of the whole body, u64, also if none of it is sent; all ones if it is not known yet.
     pub const BODY_BYTES: u8 = 12;
     /// A rule that has matched; once for each.
     pub const FINDING: u8 = 13;
@@ -44,6 +44,8 @@ pub mod ask {
     pub const CONSUMER: u8 = 17;
     /// How long the gateway waits, u32, in milliseconds.
     pub const DEADLINE_MS: u8 = 18;
+    /// Path, decoded and normalised.
+    pub const PATH: u8 = 19;
 }
 
 /// Tags of the items of an answer.
@@ -83,7 +85,7 @@ pub fn write_question(buffer: &mut Vec<u8>, id: u32, question: &Question<'_>) ->
         frame.item(ask::HEADER, &[name, b":", value]);
     }
     if question.body_bytes > 0 {
-        frame.item(ask::BODY, &[question.body]).item(ask::BODY_BYTES, &[&question.body_bytes.to_be_bytes()]);
+        frame.some(ask::BODY, question.body).item(ask::BODY_BYTES, &[&question.body_bytes.to_be_bytes()]);
     }
     for finding in &question.findings {
         frame.item(ask::FINDING, &[finding.as_bytes()]);
@@ -98,7 +100,7 @@ pub fn write_question(buffer: &mut Vec<u8>, id: u32, question: &Question<'_>) ->
         frame.item(ask::TLS, &[name.as_bytes(), b"=", value]);
     }
     frame.some(ask::CONSUMER, question.consumer.as_bytes());
-    frame.item(ask::DEADLINE_MS, &[&question.deadline_ms.to_be_bytes()]);
+    frame.item(ask::DEADLINE_MS, &[&question.deadline_ms.to_be_bytes()]).item(ask::PATH, &[question.path]);
     frame.end()
 }
 
@@ -141,6 +143,8 @@ pub struct ReceivedQuestion {
     pub consumer: String,
     /// As in [`Question`].
     pub deadline_ms: u32,
+    /// As in [`Question`]; empty from a gateway that does not tell it.
+    pub path: Vec<u8>,
 }
 
 /// Reads a question.
@@ -170,6 +174,7 @@ pub fn read_question(frame: Frame<'_>) -> Result<ReceivedQuestion, FrameError> {
             ask::TLS => question.tls.push(field(bytes, b'=').map(|(name, value)| (text(&name), value))?),
             ask::CONSUMER => question.consumer = text(bytes),
             ask::DEADLINE_MS => question.deadline_ms = u32::from_be_bytes(exact(bytes)?),
+            ask::PATH => question.path = bytes.to_vec(),
             _ => {} // of a newer gateway
         }
     }
@@ -285,7 +290,7 @@ mod tests {
             let body_bytes = body.len() as u64 + u64::from(more);
             let question = Question {
                 detector: &detector, tenant: &tenant, request_id: b"id", client, method: b"POST", scheme: b"https",
-                host: b"a.example", target: &target, protocol: b"HTTP/2.0",
+                host: b"a.example", authority: b"a.example:8443", target: &target, path: &target, protocol: b"HTTP/2.0",
                 headers: headers.iter().map(|(name, value)| (&name[..], &value[..])).collect(),
                 body: &body, body_bytes, findings: vec!["p/r".into()], score, tags: &tags,
                 tls: vec![("sni", b"a=b")], consumer: &consumer, deadline_ms,
@@ -300,7 +305,7 @@ mod tests {
                 scheme: b"https".to_vec(), host: b"a.example".to_vec(), target: target.clone(),
                 protocol: b"HTTP/2.0".to_vec(), headers: headers.clone(), body: body.clone(), body_bytes,
                 findings: vec!["p/r".into()], score, tags: tags.clone(), tls: vec![("sni".into(), b"a=b".to_vec())],
-                consumer, deadline_ms,
+                consumer, deadline_ms, path: target.clone(),
             };
             prop_assert_eq!(read, expected);
         }

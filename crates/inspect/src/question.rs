@@ -5,6 +5,9 @@ use std::net::IpAddr;
 /// A header field: name and value as the client sent them.
 pub type Field<'q> = (&'q [u8], &'q [u8]);
 
+/// The length of a body that comes in pieces and has not been read.
+pub const UNKNOWN_LENGTH: u64 = u64::MAX;
+
 /// One question about one request.
 #[derive(Clone, Debug)]
 pub struct Question<'q> {
@@ -22,15 +25,20 @@ pub struct Question<'q> {
     pub scheme: &'q [u8],
     /// Host that the request names, without its port; may be empty.
     pub host: &'q [u8],
+    /// The same as the client sent it, with its port if it has one.
+    pub authority: &'q [u8],
     /// Path and query as the client sent them.
     pub target: &'q [u8],
+    /// Path as nginx decides by: decoded and normalised (no `.`, `..`, nor `//` unless `merge_slashes` is off).
+    pub path: &'q [u8],
     /// Protocol, such as `HTTP/1.1`.
     pub protocol: &'q [u8],
     /// The header fields that the inspector is to see, in their order.
     pub headers: Vec<Field<'q>>,
     /// The beginning of the body, or all of it.
     pub body: &'q [u8],
-    /// Length of the whole body. If it is more than the length of `body`, that is partial.
+    /// Length of the whole body; [`UNKNOWN_LENGTH`] while that is not known. If it is more than the length of `body`, that
+    /// is partial.
     pub body_bytes: u64,
     /// Rules that have matched, as `POLICY/RULE`; of rule sets, the ids of their rules.
     pub findings: Vec<String>,

@@ -38,12 +38,20 @@ impl Config {
         Self::parse(&weir_policy::read_text(path)?, path)
     }
 
+    /// As [`Self::load`], and reads all that the configuration names: policies, secrets, certificates.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, or with what it names.
+    pub fn examine(path: &Path) -> Result<Self, PolicyErrors> {
+        build::parse(&weir_policy::read_text(path)?, path, true)
+    }
+
     /// As [`Self::load`], from a text; `path` is for messages, and relative names of files begin in its folder.
     ///
     /// # Errors
     /// Everything that is wrong with it.
     pub fn parse(text: &str, path: &Path) -> Result<Self, PolicyErrors> {
-        build::parse(text, path)
+        build::parse(text, path, false)
     }
 }
 

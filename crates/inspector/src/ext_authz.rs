@@ -44,10 +44,7 @@ impl Bridge {
             address: config.endpoint.clone(),
             reason,
         };
-        if !config.endpoint.starts_with("http://") {
-            return Err(failed("expected http://HOST:PORT; TLS to the server is not supported".to_owned()));
-        }
-        let endpoint = Endpoint::from_shared(config.endpoint.clone()).map_err(|error| failed(error.to_string()))?;
+        let endpoint = endpoint(&config.endpoint).map_err(failed)?;
         let endpoint = endpoint.connect_timeout(CONNECT).tcp_nodelay(true);
         Ok(Self {
             channel: endpoint.connect_lazy(),
@@ -69,6 +66,17 @@ impl Bridge {
         let response = tokio::time::timeout(self.timeout.min(deadline), call).await.ok()??;
         Some(convert::answer(question, response.into_inner()))
     }
+}
+
+/// Where a server is.
+///
+/// # Errors
+/// Why it is not an address of one.
+pub(crate) fn endpoint(url: &str) -> Result<Endpoint, String> {
+    if !url.starts_with("http://") {
+        return Err("expected http://HOST:PORT; TLS to the server is not supported".to_owned());
+    }
+    Endpoint::from_shared(url.to_owned()).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -82,17 +82,10 @@ fn read(detector: &str, config: &PolicyConfig, counters: &[String]) -> Result<Lo
         log::warning!("detector `{detector}`: {warning}");
     }
     let failed = |reason: String| InspectorError::Apply { detector: detector.to_owned(), reason };
-    let names: Vec<&str> = match config.apply.is_empty() {
-        true => snapshot.policy_names().collect(),
-        false => config.apply.iter().map(String::as_str).collect(),
-    };
-    if let Some(unknown) = unknown_counter(&snapshot, &names, counters) {
-        let hint = match weir_policy::nearest(&unknown, counters.iter().map(String::as_str)) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("its counters are: {}", counters.join(", ")),
-        };
-        return Err(failed(format!("the policy reads a counter `{unknown}` that the detector does not have; {hint}")));
+    if let Some((message, hint)) = unknown_counter(&snapshot, config, counters) {
+        return Err(failed(format!("{message}; {hint}")));
     }
+    let names = applied(&snapshot, config);
     let plan = snapshot.plan(&names).map_err(|error| failed(error.to_string()))?;
     Ok(Loaded { plan, stamp, snapshot })
 }
@@ -102,9 +95,22 @@ fn stamp(config: &PolicyConfig) -> Option<(SystemTime, u64)> {
     Some((file.modified().ok()?, file.len()))
 }
 
-/// A counter that an expression reads and the detector does not have.
-fn unknown_counter(snapshot: &Snapshot, names: &[&str], counters: &[String]) -> Option<String> {
-    let mut unknown = None;
+/// The policies that apply.
+fn applied<'a>(snapshot: &'a Snapshot, config: &'a PolicyConfig) -> Vec<&'a str> {
+    match config.apply.is_empty() {
+        true => snapshot.policy_names().collect(),
+        false => config.apply.iter().map(String::as_str).collect(),
+    }
+}
+
+/// What to say of a counter that an expression reads and the detector does not have, and what to do about it.
+pub(crate) fn unknown_counter(
+    snapshot: &Snapshot,
+    config: &PolicyConfig,
+    counters: &[String],
+) -> Option<(String, String)> {
+    let names = applied(snapshot, config);
+    let mut unknown: Option<String> = None;
     let mut see = |access: &Access| {
         if access.field == Field::Counters
             && let Some(key) = &access.key
@@ -119,5 +125,10 @@ fn unknown_counter(snapshot: &Snapshot, names: &[&str], counters: &[String]) -> 
         let conditions = selector.when.iter().chain(selector.rules.iter().map(|rule| &rule.when));
         conditions.for_each(|when| when.tests(&mut |test| test.value.fields(&mut see)));
     }
-    unknown
+    let unknown = unknown?;
+    let hint = match weir_policy::nearest(&unknown, counters.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("its counters are: {}", counters.join(", ")),
+    };
+    Some((format!("the policy reads a counter `{unknown}` that the detector does not have"), hint))
 }

@@ -21,7 +21,10 @@ pub(crate) fn transaction<'a>(question: &'a ReceivedQuestion, now_ms: u64, arena
         Head {
             method: &question.method,
             target: &question.target,
-            path: arena.alloc_slice_copy(&normalise(&question.target).path),
+            path: match &question.path[..] {
+                [] => arena.alloc_slice_copy(&normalise(&question.target).path),
+                path => path,
+            },
             query,
             version: version(&question.protocol),
             host: arena.alloc_slice_copy(&uri::host_name(&question.host).to_ascii_lowercase()),
@@ -54,13 +57,13 @@ fn tls(question: &ReceivedQuestion) -> Tls<'_> {
     Tls { version: fact("version"), cipher: fact("cipher"), server_name: fact("sni"), client_certificate: None }
 }
 
-/// Gives the body to the transaction, if there is one: all of it, or its beginning.
+/// Gives the body to the transaction, if there is one: all of it, its beginning, or that it was not sent.
 pub(crate) fn give_body<'a>(question: &'a ReceivedQuestion, inflate_to: Option<usize>, transaction: &Transaction<'a>) {
-    if question.body.is_empty() {
-        return;
-    }
     if question.body_bytes > question.body.len() as u64 {
         transaction.set_body_truncated();
+    }
+    if question.body.is_empty() {
+        return;
     }
     match inflate_to {
         Some(limit) => transaction.set_body_inflated(&question.body, limit),

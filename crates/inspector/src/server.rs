@@ -41,12 +41,12 @@ pub fn run(config: &Path) -> Result<(), InspectorError> {
     })
 }
 
-/// Checks a configuration and the policies that it names, without listening.
+/// Checks a configuration and all that it names (policies, secrets, certificates), without listening.
 ///
 /// # Errors
 /// What is wrong with it.
 pub fn check(config: &Path) -> Result<(), InspectorError> {
-    let mut config = Config::load(config)?;
+    let mut config = Config::examine(config)?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(InspectorError::Runtime)?;
     runtime.block_on(async { Desk::of(&mut config).map(drop) })

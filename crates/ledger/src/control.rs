@@ -16,7 +16,7 @@ use crate::worker::{MAX_WORKERS, WorkerReport, WorkerSlot};
 /// The bytes "WEIRCTRL".
 const MAGIC: u64 = u64::from_ne_bytes(*b"WEIRCTRL");
 /// Changes with the layout below.
-const VERSION: u64 = 3;
+const VERSION: u64 = 4;
 const FILE_NAME: &str = "control";
 
 /// Words of the header. The switches share a line of their own that is hardly ever written, so

@@ -11,7 +11,7 @@ use crate::process::lives;
 /// Slots of all workers together: a hundred inspectors in ten workers.
 pub const MAX_INSPECTOR_SLOTS: usize = 1024;
 /// Kinds of failures; their order is the writer's.
-pub const FAILURES: usize = 6;
+pub const FAILURES: usize = 7;
 /// Buckets of latencies: the n-th has those of at most 2^n µs, the last one all others.
 const BUCKETS: usize = 24;
 /// Bytes of a name that are kept: as many as an id has.
@@ -41,6 +41,8 @@ pub struct InspectorSlot {
     pub opened: Counter,
     /// Endpoints that are left out.
     pub endpoints_out: Counter,
+    /// Whether there was no room for questions lately: 0 or 1.
+    pub is_busy: Counter,
     latencies: [Counter; BUCKETS],
 }
 
@@ -53,7 +55,7 @@ impl InspectorSlot {
 
     pub(crate) fn reset(&self, name: &str) {
         let all = [&self.asked, &self.passed, &self.refused, &self.detected, &self.remembered];
-        let state = [&self.is_open, &self.opened, &self.endpoints_out];
+        let state = [&self.is_open, &self.opened, &self.endpoints_out, &self.is_busy];
         all.into_iter().chain(state).chain(&self.failures).chain(&self.latencies).for_each(|counter| counter.set(0));
         let mut bytes = [0; NAME_BYTES];
         let length = name.len().min(NAME_BYTES);
@@ -95,6 +97,8 @@ pub struct InspectorReport {
     pub opened: u64,
     /// Endpoints that are left out, summed over workers.
     pub endpoints_out: u64,
+    /// Workers that had no room for questions lately.
+    pub busy: u64,
     /// The median of the latencies, in µs, to the next power of two; none without an answer.
     pub p50_us: Option<u64>,
     /// The 99th percentile, likewise.
@@ -120,6 +124,7 @@ pub(crate) fn report(slots: &[InspectorSlot]) -> Vec<InspectorReport> {
             (&mut report.open, &slot.is_open),
             (&mut report.opened, &slot.opened),
             (&mut report.endpoints_out, &slot.endpoints_out),
+            (&mut report.busy, &slot.is_busy),
         ] {
             *sum += counter.get();
         }

@@ -73,6 +73,7 @@ log_fields! {
     Policy "policy" "Policy of that rule.";
     Score "score" "Sum of the scores of the rules that matched.";
     Tags "tags" "Array of tags set by rules.";
+    InspectorsFailed "inspectors_failed" "Array of the inspectors without which the request passed (`fail: open`).";
     Consumer "consumer" "Id of the authenticated consumer; empty if there is none.";
     Revision "revision" "Revision of the policy.";
     WeirNs "weir_ns" "Nanoseconds that Weir spent on this request, excluding the writing of this line.";

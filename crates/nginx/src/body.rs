@@ -7,6 +7,7 @@ use nginx_sys::{
 };
 
 use weir_engine::Plan;
+use weir_inspect::UNKNOWN_LENGTH;
 
 use crate::configuration::Location;
 use crate::transaction::{self, Body, Inspection};
@@ -81,6 +82,22 @@ pub unsafe fn is_announced_too_long(r: *const ngx_http_request_t, location: &Loc
     // SAFETY: as the caller promises.
     let length = unsafe { (*r).headers_in.content_length_n };
     length > 0 && length as u64 > location.body_limit as u64
+}
+
+/// Length of a body that has not been read, for inspectors; 0 of a stream, which nobody holds up.
+///
+/// # Safety
+/// `r` is a live request.
+pub unsafe fn announced(r: *const ngx_http_request_t) -> u64 {
+    // SAFETY: as the caller promises.
+    unsafe {
+        match (*r).headers_in.content_length_n {
+            _ if is_stream(r) => 0,
+            length if length > 0 => length as u64,
+            _ if is_announced(r) => UNKNOWN_LENGTH,
+            _ => 0,
+        }
+    }
 }
 
 /// Has nginx read the body.

@@ -287,7 +287,9 @@ pub unsafe fn add_response(r: *mut ngx_http_request_t, name: &[u8], value: &[u8]
     // SAFETY: as the caller promises.
     unsafe {
         let out = &raw mut (*r).headers_out;
-        if name.eq_ignore_ascii_case(b"content-type") || known_response(out, name).is_some() {
+        // Of challenges nginx sends all, though it points to the first.
+        let is_repeated = name.eq_ignore_ascii_case(b"www-authenticate");
+        if name.eq_ignore_ascii_case(b"content-type") || (!is_repeated && known_response(out, name).is_some()) {
             return set_response(r, name, value);
         }
         if !is_changeable(name) || !is_sendable(value) {

@@ -8,7 +8,7 @@ use weir_inspect::inspector::{Fail, Mode, Protocol, Remediation, Secret, SentHea
 use weir_rules::ir::ValueExpr;
 
 use crate::build::Builder;
-use crate::check::{Fields, Item};
+use crate::check::{Fields, Item, Value};
 use crate::consumer;
 use crate::table::form::{MAX_PEM_BYTES, MAX_SECRET_BYTES};
 
@@ -45,6 +45,12 @@ pub(crate) fn build(id: &str, fields: &Fields<'_>, builder: &mut Builder<'_>) ->
             tenant: fields.text("tenant").unwrap_or_default().to_owned(),
         },
     };
+    for item in fields.items("sets") {
+        if matches!(item.value, Value::Text(name) if name.eq_ignore_ascii_case("host")) {
+            let hint = "clients' copies of these fields are removed, and no request can do without its host".to_owned();
+            builder.fault(item.node, "an inspector cannot set `Host`", Some(hint));
+        }
+    }
     let is_authority = matches!(protocol, Protocol::ForwardAuth | Protocol::ExtAuthz);
     let is_closed = fields.choice("fail").map_or(is_authority, |fail| fail == "closed");
     let lower = |key: &str| fields.texts(key).into_iter().map(|name| name.to_ascii_lowercase()).collect::<Vec<_>>();

@@ -48,7 +48,7 @@ const UNSAFE: &[(&str, usize, &str)] = &[
     ("gateway", 19, "a pointer whose contents are dropped later, in slices"),
     ("ledger", 13, "counters in mapped files that other processes write, clocks, process lookups"),
     ("measure", 8, "starts processes and measures their CPU time"),
-    ("nginx", 614, "the interface of nginx is C"),
+    ("nginx", 616, "the interface of nginx is C"),
     ("policy", 3, "files opened below a descriptor, mapped files"),
     ("sample", 23, "memory shared with the kernel: BPF ring, perf events"),
     ("transform", 1, "SSE2 instructions"),

@@ -16,6 +16,9 @@ pub struct Ban {
     /// What rules see in `ip.ban`.
     #[arg(long = "as", value_enum, value_name = "WORD", default_value_t = Remedy::Ban)]
     pub remedy: Remedy,
+    /// Ban a network that is wider than /8 of IPv4 or /16 of IPv6.
+    #[arg(long)]
+    pub force: bool,
     /// Print the answer as JSON.
     #[arg(long)]
     pub json: bool,

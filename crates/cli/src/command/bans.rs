@@ -12,6 +12,9 @@ use crate::{Failure, moment};
 
 pub(crate) fn ban(api: &Api, ban: &Ban) -> Result<(), Failure> {
     let mut body = json!({"address": ban.address, "for": ban.time, "as": word(ban.remedy)});
+    if ban.force {
+        body["force"] = true.into();
+    }
     if let Some(reason) = &ban.reason {
         body["reason"] = reason.as_str().into();
     }

@@ -153,6 +153,7 @@ fn inspectors_text(reports: &[InspectorReport]) -> String {
     ];
     let row = |report: &InspectorReport| {
         let state = match (report.open, report.endpoints_out) {
+            (0, _) if report.busy > 0 => "BUSY".to_owned(),
             (0, 0) if report.asked == 0 => "not asked yet".to_owned(),
             (0, 0) => "answers".to_owned(),
             (0, out) => format!("{out} endpoints out"),

@@ -72,6 +72,12 @@ static BAN: Resource = Resource {
             need: Need::Default("ban"),
             doc: "What rules see in `ip.ban`.",
         },
+        Key {
+            name: "force",
+            kind: Kind::Flag,
+            need: Need::Value("false"),
+            doc: "Whether the network may be wider than /8 of IPv4 or /16 of IPv6.",
+        },
         Key { name: "reason", kind: Kind::Form(&REASON), need: Need::Default("none"), doc: "Why." },
     ],
 };
@@ -203,6 +209,13 @@ fn read(body: &Value, actor: &str) -> Result<StoredBan, Problem> {
             reason: fields.text("reason").map(str::to_owned),
         })
     });
+    if let (Some(ban), Some(fields)) = (&ban, &fields)
+        && let Some(item) = fields.get("address").filter(|_| ban.network.is_wide() && !fields.flag_or("force"))
+    {
+        let hint = "`--force` of `weir ban`, or `\"force\": true`, bans it all the same".to_owned();
+        let message = format!("{} is wider than /8 of IPv4 or /16 of IPv6", ban.network);
+        reporter.at(&source, item.node.at, message, Some(hint));
+    }
     ban.filter(|_| !reporter.has_faults()).ok_or_else(|| {
         let invalid = Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "the ban is not valid");
         let located = |(at, fault)| Fault { pointer: pointer::of(&root, at), ..fault };

@@ -147,9 +147,10 @@ fn inspectors(page: &mut Page, reports: &[InspectorReport]) {
         }
     }
     type Value = fn(&InspectorReport) -> u64;
-    let gauges: [(&str, &str, Value); 3] = [
+    let gauges: [(&str, &str, Value); 4] = [
         ("weir_inspector_breakers_open", "Workers whose circuit breaker of the inspector is open.", |one| one.open),
         ("weir_inspector_endpoints_out", "Endpoints that are left out, in all workers.", |one| one.endpoints_out),
+        ("weir_inspector_busy", "Workers that had no room for questions within the last minute.", |one| one.busy),
         ("weir_inspector_p99_microseconds", "99th percentile of answers, to a power of two.", |one| {
             one.p99_us.unwrap_or(0)
         }),

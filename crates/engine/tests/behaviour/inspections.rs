@@ -107,7 +107,9 @@ fn an_inspectors_refusal_and_its_failure_are_the_clients_answer() {
     let (decision, outcome, _) = inspected(&closed, &request, false, fail);
     assert_eq!((status(&decision), outcome.verdict), (503, Verdict::Fail));
     assert!(outcome.findings.iter().any(|finding| finding.reason.contains("no answer within the deadline")));
-    assert_eq!(status(&inspected(&open, &request, false, fail).0), 0);
+    let (decision, outcome, _) = inspected(&open, &request, false, fail);
+    assert_eq!((status(&decision), outcome.inspections.failed().len()), (0, 1), "and the log can say so");
+    assert_eq!(inspected(&open, &request, true, fail).1.inspections.failed().len(), 0, "nobody has waited for it");
     let unable = |_: &str| Ok(Answer { advice: Advice::Unable, ..Answer::default() });
     assert_eq!(status(&inspected(&closed, &request, false, unable).0), 503);
 }
@@ -125,7 +127,7 @@ fn what_an_inspector_may_set_is_never_the_clients() {
         outcome.header_changes.iter().map(change).collect()
     };
     let answer = |_: &str| {
-        let set = [("X-Risk", "7"), ("X-Other", "7"), ("X-Risk", "7\r\nX-Other: 7")];
+        let set = [("X-Risk", "7"), ("X-Other", "7"), ("x-risk", "8")];
         let set_headers = set.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec()));
         Ok(Answer { set_headers: set_headers.collect(), ..Answer::default() })
     };
@@ -135,7 +137,11 @@ fn what_an_inspector_may_set_is_never_the_clients() {
     let (_, outcome, _) = inspected(&plan, &request, false, answer);
     let changes = names(&outcome);
     assert_eq!(changes[..2], removed);
-    assert_eq!(changes[2..], [("X-Risk".to_owned(), Some(b"7".to_vec())), ("X-Risk".to_owned(), None)]);
+    assert_eq!(changes[2..], [("X-Risk".to_owned(), Some(b"7, 8".to_vec()))], "all values, and only what it may");
+    let ends_line = |_: &str| {
+        Ok(Answer { set_headers: vec![(b"X-Risk".to_vec(), b"7\r\nX-Other: 7".to_vec())], ..Answer::default() })
+    };
+    assert_eq!(names(&inspected(&plan, &request, false, ends_line).1)[2..], [("X-Risk".to_owned(), None)]);
     assert!(names(&inspected(&plan, &request, true, answer).1).is_empty(), "detection changes nothing");
 }
 

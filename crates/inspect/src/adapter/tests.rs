@@ -27,14 +27,16 @@ fn forward_auth_says_what_nginx_traefik_and_caddy_say() {
             (b"x_user", b"root"),
             (b"X-Forwarded-For", b"198.51.100.1"),
             (b"x-forwarded-for", b"198.51.100.2"),
+            (b"X_Forwarded_Port", b"1"),
+            (b"Forwarded", b"for=198.51.100.3"),
             (b"X-Forwarded-Uri", b"/public"),
             (b"Transfer-Encoding", b"chunked"),
         ]);
     });
     let expected = "GET /verify HTTP/1.1\r\nHost: auth.internal:4181\r\nCookie: a=b\r\nX-Forwarded-Method: POST\r\n\
-        X-Forwarded-Proto: https\r\nX-Forwarded-Host: shop.example\r\nX-Forwarded-Uri: /cart?x=1\r\n\
-        X-Forwarded-For: 198.51.100.1, 198.51.100.2, 192.0.2.7\r\nX-Real-IP: 192.0.2.7\r\nX-Original-Method: POST\r\n\
-        X-Original-URI: /cart?x=1\r\nX-Original-URL: https://shop.example/cart?x=1\r\n\r\n";
+        X-Forwarded-Proto: https\r\nX-Forwarded-Host: shop.example:8443\r\nX-Forwarded-Uri: /cart?x=1\r\n\
+        X-Forwarded-For: 192.0.2.7\r\nX-Real-IP: 192.0.2.7\r\nX-Original-Method: POST\r\n\
+        X-Original-URI: /cart?x=1\r\nX-Original-URL: https://shop.example:8443/cart?x=1\r\n\r\n";
     assert_eq!(text, expected, "no copy of what the service decides, or of what belongs to the connection");
 }
 
@@ -59,7 +61,7 @@ fn ext_authz_keeps_method_path_and_host_and_says_whether_the_body_is_whole() {
     (inspector.path, inspector.body_bytes) = ("/check".into(), 4);
     inspector.sets = vec!["x-user".into(), "x-old".into()];
     let text = asked(&inspector, |question| (question.body, question.body_bytes) = (b"a=1&", 9));
-    assert!(text.starts_with("POST /check/cart?x=1 HTTP/1.1\r\nHost: shop.example\r\nCookie: a=b\r\n"), "{text}");
+    assert!(text.starts_with("POST /check/cart?x=1 HTTP/1.1\r\nHost: shop.example:8443\r\nCookie: a=b\r\n"), "{text}");
     assert!(
         text.contains("x-envoy-auth-partial-body: true\r\n") && text.ends_with("Content-Length: 4\r\n\r\na=1&"),
         "{text}"

@@ -8,13 +8,18 @@ use weir_policy::check::{Checker, Fields, Item, Value};
 use weir_policy::document::{self, Node};
 use weir_policy::error::Reporter;
 use weir_policy::source::Source;
-use weir_policy::{PolicyErrors, nearest};
+use weir_policy::{PolicyErrors, Snapshot, nearest};
 
-use super::model::{Address, Config, Secret, TlsFiles};
+use super::model::{Address, Config, PolicyConfig, Secret, TlsFiles};
 use super::table;
+use crate::error::InspectorError;
+use crate::{listen, policy};
 
-/// Reads a configuration.
-pub(super) fn parse(text: &str, path: &Path) -> Result<Config, PolicyErrors> {
+/// What to know of files that are not there.
+const NAMES: &str = "names of files are relative to the configuration";
+
+/// Reads a configuration; `examines` is whether what it names is read, too.
+pub(super) fn parse(text: &str, path: &Path, examines: bool) -> Result<Config, PolicyErrors> {
     let source = Source::new(path.display().to_string(), text);
     let mut reporter = Reporter::default();
     let node = match document::parse(&source) {
@@ -27,7 +32,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Config, PolicyErrors> {
     let root = Checker { source: &source, reporter: &mut reporter, alternatives: true }.resource(&node, &table::ROOT);
     let Some(root) = root else { return reporter.finish(None) };
     let folder = path.parent().unwrap_or(Path::new(""));
-    let config = Builder { source: &source, reporter: &mut reporter, folder }.config(&root);
+    let config = Builder { source: &source, reporter: &mut reporter, folder, examines }.config(&root);
     reporter.finish(Some(config))
 }
 
@@ -36,13 +41,13 @@ pub(super) struct Builder<'b> {
     pub source: &'b Source,
     pub reporter: &'b mut Reporter,
     pub folder: &'b Path,
+    /// Whether what the configuration names is read.
+    pub examines: bool,
 }
 
 impl Builder<'_> {
     fn config(&mut self, root: &Fields<'_>) -> Config {
-        let tls = root
-            .fields("tls")
-            .map(|fields| TlsFiles { certificate: self.file(fields, "certificate"), key: self.file(fields, "key") });
+        let tls = root.fields("tls").map(|fields| self.tls(fields));
         let token = root.fields("token").and_then(|fields| self.secret(fields));
         let is_open = tls.is_none() && token.is_none() && !root.flag_or("insecure");
         let listen = root.items("listen").iter().filter_map(|item| self.address(item, is_open)).collect();
@@ -78,12 +83,53 @@ impl Builder<'_> {
         self.folder.join(fields.text(key).unwrap_or_default())
     }
 
-    fn secret(&self, fields: &Fields<'_>) -> Option<Secret> {
+    fn tls(&mut self, fields: &Fields<'_>) -> TlsFiles {
+        let files = TlsFiles { certificate: self.file(fields, "certificate"), key: self.file(fields, "key") };
+        if self.examines
+            && let Err(error) = listen::acceptor(&files)
+        {
+            let is_key = matches!(&error, InspectorError::Tls { file, .. } if *file == files.key);
+            let item = fields.get(if is_key { "key" } else { "certificate" });
+            self.fault(item.map_or(fields.node, |item| item.node), error.to_string(), NAMES);
+        }
+        files
+    }
+
+    fn secret(&mut self, fields: &Fields<'_>) -> Option<Secret> {
         let of = |key: &str| fields.text(key).map(str::to_owned);
-        of("value")
+        let secret = of("value")
             .map(Secret::Value)
             .or_else(|| of("env").map(Secret::Environment))
-            .or_else(|| fields.text("file").map(|_| Secret::File(self.file(fields, "file"))))
+            .or_else(|| fields.text("file").map(|_| Secret::File(self.file(fields, "file"))))?;
+        if let Some(reason) = self.examines.then(|| secret.read().err()).flatten() {
+            self.fault(
+                fields.node,
+                format!("there is no token: {reason}"),
+                "gateways have to send one that is not empty",
+            );
+        }
+        Some(secret)
+    }
+
+    /// Reports what is wrong with the policy of a detector that has counters of these ids.
+    pub fn examine(&mut self, fields: &Fields<'_>, config: &PolicyConfig, counters: &[String]) {
+        let Some(item) = fields.get("policy").filter(|_| self.examines) else { return };
+        if let Err(error) = std::fs::metadata(&config.policy) {
+            return self.fault(item.node, format!("{}: {error}", config.policy.display()), NAMES);
+        }
+        let snapshot = match Snapshot::load(&config.policy) {
+            Ok(snapshot) => snapshot,
+            Err(errors) => return errors.errors().iter().for_each(|error| self.reporter.push(error.clone())),
+        };
+        for item in fields.items("apply") {
+            let Value::Text(name) = item.value else { continue };
+            if let Err(error) = snapshot.plan(&[name]) {
+                self.fault(item.node, error.to_string(), "`apply` names policies of the file");
+            }
+        }
+        if let Some((message, hint)) = policy::unknown_counter(&snapshot, config, counters) {
+            self.fault(item.node, message, hint);
+        }
     }
 
     fn address(&mut self, item: &Item<'_>, is_open: bool) -> Option<Address> {

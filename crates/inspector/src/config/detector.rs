@@ -12,6 +12,7 @@ use super::model::{
     Counter, CountersConfig, DetectorConfig, ExtAuthzConfig, Limit, PolicyConfig, RedisConfig, RiskConfig, StoreConfig,
 };
 use super::table::KINDS;
+use crate::ext_authz;
 
 /// Status of the answer beyond a limit.
 const TOO_MANY: u16 = 429;
@@ -24,21 +25,30 @@ impl Builder<'_> {
         let kind = fields.choice("kind")?;
         self.keys_of(kind, fields)?;
         Some(match kind {
-            "rules" => DetectorConfig::Rules(self.policy(fields)),
+            "rules" => DetectorConfig::Rules(self.policy(fields, &[])),
             "counters" => {
-                DetectorConfig::Counters(CountersConfig { limits: self.limits(fields), store: store(fields) })
+                DetectorConfig::Counters(CountersConfig { limits: self.limits(fields), store: self.store(fields) })
             }
-            "risk" => DetectorConfig::Risk(RiskConfig {
-                counters: self.counters(fields),
-                store: store(fields),
-                policy: self.policy(fields),
-                thresholds: self.thresholds(fields),
-            }),
-            "ext_authz" => DetectorConfig::ExtAuthz(ExtAuthzConfig {
-                endpoint: fields.text_or("endpoint").to_owned(),
-                with_body: fields.flag_or("with_body"),
-                timeout_ms: fields.ms_or("timeout"),
-            }),
+            "risk" => {
+                let counters = self.counters(fields);
+                let ids: Vec<String> = counters.iter().map(|counter| counter.id.clone()).collect();
+                DetectorConfig::Risk(RiskConfig {
+                    counters,
+                    store: self.store(fields),
+                    policy: self.policy(fields, &ids),
+                    thresholds: self.thresholds(fields),
+                })
+            }
+            "ext_authz" => {
+                if let Some((item, reason)) = refused(fields, "endpoint", |url| ext_authz::endpoint(url).err()) {
+                    self.fault(item.node, reason, "such as http://127.0.0.1:9191");
+                }
+                DetectorConfig::ExtAuthz(ExtAuthzConfig {
+                    endpoint: fields.text_or("endpoint").to_owned(),
+                    with_body: fields.flag_or("with_body"),
+                    timeout_ms: fields.ms_or("timeout"),
+                })
+            }
             _ => return None,
         })
     }
@@ -61,12 +71,30 @@ impl Builder<'_> {
         missing.is_empty().then_some(())
     }
 
-    fn policy(&self, fields: &Fields<'_>) -> PolicyConfig {
-        PolicyConfig {
+    /// The policy of a detector that has counters of these ids.
+    fn policy(&mut self, fields: &Fields<'_>, counters: &[String]) -> PolicyConfig {
+        let config = PolicyConfig {
             policy: self.file(fields, "policy"),
             apply: fields.texts("apply"),
             refuses_unreadable: fields.choice_or("bounds") == "closed",
-        }
+        };
+        self.examine(fields, &config, counters);
+        config
+    }
+
+    fn store(&mut self, fields: &Fields<'_>) -> StoreConfig {
+        let redis = fields.fields("redis").map(|fields| {
+            let open = |url: &str| redis::Client::open(url).err().map(|error| error.to_string());
+            if let Some((item, reason)) = refused(fields, "url", open) {
+                self.fault(item.node, format!("the address of Redis makes no sense: {reason}"), "redis://HOST:PORT/0");
+            }
+            RedisConfig {
+                url: fields.text_or("url").to_owned(),
+                timeout_ms: fields.ms_or("timeout"),
+                prefix: fields.text_or("prefix").to_owned(),
+            }
+        });
+        StoreConfig { keys: fields.u32_or("keys") as usize, redis }
     }
 
     fn limits(&mut self, fields: &Fields<'_>) -> Vec<Limit> {
@@ -172,13 +200,15 @@ impl Builder<'_> {
     }
 }
 
-fn store(fields: &Fields<'_>) -> StoreConfig {
-    let redis = fields.fields("redis").map(|fields| RedisConfig {
-        url: fields.text_or("url").to_owned(),
-        timeout_ms: fields.ms_or("timeout"),
-        prefix: fields.text_or("prefix").to_owned(),
-    });
-    StoreConfig { keys: fields.u32_or("keys") as usize, redis }
+/// A text and why it is not good, if `refuse` says so.
+fn refused<'f, 'n>(
+    fields: &'f Fields<'n>,
+    key: &str,
+    refuse: impl Fn(&str) -> Option<String>,
+) -> Option<(&'f Item<'n>, String)> {
+    let item = fields.get(key)?;
+    let Value::Text(text) = item.value else { return None };
+    Some((item, refuse(text)?))
 }
 
 /// An answer as the configuration describes it.

@@ -98,3 +98,44 @@ fn secrets_come_from_three_places() {
     assert!(Secret::Environment("WEIR_THERE_IS_NO_SUCH_VARIABLE".into()).read().unwrap_err().contains("no variable"));
     assert_eq!(format!("{:?}", Secret::Value("a".into())), "hidden");
 }
+
+#[test]
+fn a_check_reads_all_that_is_named_and_places_every_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("inspector.yaml");
+    std::fs::write(folder.path().join("broken.yaml"), "policies: [\n").unwrap();
+    let reads =
+        "policies:\n  - id: site\n    rules: [{id: r, when: 'inspector.counters[\"al\"] gt 1', action: block}]\n";
+    std::fs::write(folder.path().join("reads.yaml"), reads).unwrap();
+    let text = r#"listen: ["127.0.0.1:1"]
+token: {env: WEIR_THERE_IS_NO_SUCH_VARIABLE}
+tls: {certificate: none.pem, key: none.key}
+detectors:
+  absent: {kind: rules, policy: nowhere.yaml}
+  broken: {kind: rules, policy: broken.yaml}
+  named: {kind: rules, policy: reads.yaml, apply: [sit]}
+  counter:
+    kind: risk
+    policy: reads.yaml
+    counters: [{id: all, window: 1m, key: ip.src}]
+  bridge: {kind: ext_authz, endpoint: "https://127.0.0.1:1"}
+  shared: {kind: counters, redis: "http://127.0.0.1", limits: [{id: a, rate: 1/s, key: ip.src}]}
+"#;
+    std::fs::write(&path, text).unwrap();
+    let found = Config::examine(&path).expect_err("it has errors").to_string();
+    for expected in [
+        "inspector.yaml:2:8: there is no token: the environment has no variable",
+        "inspector.yaml:3:20: ",
+        "inspector.yaml:5:33: ",
+        "broken.yaml:",
+        "inspector.yaml:7:52: ",
+        "inspector.yaml:10:13: the policy reads a counter `al`",
+        "did you mean `all`?",
+        "inspector.yaml:12:39: expected http://HOST:PORT",
+        "inspector.yaml:13:35: the address of Redis makes no sense",
+    ] {
+        assert!(found.contains(expected), "{expected}\n{found}");
+    }
+    std::fs::write(&path, "").unwrap();
+    assert!(Config::examine(&path).expect_err("it is empty").to_string().contains("expected a document"));
+}

@@ -27,7 +27,7 @@ pub(super) fn request(question: &ReceivedQuestion, with_body: bool) -> Option<Ch
         method: text(&question.method),
         headers: headers(question),
         path: text(&question.target),
-        host: text(&question.host),
+        host: text(authority(question)),
         scheme: text(&question.scheme),
         size: i64::try_from(question.body_bytes).unwrap_or(-1),
         protocol: text(&question.protocol),
@@ -50,9 +50,9 @@ pub(super) fn request(question: &ReceivedQuestion, with_body: bool) -> Option<Ch
 /// with a colon.
 fn headers(question: &ReceivedQuestion) -> HashMap<String, String> {
     let pseudo = [
-        (":method", &question.method),
+        (":method", &question.method[..]),
         (":scheme", &question.scheme),
-        (":authority", &question.host),
+        (":authority", authority(question)),
         (":path", &question.target),
     ];
     let mut all: HashMap<String, String> =
@@ -67,6 +67,12 @@ fn headers(question: &ReceivedQuestion) -> HashMap<String, String> {
             .or_insert(value);
     }
     all
+}
+
+/// The host with its port, as far as the gateway sends the field.
+fn authority(question: &ReceivedQuestion) -> &[u8] {
+    let sent = question.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(b"host"));
+    sent.map_or(&question.host, |(_, value)| value)
 }
 
 /// The answer.

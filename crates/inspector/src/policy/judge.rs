@@ -75,7 +75,7 @@ fn phases<'a>(
     if decision != Decision::Continue || !plan.has(Phase::Body) {
         return decision;
     }
-    if !question.body.is_empty() {
+    if question.body_bytes > 0 || !question.body.is_empty() {
         if plan.wants_body(transaction, outcome).is_none() {
             return outcome.run_rule_sets(RuleSetPhase::RequestBody, transaction, context);
         }
@@ -111,6 +111,10 @@ fn conclude(
             answer.advice = Advice::Refuse;
             answer.status = unreadable.status();
             answer.reason = format!("rules cannot read the request completely: {unreadable}");
+            if question.body_bytes > question.body.len() as u64 {
+                let sent = question.body.len();
+                answer.reason.push_str(&format!("; `body:` of the gateway's inspector let {sent} bytes through"));
+            }
         }
         (None, Decision::Respond(response)) => refuse(&mut answer, &response),
         (None, Decision::Continue | Decision::Verify | Decision::Inspect) if outcome.verdict == Verdict::Detect => {

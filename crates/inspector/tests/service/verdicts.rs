@@ -180,6 +180,24 @@ fn rounds() -> usize {
     std::env::var("WEIR_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1)
 }
 
+/// A gateway whose inspector has no `body` used to get every body past the rules of its service.
+#[test]
+fn a_body_that_was_not_sent_is_one_that_rules_cannot_read() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("policy.yaml"), POLICY).unwrap();
+    let detectors = "detectors:\n  closed: {kind: rules, policy: policy.yaml}\n  open: {kind: rules, policy: policy.yaml, bounds: open}\n";
+    let service = start(detectors, folder.path());
+    let mut client = service.client();
+    for bytes in [14, weir_inspect::UNKNOWN_LENGTH] {
+        let unsent = |detector| Question { body: b"", body_bytes: bytes, ..post(detector, "/form", "") };
+        let refused = client.ask(&unsent("closed"));
+        assert_eq!((refused.advice, refused.status), (Advice::Refuse, 413), "{bytes}");
+        assert!(refused.reason.contains("body_truncated") && refused.reason.contains("`body:`"), "{}", refused.reason);
+        assert_eq!(client.ask(&unsent("open")).advice, Advice::Pass, "{bytes}");
+    }
+    assert_eq!(client.ask(&post("closed", "/form", "")).advice, Advice::Pass, "there is no body");
+}
+
 #[test]
 fn own_rules_decide_as_in_process() {
     compare(POLICY, &["own"]);

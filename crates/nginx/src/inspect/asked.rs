@@ -38,7 +38,7 @@ pub fn write(
     question: &weir_inspect::Question<'_>,
 ) -> Result<(), Failure> {
     if inspector.protocol.is_pipelined() {
-        return own::write_question(buffer, id, question).map_err(|_| Failure::Busy);
+        return own::write_question(buffer, id, question).map_err(|_| Failure::TooLarge);
     }
     adapter::write(buffer, inspector, authority, question);
     Ok(())

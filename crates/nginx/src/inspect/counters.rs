@@ -50,6 +50,13 @@ impl Counters {
         slot.is_open.set(u64::from(is_open));
     }
 
+    /// There was no room for questions lately, or there is again.
+    pub fn set_busy(&self, is_busy: bool) {
+        if let Some(slot) = self.0 {
+            slot.is_busy.set(u64::from(is_busy));
+        }
+    }
+
     /// How many endpoints are left out.
     pub fn set_out(&self, count: usize) {
         if let Some(slot) = self.0 {

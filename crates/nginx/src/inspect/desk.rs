@@ -21,6 +21,8 @@ use crate::{note, worker};
 const READ_BYTES: usize = 16 << 10;
 /// Questions that wait for an answer, in one worker.
 const MAX_WAITING: usize = 16_384;
+/// How long after a question for which there was no room an inspector is called busy.
+const BUSY_MS: u64 = 60_000;
 /// Most bytes of an answer that are held while it is not complete.
 const MAX_INPUT: usize = frame::MAX_FRAME_BYTES + 64 * 1024;
 const _: () = assert!(http::MAX_HEAD_BYTES + 2 * http::MAX_BODY_BYTES <= MAX_INPUT);
@@ -131,25 +133,15 @@ impl Desk {
         asked: Asked,
         write: impl FnOnce(&mut Vec<u8>, u32, &str) -> Result<(), Failure>,
     ) -> Result<u32, Failure> {
-        if self.waiting.len() >= MAX_WAITING {
-            return Err(Failure::Busy);
-        }
+        let found = self.find_link(&asked);
+        self.book_room(asked.service, found != Err(Failure::Busy), asked.now_ms);
+        let (endpoint, key) = found?;
         let service = self.services.get_mut(&asked.service).ok_or(Failure::Unreachable)?;
-        let endpoint = service.pick(asked.except, asked.now_ms).ok_or(Failure::Unreachable)?;
+        service.healths[endpoint].ask(asked.now_ms);
         let inspector = Arc::clone(&service.inspector);
-        let key = match self.link(asked.service, endpoint) {
-            Ok(key) => key,
-            Err(failure) => {
-                self.book_endpoint(asked.service, endpoint, true, asked.now_ms);
-                return Err(failure);
-            }
-        };
         let id = self.next.2;
         self.next.2 = id.wrapping_add(1);
         let link = self.links.get_mut(&key).ok_or(Failure::Unreachable)?;
-        if !link.has_room() {
-            return Err(Failure::Busy);
-        }
         let begin = link.out.len();
         // Only a frame can be too long; then nothing was appended. An HTTP request is always written.
         write(&mut link.out, id, authority(&inspector.endpoints[endpoint]))?;
@@ -166,6 +158,28 @@ impl Desk {
         Ok(id)
     }
 
+    /// An endpoint that takes a question, and the connection: the first in turn to which there is a way and room.
+    fn find_link(&mut self, asked: &Asked) -> Result<(usize, usize), Failure> {
+        if self.waiting.len() >= MAX_WAITING {
+            return Err(Failure::Busy);
+        }
+        let mut failure = Failure::Unreachable; // all are left out
+        let count = self.services.get(&asked.service).map_or(0, |service| service.endpoints.len());
+        for _ in 0..count {
+            let service = self.services.get_mut(&asked.service).ok_or(Failure::Unreachable)?;
+            let Some(endpoint) = service.next(asked.except, asked.now_ms) else { continue };
+            match self.link(asked.service, endpoint) {
+                Ok(key) => return Ok((endpoint, key)),
+                Err(Failure::Busy) => failure = Failure::Busy,
+                Err(other) => {
+                    self.book_endpoint(asked.service, endpoint, true, asked.now_ms);
+                    failure = if failure == Failure::Busy { failure } else { other };
+                }
+            }
+        }
+        Err(failure)
+    }
+
     /// A connection for a question to an endpoint.
     fn link(&mut self, number: u64, endpoint: usize) -> Result<usize, Failure> {
         let Some(service) = self.services.get_mut(&number) else { return Err(Failure::Unreachable) };
@@ -173,7 +187,8 @@ impl Desk {
         let place = &mut service.endpoints[endpoint];
         let known = if is_pipelined { place.shared } else { place.idle.pop() };
         if let Some(key) = known {
-            return Ok(key);
+            let has_room = self.links.get(&key).is_some_and(Link::has_room);
+            return if has_room { Ok(key) } else { Err(Failure::Busy) };
         }
         if place.links >= MAX_LINKS {
             return Err(Failure::Busy);
@@ -360,23 +375,19 @@ impl Desk {
     /// Takes a question that is over, if its request is still there, and books the outcome at its endpoint.
     pub fn take(&mut self, id: u32, result: &Answered, now_ms: u64) -> Option<Waiting> {
         let waiting = self.waiting.remove(&id)?;
-        let is_failure = match result {
-            Ok(_) | Err(Failure::Unable | Failure::Open | Failure::Busy) => false,
-            Err(Failure::Deadline | Failure::Unreachable | Failure::Unreadable) => true,
-        };
-        self.book_endpoint(waiting.asked.service, waiting.endpoint, is_failure, now_ms);
+        let is_away = result.as_ref().is_err_and(|failure| failure.is_absence());
+        self.book_endpoint(waiting.asked.service, waiting.endpoint, is_away, now_ms);
         Some(waiting)
     }
 
     fn book_endpoint(&mut self, number: u64, endpoint: usize, is_failure: bool, now_ms: u64) {
         let Some(service) = self.services.get_mut(&number) else { return };
         let Some(change) = service.healths[endpoint].book(is_failure, now_ms) else { return };
-        let out = service.healths.iter().filter(|health| health.is_out(now_ms)).count();
+        let out = service.healths.iter().filter(|health| health.is_failing()).count();
         service.counters.set_out(out);
         let id = &service.inspector.id;
         let address = service.inspector.endpoints[endpoint].clone();
-        // SAFETY: a cycle has a log.
-        let log = unsafe { (*worker::cycle()).log };
+        let log = log();
         match change {
             endpoint::Change::Back => note!(log, Notice, "weir: inspector {id}: {address} answers again"),
             endpoint::Change::Out => {
@@ -391,20 +402,40 @@ impl Desk {
         }
     }
 
+    /// Books whether there was room for a question. That there is again is told when it has been so for a while.
+    fn book_room(&mut self, number: u64, has_room: bool, now_ms: u64) {
+        let Some(service) = self.services.get_mut(&number) else { return };
+        let id = &service.inspector.id;
+        let log = log();
+        match (has_room, service.busy_ms.replace(now_ms)) {
+            (true, None) => service.busy_ms = None,
+            (true, Some(busy_ms)) if now_ms - busy_ms < BUSY_MS => service.busy_ms = Some(busy_ms),
+            (true, Some(_)) => {
+                service.busy_ms = None;
+                service.counters.set_busy(false);
+                note!(log, Notice, "weir: inspector {id} is no longer busy");
+            }
+            (false, None) => {
+                service.counters.set_busy(true);
+                note!(log, Error, "weir: inspector {id} is busy: more questions wait than are kept, and some fail");
+            }
+            (false, Some(_)) => {}
+        }
+    }
+
     /// Books the final outcome of a question at its inspector.
     pub fn book(&mut self, number: u64, result: &Answered, took: Option<u64>, now_ms: u64) {
         let Some(service) = self.services.get_mut(&number) else { return };
         service.counters.book(result, took);
-        let is_failure = match result {
-            Ok(_) => false,
-            Err(Failure::Open | Failure::Busy) => return,
-            Err(Failure::Deadline | Failure::Unreachable | Failure::Unreadable | Failure::Unable) => true,
-        };
-        let change = service.breaker.book(&service.inspector.breaker, is_failure, now_ms);
+        // A try that found all endpoints left out says nothing new, and must not keep the breaker open for longer.
+        if matches!(result, Err(Failure::Open | Failure::Busy)) || (took.is_none() && service.breaker.is_open()) {
+            return;
+        }
+        let is_away = result.as_ref().is_err_and(|failure| failure.is_absence());
+        let change = service.breaker.book(&service.inspector.breaker, is_away, now_ms);
         service.counters.set_open(service.breaker.is_open());
         let id = &service.inspector.id;
-        // SAFETY: a cycle has a log.
-        let log = unsafe { (*worker::cycle()).log };
+        let log = log();
         match change {
             Some(breaker::Change::Opened) => {
                 let fails =
@@ -441,4 +472,10 @@ fn connect(service: &mut Service, of: (u64, usize), key: usize, handlers: (Handl
     let socket = Socket::connect(&address, key, handlers.0, handlers.1).map_err(|error| error.to_string())?;
     let tls = service.tls(of.1)?;
     Link::new(of, socket, tls).map_err(|error| error.to_string())
+}
+
+/// The log of the worker.
+fn log() -> *mut nginx_sys::ngx_log_t {
+    // SAFETY: a worker has a cycle, and a cycle has a log.
+    unsafe { (*worker::cycle()).log }
 }

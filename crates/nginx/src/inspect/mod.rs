@@ -24,8 +24,8 @@ use weir_inspect::{Failure, Inspector};
 
 use self::asked::Asked;
 use self::desk::{Answered, Desk, Done, Waiting};
-use crate::transaction::{self, Inspection};
-use crate::{fault, meter, worker};
+use crate::transaction::{self, Body, Inspection};
+use crate::{body, fault, meter, worker};
 
 /// How often a question is asked again whose connection broke.
 const MAX_TRIES: u8 = 1;
@@ -97,6 +97,10 @@ pub fn prepare<'i>(inspectors: impl IntoIterator<Item = &'i Arc<Inspector>>) {
 pub unsafe fn ask(r: *mut ngx_http_request_t, inspection: &mut Inspection) -> Next {
     let begun = worker::ticks();
     let is_due = inspection.outcome.inspections.are_due();
+    if is_due && matches!(inspection.body, Body::Unread | Body::Passing | Body::Reading | Body::Awaited) {
+        // SAFETY: a live request.
+        inspection.outcome.body_bytes = unsafe { body::announced(r) };
+    }
     while let Some((number, one)) = inspection.outcome.inspections.next_due() {
         let inspector = Arc::clone(&one.inspector);
         let key = one.key.clone();
@@ -140,21 +144,13 @@ fn is_sampled(inspector: &Inspector) -> bool {
     inspector.sample >= 10_000 || worker::random()[0] % 10_000 < u64::from(inspector.sample)
 }
 
-/// Sends a question; to a second endpoint if there is no way to the first.
+/// Sends a question.
 fn send(inspection: &mut Inspection, inspector: &Inspector, asked: Asked) -> Result<(), Failure> {
     let name = |rule| inspection.rule(rule).map_or_else(String::new, |rule| format!("{}/{}", rule.policy, rule.id));
     let question = inspection.outcome.question(inspector, &inspection.transaction, inspection.request_id(), name);
-    let once = |asked| {
-        with_desk(|desk| {
-            desk.send(asked, |buffer, id, authority| asked::write(buffer, id, authority, inspector, &question))
-        })
-    };
-    let may_try = asked.tries < MAX_TRIES && inspector.endpoints.len() > 1;
-    let again = may_try.then(|| Asked { tries: asked.tries + 1, ..asked.clone() });
-    let id = match (once(asked), again) {
-        (Err(Failure::Unreachable), Some(again)) => once(again)?,
-        (sent, _) => sent?,
-    };
+    let write =
+        |buffer: &mut Vec<u8>, id: u32, authority: &str| asked::write(buffer, id, authority, inspector, &question);
+    let id = with_desk(|desk| desk.send(asked, write))?;
     inspection.questions.ids.push(id);
     arm();
     // SAFETY: the events are leaked; workers are single-threaded.

@@ -49,6 +49,8 @@ pub struct Service {
     pub why: String,
     /// What is told of it.
     pub counters: Counters,
+    /// When there was last no room for a question, until it is told that there is again.
+    pub busy_ms: Option<u64>,
     tls: Option<Result<Arc<ClientConfig>, String>>,
     turn: usize,
 }
@@ -69,15 +71,16 @@ impl Service {
             memory: Memory::default(),
             why: String::new(),
             counters: Counters::of(&inspector.id),
+            busy_ms: None,
             tls: inspector.tls.as_ref().map(tls::configure),
             turn: 0,
         }
     }
 
-    /// The endpoint to ask, other than one that has just failed.
-    pub fn pick(&mut self, except: Option<usize>, now_ms: u64) -> Option<usize> {
+    /// The next endpoint in turn, if it may be asked and has not just failed.
+    pub fn next(&mut self, except: Option<usize>, now_ms: u64) -> Option<usize> {
         self.turn = self.turn.wrapping_add(1);
-        endpoint::pick(&self.healths, self.turn, except, now_ms)
+        endpoint::at(&self.healths, self.turn, except, now_ms)
     }
 
     /// The address of an endpoint, if it has one.

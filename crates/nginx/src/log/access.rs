@@ -206,6 +206,10 @@ fn writer(field: LogField) -> Writer {
         LogField::Tags => {
             |out, facts| json::array(out, &facts.inspection.outcome.tags, |out, tag| json::string(out, tag.as_bytes()))
         }
+        LogField::InspectorsFailed => |out, facts| {
+            let failed = facts.inspection.outcome.inspections.failed();
+            json::array(out, failed, |out, inspector| json::string(out, inspector.id.as_bytes()));
+        },
         LogField::Consumer => |out, facts| {
             let identity = facts.inspection.outcome.identity.as_ref();
             json::string(out, identity.map_or(b"", |identity| identity.consumer.id.as_bytes()));

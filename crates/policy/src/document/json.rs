@@ -21,7 +21,7 @@ pub(super) fn parse(source: &Source) -> Result<Rc<Node>, SyntaxError> {
     if reader.at == source.text.len() {
         return Err(SyntaxError::new(
             0,
-            "the file is empty; expected a policy",
+            "the file is empty; expected a document",
             Some("the smallest policy is `{\"policies\": [...]}`"),
         ));
     }

@@ -162,7 +162,7 @@ fn is_merge((key, _): &Pair) -> bool {
 fn empty() -> SyntaxError {
     SyntaxError::new(
         0,
-        "the file is empty; expected a policy",
+        "the file is empty; expected a document",
         Some("the smallest policy is a list `policies:` with one policy in it"),
     )
 }

@@ -43,7 +43,7 @@ pub(crate) fn per_10000(text: &str) -> Result<u32, Hint> {
     let begins = text.as_bytes().first().is_some_and(u8::is_ascii_digit);
     let percent: f64 = text.parse().ok().filter(|_| begins).ok_or(None)?;
     if !(0.01..=100.0).contains(&percent) {
-        return Err((percent == 0.0).then_some("leave it out to send nothing"));
+        return Err((percent == 0.0).then_some("the least is 0.01; for nothing at all, remove what it is a share of"));
     }
     // Between 1 and 10,000 by the test above.
     Ok((percent * 100.0).round() as u32)

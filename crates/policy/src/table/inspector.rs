@@ -101,7 +101,7 @@ pub static INSPECTOR: Resource = Resource {
             name: "body",
             kind: Kind::Size(0, MAX_SENT_BYTES),
             need: Need::Value("0"),
-            doc: "Most bytes of the request body that are sent, with a flag if that is not all of it. With `0` the question is asked before the body is read.",
+            doc: "Most bytes of the request body that are sent, with a flag if that is not all of it. With `0` the question is asked before the body is read, and says only that there is one: detectors that have to read it refuse then.",
         },
         Key {
             name: "sets",
@@ -179,7 +179,7 @@ static INSPECTOR_TLS: Resource = Resource {
 static INSPECTOR_CACHE: Resource = Resource {
     name: "inspector_cache",
     article: "`cache`",
-    doc: "Answers that are remembered. Failures are not.",
+    doc: "Answers that are remembered. Failures are not, nor are refusals with `Set-Cookie`, which is one client's.",
     short: None,
     one_of: &[],
     keys: &[
