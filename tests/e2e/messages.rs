@@ -1,5 +1,7 @@
 //! Messages for clients: published by one, to every worker, to server-sent events, WebSockets and requests that poll.
 
+mod clients;
+
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -9,11 +11,13 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tungstenite::Message;
 use tungstenite::protocol::CloseFrame;
-use tungstenite::{Message, WebSocket};
 use weir_tests::tls::Certificate;
 use weir_tests::wait::until;
-use weir_tests::{Gateway, Nginx, Request, Setup, port};
+use weir_tests::{Gateway, Request, Setup, port};
+
+use self::clients::{Event, Events, publish, read, say, socket, try_open};
 
 /// A gateway whose route `/live` has topics with a past, `/now` some without.
 fn start() -> Gateway {
@@ -29,105 +33,6 @@ fn start() -> Gateway {
             json!({"site": "all", "path": "/write", "messages": {"topics": "past", "publish": true, "subscribe": false}}),
         ),
     ])
-}
-
-/// Publishes, and returns the message's id.
-#[track_caller]
-fn publish(nginx: &Nginx, target: &str, text: &str) -> String {
-    let response = nginx.send(&Request::post(target, "text/plain", text));
-    assert_eq!(response.status, 200, "{}", response.text());
-    let answer: Value = serde_json::from_str(response.text().as_str()).unwrap();
-    answer["id"].as_str().unwrap().to_owned()
-}
-
-/// A stream of server-sent events.
-struct Events(BufReader<TcpStream>, Vec<u8>);
-
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Event {
-    id: String,
-    name: String,
-    data: String,
-    retry: String,
-}
-
-impl Events {
-    #[track_caller]
-    fn open(nginx: &Nginx, target: &str, last: Option<&str>) -> Self {
-        let mut stream = TcpStream::connect(("127.0.0.1", nginx.port)).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        let last = last.map_or_else(String::new, |id| format!("Last-Event-ID: {id}\r\n"));
-        let request = format!("GET {target} HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\n{last}\r\n");
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut reader = BufReader::new(stream);
-        let mut head = String::new();
-        while !head.ends_with("\r\n\r\n") {
-            assert!(reader.read_line(&mut head).unwrap() > 0, "{head}");
-        }
-        assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
-        assert!(head.contains("text/event-stream") && head.contains("chunked"), "{head}");
-        Self(reader, Vec::new())
-    }
-
-    /// The next line without its end; `None` at the end of the response.
-    fn line(&mut self) -> Option<String> {
-        loop {
-            if let Some(at) = self.1.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = self.1.drain(..=at).collect();
-                return Some(String::from_utf8(line[..at].to_vec()).unwrap());
-            }
-            let mut size = String::new();
-            self.0.read_line(&mut size).ok().filter(|read| *read > 0)?;
-            let size = usize::from_str_radix(size.trim(), 16).unwrap_or_else(|_| panic!("chunk {size:?}"));
-            let mut chunk = vec![0; size + 2];
-            std::io::Read::read_exact(&mut self.0, &mut chunk).unwrap();
-            if size == 0 {
-                return None;
-            }
-            self.1.extend_from_slice(&chunk[..size]);
-        }
-    }
-
-    /// The next event; `None` at the end of the response.
-    fn next(&mut self) -> Option<Event> {
-        let mut event = Event::default();
-        loop {
-            let line = self.line()?;
-            match line.split_once(": ") {
-                Some(("id", value)) => value.clone_into(&mut event.id),
-                Some(("event", value)) => value.clone_into(&mut event.name),
-                Some(("data", value)) => event.data = format!("{}{value}", event.data),
-                Some(("retry", value)) => value.clone_into(&mut event.retry),
-                _ if line.is_empty() && event != Event::default() => return Some(event),
-                _ => {}
-            }
-        }
-    }
-}
-
-fn socket(nginx: &Nginx, target: &str) -> WebSocket<TcpStream> {
-    let stream = TcpStream::connect(("127.0.0.1", nginx.port)).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    let url = format!("ws://127.0.0.1:{}{target}", nginx.port);
-    let (socket, answer) = tungstenite::client(url, stream).unwrap();
-    assert_eq!(answer.status(), 101);
-    socket
-}
-
-#[track_caller]
-fn read(socket: &mut WebSocket<TcpStream>) -> Value {
-    loop {
-        match socket.read().unwrap() {
-            Message::Text(text) => return serde_json::from_str(&text).unwrap(),
-            Message::Close(frame) => panic!("closed: {frame:?}"),
-            _ => {}
-        }
-    }
-}
-
-#[track_caller]
-fn say(socket: &mut WebSocket<TcpStream>, frame: Value) {
-    socket.send(Message::text(frame.to_string())).unwrap();
 }
 
 #[test]
@@ -189,6 +94,10 @@ fn a_client_resumes_behind_the_last_message_it_has_and_is_told_of_gaps() {
     }
     let mut oldest = Events::open(nginx, "/live/a/x?since=oldest", None);
     assert_eq!(oldest.next().unwrap().data, "0");
+    let mut oldest = socket(nginx, "/live");
+    say(&mut oldest, json!({"subscribe": ["a/x"], "since": "oldest"}));
+    let frames = [read(&mut oldest), read(&mut oldest)];
+    assert!(frames.iter().any(|frame| frame["data"] == "0"), "{frames:?}");
     // Where nothing is kept, a gap is all there is.
     let id = publish(nginx, "/now/a", "missed");
     let _ = publish(nginx, "/now/a", "missed, too");
@@ -432,11 +341,6 @@ fn every_message_is_delivered_once_and_in_order_while_workers_are_killed_and_rel
             }
         }
     });
-}
-
-/// As [`Events::open`], if the worker lives that long.
-fn try_open(nginx: &Nginx, target: &str, last: &str) -> Option<Events> {
-    std::panic::catch_unwind(|| Events::open(nginx, target, Some(last))).ok()
 }
 
 #[test]
