@@ -13,9 +13,10 @@ use weir_messages::hub::{Key, text_frame};
 use weir_messages::subscriber::Form;
 use weir_messages::websocket::{Accepted, Decoder, Event, Handshake, Opcode, encode};
 
-use super::connection::Ending;
+use super::connection::{self, Ending};
+use super::delivery::flush;
 use super::request::{self, Wanted, problem, refused, target};
-use super::{connection, deliver_soon, key_of, with_hub};
+use super::state::{deliver_soon, key_of, with_hub};
 use crate::gateway::Routed;
 use crate::transaction::Inspection;
 use crate::{fault, ffi, headers, respond, transaction};
@@ -122,7 +123,7 @@ unsafe extern "C" fn can_read(r: *mut ngx_http_request_t) {
             if let Some(ending) = read(r, key) {
                 connection::close(key, ending);
             } else {
-                super::flush();
+                flush();
             }
         });
     }
