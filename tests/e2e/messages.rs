@@ -1,26 +1,20 @@
 //! Messages for clients: published by one, to every worker, to server-sent events, WebSockets and requests that poll.
 
-mod clients;
-
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
-use std::os::fd::AsRawFd;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tungstenite::Message;
-use tungstenite::protocol::CloseFrame;
+use tungstenite::{Message, WebSocket};
 use weir_tests::tls::Certificate;
 use weir_tests::wait::until;
-use weir_tests::{Gateway, Request, Setup, port};
-
-use self::clients::{Event, Events, publish, read, say, socket, try_open};
+use weir_tests::{Gateway, Nginx, Request, Setup, port};
 
 /// A gateway whose route `/live` has topics with a past, `/now` some without.
-fn start() -> Gateway {
+pub fn start() -> Gateway {
     Gateway::start(&[
         ("topics/past", json!({"topics": ["a/#", "news"], "history": {"count": 1000}})),
         ("topics/now", json!({"topics": ["#"]})),
@@ -33,6 +27,105 @@ fn start() -> Gateway {
             json!({"site": "all", "path": "/write", "messages": {"topics": "past", "publish": true, "subscribe": false}}),
         ),
     ])
+}
+
+/// Publishes, and returns the message's id.
+#[track_caller]
+pub fn publish(nginx: &Nginx, target: &str, text: &str) -> String {
+    let response = nginx.send(&Request::post(target, "text/plain", text));
+    assert_eq!(response.status, 200, "{}", response.text());
+    let answer: Value = serde_json::from_str(response.text().as_str()).unwrap();
+    answer["id"].as_str().unwrap().to_owned()
+}
+
+/// A stream of server-sent events.
+pub struct Events(BufReader<TcpStream>, Vec<u8>);
+
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Event {
+    pub id: String,
+    pub name: String,
+    pub data: String,
+    pub retry: String,
+}
+
+impl Events {
+    #[track_caller]
+    pub fn open(nginx: &Nginx, target: &str, last: Option<&str>) -> Self {
+        let mut stream = TcpStream::connect(("127.0.0.1", nginx.port)).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let last = last.map_or_else(String::new, |id| format!("Last-Event-ID: {id}\r\n"));
+        let request = format!("GET {target} HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\n{last}\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut reader = BufReader::new(stream);
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            assert!(reader.read_line(&mut head).unwrap() > 0, "{head}");
+        }
+        assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+        assert!(head.contains("text/event-stream") && head.contains("chunked"), "{head}");
+        Self(reader, Vec::new())
+    }
+
+    /// The next line without its end; `None` at the end of the response.
+    fn line(&mut self) -> Option<String> {
+        loop {
+            if let Some(at) = self.1.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.1.drain(..=at).collect();
+                return Some(String::from_utf8(line[..at].to_vec()).unwrap());
+            }
+            let mut size = String::new();
+            self.0.read_line(&mut size).ok().filter(|read| *read > 0)?;
+            let size = usize::from_str_radix(size.trim(), 16).unwrap_or_else(|_| panic!("chunk {size:?}"));
+            let mut chunk = vec![0; size + 2];
+            std::io::Read::read_exact(&mut self.0, &mut chunk).unwrap();
+            if size == 0 {
+                return None;
+            }
+            self.1.extend_from_slice(&chunk[..size]);
+        }
+    }
+
+    /// The next event; `None` at the end of the response.
+    pub fn next(&mut self) -> Option<Event> {
+        let mut event = Event::default();
+        loop {
+            let line = self.line()?;
+            match line.split_once(": ") {
+                Some(("id", value)) => value.clone_into(&mut event.id),
+                Some(("event", value)) => value.clone_into(&mut event.name),
+                Some(("data", value)) => event.data = format!("{}{value}", event.data),
+                Some(("retry", value)) => value.clone_into(&mut event.retry),
+                _ if line.is_empty() && event != Event::default() => return Some(event),
+                _ => {}
+            }
+        }
+    }
+}
+
+pub fn socket(nginx: &Nginx, target: &str) -> WebSocket<TcpStream> {
+    let stream = TcpStream::connect(("127.0.0.1", nginx.port)).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let url = format!("ws://127.0.0.1:{}{target}", nginx.port);
+    let (socket, answer) = tungstenite::client(url, stream).unwrap();
+    assert_eq!(answer.status(), 101);
+    socket
+}
+
+#[track_caller]
+pub fn read(socket: &mut WebSocket<TcpStream>) -> Value {
+    loop {
+        match socket.read().unwrap() {
+            Message::Text(text) => return serde_json::from_str(&text).unwrap(),
+            Message::Close(frame) => panic!("closed: {frame:?}"),
+            _ => {}
+        }
+    }
+}
+
+#[track_caller]
+pub fn say(socket: &mut WebSocket<TcpStream>, frame: Value) {
+    socket.send(Message::text(frame.to_string())).unwrap();
 }
 
 #[test]
@@ -128,51 +221,6 @@ fn messages_survive_workers_reloads_and_restarts() {
 }
 
 #[test]
-fn what_clients_get_wrong_is_said() {
-    let gateway = start();
-    let nginx = &gateway.nginx;
-    let long = "x".repeat(300);
-    for (method, target, status, said) in [
-        ("POST", "/live/other", 403, "not among the topics"),
-        ("POST", "/live/a/%2B", 400, "+"),
-        ("POST", "/live", 400, "names no topic"),
-        ("POST", "/live/a?topic=b", 400, "two topics"),
-        ("POST", "/read/a/x", 405, ""),
-        ("GET", "/write/a/x", 405, ""),
-        ("DELETE", "/live/a/x", 405, ""),
-        ("GET", "/live", 400, "names no topic"),
-        ("GET", "/live/%23", 403, "not among the topics"),
-        ("GET", "/live/a/x?since=nonsense", 400, "since"),
-        ("GET", "/live/a/x?format=xml", 400, "format"),
-        ("POST", &format!("/live/a/{long}"), 400, "256"),
-    ] {
-        let body = if method == "POST" { "x" } else { "" };
-        let request = Request::new(method, target).body(body);
-        let response = nginx.send(&request);
-        assert_eq!(response.status, status, "{method} {target}: {}", response.text());
-        assert!(response.text().contains(said), "{method} {target}: {}", response.text());
-    }
-    let response = nginx.send(&Request::post("/live/a/x", "text/plain", "x".repeat(70_000)));
-    assert_eq!(response.status, 413, "{}", response.text());
-
-    let mut socket = socket(nginx, "/read");
-    for (frame, said) in [
-        (json!({"subscribe": ["other"]}), "not among"),
-        (json!({"subscribe": ["a/#/b"]}), "#"),
-        (json!({"publish": "a/x", "data": ""}), "may not publish"),
-        (json!({"nonsense": 1}), "nonsense"),
-        (json!([1]), "object"),
-    ] {
-        say(&mut socket, frame.clone());
-        let answer = read(&mut socket);
-        assert!(answer["error"].as_str().is_some_and(|error| error.contains(said)), "{frame}: {answer}");
-    }
-    // After all of these it still works.
-    say(&mut socket, json!({"ping": 3}));
-    assert_eq!(read(&mut socket), json!({"pong": 3}));
-}
-
-#[test]
 fn pages_of_other_sites_can_neither_connect_nor_publish() {
     let gateway = start();
     let nginx = &gateway.nginx;
@@ -204,31 +252,6 @@ fn pages_of_other_sites_can_neither_connect_nor_publish() {
         ("Weir.Test:8080", "http://weir.test:8080"),
     ] {
         assert_eq!(allowed(host, origin), [101, 200], "{host} {origin}");
-    }
-}
-
-#[test]
-fn a_client_that_breaks_the_protocol_is_closed_with_its_code() {
-    let gateway = start();
-    let nginx = &gateway.nginx;
-    for (bytes, code) in [
-        (&[0x81, 0x01, b'x'][..], 1002),                           // not masked
-        (&[0x91, 0x80, 0, 0, 0, 0], 1002),                         // a reserved bit
-        (&[0x83, 0x80, 0, 0, 0, 0], 1002),                         // a reserved opcode
-        (&[0x81, 0x81, 0, 0, 0, 0, 0xff], 1007),                   // not UTF-8
-        (&[0x81, 0xff, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0], 1009), // 4 GiB
-        (&[0x88, 0x82, 0, 0, 0, 0, 0x03, 0xe8], 1000),             // a close frame
-    ] {
-        let mut socket = socket(nginx, "/live");
-        socket.get_mut().write_all(bytes).unwrap();
-        let closed = loop {
-            match socket.read() {
-                Ok(Message::Close(Some(CloseFrame { code, .. }))) => break u16::from(code),
-                Ok(_) => {}
-                Err(error) => panic!("{bytes:?}: {error}"),
-            }
-        };
-        assert_eq!(closed, code, "{bytes:?}");
     }
 }
 
@@ -323,7 +346,7 @@ fn every_message_is_delivered_once_and_in_order_while_workers_are_killed_and_rel
                 sent.push(n.to_string());
             }
         }
-        let _ = until("the end to be published", || {
+        until("the end to be published", || {
             let response = nginx.send(&Request::post("/live/t", "text/plain", "end"));
             (response.status == 200).then_some(())
         });
@@ -341,6 +364,11 @@ fn every_message_is_delivered_once_and_in_order_while_workers_are_killed_and_rel
             }
         }
     });
+}
+
+/// As [`Events::open`], if the worker lives that long.
+fn try_open(nginx: &Nginx, target: &str, last: &str) -> Option<Events> {
+    std::panic::catch_unwind(|| Events::open(nginx, target, Some(last))).ok()
 }
 
 #[test]
@@ -400,66 +428,4 @@ fn events_reach_clients_over_tls_and_http_2_whatever_their_size() {
         reader.join().unwrap();
     }
     assert!(nginx.crashes().is_empty());
-}
-
-#[test]
-fn clients_that_reset_their_connections_at_any_moment_harm_nobody() {
-    const CLIENTS: u64 = 4;
-    let gateway = start();
-    let nginx = &gateway.nginx;
-    let mut steady = Events::open(nginx, "/now/a/x", None);
-    std::thread::scope(|scope| {
-        for client in 0..CLIENTS {
-            scope.spawn(move || {
-                let mut state = 0x9e37_79b9 + client;
-                let mut random = |below: u64| {
-                    state ^= state << 13;
-                    state ^= state >> 7;
-                    state ^= state << 17;
-                    state % below
-                };
-                for _ in 0..400 {
-                    let Ok(mut stream) = TcpStream::connect(("127.0.0.1", nginx.port)) else { continue };
-                    let upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
-                                   Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
-                    let request = match random(5) {
-                        0 => {
-                            "GET /live/a/x?since=oldest HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\n\r\n".into()
-                        }
-                        1 => format!("GET /live/a/x HTTP/1.1\r\nHost: a\r\n{upgrade}\r\n"),
-                        2 => "GET /now/a/x HTTP/1.1\r\nHost: a\r\n\r\n".to_owned(),
-                        3 => {
-                            "POST /live/a/x HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n".to_owned()
-                                + &"x".repeat(1000)
-                        }
-                        _ => "GET /now/%23 HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\n\r\n".to_owned(),
-                    };
-                    let length = if random(4) == 0 { random(request.len() as u64) as usize } else { request.len() };
-                    let _ = stream.write_all(&request.as_bytes()[..length]);
-                    if random(2) == 0 {
-                        std::thread::sleep(Duration::from_micros(random(3000)));
-                        let _ = stream.write_all(&[0x81, 0x85, 1, 2, 3, 4, 5][..random(8) as usize]);
-                    }
-                    let linger = libc::linger { l_onoff: 1, l_linger: 0 };
-                    // SAFETY: an open socket and a structure of this length: closing it resets the connection.
-                    unsafe {
-                        libc::setsockopt(
-                            stream.as_raw_fd(),
-                            libc::SOL_SOCKET,
-                            libc::SO_LINGER,
-                            (&raw const linger).cast(),
-                            size_of::<libc::linger>() as u32,
-                        );
-                    }
-                }
-            });
-        }
-        for n in 0..300 {
-            let _ = publish(nginx, "/now/a/x", &n.to_string());
-            assert_eq!(steady.next().unwrap().data, n.to_string());
-        }
-    });
-    assert!(nginx.crashes().is_empty(), "{:?}", nginx.crashes());
-    let _ = publish(nginx, "/now/a/x", "end");
-    assert_eq!(steady.next().unwrap().data, "end");
 }

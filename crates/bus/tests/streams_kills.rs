@@ -145,7 +145,7 @@ fn senders_that_are_killed_stopped_or_hostile_harm_nobody_else() {
 
     for _ in 0..KILLS {
         let victim = (random(&mut state) % SENDERS as u64) as usize;
-        if random(&mut state) % 3 == 0 {
+        if random(&mut state).is_multiple_of(3) {
             signal(senders[victim], libc::SIGSTOP);
             let until = Instant::now() + Duration::from_millis(2);
             while Instant::now() < until {

@@ -140,7 +140,7 @@ fn many_senders_lose_nothing_and_keep_their_order() {
     const SENDERS: u64 = 4;
     const EACH: u64 = 20_000;
     let dir = tempfile::tempdir().unwrap();
-    let streams = Arc::new(Streams::open_or_create(dir.path(), 16 * 32 << 20, 2).unwrap());
+    let streams = Arc::new(Streams::open_or_create(dir.path(), (16 * 32) << 20, 2).unwrap());
     thread::scope(|scope| {
         for sender in 0..SENDERS {
             let streams = &streams;

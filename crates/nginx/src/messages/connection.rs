@@ -1,20 +1,23 @@
 //! A subscriber's connection: writing what waits for it, and ending it.
 
 use std::ptr;
+use std::sync::Arc;
 
 use nginx_sys::{
     NGX_HTTP_LAST, ngx_buf_t, ngx_chain_get_free_buf, ngx_chain_t, ngx_chain_update_chains, ngx_create_temp_buf,
     ngx_handle_write_event, ngx_http_finalize_request, ngx_http_output_filter, ngx_http_request_t,
     ngx_http_run_posted_requests, ngx_http_send_special, ngx_int_t,
 };
+use weir_engine::Response;
+use weir_messages::cursor::Cursor;
 use weir_messages::hub::{Key, chunked, text_frame};
 use weir_messages::subscriber::{Form, Leaving, Subscriber};
-use weir_messages::websocket::{self, Decoder};
+use weir_messages::websocket;
 use weir_messages::{frame, sse};
 
-use super::{request, with_hub};
-use crate::ffi;
+use super::state::{Connection, with_hub};
 use crate::module::ngx_http_weir_module;
+use crate::{ffi, respond};
 
 /// Pieces that are written by one system call.
 const PIECES: usize = 64;
@@ -26,41 +29,6 @@ const FILTERED_BYTES: usize = 16 << 10;
 const NORMAL: u16 = 1000;
 const GOING_AWAY: u16 = 1001;
 const TRY_AGAIN_LATER: u16 = 1013;
-
-/// What is kept about a subscriber here.
-pub struct Connection {
-    pub request: *mut ngx_http_request_t,
-    /// nginx's buffers, where the bytes go through its filters: HTTP/2 and HTTP/3, whose frames refer to them until they
-    /// are sent.
-    pub filtered: Option<Filtered>,
-    /// Of a WebSocket; taken out while it is fed.
-    pub decoder: Option<Box<Decoder>>,
-    /// How long the connection may be silent.
-    pub ping_ms: u64,
-    /// When something was last written, or heard of it.
-    pub written_ms: u64,
-    pub heard_ms: u64,
-    /// Since when nothing can be written.
-    pub blocked_ms: Option<u64>,
-    /// Where the subscriber may publish, and how many topics it may have.
-    pub may_publish: bool,
-    pub max_topics: usize,
-    /// The set of topics.
-    pub topics: Box<str>,
-}
-
-/// Buffers that go through nginx's filters.
-#[derive(Clone, Copy)]
-pub struct Filtered {
-    free: *mut ngx_chain_t,
-    busy: *mut ngx_chain_t,
-}
-
-impl Default for Filtered {
-    fn default() -> Self {
-        Self { free: ptr::null_mut(), busy: ptr::null_mut() }
-    }
-}
 
 /// The result of writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -243,7 +211,7 @@ pub unsafe fn close(key: Key, ending: Ending) {
         let Some((r, form, polled, is_whole)) = ended.flatten() else { return };
         let connection = (*r).connection;
         if let Some((objects, at)) = polled {
-            request::answer_poll(r, &objects, at);
+            answer_poll(r, &objects, at);
             ngx_http_run_posted_requests(connection);
             return;
         }
@@ -283,4 +251,30 @@ unsafe fn say(one: &mut Subscriber<Connection>, ending: Ending) -> bool {
     }
     // SAFETY: the subscriber's request is live.
     unsafe { write(one) == Written::All }
+}
+
+/// Answers a request that has polled, with what there is.
+///
+/// # Safety
+/// `r` is a live request whose subscriber has left.
+unsafe fn answer_poll(r: *mut ngx_http_request_t, objects: &[Vec<u8>], at: Cursor) {
+    let mut body = format!("{{\"at\":\"{at}\",\"messages\":[").into_bytes();
+    for (n, object) in objects.iter().enumerate() {
+        if n > 0 {
+            body.push(b',');
+        }
+        body.extend_from_slice(object);
+    }
+    body.extend_from_slice(b"]}\n");
+    let response = Response {
+        status: 200,
+        body,
+        content_type: b"application/json".to_vec(),
+        headers: vec![(b"Cache-Control".to_vec(), b"no-store".to_vec())],
+    };
+    // SAFETY: as the caller promises.
+    unsafe {
+        let sent = respond::answer(r, Arc::new(response));
+        ngx_http_finalize_request(r, sent);
+    }
 }

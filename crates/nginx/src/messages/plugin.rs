@@ -11,7 +11,7 @@ use std::rc::Rc;
 use weir_messages::hub::{Refusal, To, Wake};
 use weir_messages::listener::Delivery;
 
-use super::{Connection, deliver_soon, with_hub};
+use super::state::{Connection, deliver_soon, with_hub};
 use crate::{fault, ffi};
 
 /// The version of the functions and of [`Message`]. It changes when an older plugin could not use them.

@@ -10,7 +10,7 @@ use nginx_sys::{
 use weir_engine::Response;
 
 use super::request::{problem, refused, target, topic_in_path};
-use super::{deliver_soon, with_hub};
+use super::state::{deliver_soon, with_hub};
 use crate::gateway::Routed;
 use crate::{buffer, fault, ffi, respond, transaction};
 

@@ -2,12 +2,8 @@
 
 use std::borrow::Cow;
 use std::rc::Rc;
-use std::sync::Arc;
 
-use nginx_sys::{
-    NGX_HTTP_FLUSH, NGX_HTTP_INTERNAL_SERVER_ERROR, ngx_http_discard_request_body, ngx_http_finalize_request,
-    ngx_http_request_t, ngx_http_send_header, ngx_http_send_special, ngx_http_test_reading, ngx_int_t,
-};
+use nginx_sys::ngx_http_request_t;
 use weir_engine::Response;
 use weir_gateway::resource::{Messages, PathMatch, RouteAction};
 use weir_http::header_hash;
@@ -15,11 +11,11 @@ use weir_messages::cursor::{Cursor, CursorError, Start};
 use weir_messages::hub::{Key, Refusal};
 use weir_messages::subscriber::Form;
 
-use super::connection::{Connection, Filtered};
-use super::{arm, deliver_soon, key_of, publish, websocket, with_hub};
+use super::delivery::{TICK_MS, arm, flush};
+use super::state::{Connection, key_of, with_hub};
 use crate::gateway::Routed;
 use crate::transaction::Inspection;
-use crate::{fault, ffi, headers, respond, transaction};
+use crate::{fault, ffi, transaction};
 
 /// How long a request that polls waits for a message.
 const POLL_MS: u64 = 25_000;
@@ -33,24 +29,6 @@ pub struct Wanted {
     pub is_json: bool,
 }
 
-/// Has the request served here, when nginx comes to its content; false if this worker has no messages.
-///
-/// # Safety
-/// `r` is a live main request in the rewrite phase, and its route is one of messages.
-pub unsafe fn serve(r: *mut ngx_http_request_t) -> bool {
-    let is_there = with_hub(|_| ()).is_some();
-    if is_there {
-        // SAFETY: as the caller promises.
-        unsafe { (*r).content_handler = Some(content) };
-    }
-    is_there
-}
-
-unsafe extern "C" fn content(r: *mut ngx_http_request_t) -> ngx_int_t {
-    // SAFETY: nginx calls it with a live request.
-    unsafe { fault::contain_request(r, "messages", || begin(r)).unwrap_or(NGX_HTTP_INTERNAL_SERVER_ERROR as ngx_int_t) }
-}
-
 /// The route's target, if it is this one.
 pub fn target(routed: &Routed) -> Option<&Messages> {
     match &routed.route().action {
@@ -59,53 +37,8 @@ pub fn target(routed: &Routed) -> Option<&Messages> {
     }
 }
 
-unsafe fn begin(r: *mut ngx_http_request_t) -> ngx_int_t {
-    // SAFETY: as for `content`; references to the inspection end before nginx is called.
-    unsafe {
-        let Some(inspection) = transaction::find(r) else { return NGX_HTTP_INTERNAL_SERVER_ERROR as ngx_int_t };
-        let Some(routed) = (*inspection).routed.clone() else { return NGX_HTTP_INTERNAL_SERVER_ERROR as ngx_int_t };
-        let Some(messages) = target(&routed) else { return NGX_HTTP_INTERNAL_SERVER_ERROR as ngx_int_t };
-        let method = (*inspection).transaction.head.method;
-        let is_upgrade = websocket::is_upgrade(&*inspection);
-        match method {
-            b"GET" | b"HEAD" if messages.subscribe => {}
-            b"POST" | b"PUT" if messages.publish => {
-                if !is_own_origin(&*inspection, &messages.origins) {
-                    return respond::answer(r, Arc::new(foreign_page()));
-                }
-                return publish::begin(r, &routed);
-            }
-            _ => {
-                let allow = match (messages.subscribe, messages.publish) {
-                    (true, true) => "GET, HEAD, POST, PUT",
-                    (true, false) => "GET, HEAD",
-                    _ => "POST, PUT",
-                };
-                let mut refusal = problem(405, "this route of messages does not take this method", None);
-                refusal.headers.push((b"Allow".to_vec(), allow.as_bytes().to_vec()));
-                return respond::answer(r, Arc::new(refusal));
-            }
-        }
-        let wanted = match wanted(&*inspection, &routed) {
-            Ok(wanted) => wanted,
-            Err(refusal) => return respond::answer(r, Arc::new(refusal)),
-        };
-        if is_upgrade {
-            return websocket::begin(r, &routed, &wanted);
-        }
-        let discarded = ngx_http_discard_request_body(r);
-        if discarded != ffi::code::OK {
-            return discarded;
-        }
-        let accepts = (*inspection).transaction.header(b"accept", const { header_hash(b"accept") }).unwrap_or_default();
-        let is_events =
-            accepts.split(|byte| *byte == b',').any(|one| one.trim_ascii().starts_with(b"text/event-stream"));
-        if is_events { events(r, &routed, &wanted) } else { poll(r, &routed, &wanted) }
-    }
-}
-
 /// Reads topics and position from path, query and header.
-fn wanted(inspection: &Inspection, routed: &Rc<Routed>) -> Result<Wanted, Response> {
+pub fn wanted(inspection: &Inspection, routed: &Rc<Routed>) -> Result<Wanted, Response> {
     let transaction = &inspection.transaction;
     let mut topics: Vec<String> = Vec::new();
     let mut since: Option<Cow<'_, str>> = None;
@@ -197,7 +130,7 @@ pub unsafe fn join(
             with_hub(|hub| hub.leave(key));
             return Err(Refusal::Unavailable);
         }
-        arm(super::TICK_MS);
+        arm(TICK_MS);
         Ok((key, at))
     }
 }
@@ -211,110 +144,13 @@ impl Drop for Ticket {
     }
 }
 
-/// Server-sent events.
-unsafe fn events(r: *mut ngx_http_request_t, routed: &Routed, wanted: &Wanted) -> ngx_int_t {
-    // SAFETY: as for `begin`.
-    unsafe {
-        if wanted.topics.is_empty() {
-            return respond::answer(r, Arc::new(no_topic()));
-        }
-        let is_multiplexed = (*r).http_version >= 2000;
-        let is_chunked = !is_multiplexed && (*r).http_version >= 1001;
-        let form = Form::Events { is_json: wanted.is_json, is_chunked };
-        let key = match join(r, routed, form, wanted) {
-            Ok((key, _)) => key,
-            Err(refusal) => return respond::answer(r, Arc::new(refused(&refusal))),
-        };
-        (*r).headers_out.status = 200;
-        (*r).headers_out.content_length_n = -1;
-        headers::set_response(r, b"content-type", b"text/event-stream");
-        headers::set_response(r, b"cache-control", b"no-store");
-        headers::set_response(r, b"x-accel-buffering", b"no"); // an nginx in front passes events on at once
-        plain(r);
-        let sent = ngx_http_send_header(r);
-        if sent == ffi::code::ERROR || sent > ffi::code::OK || (*r).header_only() != 0 {
-            with_hub(|hub| hub.leave(key));
-            return sent;
-        }
-        if ngx_http_send_special(r, NGX_HTTP_FLUSH as usize) == ffi::code::ERROR {
-            with_hub(|hub| hub.leave(key));
-            return ffi::code::ERROR;
-        }
-        let is_chunk = (*r).chunked() != 0;
-        with_hub(|hub| {
-            let one = hub.subscriber(key)?;
-            one.set_form(Form::Events { is_json: wanted.is_json, is_chunked: is_chunk });
-            one.owner.filtered = is_multiplexed.then(Filtered::default);
-            Some(())
-        });
-        (*r).read_event_handler = Some(ngx_http_test_reading);
-        (*r).write_event_handler = Some(can_write);
-        (*(*r).main).set_count((*(*r).main).count() + 1);
-        // Later: writing may end the request, which nginx still has in its hands.
-        deliver_soon();
-        ffi::code::DONE
-    }
-}
-
-/// Keeps nginx from compressing what is not written through its filters.
-unsafe fn plain(r: *mut ngx_http_request_t) {
-    // SAFETY: a live request.
-    unsafe {
-        (*r).set_gzip_tested(1);
-        (*r).set_gzip_ok(0);
-    }
-}
-
-/// A request that waits for messages, and is answered with the first ones.
-unsafe fn poll(r: *mut ngx_http_request_t, routed: &Routed, wanted: &Wanted) -> ngx_int_t {
-    // SAFETY: as for `begin`.
-    unsafe {
-        if wanted.topics.is_empty() {
-            return respond::answer(r, Arc::new(no_topic()));
-        }
-        if let Err(refusal) = join(r, routed, Form::Poll, wanted) {
-            return respond::answer(r, Arc::new(refused(&refusal)));
-        }
-        (*r).read_event_handler = Some(ngx_http_test_reading);
-        (*(*r).main).set_count((*(*r).main).count() + 1);
-        deliver_soon();
-        ffi::code::DONE
-    }
-}
-
-/// Answers a request that has polled, with what there is.
-///
-/// # Safety
-/// `r` is a live request whose subscriber has left.
-pub unsafe fn answer_poll(r: *mut ngx_http_request_t, objects: &[Vec<u8>], at: Cursor) {
-    let mut body = format!("{{\"at\":\"{at}\",\"messages\":[").into_bytes();
-    for (n, object) in objects.iter().enumerate() {
-        if n > 0 {
-            body.push(b',');
-        }
-        body.extend_from_slice(object);
-    }
-    body.extend_from_slice(b"]}\n");
-    let response = Response {
-        status: 200,
-        body,
-        content_type: b"application/json".to_vec(),
-        headers: vec![(b"Cache-Control".to_vec(), b"no-store".to_vec())],
-    };
-    // SAFETY: as the caller promises.
-    unsafe {
-        let sent = respond::answer(r, Arc::new(response));
-        ngx_http_finalize_request(r, sent);
-    }
-}
-
 pub unsafe extern "C" fn can_write(r: *mut ngx_http_request_t) {
     // SAFETY: nginx calls it with a live request.
     unsafe {
         fault::contain("messages", || {
             if let Some(key) = key_of(r) {
                 with_hub(|hub| hub.has_room(key));
-                super::flush();
+                flush();
             }
         });
     }
@@ -355,7 +191,7 @@ pub fn foreign_page() -> Response {
     problem(403, "pages of this origin may neither connect nor publish", Some(hint))
 }
 
-fn no_topic() -> Response {
+pub fn no_topic() -> Response {
     problem(400, "the request names no topic", Some("name it behind the path of the route, or as `?topic=`"))
 }
 

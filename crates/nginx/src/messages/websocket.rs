@@ -13,9 +13,10 @@ use weir_messages::hub::{Key, text_frame};
 use weir_messages::subscriber::Form;
 use weir_messages::websocket::{Accepted, Decoder, Event, Handshake, Opcode, encode};
 
-use super::connection::Ending;
+use super::connection::{self, Ending};
+use super::delivery::flush;
 use super::request::{self, Wanted, problem, refused, target};
-use super::{connection, deliver_soon, key_of, with_hub};
+use super::state::{deliver_soon, key_of, with_hub};
 use crate::gateway::Routed;
 use crate::transaction::Inspection;
 use crate::{fault, ffi, headers, respond, transaction};
@@ -68,7 +69,7 @@ pub unsafe fn begin(r: *mut ngx_http_request_t, routed: &Rc<Routed>, wanted: &Wa
             Err(refusal) => return respond::answer(r, Arc::new(refused(&refusal))),
         };
         let most = with_hub(|hub| hub.message_max(&messages.topics)).flatten().unwrap_or(0) * 4 / 3 + FRAME_OVERHEAD;
-        with_hub(|hub| Some(hub.subscriber(key)?.owner.decoder = Some(Box::new(Decoder::new(most)))));
+        keep(key, Box::new(Decoder::new(most)));
         (*r).headers_out.status = 101;
         (*r).headers_out.content_length_n = -1;
         headers::set_response(r, b"upgrade", b"websocket");
@@ -122,7 +123,7 @@ unsafe extern "C" fn can_read(r: *mut ngx_http_request_t) {
             if let Some(ending) = read(r, key) {
                 connection::close(key, ending);
             } else {
-                super::flush();
+                flush();
             }
         });
     }
@@ -164,6 +165,15 @@ unsafe fn read(r: *mut ngx_http_request_t, key: Key) -> Option<Ending> {
     }
 }
 
+/// Gives a connection its decoder, if it is still there.
+fn keep(key: Key, decoder: Box<Decoder>) {
+    with_hub(|hub| {
+        if let Some(one) = hub.subscriber(key) {
+            one.owner.decoder = Some(decoder);
+        }
+    });
+}
+
 /// Hands bytes to the connection's decoder, and does what the client wants.
 fn feed(key: Key, mut bytes: &[u8]) -> Option<Ending> {
     let mut decoder = with_hub(|hub| {
@@ -182,7 +192,7 @@ fn feed(key: Key, mut bytes: &[u8]) -> Option<Ending> {
             break ending;
         }
     };
-    with_hub(|hub| Some(hub.subscriber(key)?.owner.decoder = Some(decoder)));
+    keep(key, decoder);
     ending
 }
 
