@@ -14,8 +14,11 @@ fn open(dir: &tempfile::TempDir) -> Arc<Streams> {
     Arc::new(Streams::open_or_create(dir.path(), STREAMS_BYTES_MIN, 2).unwrap())
 }
 
-/// All messages from a position on, as topic and payload; a hole is an empty topic.
-fn all(stream: Stream<'_>, mut at: u64) -> (Vec<(Vec<u8>, Vec<u8>)>, u64) {
+/// Topic and payload.
+type Found = (Vec<u8>, Vec<u8>);
+
+/// All messages from a position on; a hole is an empty topic.
+fn all(stream: Stream<'_>, mut at: u64) -> (Vec<Found>, u64) {
     let (mut found, mut buffer) = (Vec::new(), Vec::new());
     loop {
         match stream.read(at, &mut buffer) {
