@@ -46,7 +46,7 @@ impl Streams {
             Ok(Some(map)) if Self::bytes_in(&map) == Some(bytes) => map,
             _ => create(&path, bytes)?,
         };
-        Self::with_bells(dir, map, bytes, |path| Bell::create(path), layout::followers_for(workers))
+        Self::with_bells(dir, map, bytes, Bell::create, layout::followers_for(workers))
     }
 
     /// Maps the file that a master has made.
@@ -174,7 +174,7 @@ impl Streams {
                 self.slot(n)[slot::PENDING].store(1, Release);
                 // Only the process in the slot writes these.
                 let incarnation = self.slot(n)[slot::INCARNATION].fetch_add(1, AcqRel) + 1;
-                let number = worker.map_or(0, |worker| now_ms() << 16 | u64::from(worker) + 1);
+                let number = worker.map_or(0, |worker| now_ms() << 16 | (u64::from(worker) + 1));
                 self.slot(n)[slot::WORKER].store(number, Release);
                 // A number of an incarnation comes round again.
                 self.owners(&[], |owners, _| owners.forget(n as u16));

@@ -136,13 +136,11 @@ impl<T> Hub<T> {
             one.cursor = feed.history.floor();
         }
         let room = one.limit.min(REFILL_BYTES);
-        let mut looked = 0;
-        for past in feed.history.from(one.cursor, now_ms) {
+        for (looked, past) in feed.history.from(one.cursor, now_ms).enumerate() {
             if looked == SCAN || one.waiting() >= room {
                 mark_due(&mut self.subscribers, &mut self.due, &[key.n]);
                 return;
             }
-            looked += 1;
             if let Ok(topic) = TopicName::new(past.topic.as_bytes())
                 && one.wants(topic)
             {

@@ -69,7 +69,7 @@ pub unsafe fn begin(r: *mut ngx_http_request_t, routed: &Rc<Routed>, wanted: &Wa
             Err(refusal) => return respond::answer(r, Arc::new(refused(&refusal))),
         };
         let most = with_hub(|hub| hub.message_max(&messages.topics)).flatten().unwrap_or(0) * 4 / 3 + FRAME_OVERHEAD;
-        with_hub(|hub| Some(hub.subscriber(key)?.owner.decoder = Some(Box::new(Decoder::new(most)))));
+        give(key, Box::new(Decoder::new(most)));
         (*r).headers_out.status = 101;
         (*r).headers_out.content_length_n = -1;
         headers::set_response(r, b"upgrade", b"websocket");
@@ -183,8 +183,17 @@ fn feed(key: Key, mut bytes: &[u8]) -> Option<Ending> {
             break ending;
         }
     };
-    with_hub(|hub| Some(hub.subscriber(key)?.owner.decoder = Some(decoder)));
+    give(key, decoder);
     ending
+}
+
+/// Gives a connection its decoder, or gives it back.
+fn give(key: Key, decoder: Box<Decoder>) {
+    with_hub(|hub| {
+        if let Some(one) = hub.subscriber(key) {
+            one.owner.decoder = Some(decoder);
+        }
+    });
 }
 
 fn handle(key: Key, event: Event<'_>) -> Option<Ending> {
