@@ -174,7 +174,7 @@ impl Streams {
                 self.slot(n)[slot::PENDING].store(1, Release);
                 // Only the process in the slot writes these.
                 let incarnation = self.slot(n)[slot::INCARNATION].fetch_add(1, AcqRel) + 1;
-                let number = worker.map_or(0, |worker| (now_ms() << 16) | (u64::from(worker) + 1));
+                let number = worker.map_or(0, |worker| now_ms() << 16 | (u64::from(worker) + 1));
                 self.slot(n)[slot::WORKER].store(number, Release);
                 // A number of an incarnation comes round again.
                 self.owners(&[], |owners, _| owners.forget(n as u16));

@@ -69,7 +69,7 @@ pub unsafe fn begin(r: *mut ngx_http_request_t, routed: &Rc<Routed>, wanted: &Wa
             Err(refusal) => return respond::answer(r, Arc::new(refused(&refusal))),
         };
         let most = with_hub(|hub| hub.message_max(&messages.topics)).flatten().unwrap_or(0) * 4 / 3 + FRAME_OVERHEAD;
-        keep(key, Box::new(Decoder::new(most)));
+        give(key, Box::new(Decoder::new(most)));
         (*r).headers_out.status = 101;
         (*r).headers_out.content_length_n = -1;
         headers::set_response(r, b"upgrade", b"websocket");
@@ -165,15 +165,6 @@ unsafe fn read(r: *mut ngx_http_request_t, key: Key) -> Option<Ending> {
     }
 }
 
-/// Gives a connection its decoder, if it is still there.
-fn keep(key: Key, decoder: Box<Decoder>) {
-    with_hub(|hub| {
-        if let Some(one) = hub.subscriber(key) {
-            one.owner.decoder = Some(decoder);
-        }
-    });
-}
-
 /// Hands bytes to the connection's decoder, and does what the client wants.
 fn feed(key: Key, mut bytes: &[u8]) -> Option<Ending> {
     let mut decoder = with_hub(|hub| {
@@ -192,8 +183,17 @@ fn feed(key: Key, mut bytes: &[u8]) -> Option<Ending> {
             break ending;
         }
     };
-    keep(key, decoder);
+    give(key, decoder);
     ending
+}
+
+/// Gives a connection its decoder, or gives it back.
+fn give(key: Key, decoder: Box<Decoder>) {
+    with_hub(|hub| {
+        if let Some(one) = hub.subscriber(key) {
+            one.owner.decoder = Some(decoder);
+        }
+    });
 }
 
 fn handle(key: Key, event: Event<'_>) -> Option<Ending> {
