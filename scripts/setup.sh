@@ -12,7 +12,7 @@ packages=(gcc libc6-dev make nginx nginx-dev libclang-dev clang libelf-dev libpc
   ca-certificates modsecurity-crs luajit2 libnginx-mod-http-lua wrk nghttp2-client)
 if [ "${1:-}" = bench ]; then
   packages+=(dpkg-dev linux-perf haproxy libnginx-mod-http-modsecurity libnginx-mod-http-geoip2
-    libmodsecurity-dev caddy mosquitto)
+    libmodsecurity-dev caddy mosquitto libnginx-mod-nchan nats-server)
   # Coraza needs a newer Go than Debian 12 has; without it, Coraza is not measured.
   command -v go >/dev/null || echo "setup: Go 1.25 is missing (https://go.dev/dl): Coraza will not be measured" >&2
 elif [ $# -gt 0 ]; then

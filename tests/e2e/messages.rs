@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tungstenite::{Message, WebSocket};
@@ -253,6 +253,23 @@ fn pages_of_other_sites_can_neither_connect_nor_publish() {
     ] {
         assert_eq!(allowed(host, origin), [101, 200], "{host} {origin}");
     }
+}
+
+/// The kernel held the second of two frames until the first was acknowledged, which clients delay by 40 ms.
+#[test]
+fn frames_to_a_client_that_sends_are_not_held_back() {
+    let gateway = start();
+    let mut socket = socket(&gateway.nginx, "/now");
+    say(&mut socket, json!({"subscribe": ["a/x"]}));
+    let _ = read(&mut socket);
+    let held_back = (0..20).filter(|n| {
+        let since = Instant::now();
+        say(&mut socket, json!({"publish": "a/x", "data": "x", "id": n}));
+        let _ = [read(&mut socket), read(&mut socket)];
+        since.elapsed() > Duration::from_millis(35)
+    });
+    let held_back = held_back.count();
+    assert!(held_back < 10, "{held_back} of 20 messages were answered after more than 35 ms");
 }
 
 #[test]

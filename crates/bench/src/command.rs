@@ -16,7 +16,9 @@ use crate::conformance::{self, ConformanceArguments};
 use crate::differential::{self, DifferentialArguments};
 use crate::report::{GrowthRow, Results, table};
 use crate::rounds::Schedule;
-use crate::{attached, comparison, crs, events, files, growth, hostile, inspect, lua, signature, soak, stories};
+use crate::{
+    attached, comparison, crs, events, files, growth, hostile, inspect, lua, messages, signature, soak, stories,
+};
 
 /// Rounds of the growth groups: fewer, because the differences they look for are large.
 const GROWTH_ROUNDS: u32 = 3;
@@ -43,6 +45,8 @@ pub enum Scenario {
     Signature,
     /// A remote detector that is asked about requests: by `auth_request`, by Weir, and by Lua
     Inspect,
+    /// Messages to clients: to a subscriber of another worker, to 10,000 subscribers, and the peers' ways to do it
+    Messages,
     /// What being profiled costs: without a profiler, with `weir profile`, with perf
     Profile,
     /// Planted and diagnosed: a WAF engine in Lua that copies variables, and the same mended
@@ -176,6 +180,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, MeasureError> {
         Scenario::Files => written(output, &files::run(&site, schedule, host)?),
         Scenario::Signature => written(output, &signature::run(&site, only, grow, schedule, host)?.rounded()),
         Scenario::Inspect => written(output, &inspect::run(&site, only, schedule, host)?.rounded()),
+        Scenario::Messages => written(output, &messages::run(&site, only, schedule, host)?.rounded()),
         Scenario::Profile => written(output, &attached::run(&site, only, schedule, host)?),
         scenario @ (Scenario::LuaWaf | Scenario::NoKeepalive | Scenario::TableSort) => {
             let story = stories::of(&name(scenario));

@@ -22,6 +22,7 @@ mod hostile;
 mod inspect;
 mod log_fields;
 mod lua;
+mod messages;
 mod policy;
 mod report;
 mod request;

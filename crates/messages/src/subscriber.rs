@@ -143,6 +143,11 @@ impl<T> Subscriber<T> {
         self.frames.push_back(frame);
     }
 
+    /// Whether all that waits is one piece.
+    pub fn has_one_piece(&self) -> bool {
+        self.frames.len() == 1
+    }
+
     /// The pieces to be written, in order, at most `most`.
     pub fn pieces(&self, most: usize) -> impl Iterator<Item = &[u8]> {
         self.frames.iter().take(most).enumerate().map(|(n, frame)| if n == 0 { &frame[self.written..] } else { frame })

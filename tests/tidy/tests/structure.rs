@@ -34,7 +34,7 @@ const FILES_IN_CYCLES: &[(&str, usize)] = &[
 /// that are not listed.
 const UNSAFE: &[(&str, usize, &str)] = &[
     ("bans", 2, "a table in a mapped file that other processes read, reserving its blocks"),
-    ("bench", 23, "starts processes, memory shared between them, system calls without a safe wrapper"),
+    ("bench", 29, "starts processes, memory shared between them, system calls without a safe wrapper"),
     ("bus", 26, "memory shared between processes: rings, bells, streams, the journal, memory without a file"),
     ("cli", 10, "signals, process groups, the terminal"),
     (

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 use weir_measure::error::MeasureError;
@@ -21,6 +21,12 @@ impl Bell {
         }
         // SAFETY: the descriptor is new and ours alone.
         Ok(Self(File::from(unsafe { OwnedFd::from_raw_fd(descriptor) })))
+    }
+
+    /// For epoll: readable when it was rung.
+    #[must_use]
+    pub fn descriptor(&self) -> RawFd {
+        self.0.as_raw_fd()
     }
 
     /// Wakes whoever waits. False if that failed, which it only does after 2^64 - 2 rings.

@@ -40,6 +40,14 @@ impl Forked {
     }
 }
 
+impl Forked {
+    /// Its process id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.pid.unsigned_abs()
+    }
+}
+
 impl Drop for Forked {
     fn drop(&mut self) {
         // SAFETY: the pid is of a child that nobody else waits for, so it is still its own.

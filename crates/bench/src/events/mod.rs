@@ -6,26 +6,26 @@
 //! the same round. Rounds alternate among all rows, and medians over rounds are reported.
 
 mod answered;
-mod bell;
+pub mod bell;
 mod caddy;
 mod changes;
 mod contender;
 mod crowd;
 mod floor;
-mod forked;
+pub mod forked;
 mod haproxy;
 mod live;
 mod mosquitto;
 mod mqtt;
-mod nginx;
+pub mod nginx;
 mod nginx_reload;
 pub mod policy;
 mod report;
 mod ring;
 mod rows;
-mod seats;
+pub mod seats;
 pub mod stage;
-mod timings;
+pub mod timings;
 mod traffic;
 mod transaction;
 pub mod weir;

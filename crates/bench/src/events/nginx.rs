@@ -13,7 +13,7 @@ use weir_measure::site::{Site, write};
 pub const WORKERS: usize = 2;
 /// Name of the configuration in the server's directory.
 pub const CONFIGURATION: &str = "nginx.conf";
-/// Connections that one worker may hold.
+/// Connections that one worker may hold, if nothing else is said.
 const WORKER_CONNECTIONS: u32 = 4096;
 
 /// What differs between configurations.
@@ -25,6 +25,8 @@ pub struct Directives {
     pub http: String,
     /// Worker processes; [`WORKERS`] if 0.
     pub workers: usize,
+    /// Connections that one worker may hold; [`WORKER_CONNECTIONS`] if 0.
+    pub connections: u32,
 }
 
 /// Writes the configuration and starts nginx, which must serve `port`.
@@ -55,6 +57,7 @@ pub fn start(
 #[must_use]
 pub fn render(modules: &[PathBuf], block: &Directives) -> String {
     let workers = if block.workers == 0 { WORKERS } else { block.workers };
+    let connections = if block.connections == 0 { WORKER_CONNECTIONS } else { block.connections };
     let mut text = format!("daemon off;\nworker_processes {workers};\npid nginx.pid;\nerror_log error.log warn;\n");
     // SAFETY: geteuid only reads a number of the process.
     if unsafe { libc::geteuid() } == 0 {
@@ -65,7 +68,7 @@ pub fn render(modules: &[PathBuf], block: &Directives) -> String {
     }
     let _ = write!(
         text,
-        "{}events {{ worker_connections {WORKER_CONNECTIONS}; }}\n\
+        "{}events {{ worker_connections {connections}; }}\n\
          http {{\n  access_log off;\n  keepalive_timeout 300s;\n  keepalive_requests 100000000;\n\
          \x20 client_body_temp_path body_temp;\n  proxy_temp_path proxy_temp;\n  fastcgi_temp_path fastcgi_temp;\n\
          \x20 uwsgi_temp_path uwsgi_temp;\n  scgi_temp_path scgi_temp;\n{}}}\n",

@@ -170,7 +170,7 @@ pub fn start_nginx(
     );
     let environment_names = environment.iter().map(|(name, _)| format!("env {name};\n"));
     let main = environment_names.chain([stage.seats.directive().to_owned()]).collect();
-    nginx::start(stage.site, name, port, environment, &Directives { main, http, workers })
+    nginx::start(stage.site, name, port, environment, &Directives { main, http, workers, ..Directives::default() })
 }
 
 /// The region of the running nginx.

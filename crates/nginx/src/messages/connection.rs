@@ -4,8 +4,8 @@ use std::ptr;
 use std::sync::Arc;
 
 use nginx_sys::{
-    NGX_HTTP_LAST, ngx_buf_t, ngx_chain_get_free_buf, ngx_chain_t, ngx_chain_update_chains, ngx_create_temp_buf,
-    ngx_handle_write_event, ngx_http_finalize_request, ngx_http_output_filter, ngx_http_request_t,
+    NGX_HTTP_LAST, ngx_buf_t, ngx_chain_get_free_buf, ngx_chain_t, ngx_chain_update_chains, ngx_connection_t,
+    ngx_create_temp_buf, ngx_handle_write_event, ngx_http_finalize_request, ngx_http_output_filter, ngx_http_request_t,
     ngx_http_run_posted_requests, ngx_http_send_special, ngx_int_t,
 };
 use weir_engine::Response;
@@ -62,41 +62,48 @@ pub unsafe fn write(one: &mut Subscriber<Connection>) -> Written {
 }
 
 unsafe fn write_directly(one: &mut Subscriber<Connection>) -> Written {
-    // SAFETY: as for `write`. The pieces are the subscriber's, and nginx has copied or sent what it counts as sent. Buffers
-    // and links of zeros are empty ones.
+    // SAFETY: as for `write`.
     unsafe {
         let c = (*one.owner.request).connection;
-        let Some(send_chain) = (*c).send_chain else { return Written::Broken };
         while one.waiting() > 0 {
-            let mut buffers: [ngx_buf_t; PIECES] = std::mem::zeroed();
-            let mut links: [ngx_chain_t; PIECES] = std::mem::zeroed();
-            let mut count = 0;
-            let mut bytes = 0;
-            for piece in one.pieces(PIECES) {
-                let range = piece.as_ptr_range();
-                let buffer = &mut buffers[count];
-                (buffer.pos, buffer.last) = (range.start.cast_mut(), range.end.cast_mut());
-                (buffer.start, buffer.end) = (buffer.pos, buffer.last);
-                buffer.set_memory(1);
-                buffer.set_flush(1);
-                bytes += piece.len();
-                count += 1;
-            }
-            for n in 0..count {
-                links[n].buf = &raw mut buffers[n];
-                links[n].next = if n + 1 < count { (&raw mut links[0]).add(n + 1) } else { ptr::null_mut() };
-            }
-            let left = send_chain(c, &raw mut links[0], 0);
-            if left as isize == -1 {
-                return Written::Broken;
-            }
-            let rest: usize = buffers[..count].iter().map(|b| b.last.offset_from(b.pos).max(0) as usize).sum();
-            one.advance(bytes - rest);
+            // Usually there is one piece, and buffers for as many as may be sent at a time are 6 KB of zeros.
+            let sent = if one.has_one_piece() { send::<1>(one, c) } else { send::<PIECES>(one, c) };
+            let Some((sent, rest)) = sent else { return Written::Broken };
+            one.advance(sent);
             if rest > 0 {
                 return wait(one.owner.request);
             }
         }
         if (*c).buffered() != 0 { wait(one.owner.request) } else { Written::All }
+    }
+}
+
+/// Sends at most `MOST` pieces; the bytes that were sent, and those of them that were not. `None` if that failed.
+unsafe fn send<const MOST: usize>(one: &Subscriber<Connection>, c: *mut ngx_connection_t) -> Option<(usize, usize)> {
+    // SAFETY: as for `write`. The pieces are the subscriber's, and nginx has copied or sent what it counts as sent. Buffers
+    // and links of zeros are empty ones.
+    unsafe {
+        let send_chain = (*c).send_chain?;
+        let mut buffers: [ngx_buf_t; MOST] = std::mem::zeroed();
+        let mut links: [ngx_chain_t; MOST] = std::mem::zeroed();
+        let (mut count, mut bytes) = (0, 0);
+        for piece in one.pieces(MOST) {
+            let range = piece.as_ptr_range();
+            let buffer = &mut buffers[count];
+            (buffer.pos, buffer.last) = (range.start.cast_mut(), range.end.cast_mut());
+            (buffer.start, buffer.end) = (buffer.pos, buffer.last);
+            buffer.set_memory(1);
+            buffer.set_flush(1);
+            bytes += piece.len();
+            count += 1;
+        }
+        for n in 0..count {
+            links[n].buf = &raw mut buffers[n];
+            links[n].next = if n + 1 < count { (&raw mut links[0]).add(n + 1) } else { ptr::null_mut() };
+        }
+        let left = send_chain(c, &raw mut links[0], 0);
+        let rest: usize = buffers[..count].iter().map(|b| b.last.offset_from(b.pos).max(0) as usize).sum();
+        (left as isize != -1).then_some((bytes - rest, rest))
     }
 }
 
