@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 60
 export FUZZ_SECONDS
 
 .DEFAULT_GOAL := help
-.PHONY: help run test build setup lint conformance deliveries nonces interop interop-inspectors interop-messages interop-crowdsec api-test bench soak fuzz asan miri abi nginx-tests docs cycles clean
+.PHONY: help run test build setup lint conformance deliveries nonces interop interop-inspectors interop-messages messages-crowd interop-crowdsec api-test bench soak fuzz asan miri abi nginx-tests docs cycles clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -63,6 +63,9 @@ interop-messages: build ## check messages with others' clients (Chromium, EventS
 	$(CARGO) build --profile $(PROFILE) -p weir-messages --example wsdecode
 	@CARGO="$(CARGO)" scripts/interop-messages.sh $(TARGET)/$(PROFILE)/libngx_http_weir_module.so $(TARGET)/$(PROFILE)/weir \
 	  $(TARGET)/$(PROFILE)/examples/wsdecode $(INTEROP_FLAGS)
+
+messages-crowd: build ## 10,000 subscribers, 100 reloads and 50 kills of workers, and a checker of what everybody got (WEIR_CROWD)
+	@WEIR_CROWD="$${WEIR_CROWD:-10000 100 50 3}" $(CARGO) test --profile $(PROFILE) -p weir-tests --test e2e -- --nocapture messages_crowd
 
 interop-crowdsec: build ## take decisions over from a real CrowdSec, which is downloaded (Debian)
 	@CARGO="$(CARGO)" PROFILE=$(PROFILE) scripts/crowdsec.sh $(TARGET)/$(PROFILE)/libngx_http_weir_module.so $(TARGET)/$(PROFILE)/weir

@@ -38,6 +38,7 @@ mod inspectors;
 mod live;
 mod logs;
 mod messages;
+mod messages_crowd;
 mod messages_faults;
 mod nginx_unchanged;
 mod nonces;

@@ -20,6 +20,7 @@ pub struct Setup {
     listen: String,
     server: String,
     pub(crate) workers: u8,
+    connections: u32,
     error_level: String,
     environment: Vec<(String, String)>,
     daemon: bool,
@@ -45,6 +46,7 @@ impl Setup {
             listen: String::new(),
             server: String::new(),
             workers: 2,
+            connections: 1024,
             error_level: "info".into(),
             environment: Vec::new(),
             daemon: false,
@@ -150,6 +152,13 @@ impl Setup {
         self
     }
 
+    /// Sets `worker_connections` instead of 1,024.
+    #[must_use]
+    pub fn connections(mut self, connections: u32) -> Self {
+        self.connections = connections;
+        self
+    }
+
     /// Sets the level of `error_log` instead of `info`.
     #[must_use]
     pub fn error_level(mut self, level: &str) -> Self {
@@ -203,13 +212,13 @@ impl Setup {
             // Workers of another user could not enter the temporary directory.
             text.push_str("user root;\n");
         }
-        let Self { workers, main, http, listen, server, port, error_level, .. } = self;
+        let Self { workers, connections, main, http, listen, server, port, error_level, .. } = self;
         let daemon = if self.daemon { "on" } else { "off" };
         let _ = write!(
             text,
             "daemon {daemon};\nmaster_process on;\nworker_processes {workers};\npid {prefix}/nginx.pid;\n\
              error_log {prefix}/error.log {error_level};\n{main}\n\
-             events {{ worker_connections 1024; }}\nhttp {{\n\
+             events {{ worker_connections {connections}; }}\nhttp {{\n\
              client_body_temp_path {prefix}/body;\nproxy_temp_path {prefix}/proxy;\n\
              fastcgi_temp_path {prefix}/fastcgi;\nuwsgi_temp_path {prefix}/uwsgi;\nscgi_temp_path {prefix}/scgi;\n\
              access_log off;\nclient_max_body_size 64m;\n{http}\n\

@@ -47,6 +47,13 @@ pub fn event(event: &Event<'_>, out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
+/// Writes where the stream is, so that a browser that has got no message yet resumes there, too: an id without data is kept,
+/// and nothing is dispatched.
+pub fn at(cursor: Cursor, out: &mut Vec<u8>) {
+    field("id", &cursor, out);
+    out.push(b'\n');
+}
+
 /// Writes how long a browser waits before it connects again.
 pub fn retry(wait_ms: u64, out: &mut Vec<u8>) {
     field("retry", &wait_ms, out);

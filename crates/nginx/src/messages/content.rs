@@ -7,6 +7,9 @@ use nginx_sys::{
     ngx_http_send_header, ngx_http_send_special, ngx_http_test_reading, ngx_int_t,
 };
 use weir_http::header_hash;
+use weir_messages::cursor::Start;
+use weir_messages::hub::chunked;
+use weir_messages::sse;
 use weir_messages::subscriber::Form;
 
 use super::request::{
@@ -90,8 +93,8 @@ unsafe fn events(r: *mut ngx_http_request_t, routed: &Routed, wanted: &Wanted) -
         let is_multiplexed = (*r).http_version >= 2000;
         let is_chunked = !is_multiplexed && (*r).http_version >= 1001;
         let form = Form::Events { is_json: wanted.is_json, is_chunked };
-        let key = match join(r, routed, form, wanted) {
-            Ok((key, _)) => key,
+        let (key, begin) = match join(r, routed, form, wanted) {
+            Ok(joined) => joined,
             Err(refusal) => return respond::answer(r, Arc::new(refused(&refusal))),
         };
         (*r).headers_out.status = 200;
@@ -114,6 +117,12 @@ unsafe fn events(r: *mut ngx_http_request_t, routed: &Routed, wanted: &Wanted) -
             let one = hub.subscriber(key)?;
             one.set_form(Form::Events { is_json: wanted.is_json, is_chunked: is_chunk });
             one.owner.filtered = is_multiplexed.then(Filtered::default);
+            // One that resumes has an id, and this one would hide a gap that it has not been told of.
+            if !matches!(wanted.start, Start::After(_)) {
+                let mut id = Vec::new();
+                sse::at(begin, &mut id);
+                hub.say(key, chunked(is_chunk, id));
+            }
             Some(())
         });
         (*r).read_event_handler = Some(ngx_http_test_reading);

@@ -2,7 +2,7 @@
 
 use nginx_sys::{ngx_add_timer, ngx_event_t, ngx_msec_t};
 use weir_messages::hub::{Key, Rest, chunked};
-use weir_messages::sse::KEEP_ALIVE;
+use weir_messages::sse::{self, KEEP_ALIVE};
 use weir_messages::subscriber::Form;
 use weir_messages::websocket::{Opcode, encode};
 
@@ -139,7 +139,7 @@ pub unsafe extern "C" fn ticked(_: *mut ngx_event_t) {
 fn look_after(key: Key, now_ms: u64) {
     let ending = with_hub(|hub| {
         let one = hub.subscriber(key)?;
-        let (form, owner) = (one.form(), &one.owner);
+        let (form, is_behind, owner) = (one.form(), one.is_behind(), &one.owner);
         if owner.blocked_ms.is_some_and(|since| now_ms.saturating_sub(since) > BLOCKED_MS) {
             return Some(Ending::Broken);
         }
@@ -151,7 +151,12 @@ fn look_after(key: Key, now_ms: u64) {
             Form::Poll if is_silent => return Some(Ending::Said(0, "")),
             Form::WebSocket if is_silent => hub.say(key, encode(Opcode::Ping, 0).to_vec()),
             Form::Events { is_chunked, .. } if is_silent => {
-                hub.say(key, chunked(is_chunked, KEEP_ALIVE.to_vec()));
+                let mut sign = Vec::new();
+                match hub.cursor(key).filter(|_| !is_behind) {
+                    Some(cursor) => sse::at(cursor, &mut sign),
+                    None => sign.extend_from_slice(KEEP_ALIVE),
+                }
+                hub.say(key, chunked(is_chunked, sign));
             }
             _ => {}
         }
