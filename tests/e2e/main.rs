@@ -40,6 +40,7 @@ mod logs;
 mod messages;
 mod messages_crowd;
 mod messages_faults;
+mod messages_rights;
 mod nginx_unchanged;
 mod nonces;
 mod planted;

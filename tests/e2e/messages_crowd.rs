@@ -209,7 +209,8 @@ async fn subscriber(port: u16, n: u64, heard: Rc<RefCell<Heard>>) {
     let is_sleeper = n % SLEEPERS == 7;
     while !heard.borrow().is_over {
         let topic = n % TOPICS;
-        let pause = if n.is_multiple_of(2) { socket(port, topic, &heard).await } else { events(port, topic, &heard).await };
+        let pause =
+            if n.is_multiple_of(2) { socket(port, topic, &heard).await } else { events(port, topic, &heard).await };
         let away = if is_sleeper { HISTORY.as_millis() as u64 * 3 / 2 } else { pause + n * 7 % 100 };
         sleep(Duration::from_millis(away)).await;
     }
@@ -281,7 +282,8 @@ fn crowd(port: u16, size: u64, begun: &AtomicBool) -> Vec<Heard> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let local = tokio::task::LocalSet::new();
     let all: Vec<_> = (0..size).map(|_| Rc::<RefCell<Heard>>::default()).collect();
-    let tasks: Vec<_> = (0..).zip(&all).map(|(n, one)| local.spawn_local(subscriber(port, n, Rc::clone(one)))).collect();
+    let tasks: Vec<_> =
+        (0..).zip(&all).map(|(n, one)| local.spawn_local(subscriber(port, n, Rc::clone(one)))).collect();
     local.block_on(&runtime, async {
         while all.iter().any(|heard| heard.borrow().cursor.is_none()) {
             sleep(Duration::from_millis(20)).await;
@@ -356,7 +358,8 @@ fn nothing_is_lost_doubled_or_out_of_order_while_workers_are_killed_and_reloaded
         sessions += u64::from(heard.sessions);
         wrong.extend(heard.wrong.iter().map(|words| format!("subscriber {n}: {words}")));
         let found: std::collections::HashSet<&Id> = heard.ids.iter().collect();
-        for (id, (_, at)) in acknowledged.iter().filter(|(id, (topic, _))| *topic == n % TOPICS && !found.contains(id)) {
+        for (id, (_, at)) in acknowledged.iter().filter(|(id, (topic, _))| *topic == n % TOPICS && !found.contains(id))
+        {
             if heard.gaps.iter().any(|gap| gap.contains(at)) {
                 told += 1;
             } else {

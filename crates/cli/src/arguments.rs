@@ -10,6 +10,7 @@ mod baseline;
 mod diagnose;
 mod inspector;
 mod live;
+mod messages;
 mod profile;
 mod sign;
 
@@ -22,6 +23,7 @@ pub use live::{
     Apply, Backup, Change, ChangeOptions, Control, Delete, Diff, Get, RefreshFiles, Restore, Revisions, Role, Rollback,
     Token, TokenLimits, Watch,
 };
+pub use messages::{Publish, Subscribe};
 pub use profile::{Backend, Convert, Output, Profile, ProfileCommand, ProfileDiff, Record, TopBy};
 pub use sign::Sign;
 
@@ -81,6 +83,10 @@ pub enum Command {
     Unban(Unban),
     /// List bans: those of operators and of CrowdSec.
     Bans(Bans),
+    /// Publish a message to a topic.
+    Publish(Publish),
+    /// Print messages of topics as they are published, each as a line of JSON.
+    Subscribe(Subscribe),
     /// Write the configuration with its history, files and private keys to one file.
     Backup(Backup),
     /// Restore a backup, in the running gateway or in an empty state directory.

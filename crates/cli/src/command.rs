@@ -16,6 +16,7 @@ mod gateway_files;
 mod get;
 mod inspector;
 mod log_level;
+mod messages;
 mod profile;
 mod replay;
 mod revisions;
@@ -65,6 +66,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Ban(one) => bans::ban(&api()?, one),
         Command::Unban(one) => bans::unban(&api()?, one),
         Command::Bans(list) => bans::list(&api()?, list),
+        Command::Publish(one) => messages::publish(&api()?, runtime, one),
+        Command::Subscribe(one) => messages::subscribe(&api()?, runtime, one),
         Command::Backup(one) => backup::make(&api()?, one),
         Command::Restore(one) => match &one.state {
             Some(state) => backup::install(one, state),

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use weir_ledger::{Clock, Control, Entry, EntryKind, Ledger};
 
-const SUBCOMMANDS: [&str; 37] = [
+const SUBCOMMANDS: [&str; 39] = [
     "up",
     "control",
     "inspector",
@@ -26,6 +26,8 @@ const SUBCOMMANDS: [&str; 37] = [
     "ban",
     "unban",
     "bans",
+    "publish",
+    "subscribe",
     "backup",
     "restore",
     "token",

@@ -26,7 +26,8 @@ use crate::rate::{KeyKind, Pace, RateKey, Take};
 use crate::seclang::{Profile, Run};
 use crate::value::Value;
 use crate::{
-    AllowScope, Decision, Finding, HeaderChange, Meter, Outcome, RateLimit, Response, ResponseSignature, Side, Verdict,
+    AllowScope, Decision, Finding, HeaderChange, Meter, Outcome, RateLimit, Response, ResponseSignature, Side,
+    TopicGrant, Verdict,
 };
 
 /// What a rule does when it matches.
@@ -57,6 +58,8 @@ pub enum Action {
     VerifyResponse(Arc<ResponseSignature>),
     /// Ask a remote detector. The expression is the key under which its answer is remembered.
     Inspect(Arc<Inspector>, Option<ValueExpr>),
+    /// Allow the client to use topics of messages. The expression stands in their filters.
+    Topics(TopicGrant, Option<ValueExpr>),
     /// Remember a tag, for later rules and the logs.
     Tag(String),
     /// Run a SecLang rule set from here on: its rules of phase 1 now, of phase 2 after the rules
@@ -102,6 +105,7 @@ impl Action {
                 inspector: Some(inspector),
                 ..plain
             },
+            Self::Topics(_, value) => ActionInfo { parameter: value.as_ref(), ..plain },
             Self::Tag(_) => ActionInfo { sets_fields: true, ..plain },
             Self::RuleSet(profile) => ActionInfo { rule_set: Some(profile), ..plain },
         }
@@ -115,6 +119,7 @@ impl Action {
             Self::RuleSet(profile) => !profile.only_detects(),
             Self::Inspect(inspector, _) => inspector.mode == Mode::Enforce,
             Self::Allow(_) | Self::Log | Self::Tag(_) | Self::SetHeader(..) | Self::RemoveHeader(..) => false,
+            Self::Topics(..) => false, // it says what a client may do there, and lets all of them pass
             Self::VerifyResponse(_) => false, // the origin has answered by then
         }
     }
@@ -127,6 +132,7 @@ impl Action {
             Self::Inspect(inspector, _) => inspector.mode == Mode::Observe && inspector.sets.is_empty(),
             Self::Allow(_) => true,
             Self::Block(_) | Self::Redirect { .. } | Self::RateLimit(_) | Self::Log | Self::Tag(_) => false,
+            Self::Topics(..) => false,
             Self::SetHeader(..) | Self::RemoveHeader(..) | Self::Authenticate(_) | Self::VerifyResponse(_) => false,
         }
     }
@@ -148,8 +154,9 @@ impl Action {
     #[must_use]
     pub fn last_phase(&self) -> Phase {
         match self.info() {
-            ActionInfo { rule_set: Some(_), .. } => Phase::Request, // it has rules of phase 1
-            ActionInfo { changes: Some(Side::Request), .. } => Phase::Body, // then the origin gets the request
+            ActionInfo { .. } if matches!(self, Self::Topics(..)) => Phase::Body, // then the client is connected
+            ActionInfo { rule_set: Some(_), .. } => Phase::Request,               // it has rules of phase 1
+            ActionInfo { changes: Some(Side::Request), .. } => Phase::Body,       // then the origin gets the request
             ActionInfo { .. } => Phase::Response,
         }
     }
@@ -176,6 +183,10 @@ impl fmt::Display for Action {
             }
             Self::VerifyResponse(_) => out.write_str("verify the signature of the response"),
             Self::Inspect(inspector, _) => write!(out, "ask the inspector {}", inspector.id),
+            Self::Topics(TopicGrant { subscribe, publish }, _) => {
+                let filters = |filter: &Option<String>| filter.clone().unwrap_or_else(|| "nothing".to_owned());
+                write!(out, "allow to subscribe to {} and to publish to {}", filters(subscribe), filters(publish))
+            }
             Self::Tag(tag) => write!(out, "tag {tag}"),
             Self::RuleSet(profile) => {
                 write!(out, "run {}", weir_rules::counted(profile.program().rules().len(), "rule"))
@@ -207,6 +218,7 @@ pub(crate) fn carry_out<'a, M: Meter>(
     for (place, planned) in rule.actions.iter().enumerate() {
         match &planned.action {
             Action::RateLimit(_) if resumed.is_some_and(|resumed| place < resumed) => {}
+            Action::Topics(grant, _) => outcome.topics.add(grant, &text_of(pass, planned)),
             Action::Tag(tag) => pass.tag(tag),
             Action::Inspect(inspector, _) => {
                 let key = if inspector.remember_ms > 0 { text_of(pass, planned) } else { Vec::new() };

@@ -35,6 +35,7 @@ pub mod seclang;
 mod shuffle;
 mod spec;
 mod string_set;
+mod topics;
 mod value;
 mod wildcard;
 
@@ -54,3 +55,4 @@ pub use spec::{
     SelectorSpec, Side, Specification,
 };
 pub use string_set::{SharedBytes, StringSet};
+pub use topics::{TopicGrant, TopicGrants};

@@ -11,6 +11,7 @@ use crate::evaluate::Context;
 use crate::inspection::Inspections;
 use crate::response_signature::ResponseClaim;
 use crate::seclang::Run;
+use crate::topics::TopicGrants;
 use crate::{Meter, Response, RuleIndex, Side};
 
 /// What the caller has to do now.
@@ -142,6 +143,8 @@ pub struct Outcome<'a> {
     pub score: u32,
     /// Tags set.
     pub tags: Vec<String>,
+    /// What rules have allowed the client to do with topics.
+    pub topics: TopicGrants,
     /// The consumer that was authenticated.
     pub identity: Option<Identity>,
     /// Header changes to make; the caller takes them out.

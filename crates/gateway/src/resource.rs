@@ -29,7 +29,7 @@ pub use route::{
 };
 pub use settings::Settings;
 pub use site::{ClientTls, Site, SiteTls, TlsVersion};
-pub use topics::{History, MAX_FILTER_BYTES, MAX_FILTER_LEVELS, MAX_TOPICS, Messages, Topics};
+pub use topics::{History, MAX_FILTER_BYTES, MAX_FILTER_LEVELS, MAX_TOPICS, Messages, Rate, Topics};
 pub use upstream::{
     ActiveHealth, Balance, CheckKind, HashKey, HostHeader, KeepAlive, Member, PassiveHealth, Protocol, Upstream,
     UpstreamTls,

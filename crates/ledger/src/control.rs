@@ -3,6 +3,7 @@
 //! Its size is fixed, so that it outlives reloads and restarts. The switches keep their state until they
 //! are changed or the directory is removed (on tmpfs: until the machine restarts).
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{fs, io};
@@ -11,12 +12,14 @@ use crate::LedgerError;
 use crate::file::{Existing, Mapped, check_owner, make_dir};
 use crate::inspector::{self, InspectorReport, InspectorSlot, MAX_INSPECTOR_SLOTS};
 use crate::process::{identity, lives, pid_of};
+use crate::slot::claim;
+use crate::topics::{self, MAX_TOPICS_SLOTS, TopicsCounts, TopicsSlot};
 use crate::worker::{MAX_WORKERS, WorkerReport, WorkerSlot};
 
 /// The bytes "WEIRCTRL".
 const MAGIC: u64 = u64::from_ne_bytes(*b"WEIRCTRL");
 /// Changes with the layout below.
-const VERSION: u64 = 4;
+const VERSION: u64 = 5;
 const FILE_NAME: &str = "control";
 
 /// Words of the header. The switches share a line of their own that is hardly ever written, so
@@ -30,8 +33,10 @@ const WORD_LOG_LEVEL: usize = 17;
 const WORD_GENERATION: usize = 18;
 
 const INSPECTORS_AT: usize = HEADER_WORDS * 8 + MAX_WORKERS * size_of::<WorkerSlot>();
-const BYTES: usize = INSPECTORS_AT + MAX_INSPECTOR_SLOTS * size_of::<InspectorSlot>();
+const TOPICS_AT: usize = INSPECTORS_AT + MAX_INSPECTOR_SLOTS * size_of::<InspectorSlot>();
+const BYTES: usize = TOPICS_AT + MAX_TOPICS_SLOTS * size_of::<TopicsSlot>();
 const _: () = assert!((HEADER_WORDS * 8).is_multiple_of(align_of::<WorkerSlot>()));
+const _: () = assert!(TOPICS_AT.is_multiple_of(align_of::<TopicsSlot>()));
 const _: () = assert!(INSPECTORS_AT.is_multiple_of(align_of::<InspectorSlot>()));
 
 /// The control file, mapped.
@@ -154,26 +159,30 @@ impl Control {
     /// A slot for what the process `pid` counts of an inspector, from zero unless it has one already; `None` if all are
     /// taken by living processes.
     pub fn claim_inspector(&self, pid: u32, name: &str) -> Option<&InspectorSlot> {
-        let me = identity(pid);
-        let owner_of = |slot: &InspectorSlot| slot.owner.load(Ordering::Relaxed);
-        let known = self.inspector_slots().iter().find(|slot| owner_of(slot) == me && slot.name() == name);
-        known.or_else(|| {
-            self.inspector_slots().iter().find(|slot| {
-                let owner = owner_of(slot);
-                let is_taken = (owner == 0 || !lives(owner))
-                    && slot.owner.compare_exchange(owner, me, Ordering::AcqRel, Ordering::Relaxed).is_ok();
-                if is_taken {
-                    slot.reset(name);
-                }
-                is_taken
-            })
-        })
+        claim(self.inspector_slots(), pid, name)
     }
 
     /// What living workers have counted of inspectors.
     #[must_use]
     pub fn inspectors(&self) -> Vec<InspectorReport> {
         inspector::report(self.inspector_slots())
+    }
+
+    fn topics_slots(&self) -> &[TopicsSlot] {
+        let words = &self.mapped.words()[TOPICS_AT / 8..];
+        // SAFETY: as for `slots`, which these follow behind those of inspectors.
+        unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<TopicsSlot>(), MAX_TOPICS_SLOTS) }
+    }
+
+    /// As [`Control::claim_inspector`], for a set of topics.
+    pub fn claim_topics(&self, pid: u32, name: &str) -> Option<&TopicsSlot> {
+        claim(self.topics_slots(), pid, name)
+    }
+
+    /// What living workers have counted of topics, by set.
+    #[must_use]
+    pub fn topics(&self) -> BTreeMap<String, TopicsCounts> {
+        topics::report(self.topics_slots())
     }
 
     /// The slot of the process `pid`: the one that it has already, or a free one, whose counters start at

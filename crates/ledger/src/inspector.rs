@@ -3,10 +3,9 @@
 //! Not in the ledger's rows: those have CPU times of this machine, and an inspector's time passes elsewhere.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::Counter;
-use crate::process::lives;
+use crate::slot::{Owner, Slot};
 
 /// Slots of all workers together: a hundred inspectors in ten workers.
 pub const MAX_INSPECTOR_SLOTS: usize = 1024;
@@ -14,15 +13,12 @@ pub const MAX_INSPECTOR_SLOTS: usize = 1024;
 pub const FAILURES: usize = 7;
 /// Buckets of latencies: the n-th has those of at most 2^n µs, the last one all others.
 const BUCKETS: usize = 24;
-/// Bytes of a name that are kept: as many as an id has.
-const NAME_BYTES: usize = 128;
 
 /// One inspector in one worker. Only the worker that claimed it writes.
 #[derive(Debug, Default)]
 #[repr(C, align(128))]
 pub struct InspectorSlot {
-    pub(crate) owner: AtomicU64,
-    name: [AtomicU64; NAME_BYTES / 8],
+    owner: Owner,
     /// Questions that were sent, or should have been.
     pub asked: Counter,
     /// Answers that let the request pass.
@@ -52,23 +48,17 @@ impl InspectorSlot {
         let bucket = (ns / 1000).checked_ilog2().map_or(0, |log| log as usize + 1);
         self.latencies[bucket.min(BUCKETS - 1)].add(1);
     }
+}
 
-    pub(crate) fn reset(&self, name: &str) {
+impl Slot for InspectorSlot {
+    fn owner(&self) -> &Owner {
+        &self.owner
+    }
+
+    fn reset(&self) {
         let all = [&self.asked, &self.passed, &self.refused, &self.detected, &self.remembered];
         let state = [&self.is_open, &self.opened, &self.endpoints_out, &self.is_busy];
         all.into_iter().chain(state).chain(&self.failures).chain(&self.latencies).for_each(|counter| counter.set(0));
-        let mut bytes = [0; NAME_BYTES];
-        let length = name.len().min(NAME_BYTES);
-        bytes[..length].copy_from_slice(&name.as_bytes()[..length]);
-        for (word, eight) in self.name.iter().zip(bytes.as_chunks::<8>().0) {
-            word.store(u64::from_ne_bytes(*eight), Ordering::Relaxed);
-        }
-    }
-
-    pub(crate) fn name(&self) -> String {
-        let bytes: Vec<u8> = self.name.iter().flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes()).collect();
-        let length = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-        String::from_utf8_lossy(&bytes[..length]).into_owned()
     }
 }
 
@@ -108,12 +98,8 @@ pub struct InspectorReport {
 /// Adds up the slots of living workers, by name.
 pub(crate) fn report(slots: &[InspectorSlot]) -> Vec<InspectorReport> {
     let mut all: BTreeMap<String, (InspectorReport, [u64; BUCKETS])> = BTreeMap::new();
-    for slot in slots {
-        let owner = slot.owner.load(Ordering::Acquire);
-        if owner == 0 || !lives(owner) {
-            continue;
-        }
-        let (report, latencies) = all.entry(slot.name()).or_default();
+    for (slot, name) in slots.iter().filter_map(|slot| Some((slot, slot.owner.living()?))) {
+        let (report, latencies) = all.entry(name).or_default();
         report.workers += 1;
         for (sum, counter) in [
             (&mut report.asked, &slot.asked),
@@ -153,14 +139,14 @@ fn percentile(latencies: &[u64; BUCKETS], share: f64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::slot::claim;
 
     #[test]
     fn slots_are_added_up_by_name() {
         let slots: Vec<InspectorSlot> = (0..4).map(|_| InspectorSlot::default()).collect();
-        let me = crate::process::identity(std::process::id());
-        for (slot, name) in slots.iter().zip(["bots", "bots", "risk"]) {
-            slot.reset(name);
-            slot.owner.store(me, Ordering::Release);
+        let me = std::process::id();
+        for (pid, name) in [(me, "bots"), (1, "bots"), (me, "risk")] {
+            let slot = claim(&slots, pid, name).unwrap();
             slot.asked.add(2);
             slot.took(700);
             slot.took(3_000_000);
@@ -174,8 +160,8 @@ mod tests {
         );
         assert_eq!((all[0].open, all[0].failures[0], all[1].open), (1, 5, 0));
         assert_eq!((all[0].p50_us, all[0].p99_us), (Some(1), Some(4096)), "3,000 µs is at most 4,096");
-        slots[0].reset("new");
-        assert_eq!((slots[0].name().as_str(), slots[0].asked.get()), ("new", 0));
+        slots[0].reset();
+        assert_eq!(slots[0].asked.get(), 0);
         assert!(report(&[InspectorSlot::default()]).is_empty());
     }
 }

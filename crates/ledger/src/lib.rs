@@ -65,6 +65,8 @@ mod process;
 mod report;
 mod row;
 mod share;
+mod slot;
+mod topics;
 mod worker;
 
 pub use bank::{BANK_ENTRIES, BANKS, NAMES_BYTES};
@@ -78,4 +80,5 @@ pub use ledger::{Ledger, MAX_ENTRIES, MAX_LEDGER_BYTES, Reserve};
 pub use process::{cpu_ns, is_running};
 pub use report::{EntryReport, Report};
 pub use row::Row;
+pub use topics::{MAX_TOPICS_SLOTS, TopicsCount, TopicsCounts, TopicsSlot};
 pub use worker::{MAX_WORKERS, OUTCOMES, WorkerReport, WorkerSlot};

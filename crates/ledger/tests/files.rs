@@ -130,7 +130,7 @@ fn another_version_is_an_error_for_readers_and_replaced_by_nginx() {
     bytes[8] = 99;
     fs::write(&path, bytes).expect("writes");
     let error = Control::open(dir.path()).err().expect("is of another version");
-    assert!(error.to_string().contains("has format 99, this is format 4"), "{error}");
+    assert!(error.to_string().contains("has format 99, this is format 5"), "{error}");
     let new = Control::open_or_create(dir.path()).expect("replaces it");
     new.set_silence(true);
     assert!(!old.silenced(), "processes with the old file keep it");

@@ -74,6 +74,22 @@ struct Feed {
     stuck: Option<(u64, u64)>,
     history: History,
     subscriptions: Subscriptions<u32>,
+    counts: Counts,
+}
+
+/// What a hub counts of one set of topics; the first is what is so now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Subscribers.
+    pub subscribers: u64,
+    /// Messages that were published here.
+    pub published: u64,
+    /// Messages that were put before subscribers.
+    pub delivered: u64,
+    /// Gaps that subscribers were told of.
+    pub gaps: u64,
+    /// Subscribers that had to go because they read too slowly.
+    pub slow: u64,
 }
 
 impl Feed {
@@ -120,6 +136,7 @@ impl<T> Hub<T> {
             stuck: None,
             history: History::default(),
             subscriptions: Subscriptions::default(),
+            counts: Counts::default(),
         };
         Ok(Self {
             follower: streams.follow(worker)?,
@@ -226,6 +243,7 @@ impl<T> Hub<T> {
             stuck: None,
             history,
             subscriptions: Subscriptions::default(),
+            counts: Counts::default(),
         })
     }
 
@@ -235,7 +253,8 @@ impl<T> Hub<T> {
     /// If the topic is not one of the set, or the message is too long.
     pub fn publish(&mut self, id: &str, name: &str, payload: &[u8], now_ms: u64) -> Result<Cursor, Refusal> {
         let name = TopicName::new(name.as_bytes())?;
-        let feed = self.by_id.get(id).and_then(|number| self.feeds.get(number)).ok_or(Refusal::Unavailable)?;
+        let number = *self.by_id.get(id).ok_or(Refusal::Unavailable)?;
+        let feed = self.feeds.get(&number).ok_or(Refusal::Unavailable)?;
         if !feed.filters().any(|filter| filter.matches(name)) {
             return Err(Refusal::Foreign(name.as_str().to_owned()));
         }
@@ -244,7 +263,16 @@ impl<T> Hub<T> {
         }
         let topic = name.as_str().as_bytes();
         let message = Outgoing { kind: Kind::Published as u8, target: EVERYBODY, id: 0, topic, payload };
-        self.put(feed.stream, &message, now_ms)
+        let cursor = self.put(feed.stream, &message, now_ms)?;
+        if let Some(feed) = self.feeds.get_mut(&number) {
+            feed.counts.published += 1;
+        }
+        Ok(cursor)
+    }
+
+    /// What was counted of each set of topics, by id.
+    pub fn counts(&self) -> impl Iterator<Item = (&str, Counts)> {
+        self.feeds.iter().filter(|(n, _)| **n != PLUGINS).map(|(_, feed)| (&*feed.set.id, feed.counts))
     }
 
     /// Writes a message to a stream, and wakes whom it is for.
@@ -272,7 +300,9 @@ impl<T> Hub<T> {
     /// If the set is not there.
     pub fn join(&mut self, id: &str, form: Form, limit: usize, owner: T) -> Result<Key, Refusal> {
         let number = *self.by_id.get(id).ok_or(Refusal::Unavailable)?;
-        let cursor = self.feeds.get(&number).ok_or(Refusal::Unavailable)?.position;
+        let feed = self.feeds.get_mut(&number).ok_or(Refusal::Unavailable)?;
+        feed.counts.subscribers += 1;
+        let cursor = feed.position;
         self.last_generation = self.last_generation.wrapping_add(1);
         let generation = self.last_generation;
         let subscriber = Box::new(Subscriber::new(owner, number, generation, form, limit, cursor));
@@ -360,6 +390,7 @@ impl<T> Hub<T> {
         let subscriber = self.subscribers.get_mut(key.n as usize)?.take()?;
         if let Some(feed) = self.feeds.get_mut(&subscriber.feed) {
             feed.subscriptions.remove_subscriber(key.n);
+            feed.counts.subscribers -= 1;
         }
         self.free.push(key.n);
         if self.is_empty() {

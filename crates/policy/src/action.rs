@@ -18,6 +18,7 @@ mod redirect;
 mod rule_set;
 pub(crate) mod sec_lang;
 mod tag;
+mod topics;
 mod verify_response;
 mod verify_signature;
 
@@ -42,6 +43,7 @@ pub static ACTIONS: &[&ActionKind] = &[
     &allow::ALLOW,
     &log::LOG,
     &tag::TAG,
+    &topics::TOPICS,
     &redirect::REDIRECT,
     &header::SET_HEADER,
     &header::REMOVE_HEADER,

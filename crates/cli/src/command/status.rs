@@ -1,12 +1,13 @@
 //! `weir status`: what is running, read from outside without asking it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use weir_engine::Verdict;
 use weir_inspect::Failure as NoAnswer;
-use weir_ledger::{Control, InspectorReport, OUTCOMES, WorkerReport};
+use weir_ledger::{Control, InspectorReport, OUTCOMES, TopicsCount, TopicsCounts, WorkerReport};
 
 use super::log_level;
 use crate::Failure;
@@ -41,10 +42,12 @@ pub(crate) fn run(api: &Api, runtime: &Path, as_json: bool) -> Result<(), Failur
         let mut value = as_value(&control, &workers);
         value["gateway"] = gateway.unwrap_or_default();
         value["inspectors"] = inspector_values(&control.inspectors());
+        value["topics"] = topics_values(&control.topics());
         println!("{value}");
     } else {
         print!("{}", as_text(runtime, &control, &workers));
         print!("{}", inspectors_text(&control.inspectors()));
+        print!("{}", topics_text(&control.topics()));
         if let Some(gateway) = gateway {
             print!("{}", gateway_text(&gateway));
         }
@@ -131,6 +134,34 @@ fn inspector_values(reports: &[InspectorReport]) -> Value {
         value
     };
     reports.iter().map(value).collect()
+}
+
+fn topics_values(all: &BTreeMap<String, TopicsCounts>) -> Value {
+    let value = |counts: &TopicsCounts| -> Value {
+        TopicsCount::ALL.iter().map(|(count, name, _)| ((*name).to_owned(), json!(counts[*count as usize]))).collect()
+    };
+    all.iter().map(|(set, counts)| (set.clone(), value(counts))).collect()
+}
+
+/// What workers have counted of topics.
+fn topics_text(all: &BTreeMap<String, TopicsCounts>) -> String {
+    if all.is_empty() {
+        return String::new();
+    }
+    let heads = ["SUBSCRIBERS", "PUBLISHED", "DELIVERED", "GAPS", "TOO SLOW", "REFUSED", "µs EACH"];
+    let columns: Vec<_> = [("TOPICS", Align::Left)].into_iter().chain(heads.map(|head| (head, Align::Right))).collect();
+    let row = |(set, counts): (&String, &TopicsCounts)| {
+        let [delivered, spent] = [TopicsCount::Delivered, TopicsCount::Nanoseconds].map(|n| counts[n as usize]);
+        let mut cells = vec![crate::terminal::shown(set, 64)];
+        cells.extend(counts[..TopicsCount::Nanoseconds as usize].iter().copied().map(grouped));
+        cells.push(if delivered > 0 {
+            format!("{:.1}", spent as f64 / delivered as f64 / 1e3)
+        } else {
+            "-".to_owned()
+        });
+        cells
+    };
+    format!("\n{}", render(&columns, &all.iter().map(row).collect::<Vec<_>>()))
 }
 
 /// What workers have counted of inspectors.

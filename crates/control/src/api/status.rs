@@ -91,8 +91,9 @@ pub(super) async fn metrics(State(context): State<Arc<Context>>) -> Response<Bod
     // nginx makes it; without nginx there is nothing to count.
     let ledger = weir_ledger::Control::open(&context.runtime).ok();
     let inspectors = ledger.as_ref().map(weir_ledger::Control::inspectors).unwrap_or_default();
+    let topics = ledger.as_ref().map(weir_ledger::Control::topics);
     let ledger = ledger.map(|ledger| ledger.workers()).unwrap_or_default();
-    let outside = ScrapedState { workers: &workers, ledger: &ledger, inspectors: &inspectors };
+    let outside = ScrapedState { workers: &workers, ledger: &ledger, inspectors: &inspectors, topics: topics.as_ref() };
     let text = context.shared.metrics.render(outside);
     let mut response = Response::new(Body::from(text));
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");

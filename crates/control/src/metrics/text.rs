@@ -1,10 +1,11 @@
 //! The text that Prometheus reads (exposition format 0.0.4).
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use weir_engine::Verdict;
 use weir_inspect::Failure;
-use weir_ledger::{InspectorReport, WorkerReport};
+use weir_ledger::{InspectorReport, TopicsCount, TopicsCounts, WorkerReport};
 
 use super::{HealthCounts, Histogram, MAX_UPSTREAMS, Metrics, Outcome};
 
@@ -29,6 +30,8 @@ pub struct ScrapedState<'a> {
     pub ledger: &'a [WorkerReport],
     /// What living workers have counted of inspectors.
     pub inspectors: &'a [InspectorReport],
+    /// What living workers have counted of topics.
+    pub topics: Option<&'a BTreeMap<String, TopicsCounts>>,
 }
 
 impl Metrics {
@@ -42,6 +45,7 @@ impl Metrics {
         workers(&mut page, outside.workers);
         ledger(&mut page, outside.ledger);
         inspectors(&mut page, outside.inspectors);
+        outside.topics.into_iter().for_each(|counts| topics(&mut page, counts));
         page.text
     }
 
@@ -159,6 +163,19 @@ fn inspectors(page: &mut Page, reports: &[InspectorReport]) {
         page.head(name, "gauge", help);
         for report in reports {
             page.line(name, &format!("inspector=\"{}\"", escaped(&report.name)), value(report));
+        }
+    }
+}
+
+/// Likewise.
+fn topics(page: &mut Page, all: &BTreeMap<String, TopicsCounts>) {
+    for (count, name, help) in TopicsCount::ALL.into_iter().filter(|_| !all.is_empty()) {
+        let is_gauge = count == TopicsCount::Subscribers;
+        let (kind, end) = if is_gauge { ("gauge", "") } else { ("counter", "_total") };
+        let name = format!("weir_topics_{name}{end}");
+        page.head(&name, kind, help);
+        for (set, counts) in all {
+            page.line(&name, &format!("topics=\"{}\"", escaped(set)), counts[count as usize]);
         }
     }
 }

@@ -34,6 +34,15 @@ pub struct History {
     pub age_ms: u64,
 }
 
+/// At most so many in a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rate {
+    /// At least 1.
+    pub requests: u64,
+    /// In ms, at least 1.
+    pub period_ms: u64,
+}
+
 /// What a route lets clients do with topics.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Messages {
@@ -49,6 +58,12 @@ pub struct Messages {
     pub ping_ms: u64,
     /// The number of topic filters that one connection may subscribe to.
     pub max_connection_topics: u32,
+    /// Whether clients may use only topics that rules allow.
+    pub restricted: bool,
+    /// Whether clients may publish by frames of a WebSocket even where policies look at bodies.
+    pub uninspected_frames: bool,
+    /// How many messages one WebSocket may publish.
+    pub publish_rate: Option<Rate>,
     /// Origins of other sites whose pages may connect, in lower case: `https://app.example.com`, or `*` for all. Without
     /// any, only pages of the same origin may.
     pub origins: Vec<String>,

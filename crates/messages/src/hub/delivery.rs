@@ -107,11 +107,13 @@ impl<T> Hub<T> {
                         }
                         if one.push(frames.of(one.form, topic, Cursor { epoch, position: next }, payload)) {
                             one.cursor = next;
+                            feed.counts.delivered += 1;
                         } else if feed.history.is_kept() {
                             one.cursor = position;
                             one.is_behind = true;
                         } else {
                             one.leaving = Some(Leaving::Slow);
+                            feed.counts.slow += 1;
                         }
                     }
                     mark_due(&mut self.subscribers, &mut self.due, &self.matched);
@@ -129,7 +131,8 @@ impl<T> Hub<T> {
         if !one.is_behind || one.waiting() > 0 {
             return;
         }
-        let Some(feed) = self.feeds.get(&one.feed) else { return };
+        let Some(feed) = self.feeds.get_mut(&one.feed) else { return };
+        let counts = &mut feed.counts;
         let stream = streams.stream(feed.stream);
         if one.cursor < feed.history.floor() || one.cursor > stream.end() {
             one.gap_from.get_or_insert(one.cursor);
@@ -147,7 +150,8 @@ impl<T> Hub<T> {
                 let read = if past.is_kept { stream.read(past.position, &mut self.buffer) } else { Read::End };
                 match read {
                     Read::Message(message, _) => {
-                        tell_gap(one, epoch);
+                        counts.gaps += u64::from(tell_gap(one, epoch));
+                        counts.delivered += 1;
                         let cursor = Cursor { epoch, position: past.next };
                         let frame = message_frame(one.form, topic, cursor, message.payload(&self.buffer));
                         one.force(frame.into());
@@ -159,7 +163,7 @@ impl<T> Hub<T> {
             one.cursor = past.next;
         }
         one.cursor = one.cursor.max(feed.position);
-        tell_gap(one, epoch);
+        counts.gaps += u64::from(tell_gap(one, epoch));
         one.is_behind = false;
         one.is_beginning = false;
     }

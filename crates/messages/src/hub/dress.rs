@@ -20,12 +20,13 @@ impl Frames {
 }
 
 /// Tells a subscriber that messages are missing, up to its cursor.
-pub(super) fn tell_gap<T>(one: &mut Subscriber<T>, epoch: u64) {
-    let Some(from) = one.gap_from.take() else { return };
+pub(super) fn tell_gap<T>(one: &mut Subscriber<T>, epoch: u64) -> bool {
+    let Some(from) = one.gap_from.take() else { return false };
     let (from, to) = (Cursor { epoch, position: from }, Cursor { epoch, position: one.cursor });
     let mut object = Vec::new();
     frame::gap("*", from, to, &mut object);
     one.force(dress(one.form, Some("gap"), to, object).into());
+    true
 }
 
 pub(super) fn message_frame(form: Form, topic: TopicName<'_>, cursor: Cursor, payload: &[u8]) -> Vec<u8> {

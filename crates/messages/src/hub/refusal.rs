@@ -16,6 +16,23 @@ pub enum Refusal {
     /// A topic that the route does not have.
     #[error("`{0}` is not among the topics of this route")]
     Foreign(String),
+    /// A topic that the policy does not allow the client to use.
+    #[error("`{0}` is not among the topics that the policy allows this client")]
+    Forbidden(String),
+    /// The route takes no messages.
+    #[error("clients may not publish here")]
+    NotHere,
+    /// Rules look at bodies, and frames have none.
+    #[error("a policy of this route looks at bodies, which frames are not: publish with POST")]
+    Uninspected,
+    /// More messages than the route allows over one connection.
+    #[error("a connection may publish {requests} messages in {period_ms} ms; send fewer, or later")]
+    TooFast {
+        /// Messages.
+        requests: u64,
+        /// In this time.
+        period_ms: u64,
+    },
     /// Too many topics over one connection.
     #[error("a connection may have {0} topics; unsubscribe from some, or open another connection")]
     TooMany(usize),

@@ -95,7 +95,7 @@ unsafe fn events(r: *mut ngx_http_request_t, routed: &Routed, wanted: &Wanted) -
         let form = Form::Events { is_json: wanted.is_json, is_chunked };
         let (key, begin) = match join(r, routed, form, wanted) {
             Ok(joined) => joined,
-            Err(refusal) => return respond::answer(r, Arc::new(refused(&refusal))),
+            Err(refusal) => return respond::answer(r, Arc::new(refused(&refusal, routed))),
         };
         (*r).headers_out.status = 200;
         (*r).headers_out.content_length_n = -1;
@@ -151,7 +151,7 @@ unsafe fn poll(r: *mut ngx_http_request_t, routed: &Routed, wanted: &Wanted) -> 
             return respond::answer(r, Arc::new(no_topic()));
         }
         if let Err(refusal) = join(r, routed, Form::Poll, wanted) {
-            return respond::answer(r, Arc::new(refused(&refusal)));
+            return respond::answer(r, Arc::new(refused(&refusal, routed)));
         }
         (*r).read_event_handler = Some(ngx_http_test_reading);
         (*(*r).main).set_count((*(*r).main).count() + 1);

@@ -7,6 +7,7 @@ use weir_messages::subscriber::Form;
 use weir_messages::websocket::{Opcode, encode};
 
 use super::connection::{self, Ending, Written};
+use super::counters;
 use super::state::{STATE, with_hub};
 use crate::{fault, ffi, worker};
 
@@ -37,10 +38,10 @@ pub unsafe extern "C" fn delivered(_: *mut ngx_event_t) {
 
 /// Reads what was published and writes it to subscribers.
 fn deliver() {
-    let rest = with_hub(|hub| hub.receive(ffi::now_ms()));
+    let rest = counters::timed(|| with_hub(|hub| hub.receive(ffi::now_ms())));
     let wakes = with_hub(weir_messages::hub::Hub::take_wakes).unwrap_or_default();
     wakes.iter().for_each(|wake| wake());
-    flush();
+    counters::timed(flush);
     match rest {
         Some(Rest::More) => _ = with_hub(|hub| hub.follower().wake_self()),
         Some(Rest::Later(ms)) => {

@@ -5,10 +5,12 @@
 
 mod connection;
 mod content;
+mod counters;
 mod delivery;
 mod plugin;
 mod publish;
 mod request;
+mod rights;
 mod state;
 mod websocket;
 
@@ -79,7 +81,8 @@ pub fn configure(gateway: &Gateway) {
     deliver_soon();
 }
 
-/// Once a second: frees the places of processes that are dead, so that what they owned is free.
+/// Once a second: frees the places of processes that are dead, so that what they owned is free, and writes what was counted.
 pub fn beat() {
     with_hub(|hub| hub.follower().streams().reap());
+    counters::write();
 }

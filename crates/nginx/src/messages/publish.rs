@@ -10,6 +10,7 @@ use nginx_sys::{
 use weir_engine::Response;
 
 use super::request::{problem, refused, target, topic_in_path};
+use super::rights::Rights;
 use super::state::{deliver_soon, with_hub};
 use crate::gateway::Routed;
 use crate::{buffer, fault, ffi, respond, transaction};
@@ -59,6 +60,9 @@ unsafe fn publish(r: *mut ngx_http_request_t) -> Response {
             (Some(_), Some(_)) => return problem(400, "the request names two topics", None),
         };
         let Ok(topic) = std::str::from_utf8(topic) else { return problem(400, "the topic is not UTF-8", None) };
+        if let Err(refusal) = Rights::of(&*inspection, messages).may_publish(topic) {
+            return refused(&refusal, &routed);
+        }
         let payload = body(r);
         match with_hub(|hub| hub.publish(&messages.topics, topic, &payload, ffi::now_ms())) {
             Some(Ok(cursor)) => {
@@ -66,7 +70,7 @@ unsafe fn publish(r: *mut ngx_http_request_t) -> Response {
                 let body = format!("{{\"id\":\"{cursor}\"}}\n").into_bytes();
                 Response { status: 200, body, content_type: b"application/json".to_vec(), headers: Vec::new() }
             }
-            Some(Err(refusal)) => refused(&refusal),
+            Some(Err(refusal)) => refused(&refusal, &routed),
             None => {
                 problem(503, "this worker has no memory for messages", Some("see weir_messages_zone and the error log"))
             }

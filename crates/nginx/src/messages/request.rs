@@ -11,7 +11,9 @@ use weir_messages::cursor::{Cursor, CursorError, Start};
 use weir_messages::hub::{Key, Refusal};
 use weir_messages::subscriber::Form;
 
+use super::counters;
 use super::delivery::{TICK_MS, arm, flush};
+use super::rights::Rights;
 use super::state::{Connection, key_of, with_hub};
 use crate::gateway::Routed;
 use crate::transaction::Inspection;
@@ -95,6 +97,9 @@ pub unsafe fn join(
     // SAFETY: as the caller promises.
     unsafe {
         let Some(messages) = target(routed) else { return Err(Refusal::Unavailable) };
+        let Some(inspection) = transaction::find(r) else { return Err(Refusal::Unavailable) };
+        let rights = Rights::of(&*inspection, messages);
+        rights.may_subscribe(wanted.topics.iter().map(String::as_str))?;
         let now_ms = ffi::now_ms();
         let ping_ms = if form == Form::Poll { POLL_MS } else { messages.ping_ms };
         let owner = Connection {
@@ -105,7 +110,7 @@ pub unsafe fn join(
             written_ms: now_ms,
             heard_ms: now_ms,
             blocked_ms: None,
-            may_publish: messages.publish,
+            rights,
             max_topics: messages.max_connection_topics as usize,
             topics: messages.topics.as_str().into(),
         };
@@ -122,11 +127,8 @@ pub unsafe fn join(
             }
         });
         let (key, at) = joined.unwrap_or(Err(Refusal::Unavailable))?;
-        let kept = transaction::find(r).and_then(|inspection| {
-            (*inspection).subscriber = Some(key);
-            ffi::keep((*r).pool, Ticket(key))
-        });
-        if kept.is_none() {
+        (*inspection).subscriber = Some(key);
+        if ffi::keep((*r).pool, Ticket(key)).is_none() {
             with_hub(|hub| hub.leave(key));
             return Err(Refusal::Unavailable);
         }
@@ -212,12 +214,14 @@ pub fn no_topic() -> Response {
 }
 
 /// The answer to a request that the hub refuses.
-pub fn refused(refusal: &Refusal) -> Response {
+pub fn refused(refusal: &Refusal, routed: &Routed) -> Response {
+    target(routed).into_iter().for_each(|messages| counters::refused(&messages.topics));
     let status = match refusal {
         Refusal::Unavailable | Refusal::TooSlow | Refusal::Full(_) | Refusal::NoOwner | Refusal::NoWorker => 503,
         Refusal::Topic(_) | Refusal::TooMany(_) | Refusal::Key => 400,
         Refusal::Taken => 409,
-        Refusal::Foreign(_) => 403,
+        Refusal::Foreign(_) | Refusal::Forbidden(_) | Refusal::NotHere | Refusal::Uninspected => 403,
+        Refusal::TooFast { .. } => 429,
         Refusal::TooLong(_) => 413,
     };
     problem(status, &refusal.to_string(), None)

@@ -7,6 +7,7 @@ use nginx_sys::{ngx_chain_t, ngx_event_t, ngx_http_request_t, ngx_post_event, ng
 use weir_messages::hub::{Hub, Key};
 use weir_messages::websocket::Decoder;
 
+use super::rights::Rights;
 use crate::worker;
 
 /// What is kept about a subscriber here.
@@ -24,8 +25,8 @@ pub struct Connection {
     pub heard_ms: u64,
     /// Since when nothing can be written.
     pub blocked_ms: Option<u64>,
-    /// Where the subscriber may publish, and how many topics it may have.
-    pub may_publish: bool,
+    /// What the subscriber may do, and how many topics it may have.
+    pub rights: Rights,
     pub max_topics: usize,
     /// The set of topics.
     pub topics: Box<str>,

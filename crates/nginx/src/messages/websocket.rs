@@ -14,6 +14,7 @@ use weir_messages::subscriber::Form;
 use weir_messages::websocket::{Accepted, Decoder, Event, Handshake, Opcode, encode};
 
 use super::connection::{self, Ending};
+use super::counters;
 use super::delivery::flush;
 use super::request::{self, Wanted, problem, refused, target};
 use super::state::{deliver_soon, key_of, with_hub};
@@ -66,7 +67,7 @@ pub unsafe fn begin(r: *mut ngx_http_request_t, routed: &Rc<Routed>, wanted: &Wa
                 }
                 key
             }
-            Err(refusal) => return respond::answer(r, Arc::new(refused(&refusal))),
+            Err(refusal) => return respond::answer(r, Arc::new(refused(&refusal, routed))),
         };
         let most = with_hub(|hub| hub.message_max(&messages.topics)).flatten().unwrap_or(0) * 4 / 3 + FRAME_OVERHEAD;
         give(key, Box::new(Decoder::new(most)));
@@ -221,6 +222,7 @@ fn say(key: Key, write: impl FnOnce(&mut Vec<u8>)) {
 }
 
 fn refuse(key: Key, reason: &str, about: Option<About<'_>>) {
+    with_hub(|hub| hub.subscriber(key).map(|one| counters::refused(&one.owner.topics)));
     say(key, |out| frame::error(reason, None, about, out));
 }
 
@@ -233,8 +235,9 @@ fn command(key: Key, text: &[u8]) {
         Request::Subscribe { filters, start } => {
             let filters: Vec<&str> = filters.iter().map(AsRef::as_ref).collect();
             let done = with_hub(|hub| {
-                let most = hub.subscriber(key)?.owner.max_topics;
-                Some(hub.subscribe(key, &filters, start, most))
+                let owner = &hub.subscriber(key)?.owner;
+                let (may, most) = (owner.rights.may_subscribe(filters.iter().copied()), owner.max_topics);
+                Some(may.and_then(|()| hub.subscribe(key, &filters, start, most)))
             });
             match done.flatten() {
                 Some(Ok(at)) => say(key, |out| frame::subscribed(&filters, at, out)),
@@ -248,12 +251,10 @@ fn command(key: Key, text: &[u8]) {
         }
         Request::Publish { topic, payload, id } => {
             let done = with_hub(|hub| {
-                let owner = &hub.subscriber(key)?.owner;
-                if !owner.may_publish {
-                    return Some(Err("clients may not publish here".to_owned()));
-                }
+                let owner = &mut hub.subscriber(key)?.owner;
+                let may = owner.rights.may_publish_frame(&topic, ffi::now_ms());
                 let set = owner.topics.clone();
-                Some(hub.publish(&set, &topic, &payload, ffi::now_ms()).map_err(|refusal| refusal.to_string()))
+                Some(may.and_then(|()| hub.publish(&set, &topic, &payload, ffi::now_ms())))
             });
             match done.flatten() {
                 Some(Ok(cursor)) => {
@@ -262,7 +263,9 @@ fn command(key: Key, text: &[u8]) {
                         say(key, |out| frame::published(cursor, id, out));
                     }
                 }
-                Some(Err(reason)) => refuse(key, &reason, id.map(About::Id).or(Some(About::Topic(&topic)))),
+                Some(Err(refusal)) => {
+                    refuse(key, &refusal.to_string(), id.map(About::Id).or(Some(About::Topic(&topic))))
+                }
                 None => {}
             }
         }

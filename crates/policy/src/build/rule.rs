@@ -340,7 +340,12 @@ impl<'b> Builder<'b> {
                 "its own rules read the rest; let the condition read only the request's head, or use `true`",
             ),
             Phase::Body | Phase::Response => (
-                parameters.get("on").map_or(node, |item| item.node),
+                match action {
+                    Action::SetHeader(..) | Action::RemoveHeader(..) => {
+                        parameters.get("on").map_or(node, |item| item.node)
+                    }
+                    _ => node,
+                },
                 "a rule that reads the response cannot change the request",
                 "the origin has answered by then; use `on: response`, or read only the request",
             ),

@@ -4,7 +4,8 @@ use std::time::Instant;
 
 use weir_gateway::op::Op;
 use weir_gateway::resource::{
-    Balance, CheckKind, HashKey, History, HostHeader, Messages, PathMatch, Resource, Rewrite, RouteAction, Test, Topics,
+    Balance, CheckKind, HashKey, History, HostHeader, Messages, PathMatch, Rate, Resource, Rewrite, RouteAction, Test,
+    Topics,
 };
 
 use super::*;
@@ -126,6 +127,9 @@ fn a_route_for_messages_has_its_defaults_and_short_form() {
         buffer: 256 << 10,
         ping_ms: 30_000,
         max_connection_topics: 64,
+        restricted: false,
+        uninspected_frames: false,
+        publish_rate: None,
         origins: vec![],
     };
     assert_eq!(defaults, expected);
@@ -133,9 +137,10 @@ fn a_route_for_messages_has_its_defaults_and_short_form() {
     assert_eq!(references[1].pointer, "/messages");
     let (all, references) = messages(
         r#"{"topics": "chat", "publish": true, "subscribe": false, "buffer": "4k", "ping": "1h",
-            "max_connection_topics": 10000, "origins": ["https://App.example.com", "https://app.example.com", "*"]}"#,
+            "max_connection_topics": 10000, "restricted": true, "publish_rate": "100/10s", "origins": ["https://App.example.com", "https://app.example.com", "*"]}"#,
     );
-    assert!(all.publish && !all.subscribe && all.max_connection_topics == 10_000);
+    assert!(all.publish && !all.subscribe && all.max_connection_topics == 10_000 && all.restricted);
+    assert_eq!(all.publish_rate, Some(Rate { requests: 100, period_ms: 10_000 }));
     assert_eq!((all.buffer, all.ping_ms, references[1].pointer.as_str()), (4096, 3_600_000, "/messages/topics"));
     assert_eq!(all.origins, ["https://app.example.com", "*"]);
 }

@@ -1,6 +1,6 @@
 //! Routes that give clients messages of topics, and take theirs.
 
-use weir_gateway::resource::{Messages, ResourceKind};
+use weir_gateway::resource::{Messages, Rate, ResourceKind};
 use weir_policy::check::{Fields, Value};
 use weir_policy::table::{Key, Kind, Need, Resource, form};
 
@@ -60,6 +60,24 @@ pub(super) static MESSAGES: Resource = Resource {
             doc: "The number of topic filters that one connection may subscribe to.",
         },
         Key {
+            name: "restricted",
+            kind: Kind::Flag,
+            need: Need::Value("false"),
+            doc: "Whether clients may use only topics that rules allow them by the action `topics`. Where such a rule has matched, that is so anyway.",
+        },
+        Key {
+            name: "publish_rate",
+            kind: Kind::Rate,
+            need: Need::Default("unlimited"),
+            doc: "The number of messages that one WebSocket may publish in a time, such as `100/10s`. Requests are limited by the action `rate_limit`.",
+        },
+        Key {
+            name: "uninspected_frames",
+            kind: Kind::Flag,
+            need: Need::Value("false"),
+            doc: "Whether clients may publish by frames of a WebSocket, which no rule sees, even where a policy may refuse requests by their bodies.",
+        },
+        Key {
             name: "origins",
             kind: Kind::AtMost(&Kind::List(&Kind::Form(&form::ORIGIN), false), MAX_ORIGINS),
             need: Need::Default("pages of the same origin only"),
@@ -83,6 +101,12 @@ impl Converter<'_> {
             buffer: fields.bytes_or("buffer"),
             ping_ms: fields.ms_or("ping"),
             max_connection_topics: fields.u32_or("max_connection_topics"),
+            restricted: fields.flag_or("restricted"),
+            uninspected_frames: fields.flag_or("uninspected_frames"),
+            publish_rate: match fields.get("publish_rate").map(|item| &item.value) {
+                Some(Value::Rate(rate)) => Some(Rate { requests: rate.requests, period_ms: rate.period_ms }),
+                _ => None,
+            },
             origins: self.origins(fields),
         }
     }
