@@ -20,7 +20,7 @@ fn start() -> Gateway {
     let body = json!([{"id": "word", "when": "http.request.body.raw contains \"attack\"", "action": "block"}]);
     let restricted = json!({"topics": "past", "publish": true, "restricted": true, "publish_rate": "3/1h"});
     Gateway::start(&[
-        ("topics/past", json!({"topics": ["users/#", "chat"], "history": {"count": 100}})),
+        ("topics/past", json!({"topics": ["users/#", "chat"], "history": {"count": 100}, "presence": true})),
         ("sites/all", json!({"hosts": ["*"]})),
         ("policies/own", json!({"rules": rules})),
         ("policies/body", json!({"rules": body})),
@@ -145,4 +145,45 @@ fn other_processes_publish_and_subscribe_and_everything_is_counted() {
     assert_eq!((&counts["subscribers"], &counts["published"]), (&json!(1), &json!(1)), "{counts}");
     assert!(counts["nanoseconds"].as_u64() > Some(0), "{counts}");
     assert!(run(&["status"]).1.contains("SUBSCRIBERS"));
+}
+
+#[test]
+fn clients_see_who_is_connected_to_any_worker() {
+    let gateway = start();
+    let nginx = &gateway.nginx;
+    let count = |expected: u64| {
+        until(&format!("{expected} to be connected"), || {
+            let (status, text) = request(nginx, "GET", "/body/chat?presence", "", "");
+            assert_eq!(status, 200, "{text}");
+            let list: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(list["count"].as_u64(), Some(list["present"].as_array().unwrap().len() as u64));
+            (list["count"] == expected).then_some(())
+        });
+    };
+    let mut watcher = socket(nginx, "/body");
+    say(&mut watcher, json!({"presence": ["chat"]}));
+    assert_eq!(read(&mut watcher), json!({"topic": "chat", "count": 0, "present": []}));
+    let mut members: Vec<_> = (0..6).map(|_| Events::open(nginx, "/body/chat", None)).collect();
+    for expected in 1..=6 {
+        let change = read(&mut watcher);
+        assert!(change["joined"]["id"].is_string() && change["count"] == expected, "{change}");
+    }
+    count(6);
+    drop(members.pop());
+    let change = read(&mut watcher);
+    assert!(change["left"]["id"].is_string() && change["count"] == 5, "{change}");
+    // What a killed worker had is gone within seconds, and its successor knows the others.
+    let _ = nginx.kill_worker();
+    let _more: Vec<_> = (0..6).map(|_| Events::open(nginx, "/body/chat", None)).collect();
+    let living = until("the dead to be forgotten", || {
+        let (_, text) = request(nginx, "GET", "/body/chat?presence", "", "");
+        let list: Value = serde_json::from_str(&text).unwrap();
+        list["count"].as_u64().filter(|count| (6..11).contains(count))
+    });
+    for _ in 0..8 {
+        count(living);
+    }
+    for (target, status) in [("/own/chat?presence", 403), ("/body/%23?presence", 400), ("/body?presence", 400)] {
+        assert_eq!(request(nginx, "GET", target, "anna", "").0, status, "{target}");
+    }
 }

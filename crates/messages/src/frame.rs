@@ -39,7 +39,9 @@ mod request;
 mod response;
 
 pub use request::{FrameError, MAX_FILTERS, Request, parse};
-pub use response::{About, error, gap, message, pong, published, reconnect, subscribed};
+pub use response::{
+    About, Member, error, gap, message, pong, presence_change, present, published, reconnect, subscribed,
+};
 
 #[cfg(test)]
 mod tests;

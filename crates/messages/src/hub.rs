@@ -8,9 +8,10 @@
 mod delivery;
 mod dress;
 mod plugins;
+mod presence;
 mod refusal;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -26,6 +27,7 @@ use crate::topic::{TopicFilter, TopicName};
 
 pub use dress::{chunked, text_frame};
 pub use plugins::To;
+use presence::{Announcement, Presence};
 pub use refusal::Refusal;
 
 /// The feed of plugins.
@@ -45,6 +47,8 @@ pub struct TopicSet {
     pub history: Bounds,
     /// The longest message, in bytes.
     pub max_message: usize,
+    /// Whether clients can see who is connected to a topic.
+    pub presence: bool,
 }
 
 /// A subscriber of a hub. Keys of subscribers that have left are not used again.
@@ -75,6 +79,7 @@ struct Feed {
     history: History,
     subscriptions: Subscriptions<u32>,
     counts: Counts,
+    presence: Presence,
 }
 
 /// What a hub counts of one set of topics; the first is what is so now.
@@ -113,6 +118,12 @@ pub struct Hub<T> {
     listeners: Listeners<Wake>,
     /// The last question of a plugin.
     last_question: u64,
+    /// Changes of members that have been read.
+    heard: Vec<(Kind, u64, Box<str>, Box<str>)>,
+    /// Members that others are to be told of.
+    unsaid: VecDeque<Announcement>,
+    /// The time of the last call that had one.
+    now_ms: u64,
 }
 
 /// Wakes a plugin. Called when nothing of the hub is borrowed.
@@ -130,6 +141,7 @@ impl<T> Hub<T> {
                 filters: Vec::new(),
                 history: Bounds::default(),
                 max_message: usize::MAX,
+                presence: false,
             },
             stream: BUS,
             position: streams.stream(BUS).end(),
@@ -137,6 +149,7 @@ impl<T> Hub<T> {
             history: History::default(),
             subscriptions: Subscriptions::default(),
             counts: Counts::default(),
+            presence: Presence::default(),
         };
         Ok(Self {
             follower: streams.follow(worker)?,
@@ -151,6 +164,9 @@ impl<T> Hub<T> {
             matched: Vec::new(),
             listeners: Listeners::default(),
             last_question: 0,
+            heard: Vec::new(),
+            unsaid: VecDeque::new(),
+            now_ms: 0,
         })
     }
 
@@ -178,6 +194,7 @@ impl<T> Hub<T> {
     /// Takes over the sets of topics that are configured now. Returns those for which there is no stream. Subscribers of
     /// sets that are gone have to leave.
     pub fn configure(&mut self, sets: &[TopicSet], now_ms: u64) -> Vec<String> {
+        self.now_ms = now_ms;
         let names: Vec<&str> = sets.iter().map(|set| &*set.id).collect();
         let gone: Vec<u64> = self
             .feeds
@@ -196,13 +213,25 @@ impl<T> Hub<T> {
         }
         let mut left_out = Vec::new();
         for set in sets {
-            if let Some(feed) = self.by_id.get(&set.id).and_then(|number| self.feeds.get_mut(number)) {
+            if let Some(number) = self.by_id.get(&set.id).copied() {
+                let Some(feed) = self.feeds.get_mut(&number) else { continue };
                 feed.history.set_bounds(set.history);
-                feed.set = set.clone();
+                let had_presence = std::mem::replace(&mut feed.set, set.clone()).presence;
+                match (had_presence, set.presence) {
+                    (false, true) => {
+                        self.ask_for_members(number);
+                        self.send_members(number, EVERYBODY);
+                    }
+                    (true, false) => feed.presence = Presence::default(),
+                    _ => {}
+                }
             } else if let Some(feed) = self.begin(set, &names, now_ms) {
                 self.last_feed += 1;
                 self.feeds.insert(self.last_feed, feed);
                 self.by_id.insert(set.id.clone(), self.last_feed);
+                if set.presence {
+                    self.ask_for_members(self.last_feed);
+                }
             } else {
                 left_out.push(set.id.clone());
             }
@@ -226,7 +255,9 @@ impl<T> Hub<T> {
             }
             position = match stream.read(position, &mut self.buffer) {
                 Read::Message(message, next) => {
-                    if let Ok(topic) = std::str::from_utf8(message.topic(&self.buffer)) {
+                    if let Ok(topic) = std::str::from_utf8(message.topic(&self.buffer))
+                        && Kind::of(message.kind) == Some(Kind::Published)
+                    {
                         history.push(position, next, topic, message.time_ms);
                     }
                     next
@@ -244,6 +275,7 @@ impl<T> Hub<T> {
             history,
             subscriptions: Subscriptions::default(),
             counts: Counts::default(),
+            presence: Presence::default(),
         })
     }
 
@@ -338,6 +370,7 @@ impl<T> Hub<T> {
             return Err(Refusal::TooMany(most));
         }
         let is_first = subscriber.filters.is_empty();
+        let before = subscriber.filters.len();
         for filter in new {
             // The same one may be in the list twice.
             if subscriber.filters().all(|known| known != *filter) {
@@ -345,6 +378,12 @@ impl<T> Hub<T> {
                 feed.subscriptions.add(TopicFilter::new(filter.as_bytes())?, key.n);
             }
         }
+        if feed.set.presence && subscriber.form != Form::Poll {
+            let (number, name, new) = (subscriber.feed, subscriber.name.clone(), subscriber.filters[before..].to_vec());
+            self.announce(Kind::Joined, number, key.generation, &name, &new);
+        }
+        let Some(subscriber) = find(&mut self.subscribers, key) else { return Err(Refusal::Unavailable) };
+        let feed = self.feeds.get_mut(&subscriber.feed).ok_or(Refusal::Unavailable)?;
         let epoch = self.follower.streams().epoch();
         let now = Cursor { epoch, position: feed.position };
         if !is_first {
@@ -374,13 +413,18 @@ impl<T> Hub<T> {
     pub fn unsubscribe(&mut self, key: Key, filters: &[&str]) {
         let Some(subscriber) = find(&mut self.subscribers, key) else { return };
         let Some(feed) = self.feeds.get_mut(&subscriber.feed) else { return };
+        let mut gone = Vec::new();
         for filter in filters {
             if let Some(at) = subscriber.filters.iter().position(|known| **known == **filter) {
-                subscriber.filters.swap_remove(at);
+                gone.push(subscriber.filters.swap_remove(at));
                 if let Ok(filter) = TopicFilter::new(filter.as_bytes()) {
                     feed.subscriptions.remove(filter, key.n);
                 }
             }
+        }
+        if feed.set.presence && subscriber.form != Form::Poll {
+            let (number, name) = (subscriber.feed, subscriber.name.clone());
+            self.announce(Kind::Left, number, key.generation, &name, &gone);
         }
     }
 
@@ -388,6 +432,12 @@ impl<T> Hub<T> {
     pub fn leave(&mut self, key: Key) -> Option<T> {
         find(&mut self.subscribers, key)?;
         let subscriber = self.subscribers.get_mut(key.n as usize)?.take()?;
+        if self.feeds.get(&subscriber.feed).is_some_and(|feed| feed.set.presence) {
+            self.unwatch(subscriber.feed, key.n);
+            if subscriber.form != Form::Poll {
+                self.announce(Kind::Left, subscriber.feed, key.generation, &subscriber.name, &subscriber.filters);
+            }
+        }
         if let Some(feed) = self.feeds.get_mut(&subscriber.feed) {
             feed.subscriptions.remove_subscriber(key.n);
             feed.counts.subscribers -= 1;

@@ -25,15 +25,21 @@ pub enum Kind {
     QuestionToWorker = 5,
     /// The reply to the question of this id.
     Reply = 6,
+    /// A subscriber has come to the topic; its id is its number, and the message its name.
+    Joined = 7,
+    /// It has left.
+    Left = 8,
+    /// A worker, whose slot is the id, asks for all members.
+    Asked = 9,
 }
 
 impl Kind {
     /// The kind of this number.
     #[must_use]
     pub fn of(number: u8) -> Option<Self> {
-        [Self::Published, Self::ToOwner, Self::Question, Self::QuestionToOwner, Self::QuestionToWorker, Self::Reply]
-            .into_iter()
-            .find(|kind| *kind as u8 == number)
+        use Kind::{Asked, Joined, Left, Published, Question, QuestionToOwner, QuestionToWorker, Reply, ToOwner};
+        let all = [Published, ToOwner, Question, QuestionToOwner, QuestionToWorker, Reply, Joined, Left, Asked];
+        all.into_iter().find(|kind| *kind as u8 == number)
     }
 
     /// Whether the sender waits for a reply.
@@ -208,6 +214,7 @@ impl<W> Listeners<W> {
             Kind::ToOwner | Kind::QuestionToOwner => self.found.extend(self.keys.get(topic)),
             Kind::QuestionToWorker => self.found.extend(self.workers.get(topic)),
             Kind::Reply => self.found.extend(self.replies.get(&id)),
+            Kind::Joined | Kind::Left | Kind::Asked => {}
         }
         let mut taken: Vec<(usize, bool)> = Vec::new();
         for n in &self.found {

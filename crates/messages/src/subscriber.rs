@@ -55,6 +55,8 @@ pub struct Subscriber<T> {
     /// The most bytes that may wait.
     pub(crate) limit: usize,
     pub(crate) filters: Vec<Box<str>>,
+    /// Who it is, for those that ask who is there.
+    pub(crate) name: Box<str>,
     /// The next position of which it has not seen the message.
     pub(crate) cursor: u64,
     /// Whether it reads from the history.
@@ -81,6 +83,7 @@ impl<T> Subscriber<T> {
             form,
             limit,
             filters: Vec::new(),
+            name: Box::default(),
             cursor,
             is_behind: false,
             is_beginning: false,

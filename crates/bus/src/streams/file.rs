@@ -207,13 +207,15 @@ impl Streams {
         let entries = unsafe {
             std::slice::from_raw_parts(entries.as_ptr().cast::<Entry>(), entries.len() * 8 / size_of::<Entry>())
         };
-        let living = |n: u16| {
-            let slot = (usize::from(n) < self.bells.len()).then(|| self.slot(usize::from(n)))?;
-            let is_there = slot[slot::PROCESS].load(Acquire) != 0;
-            is_there.then(|| slot[slot::INCARNATION].load(Acquire) as u32)
-        };
+        let living = |n: u16| self.incarnation(usize::from(n));
         let seed = [0, 1].map(|n| words[header::SEED + n].load(Relaxed));
         f(Owners { entries, claims: &words[header::CLAIMS], living: &living }, key::hash(seed, key))
+    }
+
+    /// The incarnation of the follower in a slot; none if it is free.
+    pub fn incarnation(&self, n: usize) -> Option<u32> {
+        let slot = (n < self.bells.len()).then(|| self.slot(n))?;
+        (slot[slot::PROCESS].load(Acquire) != 0).then(|| slot[slot::INCARNATION].load(Acquire) as u32)
     }
 
     /// Frees the slots of followers that are dead, so that nobody wakes them. Asks `/proc`.
@@ -263,6 +265,11 @@ impl Follower {
     /// Number of its slot, as in the target of a message.
     pub fn slot(&self) -> usize {
         self.n
+    }
+
+    /// How many processes have had its slot, this one included.
+    pub fn incarnation(&self) -> u32 {
+        self.incarnation
     }
 
     /// Claims a key, until it is released or this process ends. A key that it has already stays its own.

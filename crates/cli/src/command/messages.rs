@@ -110,7 +110,7 @@ fn sets(api: &Api) -> Result<Vec<TopicSet>, Failure> {
         // Whoever asks here sees all that is in memory.
         let history =
             if item["history"].is_null() { Bounds::default() } else { Bounds { count: u32::MAX, age_ms: u64::MAX } };
-        TopicSet { id: id.clone(), filters, history, max_message: usize::MAX }
+        TopicSet { id: id.clone(), filters, history, max_message: usize::MAX, presence: false }
     };
     Ok(answer.as_object().into_iter().flatten().map(set).collect())
 }

@@ -23,6 +23,8 @@ pub struct Topics {
     pub history: History,
     /// The largest message in bytes, at least 1.
     pub max_message: u64,
+    /// Whether clients can see who is connected to a topic.
+    pub presence: bool,
 }
 
 /// Messages that clients can still get after they were sent.

@@ -36,6 +36,11 @@ pub enum Request<'a> {
         /// Asks for an answer with this number.
         id: Option<u64>,
     },
+    /// `{"presence": […]}`
+    Presence {
+        /// One to [`MAX_FILTERS`] topics.
+        topics: Vec<Cow<'a, str>>,
+    },
     /// `{"ping": 1}`
     Ping(u64),
 }
@@ -47,7 +52,7 @@ pub enum FrameError {
     #[error("{0}")]
     Json(String),
     /// Not one of the requests, or several.
-    #[error("a frame has exactly one of subscribe, unsubscribe, publish and ping")]
+    #[error("a frame has exactly one of subscribe, unsubscribe, publish, presence and ping")]
     Operation,
     /// A member beside a request that it does not belong to.
     #[error("{member} belongs to {operation}")]
@@ -87,6 +92,8 @@ struct Members<'a> {
     #[serde(borrow)]
     base64: Option<Text<'a>>,
     id: Option<u64>,
+    #[serde(borrow)]
+    presence: Option<Vec<Text<'a>>>,
     ping: Option<u64>,
 }
 
@@ -106,7 +113,7 @@ pub fn parse(text: &[u8]) -> Result<Request<'_>, FrameError> {
     }
     let members: Members<'_> =
         serde_json::from_slice(text).map_err(|error| FrameError::Json(format!("not a frame: {error}")))?;
-    let Members { subscribe, since, unsubscribe, publish, data, base64, id, ping } = members;
+    let Members { subscribe, since, unsubscribe, publish, data, base64, id, presence, ping } = members;
     for (member, is_there, operation, is_right) in [
         ("since", since.is_some(), "subscribe", subscribe.is_some()),
         ("data", data.is_some(), "publish", publish.is_some()),
@@ -117,14 +124,17 @@ pub fn parse(text: &[u8]) -> Result<Request<'_>, FrameError> {
             return Err(FrameError::Misplaced { member, operation });
         }
     }
-    match (subscribe, unsubscribe, publish, ping) {
-        (Some(list), None, None, None) => {
+    match (subscribe, unsubscribe, publish, presence, ping) {
+        (Some(list), None, None, None, None) => {
             let start = since.map_or(Ok(Start::Now), |text| text.0.parse())?;
             Ok(Request::Subscribe { filters: filters(list)?, start })
         }
-        (None, Some(list), None, None) => Ok(Request::Unsubscribe { filters: filters(list)? }),
-        (None, None, Some(topic), None) => Ok(Request::Publish { topic: topic.0, payload: payload(data, base64)?, id }),
-        (None, None, None, Some(number)) => Ok(Request::Ping(number)),
+        (None, Some(list), None, None, None) => Ok(Request::Unsubscribe { filters: filters(list)? }),
+        (None, None, Some(topic), None, None) => {
+            Ok(Request::Publish { topic: topic.0, payload: payload(data, base64)?, id })
+        }
+        (None, None, None, Some(list), None) => Ok(Request::Presence { topics: filters(list)? }),
+        (None, None, None, None, Some(number)) => Ok(Request::Ping(number)),
         _ => Err(FrameError::Operation),
     }
 }

@@ -84,6 +84,46 @@ pub fn reconnect(wait_ms: u64, out: &mut Vec<u8>) {
     write(&Reconnect { reconnect_ms: wait_ms }, out);
 }
 
+/// A client that is connected to a topic.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Member<'a> {
+    /// Its number, of this connection.
+    #[serde(serialize_with = "as_hex")]
+    pub id: u64,
+    /// The consumer; empty if nobody has been authenticated.
+    pub name: &'a str,
+}
+
+fn as_hex<S: Serializer>(id: &u64, out: S) -> Result<S::Ok, S::Error> {
+    out.collect_str(&format_args!("{id:016x}"))
+}
+
+/// Writes how many are connected to a topic, and who.
+pub fn present(topic: &str, count: usize, present: Vec<Member<'_>>, out: &mut Vec<u8>) {
+    #[derive(Serialize)]
+    struct Present<'a> {
+        topic: &'a str,
+        count: usize,
+        present: Vec<Member<'a>>,
+    }
+    write(&Present { topic, count, present }, out);
+}
+
+/// Writes that a client has come to a topic or left it, and how many are there then.
+pub fn presence_change(topic: &str, has_joined: bool, member: Member<'_>, count: usize, out: &mut Vec<u8>) {
+    #[derive(Serialize)]
+    struct Change<'a> {
+        topic: &'a str,
+        count: usize,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        joined: Option<Member<'a>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        left: Option<Member<'a>>,
+    }
+    let (joined, left) = if has_joined { (Some(member), None) } else { (None, Some(member)) };
+    write(&Change { topic, count, joined, left }, out);
+}
+
 /// Writes the answer to a ping.
 pub fn pong(number: u64, out: &mut Vec<u8>) {
     #[derive(Serialize)]

@@ -57,8 +57,11 @@ fn other_frames_are_refused_with_a_reason() {
     for (text, message) in [
         ("", "a frame is a JSON object, as in {\"subscribe\": [\"a/#\"]}"),
         (r#"[["a"]]"#, "a frame is a JSON object, as in {\"subscribe\": [\"a/#\"]}"),
-        ("{}", "a frame has exactly one of subscribe, unsubscribe, publish and ping"),
-        (r#"{"ping": 1, "subscribe": ["a"]}"#, "a frame has exactly one of subscribe, unsubscribe, publish and ping"),
+        ("{}", "a frame has exactly one of subscribe, unsubscribe, publish, presence and ping"),
+        (
+            r#"{"ping": 1, "subscribe": ["a"]}"#,
+            "a frame has exactly one of subscribe, unsubscribe, publish, presence and ping",
+        ),
         (r#"{"ping": 1, "since": "1:1"}"#, "since belongs to subscribe"),
         (r#"{"subscribe": ["a"], "id": 1}"#, "id belongs to publish"),
         (r#"{"ping": 1, "data": ""}"#, "data belongs to publish"),

@@ -25,6 +25,7 @@ impl<T> Hub<T> {
     /// asked for it.
     pub fn receive(&mut self, now_ms: u64) -> Rest {
         self.follower.clear();
+        self.now_ms = now_ms;
         let mut rest = Rest::Nothing;
         let numbers: Vec<u64> = self.feeds.keys().copied().collect();
         for number in numbers {
@@ -39,6 +40,14 @@ impl<T> Hub<T> {
     }
 
     fn receive_from(&mut self, number: u64, now_ms: u64) -> Rest {
+        let rest = self.read_from(number, now_ms);
+        for (kind, id, topic, name) in std::mem::take(&mut self.heard) {
+            self.hear(number, kind, id, &topic, name);
+        }
+        rest
+    }
+
+    fn read_from(&mut self, number: u64, now_ms: u64) -> Rest {
         let streams = Arc::clone(self.follower.streams());
         let epoch = streams.epoch();
         let Some(feed) = self.feeds.get_mut(&number) else { return Rest::Nothing };
@@ -92,6 +101,10 @@ impl<T> Hub<T> {
                     }
                     let Ok(topic) = TopicName::new(message.topic(&self.buffer)) else { continue };
                     if number == PLUGINS || kind != Kind::Published {
+                        if matches!(kind, Kind::Joined | Kind::Left | Kind::Asked) && number != PLUGINS {
+                            let name = String::from_utf8_lossy(message.payload(&self.buffer)).into();
+                            self.heard.push((kind, message.id, topic.as_str().into(), name));
+                        }
                         continue;
                     }
                     feed.history.push(position, next, topic.as_str(), message.time_ms);

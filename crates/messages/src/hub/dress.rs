@@ -25,25 +25,25 @@ pub(super) fn tell_gap<T>(one: &mut Subscriber<T>, epoch: u64) -> bool {
     let (from, to) = (Cursor { epoch, position: from }, Cursor { epoch, position: one.cursor });
     let mut object = Vec::new();
     frame::gap("*", from, to, &mut object);
-    one.force(dress(one.form, Some("gap"), to, object).into());
+    one.force(dress(one.form, Some("gap"), Some(to), object).into());
     true
 }
 
 pub(super) fn message_frame(form: Form, topic: TopicName<'_>, cursor: Cursor, payload: &[u8]) -> Vec<u8> {
     if let Form::Events { is_json: false, .. } = form {
-        return dress(form, None, cursor, payload.to_vec());
+        return dress(form, None, Some(cursor), payload.to_vec());
     }
     let mut object = Vec::with_capacity(payload.len() + 128);
     frame::message(topic, cursor, payload, &mut object);
-    dress(form, None, cursor, object)
+    dress(form, None, Some(cursor), object)
 }
 
 /// What a connection of this form is written for some data.
-fn dress(form: Form, name: Option<&str>, cursor: Cursor, data: Vec<u8>) -> Vec<u8> {
+pub(super) fn dress(form: Form, name: Option<&str>, cursor: Option<Cursor>, data: Vec<u8>) -> Vec<u8> {
     match form {
         Form::Events { is_chunked, .. } => {
             let mut event = Vec::with_capacity(data.len() + 64);
-            sse::event(&sse::Event { id: Some(cursor), name, data: &data }, &mut event);
+            sse::event(&sse::Event { id: cursor, name, data: &data }, &mut event);
             chunked(is_chunked, event)
         }
         Form::WebSocket => text_frame(&data),

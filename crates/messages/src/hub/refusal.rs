@@ -33,6 +33,9 @@ pub enum Refusal {
         /// In this time.
         period_ms: u64,
     },
+    /// The set has no presence.
+    #[error("who is connected is not known here; set `presence` of the topics")]
+    NoPresence,
     /// Too many topics over one connection.
     #[error("a connection may have {0} topics; unsubscribe from some, or open another connection")]
     TooMany(usize),

@@ -27,7 +27,7 @@ impl Worker {
             let rest = self.hub.receive(NOW);
             while let Some(key) = self.hub.next_due(NOW) {
                 let one = self.hub.subscriber(key).unwrap();
-                written.extend(one.pieces(usize::MAX).map(|piece| (key, String::from_utf8(piece.to_vec()).unwrap())));
+                written.extend(one.pieces(usize::MAX).map(|piece| (key, String::from_utf8_lossy(piece).into_owned())));
                 one.advance(one.waiting());
                 if one.is_behind() {
                     self.hub.has_room(key);
@@ -42,7 +42,13 @@ impl Worker {
 
 fn set(count: u32) -> TopicSet {
     let history = Bounds { count, age_ms: 60_000 };
-    TopicSet { id: "all".into(), filters: vec!["a/#".into(), "b".into()], history, max_message: 100 }
+    TopicSet {
+        id: "all".into(),
+        filters: vec!["a/#".into(), "b".into(), "room".into(), "other/#".into()],
+        history,
+        max_message: 100,
+        presence: false,
+    }
 }
 
 fn streams(dir: &tempfile::TempDir) -> Arc<Streams> {
@@ -215,4 +221,53 @@ fn a_flood_that_overruns_a_worker_is_a_gap() {
     assert_eq!(found[0], "gap");
     let numbers: Vec<u32> = found[1..].iter().map(|text| text.parse().unwrap()).collect();
     assert!(numbers.len() > 500 && numbers.iter().copied().eq(5000 - numbers.len() as u32..5000));
+}
+
+#[test]
+fn all_workers_know_who_is_connected() {
+    let dir = tempfile::tempdir().unwrap();
+    let streams = streams(&dir);
+    let with_presence = TopicSet { presence: true, ..set(0) };
+    let worker = || {
+        let mut worker = Worker::new(&streams, 0);
+        assert!(worker.hub.configure(std::slice::from_ref(&with_presence), NOW).is_empty());
+        worker
+    };
+    let join = |worker: &mut Worker, name: &str, filters: &[&str]| {
+        let key = worker.hub.join("all", Form::WebSocket, LIMIT, 0).unwrap();
+        worker.hub.set_name(key, name);
+        worker.hub.subscribe(key, filters, Start::Now, 10).unwrap();
+        key
+    };
+    let present = |worker: &Worker| {
+        let mut text = Vec::new();
+        worker.hub.present("all", "room", &mut text).unwrap();
+        let list: serde_json::Value = serde_json::from_slice(&text).unwrap();
+        let names = list["present"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned());
+        let mut names: Vec<String> = names.collect();
+        assert_eq!(list["count"], names.len());
+        names.sort();
+        names.join(" ")
+    };
+    let (mut one, mut two) = (worker(), worker());
+    let anna = join(&mut one, "anna", &["room", "other/#"]);
+    let _ = (one.run(), two.run());
+    one.hub.watch(anna, "room").unwrap();
+    assert_eq!(one.hub.watch(anna, "+").unwrap_err().to_string(), TopicName::new(b"+").unwrap_err().to_string());
+    let otto = join(&mut two, "otto", &["room"]);
+    let _ = (one.run().len(), two.run(), one.run());
+    assert_eq!((present(&one), present(&two)), ("anna otto".into(), "anna otto".into()));
+    // One that starts later asks.
+    let mut three = worker();
+    let _ = (one.run(), two.run(), three.run());
+    assert_eq!(present(&three), "anna otto");
+    two.hub.unsubscribe(otto, &["room"]);
+    let told: Vec<String> = [two.run(), one.run()].concat().into_iter().map(|(_, text)| text).collect();
+    assert!(told.iter().any(|text| text.contains("\"left\"") && text.contains("otto")), "{told:?}");
+    let _ = three.run();
+    assert_eq!((present(&one), present(&three)), ("anna".into(), "anna".into()));
+    // What a dead worker leaves behind: its slot is somebody else's then.
+    drop(one);
+    two.hub.bury();
+    assert_eq!(present(&two), "");
 }

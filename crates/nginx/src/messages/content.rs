@@ -6,18 +6,21 @@ use nginx_sys::{
     NGX_HTTP_FLUSH, NGX_HTTP_INTERNAL_SERVER_ERROR, ngx_http_discard_request_body, ngx_http_request_t,
     ngx_http_send_header, ngx_http_send_special, ngx_http_test_reading, ngx_int_t,
 };
+use weir_engine::Response;
 use weir_http::header_hash;
 use weir_messages::cursor::Start;
-use weir_messages::hub::chunked;
+use weir_messages::hub::{Refusal, chunked};
 use weir_messages::sse;
 use weir_messages::subscriber::Form;
 
 use super::request::{
     Wanted, can_write, foreign_page, is_own_origin, join, no_topic, problem, refused, target, wanted,
 };
+use super::rights::Rights;
 use super::state::{Filtered, deliver_soon, with_hub};
 use super::{publish, websocket};
 use crate::gateway::Routed;
+use crate::transaction::Inspection;
 use crate::{fault, ffi, headers, respond, transaction};
 
 /// Has the request served here, when nginx comes to its content; false if this worker has no messages.
@@ -79,8 +82,34 @@ unsafe fn begin(r: *mut ngx_http_request_t) -> ngx_int_t {
         let accepts = (*inspection).transaction.header(b"accept", const { header_hash(b"accept") }).unwrap_or_default();
         let is_events =
             accepts.split(|byte| *byte == b',').any(|one| one.trim_ascii().starts_with(b"text/event-stream"));
-        if is_events { events(r, &routed, &wanted) } else { poll(r, &routed, &wanted) }
+        match (is_events, wanted.presence) {
+            (true, _) => events(r, &routed, &wanted),
+            (false, true) => respond::answer(r, Arc::new(present(&*inspection, &routed, &wanted))),
+            (false, false) => poll(r, &routed, &wanted),
+        }
     }
+}
+
+/// The answer that says who is connected.
+fn present(inspection: &Inspection, routed: &Routed, wanted: &Wanted) -> Response {
+    let (Some(messages), [topic]) = (target(routed), &*wanted.topics) else {
+        return problem(
+            400,
+            "`presence` is of one topic",
+            Some("name it behind the path of the route, or as `?topic=`"),
+        );
+    };
+    let rights = Rights::of(inspection, messages);
+    let mut body = Vec::new();
+    let found = rights.may_subscribe(std::iter::once(&**topic)).and_then(|()| {
+        with_hub(|hub| hub.present(&messages.topics, topic, &mut body)).unwrap_or(Err(Refusal::Unavailable))
+    });
+    if let Err(refusal) = found {
+        return refused(&refusal, routed);
+    }
+    body.push(b'\n');
+    let headers = vec![(b"Cache-Control".to_vec(), b"no-store".to_vec())];
+    Response { status: 200, body, content_type: b"application/json".to_vec(), headers }
 }
 
 /// Server-sent events.

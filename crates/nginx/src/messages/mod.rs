@@ -23,7 +23,7 @@ use weir_gateway::Gateway;
 use weir_messages::history::Bounds;
 use weir_messages::hub::{Hub, TopicSet};
 
-use self::delivery::{delivered, rung, ticked};
+use self::delivery::{delivered, flush, rung, ticked};
 use self::state::{STATE, deliver_soon, event, with_hub};
 use crate::live::bell;
 use crate::{ffi, note, worker};
@@ -71,6 +71,7 @@ pub fn configure(gateway: &Gateway) {
             filters: topics.filters.clone(),
             history: Bounds { count: topics.history.count, age_ms: topics.history.age_ms },
             max_message: topics.max_message as usize,
+            presence: topics.presence,
         })
         .collect();
     let left_out = with_hub(|hub| hub.configure(&sets, ffi::now_ms())).unwrap_or_default();
@@ -83,6 +84,10 @@ pub fn configure(gateway: &Gateway) {
 
 /// Once a second: frees the places of processes that are dead, so that what they owned is free, and writes what was counted.
 pub fn beat() {
-    with_hub(|hub| hub.follower().streams().reap());
+    with_hub(|hub| {
+        hub.follower().streams().reap();
+        hub.bury();
+    });
+    flush();
     counters::write();
 }

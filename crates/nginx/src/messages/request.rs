@@ -8,7 +8,7 @@ use weir_engine::Response;
 use weir_gateway::resource::{Messages, PathMatch, RouteAction};
 use weir_http::header_hash;
 use weir_messages::cursor::{Cursor, CursorError, Start};
-use weir_messages::hub::{Key, Refusal};
+use weir_messages::hub::{Hub, Key, Refusal};
 use weir_messages::subscriber::Form;
 
 use super::counters;
@@ -27,6 +27,8 @@ pub struct Wanted {
     /// Topics or filters.
     pub topics: Vec<String>,
     pub start: Start,
+    /// Who is connected to the topics, too.
+    pub presence: bool,
     /// Objects with topic and data, rather than the data alone.
     pub is_json: bool,
 }
@@ -44,7 +46,7 @@ pub fn wanted(inspection: &Inspection, routed: &Rc<Routed>) -> Result<Wanted, Re
     let transaction = &inspection.transaction;
     let mut topics: Vec<String> = Vec::new();
     let mut since: Option<Cow<'_, str>> = None;
-    let mut format = None;
+    let (mut format, mut presence) = (None, false);
     let text = |value| std::str::from_utf8(value).map_err(|_| problem(400, "the request is not UTF-8", None));
     if let Some(topic) = topic_in_path(routed, transaction.head.path) {
         topics.push(text(topic)?.to_owned());
@@ -52,6 +54,7 @@ pub fn wanted(inspection: &Inspection, routed: &Rc<Routed>) -> Result<Wanted, Re
     for pair in transaction.arguments() {
         match pair.name {
             b"topic" => topics.push(text(pair.value)?.to_owned()),
+            b"presence" => presence = true,
             b"since" => since = Some(text(pair.value)?.into()),
             b"format" => format = Some(text(pair.value)?),
             _ => {}
@@ -73,7 +76,7 @@ pub fn wanted(inspection: &Inspection, routed: &Rc<Routed>) -> Result<Wanted, Re
         Some("raw") => false,
         Some(_) => return Err(problem(400, "there is no such format", Some("`format` is `json` or `raw`"))),
     };
-    Ok(Wanted { topics, start, is_json })
+    Ok(Wanted { topics, start, presence, is_json })
 }
 
 /// The topic behind the path of the route, decoded.
@@ -118,7 +121,12 @@ pub unsafe fn join(
         let joined = with_hub(|hub| {
             let key = hub.join(&messages.topics, form, messages.buffer as usize, owner)?;
             let filters: Vec<&str> = wanted.topics.iter().map(String::as_str).collect();
-            match hub.subscribe(key, &filters, wanted.start, most) {
+            if let Some(identity) = &(*inspection).outcome.identity {
+                hub.set_name(key, identity.consumer.id.as_str());
+            }
+            let watch = |hub: &mut Hub<Connection>| filters.iter().try_for_each(|topic| hub.watch(key, topic));
+            let joined = hub.subscribe(key, &filters, wanted.start, most);
+            match joined.and_then(|at| if wanted.presence { watch(hub).map(|()| at) } else { Ok(at) }) {
                 Ok(at) => Ok((key, at)),
                 Err(refusal) => {
                     hub.leave(key);
@@ -220,7 +228,9 @@ pub fn refused(refusal: &Refusal, routed: &Routed) -> Response {
         Refusal::Unavailable | Refusal::TooSlow | Refusal::Full(_) | Refusal::NoOwner | Refusal::NoWorker => 503,
         Refusal::Topic(_) | Refusal::TooMany(_) | Refusal::Key => 400,
         Refusal::Taken => 409,
-        Refusal::Foreign(_) | Refusal::Forbidden(_) | Refusal::NotHere | Refusal::Uninspected => 403,
+        Refusal::Foreign(_) | Refusal::Forbidden(_) | Refusal::NoPresence | Refusal::NotHere | Refusal::Uninspected => {
+            403
+        }
         Refusal::TooFast { .. } => 429,
         Refusal::TooLong(_) => 413,
     };

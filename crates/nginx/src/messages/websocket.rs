@@ -245,6 +245,16 @@ fn command(key: Key, text: &[u8]) {
                 None => {}
             }
         }
+        Request::Presence { topics } => {
+            let done = with_hub(|hub| {
+                let topics = topics.iter().map(AsRef::as_ref);
+                let may = hub.subscriber(key)?.owner.rights.may_subscribe(topics.clone());
+                Some(may.and_then(|()| topics.clone().try_for_each(|topic| hub.watch(key, topic))))
+            });
+            if let Some(Err(refusal)) = done.flatten() {
+                refuse(key, &refusal.to_string(), topics.first().map(|one| About::Topic(one)));
+            }
+        }
         Request::Unsubscribe { filters } => {
             let filters: Vec<&str> = filters.iter().map(AsRef::as_ref).collect();
             with_hub(|hub| hub.unsubscribe(key, &filters));

@@ -100,6 +100,7 @@ fn topics_have_their_defaults_and_short_form() {
         filters: vec!["orders/#".into(), "stock/+/level".into()],
         history: History { count: 0, age_ms: 600_000 },
         max_message: 64 << 10,
+        presence: false,
     };
     let json = r#"{"topics": ["orders/#", "stock/+/level"]}"#;
     assert_eq!(topics(json), defaults);

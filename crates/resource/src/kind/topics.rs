@@ -52,6 +52,12 @@ pub(crate) static TOPICS: Resource = Resource {
             need: Need::Value("64k"),
             doc: "The largest message; a larger one is refused. A message that does not fit into an eighth of a part of the memory is refused, too: one of more than 128k, unless `weir_messages_zone` says otherwise.",
         },
+        Key {
+            name: "presence",
+            kind: Kind::Flag,
+            need: Need::Value("false"),
+            doc: "Whether clients can see who is connected to a topic: whoever may subscribe to it may ask. Clients that poll, or subscribe with wildcards, are not counted.",
+        },
     ],
 };
 
@@ -101,6 +107,12 @@ impl Converter<'_> {
             History { count: history.u32_or("count"), age_ms: history.ms_or("age") }
         });
         let max_message = fields.bytes_or("max_message");
-        self.put(Put::Topics(Topics { id: self.id.to_owned(), filters, history, max_message }));
+        self.put(Put::Topics(Topics {
+            id: self.id.to_owned(),
+            filters,
+            history,
+            max_message,
+            presence: fields.flag_or("presence"),
+        }));
     }
 }

@@ -90,7 +90,13 @@ fn a_captured_file_is_a_document_that_is_compiled() {
 fn topics_are_found_by_id_until_they_are_deleted() {
     let put = |id: &str, filter: &str| {
         let history = History { count: 1, age_ms: 1000 };
-        Op::Put(Resource::Topics(Topics { id: id.into(), filters: vec![filter.into()], history, max_message: 1 }))
+        Op::Put(Resource::Topics(Topics {
+            id: id.into(),
+            filters: vec![filter.into()],
+            history,
+            max_message: 1,
+            presence: false,
+        }))
     };
     let mut gateway = gateway([put("a", "x/#")]);
     let before = (gateway.digest(), gateway.clone());
