@@ -10,6 +10,7 @@ mod dress;
 mod plugins;
 mod presence;
 mod refusal;
+mod set;
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -29,27 +30,13 @@ pub use dress::{chunked, text_frame};
 pub use plugins::To;
 use presence::{Announcement, Presence};
 pub use refusal::Refusal;
+pub use set::{Counts, TopicSet};
 
 /// The feed of plugins.
 const PLUGINS: u64 = 0;
 
 /// For all followers.
 const EVERYBODY: u8 = u8::MAX;
-
-/// A set of topics as configured.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TopicSet {
-    /// Its id, which names its stream.
-    pub id: String,
-    /// The topics that belong to it, as filters.
-    pub filters: Vec<String>,
-    /// The past that is kept.
-    pub history: Bounds,
-    /// The longest message, in bytes.
-    pub max_message: usize,
-    /// Whether clients can see who is connected to a topic.
-    pub presence: bool,
-}
 
 /// A subscriber of a hub. Keys of subscribers that have left are not used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -80,21 +67,6 @@ struct Feed {
     subscriptions: Subscriptions<u32>,
     counts: Counts,
     presence: Presence,
-}
-
-/// What a hub counts of one set of topics; the first is what is so now.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Subscribers.
-    pub subscribers: u64,
-    /// Messages that were published here.
-    pub published: u64,
-    /// Messages that were put before subscribers.
-    pub delivered: u64,
-    /// Gaps that subscribers were told of.
-    pub gaps: u64,
-    /// Subscribers that had to go because they read too slowly.
-    pub slow: u64,
 }
 
 impl Feed {

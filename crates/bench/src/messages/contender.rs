@@ -18,6 +18,11 @@ pub trait Contender {
     /// measured.
     fn turn(&mut self, length: Duration) -> Result<Option<Turn>, MeasureError>;
 
+    /// The same without what is measured, where that is the floor.
+    fn quiet(&mut self, _length: Duration) -> Result<Option<Turn>, MeasureError> {
+        Ok(None)
+    }
+
     /// Bytes of memory that the server has taken for each subscriber that was connected and got nothing.
     fn idle_bytes(&self) -> Option<f64> {
         None

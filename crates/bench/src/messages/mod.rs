@@ -7,6 +7,7 @@
 
 mod audience;
 mod bare;
+mod beside;
 mod contender;
 mod dialect;
 mod epoll;
@@ -44,7 +45,9 @@ pub fn run(site: &Site, only: &[String], schedule: Schedule, host: Host) -> Resu
     // First, so that a fork has nothing else to copy.
     let mut floors = HashMap::new();
     for floor in needed {
-        floors.insert(floor, floor.start(stage.seats, subscribers)?);
+        if let Some(started) = floor.start(stage.seats, subscribers)? {
+            floors.insert(floor, started);
+        }
     }
     let mut started: Vec<Started> = Vec::new();
     for row in &rows {
@@ -75,8 +78,11 @@ fn measure(
     let length = Duration::from_secs(u64::from(schedule.seconds));
     let turns = interleaved(&names, schedule, |index| {
         let Ok(contender) = &mut started[index] else { return Ok(None) };
-        let Some(floor) = rows[index].floor.and_then(|floor| floors.get_mut(&floor)) else { return Ok(None) };
-        let floor = floor.turn(length.mul_f64(FLOOR_SHARE))?;
+        let Some(floor) = rows[index].floor else { return Ok(None) };
+        let floor = match floors.get_mut(&floor) {
+            Some(floor) => floor.turn(length.mul_f64(FLOOR_SHARE))?,
+            None => contender.quiet(length)?,
+        };
         let turn = contender.turn(length)?;
         Ok(floor.zip(turn).map(|(floor, turn)| Measured { turn, floor }))
     })?;

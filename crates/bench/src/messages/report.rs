@@ -22,9 +22,10 @@ pub struct MessagesRow {
     pub per_second: Option<f64>,
     /// CPU time of the server's processes for a delivery, microseconds.
     pub cpu_us_per_delivery: Option<f64>,
-    /// The floor in the same rounds, microseconds: its median time, or, of a fan-out, its CPU time for a delivery.
+    /// The floor in the same rounds, microseconds: its median time, or, of a fan-out, its CPU time for a delivery,
+    /// or, of data beside messages, the 99th percentile without them.
     pub floor_us: Option<f64>,
-    /// `p50_us`, or, of a fan-out, `cpu_us_per_delivery`, by the floor of the same round.
+    /// `p50_us`, or, of a fan-out, `cpu_us_per_delivery`, or, of data, `p99_us`, by the floor of the same round.
     pub ratio: Option<f64>,
     /// Smallest ratio of a round.
     pub ratio_min: Option<f64>,
@@ -71,6 +72,7 @@ pub struct Measured {
 fn gauge(floor: Option<Floor>, turn: &Turn) -> f64 {
     match floor {
         Some(Floor::Writes) => turn.cpu_us.unwrap_or(f64::NAN),
+        Some(Floor::Quiet) => turn.figures.p99_us,
         Some(Floor::Bells | Floor::Other | Floor::Same) | None => turn.figures.p50_us,
     }
 }

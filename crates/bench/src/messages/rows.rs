@@ -1,6 +1,7 @@
 //! The table of rows: what is measured, beside which floor, and how it is started.
 
 use super::bare::Writes;
+use super::beside::Beside;
 use super::contender::Contender;
 use super::dialect::{self, Dialect};
 use super::fanout::{Fanout, Idle};
@@ -24,17 +25,20 @@ pub enum Floor {
     Same,
     /// A write for each subscriber.
     Writes,
+    /// The row itself, at rest.
+    Quiet,
 }
 
 impl Floor {
     /// Starts its processes. To be called while we have only one thread.
-    pub fn start(self, seats: Seats, subscribers: usize) -> Result<Box<dyn Contender>, MeasureError> {
-        Ok(match self {
+    pub fn start(self, seats: Seats, subscribers: usize) -> Result<Option<Box<dyn Contender>>, MeasureError> {
+        Ok(Some(match self {
             Self::Bells => Box::new(Bells::start(seats)?),
             Self::Other => Box::new(bare::path(seats, [0, 1])?),
             Self::Same => Box::new(bare::path(seats, [1, 0])?),
             Self::Writes => Box::new(Writes { seats, size: subscribers }),
-        })
+            Self::Quiet => return Ok(None),
+        }))
     }
 }
 
@@ -88,6 +92,12 @@ pub const ROWS: &[Row] = &[
         note: "POST and server-sent event at one worker",
         floor: Some(Floor::Same),
         start: |stage, name, _| path(stage, name, &dialect::EVENTS, Owner::Same),
+    },
+    Row {
+        name: "data-beside-50000",
+        note: "requests to another route, beside 50,000 messages a second of another process that nobody has subscribed to",
+        floor: Some(Floor::Quiet),
+        start: |stage, name, _| Ok(Box::new(Beside::start(stage, name)?)),
     },
     Row {
         name: "fanout-10000",
@@ -167,7 +177,7 @@ pub fn chosen(only: &[String]) -> Result<Vec<&'static Row>, MeasureError> {
 
 /// The floors of these rows, and how many subscribers a fan-out can have here.
 pub fn floors(rows: &[&Row]) -> (Vec<Floor>, usize) {
-    let all = [Floor::Bells, Floor::Other, Floor::Same, Floor::Writes];
+    let all = [Floor::Bells, Floor::Other, Floor::Same, Floor::Writes, Floor::Quiet];
     let needed = all.into_iter().filter(|floor| rows.iter().any(|row| row.floor == Some(*floor))).collect();
     (needed, audience::room(SUBSCRIBERS))
 }
@@ -184,6 +194,6 @@ mod tests {
         assert_eq!(names.len(), ROWS.len());
         let rows = chosen(&["worker".into(), "nginx-keepalive".into()]).unwrap();
         assert_eq!(floors(&rows).0, [Floor::Bells]);
-        assert_eq!(floors(&chosen(&[]).unwrap()).0.len(), 4);
+        assert_eq!(floors(&chosen(&[]).unwrap()).0.len(), 5);
     }
 }

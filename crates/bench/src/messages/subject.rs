@@ -1,10 +1,10 @@
 //! The servers: Weir, nginx with nchan and bare, Mosquitto and NATS, all on a port of 127.0.0.1.
 
 use std::net::TcpStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::dialect::PATH;
 use crate::events::nginx::{self, Directives, WORKERS};
@@ -26,6 +26,9 @@ const START_LIMIT: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(20);
 /// The header field that tells the worker of a connection.
 pub const WORKER: &str = "X-Weir";
+
+/// The id of the topics.
+pub const SET: &str = "all";
 
 /// A running server.
 pub trait Subject {
@@ -68,6 +71,15 @@ impl Subject for Broker {
 
 /// A gateway with a route of messages of which nothing is kept; it never pings.
 pub fn weir(stage: &Stage<'_>, name: &str) -> Result<Box<dyn Subject>, MeasureError> {
+    weir_with(stage, name, &[]).map(|(subject, _)| subject)
+}
+
+/// The same with more resources, and its runtime directory.
+pub fn weir_with(
+    stage: &Stage<'_>,
+    name: &str,
+    more: &[(String, Value)],
+) -> Result<(Box<dyn Subject>, PathBuf), MeasureError> {
     stage.site.weir_module()?;
     let (runtime, directory) = (runtime(stage, name)?, stage.site.directory_of(name)?);
     // Shared memory that nobody uses here is swept once a second, and would count as the subscribers'.
@@ -77,15 +89,15 @@ pub fn weir(stage: &Stage<'_>, name: &str) -> Result<Box<dyn Subject>, MeasureEr
     let server = start_nginx(stage, name, "", &http, &block)?;
     let (control, socket) = control(stage.seats.hub, stage.site.placement.nice, &directory, &runtime)?;
     let documents = [
-        ("/topics/all".to_owned(), json!({"topics": ["#"]})),
+        (format!("/topics/{SET}"), json!({"topics": ["#"]})),
         ("/sites/all".to_owned(), json!({"hosts": ["*"]})),
         (
             "/routes/live".to_owned(),
-            json!({"site": "all", "path": "/live", "messages": {"topics": "all", "publish": true, "ping": "1h"}}),
+            json!({"site": "all", "path": "/live", "messages": {"topics": SET, "publish": true, "ping": "1h"}}),
         ),
     ];
-    transact(&mut Client::new(Address::Unix(socket)), &put(&documents))?;
-    Ok(Box::new(Nginx { server, _control: Some(control) }))
+    transact(&mut Client::new(Address::Unix(socket)), &put(&[&documents, more].concat()))?;
+    Ok((Box::new(Nginx { server, _control: Some(control) }), runtime))
 }
 
 /// nginx with nchan, as it is configured by default but for the shared memory, which its subscribers need.

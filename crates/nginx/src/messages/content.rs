@@ -14,9 +14,8 @@ use weir_messages::sse;
 use weir_messages::subscriber::Form;
 
 use super::request::{
-    Wanted, can_write, foreign_page, is_own_origin, join, no_topic, problem, refused, target, wanted,
+    Wanted, can_write, foreign_page, is_own_origin, join, no_topic, problem, refused, rights, target, wanted,
 };
-use super::rights::Rights;
 use super::state::{Filtered, deliver_soon, with_hub};
 use super::{publish, websocket};
 use crate::gateway::Routed;
@@ -99,9 +98,9 @@ fn present(inspection: &Inspection, routed: &Routed, wanted: &Wanted) -> Respons
             Some("name it behind the path of the route, or as `?topic=`"),
         );
     };
-    let rights = Rights::of(inspection, messages);
+    let may = rights(inspection, messages).may_subscribe(std::iter::once(&**topic));
     let mut body = Vec::new();
-    let found = rights.may_subscribe(std::iter::once(&**topic)).and_then(|()| {
+    let found = may.and_then(|()| {
         with_hub(|hub| hub.present(&messages.topics, topic, &mut body)).unwrap_or(Err(Refusal::Unavailable))
     });
     if let Err(refusal) = found {

@@ -7,7 +7,6 @@ use std::time::Instant;
 use weir_ledger::{TopicsCounts, TopicsSlot};
 use weir_messages::hub::Counts;
 
-use super::state::with_hub;
 use crate::worker;
 
 /// What this worker knows of one set.
@@ -46,9 +45,7 @@ pub fn refused(set: &str) {
 
 /// Writes what was counted. The time since the last call is divided by deliveries: messages of all sets are read and written
 /// together.
-pub fn write() {
-    let counts = with_hub(|hub| hub.counts().map(|(id, counts)| (id.to_owned(), counts)).collect::<Vec<_>>());
-    let Some(counts) = counts else { return };
+pub fn write(counts: Vec<(String, Counts)>) {
     KNOWN.with_borrow_mut(|known| {
         let more = |known: &Known, counts: &Counts| counts.delivered.saturating_sub(known.written.delivered);
         for (id, _) in &counts {

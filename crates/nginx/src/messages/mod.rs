@@ -84,10 +84,11 @@ pub fn configure(gateway: &Gateway) {
 
 /// Once a second: frees the places of processes that are dead, so that what they owned is free, and writes what was counted.
 pub fn beat() {
-    with_hub(|hub| {
+    let counts = with_hub(|hub| {
         hub.follower().streams().reap();
         hub.bury();
+        hub.counts().map(|(id, counts)| (id.to_owned(), counts)).collect()
     });
     flush();
-    counters::write();
+    counts.into_iter().for_each(counters::write);
 }

@@ -9,8 +9,7 @@ use nginx_sys::{
 };
 use weir_engine::Response;
 
-use super::request::{problem, refused, target, topic_in_path};
-use super::rights::Rights;
+use super::request::{problem, refused, rights, target, topic_in_path};
 use super::state::{deliver_soon, with_hub};
 use crate::gateway::Routed;
 use crate::{buffer, fault, ffi, respond, transaction};
@@ -60,7 +59,7 @@ unsafe fn publish(r: *mut ngx_http_request_t) -> Response {
             (Some(_), Some(_)) => return problem(400, "the request names two topics", None),
         };
         let Ok(topic) = std::str::from_utf8(topic) else { return problem(400, "the topic is not UTF-8", None) };
-        if let Err(refusal) = Rights::of(&*inspection, messages).may_publish(topic) {
+        if let Err(refusal) = rights(&*inspection, messages).may_publish(topic) {
             return refused(&refusal, &routed);
         }
         let payload = body(r);

@@ -101,7 +101,7 @@ pub unsafe fn join(
     unsafe {
         let Some(messages) = target(routed) else { return Err(Refusal::Unavailable) };
         let Some(inspection) = transaction::find(r) else { return Err(Refusal::Unavailable) };
-        let rights = Rights::of(&*inspection, messages);
+        let rights = rights(&*inspection, messages);
         rights.may_subscribe(wanted.topics.iter().map(String::as_str))?;
         let now_ms = ffi::now_ms();
         let ping_ms = if form == Form::Poll { POLL_MS } else { messages.ping_ms };
@@ -180,6 +180,12 @@ pub unsafe extern "C" fn can_write(r: *mut ngx_http_request_t) {
             }
         });
     }
+}
+
+/// What the client may do whose request this is.
+pub fn rights(inspection: &Inspection, messages: &Messages) -> Rights {
+    let plan = inspection.placed.as_ref().map(|placed| &*placed.plan);
+    Rights::of(&inspection.outcome.topics, plan, messages)
 }
 
 /// An answer that says what is wrong.

@@ -1,12 +1,10 @@
 //! What a client may do with topics: as route and rules say when its request begins.
 
-use weir_engine::TopicGrants;
+use weir_engine::{Plan, TopicGrants};
 use weir_gateway::resource::{Messages, Rate};
 use weir_messages::hub::Refusal;
 use weir_messages::topic::TopicFilter;
 use weir_rules::Phase;
-
-use crate::transaction::Inspection;
 
 /// The rights of one client.
 pub struct Rights {
@@ -20,11 +18,9 @@ pub struct Rights {
 }
 
 impl Rights {
-    /// The rights of the client whose request this is.
-    pub fn of(inspection: &Inspection, messages: &Messages) -> Self {
-        let known = &inspection.outcome.topics;
+    /// The rights of a client for which rules of the plan have named these topics.
+    pub fn of(known: &TopicGrants, plan: Option<&Plan>, messages: &Messages) -> Self {
         let is_restricted = messages.restricted || known.is_restricted;
-        let plan = inspection.placed.as_ref().map(|placed| &placed.plan);
         // Those that only look on miss a frame; those that may refuse must not be evaded by it.
         let is_evaded = plan.is_some_and(|plan| plan.has(Phase::Body) && !plan.only_detects());
         let no_frames = match (messages.publish, is_evaded && !messages.uninspected_frames) {
