@@ -229,18 +229,59 @@ fn a_mirror_gets_copies_without_delaying_requests() {
         ("sites/all", json!({"hosts": ["*"]})),
         (
             "routes/all",
-            json!({"site": "all", "path": "/", "to": "app", "mirror": {"upstream": "shadow", "percent": 100}}),
+            json!({"site": "all", "path": "/", "to": "app", "mirror": {"upstream": "shadow", "shadow": true}}),
         ),
     ]);
-    let response = gateway.nginx.send(&Request::post("/pay?x=1", "text/plain", "body"));
+    let sent = "a=1, weir.shadow=0";
+    let response = gateway.nginx.send(&Request::post("/pay?x=1", "text/plain", "body").header("Baggage", sent));
     assert_eq!((response.status, response.header("X-Origin")), (200, Some("app")));
     let copy = until("the copy", || shadow.seen().into_iter().find(|request| request["target"] == "/pay?x=1"));
     assert_eq!((&copy["method"], &copy["body_length"]), (&json!("POST"), &json!(4)));
+    assert_eq!(baggage(&copy), ["weir.shadow=1,a=1"]);
+    assert_eq!(baggage(&app.seen()[0]), [sent], "the request itself is left alone");
     let _ = gateway
         .api()
         .patch("upstreams/shadow/members/a", &json!({"address": format!("127.0.0.1:{}", port::free())}))
         .expect(200);
     assert_eq!(gateway.nginx.get("/").status, 200, "a dead mirror is nobody's problem");
+}
+
+/// The values of the field that an origin got.
+fn baggage(request: &Value) -> Vec<&str> {
+    let fields = request["headers"].as_array().unwrap().iter();
+    let of_name = fields.filter(|field| field[0].as_str().unwrap().eq_ignore_ascii_case("baggage"));
+    of_name.map(|field| field[1].as_str().unwrap()).collect()
+}
+
+#[test]
+fn rules_mark_load_tests_and_remove_the_marks_of_others() {
+    let app = Echo::start();
+    let test = "http.request.headers[\"x-test\"][0]";
+    let rules = json!([
+        {"id": "strip", "when": "true", "action": {"shadow": "strip"}},
+        {"id": "mark", "when": format!("{test} eq \"secret\""), "action": {"shadow": "mark"}},
+    ]);
+    let gateway = Gateway::start(&[
+        ("policies/edge", json!({"rules": rules})),
+        ("upstreams/app", json!({"members": {"a": member(&app)}})),
+        ("sites/all", json!({"hosts": ["*"]})),
+        ("routes/all", json!({"site": "all", "path": "/", "to": "app", "policies": ["edge"]})),
+    ]);
+    for (secret, sent, expected) in [
+        ("secret", None, Some("weir.shadow=1")),
+        ("secret", Some("a=1;p, b=2"), Some("weir.shadow=1,a=1;p,b=2")),
+        ("wrong", Some("a=1 ,weir.shadow=1"), Some("a=1")),
+        ("wrong", Some("weir.shadow=1"), None),
+        ("wrong", None, None),
+    ] {
+        let request = Request::get("/").header("X-Test", secret).header("P-Pradar-Cluster-Test", "true");
+        let request = sent.iter().fold(request, |request, sent| request.header("Baggage", sent));
+        assert_eq!(gateway.nginx.send(&request).status, 200);
+        let seen = app.seen();
+        let last = seen.last().unwrap();
+        assert_eq!(baggage(last).first().copied(), expected, "{secret} {sent:?}");
+        assert!(!last["headers"].to_string().to_lowercase().contains("pradar"), "{last}");
+    }
 }
 
 #[test]

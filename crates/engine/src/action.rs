@@ -26,7 +26,7 @@ use crate::rate::{KeyKind, Pace, RateKey, Take};
 use crate::seclang::{Profile, Run};
 use crate::value::Value;
 use crate::{
-    AllowScope, Decision, Finding, HeaderChange, Meter, Outcome, RateLimit, Response, ResponseSignature, Side,
+    AllowScope, Decision, Finding, HeaderChange, Meter, Outcome, RateLimit, Response, ResponseSignature, Shadow, Side,
     TopicGrant, Verdict,
 };
 
@@ -58,6 +58,8 @@ pub enum Action {
     VerifyResponse(Arc<ResponseSignature>),
     /// Ask a remote detector. The expression is the key under which its answer is remembered.
     Inspect(Arc<Inspector>, Option<ValueExpr>),
+    /// Mark shadow traffic, or remove marks.
+    Shadow(Shadow),
     /// Allow the client to use topics of messages. The expression stands in their filters.
     Topics(TopicGrant, Option<ValueExpr>),
     /// Remember a tag, for later rules and the logs.
@@ -105,6 +107,7 @@ impl Action {
                 inspector: Some(inspector),
                 ..plain
             },
+            Self::Shadow(_) => ActionInfo { changes: Some(Side::Request), ..plain },
             Self::Topics(_, value) => ActionInfo { parameter: value.as_ref(), ..plain },
             Self::Tag(_) => ActionInfo { sets_fields: true, ..plain },
             Self::RuleSet(profile) => ActionInfo { rule_set: Some(profile), ..plain },
@@ -119,6 +122,7 @@ impl Action {
             Self::RuleSet(profile) => !profile.only_detects(),
             Self::Inspect(inspector, _) => inspector.mode == Mode::Enforce,
             Self::Allow(_) | Self::Log | Self::Tag(_) | Self::SetHeader(..) | Self::RemoveHeader(..) => false,
+            Self::Shadow(_) => false,
             Self::Topics(..) => false, // it says what a client may do there, and lets all of them pass
             Self::VerifyResponse(_) => false, // the origin has answered by then
         }
@@ -132,7 +136,7 @@ impl Action {
             Self::Inspect(inspector, _) => inspector.mode == Mode::Observe && inspector.sets.is_empty(),
             Self::Allow(_) => true,
             Self::Block(_) | Self::Redirect { .. } | Self::RateLimit(_) | Self::Log | Self::Tag(_) => false,
-            Self::Topics(..) => false,
+            Self::Topics(..) | Self::Shadow(_) => false,
             Self::SetHeader(..) | Self::RemoveHeader(..) | Self::Authenticate(_) | Self::VerifyResponse(_) => false,
         }
     }
@@ -183,6 +187,10 @@ impl fmt::Display for Action {
             }
             Self::VerifyResponse(_) => out.write_str("verify the signature of the response"),
             Self::Inspect(inspector, _) => write!(out, "ask the inspector {}", inspector.id),
+            Self::Shadow(Shadow { per_10000: 0, .. }) => out.write_str("remove the mark of shadow traffic"),
+            Self::Shadow(Shadow { per_10000, .. }) => {
+                write!(out, "mark {} % as shadow traffic", f64::from(*per_10000) / 100.0)
+            }
             Self::Topics(TopicGrant { subscribe, publish }, _) => {
                 let filters = |filter: &Option<String>| filter.clone().unwrap_or_else(|| "nothing".to_owned());
                 write!(out, "allow to subscribe to {} and to publish to {}", filters(subscribe), filters(publish))
@@ -231,13 +239,16 @@ pub(crate) fn carry_out<'a, M: Meter>(
                 decision = outcome.begin_rule_set(run, pass.reader.transaction, context);
             }
             Action::Log => said = said.filter(|said| said.0 != "score").or(Some(("log", false))),
+            Action::Shadow(shadow) if !detect => {
+                outcome.header_changes.extend(shadow.changes(pass.reader.transaction));
+            }
             Action::SetHeader(side, name, _) | Action::RemoveHeader(side, name) if !detect => {
                 let value = planned.parameter.as_ref().map(|_| text_of(pass, planned));
                 // Without its control characters a value may be another one's; no field at all is nobody's.
                 let value = value.filter(|value| !value.iter().any(is_line_end));
                 outcome.header_changes.push(HeaderChange { side: *side, name: name.clone(), value });
             }
-            Action::SetHeader(..) | Action::RemoveHeader(..) => {}
+            Action::SetHeader(..) | Action::RemoveHeader(..) | Action::Shadow(_) => {}
             Action::Allow(scope) => {
                 outcome.allows_all |= *scope == AllowScope::All;
                 outcome.allowed |= if *scope == AllowScope::All { u64::MAX } else { rule.policy };

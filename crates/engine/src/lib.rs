@@ -31,6 +31,7 @@ mod rate;
 mod response_signature;
 mod scan;
 pub mod seclang;
+mod shadow;
 #[cfg(target_arch = "x86_64")]
 mod shuffle;
 mod spec;
@@ -50,6 +51,7 @@ pub use outcome::{Decision, Finding, HeaderChange, MATCHED_BYTES, Outcome, Verdi
 pub use plan::{LaneInfo, Plan};
 pub use rate::{Pace, RateTable, Take};
 pub use response_signature::ResponseSignature;
+pub use shadow::Shadow;
 pub use spec::{
     AllowScope, Bans, Code, Geo, GeoLocation, List, Mode, PolicySpec, RateLimit, Response, RuleIndex, RuleSpec,
     SelectorSpec, Side, Specification,

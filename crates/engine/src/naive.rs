@@ -154,8 +154,8 @@ impl Naive<'_> {
                 Action::RuleSet(_) => {}
                 // Whoever authenticates has tests of their own: `tests/authentication.rs`.
                 Action::Authenticate(_) | Action::VerifyResponse(_) => {}
-                // Nor do topics: `topics.rs`.
-                Action::Topics(..) => {}
+                // So have these: `topics.rs`, `shadow.rs`.
+                Action::Topics(..) | Action::Shadow(_) => {}
                 // Nobody is there to answer.
                 Action::Inspect(..) => {}
                 Action::Log => found.mention(rule),

@@ -89,8 +89,35 @@ pub unsafe fn remove_request(r: *mut ngx_http_request_t, name: &[u8]) -> Option<
     unsafe { if is_changeable(name) { keep_request(r, name, 0) } else { None } }
 }
 
+/// Gives a subrequest a list of its own, so that its fields can be changed: it has that of its parent.
+///
+/// # Safety
+/// As for [`change_request`].
+pub unsafe fn separate(r: *mut ngx_http_request_t) -> Option<()> {
+    // SAFETY: as the caller promises.
+    unsafe { rebuild(r, |_| true) }
+}
+
 /// Removes all fields of a name but the first `keep`, by building a new list.
 unsafe fn keep_request(r: *mut ngx_http_request_t, name: &[u8], keep: usize) -> Option<()> {
+    // SAFETY: a live request.
+    unsafe {
+        let is_named = |field: &ngx_table_elt_t| ffi::bytes(&field.key).eq_ignore_ascii_case(name);
+        let count = ffi::fields(&raw const (*r).headers_in.headers).filter(|field| is_named(&**field)).count();
+        if count <= keep {
+            return Some(());
+        }
+        let mut seen = 0;
+        rebuild(r, |field| {
+            seen += usize::from(is_named(field));
+            !is_named(field) || seen <= keep
+        })?;
+        know_request(r, name)
+    }
+}
+
+/// Builds a new list of the fields that are to be kept.
+unsafe fn rebuild(r: *mut ngx_http_request_t, mut keep: impl FnMut(&ngx_table_elt_t) -> bool) -> Option<()> {
     /// Room for fields to be added later, and never zero, for which nginx's lists are not made.
     const SPARE: usize = 4;
     // SAFETY: a live request; the old list's memory stays in the pool, so pointers into it that
@@ -99,18 +126,8 @@ unsafe fn keep_request(r: *mut ngx_http_request_t, name: &[u8], keep: usize) -> 
         let old: ngx_list_t = std::ptr::read(&raw const (*r).headers_in.headers);
         // A list of one part points to itself, so the copy has to be walked where it was.
         let list = &raw mut (*r).headers_in.headers;
-        let mut seen = 0;
-        let kept: Vec<ngx_table_elt_t> = ffi::fields(list)
-            .filter(|field| {
-                let named = ffi::bytes(&(**field).key).eq_ignore_ascii_case(name);
-                seen += usize::from(named);
-                !named || seen <= keep
-            })
-            .map(|field| std::ptr::read(field))
-            .collect();
-        if seen <= keep {
-            return Some(());
-        }
+        let kept: Vec<ngx_table_elt_t> =
+            ffi::fields(list).filter(|field| keep(&**field)).map(|field| std::ptr::read(field)).collect();
         if ngx_list_init(list, (*r).pool, kept.len() + SPARE, size_of::<ngx_table_elt_t>()) != ffi::code::OK {
             std::ptr::write(list, old);
             return None;
@@ -119,7 +136,7 @@ unsafe fn keep_request(r: *mut ngx_http_request_t, name: &[u8], keep: usize) -> 
             // Cannot fail: the part has room for all of them.
             ngx_list_push(list).cast::<ngx_table_elt_t>().write(field);
         }
-        know_request(r, name)
+        Some(())
     }
 }
 

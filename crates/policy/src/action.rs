@@ -17,6 +17,7 @@ mod rate_limit;
 mod redirect;
 mod rule_set;
 pub(crate) mod sec_lang;
+mod shadow;
 mod tag;
 mod topics;
 mod verify_response;
@@ -48,6 +49,7 @@ pub static ACTIONS: &[&ActionKind] = &[
     &header::SET_HEADER,
     &header::REMOVE_HEADER,
     &rate_limit::RATE_LIMIT,
+    &shadow::SHADOW,
     &inspect::INSPECT,
     &authenticate::AUTHENTICATE,
     &key_auth::KEY_AUTH,

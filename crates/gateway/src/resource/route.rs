@@ -223,6 +223,8 @@ pub struct Mirror {
     pub upstream: String,
     /// The number of requests to copy, of 10,000.
     pub per_10000: u32,
+    /// Whether copies are marked as shadow traffic.
+    pub shadow: bool,
 }
 
 /// Changes of header fields: removed first, then set, then added.

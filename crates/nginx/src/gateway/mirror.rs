@@ -11,9 +11,11 @@ use nginx_sys::{
     ngx_http_read_client_request_body, ngx_http_request_t, ngx_http_subrequest, ngx_int_t,
 };
 
+use weir_engine::Shadow;
+
 use super::routed::{self, Mirrored, Routed};
 use crate::configuration::Location;
-use crate::{fault, ffi, note, worker};
+use crate::{fault, ffi, headers, note, worker};
 
 /// Longest wait for a mirror, in ms, between two reads or writes.
 pub const MAX_WAIT_MS: u64 = 5000;
@@ -83,6 +85,34 @@ unsafe fn send(r: *mut ngx_http_request_t) {
         (*copy).set_quoted_uri((*r).quoted_uri());
         (*copy).method = (*r).method;
         (*copy).method_name = (*r).method_name;
+        let is_shadow =
+            routed.forward().and_then(|forward| forward.mirror.as_ref()).is_some_and(|mirror| mirror.shadow);
+        // Without its mark, a copy would be a second request of a real customer.
+        if is_shadow && mark(copy).is_none() {
+            note!((*(*r).connection).log, Error, "weir: the copy of the request could not be marked, and is not sent");
+            (*copy).write_event_handler = Some(drop_copy);
+        }
         routed.mirrored.set(Mirrored::Sent);
     }
+}
+
+/// Marks the copy as shadow traffic; its parent keeps what the client has sent.
+unsafe fn mark(copy: *mut ngx_http_request_t) -> Option<()> {
+    // SAFETY: a subrequest that has not run yet.
+    unsafe {
+        headers::separate(copy)?;
+        let shadow = Shadow::default();
+        let sent: Vec<&[u8]> = ffi::fields(&raw const (*copy).headers_in.headers)
+            .filter(|field| ffi::bytes(&(**field).key).eq_ignore_ascii_case(b"baggage"))
+            .map(|field| ffi::bytes(&(*field).value))
+            .collect();
+        let (name, value) = shadow.mark(&sent);
+        headers::set_request(copy, name, &value)
+    }
+}
+
+/// Ends a copy instead of running it.
+unsafe extern "C" fn drop_copy(copy: *mut ngx_http_request_t) {
+    // SAFETY: nginx calls it with a live request.
+    unsafe { ngx_http_finalize_request(copy, ffi::code::OK) };
 }

@@ -144,6 +144,7 @@ impl Converter<'_> {
             mirror: fields.fields("mirror").map(|mirror| Mirror {
                 upstream: self.reference(mirror, "upstream", ResourceKind::Upstreams).unwrap_or_default(),
                 per_10000: mirror.per_10000_or("percent"),
+                shadow: mirror.flag_or("shadow"),
             }),
             websocket: fields.flag_or("websocket"),
             buffering: fields.flag_or("buffering"),

@@ -148,5 +148,11 @@ pub(crate) static MIRROR: Resource = Resource {
     keys: &[
         Key { name: "upstream", kind: Kind::Id(ResourceKind::Upstreams), need: Need::Required, doc: "The upstream." },
         Key { name: "percent", kind: Kind::Percent, need: Need::Value("100"), doc: "The share of the requests." },
+        Key {
+            name: "shadow",
+            kind: Kind::Flag,
+            need: Need::Value("false"),
+            doc: "Whether copies are marked as shadow (load-test) traffic, by `weir.shadow=1` in the header field `baggage`, so that the Java probe keeps them from real data.",
+        },
     ],
 };
