@@ -89,14 +89,26 @@ public final class Core implements AutoCloseable {
 
     /** Brings classes that are loaded already to their present form. */
     private void retransform() {
+        List<Class<?>> wanted = new ArrayList<>();
         for (Class<?> loaded : instrumentation.getAllLoadedClasses()) {
             if (weaver.wants(loaded.getName()) && instrumentation.isModifiableClass(loaded)) {
-                try {
-                    instrumentation.retransformClasses(loaded);
-                } catch (UnmodifiableClassException | LinkageError | UnsupportedOperationException e) {
-                    Log.line(loaded.getName() + " stays as it was: " + e);
-                }
+                wanted.add(loaded);
             }
+        }
+        try { // at once: each call stops all threads
+            if (!wanted.isEmpty()) {
+                instrumentation.retransformClasses(wanted.toArray(new Class<?>[0]));
+            }
+        } catch (UnmodifiableClassException | LinkageError | UnsupportedOperationException together) {
+            wanted.forEach(this::retransform);
+        }
+    }
+
+    private void retransform(Class<?> loaded) {
+        try {
+            instrumentation.retransformClasses(loaded);
+        } catch (UnmodifiableClassException | LinkageError | UnsupportedOperationException e) {
+            Log.line(loaded.getName() + " stays as it was: " + e);
         }
     }
 

@@ -33,6 +33,9 @@ final class Weaver implements ClassFileTransformer {
     Weaver(Collection<Loaded> plugins, Jvm jvm) {
         this.jvm = jvm;
         for (Loaded plugin : plugins) {
+            if (plugin.state() == Loaded.State.OFF) { // by configuration: its classes are left alone
+                continue;
+            }
             for (JoinPoint point : plugin.points.values()) {
                 List<Loaded> list = byClass.computeIfAbsent(point.type.replace('.', '/'), name -> new ArrayList<>());
                 if (!list.contains(plugin)) {
