@@ -1,0 +1,166 @@
+package weir.probe.boot;
+
+import java.lang.ref.WeakReference;
+import java.lang.reflect.Field;
+import java.lang.reflect.Method;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * The mark of shadow traffic on a thread. A plain thread-local, not an inheritable one: a pool's worker started by a
+ * marked thread would keep the mark for ever. Threads that should inherit are given it when they start.
+ */
+public final class Mark {
+    private static final ThreadLocal<Mark> CURRENT = new ThreadLocal<>();
+    private static final AtomicLong OPEN = new AtomicLong();
+    private static final List<WeakReference<Thread>> INHERITED = new ArrayList<>();
+    private static volatile boolean accepting;
+    private static volatile boolean captured;
+
+    private final String value;
+
+    /** @param value the value of the baggage entry, as received */
+    public Mark(String value) {
+        this.value = value;
+    }
+
+    public String value() {
+        return value;
+    }
+
+    public static boolean marked() {
+        return CURRENT.get() != null;
+    }
+
+    /** The thread's mark, or null. */
+    public static Mark current() {
+        return CURRENT.get();
+    }
+
+    /** The thread's mark, about to be kept with a task; opens the gates that take it up again. Null if there is none. */
+    public static Mark capture() {
+        Mark mark = CURRENT.get();
+        if (mark != null && !captured) {
+            captured = true;
+        }
+        return mark;
+    }
+
+    /**
+     * Sets the thread's mark until the scope is closed; null hides a mark, for business work on a marked thread.
+     *
+     * @throws ShadowRefused if shadow traffic is not accepted now
+     */
+    public static Scope open(Mark mark) {
+        return new Scope(mark);
+    }
+
+    /** Threads, scopes and attached tasks that carry a mark now; join points are folded away only at 0. */
+    public static long live() {
+        synchronized (INHERITED) {
+            INHERITED.removeIf(thread -> {
+                Thread t = thread.get();
+                return t == null || t.getState() == Thread.State.TERMINATED;
+            });
+            return OPEN.get() + INHERITED.size() + Attached.size();
+        }
+    }
+
+    /** Gives the current mark to a thread that has not started, for its whole life. */
+    public static void give(Thread child) throws ReflectiveOperationException {
+        Mark mark = capture();
+        if (mark == null) {
+            return;
+        }
+        synchronized (INHERITED) {
+            INHERITED.add(new WeakReference<>(child));
+        }
+        Starting.CREATE_MAP.invoke(CURRENT, child, mark);
+    }
+
+    /** What a thread that has not started will run: its target's class, else its own. */
+    public static Class<?> task(Thread child) throws ReflectiveOperationException {
+        Object holder = Starting.HOLDER == null ? child : Starting.HOLDER.get(child);
+        Object task = holder == null ? null : Starting.TASK.get(holder);
+        return task == null ? child.getClass() : task.getClass();
+    }
+
+    /** Threads' innards; {@code java.lang} is opened to this package by the agent. */
+    private static final class Starting {
+        static final Method CREATE_MAP;
+        static final Field HOLDER;
+        static final Field TASK;
+
+        static {
+            try {
+                CREATE_MAP = ThreadLocal.class.getDeclaredMethod("createMap", Thread.class, Object.class);
+                CREATE_MAP.setAccessible(true);
+                Field holder = null;
+                Field task;
+                try {
+                    task = Thread.class.getDeclaredField("target");
+                } catch (NoSuchFieldException since19) {
+                    holder = Thread.class.getDeclaredField("holder");
+                    holder.setAccessible(true);
+                    task = holder.getType().getDeclaredField("task");
+                }
+                task.setAccessible(true);
+                HOLDER = holder;
+                TASK = task;
+            } catch (ReflectiveOperationException e) {
+                throw new ExceptionInInitializerError(e);
+            }
+        }
+    }
+
+    public static boolean accepting() {
+        return accepting;
+    }
+
+    static void accept(boolean on) {
+        accepting = on;
+    }
+
+    static boolean captured() {
+        return captured;
+    }
+
+    /** A mark's extent on one thread. Closing it twice, or on another thread, changes nothing. */
+    public static final class Scope implements AutoCloseable {
+        private final Mark previous = CURRENT.get();
+        private final Thread owner = Thread.currentThread();
+        private final boolean counted;
+        private boolean closed;
+
+        private Scope(Mark mark) {
+            counted = mark != null;
+            if (counted) {
+                OPEN.incrementAndGet(); // before the test: silence sees the scope, or the scope sees silence
+                if (!accepting) {
+                    OPEN.decrementAndGet();
+                    throw new ShadowRefused("shadow traffic is refused: the probe is not armed");
+                }
+                CURRENT.set(mark);
+            } else {
+                CURRENT.remove();
+            }
+        }
+
+        @Override
+        public void close() {
+            if (closed || Thread.currentThread() != owner) {
+                return;
+            }
+            closed = true;
+            if (previous == null) {
+                CURRENT.remove();
+            } else {
+                CURRENT.set(previous);
+            }
+            if (counted) {
+                OPEN.decrementAndGet();
+            }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+package weir.probe.boot;
+
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MutableCallSite;
+import java.lang.ref.WeakReference;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+
+/** A join point at run time: its state, its call sites in woven code and its cells in the ledger. */
+public final class Point {
+    /** What the call sites of a point do. */
+    public enum Mode {
+        /** Folded to a constant. */
+        OFF,
+        /** Marked calls go to the handler (all calls, at an edge). */
+        ON,
+        /** Marked calls are refused: the isolation is gone, but marks are still about. */
+        REFUSE
+    }
+
+    /** Of the calls that a handler serves, one in this many is timed; of unmarked ones, one in {@link #SAMPLE_UNMARKED}. */
+    static final int SAMPLE = 8;
+    static final int SAMPLE_UNMARKED = 1024;
+
+    public final String plugin;
+    public final String id;
+    public final Gate gate;
+    public final Cells business = new Cells();
+    public final Cells shadow = new Cells();
+
+    private final List<WeakReference<Site>> sites = new ArrayList<>();
+    private Mode mode = Mode.OFF;
+
+    Point(String plugin, String id, Gate gate) {
+        this.plugin = plugin;
+        this.id = id;
+        this.gate = gate;
+    }
+
+    public String name() {
+        return plugin + '/' + id;
+    }
+
+    public synchronized Mode mode() {
+        return mode;
+    }
+
+    /** Woven call sites that have been reached and are still there. */
+    public synchronized int sites() {
+        return live().size();
+    }
+
+    /** Changes what all call sites do; the new state holds on every thread when this returns. */
+    public void mode(Mode next) {
+        live().forEach(site -> site.prepare(next));
+        List<Site> changed;
+        synchronized (this) {
+            mode = next;
+            changed = live();
+            changed.forEach(site -> site.become(next));
+        }
+        if (!changed.isEmpty()) {
+            MutableCallSite.syncAll(changed.toArray(new MutableCallSite[0]));
+        }
+    }
+
+    /** Drops the handlers, so that their class loaders can go. */
+    synchronized void forget() {
+        live().forEach(Site::forget);
+    }
+
+    void add(Site site) {
+        site.prepare(mode());
+        synchronized (this) {
+            live();
+            sites.add(new WeakReference<>(site));
+            site.become(mode);
+        }
+    }
+
+    private synchronized List<Site> live() {
+        List<Site> live = new ArrayList<>();
+        for (Iterator<WeakReference<Site>> references = sites.iterator(); references.hasNext(); ) {
+            Site site = references.next().get();
+            if (site == null) {
+                references.remove();
+            } else {
+                live.add(site);
+            }
+        }
+        return live;
+    }
+
+    /** The test of {@link Gate#MARK}. */
+    boolean marked() {
+        if (Mark.marked()) {
+            return true;
+        }
+        if ((business.count() & SAMPLE_UNMARKED - 1) == 0) {
+            long start = System.nanoTime();
+            Mark.marked();
+            business.time(start);
+        }
+        return false;
+    }
+
+    /** Begins a call of the handler: the time, or 0 if this call is not timed. */
+    long begin() {
+        if (gate == Gate.ALWAYS || !Mark.marked()) {
+            return (business.count() & SAMPLE - 1) == 0 ? System.nanoTime() : 0;
+        }
+        return (shadow.countExactly() & SAMPLE - 1) == 0 ? System.nanoTime() : 0;
+    }
+
+    void end(long start) {
+        boolean marked = Mark.marked();
+        if (marked && gate == Gate.ALWAYS) { // begin() could not know and took it for a business call
+            shadow.countExactly();
+            business.uncount();
+        }
+        if (start != 0) {
+            (marked ? shadow : business).time(start);
+        }
+    }
+
+    /** A handler threw. A marked thread is refused; an unmarked one goes on as if there were no handler. */
+    void fault(Throwable thrown) {
+        boolean refusal = thrown instanceof ShadowRefused;
+        if (!refusal) {
+            Probes.faulted(this, thrown);
+        }
+        if (Mark.marked()) {
+            throw refusal ? (ShadowRefused) thrown : new ShadowRefused(name() + " failed", thrown);
+        }
+    }
+
+    void exitFault(Throwable thrown, Object token) throws Exception {
+        Probes.faulted(this, thrown);
+        Site.close(token);
+    }
+
+    /** Refuses a marked call. */
+    void refuse() {
+        throw new ShadowRefused(name() + " has no isolation now");
+    }
+
+    @Override
+    public String toString() {
+        return name();
+    }
+
+    /** Finds handlers for call sites; the agent's inside has one while it is attached. */
+    public interface Handlers {
+        /** The handler for a role at a point, of any type that adapts to the site's, or null if it cannot be had. */
+        MethodHandle find(Point point, String role, ClassLoader application);
+
+        /** A handler threw on a thread of the application. */
+        void faulted(Point point, Throwable thrown);
+
+        /** Carries out {@code arm}, {@code disarm}, {@code silence} or {@code wake}, with a plugin's name for the last two. */
+        String command(String text);
+    }
+}

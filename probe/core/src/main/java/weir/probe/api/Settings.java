@@ -1,0 +1,39 @@
+package weir.probe.api;
+
+import java.util.Collections;
+import java.util.Map;
+
+/** The shadow configuration, one section for each plugin; replaced as a whole with each revision. */
+public final class Settings {
+    private static volatile Map<String, Object> shadow = Collections.emptyMap();
+    private static volatile long revision;
+
+    private Settings() {}
+
+    /** A plugin's value in the shadow configuration (a map, list, string, number or boolean of JSON), or null. */
+    public static Object section(String plugin) {
+        return shadow.get(plugin);
+    }
+
+    /** A string within a plugin's section. */
+    public static String text(String plugin, String key, String otherwise) {
+        Object section = section(plugin);
+        Object value = section instanceof Map ? ((Map<?, ?>) section).get(key) : null;
+        return value == null ? otherwise : value.toString();
+    }
+
+    /** Grows with each change; handlers that cache what they have read compare it. */
+    public static long revision() {
+        return revision;
+    }
+
+    public static Map<String, Object> all() {
+        return shadow;
+    }
+
+    /** Puts a new configuration in force. */
+    public static synchronized void replace(Map<String, Object> next) {
+        shadow = Collections.unmodifiableMap(next);
+        revision++;
+    }
+}

@@ -1,0 +1,72 @@
+package weir.probe.core;
+
+import com.grack.nanojson.JsonObject;
+import com.grack.nanojson.JsonParser;
+import com.grack.nanojson.JsonParserException;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Paths;
+import java.util.Locale;
+import java.util.Map;
+
+/**
+ * Configuration: the JSON file that {@code WEIR_PROBE_CONFIG} names, then {@code WEIR_PROBE_APP} and
+ * {@code WEIR_PROBE_STATE}, then the agent's arguments {@code config=…,app=…,state=…}; the later wins.
+ */
+public final class Config {
+    public final String app;
+    /** State at start. */
+    public final Probe.State state;
+    /** Faults after which a plugin is switched off. */
+    public final int faults;
+    /** The whole document. */
+    public final JsonObject document;
+
+    private Config(JsonObject document, String app, String state) {
+        this.document = document;
+        this.app = app;
+        this.state = Probe.State.valueOf(state.toUpperCase(Locale.ROOT));
+        faults = document.getInt("faults", 5);
+    }
+
+    /** @throws IllegalArgumentException that says what is wrong and where */
+    public static Config read(String arguments, Map<String, String> environment) {
+        JsonObject given = new JsonObject();
+        for (String pair : arguments == null || arguments.isEmpty() ? new String[0] : arguments.split(",")) {
+            int equals = pair.indexOf('=');
+            if (equals < 0) {
+                throw new IllegalArgumentException("agent argument `" + pair + "`: expected key=value");
+            }
+            given.put(pair.substring(0, equals), pair.substring(equals + 1));
+        }
+        String file = given.getString("config", environment.get("WEIR_PROBE_CONFIG"));
+        JsonObject document = file == null ? new JsonObject() : parse(file);
+        String app = given.getString("app", environment.getOrDefault("WEIR_PROBE_APP", document.getString("app", "java")));
+        String state = given.getString("state", environment.getOrDefault("WEIR_PROBE_STATE", document.getString("state", "disarmed")));
+        try {
+            return new Config(document, app, state);
+        } catch (IllegalArgumentException e) {
+            throw new IllegalArgumentException("state `" + state + "`: expected silent, disarmed or armed");
+        }
+    }
+
+    /** Whether the configuration leaves a plugin on: {@code "plugins": {"logback": false}} does not. */
+    public boolean on(String plugin) {
+        return document.getObject("plugins", new JsonObject()).getBoolean(plugin, true);
+    }
+
+    public Map<String, Object> shadow() {
+        return document.getObject("shadow", new JsonObject());
+    }
+
+    private static JsonObject parse(String file) {
+        try {
+            return JsonParser.object().from(new String(Files.readAllBytes(Paths.get(file)), StandardCharsets.UTF_8));
+        } catch (IOException e) {
+            throw new IllegalArgumentException(file + " cannot be read: " + e);
+        } catch (JsonParserException e) {
+            throw new IllegalArgumentException(file + ':' + e.getLinePosition() + ':' + e.getCharPosition() + ": " + e.getMessage());
+        }
+    }
+}

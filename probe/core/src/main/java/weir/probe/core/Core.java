@@ -1,0 +1,147 @@
+package weir.probe.core;
+
+import java.io.IOException;
+import java.lang.instrument.Instrumentation;
+import java.lang.instrument.UnmodifiableClassException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import weir.probe.api.Log;
+import weir.probe.api.Plugin;
+import weir.probe.api.Settings;
+import weir.probe.boot.Mark;
+import weir.probe.boot.Probes;
+
+/** Starts the agent's inside, and ends it: weaves, states, services. */
+public final class Core implements AutoCloseable {
+    private static final long TICK_MS = 50;
+    /** How long leaving waits for marked work to end. */
+    private static final long DRAIN_MS = 10_000;
+
+    private final Instrumentation instrumentation;
+    private final Weaver weaver;
+    private final Probe probe;
+    private final List<Service> services = new ArrayList<>();
+    private final Thread drain;
+    private volatile boolean closed;
+
+    private Core(Instrumentation instrumentation, Source source, String arguments) throws Exception {
+        this.instrumentation = instrumentation;
+        Config config = Config.read(arguments, System.getenv());
+        Settings.replace(config.shadow());
+        Jvm jvm = new Jvm(instrumentation);
+        jvm.open();
+        List<Loaded> plugins = plugins(source, config);
+        probe = new Probe(config, plugins);
+        weaver = new Weaver(plugins, jvm);
+        Probes.attach(probe, this);
+        weaver.loadPlatform();
+        instrumentation.addTransformer(weaver, true);
+        retransform();
+        probe.wake("started");
+        if (config.state == Probe.State.SILENT) {
+            probe.silence("configured");
+        } else if (config.state == Probe.State.ARMED) {
+            probe.arm("configured").stream().filter(check -> !check.ok)
+                    .forEach(check -> Log.line("not armed: " + check));
+        }
+        drain = new Thread(this::drain, "weir-probe");
+        drain.setDaemon(true);
+        drain.start();
+        for (Service service : services()) {
+            services.add(service);
+            service.start(probe);
+        }
+    }
+
+    /** Called by the agent through reflection. */
+    public static void start(Instrumentation instrumentation, Source source, String arguments) throws Exception {
+        new Core(instrumentation, source, arguments);
+    }
+
+    /** All parts that run beside the probe. */
+    private static List<Service> services() {
+        return new ArrayList<>();
+    }
+
+    private static List<Loaded> plugins(Source source, Config config) throws IOException {
+        List<Loaded> plugins = new ArrayList<>();
+        String table = new String(source.read("plugins.txt"), StandardCharsets.UTF_8);
+        for (String line : table.split("\n")) {
+            String name = line.trim();
+            if (name.isEmpty()) {
+                continue;
+            }
+            try {
+                Class<?> type = new HandlerLoader(name, source, null).loadClass(
+                        "weir.probe.plugin." + name + '.' + Character.toUpperCase(name.charAt(0)) + name.substring(1) + "Plugin");
+                Loaded loaded = new Loaded((Plugin) type.getConstructor().newInstance(), source);
+                if (!config.on(name)) {
+                    loaded.state(Loaded.State.OFF, "configured");
+                }
+                plugins.add(loaded);
+            } catch (ReflectiveOperationException | RuntimeException | LinkageError e) {
+                Log.line("plugin " + name + " is off: " + e);
+            }
+        }
+        return plugins;
+    }
+
+    /** Brings classes that are loaded already to their present form. */
+    private void retransform() {
+        List<Class<?>> wanted = new ArrayList<>();
+        for (Class<?> loaded : instrumentation.getAllLoadedClasses()) {
+            if (weaver.wants(loaded.getName()) && instrumentation.isModifiableClass(loaded)) {
+                wanted.add(loaded);
+            }
+        }
+        try { // at once: each call stops all threads
+            if (!wanted.isEmpty()) {
+                instrumentation.retransformClasses(wanted.toArray(new Class<?>[0]));
+            }
+        } catch (UnmodifiableClassException | LinkageError | UnsupportedOperationException together) {
+            wanted.forEach(this::retransform);
+        }
+    }
+
+    private void retransform(Class<?> loaded) {
+        try {
+            instrumentation.retransformClasses(loaded);
+        } catch (UnmodifiableClassException | LinkageError | UnsupportedOperationException e) {
+            Log.line(loaded.getName() + " stays as it was: " + e);
+        }
+    }
+
+    private void drain() {
+        while (!closed) {
+            try {
+                probe.apply();
+                Thread.sleep(TICK_MS);
+            } catch (InterruptedException e) {
+                return;
+            }
+        }
+    }
+
+    /** Leaves the JVM as it was: refuses shadow traffic, silences, takes the join points out, ends all threads. */
+    @Override
+    public void close() throws Exception {
+        probe.silence("leaving");
+        for (int waited = 0; Mark.live() > 0 && waited < DRAIN_MS; waited += TICK_MS) {
+            Thread.sleep(TICK_MS);
+        }
+        if (Mark.live() > 0) {
+            Log.line("leaving with " + Mark.live() + " marked tasks under way");
+        }
+        for (Service service : services) {
+            service.close();
+        }
+        closed = true;
+        drain.interrupt();
+        drain.join(1000);
+        instrumentation.removeTransformer(weaver);
+        retransform();
+        Probes.detach();
+        Log.line("left");
+    }
+}

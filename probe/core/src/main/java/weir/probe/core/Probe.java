@@ -1,0 +1,253 @@
+package weir.probe.core;
+
+import java.lang.invoke.MethodHandle;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import weir.probe.api.Log;
+import weir.probe.api.Plugin.Role;
+import weir.probe.boot.Mark;
+import weir.probe.boot.Point;
+import weir.probe.boot.Probes;
+
+/**
+ * The probe's state in this JVM. Leaving {@code ARMED} is safe at once for business traffic and for shadow traffic
+ * under way: middleware refuses marked calls, and is folded away when the last mark has gone.
+ */
+public final class Probe implements Point.Handlers {
+    /** States of the whole probe. */
+    public enum State {
+        /** All join points are constants, as if there were no probe: a mark that arrives is not seen either. */
+        SILENT,
+        /** Edges alone are on, to refuse shadow traffic. */
+        DISARMED,
+        ARMED
+    }
+
+    /** A plugin's answer to the check before arming. */
+    public static final class Check {
+        public final String plugin;
+        public final boolean ok;
+        public final String finding;
+
+        Check(String plugin, String finding) {
+            this.plugin = plugin;
+            this.ok = finding.isEmpty();
+            this.finding = finding;
+        }
+
+        @Override
+        public String toString() {
+            return plugin + ": " + (ok ? "ready" : finding);
+        }
+    }
+
+    private final Config config;
+    private final Map<String, Loaded> plugins = new LinkedHashMap<>();
+    private volatile State state = State.SILENT;
+    private volatile String reason = "starting";
+    private volatile List<Check> report = Collections.emptyList();
+
+    Probe(Config config, Collection<Loaded> loaded) {
+        this.config = config;
+        for (Loaded plugin : loaded) {
+            plugins.put(plugin.plugin.name(), plugin);
+        }
+    }
+
+    public Config config() {
+        return config;
+    }
+
+    public State state() {
+        return state;
+    }
+
+    /** What led to the state, in words. */
+    public String reason() {
+        return reason;
+    }
+
+    public Collection<Loaded> plugins() {
+        return Collections.unmodifiableCollection(plugins.values());
+    }
+
+    /** The last report of {@link #arm}. */
+    public List<Check> report() {
+        return report;
+    }
+
+    /** Whether shadow traffic is accepted: armed, and every isolation at hand is on. */
+    public boolean ready() {
+        return state == State.ARMED && plugins.values().stream().noneMatch(Probe::gap);
+    }
+
+    /** Runs every plugin's check, and arms if none finds anything. */
+    public synchronized List<Check> arm(String why) {
+        List<Check> checks = new ArrayList<>();
+        boolean ok = true;
+        for (Loaded plugin : plugins.values()) {
+            List<String> findings = new ArrayList<>();
+            if (gap(plugin)) {
+                findings.add("it is " + plugin.state().name().toLowerCase(java.util.Locale.ROOT) + ": " + plugin.reason());
+            } else if (plugin.isWoven()) {
+                findings = plugin.findings();
+            }
+            Check check = new Check(plugin.plugin.name(), String.join("; ", findings));
+            checks.add(check);
+            ok &= check.ok;
+        }
+        report = Collections.unmodifiableList(checks);
+        if (ok) {
+            enter(State.ARMED, why);
+        }
+        return report;
+    }
+
+    public void disarm(String why) {
+        enter(State.DISARMED, why);
+    }
+
+    public void silence(String why) {
+        enter(State.SILENT, why);
+    }
+
+    /** Leaves silence; what was armed before has to be armed again. */
+    public synchronized void wake(String why) {
+        if (state == State.SILENT) {
+            enter(State.DISARMED, why);
+        }
+    }
+
+    /** @return false if there is no such plugin */
+    public boolean silence(String plugin, String why) {
+        return turn(plugin, Loaded.State.ON, Loaded.State.SILENT, why);
+    }
+
+    /** Wakes a plugin that was silenced, or one that was switched off for its faults. */
+    public boolean wake(String plugin, String why) {
+        Loaded loaded = plugins.get(plugin);
+        if (loaded != null && loaded.faults.getAndSet(0) > 0) {
+            turn(plugin, Loaded.State.OFF, Loaded.State.ON, "");
+        }
+        return turn(plugin, Loaded.State.SILENT, Loaded.State.ON, "");
+    }
+
+    private synchronized boolean turn(String plugin, Loaded.State from, Loaded.State to, String why) {
+        Loaded loaded = plugins.get(plugin);
+        if (loaded != null && loaded.state() == from) {
+            loaded.state(to, why);
+            apply();
+        }
+        return loaded != null;
+    }
+
+    private synchronized void enter(State next, String why) {
+        if (next != state) {
+            Log.line(next.name().toLowerCase(java.util.Locale.ROOT) + ": " + why);
+        }
+        state = next;
+        reason = why;
+        apply();
+    }
+
+    /** Brings all join points to what the states ask for; true if some wait for marks to go. */
+    synchronized boolean apply() {
+        boolean ready = ready();
+        if (!ready) {
+            Probes.accept(false); // first: no mark begins while isolation goes
+        }
+        boolean marks = Mark.live() > 0;
+        boolean waits = false;
+        for (Loaded plugin : plugins.values()) {
+            Point.Mode mode = mode(plugin, marks);
+            waits |= marks && state != State.ARMED;
+            for (Point point : plugin.points.keySet()) {
+                if (point.mode() != mode) {
+                    point.mode(mode);
+                }
+            }
+        }
+        if (ready) {
+            Probes.accept(true); // last: all isolation is on
+        }
+        return waits || marks && !ready;
+    }
+
+    private Point.Mode mode(Loaded plugin, boolean marks) {
+        boolean on = plugin.state() == Loaded.State.ON;
+        switch (plugin.plugin.role()) {
+            case EDGE:
+                return on && state != State.SILENT ? Point.Mode.ON : Point.Mode.OFF;
+            case CARRIER:
+                return on && (state == State.ARMED || marks) ? Point.Mode.ON : Point.Mode.OFF;
+            default:
+                return on && state == State.ARMED ? Point.Mode.ON : marks ? Point.Mode.REFUSE : Point.Mode.OFF;
+        }
+    }
+
+    /** Whether shadow traffic would pass a library, or lose its mark, for want of this plugin. */
+    private static boolean gap(Loaded plugin) {
+        boolean wanted = plugin.plugin.role() != Role.EDGE && plugin.state() != Loaded.State.ON;
+        return wanted && (plugin.isWoven() || plugin.state() == Loaded.State.MISMATCH);
+    }
+
+    @Override
+    public MethodHandle find(Point point, String role, ClassLoader application) {
+        Loaded plugin = plugins.get(point.plugin);
+        try {
+            return plugin == null || !plugin.points.containsKey(point) ? null : plugin.handler(point, role, application);
+        } catch (ReflectiveOperationException | LinkageError e) {
+            off(plugin, "no handler for " + point.name() + ": " + e);
+            return null;
+        }
+    }
+
+    @Override
+    public void faulted(Point point, Throwable thrown) {
+        Loaded plugin = plugins.get(point.plugin);
+        if (plugin != null && plugin.faults.incrementAndGet() == config.faults) {
+            off(plugin, point.name() + " threw " + thrown + ", the " + config.faults + "th fault");
+        }
+    }
+
+    @Override
+    public String command(String text) {
+        String[] words = text.trim().split(" +", 2);
+        String why = "by command";
+        switch (words[0]) {
+            case "arm":
+                return arm(why).toString();
+            case "disarm":
+                disarm(why);
+                break;
+            case "silence":
+            case "wake":
+                boolean silence = words[0].equals("silence");
+                if (words.length == 2) {
+                    boolean known = silence ? silence(words[1], why) : wake(words[1], why);
+                    return known ? words[1] + ' ' + plugins.get(words[1]).state() : "no plugin " + words[1];
+                }
+                if (silence) {
+                    silence(why);
+                } else {
+                    wake(why);
+                }
+                break;
+            default:
+                return "unknown command `" + text + '`';
+        }
+        return state.name().toLowerCase(java.util.Locale.ROOT);
+    }
+
+    private void off(Loaded plugin, String why) {
+        plugin.state(Loaded.State.OFF, why);
+        Log.line("plugin " + plugin.plugin.name() + " is off: " + why);
+        Thread switching = new Thread(this::apply, "weir-probe-off"); // not on the application's thread: it may hold locks
+        switching.setDaemon(true);
+        switching.start();
+    }
+}
