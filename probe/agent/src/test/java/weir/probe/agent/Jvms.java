@@ -17,6 +17,8 @@ final class Jvms {
     private static final long LIMIT_S = 240;
 
     private final String home;
+    private String[] replaced = {};
+    private String library;
     private final List<String> options = new ArrayList<>();
 
     private Jvms(String home) {
@@ -41,6 +43,13 @@ final class Jvms {
         return this;
     }
 
+    /** Class path with another version of a library: {@code replaced} is what the jars begin with that it replaces. */
+    Jvms replacing(String version, String... replaced) {
+        this.replaced = replaced;
+        library = new File(JAR).getParent() + "/libraries/" + version + "/*";
+        return this;
+    }
+
     /** Runs a program of the tests to its end and returns all that it wrote. Fails unless it ends with 0. */
     String run(Class<?> program, String... arguments) throws Exception {
         Path output = Files.createTempFile("weir-probe", ".out");
@@ -62,9 +71,10 @@ final class Jvms {
         List<String> command = new ArrayList<>(Arrays.asList(home + "/bin/java", "-Xmx256m"));
         command.addAll(options);
         // Without the boot classes: a JVM of the tests has those that the agent brings.
-        StringBuilder path = new StringBuilder();
+        StringBuilder path = new StringBuilder(library == null ? "" : library);
         for (String entry : System.getProperty("java.class.path").split(File.pathSeparator)) {
-            if (!entry.contains("probe-") && !entry.contains("/boot/") && !entry.endsWith("weir-probe.jar")) {
+            if (!entry.contains("probe-") && !entry.contains("/boot/") && !entry.endsWith("weir-probe.jar")
+                    && Stream.of(replaced).noneMatch(jar -> entry.contains('/' + jar))) {
                 path.append(path.length() == 0 ? "" : File.pathSeparator).append(entry);
             }
         }
