@@ -34,7 +34,7 @@ class DubboTest {
         Path config = dir.resolve("probe.json");
         Files.write(config, ("{\"shadow\": {\"allow\": [\"" + Stock.class.getName() + "\"]}}").getBytes(StandardCharsets.UTF_8));
         Jvms jvm = Jvms.of(home).agent("state=disarmed,config=" + config).option("-Duser.home=" + dir, "-Ddubbo.application.logger=jdk");
-        if (!home.contains("8")) { // for the proxies of Dubbo 2.7
+        if (Jvms.hasModules(home)) { // for the proxies of Dubbo 2.7
             jvm.option("--add-opens=java.base/java.lang=ALL-UNNAMED", "--add-opens=java.base/java.math=ALL-UNNAMED");
         }
         if (version.equals("3")) {

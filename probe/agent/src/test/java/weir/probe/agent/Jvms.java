@@ -34,6 +34,11 @@ final class Jvms {
         return new Jvms(home);
     }
 
+    /** Whether a JVM is of Java 9 or later. */
+    static boolean hasModules(String home) {
+        return new File(home, "lib/modules").exists();
+    }
+
     Jvms agent(String arguments) {
         return option("-javaagent:" + JAR + (arguments.isEmpty() ? "" : '=' + arguments));
     }
@@ -80,7 +85,8 @@ final class Jvms {
         }
         command.addAll(Arrays.asList("-cp", path.toString(), Main.class.getName(), program.getName()));
         command.addAll(Arrays.asList(arguments));
-        return new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output.toFile()).start();
+        return new ProcessBuilder(command).directory(new File(JAR).getParentFile())
+                .redirectErrorStream(true).redirectOutput(output.toFile()).start();
     }
 
     /** Runs a program and ends the JVM with it, whatever threads it leaves. */
