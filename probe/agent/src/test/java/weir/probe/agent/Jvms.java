@@ -15,6 +15,8 @@ import java.util.stream.Stream;
 final class Jvms {
     static final String JAR = System.getProperty("weir.probe.jar");
     private final String home;
+    private String[] replaced = {};
+    private String library;
     private final List<String> options = new ArrayList<>();
     private long limit = 60;
 
@@ -31,6 +33,11 @@ final class Jvms {
         return new Jvms(home);
     }
 
+    /** Whether a JVM is of Java 9 or later. */
+    static boolean hasModules(String home) {
+        return new File(home, "lib/modules").exists();
+    }
+
     Jvms agent(String arguments) {
         return option("-javaagent:" + JAR + (arguments.isEmpty() ? "" : '=' + arguments));
     }
@@ -42,6 +49,13 @@ final class Jvms {
 
     Jvms limit(long seconds) {
         limit = seconds;
+        return this;
+    }
+
+    /** Class path with another version of a library: {@code replaced} is what the jars begin with that it replaces. */
+    Jvms replacing(String version, String... replaced) {
+        this.replaced = replaced;
+        library = new File(JAR).getParent() + "/libraries/" + version + "/*";
         return this;
     }
 
@@ -66,15 +80,17 @@ final class Jvms {
         List<String> command = new ArrayList<>(Arrays.asList(home + "/bin/java", "-Xmx256m"));
         command.addAll(options);
         // Without the boot classes: a JVM of the tests has those that the agent brings.
-        StringBuilder path = new StringBuilder();
+        StringBuilder path = new StringBuilder(library == null ? "" : library);
         for (String entry : System.getProperty("java.class.path").split(File.pathSeparator)) {
-            if (!entry.contains("probe-") && !entry.contains("/boot/") && !entry.endsWith("weir-probe.jar")) {
+            if (!entry.contains("probe-") && !entry.contains("/boot/") && !entry.endsWith("weir-probe.jar")
+                    && Stream.of(replaced).noneMatch(jar -> entry.contains('/' + jar))) {
                 path.append(path.length() == 0 ? "" : File.pathSeparator).append(entry);
             }
         }
         command.addAll(Arrays.asList("-cp", path.toString(), Main.class.getName(), program.getName()));
         command.addAll(Arrays.asList(arguments));
-        return new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output.toFile()).start();
+        return new ProcessBuilder(command).directory(new File(JAR).getParentFile())
+                .redirectErrorStream(true).redirectOutput(output.toFile()).start();
     }
 
     /** Runs a program and ends the JVM with it, whatever threads it leaves. */

@@ -124,14 +124,17 @@ public final class Point {
         }
     }
 
-    /** A handler threw. A marked thread is refused; an unmarked one goes on as if there were no handler. */
+    /**
+     * A handler threw. A refusal goes to the caller: an edge refuses before its thread is marked. Of other faults a
+     * marked thread is refused; an unmarked one goes on as if there were no handler.
+     */
     void fault(Throwable thrown) {
-        boolean refusal = thrown instanceof ShadowRefused;
-        if (!refusal) {
-            Probes.faulted(this, thrown);
+        if (thrown instanceof ShadowRefused) {
+            throw (ShadowRefused) thrown;
         }
+        Probes.faulted(this, thrown);
         if (Mark.marked()) {
-            throw refusal ? (ShadowRefused) thrown : new ShadowRefused(name() + " failed", thrown);
+            throw new ShadowRefused(name() + " failed", thrown);
         }
     }
 

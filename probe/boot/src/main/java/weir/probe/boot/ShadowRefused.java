@@ -2,7 +2,7 @@ package weir.probe.boot;
 
 /**
  * Shadow work that may not go on: the probe is not armed, a middleware has no ready isolation, or a handler failed on a
- * marked thread. Never thrown to an unmarked thread.
+ * marked thread. Never thrown to business traffic.
  */
 public final class ShadowRefused extends RuntimeException {
     private static final long serialVersionUID = 1;

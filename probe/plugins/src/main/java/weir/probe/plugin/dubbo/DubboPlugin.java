@@ -1,0 +1,49 @@
+package weir.probe.plugin.dubbo;
+
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import weir.probe.api.JoinPoint;
+import weir.probe.api.Plugin;
+
+/**
+ * Shadow calls of a Dubbo consumer carry the mark as an attachment, and leave only to allowed services. One join point:
+ * {@code AbstractInvoker.invoke}, behind cluster, retries and filters and before any protocol. Around it, because Dubbo copies the context's attachments
+ * over those of the call: the context has the mark for the call's duration.
+ */
+public final class DubboPlugin implements Plugin {
+    @Override
+    public String name() {
+        return "dubbo";
+    }
+
+    @Override
+    public String library() {
+        return "Dubbo 2.7 and 3";
+    }
+
+    @Override
+    public Role role() {
+        return Role.MIDDLEWARE;
+    }
+
+    @Override
+    public List<JoinPoint> joinPoints() {
+        return Collections.singletonList(JoinPoint.around("invoke", "org.apache.dubbo.rpc.protocol.AbstractInvoker"
+                + "#invoke(Lorg/apache/dubbo/rpc/Invocation;)Lorg/apache/dubbo/rpc/Result;", "ShadowCall")
+                .passing(JoinPoint.THIS, 0));
+    }
+
+    @Override
+    public List<String> expects() {
+        return Arrays.asList(
+                "org.apache.dubbo.rpc.RpcInvocation.setAttachment(Ljava/lang/String;Ljava/lang/String;)V",
+                "org.apache.dubbo.rpc.RpcContext.getContext()Lorg/apache/dubbo/rpc/RpcContext;",
+                "org.apache.dubbo.rpc.RpcContext.setAttachment(Ljava/lang/String;Ljava/lang/String;)Lorg/apache/dubbo/rpc/RpcContext;");
+    }
+
+    @Override
+    public String check() {
+        return "ShadowCall";
+    }
+}

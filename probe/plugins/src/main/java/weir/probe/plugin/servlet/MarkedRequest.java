@@ -1,0 +1,75 @@
+package weir.probe.plugin.servlet;
+
+import java.io.IOException;
+import java.util.Enumeration;
+import org.apache.catalina.connector.Request;
+import org.apache.catalina.connector.Response;
+import weir.probe.api.Log;
+import weir.probe.api.Wire;
+import weir.probe.boot.Cut;
+import weir.probe.boot.Mark;
+import weir.probe.boot.ShadowRefused;
+
+/**
+ * Marks the thread for a marked request. A mark that cannot be read is answered with 400, one that is not accepted now
+ * with 503; the application sees neither.
+ */
+public final class MarkedRequest {
+    /** Attribute of the connector's request: the mark that was let in, for what comes back of it asynchronously. */
+    static final String ATTRIBUTE = "weir.probe.mark";
+
+    private MarkedRequest() {}
+
+    public static Object enter(Request request, Response response) throws IOException {
+        try {
+            Mark mark = Wire.read(name -> lines(request, name));
+            if (mark == null) {
+                return null;
+            }
+            if ("websocket".equalsIgnoreCase(request.getHeader("Upgrade"))) {
+                throw new ShadowRefused("shadow traffic is refused: a WebSocket's messages would not be marked");
+            }
+            Mark.Scope scope = Mark.open(mark);
+            request.getCoyoteRequest().setAttribute(ATTRIBUTE, mark);
+            return scope;
+        } catch (IllegalArgumentException unreadable) {
+            return refuse(response, 400, "the request is refused: " + unreadable.getMessage());
+        } catch (ShadowRefused refused) {
+            return refuse(response, 503, refused.getMessage());
+        }
+    }
+
+    public static void exit(Object scope, Throwable thrown) {
+        ((Mark.Scope) scope).close();
+    }
+
+    public static String check() {
+        return Wire.check();
+    }
+
+    private static Object refuse(Response response, int status, String reason) throws IOException {
+        Log.sometimes("servlet " + status, reason);
+        response.setStatus(status);
+        response.setContentType("text/plain;charset=UTF-8");
+        response.setContentLength(reason.length() + 1);
+        response.getWriter().write(reason + '\n');
+        return Cut.NOW;
+    }
+
+    private static String lines(Request request, String name) {
+        String first = request.getHeader(name);
+        if (first == null) {
+            return null;
+        }
+        Enumeration<String> lines = request.getHeaders(name);
+        lines.nextElement();
+        if (!lines.hasMoreElements()) {
+            return first;
+        }
+        StringBuilder all = new StringBuilder(first);
+        while (lines.hasMoreElements()) {
+            all.append(',').append(lines.nextElement());
+        }
+        return all.toString();
+    }
+}
