@@ -74,9 +74,9 @@ interop-crowdsec: build ## take decisions over from a real CrowdSec, which is do
 api-test: build ## test the API against its OpenAPI document with Schemathesis (SCHEMATHESIS_SECONDS)
 	@scripts/schemathesis.sh $(TARGET)/$(PROFILE)/weir
 
-bench: ## measure Weir beside other products (SCENARIO=rs|growth|crs|hostile|differential|events|files|lua-waf|no-keepalive|table-sort|signature|inspect|messages|profile)
+bench: ## measure Weir beside other products (SCENARIO=rs|growth|crs|hostile|differential|events|files|lua-waf|no-keepalive|table-sort|signature|inspect|messages|probe|profile)
 	@scripts/setup.sh bench
-	@case $(SCENARIO) in no-keepalive | story3) scripts/nginx-package.sh ;; esac
+	@case $(SCENARIO) in no-keepalive | story3) scripts/nginx-package.sh ;; probe) scripts/probe-bench.sh ;; esac
 	$(CARGO) build --release -p weir-bench -p weir-cli -p weir-nginx
 	$(TARGET)/release/weir-bench $(SCENARIO) $(BENCH_FLAGS)
 
