@@ -2,7 +2,7 @@
 # Starts the shop behind Weir, with the probe in each of its three JVMs, and says how to send it shadow (load-test)
 # traffic and where that ends up. Ctrl-C stops everything.
 #
-#   scripts/run-probe.sh WEIR      WEIR_PORT (8080), WEIR_KAFKA=1 for a broker, WEIR_PROBE_JAR= for no probe
+#   scripts/run-probe.sh WEIR      WEIR_PORT (8080), WEIR_KAFKA=1 for a broker, WEIR_PROBE_JAR for another probe (or none)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 weir=$(realpath "$1") port=${WEIR_PORT:-8080}
@@ -38,7 +38,8 @@ wait_for() { # SECONDS NAME PID COMMAND...
 }
 listens() { : </dev/tcp/127.0.0.1/$1; }
 
-[ -z "$probe" ] || mvn -q -B -f probe -DskipTests package
+[ ! -e probe/pom.xml ] || [ -n "${WEIR_PROBE_JAR+set}" ] || mvn -q -B -f probe -DskipTests package
+[ -e "$probe" ] || probe=
 [ "$shop" -nt probe/shop/pom.xml ] && [ -z "$(find probe/shop/src -newer "$shop" -print -quit)" ] ||
   mvn -q -B -f probe/shop package
 
@@ -100,15 +101,17 @@ END
 start weir "$weir" up --port "$port" --apply "$dir/gateway.yaml"
 wait_for 60 weir $pid curl -sf -o "$dir/first" "http://127.0.0.1:$port/order"
 
-armed="without a probe"
+armed="without a probe" unarmed=
+arm() { # NAME
+  local file=$dir/run/${pids[$1]}.json
+  field() { sed -n "s/.*\"$1\": *\"\?\([^\",}]*\).*/\1/p" "$file"; }
+  [ -e "$file" ] || { echo "run-probe: the probe in $1 has no local API" >&2; return 1; }
+  curl -sS --fail-with-body -X POST -H "Authorization: Bearer $(field token)" \
+    "http://127.0.0.1:$(field port)/v1/arm" >"$dir/$1.arm" || { cat "$dir/$1.arm" >&2; return 1; }
+}
 if [ -n "$probe" ]; then
-  armed="with the probe armed"
-  for name in gateway order stock; do
-    file=$dir/run/${pids[$name]}.json
-    field() { sed -n "s/.*\"$1\": *\"\?\([^\",}]*\).*/\1/p" "$file"; }
-    curl -sS --fail-with-body -o "$dir/$name.arm" -X POST -H "Authorization: Bearer $(field token)" \
-      "http://127.0.0.1:$(field port)/v1/arm" || { cat "$dir/$name.arm" >&2; armed="but the probe in $name is NOT armed"; }
-  done
+  for name in gateway order stock; do arm $name || unarmed+=" $name"; done
+  armed=${unarmed:+but NOT armed in:$unarmed} armed=${armed:-with the probe armed}
 fi
 count="-c 'select count(*) from orders'"
 cat <<END

@@ -34,7 +34,7 @@ pub enum Agent {
     /// SkyWalking's, whose collector is not there.
     SkyWalking,
     /// LinkAgent as story 2 tells it, `before` or `after` its optimisation.
-    LinkAgent(&'static str),
+    Story2(&'static str),
 }
 
 /// The table.
@@ -45,8 +45,8 @@ pub const ROWS: &[Row] = &[
     Row { load: Some("shadow-10"), shadow_percent: 10, ..row("shadow-10", Agent::Probe("/v1/arm")) },
     Row { traces: true, ..row("opentelemetry", Agent::OpenTelemetry) },
     Row { traces: true, ..row("skywalking", Agent::SkyWalking) },
-    row("linkagent-before", Agent::LinkAgent("before")),
-    row("linkagent-after", Agent::LinkAgent("after")),
+    row("linkagent-before", Agent::Story2("before")),
+    row("linkagent-after", Agent::Story2("after")),
 ];
 
 const fn row(name: &'static str, agent: Agent) -> Row {
@@ -60,7 +60,7 @@ impl Agent {
         let options = match self {
             Self::None => Vec::new(),
             Self::Probe(_) => vec![javaagent("probe/agent/target/weir-probe.jar", "")?],
-            Self::LinkAgent(mode) => vec![javaagent("probe/peers/target/linkagent.jar", mode)?],
+            Self::Story2(mode) => vec![javaagent("probe/peers/target/linkagent.jar", mode)?],
             Self::OpenTelemetry => {
                 let exporters = ["traces", "metrics", "logs"].map(|kind| format!("-Dotel.{kind}.exporter=none"));
                 let agent = javaagent(&format!("{TRACERS}/opentelemetry.jar"), "")?;
