@@ -9,13 +9,17 @@ FUZZ_SECONDS ?= 60
 export FUZZ_SECONDS
 
 .DEFAULT_GOAL := help
-.PHONY: help run test build setup lint conformance deliveries nonces interop interop-inspectors interop-messages messages-crowd interop-crowdsec api-test bench soak fuzz asan miri abi nginx-tests docs cycles clean
+.PHONY: help run run-probe test build setup lint conformance deliveries nonces interop interop-inspectors interop-messages messages-crowd interop-crowdsec api-test bench soak fuzz asan miri abi nginx-tests docs cycles clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 run: build ## start nginx with Weir and a demo site on 127.0.0.1:8080 (WEIR_PORT); Ctrl-C stops it
 	@exec $(TARGET)/$(PROFILE)/weir up
+
+run-probe: build ## start a Java shop with the probe behind Weir (WEIR_PORT, WEIR_KAFKA=1); Ctrl-C stops it
+	@scripts/setup.sh probe
+	@exec scripts/run-probe.sh $(TARGET)/$(PROFILE)/weir
 
 setup: ## install missing packages (apt-get) and configure nginx's sources
 	@scripts/setup.sh
@@ -73,9 +77,9 @@ interop-crowdsec: build ## take decisions over from a real CrowdSec, which is do
 api-test: build ## test the API against its OpenAPI document with Schemathesis (SCHEMATHESIS_SECONDS)
 	@scripts/schemathesis.sh $(TARGET)/$(PROFILE)/weir
 
-bench: ## measure Weir beside other products (SCENARIO=rs|growth|crs|hostile|differential|events|files|lua-waf|no-keepalive|table-sort|signature|inspect|messages|profile)
+bench: ## measure Weir beside other products (SCENARIO=rs|growth|crs|hostile|differential|events|files|lua-waf|no-keepalive|table-sort|signature|inspect|messages|probe|profile)
 	@scripts/setup.sh bench
-	@case $(SCENARIO) in no-keepalive | story3) scripts/nginx-package.sh ;; esac
+	@case $(SCENARIO) in no-keepalive | story3) scripts/nginx-package.sh ;; probe) scripts/probe-bench.sh ;; esac
 	$(CARGO) build --release -p weir-bench -p weir-cli -p weir-nginx
 	$(TARGET)/release/weir-bench $(SCENARIO) $(BENCH_FLAGS)
 

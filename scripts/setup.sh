@@ -5,6 +5,7 @@
 #                             libelf, the OWASP Core Rule Set, curl, openssl; for tests: LuaJIT, nginx's
 #                             Lua module, wrk, h2load
 #   scripts/setup.sh bench    also the compared products and load generators of `make bench`
+#   scripts/setup.sh probe    also what builds the Java probe, and the databases of its shop
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,8 +16,10 @@ if [ "${1:-}" = bench ]; then
     libmodsecurity-dev caddy mosquitto libnginx-mod-nchan nats-server)
   # Coraza needs a newer Go than Debian 12 has; without it, Coraza is not measured.
   command -v go >/dev/null || echo "setup: Go 1.25 is missing (https://go.dev/dl): Coraza will not be measured" >&2
+elif [ "${1:-}" = probe ]; then
+  packages+=(openjdk-17-jdk-headless maven postgresql redis-server)
 elif [ $# -gt 0 ]; then
-  echo "setup: unknown argument '$1'; expected 'bench' or no argument" >&2
+  echo "setup: unknown argument '$1'; expected 'bench', 'probe' or no argument" >&2
   exit 2
 fi
 

@@ -17,13 +17,15 @@ use crate::differential::{self, DifferentialArguments};
 use crate::report::{GrowthRow, Results, table};
 use crate::rounds::Schedule;
 use crate::{
-    attached, comparison, crs, events, files, growth, hostile, inspect, lua, messages, signature, soak, stories,
+    attached, comparison, crs, events, files, growth, hostile, inspect, lua, messages, probe, signature, soak, stories,
 };
 
 /// Rounds of the growth groups: fewer, because the differences they look for are large.
 const GROWTH_ROUNDS: u32 = 3;
 
-/// Connections of the load, but for [`Scenario::Signature`].
+/// Rounds, seconds of a measurement and connections of the load, but for [`Scenario::Signature`] and [`Scenario::Probe`].
+const ROUNDS: u32 = 7;
+const SECONDS: u32 = 3;
 const CONNECTIONS: u32 = 64;
 
 /// The scenarios.
@@ -47,6 +49,8 @@ pub enum Scenario {
     Inspect,
     /// Messages to clients: to a subscriber of another worker, to 10,000 subscribers, and the peers' ways to do it
     Messages,
+    /// Agents in a Java shop: CPU, latency, allocation and start-up without one, with Weir's probe and with others
+    Probe,
     /// What being profiled costs: without a profiler, with `weir profile`, with perf
     Profile,
     /// Planted and diagnosed: a WAF engine in Lua that copies variables, and the same mended
@@ -79,13 +83,13 @@ pub struct Arguments {
     /// Only these parts of the scenario crs; nothing is written without --output
     #[arg(long, value_delimiter = ',', value_name = "NAME", value_parser = PossibleValuesParser::new(crs::PARTS))]
     pub parts: Vec<String>,
-    /// Rounds; each measures every variant once
-    #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub rounds: u32,
-    /// Seconds of each measurement
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=600))]
-    pub seconds: u32,
-    /// Keep-alive connections of the load (default: 64; scenario signature: 500)
+    /// Rounds; each measures every variant once (default: 7; scenario probe: 20)
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub rounds: Option<u32>,
+    /// Seconds of each measurement (default: 3; scenario probe: 10)
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=600))]
+    pub seconds: Option<u32>,
+    /// Keep-alive connections of the load (default: 64; scenario signature: 500; scenario probe: 200)
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=4000))]
     pub connections: Option<u32>,
     /// The module to measure (default: WEIR_MODULE, the one beside this program, or the newest build under target/)
@@ -144,13 +148,15 @@ pub fn run(arguments: &Arguments) -> Result<bool, MeasureError> {
     if arguments.keep {
         eprintln!("everything is kept in {}", site.keep().display());
     }
+    let (rounds, seconds, connections) = match arguments.scenario {
+        Scenario::Signature => (ROUNDS, SECONDS, signature::CONNECTIONS),
+        Scenario::Probe => (probe::FORKS, probe::SECONDS, probe::CONNECTIONS),
+        _ => (ROUNDS, SECONDS, CONNECTIONS),
+    };
     let schedule = Schedule {
-        rounds: arguments.rounds,
-        seconds: arguments.seconds,
-        connections: arguments.connections.unwrap_or(match arguments.scenario {
-            Scenario::Signature => signature::CONNECTIONS,
-            _ => CONNECTIONS,
-        }),
+        rounds: arguments.rounds.unwrap_or(rounds),
+        seconds: arguments.seconds.unwrap_or(seconds),
+        connections: arguments.connections.unwrap_or(connections),
         paired: arguments.paired,
         seed: arguments.seed.unwrap_or_else(clock_seed),
     };
@@ -181,6 +187,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, MeasureError> {
         Scenario::Signature => written(output, &signature::run(&site, only, grow, schedule, host)?.rounded()),
         Scenario::Inspect => written(output, &inspect::run(&site, only, schedule, host)?.rounded()),
         Scenario::Messages => written(output, &messages::run(&site, only, schedule, host)?.rounded()),
+        Scenario::Probe => written(output, &probe::run(&site, only, schedule, host)?),
         Scenario::Profile => written(output, &attached::run(&site, only, schedule, host)?),
         scenario @ (Scenario::LuaWaf | Scenario::NoKeepalive | Scenario::TableSort) => {
             let story = stories::of(&name(scenario));

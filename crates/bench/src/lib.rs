@@ -24,6 +24,7 @@ mod log_fields;
 mod lua;
 mod messages;
 mod policy;
+mod probe;
 mod report;
 mod request;
 mod rounds;

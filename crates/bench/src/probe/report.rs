@@ -1,0 +1,116 @@
+//! `bench/results/probe.json`, and the same as a table.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::Measured;
+use weir_measure::host::Host;
+use weir_measure::statistics::Summary;
+
+/// A row: medians over the forks. A ratio is to the fork without an agent in the same round.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ProbeRow {
+    /// Its name.
+    pub name: &'static str,
+    /// CPU time per order of all three JVMs.
+    pub cpu_ratio: f64,
+    /// Lower end of the 95 % interval of the median.
+    pub cpu_ratio_low: f64,
+    /// Upper end of it.
+    pub cpu_ratio_high: f64,
+    /// 99th percentile of the response time.
+    pub p99_ratio: f64,
+    /// Bytes allocated per order, in all three JVMs.
+    pub bytes_per_request: f64,
+    /// Time from the start of the JVMs to the first answered order.
+    pub startup_ratio: f64,
+    /// CPU time per order, microseconds.
+    pub cpu_us_per_request: f64,
+    /// Orders per second.
+    pub rps: f64,
+    /// Forks.
+    pub forks: usize,
+}
+
+/// What the file holds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ProbeResults {
+    /// `probe`.
+    pub scenario: String,
+    /// Where it ran.
+    pub host: Host,
+    /// The comparison.
+    pub rows: Vec<ProbeRow>,
+    /// Rows that could not be measured here, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<String>,
+}
+
+impl ProbeRow {
+    /// Boils the forks of a row down, beside those without an agent.
+    pub(super) fn of(name: &'static str, own: &[Measured], base: &[Measured]) -> Self {
+        let summary = |values: Vec<f64>| Summary::of(&values).expect("a schedule has at least one round");
+        let median = |value: fn(&Measured) -> f64| summary(own.iter().map(value).collect()).median;
+        let ratio = |value: fn(&Measured) -> f64| {
+            summary(own.iter().zip(base).map(|(own, base)| value(own) / value(base)).collect())
+        };
+        let cpu = ratio(|it| it.cpu_us);
+        let rounded = |value: f64| (value * 1e4).round() / 1e4;
+        Self {
+            name,
+            cpu_ratio: rounded(cpu.median),
+            cpu_ratio_low: rounded(cpu.low),
+            cpu_ratio_high: rounded(cpu.high),
+            p99_ratio: rounded(ratio(|it| it.p99_us).median),
+            bytes_per_request: median(|it| it.bytes).round(),
+            startup_ratio: rounded(ratio(|it| it.startup_s).median),
+            cpu_us_per_request: median(|it| it.cpu_us).round(),
+            rps: median(|it| it.rate).round(),
+            forks: own.len(),
+        }
+    }
+}
+
+impl ProbeResults {
+    /// A line for each row.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "{:<18} {:>7} {:>17} {:>8} {:>10} {:>9} {:>9} {:>7}\n",
+            "agent", "CPU", "95 %", "p99", "bytes/req", "start-up", "CPU us", "req/s"
+        );
+        for row in &self.rows {
+            let interval = format!("{:.3} - {:.3}", row.cpu_ratio_low, row.cpu_ratio_high);
+            let _ = writeln!(
+                text,
+                "{:<18} {:>7.3} {interval:>17} {:>8.3} {:>10.0} {:>9.3} {:>9.0} {:>7.0}",
+                row.name,
+                row.cpu_ratio,
+                row.p99_ratio,
+                row.bytes_per_request,
+                row.startup_ratio,
+                row.cpu_us_per_request,
+                row.rps
+            );
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_are_taken_within_a_round() {
+        let fork =
+            |cpu_us: f64| Measured { startup_s: 2.0, cpu_us, p99_us: 10.0 * cpu_us, bytes: 500.0, rate: 1e6 / cpu_us };
+        let base = [fork(100.0), fork(200.0), fork(400.0)];
+        let own = [fork(110.0), fork(220.0), fork(480.0)];
+        let row = ProbeRow::of("armed", &own, &base);
+        assert_eq!((row.cpu_ratio, row.cpu_ratio_low, row.cpu_ratio_high), (1.1, 1.1, 1.2));
+        assert_eq!((row.p99_ratio, row.startup_ratio, row.bytes_per_request, row.forks), (1.1, 1.0, 500.0, 3));
+        assert_eq!(row.cpu_us_per_request, 220.0);
+    }
+}

@@ -1,0 +1,227 @@
+//! The shop under load: its databases, once for a run, and its three services, once for a fork.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+
+use super::rows::{Agent, Row, whole};
+use weir_measure::child::{Child, Launch, installed};
+use weir_measure::error::MeasureError;
+use weir_measure::http::{Address, Client, request};
+use weir_measure::interrupt::check_interrupted;
+use weir_measure::process::CpuTime;
+use weir_measure::site::{Site, write};
+
+/// How long the databases, or a fork until its first order, may take. A JVM that weaves on a crowded machine is slow.
+const START_LIMIT: Duration = Duration::from_secs(300);
+/// How often that is looked at.
+const POLL: Duration = Duration::from_millis(20);
+/// The services, in the order of their start, and their main classes.
+const SERVICES: [(&str, &str); 3] = [
+    ("stock", "shop.stock.StockApplication"),
+    ("order", "shop.order.OrderApplication"),
+    ("gateway", "shop.gateway.Gateway"),
+];
+
+/// PostgreSQL with a business and a shadow database, and Redis.
+#[derive(Debug)]
+pub struct Stores {
+    _script: Child,
+    postgresql: u16,
+    redis: u16,
+}
+
+impl Stores {
+    /// Starts them. [`MeasureError::Missing`] if one is not installed.
+    pub fn start(site: &Site) -> Result<Self, MeasureError> {
+        for program in ["java", "psql", "redis-server"] {
+            if installed(program).is_none() {
+                return Err(MeasureError::Missing(format!("{program} is not installed: run scripts/setup.sh probe")));
+            }
+        }
+        // Not below the run's own directory, which the user postgres may not enter.
+        let directory = whole(Path::new("probe/shop/target"))?.join("stores");
+        let ready = directory.join("stores.env");
+        let _ = std::fs::remove_file(&ready);
+        let mut script = Child::start(Launch {
+            program: OsStr::new("probe/shop/stores.sh"),
+            arguments: vec![directory.into()],
+            environment: Vec::new(),
+            core: None,
+            nice: site.placement.nice,
+            output: site.path("stores.out"),
+        })?;
+        wait("the databases", || {
+            script.expect_running()?;
+            Ok(ready.exists())
+        })?;
+        let text = std::fs::read_to_string(&ready).map_err(MeasureError::file(&ready))?;
+        let port = |name: &str| {
+            let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('=')?.parse().ok());
+            value.ok_or_else(|| MeasureError::program("stores.sh", format!("wrote no {name}: {text}")))
+        };
+        Ok(Self { postgresql: port("PG_PORT")?, redis: port("REDIS_PORT")?, _script: script })
+    }
+
+    fn url(&self, database: &str) -> String {
+        format!("jdbc:postgresql://127.0.0.1:{}/{database}?user=shop", self.postgresql)
+    }
+
+    /// How many orders the shadow database has.
+    pub fn shadow_orders(&self) -> Result<u64, MeasureError> {
+        let port = self.postgresql.to_string();
+        let arguments = ["-h", "127.0.0.1", "-p", &port, "-U", "shop", "-At", "-c", "select count(*) from orders"];
+        let output = Command::new("psql").args(arguments).arg("shop_shadow").output();
+        let output = output.map_err(|error| MeasureError::program("psql", error.to_string()))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        text.trim().parse().map_err(|_| MeasureError::program("psql", String::from_utf8_lossy(&output.stderr)))
+    }
+}
+
+/// The three JVMs of a turn.
+#[derive(Debug)]
+pub struct Fork {
+    services: Vec<Child>,
+    directory: PathBuf,
+    /// Port of the gateway.
+    pub gateway: u16,
+    /// From the start of the JVMs to the first answered order.
+    pub startup: Duration,
+}
+
+/// What a probe writes about its local API.
+#[derive(Debug, Deserialize)]
+struct Endpoint {
+    port: u16,
+    token: String,
+}
+
+impl Fork {
+    /// Starts the services with the row's agent and waits for the first order.
+    pub fn start(site: &Site, stores: &Stores, row: &Row) -> Result<Self, MeasureError> {
+        let jar = whole(Path::new("probe/shop/target/shop.jar"))?;
+        let directory = site.directory_of(&format!("probe-{}", row.name))?;
+        let _ = std::fs::remove_dir_all(&directory);
+        std::fs::create_dir_all(directory.join("run")).map_err(MeasureError::file(&directory))?;
+        let ports = [weir_measure::port::free()?, weir_measure::port::free()?, weir_measure::port::free()?];
+        let config = directory.join("probe.json");
+        write(&config, &configuration(stores, ports))?;
+        let began = Instant::now();
+        let mut services = Vec::new();
+        for ((name, class), port) in SERVICES.into_iter().zip(ports) {
+            let mut arguments = vec!["-Xmx256m".to_owned()];
+            arguments.extend(row.agent.options()?);
+            arguments.extend([format!("-Dloader.main={class}"), "-jar".into(), jar.display().to_string()]);
+            services.push(Child::start(Launch {
+                program: OsStr::new("java"),
+                arguments: arguments.into_iter().map(OsString::from).collect(),
+                environment: vec![
+                    ("SHOP_PORT", port.to_string()),
+                    ("STOCK_PORT", ports[0].to_string()),
+                    ("ORDER_PORT", ports[1].to_string()),
+                    ("SHOP_DB", stores.url("shop")),
+                    ("SHOP_REDIS", format!("redis://127.0.0.1:{}", stores.redis)),
+                    ("SHOP_LOG", directory.join(format!("{name}.log")).display().to_string()),
+                    ("WEIR_PROBE_APP", name.to_owned()),
+                    ("WEIR_PROBE_CONFIG", config.display().to_string()),
+                    ("WEIR_PROBE_DIR", directory.join("run").display().to_string()),
+                ],
+                core: None,
+                nice: site.placement.nice,
+                output: directory.join(format!("{name}.out")),
+            })?);
+        }
+        let mut fork = Self { services, directory, gateway: ports[2], startup: Duration::ZERO };
+        wait(row.name, || {
+            fork.services.iter_mut().try_for_each(Child::expect_running)?;
+            Ok(fork.get("/order").is_ok())
+        })?;
+        fork.startup = began.elapsed();
+        Ok(fork)
+    }
+
+    /// Says to each probe what the row wants of it.
+    pub fn prepare(&mut self, row: &Row) -> Result<(), MeasureError> {
+        let Agent::Probe(command) = row.agent else { return Ok(()) };
+        for service in &self.services {
+            let path = self.directory.join(format!("run/{}.json", service.id()));
+            let text = std::fs::read_to_string(&path).map_err(MeasureError::file(&path))?;
+            let Endpoint { port, token } = serde_json::from_str(&text)
+                .map_err(|error| MeasureError::wrong(row.name, format!("{}: {error}", path.display())))?;
+            let head = format!("Host: localhost\r\nAuthorization: Bearer {token}\r\nContent-Length: 0\r\n\r\n");
+            let answer =
+                Client::new(Address::local(port)).exchange(format!("POST {command} HTTP/1.1\r\n{head}").as_bytes())?;
+            if !(200..300).contains(&answer.status) {
+                let why = String::from_utf8_lossy(&answer.body).into_owned();
+                return Err(MeasureError::wrong(row.name, format!("{command}: {} {why}", answer.status)));
+            }
+        }
+        Ok(())
+    }
+
+    /// CPU time of the services so far.
+    pub fn cpu(&self) -> Result<CpuTime, MeasureError> {
+        self.services.iter().try_fold(CpuTime::default(), |sum, it| Ok(sum.plus(CpuTime::of(it.id())?)))
+    }
+
+    /// Bytes that their live threads have allocated.
+    pub fn allocated(&self) -> Result<u64, MeasureError> {
+        let text = self.get("/allocated")?;
+        text.trim().parse().map_err(|_| MeasureError::wrong("the shop", format!("/allocated: {text}")))
+    }
+
+    /// The end of what the gateway said.
+    pub fn said(&self) -> String {
+        self.services.last().map(Child::said).unwrap_or_default()
+    }
+
+    /// Sees whether LinkAgent redirects a shadow order's log line, then stops the services.
+    pub fn check_and_stop(&mut self, row: &Row) -> Result<(), MeasureError> {
+        if let Agent::Story2(_) = row.agent {
+            let bytes = "GET /order HTTP/1.1\r\nHost: localhost\r\nbaggage: weir.shadow=1\r\n\r\n";
+            Client::new(Address::local(self.gateway)).exchange(bytes.as_bytes())?;
+            let lines = std::fs::read_to_string(self.directory.join("order.log.shadow")).unwrap_or_default();
+            if lines.lines().count() != 1 {
+                return Err(MeasureError::wrong(row.name, format!("one shadow order, but its log has: {lines:?}")));
+            }
+        }
+        self.services.clear();
+        Ok(())
+    }
+
+    fn get(&self, path: &str) -> Result<String, MeasureError> {
+        let answer = Client::new(Address::local(self.gateway)).exchange(&request("GET", path, "localhost", "", ""))?;
+        match answer.status {
+            200 => Ok(String::from_utf8_lossy(&answer.body).into_owned()),
+            status => Err(MeasureError::wrong("the shop", format!("{path} was answered with {status}"))),
+        }
+    }
+}
+
+/// The probe's file.
+fn configuration(stores: &Stores, [stock, order, _]: [u16; 3]) -> String {
+    let shadow = serde_json::json!({"url": stores.url("shop_shadow"), "user": "shop", "password": ""});
+    serde_json::json!({"shadow": {
+        "jdbc": [{"business": stores.url("shop"), "shadow": shadow}],
+        "logback": {"suffix": ".shadow"},
+        "redis": {"prefix": "shadow:"},
+        "kafka": {"prefix": "shadow-"},
+        "allow": [format!("127.0.0.1:{order}"), format!("127.0.0.1:{stock}")],
+    }})
+    .to_string()
+}
+
+fn wait(what: &str, mut ready: impl FnMut() -> Result<bool, MeasureError>) -> Result<(), MeasureError> {
+    let deadline = Instant::now() + START_LIMIT;
+    while !ready()? {
+        check_interrupted()?;
+        if Instant::now() > deadline {
+            return Err(MeasureError::program(what, format!("not ready after {START_LIMIT:?}")));
+        }
+        std::thread::sleep(POLL);
+    }
+    Ok(())
+}
