@@ -21,10 +21,10 @@ final class Tables {
     /** Longer statements are refused. */
     private static final int LIMIT_CHARS = 1 << 20;
 
-    private static final Pattern TOKEN = Pattern.compile("(?<skip>\\s++|--[^\\n]*+|/\\*(?![!+])(?:[^*/]|\\*(?!/)|/(?!\\*))*+\\*/)"
+    private static final Pattern TOKEN = Pattern.compile("(?<skip>\\s++|--(?=\\s|$)[^\\n]*+|/\\*(?![!+])(?:[^*/]|\\*(?!/)|/(?!\\*))*+\\*/)"
             + "|(?<literal>'(?:[^'\\\\]|''|\\\\[^'])*+'|\\$(?<tag>\\w*)\\$(?s:.*?)\\$\\k<tag>\\$)"
             + "|(?<name>\"(?:[^\"\\\\]|\"\")*+\"|`[^`]*+`|[\\p{L}_][\\p{L}\\p{N}_$]*+)"
-            + "|(?<other>\\d[\\w.]*+|::|#>>?|\\$\\d++|[^'\"`#\\s])");
+            + "|(?<other>\\d[\\w.]*+|::|#>>?|\\$\\d++|-(?!-)|[^-'\"`#\\s])");
 
     private static final Set<String> REWRITTEN = set("SELECT INSERT UPDATE DELETE MERGE REPLACE WITH TRUNCATE VALUES");
     private static final Set<String> PASSED = set("SET SHOW BEGIN START COMMIT ROLLBACK SAVEPOINT RELEASE");

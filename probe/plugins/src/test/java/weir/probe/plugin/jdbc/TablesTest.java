@@ -36,6 +36,7 @@ class TablesTest {
         "select * from information_schema.columns, dual",
         "set search_path = shop",
         "replace into orders^ values (1)",
+        "select /*! * from orders^ */ 1",
     })
     void a_table_becomes_its_shadow_table(String expected) {
         assertEquals(expected.replace("^", "_x"), tables.rewrite(expected.replace("^", "")));
@@ -47,8 +48,8 @@ class TablesTest {
         "call cleanup()", "{call cleanup()}", "create table orders_x (id int)", "drop table orders", "copy orders from stdin",
         "insert orders values (1)", "replace orders values (1)", "delete orders from orders o", "lock table orders",
         "with orders as (select 1) select * from orders", "select 'it\\' from orders", "select 1 # from orders",
-        "select /*! * from orders */ 1", "select 1 into customers", "select * from", "update (select 1) set a = 2", "do $$ delete $$",
-        "explain analyze delete from orders", "select 'open", "select 1) from orders", "select /* /* */ from orders */ 1",
+        "select 5--1 from orders", "select 1 into customers", "select * from", "update (select 1) set a = 2", "do $$ delete $$",
+        "explain analyze delete from orders", "select 'open", "select 1) from orders",
         "with gone as (delete from customers returning *) select * from gone",
     })
     void a_statement_that_may_name_a_business_table_is_refused(String sql) {
