@@ -9,11 +9,14 @@ import java.util.List;
 import weir.probe.api.Log;
 import weir.probe.api.Plugin;
 import weir.probe.api.Settings;
+import weir.probe.boot.Mark;
 import weir.probe.boot.Probes;
 
 /** Starts the agent's inside, and ends it: weaves, states, services. */
 public final class Core implements AutoCloseable {
     private static final long TICK_MS = 50;
+    /** How long leaving waits for marked work to end. */
+    private static final long DRAIN_MS = 10_000;
 
     private final Instrumentation instrumentation;
     private final Weaver weaver;
@@ -32,6 +35,7 @@ public final class Core implements AutoCloseable {
         probe = new Probe(config, plugins);
         weaver = new Weaver(plugins, jvm);
         Probes.attach(probe, this);
+        weaver.loadPlatform();
         instrumentation.addTransformer(weaver, true);
         retransform();
         probe.wake("started");
@@ -111,6 +115,12 @@ public final class Core implements AutoCloseable {
     @Override
     public void close() throws Exception {
         probe.silence("leaving");
+        for (int waited = 0; Mark.live() > 0 && waited < DRAIN_MS; waited += TICK_MS) {
+            Thread.sleep(TICK_MS);
+        }
+        if (Mark.live() > 0) {
+            Log.line("leaving with " + Mark.live() + " marked tasks under way");
+        }
         for (Service service : services) {
             service.close();
         }

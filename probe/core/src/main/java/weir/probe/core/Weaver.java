@@ -47,6 +47,22 @@ final class Weaver implements ClassFileTransformer {
         return byClass.containsKey(name.replace('.', '/'));
     }
 
+    /**
+     * Loads the classes of {@code java.*} that have join points. Woven as they load, they would be linked in the middle of
+     * their own loading, and a handler that names the class would find it circular.
+     */
+    void loadPlatform() {
+        for (String name : byClass.keySet()) {
+            if (name.startsWith("java/") || name.startsWith("sun/nio/")) {
+                try {
+                    Class.forName(name.replace('/', '.'), false, null);
+                } catch (ClassNotFoundException absent) {
+                    // not in this JDK
+                }
+            }
+        }
+    }
+
     @Override
     public byte[] transform(ClassLoader loader, String name, Class<?> redefined, ProtectionDomain domain, byte[] bytes) {
         List<Loaded> plugins = name == null ? null : byClass.get(name);
