@@ -34,17 +34,17 @@ public final class Guard {
     private Guard() {}
 
     public static boolean connect(SocketAddress address) {
-        return allowed(address) || refuse("open a connection to", address);
+        return pass(allowed(address), "open a connection to", address);
     }
 
     /** @param socket a {@code SocketImpl} */
     public static boolean write(Object socket) throws IOException {
         Matcher fields = SOCKET.matcher(socket.toString());
         if (!fields.matches()) {
-            return refuse("write to", socket);
+            return pass(false, "write to", socket);
         }
         InetSocketAddress remote = new InetSocketAddress(fields.group(1), Integer.parseInt(fields.group(2)));
-        return isAccepted(Integer.parseInt(fields.group(3))) || allowed(remote) || refuse("write to", remote);
+        return pass(isAccepted(Integer.parseInt(fields.group(3))) || allowed(remote), "write to", remote);
     }
 
     /** JDK 8 to 12: the stream has its socket in a private field. */
@@ -59,7 +59,7 @@ public final class Guard {
         SocketAddress remote = channel.getRemoteAddress();
         boolean accepted = local instanceof InetSocketAddress ? isAccepted(((InetSocketAddress) local).getPort())
                 : local != null && !local.toString().isEmpty(); // a path: only the listening side of a Unix socket has one
-        return accepted || allowed(remote) || refuse("write to", remote);
+        return pass(accepted || allowed(remote), "write to", remote);
     }
 
     /** Whether answers to clients can be told from calls. */
@@ -68,8 +68,12 @@ public final class Guard {
                 : "this system does not tell its listening ports: list them as shadow.listen";
     }
 
-    private static boolean refuse(String what, Object address) {
-        throw new ShadowRefused("socket: shadow traffic may not " + what + ' ' + address + ", which no plugin has claimed");
+    /** What a handler answers: false, go on. */
+    private static boolean pass(boolean may, String what, Object address) {
+        if (!may) {
+            throw new ShadowRefused("socket: shadow traffic may not " + what + ' ' + address + ", which no plugin has claimed");
+        }
+        return false;
     }
 
     /** An accepted connection has the listening port at this end; a connection that this JVM opened never has. */
