@@ -25,15 +25,16 @@ import org.junit.jupiter.api.io.TempDir;
 import weir.probe.boot.Mark;
 import weir.probe.boot.Probes;
 
-/** With a KRaft broker in a JVM of its own; the profile {@code kafka} brings its jars. */
+/** With a KRaft broker in a JVM of its own: its jars are in the directory {@code WEIR_KAFKA}, else the test is skipped. */
 class KafkaTest {
     @TempDir
     Path dir;
 
     @Test
     void marked_records_go_by_shadow_topics_and_groups_and_mark_their_reader() throws Exception {
-        String path = System.getProperty("weir.kafka.path", "");
-        assumeTrue(!path.isEmpty(), "no broker: run with -Pkafka");
+        String jars = System.getenv("WEIR_KAFKA");
+        assumeTrue(jars != null && new File(jars).isDirectory(), "no broker: mvn -f agent/src/test/broker package, then set WEIR_KAFKA");
+        String path = jars + File.separator + '*';
         int port = Servers.free();
         Path config = dir.resolve("server.properties");
         Path logs = dir.resolve("logs");

@@ -1,12 +1,14 @@
 package weir.probe.plugin.scheduled;
 
+import java.util.Arrays;
 import java.util.Collections;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.WeakHashMap;
-import org.springframework.scheduling.config.ScheduledTask;
 import org.springframework.scheduling.config.ScheduledTaskRegistrar;
+import org.springframework.scheduling.config.Task;
 import weir.probe.api.Log;
 import weir.probe.boot.Mark;
 import weir.probe.boot.ShadowRefused;
@@ -30,7 +32,7 @@ public final class Jobs {
         return false;
     }
 
-    /** Runs always: a job is code of the application, and what it touches is other plugins' to isolate. */
+    /** Nothing to check: a job is code of the application, and what it touches is other plugins' to isolate. */
     public static String check() {
         return null;
     }
@@ -43,8 +45,9 @@ public final class Jobs {
         }
         synchronized (REGISTRARS) {
             for (ScheduledTaskRegistrar registrar : REGISTRARS) {
-                for (ScheduledTask task : registrar.getScheduledTasks()) {
-                    jobs.putIfAbsent(task.getTask().getRunnable().toString(), task.getTask().getRunnable());
+                for (List<? extends Task> tasks : Arrays.asList(registrar.getCronTaskList(), registrar.getTriggerTaskList(),
+                        registrar.getFixedRateTaskList(), registrar.getFixedDelayTaskList())) {
+                    tasks.forEach(task -> jobs.putIfAbsent(task.getRunnable().toString(), task.getRunnable()));
                 }
             }
         }

@@ -37,7 +37,8 @@ public final class ScheduledPlugin implements Plugin {
         return Arrays.asList(
                 JoinPoint.enter("registrar", "org.springframework.scheduling.config.ScheduledTaskRegistrar#scheduleTasks()V", "Jobs.registrar")
                         .passing(THIS).gate(Gate.ALWAYS)
-                        .expecting("org.springframework.scheduling.config.ScheduledTaskRegistrar.getScheduledTasks()Ljava/util/Set;"),
+                        .expecting("org.springframework.scheduling.config.ScheduledTaskRegistrar.getTriggerTaskList()Ljava/util/List;",
+                                "org.springframework.scheduling.config.Task.getRunnable()Ljava/lang/Runnable;"),
                 JoinPoint.enter("job", "org.springframework.scheduling.support.ScheduledMethodRunnable#run()V", "Jobs.job").passing(THIS));
     }
 
