@@ -1,6 +1,8 @@
 package weir.probe.api;
 
 import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
 import weir.probe.boot.Gate;
 
 /**
@@ -44,6 +46,7 @@ public final class JoinPoint {
     private Gate gate;
     private Object constant;
     private boolean optional;
+    private List<String> expected = Collections.emptyList();
 
     private JoinPoint(Kind kind, String id, String target, String handler, int index, String call) {
         int hash = target.indexOf('#');
@@ -102,6 +105,16 @@ public final class JoinPoint {
     public JoinPoint optional() {
         optional = true;
         return this;
+    }
+
+    /** Members as in {@link Plugin#expects}, asked for only where this join point is: a plugin may know several libraries. */
+    public JoinPoint expecting(String... members) {
+        expected = Arrays.asList(members);
+        return this;
+    }
+
+    public List<String> expected() {
+        return expected;
     }
 
     public int[] passed() {

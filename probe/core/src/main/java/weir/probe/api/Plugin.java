@@ -43,7 +43,9 @@ public interface Plugin {
 
     /**
      * Handler class with {@code public static String check()}, run once for each class loader with woven classes before
-     * arming: null if the isolation is ready, else the finding. Null if there is nothing to check.
+     * arming: null if the isolation is ready, else the finding. Null if there is nothing to check. The class may also have
+     * {@code public static void close()}, called when the probe leaves, and {@code public static String run(String)}, which
+     * carries out the command {@code run plugin text}.
      */
     default String check() {
         return null;

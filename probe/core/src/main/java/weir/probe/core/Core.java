@@ -136,6 +136,7 @@ public final class Core implements AutoCloseable {
         for (Service service : services) {
             service.close();
         }
+        probe.plugins().forEach(plugin -> plugin.ask("close"));
         closed = true;
         drain.interrupt();
         drain.join(1000);

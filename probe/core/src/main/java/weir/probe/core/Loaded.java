@@ -89,6 +89,11 @@ public final class Loaded {
 
     /** What the plugin's check finds amiss, for each loader that has woven classes. */
     List<String> findings() {
+        return ask("check");
+    }
+
+    /** Calls a static method of the checking class, if there is one, for each loader that has woven classes; gathers what it says. */
+    List<String> ask(String name, Object... arguments) {
         List<String> findings = new ArrayList<>();
         List<ClassLoader> applications;
         synchronized (loaders) {
@@ -99,14 +104,18 @@ public final class Loaded {
                 break;
             }
             try {
-                Object finding = method(plugin.check(), "check", application).invoke(null);
+                Object finding = method(plugin.check(), name, application).invoke(null, arguments);
                 if (finding != null) {
                     findings.add(finding.toString());
                 }
+            } catch (NoSuchMethodException e) {
+                if (name.equals("check")) {
+                    findings.add("the check failed: " + e);
+                }
             } catch (InvocationTargetException e) {
-                findings.add("the check failed: " + e.getCause());
+                findings.add("the " + name + " failed: " + e.getCause());
             } catch (ReflectiveOperationException | LinkageError e) {
-                findings.add("the check failed: " + e);
+                findings.add("the " + name + " failed: " + e);
             }
         }
         return findings;

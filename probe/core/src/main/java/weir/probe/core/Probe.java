@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import weir.probe.api.Log;
 import weir.probe.api.Plugin.Role;
+import weir.probe.boot.Gate;
 import weir.probe.boot.Mark;
 import weir.probe.boot.Point;
 import weir.probe.boot.Probes;
@@ -165,9 +166,13 @@ public final class Probe implements Point.Handlers {
         for (Loaded plugin : plugins.values()) {
             Point.Mode mode = mode(plugin, marks);
             waits |= marks && state != State.ARMED;
+            boolean seeing = plugin.state() == Loaded.State.ON && state != State.SILENT;
             for (Point point : plugin.points.keySet()) {
-                if (point.mode() != mode) {
-                    point.mode(mode);
+                // In a middleware, a point of every call sees the instances that a check asks about, and ends its own marks.
+                Point.Mode next = plugin.plugin.role() != Role.MIDDLEWARE || point.gate != Gate.ALWAYS ? mode
+                        : seeing || marks ? Point.Mode.ON : Point.Mode.OFF;
+                if (point.mode() != next) {
+                    point.mode(next);
                 }
             }
         }
@@ -237,10 +242,22 @@ public final class Probe implements Point.Handlers {
                     wake(why);
                 }
                 break;
+            case "run":
+                return words.length == 2 ? run(words[1]) : "run: expected a plugin and what it is to run";
             default:
                 return "unknown command `" + text + '`';
         }
         return state.name().toLowerCase(java.util.Locale.ROOT);
+    }
+
+    /** Hands {@code plugin text} to the plugin's {@code run}. */
+    private String run(String text) {
+        String[] words = text.split(" +", 2);
+        Loaded plugin = plugins.get(words[0]);
+        if (plugin == null || plugin.plugin.check() == null) {
+            return "no plugin " + words[0] + " that runs anything";
+        }
+        return String.join("; ", plugin.ask("run", words.length == 2 ? words[1] : ""));
     }
 
     private void off(Loaded plugin, String why) {

@@ -56,7 +56,7 @@ final class Weaver implements ClassFileTransformer {
      */
     void loadPlatform() {
         for (String name : byClass.keySet()) {
-            if (name.startsWith("java/")) {
+            if (name.startsWith("java/") || name.startsWith("sun/nio/")) {
                 try {
                     Class.forName(name.replace('/', '.'), false, null);
                 } catch (ClassNotFoundException absent) {
@@ -93,17 +93,19 @@ final class Weaver implements ClassFileTransformer {
             if (loader != null && Class.forName(Probes.class.getName(), false, loader) != Probes.class) {
                 throw new IllegalArgumentException(name + "'s class loader does not see the probe");
             }
-            for (String member : plugin.plugin.expects()) {
-                if (!has(loader, name, bytes, member)) {
-                    throw new IllegalArgumentException(member + " is missing");
-                }
-            }
             Map<Point, JoinPoint> here = new HashMap<>();
             plugin.points.forEach((point, joinPoint) -> {
                 if (joinPoint.type.replace('.', '/').equals(name)) {
                     here.put(point, joinPoint);
                 }
             });
+            List<String> members = new ArrayList<>(plugin.plugin.expects());
+            here.values().forEach(point -> members.addAll(point.expected()));
+            for (String member : members) {
+                if (!has(loader, name, bytes, member)) {
+                    throw new IllegalArgumentException(member + " is missing");
+                }
+            }
             return edit(plugin, here, loader, bytes);
         } catch (Exception | LinkageError e) {
             plugin.state(Loaded.State.MISMATCH, e instanceof IllegalArgumentException ? e.getMessage() : e.toString());
@@ -119,7 +121,7 @@ final class Weaver implements ClassFileTransformer {
         int version = reader.readShort(6);
         Map<Point, Weave.Calls> calls = new HashMap<>();
         for (Point point : here.keySet()) {
-            calls.put(point, version >= Opcodes.V1_7 && !owner.startsWith("java/") ? Helpers.direct(point)
+            calls.put(point, version >= Opcodes.V1_7 && loader != null && !owner.startsWith("java/") ? Helpers.direct(point)
                     : new Helpers.Indirect(point, loader, owner));
         }
         ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);

@@ -1,0 +1,57 @@
+package weir.probe.plugin.lettuce;
+
+import static weir.probe.api.JoinPoint.THIS;
+
+import java.util.Arrays;
+import java.util.List;
+import weir.probe.api.JoinPoint;
+import weir.probe.api.Plugin;
+import weir.probe.boot.Gate;
+
+/**
+ * Commands of marked threads get prefixed keys, or go to a shadow server. Both overloads of {@code dispatch} are where all
+ * kinds of connections hand commands on, on the caller's thread. A second join point sees connections as they become
+ * active, for the check that the shadow server is another one.
+ *
+ * <p>Not seen: commands dispatched by threads without the mark, so reactive chains that go on from an event loop, and
+ * messages that arrive by publish and subscribe. Key names in answers keep the prefix.
+ */
+public final class LettucePlugin implements Plugin {
+    private static final String HANDLER = "io.lettuce.core.RedisChannelHandler";
+
+    @Override
+    public String name() {
+        return "lettuce";
+    }
+
+    @Override
+    public String library() {
+        return "lettuce-core 5.1 to 6";
+    }
+
+    @Override
+    public Role role() {
+        return Role.MIDDLEWARE;
+    }
+
+    @Override
+    public List<JoinPoint> joinPoints() {
+        return Arrays.asList(
+                JoinPoint.enter("dispatch", HANDLER + "#dispatch", "Commands.dispatch").passing(THIS, 0),
+                JoinPoint.enter("see", HANDLER + "#activated()V", "Servers.see").passing(THIS).gate(Gate.ALWAYS));
+    }
+
+    @Override
+    public List<String> expects() {
+        return Arrays.asList(HANDLER + ".getChannelWriter()Lio/lettuce/core/RedisChannelWriter;",
+                "io.lettuce.core.RedisChannelWriter.write(Lio/lettuce/core/protocol/RedisCommand;)Lio/lettuce/core/protocol/RedisCommand;",
+                "io.lettuce.core.protocol.CommandArgs.encode(Lio/netty/buffer/ByteBuf;)V",
+                "io.lettuce.core.protocol.CommandArgs.addKey(Ljava/lang/Object;)Lio/lettuce/core/protocol/CommandArgs;",
+                "io.lettuce.core.protocol.CommandWrapper.encode(Lio/netty/buffer/ByteBuf;)V");
+    }
+
+    @Override
+    public String check() {
+        return "Servers";
+    }
+}

@@ -1,0 +1,137 @@
+package weir.probe.plugin.socket;
+
+import java.io.IOException;
+import java.lang.reflect.Field;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.net.UnknownHostException;
+import java.nio.channels.SocketChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import weir.probe.api.Settings;
+import weir.probe.boot.ShadowRefused;
+
+/** Handlers for marked threads: go on, or refuse. */
+public final class Guard {
+    /** {@code SocketImpl.toString()}, the one public way to its addresses. */
+    private static final Pattern SOCKET = Pattern.compile("Socket\\[addr=.*?/([^,]*),port=(\\d+),localport=(\\d+)]");
+    private static final String[] TABLES = {"/proc/self/net/tcp", "/proc/self/net/tcp6"};
+    private static final String LISTENING = "0A";
+
+    private static volatile Set<Integer> listening = Collections.emptySet();
+    private static volatile Set<String> allowed = Collections.emptySet();
+    private static volatile long revision = -1;
+
+    private Guard() {}
+
+    public static boolean connect(SocketAddress address) {
+        return pass(allowed(address), "open a connection to", address);
+    }
+
+    /** @param socket a {@code SocketImpl} */
+    public static boolean write(Object socket) throws IOException {
+        Matcher fields = SOCKET.matcher(socket.toString());
+        if (!fields.matches()) {
+            return pass(false, "write to", socket);
+        }
+        InetSocketAddress remote = new InetSocketAddress(fields.group(1), Integer.parseInt(fields.group(2)));
+        return pass(isAccepted(Integer.parseInt(fields.group(3))) || allowed(remote), "write to", remote);
+    }
+
+    /** JDK 8 to 12: the stream has its socket in a private field. */
+    public static boolean writeStream(Object stream) throws IOException, ReflectiveOperationException {
+        Field socket = stream.getClass().getDeclaredField("impl");
+        socket.setAccessible(true);
+        return write(socket.get(stream));
+    }
+
+    public static boolean writeChannel(SocketChannel channel) throws IOException {
+        SocketAddress local = channel.getLocalAddress();
+        SocketAddress remote = channel.getRemoteAddress();
+        boolean accepted = local instanceof InetSocketAddress ? isAccepted(((InetSocketAddress) local).getPort())
+                : local != null && !local.toString().isEmpty(); // a path: only the listening side of a Unix socket has one
+        return pass(accepted || allowed(remote), "write to", remote);
+    }
+
+    /** Whether answers to clients can be told from calls. */
+    public static String check() {
+        return Files.isReadable(Paths.get(TABLES[0])) || Settings.section("listen") != null ? null
+                : "this system does not tell its listening ports: list them as shadow.listen";
+    }
+
+    /** What a handler answers: false, go on. */
+    private static boolean pass(boolean may, String what, Object address) {
+        if (!may) {
+            throw new ShadowRefused("socket: shadow traffic may not " + what + ' ' + address + ", which no plugin has claimed");
+        }
+        return false;
+    }
+
+    /** An accepted connection has the listening port at this end; a connection that this JVM opened never has. */
+    private static boolean isAccepted(int localPort) throws IOException {
+        if (listening.contains(localPort)) {
+            return true;
+        }
+        Set<Integer> now = new HashSet<>();
+        Object configured = Settings.section("listen");
+        for (Object port : configured instanceof List ? (List<?>) configured : Collections.emptyList()) {
+            now.add(((Number) port).intValue());
+        }
+        for (String table : TABLES) {
+            Path path = Paths.get(table);
+            if (Files.isReadable(path)) {
+                for (String line : Files.readAllLines(path, StandardCharsets.US_ASCII)) {
+                    String[] columns = line.trim().split("\\s+");
+                    if (columns.length > 3 && columns[3].equals(LISTENING)) {
+                        now.add(Integer.parseInt(columns[1].substring(columns[1].indexOf(':') + 1), 16));
+                    }
+                }
+            }
+        }
+        listening = now;
+        return now.contains(localPort);
+    }
+
+    private static boolean allowed(SocketAddress address) {
+        if (!(address instanceof InetSocketAddress)) {
+            return false;
+        }
+        if (revision != Settings.revision()) {
+            read();
+        }
+        InetSocketAddress internet = (InetSocketAddress) address;
+        InetAddress ip = internet.getAddress();
+        return allowed.contains(internet.getHostString() + ':' + internet.getPort())
+                || ip != null && allowed.contains(ip.getHostAddress() + ':' + internet.getPort());
+    }
+
+    /** {@code shadow.allow}: {@code host:port}, by name and by each address that the name has now. */
+    private static synchronized void read() {
+        long read = Settings.revision();
+        Set<String> next = new HashSet<>();
+        Object section = Settings.section("allow");
+        for (Object each : section instanceof List ? (List<?>) section : Collections.emptyList()) {
+            String entry = each.toString();
+            next.add(entry);
+            int colon = entry.lastIndexOf(':');
+            try {
+                for (InetAddress address : InetAddress.getAllByName(entry.substring(0, Math.max(colon, 0)).replaceAll("[\\[\\]]", ""))) {
+                    next.add(address.getHostAddress() + entry.substring(Math.max(colon, 0)));
+                }
+            } catch (UnknownHostException unknown) {
+                // by name only
+            }
+        }
+        allowed = next;
+        revision = read;
+    }
+}

@@ -1,0 +1,58 @@
+package weir.probe.plugin.jdbc;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import java.util.Arrays;
+import java.util.HashSet;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import weir.probe.boot.ShadowRefused;
+
+class TablesTest {
+    private final Tables tables = new Tables(new HashSet<>(Arrays.asList("orders", "items", "status")), "_x");
+
+    /** {@code ^} stands where the suffix belongs. */
+    @ParameterizedTest
+    @ValueSource(strings = {
+        "select * from orders^ where id = ?",
+        "SELECT orders^.id, i.status FROM orders^, items^ i WHERE i.order_id = orders^.id AND status = 'orders'",
+        "select * from shop.Orders^ o join \"items^\" on o.id = \"items^\".order_id -- from orders\n where o.status = 1",
+        "insert into orders^ (id, status) values (1, 'it''s orders') on conflict (id) do update set status = excluded.status",
+        "INSERT IGNORE INTO `orders^` VALUES (1) ON DUPLICATE KEY UPDATE id = 2",
+        "update orders^ set id = 1, status = 2 where id in (select order_id from items^ where orders^.id = 3)",
+        "delete from orders^ using items^ where orders^.id = items^.order_id returning orders^.*",
+        "with recent as (select * from orders^), w(a) as not materialized (select 1) select * from recent, w, items^",
+        "select extract(year from placed), trim(both 'x' from status) from orders^ where a is not distinct from b, c",
+        "select * from (select id from orders^) q, items^ for update of items^",
+        "select * from (orders^ o left join items^ i on (o.id = i.order_id)), status^ where status^.id = 1",
+        "select * from generate_series(1, 3) g, orders^ limit 3",
+        "merge into orders^ o using items^ i on o.id = i.id when matched then update set id = 1 when not matched then insert (id) values (1)",
+        "truncate table orders^, items^ cascade",
+        "select 1; delete from orders^; select count(*) from items^",
+        "select $tag$ from orders $tag$, 1 from orders^ /* from items */",
+        "(select id from orders^) union (select id from items^)",
+        "select a, b from orders^ order by a, b",
+        "select * from information_schema.columns, dual",
+        "set search_path = shop",
+        "replace into orders^ values (1)",
+        "select /*! * from orders^ */ 1",
+    })
+    void a_table_becomes_its_shadow_table(String expected) {
+        assertEquals(expected.replace("^", "_x"), tables.rewrite(expected.replace("^", "")));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {
+        "select * from customers", "select * from orders, customers", "select * from orders o join shop.customers c on true",
+        "call cleanup()", "{call cleanup()}", "create table orders_x (id int)", "drop table orders", "copy orders from stdin",
+        "insert orders values (1)", "replace orders values (1)", "delete orders from orders o", "lock table orders",
+        "with orders as (select 1) select * from orders", "select 'it\\' from orders", "select 1 # from orders",
+        "select 5--1 from orders", "select 1 into customers", "select * from", "update (select 1) set a = 2", "do $$ delete $$",
+        "explain analyze delete from orders", "select 'open", "select 1) from orders",
+        "with gone as (delete from customers returning *) select * from gone",
+    })
+    void a_statement_that_may_name_a_business_table_is_refused(String sql) {
+        assertThrows(ShadowRefused.class, () -> tables.rewrite(sql));
+    }
+}
