@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use weir_ledger::{Clock, Control, Entry, EntryKind, Ledger};
 
-const SUBCOMMANDS: [&str; 37] = [
+const SUBCOMMANDS: [&str; 38] = [
     "up",
     "control",
     "inspector",
@@ -38,6 +38,7 @@ const SUBCOMMANDS: [&str; 37] = [
     "schema",
     "status",
     "silence",
+    "probes",
     "cost",
     "profile",
     "diagnose",
