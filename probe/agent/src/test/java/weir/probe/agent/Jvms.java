@@ -14,10 +14,9 @@ import java.util.stream.Stream;
 /** JVMs for tests: those that {@code WEIR_JDKS} lists (homes, separated by colons), or the one that runs the tests. */
 final class Jvms {
     static final String JAR = System.getProperty("weir.probe.jar");
-    private static final long LIMIT_S = 240;
-
     private final String home;
     private final List<String> options = new ArrayList<>();
+    private long limit = 60;
 
     private Jvms(String home) {
         this.home = home;
@@ -41,12 +40,17 @@ final class Jvms {
         return this;
     }
 
+    Jvms limit(long seconds) {
+        limit = seconds;
+        return this;
+    }
+
     /** Runs a program of the tests to its end and returns all that it wrote. Fails unless it ends with 0. */
     String run(Class<?> program, String... arguments) throws Exception {
         Path output = Files.createTempFile("weir-probe", ".out");
         Process process = start(program, output, arguments);
         try {
-            boolean ended = process.waitFor(LIMIT_S, TimeUnit.SECONDS);
+            boolean ended = process.waitFor(limit, TimeUnit.SECONDS);
             String text = new String(Files.readAllBytes(output), StandardCharsets.UTF_8);
             if (!ended || process.exitValue() != 0) {
                 throw new AssertionError(home + ' ' + program.getSimpleName() + (ended ? " failed:\n" : " did not end:\n") + text);
@@ -68,9 +72,25 @@ final class Jvms {
                 path.append(path.length() == 0 ? "" : File.pathSeparator).append(entry);
             }
         }
-        command.addAll(Arrays.asList("-cp", path.toString(), program.getName()));
+        command.addAll(Arrays.asList("-cp", path.toString(), Main.class.getName(), program.getName()));
         command.addAll(Arrays.asList(arguments));
         return new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output.toFile()).start();
+    }
+
+    /** Runs a program and ends the JVM with it, whatever threads it leaves. */
+    static final class Main {
+        public static void main(String[] arguments) {
+            int status = 0;
+            try {
+                java.lang.reflect.Method main = Class.forName(arguments[0]).getDeclaredMethod("main", String[].class);
+                main.setAccessible(true);
+                main.invoke(null, (Object) Arrays.copyOfRange(arguments, 1, arguments.length));
+            } catch (Throwable e) {
+                e.printStackTrace();
+                status = 1;
+            }
+            System.exit(status);
+        }
     }
 
     /** Fails a program of the tests unless a condition holds. */

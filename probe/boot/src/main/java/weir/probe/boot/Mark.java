@@ -1,6 +1,8 @@
 package weir.probe.boot;
 
 import java.lang.ref.WeakReference;
+import java.lang.reflect.Field;
+import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
@@ -51,33 +53,65 @@ public final class Mark {
      * @throws ShadowRefused if shadow traffic is not accepted now
      */
     public static Scope open(Mark mark) {
-        if (mark != null && !accepting) {
-            throw new ShadowRefused("shadow traffic is refused: the probe is not armed");
-        }
         return new Scope(mark);
     }
 
-    /** Threads and scopes that carry a mark now; join points are folded away only at 0. */
+    /** Threads, scopes and attached tasks that carry a mark now; join points are folded away only at 0. */
     public static long live() {
         synchronized (INHERITED) {
             INHERITED.removeIf(thread -> {
                 Thread t = thread.get();
                 return t == null || t.getState() == Thread.State.TERMINATED;
             });
-            return OPEN.get() + INHERITED.size();
+            return OPEN.get() + INHERITED.size() + Attached.size();
         }
     }
 
-    /** Notes a thread that has been given the mark for its whole life. */
-    public static void inherited(Thread thread) {
+    /** Gives the current mark to a thread that has not started, for its whole life. */
+    public static void give(Thread child) throws ReflectiveOperationException {
+        Mark mark = capture();
+        if (mark == null) {
+            return;
+        }
         synchronized (INHERITED) {
-            INHERITED.add(new WeakReference<>(thread));
+            INHERITED.add(new WeakReference<>(child));
         }
+        Starting.CREATE_MAP.invoke(CURRENT, child, mark);
     }
 
-    /** The thread-local in which {@link #inherited} threads find the mark; for the carrier of threads only. */
-    public static ThreadLocal<?> holder() {
-        return CURRENT;
+    /** What a thread that has not started will run: its target's class, else its own. */
+    public static Class<?> task(Thread child) throws ReflectiveOperationException {
+        Object holder = Starting.HOLDER == null ? child : Starting.HOLDER.get(child);
+        Object task = holder == null ? null : Starting.TASK.get(holder);
+        return task == null ? child.getClass() : task.getClass();
+    }
+
+    /** Threads' innards; {@code java.lang} is opened to this package by the agent. */
+    private static final class Starting {
+        static final Method CREATE_MAP;
+        static final Field HOLDER;
+        static final Field TASK;
+
+        static {
+            try {
+                CREATE_MAP = ThreadLocal.class.getDeclaredMethod("createMap", Thread.class, Object.class);
+                CREATE_MAP.setAccessible(true);
+                Field holder = null;
+                Field task;
+                try {
+                    task = Thread.class.getDeclaredField("target");
+                } catch (NoSuchFieldException since19) {
+                    holder = Thread.class.getDeclaredField("holder");
+                    holder.setAccessible(true);
+                    task = holder.getType().getDeclaredField("task");
+                }
+                task.setAccessible(true);
+                HOLDER = holder;
+                TASK = task;
+            } catch (ReflectiveOperationException e) {
+                throw new ExceptionInInitializerError(e);
+            }
+        }
     }
 
     public static boolean accepting() {
@@ -102,7 +136,11 @@ public final class Mark {
         private Scope(Mark mark) {
             counted = mark != null;
             if (counted) {
-                OPEN.incrementAndGet();
+                OPEN.incrementAndGet(); // before the test: silence sees the scope, or the scope sees silence
+                if (!accepting) {
+                    OPEN.decrementAndGet();
+                    throw new ShadowRefused("shadow traffic is refused: the probe is not armed");
+                }
                 CURRENT.set(mark);
             } else {
                 CURRENT.remove();

@@ -107,22 +107,20 @@ public final class Point {
 
     /** Begins a call of the handler: the time, or 0 if this call is not timed. */
     long begin() {
-        if (gate == Gate.ALWAYS) {
+        if (gate == Gate.ALWAYS || !Mark.marked()) {
             return (business.count() & SAMPLE - 1) == 0 ? System.nanoTime() : 0;
         }
         return (shadow.countExactly() & SAMPLE - 1) == 0 ? System.nanoTime() : 0;
     }
 
     void end(long start) {
-        boolean edge = gate == Gate.ALWAYS;
-        if (edge && Mark.marked()) {
-            shadow.countExactly(); // and no call of the business, which begin() took it for
+        boolean marked = Mark.marked();
+        if (marked && gate == Gate.ALWAYS) { // begin() could not know and took it for a business call
+            shadow.countExactly();
             business.uncount();
-            if (start != 0) {
-                shadow.time(start);
-            }
-        } else if (start != 0) {
-            (edge ? business : shadow).time(start);
+        }
+        if (start != 0) {
+            (marked ? shadow : business).time(start);
         }
     }
 

@@ -99,12 +99,12 @@ public final class Probes {
     /** Lets go of everything that the agent's inside has given. */
     public static void detach() {
         accept(false);
+        handlers = null; // first: switching off must not look for handlers
+        attached = null;
         for (Point point : POINTS.values()) {
             point.mode(Point.Mode.OFF);
             point.forget();
         }
-        handlers = null;
-        attached = null;
     }
 
     static MethodHandle find(Point point, String role, ClassLoader application) {

@@ -10,6 +10,7 @@ import java.util.List;
 import weir.probe.api.Log;
 import weir.probe.api.Plugin;
 import weir.probe.api.Settings;
+import weir.probe.boot.Mark;
 import weir.probe.boot.Probes;
 import weir.probe.control.AutoSilence;
 import weir.probe.control.Local;
@@ -18,6 +19,8 @@ import weir.probe.control.Otlp;
 /** Starts the agent's inside, and ends it: weaves, states, services. */
 public final class Core implements AutoCloseable {
     private static final long TICK_MS = 50;
+    /** How long leaving waits for marked work to end. */
+    private static final long DRAIN_MS = 10_000;
 
     private final Instrumentation instrumentation;
     private final Weaver weaver;
@@ -36,6 +39,7 @@ public final class Core implements AutoCloseable {
         probe = new Probe(config, plugins);
         weaver = new Weaver(plugins, jvm);
         Probes.attach(probe, this);
+        weaver.loadPlatform();
         instrumentation.addTransformer(weaver, true);
         retransform();
         probe.wake("started");
@@ -93,14 +97,26 @@ public final class Core implements AutoCloseable {
 
     /** Brings classes that are loaded already to their present form. */
     private void retransform() {
+        List<Class<?>> wanted = new ArrayList<>();
         for (Class<?> loaded : instrumentation.getAllLoadedClasses()) {
             if (weaver.wants(loaded.getName()) && instrumentation.isModifiableClass(loaded)) {
-                try {
-                    instrumentation.retransformClasses(loaded);
-                } catch (UnmodifiableClassException | LinkageError | UnsupportedOperationException e) {
-                    Log.line(loaded.getName() + " stays as it was: " + e);
-                }
+                wanted.add(loaded);
             }
+        }
+        try { // at once: each call stops all threads
+            if (!wanted.isEmpty()) {
+                instrumentation.retransformClasses(wanted.toArray(new Class<?>[0]));
+            }
+        } catch (UnmodifiableClassException | LinkageError | UnsupportedOperationException together) {
+            wanted.forEach(this::retransform);
+        }
+    }
+
+    private void retransform(Class<?> loaded) {
+        try {
+            instrumentation.retransformClasses(loaded);
+        } catch (UnmodifiableClassException | LinkageError | UnsupportedOperationException e) {
+            Log.line(loaded.getName() + " stays as it was: " + e);
         }
     }
 
@@ -119,6 +135,12 @@ public final class Core implements AutoCloseable {
     @Override
     public void close() throws Exception {
         probe.silence("leaving");
+        for (int waited = 0; Mark.live() > 0 && waited < DRAIN_MS; waited += TICK_MS) {
+            Thread.sleep(TICK_MS);
+        }
+        if (Mark.live() > 0) {
+            Log.line("leaving with " + Mark.live() + " marked tasks under way");
+        }
         for (Service service : services) {
             service.close();
         }

@@ -70,7 +70,12 @@ final class Helpers {
                 return;
             }
             String dotted = name.replace('/', '.');
-            jvm.define(dotted, bytes(), loader);
+            try { // by an earlier attach: a second definition would fail, but cost metaspace each time
+                Class.forName(dotted, false, loader);
+                return;
+            } catch (ClassNotFoundException first) {
+                jvm.define(dotted, bytes(), loader);
+            }
             if (loader == null) { // link now, so that no link happens inside the JDK's own methods
                 for (Method method : Class.forName(dotted, true, null).getMethods()) {
                     if (method.getDeclaringClass().getName().equals(dotted)) {

@@ -199,7 +199,7 @@ public final class Probe implements Point.Handlers {
     public MethodHandle find(Point point, String role, ClassLoader application) {
         Loaded plugin = plugins.get(point.plugin);
         try {
-            return plugin == null ? null : plugin.handler(point, role, application);
+            return plugin == null || !plugin.points.containsKey(point) ? null : plugin.handler(point, role, application);
         } catch (ReflectiveOperationException | LinkageError e) {
             off(plugin, "no handler for " + point.name() + ": " + e);
             return null;

@@ -33,6 +33,9 @@ final class Weaver implements ClassFileTransformer {
     Weaver(Collection<Loaded> plugins, Jvm jvm) {
         this.jvm = jvm;
         for (Loaded plugin : plugins) {
+            if (plugin.state() == Loaded.State.OFF) { // by configuration: its classes are left alone
+                continue;
+            }
             for (JoinPoint point : plugin.points.values()) {
                 List<Loaded> list = byClass.computeIfAbsent(point.type.replace('.', '/'), name -> new ArrayList<>());
                 if (!list.contains(plugin)) {
@@ -45,6 +48,22 @@ final class Weaver implements ClassFileTransformer {
     /** Whether a class, named with dots, has join points. */
     boolean wants(String name) {
         return byClass.containsKey(name.replace('.', '/'));
+    }
+
+    /**
+     * Loads the classes of {@code java.*} that have join points. Woven as they load, they would be linked in the middle of
+     * their own loading, and a handler that names the class would find it circular.
+     */
+    void loadPlatform() {
+        for (String name : byClass.keySet()) {
+            if (name.startsWith("java/")) {
+                try {
+                    Class.forName(name.replace('/', '.'), false, null);
+                } catch (ClassNotFoundException absent) {
+                    // not in this JDK
+                }
+            }
+        }
     }
 
     @Override

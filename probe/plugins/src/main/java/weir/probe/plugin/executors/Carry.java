@@ -1,0 +1,89 @@
+package weir.probe.plugin.executors;
+
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.function.BiConsumer;
+import java.util.function.BiFunction;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import java.util.function.Supplier;
+import weir.probe.boot.Mark;
+
+/**
+ * Functions that run under the mark of the thread that gave them, not of the one that runs them. Called on marked threads
+ * only. If the probe is no longer armed when they run, they throw {@code ShadowRefused} into their future.
+ */
+public final class Carry {
+    private Carry() {}
+
+    public static Runnable runnable(Runnable f) {
+        return f == null || f instanceof Pool.Carried ? f : new Pool.Carried(f, Mark.capture(), true);
+    }
+
+    public static <V> Callable<V> callable(Callable<V> f) {
+        Mark mark = Mark.capture();
+        return f == null ? null : () -> {
+            try (Mark.Scope scope = Mark.open(mark)) {
+                return f.call();
+            }
+        };
+    }
+
+    public static <V> Collection<Callable<V>> callables(Collection<? extends Callable<V>> tasks) {
+        if (tasks == null) {
+            return null;
+        }
+        List<Callable<V>> carried = new ArrayList<>();
+        for (Callable<V> task : tasks) {
+            carried.add(callable(task));
+        }
+        return carried;
+    }
+
+    public static <V> Supplier<V> supplier(Supplier<V> f) {
+        Mark mark = Mark.capture();
+        return f == null ? null : () -> {
+            try (Mark.Scope scope = Mark.open(mark)) {
+                return f.get();
+            }
+        };
+    }
+
+    public static <A, V> Function<A, V> function(Function<A, V> f) {
+        Mark mark = Mark.capture();
+        return f == null ? null : a -> {
+            try (Mark.Scope scope = Mark.open(mark)) {
+                return f.apply(a);
+            }
+        };
+    }
+
+    public static <A> Consumer<A> consumer(Consumer<A> f) {
+        Mark mark = Mark.capture();
+        return f == null ? null : a -> {
+            try (Mark.Scope scope = Mark.open(mark)) {
+                f.accept(a);
+            }
+        };
+    }
+
+    public static <A, B, V> BiFunction<A, B, V> biFunction(BiFunction<A, B, V> f) {
+        Mark mark = Mark.capture();
+        return f == null ? null : (a, b) -> {
+            try (Mark.Scope scope = Mark.open(mark)) {
+                return f.apply(a, b);
+            }
+        };
+    }
+
+    public static <A, B> BiConsumer<A, B> biConsumer(BiConsumer<A, B> f) {
+        Mark mark = Mark.capture();
+        return f == null ? null : (a, b) -> {
+            try (Mark.Scope scope = Mark.open(mark)) {
+                f.accept(a, b);
+            }
+        };
+    }
+}

@@ -1,0 +1,43 @@
+package weir.probe.plugin.executors;
+
+import java.util.Collection;
+import weir.probe.api.Settings;
+import weir.probe.boot.Mark;
+
+/**
+ * A thread started by a marked one has the mark for life, except threads of libraries: a pool's worker, an event loop or
+ * a housekeeper that a shadow request happens to start first serves business requests later.
+ */
+public final class Start {
+    private static final String[] LIBRARIES = {"java.", "javax.", "jdk.", "sun.", "com.sun.", "weir.probe.core.", "io.netty.",
+        "org.apache.", "org.eclipse.", "com.zaxxer.", "com.alibaba.", "io.lettuce.", "reactor.", "io.undertow.", "okhttp3.",
+        "io.grpc.", "ch.qos.logback.", "org.postgresql.", "com.mysql.", "io.micrometer."};
+
+    private Start() {}
+
+    public static boolean thread(Thread thread) throws ReflectiveOperationException {
+        boolean virtual = thread.getClass().getName().equals("java.lang.VirtualThread")
+                || thread.getClass().getName().equals("java.lang.ThreadBuilders$BoundVirtualThread");
+        if (virtual || inherits(Mark.task(thread).getName())) {
+            Mark.give(thread);
+        }
+        return false;
+    }
+
+    private static boolean inherits(String task) {
+        for (String prefix : LIBRARIES) {
+            if (task.startsWith(prefix)) {
+                return false;
+            }
+        }
+        Object configured = Settings.section("threads_unmarked");
+        if (configured instanceof Collection) {
+            for (Object prefix : (Collection<?>) configured) {
+                if (task.startsWith(prefix.toString())) {
+                    return false;
+                }
+            }
+        }
+        return true;
+    }
+}
