@@ -171,6 +171,20 @@ pub fn on(
     run::run(&plan, stage, &mut load)
 }
 
+/// As [`on`], of parts that are no rules and a stage that is no nginx: nothing of nginx has to be there.
+pub fn elsewhere(
+    stage: &mut dyn Stage,
+    of: String,
+    by: String,
+    parts: Vec<Part>,
+    options: &Options,
+) -> Result<Outcome, MeasureError> {
+    let site = Site::create(Placement::new(options.nice, options.no_pin), None, PathBuf::new())?;
+    let mut load = Load::new(&options.load, target(options, &site))?;
+    let plan = plan(options, of, by, parts, Shape::Subsets, &site);
+    run::run(&plan, stage, &mut load)
+}
+
 /// CPU time of processes so far, in nanoseconds.
 pub fn cpu_ns(pids: &[u32]) -> Result<u64, MeasureError> {
     pids.iter().try_fold(0, |sum, pid| Ok(sum + weir_measure::process::CpuTime::of(*pid)?.run_ns))

@@ -200,9 +200,7 @@ fn live(stage: &mut dyn Stage, length: Duration) -> Result<Slice, MeasureError> 
     let (after, cpu_after) = (counted(stage)?, stage.cpu_ns()?);
     let requests = after.saturating_sub(before);
     if requests == 0 {
-        return Err(MeasureError::Missing(
-            "the gateway received no requests; load it with --url or --load replay:LOG".into(),
-        ));
+        return Err(MeasureError::Missing("no request was counted; send some with --url or --load replay:LOG".into()));
     }
     Ok(Slice { requests, refused: 0, cpu_ns: cpu_after.saturating_sub(cpu_before) })
 }

@@ -35,7 +35,7 @@ pub(crate) struct Api {
 pub(crate) struct Changed(Value);
 
 /// Leads a fault or warning of the API to its place in a file, if a file has its document.
-type Locate<'l> = &'l dyn Fn(&Fault) -> Option<PolicyError>;
+pub(crate) type Locate<'l> = &'l dyn Fn(&Fault) -> Option<PolicyError>;
 
 impl Api {
     /// The one that the command line names.
@@ -93,6 +93,19 @@ impl Api {
             status if status < 300 => Ok(Some((answer.body, answer.etag.unwrap_or_default()))),
             status => Err(refusal(status, &answer.body, &|_| None)),
         }
+    }
+
+    /// Sends a request with headers, and gives the answer.
+    pub fn call_with(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        headers: &[(&str, &str)],
+    ) -> Result<Value, Failure> {
+        let answer = self.runtime.block_on(self.client.call_with(method, path, body, headers));
+        let answer = answer.map_err(|error| unreachable_(&self.client, &error))?;
+        if answer.status < 300 { Ok(answer.body) } else { Err(refusal(answer.status, &answer.body, &|_| None)) }
     }
 
     /// Posts, and gives the answer.
@@ -226,7 +239,7 @@ fn unreachable_(client: &Client, error: &client::ClientError) -> Failure {
 }
 
 /// A problem (RFC 9457) for the terminal: every error with its place and what to do.
-fn refusal(status: u16, problem: &Value, locate: Locate<'_>) -> Failure {
+pub(crate) fn refusal(status: u16, problem: &Value, locate: Locate<'_>) -> Failure {
     let style = Style::of(Stream::Err);
     let errors = problem["errors"].as_array().map_or(&[][..], Vec::as_slice);
     for error in errors.iter().take(MAX_SHOWN) {

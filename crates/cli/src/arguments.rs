@@ -11,6 +11,7 @@ mod diagnose;
 mod inspector;
 mod live;
 mod messages;
+mod probes;
 mod profile;
 mod sign;
 
@@ -24,6 +25,7 @@ pub use live::{
     Token, TokenLimits, Watch,
 };
 pub use messages::{Publish, Subscribe};
+pub use probes::{ProbeAction, Probes, WhichProbes};
 pub use profile::{Backend, Convert, Output, Profile, ProfileCommand, ProfileDiff, Record, TopBy};
 pub use sign::Sign;
 
@@ -121,7 +123,9 @@ pub enum Command {
         #[arg(value_enum)]
         switch: Switch,
     },
-    /// Rank rules, plugins and policies by their CPU cost.
+    /// List the probes in JVMs, or arm, disarm, silence and wake them.
+    Probes(Probes),
+    /// Rank rules, plugins and policies, or the join points of probes, by their CPU cost.
     Cost(Cost),
     /// Sample running processes; show their use of CPU as a flame graph and a table.
     Profile(Box<Profile>),
@@ -378,6 +382,22 @@ pub struct Cost {
     /// duration (`2h`, `7d`), or since a time (`2026-01-31`, `2026-01-31T12:00`, UTC). Needs the control daemon.
     #[arg(long, value_name = "REVISION|TIME", conflicts_with_all = ["watch", "by"])]
     pub since: Option<String>,
+    /// Rank the join points of probes in JVMs; with --by plugin, their plugins.
+    #[arg(long, conflicts_with = "since")]
+    pub probe: bool,
+    /// With --probe, which JVMs.
+    #[command(flatten)]
+    pub which: WhichProbes,
+    /// With --probe, compare the CPU time of all these JVMs with and without their probes, by masking each by turns
+    /// under the load that is there.
+    #[arg(long, requires = "probe", conflicts_with_all = ["watch", "top", "by"])]
+    pub link: bool,
+    /// Rounds of --link.
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    pub rounds: u32,
+    /// Seconds of a measurement of --link.
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = ablate::seconds)]
+    pub seconds: f64,
 }
 
 /// The subject of a schema.

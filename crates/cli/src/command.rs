@@ -17,6 +17,7 @@ mod get;
 mod inspector;
 mod log_level;
 mod messages;
+mod probes;
 mod profile;
 mod replay;
 mod revisions;
@@ -76,9 +77,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Watch(watch) => revisions::watch(&api()?, watch),
         Command::Token(token) => token::run(token),
         Command::Schema { of } => schema::run(*of),
+        Command::Probes(probes) => return probes::run(&arguments, probes),
         Command::Status(format) => status::run(&api()?, runtime, format.json),
         Command::Silence { switch } => silence::run(runtime, *switch),
-        Command::Cost(cost) => cost::run(api, runtime, cost),
+        Command::Cost(cost) => cost::run(&arguments, api, cost),
         Command::Diagnose(diagnose) => diagnose::run(runtime, diagnose),
         Command::LogLevel { level } => log_level::run(runtime, *level),
         Command::Docs(docs) => docs::run(docs),

@@ -40,6 +40,11 @@ impl Failure {
         self
     }
 
+    /// Begins with the name of what failed.
+    pub(crate) fn naming(self, name: &str) -> Self {
+        Self { message: format!("{name}: {}", self.message), ..self }
+    }
+
     /// For the terminal.
     pub(crate) fn render(&self, stream: Stream) -> String {
         let style = Style::of(stream);

@@ -12,6 +12,7 @@ mod command;
 mod difference;
 mod failure;
 mod moment;
+mod probe;
 pub mod reference;
 mod state_files;
 mod style;

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use weir_ledger::{Clock, Control, Entry, EntryKind, Ledger};
 
-const SUBCOMMANDS: [&str; 39] = [
+const SUBCOMMANDS: [&str; 40] = [
     "up",
     "control",
     "inspector",
@@ -40,6 +40,7 @@ const SUBCOMMANDS: [&str; 39] = [
     "schema",
     "status",
     "silence",
+    "probes",
     "cost",
     "profile",
     "diagnose",

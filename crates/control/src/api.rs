@@ -10,6 +10,7 @@ mod change;
 mod context;
 mod cost;
 pub mod openapi;
+mod probes;
 mod problem;
 mod query;
 mod resource;
@@ -25,7 +26,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::http::{StatusCode, Uri};
 use axum::middleware::from_fn;
-use axum::routing::{any, delete, get, post};
+use axum::routing::{any, delete, get, post, put};
 
 pub(crate) use context::Context;
 pub use problem::Problem;
@@ -51,6 +52,13 @@ pub(crate) fn router(context: Arc<Context>) -> Router {
         .route("/bans", get(bans::list))
         .route("/bans", post(bans::add))
         .route("/bans/{network}", delete(bans::remove))
+        .route("/probes", get(probes::list))
+        .route("/probes", post(probes::register))
+        .route("/probes/{probe}", get(probes::one))
+        .route("/probes/{probe}/cost", get(probes::cost))
+        .route("/probes/{probe}/{action}", post(probes::act))
+        .route("/shadow/{app}", get(probes::shadow))
+        .route("/shadow/{app}", put(probes::set_shadow))
         .route_layer(from_fn(scope::only_unlimited));
     let v1 = whole
         .route("/transactions", post(transaction::post))

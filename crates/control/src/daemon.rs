@@ -18,6 +18,7 @@ use crate::listen::Bind;
 use crate::metrics::Metrics;
 use crate::objects::Objects;
 use crate::options::Options;
+use crate::probes::Probes;
 use crate::publish::captured::captured;
 use crate::publish::{Publisher, Queue};
 use crate::sandbox::Sandbox;
@@ -107,6 +108,7 @@ pub async fn serve(options: &Options, end: impl Future<Output = ()>) -> Result<(
         queue,
         regions: publisher.regions(),
         bans: bans.clone(),
+        probes: Probes::default(),
         runtime: options.runtime.clone(),
         state_dir: options.state.clone(),
         recovered: loaded.recovered,

@@ -26,6 +26,7 @@ mod history;
 pub mod listen;
 pub mod metrics;
 pub mod objects;
+mod probes;
 pub mod publish;
 mod refresh;
 pub mod resolve;

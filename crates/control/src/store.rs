@@ -25,6 +25,7 @@ mod recover;
 mod retired;
 mod revisions;
 mod schema;
+mod shadows;
 mod snapshot;
 
 use std::fs::File;
@@ -43,6 +44,7 @@ pub use load::{Loaded, StoredDocument};
 pub use owner::Owner;
 pub use recover::{Claim, claim};
 pub use revisions::{Change, Revision};
+pub(crate) use shadows::StoredShadow;
 pub use snapshot::Snapshot;
 
 use change_log::ChangeLog;

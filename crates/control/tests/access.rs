@@ -21,7 +21,7 @@ use weir_resource::ResourceKind;
 fn needed(method: &str, path: &str) -> Option<Role> {
     match (method, path) {
         (_, "/healthz") => None,
-        ("GET", "/api/v1/backup") => Some(Role::Admin),
+        ("GET", "/api/v1/backup") | (_, "/api/v1/shadow/{app}") => Some(Role::Admin),
         ("GET", _) => Some(Role::Read),
         (_, "/api/v1/settings" | "/api/v1/revisions/{revision}/rollback" | "/api/v1/restore") => Some(Role::Admin),
         _ => Some(Role::Edit),

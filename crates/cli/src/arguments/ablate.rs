@@ -5,17 +5,20 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args};
 use weir_ablate::{By, LoadChoice, Url};
 
+use super::WhichProbes;
+
 /// `weir ablate`
 #[derive(Debug, Args)]
 #[command(
     override_usage = "weir ablate --policy FILE [--by rule|plugin|group|policy|tag] [--group PREFIX]...\n       \
         weir ablate --live [--url URL] [--by ...]\n       \
         weir ablate --nginx-conf FILE --variant NAME=FILE... --url URL\n       \
+        weir ablate --probe [--app NAME] [--url URL] [--only PLUGIN]\n       \
         weir ablate --restore",
     after_help = "Costs are CPU time per request. A run needs minutes: single rounds on a busy machine prove nothing.\n\
         --live changes the gateway's policies during the run and restores them however it ends."
 )]
-#[command(group(ArgGroup::new("what").required(true).args(["policy", "live", "nginx_conf", "restore"])))]
+#[command(group(ArgGroup::new("what").required(true).args(["policy", "live", "nginx_conf", "probe", "restore"])))]
 pub struct Ablate {
     /// Ablate this policy file, on a separate nginx; `rs` is the policy of the benchmarks.
     #[arg(long, value_name = "FILE")]
@@ -26,6 +29,16 @@ pub struct Ablate {
     /// Ablate any nginx: the complete configuration file.
     #[arg(long, value_name = "FILE", requires = "variant", requires = "url")]
     pub nginx_conf: Option<PathBuf>,
+    /// Ablate the plugins of the probes in JVMs: each is silenced by turns, under the load that is there.
+    #[arg(long)]
+    pub probe: bool,
+    /// With --probe, which JVMs.
+    #[command(flatten)]
+    pub which: WhichProbes,
+    /// With --probe, also silence plugins at edges: marked requests are then served as business traffic, so only do
+    /// this while no load test runs.
+    #[arg(long)]
+    pub edges: bool,
     /// Only restore the policies that an earlier --live run has left changed.
     #[arg(long)]
     pub restore: bool,
@@ -42,7 +55,7 @@ pub struct Ablate {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub only: Vec<String>,
     /// The load: mix (forms as browsers submit them, or GET of --url), wrk, h2load, replay:ACCESS_LOG[@RATE],
-    /// or live (none: the gateway has traffic of its own) [default: mix; of --live without --url: live].
+    /// or live (none: there is traffic anyway) [default: mix; of --live and --probe without --url: live].
     #[arg(long)]
     pub load: Option<LoadChoice>,
     /// Target of the load.
@@ -51,12 +64,12 @@ pub struct Ablate {
     /// Connections of the load.
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=4000))]
     pub connections: u16,
-    /// Number of rounds; each measures every variant.
-    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(2..=10_000))]
-    pub rounds: u32,
-    /// Seconds of a measurement; rounded up for wrk and h2load.
-    #[arg(long, value_name = "SECONDS", default_value_t = 0.25, value_parser = seconds)]
-    pub seconds: f64,
+    /// Number of rounds; each measures every variant [default: 30; with --probe 12].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    pub rounds: Option<u32>,
+    /// Seconds of a measurement; rounded up for wrk and h2load [default: 0.25; with --probe 2].
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub seconds: Option<f64>,
     /// Skip the rounds that find pairs of parts that share work.
     #[arg(long)]
     pub no_pairs: bool,
@@ -101,7 +114,7 @@ fn variant(text: &str) -> Result<(String, PathBuf), String> {
     }
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
+pub(super) fn seconds(text: &str) -> Result<f64, String> {
     let seconds = text.parse().ok().filter(|seconds: &f64| (0.02..=600.0).contains(seconds));
     seconds.ok_or_else(|| "expected a number of seconds from 0.02 to 600".into())
 }

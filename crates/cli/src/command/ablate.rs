@@ -6,6 +6,7 @@
 mod gateway;
 mod guard;
 mod journal;
+pub(super) mod probe;
 mod restore;
 
 use std::fs;
@@ -19,6 +20,10 @@ pub(crate) use guard::run as guard;
 use crate::Failure;
 use crate::arguments::{Ablate, Arguments};
 
+/// Rounds and seconds of a slice, unless said otherwise.
+const ROUNDS: u32 = 30;
+const SECONDS: f64 = 0.25;
+
 pub(crate) fn run(arguments: &Arguments, ablate: &Ablate) -> Result<ExitCode, Failure> {
     if ablate.restore {
         return restore::command(&ablate.state);
@@ -27,6 +32,15 @@ pub(crate) fn run(arguments: &Arguments, ablate: &Ablate) -> Result<ExitCode, Fa
     writable(ablate.html.as_deref())?;
     let cut = Cut { by: ablate.by, groups: ablate.group.clone(), only: ablate.only.clone() };
     let options = options(ablate);
+    if ablate.probe {
+        let outcome = probe::run(arguments, ablate, &options)?;
+        show(&outcome, ablate)?;
+        println!("{}", probe::dearest(&outcome));
+        return Ok(ExitCode::SUCCESS);
+    }
+    if ablate.which.is_given() || ablate.edges {
+        return Err(Failure::new("--app, --pid, --probe-dir and --edges are for probes").hint("with --probe"));
+    }
     let outcome = match (&ablate.policy, &ablate.nginx_conf) {
         (Some(policy), _) if ablate.instructions => {
             let weir = std::env::current_exe()?;
@@ -41,18 +55,19 @@ pub(crate) fn run(arguments: &Arguments, ablate: &Ablate) -> Result<ExitCode, Fa
 }
 
 fn options(ablate: &Ablate) -> Options {
-    let default = if ablate.live && ablate.url.is_none() { LoadChoice::Live } else { LoadChoice::Mix };
+    let default =
+        if (ablate.live || ablate.probe) && ablate.url.is_none() { LoadChoice::Live } else { LoadChoice::Mix };
     Options {
         load: ablate.load.clone().unwrap_or(default),
         url: ablate.url.clone(),
         connections: usize::from(ablate.connections),
-        rounds: ablate.rounds,
-        seconds: ablate.seconds,
+        rounds: ablate.rounds.unwrap_or(if ablate.probe { probe::ROUNDS } else { ROUNDS }),
+        seconds: ablate.seconds.unwrap_or(if ablate.probe { probe::SECONDS } else { SECONDS }),
         pairs: !ablate.no_pairs,
         seed: ablate.seed.unwrap_or_else(clock_seed),
         module: ablate.module.clone(),
         // A gateway that runs has its own placing.
-        no_pin: ablate.no_pin || ablate.live,
+        no_pin: ablate.no_pin || ablate.live || ablate.probe,
         nice: ablate.nice,
     }
 }

@@ -4,10 +4,10 @@
 //! others; the two stand in columns of their own, because only the first goes away with the rule.
 
 mod history;
+mod probe;
 mod ranking;
 mod since;
 
-use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -15,14 +15,28 @@ use weir_ledger::Report;
 use weir_policy::RULE_SET_ACTIONS;
 
 use self::ranking::{Line, rank};
+use super::ablate;
 use crate::Failure;
 use crate::api::Api;
-use crate::arguments::{By, Cost};
+use crate::arguments::{Arguments, By, Cost};
 use crate::style::{Stream, Style};
 use crate::table::{Align, counted, duration, grouped, microseconds, percent, render};
 use crate::terminal::shown;
 
-pub(crate) fn run(api: impl FnOnce() -> Result<Api, Failure>, runtime: &Path, cost: &Cost) -> Result<(), Failure> {
+pub(crate) fn run(
+    arguments: &Arguments,
+    api: impl FnOnce() -> Result<Api, Failure>,
+    cost: &Cost,
+) -> Result<(), Failure> {
+    let runtime = arguments.runtime.as_path();
+    match (cost.probe, cost.link) {
+        (true, true) => return link(arguments, cost),
+        (true, false) => return probe::run(arguments, cost),
+        (false, _) if cost.which.is_given() => {
+            return Err(Failure::new("--app, --pid and --probe-dir are for probes").hint("with --probe"));
+        }
+        (false, _) => {}
+    }
     if let Some(since) = &cost.since {
         return history::run(&api()?, since, cost);
     }
@@ -37,6 +51,17 @@ pub(crate) fn run(api: impl FnOnce() -> Result<Api, Failure>, runtime: &Path, co
         show(&next.since(&report), cost);
         report = next;
     }
+}
+
+/// A link with its probes, and without them.
+fn link(arguments: &Arguments, cost: &Cost) -> Result<(), Failure> {
+    let outcome = ablate::probe::link(arguments, cost)?;
+    if cost.json {
+        println!("{}", serde_json::to_string_pretty(&outcome.rounded()).map_err(Failure::new)?);
+    } else {
+        print!("{}", weir_ablate::table(&outcome));
+    }
+    Ok(())
 }
 
 fn show(report: &Report, cost: &Cost) {

@@ -8,6 +8,7 @@ use axum::extract::FromRef;
 use tokio::sync::watch;
 
 use crate::bans::Bans;
+use crate::probes::Probes;
 use crate::publish::Queue;
 use crate::shared::Shared;
 use crate::workers::Regions;
@@ -19,6 +20,7 @@ pub(crate) struct Context {
     pub queue: Queue,
     pub regions: Regions,
     pub bans: Bans,
+    pub probes: Probes,
     /// The runtime directory.
     pub runtime: PathBuf,
     /// The state directory.

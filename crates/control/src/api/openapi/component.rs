@@ -29,13 +29,16 @@ pub(super) fn body(body: Body, kind: Option<ResourceKind>) -> Option<Value> {
         Body::Transaction => ("application/json", reference("Transaction")),
         Body::Message => ("application/json", reference("Message")),
         Body::Ban => ("application/json", reference("NewBan")),
+        Body::Probe => ("application/json", reference("NewProbe")),
+        Body::ProbeAction => ("application/json", reference("ProbeAction")),
+        Body::Shadow => ("application/json", any),
         Body::Backup => (crate::backup::MEDIA_TYPE, json!({"type": "string", "format": "binary"})),
     };
     let mut content = json!({"schema": schema});
     if let Some(example) = example(body, kind) {
         content["example"] = example;
     }
-    Some(json!({"required": body != Body::Message, "content": {media_type: content}}))
+    Some(json!({"required": !matches!(body, Body::Message | Body::ProbeAction), "content": {media_type: content}}))
 }
 
 /// An example of a request's body.
@@ -61,6 +64,11 @@ pub(super) fn example(body: Body, kind: Option<ResourceKind>) -> Option<Value> {
             ],
         })),
         Body::Ban => Some(json!({"address": "192.0.2.7", "for": "1h", "reason": "guesses passwords"})),
+        Body::Probe => Some(json!({
+            "app": "shop", "host": "shop-1", "pid": 4242, "address": "127.0.0.1", "port": 40123, "token": "5f3a",
+        })),
+        Body::ProbeAction => Some(json!({"plugin": "logback"})),
+        Body::Shadow => Some(json!({"logback": {"suffix": ".shadow"}})),
         Body::Message => Some(json!({"message": "as it was before the sale"})),
     }
 }

@@ -5,7 +5,7 @@ use weir_resource::ResourceKind;
 use super::kinds_with_paths;
 use super::parameter::Parameter::{
     self, Address, After, AfterMs, AfterNetwork, Before, DryRun, Durable, Expect, From, IdempotencyKey, IfChanged,
-    IfMatch, IfNoneMatch, Limit, Message, Origin, Page, Since, SinceMs, Timeout, Wait,
+    IfMatch, IfNoneMatch, Limit, Message, OfRevision, Origin, Page, Since, SinceMs, Timeout, Wait,
 };
 use crate::auth::Role;
 
@@ -66,6 +66,12 @@ pub enum Body {
     Backup,
     /// A ban.
     Ban,
+    /// A registration of a probe.
+    Probe,
+    /// What to do with a probe.
+    ProbeAction,
+    /// A shadow configuration.
+    Shadow,
 }
 
 /// The body of a response.
@@ -106,6 +112,8 @@ const MEMBERS: &str = "/api/v1/upstreams/{id}/members";
 const MEMBER: &str = "/api/v1/upstreams/{id}/members/{member}";
 const RULE: &str = "/api/v1/policies/{id}/rules/{rule}";
 const BANS: &str = "/api/v1/bans";
+const PROBES: &str = "/api/v1/probes";
+const SHADOW: &str = "/api/v1/shadow/{app}";
 const SETTINGS: &str = "/api/v1/settings";
 const TRANSACTIONS: &str = "/api/v1/transactions";
 const REVISIONS: &str = "/api/v1/revisions";
@@ -166,6 +174,22 @@ pub const ENDPOINTS: &[Endpoint] = &[
     get(BANS, "Bans that hold, by network", &[(200, schema("Bans"))]).takes(&[Limit, AfterNetwork, Origin, Address]),
     post(BANS, "Bans an address or a network for some time, in place of an earlier ban", Body::Ban).about_bans(),
     delete("/api/v1/bans/{network}", "Ends a ban that was made with this API").about_bans(),
+    get(PROBES, "Probes in JVMs that have registered", &[(200, schema("Probes"))]),
+    post(PROBES, "Registers a probe; probes do so every ten seconds", Body::Probe)
+        .about_probes(&[(200, schema("ProbeRegistered"))]),
+    get("/api/v1/probes/{probe}", "A probe, as it describes itself", &[(200, schema("Probe"))]).may(&[404, 503]),
+    get("/api/v1/probes/{probe}/cost", "Costs of a probe's join points", &[(200, schema("ProbeCost"))])
+        .may(&[404, 503]),
+    post("/api/v1/probes/{probe}/{action}", "Switches a probe, or one of its plugins", Body::ProbeAction)
+        .about_probes(&[(200, schema("Probe"))]),
+    get(SHADOW, "The shadow configuration of an application", &[(200, schema("Shadow"))])
+        .takes(&[OfRevision])
+        .by(Role::Admin)
+        .may(&[404]),
+    put(SHADOW, "Sets the shadow configuration of an application, as its next revision", Body::Shadow)
+        .about_probes(&[(200, schema("ShadowChange"))])
+        .takes(&[IfMatch])
+        .by(Role::Admin),
     get("/api/v1/cost", "Costs of rules and lanes", &[(200, schema("Cost"))]).may(&[404, 503]),
     get("/api/v1/cost/history", "Costs of revisions, the oldest first", &[(200, schema("CostHistory"))])
         .takes(&[From, SinceMs, AfterMs, Limit]),
@@ -234,6 +258,11 @@ impl Endpoint {
     const fn about_bans(self) -> Self {
         let problems = &[404, 413, 415, 422, 500, 503, 507];
         Self { parameters: &[], answers: &[(200, Answer::Schema("Ban"))], problems, ..self }
+    }
+
+    /// A probe answers, or it does not: there is no worker to wait for.
+    const fn about_probes(self, answers: &'static [(u16, Answer)]) -> Self {
+        Self { parameters: &[], answers, problems: &[404, 409, 412, 413, 415, 422, 500, 503, 507], ..self }
     }
 
     const fn may(self, problems: &'static [u16]) -> Self {

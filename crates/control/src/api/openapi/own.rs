@@ -25,6 +25,17 @@ pub(super) fn schemas() -> Map<String, Value> {
         ("Ban", ban()),
         ("Bans", object(&["bans", "total"], json!({"bans": list(reference("Ban")), "total": number()}))),
         ("NewBan", new_ban()),
+        ("Probes", object(&["probes"], json!({"probes": list(any())}))),
+        ("Probe", any()),
+        ("ProbeCost", object(&["window_s", "cpu_ns", "requests", "points"], probe_cost())),
+        ("NewProbe", new_probe()),
+        ("ProbeRegistered", object(&["id"], json!({"id": text(), "shadow": any(), "shadow_revision": number()}))),
+        ("ProbeAction", probe_action()),
+        (
+            "Shadow",
+            object(&["revision", "shadow"], json!({"revision": number(), "shadow": any(), "revisions": list(any())})),
+        ),
+        ("ShadowChange", object(&["revision", "probes"], json!({"revision": number(), "probes": list(any())}))),
         ("Cost", any()),
         ("CostHistory", object(&["records"], json!({"records": list(any()), "next_ms": number()}))),
         ("Health", any()),
@@ -194,6 +205,36 @@ fn new_ban() -> Value {
         "reason": {"type": "string", "maxLength": 256},
     });
     json!({"type": "object", "properties": properties, "required": ["address", "for"], "additionalProperties": false})
+}
+
+fn new_probe() -> Value {
+    let properties = json!({
+        "app": text(), "host": text(), "pid": number(), "token": text(),
+        "address": {"type": "string", "description": "An IP address at which control reaches the probe."},
+        "port": {"type": "integer", "minimum": 1, "maximum": 65_535},
+    });
+    object(&["app", "host", "pid", "address", "port", "token"], properties)
+}
+
+fn probe_cost() -> Value {
+    let point = json!({
+        "plugin": text(), "join_point": text(), "calls": number(), "ns_total": number(),
+        "traffic": {"type": "string", "enum": ["business", "shadow", "silent"]},
+    });
+    let points = list(object(&["plugin", "join_point", "traffic", "calls", "ns_total"], point));
+    json!({"window_s": {"type": "number"}, "cpu_ns": number(), "requests": number(), "points": points})
+}
+
+fn probe_action() -> Value {
+    object(
+        &[],
+        json!({
+            "plugin": {"type": "string", "description": "Of silence and wake: only this plugin."},
+            "why": text(),
+            "off": {"type": "array", "items": text(), "description": "Of mask: the plugins that are silent for a while."},
+            "for_ms": {"type": "integer", "minimum": 0, "maximum": 600_000},
+        }),
+    )
 }
 
 fn workers() -> Value {

@@ -46,6 +46,8 @@ pub enum Parameter {
     AfterMs,
     /// Only networks after this one.
     AfterNetwork,
+    /// This revision, and not the newest.
+    OfRevision,
     /// Only bans by these.
     Origin,
     /// Only bans of networks with this address.
@@ -88,6 +90,7 @@ impl Parameter {
             }
             Self::SinceMs => ("since_ms", "query", "Begin at this time, in milliseconds since 1970."),
             Self::AfterNetwork => ("after", "query", "Only networks after this one, in the order of the list."),
+            Self::OfRevision => ("revision", "query", "This revision, and not the newest."),
             Self::Origin => ("origin", "query", "Only bans that operators or CrowdSec have made."),
             Self::Address => ("address", "query", "Only bans of networks with this address."),
             Self::AfterMs => ("after_ms", "query", "The next page: `next_ms` of the previous one."),
@@ -111,7 +114,13 @@ impl Parameter {
             Self::Limit => json!({"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}),
             // 255 characters, and the quotes of a structured field.
             Self::IdempotencyKey => json!({"type": "string", "pattern": "^[!-~]{1,255}$"}),
-            Self::Expect | Self::Before | Self::From | Self::Since | Self::SinceMs | Self::AfterMs => {
+            Self::Expect
+            | Self::OfRevision
+            | Self::Before
+            | Self::From
+            | Self::Since
+            | Self::SinceMs
+            | Self::AfterMs => {
                 json!({"type": "integer", "minimum": 0, "maximum": i64::MAX})
             }
         }
@@ -142,6 +151,12 @@ pub(super) fn in_path(name: &str, kind: Option<ResourceKind>) -> Value {
             (json!({"type": "integer", "minimum": 1, "maximum": i64::MAX}), "The revision's number.".to_owned())
         }
         ("network", _) => (own::network(), "The network, as it was banned.".to_owned()),
+        ("probe", _) => (json!({"type": "string", "examples": ["4242@shop-1"]}), "The probe's id.".to_owned()),
+        ("action", _) => (json!({"type": "string", "enum": super::super::probes::ACTIONS}), "What to do.".to_owned()),
+        ("app", _) => (
+            json!({"type": "string", "pattern": "^[A-Za-z0-9._-]{1,128}$", "examples": ["shop"]}),
+            "The application's name.".to_owned(),
+        ),
         ("member", _) => (id(ResourceKind::Members), "The member's id.".to_owned()),
         ("rule", _) => (
             named(example::rule()["id"].as_str().unwrap_or_default(), ResourceKind::Policies),

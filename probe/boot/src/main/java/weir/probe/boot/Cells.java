@@ -75,6 +75,15 @@ public final class Cells {
         return 0;
     }
 
+    /** Sampled calls that took longer, exact to a bucket. */
+    public long above(long ns) {
+        long sum = 0;
+        for (int i = bucket(ns) + 1; i < BUCKETS; i++) {
+            sum += buckets.get(i);
+        }
+        return sum;
+    }
+
     void reset() {
         java.util.Arrays.fill(stripes, 0);
         exact.set(0);

@@ -60,6 +60,40 @@ public final class Config {
         return document.getObject("shadow", new JsonObject());
     }
 
+    /** A text at the top of the document, which an environment variable overrides. */
+    public String text(String key, String variable, String otherwise) {
+        String given = System.getenv(variable);
+        return given == null ? document.getString(key, otherwise) : given;
+    }
+
+    /** As {@link #text}, of a whole number. */
+    public int number(String key, String variable, int otherwise) {
+        String given = System.getenv(variable);
+        try {
+            return given == null ? document.getInt(key, otherwise) : Integer.parseInt(given);
+        } catch (NumberFormatException e) {
+            throw new IllegalArgumentException(variable + " is `" + given + "`: expected a whole number");
+        }
+    }
+
+    /** A number in a section of the document. */
+    public double number(String section, String key, double otherwise) {
+        Object value = document.getObject(section, new JsonObject()).getOrDefault(key, otherwise);
+        if (!(value instanceof Number) || ((Number) value).doubleValue() < 0) {
+            throw new IllegalArgumentException(section + '.' + key + " is `" + value + "`: expected a number from 0");
+        }
+        return ((Number) value).doubleValue();
+    }
+
+    /** One of some words in a section of the document; the first if there is none. */
+    public String word(String section, String key, String... words) {
+        String value = document.getObject(section, new JsonObject()).getString(key, words[0]);
+        if (!java.util.Arrays.asList(words).contains(value)) {
+            throw new IllegalArgumentException(section + '.' + key + " is `" + value + "`: expected " + String.join(" or ", words));
+        }
+        return value;
+    }
+
     private static JsonObject parse(String file) {
         try {
             return JsonParser.object().from(new String(Files.readAllBytes(Paths.get(file)), StandardCharsets.UTF_8));

@@ -5,12 +5,16 @@ import java.lang.instrument.Instrumentation;
 import java.lang.instrument.UnmodifiableClassException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import weir.probe.api.Log;
 import weir.probe.api.Plugin;
 import weir.probe.api.Settings;
 import weir.probe.boot.Mark;
 import weir.probe.boot.Probes;
+import weir.probe.control.AutoSilence;
+import weir.probe.control.Local;
+import weir.probe.control.Otlp;
 
 /** Starts the agent's inside, and ends it: weaves, states, services. */
 public final class Core implements AutoCloseable {
@@ -50,7 +54,11 @@ public final class Core implements AutoCloseable {
         drain.start();
         for (Service service : services()) {
             services.add(service);
-            service.start(probe);
+            try {
+                service.start(probe);
+            } catch (Exception e) {
+                Log.line(service.getClass().getSimpleName() + " is off: " + e.getMessage());
+            }
         }
     }
 
@@ -61,7 +69,7 @@ public final class Core implements AutoCloseable {
 
     /** All parts that run beside the probe. */
     private static List<Service> services() {
-        return new ArrayList<>();
+        return Arrays.asList(new Local(), new AutoSilence(), new Otlp());
     }
 
     private static List<Loaded> plugins(Source source, Config config) throws IOException {

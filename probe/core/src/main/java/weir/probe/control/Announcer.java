@@ -1,0 +1,61 @@
+package weir.probe.control;
+
+import com.grack.nanojson.JsonObject;
+import java.io.IOException;
+import java.util.Collections;
+import java.util.Locale;
+import java.util.Map;
+import weir.probe.api.Log;
+import weir.probe.core.Probe;
+
+/**
+ * Tells Weir's control of this probe, again and again; the answer has the shadow configuration, if there is another one.
+ * While control is gone, everything stays as it is.
+ */
+final class Announcer {
+    private static final long EVERY_NS = 10_000_000_000L;
+    private static final long RETRY_NS = 2_000_000_000L;
+
+    private final String url;
+    private final Map<String, String> headers;
+    private final JsonObject about;
+    private final Probe probe;
+    private final Api api;
+    private String failure = "";
+
+    Announcer(String control, String token, JsonObject about, Probe probe, Api api) {
+        this.url = control.replaceFirst("/+$", "") + "/api/v1/probes";
+        this.headers = token == null ? Collections.emptyMap() : Collections.singletonMap("Authorization", "Bearer " + token);
+        this.about = new JsonObject(about);
+        this.probe = probe;
+        this.api = api;
+    }
+
+    long everyNs() {
+        return failure.isEmpty() ? EVERY_NS : RETRY_NS;
+    }
+
+    void announce() {
+        about.put("state", probe.state().name().toLowerCase(Locale.ROOT));
+        about.put("ready", probe.ready());
+        about.put("shadow_revision", api.controlRevision());
+        try {
+            JsonObject answer = Web.post(url, headers, about);
+            JsonObject shadow = answer.getObject("shadow");
+            if (shadow != null) {
+                api.replace(shadow, answer.getLong("shadow_revision"), null);
+            }
+            outcome("");
+        } catch (IOException | Problem | RuntimeException e) {
+            outcome(e.toString());
+        }
+    }
+
+    /** One line for each change, not one for each attempt. */
+    private void outcome(String now) {
+        if (now.isEmpty() != failure.isEmpty()) {
+            Log.line(now.isEmpty() ? "control at " + url + " answers again" : "control at " + url + " does not take this probe: " + now);
+        }
+        failure = now;
+    }
+}

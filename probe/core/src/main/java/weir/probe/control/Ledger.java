@@ -1,0 +1,73 @@
+package weir.probe.control;
+
+import com.grack.nanojson.JsonArray;
+import com.grack.nanojson.JsonObject;
+import java.util.HashMap;
+import java.util.Map;
+import weir.probe.boot.Cells;
+import weir.probe.boot.Gate;
+import weir.probe.boot.Point;
+import weir.probe.boot.Probes;
+
+/** What join points have cost since the start or the last reset. */
+final class Ledger {
+    private long sinceNs = System.nanoTime();
+    private long cpuNs = Host.cpuNs();
+
+    synchronized void reset() {
+        Probes.reset();
+        sinceNs = System.nanoTime();
+        cpuNs = Host.cpuNs();
+    }
+
+    synchronized JsonObject report() {
+        JsonObject report = new JsonObject();
+        report.put("window_s", (System.nanoTime() - sinceNs) / 1e9);
+        report.put("cpu_ns", Host.cpuNs() - cpuNs);
+        report.put("requests", requests());
+        JsonArray points = new JsonArray();
+        for (Point point : Probes.points()) {
+            if (point.sites() == 0) {
+                continue; // woven into no method that has run
+            }
+            add(points, point, "business", point.business);
+            add(points, point, "shadow", point.shadow);
+            if (point.mode() == Point.Mode.OFF) {
+                add(points, point, "silent", null);
+            }
+        }
+        report.put("points", points);
+        return report;
+    }
+
+    /** Calls at edges: one for each request. Of a plugin's join points it is the busiest; the others are on its way. */
+    static long requests() {
+        Map<String, Long> most = new HashMap<>();
+        for (Point point : Probes.points()) {
+            if (point.gate == Gate.ALWAYS) {
+                most.merge(point.plugin, point.business.calls() + point.shadow.calls(), Math::max);
+            }
+        }
+        return most.values().stream().mapToLong(Long::longValue).sum();
+    }
+
+    /** Nanoseconds of all calls, by those that were timed. */
+    static double total(Cells cells) {
+        return cells.sampled() == 0 ? 0 : (double) cells.nanos() / cells.sampled() * cells.calls();
+    }
+
+    /** A silent join point is a constant to the JIT compiler: its calls are not counted, and take no time. */
+    private static void add(JsonArray points, Point point, String traffic, Cells cells) {
+        JsonObject row = new JsonObject();
+        row.put("plugin", point.plugin);
+        row.put("join_point", point.id);
+        row.put("traffic", traffic);
+        row.put("edge", point.gate == Gate.ALWAYS);
+        row.put("calls", cells == null ? 0 : cells.calls());
+        row.put("sampled", cells == null ? 0 : cells.sampled());
+        row.put("ns_total", cells == null ? 0 : Math.round(total(cells)));
+        row.put("ns_p50", cells == null ? 0 : cells.quantile(0.5));
+        row.put("ns_p99", cells == null ? 0 : cells.quantile(0.99));
+        points.add(row);
+    }
+}

@@ -1,0 +1,92 @@
+package weir.probe.control;
+
+import com.grack.nanojson.JsonObject;
+import java.io.IOException;
+import java.math.BigInteger;
+import java.net.InetAddress;
+import java.security.SecureRandom;
+import weir.probe.api.Log;
+import weir.probe.core.Config;
+import weir.probe.core.Probe;
+import weir.probe.core.Service;
+
+/** The local service: HTTP on loopback, the file that tells where, and the report to Weir's control. */
+public final class Local implements Service {
+    static final String VERSION = "0.1.0";
+    private static final long TICK_MS = 100;
+
+    private Server server;
+    private Registration registration;
+    private Announcer announcer;
+    private Thread ticker;
+    private Thread hook;
+
+    @Override
+    public void start(Probe probe) throws IOException {
+        Config config = probe.config();
+        String token = String.format("%064x", new BigInteger(256, new SecureRandom()));
+        InetAddress address = InetAddress.getByName(config.text("bind", "WEIR_PROBE_BIND", "127.0.0.1"));
+        JsonObject about = new JsonObject();
+        about.put("app", config.app);
+        about.put("pid", Host.pid());
+        about.put("host", Host.name());
+        about.put("jvm", System.getProperty("java.vm.name") + ' ' + System.getProperty("java.version"));
+        about.put("version", VERSION);
+        about.put("started_ms", System.currentTimeMillis());
+        Api api = new Api(probe, new JsonObject(about));
+        server = new Server(address, config.number("port", "WEIR_PROBE_PORT", 0), token, api);
+        about.put("address", address.getHostAddress());
+        about.put("port", server.port());
+        about.put("token", token);
+        try {
+            registration = new Registration(config.text("dir", "WEIR_PROBE_DIR", "/tmp/weir-probe-" + Host.uid()), about);
+            hook = new Thread(this::unregister, "weir-probe-exit");
+            Runtime.getRuntime().addShutdownHook(hook);
+        } catch (IOException e) {
+            Log.line("commands on this machine do not find this JVM: " + e);
+        }
+        String control = config.text("control", "WEIR_PROBE_CONTROL", null);
+        if (control != null) {
+            announcer = new Announcer(control, config.text("control_token", "WEIR_PROBE_CONTROL_TOKEN", null), about, probe, api);
+        }
+        ticker = Server.start("weir-probe-ticker", () -> tick(api));
+    }
+
+    private void tick(Api api) {
+        long announced = 0;
+        while (!Thread.interrupted()) {
+            try {
+                Thread.sleep(TICK_MS);
+            } catch (InterruptedException e) {
+                return;
+            }
+            api.mask.tick();
+            if (announcer != null && System.nanoTime() - announced > announcer.everyNs()) {
+                announced = System.nanoTime();
+                announcer.announce();
+            }
+        }
+    }
+
+    private void unregister() {
+        try {
+            registration.close();
+        } catch (IOException e) {
+            // a later probe sweeps it away
+        }
+    }
+
+    @Override
+    public void close() throws Exception {
+        if (ticker != null) {
+            ticker.interrupt();
+        }
+        if (registration != null) {
+            registration.close();
+            Runtime.getRuntime().removeShutdownHook(hook);
+        }
+        if (server != null) {
+            server.close();
+        }
+    }
+}
