@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 60
 export FUZZ_SECONDS
 
 .DEFAULT_GOAL := help
-.PHONY: help run run-probe test build setup lint conformance deliveries nonces interop interop-inspectors interop-messages messages-crowd interop-crowdsec api-test bench soak fuzz asan miri abi nginx-tests docs cycles clean
+.PHONY: help run run-probe probe probe-test test build setup lint conformance deliveries nonces interop interop-inspectors interop-messages messages-crowd interop-crowdsec api-test bench soak fuzz asan miri abi nginx-tests docs cycles clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -20,6 +20,14 @@ run: build ## start nginx with Weir and a demo site on 127.0.0.1:8080 (WEIR_PORT
 run-probe: build ## start a Java shop with the probe behind Weir (WEIR_PORT, WEIR_KAFKA=1); Ctrl-C stops it
 	@scripts/setup.sh probe
 	@exec scripts/run-probe.sh $(TARGET)/$(PROFILE)/weir
+
+probe: ## build the Java probe: probe/agent/target/weir-probe.jar
+	@scripts/setup.sh probe
+	mvn -q -B -f probe package -DskipTests
+
+probe-test: ## run all tests of the Java probe, with real servers where they are installed (WEIR_JDKS)
+	@scripts/setup.sh probe
+	mvn -B -f probe verify
 
 setup: ## install missing packages (apt-get) and configure nginx's sources
 	@scripts/setup.sh
