@@ -72,8 +72,8 @@ END
 fi
 
 cat >"$dir/probe.json" <<END
-{"mark": {"baggage": "weir.shadow", "accept": ["p-pradar-cluster-test"]},
- "shadow": {
+{"shadow": {
+   "mark": {"baggage": "weir.shadow", "accept": ["p-pradar-cluster-test"]},
    "jdbc": [{"business": "$SHOP_DB", "shadow": {"url": "${db}shop_shadow?user=shop", "user": "shop", "password": ""}}],
    "logback": {"suffix": ".shadow"}, "redis": {"prefix": "shadow:"}, "kafka": {"prefix": "shadow-"},
    "allow": ["127.0.0.1:$ORDER_PORT", "127.0.0.1:$STOCK_PORT"]}}
@@ -125,6 +125,9 @@ run-probe: the shop is ready behind Weir, $armed
   Logs:      tail $dir/order.log
              tail $dir/order.log.shadow
   Redis:     redis-cli -p $REDIS_PORT --scan
+  Probes:    export WEIR_PROBE_DIR=$dir/run
+             $weir probes
+             $weir cost --probe
 
 Ctrl-C stops everything.
 END
