@@ -110,11 +110,14 @@ public final class Guard {
         }
         InetSocketAddress internet = (InetSocketAddress) address;
         InetAddress ip = internet.getAddress();
-        return allowed.contains(internet.getHostString() + ':' + internet.getPort())
-                || ip != null && allowed.contains(ip.getHostAddress() + ':' + internet.getPort());
+        return allowed(internet.getHostString(), internet.getPort()) || ip != null && allowed(ip.getHostAddress(), internet.getPort());
     }
 
-    /** {@code shadow.allow}: {@code host:port}, by name and by each address that the name has now. */
+    private static boolean allowed(String host, int port) {
+        return allowed.contains(host) || allowed.contains(host + ':' + port);
+    }
+
+    /** {@code shadow.allow}: {@code host:port} or {@code host}, by name and by each address that the name has now. */
     private static synchronized void read() {
         long read = Settings.revision();
         Set<String> next = new HashSet<>();
@@ -122,10 +125,10 @@ public final class Guard {
         for (Object each : section instanceof List ? (List<?>) section : Collections.emptyList()) {
             String entry = each.toString();
             next.add(entry);
-            int colon = entry.lastIndexOf(':');
+            int colon = entry.matches("[^:]*:\\d+|\\[.*]:\\d+") ? entry.lastIndexOf(':') : entry.length();
             try {
-                for (InetAddress address : InetAddress.getAllByName(entry.substring(0, Math.max(colon, 0)).replaceAll("[\\[\\]]", ""))) {
-                    next.add(address.getHostAddress() + entry.substring(Math.max(colon, 0)));
+                for (InetAddress address : InetAddress.getAllByName(entry.substring(0, colon).replaceAll("[\\[\\]]", ""))) {
+                    next.add(address.getHostAddress() + entry.substring(colon));
                 }
             } catch (UnknownHostException unknown) {
                 // by name only
