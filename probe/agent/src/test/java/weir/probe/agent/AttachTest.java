@@ -171,7 +171,7 @@ class AttachTest {
                 if (i % (count / 4) == 0) {
                     int quarter = i / (count / 4);
                     used[quarter] = settled();
-                    classes[quarter] = Holder.held.getAllLoadedClasses().length;
+                    classes[quarter] = classes();
                     figures.append(' ').append(used[quarter] / 1024);
                 }
                 agent.invoke(null, "config=" + arguments[0], Holder.held);
@@ -191,13 +191,19 @@ class AttachTest {
             long cores = Arrays.stream(Holder.held.getAllLoadedClasses()).filter(c -> c.getName().equals("weir.probe.core.Core")).count();
             check(cores <= 1, cores + " insides are left of agents that have left");
             // The bounds catch a class or a loader that each cycle leaves behind, not less. Metaspace does grow, ever slower: on
-            // JDK 17 from 2.3 MiB to 4.8 in 250 cycles, and by 0.5 MiB more in the next 750, with no more classes. Retransforming
+            // JDK 17 from 2.3 MiB to 4.8 in 250 cycles, and by 0.5 MiB more in the next 750 with one plugin; with all of them from 7.6 MiB at 100 to 8.9 at 400, with no more classes. Retransforming
             // the same classes of the JDK without a probe adds 0.3 MiB in 20 cycles and no more in 120. Cause not known.
             check(classes[4] - classes[2] < count / 4, "classes grow: " + Arrays.toString(classes));
             check(used[4] - used[2] < 1024 * 1024, "metaspace grows: " + figures);
             Set<Thread> left = Thread.getAllStackTraces().keySet();
             left.removeIf(thread -> !thread.getName().startsWith("weir"));
             check(left.isEmpty(), "threads are left: " + left);
+        }
+
+        /** Loaded classes. A class of the JDK that is retransformed links its lambda expressions anew, and keeps the old ones. */
+        private static int classes() {
+            return (int) Arrays.stream(Holder.held.getAllLoadedClasses())
+                    .filter(loaded -> !loaded.getName().startsWith("sun.nio.ch.NioSocketImpl$$Lambda")).count();
         }
 
         private static long settled() throws Exception {

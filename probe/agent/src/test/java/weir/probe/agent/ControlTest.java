@@ -90,7 +90,8 @@ class ControlTest {
             has(refused, "HTTP/1.1 409 ", "logback: it is silent: because", "\"check\":[");
             has(call("POST", "/v1/wake", "{\"plugin\": \"logback\"}"), "\"ready\":true");
             has(call("POST", "/v1/silence", ""), "\"state\":\"silent\",\"reason\":\"by request\"");
-            has(call("GET", "/v1/cost", ""), "\"traffic\":\"silent\"");
+            // Join points refuse until the last mark has gone.
+            waits("GET /v1/cost", answer -> answer.contains("\"traffic\":\"silent\""));
             has(call("POST", "/v1/wake", ""), "\"state\":\"disarmed\"");
         }
     }
