@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 60
 export FUZZ_SECONDS
 
 .DEFAULT_GOAL := help
-.PHONY: help run run-probe probe probe-test test build setup lint conformance deliveries nonces interop interop-inspectors interop-messages messages-crowd interop-crowdsec api-test bench soak fuzz asan miri abi nginx-tests docs cycles clean
+.PHONY: help run run-probe probe probe-test probe-jdks test build setup lint conformance deliveries nonces interop interop-inspectors interop-messages messages-crowd interop-crowdsec api-test bench soak fuzz asan miri abi nginx-tests docs cycles clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -29,6 +29,10 @@ probe-test: ## run all tests of the Java probe, with real servers where they are
 	@scripts/setup.sh probe
 	mvn -B -f probe verify
 
+probe-jdks: ## run them on JDK 8, 11, 21 and 25 (JDKS, WEIR_CYCLES)
+	@scripts/setup.sh probe
+	@scripts/probe-jdks.sh
+
 setup: ## install missing packages (apt-get) and configure nginx's sources
 	@scripts/setup.sh
 
@@ -39,11 +43,13 @@ build: setup ## build the module and the command
 # tests/, which start the module and the command that were just built. One build covers all of them:
 # `make build` leaves out dependencies that only tests need, which changes features of shared ones,
 # so they would be compiled twice.
-test: setup ## run all tests, including the end-to-end tests
+test: setup ## run all tests, including the end-to-end tests; those of the Java probe without the slow ones
+	@scripts/setup.sh probe
 	$(CARGO) build --profile $(PROFILE) --workspace --lib --bins --tests
-	WEIR_MODULE=$(abspath $(TARGET)/$(PROFILE)/libngx_http_weir_module.so) \
-	WEIR_BIN=$(abspath $(TARGET)/$(PROFILE)/weir) \
-	$(CARGO) test --profile $(PROFILE) --workspace --no-fail-fast
+	@status=0; export WEIR_MODULE=$(abspath $(TARGET)/$(PROFILE)/libngx_http_weir_module.so) \
+	  WEIR_BIN=$(abspath $(TARGET)/$(PROFILE)/weir); \
+	set -x; mvn -B -f probe verify -DexcludedGroups=slow || status=$$?; \
+	$(CARGO) test --profile $(PROFILE) --workspace --no-fail-fast || status=$$?; exit $$status
 
 lint: setup ## check formatting, clippy, and licences and advisories of dependencies
 	$(CARGO) fmt --all --check

@@ -14,6 +14,7 @@ import org.apache.dubbo.config.ReferenceConfig;
 import org.apache.dubbo.config.RegistryConfig;
 import org.apache.dubbo.config.ServiceConfig;
 import org.apache.dubbo.rpc.RpcContext;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
@@ -22,6 +23,7 @@ import weir.probe.boot.Mark;
 import weir.probe.boot.Probes;
 
 /** Providers and consumers of Dubbo 2.7 and 3 over loopback. */
+@Tag("slow")
 class DubboTest {
     static Stream<Arguments> versions() {
         return Jvms.homes().flatMap(home -> Stream.of(

@@ -21,6 +21,7 @@ import java.util.concurrent.CompletionException;
 import org.apache.http.client.methods.HttpGet;
 import org.apache.http.impl.client.CloseableHttpClient;
 import org.apache.http.impl.client.HttpClients;
+import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -33,6 +34,7 @@ class HttpClientsTest {
     @ParameterizedTest
     @MethodSource("weir.probe.agent.Jvms#homes")
     void shadow_calls_carry_the_mark_and_reach_allowed_services_only(String home, @TempDir Path dir) throws Exception {
+        Assumptions.assumeTrue(Jvms.has(home, "jdk.httpserver"), home + " has no server for HTTP");
         Path config = dir.resolve("probe.json");
         Files.write(config, "{\"shadow\": {\"allow\": [\"127.0.0.1\"]}}".getBytes(StandardCharsets.UTF_8));
         String out = Jvms.of(home).agent("state=armed,config=" + config).run(Program.class);

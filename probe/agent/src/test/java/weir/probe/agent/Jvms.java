@@ -38,6 +38,13 @@ final class Jvms {
         return new File(home, "lib/modules").exists();
     }
 
+    /** Whether a JDK has a module: runtimes that somebody has put together may lack some. */
+    static boolean has(String home, String module) throws java.io.IOException {
+        java.nio.file.Path release = new File(home, "release").toPath();
+        String text = Files.exists(release) ? new String(Files.readAllBytes(release), StandardCharsets.UTF_8) : "";
+        return !text.contains("MODULES=") || text.matches("(?s).*[\" ]" + module.replace(".", "\\.") + "[\" ].*");
+    }
+
     Jvms agent(String arguments) {
         return option("-javaagent:" + JAR + (arguments.isEmpty() ? "" : '=' + arguments));
     }

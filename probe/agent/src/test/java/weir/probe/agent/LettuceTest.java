@@ -14,12 +14,14 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashSet;
 import java.util.Set;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import weir.probe.boot.Mark;
 import weir.probe.boot.Probes;
 import weir.probe.boot.ShadowRefused;
 
+@Tag("slow")
 class LettuceTest {
     @TempDir
     Path dir;
