@@ -240,7 +240,9 @@ pub(crate) fn carry_out<'a, M: Meter>(
             }
             Action::Log => said = said.filter(|said| said.0 != "score").or(Some(("log", false))),
             Action::Shadow(shadow) if !detect => {
-                outcome.header_changes.extend(shadow.changes(pass.reader.transaction));
+                let change =
+                    |(name, value): (&[u8], _)| HeaderChange { side: Side::Request, name: name.to_vec(), value };
+                outcome.header_changes.extend(shadow.changes(pass.reader.transaction).map(change));
             }
             Action::SetHeader(side, name, _) | Action::RemoveHeader(side, name) if !detect => {
                 let value = planned.parameter.as_ref().map(|_| text_of(pass, planned));

@@ -4,8 +4,6 @@ use std::cell::Cell;
 
 use weir_http::{Transaction, header_hash};
 
-use crate::{HeaderChange, Side};
-
 /// The header field of the mark.
 const BAGGAGE: &[u8] = b"baggage";
 
@@ -28,15 +26,17 @@ impl Default for Shadow {
 }
 
 impl Shadow {
-    /// The changes of the request: clients' own marks are removed in any case.
-    pub(crate) fn changes(&self, transaction: &Transaction<'_>) -> impl Iterator<Item = HeaderChange> + use<> {
+    /// What header fields of the request become, or that they are removed: clients' own marks are in any case.
+    pub(crate) fn changes(
+        &self,
+        transaction: &Transaction<'_>,
+    ) -> impl Iterator<Item = (&'static [u8], Option<Vec<u8>>)> + use<> {
         let sent: Vec<&[u8]> = transaction.header_values(BAGGAGE, const { header_hash(BAGGAGE) }).collect();
         let has_pradar = transaction.header(PRADAR, const { header_hash(PRADAR) }).is_some();
         let is_marked = self.is_next();
         let baggage = (!sent.is_empty() || is_marked).then(|| self.baggage(&sent, is_marked));
-        let change = |name: &[u8], value| HeaderChange { side: Side::Request, name: name.to_vec(), value };
-        let baggage = baggage.map(|value| change(BAGGAGE, (!value.is_empty()).then_some(value)));
-        baggage.into_iter().chain(has_pradar.then(|| change(PRADAR, None)))
+        let baggage = baggage.map(|value| (BAGGAGE, (!value.is_empty()).then_some(value)));
+        baggage.into_iter().chain(has_pradar.then_some((PRADAR, None)))
     }
 
     /// Marks a request that has sent these values of `baggage`.

@@ -36,7 +36,7 @@ const UNSAFE: &[(&str, usize, &str)] = &[
     ("bans", 2, "a table in a mapped file that other processes read, reserving its blocks"),
     ("bench", 29, "starts processes, memory shared between them, system calls without a safe wrapper"),
     ("bus", 26, "memory shared between processes: rings, bells, streams, the journal, memory without a file"),
-    ("cli", 11, "signals, process groups, the terminal"),
+    ("cli", 12, "signals, process groups, the terminal"),
     (
         "control",
         21,
@@ -48,7 +48,7 @@ const UNSAFE: &[(&str, usize, &str)] = &[
     ("gateway", 19, "a pointer whose contents are dropped later, in slices"),
     ("ledger", 14, "counters in mapped files that other processes write, clocks, process lookups"),
     ("measure", 8, "starts processes and measures their CPU time"),
-    ("nginx", 719, "the interface of nginx is C"),
+    ("nginx", 727, "the interface of nginx is C"),
     ("policy", 3, "files opened below a descriptor, mapped files"),
     ("sample", 23, "memory shared with the kernel: BPF ring, perf events"),
     ("transform", 1, "SSE2 instructions"),
