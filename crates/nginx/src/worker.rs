@@ -26,8 +26,9 @@ const MAX_ARENA_BYTES: usize = 256 * 1024;
 
 /// The initial size of an arena: enough for the view of a usual request, in a page with what bumpalo and the heap add. One
 /// that has grown keeps its size for the next requests. Subscribers keep theirs as long as they are connected: with 8 KiB,
-/// for which bumpalo takes three pages, each took 3 KB more (`make bench SCENARIO=messages`).
-const ARENA_BYTES: usize = 2048 - 64;
+/// for which bumpalo takes three pages, each took 3 KB more, and with 2 KiB, where a usual request needs a second piece,
+/// 2 KB more (`make bench SCENARIO=messages`).
+const ARENA_BYTES: usize = 4096 - 64;
 
 struct Worker {
     cycle: Cell<*mut ngx_cycle_t>,
