@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -161,4 +162,55 @@ fn one_worker_has_the_connection_to_a_peer_and_another_takes_over_when_it_dies()
         until("one connection", || (connections.load(Ordering::SeqCst) == 1).then_some(()));
         until("two workers", || (nginx.workers().len() == 2).then_some(()));
     }
+}
+
+#[test]
+fn a_module_in_c_hears_messages_and_answers_questions() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let nginx_source = std::env::var_os("NGINX_SOURCE_DIR").map_or_else(|| root.join(".build/nginx"), Into::into);
+    let setup = Setup::gateway();
+    let module = setup.prefix().join("bus_example.so");
+    let mut compiler = Command::new("gcc");
+    compiler.args(["-shared", "-fPIC", "-Wall", "-Werror", "-o"]).arg(&module);
+    for part in [
+        "objs",
+        "src/core",
+        "src/event",
+        "src/event/modules",
+        "src/os/unix",
+        "src/http",
+        "src/http/modules",
+        "src/http/v2",
+    ] {
+        compiler.arg("-I").arg(nginx_source.join(part));
+    }
+    compiler.arg("-I").arg(root.join("crates/nginx/include"));
+    compiler.arg(root.join("examples/bus/ngx_http_bus_example_module.c"));
+    assert!(compiler.status().unwrap().success());
+
+    let total = "location = /total { content_by_lua_block {
+        local bus, sum = require 'weir.bus', 0
+        for worker = 0, 1 do sum = sum + tonumber((assert(bus.request({ worker = worker, topic = 'total' }, '', 5)))) end
+        ngx.print(sum) } }";
+    if let Some(missing) = LUA.iter().find(|path| !Path::new(path).exists()) {
+        return println!("skipped: {missing} is not there (libnginx-mod-http-lua)");
+    }
+    let setup = LUA.iter().fold(setup.module(module), |setup, path| setup.module(*path));
+    let http = format!("lua_package_path '{}/lua/?.lua;;';\n", root.display());
+    let gateway = Gateway::start_with(
+        setup.workers(2).http(&http).server(total),
+        &[
+            ("topics/all", json!({"topics": ["orders/#", "counted"]})),
+            ("sites/all", json!({"hosts": ["*"]})),
+            ("routes/live", json!({"site": "all", "path": "/live", "messages": {"topics": "all", "publish": true}})),
+        ],
+    );
+    let nginx = &gateway.nginx;
+    let mut counted = crate::messages::Events::open(nginx, "/live/counted", None);
+    for n in 0..20 {
+        let _ = crate::messages::publish(nginx, &format!("/live/orders/{n}"), "paid");
+        assert_eq!(counted.next().unwrap().data, format!("orders/{n}: paid"));
+    }
+    assert_eq!(ask(nginx, "/total"), (200, "20".to_owned()));
+    assert!(nginx.crashes().is_empty(), "{:?}", nginx.crashes());
 }
