@@ -12,10 +12,10 @@ use crate::messages::{Events, publish, read, say, socket};
 
 fn start() -> Gateway {
     let user = "http.request.headers[\"x-user\"][0]";
-    let own = json!({"topics": {"subscribe": "users/{}/#", "publish": "users/{}/out", "value": user}});
+    let own = json!({"allow_topics": {"subscribe": "users/{}/#", "publish": "users/{}/out", "value": user}});
     let rules = json!([
         {"id": "own", "when": format!("{user} ne \"admin\""), "action": own},
-        {"id": "all", "when": format!("{user} eq \"admin\""), "action": {"topics": {"subscribe": "#", "publish": "users/#"}}},
+        {"id": "all", "when": format!("{user} eq \"admin\""), "action": {"allow_topics": {"subscribe": "#", "publish": "users/#"}}},
     ]);
     let body = json!([{"id": "word", "when": "http.request.body.raw contains \"attack\"", "action": "block"}]);
     let restricted = json!({"topics": "past", "publish": true, "restricted": true, "publish_rate": "3/1h"});

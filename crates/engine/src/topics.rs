@@ -6,7 +6,7 @@ const PLACE: &str = "{}";
 /// Filters that one request may have; those of further rules are not added.
 const MAX_GRANTS: usize = 64;
 
-/// What the action `topics` allows.
+/// What the action `allow_topics` allows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TopicGrant {
     /// Topics that the client may subscribe to, as a filter in which `{}` stands for a value.

@@ -1,4 +1,4 @@
-//! `topics`: what the client may do with topics of messages.
+//! `allow_topics`: what the client may do with topics of messages.
 
 use weir_engine::{Action, TopicGrant};
 
@@ -7,9 +7,9 @@ use crate::table::{Key, Kind, Need, Resource, form};
 
 pub(super) static TOPICS: ActionKind = ActionKind {
     resource: &Resource {
-        name: "topics",
-        article: "`topics`",
-        doc: "Allows the client of a route of `messages` to use these topics. If any rule does so, the client may use no others. In a filter, `{}` stands for the value of an expression: `topics: {subscribe: \"users/{}/#\", value: 'jwt.claims[\"sub\"]'}`. A value that is empty, or has `/`, `+` or `#` in it, allows nothing.",
+        name: "allow_topics",
+        article: "`allow_topics`",
+        doc: "Allows the client of a route of `messages` to use these topics. If any rule does so, the client may use no others. In a filter, `{}` stands for the value of an expression: `allow_topics: {subscribe: \"users/{}/#\", value: 'jwt.claims[\"sub\"]'}`. A value that is empty, or has `/`, `+` or `#` in it, allows nothing.",
         short: Some("subscribe"),
         one_of: &[],
         keys: &[

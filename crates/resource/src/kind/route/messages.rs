@@ -63,7 +63,7 @@ pub(super) static MESSAGES: Resource = Resource {
             name: "restricted",
             kind: Kind::Flag,
             need: Need::Value("false"),
-            doc: "Whether clients may use only topics that rules allow them by the action `topics`. Where such a rule has matched, that is so anyway.",
+            doc: "Whether clients may use only topics that rules allow them by the action `allow_topics`. Where such a rule has matched, that is so anyway.",
         },
         Key {
             name: "publish_rate",
