@@ -57,7 +57,7 @@ class AttachTest {
 
     @ParameterizedTest
     @MethodSource("weir.probe.agent.Jvms#homes")
-    void metaspace_and_threads_do_not_grow_with_cycles(String home, @TempDir Path dir) throws Exception {
+    void classes_and_threads_do_not_grow_with_cycles_and_metaspace_is_bounded(String home, @TempDir Path dir) throws Exception {
         Path config = dir.resolve("probe.json");
         Files.write(config, MOCK.getBytes(StandardCharsets.UTF_8));
         String cycles = System.getenv().getOrDefault("WEIR_CYCLES", "100");
@@ -190,8 +190,9 @@ class AttachTest {
             System.out.println(figures + ", classes " + Arrays.toString(classes));
             long cores = Arrays.stream(Holder.held.getAllLoadedClasses()).filter(c -> c.getName().equals("weir.probe.core.Core")).count();
             check(cores <= 1, cores + " insides are left of agents that have left");
-            // Not from the start: the JVM keeps constant pools of redefined classes, at most a few hundred KiB, with or without
-            // a probe. A class that each cycle leaves behind shows between the half and the end.
+            // The bounds catch a class or a loader that each cycle leaves behind, not less. Metaspace does grow, ever slower: on
+            // JDK 17 from 2.3 MiB to 4.8 in 250 cycles, and by 0.5 MiB more in the next 750, with no more classes. Retransforming
+            // the same classes of the JDK without a probe adds 0.3 MiB in 20 cycles and no more in 120. Cause not known.
             check(classes[4] - classes[2] < count / 4, "classes grow: " + Arrays.toString(classes));
             check(used[4] - used[2] < 1024 * 1024, "metaspace grows: " + figures);
             Set<Thread> left = Thread.getAllStackTraces().keySet();
