@@ -146,8 +146,7 @@ fn directories(named: Option<&Path>) -> Result<Vec<PathBuf>, Failure> {
     if let Some(named) = named.map(Path::to_owned).or_else(|| std::env::var_os(DIRECTORY).map(PathBuf::from)) {
         return Ok(vec![named]);
     }
-    // SAFETY: it has no arguments and cannot fail.
-    let own = unsafe { libc::geteuid() };
+    let own = fs::metadata("/proc/self")?.uid();
     let mut found = Vec::new();
     for entry in fs::read_dir("/tmp")?.filter_map(Result::ok) {
         let name = entry.file_name();
@@ -194,7 +193,10 @@ fn read(directory: &Path, runtime: &Rc<Runtime>, found: &mut Vec<Probe>) -> Resu
 }
 
 /// Application, process id and host, and the way to it.
-fn registration(path: &Path) -> io::Result<Option<((String, u32, String), Target)>> {
+type Registration = ((String, u32, String), Target);
+
+/// Reads a registration file; `None` if it is not one.
+fn registration(path: &Path) -> io::Result<Option<Registration>> {
     use std::io::Read;
     let mut text = String::new();
     fs::File::open(path)?.take(MAX_FILE).read_to_string(&mut text)?;

@@ -144,7 +144,8 @@ fn an_ablation_measures_each_plugin_and_wakes_it_again() {
         "{said}"
     );
     let outcome: Value = serde_json::from_slice(&fs::read(json).expect("is written")).expect("is JSON");
-    assert_eq!(outcome["parts"][0]["name"], "logback", "{outcome:#}");
+    let parts = outcome["parts"].as_array().expect("parts");
+    assert!(parts.iter().any(|part| part["name"] == "logback"), "{outcome:#}");
     assert!(outcome["requests"].as_u64().is_some_and(|requests| requests > 10), "{outcome:#}");
     assert!(outcome["all"]["value"].as_f64().is_some_and(|us| us > 1.0), "{outcome:#}");
     assert_eq!(jvm.json(&["probes", "--json"])["probes"][0]["ready"], true, "a plugin stays silent");

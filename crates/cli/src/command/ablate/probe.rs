@@ -62,7 +62,7 @@ pub(crate) fn link(arguments: &Arguments, cost: &Cost) -> Result<Outcome, Failur
 
 /// Says which part costs most, if the rounds can tell.
 pub(super) fn dearest(outcome: &Outcome) -> String {
-    let figure = |part: &ablate::PartRow| format!("{} of CPU per request in us", outcome.unit.figure(part.cost));
+    let figure = |part: &ablate::PartRow| format!("{} us of CPU per request", outcome.unit.figure(part.cost));
     match outcome.parts.first() {
         Some(first) if first.cost.low > 0.0 => format!("dearest: {}, {}", shown(&first.name, 80), figure(first)),
         Some(first) => format!(

@@ -13,6 +13,12 @@ use crate::style::{Stream, Style};
 use crate::table::{Align, counted, duration, grouped, microseconds, percent, render};
 use crate::terminal::shown;
 
+/// Plugin, join point and traffic.
+type Key = (String, String, String);
+
+/// The traffic of a join point that is folded away.
+const SILENT: &str = "silent";
+
 /// What the ledgers of some JVMs have counted.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Sums {
@@ -21,8 +27,7 @@ struct Sums {
     cpu_ns: u64,
     /// By application: requests that its edges have seen.
     requests: BTreeMap<String, u64>,
-    /// By plugin, join point and traffic.
-    rows: BTreeMap<(String, String, String), Row>,
+    rows: BTreeMap<Key, Row>,
     jvms: Vec<String>,
 }
 
@@ -41,13 +46,15 @@ pub(super) fn run(arguments: &Arguments, cost: &Cost) -> Result<(), Failure> {
     let probes = some(arguments, &cost.which)?;
     let mut sums = read(&probes)?;
     show(&sums, cost);
-    while cost.watch {
+    if !cost.watch {
+        return Ok(());
+    }
+    loop {
         std::thread::sleep(Duration::from_secs(cost.interval));
         let next = read(&probes)?;
         show(&next.since(&sums), cost);
         sums = next;
     }
-    Ok(())
 }
 
 fn read(probes: &[Probe]) -> Result<Sums, Failure> {
@@ -97,8 +104,8 @@ impl Sums {
     }
 
     /// The dearest first. By plugin, a row has all join points of one.
-    fn rank(&self, by: By) -> Vec<((String, String, String), Row)> {
-        let mut rows: BTreeMap<(String, String, String), Row> = BTreeMap::new();
+    fn rank(&self, by: By) -> Vec<(Key, Row)> {
+        let mut rows: BTreeMap<Key, Row> = BTreeMap::new();
         for ((plugin, point, traffic), row) in &self.rows {
             let point = if by == By::Plugin { String::new() } else { point.clone() };
             let sum = rows.entry((plugin.clone(), point, traffic.clone())).or_default();
@@ -129,14 +136,28 @@ fn show(sums: &Sums, cost: &Cost) {
     if cost.watch && std::io::stdout().is_terminal() {
         print!("\x1b[H\x1b[J");
     }
-    print!("{}", as_text(sums, &rows, Style::of(Stream::Out)));
+    print!("{}", as_text(sums, &brief(rows), Style::of(Stream::Out)));
+}
+
+/// Without rows that have no calls, and with one row for the silent join points of a plugin: some have fifty.
+fn brief(mut rows: Vec<(Key, Row)>) -> Vec<(Key, Row)> {
+    let mut silent: BTreeMap<String, usize> = BTreeMap::new();
+    for ((plugin, ..), _) in rows.iter().filter(|((.., traffic), _)| traffic == SILENT) {
+        *silent.entry(plugin.clone()).or_default() += 1;
+    }
+    rows.retain(|(_, row)| row.calls > 0);
+    rows.extend(silent.into_iter().map(|(plugin, points)| {
+        let points = if points == 1 { String::new() } else { format!("({points})") };
+        ((plugin, points, SILENT.to_owned()), Row::default())
+    }));
+    rows
 }
 
 fn per(ns: u64, count: u64) -> f64 {
     ns as f64 / count.max(1) as f64
 }
 
-fn as_value(sums: &Sums, rows: &[((String, String, String), Row)]) -> Value {
+fn as_value(sums: &Sums, rows: &[(Key, Row)]) -> Value {
     let share = |ns: u64| if sums.cpu_ns > 0 { json!(ns as f64 / sums.cpu_ns as f64) } else { Value::Null };
     let rows: Vec<Value> = (rows.iter())
         .map(|((plugin, point, traffic), row)| {
@@ -153,7 +174,7 @@ fn as_value(sums: &Sums, rows: &[((String, String, String), Row)]) -> Value {
     })
 }
 
-fn as_text(sums: &Sums, rows: &[((String, String, String), Row)], style: Style) -> String {
+fn as_text(sums: &Sums, rows: &[(Key, Row)], style: Style) -> String {
     let summary = format!(
         "{} in {}: handlers of probes took {} ms, {} % of the CPU of {}",
         counted(sums.requests(), "request"),
@@ -172,8 +193,8 @@ fn as_text(sums: &Sums, rows: &[((String, String, String), Row)], style: Style) 
         ("TOTAL ms", Align::Right),
         ("% OF CPU", Align::Right),
     ];
-    let cells = |((plugin, point, traffic), row): &((String, String, String), Row)| {
-        let is_silent = traffic == "silent";
+    let cells = |((plugin, point, traffic), row): &(Key, Row)| {
+        let is_silent = traffic == SILENT;
         let unless_silent = |text: String| if is_silent { "-".to_owned() } else { text };
         vec![
             shown(plugin, 32),
@@ -234,6 +255,11 @@ mod tests {
         let cells: Vec<Vec<&str>> = lines[4..].iter().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(cells[0], ["logback", "append", "shadow", "20", "300.0", "9", "0.006", "30.0"], "{text}");
         assert_eq!(cells[3], ["jdbc", "b", "silent", "-", "-", "-", "-", "-"], "{text}");
+        let row = |point: &str, traffic: &str, calls| {
+            (("p".to_owned(), point.to_owned(), traffic.to_owned()), Row { calls, ..Row::default() })
+        };
+        let rows = vec![row("a", "business", 1), row("a", "shadow", 0), row("b", SILENT, 0), row("c", SILENT, 0)];
+        assert_eq!(brief(rows), [row("a", "business", 1), row("(2)", SILENT, 0)]);
         let value = as_value(&sums, &sums.rank(By::Rule));
         assert_eq!(value["rows"][0]["ns_per_call"], 300.0);
         assert_eq!(value["rows"][0]["share_of_cpu"], 0.3);
