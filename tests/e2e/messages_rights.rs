@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 use weir_tests::gateway::weir;
+use weir_tests::nginx::kill;
 use weir_tests::wait::until;
 use weir_tests::{Gateway, Nginx, Request};
 
@@ -172,16 +173,16 @@ fn clients_see_who_is_connected_to_any_worker() {
     drop(members.pop());
     let change = read(&mut watcher);
     assert!(change["left"]["id"].is_string() && change["count"] == 5, "{change}");
-    // What a killed worker had is gone within seconds, and its successor knows the others.
-    let _ = nginx.kill_worker();
-    let _more: Vec<_> = (0..6).map(|_| Events::open(nginx, "/body/chat", None)).collect();
-    let living = until("the dead to be forgotten", || {
-        let (_, text) = request(nginx, "GET", "/body/chat?presence", "", "");
-        let list: Value = serde_json::from_str(&text).unwrap();
-        list["count"].as_u64().filter(|count| (6..11).contains(count))
+    // What killed workers had is gone within seconds, and their successors know each other's.
+    let before = nginx.workers();
+    before.iter().for_each(|pid| kill(*pid, libc::SIGKILL));
+    until("new workers", || {
+        let now = nginx.workers();
+        (now.len() == before.len() && now.iter().all(|pid| !before.contains(pid))).then_some(())
     });
+    let _more: Vec<_> = (0..6).map(|_| Events::open(nginx, "/body/chat", None)).collect();
     for _ in 0..8 {
-        count(living);
+        count(6);
     }
     for (target, status) in [("/own/chat?presence", 403), ("/body/%23?presence", 400), ("/body?presence", 400)] {
         assert_eq!(request(nginx, "GET", target, "anna", "").0, status, "{target}");

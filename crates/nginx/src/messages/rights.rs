@@ -49,11 +49,13 @@ impl Rights {
         }
         self.may_publish(topic)?;
         let Some(Rate { requests, period_ms }) = self.rate else { return Ok(()) };
-        let due_us = self.due_us.max(now_ms * 1000);
-        if due_us - now_ms * 1000 >= period_ms * 1000 {
+        let (now_us, each_us) = (now_ms * 1000, (period_ms * 1000).div_ceil(requests));
+        let due_us = self.due_us.max(now_us);
+        // As many at once as in a whole period, and then one for each that is due.
+        if due_us - now_us + each_us > (period_ms * 1000).max(each_us) {
             return Err(Refusal::TooFast { requests, period_ms });
         }
-        self.due_us = due_us + (period_ms * 1000).div_ceil(requests);
+        self.due_us = due_us + each_us;
         Ok(())
     }
 
