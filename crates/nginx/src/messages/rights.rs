@@ -49,7 +49,7 @@ impl Rights {
         }
         self.may_publish(topic)?;
         let Some(Rate { requests, period_ms }) = self.rate else { return Ok(()) };
-        let (now_us, each_us) = (now_ms * 1000, (period_ms * 1000).div_ceil(requests));
+        let (now_us, each_us) = (now_ms * 1000, (period_ms * 1000 / requests).max(1));
         let due_us = self.due_us.max(now_us);
         // As many at once as in a whole period, and then one for each that is due.
         if due_us - now_us + each_us > (period_ms * 1000).max(each_us) {
