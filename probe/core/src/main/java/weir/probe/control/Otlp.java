@@ -70,7 +70,7 @@ public final class Otlp implements Service {
                     JsonArray labels = attributes("weir.plugin", point.plugin, "weir.join_point", point.id, "weir.traffic",
                             shadow ? "shadow" : "business");
                     calls.add(point(labels, "asInt", Long.toString(cells.calls())));
-                    time.add(point(labels, "asDouble", Ledger.total(cells) / 1e9));
+                    time.add(point(labels, "asDouble", Ledger.total(point, cells) / 1e9));
                 }
             }
         }
