@@ -74,7 +74,8 @@ final class Jvms {
             boolean ended = process.waitFor(limit, TimeUnit.SECONDS);
             String text = new String(Files.readAllBytes(output), StandardCharsets.UTF_8);
             if (!ended || process.exitValue() != 0) {
-                throw new AssertionError(home + ' ' + program.getSimpleName() + (ended ? " failed:\n" : " did not end:\n") + text);
+                throw new AssertionError(home + ' ' + program.getSimpleName() + (ended ? " failed" : " did not end") + ", its last lines:\n"
+                        + text.substring(Math.max(0, text.length() - 4000)));
             }
             return text;
         } finally {
