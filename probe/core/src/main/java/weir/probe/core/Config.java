@@ -30,6 +30,11 @@ public final class Config {
         faults = document.getInt("faults", 5);
     }
 
+    /** Defaults. */
+    static Config none() {
+        return new Config(new JsonObject(), System.getenv().getOrDefault("WEIR_PROBE_APP", "java"), "disarmed");
+    }
+
     /** @throws IllegalArgumentException that says what is wrong and where */
     public static Config read(String arguments, Map<String, String> environment) {
         JsonObject given = new JsonObject();
@@ -44,6 +49,11 @@ public final class Config {
         JsonObject document = file == null ? new JsonObject() : parse(file);
         String app = given.getString("app", environment.getOrDefault("WEIR_PROBE_APP", document.getString("app", "java")));
         String state = given.getString("state", environment.getOrDefault("WEIR_PROBE_STATE", document.getString("state", "disarmed")));
+        document.getObject("plugins", new JsonObject()).forEach((name, value) -> {
+            if (!(value instanceof Boolean) && !(value instanceof String)) {
+                throw new IllegalArgumentException("plugins." + name + " is `" + value + "`: expected true, false or the path of a jar");
+            }
+        });
         try {
             return new Config(document, app, state);
         } catch (IllegalArgumentException e) {
@@ -54,6 +64,11 @@ public final class Config {
     /** Whether the configuration leaves a plugin on: {@code "plugins": {"logback": false}} does not. */
     public boolean on(String plugin) {
         return document.getObject("plugins", new JsonObject()).getBoolean(plugin, true);
+    }
+
+    /** Plugins that the configuration names, each {@code true}, {@code false} or the path of a jar that has it. */
+    public Map<String, Object> plugins() {
+        return document.getObject("plugins", new JsonObject());
     }
 
     public Map<String, Object> shadow() {

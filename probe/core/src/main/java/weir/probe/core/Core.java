@@ -6,7 +6,9 @@ import java.lang.instrument.UnmodifiableClassException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import weir.probe.api.Log;
 import weir.probe.api.Plugin;
 import weir.probe.api.Settings;
@@ -31,12 +33,14 @@ public final class Core implements AutoCloseable {
 
     private Core(Instrumentation instrumentation, Source source, String arguments) throws Exception {
         this.instrumentation = instrumentation;
-        Config config = Config.read(arguments, System.getenv());
+        List<String> broken = new ArrayList<>();
+        Config config = config(arguments, broken);
         Settings.replace(config.shadow());
         Jvm jvm = new Jvm(instrumentation);
         jvm.open();
-        List<Loaded> plugins = plugins(source, config);
-        probe = new Probe(config, plugins);
+        List<Loaded> plugins = plugins(source, config, broken);
+        probe = new Probe(config, plugins, broken);
+        broken.forEach(each -> Log.line(each + "; shadow traffic is refused until this is put right and the JVM restarted"));
         weaver = new Weaver(plugins, jvm);
         Probes.attach(probe, this);
         weaver.loadPlatform();
@@ -72,26 +76,44 @@ public final class Core implements AutoCloseable {
         return Arrays.asList(new Local(), new AutoSilence(), new Otlp());
     }
 
-    private static List<Loaded> plugins(Source source, Config config) throws IOException {
-        List<Loaded> plugins = new ArrayList<>();
-        String table = new String(source.read("plugins.txt"), StandardCharsets.UTF_8);
-        for (String line : table.split("\n")) {
-            String name = line.trim();
-            if (name.isEmpty()) {
-                continue;
+    /** The configuration, or that of the environment alone, with what is wrong: an application without edges would serve marked requests as its own. */
+    private static Config config(String arguments, List<String> broken) {
+        try {
+            return Config.read(arguments, System.getenv());
+        } catch (IllegalArgumentException e) {
+            broken.add(e.getMessage());
+            return Config.none();
+        }
+    }
+
+    private static List<Loaded> plugins(Source source, Config config, List<String> broken) throws IOException {
+        Map<String, Source> sources = new LinkedHashMap<>();
+        for (String line : new String(source.read("plugins.txt"), StandardCharsets.UTF_8).split("\n")) {
+            if (!line.trim().isEmpty()) {
+                sources.put(line.trim(), source);
             }
+        }
+        config.plugins().forEach((name, value) -> {
+            if (value instanceof String) {
+                sources.put(name, new Jar((String) value));
+            } else if (!sources.containsKey(name)) {
+                broken.add("plugins." + name + ": there is no such plugin, only " + String.join(", ", sources.keySet()));
+            }
+        });
+        List<Loaded> plugins = new ArrayList<>();
+        sources.forEach((name, from) -> {
             try {
-                Class<?> type = new HandlerLoader(name, source, null).loadClass(
+                Class<?> type = new HandlerLoader(name, from, null).loadClass(
                         "weir.probe.plugin." + name + '.' + Character.toUpperCase(name.charAt(0)) + name.substring(1) + "Plugin");
-                Loaded loaded = new Loaded((Plugin) type.getConstructor().newInstance(), source);
+                Loaded loaded = new Loaded((Plugin) type.getConstructor().newInstance(), from);
                 if (!config.on(name)) {
                     loaded.state(Loaded.State.OFF, "configured");
                 }
                 plugins.add(loaded);
             } catch (ReflectiveOperationException | RuntimeException | LinkageError e) {
-                Log.line("plugin " + name + " is off: " + e);
+                broken.add("plugins." + name + " cannot be loaded: " + (e.getCause() == null ? e : e.getCause()));
             }
-        }
+        });
         return plugins;
     }
 

@@ -28,22 +28,25 @@ final class HandlerLoader extends ClassLoader {
         if (name.startsWith("weir.probe.boot.")) {
             return Class.forName(name, false, weir.probe.boot.Probes.class.getClassLoader());
         }
-        if (!name.startsWith(prefix)) {
+        if (!name.startsWith(prefix) && !(source instanceof Jar)) {
             return super.loadClass(name, resolve);
         }
         synchronized (getClassLoadingLock(name)) {
             Class<?> loaded = findLoadedClass(name);
-            return loaded != null ? loaded : define(name);
+            return loaded != null ? loaded : define(name, resolve);
         }
     }
 
-    private Class<?> define(String name) throws ClassNotFoundException {
+    private Class<?> define(String name, boolean resolve) throws ClassNotFoundException {
         try {
             byte[] bytes = source.read(name.replace('.', '/') + ".class");
-            if (bytes == null) {
+            if (bytes != null) {
+                return defineClass(name, bytes, 0, bytes.length);
+            }
+            if (name.startsWith(prefix)) {
                 throw new ClassNotFoundException(name);
             }
-            return defineClass(name, bytes, 0, bytes.length);
+            return super.loadClass(name, resolve);
         } catch (IOException e) {
             throw new ClassNotFoundException(name, e);
         }

@@ -20,7 +20,7 @@ final class Jvm {
         this.instrumentation = instrumentation;
     }
 
-    /** Opens {@code java.lang} to the probe: to define helpers, and to give a mark to a thread that starts. */
+    /** Opens {@code java.lang}, to define helpers and give a mark to a thread that starts, and {@code java.net}, for streams' sockets. */
     void open() throws ReflectiveOperationException {
         Method module;
         try {
@@ -34,6 +34,7 @@ final class Jvm {
         probe.add(module.invoke(Jvm.class));
         Map<String, Set<?>> opens = new HashMap<>();
         opens.put("java.lang", probe);
+        opens.put("java.net", probe);
         for (Method redefine : Instrumentation.class.getMethods()) {
             if (redefine.getName().equals("redefineModule")) {
                 redefine.invoke(instrumentation, base, Collections.emptySet(), Collections.emptyMap(), opens,

@@ -47,13 +47,16 @@ public final class Probe implements Point.Handlers {
     }
 
     private final Config config;
+    private final List<String> broken;
     private final Map<String, Loaded> plugins = new LinkedHashMap<>();
     private volatile State state = State.SILENT;
     private volatile String reason = "starting";
     private volatile List<Check> report = Collections.emptyList();
 
-    Probe(Config config, Collection<Loaded> loaded) {
+    /** @param broken what is wrong with the configuration: it cannot be armed then */
+    Probe(Config config, Collection<Loaded> loaded, List<String> broken) {
         this.config = config;
+        this.broken = broken;
         for (Loaded plugin : loaded) {
             plugins.put(plugin.plugin.name(), plugin);
         }
@@ -89,7 +92,8 @@ public final class Probe implements Point.Handlers {
     /** Runs every plugin's check, and arms if none finds anything. */
     public synchronized List<Check> arm(String why) {
         List<Check> checks = new ArrayList<>();
-        boolean ok = true;
+        broken.forEach(finding -> checks.add(new Check("configuration", finding)));
+        boolean ok = broken.isEmpty();
         for (Loaded plugin : plugins.values()) {
             List<String> findings = new ArrayList<>();
             if (gap(plugin)) {

@@ -87,7 +87,7 @@ class WeaveTest {
 
     private Object start(int version, Loaded... plugins) throws Exception {
         Log.to(new PrintStream(log));
-        probe = new Probe(Config.read("", Collections.emptyMap()), Arrays.asList(plugins));
+        probe = new Probe(Config.read("", Collections.emptyMap()), Arrays.asList(plugins), Collections.emptyList());
         Probes.attach(probe, () -> { });
         byte[] bytes = SOURCE.read("weir/probe/core/Subject.class");
         bytes[7] = (byte) version;

@@ -1,9 +1,9 @@
 package weir.probe.plugin.socket;
 
 import java.io.IOException;
-import java.lang.reflect.Field;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.Socket;
 import java.net.SocketAddress;
 import java.net.UnknownHostException;
 import java.nio.channels.SocketChannel;
@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import weir.probe.api.Fields;
 import weir.probe.api.Settings;
 import weir.probe.boot.ShadowRefused;
 
@@ -37,21 +38,22 @@ public final class Guard {
         return pass(allowed(address), "open a connection to", address);
     }
 
-    /** @param socket a {@code SocketImpl} */
-    public static boolean write(Object socket) throws IOException {
-        Matcher fields = SOCKET.matcher(socket.toString());
-        if (!fields.matches()) {
-            return pass(false, "write to", socket);
-        }
-        InetSocketAddress remote = new InetSocketAddress(fields.group(1), Integer.parseInt(fields.group(2)));
-        return pass(isAccepted(Integer.parseInt(fields.group(3))) || allowed(remote), "write to", remote);
+    /** From JDK 13: the stream of a socket. */
+    public static boolean write(Object stream) throws IOException, ReflectiveOperationException {
+        Socket socket = (Socket) Fields.get(stream, "parent");
+        return write(socket.getLocalPort(), (InetSocketAddress) socket.getRemoteSocketAddress());
     }
 
-    /** JDK 8 to 12: the stream has its socket in a private field. */
+    /** JDK 8 to 12: the stream of a socket's implementation. */
     public static boolean writeStream(Object stream) throws IOException, ReflectiveOperationException {
-        Field socket = stream.getClass().getDeclaredField("impl");
-        socket.setAccessible(true);
-        return write(socket.get(stream));
+        Object socket = Fields.get(stream, "impl");
+        Matcher fields = SOCKET.matcher(socket.toString());
+        return fields.matches() ? write(Integer.parseInt(fields.group(3)), new InetSocketAddress(fields.group(1), Integer.parseInt(fields.group(2))))
+                : pass(false, "write to", socket);
+    }
+
+    private static boolean write(int localPort, InetSocketAddress remote) throws IOException {
+        return pass(isAccepted(localPort) || allowed(remote), "write to", remote);
     }
 
     public static boolean writeChannel(SocketChannel channel) throws IOException {

@@ -15,7 +15,7 @@ import weir.probe.api.Plugin;
  *
  * <p>Not seen: what event loops and other unmarked threads do on behalf of marked ones (Netty, the JDK's HttpClient,
  * Kafka's sender), native transports (epoll, io_uring), {@code AsynchronousSocketChannel}, datagrams, name look-ups, files,
- * pipes, child processes, reads, and a socket whose factory is the application's own {@code SocketImpl}.
+ * pipes, child processes, reads, and before JDK 13 a socket whose factory is the application's own {@code SocketImpl}.
  */
 public final class SocketPlugin implements Plugin {
     private static final String CHANNEL = "sun.nio.ch.SocketChannelImpl#";
@@ -24,7 +24,8 @@ public final class SocketPlugin implements Plugin {
         {"connect", "java.net.Socket#connect(Ljava/net/SocketAddress;I)V", "Guard.connect"},
         {"channel-connect", CHANNEL + "connect(Ljava/net/SocketAddress;)Z", "Guard.connect"},
         {"adaptor-connect", CHANNEL + "blockingConnect(Ljava/net/SocketAddress;J)V", "Guard.connect"},
-        {"write", "sun.nio.ch.NioSocketImpl#write([BII)V", "Guard.write"},
+        // Not NioSocketImpl: it has lambda expressions, and each retransformation would link them anew, for ever.
+        {"write", "java.net.Socket$SocketOutputStream#write([BII)V", "Guard.write"},
         {"write-12", "java.net.SocketOutputStream#socketWrite([BII)V", "Guard.writeStream"},
         {"channel-write", CHANNEL + "write(Ljava/nio/ByteBuffer;)I", "Guard.writeChannel"},
         {"channel-gather", CHANNEL + "write([Ljava/nio/ByteBuffer;II)J", "Guard.writeChannel"},

@@ -1,0 +1,15 @@
+package weir.probe.api;
+
+import java.lang.reflect.Field;
+
+/** Private fields of classes in {@code java.lang} and {@code java.net}, which are open to this class and not to handlers. */
+public final class Fields {
+    private Fields() {}
+
+    /** The value of a field that the object's own class declares. */
+    public static Object get(Object of, String name) throws ReflectiveOperationException {
+        Field field = of.getClass().getDeclaredField(name);
+        field.setAccessible(true);
+        return field.get(of);
+    }
+}
