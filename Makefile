@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 60
 export FUZZ_SECONDS
 
 .DEFAULT_GOAL := help
-.PHONY: help run run-probe probe probe-test probe-jdks test build setup lint conformance deliveries nonces interop interop-inspectors interop-messages messages-crowd interop-crowdsec api-test bench soak fuzz asan miri abi nginx-tests docs cycles clean
+.PHONY: help run run-probe probe probe-test probe-jdks probe-fuzz test build setup lint conformance deliveries nonces interop interop-inspectors interop-messages messages-crowd interop-crowdsec api-test bench soak fuzz asan miri abi nginx-tests docs cycles clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -32,6 +32,10 @@ probe-test: ## run all tests of the Java probe, with real servers where they are
 probe-jdks: ## run them on JDK 8, 11, 21 and 25 (JDKS, WEIR_CYCLES)
 	@scripts/setup.sh probe
 	@scripts/probe-jdks.sh
+
+probe-fuzz: ## 100,000 random call graphs, half of them marked: is any shadow write in a business store? (WEIR_GRAPHS, WEIR_SEED)
+	@scripts/setup.sh probe
+	WEIR_GRAPHS=$${WEIR_GRAPHS:-100000} mvn -B -f probe verify -Dtest=CallGraphTest -Dsurefire.failIfNoSpecifiedTests=false
 
 setup: ## install missing packages (apt-get) and configure nginx's sources
 	@scripts/setup.sh
@@ -91,9 +95,9 @@ interop-crowdsec: build ## take decisions over from a real CrowdSec, which is do
 api-test: build ## test the API against its OpenAPI document with Schemathesis (SCHEMATHESIS_SECONDS)
 	@scripts/schemathesis.sh $(TARGET)/$(PROFILE)/weir
 
-bench: ## measure Weir beside other products (SCENARIO=rs|growth|crs|hostile|differential|events|files|lua-waf|no-keepalive|table-sort|signature|inspect|messages|probe|profile)
+bench: ## measure Weir beside other products (SCENARIO=rs|growth|crs|hostile|differential|events|files|lua-waf|no-keepalive|table-sort|signature|inspect|messages|probe|linkagent|profile)
 	@scripts/setup.sh bench
-	@case $(SCENARIO) in no-keepalive | story3) scripts/nginx-package.sh ;; probe) scripts/probe-bench.sh ;; esac
+	@case $(SCENARIO) in no-keepalive | story3) scripts/nginx-package.sh ;; probe | linkagent | story2) scripts/probe-bench.sh ;; esac
 	$(CARGO) build --release -p weir-bench -p weir-cli -p weir-nginx
 	$(TARGET)/release/weir-bench $(SCENARIO) $(BENCH_FLAGS)
 

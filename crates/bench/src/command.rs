@@ -51,6 +51,9 @@ pub enum Scenario {
     Messages,
     /// Agents in a Java shop: CPU, latency, allocation and start-up without one, with Weir's probe and with others
     Probe,
+    /// Planted: a Logback plugin with three join points and a chain of listeners; do `weir cost` and `weir ablate` name it?
+    #[value(alias = "story2")]
+    Linkagent,
     /// What being profiled costs: without a profiler, with `weir profile`, with perf
     Profile,
     /// Planted and diagnosed: a WAF engine in Lua that copies variables, and the same mended
@@ -83,13 +86,13 @@ pub struct Arguments {
     /// Only these parts of the scenario crs; nothing is written without --output
     #[arg(long, value_delimiter = ',', value_name = "NAME", value_parser = PossibleValuesParser::new(crs::PARTS))]
     pub parts: Vec<String>,
-    /// Rounds; each measures every variant once (default: 7; scenario probe: 20)
+    /// Rounds; each measures every variant once (default: 7; scenario probe: 20, linkagent: 12)
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub rounds: Option<u32>,
     /// Seconds of each measurement (default: 3; scenario probe: 10)
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=600))]
     pub seconds: Option<u32>,
-    /// Keep-alive connections of the load (default: 64; scenario signature: 500; scenario probe: 200)
+    /// Keep-alive connections of the load (default: 64; scenario signature: 500; scenarios probe and linkagent: 200)
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=4000))]
     pub connections: Option<u32>,
     /// The module to measure (default: WEIR_MODULE, the one beside this program, or the newest build under target/)
@@ -151,6 +154,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, MeasureError> {
     let (rounds, seconds, connections) = match arguments.scenario {
         Scenario::Signature => (ROUNDS, SECONDS, signature::CONNECTIONS),
         Scenario::Probe => (probe::FORKS, probe::SECONDS, probe::CONNECTIONS),
+        Scenario::Linkagent => (probe::planted::ROUNDS, SECONDS, probe::CONNECTIONS),
         _ => (ROUNDS, SECONDS, CONNECTIONS),
     };
     let schedule = Schedule {
@@ -188,6 +192,11 @@ pub fn run(arguments: &Arguments) -> Result<bool, MeasureError> {
         Scenario::Inspect => written(output, &inspect::run(&site, only, schedule, host)?.rounded()),
         Scenario::Messages => written(output, &messages::run(&site, only, schedule, host)?.rounded()),
         Scenario::Probe => written(output, &probe::run(&site, only, schedule, host)?),
+        Scenario::Linkagent => {
+            let results = probe::planted::run(&site, schedule, host)?;
+            write_results(output, &results)?;
+            Ok(results.all_right())
+        }
         Scenario::Profile => written(output, &attached::run(&site, only, schedule, host)?),
         scenario @ (Scenario::LuaWaf | Scenario::NoKeepalive | Scenario::TableSort) => {
             let story = stories::of(&name(scenario));

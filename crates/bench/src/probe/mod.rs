@@ -6,6 +6,7 @@
 //! ratios are taken to the fork without an agent in the same round. CPU time is the ticks of whole processes, not
 //! `schedstat` of threads: it keeps that of threads that have ended, and includes the JIT's and the collector's.
 
+pub mod planted;
 mod report;
 mod rows;
 mod shop;
@@ -18,7 +19,7 @@ use shop::{Fork, Stores};
 use weir_measure::error::MeasureError;
 use weir_measure::host::Host;
 use weir_measure::site::Site;
-use weir_measure::wrk::{self, Load, Traffic};
+use weir_measure::wrk::{Load, Traffic};
 
 /// Connections of the load, as in story 2.
 pub const CONNECTIONS: u32 = 200;
@@ -55,8 +56,6 @@ pub fn run(site: &Site, only: &[String], schedule: Schedule, host: Host) -> Resu
     for row in choice::chosen(ROWS, only, "row", |row| row.name, |row| row.name == BASELINE)? {
         rows.extend(skipped.unless_missing(row.name, row.agent.options().map(|_| row))?);
     }
-    let script = format!("{}{}", include_str!("../../../../bench/load/probe.lua"), wrk::report_of(wrk::MIX));
-    weir_measure::site::write(&site.path("load-probe.lua"), &script)?;
     let stores = Stores::start(site)?;
     let names: Vec<&str> = rows.iter().map(|row| row.name).collect();
     let forks = rounds::interleaved(&names, schedule, |index| measure(site, &stores, rows[index], schedule))?;
@@ -73,23 +72,27 @@ pub fn run(site: &Site, only: &[String], schedule: Schedule, host: Host) -> Resu
     Ok(results)
 }
 
-/// Starts a fork, loads and stops it.
-fn measure(site: &Site, stores: &Stores, row: &Row, schedule: Schedule) -> Result<Measured, MeasureError> {
-    let mut fork = Fork::start(site, stores, row)?;
-    fork.prepare(row)?;
-    let load = |seconds: u32| Load {
+/// Orders for a fork.
+fn load(site: &Site, fork: &Fork, row: &Row, schedule: Schedule, seconds: u32) -> Load {
+    Load {
         url: format!("http://127.0.0.1:{}/", fork.gateway),
         connections: schedule.connections,
         seconds,
         traffic: Traffic { kind: row.load, ..Traffic::default() },
         core: None,
         nice: site.placement.nice,
-        script: site.path("load-probe.lua"),
+        script: site.path(shop::SCRIPT),
         output: site.path("wrk.out"),
-    };
-    load(WARM_UP_SECONDS).run()?;
+    }
+}
+
+/// Starts a fork, loads and stops it.
+fn measure(site: &Site, stores: &Stores, row: &Row, schedule: Schedule) -> Result<Measured, MeasureError> {
+    let mut fork = Fork::start(site, stores, row)?;
+    fork.prepare(row)?;
+    load(site, &fork, row, schedule, WARM_UP_SECONDS).run()?;
     let (cpu, allocated, shadow) = (fork.cpu()?, fork.allocated()?, stores.shadow_orders()?);
-    let report = load(schedule.seconds).run()?;
+    let report = load(site, &fork, row, schedule, schedule.seconds).run()?;
     let (cpu, allocated) = (fork.cpu()?.since(cpu), fork.allocated()?.saturating_sub(allocated));
     if let Some(trouble) = report.trouble(0) {
         return Err(MeasureError::wrong(row.name, format!("{trouble}; {}", fork.said())));

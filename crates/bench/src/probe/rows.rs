@@ -6,6 +6,8 @@ use weir_measure::error::MeasureError;
 
 /// The row that all ratios refer to.
 pub const BASELINE: &str = "none";
+/// The planted plugin, and the scenario with it.
+pub const PLANTED: &str = "linkagent";
 
 /// A row.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +31,8 @@ pub enum Agent {
     None,
     /// Weir's probe, with this said to its local API after the start.
     Probe(&'static str),
+    /// Weir's probe, armed, with the planted plugin in it.
+    Planted,
     /// OpenTelemetry's, which exports nothing.
     OpenTelemetry,
     /// SkyWalking's, whose collector is not there.
@@ -59,7 +63,7 @@ impl Agent {
         const TRACERS: &str = "probe/peers/target/tracers";
         let options = match self {
             Self::None => Vec::new(),
-            Self::Probe(_) => vec![javaagent("probe/agent/target/weir-probe.jar", "")?],
+            Self::Probe(_) | Self::Planted => vec![javaagent("probe/agent/target/weir-probe.jar", "")?],
             Self::Story2(mode) => vec![javaagent("probe/peers/target/linkagent.jar", mode)?],
             Self::OpenTelemetry => {
                 let exporters = ["traces", "metrics", "logs"].map(|kind| format!("-Dotel.{kind}.exporter=none"));

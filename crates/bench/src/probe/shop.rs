@@ -7,18 +7,21 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
-use super::rows::{Agent, Row, whole};
+use super::rows::{Agent, PLANTED, Row, whole};
 use weir_measure::child::{Child, Launch, installed};
 use weir_measure::error::MeasureError;
 use weir_measure::http::{Address, Client, request};
 use weir_measure::interrupt::check_interrupted;
 use weir_measure::process::CpuTime;
 use weir_measure::site::{Site, write};
+use weir_measure::wrk;
 
 /// How long the databases, or a fork until its first order, may take. A JVM that weaves on a crowded machine is slow.
 const START_LIMIT: Duration = Duration::from_secs(300);
 /// How often that is looked at.
 const POLL: Duration = Duration::from_millis(20);
+/// The load's script.
+pub const SCRIPT: &str = "load-probe.lua";
 /// The services, in the order of their start, and their main classes.
 const SERVICES: [(&str, &str); 3] = [
     ("stock", "shop.stock.StockApplication"),
@@ -42,6 +45,8 @@ impl Stores {
                 return Err(MeasureError::Missing(format!("{program} is not installed: run scripts/setup.sh probe")));
             }
         }
+        let script = format!("{}{}", include_str!("../../../../bench/load/probe.lua"), wrk::report_of(wrk::MIX));
+        write(&site.path(SCRIPT), &script)?;
         // Not below the run's own directory, which the user postgres may not enter.
         let directory = whole(Path::new("probe/shop/target"))?.join("stores");
         let ready = directory.join("stores.env");
@@ -108,7 +113,7 @@ impl Fork {
         std::fs::create_dir_all(directory.join("run")).map_err(MeasureError::file(&directory))?;
         let ports = [weir_measure::port::free()?, weir_measure::port::free()?, weir_measure::port::free()?];
         let config = directory.join("probe.json");
-        write(&config, &configuration(stores, ports))?;
+        write(&config, &configuration(stores, ports, row.agent)?)?;
         let began = Instant::now();
         let mut services = Vec::new();
         for ((name, class), port) in SERVICES.into_iter().zip(ports) {
@@ -145,9 +150,13 @@ impl Fork {
 
     /// Says to each probe what the row wants of it.
     pub fn prepare(&mut self, row: &Row) -> Result<(), MeasureError> {
-        let Agent::Probe(command) = row.agent else { return Ok(()) };
+        let command = match row.agent {
+            Agent::Probe(command) => command,
+            Agent::Planted => "/v1/arm",
+            _ => return Ok(()),
+        };
         for service in &self.services {
-            let path = self.directory.join(format!("run/{}.json", service.id()));
+            let path = self.registrations().join(format!("{}.json", service.id()));
             let text = std::fs::read_to_string(&path).map_err(MeasureError::file(&path))?;
             let Endpoint { port, token } = serde_json::from_str(&text)
                 .map_err(|error| MeasureError::wrong(row.name, format!("{}: {error}", path.display())))?;
@@ -160,6 +169,11 @@ impl Fork {
             }
         }
         Ok(())
+    }
+
+    /// Where its probes register.
+    pub fn registrations(&self) -> PathBuf {
+        self.directory.join("run")
     }
 
     /// CPU time of the services so far.
@@ -202,16 +216,20 @@ impl Fork {
 }
 
 /// The probe's file.
-fn configuration(stores: &Stores, [stock, order, _]: [u16; 3]) -> String {
+fn configuration(stores: &Stores, [stock, order, _]: [u16; 3], agent: Agent) -> Result<String, MeasureError> {
     let shadow = serde_json::json!({"url": stores.url("shop_shadow"), "user": "shop", "password": ""});
-    serde_json::json!({"shadow": {
+    let plugins = match agent {
+        Agent::Planted => serde_json::json!({PLANTED: whole(Path::new("probe/peers/target/linkagent.jar"))?}),
+        _ => serde_json::json!({}),
+    };
+    let document = serde_json::json!({"plugins": plugins, "shadow": {
         "jdbc": [{"business": stores.url("shop"), "shadow": shadow}],
         "logback": {"suffix": ".shadow"},
         "redis": {"prefix": "shadow:"},
         "kafka": {"prefix": "shadow-"},
         "allow": [format!("127.0.0.1:{order}"), format!("127.0.0.1:{stock}")],
-    }})
-    .to_string()
+    }});
+    Ok(document.to_string())
 }
 
 fn wait(what: &str, mut ready: impl FnMut() -> Result<bool, MeasureError>) -> Result<(), MeasureError> {

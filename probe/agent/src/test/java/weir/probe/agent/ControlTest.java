@@ -79,7 +79,7 @@ class ControlTest {
     void states_change_masks_end_and_calls_are_counted() throws Exception {
         try (Jvm jvm = new Jvm("")) {
             has(call("POST", "/v1/arm", ""), "\"state\":\"armed\"", "\"found_version\":\"1.2.13\"", "\"ready\":true");
-            waits("GET /v1/cost", answer -> number(answer, "\"logback\",\"join_point\":\"append\",\"traffic\":\"shadow\",\"edge\":false,\"calls\":([0-9]+)") > 20);
+            waits("GET /v1/cost", answer -> number(answer, "\"logback\",\"join_point\":\"append\",\"traffic\":\"shadow\",\"calls\":([0-9]+)") > 20);
             has(call("GET", "/v1/cost", ""), "\"plugin\":\"logback\"", "\"traffic\":\"business\"", "\"ns_p99\":");
             has(call("POST", "/v1/mask", "{\"off\": [\"logback\"], \"for_ms\": 700}"), "\"masked\":[\"logback\"]");
             has(call("GET", "/v1/probe", ""), "\"state\":\"silent\",\"reason\":\"masked", "\"ready\":false", "\"state\":\"armed\"");

@@ -370,17 +370,17 @@ class ExecutorsTest {
             Future<?> forked;
             Future<?> submitted;
             try (Mark.Scope shadow = Mark.open(new Mark("1"))) {
-                one.execute(() -> ran.add("wrapped"));
-                submitted = one.submit(() -> ran.add("future"));
+                one.execute(() -> ran.add("wrapped " + Mark.marked()));
+                submitted = one.submit(() -> ran.add("future " + Mark.marked()));
                 ranks.execute(new Ranked(1, new ArrayList<>()) {
                     @Override
                     public void run() {
-                        ran.add("attached");
+                        ran.add("attached " + Mark.marked());
                     }
                 });
-                forked = forks.submit(new Sum(0, () -> ran.add("forked")));
+                forked = forks.submit(new Sum(0, () -> ran.add("forked " + Mark.marked())));
             }
-            one.execute(() -> ran.add("business"));
+            one.execute(() -> ran.add("business " + Mark.marked()));
             Probes.command("silence");
             Thread.sleep(300);
             hold.countDown();
@@ -389,7 +389,8 @@ class ExecutorsTest {
             forks.shutdown();
             check(one.awaitTermination(5, TimeUnit.SECONDS) && ranks.awaitTermination(5, TimeUnit.SECONDS)
                     && forks.awaitTermination(5, TimeUnit.SECONDS), "a pool hangs");
-            check(ran.equals(Collections.singletonList("business")), "ran: " + ran);
+            Collections.sort(ran);
+            check(ran.equals(Arrays.asList("attached true", "business false", "wrapped true")), "ran: " + ran);
             for (Future<?> future : Arrays.asList(forked, submitted)) {
                 try {
                     future.get(1, TimeUnit.SECONDS);

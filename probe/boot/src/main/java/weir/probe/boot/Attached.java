@@ -5,7 +5,7 @@ import java.lang.ref.WeakReference;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** Marks of tasks that must not be wrapped, by identity: fork-join tasks, and those that a queue compares or casts. */
+/** Marks of tasks, by identity: of those that must not be wrapped, as a queue compares or casts them, and of wrappers that wait. */
 public final class Attached {
     private static final Map<Key, Mark> MARKS = new ConcurrentHashMap<>();
     private static final ReferenceQueue<Object> GONE = new ReferenceQueue<>();
@@ -16,10 +16,21 @@ public final class Attached {
     public static void attach(Object task) {
         Mark mark = Mark.capture();
         if (mark != null) {
-            MARKS.put(new Key(task), mark);
+            attach(task, mark);
         } else {
             take(task);
         }
+    }
+
+    /** Attaches a mark that is alive. */
+    public static void attach(Object task, Mark mark) {
+        MARKS.put(new Key(task), mark);
+        Mark.moved();
+    }
+
+    /** The task's mark, which it keeps; or null. */
+    public static Mark of(Object task) {
+        return MARKS.isEmpty() ? null : MARKS.get(new Key(task));
     }
 
     /** The task's mark, which it loses; or null. */

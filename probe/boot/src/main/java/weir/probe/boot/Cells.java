@@ -15,12 +15,13 @@ public final class Cells {
     private static final int PAD = 3; // 8 longs: one cache line a stripe
     private static final int MASK =
             Math.max(16, Integer.highestOneBit(Runtime.getRuntime().availableProcessors() * 4)) - 1;
-    private static final long TIMER_NS = timerCost();
 
     private final long[] stripes = new long[(MASK + 2) << PAD];
     private final AtomicLong exact = new AtomicLong();
     private final AtomicLong sampled = new AtomicLong();
     private final AtomicLong nanos = new AtomicLong();
+    private final AtomicLong cpuSampled = new AtomicLong();
+    private final AtomicLong cpuNanos = new AtomicLong();
     private final AtomicLongArray buckets = new AtomicLongArray(BUCKETS);
 
     Cells() {}
@@ -35,15 +36,32 @@ public final class Cells {
         stripes[(((int) Thread.currentThread().getId() & MASK) + 1) << PAD]--;
     }
 
+    /** What {@link #count} or {@link #countExactly} has returned last. */
+    long last() {
+        long counted = stripes[(((int) Thread.currentThread().getId() & MASK) + 1) << PAD];
+        return counted == 0 ? exact.get() : counted;
+    }
+
     long countExactly() {
         return exact.incrementAndGet();
     }
 
+    /** @param start by one of {@link Clock}'s clocks */
     void time(long start) {
-        long ns = Math.max(0, System.nanoTime() - start - TIMER_NS);
+        if (!Clock.isElapsed(start)) {
+            addCpu(start);
+            cpuSampled.incrementAndGet();
+            return;
+        }
+        long ns = Clock.since(start);
         sampled.incrementAndGet();
         nanos.addAndGet(ns);
         buckets.incrementAndGet(bucket(ns));
+    }
+
+    /** Adds the CPU time since {@code start} to that of the calls sampled before. */
+    void addCpu(long start) {
+        cpuNanos.addAndGet(Clock.since(start));
     }
 
     public long calls() {
@@ -54,13 +72,15 @@ public final class Cells {
         return sum;
     }
 
+    /** Calls whose elapsed time was taken. */
     public long sampled() {
         return sampled.get();
     }
 
-    /** Nanoseconds of the sampled calls. */
-    public long nanos() {
-        return nanos.get();
+    /** The mean of a call in nanoseconds: of CPU if that was taken, else of elapsed time. */
+    public double mean() {
+        long ofCpu = cpuSampled.get();
+        return ofCpu > 0 ? (double) cpuNanos.get() / ofCpu : (double) nanos.get() / Math.max(1, sampled.get());
     }
 
     /** Nanoseconds below which the share {@code q} of the sampled calls lies: the upper end of its bucket. */
@@ -89,6 +109,8 @@ public final class Cells {
         exact.set(0);
         sampled.set(0);
         nanos.set(0);
+        cpuSampled.set(0);
+        cpuNanos.set(0);
         for (int i = 0; i < BUCKETS; i++) {
             buckets.set(i, 0);
         }
@@ -104,14 +126,5 @@ public final class Cells {
 
     static long upper(int bucket) {
         return bucket < 4 ? bucket : (4L + (bucket & 3) + 1 << (bucket >> 2) - 1) - 1;
-    }
-
-    private static long timerCost() {
-        long least = Long.MAX_VALUE;
-        for (int i = 0; i < 1000; i++) {
-            long start = System.nanoTime();
-            least = Math.min(least, System.nanoTime() - start);
-        }
-        return least;
     }
 }

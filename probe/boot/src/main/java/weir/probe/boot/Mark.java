@@ -14,6 +14,7 @@ import java.util.concurrent.atomic.AtomicLong;
 public final class Mark {
     private static final ThreadLocal<Mark> CURRENT = new ThreadLocal<>();
     private static final AtomicLong OPEN = new AtomicLong();
+    private static final AtomicLong MOVED = new AtomicLong();
     private static final List<WeakReference<Thread>> INHERITED = new ArrayList<>();
     private static volatile boolean accepting;
     private static volatile boolean captured;
@@ -53,18 +54,36 @@ public final class Mark {
      * @throws ShadowRefused if shadow traffic is not accepted now
      */
     public static Scope open(Mark mark) {
-        return new Scope(mark);
+        return new Scope(mark, false);
+    }
+
+    /**
+     * Sets the mark of a task that was {@link Attached} until now, accepted or not: a task that is not run would leave others
+     * waiting for it. Middleware refuses it if it is not isolated, as long as any mark is alive.
+     *
+     * @throws ShadowRefused if the probe has left
+     */
+    public static Scope resume(Mark mark) {
+        return new Scope(mark, Probes.isAttached());
     }
 
     /** Threads, scopes and attached tasks that carry a mark now; join points are folded away only at 0. */
     public static long live() {
+        long moved = MOVED.get();
+        long attached = Attached.size(); // before OPEN: a mark goes from here to there uncounted
         synchronized (INHERITED) {
             INHERITED.removeIf(thread -> {
                 Thread t = thread.get();
                 return t == null || t.getState() == Thread.State.TERMINATED;
             });
-            return OPEN.get() + INHERITED.size() + Attached.size();
+            long live = attached + INHERITED.size() + OPEN.get();
+            return live == 0 && moved != MOVED.get() ? 1 : live;
         }
+    }
+
+    /** A mark has gone from its thread to a task or another thread: who counts them may have missed it on both. */
+    static void moved() {
+        MOVED.incrementAndGet();
     }
 
     /** Gives the current mark to a thread that has not started, for its whole life. */
@@ -76,6 +95,7 @@ public final class Mark {
         synchronized (INHERITED) {
             INHERITED.add(new WeakReference<>(child));
         }
+        moved();
         Starting.CREATE_MAP.invoke(CURRENT, child, mark);
     }
 
@@ -133,11 +153,11 @@ public final class Mark {
         private final boolean counted;
         private boolean closed;
 
-        private Scope(Mark mark) {
+        private Scope(Mark mark, boolean resumed) {
             counted = mark != null;
             if (counted) {
                 OPEN.incrementAndGet(); // before the test: silence sees the scope, or the scope sees silence
-                if (!accepting) {
+                if (!accepting && !resumed) {
                     OPEN.decrementAndGet();
                     throw new ShadowRefused("shadow traffic is refused: the probe is not armed");
                 }

@@ -19,9 +19,10 @@ public final class Point {
         REFUSE
     }
 
-    /** Of the calls that a handler serves, one in this many is timed; of unmarked ones, one in {@link #SAMPLE_UNMARKED}. */
-    static final int SAMPLE = 8;
-    static final int SAMPLE_UNMARKED = 1024;
+    /** Of the calls that a handler serves, one in this many is timed by each clock, never the first, which loads classes. */
+    static final int SAMPLE = 16;
+    /** Bit of a time by the clock of CPU that says that its thread was marked. */
+    private static final long MARKED = 2;
 
     public final String plugin;
     public final String id;
@@ -97,20 +98,21 @@ public final class Point {
         if (Mark.marked()) {
             return true;
         }
-        if ((business.count() & SAMPLE_UNMARKED - 1) == 0) {
-            long start = System.nanoTime();
-            Mark.marked();
-            business.time(start);
-        }
+        business.count();
         return false;
     }
 
     /** Begins a call of the handler: the time, or 0 if this call is not timed. */
     long begin() {
         if (gate == Gate.ALWAYS || !Mark.marked()) {
-            return (business.count() & SAMPLE - 1) == 0 ? System.nanoTime() : 0;
+            return timed(business.count());
         }
-        return (shadow.countExactly() & SAMPLE - 1) == 0 ? System.nanoTime() : 0;
+        return timed(shadow.countExactly());
+    }
+
+    private static long timed(long call) {
+        int turn = (int) call & SAMPLE - 1;
+        return turn == 0 ? Clock.elapsed() : turn == SAMPLE / 2 ? Clock.cpu() : 0;
     }
 
     void end(long start) {
@@ -121,6 +123,22 @@ public final class Point {
         }
         if (start != 0) {
             (marked ? shadow : business).time(start);
+        }
+    }
+
+    /** Begins an exit: it is timed if the entry before it was, so that both count as one call. */
+    long beginExit() {
+        boolean marked = Mark.marked();
+        if (((marked ? shadow : business).last() & SAMPLE - 1) != SAMPLE / 2) {
+            return 0;
+        }
+        long start = Clock.cpu();
+        return Clock.isElapsed(start) ? 0 : marked ? start | MARKED : start & ~MARKED;
+    }
+
+    void endExit(long start) {
+        if (start != 0) {
+            ((start & MARKED) != 0 ? shadow : business).addCpu(start);
         }
     }
 

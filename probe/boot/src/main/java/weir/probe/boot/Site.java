@@ -24,6 +24,8 @@ final class Site extends MutableCallSite {
     private static final MethodHandle MARKED = virtual("marked", boolean.class);
     private static final MethodHandle BEGIN = virtual("begin", long.class);
     private static final MethodHandle END = virtual("end", void.class, long.class);
+    private static final MethodHandle BEGIN_EXIT = virtual("beginExit", long.class);
+    private static final MethodHandle END_EXIT = virtual("endExit", void.class, long.class);
     private static final MethodHandle FAULT = virtual("fault", void.class, Throwable.class);
     private static final MethodHandle EXIT_FAULT = virtual("exitFault", void.class, Throwable.class, Object.class);
     private static final MethodHandle REFUSE = virtual("refuse", void.class);
@@ -68,7 +70,7 @@ final class Site extends MutableCallSite {
         if (role.equals("exit")) {
             // Follows the token alone: what an entry opened is closed whatever has become of the point since.
             MethodHandle handler = handler();
-            return handler == null ? off : guardWithTest(OPENED, closing(handler), off);
+            return handler == null ? off : guardWithTest(OPENED, closing(timed(handler, BEGIN_EXIT, END_EXIT)), off);
         }
         MethodHandle handler = mode == Point.Mode.ON ? handler() : null;
         if (mode == Point.Mode.OFF || handler == null && point.gate != Gate.MARK) {
@@ -77,7 +79,7 @@ final class Site extends MutableCallSite {
         if (handler == null) { // REFUSE, or ON without a handler
             return guardWithTest(HOLDS_MARK, foldArguments(off, REFUSE.bindTo(point)), off);
         }
-        MethodHandle body = guarded(timed(handler));
+        MethodHandle body = guarded(timed(handler, BEGIN, END));
         return point.gate == Gate.ALWAYS ? body
                 : guardWithTest(point.gate == Gate.MARK ? MARKED.bindTo(point) : CAPTURED, body, off);
     }
@@ -90,11 +92,11 @@ final class Site extends MutableCallSite {
         return handler;
     }
 
-    /** Handler between {@code begin} and {@code end}. */
-    private MethodHandle timed(MethodHandle handler) {
+    /** Handler between {@code before}, which yields a time, and {@code after}, which takes it. */
+    private MethodHandle timed(MethodHandle handler, MethodHandle before, MethodHandle after) {
         Class<?> result = type().returnType();
         int count = type().parameterCount();
-        MethodHandle end = END.bindTo(point);
+        MethodHandle end = after.bindTo(point);
         if (result != void.class) { // (result, start) -> result
             end = foldArguments(dropArguments(identity(result), 1, long.class), dropArguments(end, 0, result));
         }
@@ -104,7 +106,7 @@ final class Site extends MutableCallSite {
             startFirst[i] = i + 1;
         }
         MethodType type = type().insertParameterTypes(0, long.class);
-        return foldArguments(permuteArguments(measured, type, startFirst), BEGIN.bindTo(point));
+        return foldArguments(permuteArguments(measured, type, startFirst), before.bindTo(point));
     }
 
     /** Handler whose exceptions end in {@link Point#fault}. */

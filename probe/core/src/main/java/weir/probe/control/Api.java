@@ -26,7 +26,7 @@ final class Api implements Server.Handler {
 
     private final Probe probe;
     private final JsonObject identity;
-    private final Ledger ledger = new Ledger();
+    private final Ledger ledger;
     private final Map<String, Route> routes = new LinkedHashMap<>();
     final Mask mask;
     /** Revision of the shadow configuration in Weir's control that is in force, or 0. */
@@ -36,6 +36,7 @@ final class Api implements Server.Handler {
     Api(Probe probe, JsonObject identity) {
         this.probe = probe;
         this.identity = identity;
+        ledger = new Ledger(probe);
         mask = new Mask(probe);
         routes.put("GET /v1/probe", request -> Answer.of(describe()));
         routes.put("POST /v1/arm", request -> arm());

@@ -2,17 +2,23 @@ package weir.probe.control;
 
 import com.grack.nanojson.JsonArray;
 import com.grack.nanojson.JsonObject;
-import java.util.HashMap;
-import java.util.Map;
+import weir.probe.api.Plugin;
 import weir.probe.boot.Cells;
+import weir.probe.boot.Clock;
 import weir.probe.boot.Gate;
 import weir.probe.boot.Point;
 import weir.probe.boot.Probes;
+import weir.probe.core.Probe;
 
 /** What join points have cost since the start or the last reset. */
 final class Ledger {
+    private final Probe probe;
     private long sinceNs = System.nanoTime();
     private long cpuNs = Host.cpuNs();
+
+    Ledger(Probe probe) {
+        this.probe = probe;
+    }
 
     synchronized void reset() {
         Probes.reset();
@@ -24,7 +30,7 @@ final class Ledger {
         JsonObject report = new JsonObject();
         report.put("window_s", (System.nanoTime() - sinceNs) / 1e9);
         report.put("cpu_ns", Host.cpuNs() - cpuNs);
-        report.put("requests", requests());
+        report.put("requests", requests(probe));
         JsonArray points = new JsonArray();
         for (Point point : Probes.points()) {
             if (point.sites() == 0) {
@@ -41,26 +47,15 @@ final class Ledger {
     }
 
     /** Calls at edges: one for each request. Of a plugin's join points it is the busiest; the others are on its way. */
-    static long requests() {
-        Map<String, Long> most = new HashMap<>();
-        for (Point point : Probes.points()) {
-            if (point.gate == Gate.ALWAYS) {
-                most.merge(point.plugin, point.business.calls() + point.shadow.calls(), Math::max);
-            }
-        }
-        return most.values().stream().mapToLong(Long::longValue).sum();
+    static long requests(Probe probe) {
+        return probe.plugins().stream().filter(plugin -> plugin.plugin.role() == Plugin.Role.EDGE)
+                .mapToLong(plugin -> plugin.points.keySet().stream()
+                        .mapToLong(point -> point.business.calls() + point.shadow.calls()).max().orElse(0)).sum();
     }
 
-    /**
-     * Nanoseconds of all calls, by those that were timed. A test of the mark always does the same, so its median counts:
-     * one preempted sample in a thousand would outweigh all others. Handlers wait, and their mean counts.
-     */
+    /** Nanoseconds of all calls: of CPU in handlers by the calls that were timed, and of tests of the mark. */
     static double total(Point point, Cells cells) {
-        if (cells.sampled() == 0) {
-            return 0;
-        }
-        boolean test = point.gate == Gate.MARK && cells == point.business;
-        return (test ? cells.quantile(0.5) : (double) cells.nanos() / cells.sampled()) * cells.calls();
+        return (point.gate == Gate.MARK && cells == point.business ? Clock.test() : cells.mean()) * cells.calls();
     }
 
     /** A silent join point is a constant to the JIT compiler: its calls are not counted, and take no time. */
@@ -69,7 +64,6 @@ final class Ledger {
         row.put("plugin", point.plugin);
         row.put("join_point", point.id);
         row.put("traffic", traffic);
-        row.put("edge", point.gate == Gate.ALWAYS);
         row.put("calls", cells == null ? 0 : cells.calls());
         row.put("sampled", cells == null ? 0 : cells.sampled());
         row.put("ns_total", cells == null ? 0 : Math.round(total(point, cells)));

@@ -81,7 +81,7 @@ public final class Otlp implements Service {
         JsonArray metrics = new JsonArray();
         metrics.add(sum("weir.probe.calls", "{call}", calls));
         metrics.add(sum("weir.probe.time", "s", time));
-        metrics.add(sum("weir.probe.requests", "{request}", one(point(new JsonArray(), "asInt", Long.toString(Ledger.requests())))));
+        metrics.add(sum("weir.probe.requests", "{request}", one(point(new JsonArray(), "asInt", Long.toString(Ledger.requests(probe))))));
         metrics.add(metric("weir.probe.state", "1", "gauge", object("dataPoints", states)));
         JsonObject scope = object("scope", object("name", "weir-probe", "version", Local.VERSION), "metrics", metrics);
         JsonObject whole = object("resource", object("attributes", resource), "scopeMetrics", one(scope));

@@ -12,6 +12,7 @@ import java.util.Map;
 import weir.probe.api.Log;
 import weir.probe.api.Plugin;
 import weir.probe.api.Settings;
+import weir.probe.boot.Clock;
 import weir.probe.boot.Mark;
 import weir.probe.boot.Probes;
 import weir.probe.control.AutoSilence;
@@ -143,6 +144,7 @@ public final class Core implements AutoCloseable {
     }
 
     private void drain() {
+        Clock.open();
         while (!closed) {
             try {
                 probe.apply();

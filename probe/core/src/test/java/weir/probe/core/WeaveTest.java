@@ -29,6 +29,7 @@ import org.objectweb.asm.tree.ClassNode;
 import weir.probe.api.JoinPoint;
 import weir.probe.api.Log;
 import weir.probe.api.Plugin;
+import weir.probe.boot.Clock;
 import weir.probe.boot.Mark;
 import weir.probe.boot.Point;
 import weir.probe.boot.Probes;
@@ -279,6 +280,7 @@ class WeaveTest {
         Object subject = start(52, plugin(Plugin.Role.MIDDLEWARE, ENTRIES));
         probe.arm("test");
         Probes.reset();
+        Clock.open();
         Point point = Probes.point("demo", "int", null);
         for (int i = 0; i < 2048; i++) {
             call(subject, "whole", 4);
@@ -289,9 +291,10 @@ class WeaveTest {
             }
         }
         assertEquals(2048, point.business.calls());
-        assertEquals(2, point.business.sampled());
+        assertEquals(0, point.business.sampled());
+        assertTrue(Clock.test() > 0 && Clock.test() < 1000, "a test of the mark takes " + Clock.test() + " ns");
         assertEquals(80, point.shadow.calls());
-        assertEquals(10, point.shadow.sampled());
+        assertEquals(5, point.shadow.sampled());
         assertTrue(point.shadow.quantile(0.5) <= point.shadow.quantile(0.99));
     }
 

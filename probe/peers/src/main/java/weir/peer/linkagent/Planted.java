@@ -1,5 +1,7 @@
 package weir.peer.linkagent;
 
+import java.util.function.Consumer;
+
 /** LinkAgent's three join points of Logback before its optimisation, for woven code of another agent. */
 public enum Planted {
   REGISTER("ch.qos.logback.core.spi.AppenderAttachableImpl", "appendLoopOnAppenders", "(Ljava/lang/Object;)I",
@@ -25,6 +27,11 @@ public enum Planted {
     this.method = method;
     this.descriptor = descriptor;
     this.listener = listener;
+  }
+
+  /** What is done with each shadow appender before it starts. */
+  public static void onShadow(Consumer<Object> made) {
+    ShadowAppenders.made = made;
   }
 
   /** Whether the method is to be left. */

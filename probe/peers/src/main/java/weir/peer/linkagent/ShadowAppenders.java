@@ -3,6 +3,7 @@ package weir.peer.linkagent;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
 
 /** The shadow of each appender: a file beside the business file, with ".shadow" behind its name. */
 final class ShadowAppenders {
@@ -10,6 +11,8 @@ final class ShadowAppenders {
 
   private static final Object NONE = new Object();
   private static final Map<Object, Object> SHADOWS = new ConcurrentHashMap<>();
+  /** Is given each shadow appender before it starts. */
+  static volatile Consumer<Object> made = shadow -> {};
 
   private ShadowAppenders() {}
 
@@ -74,6 +77,7 @@ final class ShadowAppenders {
     Reflect.call(shadow, "setName", Pradar.PREFIX + name(appender));
     Class<?>[] context = {loader.loadClass("ch.qos.logback.core.Context")};
     Reflect.invoke(shadow, "setContext", context, Reflect.call(appender, "getContext"));
+    made.accept(shadow);
     return shadow;
   }
 }

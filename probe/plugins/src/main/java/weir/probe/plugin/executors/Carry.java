@@ -13,13 +13,14 @@ import weir.probe.boot.Mark;
 
 /**
  * Functions that run under the mark of the thread that gave them, not of the one that runs them. Called on marked threads
- * only. If the probe is no longer armed when they run, they throw {@code ShadowRefused} into their future.
+ * only. If the probe is no longer armed when they run, they throw {@code ShadowRefused} into their future; a {@code Runnable} may
+ * have none, and runs.
  */
 public final class Carry {
     private Carry() {}
 
     public static Runnable runnable(Runnable f) {
-        return f == null || f instanceof Pool.Carried ? f : new Pool.Carried(f, Mark.capture(), true);
+        return f == null || f instanceof Pool.Carried ? f : new Pool.Carried(f, Mark.capture());
     }
 
     public static <V> Callable<V> callable(Callable<V> f) {

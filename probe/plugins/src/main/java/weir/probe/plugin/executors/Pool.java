@@ -12,7 +12,6 @@ import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import weir.probe.boot.Attached;
 import weir.probe.boot.Mark;
-import weir.probe.boot.ShadowRefused;
 
 /**
  * Tasks of {@code ThreadPoolExecutor}. A plain task in a queue that only hands on is wrapped. A future, a comparable task,
@@ -30,7 +29,7 @@ public final class Pool {
             Attached.attach(task);
             return task;
         }
-        return new Carried(task, Mark.capture(), false);
+        return new Carried(task, Mark.capture());
     }
 
     /** At {@code execute}: a mark that an earlier, discarded run of the same object has left is taken off. */
@@ -43,8 +42,13 @@ public final class Pool {
 
     /** Before a worker runs a task. */
     public static Runnable adopted(Runnable task) {
-        Mark mark = Attached.take(task);
-        return mark == null ? task : new Carried(task, mark, false);
+        Mark mark = task instanceof Carried ? null : Attached.of(task);
+        if (mark == null) {
+            return task;
+        }
+        Carried carried = new Carried(task, mark);
+        Attached.take(task);
+        return carried;
     }
 
     public static Runnable original(Runnable task) {
@@ -69,37 +73,26 @@ public final class Pool {
                 || queue.getClass() == ArrayBlockingQueue.class;
     }
 
-    /** A task with its mark. */
+    /**
+     * A task with its mark. Its first run is under the mark even if shadow traffic is no longer accepted: others may wait for
+     * it, and middleware refuses what it does. Later runs, of periodic tasks, are refused then.
+     */
     static final class Carried implements Runnable {
         final Runnable task;
         private final Mark mark;
-        private final boolean told;
 
-        /** @param told whether somebody gets the exception if the task is refused; a pool's worker would die of it */
-        Carried(Runnable task, Mark mark, boolean told) {
+        Carried(Runnable task, Mark mark) {
             this.task = task;
             this.mark = mark;
-            this.told = told;
+            Attached.attach(this, mark);
         }
 
         @Override
         public void run() {
-            Mark.Scope scope;
-            try {
-                scope = Mark.open(mark);
-            } catch (ShadowRefused e) {
-                if (task instanceof FutureTask) {
-                    ((FutureTask<?>) task).cancel(false);
-                }
-                if (told) {
-                    throw e;
-                }
-                return;
-            }
-            try {
+            boolean waited = Attached.of(this) != null;
+            try (Mark.Scope scope = waited ? Mark.resume(mark) : Mark.open(mark)) {
+                Attached.take(this);
                 task.run();
-            } finally {
-                scope.close();
             }
         }
 
