@@ -22,6 +22,8 @@ fn what_clients_get_wrong_is_said() {
         ("POST", "/live/a/%2B", 400, "+"),
         ("POST", "/live", 400, "names no topic"),
         ("POST", "/live/a?topic=b", 400, "two topics"),
+        ("POST", "/live?topic=a/x&topic=a/y", 400, "two topics"),
+        ("HEAD", "/live/a/x", 405, ""),
         ("POST", "/read/a/x", 405, ""),
         ("GET", "/write/a/x", 405, ""),
         ("DELETE", "/live/a/x", 405, ""),
@@ -39,10 +41,11 @@ fn what_clients_get_wrong_is_said() {
     }
     let response = nginx.send(&Request::post("/live/a/x", "text/plain", "x".repeat(70_000)));
     assert_eq!(response.status, 413, "{}", response.text());
+    assert!(response.text().contains("weir_messages_zone"), "{}", response.text());
 
     let mut socket = socket(nginx, "/read");
     for (frame, said) in [
-        (json!({"subscribe": ["other"]}), "not among"),
+        (json!({"subscribe": ["a/x", "other"]}), "not among"),
         (json!({"subscribe": ["a/#/b"]}), "#"),
         (json!({"publish": "a/x", "data": ""}), "may not publish"),
         (json!({"nonsense": 1}), "nonsense"),
@@ -51,6 +54,7 @@ fn what_clients_get_wrong_is_said() {
         say(&mut socket, frame.clone());
         let answer = read(&mut socket);
         assert!(answer["error"].as_str().is_some_and(|error| error.contains(said)), "{frame}: {answer}");
+        assert!(answer["about"].as_str().is_none_or(|about| about != "a/x" || said == "may not publish"), "{answer}");
     }
     // After all of these it still works.
     say(&mut socket, json!({"ping": 3}));
@@ -68,8 +72,9 @@ fn a_client_that_breaks_the_protocol_is_closed_with_its_code() {
         (&[0x81, 0x81, 0, 0, 0, 0, 0xff], 1007),                   // not UTF-8
         (&[0x81, 0xff, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0], 1009), // 4 GiB
         (&[0x88, 0x82, 0, 0, 0, 0, 0x03, 0xe8], 1000),             // a close frame
+        (&[0x81, 0xff, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0], 1009), // 64 KiB and a byte, of a client that may not publish
     ] {
-        let mut socket = socket(nginx, "/live");
+        let mut socket = socket(nginx, "/read");
         socket.get_mut().write_all(bytes).unwrap();
         let closed = loop {
             match socket.read() {

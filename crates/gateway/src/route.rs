@@ -32,6 +32,12 @@ pub struct RouteEntry {
 }
 
 impl RouteEntry {
+    /// What changes whenever anything of the route does.
+    #[must_use]
+    pub fn digest(&self) -> u64 {
+        self.digest
+    }
+
     pub(crate) fn new(spec: resource::Route, digest: u64, patterns: &Patterns) -> Result<Self, Refusal> {
         let mut regex = |text: &str| -> Result<Arc<Regex>, Refusal> {
             patterns.get(text).cloned().ok_or_else(|| Refusal::NeedsPattern(text.into()))

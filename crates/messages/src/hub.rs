@@ -211,6 +211,15 @@ impl<T> Hub<T> {
         left_out
     }
 
+    /// Has the subscribers leave whose owners' rights have changed, to come back and be checked again.
+    pub fn send_back(&mut self, has_changed: impl Fn(&T) -> bool) {
+        for n in 0..self.subscribers.len() {
+            if self.subscribers[n].as_ref().is_some_and(|one| has_changed(&one.owner)) {
+                self.leave_soon(n as u32, Leaving::Changed);
+            }
+        }
+    }
+
     /// Begins to follow the stream of a set, with what is in it.
     fn begin(&mut self, set: &TopicSet, names: &[&str], now_ms: u64) -> Option<Feed> {
         let streams = Arc::clone(self.follower.streams());
@@ -295,7 +304,8 @@ impl<T> Hub<T> {
 
     /// Bytes of the longest message of the set of this id.
     pub fn message_max(&self, id: &str) -> Option<usize> {
-        Some(self.feeds.get(self.by_id.get(id)?)?.set.max_message)
+        let feed = self.feeds.get(self.by_id.get(id)?)?;
+        Some(feed.set.max_message.min(self.follower.streams().stream(feed.stream).message_max()))
     }
 
     /// Adds a subscriber of the set of this id, without topics yet.
@@ -324,12 +334,23 @@ impl<T> Hub<T> {
     }
 
     /// Subscribes to topics, all or none of them, and returns where the subscription begins. Where it begins in the past
-    /// can be said once for each subscriber, before it has topics.
+    /// can be said until it has begun; as long as `more` topics are to come, it does not.
     ///
     /// # Errors
     /// If one is not a filter, or not of the set, or if there are too many.
-    pub fn subscribe(&mut self, key: Key, filters: &[&str], start: Start, most: usize) -> Result<Cursor, Refusal> {
+    pub fn subscribe(
+        &mut self,
+        key: Key,
+        filters: &[&str],
+        start: Start,
+        more: bool,
+        most: usize,
+    ) -> Result<Cursor, Refusal> {
         let Some(subscriber) = find(&mut self.subscribers, key) else { return Err(Refusal::Unavailable) };
+        let is_first = !subscriber.has_begun || subscriber.filters.is_empty();
+        if !is_first && start != Start::Now {
+            return Err(Refusal::Begun);
+        }
         let feed = self.feeds.get_mut(&subscriber.feed).ok_or(Refusal::Unavailable)?;
         for text in filters {
             let filter = TopicFilter::new(text.as_bytes())?;
@@ -341,7 +362,10 @@ impl<T> Hub<T> {
         if subscriber.filters.len() + new.len() > most {
             return Err(Refusal::TooMany(most));
         }
-        let is_first = subscriber.filters.is_empty();
+        if feed.set.presence && subscriber.form != Form::Poll {
+            let joins = new.iter().filter(|new| !new.contains(['+', '#'])).count();
+            Self::may_join(subscriber, joins, most, self.now_ms)?;
+        }
         let before = subscriber.filters.len();
         for filter in new {
             // The same one may be in the list twice.
@@ -359,6 +383,11 @@ impl<T> Hub<T> {
         let epoch = self.follower.streams().epoch();
         let now = Cursor { epoch, position: feed.position };
         if !is_first {
+            return Ok(now);
+        }
+        subscriber.has_begun = !more;
+        if more {
+            subscriber.is_behind = true;
             return Ok(now);
         }
         let begin = match start {

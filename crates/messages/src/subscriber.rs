@@ -42,6 +42,8 @@ pub enum Leaving {
     Slow,
     /// The topics are not configured any more.
     Removed,
+    /// What its client may do has changed: it has to come back and be checked again.
+    Changed,
 }
 
 /// A subscriber of one feed, with what its owner keeps about it.
@@ -59,6 +61,8 @@ pub struct Subscriber<T> {
     pub(crate) name: Box<str>,
     /// The next position of which it has not seen the message.
     pub(crate) cursor: u64,
+    /// Whether it has named all topics that it begins with.
+    pub(crate) has_begun: bool,
     /// Whether it reads from the history.
     pub(crate) is_behind: bool,
     /// Whether it begins with the oldest message that is kept: that older ones are not is no gap.
@@ -68,6 +72,8 @@ pub struct Subscriber<T> {
     /// Whether it is among those to be written to.
     pub(crate) is_due: bool,
     pub(crate) leaving: Option<Leaving>,
+    /// Topics that it has joined where presence is known, less one for each second since the time beside it.
+    pub(crate) joins: (u32, u64),
     frames: VecDeque<Rc<[u8]>>,
     /// Bytes of the first frame that are written.
     written: usize,
@@ -85,11 +91,13 @@ impl<T> Subscriber<T> {
             filters: Vec::new(),
             name: Box::default(),
             cursor,
+            has_begun: false,
             is_behind: false,
             is_beginning: false,
             gap_from: None,
             is_due: false,
             leaving: None,
+            joins: (0, 0),
             frames: VecDeque::new(),
             written: 0,
             waiting: 0,
@@ -123,7 +131,7 @@ impl<T> Subscriber<T> {
 
     /// Whether messages of the past are still to come.
     pub fn is_behind(&self) -> bool {
-        self.is_behind
+        self.is_behind && self.has_begun
     }
 
     /// The topic filters it has.

@@ -58,6 +58,7 @@ const client = connect("wss://x/messages", {
   topics: ["a/+", "b"],
   onMessage: (message) => seen.push(message),
   onGap: (gap) => seen.push(gap),
+  onPresence: ({ count }) => seen.push(["present", count]),
   onState: (state, detail) => seen.push(detail ? [state, detail] : state),
 });
 const last = () => sockets.at(-1);
@@ -79,6 +80,10 @@ assert.deepEqual(take(), [
   { topic: "b", id: "1f:7", data: Uint8Array.of(255, 10) },
   ["error", { error: "no", about: "c" }],
 ]);
+// Who is there is no message: it has no id to go on from.
+last().say({ topic: "a/1", count: 1, present: [{ id: "01", name: "anna" }] });
+last().say({ topic: "a/1", count: 0, left: { id: "01", name: "anna" } });
+assert.deepEqual(take(), [["present", 1], ["present", 0]]);
 client.unsubscribe("b");
 client.subscribe("c/#");
 assert.equal(client.publish("a/2", "x", 9), true);
@@ -134,7 +139,8 @@ assert.deepEqual(take(), ["closed", "connecting"]);
 // More filters than a frame takes; and a closed client stays closed.
 for (let n = 0; n < 1500; n++) client.subscribe(`t/${n}`);
 last().accept();
-assert.deepEqual(last().sent.map((frame) => [frame.subscribe.length, frame.since]), [[1000, "20:3"], [502, "20:3"]]);
+const parts = last().sent.map((frame) => [frame.subscribe.length, frame.since, frame.more]);
+assert.deepEqual(parts, [...Array(7).fill([200, "20:3", true]), [102, "20:3", undefined]]);
 const count = sockets.length;
 client.close();
 last().drop();

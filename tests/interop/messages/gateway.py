@@ -42,7 +42,10 @@ class Gateway:
         configuration.write_text(configuration.read_text().replace(listen, more))
         self.reload()
         history = "{history: {count: 10000, age: 1h}}"
-        subprocess.run([weir, "patch", "topics/demo", history], env=environment, check=True, stdout=subprocess.DEVNULL)
+        # The policies of the demo look at bodies, so that its clients publish by POST alone.
+        frames = "{messages: {uninspected_frames: true}}"
+        for resource, patch in (("topics/demo", history), ("routes/live", frames)):
+            subprocess.run([weir, "patch", resource, patch], env=environment, check=True, stdout=subprocess.DEVNULL)
 
     def workers(self):
         return set(pathlib.Path(f"/proc/{self.master}/task/{self.master}/children").read_text().split())

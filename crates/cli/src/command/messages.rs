@@ -56,10 +56,16 @@ pub(crate) fn subscribe(api: &Api, runtime: &Path, subscribe: &Subscribe) -> Res
         None => Start::Now,
         Some(since) => since.parse().map_err(|error| Failure::new(format!("--since {since}: {error}")))?,
     };
-    let refused = |refusal: weir_messages::hub::Refusal| Failure::new(refusal.to_string());
+    let refused = |refusal: weir_messages::hub::Refusal| {
+        let failure = Failure::new(refusal.to_string());
+        match refusal.hint() {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    };
     let key = hub.join(&set.id, Form::Poll, BUFFER, ()).map_err(refused)?;
     let filters: Vec<&str> = subscribe.filters.iter().map(String::as_str).collect();
-    hub.subscribe(key, &filters, start, filters.len()).map_err(refused)?;
+    hub.subscribe(key, &filters, start, false, filters.len()).map_err(refused)?;
     let mut left = subscribe.count.unwrap_or(u64::MAX);
     let mut out = std::io::stdout().lock();
     loop {

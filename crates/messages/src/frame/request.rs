@@ -21,6 +21,8 @@ pub enum Request<'a> {
         filters: Vec<Cow<'a, str>>,
         /// `since`: the last message that the client has, or `oldest`.
         start: Start,
+        /// `more`: that further frames name the rest of what the client begins with.
+        more: bool,
     },
     /// `{"unsubscribe": […]}`
     Unsubscribe {
@@ -68,6 +70,9 @@ pub enum FrameError {
     /// Neither `data` nor `base64`, or both.
     #[error("publish has data, a text, or base64 for other bytes")]
     Payload,
+    /// A number that is none, or has a sign or a fraction.
+    #[error("{0} is a whole number from 0 to 2^64 - 1")]
+    Number(&'static str),
     /// Base64 that is not.
     #[error("base64 is not standard Base64 with padding: {0}")]
     Base64(String),
@@ -83,6 +88,7 @@ struct Members<'a> {
     subscribe: Option<Vec<Text<'a>>>,
     #[serde(borrow)]
     since: Option<Text<'a>>,
+    more: Option<bool>,
     #[serde(borrow)]
     unsubscribe: Option<Vec<Text<'a>>>,
     #[serde(borrow)]
@@ -91,10 +97,10 @@ struct Members<'a> {
     data: Option<Text<'a>>,
     #[serde(borrow)]
     base64: Option<Text<'a>>,
-    id: Option<u64>,
+    id: Option<serde_json::Number>,
     #[serde(borrow)]
     presence: Option<Vec<Text<'a>>>,
-    ping: Option<u64>,
+    ping: Option<serde_json::Number>,
 }
 
 /// A string that is copied only if it has escapes.
@@ -113,9 +119,10 @@ pub fn parse(text: &[u8]) -> Result<Request<'_>, FrameError> {
     }
     let members: Members<'_> =
         serde_json::from_slice(text).map_err(|error| FrameError::Json(format!("not a frame: {error}")))?;
-    let Members { subscribe, since, unsubscribe, publish, data, base64, id, presence, ping } = members;
+    let Members { subscribe, since, more, unsubscribe, publish, data, base64, id, presence, ping } = members;
     for (member, is_there, operation, is_right) in [
         ("since", since.is_some(), "subscribe", subscribe.is_some()),
+        ("more", more.is_some(), "subscribe", subscribe.is_some()),
         ("data", data.is_some(), "publish", publish.is_some()),
         ("base64", base64.is_some(), "publish", publish.is_some()),
         ("id", id.is_some(), "publish", publish.is_some()),
@@ -127,16 +134,21 @@ pub fn parse(text: &[u8]) -> Result<Request<'_>, FrameError> {
     match (subscribe, unsubscribe, publish, presence, ping) {
         (Some(list), None, None, None, None) => {
             let start = since.map_or(Ok(Start::Now), |text| text.0.parse())?;
-            Ok(Request::Subscribe { filters: filters(list)?, start })
+            Ok(Request::Subscribe { filters: filters(list)?, start, more: more == Some(true) })
         }
         (None, Some(list), None, None, None) => Ok(Request::Unsubscribe { filters: filters(list)? }),
         (None, None, Some(topic), None, None) => {
+            let id = id.map(|id| whole("id", &id)).transpose()?;
             Ok(Request::Publish { topic: topic.0, payload: payload(data, base64)?, id })
         }
         (None, None, None, Some(list), None) => Ok(Request::Presence { topics: filters(list)? }),
-        (None, None, None, None, Some(number)) => Ok(Request::Ping(number)),
+        (None, None, None, None, Some(number)) => Ok(Request::Ping(whole("ping", &number)?)),
         _ => Err(FrameError::Operation),
     }
+}
+
+fn whole(member: &'static str, number: &serde_json::Number) -> Result<u64, FrameError> {
+    number.as_u64().ok_or(FrameError::Number(member))
 }
 
 fn filters(list: Vec<Text<'_>>) -> Result<Vec<Cow<'_, str>>, FrameError> {

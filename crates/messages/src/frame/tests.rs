@@ -23,15 +23,21 @@ fn requests_are_read() {
         Request::Publish { topic: topic.into(), payload, id }
     };
     for (text, request) in [
-        (r#"{"subscribe": ["a/+"]}"#, Request::Subscribe { filters: filters(&["a/+"]), start: Start::Now }),
+        (
+            r#"{"subscribe": ["a/+"]}"#,
+            Request::Subscribe { filters: filters(&["a/+"]), start: Start::Now, more: false },
+        ),
         (
             r#"{"subscribe":["a","b"],"since":"1f3a:42"}"#,
-            Request::Subscribe { filters: filters(&["a", "b"]), start: Start::After(AT) },
+            Request::Subscribe { filters: filters(&["a", "b"]), start: Start::After(AT), more: false },
         ),
-        (r#"{"subscribe": ["a"], "since": null}"#, Request::Subscribe { filters: filters(&["a"]), start: Start::Now }),
+        (
+            r#"{"subscribe": ["a"], "since": null}"#,
+            Request::Subscribe { filters: filters(&["a"]), start: Start::Now, more: false },
+        ),
         (
             r#"{"subscribe": ["a"], "since": "oldest"}"#,
-            Request::Subscribe { filters: filters(&["a"]), start: Start::Oldest },
+            Request::Subscribe { filters: filters(&["a"]), start: Start::Oldest, more: false },
         ),
         (r#"{"unsubscribe": ["a/\u002b"]}"#, Request::Unsubscribe { filters: filters(&["a/+"]) }),
         (r#"{"publish": "a", "data": "x\n\ud83d\ude00", "id": 7}"#, publish("a", "x\n\u{1f600}".as_bytes(), Some(7))),
@@ -71,7 +77,9 @@ fn other_frames_are_refused_with_a_reason() {
         (r#"{"publish": "a"}"#, "publish has data, a text, or base64 for other bytes"),
         (r#"{"publish": "a", "data": "", "base64": ""}"#, "publish has data, a text, or base64 for other bytes"),
         (r#"{"publish": "a", "base64": "/wo"}"#, "base64 is not standard Base64 with padding: Invalid padding"),
-        (r#"{"ping": -1}"#, "not a frame: invalid value: integer `-1`, expected u64 at line 1 column 11"),
+        (r#"{"ping": -1}"#, "ping is a whole number from 0 to 2^64 - 1"),
+        (r#"{"publish": "a", "data": "", "id": 1.5}"#, "id is a whole number from 0 to 2^64 - 1"),
+        (r#"{"unsubscribe": ["a"], "more": true}"#, "more belongs to subscribe"),
         (r#"{"ping": 1, "ping": 2}"#, "not a frame: duplicate field `ping` at line 1 column 18"),
         (r#"{"ping": 1} x"#, "not a frame: trailing characters at line 1 column 13"),
     ] {

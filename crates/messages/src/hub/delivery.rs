@@ -115,7 +115,7 @@ impl<T> Hub<T> {
                     let payload = message.payload(&self.buffer);
                     for n in &*matched {
                         let Some(one) = self.subscribers[*n as usize].as_mut() else { continue };
-                        if one.is_behind || position < one.cursor {
+                        if one.is_behind || position < one.cursor || one.leaving.is_some() {
                             continue;
                         }
                         if one.push(frames.of(one.form, topic, Cursor { epoch, position: next }, payload)) {
@@ -141,7 +141,7 @@ impl<T> Hub<T> {
         let streams = Arc::clone(self.follower.streams());
         let epoch = streams.epoch();
         let Some(one) = find(&mut self.subscribers, key) else { return };
-        if !one.is_behind || one.waiting() > 0 {
+        if !one.is_behind || !one.has_begun || one.waiting() > 0 {
             return;
         }
         let Some(feed) = self.feeds.get_mut(&one.feed) else { return };

@@ -13,7 +13,7 @@ use super::dress::dress;
 use super::{EVERYBODY, Hub, Key, PLUGINS, Refusal, find, mark_due};
 use crate::frame::{self, Member};
 use crate::listener::Kind;
-use crate::subscriber::{Form, Leaving};
+use crate::subscriber::{Form, Leaving, Subscriber};
 use crate::topic::{TopicFilter, TopicName};
 
 /// Members that a list names; beyond it, it has their number.
@@ -80,6 +80,19 @@ impl<T> Hub<T> {
         let feed = self.by_id.get(id).and_then(|number| self.feeds.get(number)).ok_or(Refusal::Unavailable)?;
         feed.check_presence(topic)?;
         feed.presence.list(topic, out);
+        Ok(())
+    }
+
+    /// Counts topics that a subscriber is about to join. Each is a message in the memory of all, so that a connection may join as
+    /// many as it may have, and then one a second.
+    pub(super) fn may_join(one: &mut Subscriber<T>, count: usize, most: usize, now_ms: u64) -> Result<(), Refusal> {
+        let (joined, since_ms) = one.joins;
+        let over_s = now_ms.saturating_sub(since_ms) / 1000;
+        let joined = u64::from(joined).saturating_sub(over_s) + count as u64;
+        if joined > most as u64 {
+            return Err(Refusal::Joins(most));
+        }
+        one.joins = (joined as u32, if over_s > 0 || since_ms == 0 { now_ms } else { since_ms });
         Ok(())
     }
 
@@ -211,7 +224,9 @@ impl<T> Hub<T> {
         let member = Member { id, name: members.get(&id).map_or("", |name| name) };
         frame::presence_change(topic, has_joined, member, members.len() - usize::from(!has_joined), &mut object);
         for n in watchers {
-            let Some(one) = self.subscribers[*n as usize].as_mut() else { continue };
+            let Some(one) = self.subscribers[*n as usize].as_mut().filter(|one| one.leaving.is_none()) else {
+                continue;
+            };
             let frame: Rc<[u8]> = dress(one.form, Some("presence"), None, object.clone()).into();
             if !one.push(&frame) {
                 one.leaving = Some(Leaving::Slow);

@@ -36,6 +36,12 @@ pub enum Refusal {
     /// The set has no presence.
     #[error("who is connected is not known here; set `presence` of the topics")]
     NoPresence,
+    /// A position in a subscription that has begun.
+    #[error("`since` counts until the first `subscribe` without `more`; this connection is past it")]
+    Begun,
+    /// Too many changes of presence.
+    #[error("a connection may join {0} topics at once, and then one a second, where it is known who is connected")]
+    Joins(usize),
     /// Too many topics over one connection.
     #[error("a connection may have {0} topics; unsubscribe from some, or open another connection")]
     TooMany(usize),
@@ -60,4 +66,29 @@ pub enum Refusal {
     /// No more keys, or no more groups.
     #[error("{0}")]
     Full(&'static str),
+}
+
+impl Refusal {
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::TooLong(_) => {
+                "`max_message` of the topics and `weir_messages_zone` bound it, and of a `POST` the route's `body_limit`"
+            }
+            Self::Begun => "open another connection, or ask again for the topics without `since`",
+            Self::Forbidden(_) => "`allow_topics` of the route's policies says which topics a client may use",
+            Self::Foreign(_) => "`topics` of the set says which there are; a connection has topics of one set",
+            _ => return None,
+        })
+    }
+
+    /// The topic or filter that is refused, if it is one of several.
+    #[must_use]
+    pub fn about(&self) -> Option<&str> {
+        match self {
+            Self::Foreign(name) | Self::Forbidden(name) => Some(name),
+            _ => None,
+        }
+    }
 }

@@ -16,7 +16,7 @@ impl Worker {
 
     fn join(&mut self, filters: &[&str], start: Start) -> Key {
         let key = self.hub.join("all", Form::Poll, LIMIT, 0).unwrap();
-        self.hub.subscribe(key, filters, start, 10).unwrap();
+        self.hub.subscribe(key, filters, start, false, 10).unwrap();
         key
     }
 
@@ -88,9 +88,12 @@ fn what_is_not_of_the_set_is_refused() {
     assert_eq!(worker.hub.publish("none", "b", b"", NOW), Err(Refusal::Unavailable));
     let key = worker.join(&["b"], Start::Now);
     for filters in [&["#"][..], &["+"], &["b", "c"]] {
-        assert!(matches!(worker.hub.subscribe(key, filters, Start::Now, 10), Err(Refusal::Foreign(_))), "{filters:?}");
+        assert!(
+            matches!(worker.hub.subscribe(key, filters, Start::Now, false, 10), Err(Refusal::Foreign(_))),
+            "{filters:?}"
+        );
     }
-    assert_eq!(worker.hub.subscribe(key, &["a/1", "a/2"], Start::Now, 2), Err(Refusal::TooMany(2)));
+    assert_eq!(worker.hub.subscribe(key, &["a/1", "a/2"], Start::Now, false, 2), Err(Refusal::TooMany(2)));
     assert_eq!(worker.hub.subscriber(key).unwrap().filters().collect::<Vec<_>>(), ["b"]);
 }
 
@@ -196,6 +199,64 @@ fn a_slow_subscriber_without_history_has_to_go() {
     assert_eq!(worker.hub.subscriber(other).unwrap().leaving(), None);
 }
 
+/// It got later messages that happened to fit, and its position went past the lost one.
+#[test]
+fn a_subscriber_that_has_to_leave_gets_nothing_behind_what_it_has_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut worker = Worker::new(&streams(&dir), 0);
+    let key = worker.hub.join("all", Form::Poll, 200, 0).unwrap();
+    worker.hub.subscribe(key, &["b"], Start::Now, false, 10).unwrap();
+    for text in ["a".repeat(100), "b".repeat(100), "c".into()] {
+        worker.hub.publish("all", "b", text.as_bytes(), NOW).unwrap();
+    }
+    assert_eq!(worker.hub.receive(NOW), Rest::Nothing);
+    let one = worker.hub.subscriber(key).unwrap();
+    assert_eq!((one.leaving(), one.pieces(10).count()), (Some(Leaving::Slow), 1));
+    assert_eq!(worker.hub.counts().next().unwrap().1.slow, 1);
+}
+
+#[test]
+fn a_subscription_begins_when_all_its_topics_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut worker = Worker::new(&streams(&dir), 100);
+    let cursor = worker.hub.publish("all", "b", b"seen", NOW).unwrap();
+    for topic in ["a/1", "b", "a/2"] {
+        worker.hub.publish("all", topic, topic.as_bytes(), NOW).unwrap();
+    }
+    let key = worker.hub.join("all", Form::Poll, LIMIT, 0).unwrap();
+    let since = Start::After(cursor);
+    worker.hub.subscribe(key, &["a/1"], since, true, 10).unwrap();
+    worker.hub.publish("all", "a/1", b"live", NOW).unwrap();
+    assert!(worker.run().is_empty());
+    worker.hub.has_room(key);
+    assert!(worker.run().is_empty());
+    assert_eq!(worker.hub.subscribe(key, &["a/2"], since, false, 10), Ok(cursor));
+    assert_eq!(texts(&worker.run(), key), ["a/1", "a/2", "live"]);
+    assert_eq!(worker.hub.subscribe(key, &["b"], since, false, 10), Err(Refusal::Begun));
+    worker.hub.subscribe(key, &["b"], Start::Now, false, 10).unwrap();
+}
+
+/// One connection could push the history of the whole set out of memory.
+#[test]
+fn a_connection_joins_as_many_topics_as_it_may_have_and_then_one_a_second() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut worker = Worker::new(&streams(&dir), 0);
+    assert!(worker.hub.configure(&[TopicSet { presence: true, ..set(0) }], NOW).is_empty());
+    let key = worker.hub.join("all", Form::WebSocket, LIMIT, 0).unwrap();
+    let mut join =
+        |worker: &mut Worker, filters: &[&str]| worker.hub.subscribe(key, filters, Start::Now, false, 3).map(|_| ());
+    for filters in [&["a/1", "a/2"][..], &["a/3"]] {
+        assert_eq!(join(&mut worker, filters), Ok(()));
+        worker.hub.unsubscribe(key, filters);
+    }
+    assert_eq!(join(&mut worker, &["a/4"]), Err(Refusal::Joins(3)));
+    assert_eq!(join(&mut worker, &["a/#"]), Ok(()), "wildcards join nothing");
+    let _ = worker.hub.receive(NOW + 2_000);
+    assert_eq!(join(&mut worker, &["a/4", "a/5"]), Ok(()));
+    worker.hub.unsubscribe(key, &["a/4", "a/5"]);
+    assert_eq!(join(&mut worker, &["a/6"]), Err(Refusal::Joins(3)));
+}
+
 #[test]
 fn subscribers_of_topics_that_are_removed_have_to_go() {
     let dir = tempfile::tempdir().unwrap();
@@ -236,7 +297,7 @@ fn all_workers_know_who_is_connected() {
     let join = |worker: &mut Worker, name: &str, filters: &[&str]| {
         let key = worker.hub.join("all", Form::WebSocket, LIMIT, 0).unwrap();
         worker.hub.set_name(key, name);
-        worker.hub.subscribe(key, filters, Start::Now, 10).unwrap();
+        worker.hub.subscribe(key, filters, Start::Now, false, 10).unwrap();
         key
     };
     let present = |worker: &Worker| {

@@ -1,5 +1,6 @@
 //! A subscriber's connection: writing what waits for it, and ending it.
 
+use std::borrow::Cow;
 use std::ptr;
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use weir_messages::subscriber::{Form, Leaving, Subscriber};
 use weir_messages::websocket;
 use weir_messages::{frame, sse};
 
+use super::delivery;
 use super::state::{Connection, with_hub};
 use crate::module::ngx_http_weir_module;
 use crate::{ffi, respond};
@@ -176,23 +178,24 @@ unsafe fn wait(r: *mut ngx_http_request_t) -> Written {
 }
 
 /// How a connection ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// It is broken, or has been closed by the client: nothing is said any more.
     Broken,
     /// The client has closed its WebSocket, with this code.
     Echoed(Option<u16>),
     /// With a WebSocket's close frame of this code and reason, or the end of the response.
-    Said(u16, &'static str),
-    /// The worker ends: the client is to come back in so many milliseconds.
+    Said(u16, Cow<'static, str>),
+    /// The worker ends, or the client's rights have changed: it is to come back in so many milliseconds.
     Reconnect(u64),
 }
 
 impl From<Leaving> for Ending {
     fn from(leaving: Leaving) -> Self {
         match leaving {
-            Leaving::Slow => Self::Said(TRY_AGAIN_LATER, "the subscriber does not read fast enough"),
-            Leaving::Removed => Self::Said(GOING_AWAY, "the topics have been removed"),
+            Leaving::Slow => Self::Said(TRY_AGAIN_LATER, "the subscriber does not read fast enough".into()),
+            Leaving::Removed => Self::Said(GOING_AWAY, "the topics have been removed".into()),
+            Leaving::Changed => Self::Reconnect(delivery::reconnect_ms()),
         }
     }
 }
@@ -240,11 +243,11 @@ unsafe fn say(one: &mut Subscriber<Connection>, ending: Ending) -> bool {
     let goodbye = match (ending, one.form()) {
         (Ending::Broken, _) => return false,
         (Ending::Echoed(code), _) => websocket::close(code.unwrap_or(NORMAL), "").to_vec(),
-        (Ending::Said(code, reason), Form::WebSocket) => websocket::close(code, reason).to_vec(),
+        (Ending::Said(code, reason), Form::WebSocket) => websocket::close(code, &reason).to_vec(),
         (Ending::Reconnect(ms), Form::WebSocket) => {
             let mut hint = Vec::new();
             frame::reconnect(ms, &mut hint);
-            [&text_frame(&hint)[..], &websocket::close(GOING_AWAY, "the worker ends")].concat()
+            [&text_frame(&hint)[..], &websocket::close(GOING_AWAY, "come back")].concat()
         }
         (Ending::Reconnect(ms), Form::Events { is_chunked, .. }) => {
             let mut hint = Vec::new();

@@ -48,18 +48,16 @@ unsafe fn begin(r: *mut ngx_http_request_t) -> ngx_int_t {
         let Some(messages) = target(&routed) else { return NGX_HTTP_INTERNAL_SERVER_ERROR as ngx_int_t };
         let method = (*inspection).transaction.head.method;
         let is_upgrade = websocket::is_upgrade(&*inspection);
+        if !is_own_origin(&*inspection, &messages.origins) {
+            return respond::answer(r, Arc::new(foreign_page()));
+        }
         match method {
-            b"GET" | b"HEAD" if messages.subscribe => {}
-            b"POST" | b"PUT" if messages.publish => {
-                if !is_own_origin(&*inspection, &messages.origins) {
-                    return respond::answer(r, Arc::new(foreign_page()));
-                }
-                return publish::begin(r, &routed);
-            }
+            b"GET" if messages.subscribe => {}
+            b"POST" | b"PUT" if messages.publish => return publish::begin(r, &routed),
             _ => {
                 let allow = match (messages.subscribe, messages.publish) {
-                    (true, true) => "GET, HEAD, POST, PUT",
-                    (true, false) => "GET, HEAD",
+                    (true, true) => "GET, POST, PUT",
+                    (true, false) => "GET",
                     _ => "POST, PUT",
                 };
                 let mut refusal = problem(405, "this route of messages does not take this method", None);

@@ -79,7 +79,7 @@ fn flush_one(key: Key, now_ms: u64) {
             return Some(Ending::from(leaving));
         }
         if one.form() == Form::Poll {
-            return (one.waiting() > 0).then_some(Ending::Said(0, ""));
+            return (one.waiting() > 0).then_some(Ending::Said(0, "".into()));
         }
         let before = one.waiting();
         // SAFETY: a request whose subscriber is there is live.
@@ -113,6 +113,11 @@ pub fn arm(after_ms: ngx_msec_t) {
     }
 }
 
+/// When a client is to come back: each at a time of its own.
+pub fn reconnect_ms() -> u64 {
+    RECONNECT_MS / 10 + worker::random()[0] % RECONNECT_MS
+}
+
 /// A second is over.
 pub unsafe extern "C" fn ticked(_: *mut ngx_event_t) {
     fault::contain("messages", || {
@@ -122,9 +127,8 @@ pub unsafe extern "C" fn ticked(_: *mut ngx_event_t) {
         let keys: Vec<Key> = with_hub(|hub| hub.keys().collect()).unwrap_or_default();
         if is_ending {
             for key in keys.into_iter().take(CLOSED_AT_ONCE) {
-                let wait_ms = RECONNECT_MS / 10 + worker::random()[0] % RECONNECT_MS;
                 // SAFETY: nothing is borrowed.
-                unsafe { connection::close(key, Ending::Reconnect(wait_ms)) };
+                unsafe { connection::close(key, Ending::Reconnect(reconnect_ms())) };
             }
         } else {
             keys.into_iter().for_each(|key| look_after(key, now_ms));
@@ -147,9 +151,9 @@ fn look_after(key: Key, now_ms: u64) {
         let is_silent = now_ms.saturating_sub(owner.written_ms) >= owner.ping_ms;
         match form {
             Form::WebSocket if now_ms.saturating_sub(owner.heard_ms) > 3 * owner.ping_ms => {
-                return Some(Ending::Said(1001, "nothing was heard of the client"));
+                return Some(Ending::Said(1001, "nothing was heard of the client".into()));
             }
-            Form::Poll if is_silent => return Some(Ending::Said(0, "")),
+            Form::Poll if is_silent => return Some(Ending::Said(0, "".into())),
             Form::WebSocket if is_silent => hub.say(key, encode(Opcode::Ping, 0).to_vec()),
             Form::Events { is_chunked, .. } if is_silent => {
                 let mut sign = Vec::new();

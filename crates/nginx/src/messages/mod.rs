@@ -74,7 +74,11 @@ pub fn configure(gateway: &Gateway) {
             presence: topics.presence,
         })
         .collect();
-    let left_out = with_hub(|hub| hub.configure(&sets, ffi::now_ms())).unwrap_or_default();
+    let left_out = with_hub(|hub| {
+        hub.send_back(|one| gateway.route_entry(&one.route.0).is_none_or(|route| route.digest() != one.route.1));
+        hub.configure(&sets, ffi::now_ms())
+    })
+    .unwrap_or_default();
     for id in left_out {
         // SAFETY: a cycle has a log.
         note!(unsafe { (*worker::cycle()).log }, Error, "weir: no memory is left for the topics {id}");

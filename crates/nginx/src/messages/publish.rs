@@ -46,17 +46,17 @@ unsafe fn publish(r: *mut ngx_http_request_t) -> Response {
         let Some(messages) = target(&routed) else { return broken() };
         let transaction = &(*inspection).transaction;
         let in_path = topic_in_path(&routed, transaction.head.path);
-        let in_query = transaction.arguments().iter().find(|pair| pair.name == b"topic").map(|pair| pair.value);
-        let topic = match (in_path, in_query) {
-            (Some(topic), None) | (None, Some(topic)) => topic,
-            (None, None) => {
+        let in_query = transaction.arguments().iter().filter(|pair| pair.name == b"topic").map(|pair| pair.value);
+        let topic = match *in_path.into_iter().chain(in_query).take(2).collect::<Vec<_>>() {
+            [topic] => topic,
+            [] => {
                 return problem(
                     400,
                     "the request names no topic",
                     Some("name it behind the path of the route, or as `?topic=`"),
                 );
             }
-            (Some(_), Some(_)) => return problem(400, "the request names two topics", None),
+            _ => return problem(400, "the request names two topics", None),
         };
         let Ok(topic) = std::str::from_utf8(topic) else { return problem(400, "the topic is not UTF-8", None) };
         if let Err(refusal) = rights(&*inspection, messages).may_publish(topic) {

@@ -116,6 +116,7 @@ pub unsafe fn join(
             rights,
             max_topics: messages.max_connection_topics as usize,
             topics: messages.topics.as_str().into(),
+            route: (routed.route().id.as_str().into(), routed.matched().route.digest()),
         };
         let most = owner.max_topics;
         let joined = with_hub(|hub| {
@@ -125,7 +126,7 @@ pub unsafe fn join(
                 hub.set_name(key, identity.consumer.id.as_str());
             }
             let watch = |hub: &mut Hub<Connection>| filters.iter().try_for_each(|topic| hub.watch(key, topic));
-            let joined = hub.subscribe(key, &filters, wanted.start, most);
+            let joined = hub.subscribe(key, &filters, wanted.start, false, most);
             match joined.and_then(|at| if wanted.presence { watch(hub).map(|()| at) } else { Ok(at) }) {
                 Ok(at) => Ok((key, at)),
                 Err(refusal) => {
@@ -220,7 +221,7 @@ pub fn is_own_origin(inspection: &Inspection, origins: &[String]) -> bool {
 /// The answer to a page of another site. Browsers let it connect and send forms, with cookies and client certificates.
 pub fn foreign_page() -> Response {
     let hint = "list the origin of the page in `origins` of the route";
-    problem(403, "pages of this origin may neither connect nor publish", Some(hint))
+    problem(403, "pages of this origin may not use these topics", Some(hint))
 }
 
 pub fn no_topic() -> Response {
@@ -232,13 +233,13 @@ pub fn refused(refusal: &Refusal, routed: &Routed) -> Response {
     target(routed).into_iter().for_each(|messages| counters::refused(&messages.topics));
     let status = match refusal {
         Refusal::Unavailable | Refusal::TooSlow | Refusal::Full(_) | Refusal::NoOwner | Refusal::NoWorker => 503,
-        Refusal::Topic(_) | Refusal::TooMany(_) | Refusal::Key => 400,
+        Refusal::Topic(_) | Refusal::TooMany(_) | Refusal::Key | Refusal::Begun => 400,
         Refusal::Taken => 409,
         Refusal::Foreign(_) | Refusal::Forbidden(_) | Refusal::NoPresence | Refusal::NotHere | Refusal::Uninspected => {
             403
         }
-        Refusal::TooFast { .. } => 429,
+        Refusal::TooFast { .. } | Refusal::Joins(_) => 429,
         Refusal::TooLong(_) => 413,
     };
-    problem(status, &refusal.to_string(), None)
+    problem(status, &refusal.to_string(), refusal.hint())
 }

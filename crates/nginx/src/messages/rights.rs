@@ -42,6 +42,11 @@ impl Rights {
         self.check(|grants| &grants.publish, topic)
     }
 
+    /// Whether it may publish by frames at all.
+    pub fn may_publish_frames(&self) -> bool {
+        self.no_frames.is_none()
+    }
+
     /// Whether it may publish by a frame now; counts it.
     pub fn may_publish_frame(&mut self, topic: &str, now_ms: u64) -> Result<(), Refusal> {
         if let Some(refusal) = &self.no_frames {

@@ -30,6 +30,8 @@ pub struct Connection {
     pub max_topics: usize,
     /// The set of topics.
     pub topics: Box<str>,
+    /// The route's id, and its digest when the client was checked.
+    pub route: (Box<str>, u64),
 }
 
 /// Buffers that go through nginx's filters.

@@ -9,7 +9,7 @@ use nginx_sys::{
 };
 use weir_http::header_hash;
 use weir_messages::frame::{self, About, Request};
-use weir_messages::hub::{Key, text_frame};
+use weir_messages::hub::{Key, Refusal, text_frame};
 use weir_messages::subscriber::Form;
 use weir_messages::websocket::{Accepted, Decoder, Event, Handshake, Opcode, encode};
 
@@ -28,7 +28,7 @@ const READ_BYTES: usize = 16 << 10;
 /// Reads of one connection before others have their turn.
 const READS: usize = 16;
 
-/// The longest frame of a client beyond the message in it: names of topics, escapes of JSON.
+/// The longest frame of a client that may not publish, and of others beyond the message in it: topics, escapes of JSON.
 const FRAME_OVERHEAD: usize = 64 << 10;
 
 /// Bytes of answers that may wait for a client that does not read them.
@@ -56,9 +56,6 @@ pub unsafe fn begin(r: *mut ngx_http_request_t, routed: &Rc<Routed>, wanted: &Wa
             Ok(accepted) => accepted,
             Err(refusal) => return respond::answer(r, Arc::new(refusal)),
         };
-        if !request::is_own_origin(&*inspection, &messages.origins) {
-            return respond::answer(r, Arc::new(request::foreign_page()));
-        }
         let key = match request::join(r, routed, Form::WebSocket, wanted) {
             Ok((key, at)) => {
                 if !wanted.topics.is_empty() {
@@ -69,8 +66,11 @@ pub unsafe fn begin(r: *mut ngx_http_request_t, routed: &Rc<Routed>, wanted: &Wa
             }
             Err(refusal) => return respond::answer(r, Arc::new(refused(&refusal, routed))),
         };
-        let most = with_hub(|hub| hub.message_max(&messages.topics)).flatten().unwrap_or(0) * 4 / 3 + FRAME_OVERHEAD;
-        give(key, Box::new(Decoder::new(most)));
+        let most = with_hub(|hub| {
+            let may = hub.subscriber(key)?.owner.rights.may_publish_frames();
+            hub.message_max(&messages.topics).filter(|_| may)
+        });
+        give(key, Box::new(Decoder::new(most.flatten().unwrap_or(0) * 4 / 3 + FRAME_OVERHEAD)));
         (*r).headers_out.status = 101;
         (*r).headers_out.content_length_n = -1;
         headers::set_response(r, b"upgrade", b"websocket");
@@ -178,7 +178,7 @@ fn feed(key: Key, mut bytes: &[u8]) -> Option<Ending> {
         let ending = match decoder.next(&mut bytes) {
             Ok(None) => break None,
             Ok(Some(event)) => handle(key, event),
-            Err(error) => Some(Ending::Said(error.close_code(), "the client breaks the protocol")),
+            Err(error) => Some(Ending::Said(error.close_code(), error.to_string().into())),
         };
         if ending.is_some() {
             break ending;
@@ -200,7 +200,7 @@ fn give(key: Key, decoder: Box<Decoder>) {
 fn handle(key: Key, event: Event<'_>) -> Option<Ending> {
     match event {
         Event::Text(text) => command(key, text),
-        Event::Binary(_) => refuse(key, "frames of weir.v1 are text frames", None),
+        Event::Binary(_) => refuse(key, "frames of weir.v1 are text frames", None, None),
         Event::Ping(payload) => {
             let mut pong = encode(Opcode::Pong, payload.len()).to_vec();
             pong.extend_from_slice(payload);
@@ -211,7 +211,7 @@ fn handle(key: Key, event: Event<'_>) -> Option<Ending> {
     }
     let is_over =
         with_hub(|hub| hub.subscriber(key).map(|one| one.waiting() > one.limit() + ANSWERS_BYTES)).flatten()?;
-    is_over.then_some(Ending::Said(1008, "the client does not read its answers"))
+    is_over.then_some(Ending::Said(1008, "the client does not read its answers".into()))
 }
 
 /// Puts a text frame before the client.
@@ -221,27 +221,33 @@ fn say(key: Key, write: impl FnOnce(&mut Vec<u8>)) {
     with_hub(|hub| hub.say(key, text_frame(&text)));
 }
 
-fn refuse(key: Key, reason: &str, about: Option<About<'_>>) {
+fn refuse(key: Key, reason: &str, hint: Option<&str>, about: Option<About<'_>>) {
     with_hub(|hub| hub.subscriber(key).map(|one| counters::refused(&one.owner.topics)));
-    say(key, |out| frame::error(reason, None, about, out));
+    say(key, |out| frame::error(reason, hint, about, out));
+}
+
+/// As [`refuse`]; the topic is the refused one, or the first of those that were asked for.
+fn refuse_topic(key: Key, refusal: &Refusal, first: Option<&str>) {
+    let about = refusal.about().or(first).map(About::Topic);
+    refuse(key, &refusal.to_string(), refusal.hint(), about);
 }
 
 fn command(key: Key, text: &[u8]) {
     let request = match frame::parse(text) {
         Ok(request) => request,
-        Err(error) => return refuse(key, &error.to_string(), None),
+        Err(error) => return refuse(key, &error.to_string(), None, None),
     };
     match request {
-        Request::Subscribe { filters, start } => {
+        Request::Subscribe { filters, start, more } => {
             let filters: Vec<&str> = filters.iter().map(AsRef::as_ref).collect();
             let done = with_hub(|hub| {
                 let owner = &hub.subscriber(key)?.owner;
                 let (may, most) = (owner.rights.may_subscribe(filters.iter().copied()), owner.max_topics);
-                Some(may.and_then(|()| hub.subscribe(key, &filters, start, most)))
+                Some(may.and_then(|()| hub.subscribe(key, &filters, start, more, most)))
             });
             match done.flatten() {
                 Some(Ok(at)) => say(key, |out| frame::subscribed(&filters, at, out)),
-                Some(Err(refusal)) => refuse(key, &refusal.to_string(), filters.first().map(|one| About::Topic(one))),
+                Some(Err(refusal)) => refuse_topic(key, &refusal, filters.first().copied()),
                 None => {}
             }
         }
@@ -252,7 +258,7 @@ fn command(key: Key, text: &[u8]) {
                 Some(may.and_then(|()| topics.clone().try_for_each(|topic| hub.watch(key, topic))))
             });
             if let Some(Err(refusal)) = done.flatten() {
-                refuse(key, &refusal.to_string(), topics.first().map(|one| About::Topic(one)));
+                refuse_topic(key, &refusal, topics.first().map(AsRef::as_ref));
             }
         }
         Request::Unsubscribe { filters } => {
@@ -274,7 +280,8 @@ fn command(key: Key, text: &[u8]) {
                     }
                 }
                 Some(Err(refusal)) => {
-                    refuse(key, &refusal.to_string(), id.map(About::Id).or(Some(About::Topic(&topic))))
+                    let about = id.map_or(About::Topic(&topic), About::Id);
+                    refuse(key, &refusal.to_string(), refusal.hint(), Some(about));
                 }
                 None => {}
             }
