@@ -34,7 +34,7 @@ class AttachTest {
         Path config = dir.resolve("probe.json");
         Files.write(config, MOCK.getBytes(StandardCharsets.UTF_8));
         Path out = dir.resolve("out");
-        Process program = Jvms.of(home).option("-Djdk.attach.allowAttachSelf=true", "-XX:+EnableDynamicAgentLoading")
+        Process program = Jvms.of(home).option("-Djdk.attach.allowAttachSelf=true", "-XX:+IgnoreUnrecognizedVMOptions", "-XX:+EnableDynamicAgentLoading")
                 .start(Waits.class, out);
         try {
             await(out, "price 3 unmarked");
@@ -189,11 +189,11 @@ class AttachTest {
             settled();
             System.out.println(figures + ", classes " + Arrays.toString(classes));
             check(cores() == 0, cores() + " insides are left of agents that have left");
-            // The bounds catch a class or a loader that each cycle leaves behind, not less. Metaspace does grow, ever slower: on
-            // JDK 17 from 7.6 MiB at 100 cycles to 8.9 at 400 with all plugins, with no more classes. Retransforming the same
-            // classes of the JDK without a probe adds 0.3 MiB in 20 cycles and no more in 120. Cause not known.
+            // The bounds catch a class or a loader that each cycle leaves behind, not less. Metaspace does grow, ever slower, with
+            // no more classes: retransformed classes of the JDK are allocated anew, and their old places fit worse and worse
+            // (`jcmd VM.metaspace` counts them as deallocated). JDK 17 has 8.9 MiB after 500 cycles and 9.4 after 1,000.
             check(classes[4] - classes[2] < count / 4, "classes grow: " + Arrays.toString(classes));
-            check(used[4] - used[2] < 1024 * 1024, "metaspace grows: " + figures);
+            check(used[4] - used[2] < Math.max(1 << 20, used[2] / 8), "metaspace grows: " + figures);
             Set<Thread> left = Thread.getAllStackTraces().keySet();
             left.removeIf(thread -> !thread.getName().startsWith("weir"));
             check(left.isEmpty(), "threads are left: " + left);

@@ -78,10 +78,12 @@ public final class Costs {
         return new double[] {result.getPrimaryResult().getScore(), bytes};
     }
 
-    /** Median and extremes of the forks, and the most that one allocated. */
+    /** Median of the forks with its 95 % interval, by order statistics, and the most that one allocated. */
     private static void print(String name, List<double[]> forks) {
         double[] ns = forks.stream().mapToDouble(fork -> fork[0]).sorted().toArray();
         double bytes = forks.stream().mapToDouble(fork -> fork[1]).max().orElse(Double.NaN);
-        System.out.printf("%-16s %8.2f ns  [%.2f, %.2f]  %.3f B/op  %d forks%n", name, ns[ns.length / 2], ns[0], ns[ns.length - 1], bytes, ns.length);
+        int n = ns.length;
+        int low = Math.max(0, (int) Math.floor(n / 2.0 - 0.98 * Math.sqrt(n)));
+        System.out.printf("%-16s %8.2f ns  [%.2f, %.2f]  %.3f B/op  %d forks%n", name, ns[n / 2], ns[low], ns[n - 1 - low], bytes, n);
     }
 }
