@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 60
 export FUZZ_SECONDS
 
 .DEFAULT_GOAL := help
-.PHONY: help run run-probe probe probe-test probe-jdks probe-fuzz test build setup lint conformance deliveries nonces interop interop-inspectors interop-messages messages-crowd interop-crowdsec api-test bench soak fuzz asan miri abi nginx-tests docs cycles clean
+.PHONY: help run run-probe probe probe-test probe-jdks probe-beside probe-fuzz test build setup lint conformance deliveries nonces interop interop-inspectors interop-messages messages-crowd interop-crowdsec api-test bench soak fuzz asan miri abi nginx-tests docs cycles clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -32,6 +32,12 @@ probe-test: ## run all tests of the Java probe, with real servers where they are
 probe-jdks: ## run them on JDK 8, 11, 21 and 25 (JDKS, WEIR_CYCLES)
 	@scripts/setup.sh probe
 	@scripts/probe-jdks.sh
+
+probe-beside: ## run them beside OpenTelemetry's agent
+	@scripts/setup.sh probe
+	mvn -q -B -f probe/peers/tracers.xml package
+	WEIR_BESIDE=$(abspath probe/peers/target/tracers/opentelemetry.jar) OTEL_TRACES_EXPORTER=none OTEL_METRICS_EXPORTER=none \
+	OTEL_LOGS_EXPORTER=none mvn -B -f probe verify -DexcludedGroups=slow
 
 probe-fuzz: ## 100,000 random call graphs, half of them marked: is any shadow write in a business store? (WEIR_GRAPHS, WEIR_SEED)
 	@scripts/setup.sh probe

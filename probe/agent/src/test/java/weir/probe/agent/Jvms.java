@@ -86,6 +86,10 @@ final class Jvms {
 
     Process start(Class<?> program, Path output, String... arguments) throws Exception {
         List<String> command = new ArrayList<>(Arrays.asList(home + "/bin/java", "-Xmx256m"));
+        String beside = System.getenv("WEIR_BESIDE"); // another agent, before the probe
+        if (beside != null && !beside.isEmpty()) {
+            command.add("-javaagent:" + beside);
+        }
         command.addAll(options);
         // Without the boot classes: a JVM of the tests has those that the agent brings.
         StringBuilder path = new StringBuilder(library == null ? "" : library);
