@@ -16,7 +16,7 @@ public final class Cells {
     private static final int MASK =
             Math.max(16, Integer.highestOneBit(Runtime.getRuntime().availableProcessors() * 4)) - 1;
 
-    private final long[] stripes = new long[(MASK + 2) << PAD];
+    final long[] stripes = new long[(MASK + 2) << PAD];
     private final AtomicLong exact = new AtomicLong();
     private final AtomicLong sampled = new AtomicLong();
     private final AtomicLong nanos = new AtomicLong();
@@ -28,6 +28,10 @@ public final class Cells {
 
     /** Counts a call and returns how many its stripe has seen. */
     long count() {
+        return count(stripes);
+    }
+
+    static long count(long[] stripes) {
         return ++stripes[(((int) Thread.currentThread().getId() & MASK) + 1) << PAD];
     }
 

@@ -21,7 +21,7 @@ import java.lang.invoke.MutableCallSite;
  * and the JIT folds the arguments' loads away with the rest.
  */
 final class Site extends MutableCallSite {
-    private static final MethodHandle MARKED = virtual("marked", boolean.class);
+    private static final MethodHandle MARKED = own(Point.class, "marked", boolean.class, long[].class);
     private static final MethodHandle BEGIN = virtual("begin", long.class);
     private static final MethodHandle END = virtual("end", void.class, long.class);
     private static final MethodHandle BEGIN_EXIT = virtual("beginExit", long.class);
@@ -81,7 +81,7 @@ final class Site extends MutableCallSite {
         }
         MethodHandle body = guarded(timed(handler, BEGIN, END));
         return point.gate == Gate.ALWAYS ? body
-                : guardWithTest(point.gate == Gate.MARK ? MARKED.bindTo(point) : CAPTURED, body, off);
+                : guardWithTest(point.gate == Gate.MARK ? MARKED.bindTo(point.business.stripes) : CAPTURED, body, off);
     }
 
     private MethodHandle handler() {
