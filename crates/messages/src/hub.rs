@@ -464,31 +464,6 @@ impl<T> Hub<T> {
         Some(Cursor { epoch, position })
     }
 
-    /// The next subscriber that has something to be written, or has to leave; its past is put before it.
-    pub fn next_due(&mut self, now_ms: u64) -> Option<Key> {
-        loop {
-            let n = self.due.pop()?;
-            let Some(one) = self.subscribers.get_mut(n as usize).and_then(Option::as_mut) else { continue };
-            one.is_due = false;
-            let key = Key { n, generation: one.generation };
-            self.refill(key, now_ms);
-            return Some(key);
-        }
-    }
-
-    /// Appends a frame of the owner's to what waits for a subscriber.
-    pub fn say(&mut self, key: Key, frame: Vec<u8>) {
-        if let Some(subscriber) = self.subscriber(key) {
-            subscriber.force(frame.into());
-            self.set_due(key.n);
-        }
-    }
-
-    /// Notes that a subscriber has room again.
-    pub fn has_room(&mut self, key: Key) {
-        self.set_due(key.n);
-    }
-
     fn leave_soon(&mut self, n: u32, why: Leaving) {
         if let Some(one) = self.subscribers[n as usize].as_mut() {
             one.leaving = Some(why);
