@@ -1,7 +1,6 @@
 //! The scenario `linkagent`: the Logback plugin of story 2, before its optimisation, planted in the probes of the shop, and
 //! whether the two commands that people type name it: `weir cost --probe` and `weir ablate --probe`.
 
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use serde::Serialize;
@@ -74,18 +73,16 @@ pub fn run(site: &Site, schedule: Schedule, host: Host) -> Result<PlantedResults
     load(site, &fork, &ROW, schedule, WARM_UP_SECONDS).run()?;
     let running = load(site, &fork, &ROW, schedule, LOAD_SECONDS).start()?;
     let probes = ["--probe", "--probe-dir", &fork.registrations().display().to_string()].map(str::to_owned);
-    let said = weir(site, ["cost", "--by", "plugin", "--json"].map(str::to_owned).iter().chain(&probes))?;
-    print!("{}", weir(site, ["cost", "--by", "plugin"].map(str::to_owned).iter().chain(&probes))?);
-    let cost =
-        costs(&serde_json::from_str(&said).map_err(|error| MeasureError::wrong("weir cost", error.to_string()))?);
-    let file: PathBuf = site.path("ablate.json");
-    let rounds = schedule.rounds.to_string();
-    let own = ["ablate", "--rounds", &rounds, "--json", &file.display().to_string()].map(str::to_owned);
-    print!("{}", weir(site, own.iter().chain(&probes))?);
+    let said = weir(["cost", "--by", "plugin", "--json"].map(str::to_owned).iter().chain(&probes))?;
+    print!("{}", weir(["cost", "--by", "plugin"].map(str::to_owned).iter().chain(&probes))?);
+    let file = site.path("ablate.json");
+    let (rounds, seconds) = (schedule.rounds.to_string(), schedule.seconds.to_string());
+    let json = file.display().to_string();
+    let own = ["ablate", "--rounds", &rounds, "--seconds", &seconds, "--json", &json].map(str::to_owned);
+    print!("{}", weir(own.iter().chain(&probes))?);
     drop(running);
     let text = std::fs::read_to_string(&file).map_err(MeasureError::file(&file))?;
-    let ablate =
-        ablated(&serde_json::from_str(&text).map_err(|error| MeasureError::wrong("weir ablate", error.to_string()))?);
+    let (cost, ablate) = (costs(&parsed("weir cost", &said)?), ablated(&parsed("weir ablate", &text)?));
     let results = PlantedResults {
         scenario: PLANTED.into(),
         host,
@@ -100,12 +97,15 @@ pub fn run(site: &Site, schedule: Schedule, host: Host) -> Result<PlantedResults
     Ok(results)
 }
 
-fn weir<'a>(site: &Site, arguments: impl Iterator<Item = &'a String>) -> Result<String, MeasureError> {
+fn parsed(what: &str, text: &str) -> Result<Value, MeasureError> {
+    serde_json::from_str(text).map_err(|error| MeasureError::wrong(what, error.to_string()))
+}
+
+fn weir<'a>(arguments: impl Iterator<Item = &'a String>) -> Result<String, MeasureError> {
     let output = Command::new(weir::command()?)
         .args(arguments)
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
-        .env("TMPDIR", site.path(""))
         .output()
         .map_err(|error| MeasureError::program("weir", error.to_string()))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

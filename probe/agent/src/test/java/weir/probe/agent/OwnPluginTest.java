@@ -41,6 +41,7 @@ class OwnPluginTest {
         Files.write(jar, "no jar".getBytes(StandardCharsets.UTF_8));
         refused(home, dir, "{\"extra\": \"" + jar + "\"}", "plugins.extra cannot be loaded: .*[zZ][iI][pP]");
         refused(home, dir, "{\"extra\": 5}", "plugins.extra is `5`: expected true, false or the path of a jar");
+        refused(home, dir, "[\"logback\"]", "plugins: expected an object");
         refused(home, dir, "{\"logbak\": false}", "plugins.logbak: there is no such plugin, only executors, ");
         refused(home, dir, "{", "probe.json:1:14: ");
     }

@@ -32,17 +32,21 @@ public final class Cells {
     }
 
     static long count(long[] stripes) {
-        return ++stripes[(((int) Thread.currentThread().getId() & MASK) + 1) << PAD];
+        return ++stripes[stripe()];
+    }
+
+    private static int stripe() {
+        return (((int) Thread.currentThread().getId() & MASK) + 1) << PAD;
     }
 
     /** Takes back the count of a call that proved to be of the other kind. */
     void uncount() {
-        stripes[(((int) Thread.currentThread().getId() & MASK) + 1) << PAD]--;
+        stripes[stripe()]--;
     }
 
     /** What {@link #count} or {@link #countExactly} has returned last. */
     long last() {
-        long counted = stripes[(((int) Thread.currentThread().getId() & MASK) + 1) << PAD];
+        long counted = stripes[stripe()];
         return counted == 0 ? exact.get() : counted;
     }
 

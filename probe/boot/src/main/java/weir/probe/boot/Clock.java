@@ -10,14 +10,17 @@ import java.util.Arrays;
  */
 public final class Clock {
     private static final Class<?> VIRTUAL = virtual();
-    private static final long ELAPSED_COST = cost(() -> elapsed());
+    private static final long ELAPSED_COST = cost(Clock::elapsed);
     private static volatile ThreadMXBean threads;
     private static long cpuCost;
     private static volatile double testCost;
 
     private Clock() {}
 
-    /** Measures what a test of the mark costs, and makes CPU time available. That loads a module of the JDK that a JVM need not have, and that takes tens of milliseconds. */
+    /**
+     * Measures what a test of the mark costs, and makes CPU time available. That loads a module that a JVM need not have, and
+     * takes tens of milliseconds.
+     */
     public static void open() {
         if (testCost == 0) {
             testCost = testCost();

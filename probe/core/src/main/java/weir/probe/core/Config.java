@@ -49,6 +49,9 @@ public final class Config {
         JsonObject document = file == null ? new JsonObject() : parse(file);
         String app = given.getString("app", environment.getOrDefault("WEIR_PROBE_APP", document.getString("app", "java")));
         String state = given.getString("state", environment.getOrDefault("WEIR_PROBE_STATE", document.getString("state", "disarmed")));
+        if (!(document.getOrDefault("plugins", new JsonObject()) instanceof JsonObject)) {
+            throw new IllegalArgumentException("plugins: expected an object, such as {\"logback\": false}");
+        }
         document.getObject("plugins", new JsonObject()).forEach((name, value) -> {
             if (!(value instanceof Boolean) && !(value instanceof String)) {
                 throw new IllegalArgumentException("plugins." + name + " is `" + value + "`: expected true, false or the path of a jar");
@@ -63,7 +66,7 @@ public final class Config {
 
     /** Whether the configuration leaves a plugin on: {@code "plugins": {"logback": false}} does not. */
     public boolean on(String plugin) {
-        return document.getObject("plugins", new JsonObject()).getBoolean(plugin, true);
+        return !Boolean.FALSE.equals(plugins().get(plugin));
     }
 
     /** Plugins that the configuration names, each {@code true}, {@code false} or the path of a jar that has it. */

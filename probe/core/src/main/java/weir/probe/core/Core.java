@@ -77,7 +77,7 @@ public final class Core implements AutoCloseable {
         return Arrays.asList(new Local(), new AutoSilence(), new Otlp());
     }
 
-    /** The configuration, or that of the environment alone, with what is wrong: an application without edges would serve marked requests as its own. */
+    /** The configuration, or defaults and what is wrong: without a probe, marked requests would be served as business traffic. */
     private static Config config(String arguments, List<String> broken) {
         try {
             return Config.read(arguments, System.getenv());

@@ -28,7 +28,7 @@ final class HandlerLoader extends ClassLoader {
         if (name.startsWith("weir.probe.boot.")) {
             return Class.forName(name, false, weir.probe.boot.Probes.class.getClassLoader());
         }
-        if (!name.startsWith(prefix) && !(source instanceof Jar)) {
+        if (!name.startsWith(prefix) && (!(source instanceof Jar) || name.startsWith("java."))) {
             return super.loadClass(name, resolve);
         }
         synchronized (getClassLoadingLock(name)) {
