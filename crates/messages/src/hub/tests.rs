@@ -243,7 +243,7 @@ fn a_connection_joins_as_many_topics_as_it_may_have_and_then_one_a_second() {
     let mut worker = Worker::new(&streams(&dir), 0);
     assert!(worker.hub.configure(&[TopicSet { presence: true, ..set(0) }], NOW).is_empty());
     let key = worker.hub.join("all", Form::WebSocket, LIMIT, 0).unwrap();
-    let mut join =
+    let join =
         |worker: &mut Worker, filters: &[&str]| worker.hub.subscribe(key, filters, Start::Now, false, 3).map(|_| ());
     for filters in [&["a/1", "a/2"][..], &["a/3"]] {
         assert_eq!(join(&mut worker, filters), Ok(()));
