@@ -105,6 +105,9 @@ pub struct Arguments {
     /// File for the results (default: bench/results/SCENARIO.json)
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Add the rounds of the scenario probe to those that the file of results has
+    #[arg(long)]
+    pub resume: bool,
     /// Leave the placing on cores to the scheduler
     #[arg(long)]
     pub no_pin: bool,
@@ -191,7 +194,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, MeasureError> {
         Scenario::Signature => written(output, &signature::run(&site, only, grow, schedule, host)?.rounded()),
         Scenario::Inspect => written(output, &inspect::run(&site, only, schedule, host)?.rounded()),
         Scenario::Messages => written(output, &messages::run(&site, only, schedule, host)?.rounded()),
-        Scenario::Probe => written(output, &probe::run(&site, only, schedule, host)?),
+        Scenario::Probe => probe::run(&site, only, schedule, host, output, arguments.resume).map(|()| true),
         Scenario::Linkagent => {
             let results = probe::planted::run(&site, schedule, host)?;
             write_results(output, &results)?;

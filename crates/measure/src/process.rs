@@ -67,6 +67,25 @@ impl CpuTime {
     }
 }
 
+/// Whether a thread of a JVM, by its name in `/proc`, is one of the JIT compiler's. The kernel cuts names after 15 bytes.
+#[must_use]
+pub fn is_compiler(name: &str) -> bool {
+    ["C1 Compiler", "C2 Compiler"].iter().any(|compiler| name.starts_with(compiler))
+}
+
+/// Time that the JIT compiler's threads of the JVM `pid` have spent running, in nanoseconds.
+pub fn compilers_ns(pid: u32) -> Result<u64, MeasureError> {
+    let tasks = PathBuf::from(format!("/proc/{pid}/task"));
+    let listed = fs::read_dir(&tasks).map_err(MeasureError::file(&tasks))?;
+    // A thread that ends meanwhile counts as 0.
+    let run = |task: PathBuf| {
+        let name = fs::read_to_string(task.join("comm")).ok()?;
+        let (run, _) = parse_schedstat(&fs::read_to_string(task.join("schedstat")).ok()?)?;
+        is_compiler(&name).then_some(run)
+    };
+    Ok(listed.filter_map(|task| run(task.ok()?.path())).sum())
+}
+
 /// Memory and handles of one process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Footprint {

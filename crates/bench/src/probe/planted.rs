@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::rows::{Agent, PLANTED, Row};
 use super::shop::{Fork, Stores};
-use super::{WARM_UP_SECONDS, load};
+use super::{load, warm_up};
 use crate::rounds::Schedule;
 use crate::weir;
 use weir_measure::error::MeasureError;
@@ -70,7 +70,7 @@ pub fn run(site: &Site, schedule: Schedule, host: Host) -> Result<PlantedResults
     let stores = Stores::start(site)?;
     let mut fork = Fork::start(site, &stores, &ROW)?;
     fork.prepare(&ROW)?;
-    load(site, &fork, &ROW, schedule, WARM_UP_SECONDS).run()?;
+    warm_up(site, &fork, &ROW, schedule)?;
     let running = load(site, &fork, &ROW, schedule, LOAD_SECONDS).start()?;
     let probes = ["--probe", "--probe-dir", &fork.registrations().display().to_string()].map(str::to_owned);
     let said = weir(["cost", "--by", "plugin", "--json"].map(str::to_owned).iter().chain(&probes))?;

@@ -1,12 +1,18 @@
 //! `bench/results/probe.json`, and the same as a table.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::Measured;
+use super::rows::{BASELINE, ROWS, Row};
+use super::{Measured, Round};
+use weir_measure::error::MeasureError;
 use weir_measure::host::Host;
 use weir_measure::statistics::Summary;
+
+/// How much more a request must allocate for a row to count as tracing.
+const TRACED: f64 = 1.01;
 
 /// A row: medians over the forks. A ratio is to the fork without an agent in the same round.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -42,37 +48,63 @@ pub struct ProbeResults {
     pub host: Host,
     /// The comparison.
     pub rows: Vec<ProbeRow>,
+    /// The single forks: what the rows are made of, and what a later run can add to.
+    pub(super) rounds: Vec<Round>,
     /// Rows that could not be measured here, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<String>,
 }
 
 impl ProbeRow {
-    /// Boils the forks of a row down, beside those without an agent.
-    pub(super) fn of(name: &'static str, own: &[Measured], base: &[Measured]) -> Self {
-        let summary = |values: Vec<f64>| Summary::of(&values).expect("a schedule has at least one round");
-        let median = |value: fn(&Measured) -> f64| summary(own.iter().map(value).collect()).median;
-        let ratio = |value: fn(&Measured) -> f64| {
-            summary(own.iter().zip(base).map(|(own, base)| value(own) / value(base)).collect())
-        };
-        let cpu = ratio(|it| it.cpu_us);
+    /// Boils the forks of a row down, beside those without an agent. `None` if there are none.
+    pub(super) fn of(name: &'static str, rounds: &[Round]) -> Option<Self> {
+        let pairs: Vec<(Measured, Measured)> =
+            rounds.iter().filter_map(|round| Some((*round.get(name)?, *round.get(BASELINE)?))).collect();
+        let of =
+            |value: &dyn Fn(&(Measured, Measured)) -> f64| Summary::of(&pairs.iter().map(value).collect::<Vec<_>>());
+        let ratio = |value: fn(&Measured) -> f64| of(&|(own, base)| value(own) / value(base));
+        let median = |value: fn(&Measured) -> f64| of(&|(own, _)| value(own)).map(|summary| summary.median);
+        let cpu = ratio(|it| it.cpu_us)?;
         let rounded = |value: f64| (value * 1e4).round() / 1e4;
-        Self {
+        Some(Self {
             name,
             cpu_ratio: rounded(cpu.median),
             cpu_ratio_low: rounded(cpu.low),
             cpu_ratio_high: rounded(cpu.high),
-            p99_ratio: rounded(ratio(|it| it.p99_us).median),
-            bytes_per_request: median(|it| it.bytes).round(),
-            startup_ratio: rounded(ratio(|it| it.startup_s).median),
-            cpu_us_per_request: median(|it| it.cpu_us).round(),
-            rps: median(|it| it.rate).round(),
-            forks: own.len(),
-        }
+            p99_ratio: rounded(ratio(|it| it.p99_us)?.median),
+            bytes_per_request: median(|it| it.bytes)?.round(),
+            startup_ratio: rounded(ratio(|it| it.startup_s)?.median),
+            cpu_us_per_request: median(|it| it.cpu_us)?.round(),
+            rps: median(|it| it.rate)?.round(),
+            forks: pairs.len(),
+        })
     }
 }
 
+/// The rounds of an earlier run.
+pub(super) fn rounds(file: &Path) -> Result<Vec<Round>, MeasureError> {
+    #[derive(Deserialize)]
+    struct Earlier {
+        rounds: Vec<Round>,
+    }
+    let text = std::fs::read_to_string(file).map_err(MeasureError::file(file))?;
+    let earlier: Earlier = serde_json::from_str(&text)
+        .map_err(|error| MeasureError::wrong("--resume", format!("{}: {error}", file.display())))?;
+    Ok(earlier.rounds)
+}
+
 impl ProbeResults {
+    /// Whether each row that is to follow every request has done so.
+    pub(super) fn check(&self) -> Result<(), MeasureError> {
+        let bytes = |name| self.rows.iter().find(|row| row.name == name).map(|row| row.bytes_per_request);
+        let base = bytes(BASELINE).unwrap_or_default();
+        let traces = |row: &Row| bytes(row.name).is_none_or(|bytes| bytes >= base * TRACED);
+        match ROWS.iter().find(|row| row.traces && !traces(row)) {
+            Some(row) => Err(MeasureError::wrong(row.name, "allocates as little as no agent: it does not trace")),
+            None => Ok(()),
+        }
+    }
+
     /// A line for each row.
     #[must_use]
     pub fn text(&self) -> String {
@@ -106,11 +138,13 @@ mod tests {
     fn ratios_are_taken_within_a_round() {
         let fork =
             |cpu_us: f64| Measured { startup_s: 2.0, cpu_us, p99_us: 10.0 * cpu_us, bytes: 500.0, rate: 1e6 / cpu_us };
-        let base = [fork(100.0), fork(200.0), fork(400.0)];
-        let own = [fork(110.0), fork(220.0), fork(480.0)];
-        let row = ProbeRow::of("armed", &own, &base);
+        let round = |base: f64, own: f64| Round::from([("none".into(), fork(base)), ("armed".into(), fork(own))]);
+        let mut rounds = vec![round(100.0, 110.0), round(200.0, 220.0), round(400.0, 480.0)];
+        rounds.push(Round::from([("none".into(), fork(100.0))])); // of a run without that row
+        let row = ProbeRow::of("armed", &rounds).unwrap();
         assert_eq!((row.cpu_ratio, row.cpu_ratio_low, row.cpu_ratio_high), (1.1, 1.1, 1.2));
         assert_eq!((row.p99_ratio, row.startup_ratio, row.bytes_per_request, row.forks), (1.1, 1.0, 500.0, 3));
         assert_eq!(row.cpu_us_per_request, 220.0);
+        assert_eq!(ProbeRow::of("silent", &rounds), None);
     }
 }

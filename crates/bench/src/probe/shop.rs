@@ -13,7 +13,7 @@ use weir_measure::child::{Child, Launch, installed};
 use weir_measure::error::MeasureError;
 use weir_measure::http::{Address, Client, request};
 use weir_measure::interrupt::check_interrupted;
-use weir_measure::process::CpuTime;
+use weir_measure::process::{CpuTime, compilers_ns};
 use weir_measure::site::{Site, write};
 use weir_measure::wrk;
 
@@ -186,9 +186,12 @@ impl Fork {
         self.directory.join("run")
     }
 
-    /// CPU time of the services so far.
-    pub fn cpu(&self) -> Result<CpuTime, MeasureError> {
-        self.services.iter().try_fold(CpuTime::default(), |sum, it| Ok(sum.plus(CpuTime::of(it.id())?)))
+    /// CPU time of the services so far, less their JIT compilers', in nanoseconds.
+    pub fn cpu_ns(&self) -> Result<u64, MeasureError> {
+        self.services.iter().try_fold(0, |sum, it| {
+            let all = CpuTime::of(it.id())?;
+            Ok(sum + (all.user_ns + all.system_ns).saturating_sub(compilers_ns(it.id())?))
+        })
     }
 
     /// Bytes that their live threads have allocated.
@@ -197,9 +200,14 @@ impl Fork {
         text.trim().parse().map_err(|_| MeasureError::wrong("the shop", format!("/allocated: {text}")))
     }
 
-    /// The end of what the gateway said.
+    /// The last warning or error in each service's log.
     pub fn said(&self) -> String {
-        self.services.last().map(Child::said).unwrap_or_default()
+        let last = |(name, _)| {
+            let text = std::fs::read_to_string(self.directory.join(format!("{name}.log"))).unwrap_or_default();
+            let line = text.lines().rfind(|line| line.contains(" ERROR ") || line.contains(" WARN "))?.to_owned();
+            Some(format!("{name}.log: {line}"))
+        };
+        SERVICES.into_iter().filter_map(last).collect::<Vec<_>>().join("; ")
     }
 
     /// Sees whether LinkAgent redirects a shadow order's log line, then stops the services.

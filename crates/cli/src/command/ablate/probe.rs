@@ -16,6 +16,7 @@ use crate::Failure;
 use crate::arguments::{Ablate, Arguments, Cost};
 use crate::probe::{Probe, mask, some};
 use crate::terminal::shown;
+use weir_measure::process::is_compiler;
 
 /// Rounds and seconds of a slice, unless said otherwise. Each change makes the JIT compiler work again.
 pub(crate) const ROUNDS: u32 = 12;
@@ -24,8 +25,6 @@ pub(crate) const SECONDS: f64 = 2.0;
 const SETTLE: f64 = 0.5;
 /// How long a mask holds beyond what a slice takes.
 const SLACK: Duration = Duration::from_secs(5);
-/// Names of the JIT compiler's threads begin with these: the kernel cuts them after 15 bytes.
-const COMPILERS: [&str; 2] = ["C1 Compiler", "C2 Compiler"];
 
 /// `weir ablate --probe`: each plugin is a part.
 pub(super) fn run(arguments: &Arguments, ablate: &Ablate, options: &Options) -> Result<Outcome, Failure> {
@@ -249,7 +248,7 @@ impl Cpu {
             // A thread may end between the listing and the reading.
             let Ok(name) = fs::read_to_string(task.path().join("comm")) else { continue };
             let Ok(times) = fs::read_to_string(task.path().join("schedstat")) else { continue };
-            if !COMPILERS.iter().any(|compiler| name.starts_with(compiler)) {
+            if !is_compiler(&name) {
                 seen.insert(tid, times.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap_or_default());
             }
         }

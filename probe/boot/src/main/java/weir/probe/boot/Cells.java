@@ -5,7 +5,7 @@ import java.util.concurrent.atomic.AtomicLongArray;
 
 /**
  * Calls and times of one join point for one kind of traffic. Calls of business traffic are plain increments in stripes
- * chosen by the thread's id: an atomic one takes longer than all else that an unmarked call does. Two threads that
+ * chosen by the thread's number: an atomic one takes longer than all else that an unmarked call does. Two threads that
  * meet in one stripe can lose a call. Calls of shadow traffic are atomic. Times are sampled, less the timer's own cost.
  */
 public final class Cells {
@@ -28,25 +28,25 @@ public final class Cells {
 
     /** Counts a call and returns how many its stripe has seen. */
     long count() {
-        return count(stripes);
+        return count(stripes, Numbers.current());
     }
 
-    static long count(long[] stripes) {
-        return ++stripes[stripe()];
+    static long count(long[] stripes, long thread) {
+        return ++stripes[stripe(thread)];
     }
 
-    private static int stripe() {
-        return (((int) Thread.currentThread().getId() & MASK) + 1) << PAD;
+    private static int stripe(long thread) {
+        return (((int) thread & MASK) + 1) << PAD;
     }
 
     /** Takes back the count of a call that proved to be of the other kind. */
     void uncount() {
-        stripes[stripe()]--;
+        stripes[stripe(Numbers.current())]--;
     }
 
     /** What {@link #count} or {@link #countExactly} has returned last. */
     long last() {
-        long counted = stripes[stripe()];
+        long counted = stripes[stripe(Numbers.current())];
         return counted == 0 ? exact.get() : counted;
     }
 

@@ -95,10 +95,11 @@ public final class Point {
 
     /** The test of {@link Gate#MARK}. The counters are a constant of the call site, as this is all that business traffic pays. */
     static boolean marked(long[] counters) {
-        if (Mark.marked()) {
+        long thread = Numbers.current();
+        if (Mark.marked(thread)) {
             return true;
         }
-        Cells.count(counters);
+        Cells.count(counters, thread);
         return false;
     }
 
