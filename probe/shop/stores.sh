@@ -22,7 +22,7 @@ cd "$dir/postgresql" # a directory that the user may enter
 "${user[@]}" "$programs/initdb" -D . -U shop -A trust -E UTF8 --locale C.UTF-8 --no-sync --no-instructions >../initdb.log
 
 # Data of a demonstration: what a power cut would lose is not worth a disk's time.
-"${user[@]}" "$programs/postgres" -D . -h 127.0.0.1 -p "$pg" -k '' -c max_connections=200 -c fsync=off \
+"${user[@]}" "$programs/postgres" -D . -h 127.0.0.1 -p "$pg" -k '' -c max_connections=1000 -c fsync=off \
   -c synchronous_commit=off -c full_page_writes=off >../postgresql.log 2>&1 &
 postgres=$!
 setpriv --pdeathsig TERM redis-server --bind 127.0.0.1 --port "$redis" --save '' --dir "$dir" >../redis.log 2>&1 &

@@ -2,8 +2,9 @@
 //! for others.
 //!
 //! A JVM compiles the same code differently from start to start, by more than a good probe costs. So the unit is the fork:
-//! in each turn the three services of `probe/shop` are started anew with the row's agent, warmed up, loaded and stopped, and
-//! ratios are taken to the fork without an agent in the same round. CPU time is the ticks of whole processes, not
+//! in each round the three services of `probe/shop` are started anew for each row with its agent, and warmed up. A machine's
+//! speed varies by more than that, from minute to minute. So the forks of a round are then loaded by turns, some seconds
+//! each, and ratios are taken to the fork without an agent in the same round. CPU time is the ticks of whole processes, not
 //! `schedstat` of threads: it keeps that of threads that have ended, and includes the collector's. The JIT compiler's is
 //! taken out: under this load it goes on for minutes, and would be half of what is measured.
 
@@ -14,6 +15,7 @@ mod shop;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -27,29 +29,36 @@ use weir_measure::host::Host;
 use weir_measure::random::Random;
 use weir_measure::rounds::{self, Turns};
 use weir_measure::site::{Site, write_results};
+use weir_measure::statistics::Summary;
 use weir_measure::wrk::{Load, Traffic};
 
 /// Connections of the load, as in story 2.
 pub const CONNECTIONS: u32 = 200;
 /// Forks of each row unless `--rounds` says otherwise.
 pub const FORKS: u32 = 20;
-/// Seconds of each measurement unless `--seconds` says otherwise.
-pub const SECONDS: u32 = 10;
+/// Seconds of each fork's measurement unless `--seconds` says otherwise.
+pub const SECONDS: u32 = 30;
+/// Seconds of a fork's turn.
+const SLICE_SECONDS: u32 = 2;
+/// How long the orders under way at the end of a load take to end.
+const SETTLE: Duration = Duration::from_millis(300);
 /// Connections and seconds of the loads before it, in which the JIT compiles what is hot. With few connections its threads
 /// get their share of the CPU.
 const WARM_UP: [(u32, u32); 2] = [(16, 20), (CONNECTIONS, 25)];
-/// How many forks may be started for one turn.
-const ATTEMPTS: u32 = 3;
+/// How many failed forks end a run.
+const FAILURES: u32 = 3;
 /// By how much the share of shadow orders may miss the load's, as a part of it.
 const SHARE_TOLERANCE: f64 = 0.2;
 
-/// One fork's measurement.
+/// What a fork, or one of its turns, has taken.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Measured {
     /// From the start of the JVMs to the first answered order, seconds.
     startup_s: f64,
     /// CPU time of the three JVMs per order, microseconds.
     cpu_us: f64,
+    /// The same, divided by that of the fork without an agent: median of the turns, each beside the other's of its time.
+    cpu_ratio: f64,
     /// 99th percentile of the response time, microseconds.
     p99_us: f64,
     /// Bytes allocated per order.
@@ -61,13 +70,21 @@ struct Measured {
 /// The forks of a round, by row.
 type Round = BTreeMap<String, Measured>;
 
+/// A fork that has been warmed up.
+struct Running {
+    fork: Fork,
+    slices: Vec<Measured>,
+}
+
 /// Takes the turns, and writes the results after each round.
 struct Forks<'a> {
     site: &'a Site,
     stores: Stores,
     rows: &'a [&'static Row],
     schedule: Schedule,
-    round: Round,
+    /// By row; `None` if a fork has failed in this round.
+    running: Vec<Option<Running>>,
+    failures: u32,
     results: ProbeResults,
     output: Option<&'a Path>,
 }
@@ -75,26 +92,76 @@ struct Forks<'a> {
 impl Turns for Forks<'_> {
     type Turn = ();
 
+    /// All are started, then all have their turns in each of the slices.
     fn order(&mut self, random: &mut Random) -> Vec<usize> {
-        random.order(self.rows.len())
+        self.running = self.rows.iter().map(|_| None).collect();
+        (0..=self.schedule.seconds.div_ceil(SLICE_SECONDS)).flat_map(|_| random.order(self.rows.len())).collect()
     }
 
     fn name(&self, index: usize) -> String {
         self.rows[index].name.into()
     }
 
-    fn take(&mut self, index: usize, _copy: usize) -> Result<(), MeasureError> {
+    fn take(&mut self, index: usize, copy: usize) -> Result<(), MeasureError> {
         let row = self.rows[index];
-        let fork = measure(self.site, &self.stores, row, self.schedule)?;
-        eprintln!("{:<18} {:6.0} us of CPU for each of {:.0} orders/s", row.name, fork.cpu_us, fork.rate);
-        self.round.insert(row.name.into(), fork);
-        Ok(())
+        let outcome = match &mut self.running[index] {
+            running @ None if copy == 0 => {
+                started(self.site, &self.stores, row, self.schedule).map(|fork| *running = Some(fork))
+            }
+            Some(running) => {
+                slice(self.site, &self.stores, row, self.schedule, &running.fork).map(|it| running.slices.push(it))
+            }
+            None => Ok(()),
+        };
+        self.judge(index, outcome)
     }
 
     fn end_round(&mut self) -> Result<(), MeasureError> {
-        self.results.rounds.push(std::mem::take(&mut self.round));
+        for index in 0..self.rows.len() {
+            let outcome = self.running[index].as_mut().map_or(Ok(()), |running| running.fork.check(self.rows[index]));
+            self.judge(index, outcome)?;
+        }
+        let mut round = Round::new();
+        let base = self.rows.iter().position(|row| row.name == BASELINE).and_then(|index| self.running[index].as_ref());
+        let base = base.map_or_else(Vec::new, |running| running.slices.clone());
+        for (row, running) in self.rows.iter().zip(std::mem::take(&mut self.running)) {
+            let Some(mut slices) = running.map(|running| running.slices) else { continue };
+            slices.iter_mut().zip(&base).for_each(|(own, base)| own.cpu_ratio = own.cpu_us / base.cpu_us);
+            let of = |value: fn(&Measured) -> f64, digits: f64| {
+                let summary = Summary::of(&slices.iter().map(value).collect::<Vec<_>>());
+                summary.map_or(f64::NAN, |summary| (summary.median * digits).round() / digits)
+            };
+            let fork = Measured {
+                startup_s: of(|it| it.startup_s, 1e3),
+                cpu_us: of(|it| it.cpu_us, 10.0),
+                cpu_ratio: of(|it| it.cpu_ratio, 1e4),
+                p99_us: of(|it| it.p99_us, 1.0),
+                bytes: of(|it| it.bytes, 1.0),
+                rate: of(|it| it.rate, 1.0),
+            };
+            eprintln!("{:<18} {:6.0} us of CPU an order, x {:.3}", row.name, fork.cpu_us, fork.cpu_ratio);
+            if !base.is_empty() {
+                round.insert(row.name.into(), fork);
+            }
+        }
+        self.results.rounds.push(round);
         self.results.rows = ROWS.iter().filter_map(|row| ProbeRow::of(row.name, &self.results.rounds)).collect();
         write_results(self.output, &self.results)
+    }
+}
+
+impl Forks<'_> {
+    /// Ends a fork that has failed; the run as well if it is one too many, so that one fault does not end hours of rounds.
+    fn judge(&mut self, index: usize, outcome: Result<(), MeasureError>) -> Result<(), MeasureError> {
+        match outcome {
+            Err(error @ MeasureError::Wrong { .. }) if self.failures + 1 < FAILURES => {
+                self.failures += 1;
+                self.running[index] = None;
+                eprintln!("a fork of this round is left out: {error}");
+                Ok(())
+            }
+            outcome => outcome,
+        }
     }
 }
 
@@ -121,8 +188,9 @@ pub fn run(
     };
     let results = ProbeResults { scenario: "probe".into(), host, rows: Vec::new(), rounds, skipped: skipped.0 };
     let stores = Stores::start(site)?;
-    let mut forks = Forks { site, stores, rows: &rows, schedule, round: Round::new(), results, output };
-    let seconds = schedule.seconds + WARM_UP.iter().map(|(_, seconds)| seconds).sum::<u32>();
+    let running = Vec::new();
+    let mut forks = Forks { site, stores, rows: &rows, schedule, running, failures: 0, results, output };
+    let seconds = WARM_UP.iter().map(|(_, seconds)| seconds).sum::<u32>();
     rounds::run(&mut forks, schedule.rounds, seconds, &mut Random::new(schedule.seed))?;
     print!("{}", forks.results.text());
     forks.results.check()
@@ -150,45 +218,37 @@ fn load(site: &Site, fork: &Fork, row: &Row, schedule: Schedule, seconds: u32) -
     }
 }
 
-/// Measures a fork; another one if it failed, so that one fault does not end hours of rounds.
-fn measure(site: &Site, stores: &Stores, row: &Row, schedule: Schedule) -> Result<Measured, MeasureError> {
-    let mut attempt = 1;
-    loop {
-        match attempted(site, stores, row, schedule) {
-            Err(error @ MeasureError::Wrong { .. }) if attempt < ATTEMPTS => {
-                eprintln!("attempt {attempt} of {ATTEMPTS}: {error}");
-                attempt += 1;
-            }
-            outcome => return outcome,
-        }
-    }
-}
-
-/// Starts a fork, loads and stops it.
-fn attempted(site: &Site, stores: &Stores, row: &Row, schedule: Schedule) -> Result<Measured, MeasureError> {
+/// Starts a fork and warms it up.
+fn started(site: &Site, stores: &Stores, row: &Row, schedule: Schedule) -> Result<Running, MeasureError> {
     let mut fork = Fork::start(site, stores, row)?;
     fork.prepare(row)?;
     warm_up(site, &fork, row, schedule)?;
-    let (cpu, allocated, shadow) = (fork.cpu_ns()?, fork.allocated()?, stores.shadow_orders()?);
-    let report = load(site, &fork, row, schedule, schedule.seconds).run()?;
-    let (cpu, allocated) = (fork.cpu_ns()?.saturating_sub(cpu), fork.allocated()?.saturating_sub(allocated));
+    Ok(Running { fork, slices: Vec::new() })
+}
+
+/// Loads a fork for one turn. Orders are counted in the databases, with those under way when the load ends.
+fn slice(site: &Site, stores: &Stores, row: &Row, schedule: Schedule, fork: &Fork) -> Result<Measured, MeasureError> {
+    let (cpu, allocated, [business, shadow]) = (fork.cpu_ns()?, fork.allocated()?, stores.orders()?);
+    let report = load(site, fork, row, schedule, SLICE_SECONDS).run()?;
+    std::thread::sleep(SETTLE);
     if let Some(trouble) = report.trouble(0) {
         return Err(MeasureError::wrong(row.name, format!("{trouble}; {}", fork.said())));
     }
-    let orders = report.requests as f64;
-    let share = (stores.shadow_orders()? - shadow) as f64 / orders;
-    let wanted = f64::from(row.shadow_percent) / 100.0;
+    let (cpu, allocated) = (fork.cpu_ns()?.saturating_sub(cpu), fork.allocated()?.saturating_sub(allocated));
+    let now = stores.orders()?;
+    let (business, shadow) = ((now[0] - business) as f64, (now[1] - shadow) as f64);
+    let (orders, wanted) = (business + shadow, f64::from(row.shadow_percent) / 100.0);
+    let share = shadow / orders;
     if (share - wanted).abs() > wanted * SHARE_TOLERANCE {
         let message = format!("{share:.3} of the orders are in the shadow database, expected {wanted:.3}");
         return Err(MeasureError::wrong(row.name, message));
     }
-    fork.check_and_stop(row)?;
-    let rounded = |value: f64, digits: f64| (value * digits).round() / digits;
     Ok(Measured {
-        startup_s: rounded(fork.startup.as_secs_f64(), 1e3),
-        cpu_us: rounded(cpu as f64 / 1e3 / orders, 10.0),
+        startup_s: fork.startup.as_secs_f64(),
+        cpu_us: cpu as f64 / 1e3 / orders,
+        cpu_ratio: f64::NAN,
         p99_us: report.p99_us as f64,
-        bytes: (allocated as f64 / orders).round(),
-        rate: rounded(report.rate(), 10.0),
+        bytes: allocated as f64 / orders,
+        rate: report.rate(),
     })
 }

@@ -64,7 +64,7 @@ impl ProbeRow {
             |value: &dyn Fn(&(Measured, Measured)) -> f64| Summary::of(&pairs.iter().map(value).collect::<Vec<_>>());
         let ratio = |value: fn(&Measured) -> f64| of(&|(own, base)| value(own) / value(base));
         let median = |value: fn(&Measured) -> f64| of(&|(own, _)| value(own)).map(|summary| summary.median);
-        let cpu = ratio(|it| it.cpu_us)?;
+        let cpu = of(&|(own, _)| own.cpu_ratio)?;
         let rounded = |value: f64| (value * 1e4).round() / 1e4;
         Some(Self {
             name,
@@ -136,11 +136,18 @@ mod tests {
 
     #[test]
     fn ratios_are_taken_within_a_round() {
-        let fork =
-            |cpu_us: f64| Measured { startup_s: 2.0, cpu_us, p99_us: 10.0 * cpu_us, bytes: 500.0, rate: 1e6 / cpu_us };
-        let round = |base: f64, own: f64| Round::from([("none".into(), fork(base)), ("armed".into(), fork(own))]);
+        let fork = |cpu_us: f64, cpu_ratio: f64| Measured {
+            startup_s: 2.0,
+            cpu_us,
+            cpu_ratio,
+            p99_us: 10.0 * cpu_us,
+            bytes: 500.0,
+            rate: 1e6 / cpu_us,
+        };
+        let round =
+            |base, own| Round::from([("none".into(), fork(base, 1.0)), ("armed".into(), fork(own, own / base))]);
         let mut rounds = vec![round(100.0, 110.0), round(200.0, 220.0), round(400.0, 480.0)];
-        rounds.push(Round::from([("none".into(), fork(100.0))])); // of a run without that row
+        rounds.push(Round::from([("none".into(), fork(100.0, 1.0))])); // of a run without that row
         let row = ProbeRow::of("armed", &rounds).unwrap();
         assert_eq!((row.cpu_ratio, row.cpu_ratio_low, row.cpu_ratio_high), (1.1, 1.1, 1.2));
         assert_eq!((row.p99_ratio, row.startup_ratio, row.bytes_per_request, row.forks), (1.1, 1.0, 500.0, 3));

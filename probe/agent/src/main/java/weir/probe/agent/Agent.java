@@ -14,7 +14,7 @@ import java.util.jar.JarFile;
  * {@code java -jar weir-probe.jar attach|leave PID [arguments]}. Nothing that it throws reaches the application.
  */
 public final class Agent {
-    private static final List<String> COMMANDS = Arrays.asList("attach", "arm", "disarm", "leave", "silence", "wake");
+    private static final List<String> COMMANDS = Arrays.asList("attach", "arm", "disarm", "leave", "run", "silence", "wake");
 
     private Agent() {}
 
@@ -57,7 +57,8 @@ public final class Agent {
         if (arguments.length < 2 || !COMMANDS.contains(arguments[0])) {
             System.err.println("usage: java -jar weir-probe.jar attach PID [key=value,...]\n"
                     + "       java -jar weir-probe.jar arm|disarm|leave PID\n"
-                    + "       java -jar weir-probe.jar silence|wake PID [plugin]");
+                    + "       java -jar weir-probe.jar silence|wake PID [plugin]\n"
+                    + "       java -jar weir-probe.jar run PID 'scheduled JOB'");
             System.exit(2);
         }
         String more = arguments.length > 2 ? arguments[2] : "";

@@ -104,8 +104,19 @@ class ControlTest {
             has(before, "ETag: \"1\"");
             String change = "{\"logback\": {\"suffix\": \".other\"}}";
             has(call("PUT", "/v1/shadow", change, "If-Match: \"7\"\r\n"), "HTTP/1.1 412 ");
+            has(call("PUT", "/v1/shadow", "{\"logback\": {\"sufix\": \".x\"}}"), "HTTP/1.1 422 ", "shadow.logback.sufix: there is no such key");
+            has(call("PUT", "/v1/shadow", "{\"mock\": [{\"class\": \"A\", \"method\": \"b\"}]}"), "HTTP/1.1 422 ", "A#b was not configured when");
+            has(call("POST", "/v1/silence", "{\"plugin\": \"servlet\"}"), "HTTP/1.1 409 ", "servlet is an edge");
+            has(call("GET", "/v1/probe", ""), "\"state\":\"armed\"");
             has(call("PUT", "/v1/shadow", change, "If-Match: \"1\"\r\n"), "HTTP/1.1 200 ", "ETag: \"2\"", "\"state\":\"armed\"");
             assertTrue(await(() -> Files.exists(dir.resolve("app.log.other"))), "the new suffix is not used");
+        }
+    }
+
+    @Test
+    void a_service_whose_settings_are_wrong_keeps_the_probe_from_being_armed() throws Exception {
+        try (Jvm jvm = new Jvm(",\"bounds\": {\"cpu_percent\": 90, \"then\": \"stop\"}")) {
+            has(call("POST", "/v1/arm", ""), "HTTP/1.1 409 ", "bounds.then is `stop`: expected disarm or silence");
         }
     }
 

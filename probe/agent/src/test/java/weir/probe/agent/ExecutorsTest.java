@@ -9,6 +9,7 @@ import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -79,6 +80,7 @@ class ExecutorsTest {
                 });
             }
             completions(broken);
+            threads();
             check(broken.isEmpty(), broken.toString());
             long deadline = System.nanoTime() + 10_000_000_000L;
             while (Mark.live() > 0 && System.nanoTime() < deadline) {
@@ -119,9 +121,55 @@ class ExecutorsTest {
             }
         }
 
+        /** Threads that a marked one makes or touches, and business work on them. */
+        private static void threads() throws Exception {
+            ThreadPoolExecutor pool = new ThreadPoolExecutor(1, 1, 1, TimeUnit.SECONDS, new LinkedBlockingQueue<>(),
+                    work -> new Thread(() -> work.run()));
+            CountDownLatch twice = new CountDownLatch(1);
+            CompletableFuture<Boolean> found = new CompletableFuture<>();
+            Thread running = new Thread(() -> {
+                Identity.await(twice);
+                found.complete(Mark.marked());
+            });
+            running.start();
+            try (Mark.Scope shadow = Mark.open(new Mark("1"))) {
+                check(pool.submit(Mark::marked).get(), "a task that its pool's first thread runs");
+                running.start();
+                throw new AssertionError("a thread starts twice");
+            } catch (IllegalThreadStateException expected) {
+                twice.countDown();
+            }
+            check(!pool.submit(Mark::marked).get(), "business work on a worker that a marked thread has started");
+            check(!found.get(5, TimeUnit.SECONDS), "a thread that runs is marked by a second start");
+            pool.shutdown();
+        }
+
+        /** A pool whose handler of rejected tasks waits until they fit. */
+        private static boolean queuedAgain(Callable<Boolean> probe) throws Exception {
+            ThreadPoolExecutor full = new ThreadPoolExecutor(1, 1, 1, TimeUnit.SECONDS, new ArrayBlockingQueue<>(1), (task, pool) -> {
+                try {
+                    pool.getQueue().put(task);
+                } catch (InterruptedException e) {
+                    throw new IllegalStateException(e);
+                }
+            });
+            try (Mark.Scope business = Mark.open(null)) {
+                CountDownLatch hold = new CountDownLatch(1);
+                full.execute(() -> Identity.await(hold));
+                full.execute(() -> Identity.await(hold));
+                TIMER.schedule(hold::countDown, 20, TimeUnit.MILLISECONDS);
+            }
+            try {
+                return signalled(full::execute, probe);
+            } finally {
+                full.shutdown();
+            }
+        }
+
         private static Map<String, Way> ways() throws Exception {
             Map<String, Way> ways = new LinkedHashMap<>();
             ways.put("execute", probe -> signalled(task -> POOL.execute(task), probe));
+            ways.put("rejected, queued again", Carries::queuedAgain);
             ways.put("submit callable", probe -> POOL.submit(probe).get(5, TimeUnit.SECONDS));
             ways.put("submit runnable", probe -> signalled(task -> POOL.submit(task), probe));
             ways.put("invokeAll", probe -> POOL.invokeAll(Collections.singletonList(probe)).get(0).get());
@@ -188,6 +236,19 @@ class ExecutorsTest {
                 ways.put("virtual thread per task", probe -> each.submit(probe).get(5, TimeUnit.SECONDS));
             } catch (NoSuchMethodException before21) {
                 System.out.println("no virtual threads here");
+            }
+            try {
+                java.lang.reflect.Method complete = CompletableFuture.class.getMethod("completeAsync", java.util.function.Supplier.class);
+                java.lang.reflect.Method delay = CompletableFuture.class.getMethod("delayedExecutor", long.class, TimeUnit.class);
+                ways.put("completeAsync", probe -> {
+                    CompletableFuture<Boolean> future = new CompletableFuture<>();
+                    complete.invoke(future, (java.util.function.Supplier<Boolean>) () -> call(probe));
+                    return future.get(5, TimeUnit.SECONDS);
+                });
+                java.util.concurrent.Executor later = (java.util.concurrent.Executor) delay.invoke(null, 1, TimeUnit.MILLISECONDS);
+                ways.put("delayedExecutor", probe -> signalled(later::execute, probe));
+            } catch (NoSuchMethodException before9) {
+                System.out.println("no completeAsync here");
             }
             return ways;
         }
@@ -381,8 +442,13 @@ class ExecutorsTest {
                 forked = forks.submit(new Sum(0, () -> ran.add("forked " + Mark.marked())));
             }
             one.execute(() -> ran.add("business " + Mark.marked()));
+            CompletableFuture<Integer> source = new CompletableFuture<>();
+            try (Mark.Scope shadow = Mark.open(new Mark("1"))) {
+                source.whenComplete((x, e) -> ran.add("callback " + Mark.marked()));
+            }
             Probes.command("silence");
             Thread.sleep(300);
+            source.complete(1);
             hold.countDown();
             one.shutdown();
             ranks.shutdown();
@@ -390,15 +456,10 @@ class ExecutorsTest {
             check(one.awaitTermination(5, TimeUnit.SECONDS) && ranks.awaitTermination(5, TimeUnit.SECONDS)
                     && forks.awaitTermination(5, TimeUnit.SECONDS), "a pool hangs");
             Collections.sort(ran);
-            check(ran.equals(Arrays.asList("attached true", "business false", "wrapped true")), "ran: " + ran);
-            for (Future<?> future : Arrays.asList(forked, submitted)) {
-                try {
-                    future.get(1, TimeUnit.SECONDS);
-                    throw new AssertionError("a refused future yields a value");
-                } catch (java.util.concurrent.ExecutionException | java.util.concurrent.CancellationException refused) {
-                    // told to the one who waits
-                }
-            }
+            check(ran.equals(Arrays.asList("attached true", "business false", "callback true", "forked true", "future true", "wrapped true")),
+                    "ran: " + ran);
+            forked.get(1, TimeUnit.SECONDS);
+            submitted.get(1, TimeUnit.SECONDS);
             System.out.println("all held");
             System.exit(0);
         }

@@ -26,8 +26,10 @@ class SocketTest {
     void a_marked_thread_reaches_claimed_connections_and_its_client_alone(String home, @TempDir Path dir) throws Exception {
         int allowed = Servers.free();
         Path config = dir.resolve("probe.json");
-        Files.write(config, ("{\"shadow\": {\"allow\": [\"localhost:" + allowed + "\"]}}").getBytes());
-        Jvms.of(home).agent("config=" + config).run(Program.class, String.valueOf(allowed));
+        int marked = Servers.free();
+        String json = "{\"shadow\": {\"sockets\": [\"localhost:" + allowed + "\"], \"allow\": [\"localhost:" + marked + "\"]}}";
+        Files.write(config, json.getBytes());
+        Jvms.of(home).agent("config=" + config).run(Program.class, String.valueOf(allowed), String.valueOf(marked));
     }
 
     static final class Program {
@@ -40,6 +42,9 @@ class SocketTest {
         public static void main(String[] arguments) throws Exception {
             InetSocketAddress business = sink(0);
             InetSocketAddress allowed = sink(Integer.parseInt(arguments[0]));
+            InetSocketAddress marked = sink(Integer.parseInt(arguments[1]));
+            Socket ended = new Socket(business.getAddress(), business.getPort());
+            SocketChannel gathering = SocketChannel.open(business);
             Socket socket = new Socket(business.getAddress(), business.getPort());
             OutputStream stream = socket.getOutputStream();
             SocketChannel channel = SocketChannel.open(business);
@@ -66,10 +71,14 @@ class SocketTest {
                 refused("SocketChannel.open", () -> SocketChannel.open(business));
                 refused("adaptor's connect", () -> SocketChannel.open().socket().connect(business, 100));
                 refused("URL", () -> new URL("http://127.0.0.1:" + business.getPort() + "/").openStream());
-                refused("a kept stream", () -> stream.write(7));
+                refused("a kept stream", () -> ended.getOutputStream().write(7));
+                Jvms.check(ended.isClosed(), "what is refused may be in a buffer: the connection has to end");
                 refused("a kept channel", () -> channel.write(bytes));
-                refused("gathering", () -> channel.write(new ByteBuffer[] {bytes, bytes}));
+                Jvms.check(!channel.isOpen(), "a channel stays open");
+                refused("gathering", () -> gathering.write(new ByteBuffer[] {bytes, bytes}));
                 refused("adaptor's stream", () -> adaptor.write(7));
+                refused("a service that would not get the mark", () -> new Socket("localhost", marked.getPort()));
+                refused("its URL", () -> new URL("http://127.0.0.1:" + marked.getPort() + "/").openStream());
                 accepted.write(ByteBuffer.allocate(3));
                 oldAccepted.write(new byte[3]);
                 try (Socket to = new Socket("localhost", allowed.getPort())) {

@@ -16,7 +16,7 @@ import java.util.concurrent.ConcurrentHashMap;
  */
 public final class Probes {
     /** Changes with every incompatible change of this package: a JVM keeps the first version that it has seen. */
-    public static final int VERSION = 1;
+    public static final int VERSION = 2;
 
     private static final Map<String, Point> POINTS = new ConcurrentHashMap<>();
     private static final MethodHandle TAKE;
@@ -86,9 +86,8 @@ public final class Probes {
     /** Ends the attached agent, if there is one. */
     public static void leave() throws Exception {
         AutoCloseable agent = attached;
-        attached = null;
         if (agent != null) {
-            agent.close();
+            agent.close(); // ends in detach, unless marked tasks are under way
         }
     }
 

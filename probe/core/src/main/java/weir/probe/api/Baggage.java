@@ -65,7 +65,7 @@ public final class Baggage {
     }
 
     /** Whether a string may be a key: a token of RFC 9110. */
-    static boolean isToken(String text) {
+    public static boolean isToken(String text) {
         return !text.isEmpty() && text.chars().allMatch(c -> c < 128 && (Character.isLetterOrDigit(c) || "!#$%&'*+-.^_`|~".indexOf(c) >= 0));
     }
 

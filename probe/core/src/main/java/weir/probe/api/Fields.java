@@ -6,10 +6,18 @@ import java.lang.reflect.Field;
 public final class Fields {
     private Fields() {}
 
-    /** The value of a field that the object's own class declares. */
+    /** The value of a field that the object's class declares, or one above it. */
     public static Object get(Object of, String name) throws ReflectiveOperationException {
-        Field field = of.getClass().getDeclaredField(name);
-        field.setAccessible(true);
-        return field.get(of);
+        for (Class<?> type = of.getClass(); ; type = type.getSuperclass()) {
+            try {
+                Field field = type.getDeclaredField(name);
+                field.setAccessible(true);
+                return field.get(of);
+            } catch (NoSuchFieldException e) {
+                if (type.getSuperclass() == null) {
+                    throw e;
+                }
+            }
+        }
     }
 }

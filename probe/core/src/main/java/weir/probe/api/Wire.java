@@ -36,6 +36,7 @@ public final class Wire {
         Words words = words();
         String baggage = headers.apply(Baggage.HEADER);
         String value = baggage == null ? null : Baggage.get(baggage, words.key);
+        value = value == null || FALSE.contains(value.toLowerCase(Locale.ROOT)) ? null : value;
         for (int i = 0; value == null && i < words.accept.length; i++) {
             value = headers.apply(words.accept[i]);
             if (value != null && value.length() > Baggage.MAX_VALUE) {
@@ -43,7 +44,18 @@ public final class Wire {
             }
             value = value == null || FALSE.contains(value.trim().toLowerCase(Locale.ROOT)) ? null : "1";
         }
-        return value == null || FALSE.contains(value.toLowerCase(Locale.ROOT)) ? null : new Mark(value);
+        return value == null ? null : new Mark(value);
+    }
+
+    /** Whether what arrives could have a mark: for an edge that has failed and must not take shadow traffic for business. */
+    public static boolean mayBeMarked(UnaryOperator<String> headers) {
+        Words words = words();
+        String baggage = headers.apply(Baggage.HEADER);
+        boolean may = baggage != null && baggage.contains(words.key);
+        for (String name : words.accept) {
+            may |= headers.apply(name) != null;
+        }
+        return may;
     }
 
     /** Baggage with the thread's mark, for a call that {@link #leave} has let go. */

@@ -22,6 +22,7 @@ final class Announcer {
     private final Probe probe;
     private final Api api;
     private String failure = "";
+    private long refused;
 
     Announcer(String control, String token, JsonObject about, Probe probe, Api api) {
         this.url = control.replaceFirst("/+$", "") + "/api/v1/probes";
@@ -41,13 +42,22 @@ final class Announcer {
         about.put("shadow_revision", api.controlRevision());
         try {
             JsonObject answer = Web.post(url, headers, about);
-            JsonObject shadow = answer.getObject("shadow");
-            if (shadow != null) {
-                api.replace(shadow, answer.getLong("shadow_revision"), null);
-            }
             outcome("");
-        } catch (IOException | Problem | RuntimeException e) {
+            JsonObject shadow = answer.getObject("shadow");
+            if (shadow != null && answer.getLong("shadow_revision") != refused) {
+                take(shadow, answer.getLong("shadow_revision"));
+            }
+        } catch (IOException | RuntimeException e) {
             outcome(e.toString());
+        }
+    }
+
+    private void take(JsonObject shadow, long revision) {
+        try {
+            api.replace(shadow, revision, null);
+        } catch (Problem e) {
+            refused = revision;
+            Log.line("revision " + revision + " of control's shadow configuration is refused: " + e.getMessage());
         }
     }
 

@@ -40,6 +40,7 @@ final class Answer {
             case 413: return "Content Too Large";
             case 415: return "Unsupported Media Type";
             case 421: return "Misdirected Request";
+            case 422: return "Unprocessable Content";
             case 431: return "Request Header Fields Too Large";
             default: return "Internal Server Error";
         }

@@ -8,6 +8,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.stream.Collectors;
 import weir.probe.api.JoinPoint;
 import weir.probe.api.Plugin.Role;
@@ -146,6 +148,10 @@ final class Api implements Server.Handler {
                 }
             });
         }
+        if (silence && known(plugin).plugin.role() == Role.EDGE) {
+            throw new Problem(409, plugin + " is an edge: without it shadow traffic is served as business traffic",
+                    "silence the whole probe once no marked requests arrive, or mask the plugin for some seconds");
+        }
         known(plugin);
         mask.forget(plugin);
         return done(() -> {
@@ -211,6 +217,16 @@ final class Api implements Server.Handler {
             throw new Problem(412, "the shadow configuration is at revision " + Settings.revision() + ", not " + match,
                     "read it again and send its ETag");
         }
+        try {
+            probe.config().check(shadow);
+            Set<String> mocks = mocks(shadow);
+            mocks.removeAll(mocks(probe.config().shadow()));
+            if (!mocks.isEmpty()) {
+                throw new IllegalArgumentException("shadow.mock: " + String.join(", ", mocks) + " was not configured when this JVM started");
+            }
+        } catch (IllegalArgumentException e) {
+            throw new Problem(422, e.getMessage(), "the configuration that was in force stays so");
+        }
         boolean armed = probe.state() == Probe.State.ARMED;
         String why = "new shadow configuration" + (revision > 0 ? ", revision " + revision + " of control" : "");
         if (armed) {
@@ -221,6 +237,16 @@ final class Api implements Server.Handler {
         if (armed) {
             probe.arm(why);
         }
+    }
+
+    /** Methods that have a mock: they are woven at start. */
+    private static Set<String> mocks(Map<String, ?> shadow) {
+        Set<String> mocks = new TreeSet<>();
+        Object section = shadow.get("mock");
+        for (Object entry : section instanceof List ? (List<?>) section : Collections.emptyList()) {
+            mocks.add(((Map<?, ?>) entry).get("class") + "#" + ((Map<?, ?>) entry).get("method"));
+        }
+        return mocks;
     }
 
     private Loaded known(Object name) throws Problem {

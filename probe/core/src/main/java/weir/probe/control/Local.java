@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.math.BigInteger;
 import java.net.InetAddress;
 import java.security.SecureRandom;
+import java.util.function.LongSupplier;
 import weir.probe.api.Log;
 import weir.probe.core.Config;
 import weir.probe.core.Probe;
@@ -19,6 +20,7 @@ public final class Local implements Service {
     private Registration registration;
     private Announcer announcer;
     private Thread ticker;
+    private Thread announcing;
     private Thread hook;
 
     @Override
@@ -49,22 +51,22 @@ public final class Local implements Service {
         if (control != null) {
             announcer = new Announcer(control, config.text("control_token", "WEIR_PROBE_CONTROL_TOKEN", null), about, probe, api);
         }
-        ticker = Server.start("weir-probe-ticker", () -> tick(api));
+        ticker = Server.start("weir-probe-ticker", () -> tick(api.mask::tick, () -> 0));
+        if (announcer != null) { // on a thread of its own: control may be slow
+            announcing = Server.start("weir-probe-announcer", () -> tick(announcer::announce, announcer::everyNs));
+        }
     }
 
-    private void tick(Api api) {
-        long announced = 0;
-        while (!Thread.interrupted()) {
-            try {
-                Thread.sleep(TICK_MS);
-            } catch (InterruptedException e) {
-                return;
+    private static void tick(Runnable work, LongSupplier everyNs) {
+        try {
+            for (long done = 0; !Thread.interrupted(); Thread.sleep(TICK_MS)) {
+                if (done == 0 || System.nanoTime() - done > everyNs.getAsLong()) {
+                    done = System.nanoTime();
+                    work.run();
+                }
             }
-            api.mask.tick();
-            if (announcer != null && System.nanoTime() - announced > announcer.everyNs()) {
-                announced = System.nanoTime();
-                announcer.announce();
-            }
+        } catch (InterruptedException e) {
+            // the probe leaves
         }
     }
 
@@ -78,8 +80,10 @@ public final class Local implements Service {
 
     @Override
     public void close() throws Exception {
-        if (ticker != null) {
-            ticker.interrupt();
+        for (Thread thread : new Thread[] {ticker, announcing}) {
+            if (thread != null) {
+                thread.interrupt();
+            }
         }
         if (registration != null) {
             registration.close();

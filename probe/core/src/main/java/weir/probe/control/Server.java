@@ -25,6 +25,7 @@ final class Server implements AutoCloseable {
     private static final int MAX_HEAD = 8 << 10;
     private static final int MAX_BODY = 256 << 10; // a shadow configuration of some thousand entries
     private static final int MAX_CONNECTIONS = 8; // further ones wait in the kernel's queue
+    private static final long LINGER_MS = 1_000;
     private static final long DEADLINE_MS = 5_000; // for a whole request
 
     /** What answers requests. */
@@ -81,7 +82,13 @@ final class Server implements AutoCloseable {
                     free.release();
                     throw e;
                 }
-                start("weir-probe-request", () -> serve(client));
+                try {
+                    start("weir-probe-request", () -> serve(client));
+                } catch (OutOfMemoryError e) { // no thread to be had: the application needs them
+                    free.release();
+                    client.close();
+                    pause();
+                }
             } catch (IOException e) {
                 if (!socket.isClosed()) {
                     Log.line("the local service does not accept: " + e);
@@ -89,8 +96,7 @@ final class Server implements AutoCloseable {
                 }
             } catch (InterruptedException e) {
                 return;
-            } catch (OutOfMemoryError e) { // no thread to be had: the application needs them
-                free.release();
+            } catch (OutOfMemoryError e) {
                 pause();
             }
         }
@@ -128,7 +134,8 @@ final class Server implements AutoCloseable {
     private static void linger(Socket open) throws IOException {
         open.setSoTimeout(200);
         byte[] rest = new byte[4096];
-        for (int read = 0, n; read < MAX_BODY && (n = open.getInputStream().read(rest)) >= 0; ) {
+        long end = System.nanoTime() + LINGER_MS * 1_000_000;
+        for (int read = 0, n; read < MAX_BODY && System.nanoTime() < end && (n = open.getInputStream().read(rest)) >= 0; ) {
             read += n;
         }
     }

@@ -7,14 +7,20 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Paths;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * Configuration: the JSON file that {@code WEIR_PROBE_CONFIG} names, then {@code WEIR_PROBE_APP} and
  * {@code WEIR_PROBE_STATE}, then the agent's arguments {@code config=…,app=…,state=…}; the later wins.
  */
 public final class Config {
+    private static final List<String> ARGUMENTS = Arrays.asList("config", "app", "state");
+
     public final String app;
     /** State at start. */
     public final Probe.State state;
@@ -43,10 +49,15 @@ public final class Config {
             if (equals < 0) {
                 throw new IllegalArgumentException("agent argument `" + pair + "`: expected key=value");
             }
-            given.put(pair.substring(0, equals), pair.substring(equals + 1));
+            String key = pair.substring(0, equals);
+            if (!ARGUMENTS.contains(key)) {
+                throw new IllegalArgumentException("agent argument `" + pair + "`: there is no such key, only " + String.join(", ", ARGUMENTS));
+            }
+            given.put(key, pair.substring(equals + 1));
         }
         String file = given.getString("config", environment.get("WEIR_PROBE_CONFIG"));
         JsonObject document = file == null ? new JsonObject() : parse(file);
+        Shape.check(document);
         String app = given.getString("app", environment.getOrDefault("WEIR_PROBE_APP", document.getString("app", "java")));
         String state = given.getString("state", environment.getOrDefault("WEIR_PROBE_STATE", document.getString("state", "disarmed")));
         if (!(document.getOrDefault("plugins", new JsonObject()) instanceof JsonObject)) {
@@ -57,6 +68,9 @@ public final class Config {
                 throw new IllegalArgumentException("plugins." + name + " is `" + value + "`: expected true, false or the path of a jar");
             }
         });
+        if (!(document.getOrDefault("shadow", new JsonObject()) instanceof JsonObject)) {
+            throw new IllegalArgumentException("shadow: expected an object");
+        }
         try {
             return new Config(document, app, state);
         } catch (IllegalArgumentException e) {
@@ -74,8 +88,20 @@ public final class Config {
         return document.getObject("plugins", new JsonObject());
     }
 
+    /** The shadow configuration of the document. */
     public Map<String, Object> shadow() {
         return document.getObject("shadow", new JsonObject());
+    }
+
+    /** @throws IllegalArgumentException that says what is wrong in a shadow configuration and where */
+    public void check(Map<String, ?> shadow) {
+        Set<String> added = new HashSet<>();
+        plugins().forEach((name, value) -> {
+            if (value instanceof String) {
+                added.add(name);
+            }
+        });
+        Shape.check(shadow, added);
     }
 
     /** A text at the top of the document, which an environment variable overrides. */
@@ -106,7 +132,7 @@ public final class Config {
     /** One of some words in a section of the document; the first if there is none. */
     public String word(String section, String key, String... words) {
         String value = document.getObject(section, new JsonObject()).getString(key, words[0]);
-        if (!java.util.Arrays.asList(words).contains(value)) {
+        if (!Arrays.asList(words).contains(value)) {
             throw new IllegalArgumentException(section + '.' + key + " is `" + value + "`: expected " + String.join(" or ", words));
         }
         return value;

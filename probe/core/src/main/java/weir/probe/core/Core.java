@@ -36,7 +36,12 @@ public final class Core implements AutoCloseable {
         this.instrumentation = instrumentation;
         List<String> broken = new ArrayList<>();
         Config config = config(arguments, broken);
-        Settings.replace(config.shadow());
+        try {
+            config.check(config.shadow());
+            Settings.replace(config.shadow());
+        } catch (IllegalArgumentException e) {
+            broken.add(e.getMessage());
+        }
         Jvm jvm = new Jvm(instrumentation);
         jvm.open();
         List<Loaded> plugins = plugins(source, config, broken);
@@ -61,6 +66,9 @@ public final class Core implements AutoCloseable {
             services.add(service);
             try {
                 service.start(probe);
+            } catch (IllegalArgumentException e) {
+                Log.line(e.getMessage() + "; shadow traffic is refused until this is put right and the JVM restarted");
+                probe.broken(e.getMessage());
             } catch (Exception e) {
                 Log.line(service.getClass().getSimpleName() + " is off: " + e.getMessage());
             }
@@ -139,7 +147,7 @@ public final class Core implements AutoCloseable {
         try {
             instrumentation.retransformClasses(loaded);
         } catch (UnmodifiableClassException | LinkageError | UnsupportedOperationException e) {
-            Log.line(loaded.getName() + " stays as it was: " + e);
+            weaver.failed(loaded.getName(), e);
         }
     }
 
@@ -147,6 +155,7 @@ public final class Core implements AutoCloseable {
         Clock.open();
         while (!closed) {
             try {
+                probe.checkNew();
                 probe.apply();
                 Thread.sleep(TICK_MS);
             } catch (InterruptedException e) {
@@ -163,7 +172,8 @@ public final class Core implements AutoCloseable {
             Thread.sleep(TICK_MS);
         }
         if (Mark.live() > 0) {
-            Log.line("leaving with " + Mark.live() + " marked tasks under way");
+            throw new IllegalStateException(Mark.live() + " marked tasks are under way, which would be business traffic without the"
+                    + " probe: it stays, silent, and refuses what they do");
         }
         for (Service service : services) {
             service.close();

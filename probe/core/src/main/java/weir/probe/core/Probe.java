@@ -47,6 +47,7 @@ public final class Probe implements Point.Handlers {
     }
 
     private final Config config;
+    /** Guarded by this. */
     private final List<String> broken;
     private final Map<String, Loaded> plugins = new LinkedHashMap<>();
     private volatile State state = State.SILENT;
@@ -99,6 +100,7 @@ public final class Probe implements Point.Handlers {
             if (gap(plugin)) {
                 findings.add("it is " + plugin.state().name().toLowerCase(java.util.Locale.ROOT) + ": " + plugin.reason());
             } else if (plugin.isWoven()) {
+                plugin.checked = true;
                 findings = plugin.findings();
             }
             Check check = new Check(plugin.plugin.name(), String.join("; ", findings));
@@ -198,10 +200,30 @@ public final class Probe implements Point.Handlers {
         }
     }
 
-    /** Whether shadow traffic would pass a library, or lose its mark, for want of this plugin. */
+    /** Whether shadow traffic would not be seen, would pass a library, or lose its mark, for want of this plugin. */
     private static boolean gap(Loaded plugin) {
-        boolean wanted = plugin.plugin.role() != Role.EDGE && plugin.state() != Loaded.State.ON;
-        return wanted && (plugin.isWoven() || plugin.state() == Loaded.State.MISMATCH);
+        return plugin.state() != Loaded.State.ON && (plugin.isWoven() || plugin.state() == Loaded.State.MISMATCH);
+    }
+
+    /** Something in the configuration has proved wrong after all. */
+    synchronized void broken(String finding) {
+        broken.add(finding);
+        if (state == State.ARMED) {
+            disarm(finding);
+        }
+    }
+
+    /** Checks libraries that came into use since the probe was armed. */
+    void checkNew() {
+        for (Loaded plugin : plugins.values()) {
+            if (state == State.ARMED && plugin.isWoven() && !plugin.checked) {
+                plugin.checked = true;
+                List<String> findings = plugin.findings();
+                if (!findings.isEmpty()) {
+                    disarm(plugin.plugin.name() + ": " + String.join("; ", findings));
+                }
+            }
+        }
     }
 
     @Override

@@ -74,7 +74,7 @@ final class Weaver implements ClassFileTransformer {
         }
         byte[] woven = null;
         for (Loaded plugin : plugins) {
-            if (plugin.state() == Loaded.State.OFF || plugin.state() == Loaded.State.MISMATCH) {
+            if (plugin.state() == Loaded.State.MISMATCH) {
                 continue;
             }
             byte[] next = weave(plugin, loader, name, woven == null ? bytes : woven);
@@ -107,11 +107,20 @@ final class Weaver implements ClassFileTransformer {
                 }
             }
             return edit(plugin, here, loader, bytes);
-        } catch (Exception | LinkageError e) {
-            plugin.state(Loaded.State.MISMATCH, e instanceof IllegalArgumentException ? e.getMessage() : e.toString());
-            Log.line("plugin " + plugin.plugin.name() + " is off: " + plugin.reason() + " (it knows " + plugin.plugin.library() + ')');
+        } catch (Throwable e) { // an Error too: the JVM would load the class as it is and say nothing
+            mismatch(plugin, e instanceof IllegalArgumentException ? e.getMessage() : e.toString());
             return null;
         }
+    }
+
+    /** A class that is loaded already could not be woven. */
+    void failed(String name, Throwable e) {
+        byClass.get(name.replace('.', '/')).forEach(plugin -> mismatch(plugin, name + " stays as it was: " + e));
+    }
+
+    private static void mismatch(Loaded plugin, String why) {
+        plugin.state(Loaded.State.MISMATCH, why);
+        Log.line("plugin " + plugin.plugin.name() + " is off: " + why + " (it knows " + plugin.plugin.library() + ')');
     }
 
     private byte[] edit(Loaded plugin, Map<Point, JoinPoint> here, ClassLoader loader, byte[] bytes)

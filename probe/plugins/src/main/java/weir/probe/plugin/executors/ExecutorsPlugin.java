@@ -12,7 +12,7 @@ import weir.probe.boot.Gate;
  * Hands the mark on to other threads. More than one join point, because the JDK has no one place through which work
  * passes; each is a constant until armed, and all that take a mark up again stay one flag's read until a mark is kept.
  *
- * <p>Not seen: {@code java.util.Timer}, {@code ForkJoinPool.lazySubmit} and {@code externalSubmit}, a pool's queue read by
+ * <p>Not seen: {@code java.util.Timer}, {@code SubmissionPublisher}, {@code ForkJoinPool.lazySubmit} and {@code externalSubmit}, a pool's queue read by
  * {@code getQueue()}, which holds wrapped tasks, and one {@code Comparable} task object that is queued by marked and
  * unmarked threads at once.
  */
@@ -30,7 +30,7 @@ public final class ExecutorsPlugin implements Plugin {
         argument("execute", POOL + "execute" + RUNNABLE + ")V", 0, "Pool.execute").passing(THIS);
         taken("stale", POOL + "execute" + RUNNABLE + ")V", "Pool.unmarked");
         taken("remove", POOL + "remove" + RUNNABLE + ")Z", "Pool.removed");
-        taken("reject", POOL + "reject" + RUNNABLE + ")V", "Pool.original");
+        taken("reject", POOL + "reject" + RUNNABLE + ")V", "Pool.returned");
         points.add(JoinPoint.result("drain", POOL + "drainQueue()Ljava/util/List;", "Pool.originals").gate(Gate.CAPTURED));
         worker("run", "run()V", 0, "Pool.adopted");
         worker("before", "beforeExecute(Ljava/lang/Thread;Ljava/lang/Runnable;)V", 0, "Pool.original");
@@ -55,6 +55,8 @@ public final class ExecutorsPlugin implements Plugin {
         argument("pool-submit-result", FORKS + "submit" + RUNNABLE + "Ljava/lang/Object;" + task, 0, "Carry.runnable");
         argument("pool-submit-callable", FORKS + "submit(Ljava/util/concurrent/Callable;" + task, 0, "Carry.callable");
         argument("pool-all", FORKS + "invokeAll", 0, "Carry.callables").optional();
+        argument("pool-all-uninterruptibly", FORKS + "invokeAllUninterruptibly", 0, "Carry.callables").optional();
+        argument("pool-timeout", FORKS + "submitWithTimeout", 0, "Carry.callable").optional();
         argument("pool-any", FORKS + "invokeAny", 0, "Carry.callables").optional();
         String when = ";JLjava/util/concurrent/TimeUnit;)*";
         argument("pool-schedule-runnable", FORKS + "schedule(Ljava/lang/Runnable" + when, 0, "Carry.runnable").optional();
@@ -72,6 +74,9 @@ public final class ExecutorsPlugin implements Plugin {
         for (String[] stage : stages) {
             argument(stage[0], FUTURE + stage[0] + "Stage", Integer.parseInt(stage[2]), "Carry." + stage[1]);
         }
+        argument("complete-async", FUTURE + "completeAsync(Ljava/util/function/Supplier;Ljava/util/concurrent/Executor;)*", 0, "Carry.supplier")
+                .optional();
+        argument("delayed", "java.util.concurrent.CompletableFuture$DelayedExecutor#execute" + RUNNABLE + ")V", 0, "Fork.runnable").optional();
         String function = "Ljava/util/function/Function;)Ljava/util/concurrent/CompletableFuture;";
         argument("exceptionally-8", FUTURE + "uniExceptionallyStage(" + function, 0, "Carry.function").optional();
         argument("exceptionally", FUTURE + "uniExceptionallyStage(Ljava/util/concurrent/Executor;" + function, 1, "Carry.function").optional();

@@ -34,12 +34,14 @@ public final class Fork {
 
     /** Around {@code doExec}. A marked thread that joins may be given business work to help with: its mark is hidden. */
     public static Object enter(ForkJoinTask<?> task) {
-        Mark mark = Attached.take(task);
+        Mark mark = Attached.of(task);
         if (mark == null) {
             return Mark.marked() ? Mark.open(null) : null;
         }
         try {
-            return Mark.open(mark);
+            Mark.Scope scope = Mark.resume(mark);
+            Attached.take(task);
+            return scope;
         } catch (ShadowRefused e) {
             task.completeExceptionally(e);
             return null;

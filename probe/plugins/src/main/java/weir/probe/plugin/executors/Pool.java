@@ -11,6 +11,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import weir.probe.boot.Attached;
+import weir.probe.boot.Held;
 import weir.probe.boot.Mark;
 
 /**
@@ -29,7 +30,7 @@ public final class Pool {
             Attached.attach(task);
             return task;
         }
-        return new Carried(task, Mark.capture());
+        return new Carried(task);
     }
 
     /** At {@code execute}: a mark that an earlier, discarded run of the same object has left is taken off. */
@@ -44,7 +45,8 @@ public final class Pool {
     public static Runnable adopted(Runnable task) {
         Mark mark = task instanceof Carried ? null : Attached.of(task);
         if (mark == null) {
-            return task;
+            // A worker whose thread has a mark for life, or one that a polling loop has left: this task is not of it.
+            return Mark.marked() && !(task instanceof Carried) ? new Unmarked(task) : task;
         }
         Carried carried = new Carried(task, mark);
         Attached.take(task);
@@ -55,10 +57,18 @@ public final class Pool {
         return task instanceof Carried ? ((Carried) task).task : task;
     }
 
+    /** A task that its pool gives back, to a handler of rejected tasks for one. It may be queued again. */
+    public static Runnable returned(Runnable task) {
+        if (task instanceof Carried) {
+            Attached.attach(((Carried) task).task, ((Carried) task).mark);
+        }
+        return original(task);
+    }
+
     public static List<Runnable> originals(List<Runnable> tasks) {
         List<Runnable> originals = new ArrayList<>(tasks.size());
         for (Runnable task : tasks) {
-            originals.add(original(task));
+            originals.add(returned(task));
         }
         return originals;
     }
@@ -73,25 +83,22 @@ public final class Pool {
                 || queue.getClass() == ArrayBlockingQueue.class;
     }
 
-    /**
-     * A task with its mark. Its first run is under the mark even if shadow traffic is no longer accepted: others may wait for
-     * it, and middleware refuses what it does. Later runs, of periodic tasks, are refused then.
-     */
-    static final class Carried implements Runnable {
+    /** A task with its mark. */
+    static final class Carried extends Held implements Runnable {
         final Runnable task;
-        private final Mark mark;
+
+        Carried(Runnable task) {
+            this.task = task;
+        }
 
         Carried(Runnable task, Mark mark) {
+            super(mark);
             this.task = task;
-            this.mark = mark;
-            Attached.attach(this, mark);
         }
 
         @Override
         public void run() {
-            boolean waited = Attached.of(this) != null;
-            try (Mark.Scope scope = waited ? Mark.resume(mark) : Mark.open(mark)) {
-                Attached.take(this);
+            try (Mark.Scope scope = open()) {
                 task.run();
             }
         }
@@ -99,6 +106,21 @@ public final class Pool {
         @Override
         public String toString() {
             return task.toString();
+        }
+    }
+
+    private static final class Unmarked implements Runnable {
+        private final Runnable task;
+
+        Unmarked(Runnable task) {
+            this.task = task;
+        }
+
+        @Override
+        public void run() {
+            try (Mark.Scope hidden = Mark.open(null)) {
+                task.run();
+            }
         }
     }
 

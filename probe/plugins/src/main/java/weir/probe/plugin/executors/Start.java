@@ -16,6 +16,9 @@ public final class Start {
     private Start() {}
 
     public static boolean thread(Thread thread) throws ReflectiveOperationException {
+        if (thread.getState() != Thread.State.NEW) {
+            return false; // the JDK will refuse to start it again
+        }
         boolean virtual = thread.getClass().getName().equals("java.lang.VirtualThread")
                 || thread.getClass().getName().equals("java.lang.ThreadBuilders$BoundVirtualThread");
         if (virtual || inherits(Mark.task(thread).getName())) {

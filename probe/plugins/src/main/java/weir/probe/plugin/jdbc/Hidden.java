@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import weir.probe.boot.Mark;
+import weir.probe.boot.ShadowRefused;
 
 /**
  * A shadow connection and what comes of it. Each call runs without the mark, so the driver's sockets, timers and log
@@ -21,6 +22,8 @@ final class Hidden implements InvocationHandler {
     private static final Set<String> TAKE_SQL = new HashSet<>(Arrays.asList("prepareStatement", "prepareCall", "nativeSQL",
             "execute", "executeQuery", "executeUpdate", "executeLargeUpdate", "addBatch"));
     private static final Map<Class<?>, Class<?>[]> INTERFACES = new ConcurrentHashMap<>();
+    /** The same without the driver's own, whose methods take statements that would not be rewritten. */
+    private static final Map<Class<?>, Class<?>[]> STANDARD = new ConcurrentHashMap<>();
 
     private final Object target;
     private final Tables tables;
@@ -31,8 +34,9 @@ final class Hidden implements InvocationHandler {
     }
 
     static Object wrap(Object target, Tables tables) {
-        return Proxy.newProxyInstance(Hidden.class.getClassLoader(),
-                INTERFACES.computeIfAbsent(target.getClass(), Hidden::interfaces), new Hidden(target, tables));
+        Class<?>[] interfaces = tables == null ? INTERFACES.computeIfAbsent(target.getClass(), type -> interfaces(type, ""))
+                : STANDARD.computeIfAbsent(target.getClass(), type -> interfaces(type, "java.sql."));
+        return Proxy.newProxyInstance(Hidden.class.getClassLoader(), interfaces, new Hidden(target, tables));
     }
 
     @Override
@@ -50,6 +54,9 @@ final class Hidden implements InvocationHandler {
             case "unwrap":
                 if (((Class<?>) arguments[0]).isInstance(proxy)) {
                     return proxy;
+                }
+                if (tables != null) {
+                    throw new ShadowRefused("jdbc: shadow traffic may not unwrap a connection that has shadow tables: its statements would not be rewritten");
                 }
                 break;
             default:
@@ -79,15 +86,24 @@ final class Hidden implements InvocationHandler {
         return argument;
     }
 
-    private static Class<?>[] interfaces(Class<?> type) {
+    private static Class<?>[] interfaces(Class<?> type, String prefix) {
         Set<Class<?>> all = new LinkedHashSet<>();
         for (Class<?> at = type; at != null; at = at.getSuperclass()) {
             for (Class<?> each : at.getInterfaces()) {
-                if (Modifier.isPublic(each.getModifiers())) {
-                    all.add(each);
-                }
+                add(each, prefix, all);
             }
         }
         return all.toArray(new Class<?>[0]);
+    }
+
+    /** An interface, or those that it extends if it is not of the package. */
+    private static void add(Class<?> each, String prefix, Set<Class<?>> all) {
+        if (Modifier.isPublic(each.getModifiers()) && each.getName().startsWith(prefix)) {
+            all.add(each);
+        } else {
+            for (Class<?> above : each.getInterfaces()) {
+                add(above, prefix, all);
+            }
+        }
     }
 }

@@ -1,5 +1,6 @@
 package weir.probe.plugin.jdbc;
 
+import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -36,6 +37,8 @@ public final class Sources {
         // Without the mark: what the pool and the driver start now (fillers, timers) serves business calls as well.
         try (Mark.Scope hidden = Mark.open(null)) {
             return Cut.with(shadow.connection(source));
+        } catch (SQLException e) { // the database's fault, not the handler's
+            throw new ShadowRefused("jdbc: no shadow connection: " + e.getMessage(), e);
         }
     }
 

@@ -12,8 +12,8 @@ import weir.probe.boot.Gate;
  * Records of marked threads go to shadow topics. Beside each business consumer stands a shadow consumer of the shadow
  * topics in a shadow group; {@code poll} takes turns, so a batch is all business or all shadow, and from a shadow batch to
  * the next {@code poll} the polling thread is marked. So each way to read a batch is covered, and business offsets never
- * move for shadow records. Hence the join points: sending, the configuration of a consumer that is made, polling (two
- * methods), and commits, which have to reach the consumer whose turn it is.
+ * move for shadow records. Hence the join points: sending and its callback, the configuration of a consumer that is made, polling
+ * (two methods), closing, and commits, which have to reach the consumer whose turn it is.
  *
  * <p>Not possible: consumers with {@code assign}, and those made before the probe (no shadow records reach them); records
  * handed to other threads by a queue of the application's own (unmarked there; executors carry the mark); Kafka Streams;
@@ -44,11 +44,14 @@ public final class KafkaPlugin implements Plugin {
         return Arrays.asList(
                 JoinPoint.argument("send", PRODUCER + "#send(Lorg/apache/kafka/clients/producer/ProducerRecord;"
                         + "Lorg/apache/kafka/clients/producer/Callback;)*", 0, "Records.shadow"),
+                JoinPoint.argument("callback", PRODUCER + "#send(Lorg/apache/kafka/clients/producer/ProducerRecord;"
+                        + "Lorg/apache/kafka/clients/producer/Callback;)*", 1, "Records.callback"),
                 JoinPoint.enter("offsets", PRODUCER + "#sendOffsetsToTransaction", "Records.refuse"),
                 JoinPoint.argument("see", CONSUMER + "#<init>(Lorg/apache/kafka/clients/consumer/ConsumerConfig;" + SERDE + SERDE + ")V",
                         0, "Turns.see").passing(1, 2).gate(Gate.ALWAYS),
                 JoinPoint.enter("poll", CONSUMER + "#poll(Ljava/time/Duration;)*", "Turns.poll").passing(THIS).gate(Gate.ALWAYS),
                 JoinPoint.enter("poll-millis", CONSUMER + "#poll(J)*", "Turns.poll").passing(THIS).gate(Gate.ALWAYS).optional(),
+                JoinPoint.enter("close", CONSUMER + "#close(Ljava/time/Duration;)V", "Turns.close").passing(THIS).gate(Gate.ALWAYS),
                 JoinPoint.enter("commit-sync", CONSUMER + "#commitSync", "Turns.commitSync").passing(THIS),
                 JoinPoint.enter("commit-async", CONSUMER + "#commitAsync", "Turns.commitAsync").passing(THIS));
     }

@@ -1,17 +1,21 @@
 package weir.probe.plugin.kafka;
 
 import java.nio.charset.StandardCharsets;
+import org.apache.kafka.clients.producer.Callback;
 import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.clients.producer.RecordMetadata;
+import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.header.internals.RecordHeaders;
+import weir.probe.api.Baggage;
 import weir.probe.api.Settings;
+import weir.probe.api.Wire;
+import weir.probe.boot.Held;
 import weir.probe.boot.Mark;
 import weir.probe.boot.ShadowRefused;
 
 /** What marked threads send. */
 public final class Records {
-    private static final String HEADER = "baggage";
-
     private Records() {}
 
     /** Handler: the record for the shadow topic, with the mark for other readers of it. */
@@ -21,9 +25,31 @@ public final class Records {
             throw new ShadowRefused("kafka: shadow.kafka.prefix is not configured");
         }
         Headers headers = new RecordHeaders(record.headers());
-        headers.add(HEADER, ("weir.shadow=" + Mark.current().value()).getBytes(StandardCharsets.UTF_8));
+        Header last = headers.lastHeader(Baggage.HEADER);
+        String baggage = last == null || last.value() == null ? "" : new String(last.value(), StandardCharsets.UTF_8);
+        headers.remove(Baggage.HEADER).add(Baggage.HEADER, Wire.write(baggage).getBytes(StandardCharsets.UTF_8));
         String topic = record.topic().startsWith(prefix) ? record.topic() : prefix + record.topic();
         return new ProducerRecord<>(topic, record.partition(), record.timestamp(), record.key(), record.value(), headers);
+    }
+
+    /** Handler: what is called when the record has been sent, on the producer's thread. */
+    public static Callback callback(Callback given) {
+        return given == null ? null : new Marked(given);
+    }
+
+    private static final class Marked extends Held implements Callback {
+        private final Callback given;
+
+        Marked(Callback given) {
+            this.given = given;
+        }
+
+        @Override
+        public void onCompletion(RecordMetadata metadata, Exception failure) {
+            try (Mark.Scope scope = open()) {
+                given.onCompletion(metadata, failure);
+            }
+        }
     }
 
     /** Handler: the offsets would be those of the business group. */

@@ -14,6 +14,7 @@ import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.MetricName;
+import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.serialization.Deserializer;
 import weir.probe.api.Log;
 import weir.probe.boot.Cut;
@@ -49,6 +50,14 @@ public final class Turns {
             this.key = key;
             this.value = value;
         }
+
+        boolean isLike(Made other) {
+            return settings.equals(other.settings) && type(key) == type(other.key) && type(value) == type(other.value);
+        }
+
+        private static Class<?> type(Deserializer<?> given) {
+            return given == null ? null : given.getClass();
+        }
     }
 
     private final Made made;
@@ -64,7 +73,13 @@ public final class Turns {
     public static Object see(ConsumerConfig config, Deserializer<?> key, Deserializer<?> value) {
         if (INSIDE.get() == null) {
             synchronized (MADE) {
-                MADE.put(config.getString(ConsumerConfig.CLIENT_ID_CONFIG), new Made(config.originals(), key, value));
+                String id = config.getString(ConsumerConfig.CLIENT_ID_CONFIG);
+                Made made = new Made(config.originals(), key, value);
+                Made other = MADE.put(id, made);
+                if (other != null && !other.isLike(made)) { // which of the two a consumer is cannot be told
+                    MADE.put(id, null);
+                    Log.line("kafka: consumers of different settings share the client.id " + id + ": none reads shadow topics");
+                }
             }
         }
         return config;
@@ -76,14 +91,32 @@ public final class Turns {
             return false;
         }
         Turns turns = ALL.get(consumer);
+        if (turns != null && turns.mark != null) {
+            return turns.next(consumer);
+        }
+        if (Mark.marked()) {
+            throw new ShadowRefused("kafka: shadow traffic may not read business records");
+        }
         if (turns == null) {
-            if (!Mark.accepting()) {
+            if (!Mark.accepting() || Records.prefix().isEmpty()) {
                 return false;
             }
             turns = new Turns(made(consumer));
             ALL.put(consumer, turns);
         }
         return turns.made != null && turns.next(consumer);
+    }
+
+    /** Handler for all threads: ends the shadow batch of this loop, and its shadow consumer. */
+    public static boolean close(KafkaConsumer<?, ?> consumer) {
+        Turns turns = INSIDE.get() == null ? ALL.remove(consumer) : null;
+        if (turns != null) {
+            if (turns.mark != null) {
+                turns.mark.close();
+            }
+            turns.end();
+        }
+        return false;
     }
 
     /** Handler for marked threads. */
@@ -120,7 +153,7 @@ public final class Turns {
             mark.close();
             mark = null;
         }
-        if (!Mark.accepting() || Mark.marked()) {
+        if (!Mark.accepting() || Records.prefix().isEmpty()) {
             end();
             return false;
         }
@@ -214,9 +247,18 @@ public final class Turns {
         return null;
     }
 
-    /** A deserializer that was given as an object is used by both consumers, in one thread. */
-    @SuppressWarnings("unchecked")
+    /** A deserializer that was given as an object is used by both consumers, in one thread; the business consumer closes it. */
     private static Deserializer<Object> deserializer(Deserializer<?> given) {
-        return (Deserializer<Object>) given;
+        return given == null ? null : new Deserializer<Object>() {
+            @Override
+            public Object deserialize(String topic, byte[] data) {
+                return given.deserialize(topic, data);
+            }
+
+            @Override
+            public Object deserialize(String topic, Headers headers, byte[] data) {
+                return given.deserialize(topic, headers, data);
+            }
+        };
     }
 }

@@ -39,4 +39,9 @@ public final class LogbackPlugin implements Plugin {
                 "ch.qos.logback.core.FileAppender.getFile()Ljava/lang/String;",
                 "ch.qos.logback.classic.Logger.isAdditive()Z");
     }
+
+    @Override
+    public String check() {
+        return "ShadowLog";
+    }
 }

@@ -1,6 +1,7 @@
 package weir.probe.plugin.servlet;
 
 import org.apache.coyote.Request;
+import weir.probe.boot.Held;
 import weir.probe.boot.Mark;
 
 /**
@@ -13,6 +14,26 @@ public final class MarkedAsync {
     public static Object enter(Request request) {
         Object mark = request.getAttribute(MarkedRequest.ATTRIBUTE);
         return mark instanceof Mark ? Mark.open((Mark) mark) : null;
+    }
+
+    /** Handler for marked threads: a task for Tomcat's pool. */
+    public static Runnable start(Runnable task) {
+        return task == null ? null : new Started(task);
+    }
+
+    private static final class Started extends Held implements Runnable {
+        private final Runnable task;
+
+        Started(Runnable task) {
+            this.task = task;
+        }
+
+        @Override
+        public void run() {
+            try (Mark.Scope scope = open()) {
+                task.run();
+            }
+        }
     }
 
     public static void exit(Object scope, Throwable thrown) {

@@ -36,6 +36,11 @@ public final class MarkedRequest {
             return refuse(response, 400, "the request is refused: " + unreadable.getMessage());
         } catch (ShadowRefused refused) {
             return refuse(response, 503, refused.getMessage());
+        } catch (RuntimeException fault) {
+            if (Wire.mayBeMarked(request::getHeader)) {
+                return refuse(response, 503, "shadow traffic is refused: the probe failed: " + fault);
+            }
+            throw fault;
         }
     }
 

@@ -4,12 +4,17 @@ import java.util.Arrays;
 import java.util.List;
 import weir.probe.api.JoinPoint;
 import weir.probe.api.Plugin;
+import weir.probe.boot.Gate;
 
 /**
  * The edge of HTTP: the mark of a request is its thread's while the application serves it. Woven into Tomcat rather than
  * into servlets or Spring's dispatcher: filters run marked too, {@code javax} and {@code jakarta} are alike there, and
- * Spring MVC on Tomcat needs no more. Two join points: what an asynchronous request has left behind (a dispatch, a
- * timeout, listeners of reads and writes) is called through another method than the request itself.
+ * Spring MVC on Tomcat needs no more. Three join points: what an asynchronous request has left behind (a dispatch, a
+ * timeout, listeners of reads and writes) is called through another method than the request itself, and tasks of
+ * {@code AsyncContext.start} run in Tomcat's own pool.
+ *
+ * <p>Not seen: {@code ReadListener.onAllDataRead} and {@code AsyncListener.onError} where Tomcat calls them straight after the
+ * request, without a dispatch.
  */
 public final class ServletPlugin implements Plugin {
     @Override
@@ -34,7 +39,9 @@ public final class ServletPlugin implements Plugin {
                         + "#invoke(Lorg/apache/catalina/connector/Request;Lorg/apache/catalina/connector/Response;)V",
                         "MarkedRequest").passing(0, 1),
                 JoinPoint.around("async", "org.apache.catalina.connector.CoyoteAdapter#asyncDispatch(Lorg/apache/coyote/Request;"
-                        + "Lorg/apache/coyote/Response;Lorg/apache/tomcat/util/net/SocketEvent;)Z", "MarkedAsync").passing(0));
+                        + "Lorg/apache/coyote/Response;Lorg/apache/tomcat/util/net/SocketEvent;)Z", "MarkedAsync").passing(0),
+                JoinPoint.argument("start", "org.apache.catalina.core.AsyncContextImpl#start(Ljava/lang/Runnable;)V", 0,
+                        "MarkedAsync.start").gate(Gate.MARK));
     }
 
     @Override

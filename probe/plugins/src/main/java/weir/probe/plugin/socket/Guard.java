@@ -1,5 +1,6 @@
 package weir.probe.plugin.socket;
 
+import java.io.Closeable;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -21,47 +22,65 @@ import weir.probe.api.Fields;
 import weir.probe.api.Settings;
 import weir.probe.boot.ShadowRefused;
 
-/** Handlers for marked threads: go on, or refuse. */
+/** Handlers for marked threads: go on (false), or refuse. */
 public final class Guard {
     /** {@code SocketImpl.toString()}, the one public way to its addresses. */
     private static final Pattern SOCKET = Pattern.compile("Socket\\[addr=.*?/([^,]*),port=(\\d+),localport=(\\d+)]");
     private static final String[] TABLES = {"/proc/self/net/tcp", "/proc/self/net/tcp6"};
     private static final String LISTENING = "0A";
+    /** Where the plugins for HTTP clients have put the mark into what is sent. */
+    private static final String[] LIBRARIES = {"org.apache.http.impl.execchain.MainClientExec", "org.apache.http.impl.execchain.MinimalClientExec",
+        "jdk.internal.net.http."};
 
     private static volatile Set<Integer> listening = Collections.emptySet();
     private static volatile Set<String> allowed = Collections.emptySet();
+    private static volatile Set<String> sockets = Collections.emptySet();
     private static volatile long revision = -1;
 
     private Guard() {}
 
     public static boolean connect(SocketAddress address) {
-        return pass(allowed(address), "open a connection to", address);
+        if (!may(address)) {
+            throw refusal("open a connection to", address);
+        }
+        return false;
     }
 
     /** From JDK 13: the stream of a socket. */
     public static boolean write(Object stream) throws IOException, ReflectiveOperationException {
         Socket socket = (Socket) Fields.get(stream, "parent");
-        return write(socket.getLocalPort(), (InetSocketAddress) socket.getRemoteSocketAddress());
+        return write(socket.getLocalPort(), socket.getRemoteSocketAddress(), socket);
     }
 
     /** JDK 8 to 12: the stream of a socket's implementation. */
     public static boolean writeStream(Object stream) throws IOException, ReflectiveOperationException {
         Object socket = Fields.get(stream, "impl");
         Matcher fields = SOCKET.matcher(socket.toString());
-        return fields.matches() ? write(Integer.parseInt(fields.group(3)), new InetSocketAddress(fields.group(1), Integer.parseInt(fields.group(2))))
-                : pass(false, "write to", socket);
-    }
-
-    private static boolean write(int localPort, InetSocketAddress remote) throws IOException {
-        return pass(isAccepted(localPort) || allowed(remote), "write to", remote);
+        int port = fields.matches() ? Integer.parseInt(fields.group(3)) : 0;
+        SocketAddress remote = fields.matches() ? new InetSocketAddress(fields.group(1), Integer.parseInt(fields.group(2))) : null;
+        return write(port, remote, (Closeable) Fields.get(socket, "socket"));
     }
 
     public static boolean writeChannel(SocketChannel channel) throws IOException {
         SocketAddress local = channel.getLocalAddress();
-        SocketAddress remote = channel.getRemoteAddress();
-        boolean accepted = local instanceof InetSocketAddress ? isAccepted(((InetSocketAddress) local).getPort())
-                : local != null && !local.toString().isEmpty(); // a path: only the listening side of a Unix socket has one
-        return pass(accepted || allowed(remote), "write to", remote);
+        if (!(local instanceof InetSocketAddress) && local != null && !local.toString().isEmpty()) {
+            return false; // a path: only the listening side of a Unix socket has one
+        }
+        return write(local instanceof InetSocketAddress ? ((InetSocketAddress) local).getPort() : 0, channel.getRemoteAddress(), channel);
+    }
+
+    /**
+     * A refused write ends the connection: what was to be written stays in the buffers of the library above, which would send
+     * it with the next business call.
+     */
+    private static boolean write(int localPort, SocketAddress remote, Closeable connection) throws IOException {
+        if (!listening.contains(localPort) && !may(remote) && !isAccepted(localPort)) {
+            if (connection != null) {
+                connection.close();
+            }
+            throw refusal("write to", remote);
+        }
+        return false;
     }
 
     /** Whether answers to clients can be told from calls. */
@@ -70,12 +89,8 @@ public final class Guard {
                 : "this system does not tell its listening ports: list them as shadow.listen";
     }
 
-    /** What a handler answers: false, go on. */
-    private static boolean pass(boolean may, String what, Object address) {
-        if (!may) {
-            throw new ShadowRefused("socket: shadow traffic may not " + what + ' ' + address + ", which no plugin has claimed");
-        }
-        return false;
+    private static ShadowRefused refusal(String what, Object address) {
+        return new ShadowRefused("socket: shadow traffic may not " + what + ' ' + address + ", which no plugin has claimed");
     }
 
     /** An accepted connection has the listening port at this end; a connection that this JVM opened never has. */
@@ -103,40 +118,65 @@ public final class Guard {
         return now.contains(localPort);
     }
 
-    private static boolean allowed(SocketAddress address) {
+    /**
+     * {@code shadow.sockets} are for all; {@code shadow.allow} is for libraries that send the mark: at a service that does not get
+     * it, shadow traffic would be business traffic.
+     */
+    private static boolean may(SocketAddress address) {
         if (!(address instanceof InetSocketAddress)) {
             return false;
         }
         if (revision != Settings.revision()) {
             read();
         }
+        return is(address, sockets) || is(address, allowed) && claimed();
+    }
+
+    private static boolean is(SocketAddress address, Set<String> set) {
         InetSocketAddress internet = (InetSocketAddress) address;
         InetAddress ip = internet.getAddress();
-        return allowed(internet.getHostString(), internet.getPort()) || ip != null && allowed(ip.getHostAddress(), internet.getPort());
+        return is(internet.getHostString(), internet.getPort(), set) || ip != null && is(ip.getHostAddress(), internet.getPort(), set);
     }
 
-    private static boolean allowed(String host, int port) {
-        return allowed.contains(host) || allowed.contains(host + ':' + port);
+    private static boolean is(String host, int port, Set<String> set) {
+        return set.contains(host) || set.contains(host + ':' + port);
     }
 
-    /** {@code shadow.allow}: {@code host:port} or {@code host}, by name and by each address that the name has now. */
+    /** Whether a library that a plugin knows is at work; its callers and what it calls are the application's. */
+    private static boolean claimed() {
+        for (StackTraceElement frame : new Throwable().getStackTrace()) {
+            for (String library : LIBRARIES) {
+                if (frame.getClassName().startsWith(library)) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
     private static synchronized void read() {
         long read = Settings.revision();
-        Set<String> next = new HashSet<>();
-        Object section = Settings.section("allow");
+        allowed = addresses("allow");
+        sockets = addresses("sockets");
+        revision = read;
+    }
+
+    /** {@code host:port} or {@code host}, by name and by each address that the name has now. */
+    private static Set<String> addresses(String key) {
+        Set<String> addresses = new HashSet<>();
+        Object section = Settings.section(key);
         for (Object each : section instanceof List ? (List<?>) section : Collections.emptyList()) {
             String entry = each.toString();
-            next.add(entry);
+            addresses.add(entry);
             int colon = entry.matches("[^:]*:\\d+|\\[.*]:\\d+") ? entry.lastIndexOf(':') : entry.length();
             try {
                 for (InetAddress address : InetAddress.getAllByName(entry.substring(0, colon).replaceAll("[\\[\\]]", ""))) {
-                    next.add(address.getHostAddress() + entry.substring(colon));
+                    addresses.add(address.getHostAddress() + entry.substring(colon));
                 }
             } catch (UnknownHostException unknown) {
                 // by name only
             }
         }
-        allowed = next;
-        revision = read;
+        return addresses;
     }
 }

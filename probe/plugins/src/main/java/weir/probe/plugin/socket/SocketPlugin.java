@@ -9,8 +9,8 @@ import weir.probe.api.Plugin;
 
 /**
  * The last guard: a marked thread neither opens nor writes to a connection that no plugin answers for. A plugin claims
- * I/O by hiding the mark, {@code Mark.open(null)}, while its library works; where application code runs in between, by the
- * address, which has to be in {@code shadow.allow}. Answers to clients, on connections to a port where this host listens,
+ * I/O by hiding the mark, {@code Mark.open(null)}, while its library works; where application code runs in between, by its
+ * library's classes on the stack, and the address has to be in {@code shadow.allow}. Answers to clients, on connections to a port where this host listens,
  * pass. More than one join point: the JDK has no method through which all of them go.
  *
  * <p>Not seen: what event loops and other unmarked threads do on behalf of marked ones (Netty, the JDK's HttpClient,
