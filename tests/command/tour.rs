@@ -1,4 +1,4 @@
-//! The README's tour: every command in its `console` blocks is run against a `weir up`, in one
+//! The README's tour, and its continuation: every command in their `console` blocks is run against a `weir up`, in one
 //! shell, and must print the output shown.
 //!
 //! In the output, `...` stands for any text within a line and, alone on a line, for any number of
@@ -62,9 +62,9 @@ pub fn lines_match(patterns: &[String], lines: &[&str]) -> bool {
 }
 
 #[test]
-fn every_command_of_the_readme_prints_what_it_shows() {
-    let readme = std::fs::read_to_string(root().join("README.md")).expect("is there");
-    let steps = steps(&readme);
+fn every_command_of_the_tour_prints_what_it_shows() {
+    let pages = ["README.md", "docs/tour.md"].map(|page| std::fs::read_to_string(root().join(page)).expect("is there"));
+    let steps = steps(&pages.concat());
     assert!(steps.len() >= 8, "the tour has shrunk to {} commands", steps.len());
     let up = Running::start(&[]);
     let port = up.port.to_string();

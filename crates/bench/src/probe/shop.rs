@@ -22,7 +22,7 @@ const START_LIMIT: Duration = Duration::from_secs(300);
 /// How often that is looked at.
 const POLL: Duration = Duration::from_millis(20);
 /// Lines that a service logs for each order: with ten, LinkAgent before its optimisation costs the shop about half of its
-/// throughput, as in story 2.
+/// throughput, as its users had seen.
 const LOG_LINES: usize = 10;
 /// The load's script.
 pub const SCRIPT: &str = "load-probe.lua";

@@ -460,6 +460,15 @@ class ExecutorsTest {
                     "ran: " + ran);
             forked.get(1, TimeUnit.SECONDS);
             submitted.get(1, TimeUnit.SECONDS);
+            Probes.command("wake");
+            Probes.command("arm");
+            try (Mark.Scope shadow = Mark.open(new Mark("1"))) {
+                Probes.command("leave");
+                throw new AssertionError("the probe leaves, and this thread is marked");
+            } catch (IllegalStateException expected) {
+                check(expected.getMessage().startsWith("1 marked tasks are under way"), expected.getMessage());
+            }
+            check(Probes.command("leave").equals("left"), "it does not leave afterwards");
             System.out.println("all held");
             System.exit(0);
         }

@@ -148,6 +148,12 @@ class JdbcTest {
                         Jvms.check(update.executeUpdate() == 1, before + " does not find its row");
                     }
                     if (tables) {
+                        try (Connection connection = source.getConnection()) {
+                            connection.unwrap(org.postgresql.core.BaseConnection.class).execSQLUpdate("delete from orders");
+                            throw new AssertionError(before + " yields a connection that takes statements as they are");
+                        } catch (ShadowRefused | SQLException expected) {
+                            // not an interface of java.sql
+                        }
                         try {
                             execute(source.getConnection(), "insert into stock values (1)");
                             throw new AssertionError("a table without a shadow table is written");

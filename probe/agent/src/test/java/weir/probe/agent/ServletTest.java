@@ -81,7 +81,7 @@ class ServletTest {
             expect("400 the request is refused: the mark `weir.shadow` is there twice with different values", "/", mark, "a=1,weir.shadow=2");
             expect("200 1", "/", "a=1", mark, mark + ";p");
             expect("500", "/throw", mark);
-            for (String path : new String[] {"/async", "/timeout"}) {
+            for (String path : new String[] {"/async", "/timeout", "/start"}) {
                 go = new CountDownLatch(0);
                 expect("200 began business", path);
                 check("business".equals(continued), path + " continued " + continued);
@@ -92,6 +92,10 @@ class ServletTest {
                 expect("200 business", "/");
             }
             check(Mark.live() == 0, "marks are left");
+            Probes.command("silence servlet");
+            check(!Mark.accepting() && Probes.command("arm").contains("servlet: it is silent"), "shadow traffic without its edge");
+            Probes.command("wake servlet");
+            expect("200 1", "/", mark);
 
             continued = null;
             go = new CountDownLatch(1);
@@ -168,6 +172,18 @@ class ServletTest {
                     }
                     return null;
                 }));
+                return;
+            }
+            if (path.equals("/start")) { // a task for Tomcat's pool
+                call(async, "start", (Runnable) () -> {
+                    try {
+                        continued = mark();
+                        out.write("began " + call(request, "getAttribute", "mark"));
+                        call(async, "complete");
+                    } catch (Exception e) {
+                        e.printStackTrace();
+                    }
+                });
                 return;
             }
             CountDownLatch latch = go;

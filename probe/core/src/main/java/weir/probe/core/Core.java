@@ -155,7 +155,6 @@ public final class Core implements AutoCloseable {
         Clock.open();
         while (!closed) {
             try {
-                probe.checkNew();
                 probe.apply();
                 Thread.sleep(TICK_MS);
             } catch (InterruptedException e) {

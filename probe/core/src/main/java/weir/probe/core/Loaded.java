@@ -29,8 +29,6 @@ public final class Loaded {
         MISMATCH
     }
 
-    /** Whether its check has been run since its library is in use. */
-    volatile boolean checked;
     public final Plugin plugin;
     public final Map<Point, JoinPoint> points = new LinkedHashMap<>();
     /** Methods woven, by join point. */

@@ -100,7 +100,6 @@ public final class Probe implements Point.Handlers {
             if (gap(plugin)) {
                 findings.add("it is " + plugin.state().name().toLowerCase(java.util.Locale.ROOT) + ": " + plugin.reason());
             } else if (plugin.isWoven()) {
-                plugin.checked = true;
                 findings = plugin.findings();
             }
             Check check = new Check(plugin.plugin.name(), String.join("; ", findings));
@@ -210,19 +209,6 @@ public final class Probe implements Point.Handlers {
         broken.add(finding);
         if (state == State.ARMED) {
             disarm(finding);
-        }
-    }
-
-    /** Checks libraries that came into use since the probe was armed. */
-    void checkNew() {
-        for (Loaded plugin : plugins.values()) {
-            if (state == State.ARMED && plugin.isWoven() && !plugin.checked) {
-                plugin.checked = true;
-                List<String> findings = plugin.findings();
-                if (!findings.isEmpty()) {
-                    disarm(plugin.plugin.name() + ": " + String.join("; ", findings));
-                }
-            }
         }
     }
 

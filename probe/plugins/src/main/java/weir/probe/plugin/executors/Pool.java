@@ -30,7 +30,7 @@ public final class Pool {
             Attached.attach(task);
             return task;
         }
-        return new Carried(task);
+        return new Carried(task, new Held());
     }
 
     /** At {@code execute}: a mark that an earlier, discarded run of the same object has left is taken off. */
@@ -46,9 +46,13 @@ public final class Pool {
         Mark mark = task instanceof Carried ? null : Attached.of(task);
         if (mark == null) {
             // A worker whose thread has a mark for life, or one that a polling loop has left: this task is not of it.
-            return Mark.marked() && !(task instanceof Carried) ? new Unmarked(task) : task;
+            return task instanceof Carried || !Mark.marked() ? task : () -> {
+                try (Mark.Scope hidden = Mark.open(null)) {
+                    task.run();
+                }
+            };
         }
-        Carried carried = new Carried(task, mark);
+        Carried carried = new Carried(task, new Held(mark));
         Attached.take(task);
         return carried;
     }
@@ -60,7 +64,7 @@ public final class Pool {
     /** A task that its pool gives back, to a handler of rejected tasks for one. It may be queued again. */
     public static Runnable returned(Runnable task) {
         if (task instanceof Carried) {
-            Attached.attach(((Carried) task).task, ((Carried) task).mark);
+            Attached.attach(((Carried) task).task, ((Carried) task).held.mark);
         }
         return original(task);
     }
@@ -84,21 +88,18 @@ public final class Pool {
     }
 
     /** A task with its mark. */
-    static final class Carried extends Held implements Runnable {
+    static final class Carried implements Runnable {
         final Runnable task;
+        private final Held held;
 
-        Carried(Runnable task) {
+        Carried(Runnable task, Held held) {
             this.task = task;
-        }
-
-        Carried(Runnable task, Mark mark) {
-            super(mark);
-            this.task = task;
+            this.held = held;
         }
 
         @Override
         public void run() {
-            try (Mark.Scope scope = open()) {
+            try (Mark.Scope scope = held.open()) {
                 task.run();
             }
         }
@@ -106,21 +107,6 @@ public final class Pool {
         @Override
         public String toString() {
             return task.toString();
-        }
-    }
-
-    private static final class Unmarked implements Runnable {
-        private final Runnable task;
-
-        Unmarked(Runnable task) {
-            this.task = task;
-        }
-
-        @Override
-        public void run() {
-            try (Mark.Scope hidden = Mark.open(null)) {
-                task.run();
-            }
         }
     }
 

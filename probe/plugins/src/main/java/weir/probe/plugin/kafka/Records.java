@@ -3,7 +3,6 @@ package weir.probe.plugin.kafka;
 import java.nio.charset.StandardCharsets;
 import org.apache.kafka.clients.producer.Callback;
 import org.apache.kafka.clients.producer.ProducerRecord;
-import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.header.internals.RecordHeaders;
@@ -34,22 +33,15 @@ public final class Records {
 
     /** Handler: what is called when the record has been sent, on the producer's thread. */
     public static Callback callback(Callback given) {
-        return given == null ? null : new Marked(given);
-    }
-
-    private static final class Marked extends Held implements Callback {
-        private final Callback given;
-
-        Marked(Callback given) {
-            this.given = given;
+        if (given == null) {
+            return null;
         }
-
-        @Override
-        public void onCompletion(RecordMetadata metadata, Exception failure) {
-            try (Mark.Scope scope = open()) {
+        Held held = new Held();
+        return (metadata, failure) -> {
+            try (Mark.Scope scope = held.open()) {
                 given.onCompletion(metadata, failure);
             }
-        }
+        };
     }
 
     /** Handler: the offsets would be those of the business group. */

@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import org.slf4j.ILoggerFactory;
 import org.slf4j.LoggerFactory;
 import weir.probe.api.Settings;
 
@@ -43,11 +44,12 @@ public final class ShadowLog {
 
     /** Opens the shadow files of all loggers. */
     public static String check() {
-        if (!(LoggerFactory.getILoggerFactory() instanceof LoggerContext)) {
+        ILoggerFactory factory = LoggerFactory.getILoggerFactory();
+        if (!(factory instanceof LoggerContext)) {
             return null;
         }
         Set<FileAppender<?>> all = new LinkedHashSet<>();
-        ((LoggerContext) LoggerFactory.getILoggerFactory()).getLoggerList().forEach(logger -> all.addAll(shadows(logger)));
+        ((LoggerContext) factory).getLoggerList().forEach(logger -> all.addAll(shadows(logger)));
         for (FileAppender<?> shadow : all) {
             if (!shadow.isStarted()) {
                 FILES.remove(shadow.rawFileProperty());
@@ -87,10 +89,6 @@ public final class ShadowLog {
         }
     }
 
-    private static String suffix() {
-        return Settings.text("logback", "suffix", ".shadow");
-    }
-
     @SuppressWarnings("unchecked")
     private static FileAppender<ILoggingEvent> twin(FileAppender<?> appender, LoggerContext context) {
         Encoder<?> encoder = appender.getEncoder();
@@ -98,7 +96,7 @@ public final class ShadowLog {
         // Without a name of its own, a rolling appender's file has another name each day.
         String file = appender.rawFileProperty() != null ? appender.getFile()
                 : new File(new File(appender.getFile()).getParentFile(), String.valueOf(appender.getName())).getPath();
-        return twin(file + suffix(), pattern, ((FileAppender<ILoggingEvent>) appender).getCopyOfAttachedFiltersList(), context);
+        return twin(file + Settings.text("logback", "suffix", ".shadow"), pattern, ((FileAppender<ILoggingEvent>) appender).getCopyOfAttachedFiltersList(), context);
     }
 
     private static FileAppender<ILoggingEvent> twin(String file, String pattern, List<Filter<ILoggingEvent>> filters, LoggerContext context) {

@@ -18,22 +18,12 @@ public final class MarkedAsync {
 
     /** Handler for marked threads: a task for Tomcat's pool. */
     public static Runnable start(Runnable task) {
-        return task == null ? null : new Started(task);
-    }
-
-    private static final class Started extends Held implements Runnable {
-        private final Runnable task;
-
-        Started(Runnable task) {
-            this.task = task;
-        }
-
-        @Override
-        public void run() {
-            try (Mark.Scope scope = open()) {
+        Held held = new Held();
+        return () -> {
+            try (Mark.Scope scope = held.open()) {
                 task.run();
             }
-        }
+        };
     }
 
     public static void exit(Object scope, Throwable thrown) {
