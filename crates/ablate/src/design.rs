@@ -7,6 +7,11 @@
 //! though, and add up in the sum, so it is `n` times, up to a bound. All subsets, or chains of them drawn
 //! at random, would give exact Shapley values; they need a variant of their own for each turn, and
 //! what a part costs alone and what leaving it out saves are what people ask for.
+//!
+//! Where the load is there anyway and the machine is not ours, single differences drown. There the references' turns go
+//! to halves instead: a Hadamard matrix and its complement, in which each part is on in half of the turns, and each two
+//! are on together in a quarter. So each turn tells something about all parts (Hotelling, Some improvements in weighing,
+//! Annals of Mathematical Statistics 15, 1944), and what pairs share does not bias the costs.
 
 use weir_measure::random::Random;
 
@@ -26,6 +31,8 @@ pub enum Set {
     Alone(usize),
     /// Only two.
     Pair(usize, usize),
+    /// Those with a one in this row of the Hadamard matrix, or the others.
+    Half(usize, bool),
 }
 
 impl Set {
@@ -38,6 +45,7 @@ impl Set {
             Self::Without(one) => index != one,
             Self::Alone(one) => index == one,
             Self::Pair(one, other) => index == one || index == other,
+            Self::Half(row, others) => ((row & index).count_ones() % 2 == 0) != others,
         };
         (0..count).map(is_on).collect()
     }
@@ -46,8 +54,10 @@ impl Set {
 /// The variants of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// Parts can be on alone: everything in this file.
+    /// Parts can be on alone: everything, nothing, without each, each alone.
     Subsets,
+    /// The same, with halves instead of repeated references.
+    Halves,
     /// Variants that lack something: only everything, and everything but each.
     Leaving,
 }
@@ -77,9 +87,11 @@ impl Design {
         let without = (0..self.parts).map(Set::Without);
         match self.shape {
             Shape::Leaving => std::iter::once(Set::All).chain(without).collect(),
-            Shape::Subsets => {
+            Shape::Subsets | Shape::Halves => {
                 let alone = (0..self.parts).map(Set::Alone);
-                [Set::All, Set::None].into_iter().chain(without).chain(alone).collect()
+                let rows = if self.shape == Shape::Halves { 1..self.parts.next_power_of_two() } else { 0..0 };
+                let halves = rows.flat_map(|row| [Set::Half(row, false), Set::Half(row, true)]);
+                [Set::All, Set::None].into_iter().chain(without).chain(alone).chain(halves).collect()
             }
         }
     }
@@ -116,7 +128,7 @@ impl Design {
         match (names(true), names(false)) {
             (_, off) if off.is_empty() => "all".into(),
             (on, _) if on.is_empty() => "none".into(),
-            (on, _) if on.len() <= 2 && self.shape == Shape::Subsets => on.join(" and "),
+            (on, _) if on.len() <= 2 && self.shape != Shape::Leaving => on.join(" and "),
             (_, off) => format!("without {}", off.join(", ")),
         }
     }
@@ -127,7 +139,7 @@ impl Design {
         let mut turns: Vec<usize> = self.sets().into_iter().filter_map(|set| self.find(set)).collect();
         turns.sort_unstable();
         turns.dedup();
-        let more = references(self.parts).saturating_sub(1);
+        let more = if self.shape == Shape::Halves { 0 } else { references(self.parts).saturating_sub(1) };
         for set in [Set::All, Set::None] {
             if self.shape == Shape::Subsets || set == Set::All {
                 turns.extend(self.find(set).into_iter().flat_map(|variant| std::iter::repeat_n(variant, more)));
@@ -184,6 +196,23 @@ mod tests {
         let two = Design::new(2, Shape::Subsets);
         assert_eq!(two.find(Set::Without(0)), two.find(Set::Alone(1)));
         assert_eq!(Design::new(3, Shape::Leaving).variants().len(), 4);
+    }
+
+    #[test]
+    fn in_halves_each_part_is_on_half_of_the_time_and_each_two_together_a_quarter() {
+        for parts in [3_usize, 8, 11] {
+            let halves = (0..parts.next_power_of_two())
+                .flat_map(|row| [Set::Half(row, false).on(parts), Set::Half(row, true).on(parts)]);
+            let halves: Vec<Vec<bool>> = halves.collect();
+            let together = |one: usize, other: usize| halves.iter().filter(|on| on[one] && on[other]).count();
+            for one in 0..parts {
+                assert_eq!(together(one, one) * 2, halves.len());
+                assert!((0..one).all(|other| together(one, other) * 4 == halves.len()));
+            }
+            let design = Design::new(parts, Shape::Halves);
+            assert!(halves.iter().all(|half| design.variants().contains(half)));
+            assert_eq!(design.round(&mut Random::new(7)).len(), design.variants().len());
+        }
     }
 
     #[test]

@@ -8,6 +8,10 @@
 //! the costs and the shared cost add up to all minus none. The agreement is reported and
 //! not enforced: where three and more parts share one piece of work the sum is too large, and the
 //! reader must know.
+//!
+//! With [`Shape::Halves`], costs and the shared cost are those that fit the levels of all variants best (least squares),
+//! and a value counts relative to those measured just before and after it: a machine that others use changes its speed
+//! several times in a round.
 
 use super::design::{Design, Set, Shape};
 use super::interval::{Interval, RESAMPLES};
@@ -17,6 +21,8 @@ use weir_measure::statistics::median;
 
 /// Share of values cut off at each end before the mean: interrupted slices, and lucky ones.
 const TRIM: f64 = 0.25;
+/// How many values on either side a value of [`Shape::Halves`] is compared with.
+const NEIGHBOURS: usize = 3;
 
 /// What one round measured: variants with their CPU per request, in microseconds. A variant may
 /// stand in it several times.
@@ -81,7 +87,9 @@ pub fn estimate(design: &Design, rounds: &[Round], seed: u64) -> Option<Estimate
     if rounds.is_empty() {
         return None;
     }
-    let table = Table::of(rounds, design.variants().len());
+    let halves = design.shape == Shape::Halves;
+    let steady: Vec<Round> = rounds.iter().map(|round| if halves { steadied(round) } else { round.clone() }).collect();
+    let table = Table::of(&steady, design.variants().len());
     let point = figures(design, &table.levels(&(0..rounds.len()).collect::<Vec<_>>()));
     if !point.sum.is_finite() {
         return None;
@@ -90,7 +98,7 @@ pub fn estimate(design: &Design, rounds: &[Round], seed: u64) -> Option<Estimate
         resamples(rounds.len(), seed).map(|drawn| figures(design, &table.levels(&drawn))).collect();
     let interval =
         |of: &dyn Fn(&Figures) -> f64| Interval::of(of(&point), resampled.iter().map(of).collect(), rounds.len());
-    let subsets = design.shape == Shape::Subsets;
+    let subsets = design.shape != Shape::Leaving;
     let only = |of: &dyn Fn(&Figures) -> f64| subsets.then(|| interval(of));
     let part = |index: usize| PartCost {
         without: interval(&|figures| figures.parts[index][0]),
@@ -143,17 +151,64 @@ fn figures(design: &Design, levels: &[f64]) -> Figures {
     let mut parts: Vec<[f64; 3]> = (0..design.parts)
         .map(|index| [all - level(Set::Without(index)), level(Set::Alone(index)) - none, 0.0])
         .collect();
-    let shared = match design.shape {
-        Shape::Subsets => median(&parts.iter().map(|[without, alone, _]| alone - without).collect::<Vec<_>>()),
-        Shape::Leaving => 0.0,
+    let fit = if design.shape == Shape::Halves { fitted(design.variants(), levels) } else { None };
+    let shared = match (design.shape, &fit) {
+        (_, Some(fit)) => fit[1],
+        (Shape::Leaving, _) => 0.0,
+        _ => median(&parts.iter().map(|[without, alone, _]| alone - without).collect::<Vec<_>>()),
     };
-    for part in &mut parts {
-        part[2] = match design.shape {
-            Shape::Subsets => (part[0] + part[1] - shared) / 2.0,
-            Shape::Leaving => part[0],
+    for (index, part) in parts.iter_mut().enumerate() {
+        part[2] = match (design.shape, &fit) {
+            (_, Some(fit)) => fit[2 + index],
+            (Shape::Leaving, _) => part[0],
+            _ => (part[0] + part[1] - shared) / 2.0,
         };
     }
     Figures { all, none, shared, sum: shared + parts.iter().map(|part| part[2]).sum::<f64>(), parts }
+}
+
+/// The cost of nothing, the shared cost and that of each part which fit the levels best. `None` where they are not
+/// determined: of one part, what it shares cannot be told from its own.
+fn fitted(variants: &[Vec<bool>], levels: &[f64]) -> Option<Vec<f64>> {
+    let parts = variants.first()?.len();
+    let row =
+        |on: &Vec<bool>| [true, on.contains(&true)].into_iter().chain(on.iter().copied()).map(f64::from).collect();
+    let rows: Vec<Vec<f64>> = variants.iter().map(row).collect();
+    let unknown = parts + 2;
+    // The normal equations, with their right side as the last column.
+    let mut equations = vec![vec![0.0; unknown + 1]; unknown];
+    for (row, level) in rows.iter().zip(levels) {
+        for (equation, factor) in equations.iter_mut().zip(row) {
+            let values = row.iter().chain([level]);
+            equation.iter_mut().zip(values).for_each(|(sum, value)| *sum += factor * value);
+        }
+    }
+    for at in 0..unknown {
+        let pivot = (at..unknown).max_by(|&a, &b| equations[a][at].abs().total_cmp(&equations[b][at].abs()))?;
+        equations.swap(at, pivot);
+        let own = equations[at].clone();
+        if own[at].abs() < 1e-9 {
+            return None;
+        }
+        for (other, equation) in equations.iter_mut().enumerate() {
+            let factor = if other == at { 0.0 } else { equation[at] / own[at] };
+            equation.iter_mut().zip(&own).for_each(|(value, own)| *value -= factor * own);
+        }
+    }
+    Some(equations.iter().enumerate().map(|(at, equation)| equation[unknown] / equation[at]).collect())
+}
+
+/// A round in which each value is relative to the median of those around it, and the mean is as before.
+fn steadied(round: &Round) -> Round {
+    let values: Vec<f64> = round.iter().map(|(_, value)| *value).collect();
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let around = |at: usize| {
+        let before = &values[at.saturating_sub(NEIGHBOURS)..at];
+        let after = &values[at + 1..values.len().min(at + 1 + NEIGHBOURS)];
+        median(&[before, after].concat())
+    };
+    let relative = |(at, (variant, value)): (usize, &(usize, f64))| (*variant, value / around(at) * mean);
+    if round.len() > NEIGHBOURS { round.iter().enumerate().map(relative).collect() } else { round.clone() }
 }
 
 /// The value of each variant in each round, relative to the round.

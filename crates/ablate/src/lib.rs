@@ -52,9 +52,22 @@ use weir_measure::{child, workload};
 use weir_policy::counted;
 
 /// How costs and intervals are made, for readers of a result.
-const METHOD: &str = "cost = (without + alone - shared) / 2; without = all - all\\{i}, alone = {i} - none, \
-    shared = median of alone - without. Values are relative to their round; levels are means of the middle half \
-    over rounds; 95 % intervals by the bootstrap over whole rounds (800 resamples, expanded percentile)";
+fn method(shape: Shape) -> String {
+    let cost = match shape {
+        Shape::Halves => {
+            "cost and shared by least squares over all variants, shared being in each but none. Values are relative to \
+             the six around them"
+        }
+        _ => {
+            "cost = (without + alone - shared) / 2, shared = median of alone - without. Values are relative to their \
+             round"
+        }
+    };
+    format!(
+        "without = all - all\\{{i}}, alone = {{i}} - none, {cost}; levels are means of the middle half over rounds; \
+         95 % intervals by the bootstrap over whole rounds (800 resamples, expanded percentile)"
+    )
+}
 
 /// The options of a run.
 #[derive(Clone, Debug)]
@@ -181,7 +194,7 @@ pub fn elsewhere(
 ) -> Result<Outcome, MeasureError> {
     let site = Site::create(Placement::new(options.nice, options.no_pin), None, PathBuf::new())?;
     let mut load = Load::new(&options.load, target(options, &site))?;
-    let plan = plan(options, of, by, parts, Shape::Subsets, &site);
+    let plan = plan(options, of, by, parts, Shape::Halves, &site);
     run::run(&plan, stage, &mut load)
 }
 

@@ -191,13 +191,18 @@ fn live(stage: &mut dyn Stage, length: Duration) -> Result<Slice, MeasureError> 
     let counted = |stage: &mut dyn Stage| {
         stage.requests()?.ok_or_else(|| MeasureError::Usage("--load live needs Weir's ledger to count requests".into()))
     };
-    let (before, cpu_before) = (counted(stage)?, stage.cpu_ns()?);
+    // The answer of a busy process may take long, and is of some moment in between.
+    let reading = |stage: &mut dyn Stage| {
+        let (begun, requests, ended) = (stage.cpu_ns()?, counted(stage)?, stage.cpu_ns()?);
+        Ok::<_, MeasureError>((requests, begun.midpoint(ended)))
+    };
+    let (before, cpu_before) = reading(stage)?;
     let start = std::time::Instant::now();
     while start.elapsed() < length {
         weir_measure::interrupt::check_interrupted()?;
         std::thread::sleep(LOOK.min(length.saturating_sub(start.elapsed())));
     }
-    let (after, cpu_after) = (counted(stage)?, stage.cpu_ns()?);
+    let (after, cpu_after) = reading(stage)?;
     let requests = after.saturating_sub(before);
     if requests == 0 {
         return Err(MeasureError::Missing("no request was counted; send some with --url or --load replay:LOG".into()));

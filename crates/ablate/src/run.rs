@@ -1,7 +1,6 @@
 //! The rounds: every variant takes its turns, and what they measured becomes an outcome.
 
 use super::design::{Design, Set, Shape};
-use super::driver::Slice;
 use super::estimate::{Estimate, PairCost, Round, estimate, interactions};
 use super::interval::rank_correlation;
 use super::ledger::{LedgerSums, look};
@@ -16,6 +15,8 @@ use weir_measure::rounds::{self, Turns};
 
 /// Most parts whose pairs are looked at, the most entangled ones.
 const ENTANGLED: usize = 4;
+/// How many slices without a request may follow each other.
+const PAUSES: u32 = 3;
 /// Share of refused requests whose change is worth a note.
 const REFUSED: f64 = 0.005;
 
@@ -101,10 +102,17 @@ impl Runner<'_> {
 
     /// CPU per request of one turn, in microseconds.
     fn turn(&mut self, variant: usize, copy: usize) -> Result<f64, MeasureError> {
-        self.enter(variant, copy)?;
-        let ledger = self.stage.ledger().filter(|_| self.design.find(Set::All) == Some(variant));
-        let before = look(ledger.as_deref());
-        let slice: Slice = self.load.slice(self.stage).map_err(|error| self.explained(variant, error))?;
+        let mut pauses = 0;
+        let (ledger, before, slice) = loop {
+            self.enter(variant, copy)?;
+            let ledger = self.stage.ledger().filter(|_| self.design.find(Set::All) == Some(variant));
+            let before = look(ledger.as_deref());
+            match self.load.slice(self.stage) {
+                // Traffic that pauses does not end what has taken many minutes.
+                Err(MeasureError::Missing(_)) if pauses < PAUSES => pauses += 1,
+                slice => break (ledger, before, slice.map_err(|error| self.explained(variant, error))?),
+            }
+        };
         if let (Some(before), Some(after)) = (before, look(ledger.as_deref())) {
             self.tally.sums.add(&before, &after);
         }
@@ -224,7 +232,7 @@ impl Tally {
             by: plan.by.clone(),
             unit: plan.unit,
             host: plan.host.clone(),
-            method: super::METHOD.into(),
+            method: super::method(plan.shape),
             all: found.all,
             none: found.none,
             total: found.total,

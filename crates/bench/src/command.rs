@@ -157,7 +157,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, MeasureError> {
     let (rounds, seconds, connections) = match arguments.scenario {
         Scenario::Signature => (ROUNDS, SECONDS, signature::CONNECTIONS),
         Scenario::Probe => (probe::FORKS, probe::SECONDS, probe::CONNECTIONS),
-        Scenario::Linkagent => (probe::planted::ROUNDS, SECONDS, probe::CONNECTIONS),
+        Scenario::Linkagent => (probe::planted::ROUNDS, SECONDS, probe::planted::CONNECTIONS),
         _ => (ROUNDS, SECONDS, CONNECTIONS),
     };
     let schedule = Schedule {

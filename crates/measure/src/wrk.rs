@@ -28,6 +28,8 @@ pub const FROM_FILE: &str = "load-from-file.lua";
 pub const REQUESTS: &str = "requests";
 /// How much longer than asked `wrk` may take before it counts as hung.
 const GRACE: Duration = Duration::from_secs(30);
+/// After how long an answer counts as missing: more than the 2 seconds of `wrk`, for a machine that is saturated.
+const TIMEOUT: &str = "10s";
 /// Marks the script's line among what `wrk` prints.
 const MARK: &str = "weir-load ";
 
@@ -130,6 +132,8 @@ impl Load {
             "-t1".into(),
             format!("-c{}", self.connections),
             format!("-d{}s", self.seconds),
+            "--timeout".into(),
+            TIMEOUT.into(),
             "-s".into(),
             self.script.display().to_string(),
             self.url.clone(),

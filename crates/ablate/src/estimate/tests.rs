@@ -23,6 +23,8 @@ struct Machine {
     own: Vec<f64>,
     pairs: Vec<(usize, usize, f64)>,
     disturbed: bool,
+    /// By how much its speed may change from one value to the next.
+    drift: f64,
 }
 
 impl Machine {
@@ -37,10 +39,11 @@ impl Machine {
         let (mut noise, mut random) = (Noise(99), Random::new(5));
         (0..count)
             .map(|_| {
-                let level = if self.disturbed { 1.0 + noise.next() / 2.0 } else { 1.0 };
+                let mut level = if self.disturbed { 1.0 + noise.next() / 2.0 } else { 1.0 };
                 let mut value = |variant: usize| {
                     let cost = self.cost(&design.variants()[variant]);
                     let spoilt = self.disturbed && noise.next() < 0.05;
+                    level *= 1.0 + self.drift * (noise.next() - 0.5);
                     let factor = if self.disturbed { 0.96 + noise.next() * 0.08 } else { 1.0 };
                     (variant, cost * level * factor * if spoilt { 2.0 } else { 1.0 })
                 };
@@ -57,7 +60,7 @@ fn close(have: f64, want: f64, within: f64) {
 #[test]
 fn without_noise_everything_is_exact() {
     let own = vec![5.0, 0.0, 1.0, 2.5];
-    let machine = Machine { base: 20.0, shared: 3.0, own: own.clone(), pairs: vec![], disturbed: false };
+    let machine = Machine { base: 20.0, shared: 3.0, own: own.clone(), pairs: vec![], disturbed: false, drift: 0.0 };
     let design = Design::new(4, Shape::Subsets);
     let rounds = machine.rounds(&design, |random| design.round(random), 4);
     let estimate = estimate(&design, &rounds, 1).unwrap();
@@ -74,7 +77,7 @@ fn without_noise_everything_is_exact() {
 #[test]
 fn a_disturbed_machine_gives_the_costs_within_their_intervals_and_a_sum_that_agrees() {
     let own = vec![6.0, 0.2, 1.0, 2.5, 0.5, 1.5];
-    let machine = Machine { base: 30.0, shared: 2.0, own: own.clone(), pairs: vec![], disturbed: true };
+    let machine = Machine { base: 30.0, shared: 2.0, own: own.clone(), pairs: vec![], disturbed: true, drift: 0.0 };
     let design = Design::new(6, Shape::Subsets);
     let rounds = machine.rounds(&design, |random| design.round(random), 40);
     let estimate = estimate(&design, &rounds, 1).unwrap();
@@ -96,9 +99,39 @@ fn a_disturbed_machine_gives_the_costs_within_their_intervals_and_a_sum_that_agr
 }
 
 #[test]
+fn halves_find_the_dearest_of_many_cheap_parts_while_the_machine_changes_its_speed() {
+    let mut own = vec![0.0, 1.0, 0.5, 0.0, 0.0, 0.3, 0.0, 0.0];
+    own[3] = 6.0;
+    let machine = Machine { base: 90.0, shared: 1.0, own, pairs: vec![(1, 2, -0.3)], disturbed: true, drift: 0.2 };
+    let width = |shape: Shape| {
+        let design = Design::new(8, shape);
+        let rounds = machine.rounds(&design, |random| design.round(random), 12);
+        let cost = estimate(&design, &rounds, 1).unwrap().parts[3].cost;
+        (cost.low > 0.0 && (4.0..12.0).contains(&cost.value), cost.high - cost.low)
+    };
+    let ((found, narrow), (_, wide)) = (width(Shape::Halves), width(Shape::Subsets));
+    assert!(found, "{narrow}");
+    assert!(narrow < wide / 2.0, "{narrow} {wide}");
+}
+
+#[test]
+fn halves_are_exact_without_noise_and_of_one_part_is_alone_what_it_costs() {
+    for own in [vec![5.0, 0.0, 1.0, 2.5, 4.0], vec![3.0]] {
+        let shared = if own.len() > 1 { 3.0 } else { 0.0 };
+        let machine = Machine { base: 20.0, shared, own: own.clone(), pairs: vec![], disturbed: false, drift: 0.0 };
+        let design = Design::new(own.len(), Shape::Halves);
+        let levels: Vec<f64> = design.variants().iter().map(|on| machine.cost(on)).collect();
+        let found = figures(&design, &levels);
+        found.parts.iter().zip(&own).for_each(|(part, own)| close(part[2], *own, 1e-9));
+        close(found.shared, shared, 1e-9);
+    }
+}
+
+#[test]
 fn what_a_pair_shares_is_split_between_the_two_and_found_as_an_interaction() {
     let pairs = vec![(1, 3, -2.0)];
-    let machine = Machine { base: 20.0, shared: 1.0, own: vec![1.0, 4.0, 2.0, 5.0, 1.0], pairs, disturbed: false };
+    let machine =
+        Machine { base: 20.0, shared: 1.0, own: vec![1.0, 4.0, 2.0, 5.0, 1.0], pairs, disturbed: false, drift: 0.0 };
     let mut design = Design::new(5, Shape::Subsets);
     let rounds = machine.rounds(&design, |random| design.round(random), 3);
     let found = estimate(&design, &rounds, 1).unwrap();
@@ -118,7 +151,7 @@ fn what_a_pair_shares_is_split_between_the_two_and_found_as_an_interaction() {
 
 #[test]
 fn variants_that_only_lack_something_have_no_alone() {
-    let machine = Machine { base: 20.0, shared: 0.0, own: vec![1.0, 4.0], pairs: vec![], disturbed: false };
+    let machine = Machine { base: 20.0, shared: 0.0, own: vec![1.0, 4.0], pairs: vec![], disturbed: false, drift: 0.0 };
     let design = Design::new(2, Shape::Leaving);
     let rounds = machine.rounds(&design, |random| design.round(random), 3);
     let found = estimate(&design, &rounds, 1).unwrap();

@@ -3,10 +3,11 @@
 //!
 //! A JVM compiles the same code differently from start to start, by more than a good probe costs. So the unit is the fork:
 //! in each round the three services of `probe/shop` are started anew for each row with its agent, and warmed up. A machine's
-//! speed varies by more than that, from minute to minute. So the forks of a round are then loaded by turns, some seconds
-//! each, and ratios are taken to the fork without an agent in the same round. CPU time is the ticks of whole processes, not
-//! `schedstat` of threads: it keeps that of threads that have ended, and includes the collector's. The JIT compiler's is
-//! taken out: under this load it goes on for minutes, and would be half of what is measured.
+//! speed varies by more than that, by half within seconds where neighbours use its memory. So the forks of a round are then
+//! loaded all at once, and ratios are taken to the fork without an agent in the same seconds: turns, even of one second,
+//! spread three times as far. CPU time is the ticks of whole processes, not `schedstat` of threads: it keeps that of
+//! threads that have ended, and includes the collector's. The JIT compiler's is taken out: under this load it goes on for
+//! minutes, and would be half of what is measured.
 
 pub mod planted;
 mod report;
@@ -26,38 +27,39 @@ use rows::{BASELINE, ROWS, Row};
 use shop::{Fork, Stores};
 use weir_measure::error::MeasureError;
 use weir_measure::host::Host;
+use weir_measure::load_report::LoadReport;
 use weir_measure::random::Random;
 use weir_measure::rounds::{self, Turns};
 use weir_measure::site::{Site, write_results};
 use weir_measure::statistics::Summary;
-use weir_measure::wrk::{Load, Traffic};
+use weir_measure::wrk::{Load, RunningLoad, Traffic};
 
 /// Connections of the load, as in story 2.
 pub const CONNECTIONS: u32 = 200;
 /// Forks of each row unless `--rounds` says otherwise.
 pub const FORKS: u32 = 20;
 /// Seconds of each fork's measurement unless `--seconds` says otherwise.
-pub const SECONDS: u32 = 30;
-/// Seconds of a fork's turn.
-const SLICE_SECONDS: u32 = 2;
+pub const SECONDS: u32 = 72;
+/// Seconds of one joint load. Short, so that the median of some is not moved by one that the machine disturbed.
+const SLICE_SECONDS: u32 = 6;
 /// How long the orders under way at the end of a load take to end.
 const SETTLE: Duration = Duration::from_millis(300);
 /// Connections and seconds of the loads before it, in which the JIT compiles what is hot. With few connections its threads
 /// get their share of the CPU.
-const WARM_UP: [(u32, u32); 2] = [(16, 20), (CONNECTIONS, 25)];
+const WARM_UP: [(u32, u32); 2] = [(16, 15), (CONNECTIONS, 20)];
 /// How many failed forks end a run.
 const FAILURES: u32 = 3;
 /// By how much the share of shadow orders may miss the load's, as a part of it.
 const SHARE_TOLERANCE: f64 = 0.2;
 
-/// What a fork, or one of its turns, has taken.
+/// What a fork, or one of its loads, has taken.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Measured {
     /// From the start of the JVMs to the first answered order, seconds.
     startup_s: f64,
     /// CPU time of the three JVMs per order, microseconds.
     cpu_us: f64,
-    /// The same, divided by that of the fork without an agent: median of the turns, each beside the other's of its time.
+    /// The same, divided by that of the fork without an agent: median of the loads.
     cpu_ratio: f64,
     /// 99th percentile of the response time, microseconds.
     p99_us: f64,
@@ -76,7 +78,7 @@ struct Running {
     slices: Vec<Measured>,
 }
 
-/// Takes the turns, and writes the results after each round.
+/// Starts the forks, loads them, and writes the results after each round.
 struct Forks<'a> {
     site: &'a Site,
     stores: Stores,
@@ -92,27 +94,21 @@ struct Forks<'a> {
 impl Turns for Forks<'_> {
     type Turn = ();
 
-    /// All are started, then all have their turns in each of the slices.
+    /// One after the other is started; the number after the last row's stands for all.
     fn order(&mut self, random: &mut Random) -> Vec<usize> {
         self.running = self.rows.iter().map(|_| None).collect();
-        (0..=self.schedule.seconds.div_ceil(SLICE_SECONDS)).flat_map(|_| random.order(self.rows.len())).collect()
+        let loads = self.schedule.seconds.div_ceil(SLICE_SECONDS) as usize;
+        random.order(self.rows.len()).into_iter().chain(std::iter::repeat_n(self.rows.len(), loads)).collect()
     }
 
     fn name(&self, index: usize) -> String {
-        self.rows[index].name.into()
+        self.rows.get(index).map_or("all", |row| row.name).into()
     }
 
-    fn take(&mut self, index: usize, copy: usize) -> Result<(), MeasureError> {
-        let row = self.rows[index];
-        let outcome = match &mut self.running[index] {
-            running @ None if copy == 0 => {
-                started(self.site, &self.stores, row, self.schedule).map(|fork| *running = Some(fork))
-            }
-            Some(running) => {
-                slice(self.site, &self.stores, row, self.schedule, &running.fork).map(|it| running.slices.push(it))
-            }
-            None => Ok(()),
-        };
+    fn take(&mut self, index: usize, _copy: usize) -> Result<(), MeasureError> {
+        let Some(row) = self.rows.get(index) else { return self.load_all() };
+        let outcome = started(self.site, &self.stores, row, self.schedule);
+        let outcome = outcome.map(|fork| self.running[index] = Some(fork));
         self.judge(index, outcome)
     }
 
@@ -151,6 +147,35 @@ impl Turns for Forks<'_> {
 }
 
 impl Forks<'_> {
+    /// Loads all forks at once.
+    fn load_all(&mut self) -> Result<(), MeasureError> {
+        let mut loads = Vec::new();
+        for (row, running) in self.rows.iter().zip(&self.running) {
+            let reading = running.as_ref().map(|running| Reading::of(&self.stores, row, &running.fork)).transpose()?;
+            loads.push(reading.map(|reading| (reading, None)));
+        }
+        for ((row, running), load) in self.rows.iter().zip(&self.running).zip(&mut loads) {
+            if let (Some(running), Some((_, load))) = (running, load) {
+                *load = Some(self::load(self.site, &running.fork, row, self.schedule, SLICE_SECONDS).start()?);
+            }
+        }
+        let mut reports = Vec::new();
+        for load in loads {
+            let finished = |(reading, load): (Reading, Option<RunningLoad>)| Some((reading, load?));
+            let finished = load.and_then(finished).map(|(reading, load)| Ok((reading, load.finish(&mut || Ok(()))?)));
+            reports.push(finished.transpose()?);
+        }
+        std::thread::sleep(SETTLE);
+        for (index, report) in reports.into_iter().enumerate() {
+            if let (Some(running), Some((reading, report))) = (&mut self.running[index], report) {
+                let slice = slice(&self.stores, self.rows[index], &running.fork, reading, &report);
+                let outcome = slice.map(|slice| running.slices.push(slice));
+                self.judge(index, outcome)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Ends a fork that has failed; the run as well if it is one too many, so that one fault does not end hours of rounds.
     fn judge(&mut self, index: usize, outcome: Result<(), MeasureError>) -> Result<(), MeasureError> {
         match outcome {
@@ -214,7 +239,7 @@ fn load(site: &Site, fork: &Fork, row: &Row, schedule: Schedule, seconds: u32) -
         core: None,
         nice: site.placement.nice,
         script: site.path(shop::SCRIPT),
-        output: site.path("wrk.out"),
+        output: site.path(&format!("wrk-{}.out", row.name)),
     }
 }
 
@@ -226,17 +251,33 @@ fn started(site: &Site, stores: &Stores, row: &Row, schedule: Schedule) -> Resul
     Ok(Running { fork, slices: Vec::new() })
 }
 
-/// Loads a fork for one turn. Orders are counted in the databases, with those under way when the load ends.
-fn slice(site: &Site, stores: &Stores, row: &Row, schedule: Schedule, fork: &Fork) -> Result<Measured, MeasureError> {
-    let (cpu, allocated, [business, shadow]) = (fork.cpu_ns()?, fork.allocated()?, stores.orders()?);
-    let report = load(site, fork, row, schedule, SLICE_SECONDS).run()?;
-    std::thread::sleep(SETTLE);
+/// What has been counted of a fork so far.
+struct Reading {
+    cpu_ns: u64,
+    allocated: u64,
+    /// Business and shadow orders.
+    orders: [u64; 2],
+}
+
+impl Reading {
+    fn of(stores: &Stores, row: &Row, fork: &Fork) -> Result<Self, MeasureError> {
+        Ok(Self { cpu_ns: fork.cpu_ns()?, allocated: fork.allocated()?, orders: stores.orders(row)? })
+    }
+}
+
+/// What a load has taken since `before`. Orders are counted in the databases, with those under way when the load ends.
+fn slice(
+    stores: &Stores,
+    row: &Row,
+    fork: &Fork,
+    before: Reading,
+    report: &LoadReport,
+) -> Result<Measured, MeasureError> {
     if let Some(trouble) = report.trouble(0) {
         return Err(MeasureError::wrong(row.name, format!("{trouble}; {}", fork.said())));
     }
-    let (cpu, allocated) = (fork.cpu_ns()?.saturating_sub(cpu), fork.allocated()?.saturating_sub(allocated));
-    let now = stores.orders()?;
-    let (business, shadow) = ((now[0] - business) as f64, (now[1] - shadow) as f64);
+    let now = Reading::of(stores, row, fork)?;
+    let [business, shadow] = [0, 1].map(|kind| (now.orders[kind] - before.orders[kind]) as f64);
     let (orders, wanted) = (business + shadow, f64::from(row.shadow_percent) / 100.0);
     let share = shadow / orders;
     if (share - wanted).abs() > wanted * SHARE_TOLERANCE {
@@ -245,10 +286,10 @@ fn slice(site: &Site, stores: &Stores, row: &Row, schedule: Schedule, fork: &For
     }
     Ok(Measured {
         startup_s: fork.startup.as_secs_f64(),
-        cpu_us: cpu as f64 / 1e3 / orders,
+        cpu_us: now.cpu_ns.saturating_sub(before.cpu_ns) as f64 / 1e3 / orders,
         cpu_ratio: f64::NAN,
         p99_us: report.p99_us as f64,
-        bytes: allocated as f64 / orders,
+        bytes: now.allocated.saturating_sub(before.allocated) as f64 / orders,
         rate: report.rate(),
     })
 }

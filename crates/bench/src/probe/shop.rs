@@ -24,6 +24,8 @@ const POLL: Duration = Duration::from_millis(20);
 /// Lines that a service logs for each order: with ten, LinkAgent before its optimisation costs the shop about half of its
 /// throughput, as its users had seen.
 const LOG_LINES: usize = 10;
+/// Options of the JVMs. A compiler's thread that ends takes its CPU time along, which is then part of the whole process's.
+const JVM: [&str; 2] = ["-Xmx256m", "-XX:-UseDynamicNumberOfCompilerThreads"];
 /// The load's script.
 pub const SCRIPT: &str = "load-probe.lua";
 /// The services, in the order of their start, and their main classes.
@@ -33,7 +35,7 @@ const SERVICES: [(&str, &str); 3] = [
     ("gateway", "shop.gateway.Gateway"),
 ];
 
-/// PostgreSQL with a business and a shadow database, and Redis.
+/// PostgreSQL, with a business and a shadow database for each row, and Redis.
 #[derive(Debug)]
 pub struct Stores {
     _script: Child,
@@ -79,22 +81,44 @@ impl Stores {
         format!("jdbc:postgresql://127.0.0.1:{}/{database}?user=shop", self.postgresql)
     }
 
-    /// How many orders have been written to the business and the shadow database.
-    pub fn orders(&self) -> Result<[u64; 2], MeasureError> {
-        let port = self.postgresql.to_string();
-        let count = |database| {
-            let arguments =
-                ["-h", "127.0.0.1", "-p", &port, "-U", "shop", "-At", "-c", "select last_value from orders_id_seq"];
-            let output = Command::new("psql").args(arguments).arg(database).output();
-            let output = output.map_err(|error| MeasureError::program("psql", error.to_string()))?;
-            let text = String::from_utf8_lossy(&output.stdout);
-            text.trim().parse().map_err(|_| MeasureError::program("psql", String::from_utf8_lossy(&output.stderr)))
+    /// Makes the row's databases anew: no fork finds the tables that earlier ones have filled.
+    fn empty(&self, row: &Row) -> Result<(), MeasureError> {
+        for (database, template) in databases(row).iter().zip(["shop", "shop_shadow"]) {
+            self.ask("postgres", &format!("drop database if exists \"{database}\" with (force)"))?;
+            self.ask("postgres", &format!("create database \"{database}\" template {template}"))?;
+        }
+        Ok(())
+    }
+
+    /// How many orders have been written to the row's business and shadow databases.
+    pub fn orders(&self, row: &Row) -> Result<[u64; 2], MeasureError> {
+        let count = |database: &str| {
+            let text = self.ask(database, "select last_value from orders_id_seq")?;
+            text.trim().parse().map_err(|_| MeasureError::program("psql", text))
         };
-        Ok([count("shop")?, count("shop_shadow")?])
+        let [business, shadow] = databases(row);
+        Ok([count(&business)?, count(&shadow)?])
+    }
+
+    fn ask(&self, database: &str, sql: &str) -> Result<String, MeasureError> {
+        let port = self.postgresql.to_string();
+        let arguments = ["-h", "127.0.0.1", "-p", &port, "-U", "shop", "-Atqc", sql, database];
+        let output = Command::new("psql").args(arguments).output();
+        let output = output.map_err(|error| MeasureError::program("psql", error.to_string()))?;
+        if output.status.success() {
+            Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        } else {
+            Err(MeasureError::program("psql", String::from_utf8_lossy(&output.stderr)))
+        }
     }
 }
 
-/// The three JVMs of a turn.
+/// The row's business and shadow database.
+fn databases(row: &Row) -> [String; 2] {
+    ["shop", "shadow"].map(|kind| format!("{kind}-{}", row.name))
+}
+
+/// The three JVMs of a row.
 #[derive(Debug)]
 pub struct Fork {
     services: Vec<Child>,
@@ -119,13 +143,15 @@ impl Fork {
         let directory = site.directory_of(&format!("probe-{}", row.name))?;
         let _ = std::fs::remove_dir_all(&directory);
         std::fs::create_dir_all(directory.join("run")).map_err(MeasureError::file(&directory))?;
+        stores.empty(row)?;
+        let [database, _] = databases(row);
         let ports = [weir_measure::port::free()?, weir_measure::port::free()?, weir_measure::port::free()?];
         let config = directory.join("probe.json");
-        write(&config, &configuration(stores, ports, row.agent)?)?;
+        write(&config, &configuration(stores, ports, row)?)?;
         let mut fork = Self { services: Vec::new(), directory, gateway: ports[2], startup: Duration::ZERO };
         let began = Instant::now();
         for ((name, class), port) in SERVICES.into_iter().zip(ports) {
-            let mut arguments = vec!["-Xmx256m".to_owned()];
+            let mut arguments = JVM.map(str::to_owned).to_vec();
             arguments.extend(row.agent.options()?);
             arguments.extend([format!("-Dloader.main={class}"), "-jar".into(), jar.display().to_string()]);
             fork.services.push(Child::start(Launch {
@@ -135,7 +161,7 @@ impl Fork {
                     ("SHOP_PORT", port.to_string()),
                     ("STOCK_PORT", ports[0].to_string()),
                     ("ORDER_PORT", ports[1].to_string()),
-                    ("SHOP_DB", stores.url("shop")),
+                    ("SHOP_DB", stores.url(&database)),
                     ("SHOP_REDIS", format!("redis://127.0.0.1:{}", stores.redis)),
                     ("SHOP_LOG", fork.directory.join(format!("{name}.log")).display().to_string()),
                     ("SHOP_LOG_LINES", LOG_LINES.to_string()),
@@ -238,15 +264,19 @@ impl Fork {
 }
 
 /// The probe's file.
-fn configuration(stores: &Stores, [stock, order, _]: [u16; 3], agent: Agent) -> Result<String, MeasureError> {
-    let shadow = serde_json::json!({"url": stores.url("shop_shadow"), "user": "shop", "password": ""});
-    let plugins = match agent {
-        Agent::Planted => serde_json::json!({PLANTED: whole(Path::new("probe/peers/target/linkagent.jar"))?}),
-        _ => serde_json::json!({}),
+fn configuration(stores: &Stores, [stock, order, _]: [u16; 3], row: &Row) -> Result<String, MeasureError> {
+    let [business, shadow] = databases(row).map(|database| stores.url(&database));
+    let shadow = serde_json::json!({"url": shadow, "user": "shop", "password": ""});
+    // Logback opens no file twice, and the planted plugin writes to `.shadow`.
+    let (plugins, suffix) = match row.agent {
+        Agent::Planted => {
+            (serde_json::json!({PLANTED: whole(Path::new("probe/peers/target/linkagent.jar"))?}), ".shadow-probe")
+        }
+        _ => (serde_json::json!({}), ".shadow"),
     };
     let document = serde_json::json!({"plugins": plugins, "shadow": {
-        "jdbc": [{"business": stores.url("shop"), "shadow": shadow}],
-        "logback": {"suffix": ".shadow"},
+        "jdbc": [{"business": business, "shadow": shadow}],
+        "logback": {"suffix": suffix},
         "redis": {"prefix": "shadow:"},
         "kafka": {"prefix": "shadow-"},
         "allow": [format!("127.0.0.1:{order}"), format!("127.0.0.1:{stock}")],
