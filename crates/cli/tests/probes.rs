@@ -51,6 +51,7 @@ impl Jvm {
             .args(["-Xmx128m", "-cp", &format!("{}:{libraries}", dir.path().display()), "Shop"])
             .arg(dir.path().join("shop.log"))
             .env("WEIR_PROBE_DIR", dir.path().join("probes"))
+            .current_dir(dir.path()) // where shadow.log is made
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -19,8 +19,8 @@ use weir_measure::site::Site;
 const ROW: Row = Row { name: PLANTED, agent: Agent::Planted, load: None, shadow_percent: 0, traces: false };
 /// Rounds of the ablation unless `--rounds` says otherwise.
 pub const ROUNDS: u32 = 12;
-/// Connections unless `--connections` says otherwise. With 200, the probes' answers wait for half a second each, and the
-/// JIT compiler for longer.
+/// Connections unless `--connections` says otherwise. With 200, probes answer so late that a turn of the ablation takes 12
+/// seconds instead of 5.
 pub const CONNECTIONS: u32 = 16;
 /// How long the background load may run; it is ended when both commands have.
 const LOAD_SECONDS: u32 = 3600;

@@ -19,7 +19,7 @@ public final class MarkedAsync {
     /** Handler for marked threads: a task for Tomcat's pool. */
     public static Runnable start(Runnable task) {
         Held held = new Held();
-        return () -> {
+        return task == null ? null : () -> {
             try (Mark.Scope scope = held.open()) {
                 task.run();
             }
