@@ -1,6 +1,7 @@
 //! `weir ablate` ranks a planted slow rule first, and a gateway gets its policy back however the
 //! run ends.
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Stdio};
 
@@ -164,11 +165,15 @@ fn the_guard_restores_the_policy_of_a_killed_run() {
 }
 
 #[test]
-fn an_interrupted_run_restores_the_policy() {
+fn an_interrupted_run_restores_the_policy_and_shows_the_finished_rounds() {
     let mut ablated = Ablated::start();
     let guard = ablated.guard();
+    let mut said = BufReader::new(ablated.run.stderr.take().expect("is piped")).lines().map_while(Result::ok);
+    assert!(said.any(|line| line.contains("round 3/")));
     ablated.signal(libc::SIGINT);
-    assert_eq!(ablated.run.wait().expect("our own child").code(), Some(1));
+    let said: Vec<String> = said.collect();
+    assert!(said.iter().any(|line| line.contains("rounds that are finished")), "{said:?}");
+    assert_eq!(ablated.run.wait().expect("our own child").code(), Some(0));
     assert_eq!(ablated.policy(), ablated.original);
     assert!(!ablated.journal() && !runs(guard));
 }

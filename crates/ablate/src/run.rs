@@ -73,7 +73,10 @@ pub fn run(plan: &Plan, stage: &mut dyn Stage, load: &mut Load) -> Result<Outcom
     let found = estimate(&runner.design, &rounds, plan.seed)
         .ok_or_else(|| MeasureError::Usage("nothing was measured; there must be a round".into()))?;
     let pairs = if plan.pairs { runner.entangled(&found) } else { Vec::new() };
-    let pairs = runner.pairs(&pairs)?;
+    let pairs = match runner.pairs(&pairs) {
+        Err(MeasureError::Interrupted) => Vec::new(),
+        pairs => pairs?,
+    };
     Ok(runner.tally.outcome(plan, &runner.design, &found, &pairs, rounds))
 }
 
@@ -188,6 +191,10 @@ impl Turns for Rotation<'_, '_> {
 
     fn end_round(&mut self) -> Result<(), MeasureError> {
         self.runner.stage.round_ends()
+    }
+
+    fn keeps_finished_rounds(&self) -> bool {
+        true
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
@@ -21,16 +21,17 @@ const DIRECTORY: &str = "WEIR_PROBE_DIR";
 const MAX_FILE: u64 = 64 << 10;
 /// Most registration files that are read.
 const MAX_FILES: usize = 4_096;
-/// The longest wait for a probe.
+/// The longest wait for a probe, and for one that checks its isolation.
 const ANSWER: Duration = Duration::from_secs(10);
+const CHECK: Duration = Duration::from_secs(70);
 
 /// A probe.
 pub(crate) struct Probe {
     pub app: String,
     pub pid: u32,
     pub host: String,
-    /// Whether its process is on this machine.
-    pub is_local: bool,
+    /// The user of its process, if that is on this machine.
+    pub user: Option<u32>,
     way: Way,
     runtime: Rc<Runtime>,
 }
@@ -70,15 +71,16 @@ impl Probe {
     }
 
     fn call(&self, method: Method, what: &str, body: Option<&Value>) -> Result<Value, Failure> {
+        let limit = if what == "arm" || matches!(method, Method::Put) { CHECK } else { ANSWER };
         let answer = match &self.way {
             // It closes each connection, so there is none to keep.
             Way::Direct(target) => {
                 let (client, path) = (Client::new(target.clone()), format!("/v1/{what}"));
-                self.runtime.block_on(async { tokio::time::timeout(ANSWER, client.call(method, &path, body)).await })
+                self.runtime.block_on(async { tokio::time::timeout(limit, client.call(method, &path, body)).await })
             }
             Way::Control(client, prefix) => {
                 let path = if what == "probe" { prefix.clone() } else { format!("{prefix}/{what}") };
-                self.runtime.block_on(async { tokio::time::timeout(ANSWER, client.call(method, &path, body)).await })
+                self.runtime.block_on(async { tokio::time::timeout(limit, client.call(method, &path, body)).await })
             }
         };
         let dead = |error: &dyn std::fmt::Display| {
@@ -137,7 +139,7 @@ fn add(listed: &Value, api: &Api, runtime: &Rc<Runtime>, found: &mut Vec<Probe>)
         }
         let way = Way::Control(Rc::clone(&client), format!("/api/v1/probes/{}", encode(&text("id"))));
         let runtime = Rc::clone(runtime);
-        found.push(Probe { app: text("app"), pid, host: text("host"), is_local: false, way, runtime });
+        found.push(Probe { app: text("app"), pid, host: text("host"), user: None, way, runtime });
     }
 }
 
@@ -172,19 +174,15 @@ fn read(directory: &Path, runtime: &Rc<Runtime>, found: &mut Vec<Probe>) -> Resu
     let files = entries.filter_map(|entry| Some(entry.ok()?.path()));
     for path in files.filter(|path| path.extension().is_some_and(|end| end == "json")).take(MAX_FILES) {
         match registration(&path) {
-            Ok(Some((about, target))) if Path::new("/proc").join(about.1.to_string()).exists() => {
-                let (app, pid, host) = about;
-                found.push(Probe {
-                    app,
-                    pid,
-                    host,
-                    is_local: true,
-                    way: Way::Direct(target),
-                    runtime: Rc::clone(runtime),
-                });
+            Ok(Some(((app, pid, host), owner, target))) => {
+                // Not of a process that was killed, nor one that another user says is there.
+                let process = fs::metadata(Path::new("/proc").join(pid.to_string()));
+                if process.is_ok_and(|process| process.uid() == owner) {
+                    let (way, runtime) = (Way::Direct(target), Rc::clone(runtime));
+                    found.push(Probe { app, pid, host, user: Some(owner), way, runtime });
+                }
             }
-            // Of a process that was killed, or not a registration.
-            Ok(_) => {}
+            Ok(None) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(Failure::new(format!("{}: {error}", path.display()))),
         }
@@ -192,14 +190,26 @@ fn read(directory: &Path, runtime: &Rc<Runtime>, found: &mut Vec<Probe>) -> Resu
     Ok(())
 }
 
-/// Application, process id and host, and the way to it.
-type Registration = ((String, u32, String), Target);
+/// Application, process id and host, the owner of the file, and the way to it.
+type Registration = ((String, u32, String), u32, Target);
 
 /// Reads a registration file; `None` if it is not one.
 fn registration(path: &Path) -> io::Result<Option<Registration>> {
     use std::io::Read;
-    let mut text = String::new();
-    fs::File::open(path)?.take(MAX_FILE).read_to_string(&mut text)?;
+    // Any user can put anything into a directory of its own: a pipe that would keep root waiting, a link elsewhere.
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let file = match fs::File::options().read(true).custom_flags(flags).open(path) {
+        Err(error) if error.raw_os_error() == Some(libc::ELOOP) => return Ok(None),
+        file => file?,
+    };
+    let about = file.metadata()?;
+    if !about.is_file() {
+        return Ok(None);
+    }
+    let owner = about.uid();
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE).read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes);
     let Ok(about) = serde_json::from_str::<Value>(&text) else { return Ok(None) };
     let word = |key: &str| about[key].as_str().map(str::to_owned);
     let parts = || {
@@ -209,7 +219,7 @@ fn registration(path: &Path) -> io::Result<Option<Registration>> {
         let host = word("address").filter(|address| !["0.0.0.0", "::", "0:0:0:0:0:0:0:0"].contains(&address.as_str()));
         let host = host.unwrap_or_else(|| "127.0.0.1".to_owned());
         let target = Target::Tcp { host, port, tls: false, token: Some(word("token")?) };
-        Some(((word("app")?, pid, word("host").unwrap_or_default()), target))
+        Some(((word("app")?, pid, word("host").unwrap_or_default()), owner, target))
     };
     Ok(parts())
 }
@@ -233,6 +243,13 @@ mod tests {
         write("3.json", r#"{"app":"half","pid":"#);
         write("4.json", &format!(r#"{{"app":"none","pid":{own},"port":99999,"token":"t"}}"#));
         write("5.part", "x");
+        write("6.json", &format!(r#"{{"app":"init","pid":1,"port":1,"address":"127.0.0.1","token":"t"}}"#));
+        std::os::unix::fs::chown(dir.path().join("6.json"), Some(4242), None).ok();
+        std::os::unix::fs::symlink("1.json", dir.path().join("7.json")).unwrap();
+        let pipe = std::ffi::CString::new(dir.path().join("8.json").into_os_string().into_encoded_bytes()).unwrap();
+        // SAFETY: a path that ends in a NUL byte.
+        assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
+        fs::write(dir.path().join("9.json"), [0xff, 0xfe]).unwrap();
         let runtime = Rc::new(tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap());
         let mut found = Vec::new();
         read(dir.path(), &runtime, &mut found).unwrap();

@@ -19,8 +19,11 @@ const LOST: Duration = Duration::from_secs(35);
 const FORGOTTEN: Duration = Duration::from_secs(300);
 /// Most probes.
 const MAX: usize = 4_096;
-/// The longest wait for a probe.
+/// The longest wait for a probe, and for one that checks its isolation.
 const ANSWER: Duration = Duration::from_secs(5);
+const CHECK: Duration = Duration::from_secs(60);
+/// Longest text in a member that is shown, in bytes.
+const MAX_SHOWN: usize = 256;
 /// Members of a registration that are shown.
 const SHOWN: [&str; 10] =
     ["app", "host", "pid", "jvm", "version", "address", "port", "state", "ready", "shadow_revision"];
@@ -32,11 +35,28 @@ pub(crate) enum ProbeError {
     #[error("there is no probe `{0}`")]
     Unknown(String),
     /// It does not answer in time.
-    #[error("the probe {0} does not answer within {s} s", s = ANSWER.as_secs())]
-    Late(String),
+    #[error("the probe {0} does not answer within {s} s", s = .1.as_secs())]
+    Late(String, Duration),
     /// It cannot be reached.
     #[error("the probe {0} does not answer: {1}")]
     Unreachable(String, ClientError),
+}
+
+/// A registration is refused.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RegisterError {
+    /// What is wrong with it.
+    #[error("{0}")]
+    Invalid(String),
+    /// Another process has this id, and was heard of so long ago.
+    #[error("{0} is the id of another probe, which has registered {s} s ago", s = .1.as_secs())]
+    Taken(String, Duration),
+}
+
+impl<T: Into<String>> From<T> for RegisterError {
+    fn from(detail: T) -> Self {
+        Self::Invalid(detail.into())
+    }
 }
 
 /// All probes.
@@ -57,8 +77,9 @@ impl Probes {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Registers a probe, or notes that it is there still; returns its id, or what is wrong with the registration.
-    pub fn register(&self, about: &Value) -> Result<String, String> {
+    /// Registers a probe, or notes that it is there still; returns its id. A probe is known by its token: commands and
+    /// passwords for one never go to another that claims its id.
+    pub fn register(&self, about: &Value) -> Result<String, RegisterError> {
         let word = |key: &str| {
             let is_good = |text: &&str| {
                 (1..=128).contains(&text.len())
@@ -81,11 +102,18 @@ impl Probes {
             tls: false,
             token: Some(token.to_owned()),
         };
-        let shown = SHOWN.iter().filter_map(|key| Some(((*key).to_owned(), about.get(key)?.clone())));
+        let is_plain = |value: &&Value| match value {
+            Value::String(text) => text.len() <= MAX_SHOWN,
+            value => value.is_number() || value.is_boolean(),
+        };
+        let shown = SHOWN.iter().filter_map(|key| Some(((*key).to_owned(), about.get(key).filter(is_plain)?.clone())));
         let mut known = self.known();
         known.retain(|_, one| one.seen.elapsed() < FORGOTTEN);
         if known.len() >= MAX && !known.contains_key(&id) {
-            return Err(format!("there are {MAX} probes already"));
+            return Err(format!("there are {MAX} probes already").into());
+        }
+        if let Some(other) = known.get(&id).filter(|one| one.seen.elapsed() < LOST && !has_token(&one.target, token)) {
+            return Err(RegisterError::Taken(id, other.seen.elapsed()));
         }
         known.insert(id.clone(), Known { about: shown.collect(), target, seen: Instant::now() });
         Ok(id)
@@ -123,11 +151,16 @@ impl Probes {
         let target = target.ok_or_else(|| ProbeError::Unknown(id.to_owned()))?;
         // A probe closes each connection, so there is none to keep.
         let client = Client::new(target);
-        match tokio::time::timeout(ANSWER, client.call_with(method, path, body, headers)).await {
-            Err(_) => Err(ProbeError::Late(id.to_owned())),
+        let wait = if matches!((method, path), (_, "/v1/arm") | (Method::Put, _)) { CHECK } else { ANSWER };
+        match tokio::time::timeout(wait, client.call_with(method, path, body, headers)).await {
+            Err(_) => Err(ProbeError::Late(id.to_owned(), wait)),
             Ok(answer) => answer.map_err(|error| ProbeError::Unreachable(id.to_owned(), error)),
         }
     }
+}
+
+fn has_token(target: &Target, token: &str) -> bool {
+    matches!(target, Target::Tcp { token: Some(own), .. } if own == token)
 }
 
 #[cfg(test)]
@@ -139,7 +172,7 @@ mod tests {
     #[test]
     fn only_whole_registrations_are_taken_and_tokens_are_not_shown() {
         let probes = Probes::default();
-        let good = json!({
+        let mut good = json!({
             "app": "shop", "host": "a", "pid": 7, "address": "127.0.0.1", "port": 1, "token": "secret", "state": "armed",
         });
         for (key, bad) in [
@@ -155,15 +188,20 @@ mod tests {
         ] {
             let mut about = good.clone();
             about[key] = bad;
-            let error = probes.register(&about).expect_err(key);
+            let error = probes.register(&about).expect_err(key).to_string();
             assert!(error.starts_with(&format!("/{key} ")), "{error}");
         }
         assert_eq!(probes.list(), Vec::<Value>::new());
-        assert_eq!(probes.register(&good).as_deref(), Ok("7@a"));
-        assert_eq!(probes.register(&good).as_deref(), Ok("7@a"));
+        assert_eq!(probes.register(&good).unwrap(), "7@a");
+        good["jvm"] = json!({"a": "b".repeat(100_000)});
+        assert_eq!(probes.register(&good).unwrap(), "7@a");
+        let mut other = good.clone();
+        other["token"] = json!("another");
+        let error = probes.register(&other).unwrap_err().to_string();
+        assert!(error.starts_with("7@a is the id of another probe, which has registered 0 s ago"), "{error}");
         let listed = probes.list();
         assert_eq!((listed.len(), &listed[0]["app"], &listed[0]["lost"]), (1, &json!("shop"), &json!(false)));
-        assert!(!listed[0].to_string().contains("secret"), "{listed:?}");
+        assert!(!listed[0].to_string().contains("secret") && listed[0]["jvm"].is_null(), "{listed:?}");
         assert_eq!((probes.of_app("shop").len(), probes.of_app("stock").len()), (1, 0));
     }
 }

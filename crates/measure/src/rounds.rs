@@ -28,6 +28,10 @@ pub trait Turns {
     fn end_round(&mut self) -> Result<(), MeasureError> {
         Ok(())
     }
+    /// Whether finished rounds are a result when the user interrupts the others.
+    fn keeps_finished_rounds(&self) -> bool {
+        false
+    }
 }
 
 /// The turns of a round: number of the contender, and result.
@@ -43,20 +47,37 @@ pub fn run<T: Turns>(
     let mut rounds = Vec::new();
     let mut progress = Progress { started: Instant::now(), done: 0, live: std::io::stderr().is_terminal() };
     for number in 1..=count {
-        let order = turns.order(random);
-        let mut round: Round<T::Turn> = Vec::with_capacity(order.len());
-        for &index in &order {
-            check_interrupted()?;
-            let left = (order.len() - round.len()) + order.len() * (count - number) as usize;
-            progress.step(&format!("round {number}/{count}"), &turns.name(index), left, seconds, round.is_empty());
-            let copy = round.iter().filter(|(other, _)| *other == index).count();
-            round.push((index, turns.take(index, copy)?));
+        match round(turns, (number, count), seconds, random, &mut progress) {
+            Err(MeasureError::Interrupted) if turns.keeps_finished_rounds() && !rounds.is_empty() => {
+                progress.clear();
+                eprintln!("interrupted: the result is that of the {} of {count} rounds that are finished", rounds.len());
+                break;
+            }
+            round => rounds.push(round?),
         }
-        rounds.push(round);
         turns.end_round()?;
     }
     progress.clear();
     Ok(rounds)
+}
+
+fn round<T: Turns>(
+    turns: &mut T,
+    (number, count): (u32, u32),
+    seconds: u32,
+    random: &mut Random,
+    progress: &mut Progress,
+) -> Result<Round<T::Turn>, MeasureError> {
+    let order = turns.order(random);
+    let mut round: Round<T::Turn> = Vec::with_capacity(order.len());
+    for &index in &order {
+        check_interrupted()?;
+        let left = (order.len() - round.len()) + order.len() * (count - number) as usize;
+        progress.step(&format!("round {number}/{count}"), &turns.name(index), left, seconds, round.is_empty());
+        let copy = round.iter().filter(|(other, _)| *other == index).count();
+        round.push((index, turns.take(index, copy)?));
+    }
+    Ok(round)
 }
 
 /// Remaining time, on stderr: a line that is written anew on a terminal, else a line for each round.
@@ -116,6 +137,38 @@ mod tests {
             self.1 += 1;
             Ok(())
         }
+    }
+
+    /// The user interrupts the third round.
+    struct Interrupted(bool, u32);
+
+    impl Turns for Interrupted {
+        type Turn = u32;
+
+        fn order(&mut self, _random: &mut Random) -> Vec<usize> {
+            vec![0, 1]
+        }
+
+        fn name(&self, _index: usize) -> String {
+            "it".into()
+        }
+
+        fn take(&mut self, _index: usize, _copy: usize) -> Result<u32, MeasureError> {
+            self.1 += 1;
+            if self.1 == 6 { Err(MeasureError::Interrupted) } else { Ok(self.1) }
+        }
+
+        fn keeps_finished_rounds(&self) -> bool {
+            self.0
+        }
+    }
+
+    #[test]
+    fn finished_rounds_are_kept_where_they_are_a_result() {
+        let interrupted = |keeps, turns| run(&mut Interrupted(keeps, turns), 5, 1, &mut Random::new(1));
+        assert_eq!(interrupted(true, 0).unwrap(), [[(0, 1), (1, 2)], [(0, 3), (1, 4)]]);
+        assert!(matches!(interrupted(false, 0), Err(MeasureError::Interrupted)));
+        assert!(matches!(interrupted(true, 4), Err(MeasureError::Interrupted)), "there is no finished round");
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::rounds::Schedule;
 use crate::weir;
 use weir_measure::error::MeasureError;
 use weir_measure::host::Host;
+use weir_measure::interrupt::check_interrupted;
 use weir_measure::site::Site;
 
 /// The row of the shop that is looked at.
@@ -111,6 +112,8 @@ fn weir<'a>(arguments: impl Iterator<Item = &'a String>) -> Result<String, Measu
         .stderr(Stdio::inherit())
         .output()
         .map_err(|error| MeasureError::program("weir", error.to_string()))?;
+    // Interrupted as well, `weir ablate` shows the rounds that are finished.
+    check_interrupted()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     if output.status.success() {
         Ok(text)

@@ -296,6 +296,8 @@ fn written_kind() -> clap::builder::PossibleValuesParser {
 /// The permissions of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Role {
+    /// Register a probe, and nothing else.
+    Probe,
     /// Read.
     Read,
     /// Read and change.

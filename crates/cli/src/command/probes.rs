@@ -1,5 +1,6 @@
 //! `weir probes`: the probes in JVMs, and switching them.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -112,6 +113,11 @@ fn shadow(
             return Err(Failure::new("--expect needs the control daemon, which counts revisions"));
         }
         let all = some(arguments, &probes.which)?;
+        let users: BTreeSet<u32> = all.iter().filter_map(|probe| probe.user).collect();
+        if given.is_some() && users.len() > 1 && probes.which.pid.is_empty() {
+            let message = format!("JVMs of {} users call themselves {app}, and a configuration has passwords", users.len());
+            return Err(Failure::new(message).hint("weir probes lists them; name those that are meant with --pid"));
+        }
         return each(&all, probes.json || given.is_none(), &|probe| probe.shadow(given.as_ref()), &with_reason);
     }
     let api = Api::of(arguments)?;

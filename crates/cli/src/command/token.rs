@@ -67,6 +67,7 @@ fn grant(role: Role, limits: &TokenLimits) -> Result<Grant, Failure> {
 
 fn role_of(role: Role) -> auth::Role {
     match role {
+        Role::Probe => auth::Role::Probe,
         Role::Read => auth::Role::Read,
         Role::Edit => auth::Role::Edit,
         Role::Admin => auth::Role::Admin,

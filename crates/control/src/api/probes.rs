@@ -14,7 +14,7 @@ use super::{PREFIX, Problem, body, resource};
 use crate::auth::{Peer, Role};
 use crate::client::Method;
 use crate::log;
-use crate::probes::{ProbeError, Probes};
+use crate::probes::{ProbeError, Probes, RegisterError};
 use crate::shared::now_ms;
 use crate::state::Match;
 use crate::store::StoredShadow;
@@ -34,14 +34,22 @@ pub(super) async fn list(State(context): State<Arc<Context>>) -> Response<Body> 
     answer(&context, &json!({"probes": context.probes.list()}))
 }
 
-/// The answer has the shadow configuration of the application, unless the probe has this revision.
+/// The answer has the shadow configuration of the application, unless the probe has this revision. There are passwords in
+/// it, which the roles `read` and `edit` must not see.
 pub(super) async fn register(State(context): State<Arc<Context>>, request: Request) -> Answered {
     let (head, body) = request.into_parts();
     let refused = |problem| refused(&context, &head, problem);
-    editor(&head, Role::Edit).map_err(refused)?;
+    let role = head.extensions.get::<Peer>().map(|peer| peer.role);
+    if !matches!(role, Some(Role::Probe | Role::Admin)) {
+        return Err(refused(Problem::forbidden(Role::Probe)));
+    }
     let about = object(&head, body).await.map_err(refused)?;
-    let invalid = |detail| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail);
-    let id = context.probes.register(&about).map_err(invalid).map_err(refused)?;
+    let failed = |error: RegisterError| match error {
+        RegisterError::Invalid(detail) => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail),
+        RegisterError::Taken(..) => Problem::new(StatusCode::CONFLICT, error.to_string())
+            .hint("JVMs in containers need host names of their own; one that was restarted is taken a little later"),
+    };
+    let id = context.probes.register(&about).map_err(failed).map_err(refused)?;
     let mut registered = json!({"id": id, "heartbeat_s": HEARTBEAT_S});
     let app = about["app"].as_str().unwrap_or_default();
     let newest = context.shared.store().shadow(app, None).map_err(Problem::failed)?;
@@ -168,7 +176,7 @@ async fn forward(context: &Context, id: &str, (method, path): (Method, &str), bo
     let answered = context.probes.call(id, (method, path), body, &[]).await.map_err(|error| {
         let status = match error {
             ProbeError::Unknown(_) => StatusCode::NOT_FOUND,
-            ProbeError::Late(_) | ProbeError::Unreachable(..) => StatusCode::SERVICE_UNAVAILABLE,
+            ProbeError::Late(..) | ProbeError::Unreachable(..) => StatusCode::SERVICE_UNAVAILABLE,
         };
         Problem::new(status, error.to_string()).hint("`weir probes` lists those that are there")
     })?;

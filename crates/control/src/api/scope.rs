@@ -7,13 +7,21 @@ use axum::middleware::Next;
 use axum::response::IntoResponse;
 
 use super::Problem;
-use crate::auth::{Peer, Scope};
+use crate::auth::{Peer, Role, Scope};
 
 /// Refuses clients with limits.
 pub(super) async fn only_unlimited(request: Request, next: Next) -> Response<Body> {
     match request.extensions().get::<Peer>().and_then(|peer| peer.scope.clone()) {
         Some(scope) => beyond(&scope, request.uri().path()).into_response(),
         None => next.run(request).await,
+    }
+}
+
+/// Refuses clients that may only register a probe.
+pub(super) async fn only_readers(request: Request, next: Next) -> Response<Body> {
+    match request.extensions().get::<Peer>().map(|peer| peer.role) {
+        Some(Role::Probe) => Problem::forbidden(Role::Read).into_response(),
+        _ => next.run(request).await,
     }
 }
 

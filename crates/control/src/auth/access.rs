@@ -139,7 +139,11 @@ impl Access {
             (Some(response), _) => response,
             (None, 403) => problem(StatusCode::FORBIDDEN, &denied.reason),
             (None, _) => {
-                let role = if denied.method.is_safe() { Role::Read } else { Role::Edit };
+                let role = match denied.path.as_str() {
+                    "/api/v1/probes" if !denied.method.is_safe() => Role::Probe,
+                    _ if denied.method.is_safe() => Role::Read,
+                    _ => Role::Edit,
+                };
                 let detail = format!(
                     "{}; send `Authorization: Bearer TOKEN` with a token of role `{role}` \
                     (`weir token create NAME --role {role}`)",

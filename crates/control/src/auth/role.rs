@@ -5,9 +5,11 @@ use std::str::FromStr;
 
 use weir_resource::ResourceKind;
 
-/// What a client is allowed to do. Each role includes the ones before it.
+/// What a client is allowed to do. Each role but the first includes the ones before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
+    /// Register a probe, and be given the shadow configuration of its application; nothing else.
+    Probe,
     /// Read everything (`GET`), except private keys, which are never shown.
     Read,
     /// Change resources.
@@ -18,12 +20,13 @@ pub enum Role {
 
 impl Role {
     /// All roles, least privileged first.
-    pub const ALL: [Self; 3] = [Self::Read, Self::Edit, Self::Admin];
+    pub const ALL: [Self; 4] = [Self::Probe, Self::Read, Self::Edit, Self::Admin];
 
     /// The name in the token file and on the command line.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::Probe => "probe",
             Self::Read => "read",
             Self::Edit => "edit",
             Self::Admin => "admin",
@@ -60,10 +63,10 @@ mod tests {
 
     #[test]
     fn roles_are_ordered_and_read_back() {
-        assert!(Role::Read < Role::Edit && Role::Edit < Role::Admin);
+        assert!(Role::Probe < Role::Read && Role::Read < Role::Edit && Role::Edit < Role::Admin);
         for role in Role::ALL {
             assert_eq!(role.as_str().parse(), Ok(role));
         }
-        assert!("root".parse::<Role>().unwrap_err().contains("read, edit, admin"));
+        assert!("root".parse::<Role>().unwrap_err().contains("probe, read, edit, admin"));
     }
 }

@@ -223,7 +223,7 @@ impl Drop for Session {
 
 impl Jvm {
     fn cpu_ns(&mut self) -> Result<u64, MeasureError> {
-        if self.probe.is_local {
+        if self.probe.user.is_some() {
             return self.cpu.read(self.probe.pid);
         }
         let report = self.probe.cost().map_err(|failure| MeasureError::program("probe", failure.to_string()))?;

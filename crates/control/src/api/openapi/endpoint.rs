@@ -176,7 +176,8 @@ pub const ENDPOINTS: &[Endpoint] = &[
     delete("/api/v1/bans/{network}", "Ends a ban that was made with this API").about_bans(),
     get(PROBES, "Probes in JVMs that have registered", &[(200, schema("Probes"))]),
     post(PROBES, "Registers a probe; probes do so every ten seconds", Body::Probe)
-        .about_probes(&[(200, schema("ProbeRegistered"))]),
+        .about_probes(&[(200, schema("ProbeRegistered"))])
+        .by(Role::Probe),
     get("/api/v1/probes/{probe}", "A probe, as it describes itself", &[(200, schema("Probe"))]).may(&[404, 503]),
     get("/api/v1/probes/{probe}/cost", "Costs of a probe's join points", &[(200, schema("ProbeCost"))])
         .may(&[404, 503]),

@@ -88,7 +88,8 @@ class ControlTest {
             has(call("POST", "/v1/mask", "{\"off\": []}"), "\"masked\":[]");
             String refused = call("POST", "/v1/arm", "");
             has(refused, "HTTP/1.1 409 ", "logback: it is silent: because", "\"check\":[");
-            has(call("POST", "/v1/wake", "{\"plugin\": \"logback\"}"), "\"ready\":true");
+            has(call("POST", "/v1/wake", "{\"plugin\": \"logback\"}"), "\"state\":\"disarmed\",\"reason\":\"the check has findings\"");
+            has(call("POST", "/v1/arm", ""), "\"ready\":true");
             has(call("POST", "/v1/silence", ""), "\"state\":\"silent\",\"reason\":\"by request\"");
             // Join points refuse until the last mark has gone.
             waits("GET /v1/cost", answer -> answer.contains("\"traffic\":\"silent\""));

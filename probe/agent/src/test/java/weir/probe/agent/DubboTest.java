@@ -72,6 +72,7 @@ class DubboTest {
             provide(Billing.class, Program::serve);
             Stock stock = consume(Stock.class);
             Billing billing = consume(Billing.class);
+            Billing again = consume(Billing.class, "failback");
 
             check(stock.take("x").equals("business, a=null"), "disarmed, business: " + stock.take("x"));
             refused(() -> given("weir.shadow=1", stock), "the probe is not armed");
@@ -87,6 +88,7 @@ class DubboTest {
                 check(stock.take("x").equals("run-7, a=weir.shadow=run-7"), "shadow: " + stock.take("x"));
                 check(given("a=1", stock).equals("run-7, a=weir.shadow=run-7,a=1"), "baggage of the context is kept: " + given("a=1", stock));
                 refused(() -> billing.bill("x"), "not among the allowed services");
+                again.bill("x"); // fails, and would be tried again after 5 s
                 Probes.command("silence dubbo");
                 refused(() -> stock.take("x"), "no isolation");
                 Probes.command("wake dubbo");
@@ -96,6 +98,9 @@ class DubboTest {
                 refused(() -> stock.take("x"), "no isolation");
             }
             check(stock.take("x").equals("business, a=null"), "silent, business");
+            int before = served;
+            Thread.sleep(7000);
+            check(served == before, "a refused call is tried again, without its mark");
             check(given("weir.shadow=1", stock).startsWith("business"), "a silent probe sees nothing");
             check(Mark.live() == 0, "marks are left");
             System.exit(0);
@@ -147,12 +152,18 @@ class DubboTest {
         }
 
         private static <T> T consume(Class<T> type) {
+            return consume(type, "failover");
+        }
+
+        private static <T> T consume(Class<T> type, String cluster) {
             ReferenceConfig<T> reference = new ReferenceConfig<>();
             reference.setApplication(application);
             reference.setInterface(type);
-            reference.setUrl(protocol.getName() + "://127.0.0.1:" + protocol.getPort() + '/' + type.getName());
+            String url = protocol.getName() + "://127.0.0.1:" + protocol.getPort() + '/' + type.getName();
+            reference.setUrl(cluster.equals("failback") ? url + ';' + url : url); // of one address 2.7 makes no cluster
+            reference.setCluster(cluster);
             reference.setScope("remote");
-            reference.setRetries(0);
+            reference.setRetries(cluster.equals("failback") ? 3 : 0);
             reference.setTimeout(10_000);
             return reference.get();
         }

@@ -12,6 +12,8 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
@@ -96,7 +98,48 @@ class KafkaTest {
             for (int i = 0; i < 10; i++) {
                 Jvms.check(consumer.poll(Duration.ofMillis(100)).isEmpty() && !Mark.marked(), "a shadow record is read while disarmed");
             }
+            Probes.command("arm");
+            consumer.commitSync();
+            KafkaConsumer<String, String> second = new KafkaConsumer<>(with(settings, "second"), new StringDeserializer(), new StringDeserializer());
+            second.subscribe(Collections.singleton("others"));
+            producer.send(new ProducerRecord<>("others", "business")).get();
+            batch(producer, consumer);
+            Jvms.check(second.poll(Duration.ofMillis(200)).isEmpty() && Mark.marked(), "a poll in another consumer's batch");
+            consumer.poll(Duration.ofMillis(10));
+            Jvms.check(!Mark.marked(), "the batch does not end");
+            ConsumerRecords<String, String> others = second.poll(Duration.ofMillis(200));
+            for (int i = 0; i < 300 && others.isEmpty(); i++) {
+                others = second.poll(Duration.ofMillis(200));
+            }
+            Jvms.check(others.count() == 1 && !Mark.marked(), "the second consumer stops");
+
+            ExecutorService pool = Executors.newFixedThreadPool(1);
+            pool.submit(() -> batch(producer, consumer)).get();
+            Jvms.check(!pool.submit(Mark::marked).get(), "the next task of the pool is marked");
+            consumer.poll(Duration.ofMillis(10)); // on another thread than the batch
+            Jvms.check(Mark.live() == 0, "a mark stays on the thread that polled first");
+            batch(producer, consumer);
+            consumer.close();
+            Jvms.check(!Mark.marked() && Mark.live() == 0, "a mark outlives its consumer");
             System.exit(0);
+        }
+
+        private static Map<String, Object> with(Map<String, Object> settings, String group) {
+            Map<String, Object> own = new HashMap<>(settings);
+            own.put("group.id", group);
+            return own;
+        }
+
+        /** Polls a shadow record, whose batch is open when this returns. */
+        private static Void batch(KafkaProducer<String, String> producer, KafkaConsumer<String, String> consumer) throws Exception {
+            try (Mark.Scope mark = Mark.open(new Mark("1"))) {
+                producer.send(new ProducerRecord<>("orders", "shadow")).get();
+            }
+            for (long end = System.nanoTime() + 60_000_000_000L; !Mark.marked() && System.nanoTime() < end; ) {
+                consumer.poll(Duration.ofMillis(50));
+            }
+            Jvms.check(Mark.marked(), "no shadow record comes");
+            return null;
         }
     }
 }

@@ -81,6 +81,8 @@ class LettuceTest {
                 redis.mset(Collections.singletonMap("b", "2"));
                 redis.zadd("z", ZAddArgs.Builder.nx(), 1.0, "m");
                 redis.zunionstore("u", ZStoreArgs.Builder.sum(), "z", "z2");
+                redis.xadd("x", Collections.singletonMap("k", "v"));
+                Jvms.check(redis.xread(io.lettuce.core.XReadArgs.StreamOffset.from("x", "0")).size() == 1, "the stream is not read");
                 redis.multi();
                 redis.incr("n");
                 redis.incr("n");
@@ -94,7 +96,7 @@ class LettuceTest {
                 }
             }
             Jvms.check(redis.get("a").equals("business"), "a business key is written");
-            Set<String> shadow = new HashSet<>(Arrays.asList("a", "z", "u", "n"));
+            Set<String> shadow = new HashSet<>(Arrays.asList("a", "z", "u", "n", "x"));
             Set<String> wanted = new HashSet<>(Collections.singleton("a"));
             if (prefix) {
                 shadow.forEach(key -> wanted.add("s:" + key));
@@ -104,6 +106,15 @@ class LettuceTest {
             }
             Set<String> all = new HashSet<>(redis.keys("*"));
             Jvms.check(all.equals(wanted), "keys are " + all);
+            if (!prefix) {
+                RedisCommands<String, String> there = RedisClient.create(arguments[2]).connect().sync();
+                int before = there.clientList().split("\n").length;
+                connection.close();
+                for (int i = 0; i < 500 && there.clientList().split("\n").length == before; i++) {
+                    Thread.sleep(10);
+                }
+                Jvms.check(there.clientList().split("\n").length < before, "the connection to the shadow server stays open");
+            }
             System.exit(0);
         }
 

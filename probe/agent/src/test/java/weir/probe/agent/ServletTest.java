@@ -92,9 +92,7 @@ class ServletTest {
                 expect("200 business", "/");
             }
             check(Mark.live() == 0, "marks are left");
-            Probes.command("silence servlet");
-            check(!Mark.accepting() && Probes.command("arm").contains("servlet: it is silent"), "shadow traffic without its edge");
-            Probes.command("wake servlet");
+            check(Probes.command("silence servlet").contains("servlet is an edge"), "an edge is silenced");
             expect("200 1", "/", mark);
 
             continued = null;

@@ -18,6 +18,11 @@ public final class Held {
         Attached.attach(this, mark);
     }
 
+    /** Whether this would be a later run, and is refused now. */
+    public boolean isOver() {
+        return Attached.of(this) == null && !Mark.accepting();
+    }
+
     /** At the beginning of a run. */
     public Mark.Scope open() {
         Mark.Scope scope = Attached.of(this) != null ? Mark.resume(mark) : Mark.open(mark);

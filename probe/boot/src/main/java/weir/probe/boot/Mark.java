@@ -12,7 +12,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * marked thread would keep the mark for ever. Threads that should inherit are given it when they start.
  */
 public final class Mark {
-    private static final ThreadLocal<Mark> CURRENT = new ThreadLocal<>();
+    private static final ThreadLocal<Scope> CURRENT = new ThreadLocal<>();
     private static final int SLOTS = 1 << 10;
     /**
      * How many marks the threads of a slot hold. 0 says that a thread has none in a fraction of a thread-local's time, which
@@ -43,7 +43,7 @@ public final class Mark {
 
     /** @param thread the current thread's number */
     static boolean marked(long thread) {
-        return HELD[slot(thread)] != 0 && CURRENT.get() != null;
+        return HELD[slot(thread)] != 0 && current() != null;
     }
 
     private static int slot(long thread) {
@@ -58,12 +58,21 @@ public final class Mark {
 
     /** The thread's mark, or null. */
     public static Mark current() {
-        return CURRENT.get();
+        Scope scope = open(CURRENT.get());
+        return scope == null ? null : scope.mark;
+    }
+
+    /** The scope, or the first around it that has not been revoked. */
+    private static Scope open(Scope scope) {
+        while (scope != null && scope.closed) {
+            scope = scope.previous;
+        }
+        return scope;
     }
 
     /** The thread's mark, about to be kept with a task; opens the gates that take it up again. Null if there is none. */
     public static Mark capture() {
-        Mark mark = CURRENT.get();
+        Mark mark = current();
         if (mark != null && !captured) {
             captured = true;
         }
@@ -115,7 +124,7 @@ public final class Mark {
             INHERITED.add(new Heir(child));
         }
         moved();
-        Starting.CREATE_MAP.invoke(CURRENT, child, mark);
+        Starting.CREATE_MAP.invoke(CURRENT, child, new Scope(mark, child));
     }
 
     /** A thread that has its mark for its whole life. */
@@ -187,40 +196,65 @@ public final class Mark {
 
     /** A mark's extent on one thread. Closing it twice, or on another thread, changes nothing. */
     public static final class Scope implements AutoCloseable {
-        private final Mark previous = CURRENT.get();
-        private final Thread owner = Thread.currentThread();
-        private final boolean counted;
-        private boolean closed;
+        private final Mark mark;
+        private final Scope previous;
+        private final Thread owner;
+        private volatile boolean closed;
 
         private Scope(Mark mark, boolean resumed) {
-            counted = mark != null;
-            if (counted) {
+            this.mark = mark;
+            previous = open(CURRENT.get());
+            owner = Thread.currentThread();
+            if (mark != null) {
                 OPEN.incrementAndGet(); // before the test: silence sees the scope, or the scope sees silence
                 if (!accepting && !resumed) {
                     OPEN.decrementAndGet();
                     throw new ShadowRefused("shadow traffic is refused: the probe is not armed");
                 }
                 held(Numbers.of(owner), 1);
-                CURRENT.set(mark);
-            } else {
-                CURRENT.remove();
             }
+            CURRENT.set(this);
+        }
+
+        /** For the whole life of a thread that has not started, whose {@link Heir} is counted. */
+        private Scope(Mark mark, Thread owner) {
+            this.mark = mark;
+            this.owner = owner;
+            previous = null;
         }
 
         @Override
         public void close() {
-            if (closed || Thread.currentThread() != owner) {
-                return;
+            if (Thread.currentThread() == owner && end()) {
+                leave();
+            }
+        }
+
+        /** Closes it from any thread, and where other scopes have been opened in it: they stay open. */
+        public void revoke() {
+            if (end() && Thread.currentThread() == owner && CURRENT.get() == this) {
+                leave();
+            }
+        }
+
+        private synchronized boolean end() {
+            if (closed) {
+                return false;
             }
             closed = true;
-            if (previous == null) {
-                CURRENT.remove();
-            } else {
-                CURRENT.set(previous);
-            }
-            if (counted) {
+            if (mark != null) {
                 held(Numbers.of(owner), -1);
                 OPEN.decrementAndGet();
+            }
+            return true;
+        }
+
+        private void leave() {
+            Scope around = open(previous);
+            if (around == null) {
+                CURRENT.remove();
+            } else {
+                CURRENT.set(around);
             }
         }
     }

@@ -27,16 +27,19 @@ public final class Point {
     public final String plugin;
     public final String id;
     public final Gate gate;
+    /** Whether a call that is refused is left out instead, as a line of a log is: nobody expects it to throw. */
+    public final boolean drops;
     public final Cells business = new Cells();
     public final Cells shadow = new Cells();
 
     private final List<WeakReference<Site>> sites = new ArrayList<>();
     private Mode mode = Mode.OFF;
 
-    Point(String plugin, String id, Gate gate) {
+    Point(String plugin, String id, Gate gate, boolean drops) {
         this.plugin = plugin;
         this.id = id;
         this.gate = gate;
+        this.drops = drops;
     }
 
     public String name() {
@@ -105,7 +108,11 @@ public final class Point {
 
     /** Begins a call of the handler: the time, or 0 if this call is not timed. */
     long begin() {
-        if (gate == Gate.ALWAYS || !Mark.marked()) {
+        if (gate == Gate.ALWAYS) {
+            business.count(); // end() knows better
+            return timed(business.turn());
+        }
+        if (!Mark.marked()) {
             return timed(business.count());
         }
         return timed(shadow.countExactly());
@@ -130,7 +137,8 @@ public final class Point {
     /** Begins an exit: it is timed if the entry before it was, so that both count as one call. */
     long beginExit() {
         boolean marked = Mark.marked();
-        if (((marked ? shadow : business).last() & SAMPLE - 1) != SAMPLE / 2) {
+        long turn = gate == Gate.ALWAYS ? business.lastTurn() : (marked ? shadow : business).last();
+        if ((turn & SAMPLE - 1) != SAMPLE / 2) {
             return 0;
         }
         long start = Clock.cpu();

@@ -16,7 +16,7 @@ import java.util.concurrent.ConcurrentHashMap;
  */
 public final class Probes {
     /** Changes with every incompatible change of this package: a JVM keeps the first version that it has seen. */
-    public static final int VERSION = 2;
+    public static final int VERSION = 3;
 
     private static final Map<String, Point> POINTS = new ConcurrentHashMap<>();
     private static final MethodHandle TAKE;
@@ -45,7 +45,11 @@ public final class Probes {
 
     /** The join point of that name, made if it is new to this JVM. */
     public static Point point(String plugin, String id, Gate gate) {
-        return POINTS.computeIfAbsent(plugin + '/' + id, name -> new Point(plugin, id, gate));
+        return point(plugin, id, gate, false);
+    }
+
+    public static Point point(String plugin, String id, Gate gate, boolean drops) {
+        return POINTS.computeIfAbsent(plugin + '/' + id, name -> new Point(plugin, id, gate, drops));
     }
 
     public static Collection<Point> points() {

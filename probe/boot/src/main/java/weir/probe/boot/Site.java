@@ -77,7 +77,8 @@ final class Site extends MutableCallSite {
             return off;
         }
         if (handler == null) { // REFUSE, or ON without a handler
-            return guardWithTest(HOLDS_MARK, foldArguments(off, REFUSE.bindTo(point)), off);
+            MethodHandle refusal = point.drops ? ignoring(type(), constant(boolean.class, true)) : foldArguments(off, REFUSE.bindTo(point));
+            return guardWithTest(HOLDS_MARK, refusal, off);
         }
         MethodHandle body = guarded(timed(handler, BEGIN, END));
         return point.gate == Gate.ALWAYS ? body

@@ -46,6 +46,7 @@ public final class JoinPoint {
     private Gate gate;
     private Object constant;
     private boolean optional;
+    private boolean drops;
     private List<String> expected = Collections.emptyList();
 
     private JoinPoint(Kind kind, String id, String target, String handler, int index, String call) {
@@ -105,6 +106,16 @@ public final class JoinPoint {
     public JoinPoint optional() {
         optional = true;
         return this;
+    }
+
+    /** An entry of a void method: a marked call that has no isolation is left out, and not refused by an exception. */
+    public JoinPoint dropping() {
+        drops = true;
+        return this;
+    }
+
+    public boolean drops() {
+        return drops;
     }
 
     /** Members as in {@link Plugin#expects}, asked for only where this join point is: a plugin may know several libraries. */

@@ -31,6 +31,12 @@ public final class Settings {
         return shadow;
     }
 
+    /** A text for people, without the passwords of URLs that exceptions of drivers repeat. */
+    public static String withoutSecrets(String text) {
+        return text.replaceAll("(://[^\\s/@:]*):[^\\s/@]*@", "$1:...@")
+                .replaceAll("(?i)\\b(password|passwd|pwd|secret|token)=[^&;,\\s'\"]*", "$1=...");
+    }
+
     /** Puts a new configuration in force. */
     public static synchronized void replace(Map<String, Object> next) {
         shadow = Collections.unmodifiableMap(next);

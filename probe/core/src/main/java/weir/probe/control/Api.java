@@ -228,14 +228,15 @@ final class Api implements Server.Handler {
             throw new Problem(422, e.getMessage(), "the configuration that was in force stays so");
         }
         boolean armed = probe.state() == Probe.State.ARMED;
+        long disarmed = -1;
         String why = "new shadow configuration" + (revision > 0 ? ", revision " + revision + " of control" : "");
         if (armed) {
-            probe.disarm(why);
+            disarmed = probe.disarm(why);
         }
         Settings.replace(shadow);
         controlRevision = revision;
         if (armed) {
-            probe.arm(why);
+            probe.arm(why, disarmed);
         }
     }
 

@@ -13,6 +13,7 @@ import java.util.WeakHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import weir.probe.api.JoinPoint;
 import weir.probe.api.Plugin;
+import weir.probe.api.Settings;
 import weir.probe.boot.Point;
 import weir.probe.boot.Probes;
 
@@ -44,7 +45,7 @@ public final class Loaded {
         this.plugin = plugin;
         this.source = source;
         for (JoinPoint joinPoint : plugin.joinPoints()) {
-            Point point = Probes.point(plugin.name(), joinPoint.id, joinPoint.gateOr(plugin.role().gate));
+            Point point = Probes.point(plugin.name(), joinPoint.id, joinPoint.gateOr(plugin.role().gate), joinPoint.drops());
             points.put(point, joinPoint);
             woven.put(point, new AtomicInteger());
         }
@@ -106,14 +107,14 @@ public final class Loaded {
             try {
                 Object finding = method(plugin.check(), name, application).invoke(null, arguments);
                 if (finding != null) {
-                    findings.add(finding.toString());
+                    findings.add(Settings.withoutSecrets(finding.toString()));
                 }
             } catch (NoSuchMethodException e) {
                 if (name.equals("check")) {
                     findings.add("the check failed: " + e);
                 }
             } catch (InvocationTargetException e) {
-                findings.add("the " + name + " failed: " + e.getCause());
+                findings.add(Settings.withoutSecrets("the " + name + " failed: " + e.getCause()));
             } catch (ReflectiveOperationException | LinkageError e) {
                 findings.add("the " + name + " failed: " + e);
             }

@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import weir.probe.api.Log;
 import weir.probe.api.Plugin.Role;
+import weir.probe.api.Settings;
 import weir.probe.boot.Gate;
 import weir.probe.boot.Mark;
 import weir.probe.boot.Point;
@@ -53,6 +54,10 @@ public final class Probe implements Point.Handlers {
     private volatile State state = State.SILENT;
     private volatile String reason = "starting";
     private volatile List<Check> report = Collections.emptyList();
+    /** One check at a time; taken before the lock of this, which is never held while a check waits for a server. */
+    private final Object checking = new Object();
+    /** How often the state was switched: a check arms what it has found, and not what came after. Guarded by this. */
+    private long switches;
 
     /** @param broken what is wrong with the configuration: it cannot be armed then */
     Probe(Config config, Collection<Loaded> loaded, List<String> broken) {
@@ -90,11 +95,38 @@ public final class Probe implements Point.Handlers {
         return state == State.ARMED && plugins.values().stream().noneMatch(Probe::gap);
     }
 
-    /** Runs every plugin's check, and arms if none finds anything. */
-    public synchronized List<Check> arm(String why) {
-        List<Check> checks = new ArrayList<>();
-        broken.forEach(finding -> checks.add(new Check("configuration", finding)));
-        boolean ok = broken.isEmpty();
+    /** Runs every plugin's check, and arms if none finds anything; if one does, shadow traffic is refused. */
+    public List<Check> arm(String why) {
+        return arm(why, -1);
+    }
+
+    /** The same, unless somebody has switched the state since it was that of {@link #disarm}'s number. */
+    public List<Check> arm(String why, long since) {
+        synchronized (checking) {
+            long before;
+            List<Check> checks = new ArrayList<>();
+            synchronized (this) {
+                before = since < 0 ? switches : since;
+                broken.forEach(finding -> checks.add(new Check("configuration", finding)));
+            }
+            long revision = Settings.revision();
+            check(checks);
+            synchronized (this) {
+                if (before != switches || revision != Settings.revision()) {
+                    checks.add(new Check("probe", "it was switched or configured during the check, which says nothing any more"));
+                }
+                report = Collections.unmodifiableList(checks);
+                if (checks.stream().allMatch(check -> check.ok)) {
+                    enter(State.ARMED, why);
+                } else if (state == State.ARMED && before == switches) {
+                    enter(State.DISARMED, "the check has findings");
+                }
+                return report;
+            }
+        }
+    }
+
+    private void check(List<Check> checks) {
         for (Loaded plugin : plugins.values()) {
             List<String> findings = new ArrayList<>();
             if (gap(plugin)) {
@@ -102,19 +134,14 @@ public final class Probe implements Point.Handlers {
             } else if (plugin.isWoven()) {
                 findings = plugin.findings();
             }
-            Check check = new Check(plugin.plugin.name(), String.join("; ", findings));
-            checks.add(check);
-            ok &= check.ok;
+            checks.add(new Check(plugin.plugin.name(), String.join("; ", findings)));
         }
-        report = Collections.unmodifiableList(checks);
-        if (ok) {
-            enter(State.ARMED, why);
-        }
-        return report;
     }
 
-    public void disarm(String why) {
+    /** Returns the number of this switch. */
+    public synchronized long disarm(String why) {
         enter(State.DISARMED, why);
+        return switches;
     }
 
     public void silence(String why) {
@@ -157,6 +184,7 @@ public final class Probe implements Point.Handlers {
         }
         state = next;
         reason = why;
+        switches++;
         apply();
     }
 
@@ -191,7 +219,8 @@ public final class Probe implements Point.Handlers {
         boolean on = plugin.state() == Loaded.State.ON;
         switch (plugin.plugin.role()) {
             case EDGE:
-                return on && state != State.SILENT ? Point.Mode.ON : Point.Mode.OFF;
+                // Off for its faults it is called all the same: it may yet see a mark, which is not accepted then.
+                return (on || plugin.state() == Loaded.State.OFF) && state != State.SILENT ? Point.Mode.ON : Point.Mode.OFF;
             case CARRIER:
                 return on && (state == State.ARMED || marks) ? Point.Mode.ON : Point.Mode.OFF;
             default:
@@ -244,6 +273,10 @@ public final class Probe implements Point.Handlers {
             case "silence":
             case "wake":
                 boolean silence = words[0].equals("silence");
+                Loaded named = words.length == 2 ? plugins.get(words[1]) : null;
+                if (silence && named != null && named.plugin.role() == Role.EDGE) {
+                    return words[1] + " is an edge: without it shadow traffic is served as business traffic; silence the whole probe";
+                }
                 if (words.length == 2) {
                     boolean known = silence ? silence(words[1], why) : wake(words[1], why);
                     return known ? words[1] + ' ' + plugins.get(words[1]).state() : "no plugin " + words[1];

@@ -79,7 +79,9 @@ public final class Shape {
     }
 
     private static IllegalArgumentException wrong(String place, Object value, String expected) {
-        return new IllegalArgumentException(place + " is `" + value + "`: expected " + expected);
+        String shown = value instanceof Map ? "an object" : value instanceof List ? "a list"
+                : place.matches(".*(?:password|token|authorization|url|server)") ? "something else" : "`" + value + "`";
+        return new IllegalArgumentException(place + " is " + shown + ": expected " + expected);
     }
 
     private static Set<String> names(Map<?, ?> known) {

@@ -120,6 +120,7 @@ final class Weaver implements ClassFileTransformer {
 
     private static void mismatch(Loaded plugin, String why) {
         plugin.state(Loaded.State.MISMATCH, why);
+        Probes.accept(false); // at once; Probe.apply() follows
         Log.line("plugin " + plugin.plugin.name() + " is off: " + why + " (it knows " + plugin.plugin.library() + ')');
     }
 

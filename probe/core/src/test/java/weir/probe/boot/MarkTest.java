@@ -58,6 +58,30 @@ class MarkTest {
         assertFalse(Mark.marked());
     }
 
+    @Test
+    void a_scope_is_revoked_from_another_thread_and_from_within_others() throws Exception {
+        Mark.Scope batch = Mark.open(new Mark("1"));
+        try (Mark.Scope hidden = Mark.open(null)) {
+            batch.revoke();
+            try (Mark.Scope inner = Mark.open(new Mark("2"))) {
+                assertEquals("2", Mark.current().value());
+            }
+        }
+        assertFalse(Mark.marked(), "what was revoked comes back with the end of the scope in it");
+        Mark.Scope outer = Mark.open(new Mark("1"));
+        Mark.Scope inner = Mark.open(new Mark("2"));
+        Thread other = new Thread(inner::revoke);
+        other.start();
+        other.join();
+        assertEquals("1", Mark.current().value());
+        inner.close();
+        inner.revoke();
+        assertEquals("1", Mark.current().value());
+        outer.close();
+        assertFalse(Mark.marked());
+        assertEquals(0, Mark.live());
+    }
+
     /** A thread whose number has the same last ten bits as this one's. */
     private static Thread sharing(Runnable task) {
         Thread thread;

@@ -23,7 +23,9 @@ class ShapeTest {
         refused("{'allow': 'a:1'}", "shadow.allow is `a:1`: expected a list");
         refused("{'allow': [1]}", "shadow.allow[0] is `1`: expected a text");
         refused("{'mark': null}", "shadow.mark is `null`: expected an object");
-        refused("{'jdbc': [{'business': '*'}, {'shadow': {'url': 5}}]}", "shadow.jdbc[1].shadow.url is `5`: expected a text");
+        refused("{'jdbc': [{'business': '*'}, {'shadow': {'url': 5}}]}", "shadow.jdbc[1].shadow.url is something else: expected a text");
+        refused("{'jdbc': {'shadow': {'password': 'secret'}}}", "shadow.jdbc is an object: expected a list");
+        refused("{'jdbc': [{'shadow': {'password': 4711}}]}", "shadow.jdbc[0].shadow.password is something else: expected a text");
         refused("{'kafka': {'prefix': ''}}", "shadow.kafka.prefix is ``: expected letters, digits and -._~");
         refused("{'mark': {'baggage': ''}}", "shadow.mark.baggage is ``: expected letters, digits and -._~");
         refused("{'logback': {'suffix': ''}}", "shadow.logback.suffix is ``: expected a text that is not empty");

@@ -254,7 +254,9 @@ class WeaveTest {
     @ValueSource(strings = {"missing.Type", "weir.probe.core.Subject.whole(J)I"})
     void a_plugin_that_expects_what_is_not_there_weaves_nothing_and_bars_arming(String expected) throws Throwable {
         Loaded plugin = plugin(Plugin.Role.MIDDLEWARE, ENTRIES, expected);
+        Probes.accept(true);
         start(52, plugin);
+        assertFalse(Mark.accepting(), "shadow traffic goes on until the next tick");
         assertNull(woven);
         assertEquals(Loaded.State.MISMATCH, plugin.state());
         assertEquals(expected + " is missing", plugin.reason());
@@ -296,6 +298,53 @@ class WeaveTest {
         assertEquals(80, point.shadow.calls());
         assertEquals(5, point.shadow.sampled());
         assertTrue(point.shadow.quantile(0.5) <= point.shadow.quantile(0.99));
+    }
+
+    @Test
+    void shadow_calls_of_an_edge_are_timed_where_all_calls_are_marked() throws Throwable {
+        Object subject = start(52, plugin(Plugin.Role.EDGE, Collections.singletonList(EDGE)));
+        probe.arm("test");
+        Probes.reset();
+        Clock.open();
+        Point point = Probes.point("demo", "edge", null);
+        for (int i = 0; i < 160; i++) {
+            call(subject, "edge", "marked");
+        }
+        assertEquals(160, point.shadow.calls());
+        assertEquals(0, point.business.calls());
+        assertEquals(10, point.shadow.sampled());
+    }
+
+    @Test
+    void an_edge_that_is_off_for_its_faults_sees_marks_and_refuses_them() throws Throwable {
+        Object subject = start(52, plugin(Plugin.Role.EDGE, Arrays.asList(EDGE,
+                JoinPoint.enter("broken-edge", SUBJECT + "#broken()*", "Demo.fail").passing(THIS))));
+        probe.arm("test");
+        for (int i = 0; i < 20; i++) {
+            assertEquals("business", call(subject, "broken"));
+        }
+        long deadline = System.nanoTime() + 5_000_000_000L;
+        while (Mark.accepting() && System.nanoTime() < deadline) {
+            Thread.sleep(5);
+        }
+        call(subject, "edge", "plain");
+        assertThrows(ShadowRefused.class, () -> call(subject, "edge", "marked"));
+    }
+
+    @Test
+    void a_switch_during_a_check_holds_and_a_finding_disarms() throws Throwable {
+        Loaded plugin = plugin(Plugin.Role.MIDDLEWARE, ENTRIES);
+        Object subject = start(52, plugin);
+        call(subject, "run");
+        long disarmed = probe.disarm("test");
+        probe.disarm("somebody else");
+        assertTrue(probe.arm("test", disarmed).stream().anyMatch(check -> check.toString().startsWith("probe: it was switched")));
+        assertSame(Probe.State.DISARMED, probe.state());
+        probe.arm("test");
+        assertSame(Probe.State.ARMED, probe.state());
+        plugin.state(Loaded.State.SILENT, "test");
+        assertFalse(probe.arm("test").get(0).ok);
+        assertSame(Probe.State.DISARMED, probe.state());
     }
 
     /** Sizes of methods' code by their names, and for {@code edge} where its last exception range begins. */

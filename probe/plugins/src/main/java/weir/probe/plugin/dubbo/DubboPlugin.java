@@ -1,15 +1,15 @@
 package weir.probe.plugin.dubbo;
 
 import java.util.Arrays;
-import java.util.Collections;
 import java.util.List;
 import weir.probe.api.JoinPoint;
 import weir.probe.api.Plugin;
 
 /**
- * Shadow calls of a Dubbo consumer carry the mark as an attachment, and leave only to allowed services. One join point:
- * {@code AbstractInvoker.invoke}, behind cluster, retries and filters and before any protocol. Around it, because Dubbo copies the context's attachments
- * over those of the call: the context has the mark for the call's duration.
+ * Shadow calls of a Dubbo consumer carry the mark as an attachment, and leave only to allowed services. {@code
+ * AbstractInvoker.invoke} is behind cluster, retries and filters and before any protocol. Around it, because Dubbo copies the context's attachments
+ * over those of the call: the context has the mark for the call's duration. A second join point, because a failed call that the cluster {@code failback} tries
+ * again later would leave on a timer's thread, without its mark.
  */
 public final class DubboPlugin implements Plugin {
     @Override
@@ -29,9 +29,10 @@ public final class DubboPlugin implements Plugin {
 
     @Override
     public List<JoinPoint> joinPoints() {
-        return Collections.singletonList(JoinPoint.around("invoke", "org.apache.dubbo.rpc.protocol.AbstractInvoker"
+        return Arrays.asList(JoinPoint.around("invoke", "org.apache.dubbo.rpc.protocol.AbstractInvoker"
                 + "#invoke(Lorg/apache/dubbo/rpc/Invocation;)Lorg/apache/dubbo/rpc/Result;", "ShadowCall")
-                .passing(JoinPoint.THIS, 0));
+                .passing(JoinPoint.THIS, 0),
+                JoinPoint.enter("failback", "org.apache.dubbo.rpc.cluster.support.FailbackClusterInvoker#addFailed", "ShadowCall.again"));
     }
 
     @Override

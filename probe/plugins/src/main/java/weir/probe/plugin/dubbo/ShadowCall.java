@@ -6,6 +6,7 @@ import org.apache.dubbo.rpc.RpcContext;
 import org.apache.dubbo.rpc.RpcInvocation;
 import weir.probe.api.Baggage;
 import weir.probe.api.Wire;
+import weir.probe.boot.Cut;
 
 /** Writes the mark into a call that may leave; one within this JVM does not leave. */
 public final class ShadowCall {
@@ -30,6 +31,11 @@ public final class ShadowCall {
     /** Gives the context back what it held: 2.7 keeps its attachments for the thread's next call, of business perhaps. */
     public static void exit(Object ofContext, Throwable thrown) {
         RpcContext.getContext().setAttachment(Baggage.HEADER, (String) ofContext);
+    }
+
+    /** Handler: a failed call is not queued to be tried again. */
+    public static boolean again() {
+        return Cut.with(null);
     }
 
     public static String check() {

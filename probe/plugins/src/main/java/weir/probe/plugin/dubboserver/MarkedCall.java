@@ -18,6 +18,11 @@ public final class MarkedCall {
             ShadowRefused refused = e instanceof ShadowRefused ? (ShadowRefused) e : new ShadowRefused("the call is refused: " + e.getMessage());
             Log.sometimes("dubboserver", refused.getMessage());
             throw refused;
+        } catch (RuntimeException | LinkageError fault) {
+            if (Wire.mayBeMarked(invocation::getAttachment)) {
+                throw new ShadowRefused("shadow traffic is refused: the probe failed", fault);
+            }
+            throw fault;
         }
     }
 

@@ -17,7 +17,18 @@ public final class Carry {
     private Carry() {}
 
     public static Runnable runnable(Runnable f) {
-        return f == null || f instanceof Pool.Carried ? f : new Pool.Carried(f, new Held());
+        return f == null || f instanceof Pool.Carried ? f : new Pool.Carried(f, new Held()) {
+            @Override
+            public void run() {
+                if (!held.isOver()) { // a periodic task that throws is never run again
+                    super.run();
+                }
+            }
+        };
+    }
+
+    public static Runnable periodic(Runnable f) {
+        return f == null || Start.inherits(f.getClass().getName()) ? runnable(f) : f;
     }
 
     public static <V> Callable<V> callable(Callable<V> f) {

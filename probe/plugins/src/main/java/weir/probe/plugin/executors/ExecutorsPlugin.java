@@ -61,8 +61,11 @@ public final class ExecutorsPlugin implements Plugin {
         String when = ";JLjava/util/concurrent/TimeUnit;)*";
         argument("pool-schedule-runnable", FORKS + "schedule(Ljava/lang/Runnable" + when, 0, "Carry.runnable").optional();
         argument("pool-schedule-callable", FORKS + "schedule(Ljava/util/concurrent/Callable" + when, 0, "Carry.callable").optional();
-        argument("pool-rate", FORKS + "scheduleAtFixedRate", 0, "Carry.runnable").optional();
-        argument("pool-delay", FORKS + "scheduleWithFixedDelay", 0, "Carry.runnable").optional();
+        argument("pool-rate", FORKS + "scheduleAtFixedRate", 0, "Carry.periodic").optional();
+        argument("pool-delay", FORKS + "scheduleWithFixedDelay", 0, "Carry.periodic").optional();
+        for (String method : new String[] {"scheduleAtFixedRate", "scheduleWithFixedDelay"}) {
+            points.add(JoinPoint.around(method, "java.util.concurrent.ScheduledThreadPoolExecutor#" + method, "Periodic").passing(0));
+        }
 
         String[][] stages = {
             {"asyncSupply", "supplier", "1"}, {"asyncRun", "runnable", "1"},

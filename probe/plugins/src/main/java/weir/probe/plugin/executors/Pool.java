@@ -88,9 +88,9 @@ public final class Pool {
     }
 
     /** A task with its mark. */
-    static final class Carried implements Runnable {
+    static class Carried implements Runnable {
         final Runnable task;
-        private final Held held;
+        final Held held;
 
         Carried(Runnable task, Held held) {
             this.task = task;

@@ -11,7 +11,7 @@ import weir.probe.boot.Mark;
 public final class Start {
     private static final String[] LIBRARIES = {"java.", "javax.", "jdk.", "sun.", "com.sun.", "weir.probe.core.", "io.netty.",
         "org.apache.", "org.eclipse.", "com.zaxxer.", "com.alibaba.", "io.lettuce.", "reactor.", "io.undertow.", "okhttp3.",
-        "io.grpc.", "ch.qos.logback.", "org.postgresql.", "com.mysql.", "io.micrometer."};
+        "io.grpc.", "ch.qos.logback.", "org.postgresql.", "com.mysql.", "io.micrometer.", "com.netflix."};
 
     private Start() {}
 
@@ -27,7 +27,8 @@ public final class Start {
         return false;
     }
 
-    private static boolean inherits(String task) {
+    /** Whether what a marked thread starts for longer than a request, a thread or a periodic task of this class, is shadow work. */
+    static boolean inherits(String task) {
         for (String prefix : LIBRARIES) {
             if (task.startsWith(prefix)) {
                 return false;

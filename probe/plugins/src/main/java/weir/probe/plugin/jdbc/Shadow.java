@@ -192,6 +192,7 @@ final class Shadow {
 
     private static Shadow refused(DataSource source, String finding) {
         String name = name(source);
-        return new Shadow("jdbc" + (name.isEmpty() ? "" : ' ' + name) + ": " + finding, null, null);
+        String whole = "jdbc" + (name.isEmpty() ? "" : ' ' + name) + ": " + finding;
+        return new Shadow(Settings.withoutSecrets(whole), null, null);
     }
 }

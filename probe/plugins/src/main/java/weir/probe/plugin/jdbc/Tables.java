@@ -24,7 +24,7 @@ final class Tables {
     private static final Pattern TOKEN = Pattern.compile("(?<skip>\\s++|--(?=\\s|$)[^\\n]*+|/\\*(?![!+])(?:[^*/]|\\*(?!/)|/(?!\\*))*+\\*/)"
             + "|(?<literal>'(?:[^'\\\\]|''|\\\\[^'])*+'|\\$(?<tag>\\w*)\\$(?s:.*?)\\$\\k<tag>\\$)"
             + "|(?<name>\"(?:[^\"\\\\]|\"\")*+\"|`[^`]*+`|[\\p{L}_][\\p{L}\\p{N}_$]*+)"
-            + "|(?<other>\\d[\\w.]*+|::|#>>?|\\$\\d++|-(?!-)|[^-'\"`#\\s])");
+            + "|(?<other>/\\*!\\d*+|\\d[\\w.]*+|::|#>>?|\\$\\d++|-(?!-)|[^-'\"`#\\s])");
 
     private static final Set<String> REWRITTEN = set("SELECT INSERT UPDATE DELETE MERGE REPLACE WITH TRUNCATE VALUES");
     private static final Set<String> PASSED = set("SET SHOW BEGIN START COMMIT ROLLBACK SAVEPOINT RELEASE");
@@ -114,6 +114,7 @@ final class Tables {
                     if (PASSED.contains(word)) {
                         while (i + 1 < tokens.size() && !at(i + 1).equals(";")) {
                             i++;
+                            refuseIf(at(i).equals("(") || REWRITTEN.contains(at(i)) && !at(i).equals("WITH"), word + " with " + at(i));
                         }
                         continue;
                     }
@@ -130,7 +131,7 @@ final class Tables {
                     if (word.equals("(")) {
                         refuseIf(expect == Expect.TARGET, "a table in parentheses");
                         levels.push(new Level());
-                        boolean query = at(i + 1).matches("SELECT|WITH|VALUES|TABLE|\\(");
+                        boolean query = at(i + 1).matches("SELECT|WITH|VALUES|TABLE");
                         levels.peek().from = !query;
                         expect = query ? Expect.NOTHING : Expect.SOURCE;
                     } else {
@@ -191,7 +192,11 @@ final class Tables {
                 case "INTO":
                     return Expect.TARGET;
                 case "UPDATE":
-                    return NO_VERB.contains(before) ? Expect.NOTHING : Expect.TARGET;
+                    if (NO_VERB.contains(before)) {
+                        return Expect.NOTHING;
+                    }
+                    level.from = true; // others may follow, until SET
+                    return Expect.TARGET;
                 case "INSERT":
                 case "MERGE":
                     refuseIf(!NO_VERB.contains(before) && !next.matches("INTO|IGNORE|LOW_PRIORITY|DELAYED"), word + " without INTO");

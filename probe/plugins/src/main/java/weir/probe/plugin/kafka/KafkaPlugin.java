@@ -51,7 +51,7 @@ public final class KafkaPlugin implements Plugin {
                         0, "Turns.see").passing(1, 2).gate(Gate.ALWAYS),
                 JoinPoint.enter("poll", CONSUMER + "#poll(Ljava/time/Duration;)*", "Turns.poll").passing(THIS).gate(Gate.ALWAYS),
                 JoinPoint.enter("poll-millis", CONSUMER + "#poll(J)*", "Turns.poll").passing(THIS).gate(Gate.ALWAYS).optional(),
-                JoinPoint.enter("close", CONSUMER + "#close(Ljava/time/Duration;)V", "Turns.close").passing(THIS).gate(Gate.ALWAYS),
+                JoinPoint.enter("close", CONSUMER + "#close", "Turns.close").passing(THIS).gate(Gate.ALWAYS),
                 JoinPoint.enter("commit-sync", CONSUMER + "#commitSync", "Turns.commitSync").passing(THIS),
                 JoinPoint.enter("commit-async", CONSUMER + "#commitAsync", "Turns.commitAsync").passing(THIS));
     }

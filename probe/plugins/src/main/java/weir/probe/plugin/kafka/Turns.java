@@ -63,6 +63,8 @@ public final class Turns {
     private final Made made;
     private KafkaConsumer<Object, Object> shadow;
     private Set<String> topics = Collections.emptySet();
+    /** The batch that is being worked on, and where its mark is open. */
+    private Mark batch;
     private Mark.Scope mark;
 
     private Turns(Made made) {
@@ -91,8 +93,10 @@ public final class Turns {
             return false;
         }
         Turns turns = ALL.get(consumer);
-        if (turns != null && turns.mark != null) {
-            return turns.next(consumer);
+        boolean served = turns != null && turns.unmark();
+        if (isBatch(Mark.current())) {
+            // This thread polls several consumers. Another one's batch may be worked on yet, so this poll brings nothing.
+            return Cut.with(ConsumerRecords.empty());
         }
         if (Mark.marked()) {
             throw new ShadowRefused("kafka: shadow traffic may not read business records");
@@ -104,16 +108,14 @@ public final class Turns {
             turns = new Turns(made(consumer));
             ALL.put(consumer, turns);
         }
-        return turns.made != null && turns.next(consumer);
+        return turns.made != null && turns.next(consumer, served);
     }
 
     /** Handler for all threads: ends the shadow batch of this loop, and its shadow consumer. */
     public static boolean close(KafkaConsumer<?, ?> consumer) {
         Turns turns = INSIDE.get() == null ? ALL.remove(consumer) : null;
         if (turns != null) {
-            if (turns.mark != null) {
-                turns.mark.close();
-            }
+            turns.unmark();
             turns.end();
         }
         return false;
@@ -147,12 +149,8 @@ public final class Turns {
         return Cut.with(null);
     }
 
-    private boolean next(KafkaConsumer<?, ?> consumer) {
-        boolean served = mark != null;
-        if (served) {
-            mark.close();
-            mark = null;
-        }
+    /** @param served whether the last poll brought shadow records */
+    private boolean next(KafkaConsumer<?, ?> consumer, boolean served) {
         if (!Mark.accepting() || Records.prefix().isEmpty()) {
             end();
             return false;
@@ -160,20 +158,23 @@ public final class Turns {
         if (served) {
             return false; // business has its turn after each shadow batch
         }
-        List<ConsumerRecords<Object, Object>> batch = new ArrayList<>(1);
+        List<ConsumerRecords<Object, Object>> polled = new ArrayList<>(1);
         try {
             Set<String> business = consumer.subscription();
             inside(() -> {
                 subscribe(business);
                 if (!topics.isEmpty()) {
-                    batch.add(shadow.poll(Duration.ZERO));
+                    polled.add(shadow.poll(Duration.ZERO));
                 }
             });
-            if (batch.isEmpty() || batch.get(0).isEmpty()) {
+            if (polled.isEmpty() || polled.get(0).isEmpty()) {
                 return false;
             }
-            mark = Mark.open(new Mark("1"));
-            return Cut.with(batch.get(0));
+            Mark next = new Mark("1");
+            mark = Mark.open(next);
+            batch = next;
+            Mark.capture(); // tasks of others may follow on this thread while the mark is open
+            return Cut.with(polled.get(0));
         } catch (ShadowRefused e) { // disarmed since: the records come again when armed
             end();
             return false;
@@ -197,6 +198,26 @@ public final class Turns {
         }
         shadow.subscribe(wanted);
         topics = wanted;
+    }
+
+    /** Ends the batch, on this thread or on that which has polled it; false if there is none. */
+    private boolean unmark() {
+        if (mark == null) {
+            return false;
+        }
+        mark.revoke();
+        mark = null;
+        batch = null;
+        return true;
+    }
+
+    private static boolean isBatch(Mark mark) {
+        if (mark == null) {
+            return false;
+        }
+        synchronized (ALL) {
+            return ALL.values().stream().anyMatch(turns -> turns.batch == mark);
+        }
     }
 
     private void end() {

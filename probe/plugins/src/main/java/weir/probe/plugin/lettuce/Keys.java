@@ -65,7 +65,7 @@ final class Keys {
                 streams += text(arguments.get(streams)).equalsIgnoreCase("GROUP") ? 3 : 1;
             }
             int count = (keys.length - streams - 1) / 2;
-            return streams < keys.length && fill(keys, streams + 1, streams + count, 1) ? keys : null;
+            return streams < keys.length && fill(keys, streams + 2, streams + 1 + count, 1) ? keys : null;
         }
         int[] at = POSITIONS.get(name);
         if (at == null) {

@@ -11,7 +11,7 @@ import weir.probe.boot.Gate;
 /**
  * Commands of marked threads get prefixed keys, or go to a shadow server. Both overloads of {@code dispatch} are where all
  * kinds of connections hand commands on, on the caller's thread. A second join point sees connections as they become
- * active, for the check that the shadow server is another one.
+ * active, for the check that the shadow server is another one, and a third as they are closed.
  *
  * <p>Not seen: commands dispatched by threads without the mark, so reactive chains that go on from an event loop, and
  * messages that arrive by publish and subscribe. Key names in answers keep the prefix.
@@ -38,7 +38,8 @@ public final class LettucePlugin implements Plugin {
     public List<JoinPoint> joinPoints() {
         return Arrays.asList(
                 JoinPoint.enter("dispatch", HANDLER + "#dispatch", "Commands.dispatch").passing(THIS, 0),
-                JoinPoint.enter("see", HANDLER + "#activated()V", "Servers.see").passing(THIS).gate(Gate.ALWAYS));
+                JoinPoint.enter("see", HANDLER + "#activated()V", "Servers.see").passing(THIS).gate(Gate.ALWAYS),
+                JoinPoint.enter("close", HANDLER + "#closeAsync()*", "Servers.closed").passing(THIS).gate(Gate.ALWAYS).optional());
     }
 
     @Override

@@ -35,6 +35,18 @@ public final class Servers {
         return false;
     }
 
+    /** Handler for all threads: the connection to the shadow server goes with that to the business server. */
+    public static boolean closed(RedisChannelHandler<?, ?> connection) {
+        StatefulRedisConnection<byte[], byte[]> shadow;
+        synchronized (Servers.class) {
+            shadow = SHADOWS.remove(connection);
+        }
+        if (shadow != null) {
+            shadow.closeAsync();
+        }
+        return false;
+    }
+
     /** Whether the shadow server answers and is another one than those in use. */
     public static String check() {
         String configured = Settings.text("redis", "server", "");

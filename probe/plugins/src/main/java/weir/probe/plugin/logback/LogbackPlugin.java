@@ -30,7 +30,7 @@ public final class LogbackPlugin implements Plugin {
     public List<JoinPoint> joinPoints() {
         return Collections.singletonList(JoinPoint.enter("append",
                 "ch.qos.logback.classic.Logger#callAppenders(Lch/qos/logback/classic/spi/ILoggingEvent;)V", "ShadowLog.append")
-                .passing(JoinPoint.THIS, 0));
+                .passing(JoinPoint.THIS, 0).dropping());
     }
 
     @Override

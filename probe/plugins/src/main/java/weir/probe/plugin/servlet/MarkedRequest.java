@@ -20,7 +20,7 @@ public final class MarkedRequest {
 
     private MarkedRequest() {}
 
-    public static Object enter(Request request, Response response) throws IOException {
+    public static Object enter(Request request, Response response) {
         try {
             Mark mark = Wire.read(name -> lines(request, name));
             if (mark == null) {
@@ -36,7 +36,7 @@ public final class MarkedRequest {
             return refuse(response, 400, "the request is refused: " + unreadable.getMessage());
         } catch (ShadowRefused refused) {
             return refuse(response, 503, refused.getMessage());
-        } catch (RuntimeException fault) {
+        } catch (RuntimeException | LinkageError fault) {
             if (Wire.mayBeMarked(request::getHeader)) {
                 return refuse(response, 503, "shadow traffic is refused: the probe failed: " + fault);
             }
@@ -52,12 +52,17 @@ public final class MarkedRequest {
         return Wire.check();
     }
 
-    private static Object refuse(Response response, int status, String reason) throws IOException {
+    /** Leaves the request: with its status at least, if the application's valves have begun a response. */
+    private static Object refuse(Response response, int status, String reason) {
         Log.sometimes("servlet " + status, reason);
-        response.setStatus(status);
-        response.setContentType("text/plain;charset=UTF-8");
-        response.setContentLength(reason.length() + 1);
-        response.getWriter().write(reason + '\n');
+        try {
+            response.setStatus(status);
+            response.setContentType("text/plain;charset=UTF-8");
+            response.setContentLength(reason.length() + 1);
+            response.getWriter().write(reason + '\n');
+        } catch (IOException | RuntimeException e) {
+            Log.sometimes("servlet answer", "the refusal could not be written: " + e);
+        }
         return Cut.NOW;
     }
 
