@@ -1,4 +1,5 @@
--- Orders of a thousand customers and items. Of a load named shadow-10, each tenth is marked as load-test traffic.
+-- Orders of a thousand customers and items. Of a load named shadow-10, each tenth is marked as load-test traffic. PAUSE_MS is
+-- the mean pause of a connection before a request; without one, a connection sends as fast as answers come.
 
 local share = tonumber((os.getenv("WEIR_BENCH_LOAD") or ""):match("^shadow%-(%d+)$")) or 0
 local requests, sent = {}, 0
@@ -15,5 +16,9 @@ end
 function request()
   sent = sent % #requests + 1
   return requests[sent]
+end
+
+if PAUSE_MS then
+  function delay() return math.floor(-math.log(1 - math.random()) * PAUSE_MS) end
 end
 

@@ -107,7 +107,8 @@ fn every_route_lets_in_the_roles_of_the_table() {
         for (role, token) in &tokens {
             let answer = status(connect(address, 2), method, &path, Some(token));
             // A registration is answered with passwords.
-            let is_let_in = Some(*role) >= needed && (needed != Some(Role::Probe) || matches!(role, Role::Probe | Role::Admin));
+            let is_let_in =
+                Some(*role) >= needed && (needed != Some(Role::Probe) || matches!(role, Role::Probe | Role::Admin));
             assert_eq!(!matches!(answer, 401 | 403 | 429), is_let_in, "{method} {template} as {role}: {answer}");
         }
         let answer = status(connect(address, 3), method, &path, Some(&expired));

@@ -50,7 +50,10 @@ pub fn run<T: Turns>(
         match round(turns, (number, count), seconds, random, &mut progress) {
             Err(MeasureError::Interrupted) if turns.keeps_finished_rounds() && !rounds.is_empty() => {
                 progress.clear();
-                eprintln!("interrupted: the result is that of the {} of {count} rounds that are finished", rounds.len());
+                eprintln!(
+                    "interrupted: the result is that of the {} of {count} rounds that are finished",
+                    rounds.len()
+                );
                 break;
             }
             round => rounds.push(round?),

@@ -28,6 +28,10 @@ const LOG_LINES: usize = 10;
 const JVM: [&str; 2] = ["-Xmx256m", "-XX:-UseDynamicNumberOfCompilerThreads"];
 /// The load's script.
 pub const SCRIPT: &str = "load-probe.lua";
+/// Mean pause of a connection before an order, in milliseconds: 200 connections then send about 160 orders a second.
+const PAUSE_MS: u32 = 1_200;
+/// The same with pauses.
+pub const PACED: &str = "load-probe-paced.lua";
 /// The services, in the order of their start, and their main classes.
 const SERVICES: [(&str, &str); 3] = [
     ("stock", "shop.stock.StockApplication"),
@@ -53,6 +57,7 @@ impl Stores {
         }
         let script = format!("{}{}", include_str!("../../../../bench/load/probe.lua"), wrk::report_of(wrk::MIX));
         write(&site.path(SCRIPT), &script)?;
+        write(&site.path(PACED), &format!("PAUSE_MS = {PAUSE_MS}\n{script}"))?;
         // Not below the run's own directory, which the user postgres may not enter.
         let directory = whole(Path::new("probe/shop/target"))?.join("stores");
         let ready = directory.join("stores.env");

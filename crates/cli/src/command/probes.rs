@@ -115,7 +115,8 @@ fn shadow(
         let all = some(arguments, &probes.which)?;
         let users: BTreeSet<u32> = all.iter().filter_map(|probe| probe.user).collect();
         if given.is_some() && users.len() > 1 && probes.which.pid.is_empty() {
-            let message = format!("JVMs of {} users call themselves {app}, and a configuration has passwords", users.len());
+            let message =
+                format!("JVMs of {} users call themselves {app}, and a configuration has passwords", users.len());
             return Err(Failure::new(message).hint("weir probes lists them; name those that are meant with --pid"));
         }
         return each(&all, probes.json || given.is_none(), &|probe| probe.shadow(given.as_ref()), &with_reason);
