@@ -9,10 +9,15 @@ weir=$(realpath "$1") port=${WEIR_PORT:-8080}
 . scripts/port.sh
 dir=$(realpath -m "${CARGO_TARGET_DIR:-target}")/probe
 shop=$PWD/probe/shop/target/shop.jar probe=${WEIR_PROBE_JAR-$PWD/probe/agent/target/weir-probe.jar}
+mkdir -p "$dir"
+exec 9>"$dir.lock"
+flock -n 9 || { echo "run-probe: another one runs in this clone, or its JVMs are still stopping" >&2; exit 1; }
+! (: </dev/tcp/127.0.0.1/$port) 2>/dev/null || { echo "run-probe: port $port is taken; choose another: WEIR_PORT=8090 make run-probe" >&2; exit 1; }
 rm -rf "$dir" && mkdir -p "$dir/run"
 
-children=()
+children=() names=()
 start() { # NAME COMMAND...
+  names+=("$1")
   setpriv --pdeathsig TERM "${@:2}" >"$dir/$1.out" 2>&1 &
   children+=($!) pid=$!
 }
@@ -129,8 +134,11 @@ run-probe: the shop is ready behind Weir, $armed
              $weir probes
              $weir cost --probe
 
+Every client may mark its requests here; docs/probe.md has a policy with which the gateway decides.
 Ctrl-C stops everything.
 END
 wait -n "${children[@]}" || true
-echo "run-probe: a part stopped; see $dir/*.out" >&2
+for i in "${!children[@]}"; do
+  kill -0 "${children[i]}" 2>/dev/null || echo "run-probe: ${names[i]} stopped; see $dir/${names[i]}.out" >&2
+done
 exit 1

@@ -205,7 +205,10 @@ fn live(stage: &mut dyn Stage, length: Duration) -> Result<Slice, MeasureError> 
     let (after, cpu_after) = reading(stage)?;
     let requests = after.saturating_sub(before);
     if requests == 0 {
-        return Err(MeasureError::Missing("no request was counted; send some with --url or --load replay:LOG".into()));
+        return Err(MeasureError::Missing(
+            "no request was counted: traffic is needed (`weir ablate` sends some with --url or --load replay:LOG)"
+                .into(),
+        ));
     }
     Ok(Slice { requests, refused: 0, cpu_ns: cpu_after.saturating_sub(cpu_before) })
 }

@@ -124,10 +124,32 @@ fn shadow_configurations_are_set_without_control() {
     let Some(jvm) = Jvm::start() else { return };
     let file = jvm.dir.path().join("shadow.yaml");
     fs::write(&file, "logback: {suffix: .b}\n").expect("writes");
-    jvm.good(&["probes", "shadow", "--app", "shop", file.to_str().expect("is text")]);
-    assert_eq!(jvm.json(&["probes", "shadow", "--app", "shop"])["probes"][0]["shadow"]["logback"]["suffix"], ".b");
-    let refused = jvm.weir(&["probes", "shadow", file.to_str().expect("is text")]);
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("--app"), "{refused:?}");
+    let set = ["probes", "shadow", "--app", "shop", file.to_str().expect("is text")];
+    assert!(jvm.good(&set).contains("disarmed; `weir probes arm` checks"));
+    let shown = jvm.good(&["probes", "shadow", "--app", "shop"]);
+    fs::write(&file, &shown).expect("writes");
+    jvm.good(&set);
+    assert_eq!(jvm.json(&["probes", "shadow", "--app", "shop"])["logback"]["suffix"], ".b", "what is shown can be set");
+    let refused = |arguments: &[&str]| String::from_utf8_lossy(&jvm.weir(arguments).stderr).into_owned();
+    assert!(refused(&["probes", "shadow", set[4]]).contains("--app"));
+    let shadow =
+        |password: &str| format!("jdbc: [{{business: '*', shadow: {{url: u, user: a, password: {password}}}}}]\n");
+    for (text, expected) in [
+        ("logback: {sufix: .b}".to_owned(), "shadow.logback.sufix: there is no such key"),
+        (shadow("\"s3cret"), ":1:"),
+        (shadow("*s3cret"), ":1:"),
+        (shadow("[s3cret]"), "password is a list: expected a text"),
+        ("s3cret".to_owned(), "not an object in YAML or JSON"),
+        (String::new(), "not an object in YAML or JSON"),
+    ] {
+        fs::write(&file, &text).expect("writes");
+        let said = refused(&set);
+        assert!(said.contains(expected) && !said.contains("s3cret"), "{text}: {said}");
+    }
+    jvm.good(&["probes", "arm"]);
+    fs::write(&file, "logback: {suffix: /x}").expect("writes");
+    let said = refused(&set);
+    assert!(said.contains("in force, and the probe disarmed: logback: the shadow log"), "{said}");
 }
 
 #[test]

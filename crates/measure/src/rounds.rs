@@ -28,7 +28,7 @@ pub trait Turns {
     fn end_round(&mut self) -> Result<(), MeasureError> {
         Ok(())
     }
-    /// Whether finished rounds are a result when the user interrupts the others.
+    /// Whether finished rounds, two at least, are a result when the user interrupts the others.
     fn keeps_finished_rounds(&self) -> bool {
         false
     }
@@ -48,7 +48,7 @@ pub fn run<T: Turns>(
     let mut progress = Progress { started: Instant::now(), done: 0, live: std::io::stderr().is_terminal() };
     for number in 1..=count {
         match round(turns, (number, count), seconds, random, &mut progress) {
-            Err(MeasureError::Interrupted) if turns.keeps_finished_rounds() && !rounds.is_empty() => {
+            Err(MeasureError::Interrupted) if turns.keeps_finished_rounds() && rounds.len() > 1 => {
                 progress.clear();
                 eprintln!(
                     "interrupted: the result is that of the {} of {count} rounds that are finished",
@@ -171,7 +171,7 @@ mod tests {
         let interrupted = |keeps, turns| run(&mut Interrupted(keeps, turns), 5, 1, &mut Random::new(1));
         assert_eq!(interrupted(true, 0).unwrap(), [[(0, 1), (1, 2)], [(0, 3), (1, 4)]]);
         assert!(matches!(interrupted(false, 0), Err(MeasureError::Interrupted)));
-        assert!(matches!(interrupted(true, 4), Err(MeasureError::Interrupted)), "there is no finished round");
+        assert!(matches!(interrupted(true, 2), Err(MeasureError::Interrupted)), "one round has no intervals");
     }
 
     #[test]

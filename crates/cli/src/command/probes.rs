@@ -24,6 +24,9 @@ pub(crate) fn run(arguments: &Arguments, probes: &Probes) -> Result<ExitCode, Fa
         Some(ProbeAction::Wake { plugin }) => ("wake", plugin),
     };
     let given = plugin.as_ref().map_or_else(|| json!({}), |plugin| json!({"plugin": plugin}));
+    if action == "silence" && plugin.is_none() {
+        eprintln!("note: while a probe is silent, marked requests are served as business traffic; disarm refuses them");
+    }
     each(&some(arguments, &probes.which)?, probes.json, &|probe| probe.act(action, &given), &|about| {
         let of_plugin = plugins(about).find(|one| Some(one["name"].as_str().unwrap_or_default()) == plugin.as_deref());
         match of_plugin {
@@ -71,6 +74,9 @@ fn list(arguments: &Arguments, probes: &Probes) -> Result<ExitCode, Failure> {
         println!("{:#}", json!({"probes": rows}));
         return Ok(ExitCode::SUCCESS);
     }
+    if described.is_empty() {
+        eprintln!("no JVM with a probe is known here; --probe-dir, or WEIR_PROBE_DIR, is where it registers");
+    }
     let columns = ["APP", "PID", "HOST", "STATE", "PLUGINS", "WHY"].map(|name| (name, Align::Left));
     let row = |(probe, about): &(Probe, Value)| {
         let names =
@@ -91,7 +97,8 @@ fn list(arguments: &Arguments, probes: &Probes) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// In control, which keeps revisions and hands them to all probes of the application; without it, in each probe.
+/// In control, which keeps revisions and hands them to all probes of the application; in each probe if control is not
+/// there, or does not know them.
 fn shadow(
     arguments: &Arguments,
     probes: &Probes,
@@ -104,11 +111,12 @@ fn shadow(
     let given = file.map(|file| {
         let is_input = file == Path::new("-");
         let text = if is_input { body::standard_input()? } else { body::file(file)? };
-        body::parse(&text, if is_input { "standard input" } else { file.to_str().unwrap_or("the file") })
+        let name = if is_input { "standard input" } else { file.to_str().unwrap_or("the file") };
+        document(&text, name)
     });
     let given = given.transpose()?;
     let path = format!("/api/v1/shadow/{}", weir_control::client::encode(app));
-    if arguments.control.is_none() && !arguments.runtime.join(SOCKET).exists() {
+    if arguments.control.is_none() && !is_known_to_control(arguments, probes, app)? {
         if expect.is_some() {
             return Err(Failure::new("--expect needs the control daemon, which counts revisions"));
         }
@@ -119,7 +127,19 @@ fn shadow(
                 format!("JVMs of {} users call themselves {app}, and a configuration has passwords", users.len());
             return Err(Failure::new(message).hint("weir probes lists them; name those that are meant with --pid"));
         }
-        return each(&all, probes.json || given.is_none(), &|probe| probe.shadow(given.as_ref()), &with_reason);
+        if let ([one], None, false) = (all.as_slice(), &given, probes.json) {
+            println!("{:#}", one.shadow(None)?["shadow"]);
+            return Ok(ExitCode::SUCCESS);
+        }
+        let act = |probe: &Probe| match &given {
+            None => probe.shadow(None),
+            Some(given) => replace(probe, given),
+        };
+        let say = |about: &Value| match text(about, "state").as_str() {
+            "armed" => "armed".to_owned(),
+            state => format!("{state}; `weir probes arm` checks the isolation with it"),
+        };
+        return each(&all, probes.json || given.is_none(), &act, &say);
     }
     let api = Api::of(arguments)?;
     let Some(given) = given else {
@@ -134,12 +154,54 @@ fn shadow(
         println!("{done:#}");
     } else {
         println!("{app}: revision {}", done["revision"]);
+        if results.is_empty() {
+            eprintln!(
+                "no probe of {app} is registered with the control daemon (WEIR_PROBE_CONTROL): the revision waits for one"
+            );
+        }
         for one in results {
             let more = if one["state"].is_string() { text(one, "state") } else { text(one, "detail") };
             println!("{}: {} ({more})", text(one, "id"), text(one, "result"));
         }
     }
     Ok(ExitCode::from(u8::from(results.iter().any(|one| one["result"] == "refused"))))
+}
+
+/// A shadow configuration. The usual errors of documents show the line, which can have a password.
+fn document(text: &str, name: &str) -> Result<Value, Failure> {
+    let parsed = weir_policy::parse_document(text, Path::new(name));
+    let place = match &parsed {
+        Ok(Value::Object(_)) => return Ok(parsed.unwrap_or_default()),
+        Ok(_) => name.to_owned(),
+        Err(errors) => {
+            errors.errors().first().map_or_else(|| name.to_owned(), |at| format!("{name}:{}:{}", at.line, at.column))
+        }
+    };
+    Err(Failure::new(format!("{place}: this is not an object in YAML or JSON"))
+        .hint("the line is not shown, because it can have a password"))
+}
+
+/// Whether control is there and has probes of the application, or is the only one that could have some.
+fn is_known_to_control(arguments: &Arguments, probes: &Probes, app: &str) -> Result<bool, Failure> {
+    if !arguments.runtime.join(SOCKET).exists() {
+        return Ok(false);
+    }
+    let listed = Api::of(arguments)?.get("/api/v1/probes")?;
+    let is_registered = listed["probes"].as_array().into_iter().flatten().any(|row| row["app"] == app);
+    Ok(is_registered || find(arguments, &probes.which)?.is_empty())
+}
+
+/// Puts a configuration in force; an error if it disarms a probe that was armed.
+fn replace(probe: &Probe, given: &Value) -> Result<Value, Failure> {
+    let was_armed = probe.describe()?["state"] == "armed";
+    let about = probe.shadow(Some(given))?;
+    if !was_armed || about["state"] == "armed" {
+        return Ok(about);
+    }
+    let checks = about["check"].as_array().into_iter().flatten().filter(|check| check["ok"] == false);
+    let found: Vec<String> =
+        checks.map(|check| format!("{}: {}", text(check, "plugin"), text(check, "finding"))).collect();
+    Err(Failure::new(format!("the configuration is in force, and the probe disarmed: {}", found.join("; "))))
 }
 
 fn plugins(about: &Value) -> impl Iterator<Item = &Value> {

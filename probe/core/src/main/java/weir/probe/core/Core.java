@@ -21,7 +21,9 @@ import weir.probe.control.Otlp;
 
 /** Starts the agent's inside, and ends it: weaves, states, services. */
 public final class Core implements AutoCloseable {
+    /** How often the state is looked after while marks are to go, and otherwise: a look locks every join point. */
     private static final long TICK_MS = 50;
+    private static final long IDLE_MS = 1_000;
     /** How long leaving waits for marked work to end. */
     private static final long DRAIN_MS = 10_000;
 
@@ -155,8 +157,7 @@ public final class Core implements AutoCloseable {
         Clock.open();
         while (!closed) {
             try {
-                probe.apply();
-                Thread.sleep(TICK_MS);
+                Thread.sleep(probe.apply() ? TICK_MS : IDLE_MS);
             } catch (InterruptedException e) {
                 return;
             }

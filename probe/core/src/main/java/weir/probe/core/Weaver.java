@@ -82,6 +82,9 @@ final class Weaver implements ClassFileTransformer {
                 woven = next;
                 plugin.sees(loader);
                 plugin.found(version(domain));
+                if (plugin.state() != Loaded.State.ON) { // a gap from now on
+                    Probes.accept(false);
+                }
             }
         }
         return woven;

@@ -50,7 +50,7 @@ public final class Records {
     }
 
     public static String check() {
-        return prefix().matches("[\\w.\\-]+") ? null : "shadow.kafka.prefix has to be a beginning of a topic's name: `" + prefix() + '`';
+        return prefix().isEmpty() ? "shadow.kafka.prefix is not configured" : prefix().matches("[\\w.\\-]+") ? null : "shadow.kafka.prefix has to be a beginning of a topic's name: `" + prefix() + '`';
     }
 
     /** Ends the shadow consumers that are idle; those of a batch under way end with their next poll. */
