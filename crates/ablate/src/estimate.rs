@@ -87,9 +87,10 @@ pub fn estimate(design: &Design, rounds: &[Round], seed: u64) -> Option<Estimate
     if rounds.is_empty() {
         return None;
     }
-    let halves = design.shape == Shape::Halves;
-    let steady: Vec<Round> = rounds.iter().map(|round| if halves { steadied(round) } else { round.clone() }).collect();
-    let table = Table::of(&steady, design.variants().len());
+    let table = match design.shape {
+        Shape::Halves => Table::of(&rounds.iter().map(steadied).collect::<Vec<_>>(), design.variants().len()),
+        Shape::Subsets | Shape::Leaving => Table::of(rounds, design.variants().len()),
+    };
     let point = figures(design, &table.levels(&(0..rounds.len()).collect::<Vec<_>>()));
     if !point.sum.is_finite() {
         return None;

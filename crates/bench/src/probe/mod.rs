@@ -5,10 +5,10 @@
 //! in each round the three services of `probe/shop` are started anew for each row with its agent, and warmed up. A machine's
 //! speed varies by more than that, by half within seconds where neighbours use its memory. So the forks of a round are then
 //! loaded all at once, and ratios are taken to the fork without an agent in the same seconds: turns, even of one second,
-//! spread twice as far. Connections pause before they send, so that there is CPU time for all: a fork that gets more
-//! orders by chance than the others has fewer microseconds for each. CPU time is the ticks of whole processes, not `schedstat` of threads: it keeps that of
-//! threads that have ended, and includes the collector's. The JIT compiler's is taken out: under this load it goes on for
-//! minutes, and would be half of what is measured.
+//! spread twice as far. Connections pause before they send, so that there is CPU time for all: a fork that gets more orders
+//! by chance than the others has fewer microseconds for each. CPU time is the ticks of whole processes, not `schedstat` of
+//! threads: it keeps that of threads that have ended, and includes the collector's. The JIT compiler's is taken out: under
+//! this load it goes on for minutes, and would be half of what is measured.
 
 pub mod planted;
 mod report;

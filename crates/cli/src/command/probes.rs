@@ -186,7 +186,8 @@ fn is_known_to_control(arguments: &Arguments, probes: &Probes, app: &str) -> Res
     if !arguments.runtime.join(SOCKET).exists() {
         return Ok(false);
     }
-    let listed = Api::of(arguments)?.get("/api/v1/probes")?;
+    // A daemon that was killed leaves its socket.
+    let Ok(listed) = Api::of(arguments)?.get("/api/v1/probes") else { return Ok(false) };
     let is_registered = listed["probes"].as_array().into_iter().flatten().any(|row| row["app"] == app);
     Ok(is_registered || find(arguments, &probes.which)?.is_empty())
 }

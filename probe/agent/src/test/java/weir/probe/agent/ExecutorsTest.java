@@ -88,7 +88,6 @@ class ExecutorsTest {
                 Thread.sleep(20);
             }
             check(Mark.live() == 0, "marks are left: " + Mark.live());
-            periodic();
             System.out.println("all held " + ways.size());
             System.exit(0);
         }
@@ -120,38 +119,6 @@ class ExecutorsTest {
                     }
                 }
             }
-        }
-
-        /** A periodic task of the application outlives a time without shadow traffic; one of a library is business work. */
-        private static void periodic() throws Exception {
-            AtomicInteger marked = new AtomicInteger();
-            AtomicInteger library = new AtomicInteger();
-            ScheduledFuture<?> own;
-            ScheduledFuture<?> other;
-            try (Mark.Scope shadow = Mark.open(new Mark("1"))) {
-                own = TIMER.scheduleAtFixedRate(() -> marked.addAndGet(Mark.marked() ? 1 : 1_000_000), 0, 5, TimeUnit.MILLISECONDS);
-                Runnable ofJava = new Thread(() -> library.addAndGet(Mark.marked() ? 1_000_000 : 1));
-                other = TIMER.scheduleWithFixedDelay(ofJava, 0, 5, TimeUnit.MILLISECONDS);
-            }
-            more(marked);
-            Probes.command("disarm");
-            more(library);
-            int stopped = marked.get();
-            more(library);
-            check(marked.get() == stopped, "a periodic task of shadow traffic runs while that is refused");
-            Probes.command("arm");
-            more(marked);
-            check(marked.get() < 1_000_000 && library.get() < 1_000_000, "own " + marked + ", library's " + library);
-            own.cancel(false);
-            other.cancel(false);
-        }
-
-        private static void more(AtomicInteger count) throws InterruptedException {
-            int before = count.get();
-            for (int i = 0; i < 1000 && count.get() < before + 3; i++) {
-                Thread.sleep(5);
-            }
-            check(count.get() >= before + 3, "a periodic task has ended");
         }
 
         /** Threads that a marked one makes or touches, and business work on them. */

@@ -24,21 +24,20 @@ public final class Cells {
     private final AtomicLong cpuNanos = new AtomicLong();
     private final AtomicLongArray buckets = new AtomicLongArray(BUCKETS);
 
-    Cells() {}
+    /** Cells of calls that are counted here too, or null. */
+    private final Cells others;
+
+    Cells() {
+        this(null);
+    }
+
+    Cells(Cells others) {
+        this.others = others;
+    }
 
     /** Counts a call and returns how many its stripe has seen. */
     long count() {
         return count(stripes, Numbers.current());
-    }
-
-    /** A number that grows by 1 with each call of a stripe, and is not taken back as counts are. */
-    long turn() {
-        return ++stripes[stripe(Numbers.current()) + 1];
-    }
-
-    /** What {@link #turn} has returned last. */
-    long lastTurn() {
-        return stripes[stripe(Numbers.current()) + 1];
     }
 
     static long count(long[] stripes, long thread) {
@@ -47,11 +46,6 @@ public final class Cells {
 
     private static int stripe(long thread) {
         return (((int) thread & MASK) + 1) << PAD;
-    }
-
-    /** Takes back the count of a call that proved to be of the other kind. */
-    void uncount() {
-        stripes[stripe(Numbers.current())]--;
     }
 
     /** What {@link #count} or {@link #countExactly} has returned last. */
@@ -84,10 +78,10 @@ public final class Cells {
 
     public long calls() {
         long sum = exact.get();
-        for (int i = 0; i < stripes.length; i += 1 << PAD) {
-            sum += stripes[i];
+        for (long stripe : stripes) {
+            sum += stripe;
         }
-        return sum;
+        return others == null ? sum : Math.max(0, sum - others.exact.get());
     }
 
     /** Calls whose elapsed time was taken. */

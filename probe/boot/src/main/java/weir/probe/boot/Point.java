@@ -29,8 +29,8 @@ public final class Point {
     public final Gate gate;
     /** Whether a call that is refused is left out instead, as a line of a log is: nobody expects it to throw. */
     public final boolean drops;
-    public final Cells business = new Cells();
     public final Cells shadow = new Cells();
+    public final Cells business;
 
     private final List<WeakReference<Site>> sites = new ArrayList<>();
     private Mode mode = Mode.OFF;
@@ -40,6 +40,7 @@ public final class Point {
         this.id = id;
         this.gate = gate;
         this.drops = drops;
+        business = gate == Gate.ALWAYS ? new Cells(shadow) : new Cells(); // begin() cannot know of which kind a call is
     }
 
     public String name() {
@@ -108,11 +109,7 @@ public final class Point {
 
     /** Begins a call of the handler: the time, or 0 if this call is not timed. */
     long begin() {
-        if (gate == Gate.ALWAYS) {
-            business.count(); // end() knows better
-            return timed(business.turn());
-        }
-        if (!Mark.marked()) {
+        if (gate == Gate.ALWAYS || !Mark.marked()) {
             return timed(business.count());
         }
         return timed(shadow.countExactly());
@@ -125,9 +122,8 @@ public final class Point {
 
     void end(long start) {
         boolean marked = Mark.marked();
-        if (marked && gate == Gate.ALWAYS) { // begin() could not know and took it for a business call
+        if (marked && gate == Gate.ALWAYS) {
             shadow.countExactly();
-            business.uncount();
         }
         if (start != 0) {
             (marked ? shadow : business).time(start);
@@ -137,8 +133,7 @@ public final class Point {
     /** Begins an exit: it is timed if the entry before it was, so that both count as one call. */
     long beginExit() {
         boolean marked = Mark.marked();
-        long turn = gate == Gate.ALWAYS ? business.lastTurn() : (marked ? shadow : business).last();
-        if ((turn & SAMPLE - 1) != SAMPLE / 2) {
+        if (((marked && gate != Gate.ALWAYS ? shadow : business).last() & SAMPLE - 1) != SAMPLE / 2) {
             return 0;
         }
         long start = Clock.cpu();

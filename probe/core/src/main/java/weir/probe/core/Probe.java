@@ -211,6 +211,9 @@ public final class Probe implements Point.Handlers {
         }
         if (ready) {
             Probes.accept(true); // last: all isolation is on
+            if (!ready()) { // a class that was loaded meanwhile does not fit
+                Probes.accept(false);
+            }
         }
         return waits || marks && !ready;
     }
