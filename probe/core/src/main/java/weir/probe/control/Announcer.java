@@ -13,8 +13,8 @@ import weir.probe.core.Probe;
  * While control is gone, everything stays as it is.
  */
 final class Announcer {
-    private static final long EVERY_NS = 10_000_000_000L;
-    private static final long RETRY_NS = 2_000_000_000L;
+    private static final long EVERY_MS = 10_000;
+    private static final long RETRY_MS = 2_000;
 
     private final String url;
     private final Map<String, String> headers;
@@ -32,11 +32,15 @@ final class Announcer {
         this.api = api;
     }
 
-    long everyNs() {
-        return failure.isEmpty() ? EVERY_NS : RETRY_NS;
+    /** Announces until it is interrupted. */
+    void watch() throws InterruptedException {
+        while (true) {
+            announce();
+            Thread.sleep(failure.isEmpty() ? EVERY_MS : RETRY_MS);
+        }
     }
 
-    void announce() {
+    private void announce() {
         about.put("state", probe.state().name().toLowerCase(Locale.ROOT));
         about.put("ready", probe.ready());
         about.put("shadow_revision", api.controlRevision());

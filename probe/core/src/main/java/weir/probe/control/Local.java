@@ -5,7 +5,6 @@ import java.io.IOException;
 import java.math.BigInteger;
 import java.net.InetAddress;
 import java.security.SecureRandom;
-import java.util.function.LongSupplier;
 import weir.probe.api.Log;
 import weir.probe.core.Config;
 import weir.probe.core.Probe;
@@ -14,12 +13,11 @@ import weir.probe.core.Service;
 /** The local service: HTTP on loopback, the file that tells where, and the report to Weir's control. */
 public final class Local implements Service {
     static final String VERSION = "0.1.0";
-    private static final long TICK_MS = 100;
 
     private Server server;
     private Registration registration;
     private Announcer announcer;
-    private Thread ticker;
+    private Thread masks;
     private Thread announcing;
     private Thread hook;
 
@@ -51,20 +49,20 @@ public final class Local implements Service {
         if (control != null) {
             announcer = new Announcer(control, config.text("control_token", "WEIR_PROBE_CONTROL_TOKEN", null), about, probe, api);
         }
-        ticker = Server.start("weir-probe-ticker", () -> tick(api.mask::tick, () -> 0));
+        masks = Server.start("weir-probe-masks", () -> run(api.mask::watch));
         if (announcer != null) { // on a thread of its own: control may be slow
-            announcing = Server.start("weir-probe-announcer", () -> tick(announcer::announce, announcer::everyNs));
+            announcing = Server.start("weir-probe-announcer", () -> run(announcer::watch));
         }
     }
 
-    private static void tick(Runnable work, LongSupplier everyNs) {
+    /** Work that waits, until it is interrupted. */
+    private interface Watch {
+        void run() throws InterruptedException;
+    }
+
+    private static void run(Watch watch) {
         try {
-            for (long done = 0; !Thread.interrupted(); Thread.sleep(TICK_MS)) {
-                if (done == 0 || System.nanoTime() - done > everyNs.getAsLong()) {
-                    done = System.nanoTime();
-                    work.run();
-                }
-            }
+            watch.run();
         } catch (InterruptedException e) {
             // the probe leaves
         }
@@ -80,7 +78,7 @@ public final class Local implements Service {
 
     @Override
     public void close() throws Exception {
-        for (Thread thread : new Thread[] {ticker, announcing}) {
+        for (Thread thread : new Thread[] {masks, announcing}) {
             if (thread != null) {
                 thread.interrupt();
             }

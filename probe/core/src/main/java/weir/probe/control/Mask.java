@@ -38,6 +38,7 @@ final class Mask {
                 probe.silence(name, WHY);
             }
         }
+        notifyAll();
     }
 
     /** Leaves a plugin as somebody else has switched it. */
@@ -49,10 +50,17 @@ final class Mask {
         return new TreeSet<>(off);
     }
 
-    /** Ends the mask when its time is over. */
-    synchronized void tick() {
-        if (!off.isEmpty() && System.nanoTime() - until > 0) {
-            set(Collections.emptySet(), 0);
+    /** Ends masks when their time is over; without one, it sleeps. */
+    synchronized void watch() throws InterruptedException {
+        while (true) {
+            long left = until - System.nanoTime();
+            if (off.isEmpty()) {
+                wait();
+            } else if (left > 0) {
+                wait(left / 1_000_000 + 1);
+            } else {
+                set(Collections.emptySet(), 0);
+            }
         }
     }
 }
