@@ -56,11 +56,13 @@ impl Ledger {
         const TRIES: usize = 2 * crate::MAX_WORKERS;
         let mut free = 0;
         for _ in 0..TRIES {
+            // Before the tags: of two workers that claim a bank for the same policies, one sees what the other has
+            // claimed, or both claim the same one.
+            free = usize::from(self.word(WORD_LATEST).load(Ordering::Acquire) == 1);
             let tags = [0, 1].map(|bank| self.word(WORD_TAGS + bank).load(Ordering::Acquire));
             if let Some(bank) = tags.iter().position(|of| *of == tag) {
                 return bank;
             }
-            free = usize::from(self.word(WORD_LATEST).load(Ordering::Acquire) == 1);
             let word = self.word(WORD_TAGS + free);
             if word.compare_exchange(tags[free], tag, Ordering::AcqRel, Ordering::Acquire).is_ok() {
                 break;

@@ -102,22 +102,27 @@ impl Streams {
     /// are not among `kept` are given up only where there is no other room: another process may use them by now.
     pub fn claim(&self, name: &str, kept: &[&str]) -> Option<usize> {
         let hash = hash_of(name);
-        let names = &self.words()[header::NAMES..][..STREAMS];
-        loop {
-            if let Some(n) = names.iter().position(|cell| cell.load(Acquire) == hash) {
-                return Some(n);
+        let kept: Vec<u64> = kept.iter().map(|name| hash_of(name)).collect();
+        let claimed = self.claim_first(hash, |seen| seen == 0);
+        claimed.or_else(|| self.claim_first(hash, |seen| !kept.contains(&seen)))
+    }
+
+    /// The first stream that has this name, or that is free, which gets it. All processes look in the same order, once:
+    /// had they looked for the name first and for room then, two could take a stream each for the same name.
+    fn claim_first(&self, hash: u64, is_free: impl Fn(u64) -> bool) -> Option<usize> {
+        (0..STREAMS).find(|n| {
+            let cell = &self.words()[header::NAMES + n];
+            let mut seen = cell.load(Acquire);
+            while seen != hash && is_free(seen) {
+                // Before it has the name: whoever finds that must not read messages of an earlier name.
+                self.words()[header::BEGINS + n].fetch_max(self.stream(*n).end(), AcqRel);
+                match cell.compare_exchange(seen, hash, AcqRel, Acquire) {
+                    Ok(_) => return true,
+                    Err(now) => seen = now,
+                }
             }
-            let find = |wanted: &dyn Fn(u64) -> bool| {
-                names.iter().enumerate().map(|(n, cell)| (n, cell.load(Acquire))).find(|(_, seen)| wanted(*seen))
-            };
-            let is_over = |seen| kept.iter().all(|name| hash_of(name) != seen);
-            let (n, seen) = find(&|seen| seen == 0).or_else(|| find(&is_over))?;
-            // Two that claim the same name take the same one: one of them wins, and the other finds it.
-            if names[n].compare_exchange(seen, hash, AcqRel, Acquire).is_ok() {
-                self.words()[header::BEGINS + n].store(self.stream(n).end(), Release);
-                return Some(n);
-            }
-        }
+            seen == hash
+        })
     }
 
     /// The number of the group of this name, below [`GROUPS`], which is given one if it has none; none if all have other

@@ -1,5 +1,5 @@
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
@@ -204,6 +204,27 @@ fn names_have_one_stream_each() {
     let kept: Vec<&str> = names.iter().copied().filter(|name| *name != "s5").collect();
     assert_eq!(streams.claim("one more", &kept), Some(claimed[5]));
     assert_eq!(streams.oldest(claimed[5]), streams.stream(claimed[5]).end());
+}
+
+#[test]
+fn processes_that_claim_a_name_at_once_get_the_same_stream() {
+    let dir = tempfile::tempdir().unwrap();
+    let streams = open(&dir);
+    for round in 0..3000 {
+        let names: Vec<String> = (0..STREAMS).map(|n| format!("{round}.{n}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let claim = || names.iter().map(|name| streams.claim(name, &names)).collect::<Vec<_>>();
+        let barrier = Barrier::new(2);
+        let both = thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                barrier.wait();
+                claim()
+            });
+            barrier.wait();
+            [claim(), other.join().unwrap()]
+        });
+        assert_eq!(both[0], both[1], "round {round}");
+    }
 }
 
 #[test]
