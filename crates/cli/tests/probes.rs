@@ -35,14 +35,22 @@ fn class_path() -> Option<(PathBuf, String)> {
 /// A JVM with the probe that serves requests.
 struct Jvm {
     dir: tempfile::TempDir,
+    /// Where it registers.
+    probes: PathBuf,
     child: Child,
     port: u16,
 }
 
 impl Jvm {
     fn start() -> Option<Self> {
+        Self::beside(None)
+    }
+
+    /// One that registers where another one does.
+    fn beside(other: Option<&Self>) -> Option<Self> {
         let (jar, libraries) = class_path()?;
         let dir = tempfile::tempdir().expect("temp dir");
+        let probes = other.map_or_else(|| dir.path().join("probes"), |other| other.probes.clone());
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/probe/Shop.java");
         let compiled = Command::new("javac").args(["-cp", &libraries, "-d"]).arg(dir.path()).arg(source).status();
         assert!(compiled.expect("runs").success());
@@ -50,7 +58,7 @@ impl Jvm {
             .arg(format!("-javaagent:{}=app=shop", jar.display()))
             .args(["-Xmx128m", "-cp", &format!("{}:{libraries}", dir.path().display()), "Shop"])
             .arg(dir.path().join("shop.log"))
-            .env("WEIR_PROBE_DIR", dir.path().join("probes"))
+            .env("WEIR_PROBE_DIR", &probes)
             .current_dir(dir.path()) // where shadow.log is made
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -59,13 +67,13 @@ impl Jvm {
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("is piped")).read_line(&mut line).expect("reads");
         let port = line.trim().parse().unwrap_or_else(|_| panic!("a port was expected: {line:?}"));
-        Some(Self { dir, child, port })
+        Some(Self { dir, probes, child, port })
     }
 
     fn weir(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
         command.env_remove("WEIR_CONTROL").env("WEIR_RUNTIME", self.dir.path().join("run"));
-        command.env("WEIR_PROBE_DIR", self.dir.path().join("probes")).args(arguments).output().expect("runs")
+        command.env("WEIR_PROBE_DIR", &self.probes).args(arguments).output().expect("runs")
     }
 
     /// Standard output of a command that must end with 0.
@@ -117,6 +125,11 @@ fn probes_are_listed_switched_and_ranked_without_control() {
     assert_eq!(jvm.good(&["probes", "wake", "logback"]), format!("shop-{pid}: logback is on\n"));
     assert_eq!(jvm.good(&["probes", "silence"]), format!("shop-{pid}: silent: by request\n"));
     assert_eq!(jvm.json(&["probes", "--json"])["probes"][0]["state"], "silent");
+    let other = Jvm::beside(Some(&jvm)).expect("as before");
+    for arguments in [&["probes", "arm", "--pid", &other.child.id().to_string()][..], &["probes"]] {
+        let note = String::from_utf8(jvm.weir(arguments).stderr).expect("is UTF-8");
+        assert!(note.contains(&format!("as business traffic: shop-{pid}\n")), "{arguments:?}: {note}");
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use weir_control::client::Method;
 
 use crate::api::{Api, SOCKET};
-use crate::arguments::{Arguments, ProbeAction, Probes};
+use crate::arguments::{Arguments, ProbeAction, Probes, WhichProbes};
 use crate::probe::{Probe, find, some};
 use crate::table::{Align, render};
 use crate::terminal::shown;
@@ -27,13 +27,41 @@ pub(crate) fn run(arguments: &Arguments, probes: &Probes) -> Result<ExitCode, Fa
     if action == "silence" && plugin.is_none() {
         eprintln!("note: while a probe is silent, marked requests are served as business traffic; disarm refuses them");
     }
-    each(&some(arguments, &probes.which)?, probes.json, &|probe| probe.act(action, &given), &|about| {
+    let done = each(&some(arguments, &probes.which)?, probes.json, &|probe| probe.act(action, &given), &|about| {
         let of_plugin = plugins(about).find(|one| Some(one["name"].as_str().unwrap_or_default()) == plugin.as_deref());
         match of_plugin {
             Some(one) => format!("{} is {}", text(one, "name"), with_reason(one)),
             None => with_reason(about),
         }
-    })
+    })?;
+    if action == "arm" {
+        let all = WhichProbes { probe_dir: probes.which.probe_dir.clone(), ..WhichProbes::default() };
+        described(arguments, &all).iter().for_each(|all| note_silent(all));
+    }
+    Ok(done)
+}
+
+/// Says which probes are silent while others are armed, which may pass marked requests on to them.
+fn note_silent(described: &[(Probe, Value)]) {
+    let of = |state: &'static str| described.iter().filter(move |(_, about)| about["state"] == state);
+    let silent: Vec<String> = of("silent").map(|(probe, _)| shown(&probe.name(), 80)).collect();
+    if of("armed").next().is_some() && !silent.is_empty() {
+        let silent = silent.join(", ");
+        eprintln!(
+            "note: silent probes serve the marked requests that armed ones let through as business traffic: {silent}"
+        );
+    }
+}
+
+/// Probes, and what each says of itself.
+fn described(arguments: &Arguments, which: &WhichProbes) -> Result<Vec<(Probe, Value)>, Failure> {
+    let described = find(arguments, which)?.into_iter().map(|probe| {
+        let about = probe.describe().unwrap_or_else(|failure| {
+            json!({"app": probe.app, "pid": probe.pid, "host": probe.host, "state": "lost", "reason": failure.to_string()})
+        });
+        (probe, about)
+    });
+    Ok(described.collect())
 }
 
 /// Does something with each probe. All are tried; exit code 1 if one failed.
@@ -62,13 +90,7 @@ fn each(
 }
 
 fn list(arguments: &Arguments, probes: &Probes) -> Result<ExitCode, Failure> {
-    let described = find(arguments, &probes.which)?.into_iter().map(|probe| {
-        let about = probe.describe().unwrap_or_else(|failure| {
-            json!({"app": probe.app, "pid": probe.pid, "host": probe.host, "state": "lost", "reason": failure.to_string()})
-        });
-        (probe, about)
-    });
-    let described: Vec<(Probe, Value)> = described.collect();
+    let described = described(arguments, &probes.which)?;
     if probes.json {
         let rows: Vec<&Value> = described.iter().map(|(_, about)| about).collect();
         println!("{:#}", json!({"probes": rows}));
@@ -94,6 +116,7 @@ fn list(arguments: &Arguments, probes: &Probes) -> Result<ExitCode, Failure> {
         ]
     };
     print!("{}", render(&columns, &described.iter().map(row).collect::<Vec<_>>()));
+    note_silent(&described);
     Ok(ExitCode::SUCCESS)
 }
 
