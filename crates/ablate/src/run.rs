@@ -278,12 +278,18 @@ impl Tally {
             notes.push("the total cost is not significant; use more --rounds".into());
         } else if agreement.is_some_and(|agreement| (agreement - 1.0).abs() > AGREEMENT) {
             let held = found.total.is_some_and(|total| (found.sum.low..=found.sum.high).contains(&total.value));
+            // Only rules can be grouped.
+            let larger = match rows.iter().any(|row| row.rules > 0) {
+                true => "larger parts (--by group, --group PREFIX) agree better, and ",
+                false => "",
+            };
             notes.push(if held {
                 "the interval of the sum contains the total; use more --rounds to see whether they agree".into()
             } else {
-                "the costs do not add up to the total: three or more parts share the same work; larger parts \
-                 (--by group, --group PREFIX) agree better, and `without` is what leaving a part out saves"
-                    .into()
+                format!(
+                    "the costs do not add up to the total: three or more parts share the same work; {larger}`without` is \
+                     what leaving a part out saves"
+                )
             });
         }
         notes

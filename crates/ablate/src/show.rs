@@ -22,14 +22,21 @@ pub fn table(outcome: &Outcome) -> String {
     );
     let figure = |interval: Interval| outcome.unit.figure(interval);
     let alone = outcome.total.is_some();
-    let _ = write!(text, "{:<NAME$} {:>5} {:>24} {:>24}", "part", "rules", "cost", "without it saves");
+    // Plugins of a probe have none.
+    let has_rules = outcome.parts.iter().any(|part| part.rules > 0);
+    let heading = if has_rules { "rules" } else { "" };
+    let _ = write!(text, "{:<NAME$} {heading:>5} {:>24} {:>24}", "part", "cost", "without it saves");
     if alone {
         let _ = write!(text, " {:>24}", "alone it costs");
     }
     text.push_str(if outcome.ledger.is_some() { "   ledger\n" } else { "\n" });
     for part in &outcome.parts {
         let name = shortened(&part.name);
-        let rules = if part.rules == 0 { "-".into() } else { part.rules.to_string() };
+        let rules = match part.rules {
+            0 if has_rules => "-".into(),
+            0 => String::new(),
+            rules => rules.to_string(),
+        };
         let _ = write!(text, "{name:<NAME$} {rules:>5} {:>24} {:>24}", figure(part.cost), figure(part.without));
         if let Some(alone) = part.alone {
             let _ = write!(text, " {:>24}", figure(alone));
