@@ -25,6 +25,7 @@ public class Stock implements StockService {
   Stock(@Value("${shop.db}") String db) {
     database.setUrl(db);
     database.setMaxActive(20);
+    database.setValidationQuery("select 1"); // without it, Druid logs an error for each pool that it starts
   }
 
   @Override
