@@ -22,6 +22,8 @@ struct Notes {
     /// For each sender: the last number that it has tried, and the last whose `publish` returned.
     tried: [AtomicU64; SENDERS],
     published: [AtomicU64; SENDERS],
+    /// Where the reader is.
+    read: AtomicU64,
 }
 
 fn notes(map: &MmapRaw) -> &Notes {
@@ -55,9 +57,12 @@ fn send(stream: Stream<'_>, notes: &Notes, sender: usize) -> ! {
         if stream.publish(&message, now_ms()).is_ok() {
             notes.published[sender].store(number, SeqCst);
         }
-        // Slow enough for the reader, which must see all of them.
         for _ in 0..2000 {
             std::hint::spin_loop();
+        }
+        // The reader must see all of them, however little of the processors it gets.
+        while stream.end().saturating_sub(notes.read.load(SeqCst)) > stream.messages_max() as u64 / 2 {
+            std::thread::sleep(Duration::from_micros(100));
         }
     }
 }
@@ -97,8 +102,9 @@ struct Reader {
 }
 
 impl Reader {
-    fn run(&mut self, stream: Stream<'_>, most: usize) {
+    fn run(&mut self, stream: Stream<'_>, notes: &Notes, most: usize) {
         for _ in 0..most {
+            notes.read.store(self.at, SeqCst);
             let read = stream.read(self.at, &mut self.buffer);
             if read == Read::Unfinished {
                 let since = *self.stuck.get_or_insert_with(Instant::now);
@@ -121,8 +127,8 @@ impl Reader {
                     self.seen += 1;
                     self.at = next;
                 }
-                Read::Hole(next) => self.at = next,
-                Read::Damaged(next) | Read::Overrun(next) => self.at = next,
+                Read::Hole(next) | Read::Damaged(next) => self.at = next,
+                Read::Overrun(_) => panic!("overrun at {}, though senders wait", self.at),
                 Read::End | Read::Unfinished => return,
             }
         }
@@ -149,13 +155,13 @@ fn senders_that_are_killed_stopped_or_hostile_harm_nobody_else() {
             signal(senders[victim], libc::SIGSTOP);
             let until = Instant::now() + Duration::from_millis(2);
             while Instant::now() < until {
-                reader.run(stream, 1000);
+                reader.run(stream, notes, 1000);
             }
             signal(senders[victim], libc::SIGCONT);
         }
         let until = Instant::now() + Duration::from_micros(random(&mut state) % 8000);
         while Instant::now() < until {
-            reader.run(stream, 1000);
+            reader.run(stream, notes, 1000);
         }
         signal(senders[victim], libc::SIGKILL);
         senders[victim] = start(victim);
@@ -164,7 +170,7 @@ fn senders_that_are_killed_stopped_or_hostile_harm_nobody_else() {
     let tried: u64 = notes.tried.iter().map(|tried| tried.load(SeqCst)).sum();
     let deadline = Instant::now() + Duration::from_millis(5 * PATIENCE_MS);
     while Instant::now() < deadline {
-        reader.run(stream, 1000);
+        reader.run(stream, notes, 1000);
     }
     // All that is missing was never published: of a killed sender, or one that was too slow, its last number.
     println!("{tried} tried, {} seen, {} lost, end {}", reader.seen, reader.lost, stream.end());
@@ -175,6 +181,7 @@ fn senders_that_are_killed_stopped_or_hostile_harm_nobody_else() {
     assert!(reader.seen > 1000, "{} seen", reader.seen);
 
     // A process that was taken over writes anywhere: nobody crashes, hangs or reads what nobody has written.
+    notes.read.store(u64::MAX, SeqCst); // and nobody waits for a reader
     let name = dir.path().join("messages");
     for round in 0..VANDAL_KILLS {
         let vandal = fork(|| {
