@@ -45,7 +45,7 @@ impl Set {
             Self::Without(one) => index != one,
             Self::Alone(one) => index == one,
             Self::Pair(one, other) => index == one || index == other,
-            Self::Half(row, others) => ((row & index).count_ones() % 2 == 0) != others,
+            Self::Half(row, others) => (row & index).count_ones().is_multiple_of(2) != others,
         };
         (0..count).map(is_on).collect()
     }

@@ -243,7 +243,7 @@ mod tests {
         write("3.json", r#"{"app":"half","pid":"#);
         write("4.json", &format!(r#"{{"app":"none","pid":{own},"port":99999,"token":"t"}}"#));
         write("5.part", "x");
-        write("6.json", &format!(r#"{{"app":"init","pid":1,"port":1,"address":"127.0.0.1","token":"t"}}"#));
+        write("6.json", r#"{"app":"init","pid":1,"port":1,"address":"127.0.0.1","token":"t"}"#);
         std::os::unix::fs::chown(dir.path().join("6.json"), Some(4242), None).ok();
         std::os::unix::fs::symlink("1.json", dir.path().join("7.json")).unwrap();
         let pipe = std::ffi::CString::new(dir.path().join("8.json").into_os_string().into_encoded_bytes()).unwrap();

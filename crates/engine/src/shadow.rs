@@ -68,7 +68,7 @@ impl Shadow {
         }
         let turn = TURN.get().wrapping_add(0x9e37_79b9);
         TURN.set(turn);
-        u64::from(turn) * 10_000 >> 32 < u64::from(self.per_10000)
+        (u64::from(turn) * 10_000) >> 32 < u64::from(self.per_10000)
     }
 }
 

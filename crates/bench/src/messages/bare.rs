@@ -117,8 +117,11 @@ impl Contender for Writes {
     }
 }
 
+/// What has started, who publishes, and the subscribers' connections.
+type Started = (Box<dyn Subject>, Publisher, Vec<TcpStream>);
+
 /// To be called while we have only one thread.
-fn start(seats: Seats, sizes: [usize; 2]) -> Result<(Box<dyn Subject>, Publisher, Vec<TcpStream>), MeasureError> {
+fn start(seats: Seats, sizes: [usize; 2]) -> Result<Started, MeasureError> {
     let [mut first, mut second] = [Part::new(sizes[0])?, Part::new(sizes[1])?];
     let (publishers, bell) = (listener()?, Bell::new()?);
     let port = publishers.local_addr().map_err(failed)?.port();

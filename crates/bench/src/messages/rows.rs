@@ -42,6 +42,8 @@ impl Floor {
     }
 }
 
+type Start = fn(&Stage<'_>, &'static str, usize) -> Result<Box<dyn Contender>, MeasureError>;
+
 /// A row of the table.
 #[derive(Clone, Copy)]
 pub struct Row {
@@ -52,7 +54,7 @@ pub struct Row {
     /// What it is compared with.
     pub floor: Option<Floor>,
     /// Starts it, with so many subscribers where there are many.
-    start: fn(&Stage<'_>, &'static str, usize) -> Result<Box<dyn Contender>, MeasureError>,
+    start: Start,
 }
 
 impl Row {
