@@ -51,8 +51,8 @@ build: setup ## build the module and the command
 
 # Unit, property and integration tests of every crate, and the end-to-end and tidy tests in
 # tests/, which start the module and the command that were just built. One build covers all of them:
-# `make build` leaves out dependencies that only tests need, which changes features of shared ones,
-# so they would be compiled twice.
+# `make build` leaves out dependencies that only tests need, which changes features of a few shared ones,
+# so these and what uses them would be compiled twice.
 test: setup ## run all tests, including the end-to-end tests; those of the Java probe without the slow ones
 	@scripts/setup.sh probe
 	$(CARGO) build --profile $(PROFILE) --workspace --lib --bins --tests

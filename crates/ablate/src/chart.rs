@@ -142,17 +142,18 @@ fn finite(value: f64) -> f64 {
 
 fn rows(outcome: &Outcome) -> String {
     let figure = |interval: Interval| outcome.unit.figure(interval);
-    let mut text = String::from(
-        "<table><tr><th>part</th><th>rules</th><th>cost</th><th>without it saves</th><th>alone it costs</th>\
-         <th>ledger</th></tr>\n",
+    let has_rules = outcome.has_rules();
+    let (heading, blank) = if has_rules { ("<th>rules</th>", "<td></td>") } else { ("", "") };
+    let mut text = format!(
+        "<table><tr><th>part</th>{heading}<th>cost</th><th>without it saves</th><th>alone it costs</th><th>ledger</th></tr>\n"
     );
     for part in &outcome.parts {
         let optional = |value: Option<String>| value.unwrap_or_else(|| "-".into());
         let _ = writeln!(
             text,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            "<tr><td>{}</td>{}<td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
             escaped(&part.name),
-            part.rules,
+            if has_rules { format!("<td>{}</td>", part.rules) } else { String::new() },
             figure(part.cost),
             figure(part.without),
             optional(part.alone.map(figure)),
@@ -167,8 +168,7 @@ fn rows(outcome: &Outcome) -> String {
         ("all off", outcome.none),
     ];
     for (name, value) in lines.into_iter().filter_map(|(name, value)| Some((name, value?))) {
-        let _ =
-            writeln!(text, "<tr><td>{name}</td><td></td><td>{}</td><td></td><td></td><td></td></tr>", figure(value));
+        let _ = writeln!(text, "<tr><td>{name}</td>{blank}<td>{}</td><td></td><td></td><td></td></tr>", figure(value));
     }
     text + "</table>"
 }

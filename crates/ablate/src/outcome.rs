@@ -126,6 +126,11 @@ pub struct Agreement {
 }
 
 impl Outcome {
+    /// Whether parts are made of rules; plugins of a probe are not.
+    pub(crate) fn has_rules(&self) -> bool {
+        self.parts.iter().any(|part| part.rules > 0)
+    }
+
     /// Rounds figures to what the measurement can tell, for files.
     #[must_use]
     pub fn rounded(mut self) -> Self {

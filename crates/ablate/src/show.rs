@@ -22,8 +22,7 @@ pub fn table(outcome: &Outcome) -> String {
     );
     let figure = |interval: Interval| outcome.unit.figure(interval);
     let alone = outcome.total.is_some();
-    // Plugins of a probe have none.
-    let has_rules = outcome.parts.iter().any(|part| part.rules > 0);
+    let has_rules = outcome.has_rules();
     let heading = if has_rules { "rules" } else { "" };
     let _ = write!(text, "{:<NAME$} {heading:>5} {:>24} {:>24}", "part", "cost", "without it saves");
     if alone {
@@ -156,6 +155,18 @@ pub(super) mod tests {
         ] {
             assert!(text.contains(part), "{part} is not in\n{text}");
         }
+    }
+
+    #[test]
+    fn parts_without_rules_have_no_column_of_them() {
+        let mut outcome = outcome();
+        assert!(table(&outcome).contains("rules") && crate::chart::html(&outcome).contains("<th>rules</th>"));
+        outcome.parts.iter_mut().for_each(|part| part.rules = 0);
+        let (text, page) = (table(&outcome), crate::chart::html(&outcome));
+        assert!(!text.contains("rules") && !page.contains("rules"), "{text}{page}");
+        let columns = |row: &&str| row.matches("<td>").count();
+        let rows: Vec<&str> = page.lines().filter(|line| line.contains("<tr><td>")).collect();
+        assert!(rows.iter().all(|row| columns(row) == 5), "{rows:?}");
     }
 
     #[test]
