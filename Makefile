@@ -25,9 +25,9 @@ probe: ## build the Java probe: probe/agent/target/weir-probe.jar
 	@scripts/setup.sh probe
 	mvn -q -B -f probe package -DskipTests
 
-probe-test: ## run all tests of the Java probe, with real servers where they are installed (WEIR_JDKS)
+probe-test: ## run all tests of the Java probe, with real servers, Kafka's included (WEIR_JDKS)
 	@scripts/setup.sh probe
-	mvn -B -f probe verify
+	WEIR_KAFKA_JARS=$$(scripts/kafka-jars.sh) mvn -B -f probe verify
 
 probe-jdks: ## run them on JDK 8, 11, 21 and 25 (JDKS, WEIR_CYCLES)
 	@scripts/setup.sh probe

@@ -57,8 +57,7 @@ export SHOP_DB="${db}shop?user=shop" WEIR_PROBE_DIR=$dir/run WEIR_PROBE_CONFIG=$
 gateway=$(free_port)
 
 if [ "${WEIR_KAFKA:-0}" = 1 ]; then
-  broker=$(free_port) jars=$PWD/probe/shop/target/kafka
-  [ -d "$jars" ] || mvn -q -B -f probe/shop/kafka.xml dependency:copy-dependencies -DoutputDirectory="$jars"
+  broker=$(free_port) jars=$(scripts/kafka-jars.sh)
   controller=$(free_port)
   cat >"$dir/kafka.properties" <<END
 process.roles=broker,controller

@@ -19,16 +19,14 @@ public final class Records {
 
     /** Handler: the record for the shadow topic, with the mark for other readers of it. */
     public static ProducerRecord<?, ?> shadow(ProducerRecord<?, ?> record) {
-        String prefix = prefix();
-        if (prefix.isEmpty()) {
+        if (prefix().isEmpty()) {
             throw new ShadowRefused("kafka: shadow.kafka.prefix is not configured");
         }
         Headers headers = new RecordHeaders(record.headers());
         Header last = headers.lastHeader(Baggage.HEADER);
         String baggage = last == null || last.value() == null ? "" : new String(last.value(), StandardCharsets.UTF_8);
         headers.remove(Baggage.HEADER).add(Baggage.HEADER, Wire.write(baggage).getBytes(StandardCharsets.UTF_8));
-        String topic = record.topic().startsWith(prefix) ? record.topic() : prefix + record.topic();
-        return new ProducerRecord<>(topic, record.partition(), record.timestamp(), record.key(), record.value(), headers);
+        return new ProducerRecord<>(topic(record.topic()), record.partition(), record.timestamp(), record.key(), record.value(), headers);
     }
 
     /** Handler: what is called when the record has been sent, on the producer's thread. */
@@ -50,12 +48,22 @@ public final class Records {
     }
 
     public static String check() {
-        return prefix().isEmpty() ? "shadow.kafka.prefix is not configured" : prefix().matches("[\\w.\\-]+") ? null : "shadow.kafka.prefix has to be a beginning of a topic's name: `" + prefix() + '`';
+        return prefix().isEmpty() ? "shadow.kafka.prefix is not configured" : prefix().matches("[\\w.\\-]+") ? Turns.finding()
+                : "shadow.kafka.prefix has to be a beginning of a topic's name: `" + prefix() + '`';
     }
 
-    /** Ends the shadow consumers that are idle; those of a batch under way end with their next poll. */
+    /** Ends the shadow consumers. */
     public static void close() {
         Turns.closeAll();
+    }
+
+    /** The shadow topic of a topic; a shadow topic's is itself. */
+    static String topic(String name) {
+        return name.startsWith(prefix()) ? name : prefix() + name;
+    }
+
+    static boolean isShadow(String topic) {
+        return !prefix().isEmpty() && topic.startsWith(prefix());
     }
 
     static String prefix() {
