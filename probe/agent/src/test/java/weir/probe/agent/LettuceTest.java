@@ -13,6 +13,8 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import java.util.Set;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -53,23 +55,49 @@ class LettuceTest {
         }
     }
 
+    @Test
+    void a_refused_command_leaves_no_transaction_open() throws Exception {
+        assumeTrue(Servers.hasRedis(), "Redis is not installed");
+        try (Servers server = Servers.redis(dir); Servers shadow = Servers.redis(dir)) {
+            run(Transactions.class, "\"prefix\": \"s:\"", url(server));
+            run(Transactions.class, "\"server\": \"" + url(shadow) + '"', url(server));
+        }
+    }
+
+    @Test
+    void a_shadow_server_that_stands_still_stalls_no_business() throws Exception {
+        assumeTrue(Servers.hasRedis(), "Redis is not installed");
+        try (Servers server = Servers.redis(dir); Servers shadow = Servers.redis(dir)) {
+            run(Stalled.class, "\"server\": \"" + url(shadow) + '"', url(server), url(shadow));
+        }
+    }
+
     private static String url(Servers server) {
         return "redis://127.0.0.1:" + server.port;
     }
 
     private String run(String redis, String... arguments) throws Exception {
+        return run(Program.class, redis, arguments);
+    }
+
+    private String run(Class<?> program, String redis, String... arguments) throws Exception {
         Path config = dir.resolve("probe.json");
         Files.write(config, ("{\"shadow\": {\"redis\": {" + redis + "}}}").getBytes());
-        return Jvms.of(System.getProperty("java.home")).agent("config=" + config).run(Program.class, arguments);
+        return Jvms.of(System.getProperty("java.home")).agent("config=" + config).run(program, arguments);
     }
 
     static final class Program {
         public static void main(String[] arguments) throws Exception {
-            StatefulRedisConnection<String, String> connection = RedisClient.create(arguments[1]).connect();
+            RedisClient client = RedisClient.create(arguments[1]);
+            StatefulRedisConnection<String, String> connection = client.connect();
             RedisCommands<String, String> redis = connection.sync();
             redis.set("a", "business");
+            client.connect().async().blpop(0L, "none");
+            redis.multi();
+            redis.get("a");
             String armed = Probes.command("arm");
             System.out.println(armed);
+            Jvms.check(redis.exec().size() == 1, "the check takes part in a business transaction");
             if (arguments[0].equals("refused")) {
                 Jvms.check(armed.contains("lettuce: ") && !armed.contains("lettuce: ready"), "nothing is found");
                 System.exit(0);
@@ -93,6 +121,9 @@ class LettuceTest {
                     refused("KEYS", () -> redis.keys("*"));
                     refused("EVAL", () -> redis.eval("return redis.call('set', 'a', 'leak')", io.lettuce.core.ScriptOutputType.STATUS));
                     refused("SELECT", () -> redis.select(1));
+                    redis.multi();
+                    refused("FLUSHALL", redis::flushall);
+                    Jvms.check(!connection.isMulti(), "a transaction stays open");
                 }
             }
             Jvms.check(redis.get("a").equals("business"), "a business key is written");
@@ -125,6 +156,87 @@ class LettuceTest {
             } catch (ShadowRefused expected) {
                 Jvms.check(expected.getMessage().contains("the keys of " + what + " are unknown"), expected.getMessage());
             }
+        }
+    }
+
+    /** Each command of a marked transaction is the first that comes after the probe is disarmed. */
+    static final class Transactions {
+        public static void main(String[] arguments) throws Exception {
+            StatefulRedisConnection<String, String> connection = RedisClient.create(arguments[0]).connect();
+            RedisCommands<String, String> redis = connection.sync();
+            Map<String, Runnable> commands = new LinkedHashMap<>();
+            commands.put("MULTI", redis::multi);
+            commands.put("INCR", () -> redis.incr("n"));
+            commands.put("EXEC", redis::exec);
+            commands.put("DISCARD", () -> connection.async().discard());
+            for (Map.Entry<String, Runnable> command : commands.entrySet()) {
+                String name = command.getKey();
+                String armed = Probes.command("arm");
+                Jvms.check(armed.startsWith("armed"), armed);
+                try (Mark.Scope mark = Mark.open(new Mark("1"))) {
+                    if (!name.equals("MULTI")) {
+                        redis.multi();
+                        redis.incr("n");
+                    }
+                    Probes.command("disarm");
+                    boolean refused = false;
+                    try {
+                        command.getValue().run();
+                    } catch (ShadowRefused e) {
+                        refused = true;
+                    }
+                    Jvms.check(refused != name.equals("DISCARD"), name + (refused ? " is refused" : " passes"));
+                }
+                Jvms.check(!connection.isMulti(), name + ": a transaction stays open");
+                redis.set("a", name);
+                Jvms.check(name.equals(redis.get("a")), name + ": business commands are queued");
+                Jvms.check(redis.exists("n", "s:n") == 0, name + ": the transaction is carried out");
+            }
+            System.exit(0);
+        }
+    }
+
+    static final class Stalled {
+        public static void main(String[] arguments) throws Exception {
+            RedisClient client = RedisClient.create(arguments[0]);
+            StatefulRedisConnection<String, String> first = client.connect();
+            StatefulRedisConnection<String, String> second = client.connect();
+            StatefulRedisConnection<String, String> third = client.connect();
+            String armed = Probes.command("arm");
+            Jvms.check(armed.startsWith("armed"), armed);
+            String server = RedisClient.create(arguments[1]).connect().sync().info("server");
+            String pid = server.replaceAll("(?s).*process_id:(\\d+).*", "$1");
+            signal("-STOP", pid);
+            Thread marked = new Thread(() -> refused(first));
+            marked.start();
+            Thread.sleep(1000);
+            long start = System.nanoTime();
+            second.close();
+            client.connect().sync().set("a", "business");
+            Jvms.check(marked.isAlive() && System.nanoTime() - start < 2_000_000_000L, "business waits for the shadow server");
+            marked.join();
+            start = System.nanoTime();
+            refused(third);
+            Jvms.check(System.nanoTime() - start < 1_000_000_000L, "the failure is forgotten");
+            signal("-CONT", pid);
+            Thread.sleep(3500);
+            try (Mark.Scope mark = Mark.open(new Mark("1"))) {
+                Jvms.check(third.sync().get("a") == null, "business data are read");
+            }
+            System.exit(0);
+        }
+
+        private static void refused(StatefulRedisConnection<String, String> connection) {
+            try (Mark.Scope mark = Mark.open(new Mark("1"))) {
+                connection.sync().get("a");
+                throw new AssertionError("a marked command passes");
+            } catch (ShadowRefused expected) {
+                Jvms.check(expected.getMessage().contains("cannot be used"), expected.getMessage());
+            }
+        }
+
+        private static void signal(String name, String pid) throws Exception {
+            new ProcessBuilder("kill", name, pid).start().waitFor();
         }
     }
 }

@@ -1,6 +1,7 @@
 package weir.probe.boot;
 
 import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodType;
 import java.lang.invoke.MutableCallSite;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
@@ -177,8 +178,8 @@ public final class Point {
 
     /** Finds handlers for call sites; the agent's inside has one while it is attached. */
     public interface Handlers {
-        /** The handler for a role at a point, of any type that adapts to the site's, or null if it cannot be had. */
-        MethodHandle find(Point point, String role, ClassLoader application);
+        /** The handler for a role at a point, of the site's type, or null if it cannot be had. */
+        MethodHandle find(Point point, String role, MethodType type, ClassLoader application);
 
         /** A handler threw on a thread of the application. */
         void faulted(Point point, Throwable thrown);

@@ -16,7 +16,7 @@ import java.util.concurrent.ConcurrentHashMap;
  */
 public final class Probes {
     /** Changes with every incompatible change of this package: a JVM keeps the first version that it has seen. */
-    public static final int VERSION = 3;
+    public static final int VERSION = 4;
 
     private static final Map<String, Point> POINTS = new ConcurrentHashMap<>();
     private static final MethodHandle TAKE;
@@ -110,9 +110,9 @@ public final class Probes {
         }
     }
 
-    static MethodHandle find(Point point, String role, ClassLoader application) {
+    static MethodHandle find(Point point, String role, MethodType type, ClassLoader application) {
         Point.Handlers inside = handlers;
-        return inside == null ? null : inside.find(point, role, application);
+        return inside == null ? null : inside.find(point, role, type, application);
     }
 
     static void faulted(Point point, Throwable thrown) {

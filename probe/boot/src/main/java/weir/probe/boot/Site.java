@@ -87,8 +87,7 @@ final class Site extends MutableCallSite {
 
     private MethodHandle handler() {
         if (handler == null) {
-            MethodHandle found = Probes.find(point, role, application);
-            handler = found == null ? null : found.asType(type());
+            handler = Probes.find(point, role, type(), application);
         }
         return handler;
     }

@@ -44,6 +44,7 @@ public final class JoinPoint {
     public final String call;
     private int[] passed = {};
     private Gate gate;
+    private boolean lasting;
     private Object constant;
     private boolean optional;
     private boolean drops;
@@ -130,6 +131,16 @@ public final class JoinPoint {
 
     public int[] passed() {
         return passed.clone();
+    }
+
+    /** On as long as there are marks, whatever the state: it ends what they have begun. */
+    public JoinPoint lasting() {
+        lasting = true;
+        return this;
+    }
+
+    public boolean isLasting() {
+        return lasting;
     }
 
     public Gate gateOr(Gate implied) {

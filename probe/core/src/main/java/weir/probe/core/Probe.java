@@ -1,6 +1,7 @@
 package weir.probe.core;
 
 import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodType;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
@@ -202,8 +203,10 @@ public final class Probe implements Point.Handlers {
             boolean seeing = plugin.state() == Loaded.State.ON && state != State.SILENT;
             for (Point point : plugin.points.keySet()) {
                 // In a middleware, a point of every call sees the instances that a check asks about, and ends its own marks.
-                Point.Mode next = plugin.plugin.role() != Role.MIDDLEWARE || point.gate != Gate.ALWAYS ? mode
-                        : seeing || marks ? Point.Mode.ON : Point.Mode.OFF;
+                Point.Mode next = plugin.plugin.role() == Role.MIDDLEWARE && point.gate == Gate.ALWAYS
+                        ? seeing || marks ? Point.Mode.ON : Point.Mode.OFF
+                        : plugin.plugin.role() == Role.EDGE && point.gate != Gate.ALWAYS || plugin.points.get(point).isLasting()
+                                ? carrying(plugin, marks) : mode;
                 if (point.mode() != next) {
                     point.mode(next);
                 }
@@ -225,10 +228,16 @@ public final class Probe implements Point.Handlers {
                 // Off for its faults it is called all the same: it may yet see a mark, which is not accepted then.
                 return (on || plugin.state() == Loaded.State.OFF) && state != State.SILENT ? Point.Mode.ON : Point.Mode.OFF;
             case CARRIER:
-                return on && (state == State.ARMED || marks) ? Point.Mode.ON : Point.Mode.OFF;
+                return carrying(plugin, marks);
             default:
                 return on && state == State.ARMED ? Point.Mode.ON : marks ? Point.Mode.REFUSE : Point.Mode.OFF;
         }
+    }
+
+    /** As long as there are marks, whatever the state: work that lost its mark would be business. */
+    private Point.Mode carrying(Loaded plugin, boolean marks) {
+        boolean on = plugin.state() == Loaded.State.ON && state == State.ARMED;
+        return on || marks && plugin.state() != Loaded.State.MISMATCH ? Point.Mode.ON : Point.Mode.OFF;
     }
 
     /** Whether shadow traffic would not be seen, would pass a library, or lose its mark, for want of this plugin. */
@@ -245,11 +254,12 @@ public final class Probe implements Point.Handlers {
     }
 
     @Override
-    public MethodHandle find(Point point, String role, ClassLoader application) {
+    public MethodHandle find(Point point, String role, MethodType type, ClassLoader application) {
         Loaded plugin = plugins.get(point.plugin);
         try {
-            return plugin == null || !plugin.points.containsKey(point) ? null : plugin.handler(point, role, application);
-        } catch (ReflectiveOperationException | LinkageError e) {
+            return plugin == null || !plugin.points.containsKey(point) ? null
+                    : plugin.handler(point, role, application).asType(type);
+        } catch (ReflectiveOperationException | RuntimeException | LinkageError e) { // it would leave through the woven method
             off(plugin, "no handler for " + point.name() + ": " + e);
             return null;
         }
@@ -269,7 +279,8 @@ public final class Probe implements Point.Handlers {
         String why = "by command";
         switch (words[0]) {
             case "arm":
-                return arm(why).toString();
+                List<Check> checks = arm(why);
+                return state.name().toLowerCase(java.util.Locale.ROOT) + ' ' + checks;
             case "disarm":
                 disarm(why);
                 break;

@@ -50,7 +50,7 @@ public final class Commands {
     }
 
     private static <K, V, T> RedisCommand<K, V, T> prefixed(RedisCommand<K, V, T> command, String prefix) {
-        String name = new String(command.getType().getBytes(), StandardCharsets.US_ASCII);
+        String name = name(command);
         List<byte[]> arguments = arguments(command.getArgs());
         boolean[] keys = Keys.of(name, arguments);
         if (keys == null) {
@@ -69,6 +69,10 @@ public final class Commands {
             }
         }
         return new Prefixed<>(command, next);
+    }
+
+    static String name(RedisCommand<?, ?, ?> command) {
+        return new String(command.getType().getBytes(), StandardCharsets.US_ASCII);
     }
 
     /** The arguments as they would be sent: strings of RESP. */

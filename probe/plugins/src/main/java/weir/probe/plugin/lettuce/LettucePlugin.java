@@ -10,14 +10,17 @@ import weir.probe.boot.Gate;
 
 /**
  * Commands of marked threads get prefixed keys, or go to a shadow server. Both overloads of {@code dispatch} are where all
- * kinds of connections hand commands on, on the caller's thread. A second join point sees connections as they become
- * active, for the check that the shadow server is another one, and a third as they are closed.
+ * kinds of connections hand commands on, on the caller's thread. Around it, another join point ends the transaction of a
+ * command that is refused. Others see the addresses of connections as they are made, for the check that the shadow server
+ * is another one, and connections as they are closed.
  *
  * <p>Not seen: commands dispatched by threads without the mark, so reactive chains that go on from an event loop, and
  * messages that arrive by publish and subscribe. Key names in answers keep the prefix.
  */
 public final class LettucePlugin implements Plugin {
     private static final String HANDLER = "io.lettuce.core.RedisChannelHandler";
+    private static final String MAKE = "io.lettuce.core.AbstractRedisClient#connectionBuilder"
+            + "(Lreactor/core/publisher/Mono;Lio/lettuce/core/ConnectionBuilder;";
 
     @Override
     public String name() {
@@ -38,7 +41,12 @@ public final class LettucePlugin implements Plugin {
     public List<JoinPoint> joinPoints() {
         return Arrays.asList(
                 JoinPoint.enter("dispatch", HANDLER + "#dispatch", "Commands.dispatch").passing(THIS, 0),
-                JoinPoint.enter("see", HANDLER + "#activated()V", "Servers.see").passing(THIS).gate(Gate.ALWAYS),
+                JoinPoint.around("refused", "io.lettuce.core.StatefulRedisConnectionImpl#dispatch", "MarkedCall").passing(THIS, 0)
+                        .lasting(),
+                JoinPoint.enter("see", MAKE + "Lio/lettuce/core/RedisURI;)V", "Servers.see").passing(1, 2).gate(Gate.ALWAYS)
+                        .expecting("io.lettuce.core.ConnectionBuilder.connection()Lio/lettuce/core/RedisChannelHandler;"),
+                JoinPoint.enter("see-events", MAKE + "Lio/lettuce/core/ConnectionEvents;Lio/lettuce/core/RedisURI;)V", "Servers.see")
+                        .passing(1, 3).gate(Gate.ALWAYS).optional(), // from 6.2
                 JoinPoint.enter("close", HANDLER + "#closeAsync()*", "Servers.closed").passing(THIS).gate(Gate.ALWAYS).optional());
     }
 
