@@ -18,6 +18,7 @@ import java.util.Arrays;
 import java.util.List;
 import javax.sql.DataSource;
 import org.h2.jdbcx.JdbcDataSource;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.postgresql.ds.PGSimpleDataSource;
@@ -74,6 +75,17 @@ class JdbcTest {
         }
     }
 
+    @Test
+    @Tag("slow")
+    void a_shadow_database_that_ends_is_told_and_business_goes_on() throws Exception {
+        int port = Servers.free();
+        String shadow = "jdbc:h2:tcp://127.0.0.1:" + port + "/mem:shadow;DB_CLOSE_DELAY=-1";
+        Path config = dir.resolve("probe.json");
+        Files.write(config, ("{\"shadow\": {\"jdbc\": [{\"business\": \"*\", \"shadow\": {\"url\": \"" + shadow + "\"}}]}}").getBytes());
+        String out = Jvms.of(System.getProperty("java.home")).agent("config=" + config).run(Ends.class, String.valueOf(port), shadow);
+        assertTrue(out.contains("weir-probe: jdbc: no shadow connection"), out);
+    }
+
     private static void databases(Servers server) throws Exception {
         server.psql("postgres", "create database shop owner shop", "create database shadow owner shop");
         server.psql("shop", TABLES);
@@ -97,6 +109,35 @@ class JdbcTest {
         Path config = dir.resolve("probe.json");
         Files.write(config, ("{\"shadow\": {\"jdbc\": [" + entry + "]}}").getBytes());
         return Jvms.of(System.getProperty("java.home")).agent("config=" + config).run(Program.class, arguments);
+    }
+
+    /** Its shadow database ends while it is armed. */
+    static final class Ends {
+        public static void main(String[] arguments) throws Exception {
+            String business = "jdbc:h2:mem:shop;DB_CLOSE_DELAY=-1";
+            org.h2.tools.Server server = org.h2.tools.Server.createTcpServer("-tcpPort", arguments[0], "-ifNotExists").start();
+            Program.execute(DriverManager.getConnection(business), TABLES);
+            Program.execute(DriverManager.getConnection(arguments[1]), TABLES);
+            List<DataSource> sources = Arrays.asList(Program.plain(business), Program.hikari(business), Program.druid(business));
+            for (DataSource source : sources) {
+                Program.execute(source.getConnection(), "select 1");
+            }
+            Thread.sleep(300); // HikariCP's first housekeeping
+            System.out.println(Probes.command("arm"));
+            for (int round = 0; round < 3; round++) {
+                for (DataSource source : sources) {
+                    try (Mark.Scope mark = Mark.open(new Mark("1"))) {
+                        Program.execute(source.getConnection(), "insert into orders values (" + sources.indexOf(source) + ", 'shadow')");
+                        Jvms.check(round == 0, source + " takes a row after its shadow database has ended");
+                    } catch (ShadowRefused | SQLException refused) {
+                        Jvms.check(round > 0, source + ": " + refused);
+                    }
+                    Program.execute(source.getConnection(), "select 1");
+                }
+                server.stop();
+            }
+            Program.check(Program.items(business, "orders"), new ArrayList<>());
+        }
     }
 
     static final class Program {
@@ -172,13 +213,33 @@ class JdbcTest {
             }
             check(items(business, "orders"), Arrays.asList("business", "business", "business"));
             check(items(arguments[2], tables ? "orders_x" : "orders"), wanted);
-            Probes.command("silence");
-            execute(sources.get(1).getConnection(), "insert into orders values (99, 'after')");
-            System.out.println(Probes.command("leave"));
-            for (Thread thread : Thread.getAllStackTraces().keySet()) {
-                Jvms.check(!thread.getName().contains("-shadow"), "the shadow pool's thread stays: " + thread.getName());
+            if (!h2) {
+                org.postgresql.xa.PGXADataSource other = new org.postgresql.xa.PGXADataSource();
+                other.setURL(business);
+                try (Mark.Scope mark = Mark.open(new Mark("1"))) {
+                    other.getXAConnection();
+                    throw new AssertionError("a pool that the probe does not know has got a shadow connection");
+                } catch (ShadowRefused expected) {
+                    Jvms.check(expected.getMessage().contains("would lend to business calls"), expected + " " + expected.getCause());
+                }
             }
+            ((HikariDataSource) sources.get(1)).close();
+            for (int i = 0; i < 200 && !threads("hikari-shadow").isEmpty(); i++) {
+                Thread.sleep(50);
+            }
+            Jvms.check(threads("hikari-shadow").isEmpty(), "the shadow of a closed pool stays: " + threads("hikari-shadow"));
+            Probes.command("silence");
+            execute(sources.get(2).getConnection(), "insert into orders values (99, 'after')");
+            System.out.println(Probes.command("leave"));
+            Jvms.check(threads("-shadow").isEmpty(), "the shadow pool's threads stay: " + threads("-shadow"));
             System.exit(0);
+        }
+
+        private static List<String> threads(String part) {
+            List<String> names = new ArrayList<>();
+            Thread.getAllStackTraces().keySet().forEach(thread -> names.add(thread.getName()));
+            names.removeIf(name -> !name.contains(part));
+            return names;
         }
 
         private static void check(List<String> found, List<String> wanted) {

@@ -10,7 +10,12 @@ import javax.sql.DataSource;
 
 /** A HikariCP pool beside the business's, of the same size and settings. It starts with its first connection. */
 public final class HikariShadow implements Shadow.Pool {
+    /** The longest wait for a connection. */
+    private static final long WAIT_MS = 3_000;
+
     private final HikariDataSource pool = new HikariDataSource();
+    private volatile SQLException failure;
+    private volatile long failedNs;
 
     HikariShadow(DataSource business, Physical physical) {
         Sources.ours(pool);
@@ -20,7 +25,7 @@ public final class HikariShadow implements Shadow.Pool {
         pool.setMaximumPoolSize(source.getMaximumPoolSize());
         pool.setMinimumIdle(0);
         pool.setInitializationFailTimeout(-1);
-        pool.setConnectionTimeout(source.getConnectionTimeout());
+        pool.setConnectionTimeout(Math.min(source.getConnectionTimeout(), WAIT_MS));
         pool.setIdleTimeout(source.getIdleTimeout());
         pool.setMaxLifetime(source.getMaxLifetime());
         pool.setAutoCommit(source.isAutoCommit());
@@ -51,9 +56,24 @@ public final class HikariShadow implements Shadow.Pool {
                 source.getDriverClassName(), source.getDataSourceProperties(), source.getUsername(), source.getPassword()));
     }
 
+    /** Where the database is gone, one wait for all: marked requests wait on threads that business requests need. */
     @Override
     public Connection connection() throws SQLException {
-        return pool.getConnection();
+        SQLException before = failure;
+        if (before != null && System.nanoTime() - failedNs < WAIT_MS * 1_000_000) {
+            throw before;
+        }
+        try {
+            Connection connection = pool.getConnection();
+            failure = null;
+            return connection;
+        } catch (SQLException e) {
+            if (pool.getHikariPoolMXBean().getTotalConnections() == 0) {
+                failedNs = System.nanoTime();
+                failure = e;
+            }
+            throw e;
+        }
     }
 
     @Override

@@ -16,8 +16,9 @@ import weir.probe.boot.Gate;
  * at a pool's housekeeping or an unpooled connection: the check before arming compares with the business database, so it
  * has to know the data sources before any marked call. Druid keeps a register of its own.
  *
- * <p>Not seen: {@code XADataSource} and {@code ConnectionPoolDataSource}, connections got before the thread was marked,
- * {@code DriverManager} called directly (the socket guard refuses that one), DBCP, c3p0 and Tomcat's pool.
+ * <p>Refused: other pools and {@code XADataSource}s that open a connection on a marked thread, as they would lend it to
+ * business calls later. Not seen: what such pools have open already, connections got before the thread was marked, and
+ * {@code DriverManager} called directly, which the socket guard refuses.
  */
 public final class JdbcPlugin implements Plugin {
     private static final String HIKARI = "com.zaxxer.hikari.HikariDataSource";
@@ -55,6 +56,9 @@ public final class JdbcPlugin implements Plugin {
         points.add(JoinPoint.enter("druid", DRUID + "#getConnection(J)*", "Sources.get").passing(THIS)
                 .expecting("com.alibaba.druid.pool.DruidAbstractDataSource.setDriver(Ljava/sql/Driver;)V",
                         "com.alibaba.druid.stat.DruidDataSourceStatManager.getDruidDataSourceInstances()Ljava/util/Set;"));
+        for (String[] pool : new String[][] {{"hikari", HIKARI}, {"druid", DRUID}}) {
+            points.add(JoinPoint.enter(pool[0] + "-close", pool[1] + "#close()V", "Sources.closed").passing(THIS).gate(Gate.ALWAYS));
+        }
         for (String[] plain : PLAIN) {
             points.add(JoinPoint.enter(plain[0], plain[1] + "#getConnection", "Sources.get").passing(THIS));
             points.add(JoinPoint.enter(plain[0] + "-see", plain[1] + "#getConnection", "Sources.see").passing(THIS).gate(Gate.ALWAYS));

@@ -126,7 +126,7 @@ final class Shadow {
         }
     }
 
-    private static boolean isPool(DataSource source) {
+    static boolean isPool(DataSource source) {
         return isA(source, "com.zaxxer.hikari.HikariDataSource") || isA(source, "com.alibaba.druid.pool.DruidDataSource");
     }
 

@@ -2,6 +2,7 @@ package weir.probe.plugin.jdbc;
 
 import java.sql.SQLException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -9,6 +10,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.WeakHashMap;
 import javax.sql.DataSource;
+import weir.probe.api.Log;
 import weir.probe.api.Settings;
 import weir.probe.boot.Cut;
 import weir.probe.boot.Mark;
@@ -18,6 +20,11 @@ import weir.probe.boot.ShadowRefused;
 public final class Sources {
     private static final String DRUID = "com.alibaba.druid.pool.DruidDataSource";
 
+    /** Beginnings of class names of pools that keep the connections they open. */
+    private static final String[] POOLS = {"org.apache.commons.dbcp", "org.apache.tomcat.dbcp", "org.apache.tomcat.jdbc.pool", "com.zaxxer.hikari.pool.",
+        "com.alibaba.druid.pool.", "com.mchange.", "com.atomikos.", "com.arjuna.", "io.agroal.", "oracle.ucp.", "org.vibur.", "com.jolbox.",
+        "bitronix.", "org.postgresql.ds.PGPooling", "org.apache.commons.pool"};
+
     private static final Map<DataSource, Shadow> SHADOWS = new WeakHashMap<>();
     private static final Set<DataSource> SEEN = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
     /** Pools that shadows have made: of the same classes, so woven too. */
@@ -26,9 +33,16 @@ public final class Sources {
     private Sources() {}
 
     /** Handler for marked threads: the connection of the source's shadow. */
-    public static boolean get(DataSource source) throws Exception {
-        if (OURS.contains(source)) {
+    public static boolean get(Object given) throws Exception {
+        if (OURS.contains(given)) {
             return false;
+        }
+        if (!(given instanceof DataSource)) { // such as PostgreSQL's for XA
+            throw kept(given.getClass().getName());
+        }
+        DataSource source = (DataSource) given;
+        if (!Shadow.isPool(source)) {
+            refusePools();
         }
         Shadow shadow = shadow(source);
         if (shadow.finding != null) {
@@ -38,14 +52,44 @@ public final class Sources {
         try (Mark.Scope hidden = Mark.open(null)) {
             return Cut.with(shadow.connection(source));
         } catch (SQLException e) { // the database's fault, not the handler's
-            throw new ShadowRefused("jdbc: no shadow connection: " + e.getMessage(), e);
+            String finding = Settings.withoutSecrets("jdbc: no shadow connection: " + e.getMessage());
+            Log.sometimes("jdbc", finding);
+            throw new ShadowRefused(finding, e);
         }
     }
 
+    /** Refuses a connection to who would keep it: a pool on the way here, or what has a physical connection made. */
+    private static void refusePools() {
+        for (StackTraceElement frame : new Throwable().getStackTrace()) {
+            if (Arrays.stream(POOLS).anyMatch(frame.getClassName()::startsWith)
+                    || frame.getMethodName().matches("getXAConnection|getPooledConnection")) {
+                throw kept(frame.getClassName());
+            }
+        }
+    }
+
+    private static ShadowRefused kept(String pool) {
+        String finding = "jdbc: " + pool + " opens a connection for itself, which it would lend to business calls";
+        Log.sometimes("jdbc pool", finding);
+        return new ShadowRefused(finding);
+    }
+
+    /** Handler for all threads: a pool that closes. Its shadow's connections may take seconds to come back. */
+    public static boolean closed(DataSource source) {
+        if (SEEN.remove(source)) {
+            try (Mark.Scope hidden = Mark.open(null)) {
+                Thread thread = new Thread(() -> forget(source), "weir-probe-jdbc");
+                thread.setDaemon(true);
+                thread.start();
+            }
+        }
+        return false;
+    }
+
     /** Handler for all threads. */
-    public static boolean see(DataSource source) {
-        if (!SEEN.contains(source) && !OURS.contains(source)) {
-            SEEN.add(source);
+    public static boolean see(Object source) {
+        if (source instanceof DataSource && !SEEN.contains(source) && !OURS.contains(source)) {
+            SEEN.add((DataSource) source);
         }
         return false;
     }

@@ -21,13 +21,15 @@ final class Tables {
     /** Longer statements are refused. */
     private static final int LIMIT_CHARS = 1 << 20;
 
-    private static final Pattern TOKEN = Pattern.compile("(?<skip>\\s++|--(?=\\s|$)[^\\n]*+|/\\*(?![!+])(?:[^*/]|\\*(?!/)|/(?!\\*))*+\\*/)"
+    private static final Pattern TOKEN = Pattern.compile("(?<skip>\\s++|--(?=\\s|\\z)[^\\n\\r]*+(?=\\r?\\n|\\z)|/\\*(?!M?!)(?:[^*/]|\\*(?!/)|/(?!\\*))*+\\*/)"
             + "|(?<literal>'(?:[^'\\\\]|''|\\\\[^'])*+'|\\$(?<tag>\\w*)\\$(?s:.*?)\\$\\k<tag>\\$)"
             + "|(?<name>\"(?:[^\"\\\\]|\"\")*+\"|`[^`]*+`|[\\p{L}_][\\p{L}\\p{N}_$]*+)"
-            + "|(?<other>/\\*!\\d*+|\\d[\\w.]*+|::|#>>?|\\$\\d++|-(?!-)|[^-'\"`#\\s])");
+            + "|(?<other>/\\*!\\d*+|(?:0[xX]\\p{XDigit}++|\\d++(?:\\.\\d++)?(?:[eE][+-]?\\d++)?)(?!\\w)|::|#>>?|\\$\\d++|-(?!-)|/(?!\\*)|[^-/\\d'\"`#\\s])");
 
     private static final Set<String> REWRITTEN = set("SELECT INSERT UPDATE DELETE MERGE REPLACE WITH TRUNCATE VALUES");
     private static final Set<String> PASSED = set("SET SHOW BEGIN START COMMIT ROLLBACK SAVEPOINT RELEASE");
+    /** Words in one of these, but SHOW, that reach beyond the connection. */
+    private static final Set<String> OUTSIDE = set("GLOBAL PERSIST PERSIST_ONLY PASSWORD PREPARED REPLICA SLAVE GROUP_REPLICATION");
     /** Words between a clause and its table. */
     private static final Set<String> MODIFIERS = set("ONLY LATERAL IGNORE LOW_PRIORITY DELAYED QUICK TABLE INTO FROM");
     private static final Set<String> END_OF_FROM = set("WHERE GROUP HAVING ORDER LIMIT OFFSET FETCH UNION INTERSECT EXCEPT SET "
@@ -114,7 +116,8 @@ final class Tables {
                     if (PASSED.contains(word)) {
                         while (i + 1 < tokens.size() && !at(i + 1).equals(";")) {
                             i++;
-                            refuseIf(at(i).equals("(") || REWRITTEN.contains(at(i)) && !at(i).equals("WITH"), word + " with " + at(i));
+                            refuseIf(at(i).equals("(") || REWRITTEN.contains(at(i)) && !at(i).equals("WITH")
+                                    || OUTSIDE.contains(at(i)) && !word.equals("SHOW"), word + " with " + at(i));
                         }
                         continue;
                     }
@@ -147,6 +150,7 @@ final class Tables {
                 if (clause != Expect.NOTHING) {
                     expect = clause;
                 } else if (word.equals(";")) {
+                    refuseIf(!subqueries.isEmpty() && i + 1 < tokens.size(), "a named subquery beside another statement");
                     start = true;
                     levels.clear();
                     levels.push(new Level());
@@ -199,11 +203,14 @@ final class Tables {
                     return Expect.TARGET;
                 case "INSERT":
                 case "MERGE":
-                    refuseIf(!NO_VERB.contains(before) && !next.matches("INTO|IGNORE|LOW_PRIORITY|DELAYED"), word + " without INTO");
-                    return Expect.NOTHING;
                 case "DELETE":
-                    refuseIf(!NO_VERB.contains(before) && !next.equals("FROM"), "DELETE without FROM");
-                    return Expect.NOTHING;
+                    if (NO_VERB.contains(before)) {
+                        return Expect.NOTHING;
+                    }
+                    boolean delete = word.equals("DELETE");
+                    refuseIf(!next.matches(delete ? "FROM" : "INTO|IGNORE|LOW_PRIORITY|DELAYED"), word + " with " + next);
+                    level.from = delete; // MySQL deletes from several
+                    return Expect.TARGET;
                 default:
                     return Expect.NOTHING;
             }

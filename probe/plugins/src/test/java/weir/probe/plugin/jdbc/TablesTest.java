@@ -43,6 +43,9 @@ class TablesTest {
         "select * from ((select id from orders^) union (select id from items^)) q, status^",
         "start transaction with consistent snapshot",
         "select 1 from orders^ /*!50000join items^ */",
+        "INSERT IGNORE orders^ (id) VALUES (1)", "insert low_priority orders^ values (1)", "delete from orders^, items^ using orders^ join items^ on true",
+        "select /*+ parallel(4) it's */ 1.5e-3, .5, 0xff from orders^", "select 1.FROM orders^", "show global status",
+        "delete from only orders^ where id = 1", "insert into orders^ select * from items^ where a = 1.",
     })
     void a_table_becomes_its_shadow_table(String expected) {
         assertEquals(expected.replace("^", "_x"), tables.rewrite(expected.replace("^", "")));
@@ -59,6 +62,10 @@ class TablesTest {
         "with gone as (delete from customers returning *) select * from gone",
         "set @n = (select count(*) from orders)", "begin not atomic delete from orders", "begin delete from orders",
         "set statement max_statement_time = 1 for delete from orders",
+        "insert ignore customers values (1)", "with audit as (select 1) delete from audit", "delete from pg_catalog.pg_class",
+        "with audit as (select 1) select * from audit; delete from audit", "select 1 -- note\rupdate orders set id = 1",
+        "select 1 /* a /* don't */ */; update orders set id = 1 /* it's */", "select 1 /*M! ; delete from customers */", "select 1from customers",
+        "set global read_only = 1", "set @@global.read_only = 1", "start replica", "commit prepared 'x'", "set password = 'x'",
     })
     void a_statement_that_may_name_a_business_table_is_refused(String sql) {
         assertThrows(ShadowRefused.class, () -> tables.rewrite(sql));
