@@ -462,6 +462,13 @@ class ExecutorsTest {
             submitted.get(1, TimeUnit.SECONDS);
             Probes.command("wake");
             Probes.command("arm");
+            ExecutorService pool = Executors.newCachedThreadPool();
+            try (Mark.Scope shadow = Mark.open(new Mark("1"))) {
+                Probes.command("silence executors");
+                check(pool.submit(Mark::marked).get(5, TimeUnit.SECONDS), "what a marked thread submits loses its mark when carriers are silenced");
+            }
+            Probes.command("wake executors");
+            Probes.command("arm");
             try (Mark.Scope shadow = Mark.open(new Mark("1"))) {
                 Probes.command("leave");
                 throw new AssertionError("the probe leaves, and this thread is marked");

@@ -115,11 +115,35 @@ class ServletTest {
             check(!late.isAlive() && "waiting".equals(continued), "a request that was disarmed meanwhile goes on: " + continued);
             expect("200 business", "/");
 
+            forgotten();
+            Probes.command("arm");
+            continued = null;
+            java.net.Socket pending = new java.net.Socket("127.0.0.1", port); // HttpURLConnection would ask once more
+            pending.setSoTimeout(10_000);
+            pending.getOutputStream().write(("GET /pending HTTP/1.1\r\nHost: localhost\r\nbaggage: " + mark + "\r\n\r\n").getBytes());
+            while (!"waiting".equals(continued)) {
+                Thread.sleep(5);
+            }
+            Thread.sleep(200); // until no thread has the request
+            check(Mark.live() == 1, "a request that waits for its timeout holds " + Mark.live() + " marks");
             Probes.command("silence");
+            check(pending.getInputStream().read() < 0, "a request that was silenced meanwhile is answered");
+            check("waiting".equals(continued), "a request that was silenced meanwhile goes on: " + continued);
+            forgotten();
+
             expect("200 business", "/", mark); // a silent probe sees nothing
             Point point = Probes.points().stream().filter(p -> p.name().equals("servlet/request")).findAny().get();
             check(point.shadow.calls() > 3 && point.business.calls() > 300, point.shadow.calls() + " " + point.business.calls());
             System.exit(0);
+        }
+
+        /** Waits until the refused request has gone, and its mark with it. */
+        private static void forgotten() throws Exception {
+            for (int i = 0; i < 100 && Mark.live() > 0; i++) {
+                System.gc();
+                Thread.sleep(50);
+            }
+            check(Mark.live() == 0, "marks are left of a refused request");
         }
 
         private static void expect(String answer, String path, String... baggage) throws Exception {
@@ -160,9 +184,9 @@ class ServletTest {
         private static void begin(Object request, String path, PrintWriter out) throws Exception {
             call(request, "setAttribute", "mark", mark());
             Object async = call(request, "startAsync");
-            if (path.equals("/timeout")) {
+            if (path.equals("/timeout") || path.equals("/pending")) {
                 out.write("began " + mark());
-                call(async, "setTimeout", 20L);
+                call(async, "setTimeout", path.equals("/timeout") ? 20L : 1000L);
                 call(async, "addListener", proxy(Class.forName(prefix + "AsyncListener"), (method, a) -> {
                     if (method.equals("onTimeout")) {
                         continued = mark();
@@ -170,6 +194,7 @@ class ServletTest {
                     }
                     return null;
                 }));
+                continued = path.equals("/pending") ? "waiting" : continued;
                 return;
             }
             if (path.equals("/start")) { // a task for Tomcat's pool

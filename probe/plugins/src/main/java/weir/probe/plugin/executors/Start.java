@@ -1,6 +1,8 @@
 package weir.probe.plugin.executors;
 
+import java.util.Arrays;
 import java.util.Collection;
+import weir.probe.api.Log;
 import weir.probe.api.Settings;
 import weir.probe.boot.Mark;
 
@@ -11,7 +13,12 @@ import weir.probe.boot.Mark;
 public final class Start {
     private static final String[] LIBRARIES = {"java.", "javax.", "jdk.", "sun.", "com.sun.", "weir.probe.core.", "io.netty.",
         "org.apache.", "org.eclipse.", "com.zaxxer.", "com.alibaba.", "io.lettuce.", "reactor.", "io.undertow.", "okhttp3.",
-        "io.grpc.", "ch.qos.logback.", "org.postgresql.", "com.mysql.", "io.micrometer.", "com.netflix."};
+        "io.grpc.", "ch.qos.logback.", "org.postgresql.", "com.mysql.", "io.micrometer.", "com.netflix.", "kotlin.", "kotlinx.",
+        "scala.", "akka.", "io.vertx.", "io.r2dbc.", "org.jboss.", "org.xnio.", "com.google.", "com.mongodb.", "com.rabbitmq.",
+        "org.redisson.", "com.hazelcast.", "com.amazonaws.", "software.amazon.", "org.quartz.", "okio.", "com.mchange.", "com.atomikos.",
+        "org.springframework.jms.", "org.springframework.amqp.", "org.springframework.kafka.", "org.springframework.scheduling."};
+    /** Tasks of the JDK that have a thread each. */
+    private static final String[] SINGLE = {"java.util.concurrent.ThreadPerTaskExecutor$", "java.util.concurrent.StructuredTaskScope"};
 
     private Start() {}
 
@@ -21,8 +28,14 @@ public final class Start {
         }
         boolean virtual = thread.getClass().getName().equals("java.lang.VirtualThread")
                 || thread.getClass().getName().equals("java.lang.ThreadBuilders$BoundVirtualThread");
-        if (virtual || inherits(Mark.task(thread).getName())) {
+        String task = Mark.task(thread).getName();
+        boolean single = virtual || Arrays.stream(SINGLE).anyMatch(task::startsWith);
+        if (single || inherits(task)) {
             Mark.give(thread);
+            if (!single) {
+                Log.sometimes("inherits", "a thread of " + task + " has its starter's mark for its life; if it serves business requests"
+                        + " as well, name the class in threads_unmarked");
+            }
         }
         return false;
     }

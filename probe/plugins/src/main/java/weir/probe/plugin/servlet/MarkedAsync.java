@@ -1,6 +1,8 @@
 package weir.probe.plugin.servlet;
 
+import org.apache.catalina.connector.CoyoteAdapter;
 import org.apache.coyote.Request;
+import weir.probe.boot.Attached;
 import weir.probe.boot.Held;
 import weir.probe.boot.Mark;
 
@@ -12,8 +14,14 @@ public final class MarkedAsync {
     private MarkedAsync() {}
 
     public static Object enter(Request request) {
-        Object mark = request.getAttribute(MarkedRequest.ATTRIBUTE);
-        return mark instanceof Mark ? Mark.open((Mark) mark) : null;
+        Object held = request.getAttribute(Entered.ATTRIBUTE);
+        if (!(held instanceof Held)) {
+            return null;
+        }
+        Mark.Scope scope = Mark.open(((Held) held).mark); // refused: the request keeps it for what comes of that
+        Attached.take(held);
+        request.setAttribute(Entered.ATTRIBUTE, "");
+        return new Entered(scope, (org.apache.catalina.connector.Request) request.getNote(CoyoteAdapter.ADAPTER_NOTES));
     }
 
     /** Handler for marked threads: a task for Tomcat's pool. */
@@ -26,7 +34,7 @@ public final class MarkedAsync {
         };
     }
 
-    public static void exit(Object scope, Throwable thrown) {
-        ((Mark.Scope) scope).close();
+    public static void exit(Object entered, Throwable thrown) {
+        ((Entered) entered).close();
     }
 }

@@ -15,9 +15,6 @@ import weir.probe.boot.ShadowRefused;
  * with 503; the application sees neither.
  */
 public final class MarkedRequest {
-    /** Attribute of the connector's request: the mark that was let in, for what comes back of it asynchronously. */
-    static final String ATTRIBUTE = "weir.probe.mark";
-
     private MarkedRequest() {}
 
     public static Object enter(Request request, Response response) {
@@ -29,9 +26,7 @@ public final class MarkedRequest {
             if ("websocket".equalsIgnoreCase(request.getHeader("Upgrade"))) {
                 throw new ShadowRefused("shadow traffic is refused: a WebSocket's messages would not be marked");
             }
-            Mark.Scope scope = Mark.open(mark);
-            request.getCoyoteRequest().setAttribute(ATTRIBUTE, mark);
-            return scope;
+            return new Entered(Mark.open(mark), request);
         } catch (IllegalArgumentException unreadable) {
             return refuse(response, 400, "the request is refused: " + unreadable.getMessage());
         } catch (ShadowRefused refused) {
@@ -44,8 +39,8 @@ public final class MarkedRequest {
         }
     }
 
-    public static void exit(Object scope, Throwable thrown) {
-        ((Mark.Scope) scope).close();
+    public static void exit(Object entered, Throwable thrown) {
+        ((Entered) entered).close();
     }
 
     public static String check() {

@@ -39,7 +39,7 @@ public final class ServletPlugin implements Plugin {
                         + "#invoke(Lorg/apache/catalina/connector/Request;Lorg/apache/catalina/connector/Response;)V",
                         "MarkedRequest").passing(0, 1),
                 JoinPoint.around("async", "org.apache.catalina.connector.CoyoteAdapter#asyncDispatch(Lorg/apache/coyote/Request;"
-                        + "Lorg/apache/coyote/Response;Lorg/apache/tomcat/util/net/SocketEvent;)Z", "MarkedAsync").passing(0),
+                        + "Lorg/apache/coyote/Response;Lorg/apache/tomcat/util/net/SocketEvent;)Z", "MarkedAsync").passing(0).gate(Gate.CAPTURED),
                 JoinPoint.argument("start", "org.apache.catalina.core.AsyncContextImpl#start(Ljava/lang/Runnable;)V", 0,
                         "MarkedAsync.start").gate(Gate.MARK));
     }
@@ -50,6 +50,8 @@ public final class ServletPlugin implements Plugin {
                 "org.apache.catalina.connector.Request.getHeaders(Ljava/lang/String;)Ljava/util/Enumeration;",
                 "org.apache.catalina.connector.Request.getCoyoteRequest()Lorg/apache/coyote/Request;",
                 "org.apache.catalina.connector.Response.getWriter()Ljava/io/PrintWriter;",
+                "org.apache.catalina.connector.Request.isAsync()Z",
+                "org.apache.coyote.Request.getNote(I)Ljava/lang/Object;",
                 "org.apache.coyote.Request.setAttribute(Ljava/lang/String;Ljava/lang/Object;)V",
                 "org.apache.coyote.Request.getAttribute(Ljava/lang/String;)Ljava/lang/Object;");
     }
