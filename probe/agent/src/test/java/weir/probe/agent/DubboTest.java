@@ -34,7 +34,8 @@ class DubboTest {
     @MethodSource("versions")
     void calls_carry_the_mark_to_allowed_services_only(String home, String version, String protocol, @TempDir Path dir) throws Exception {
         Path config = dir.resolve("probe.json");
-        Files.write(config, ("{\"shadow\": {\"allow\": [\"" + Stock.class.getName() + "\"]}}").getBytes(StandardCharsets.UTF_8));
+        Files.write(config, ("{\"shadow\": {\"allow\": [\"" + Stock.class.getName() + "\"], \"mock\": [{\"interface\": \""
+                + Billing.class.getName() + "\", \"method\": \"tax\", \"return\": 7}]}}").getBytes(StandardCharsets.UTF_8));
         Jvms jvm = Jvms.of(home).agent("state=disarmed,config=" + config).option("-Duser.home=" + dir, "-Ddubbo.application.logger=jdk");
         if (Jvms.hasModules(home)) { // for the proxies of Dubbo 2.7
             jvm.option("--add-opens=java.base/java.lang=ALL-UNNAMED", "--add-opens=java.base/java.math=ALL-UNNAMED");
@@ -52,6 +53,8 @@ class DubboTest {
 
     public interface Billing {
         String bill(String item);
+
+        int tax(String item);
     }
 
     static final class Program {
@@ -88,6 +91,7 @@ class DubboTest {
                 check(stock.take("x").equals("run-7, a=weir.shadow=run-7"), "shadow: " + stock.take("x"));
                 check(given("a=1", stock).equals("run-7, a=weir.shadow=run-7,a=1"), "baggage of the context is kept: " + given("a=1", stock));
                 refused(() -> billing.bill("x"), "not among the allowed services");
+                check(billing.tax("x") == 7, "the mock of a service");
                 again.bill("x"); // fails, and would be tried again after 5 s
                 Probes.command("silence dubbo");
                 refused(() -> stock.take("x"), "no isolation");

@@ -8,7 +8,8 @@ import weir.probe.api.Plugin;
 /**
  * Shadow calls of a Dubbo consumer carry the mark as an attachment, and leave only to allowed services. {@code
  * AbstractInvoker.invoke} is behind cluster, retries and filters and before any protocol. Around it, because Dubbo copies the context's attachments
- * over those of the call: the context has the mark for the call's duration. A second join point, because a failed call that the cluster {@code failback} tries
+ * over those of the call: the context has the mark for the call's duration. A second join point for mocks, because the result there
+ * may be of any kind, and before the cluster it is the method's own. A third, because a failed call that the cluster {@code failback} tries
  * again later would leave on a timer's thread, without its mark.
  */
 public final class DubboPlugin implements Plugin {
@@ -29,7 +30,9 @@ public final class DubboPlugin implements Plugin {
 
     @Override
     public List<JoinPoint> joinPoints() {
-        return Arrays.asList(JoinPoint.around("invoke", "org.apache.dubbo.rpc.protocol.AbstractInvoker"
+        return Arrays.asList(JoinPoint.enter("mock", "org.apache.dubbo.rpc.proxy.InvokerInvocationHandler"
+                + "#invoke(Ljava/lang/Object;Ljava/lang/reflect/Method;[Ljava/lang/Object;)Ljava/lang/Object;", "Mocked.call").passing(1),
+                JoinPoint.around("invoke", "org.apache.dubbo.rpc.protocol.AbstractInvoker"
                 + "#invoke(Lorg/apache/dubbo/rpc/Invocation;)Lorg/apache/dubbo/rpc/Result;", "ShadowCall")
                 .passing(JoinPoint.THIS, 0),
                 JoinPoint.enter("failback", "org.apache.dubbo.rpc.cluster.support.FailbackClusterInvoker#addFailed", "ShadowCall.again"));

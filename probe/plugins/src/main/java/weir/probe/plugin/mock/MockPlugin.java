@@ -1,12 +1,10 @@
 package weir.probe.plugin.mock;
 
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import weir.probe.api.JoinPoint;
 import weir.probe.api.Plugin;
-import weir.probe.api.Settings;
 
 /**
  * Returns a given value for a method, to shadow traffic. One join point for each entry of {@code shadow.mock}, a list of
@@ -32,9 +30,8 @@ public final class MockPlugin implements Plugin {
     @Override
     public List<JoinPoint> joinPoints() {
         List<JoinPoint> points = new ArrayList<>();
-        Object section = Settings.section("mock");
-        for (Object entry : section instanceof Collection ? (Collection<?>) section : new ArrayList<>()) {
-            String target = Entry.target((Map<?, ?>) entry);
+        for (Map<?, ?> entry : Entry.all()) {
+            String target = Entry.target(entry);
             points.add(JoinPoint.enter(target, target, "Returned.value").constant(target));
         }
         return points;
