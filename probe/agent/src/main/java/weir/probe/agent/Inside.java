@@ -22,10 +22,12 @@ public final class Inside extends ClassLoader {
         this.jar = jar;
     }
 
-    public static void run(File file, String arguments, Instrumentation instrumentation) throws Exception {
+    /** Starts the inside, or carries out the command behind an exclamation mark; returns what came of it. */
+    public static String run(File file, String arguments, Instrumentation instrumentation) throws Exception {
         if (arguments != null && arguments.startsWith("!")) {
-            System.err.println("weir-probe: " + Probes.command(arguments.substring(1)));
-            return;
+            String answer = Probes.command(arguments.substring(1));
+            System.err.println("weir-probe: " + answer);
+            return answer;
         }
         if (Probes.isAttached()) {
             throw new IllegalArgumentException("it is attached already");
@@ -39,6 +41,7 @@ public final class Inside extends ClassLoader {
                 (proxy, method, a) -> inside.read("weir-probe/plugins/" + a[0]));
         inside.loadClass("weir.probe.core.Core").getMethod("start", Instrumentation.class, source, String.class)
                 .invoke(null, instrumentation, plugins, arguments);
+        return "attached";
     }
 
     /** Of the boot classes in this JVM, read at run time: the compiler would write this jar's own constant here. */

@@ -19,6 +19,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -38,13 +39,15 @@ class AttachTest {
                 .start(Waits.class, out);
         try {
             await(out, "price 3 unmarked");
-            command(home, program, "attach", "config=" + config);
-            command(home, program, "arm");
+            said(command(home, program, 0, "attach", "config=" + config), "weir-probe: attached");
+            said(command(home, program, 1, "attach", "config=" + config), "not started, the application runs without it: it is attached already");
+            said(command(home, program, 0, "arm"), "weir-probe: armed [");
             await(out, "price 7 marked");
-            command(home, program, "silence", "mock");
+            command(home, program, 0, "silence", "mock");
             await(out, "refused");
-            command(home, program, "wake", "mock");
-            command(home, program, "leave");
+            said(command(home, program, 1, "arm"), "mock: it is silent: by command");
+            command(home, program, 0, "wake", "mock");
+            command(home, program, 0, "leave");
             await(out, "weir-probe: left");
             long length = Files.size(out);
             await(out, "price 3 unmarked", length);
@@ -53,6 +56,29 @@ class AttachTest {
         } finally {
             program.destroyForcibly();
         }
+    }
+
+    @ParameterizedTest
+    @MethodSource("weir.probe.agent.Jvms#homes")
+    void a_jvm_that_cannot_be_attached_to_is_told_and_goes_on(String home, @TempDir Path dir) throws Exception {
+        Path out = dir.resolve("out");
+        Process program = Jvms.of(home).option("-XX:+DisableAttachMechanism").start(Waits.class, out);
+        try {
+            await(out, "price 3 unmarked");
+            said(command(home, program, 1, "attach"), "weir-probe: cannot attach to");
+            await(out, "price 3 unmarked", Files.size(out));
+        } finally {
+            program.destroyForcibly();
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("weir.probe.agent.Jvms#homes")
+    @Tag("slow")
+    void ten_thousand_threads_at_once_have_their_own_marks(String home, @TempDir Path dir) throws Exception {
+        Path config = dir.resolve("probe.json");
+        Files.write(config, MOCK.getBytes(StandardCharsets.UTF_8));
+        Jvms.of(home).agent("config=" + config).run(Crowd.class);
     }
 
     @ParameterizedTest
@@ -66,14 +92,20 @@ class AttachTest {
         System.out.println(home + ": " + out.substring(out.indexOf("metaspace")).trim());
     }
 
-    private static void command(String home, Process program, String... words) throws Exception {
+    private static void said(String text, String part) {
+        assertTrue(text.contains(part), text);
+    }
+
+    /** What the command prints. */
+    private static String command(String home, Process program, int status, String... words) throws Exception {
         String pid = Long.toString((Long) Process.class.getMethod("pid").invoke(program));
         java.util.List<String> command = new java.util.ArrayList<>(Arrays.asList(home + "/bin/java", "-jar", Jvms.JAR, words[0], pid));
         command.addAll(Arrays.asList(words).subList(1, words.length));
         Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
         try (BufferedReader lines = new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8))) {
             String said = lines.lines().collect(Collectors.joining("\n"));
-            assertEquals(0, process.waitFor(), said);
+            assertEquals(status, process.waitFor(), said);
+            return said;
         }
     }
 
@@ -136,6 +168,37 @@ class AttachTest {
         }
     }
 
+    /** Threads that are all alive at once, every tenth of them marked. */
+    static final class Crowd {
+        public static void main(String[] arguments) throws Exception {
+            Service service = new Service();
+            String armed = weir.probe.boot.Probes.command("arm");
+            java.util.concurrent.CyclicBarrier barrier = new java.util.concurrent.CyclicBarrier(10_000);
+            java.util.concurrent.atomic.AtomicInteger right = new java.util.concurrent.atomic.AtomicInteger();
+            Thread[] threads = new Thread[10_000];
+            for (int i = 0; i < threads.length; i++) {
+                boolean marked = i % 10 == 0;
+                threads[i] = new Thread(null, () -> {
+                    try (weir.probe.boot.Mark.Scope scope = weir.probe.boot.Mark.open(marked ? new weir.probe.boot.Mark("1") : null)) {
+                        barrier.await();
+                        boolean first = service.price() == (marked ? 7 : 3);
+                        barrier.await();
+                        right.addAndGet(first && service.price() == (marked ? 7 : 3) ? 1 : 0);
+                    } catch (Exception e) {
+                        e.printStackTrace();
+                    }
+                }, "crowd", 128 << 10);
+                threads[i].start();
+            }
+            for (Thread thread : threads) {
+                thread.join();
+            }
+            check(right.get() == threads.length, right + " of " + threads.length + " threads have their own price, " + armed);
+            check(weir.probe.boot.Mark.live() == 0, "marks are left");
+            check(weir.probe.boot.Probes.command("leave").equals("left"), "it does not leave");
+        }
+    }
+
     /** An agent of the test that keeps the instrumentation: each attach by itself would make one that is never freed. */
     static final class Holder {
         static volatile java.lang.instrument.Instrumentation held;
@@ -185,6 +248,7 @@ class AttachTest {
                 weir.probe.boot.Probes.command("silence");
                 weir.probe.boot.Probes.command("leave");
                 check(service.price() == 3, "cycle " + i + ": business is mocked after leaving");
+                System.gc(); // until then, what has left is still there: each retransformation visits all classes
             }
             settled();
             System.out.println(figures + ", classes " + Arrays.toString(classes));

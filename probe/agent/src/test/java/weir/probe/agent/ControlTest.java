@@ -26,6 +26,7 @@ import java.util.function.Predicate;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import weir.probe.boot.Mark;
@@ -122,6 +123,14 @@ class ControlTest {
     }
 
     @Test
+    void a_passed_bound_of_latency_silences_where_that_is_asked_for() throws Exception {
+        try (Jvm jvm = new Jvm(",\"bounds\": {\"latency_ms\": 0.0001, \"window_s\": 1, \"then\": \"silence\"}")) {
+            call("POST", "/v1/arm", "");
+            waits("GET /v1/probe", answer -> answer.contains("\"state\":\"silent\"") && answer.contains("takes more than 0.0001"));
+        }
+    }
+
+    @Test
     void a_passed_bound_of_cpu_disarms_and_says_why() throws Exception {
         try (Jvm jvm = new Jvm(",\"bounds\": {\"cpu_percent\": 0.001, \"window_s\": 1}")) {
             call("POST", "/v1/arm", "");
@@ -149,6 +158,36 @@ class ControlTest {
                 has(metrics, "POST /v1/metrics ", "\"resourceMetrics\":[{\"resource\":{\"attributes\":[{\"key\":\"service.name\"",
                         "\"name\":\"weir.probe.calls\"", "\"asInt\":\"", "\"aggregationTemporality\":2");
             }
+        }
+    }
+
+    @Test
+    @Tag("slow")
+    void a_probe_whose_control_is_gone_disarms_once_and_stays_as_it_is_switched_after_that() throws Exception {
+        BlockingQueue<String> seen = new ArrayBlockingQueue<>(100);
+        ServerSocket server = new ServerSocket(0, 10, InetAddress.getLoopbackAddress());
+        Thread thread = new Thread(() -> serve(server, seen));
+        thread.setDaemon(true);
+        thread.start();
+        try (Jvm jvm = new Jvm(",\"control_lost_s\": 1, \"control\": \"http://127.0.0.1:" + server.getLocalPort() + '"')) {
+            has(seen.poll(10, TimeUnit.SECONDS), "POST /api/v1/probes ");
+            waits("GET /v1/shadow", answer -> answer.contains("\"control_revision\":12"));
+            server.close();
+            has(call("POST", "/v1/arm", ""), "\"state\":\"armed\"");
+            waits("GET /v1/probe", answer -> answer.contains("\"state\":\"disarmed\",\"reason\":\"control has not taken this probe for 1 s"));
+            has(call("POST", "/v1/arm", ""), "\"state\":\"armed\"");
+            Thread.sleep(5_000); // two more attempts
+            has(call("GET", "/v1/probe", ""), "\"state\":\"armed\"");
+        } finally {
+            server.close();
+        }
+    }
+
+    @Test
+    void a_jvm_that_takes_business_traffic_only_cannot_be_armed() throws Exception {
+        try (Jvm jvm = new Jvm(",\"shadow_traffic\": \"never\"")) {
+            has(call("POST", "/v1/arm", ""), "HTTP/1.1 409 ", "shadow_traffic is `never`");
+            has(call("GET", "/v1/probe", ""), "\"state\":\"disarmed\"");
         }
     }
 

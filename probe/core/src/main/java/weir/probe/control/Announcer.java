@@ -10,7 +10,8 @@ import weir.probe.core.Probe;
 
 /**
  * Tells Weir's control of this probe, again and again; the answer has the shadow configuration, if there is another one.
- * While control is gone, everything stays as it is.
+ * Whoever armed the probe through control cannot disarm it while control is gone, so that it then disarms itself: once,
+ * since somebody who arms it after that does so by its own service and knows.
  */
 final class Announcer {
     private static final long EVERY_MS = 10_000;
@@ -23,10 +24,14 @@ final class Announcer {
     private final Api api;
     private String failure = "";
     private long refused;
+    private final double lostS;
+    private long answeredNs = System.nanoTime();
+    private boolean lost;
 
-    Announcer(String control, String token, JsonObject about, Probe probe, Api api) {
+    Announcer(String control, String token, double lostS, JsonObject about, Probe probe, Api api) {
         this.url = control.replaceFirst("/+$", "") + "/api/v1/probes";
         this.headers = token == null ? Collections.emptyMap() : Collections.singletonMap("Authorization", "Bearer " + token);
+        this.lostS = lostS;
         this.about = new JsonObject(about);
         this.probe = probe;
         this.api = api;
@@ -71,5 +76,14 @@ final class Announcer {
             Log.line(now.isEmpty() ? "control at " + url + " answers again" : "control at " + url + " does not take this probe: " + now);
         }
         failure = now;
+        if (now.isEmpty()) {
+            answeredNs = System.nanoTime();
+            lost = false;
+        } else if (!lost && lostS > 0 && System.nanoTime() - answeredNs >= lostS * 1e9) {
+            lost = true;
+            if (probe.state() == Probe.State.ARMED) {
+                probe.disarm("control has not taken this probe for " + Math.round(lostS) + " s: " + now);
+            }
+        }
     }
 }

@@ -240,12 +240,15 @@ final class Api implements Server.Handler {
         }
     }
 
-    /** Methods that have a mock: they are woven at start. */
+    /** Methods that have a mock and are woven for it, which is done at start. */
     private static Set<String> mocks(Map<String, ?> shadow) {
         Set<String> mocks = new TreeSet<>();
         Object section = shadow.get("mock");
         for (Object entry : section instanceof List ? (List<?>) section : Collections.emptyList()) {
-            mocks.add(((Map<?, ?>) entry).get("class") + "#" + ((Map<?, ?>) entry).get("method"));
+            Object type = ((Map<?, ?>) entry).get("class");
+            if (type != null) {
+                mocks.add(type + "#" + ((Map<?, ?>) entry).get("method"));
+            }
         }
         return mocks;
     }

@@ -19,6 +19,8 @@ import weir.probe.core.Service;
  */
 public final class AutoSilence implements Service {
     private static final long TICK_MS = 250;
+    /** Most moments that a window holds. */
+    private static final long MOMENTS = 40;
     /** Timed calls without which a percentile says nothing. */
     private static final long LEAST = 50;
 
@@ -53,7 +55,7 @@ public final class AutoSilence implements Service {
     private void watch() {
         try {
             while (true) {
-                Thread.sleep(TICK_MS);
+                Thread.sleep(Math.max(TICK_MS, windowNs / MOMENTS / 1_000_000));
                 if (probe.state() == Probe.State.ARMED) {
                     tick();
                 } else {

@@ -47,7 +47,8 @@ public final class Local implements Service {
         }
         String control = config.text("control", "WEIR_PROBE_CONTROL", null);
         if (control != null) {
-            announcer = new Announcer(control, config.text("control_token", "WEIR_PROBE_CONTROL_TOKEN", null), about, probe, api);
+            announcer = new Announcer(control, config.text("control_token", "WEIR_PROBE_CONTROL_TOKEN", null),
+                    config.number("control_lost_s", 35.0), about, probe, api);
         }
         masks = Server.start("weir-probe-masks", () -> run(api.mask::watch));
         if (announcer != null) { // on a thread of its own: control may be slow

@@ -26,6 +26,8 @@ public final class Config {
     public final Probe.State state;
     /** Faults after which a plugin is switched off. */
     public final int faults;
+    /** Whether the JVM may take shadow traffic at all. */
+    final boolean shadowTraffic;
     /** The whole document. */
     public final JsonObject document;
 
@@ -34,6 +36,7 @@ public final class Config {
         this.app = app;
         this.state = Probe.State.valueOf(state.toUpperCase(Locale.ROOT));
         faults = document.getInt("faults", 5);
+        shadowTraffic = !document.getString("shadow_traffic", "allowed").equals("never");
     }
 
     /** Defaults. */
@@ -58,6 +61,7 @@ public final class Config {
         String file = given.getString("config", environment.get("WEIR_PROBE_CONFIG"));
         JsonObject document = file == null ? new JsonObject() : parse(file);
         Shape.check(document);
+        oneOf("shadow_traffic", document.getString("shadow_traffic", "allowed"), "allowed", "never");
         String app = given.getString("app", environment.getOrDefault("WEIR_PROBE_APP", document.getString("app", "java")));
         String state = given.getString("state", environment.getOrDefault("WEIR_PROBE_STATE", document.getString("state", "disarmed")));
         if (!(document.getOrDefault("plugins", new JsonObject()) instanceof JsonObject)) {
@@ -120,6 +124,11 @@ public final class Config {
         }
     }
 
+    /** A number at the top of the document. */
+    public double number(String key, double otherwise) {
+        return document.getDouble(key, otherwise);
+    }
+
     /** A number in a section of the document. */
     public double number(String section, String key, double otherwise) {
         Object value = document.getObject(section, new JsonObject()).getOrDefault(key, otherwise);
@@ -131,9 +140,12 @@ public final class Config {
 
     /** One of some words in a section of the document; the first if there is none. */
     public String word(String section, String key, String... words) {
-        String value = document.getObject(section, new JsonObject()).getString(key, words[0]);
+        return oneOf(section + '.' + key, document.getObject(section, new JsonObject()).getString(key, words[0]), words);
+    }
+
+    private static String oneOf(String place, String value, String... words) {
         if (!Arrays.asList(words).contains(value)) {
-            throw new IllegalArgumentException(section + '.' + key + " is `" + value + "`: expected " + String.join(" or ", words));
+            throw new IllegalArgumentException(place + " is `" + value + "`: expected " + String.join(" or ", words));
         }
         return value;
     }

@@ -26,6 +26,7 @@ public final class Core implements AutoCloseable {
     private static final long IDLE_MS = 1_000;
     /** How long leaving waits for marked work to end. */
     private static final long DRAIN_MS = 10_000;
+    private static final String REFUSED = "; shadow traffic is refused until this is changed and the JVM restarted";
 
     private final Instrumentation instrumentation;
     private final Weaver weaver;
@@ -44,11 +45,14 @@ public final class Core implements AutoCloseable {
         } catch (IllegalArgumentException e) {
             broken.add(e.getMessage());
         }
+        if (!config.shadowTraffic) {
+            broken.add("shadow_traffic is `never`: this JVM takes business traffic only");
+        }
         Jvm jvm = new Jvm(instrumentation);
         jvm.open();
         List<Loaded> plugins = plugins(source, config, broken);
         probe = new Probe(config, plugins, broken);
-        broken.forEach(each -> Log.line(each + "; shadow traffic is refused until this is put right and the JVM restarted"));
+        broken.forEach(each -> Log.line(each + REFUSED));
         weaver = new Weaver(plugins, jvm);
         Probes.attach(probe, this);
         weaver.loadPlatform();
@@ -69,7 +73,7 @@ public final class Core implements AutoCloseable {
             try {
                 service.start(probe);
             } catch (IllegalArgumentException e) {
-                Log.line(e.getMessage() + "; shadow traffic is refused until this is put right and the JVM restarted");
+                Log.line(e.getMessage() + REFUSED);
                 probe.broken(e.getMessage());
             } catch (Exception e) {
                 Log.line(service.getClass().getSimpleName() + " is off: " + e.getMessage());
@@ -136,7 +140,13 @@ public final class Core implements AutoCloseable {
                 wanted.add(loaded);
             }
         }
-        try { // at once: each call stops all threads
+        // Each call stops all threads and visits all classes. JDK 8 and 11 do that once for each class they are given: with 20,000
+        // classes loaded, they stop for 26 ms together, 5 ms one by one. 17 and later take 4 ms for both.
+        if (Jvm.version() < 17) {
+            wanted.forEach(this::retransform);
+            return;
+        }
+        try {
             if (!wanted.isEmpty()) {
                 instrumentation.retransformClasses(wanted.toArray(new Class<?>[0]));
             }
@@ -160,6 +170,8 @@ public final class Core implements AutoCloseable {
                 Thread.sleep(probe.apply() ? TICK_MS : IDLE_MS);
             } catch (InterruptedException e) {
                 return;
+            } catch (RuntimeException | LinkageError e) { // the next look may be luckier, and marks must not wait for ever
+                Log.sometimes("apply", "the state cannot be brought to all join points: " + e);
             }
         }
     }

@@ -20,6 +20,11 @@ final class Jvm {
         this.instrumentation = instrumentation;
     }
 
+    /** 8, 11, 17... */
+    static int version() {
+        return Integer.parseInt(System.getProperty("java.specification.version").replaceFirst("^1\\.", ""));
+    }
+
     /** Opens {@code java.lang}, to define helpers and give a mark to a thread that starts, and {@code java.net}, for streams' sockets. */
     void open() throws ReflectiveOperationException {
         Method module;

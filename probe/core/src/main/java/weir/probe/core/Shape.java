@@ -22,9 +22,9 @@ public final class Shape {
             + " 'threads_unmarked': ['x'], 'jdkhttp': {'redirects': 'x'},"
             + " 'jdbc': [{'business': '', 'shadow': {'url': '', 'user': '', 'password': ''}, 'tables': {'suffix': 'x'}}],"
             + " 'logback': {'suffix': 'x', 'file': 'x', 'max_mb': 0}, 'redis': {'prefix': 'x', 'server': 'x'}, 'kafka': {'prefix': 't'},"
-            + " 'mock': [{'class': '', 'method': '', 'return': null}]}");
+            + " 'mock': [{'class': '', 'interface': '', 'method': '', 'return': null}]}");
     private static final JsonObject DOCUMENT = parse("{'app': '', 'state': '', 'faults': 0, 'plugins': null, 'shadow': null, 'dir': '',"
-            + " 'bind': '', 'port': 0, 'control': '', 'control_token': '', 'otlp': '', 'otlp_authorization': '', 'otlp_interval_s': 0,"
+            + " 'bind': '', 'port': 0, 'control': '', 'control_token': '', 'control_lost_s': 0, 'shadow_traffic': '', 'otlp': '', 'otlp_authorization': '', 'otlp_interval_s': 0,"
             + " 'bounds': {'cpu_percent': 0, 'latency_ms': 0, 'window_s': 0, 'then': ''}}");
 
     private Shape() {}

@@ -34,7 +34,7 @@ class ShapeTest {
 
     @Test
     void the_whole_document_is_looked_at() throws Exception {
-        for (String wrong : new String[] {"{'bound': {}}", "{'bounds': {'cpu': 5}}", "{'port': '1'}", "{'shadow': []}"}) {
+        for (String wrong : new String[] {"{'bound': {}}", "{'bounds': {'cpu': 5}}", "{'port': '1'}", "{'shadow_traffic': 'no'}", "{'shadow': []}"}) {
             java.nio.file.Path file = java.nio.file.Files.createTempFile("probe", ".json");
             java.nio.file.Files.write(file, Collections.singleton(wrong.replace('\'', '"')));
             assertThrows(IllegalArgumentException.class, () -> Config.read("config=" + file, Collections.emptyMap()), wrong);

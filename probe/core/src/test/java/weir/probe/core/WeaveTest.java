@@ -250,6 +250,20 @@ class WeaveTest {
         assertTrue(log.toString().contains("plugin demo is off: demo/broken-edge threw"), log.toString());
     }
 
+    @Test
+    void handlers_of_the_wrong_type_leave_calls_alone_and_their_plugin_goes_off() throws Throwable {
+        Object subject = start(52, plugin(Plugin.Role.MIDDLEWARE, Arrays.asList(
+                JoinPoint.enter("misfit", SUBJECT + "#text(Ljava/lang/String;)*", "Demo.cutLong").passing(THIS, 0),
+                JoinPoint.around("misfit-edge", SUBJECT + "#edge", "Demo$Misfit").passing(THIS, 0))));
+        probe.arm("test");
+        for (int i = 0; i < 2; i++) {
+            assertEquals("a", call(subject, "text", "a"));
+            call(subject, "edge", "plain");
+        }
+        assertTrue(log.toString().contains("plugin demo is off: no handler for demo/misfit"), log.toString());
+        assertFalse(probe.ready());
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"missing.Type", "weir.probe.core.Subject.whole(J)I"})
     void a_plugin_that_expects_what_is_not_there_weaves_nothing_and_bars_arming(String expected) throws Throwable {

@@ -21,7 +21,7 @@ import net.bytebuddy.asm.Advice.Thrown;
 import net.bytebuddy.implementation.bytecode.assign.Assigner.Typing;
 
 /**
- * LinkAgent as story 2 has it, before and after its optimisation, written anew after the public repository
+ * LinkAgent before and after its optimisation, written anew after the public repository
  * (shulieTech/LinkAgent, commits 52a29eba and 82e4c8c6). What costs is kept: all arguments in an array, one static
  * entry for all join points, a chain of a processor, events, advices and stacks in thread-locals down to the listener,
  * reflection on the application's classes. Left out: plugins of middleware that the shop does not need for its mark,

@@ -43,6 +43,19 @@ public final class Demo {
         return value + " shadow";
     }
 
+    /** An edge whose handlers have the wrong types. */
+    public static final class Misfit {
+        private Misfit() {}
+
+        public static Object enter(Object self) {
+            throw new AssertionError(self);
+        }
+
+        public static void exit(Object token, int thrown) {
+            throw new AssertionError(token);
+        }
+    }
+
     /** An edge: arguments that begin with "mark" are marked, "refuse" is refused. */
     public static final class Edge {
         private Edge() {}

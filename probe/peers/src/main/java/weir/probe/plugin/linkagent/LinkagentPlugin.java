@@ -7,7 +7,7 @@ import weir.probe.api.Plugin;
 import weir.probe.boot.Gate;
 
 /**
- * The Logback plugin of story 2 before its optimisation, as a plugin of Weir's probe: what {@code weir cost --probe} and
+ * LinkAgent's Logback plugin before its optimisation, as a plugin of Weir's probe: what {@code weir cost --probe} and
  * {@code weir ablate --probe} have to find. Three join points, each of which sees all traffic.
  */
 public final class LinkagentPlugin implements Plugin {
