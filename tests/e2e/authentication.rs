@@ -15,7 +15,7 @@ use weir_auth::{Secret, Signer, SigningKey, Unsigned};
 use weir_tests::origin::Echo;
 use weir_tests::{Nginx, Request, Response, Setup};
 
-const SECRET: &str = "a shared secret of forty bytes, or nearly";
+pub(crate) const SECRET: &str = "a shared secret of forty bytes, or nearly";
 pub(crate) const KEY: &str = "0123456789abcdef0123";
 
 const CONSUMERS: &str = r#"

@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use weir_auth::tokens::{Tokens, TokensOptions};
 use weir_tests::origin::Echo;
 use weir_tests::wait::until;
 use weir_tests::{Gateway, Request, Setup, port};
+
+use crate::authentication::{SECRET, signed};
 
 /// A gateway whose only route goes to the upstream `app`.
 fn gateway(app: Value) -> Gateway {
@@ -282,6 +285,33 @@ fn rules_mark_load_tests_and_remove_the_marks_of_others() {
         assert_eq!(baggage(last).first().copied(), expected, "{secret} {sent:?}");
         assert!(!last["headers"].to_string().to_lowercase().contains("pradar"), "{last}");
     }
+}
+
+#[test]
+fn rules_mark_a_share_of_requests_and_those_that_a_consumer_has_signed() {
+    let app = Echo::start();
+    let path = |path| format!("http.request.uri.path eq \"{path}\"");
+    let rules = json!([
+        {"id": "strip", "when": "true", "action": {"shadow": "strip"}},
+        {"id": "share", "when": path("/share"), "action": {"shadow": {"do": "mark", "percent": 25}}},
+        {"id": "who", "when": path("/signed"), "action": {"verify_signature": "sorted_tokens"}},
+        {"id": "test", "when": "consumer.id eq \"shop\"", "action": {"shadow": "mark"}},
+    ]);
+    let gateway = Gateway::start(&[
+        ("consumers/shop", json!({"credentials": [{"signature": {"id": "shop-1", "secret": SECRET}}]})),
+        ("policies/edge", json!({"rules": rules})),
+        ("upstreams/app", json!({"members": {"a": member(&app)}})),
+        ("sites/all", json!({"hosts": ["*"]})),
+        ("routes/all", json!({"site": "all", "path": "/", "to": "app", "policies": ["edge"]})),
+    ]);
+    let _ = shares(&gateway, 100, "/share");
+    let marked = app.seen().iter().filter(|request| baggage(request) == ["weir.shadow=1"]).count();
+    assert!((20..=30).contains(&marked), "{marked} of 100 requests are marked");
+    let tokens = Tokens::new(TokensOptions::default()).unwrap();
+    assert_eq!(gateway.nginx.send(&signed(&tokens, "GET", "/signed", &[], b"")).status, 200);
+    assert_eq!(baggage(app.seen().last().unwrap()), ["weir.shadow=1"]);
+    let forged = Request::get("/signed").header("Baggage", "weir.shadow=1");
+    assert_eq!(gateway.nginx.send(&forged).status, 401);
 }
 
 #[test]

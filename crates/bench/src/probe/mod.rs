@@ -35,7 +35,7 @@ use weir_measure::site::{Site, write_results};
 use weir_measure::statistics::Summary;
 use weir_measure::wrk::{Load, RunningLoad, Traffic};
 
-/// Connections of the load, as in story 2.
+/// Connections of the load.
 pub const CONNECTIONS: u32 = 200;
 /// Forks of each row unless `--rounds` says otherwise.
 pub const FORKS: u32 = 20;

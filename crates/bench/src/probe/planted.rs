@@ -1,4 +1,4 @@
-//! The scenario `linkagent`: the Logback plugin of story 2, before its optimisation, planted in the probes of the shop, and
+//! The scenario `linkagent`: LinkAgent's Logback plugin, before its optimisation, planted in the probes of the shop, and
 //! whether the two commands that people type name it: `weir cost --probe` and `weir ablate --probe`.
 
 use std::process::{Command, Stdio};

@@ -37,8 +37,8 @@ pub enum Agent {
     OpenTelemetry,
     /// SkyWalking's, whose collector is not there.
     SkyWalking,
-    /// LinkAgent as story 2 tells it, `before` or `after` its optimisation.
-    Story2(&'static str),
+    /// LinkAgent, `before` or `after` its optimisation.
+    LinkAgent(&'static str),
 }
 
 /// The table.
@@ -49,8 +49,8 @@ pub const ROWS: &[Row] = &[
     Row { load: Some("shadow-10"), shadow_percent: 10, ..row("shadow-10", Agent::Probe("/v1/arm")) },
     Row { traces: true, ..row("opentelemetry", Agent::OpenTelemetry) },
     Row { traces: true, ..row("skywalking", Agent::SkyWalking) },
-    row("linkagent-before", Agent::Story2("before")),
-    row("linkagent-after", Agent::Story2("after")),
+    row("linkagent-before", Agent::LinkAgent("before")),
+    row("linkagent-after", Agent::LinkAgent("after")),
 ];
 
 const fn row(name: &'static str, agent: Agent) -> Row {
@@ -64,7 +64,7 @@ impl Agent {
         let options = match self {
             Self::None => Vec::new(),
             Self::Probe(_) | Self::Planted => vec![javaagent("probe/agent/target/weir-probe.jar", "")?],
-            Self::Story2(mode) => vec![javaagent("probe/peers/target/linkagent.jar", mode)?],
+            Self::LinkAgent(mode) => vec![javaagent("probe/peers/target/linkagent.jar", mode)?],
             Self::OpenTelemetry => {
                 let exporters = ["traces", "metrics", "logs"].map(|kind| format!("-Dotel.{kind}.exporter=none"));
                 let agent = javaagent(&format!("{TRACERS}/opentelemetry.jar"), "")?;

@@ -21,8 +21,7 @@ use weir_measure::wrk;
 const START_LIMIT: Duration = Duration::from_secs(300);
 /// How often that is looked at.
 const POLL: Duration = Duration::from_millis(20);
-/// Lines that a service logs for each order: with ten, LinkAgent before its optimisation costs the shop about half of its
-/// throughput, as its users had seen.
+/// Lines that a service logs for each order: enough for a plugin of the log to be seen.
 const LOG_LINES: usize = 10;
 /// Options of the JVMs. A compiler's thread that ends takes its CPU time along, which is then part of the whole process's.
 const JVM: [&str; 2] = ["-Xmx256m", "-XX:-UseDynamicNumberOfCompilerThreads"];
@@ -247,7 +246,7 @@ impl Fork {
 
     /// Sees whether LinkAgent redirects a shadow order's log lines.
     pub fn check(&mut self, row: &Row) -> Result<(), MeasureError> {
-        if let Agent::Story2(_) = row.agent {
+        if let Agent::LinkAgent(_) = row.agent {
             let bytes = "GET /order HTTP/1.1\r\nHost: localhost\r\nbaggage: weir.shadow=1\r\n\r\n";
             Client::new(Address::local(self.gateway)).exchange(bytes.as_bytes())?;
             let lines = std::fs::read_to_string(self.directory.join("order.log.shadow")).unwrap_or_default();
