@@ -110,7 +110,7 @@ public final class Agent {
         Path file = Files.exists(there) ? there : reply;
         if (!Files.exists(file)) {
             System.err.println("weir-probe: no answer can be read; what came of it is on the standard error of " + arguments[1]);
-            return 0;
+            return 1;
         }
         String answer = new String(Files.readAllBytes(file), StandardCharsets.UTF_8);
         Files.delete(file);

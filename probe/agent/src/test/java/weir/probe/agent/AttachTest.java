@@ -46,6 +46,7 @@ class AttachTest {
             command(home, program, 0, "silence", "mock");
             await(out, "refused");
             said(command(home, program, 1, "arm"), "mock: it is silent: by command");
+            said(command(home, program, 1, "silence", "mok"), "weir-probe: no plugin mok, only ");
             command(home, program, 0, "wake", "mock");
             command(home, program, 0, "leave");
             await(out, "weir-probe: left");

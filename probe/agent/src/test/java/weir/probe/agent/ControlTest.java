@@ -108,6 +108,7 @@ class ControlTest {
             has(call("PUT", "/v1/shadow", change, "If-Match: \"7\"\r\n"), "HTTP/1.1 412 ");
             has(call("PUT", "/v1/shadow", "{\"logback\": {\"sufix\": \".x\"}}"), "HTTP/1.1 422 ", "shadow.logback.sufix: there is no such key");
             has(call("PUT", "/v1/shadow", "{\"mock\": [{\"class\": \"A\", \"method\": \"b\"}]}"), "HTTP/1.1 422 ", "A#b was not configured when");
+            has(call("PUT", "/v1/shadow", "{\"mock\": [{\"method\": \"b\"}]}"), "HTTP/1.1 422 ", "shadow.mock[0]: expected `class` or `interface`");
             has(call("POST", "/v1/silence", "{\"plugin\": \"servlet\"}"), "HTTP/1.1 409 ", "servlet is an edge");
             has(call("GET", "/v1/probe", ""), "\"state\":\"armed\"");
             has(call("PUT", "/v1/shadow", change, "If-Match: \"1\"\r\n"), "HTTP/1.1 200 ", "ETag: \"2\"", "\"state\":\"armed\"");

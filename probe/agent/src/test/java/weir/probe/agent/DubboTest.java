@@ -51,10 +51,12 @@ class DubboTest {
         String take(String item);
     }
 
-    public interface Billing {
-        String bill(String item);
-
+    public interface Taxed {
         int tax(String item);
+    }
+
+    public interface Billing extends Taxed {
+        String bill(String item);
     }
 
     static final class Program {

@@ -228,6 +228,7 @@ class JdbcTest {
                 Thread.sleep(50);
             }
             Jvms.check(threads("hikari-shadow").isEmpty(), "the shadow of a closed pool stays: " + threads("hikari-shadow"));
+            Jvms.check(Probes.command("arm").startsWith("armed"), "a closed pool is asked");
             Probes.command("silence");
             execute(sources.get(2).getConnection(), "insert into orders values (99, 'after')");
             System.out.println(Probes.command("leave"));

@@ -184,7 +184,11 @@ public final class Point {
         /** A handler threw on a thread of the application. */
         void faulted(Point point, Throwable thrown);
 
-        /** Carries out {@code arm}, {@code disarm}, {@code silence} or {@code wake}, with a plugin's name for the last two. */
+        /**
+         * Carries out {@code arm}, {@code disarm}, {@code silence} or {@code wake}, with a plugin's name for the last two.
+         *
+         * @throws IllegalArgumentException if it is refused
+         */
         String command(String text);
     }
 }

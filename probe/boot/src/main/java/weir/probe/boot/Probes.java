@@ -78,7 +78,7 @@ public final class Probes {
     public static String command(String text) throws Exception {
         Point.Handlers inside = handlers;
         if (inside == null) {
-            return "not attached";
+            throw new IllegalStateException("not attached");
         }
         if (text.equals("leave")) {
             leave();

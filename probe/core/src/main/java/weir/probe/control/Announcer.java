@@ -10,8 +10,8 @@ import weir.probe.core.Probe;
 
 /**
  * Tells Weir's control of this probe, again and again; the answer has the shadow configuration, if there is another one.
- * Whoever armed the probe through control cannot disarm it while control is gone, so that it then disarms itself: once,
- * since somebody who arms it after that does so by its own service and knows.
+ * Whoever armed the probe through control cannot disarm it while control is gone. It then disarms itself, once: whoever arms it
+ * afterwards uses its own service, and knows that control is gone.
  */
 final class Announcer {
     private static final long EVERY_MS = 10_000;

@@ -106,6 +106,13 @@ public final class Config {
             }
         });
         Shape.check(shadow, added);
+        Object mocks = shadow.get("mock");
+        for (int i = 0; mocks instanceof List && i < ((List<?>) mocks).size(); i++) {
+            Map<?, ?> mock = (Map<?, ?>) ((List<?>) mocks).get(i);
+            if (mock.containsKey("class") == mock.containsKey("interface") || !mock.containsKey("method")) {
+                throw new IllegalArgumentException("shadow.mock[" + i + "]: expected `class` or `interface`, and `method`");
+            }
+        }
     }
 
     /** A text at the top of the document, which an environment variable overrides. */

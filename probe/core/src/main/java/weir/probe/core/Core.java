@@ -166,12 +166,16 @@ public final class Core implements AutoCloseable {
     private void drain() {
         Clock.open();
         while (!closed) {
+            boolean waits = false;
             try {
-                Thread.sleep(probe.apply() ? TICK_MS : IDLE_MS);
+                waits = probe.apply();
+            } catch (RuntimeException | LinkageError e) { // and again at the next look
+                Log.sometimes("apply", "the state cannot be brought to all join points: " + e);
+            }
+            try {
+                Thread.sleep(waits ? TICK_MS : IDLE_MS);
             } catch (InterruptedException e) {
                 return;
-            } catch (RuntimeException | LinkageError e) { // the next look may be luckier, and marks must not wait for ever
-                Log.sometimes("apply", "the state cannot be brought to all join points: " + e);
             }
         }
     }

@@ -289,11 +289,14 @@ public final class Probe implements Point.Handlers {
                 boolean silence = words[0].equals("silence");
                 Loaded named = words.length == 2 ? plugins.get(words[1]) : null;
                 if (silence && named != null && named.plugin.role() == Role.EDGE) {
-                    return words[1] + " is an edge: without it shadow traffic is served as business traffic; silence the whole probe";
+                    throw new IllegalArgumentException(
+                            words[1] + " is an edge: without it shadow traffic is served as business traffic; silence the whole probe");
                 }
                 if (words.length == 2) {
-                    boolean known = silence ? silence(words[1], why) : wake(words[1], why);
-                    return known ? words[1] + ' ' + plugins.get(words[1]).state() : "no plugin " + words[1];
+                    if (!(silence ? silence(words[1], why) : wake(words[1], why))) {
+                        throw new IllegalArgumentException("no plugin " + words[1] + ", only " + String.join(", ", plugins.keySet()));
+                    }
+                    return words[1] + ' ' + plugins.get(words[1]).state().name().toLowerCase(java.util.Locale.ROOT);
                 }
                 if (silence) {
                     silence(why);
@@ -302,9 +305,12 @@ public final class Probe implements Point.Handlers {
                 }
                 break;
             case "run":
-                return words.length == 2 ? run(words[1]) : "run: expected a plugin and what it is to run";
+                if (words.length < 2) {
+                    throw new IllegalArgumentException("run: expected a plugin and what it is to run");
+                }
+                return run(words[1]);
             default:
-                return "unknown command `" + text + '`';
+                throw new IllegalArgumentException("unknown command `" + text + '`');
         }
         return state.name().toLowerCase(java.util.Locale.ROOT);
     }
@@ -314,7 +320,7 @@ public final class Probe implements Point.Handlers {
         String[] words = text.split(" +", 2);
         Loaded plugin = plugins.get(words[0]);
         if (plugin == null || plugin.plugin.check() == null) {
-            return "no plugin " + words[0] + " that runs anything";
+            throw new IllegalArgumentException("no plugin " + words[0] + " that runs anything");
         }
         return String.join("; ", plugin.ask("run", words.length == 2 ? words[1] : ""));
     }

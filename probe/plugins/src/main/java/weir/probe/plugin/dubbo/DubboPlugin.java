@@ -31,7 +31,7 @@ public final class DubboPlugin implements Plugin {
     @Override
     public List<JoinPoint> joinPoints() {
         return Arrays.asList(JoinPoint.enter("mock", "org.apache.dubbo.rpc.proxy.InvokerInvocationHandler"
-                + "#invoke(Ljava/lang/Object;Ljava/lang/reflect/Method;[Ljava/lang/Object;)Ljava/lang/Object;", "Mocked.call").passing(1),
+                + "#invoke(Ljava/lang/Object;Ljava/lang/reflect/Method;[Ljava/lang/Object;)Ljava/lang/Object;", "Mocked.call").passing(0, 1),
                 JoinPoint.around("invoke", "org.apache.dubbo.rpc.protocol.AbstractInvoker"
                 + "#invoke(Lorg/apache/dubbo/rpc/Invocation;)Lorg/apache/dubbo/rpc/Result;", "ShadowCall")
                 .passing(JoinPoint.THIS, 0),

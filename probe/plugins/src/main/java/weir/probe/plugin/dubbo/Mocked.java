@@ -2,8 +2,10 @@ package weir.probe.plugin.dubbo;
 
 import java.lang.invoke.MethodType;
 import java.lang.reflect.Method;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collection;
-import java.util.Collections;
+import java.util.List;
 import java.util.Map;
 import weir.probe.api.Log;
 import weir.probe.api.Settings;
@@ -16,15 +18,16 @@ public final class Mocked {
     private Mocked() {}
 
     /** Handler, before cluster and filters. */
-    public static boolean call(Method method) {
-        Object section = Settings.section("mock");
-        for (Object each : section instanceof Collection ? (Collection<?>) section : Collections.emptyList()) {
-            Map<?, ?> entry = (Map<?, ?>) each;
-            if (method.getDeclaringClass().getName().equals(entry.get("interface")) && names(entry.get("method"), method)) {
+    public static boolean call(Object proxy, Method method) {
+        for (Map<?, ?> entry : entries()) {
+            Object type = entry.get("interface");
+            boolean of = method.getDeclaringClass().getName().equals(type)
+                    || Arrays.stream(proxy.getClass().getInterfaces()).anyMatch(each -> each.getName().equals(type));
+            if (of && names(entry, method)) {
                 try {
                     return Cut.with(Values.make(entry.get("return"), method.getGenericReturnType()));
                 } catch (ReflectiveOperationException | RuntimeException e) {
-                    String finding = "shadow.mock: " + entry.get("interface") + '#' + entry.get("method") + ": " + e.getMessage();
+                    String finding = finding(entry, e.getMessage());
                     Log.sometimes("dubbo mock", finding);
                     throw new ShadowRefused(finding, e);
                 }
@@ -33,8 +36,41 @@ public final class Mocked {
         return false;
     }
 
-    private static boolean names(Object configured, Method method) {
+    /** Null if every entry whose interface is at hand yields its value. */
+    static String check() {
+        for (Map<?, ?> entry : entries()) {
+            try {
+                Method[] methods = Class.forName(entry.get("interface").toString(), false, Mocked.class.getClassLoader()).getMethods();
+                Method method = Arrays.stream(methods).filter(each -> names(entry, each)).findAny()
+                        .orElseThrow(() -> new IllegalArgumentException("there is no such method"));
+                Values.make(entry.get("return"), method.getGenericReturnType());
+            } catch (ClassNotFoundException elsewhere) {
+                continue;
+            } catch (ReflectiveOperationException | RuntimeException e) {
+                return finding(entry, e.getMessage());
+            }
+        }
+        return null;
+    }
+
+    private static List<Map<?, ?>> entries() {
+        List<Map<?, ?>> entries = new ArrayList<>();
+        Object section = Settings.section("mock");
+        for (Object entry : section instanceof Collection ? (Collection<?>) section : entries) {
+            if (((Map<?, ?>) entry).containsKey("interface")) {
+                entries.add((Map<?, ?>) entry);
+            }
+        }
+        return entries;
+    }
+
+    private static boolean names(Map<?, ?> entry, Method method) {
         String descriptor = MethodType.methodType(method.getReturnType(), method.getParameterTypes()).toMethodDescriptorString();
-        return method.getName().equals(configured) || (method.getName() + descriptor).equals(configured);
+        Object name = entry.get("method");
+        return method.getName().equals(name) || (method.getName() + descriptor).equals(name);
+    }
+
+    private static String finding(Map<?, ?> entry, String problem) {
+        return "shadow.mock: " + entry.get("interface") + '#' + entry.get("method") + ": " + problem;
     }
 }

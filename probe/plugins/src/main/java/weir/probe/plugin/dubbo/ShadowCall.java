@@ -39,6 +39,7 @@ public final class ShadowCall {
     }
 
     public static String check() {
-        return Wire.check();
+        String wire = Wire.check();
+        return wire == null ? Mocked.check() : wire;
     }
 }

@@ -8,15 +8,16 @@ import weir.probe.boot.Mark;
 
 /**
  * A thread started by a marked one has the mark for life, except threads of libraries: a pool's worker, an event loop or
- * a housekeeper that a shadow request happens to start first serves business requests later.
+ * a housekeeper that a shadow request happens to start first serves business requests later. Not in the list: packages whose classes
+ * wrap the caller's own code.
  */
 public final class Start {
     private static final String[] LIBRARIES = {"java.", "javax.", "jdk.", "sun.", "com.sun.", "weir.probe.core.", "io.netty.",
         "org.apache.", "org.eclipse.", "com.zaxxer.", "com.alibaba.", "io.lettuce.", "reactor.", "io.undertow.", "okhttp3.",
-        "io.grpc.", "ch.qos.logback.", "org.postgresql.", "com.mysql.", "io.micrometer.", "com.netflix.", "kotlin.", "kotlinx.",
-        "scala.", "akka.", "io.vertx.", "io.r2dbc.", "org.jboss.", "org.xnio.", "com.google.", "com.mongodb.", "com.rabbitmq.",
+        "io.grpc.", "ch.qos.logback.", "org.postgresql.", "com.mysql.", "io.micrometer.", "com.netflix.", "kotlinx.",
+        "scala.concurrent.", "akka.", "io.vertx.", "io.r2dbc.", "org.jboss.", "org.xnio.", "com.mongodb.", "com.rabbitmq.",
         "org.redisson.", "com.hazelcast.", "com.amazonaws.", "software.amazon.", "org.quartz.", "okio.", "com.mchange.", "com.atomikos.",
-        "org.springframework.jms.", "org.springframework.amqp.", "org.springframework.kafka.", "org.springframework.scheduling."};
+        "org.springframework.jms.", "org.springframework.amqp.", "org.springframework.kafka."};
     /** Tasks of the JDK that have a thread each. */
     private static final String[] SINGLE = {"java.util.concurrent.ThreadPerTaskExecutor$", "java.util.concurrent.StructuredTaskScope"};
 

@@ -46,6 +46,10 @@ final class DruidShadow implements Shadow.Pool {
         return found;
     }
 
+    static boolean isClosed(DataSource source) {
+        return ((DruidDataSource) source).isClosed();
+    }
+
     static String name(DataSource source) {
         String name = ((DruidDataSource) source).getName();
         return name == null ? "" : name;

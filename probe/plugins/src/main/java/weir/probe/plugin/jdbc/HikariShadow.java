@@ -2,10 +2,12 @@ package weir.probe.plugin.jdbc;
 
 import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariDataSource;
+import com.zaxxer.hikari.HikariPoolMXBean;
 import com.zaxxer.hikari.pool.HikariPool;
 import com.zaxxer.hikari.util.DriverDataSource;
 import java.sql.Connection;
 import java.sql.SQLException;
+import java.util.concurrent.locks.ReentrantLock;
 import javax.sql.DataSource;
 
 /** A HikariCP pool beside the business's, of the same size and settings. It starts with its first connection. */
@@ -14,6 +16,7 @@ public final class HikariShadow implements Shadow.Pool {
     private static final long WAIT_MS = 3_000;
 
     private final HikariDataSource pool = new HikariDataSource();
+    private final ReentrantLock trying = new ReentrantLock();
     private volatile SQLException failure;
     private volatile long failedNs;
 
@@ -41,6 +44,10 @@ public final class HikariShadow implements Shadow.Pool {
         return source instanceof DataSource && Sources.see((DataSource) source);
     }
 
+    static boolean isClosed(DataSource source) {
+        return ((HikariDataSource) source).isClosed();
+    }
+
     static String name(DataSource source) {
         return ((HikariDataSource) source).getPoolName();
     }
@@ -56,11 +63,11 @@ public final class HikariShadow implements Shadow.Pool {
                 source.getDriverClassName(), source.getDataSourceProperties(), source.getUsername(), source.getPassword()));
     }
 
-    /** Where the database is gone, one wait for all: marked requests wait on threads that business requests need. */
+    /** Once the database is known to be gone, one thread tries again: marked requests wait on threads that business requests need. */
     @Override
     public Connection connection() throws SQLException {
         SQLException before = failure;
-        if (before != null && System.nanoTime() - failedNs < WAIT_MS * 1_000_000) {
+        if (before != null && (System.nanoTime() - failedNs < WAIT_MS * 1_000_000 || !trying.tryLock())) {
             throw before;
         }
         try {
@@ -68,11 +75,16 @@ public final class HikariShadow implements Shadow.Pool {
             failure = null;
             return connection;
         } catch (SQLException e) {
-            if (pool.getHikariPoolMXBean().getTotalConnections() == 0) {
+            HikariPoolMXBean opened = pool.getHikariPoolMXBean();
+            if (opened != null && opened.getTotalConnections() == 0) {
                 failedNs = System.nanoTime();
                 failure = e;
             }
             throw e;
+        } finally {
+            if (before != null) {
+                trying.unlock();
+            }
         }
     }
 

@@ -56,9 +56,8 @@ public final class JdbcPlugin implements Plugin {
         points.add(JoinPoint.enter("druid", DRUID + "#getConnection(J)*", "Sources.get").passing(THIS)
                 .expecting("com.alibaba.druid.pool.DruidAbstractDataSource.setDriver(Ljava/sql/Driver;)V",
                         "com.alibaba.druid.stat.DruidDataSourceStatManager.getDruidDataSourceInstances()Ljava/util/Set;"));
-        for (String[] pool : new String[][] {{"hikari", HIKARI}, {"druid", DRUID}}) {
-            points.add(JoinPoint.enter(pool[0] + "-close", pool[1] + "#close()V", "Sources.closed").passing(THIS).gate(Gate.ALWAYS));
-        }
+        points.add(JoinPoint.enter("hikari-close", HIKARI + "#close()V", "Sources.closed").passing(THIS).gate(Gate.ALWAYS));
+        points.add(JoinPoint.enter("druid-close", DRUID + "#close()V", "Sources.closed").passing(THIS).gate(Gate.ALWAYS));
         for (String[] plain : PLAIN) {
             points.add(JoinPoint.enter(plain[0], plain[1] + "#getConnection", "Sources.get").passing(THIS));
             points.add(JoinPoint.enter(plain[0] + "-see", plain[1] + "#getConnection", "Sources.see").passing(THIS).gate(Gate.ALWAYS));

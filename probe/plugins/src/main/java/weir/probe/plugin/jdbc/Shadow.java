@@ -130,6 +130,11 @@ final class Shadow {
         return isA(source, "com.zaxxer.hikari.HikariDataSource") || isA(source, "com.alibaba.druid.pool.DruidDataSource");
     }
 
+    static boolean isClosed(DataSource source) {
+        return isA(source, "com.zaxxer.hikari.HikariDataSource") ? HikariShadow.isClosed(source)
+                : isA(source, "com.alibaba.druid.pool.DruidDataSource") && DruidShadow.isClosed(source);
+    }
+
     private static Pool pool(DataSource source, Physical physical) {
         if (isA(source, "com.zaxxer.hikari.HikariDataSource")) {
             return new HikariShadow(source, physical);

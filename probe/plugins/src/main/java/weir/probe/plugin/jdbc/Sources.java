@@ -106,6 +106,10 @@ public final class Sources {
         }
         for (DataSource source : known) {
             forget(source);
+            if (Shadow.isClosed(source)) { // unseen, or seen again while it closed
+                SEEN.remove(source);
+                continue;
+            }
             Shadow shadow = shadow(source);
             if (shadow.finding != null) {
                 findings.put(shadow.finding, true);

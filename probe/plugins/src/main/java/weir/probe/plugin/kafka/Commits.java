@@ -44,8 +44,8 @@ public final class Commits {
             given.forEach((partition, offset) -> {
                 TopicPartition prefixed = new TopicPartition(Records.topic(partition.topic()), partition.partition());
                 // An application that has its topic's name from elsewhere than the record leaves the prefix out.
-                boolean isShadow = prefixed.equals(partition)
-                        || !given.containsKey(prefixed) && turns.batchHas(prefixed, offset.offset() - 1);
+                boolean isShadow = prefixed.equals(partition) ? turns.batch() != null || !turns.isForeign(partition.topic())
+                        : !given.containsKey(prefixed) && turns.batchHas(prefixed, offset.offset());
                 (isShadow ? shadow : business).put(isShadow ? prefixed : partition, offset);
             });
         }

@@ -45,6 +45,10 @@ public final class Made {
             return config;
         }
         String id = config.getString(ConsumerConfig.CLIENT_ID_CONFIG);
+        if (id.isEmpty()) { // before 2.5, clients derive it later
+            Log.sometimes("kafka client.id", "kafka: consumers without a client.id read no shadow topics");
+            return config;
+        }
         Map<String, Object> settings = config.originals();
         Made made = isPlain(config, settings) ? new Made(settings, key, value) : new Made(null, null, null);
         if (made.settings == null) {

@@ -78,9 +78,15 @@ public final class Turns {
         return batch;
     }
 
-    /** Whether the shadow batch that is being worked on has this record. */
+    /** Whether the shadow batch that is being worked on has the record of this offset, or the one before, as commits name the next. */
     boolean batchHas(TopicPartition partition, long offset) {
-        return batch != null && records.records(partition).stream().anyMatch(record -> record.offset() == offset);
+        return batch != null
+                && records.records(partition).stream().anyMatch(record -> record.offset() == offset || record.offset() == offset - 1);
+    }
+
+    /** Whether the business consumer itself reads this shadow topic, and has a position there. */
+    boolean isForeign(String topic) {
+        return foreign.contains(topic);
     }
 
     /** Handler for all threads: ends the shadow batch that this loop had, and begins another if there is one. */
@@ -318,7 +324,9 @@ public final class Turns {
         try {
             work.run();
         } finally {
-            INSIDE.set(inside);
+            if (inside != null) {
+                INSIDE.set(inside);
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 package weir.probe.plugin.servlet;
 
 import org.apache.catalina.connector.Request;
+import weir.probe.boot.Attached;
 import weir.probe.boot.Held;
 import weir.probe.boot.Mark;
 
@@ -19,9 +20,14 @@ final class Entered implements AutoCloseable {
 
     @Override
     public void close() {
-        if (request.isAsync()) {
-            request.getCoyoteRequest().setAttribute(ATTRIBUTE, new Held());
+        try {
+            if (request.isAsync()) {
+                Object before = request.getCoyoteRequest().getAttribute(ATTRIBUTE); // of what is around this
+                Attached.take(before == null ? this : before);
+                request.getCoyoteRequest().setAttribute(ATTRIBUTE, new Held());
+            }
+        } finally {
+            scope.close();
         }
-        scope.close();
     }
 }

@@ -18,7 +18,7 @@ public final class MarkedAsync {
         if (!(held instanceof Held)) {
             return null;
         }
-        Mark.Scope scope = Mark.open(((Held) held).mark); // refused: the request keeps it for what comes of that
+        Mark.Scope scope = Mark.open(((Held) held).mark); // if this throws, the request keeps its mark for what Tomcat does about that
         Attached.take(held);
         request.setAttribute(Entered.ATTRIBUTE, "");
         return new Entered(scope, (org.apache.catalina.connector.Request) request.getNote(CoyoteAdapter.ADAPTER_NOTES));
