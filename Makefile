@@ -21,6 +21,10 @@ run-probe: build ## start a Java shop with the probe behind Weir (WEIR_PORT, WEI
 	@scripts/setup.sh probe
 	@exec scripts/run-probe.sh $(TARGET)/$(PROFILE)/weir
 
+probe-check: build ## the same, which places a business and a shadow order, looks where they are, and stops
+	@scripts/setup.sh probe
+	@exec scripts/run-probe.sh $(TARGET)/$(PROFILE)/weir check
+
 probe: ## build the Java probe: probe/agent/target/weir-probe.jar
 	@scripts/setup.sh probe
 	mvn -q -B -f probe package -DskipTests

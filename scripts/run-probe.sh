@@ -2,7 +2,8 @@
 # Starts the shop behind Weir, with the probe in each of its three JVMs, and says how to send it shadow (load-test)
 # traffic and where that ends up. Ctrl-C stops everything.
 #
-#   scripts/run-probe.sh WEIR      WEIR_PORT (8080), WEIR_KAFKA=1 for a broker, WEIR_PROBE_JAR for another probe (or none)
+#   scripts/run-probe.sh WEIR          WEIR_PORT (8080), WEIR_KAFKA=1 for a broker, WEIR_PROBE_JAR for another probe (or none)
+#   scripts/run-probe.sh WEIR check    places a business and a shadow order, looks where they ended up, and stops everything
 set -euo pipefail
 cd "$(dirname "$0")/.."
 weir=$(realpath "$1") port=${WEIR_PORT:-8080}
@@ -116,6 +117,28 @@ arm() { # NAME
 if [ -n "$probe" ]; then
   for name in gateway order stock; do arm $name || unarmed+=" $name"; done
   armed=${unarmed:+but NOT armed in:$unarmed} armed=${armed:-with the probe armed}
+fi
+# Places an order and says whether all of it is in the stores of its kind, and nothing in the others.
+check() { # KIND CUSTOMER OTHER_DATABASE DATABASE OTHER_LOG LOG [CURL_ARGUMENT...]
+  local customer=$2 bad=0
+  curl -sfG -o "$dir/placed" "${@:7}" -d "customer=$customer" -d item=item-7 "http://127.0.0.1:$port/order" || bad=1
+  for table in "orders:customer = '$customer'" "audit:note like '$customer wants%'"; do
+    for expected in "0 $3" "1 $4"; do
+      found=$(psql -h 127.0.0.1 -p $PG_PORT -U shop -Atc "select count(*) from ${table%%:*} where ${table#*:}" "${expected#* }")
+      [ "$found" = "${expected%% *}" ] || { echo "run-probe: $found rows of $customer in ${table%%:*} of ${expected#* }" >&2; bad=1; }
+    done
+  done
+  ! grep -q " $customer:" "$dir/$5" 2>/dev/null || { echo "run-probe: $customer is in $5" >&2; bad=1; }
+  grep -q " $customer:" "$dir/$6" || { echo "run-probe: $customer is not in $6" >&2; bad=1; }
+  [ $bad = 0 ] && echo "run-probe: the $1 order is in the $1 database and log alone" || failed=1
+}
+if [ "${2:-}" = check ]; then
+  failed=0
+  [ "$armed" = "with the probe armed" ] || { echo "run-probe: $armed" >&2; failed=1; }
+  check business buyer shop_shadow shop order.log.shadow order.log
+  check shadow test shop shop_shadow order.log order.log.shadow -H 'baggage: weir.shadow=1'
+  check shadow pradar shop shop_shadow order.log order.log.shadow -H 'p-pradar-cluster-test: true'
+  exit $failed
 fi
 count="-c 'select count(*) from orders'"
 cat <<END

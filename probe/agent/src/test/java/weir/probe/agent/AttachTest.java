@@ -258,7 +258,9 @@ class AttachTest {
             // no more classes: retransformed classes of the JDK are allocated anew, and their old places fit worse and worse
             // (`jcmd VM.metaspace` counts them as deallocated). JDK 17 has 8.9 MiB after 500 cycles and 9.4 after 1,000.
             check(classes[4] - classes[2] < count / 4, "classes grow: " + Arrays.toString(classes));
-            check(used[4] - used[2] < Math.max(1 << 20, used[2] / 8), "metaspace grows: " + figures);
+            // JDK 8 loses 23 KiB whenever these classes are retransformed, also to what they are.
+            long lost = System.getProperty("java.specification.version").equals("1.8") ? (64L << 10) * count / 2 : 0;
+            check(used[4] - used[2] < Math.max(1 << 20, used[2] / 8) + lost, "metaspace grows: " + figures);
             Set<Thread> left = Thread.getAllStackTraces().keySet();
             left.removeIf(thread -> !thread.getName().startsWith("weir"));
             check(left.isEmpty(), "threads are left: " + left);
