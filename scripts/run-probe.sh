@@ -44,10 +44,10 @@ wait_for() { # SECONDS NAME PID COMMAND...
 }
 listens() { : </dev/tcp/127.0.0.1/$1; }
 
-[ ! -e probe/pom.xml ] || [ -n "${WEIR_PROBE_JAR+set}" ] || mvn -q -B -f probe -DskipTests package
+[ ! -e probe/pom.xml ] || [ -n "${WEIR_PROBE_JAR+set}" ] || mvn -q -B -Dstyle.color=never -f probe -DskipTests package
 [ -e "$probe" ] || probe=
 [ "$shop" -nt probe/shop/pom.xml ] && [ -z "$(find probe/shop/src -newer "$shop" -print -quit)" ] ||
-  mvn -q -B -f probe/shop package
+  mvn -q -B -Dstyle.color=never -f probe/shop package
 
 start stores probe/shop/stores.sh "$dir/stores"
 wait_for 60 stores $pid test -e "$dir/stores/stores.env"
@@ -138,6 +138,12 @@ if [ "${2:-}" = check ]; then
   check business buyer shop_shadow shop order.log.shadow order.log
   check shadow test shop shop_shadow order.log order.log.shadow -H 'baggage: weir.shadow=1'
   check shadow pradar shop shop_shadow order.log order.log.shadow -H 'p-pradar-cluster-test: true'
+  # One that fails: Dubbo and Spring log it.
+  curl -so "$dir/placed" -H 'baggage: weir.shadow=1' "http://127.0.0.1:$port/order?customer=test&item=shadow-item" || failed=1
+  grep -q shadow-item "$dir/stock.log.shadow" || { echo "run-probe: the failed shadow order is not in stock.log.shadow" >&2; failed=1; }
+  for log in stock order gateway; do
+    ! grep -q shadow-item "$dir/$log.log" || { echo "run-probe: the failed shadow order is in $log.log" >&2; failed=1; }
+  done
   exit $failed
 fi
 count="-c 'select count(*) from orders'"
@@ -156,7 +162,7 @@ run-probe: the shop is ready behind Weir, $armed
              $weir probes
              $weir cost --probe
 
-Every client may mark its requests here; docs/probe.md has a policy with which the gateway decides.
+Dubbo listens on all interfaces, whatever it is told; all else on 127.0.0.1. Every client may mark its requests here; docs/probe.md has a policy with which the gateway decides.
 Ctrl-C stops everything.
 END
 wait -n "${children[@]}" || true

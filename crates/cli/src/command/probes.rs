@@ -91,12 +91,15 @@ fn each(
 
 fn list(arguments: &Arguments, probes: &Probes) -> Result<ExitCode, Failure> {
     let described = described(arguments, &probes.which)?;
+    let is_lost = described.iter().any(|(_, about)| about["state"] == "lost");
     if probes.json {
         let rows: Vec<&Value> = described.iter().map(|(_, about)| about).collect();
         println!("{:#}", json!({"probes": rows}));
-        return Ok(ExitCode::SUCCESS);
+        return Ok(ExitCode::from(u8::from(is_lost)));
     }
-    if described.is_empty() {
+    if described.is_empty() && !(probes.which.app.is_empty() && probes.which.pid.is_empty()) {
+        let _ = some(arguments, &probes.which)?; // the error names those that are known
+    } else if described.is_empty() {
         eprintln!("no JVM with a probe is known here; --probe-dir, or WEIR_PROBE_DIR, is where it registers");
     }
     let columns = ["APP", "PID", "HOST", "STATE", "PLUGINS", "WHY"].map(|name| (name, Align::Left));
@@ -110,14 +113,14 @@ fn list(arguments: &Arguments, probes: &Probes) -> Result<ExitCode, Failure> {
             shown(&probe.app, 40),
             probe.pid.to_string(),
             shown(&probe.host, 40),
-            text(about, "state"),
+            text(about, "state") + if about["state"] == "armed" && about["ready"] == false { ", refusing" } else { "" },
             names.collect::<Vec<_>>().join(", "),
             text(about, "reason"),
         ]
     };
     print!("{}", render(&columns, &described.iter().map(row).collect::<Vec<_>>()));
     note_silent(&described);
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitCode::from(u8::from(is_lost)))
 }
 
 /// In control, which keeps revisions and hands them to all probes of the application; in each probe if control is not

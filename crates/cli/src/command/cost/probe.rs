@@ -39,33 +39,78 @@ struct Row {
     ns_p99: u64,
 }
 
+impl Row {
+    fn add(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.sampled += other.sampled;
+        self.ns_total += other.ns_total;
+        self.ns_p99 = self.ns_p99.max(other.ns_p99);
+    }
+}
+
 pub(super) fn run(arguments: &Arguments, cost: &Cost) -> Result<(), Failure> {
     if matches!(cost.by, By::Policy | By::Lane) {
         return Err(Failure::new("a probe has no policies and lanes").hint("--by plugin, or without --by join points"));
     }
-    let probes = some(arguments, &cost.which)?;
-    let mut sums = read(&probes)?;
-    show(&sums, cost);
+    let mut before = read(&some(arguments, &cost.which)?)?;
+    show(&Sums::of(before.values()), cost);
     if !cost.watch {
         return Ok(());
     }
     loop {
         std::thread::sleep(Duration::from_secs(cost.interval));
-        let next = read(&probes)?;
-        show(&next.since(&sums), cost);
-        sums = next;
+        // JVMs end and start meanwhile.
+        match some(arguments, &cost.which).and_then(|probes| read(&probes)) {
+            Ok(next) => {
+                let more = next.iter().map(|(name, sums)| before.get(name).map_or(sums.clone(), |old| sums.since(old)));
+                show(&Sums::of(&more.collect::<Vec<_>>()), cost);
+                before = next;
+            }
+            Err(failure) => eprintln!("{}", failure.render(Stream::Err)),
+        }
     }
 }
 
-fn read(probes: &[Probe]) -> Result<Sums, Failure> {
-    let mut sums = Sums::default();
+/// By the JVM's name. One that does not answer is told and left out; an error if none does.
+fn read(probes: &[Probe]) -> Result<BTreeMap<String, Sums>, Failure> {
+    let mut read = BTreeMap::new();
+    let mut last = Ok(());
     for probe in probes {
-        sums.add(&probe.app, &probe.name(), &probe.cost()?);
+        let name = probe.name();
+        match probe.cost() {
+            Ok(report) => {
+                let mut sums = Sums::default();
+                sums.add(&probe.app, &name, &report);
+                read.insert(name, sums);
+            }
+            Err(failure) if probes.len() == 1 => last = Err(failure),
+            Err(failure) => {
+                let failure = failure.naming(&shown(&name, 80));
+                eprintln!("{}", failure.render(Stream::Err));
+                last = Err(failure);
+            }
+        }
     }
-    Ok(sums)
+    if read.is_empty() { last.map(|()| read) } else { Ok(read) }
 }
 
 impl Sums {
+    fn of<'a>(jvms: impl IntoIterator<Item = &'a Self>) -> Self {
+        let mut all = Self::default();
+        for one in jvms {
+            all.window_s = all.window_s.max(one.window_s);
+            all.cpu_ns += one.cpu_ns;
+            all.jvms.extend(one.jvms.iter().cloned());
+            for (app, requests) in &one.requests {
+                *all.requests.entry(app.clone()).or_default() += requests;
+            }
+            for (key, row) in &one.rows {
+                all.rows.entry(key.clone()).or_default().add(row);
+            }
+        }
+        all
+    }
+
     fn add(&mut self, app: &str, jvm: &str, report: &Value) {
         let number = |value: &Value| value.as_u64().unwrap_or_default();
         self.window_s = self.window_s.max(report["window_s"].as_f64().unwrap_or_default());
@@ -108,11 +153,7 @@ impl Sums {
         let mut rows: BTreeMap<Key, Row> = BTreeMap::new();
         for ((plugin, point, traffic), row) in &self.rows {
             let point = if by == By::Plugin { String::new() } else { point.clone() };
-            let sum = rows.entry((plugin.clone(), point, traffic.clone())).or_default();
-            sum.calls += row.calls;
-            sum.sampled += row.sampled;
-            sum.ns_total += row.ns_total;
-            sum.ns_p99 = sum.ns_p99.max(row.ns_p99);
+            rows.entry((plugin.clone(), point, traffic.clone())).or_default().add(row);
         }
         let mut rows: Vec<_> = rows.into_iter().collect();
         rows.sort_by(|(a, one), (b, other)| {

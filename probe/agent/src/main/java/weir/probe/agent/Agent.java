@@ -50,7 +50,7 @@ public final class Agent {
             Throwable cause = e instanceof InvocationTargetException ? e.getCause() : e;
             String text = cause instanceof IllegalArgumentException || cause instanceof IllegalStateException
                     ? cause.getMessage() : cause.toString();
-            boolean starting = arguments == null || !arguments.startsWith("!");
+            boolean starting = !(cause instanceof IllegalStateException) && (arguments == null || !arguments.startsWith("!"));
             answer = FAILED + (starting ? "not started, the application runs without it: " : "") + text;
             System.err.println("weir-probe: " + answer.substring(FAILED.length()));
         }

@@ -30,7 +30,7 @@ public final class Inside extends ClassLoader {
             return answer;
         }
         if (Probes.isAttached()) {
-            throw new IllegalArgumentException("it is attached already");
+            throw new IllegalStateException("it is attached already, and stays as it is");
         }
         if (Probes.VERSION != version()) {
             throw new IllegalArgumentException("another version was attached to this JVM before; restart it");

@@ -40,7 +40,7 @@ class AttachTest {
         try {
             await(out, "price 3 unmarked");
             said(command(home, program, 0, "attach", "config=" + config), "weir-probe: attached");
-            said(command(home, program, 1, "attach", "config=" + config), "not started, the application runs without it: it is attached already");
+            said(command(home, program, 1, "attach", "config=" + config), "weir-probe: it is attached already");
             said(command(home, program, 0, "arm"), "weir-probe: armed [");
             await(out, "price 7 marked");
             command(home, program, 0, "silence", "mock");

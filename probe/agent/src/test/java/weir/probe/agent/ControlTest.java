@@ -63,6 +63,8 @@ class ControlTest {
                 {post("/v1/silence", "{\"plugin\": 7}", good), "400"},
                 {post("/v1/silence", "{\"plugin\": \"none\"}", good), "404"},
                 {post("/v1/silence", "{\"plugin\": ", good), "400"},
+                {post("/v1/silence", "{\"plugn\": \"logback\"}", good), "400"},
+                {post("/v1/arm", "{\"plugin\": \"logback\"}", good), "400"},
                 {post("/v1/silence", deep, good), "400"},
                 {post("/v1/mask", "{\"off\": [\"logback\"]}", good), "400"},
                 {post("/v1/mask", "{\"off\": [\"logback\"], \"for_ms\": 99999999}", good), "400"},
@@ -110,6 +112,10 @@ class ControlTest {
             has(call("PUT", "/v1/shadow", "{\"mock\": [{\"class\": \"A\", \"method\": \"b\"}]}"), "HTTP/1.1 422 ", "A#b was not configured when");
             has(call("PUT", "/v1/shadow", "{\"mock\": [{\"method\": \"b\"}]}"), "HTTP/1.1 422 ", "shadow.mock[0]: expected `class` or `interface`");
             has(call("POST", "/v1/silence", "{\"plugin\": \"servlet\"}"), "HTTP/1.1 409 ", "servlet is an edge");
+            for (String wrong : new String[] {"\"allow\": [\"http://a:1\"]", "\"allow\": [\"\"]", "\"sockets\": [\"a:70000\"]",
+                "\"jdbc\": [{\"business\": \"*\", \"shadow\": {}}]"}) {
+                has(call("PUT", "/v1/shadow", '{' + wrong + '}'), "HTTP/1.1 422 ", "[0]", ": expected ");
+            }
             has(call("GET", "/v1/probe", ""), "\"state\":\"armed\"");
             has(call("PUT", "/v1/shadow", change, "If-Match: \"1\"\r\n"), "HTTP/1.1 200 ", "ETag: \"2\"", "\"state\":\"armed\"");
             assertTrue(await(() -> Files.exists(dir.resolve("app.log.other"))), "the new suffix is not used");

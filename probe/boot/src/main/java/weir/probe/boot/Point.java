@@ -157,7 +157,7 @@ public final class Point {
         }
         Probes.faulted(this, thrown);
         if (Mark.marked()) {
-            throw new ShadowRefused(name() + " failed", thrown);
+            throw new ShadowRefused(name() + " failed: " + thrown); // without the cause: protocols serialize it, and it may not be
         }
     }
 

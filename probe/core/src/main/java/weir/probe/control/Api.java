@@ -3,6 +3,7 @@ package weir.probe.control;
 import com.grack.nanojson.JsonArray;
 import com.grack.nanojson.JsonObject;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -41,8 +42,11 @@ final class Api implements Server.Handler {
         ledger = new Ledger(probe);
         mask = new Mask(probe);
         routes.put("GET /v1/probe", request -> Answer.of(describe()));
-        routes.put("POST /v1/arm", request -> arm());
-        routes.put("POST /v1/disarm", request -> done(() -> probe.disarm(why(request))));
+        routes.put("POST /v1/arm", this::arm);
+        routes.put("POST /v1/disarm", request -> {
+            only(request, "why");
+            return done(() -> probe.disarm(why(request)));
+        });
         routes.put("POST /v1/silence", request -> turn(request, true));
         routes.put("POST /v1/wake", request -> turn(request, false));
         routes.put("POST /v1/mask", this::mask);
@@ -125,7 +129,8 @@ final class Api implements Server.Handler {
         return report;
     }
 
-    private Answer arm() throws Problem {
+    private Answer arm(Server.Request request) throws Problem {
+        only(request, "why");
         List<Probe.Check> report = probe.arm("by request");
         if (probe.state() != Probe.State.ARMED || report.stream().anyMatch(check -> !check.ok)) {
             List<String> findings = report.stream().filter(check -> !check.ok).map(Object::toString).collect(Collectors.toList());
@@ -137,7 +142,17 @@ final class Api implements Server.Handler {
         return Answer.of(describe());
     }
 
+    /** A key that is misspelt would switch the whole probe instead of a plugin. */
+    private static void only(Server.Request request, String... keys) throws Problem {
+        for (String key : request.body.keySet()) {
+            if (!Arrays.asList(keys).contains(key)) {
+                throw new Problem(400, "`" + key + "`: there is no such key here", keys.length == 0 ? null : "there are: " + String.join(", ", keys));
+            }
+        }
+    }
+
     private Answer turn(Server.Request request, boolean silence) throws Problem {
+        only(request, "plugin", "why");
         String plugin = text(request.body, "plugin");
         if (plugin == null) {
             return done(() -> {
@@ -164,6 +179,7 @@ final class Api implements Server.Handler {
     }
 
     private Answer mask(Server.Request request) throws Problem {
+        only(request, "off", "for_ms", "edges");
         Object given = request.body.get("off");
         Object time = request.body.getOrDefault("for_ms", 0);
         List<String> off = new ArrayList<>();

@@ -13,6 +13,8 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * Configuration: the JSON file that {@code WEIR_PROBE_CONFIG} names, then {@code WEIR_PROBE_APP} and
@@ -106,6 +108,26 @@ public final class Config {
             }
         });
         Shape.check(shadow, added);
+        for (String key : new String[] {"allow", "sockets"}) {
+            Object services = shadow.get(key);
+            for (int i = 0; services instanceof List && i < ((List<?>) services).size(); i++) {
+                String service = ((List<?>) services).get(i).toString();
+                Matcher port = Pattern.compile(".*[^:]:([0-9]+)").matcher(service);
+                if (service.isEmpty() || service.matches(".*[\\s/].*")
+                        || port.matches() && (port.group(1).length() > 5 || Integer.parseInt(port.group(1)) > 65535)) {
+                    throw new IllegalArgumentException("shadow." + key + '[' + i + "] is `" + service + "`: expected HOST, HOST:PORT"
+                            + (key.equals("allow") ? " or a Dubbo interface" : ""));
+                }
+            }
+        }
+        Object sources = shadow.get("jdbc");
+        for (int i = 0; sources instanceof List && i < ((List<?>) sources).size(); i++) {
+            Map<?, ?> source = (Map<?, ?>) ((List<?>) sources).get(i);
+            if (source.containsKey("shadow") == source.containsKey("tables")
+                    || source.containsKey("shadow") && !((Map<?, ?>) source.get("shadow")).containsKey("url")) {
+                throw new IllegalArgumentException("shadow.jdbc[" + i + "]: expected `shadow` with a `url`, or `tables`");
+            }
+        }
         Object mocks = shadow.get("mock");
         for (int i = 0; mocks instanceof List && i < ((List<?>) mocks).size(); i++) {
             Map<?, ?> mock = (Map<?, ?>) ((List<?>) mocks).get(i);

@@ -29,7 +29,7 @@ public final class Mocked {
                 } catch (ReflectiveOperationException | RuntimeException e) {
                     String finding = finding(entry, e.getMessage());
                     Log.sometimes("dubbo mock", finding);
-                    throw new ShadowRefused(finding, e);
+                    throw new ShadowRefused(finding);
                 }
             }
         }

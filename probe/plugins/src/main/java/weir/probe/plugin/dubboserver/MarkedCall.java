@@ -20,7 +20,7 @@ public final class MarkedCall {
             throw refused;
         } catch (RuntimeException | LinkageError fault) {
             if (Wire.mayBeMarked(invocation::getAttachment)) {
-                throw new ShadowRefused("shadow traffic is refused: the probe failed", fault);
+                throw new ShadowRefused("shadow traffic is refused: the probe failed: " + fault);
             }
             throw fault;
         }

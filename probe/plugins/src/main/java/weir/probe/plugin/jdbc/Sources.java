@@ -54,7 +54,7 @@ public final class Sources {
         } catch (SQLException e) { // the database's fault, not the handler's
             String finding = Settings.withoutSecrets("jdbc: no shadow connection: " + e.getMessage());
             Log.sometimes("jdbc", finding);
-            throw new ShadowRefused(finding, e);
+            throw new ShadowRefused(finding);
         }
     }
 
