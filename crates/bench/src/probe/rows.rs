@@ -38,7 +38,7 @@ pub enum Agent {
     /// SkyWalking's, whose collector is not there.
     SkyWalking,
     /// LinkAgent, `before` or `after` its optimisation.
-    LinkAgent(&'static str),
+    Link(&'static str),
 }
 
 /// The table.
@@ -49,8 +49,8 @@ pub const ROWS: &[Row] = &[
     Row { load: Some("shadow-10"), shadow_percent: 10, ..row("shadow-10", Agent::Probe("/v1/arm")) },
     Row { traces: true, ..row("opentelemetry", Agent::OpenTelemetry) },
     Row { traces: true, ..row("skywalking", Agent::SkyWalking) },
-    row("linkagent-before", Agent::LinkAgent("before")),
-    row("linkagent-after", Agent::LinkAgent("after")),
+    row("linkagent-before", Agent::Link("before")),
+    row("linkagent-after", Agent::Link("after")),
 ];
 
 const fn row(name: &'static str, agent: Agent) -> Row {
@@ -64,7 +64,7 @@ impl Agent {
         let options = match self {
             Self::None => Vec::new(),
             Self::Probe(_) | Self::Planted => vec![javaagent("probe/agent/target/weir-probe.jar", "")?],
-            Self::LinkAgent(mode) => vec![javaagent("probe/peers/target/linkagent.jar", mode)?],
+            Self::Link(mode) => vec![javaagent("probe/peers/target/linkagent.jar", mode)?],
             Self::OpenTelemetry => {
                 let exporters = ["traces", "metrics", "logs"].map(|kind| format!("-Dotel.{kind}.exporter=none"));
                 let agent = javaagent(&format!("{TRACERS}/opentelemetry.jar"), "")?;

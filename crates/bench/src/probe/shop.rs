@@ -246,7 +246,7 @@ impl Fork {
 
     /// Sees whether LinkAgent redirects a shadow order's log lines.
     pub fn check(&mut self, row: &Row) -> Result<(), MeasureError> {
-        if let Agent::LinkAgent(_) = row.agent {
+        if let Agent::Link(_) = row.agent {
             let bytes = "GET /order HTTP/1.1\r\nHost: localhost\r\nbaggage: weir.shadow=1\r\n\r\n";
             Client::new(Address::local(self.gateway)).exchange(bytes.as_bytes())?;
             let lines = std::fs::read_to_string(self.directory.join("order.log.shadow")).unwrap_or_default();
