@@ -4,6 +4,7 @@ import com.grack.nanojson.JsonObject;
 import java.io.IOException;
 import java.math.BigInteger;
 import java.net.InetAddress;
+import java.net.URL;
 import java.security.SecureRandom;
 import weir.probe.api.Log;
 import weir.probe.core.Config;
@@ -34,7 +35,15 @@ public final class Local implements Service {
         about.put("version", VERSION);
         about.put("started_ms", System.currentTimeMillis());
         Api api = new Api(probe, new JsonObject(about));
-        server = new Server(address, config.number("port", "WEIR_PROBE_PORT", 0), token, api);
+        int port = config.number("port", "WEIR_PROBE_PORT", 0);
+        if (port < 0 || port > 65535) {
+            throw new IllegalArgumentException("port is `" + port + "`: expected 0 to 65535");
+        }
+        try {
+            server = new Server(address, port, token, api);
+        } catch (IOException e) {
+            throw new IOException("no command reaches this probe: it cannot listen on " + address.getHostAddress() + ':' + port + ": " + e.getMessage());
+        }
         about.put("address", address.getHostAddress());
         about.put("port", server.port());
         about.put("token", token);
@@ -45,7 +54,10 @@ public final class Local implements Service {
         } catch (IOException e) {
             Log.line("commands on this machine do not find this JVM: " + e);
         }
-        String control = config.text("control", "WEIR_PROBE_CONTROL", null);
+        String control = config.url("control", "WEIR_PROBE_CONTROL");
+        if (control != null && control.startsWith("http:") && !InetAddress.getByName(new URL(control).getHost()).isLoopbackAddress()) {
+            throw new IllegalArgumentException("control is `" + control + "`: expected https:// outside this machine, as a token is sent");
+        }
         if (control != null) {
             announcer = new Announcer(control, config.text("control_token", "WEIR_PROBE_CONTROL_TOKEN", null),
                     config.number("control_lost_s", 35.0), about, probe, api);

@@ -29,7 +29,7 @@ public final class Otlp implements Service {
     public void start(Probe watched) throws IOException {
         Config config = watched.config();
         probe = watched;
-        String endpoint = config.text("otlp", "WEIR_PROBE_OTLP", null);
+        String endpoint = config.url("otlp", "WEIR_PROBE_OTLP");
         if (endpoint == null) {
             return;
         }

@@ -153,6 +153,15 @@ public final class Config {
         }
     }
 
+    /** The URL of a service, or null. */
+    public String url(String key, String variable) {
+        String url = text(key, variable, null);
+        if (url != null && !url.matches("https?://[^/\\s]+.*")) {
+            throw new IllegalArgumentException(key + " is `" + url + "`: expected a URL that begins with http:// or https://");
+        }
+        return url;
+    }
+
     /** A number at the top of the document. */
     public double number(String key, double otherwise) {
         return document.getDouble(key, otherwise);
@@ -185,7 +194,7 @@ public final class Config {
         } catch (IOException e) {
             throw new IllegalArgumentException(file + " cannot be read: " + e);
         } catch (JsonParserException e) {
-            throw new IllegalArgumentException(file + ':' + e.getLinePosition() + ':' + e.getCharPosition() + ": " + e.getMessage());
+            throw new IllegalArgumentException(file + ':' + e.getLinePosition() + ':' + e.getCharPosition() + ": this is not JSON: " + e.getMessage());
         }
     }
 }

@@ -76,7 +76,7 @@ public final class Core implements AutoCloseable {
                 Log.line(e.getMessage() + REFUSED);
                 probe.broken(e.getMessage());
             } catch (Exception e) {
-                Log.line(service.getClass().getSimpleName() + " is off: " + e.getMessage());
+                Log.line(e.getMessage());
             }
         }
     }

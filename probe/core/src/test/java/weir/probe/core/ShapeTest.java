@@ -44,6 +44,17 @@ class ShapeTest {
                 assertThrows(IllegalArgumentException.class, () -> Config.read("confg=x", Collections.emptyMap())).getMessage());
     }
 
+    @Test
+    void urls_have_a_scheme() throws Exception {
+        java.nio.file.Path file = java.nio.file.Files.createTempFile("probe", ".json");
+        java.nio.file.Files.write(file, Collections.singleton("{\"control\": \"ftp://x\", \"otlp\": \"http://collector:4318\"}"));
+        Config config = Config.read("config=" + file, Collections.emptyMap());
+        java.nio.file.Files.delete(file);
+        assertEquals("http://collector:4318", config.url("otlp", "NONE"));
+        assertEquals("control is `ftp://x`: expected a URL that begins with http:// or https://",
+                assertThrows(IllegalArgumentException.class, () -> config.url("control", "NONE")).getMessage());
+    }
+
     private static void refused(String json, String why) {
         assertEquals(why, assertThrows(IllegalArgumentException.class, () -> check(json)).getMessage());
     }
