@@ -46,10 +46,10 @@ final class Ledger {
         return report;
     }
 
-    /** Calls at edges: one for each request, at the first of a plugin's join points. */
+    /** Calls at edges: one for each request, at the plugin's first join point of every call. */
     static long requests(Probe probe) {
         return probe.plugins().stream().filter(plugin -> plugin.plugin.role() == Plugin.Role.EDGE)
-                .flatMap(plugin -> plugin.points.keySet().stream().limit(1))
+                .flatMap(plugin -> plugin.points.keySet().stream().filter(point -> point.gate == Gate.ALWAYS).limit(1))
                 .mapToLong(point -> point.business.calls() + point.shadow.calls()).sum();
     }
 

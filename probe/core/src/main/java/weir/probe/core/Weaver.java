@@ -8,6 +8,7 @@ import java.security.ProtectionDomain;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.regex.Matcher;
@@ -96,7 +97,7 @@ final class Weaver implements ClassFileTransformer {
             if (loader != null && Class.forName(Probes.class.getName(), false, loader) != Probes.class) {
                 throw new IllegalArgumentException(name + "'s class loader does not see the probe");
             }
-            Map<Point, JoinPoint> here = new HashMap<>();
+            Map<Point, JoinPoint> here = new LinkedHashMap<>(); // of those of one method, the first acts first
             plugin.points.forEach((point, joinPoint) -> {
                 if (joinPoint.type.replace('.', '/').equals(name)) {
                     here.put(point, joinPoint);

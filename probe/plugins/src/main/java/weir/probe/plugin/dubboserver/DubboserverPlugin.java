@@ -5,12 +5,13 @@ import java.util.Collections;
 import java.util.List;
 import weir.probe.api.JoinPoint;
 import weir.probe.api.Plugin;
+import weir.probe.boot.Gate;
 
 /**
  * The edge of Dubbo: the mark of a call is its thread's while the provider serves it. A plugin beside that of the
  * consumer, because an edge and a middleware are switched differently. The edge is the first of the provider's own filters, which
- * every protocol runs; the application's filters and its service are behind it. A second join point for Dubbo 3, which tells filters
- * of results after all of them have returned.
+ * every protocol runs; the application's filters and its service are behind it. Two more for Dubbo 3, which tells filters of a
+ * result after all of them have returned.
  *
  * <p>Not seen: the encoding of results, on threads of the protocol.
  */
@@ -32,12 +33,12 @@ public final class DubboserverPlugin implements Plugin {
 
     @Override
     public List<JoinPoint> joinPoints() {
-        return Arrays.asList(JoinPoint.around("serve", "org.apache.dubbo.rpc.filter.ContextFilter"
-                + "#invoke(Lorg/apache/dubbo/rpc/Invoker;Lorg/apache/dubbo/rpc/Invocation;)Lorg/apache/dubbo/rpc/Result;",
-                "MarkedCall").passing(1),
-                JoinPoint.around("result", "org.apache.dubbo.rpc.cluster.filter.FilterChainBuilder$CallbackRegistrationInvoker"
-                        + "#invoke(Lorg/apache/dubbo/rpc/Invocation;)Lorg/apache/dubbo/rpc/Result;", "MarkedResult")
-                        .passing(JoinPoint.THIS, 0));
+        String filter = "org.apache.dubbo.rpc.filter.ContextFilter"
+                + "#invoke(Lorg/apache/dubbo/rpc/Invoker;Lorg/apache/dubbo/rpc/Invocation;)Lorg/apache/dubbo/rpc/Result;";
+        return Arrays.asList(JoinPoint.result("result", filter, "MarkedResult.kept").gate(Gate.MARK), // before the edge's end
+                JoinPoint.around("serve", filter, "MarkedCall").passing(1),
+                JoinPoint.argument("told", "org.apache.dubbo.rpc.AsyncRpcResult#whenCompleteWithContext", 0, "MarkedResult.told")
+                        .passing(JoinPoint.THIS).gate(Gate.CAPTURED));
     }
 
     @Override

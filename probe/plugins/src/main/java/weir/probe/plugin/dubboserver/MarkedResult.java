@@ -1,28 +1,32 @@
 package weir.probe.plugin.dubboserver;
 
-import org.apache.dubbo.rpc.Invocation;
-import org.apache.dubbo.rpc.Invoker;
-import weir.probe.api.Wire;
+import java.util.function.BiConsumer;
+import weir.probe.boot.Attached;
+import weir.probe.boot.Held;
 import weir.probe.boot.Mark;
-import weir.probe.boot.ShadowRefused;
 
-/** Marks the thread for what filters do with a marked call's result, behind the edge, which is one of them. It refuses nothing. */
+/** The mark of a call's result, of which filters are told behind the edge, which is one of them. */
 public final class MarkedResult {
     private MarkedResult() {}
 
-    public static Object enter(Invoker<?> invoker, Invocation invocation) {
-        if (!Mark.accepting() || !"provider".equals(invoker.getUrl().getParameter("side"))) {
-            return null;
-        }
-        try {
-            Mark mark = Wire.read(invocation::getAttachment);
-            return mark == null ? null : Mark.open(mark);
-        } catch (IllegalArgumentException | ShadowRefused e) {
-            return null; // the edge says so
-        }
+    /** Handler for marked threads: the result that the edge is about to return. */
+    public static Object kept(Object result) {
+        Attached.attach(result);
+        return result;
     }
 
-    public static void exit(Object scope, Throwable thrown) {
-        ((Mark.Scope) scope).close();
+    /** Handler: the filters' callback has the mark that the result has kept. */
+    public static BiConsumer<Object, Throwable> told(BiConsumer<Object, Throwable> callback, Object result) {
+        Mark mark = Attached.of(result);
+        if (mark == null || callback == null) {
+            return callback;
+        }
+        Held held = new Held(mark);
+        Attached.take(result);
+        return (value, thrown) -> {
+            try (Mark.Scope scope = held.open()) {
+                callback.accept(value, thrown);
+            }
+        };
     }
 }
