@@ -162,7 +162,8 @@ run-probe: the shop is ready behind Weir, $armed
              $weir probes
              $weir cost --probe
 
-Dubbo listens on all interfaces, whatever it is told; all else on 127.0.0.1. Every client may mark its requests here; docs/probe.md has a policy with which the gateway decides.
+Every client may mark its requests here; docs/probe.md has a policy with which the gateway decides.
+Dubbo listens on all interfaces, whatever it is told; all else on 127.0.0.1.
 Ctrl-C stops everything.
 END
 wait -n "${children[@]}" || true

@@ -210,14 +210,13 @@ class LettuceTest {
             Thread marked = new Thread(() -> refused(first));
             marked.start();
             Thread.sleep(1000);
-            long start = System.nanoTime();
             second.close();
             client.connect().sync().set("a", "business");
-            Jvms.check(marked.isAlive() && System.nanoTime() - start < 2_000_000_000L, "business waits for the shadow server");
+            Jvms.check(marked.isAlive(), "business waits for the shadow server");
             marked.join();
-            start = System.nanoTime();
+            long start = System.nanoTime();
             refused(third);
-            Jvms.check(System.nanoTime() - start < 1_000_000_000L, "the failure is forgotten");
+            Jvms.check(System.nanoTime() - start < 4_000_000_000L, "the failure is forgotten: it waits for the shadow server again");
             signal("-CONT", pid);
             Thread.sleep(3500);
             try (Mark.Scope mark = Mark.open(new Mark("1"))) {

@@ -1,6 +1,9 @@
 package weir.probe.api;
 
+import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Collections;
+import java.util.List;
 import java.util.Map;
 
 /** The shadow configuration, one section for each plugin; replaced as a whole with each revision. */
@@ -13,6 +16,18 @@ public final class Settings {
     /** A plugin's value in the shadow configuration (a map, list, string, number or boolean of JSON), or null. */
     public static Object section(String plugin) {
         return shadow.get(plugin);
+    }
+
+    /** Of a plugin's section that is a list of objects, those with a key. */
+    public static List<Map<?, ?>> entries(String plugin, String key) {
+        List<Map<?, ?>> entries = new ArrayList<>();
+        Object section = section(plugin);
+        for (Object entry : section instanceof Collection ? (Collection<?>) section : entries) {
+            if (((Map<?, ?>) entry).containsKey(key)) {
+                entries.add((Map<?, ?>) entry);
+            }
+        }
+        return entries;
     }
 
     /** A string within a plugin's section. */

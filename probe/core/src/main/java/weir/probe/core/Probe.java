@@ -198,15 +198,9 @@ public final class Probe implements Point.Handlers {
         boolean marks = Mark.live() > 0;
         boolean waits = false;
         for (Loaded plugin : plugins.values()) {
-            Point.Mode mode = mode(plugin, marks);
             waits |= marks && state != State.ARMED;
-            boolean seeing = plugin.state() == Loaded.State.ON && state != State.SILENT;
             for (Point point : plugin.points.keySet()) {
-                // In a middleware, a point of every call sees the instances that a check asks about, and ends its own marks.
-                Point.Mode next = plugin.plugin.role() == Role.MIDDLEWARE && point.gate == Gate.ALWAYS
-                        ? seeing || marks ? Point.Mode.ON : Point.Mode.OFF
-                        : plugin.plugin.role() == Role.EDGE && point.gate != Gate.ALWAYS || plugin.points.get(point).isLasting()
-                                ? carrying(plugin, marks) : mode;
+                Point.Mode next = mode(plugin, point, marks);
                 if (point.mode() != next) {
                     point.mode(next);
                 }
@@ -219,6 +213,16 @@ public final class Probe implements Point.Handlers {
             }
         }
         return waits || marks && !ready;
+    }
+
+    private Point.Mode mode(Loaded plugin, Point point, boolean marks) {
+        Role role = plugin.plugin.role();
+        if (role == Role.MIDDLEWARE && point.gate == Gate.ALWAYS) { // sees the instances that a check asks about, and ends its own marks
+            boolean seeing = plugin.state() == Loaded.State.ON && state != State.SILENT;
+            return seeing || marks ? Point.Mode.ON : Point.Mode.OFF;
+        }
+        boolean carries = role == Role.EDGE && point.gate != Gate.ALWAYS || plugin.points.get(point).isLasting();
+        return carries ? carrying(plugin, marks) : mode(plugin, marks);
     }
 
     private Point.Mode mode(Loaded plugin, boolean marks) {

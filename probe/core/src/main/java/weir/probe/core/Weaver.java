@@ -97,7 +97,7 @@ final class Weaver implements ClassFileTransformer {
             if (loader != null && Class.forName(Probes.class.getName(), false, loader) != Probes.class) {
                 throw new IllegalArgumentException(name + "'s class loader does not see the probe");
             }
-            Map<Point, JoinPoint> here = new LinkedHashMap<>(); // of those of one method, the first acts first
+            Map<Point, JoinPoint> here = new LinkedHashMap<>(); // in their order: as a method returns, the first acts first
             plugin.points.forEach((point, joinPoint) -> {
                 if (joinPoint.type.replace('.', '/').equals(name)) {
                     here.put(point, joinPoint);

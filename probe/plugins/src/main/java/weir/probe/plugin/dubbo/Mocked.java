@@ -2,10 +2,7 @@ package weir.probe.plugin.dubbo;
 
 import java.lang.invoke.MethodType;
 import java.lang.reflect.Method;
-import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Collection;
-import java.util.List;
 import java.util.Map;
 import weir.probe.api.Log;
 import weir.probe.api.Settings;
@@ -19,7 +16,7 @@ public final class Mocked {
 
     /** Handler, before cluster and filters. */
     public static boolean call(Object proxy, Method method) {
-        for (Map<?, ?> entry : entries()) {
+        for (Map<?, ?> entry : Settings.entries("mock", "interface")) {
             Object type = entry.get("interface");
             boolean of = method.getDeclaringClass().getName().equals(type)
                     || Arrays.stream(proxy.getClass().getInterfaces()).anyMatch(each -> each.getName().equals(type));
@@ -38,7 +35,7 @@ public final class Mocked {
 
     /** Null if every entry whose interface is at hand yields its value. */
     static String check() {
-        for (Map<?, ?> entry : entries()) {
+        for (Map<?, ?> entry : Settings.entries("mock", "interface")) {
             try {
                 Method[] methods = Class.forName(entry.get("interface").toString(), false, Mocked.class.getClassLoader()).getMethods();
                 Method method = Arrays.stream(methods).filter(each -> names(entry, each)).findAny()
@@ -51,17 +48,6 @@ public final class Mocked {
             }
         }
         return null;
-    }
-
-    private static List<Map<?, ?>> entries() {
-        List<Map<?, ?>> entries = new ArrayList<>();
-        Object section = Settings.section("mock");
-        for (Object entry : section instanceof Collection ? (Collection<?>) section : entries) {
-            if (((Map<?, ?>) entry).containsKey("interface")) {
-                entries.add((Map<?, ?>) entry);
-            }
-        }
-        return entries;
     }
 
     private static boolean names(Map<?, ?> entry, Method method) {

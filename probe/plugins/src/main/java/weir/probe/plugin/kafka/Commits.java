@@ -17,8 +17,8 @@ import weir.probe.boot.ShadowRefused;
 /**
  * Commits reach the group that has read the records. Without offsets, a commit is that of the consumer whose batch is worked on;
  * offsets that are given are split by the topics' prefix, with or without a mark, as records may be acknowledged late. A callback
- * is called by one consumer: by the shadow consumer if all offsets are those of shadow topics. The handlers of one method come in
- * any order, so they go by the consumer's batch and not by the mark, which {@link #enter} may have hidden.
+ * is called by one consumer: by the shadow consumer if all offsets are those of shadow topics. Handlers of one method do not rely
+ * on their order: they go by the consumer's batch and not by the mark, which {@link #enter} may have hidden.
  */
 public final class Commits {
     private static final OffsetCommitCallback LOGGED = (offsets, failure) -> {

@@ -1,7 +1,5 @@
 package weir.probe.plugin.mock;
 
-import java.util.ArrayList;
-import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import weir.probe.api.Settings;
@@ -12,14 +10,7 @@ final class Entry {
 
     /** Those that name a class; others name an interface, and belong to the library that calls it. */
     static List<Map<?, ?>> all() {
-        List<Map<?, ?>> all = new ArrayList<>();
-        Object section = Settings.section("mock");
-        for (Object entry : section instanceof Collection ? (Collection<?>) section : new ArrayList<>()) {
-            if (((Map<?, ?>) entry).containsKey("class")) {
-                all.add((Map<?, ?>) entry);
-            }
-        }
-        return all;
+        return Settings.entries("mock", "class");
     }
 
     static String target(Map<?, ?> entry) {
