@@ -62,10 +62,12 @@ fn named(list: &[Value]) -> bool {
 /// A value in short.
 fn text(value: &Value) -> String {
     let whole = match value {
-        Value::String(text) if text.contains("PRIVATE KEY-----") => "(a private key)".to_owned(),
         Value::String(text) if !text.is_empty() && !text.contains(char::is_control) => text.clone(),
         value => value.to_string(),
     };
+    if whole.contains("PRIVATE KEY-----") {
+        return "(a private key)".to_owned();
+    }
     let cut: String = whole.chars().take(MAX_VALUE).collect();
     if cut.len() < whole.len() { format!("{cut}…") } else { cut }
 }
@@ -124,5 +126,10 @@ mod tests {
         assert!(shown.starts_with("+ lists/l\n") && shown.ends_with("    and 60 more\n"));
         assert!(shown.lines().all(|line| line.chars().count() < 100));
         assert_eq!(render("lists/l", Some(&many), None, Style::plain()), "- lists/l\n");
+        let key = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEISECRET\n";
+        for key in [json!(key), json!({"pem": key})] {
+            let shown = render("certificates/c", None, Some(&json!({"key": key})), Style::plain());
+            assert_eq!(shown, "+ certificates/c\n    + key: (a private key)\n");
+        }
     }
 }
