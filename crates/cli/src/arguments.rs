@@ -8,6 +8,7 @@ mod ablate;
 mod bans;
 mod baseline;
 mod diagnose;
+mod groups;
 mod inspector;
 mod live;
 mod messages;
@@ -31,7 +32,7 @@ pub use sign::Sign;
 
 /// A gateway and web application firewall inside nginx that measures its own cost.
 #[derive(Debug, Parser)]
-#[command(name = "weir", version, propagate_version = true, disable_help_subcommand = true)]
+#[command(name = "weir", version, propagate_version = true, help_template = groups::template())]
 #[command(
     after_help = "Exit codes: 0 done, 1 failed (bad policy, nothing running, port taken, ...), 2 wrong command line, 3 unknown (a change was sent, and the connection to control was lost)."
 )]
@@ -50,9 +51,9 @@ pub struct Arguments {
 /// The commands of `weir`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Start nginx with Weir and its control daemon in front of a small demo site.
+    /// Start nginx with Weir and its control daemon before a demo site.
     Up(Up),
-    /// Run the control daemon, which stores the configuration for the workers.
+    /// Run the control daemon, which holds the live configuration.
     Control(Control),
     /// Run the service behind inspectors: rules, counters, risk scores.
     Inspector(Inspector),
@@ -61,13 +62,13 @@ pub enum Command {
     Sandbox,
     /// Apply files to the gateway as one change, and show the difference.
     Apply(Apply),
-    /// Read files again that resources name, such as lists and rules
+    /// Read files again that resources name, such as lists and rules.
     Refresh(RefreshFiles),
     /// Show the configuration of the gateway, or a part of it.
     Get(Get),
     /// Create or replace a resource or a part of it, such as a member.
     Put(Change),
-    /// Change some keys of a resource or of a part of it (RFC 7396: `null` removes a key).
+    /// Change keys of a resource or of a part of it (`null` removes one).
     Patch(Change),
     /// Delete a resource or a part of it.
     Delete(Delete),
@@ -75,7 +76,7 @@ pub enum Command {
     Revisions(Revisions),
     /// Show the changes of a revision.
     Diff(Diff),
-    /// Restore the configuration of an earlier revision, as a new revision.
+    /// Restore the configuration of an earlier revision as a new one.
     Rollback(Rollback),
     /// Show changes as they happen.
     Watch(Watch),
@@ -87,27 +88,27 @@ pub enum Command {
     Bans(Bans),
     /// Publish a message to a topic.
     Publish(Publish),
-    /// Print messages of topics as they are published, each as a line of JSON.
+    /// Print messages of topics as they come, each as a line of JSON.
     Subscribe(Subscribe),
-    /// Write the configuration with its history, files and private keys to one file.
+    /// Write configuration, history, files and private keys to one file.
     Backup(Backup),
-    /// Restore a backup, in the running gateway or in an empty state directory.
+    /// Restore a backup, in the running gateway or a state directory.
     Restore(Restore),
     /// Create, list and revoke tokens for the API over TCP.
     #[command(subcommand)]
     Token(Token),
     /// Check a policy and show every error in it.
     Check(Check),
-    /// Run recorded requests against a policy, without nginx; show matches and costs.
+    /// Run recorded requests against a policy; show matches and costs.
     Replay(Replay),
-    /// Explain what happens to a request: its policies, and which rule makes nginx wait for a body.
+    /// Explain which policies a request gets, and what needs its body.
     Explain(Explain),
-    /// Sign a request as a rule demands it, and print it as a curl command or send it.
+    /// Sign a request as a rule demands it; print it for curl or send it.
     Sign(Box<Sign>),
     /// List rules of rule sets, or explain one.
     #[command(subcommand)]
     Rules(Rules),
-    /// Propose the narrowest exclusions for false positives in an attack log.
+    /// Propose narrow exclusions for false positives in an attack log.
     Tune(Tune),
     /// Print a JSON Schema, for editors.
     Schema {
@@ -115,7 +116,7 @@ pub enum Command {
         #[arg(value_enum, default_value_t = SchemaOf::Policy)]
         of: SchemaOf,
     },
-    /// Show the workers, revision, silence and request rates of the running nginx.
+    /// Show workers, revision, silence and request rates of nginx.
     Status(Json),
     /// Let every request pass, without a reload, or stop doing so.
     Silence {
@@ -125,16 +126,16 @@ pub enum Command {
     },
     /// List the probes in JVMs, or arm, disarm, silence and wake them.
     Probes(Probes),
-    /// Rank rules, plugins and policies, or the join points of probes, by their CPU cost.
+    /// Rank rules, plugins, policies or probes' join points by CPU cost.
     Cost(Cost),
-    /// Sample running processes; show their use of CPU as a flame graph and a table.
+    /// Sample running processes; show their CPU use as a flame graph.
     Profile(Box<Profile>),
-    /// Find known performance problems in a process or a profile, with evidence and fixes.
+    /// Find known performance problems in a process or a profile.
     Diagnose(Diagnose),
     /// Save the state and cost of a process, and compare them later.
     #[command(subcommand)]
     Baseline(Box<Baseline>),
-    /// Show or set the level of Weir's messages in nginx's error log, without a reload.
+    /// Show or set Weir's level in nginx's error log, without a reload.
     LogLevel {
         /// The new level, or `default` for the configured one; without it, the current level is shown.
         #[arg(value_enum)]
@@ -142,7 +143,7 @@ pub enum Command {
     },
     /// Generate the reference pages from the tables in the code.
     Docs(Docs),
-    /// Measure the cost of each plugin, rule group or rule by switching it off under load.
+    /// Measure what each plugin or rule costs, switched off under load.
     Ablate(Box<Ablate>),
     /// Restore the policies after a killed `weir ablate`; only that command uses this.
     #[command(hide = true)]

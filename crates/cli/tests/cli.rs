@@ -9,46 +9,47 @@ use std::process::{Command, Output};
 
 use weir_ledger::{Clock, Control, Entry, EntryKind, Ledger};
 
-const SUBCOMMANDS: [&str; 40] = [
+const SUBCOMMANDS: [&str; 41] = [
     "up",
     "control",
     "inspector",
+    "check",
     "apply",
-    "refresh",
-    "get",
     "put",
     "patch",
     "delete",
-    "revisions",
-    "diff",
+    "refresh",
     "rollback",
-    "watch",
-    "ban",
-    "unban",
-    "bans",
-    "publish",
-    "subscribe",
-    "backup",
-    "restore",
-    "token",
-    "check",
-    "replay",
-    "explain",
-    "sign",
-    "rules",
-    "tune",
     "schema",
     "status",
-    "silence",
-    "probes",
+    "get",
+    "revisions",
+    "diff",
+    "watch",
+    "subscribe",
+    "explain",
+    "rules",
+    "replay",
+    "tune",
+    "sign",
     "cost",
     "profile",
     "diagnose",
     "baseline",
-    "log-level",
-    "docs",
     "ablate",
+    "silence",
+    "log-level",
+    "ban",
+    "unban",
+    "bans",
+    "publish",
+    "probes",
+    "token",
+    "backup",
+    "restore",
+    "help",
     "completions",
+    "docs",
     "version",
 ];
 
@@ -131,16 +132,20 @@ fn with_runtime(dir: &tempfile::TempDir, arguments: &[&str]) -> Output {
 #[test]
 fn help_of_every_subcommand_works() {
     assert_golden("help.txt", &transcript(&["--help"], &[]));
-    for name in SUBCOMMANDS {
+    for name in SUBCOMMANDS.into_iter().filter(|name| *name != "help") {
         let output = weir(&[name, "--help"]);
         assert!(output.status.success(), "{name}: {}", text(&output.stderr));
         assert!(text(&output.stdout).contains(&format!("Usage: weir {name}")), "{name}");
     }
     let listed = text(&weir(&["--help"]).stdout);
-    let commands = listed.split("Commands:").nth(1).and_then(|rest| rest.split("\n\n").next()).expect("a list");
+    for other in ["-h", "help"] {
+        assert_eq!(text(&weir(&[other]).stdout), listed, "{other}");
+    }
+    assert_eq!(text(&weir(&["help", "put"]).stdout), text(&weir(&["put", "--help"]).stdout));
+    let commands = listed.split("Options:").next().expect("a list");
     let names: Vec<&str> = commands
         .lines()
-        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter(|line| line.starts_with("  "))
         .filter_map(|line| line.split_whitespace().next())
         .collect();
     assert_eq!(names, SUBCOMMANDS, "every subcommand is in this test");
