@@ -1,5 +1,6 @@
 //! The API of `weir control`, as commands use it: one request at a time, errors told as people read them.
 
+mod files;
 mod repeat;
 
 use std::path::{Path, PathBuf};
@@ -32,7 +33,11 @@ pub(crate) struct Api {
 }
 
 /// The answer to a change.
-pub(crate) struct Changed(Value);
+pub(crate) struct Changed {
+    answer: Value,
+    /// The files that control holds now, if some changed.
+    held: Option<Value>,
+}
 
 /// Leads a fault or warning of the API to its place in a file, if a file has its document.
 pub(crate) type Locate<'l> = &'l dyn Fn(&Fault) -> Option<PolicyError>;
@@ -141,11 +146,17 @@ impl Api {
         let path = format!("{path}{}", query(options));
         let key = options.idempotency_key.clone().map_or_else(repeat::new_key, Ok)?;
         match self.runtime.block_on(repeat::send(&self.client, (method, &path), body, &key)) {
-            Ok(answer) if answer.status < 300 => Ok(Changed(answer.body)),
+            Ok(answer) if answer.status < 300 => Ok(self.changed(answer.body, options)),
             Ok(answer) => Err(refusal(answer.status, &answer.body, locate)),
             Err(NoAnswer::NotSent(error)) => Err(unreachable_(&self.client, &error)),
             Err(NoAnswer::Unknown(reason)) => Err(self.unknown(&reason, options, key)),
         }
+    }
+
+    fn changed(&self, answer: Value, options: &ChangeOptions) -> Changed {
+        let is_asked = !options.json && !options.dry_run && matches!(self.target(), Target::Socket(_));
+        let held = (is_asked && files::any(&answer["changed"])).then(|| self.get(files::HELD).ok()).flatten();
+        Changed { answer, held }
     }
 
     /// A change that was sent and not answered.
@@ -181,7 +192,7 @@ impl Api {
         let key = options.idempotency_key.clone().map_or_else(repeat::new_key, Ok)?;
         let headers = [("content-type", media_type), ("idempotency-key", key.as_str())];
         match self.runtime.block_on(self.client.upload(&path, file, &headers)) {
-            Ok(answer) if answer.status < 300 => Ok(Changed(answer.body)),
+            Ok(answer) if answer.status < 300 => Ok(self.changed(answer.body, options)),
             Ok(answer) => Err(refusal(answer.status, &answer.body, &|_| None)),
             Err(error @ client::ClientError::Http(_)) => Err(self.unknown(&error.to_string(), options, key)),
             Err(error) => Err(unreachable_(&self.client, &error)),
@@ -286,36 +297,33 @@ impl Changed {
     /// As [`Changed::say`], of documents in files.
     pub fn say_located(&self, options: &ChangeOptions, locate: Locate<'_>) -> Result<(), Failure> {
         if options.json {
-            println!("{:#}", self.0);
+            println!("{:#}", self.answer);
             return Ok(());
         }
         let style = Style::of(Stream::Err);
-        for warning in self.0["warnings"].as_array().into_iter().flatten() {
+        for warning in self.answer["warnings"].as_array().into_iter().flatten() {
             say_fault(&format!("{} ", style.yellow("warning:")), warning, locate, style);
         }
-        let changed = self.0["changed"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        for path in changed.filter_map(|path| path.strip_prefix("/files/")) {
-            println!("captured: /{path}");
-        }
+        print!("{}", files::render(&self.answer["changed"], self.held.as_ref(), options.verbose));
         println!("{}", self.sentence(options));
         Ok(())
     }
 
     fn sentence(&self, options: &ChangeOptions) -> String {
-        let revision = &self.0["revision"];
+        let revision = &self.answer["revision"];
         if options.dry_run {
             return format!("valid at revision {revision}; nothing was changed");
         }
         let sentence = self.made(options);
-        if self.0["replayed"] == true { format!("{sentence} (made by an earlier attempt)") } else { sentence }
+        if self.answer["replayed"] == true { format!("{sentence} (made by an earlier attempt)") } else { sentence }
     }
 
     fn made(&self, options: &ChangeOptions) -> String {
-        let workers = self.0["workers"].as_array().map_or(&[][..], Vec::as_slice);
+        let workers = self.answer["workers"].as_array().map_or(&[][..], Vec::as_slice);
         let applied: Vec<&Value> = workers.iter().filter(|worker| worker["result"] == "applied").collect();
         let slowest = applied.iter().filter_map(|worker| worker["us"].as_u64()).max();
-        let revision = &self.0["revision"];
-        if self.0["changed"].as_array().is_some_and(Vec::is_empty) {
+        let revision = &self.answer["revision"];
+        if self.answer["changed"].as_array().is_some_and(Vec::is_empty) {
             return format!("revision {revision}: nothing to change");
         }
         if options.no_wait {
@@ -367,7 +375,7 @@ mod tests {
             ),
             (json!({"revision": 6, "changed": []}), how(false, false), "revision 6: nothing to change"),
         ] {
-            assert_eq!(Changed(answer).sentence(&how), want);
+            assert_eq!(Changed { answer, held: None }.sentence(&how), want);
         }
     }
 

@@ -43,6 +43,15 @@ pub(crate) fn microseconds(ns: f64) -> String {
     }
 }
 
+/// A size: `12 bytes`, `3 KiB`, `1.5 MiB`.
+pub(crate) fn size(bytes: u64) -> String {
+    match bytes {
+        0..1024 => counted(bytes, "byte"),
+        1024..1_048_576 => format!("{} KiB", bytes.div_ceil(1024)),
+        _ => format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20)),
+    }
+}
+
 /// A part of a whole as a percentage; `-` if there is no whole.
 pub(crate) fn percent(part: f64, whole: f64) -> String {
     if whole <= 0.0 { "-".into() } else { format!("{:.1}", part / whole * 100.0) }
@@ -76,6 +85,7 @@ mod tests {
         for (number, want) in cases {
             assert_eq!(grouped(number), want);
         }
+        assert_eq!([1, 2048, 3 << 19].map(size), ["1 byte", "2 KiB", "1.5 MiB"]);
         assert_eq!([0, 1, 2].map(|number| counted(number, "rule")), ["0 rules", "1 rule", "2 rules"]);
         assert_eq!(["policy", "process", "key"].map(|one| counted(2, one)), ["2 policies", "2 processes", "2 keys"]);
         assert_eq!([microseconds(123_456.0), microseconds(1_500.0), microseconds(12.0)], ["123", "1.50", "0.012"]);

@@ -70,6 +70,9 @@ pub struct ChangeOptions {
     /// Make the change only once, however often the command is repeated with this key; tells what became of it.
     #[arg(long, value_name = "KEY")]
     pub idempotency_key: Option<String>,
+    /// Name the files that the change captures or no longer uses.
+    #[arg(long, short)]
+    pub verbose: bool,
     /// Arguments that the command line lacks to repeat exactly this change.
     #[arg(skip)]
     pub again: Vec<String>,

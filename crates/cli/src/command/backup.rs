@@ -9,7 +9,7 @@ use weir_control::backup::{self, Manifest};
 
 use crate::api::Api;
 use crate::arguments::{Backup, Restore};
-use crate::table::counted;
+use crate::table::{counted, size};
 use crate::{Failure, moment};
 
 pub(crate) fn make(api: &Api, arguments: &Backup) -> Result<(), Failure> {
@@ -82,10 +82,10 @@ fn at(path: &Path, error: impl std::fmt::Display) -> Failure {
 
 fn sentence(manifest: &Manifest) -> String {
     format!(
-        "revision {} of {}, {}, {:.1} MiB",
+        "revision {} of {}, {}, {}",
         manifest.revision,
         moment::utc(manifest.time_ms),
         counted(manifest.files.len() as u64, "file"),
-        manifest.bytes() as f64 / f64::from(1 << 20)
+        size(manifest.bytes())
     )
 }
