@@ -4,6 +4,7 @@ mod files;
 mod repeat;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::Value;
 use weir_control::client::{self, Client, Target};
@@ -87,6 +88,13 @@ impl Api {
     /// The resource at a path; an error if there is none.
     pub fn get(&self, path: &str) -> Result<Value, Failure> {
         self.call(Method::Get, path, None)
+    }
+
+    /// The resource at a path, if that is answered in time.
+    pub fn get_within(&self, path: &str, time: Duration) -> Option<Value> {
+        let call = async { tokio::time::timeout(time, self.client.call(Method::Get, path, None)).await };
+        let answer = self.runtime.block_on(call).ok()?.ok()?;
+        (answer.status < 300).then_some(answer.body)
     }
 
     /// What is there with its entity tag; `None` if nothing is.

@@ -22,8 +22,8 @@ pub use baseline::{Baseline, BaselinePlace, Watching};
 pub use diagnose::Diagnose;
 pub use inspector::Inspector;
 pub use live::{
-    Apply, Backup, Change, ChangeOptions, Control, Delete, Diff, Get, RefreshFiles, Restore, Revisions, Role, Rollback,
-    Token, TokenLimits, Watch,
+    Apply, Backup, Change, ChangeOptions, Control, Delete, Diff, Get, NamedState, RefreshFiles, Restore, Revisions,
+    Role, Rollback, Token, TokenLimits, Watch,
 };
 pub use messages::{Publish, Subscribe};
 pub use probes::{ProbeAction, Probes, WhichProbes};
@@ -46,6 +46,13 @@ pub struct Arguments {
     /// The command.
     #[command(subcommand)]
     pub command: Command,
+}
+
+impl Arguments {
+    /// Whether control is named by a URL.
+    pub(crate) fn is_remote(&self) -> bool {
+        self.control.as_ref().is_some_and(|control| control.contains("://"))
+    }
 }
 
 /// The commands of `weir`.

@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
             None => backup::restore(&api()?, one),
         },
         Command::Watch(watch) => revisions::watch(&api()?, watch),
-        Command::Token(token) => token::run(token),
+        Command::Token(token) => token::run(&arguments, token),
         Command::Schema { of } => schema::run(*of),
         Command::Probes(probes) => return probes::run(&arguments, probes),
         Command::Status(format) => status::run(&api()?, runtime, format.json),

@@ -14,6 +14,7 @@ mod failure;
 mod moment;
 mod probe;
 pub mod reference;
+mod state_directory;
 mod state_files;
 mod style;
 mod table;

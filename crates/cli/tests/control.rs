@@ -1,4 +1,4 @@
-//! Commands beside a running control daemon: what a change says about files.
+//! Commands beside a running control daemon: what a change says about files, and which state directory is meant.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -96,4 +96,35 @@ fn files_of_a_change_are_one_line() {
     assert_eq!(&lines[1..5], &names[..], "{gone}");
     let back = daemon.out(&["rollback", "1"]);
     assert!(back.contains("captured: 3 files, ") && back.contains("no longer used: /"), "{back}");
+}
+
+#[test]
+fn tokens_go_to_the_daemon_that_the_command_line_leads_to() {
+    let daemon = Daemon::start();
+    let (state, other) = (daemon.path("state"), daemon.path("other"));
+    let said = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    let told = |directory: &Path| format!("state directory: {}\n", directory.display());
+    let made = daemon.weir(&["token", "create", "ci"]);
+    assert!(made.status.success() && said(&made).starts_with(&told(&state)), "{made:?}");
+    assert_eq!(String::from_utf8_lossy(&made.stdout).lines().count(), 1, "only the token: {made:?}");
+    let listed = daemon.weir(&["token", "list"]);
+    assert!(String::from_utf8_lossy(&listed.stdout).contains("ci ") && said(&listed) == told(&state), "{listed:?}");
+    let named = daemon.weir(&["token", "create", "cd", "--state", &other.to_string_lossy()]);
+    assert!(named.status.success() && said(&named).starts_with(&told(&other)), "{named:?}");
+    assert!(fs::read_to_string(other.join("tokens")).expect("is there").starts_with("cd "));
+    assert!(daemon.weir(&["token", "revoke", "ci"]).status.success());
+    assert_eq!(fs::read_to_string(state.join("tokens")).expect("is there"), "");
+    let hanging = daemon.path("hanging.sock");
+    let _never_answers = std::os::unix::net::UnixListener::bind(&hanging).expect("binds");
+    for arguments in [
+        &["token", "create", "ci", "--control", "http://127.0.0.1:1"][..],
+        &["token", "revoke", "ci", "--control", "/nowhere.sock"],
+        &["token", "revoke", "ci", "--control", &hanging.to_string_lossy()],
+        &["ablate", "--restore", "--control", "/nowhere.sock"],
+    ] {
+        let refused = daemon.weir(arguments);
+        assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+        assert!(said(&refused).contains("name it with --state or WEIR_STATE"), "{refused:?}");
+    }
+    assert_eq!(weir(&daemon.path("elsewhere"), &["token", "create", "ci"]).status.code(), Some(1));
 }

@@ -140,7 +140,7 @@ pub async fn serve(options: &Options, end: impl Future<Output = ()>) -> Result<(
     let (publisher_stop, publisher_stopped) = watch::channel(false);
     let mut publishing = tokio::spawn(publisher.run(submitted, findings, publisher_stopped));
     let (revision, ms) = (shared.state().revision(), started.elapsed().as_millis());
-    log::info!("revision {revision}, ready after {ms} ms");
+    log::info!("revision {revision} of {}, ready after {ms} ms", options.state.display());
     tokio::select! {
         () = end => {}
         // Whoever started us starts us again; workers do not notice.

@@ -6,7 +6,8 @@ mod support;
 
 use serde_json::{Value, json};
 use support::{Daemon, REFUSED, Workers};
-use weir_control::client::{Answer, Method};
+use weir_control::auth::{Grant, Role};
+use weir_control::client::{Answer, Client, Method, Target};
 
 fn upstream() -> Value {
     json!({"members": {"a": "127.0.0.1:8081", "b": {"address": "127.0.0.1:8082", "weight": 2}}})
@@ -417,5 +418,20 @@ fn problems_are_problems() {
         assert_eq!(odd.status, 422, "{odd:?}");
         let healthz = client.call(Method::Get, "/healthz", None).await.unwrap();
         assert_eq!(healthz.body["status"], "ok");
+    });
+}
+
+#[test]
+fn only_the_socket_says_what_the_state_directory_is() {
+    let (daemon, address) = Daemon::with_address();
+    let (host, port) = (address.ip().to_string(), address.port());
+    let state = daemon.dir.path().join("state");
+    let token = weir_control::auth::create_token(&state, "admin", Grant::unlimited(Role::Admin)).unwrap();
+    let outside = Client::new(Target::Tcp { host, port, tls: false, token: Some(token) });
+    run(async {
+        let health = daemon.client.call(Method::Get, "/healthz", None).await.unwrap();
+        assert_eq!(health.body["state_directory"], json!(state));
+        let health = outside.call(Method::Get, "/healthz", None).await.unwrap();
+        assert_eq!((&health.body["status"], &health.body["state_directory"]), (&json!("ok"), &Value::Null));
     });
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args};
 use weir_ablate::{By, LoadChoice, Url};
 
-use super::WhichProbes;
+use super::{NamedState, WhichProbes};
 
 /// `weir ablate`
 #[derive(Debug, Args)]
@@ -94,9 +94,9 @@ pub struct Ablate {
     /// Write the result as an HTML page with a chart.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Directory of the journal from which --live restores the policies.
-    #[arg(long, value_name = "DIR", env = "WEIR_STATE", default_value = "/var/lib/weir", hide_env_values = true)]
-    pub state: PathBuf,
+    /// Where the journal is from which --live restores the policies.
+    #[command(flatten)]
+    pub state: NamedState,
 }
 
 /// `weir ablate-guard`

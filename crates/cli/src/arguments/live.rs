@@ -9,8 +9,8 @@ use weir_resource::ResourceKind;
 /// `weir control`
 #[derive(Debug, Args)]
 pub struct Control {
-    /// Directory of the store.
-    #[arg(long, value_name = "DIR", env = "WEIR_STATE", default_value = "/var/lib/weir", hide_env_values = true)]
+    /// State directory.
+    #[arg(long, value_name = "DIR", env = "WEIR_STATE", default_value = crate::state_directory::DEFAULT, hide_env_values = true)]
     pub state: PathBuf,
     /// Socket of the API [default: `control.sock` in the runtime directory].
     #[arg(long, value_name = "PATH")]
@@ -229,6 +229,14 @@ pub struct Watch {
     pub json: bool,
 }
 
+/// The state directory of a command that opens it itself.
+#[derive(Debug, Args)]
+pub struct NamedState {
+    /// State directory [default: that of the daemon behind --control or --runtime].
+    #[arg(long = "state", value_name = "DIR", env = "WEIR_STATE", hide_env_values = true)]
+    pub named: Option<PathBuf>,
+}
+
 /// `weir token`
 #[derive(Debug, Subcommand)]
 pub enum Token {
@@ -242,9 +250,9 @@ pub enum Token {
         /// Its end and limits.
         #[command(flatten)]
         limits: TokenLimits,
-        /// Directory of the store.
-        #[arg(long, value_name = "DIR", env = "WEIR_STATE", default_value = "/var/lib/weir", hide_env_values = true)]
-        state: PathBuf,
+        /// Where tokens are.
+        #[command(flatten)]
+        state: NamedState,
     },
     /// Give a role to holders of a client certificate (`weir control --client-authorities`).
     Grant {
@@ -256,23 +264,23 @@ pub enum Token {
         /// Its end and limits.
         #[command(flatten)]
         limits: TokenLimits,
-        /// Directory of the store.
-        #[arg(long, value_name = "DIR", env = "WEIR_STATE", default_value = "/var/lib/weir", hide_env_values = true)]
-        state: PathBuf,
+        /// Where tokens are.
+        #[command(flatten)]
+        state: NamedState,
     },
     /// List tokens.
     List {
-        /// Directory of the store.
-        #[arg(long, value_name = "DIR", env = "WEIR_STATE", default_value = "/var/lib/weir", hide_env_values = true)]
-        state: PathBuf,
+        /// Where tokens are.
+        #[command(flatten)]
+        state: NamedState,
     },
     /// Revoke a token.
     Revoke {
         /// Name of the token's holder.
         name: String,
-        /// Directory of the store.
-        #[arg(long, value_name = "DIR", env = "WEIR_STATE", default_value = "/var/lib/weir", hide_env_values = true)]
-        state: PathBuf,
+        /// Where tokens are.
+        #[command(flatten)]
+        state: NamedState,
     },
 }
 

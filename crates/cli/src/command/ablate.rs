@@ -10,15 +10,15 @@ pub(super) mod probe;
 mod restore;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use weir_ablate::{self as ablate, Cut, LoadChoice, Options, Outcome};
 
 pub(crate) use guard::run as guard;
 
-use crate::Failure;
-use crate::arguments::{Ablate, Arguments};
+use crate::arguments::{Ablate, Arguments, NamedState};
+use crate::{Failure, state_directory};
 
 /// Rounds and seconds of a slice, unless said otherwise.
 const ROUNDS: u32 = 30;
@@ -26,7 +26,7 @@ const SECONDS: f64 = 0.25;
 
 pub(crate) fn run(arguments: &Arguments, ablate: &Ablate) -> Result<ExitCode, Failure> {
     if ablate.restore {
-        return restore::command(&ablate.state);
+        return restore::command(&journal_directory(arguments, ablate)?);
     }
     writable(ablate.json.as_deref())?;
     writable(ablate.html.as_deref())?;
@@ -52,6 +52,13 @@ pub(crate) fn run(arguments: &Arguments, ablate: &Ablate) -> Result<ExitCode, Fa
     };
     show(&outcome, ablate)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The directory of the journal, which is on this machine even if control is on another.
+fn journal_directory(arguments: &Arguments, ablate: &Ablate) -> Result<PathBuf, Failure> {
+    let own = NamedState { named: Some(state_directory::DEFAULT.into()) };
+    let is_own = arguments.is_remote() && ablate.state.named.is_none();
+    state_directory::of(arguments, if is_own { &own } else { &ablate.state })
 }
 
 fn options(ablate: &Ablate) -> Options {

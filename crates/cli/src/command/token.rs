@@ -6,28 +6,32 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use weir_control::auth::{self, Grant, Scope};
 use weir_resource::ResourceKind;
 
-use crate::Failure;
-use crate::arguments::{Role, Token, TokenLimits};
-use crate::moment;
+use crate::arguments::{Arguments, Role, Token, TokenLimits};
 use crate::table::{Align, render};
+use crate::{Failure, moment, state_directory};
 
-pub(crate) fn run(token: &Token) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, token: &Token) -> Result<(), Failure> {
+    let (Token::Create { state, .. }
+    | Token::Grant { state, .. }
+    | Token::List { state }
+    | Token::Revoke { state, .. }) = token;
+    let state = &state_directory::of(arguments, state)?;
     match token {
-        Token::Create { name, role, limits, state } => {
+        Token::Create { name, role, limits, .. } => {
             let secret = auth::create_token(state, name, grant(*role, limits)?).map_err(Failure::new)?;
             println!("{secret}");
             eprintln!("this token is not shown again; send it as `Authorization: Bearer ...`, or set WEIR_TOKEN");
         }
-        Token::Grant { common_name, role, limits, state } => {
+        Token::Grant { common_name, role, limits, .. } => {
             auth::grant_certificate(state, common_name, grant(*role, limits)?).map_err(Failure::new)?;
             println!("granted to certificates of {common_name}");
         }
-        Token::List { state } => {
+        Token::List { .. } => {
             let tokens = auth::list_tokens(state).map_err(Failure::new)?;
             let columns = ["NAME", "ROLE", "GRANTED TO", "EXPIRES", "LIMITED TO"].map(|name| (name, Align::Left));
             print!("{}", render(&columns, &tokens.into_iter().map(row).collect::<Vec<_>>()));
         }
-        Token::Revoke { name, state } => match auth::revoke_token(state, name).map_err(Failure::new)? {
+        Token::Revoke { name, .. } => match auth::revoke_token(state, name).map_err(Failure::new)? {
             true => println!("revoked"),
             false => return Err(Failure::new(format!("there is no token {name:?}")).hint("weir token list shows all")),
         },

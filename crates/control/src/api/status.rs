@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Response, Uri, header};
@@ -12,6 +13,7 @@ use weir_resource::ResourceKind;
 use super::context::Context;
 use super::query::Arguments;
 use super::{Problem, openapi as document, resource, scope};
+use crate::auth::{Peer, Role};
 use crate::metrics::{ScrapedState, WorkerState};
 use crate::shared::Shared;
 use crate::workers::{slots, state_name};
@@ -61,12 +63,17 @@ pub(super) async fn audit(State(shared): State<Shared>, uri: Uri) -> Result<Resp
     Ok(resource::json(json!({"refused": refused}).to_string(), revision))
 }
 
-pub(super) async fn healthz(State(context): State<Arc<Context>>) -> Response<Body> {
+/// Administrators also learn the state directory, which commands that open it themselves ask for.
+pub(super) async fn healthz(State(context): State<Arc<Context>>, peer: Option<Extension<Peer>>) -> Response<Body> {
     let revision = context.shared.state().revision();
     let mut health = json!({
         "status": "ok", "revision": revision, "version": env!("CARGO_PKG_VERSION"),
         "uptime_ms": u64::try_from(context.started.elapsed().as_millis()).unwrap_or(u64::MAX),
     });
+    if peer.is_some_and(|Extension(peer)| peer.role >= Role::Admin) {
+        let directory = std::path::absolute(&context.state_dir).unwrap_or_else(|_| context.state_dir.clone());
+        health["state_directory"] = directory.to_string_lossy().into();
+    }
     if let Some(recovered) = &context.recovered {
         health["status"] = "recovered".into();
         health["recovered"] = recovered.as_str().into();

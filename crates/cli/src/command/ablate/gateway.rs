@@ -30,7 +30,7 @@ pub(super) fn run(arguments: &Arguments, ablate: &Ablate, cut: &Cut, options: &O
         (None, _) => return Err(Failure::new("--live with a load needs --url: where the gateway listens")),
     };
     let api = Api::of(arguments)?;
-    let held = restore::lock(&ablate.state)?;
+    let held = restore::lock(&super::journal_directory(arguments, ablate)?)?;
     if let Some(restored) = restore::left_over(&held)? {
         eprintln!("an earlier run was killed; {}", restored.say());
     }
@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &Arguments, ablate: &Ablate, cut: &Cut, options: &O
     let bodies: Vec<(String, &Value)> = policies.iter().map(|(id, (body, _))| (id.clone(), body)).collect();
     let parts = cut.parts(&bodies).map_err(Failure::new)?;
     weir_measure::interrupt::catch();
-    let mut session = Session::begin(arguments, ablate, held, api, address, policies, parts.clone())?;
+    let mut session = Session::begin(arguments, held, api, address, policies, parts.clone())?;
     let of = session.api_name.clone();
     let outcome = ablate::on(&mut session, of, cut, parts, options);
     let restored = session.end()?;
@@ -88,7 +88,6 @@ struct Session {
 impl Session {
     fn begin(
         arguments: &Arguments,
-        ablate: &Ablate,
         held: StateLock,
         api: Api,
         address: SocketAddr,
@@ -104,7 +103,7 @@ impl Session {
         let name = format!("weir ablate {}-{moment}", std::process::id());
         let journal = Journal::new(name, &arguments.runtime, arguments.control.as_deref(), originals);
         held.write(&journal)?;
-        let guard = match Guard::start(arguments, &ablate.state) {
+        let guard = match Guard::start(arguments, held.directory()) {
             Ok(guard) => guard,
             Err(failure) => {
                 held.clear()?;

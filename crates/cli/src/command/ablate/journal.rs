@@ -78,6 +78,11 @@ impl StateLock {
         Ok(Self { directory: directory.to_owned(), _lock: lock })
     }
 
+    /// The directory.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// The journal that is there.
     pub fn read(&self) -> Result<Option<Journal>, Failure> {
         read(&self.directory)
