@@ -326,6 +326,10 @@ fn a_fallback_serves_while_an_upstream_has_no_available_member() {
     assert_eq!(share(&shares(&gateway, 10, "/"), "app"), 10);
     let _ = gateway.api().patch("upstreams/app/members/a", &json!({"drain": true})).expect(200);
     assert_eq!(share(&shares(&gateway, 10, "/"), "spare"), 10);
+    let _ = gateway.api().patch("upstreams/spare/members/a", &json!({"drain": true})).expect(200);
+    let refused = gateway.nginx.get("/");
+    assert_eq!((refused.status, refused.header("Retry-After")), (503, Some("1")), "{}", refused.text());
+    assert!(refused.text().contains("no_member"), "{}", refused.text());
 }
 
 #[test]

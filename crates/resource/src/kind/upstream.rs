@@ -117,7 +117,7 @@ pub(crate) static UPSTREAM: Resource = Resource {
         Key {
             name: "fallback",
             kind: Kind::Id(ResourceKind::Upstreams),
-            need: Need::Default("none: 502"),
+            need: Need::Default("none: 503"),
             doc: "The upstream to use while no member is available.",
         },
     ],
