@@ -41,3 +41,13 @@ fn links_between_documents_have_targets() {
     }
     assert_none("links to nowhere", &broken);
 }
+
+#[test]
+fn the_readme_leads_to_every_page() {
+    let readme = read(Path::new("README.md"));
+    let pages = files().into_iter().filter(|path| path.parent() == Some(Path::new("docs")));
+    let pages = pages.filter(|path| path.extension().is_some_and(|end| end == "md"));
+    let missing: Vec<String> =
+        pages.map(|path| path.display().to_string()).filter(|page| !readme.contains(&format!("]({page})"))).collect();
+    assert_none("pages that README.md does not link", &missing);
+}
