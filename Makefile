@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 60
 export FUZZ_SECONDS
 
 .DEFAULT_GOAL := help
-.PHONY: help run run-probe probe probe-test probe-jdks probe-beside probe-fuzz test build setup lint conformance deliveries nonces interop interop-inspectors interop-messages messages-crowd interop-crowdsec api-test bench soak fuzz asan miri abi nginx-tests docs cycles clean
+.PHONY: help run run-probe tools probe probe-check probe-test probe-jdks probe-beside probe-fuzz test build setup lint conformance deliveries nonces interop interop-inspectors interop-messages messages-crowd interop-crowdsec api-test bench soak fuzz asan miri abi nginx-tests docs cycles clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -53,6 +53,9 @@ setup: ## install missing packages (apt-get) and configure nginx's sources
 build: setup ## build the module and the command
 	$(CARGO) build --profile $(PROFILE) -p weir-cli -p weir-nginx
 
+tools: setup ## build what weir profile, diagnose, baseline and inspector need besides
+	$(CARGO) build --profile $(PROFILE) -p weir-tools
+
 # Unit, property and integration tests of every crate, and the end-to-end and tidy tests in
 # tests/, which start the module and the command that were just built. One build covers all of them:
 # `make build` leaves out dependencies that only tests need, which changes features of a few shared ones,
@@ -88,7 +91,7 @@ nonces: build ## send a million signed requests twice at once to four workers: e
 interop: build ## check requests that others' clients have signed (botocore, RFC 9421 and JWT libraries)
 	@scripts/interop.sh $(TARGET)/$(PROFILE)/libngx_http_weir_module.so
 
-interop-inspectors: build ## check inspectors with others' servers (oauth2-proxy, Istio's ext_authz, CrowdSec AppSec)
+interop-inspectors: build tools ## check inspectors with others' servers (oauth2-proxy, Istio's ext_authz, CrowdSec AppSec)
 	@scripts/interop-inspectors.sh $(TARGET)/$(PROFILE)/libngx_http_weir_module.so $(TARGET)/$(PROFILE)/weir
 
 interop-messages: build ## check messages with others' clients (Chromium, EventSource, websockets, wsproto, websocat, curl)
@@ -99,7 +102,7 @@ interop-messages: build ## check messages with others' clients (Chromium, EventS
 messages-crowd: build ## 10,000 subscribers, 100 reloads and 50 kills of workers, and a checker of what everybody got (WEIR_CROWD)
 	@WEIR_CROWD="$${WEIR_CROWD:-10000 100 50 3}" $(CARGO) test --profile $(PROFILE) -p weir-tests --test e2e -- --nocapture messages_crowd
 
-interop-crowdsec: build ## take decisions over from a real CrowdSec, which is downloaded (Debian)
+interop-crowdsec: build tools ## take decisions over from a real CrowdSec, which is downloaded (Debian)
 	@CARGO="$(CARGO)" PROFILE=$(PROFILE) scripts/crowdsec.sh $(TARGET)/$(PROFILE)/libngx_http_weir_module.so $(TARGET)/$(PROFILE)/weir
 
 api-test: build ## test the API against its OpenAPI document with Schemathesis (SCHEMATHESIS_SECONDS)
@@ -108,7 +111,7 @@ api-test: build ## test the API against its OpenAPI document with Schemathesis (
 bench: ## measure Weir beside other products (SCENARIO=rs|growth|crs|hostile|differential|events|files|lua-waf|no-keepalive|table-sort|signature|inspect|messages|probe|linkagent|profile)
 	@scripts/setup.sh bench
 	@case $(SCENARIO) in no-keepalive | story3) scripts/nginx-package.sh ;; probe | linkagent | story2) scripts/probe-bench.sh ;; esac
-	$(CARGO) build --release -p weir-bench -p weir-cli -p weir-nginx
+	$(CARGO) build --release -p weir-bench -p weir-cli -p weir-tools -p weir-nginx
 	$(TARGET)/release/weir-bench $(SCENARIO) $(BENCH_FLAGS)
 
 soak: ## check that nothing grows over millions of requests and hundreds of reloads
@@ -134,9 +137,9 @@ abi: setup ## check that the module refuses nginx if its structures differ
 	@scripts/abi.sh $(TARGET)/$(PROFILE)/libngx_http_weir_module.so
 
 # With CHECK=1, change nothing and fail if a page is out of date.
-docs: setup ## generate docs/reference from the tables in the code, and the crates in ARCHITECTURE.md
-	$(CARGO) run --quiet --profile $(PROFILE) -p weir-cli -- docs $(if $(CHECK),--check)
-	$(if $(CHECK),$(CARGO) test --quiet,$(CARGO) run --quiet) --profile $(PROFILE) -p weir-tidy $(if $(CHECK),,-- dependencies)
+docs: setup ## generate docs/reference from the tables in the code, the crates in ARCHITECTURE.md, and tables of figures
+	$(CARGO) run --quiet --profile $(PROFILE) -p weir-tools -- docs $(if $(CHECK),--check)
+	$(if $(CHECK),$(CARGO) test --quiet,$(CARGO) run --quiet) --profile $(PROFILE) -p weir-tidy $(if $(CHECK),,-- documents)
 
 cycles: ## print the cycles of source files that use each other, per crate
 	@$(CARGO) run --quiet --profile $(PROFILE) -p weir-tidy -- cycles

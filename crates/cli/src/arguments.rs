@@ -27,7 +27,9 @@ pub use live::{
 };
 pub use messages::{Publish, Subscribe};
 pub use probes::{ProbeAction, Probes, WhichProbes};
-pub use profile::{Backend, Convert, Output, Profile, ProfileCommand, ProfileDiff, Record, TopBy};
+pub use profile::{
+    Backend, Convert, LEAST_STACK, MOST_HZ, MOST_STACK, Output, Profile, ProfileCommand, ProfileDiff, Record, TopBy,
+};
 pub use sign::Sign;
 
 /// A gateway and web application firewall inside nginx that measures its own cost.

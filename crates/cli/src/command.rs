@@ -4,21 +4,16 @@ mod ablate;
 pub(crate) mod apply;
 mod backup;
 mod bans;
-mod baseline;
 mod change;
 mod check;
 mod completions;
 mod control;
 mod cost;
-mod diagnose;
-mod docs;
 mod gateway_files;
 mod get;
-mod inspector;
 mod log_level;
 mod messages;
 mod probes;
-mod profile;
 mod replay;
 mod revisions;
 mod rollback;
@@ -28,6 +23,7 @@ mod sign;
 mod silence;
 mod status;
 mod token;
+pub(crate) mod tools;
 mod tune;
 
 use std::process::ExitCode;
@@ -37,15 +33,17 @@ use crate::arguments::{Arguments, Command};
 use crate::{Failure, up};
 
 /// Carries out a command.
-pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+///
+/// # Errors
+///
+/// If the command fails; some failures have an exit code of their own.
+pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let runtime = arguments.runtime.as_path();
     let api = || Api::of(&arguments);
     let done = match &arguments.command {
         Command::Check(check) => return check::run(check),
-        Command::Baseline(baseline) => return baseline::run(runtime, baseline),
         Command::Ablate(ablate) => return ablate::run(&arguments, ablate),
         Command::AblateGuard(guard) => ablate::guard(&guard.state),
-        Command::Profile(profile) => profile::run(runtime, profile),
         Command::Replay(replay) => return replay::run(replay),
         Command::Explain(explain) => replay::explain(explain),
         Command::Sign(sign) => return sign::run(sign),
@@ -54,7 +52,6 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Up(up) => up::run(up),
         Command::Sandbox => return Ok(weir_control::sandbox::child_main()),
         Command::Control(control) => control::run(runtime, control),
-        Command::Inspector(inspector) => inspector::run(inspector),
         Command::Apply(apply) => apply::run(&api()?, apply),
         Command::Refresh(refresh) => change::refresh(&api()?, refresh),
         Command::Get(get) => get::run(&api()?, get),
@@ -81,9 +78,14 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Status(format) => status::run(&api()?, runtime, format.json),
         Command::Silence { switch } => silence::run(runtime, *switch),
         Command::Cost(cost) => cost::run(&arguments, api, cost),
-        Command::Diagnose(diagnose) => diagnose::run(runtime, diagnose),
         Command::LogLevel { level } => log_level::run(runtime, *level),
-        Command::Docs(docs) => docs::run(docs),
+        Command::Baseline(_)
+        | Command::Profile(_)
+        | Command::Diagnose(_)
+        | Command::Inspector(_)
+        | Command::Docs(_) => {
+            return Err(tools::run());
+        }
         Command::Completions { shell } => completions::run(*shell),
         Command::Version => {
             println!("weir {}", env!("CARGO_PKG_VERSION"));

@@ -1,24 +1,21 @@
-//! The `weir` command as a library, so that the tests of the repository can compare the reference
-//! pages with the tables they are made from.
+//! The `weir` command as a library: `weir-tools` carries out some of its commands, from the same arguments.
 //!
 //! One subcommand is one file in `command/`. What they share is small: how an error is told
 //! ([`Failure`]), tables on the terminal ([`table`]) and where the runtime files are.
 
-mod answered;
 mod api;
-mod arguments;
+pub mod arguments;
 mod body;
 mod command;
 mod difference;
 mod failure;
-mod moment;
+pub mod moment;
 mod probe;
-pub mod reference;
 mod state_directory;
 mod state_files;
-mod style;
-mod table;
-mod terminal;
+pub mod style;
+pub mod table;
+pub mod terminal;
 mod up;
 mod yaml;
 
@@ -27,11 +24,12 @@ use std::process::ExitCode;
 use clap::Parser;
 
 pub use arguments::{Arguments, Command};
+pub use command::run;
 pub use failure::Failure;
 
-/// Runs the command line of this process.
+/// Parses the command line of this process, and lets `run` carry it out.
 #[must_use]
-pub fn main() -> ExitCode {
+pub fn main(run: fn(Arguments) -> Result<ExitCode, Failure>) -> ExitCode {
     // `weir cost | head` shall end quietly: without this a closed pipe is a panic in println!.
     // SAFETY: restores a default disposition before any thread or child exists.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
@@ -43,11 +41,17 @@ pub fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    match command::run(arguments) {
+    match run(arguments) {
         Ok(code) => code,
         Err(failure) => {
             eprintln!("{}", failure.render(style::Stream::Err));
             ExitCode::from(failure.code())
         }
     }
+}
+
+/// A client that goes away while it is answered must be an error of that answer, not the end of a service.
+pub fn survive_broken_pipes() {
+    // SAFETY: sets a disposition before any thread exists.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
 }

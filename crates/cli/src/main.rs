@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    weir_cli::main()
+    weir_cli::main(weir_cli::run)
 }

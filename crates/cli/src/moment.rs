@@ -3,7 +3,7 @@
 use time::OffsetDateTime;
 
 /// Milliseconds since 1970 as `2026-01-31 12:00:00`, UTC; nothing for an invalid time.
-pub(crate) fn utc(ms: u64) -> String {
+pub fn utc(ms: u64) -> String {
     let second = i64::try_from(ms / 1000).unwrap_or(i64::MAX);
     let Ok(at) = OffsetDateTime::from_unix_timestamp(second) else { return String::new() };
     let (hour, minute, second) = at.to_hms();

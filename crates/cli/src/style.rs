@@ -5,18 +5,22 @@ use std::io::IsTerminal;
 
 /// The stream that text is written to.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Stream {
+pub enum Stream {
+    /// Standard output.
     Out,
+    /// Standard error.
     Err,
 }
 
 /// Colours for one stream.
-#[derive(Clone, Copy)]
-pub(crate) struct Style {
+#[derive(Clone, Copy, Debug)]
+pub struct Style {
     colours: bool,
 }
 
 impl Style {
+    /// The colours that a stream gets.
+    #[must_use]
     pub fn of(stream: Stream) -> Self {
         let terminal = match stream {
             Stream::Out => std::io::stdout().is_terminal(),
@@ -27,12 +31,13 @@ impl Style {
     }
 
     /// Whether there are colours, for what is drawn elsewhere.
+    #[must_use]
     pub fn coloured(self) -> bool {
         self.colours
     }
 
     #[cfg(test)]
-    pub fn plain() -> Self {
+    pub(crate) fn plain() -> Self {
         Self { colours: false }
     }
 
@@ -40,22 +45,32 @@ impl Style {
         if self.colours { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
+    /// Bold.
+    #[must_use]
     pub fn bold(self, text: &str) -> String {
         self.wrap("1", text)
     }
 
+    /// Dimmed.
+    #[must_use]
     pub fn dim(self, text: &str) -> String {
         self.wrap("2", text)
     }
 
+    /// For faults.
+    #[must_use]
     pub fn red(self, text: &str) -> String {
         self.wrap("31", text)
     }
 
+    /// For what is good.
+    #[must_use]
     pub fn green(self, text: &str) -> String {
         self.wrap("32", text)
     }
 
+    /// For warnings.
+    #[must_use]
     pub fn yellow(self, text: &str) -> String {
         self.wrap("33", text)
     }

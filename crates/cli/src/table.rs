@@ -1,16 +1,18 @@
 //! Tables on the terminal: columns as wide as their widest cell, numbers to the right.
 
-pub(crate) use weir_profile::amount::{counted, grouped};
+pub use weir_profile::amount::{counted, grouped};
 
 /// The alignment of a column.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Align {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Align {
+    /// For text.
     Left,
+    /// For numbers.
     Right,
 }
 
 /// Sets rows below headings. Cells must be free of colour codes, whose bytes have no width.
-pub(crate) fn render(columns: &[(&str, Align)], rows: &[Vec<String>]) -> String {
+pub fn render(columns: &[(&str, Align)], rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
         cells.chain([columns[column].0.chars().count()]).max().unwrap_or(0)
@@ -32,7 +34,7 @@ pub(crate) fn render(columns: &[(&str, Align)], rows: &[Vec<String>]) -> String 
 }
 
 /// Nanoseconds as microseconds with a precision that fits their size.
-pub(crate) fn microseconds(ns: f64) -> String {
+pub fn microseconds(ns: f64) -> String {
     let us = ns / 1000.0;
     if us >= 100.0 {
         format!("{us:.0}")
@@ -44,7 +46,7 @@ pub(crate) fn microseconds(ns: f64) -> String {
 }
 
 /// A size: `12 bytes`, `3 KiB`, `1.5 MiB`.
-pub(crate) fn size(bytes: u64) -> String {
+pub fn size(bytes: u64) -> String {
     match bytes {
         0..1024 => counted(bytes, "byte"),
         1024..1_048_576 => format!("{} KiB", bytes.div_ceil(1024)),
@@ -53,12 +55,12 @@ pub(crate) fn size(bytes: u64) -> String {
 }
 
 /// A part of a whole as a percentage; `-` if there is no whole.
-pub(crate) fn percent(part: f64, whole: f64) -> String {
+pub fn percent(part: f64, whole: f64) -> String {
     if whole <= 0.0 { "-".into() } else { format!("{:.1}", part / whole * 100.0) }
 }
 
 /// Milliseconds as `3d 4h`, `5m 6s`, `7.8s`.
-pub(crate) fn duration(ms: u64) -> String {
+pub fn duration(ms: u64) -> String {
     let s = ms / 1000;
     match s {
         0..60 => format!("{}.{}s", s, ms % 1000 / 100),

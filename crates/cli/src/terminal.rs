@@ -2,7 +2,7 @@
 //! cursor or change the title of the window in which somebody reads about the attack.
 
 /// Control characters as `\x1b`, and no longer than `most` characters.
-pub(crate) fn shown(text: &str, most: usize) -> String {
+pub fn shown(text: &str, most: usize) -> String {
     let mut out = String::new();
     for (count, character) in text.chars().enumerate() {
         if count == most {

@@ -43,11 +43,14 @@ pub(crate) fn run(up: &Up) -> Result<(), Failure> {
     let dir = RunDir::make(up.dir.as_deref(), up.port)?;
     let mut daemon = if installation.policy.is_none() { Some(control(&installation, &dir, up)?) } else { None };
     let is_demo = installation.policy.is_none() && up.apply.is_empty();
-    let inspector = if is_demo { Some(inspector::start(&dir)?) } else { None };
+    let inspector = if is_demo { inspector::start(&dir)? } else { None };
     let configuration = configuration::write(&dir, &installation, up)?;
     let mut nginx = Nginx::start(&installation.nginx, &dir, &configuration)?;
     nginx.wait_until_ready(&dir, up)?;
 
+    if is_demo && inspector.is_none() {
+        say("weir: the demo has no inspector, because weir-tools is missing: `make tools`, then start again");
+    }
     say(&format!("{}weir: ready on http://127.0.0.1:{}", demo::introduction(up, &dir, &installation), up.port));
     let mut attacks = Follower::new(dir.attack_log());
     let style = Style::of(Stream::Out);

@@ -360,19 +360,6 @@ fn completions_are_made_for_every_shell() {
 }
 
 #[test]
-fn docs_are_written_once_and_then_compared() {
-    let dir = tempfile::tempdir().expect("temp dir");
-    let path = dir.path().join("reference");
-    let path = path.to_str().expect("is UTF-8");
-    assert_eq!(weir(&["docs", path, "--check"]).status.code(), Some(1));
-    assert!(weir(&["docs", path]).status.success());
-    assert!(weir(&["docs", path, "--check"]).status.success());
-    fs::write(Path::new(path).join("policy.md"), "old").expect("writes");
-    let output = weir(&["docs", path, "--check"]);
-    assert!(text(&output.stderr).contains("policy.md") && output.status.code() == Some(1));
-}
-
-#[test]
 fn up_without_its_parts_says_what_to_do() {
     let cases: [(&[&str], &str); 3] = [
         (&["up", "--nginx", "/nowhere/nginx"], "nginx /nowhere/nginx"),

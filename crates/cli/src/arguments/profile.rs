@@ -4,6 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+/// Bounds of the sampling rate and of the copied part of a stack, as `weir_sample` has them.
+pub const MOST_HZ: u32 = 10_000;
+/// Bytes.
+pub const LEAST_STACK: u32 = 1024;
+/// Bytes.
+pub const MOST_STACK: u32 = 65_536;
+
 const EXAMPLES: &str = "\
 Examples:
   weir profile nginx                          all nginx processes for 10 seconds: nginx-PID.html and a table
@@ -68,7 +75,7 @@ pub struct Record {
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
     pub duration: f64,
     /// Samples per second on each CPU.
-    #[arg(long, value_name = "HZ", default_value_t = 99, value_parser = clap::value_parser!(u32).range(1..=i64::from(weir_sample::MOST_HZ)))]
+    #[arg(long, value_name = "HZ", default_value_t = 99, value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_HZ)))]
     pub hz: u32,
     /// Also record waits of at least MIN_MS milliseconds [without a number: 1].
     #[arg(long, value_name = "MIN_MS", num_args = 0..=1, require_equals = true, default_missing_value = "1", value_parser = milliseconds)]
@@ -77,7 +84,7 @@ pub struct Record {
     #[arg(long)]
     pub syscalls: bool,
     /// Bytes read of each user stack; deeper stacks are truncated and counted.
-    #[arg(long, value_name = "BYTES", default_value_t = 32_768, value_parser = clap::value_parser!(u32).range(i64::from(weir_sample::LEAST_STACK)..=i64::from(weir_sample::MOST_STACK)))]
+    #[arg(long, value_name = "BYTES", default_value_t = 32_768, value_parser = clap::value_parser!(u32).range(i64::from(LEAST_STACK)..=i64::from(MOST_STACK)))]
     pub stack_bytes: u32,
     /// Do not unwind Lua frames.
     #[arg(long)]

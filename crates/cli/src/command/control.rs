@@ -13,7 +13,7 @@ const FILES: [&str; 5] =
     ["/etc/weir", "/etc/modsecurity", "/usr/share/modsecurity-crs", "/usr/share/GeoIP", "/var/lib/GeoIP"];
 
 pub(crate) fn run(runtime: &Path, control: &Control) -> Result<(), Failure> {
-    survive_broken_pipes();
+    crate::survive_broken_pipes();
     let executable = std::env::current_exe()?;
     let options = Options {
         state: control.state.clone(),
@@ -33,12 +33,6 @@ pub(crate) fn run(runtime: &Path, control: &Control) -> Result<(), Failure> {
         level: control.log,
     };
     weir_control::run(&options).map_err(Failure::new)
-}
-
-/// A client that goes away while it is answered must be an error of that answer, not the end of the process.
-pub(super) fn survive_broken_pipes() {
-    // SAFETY: sets a disposition before any thread exists.
-    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
 }
 
 fn listen(runtime: &Path, control: &Control) -> Vec<Bind> {

@@ -10,11 +10,12 @@ use weir_diagnose::baseline::store::{BaselineEntry, Store, StoreError};
 use weir_diagnose::facts::{Facts, Options};
 
 use super::diagnose::target::pid_of;
-use crate::arguments::{Baseline, BaselinePlace, Watching};
-use crate::table::{self, Align, counted};
+use weir_cli::arguments::{Baseline, BaselinePlace, Watching};
+use weir_cli::table::{self, Align, counted};
 use weir_measure::interrupt;
 
-use crate::{Failure, answered, moment};
+use crate::answered;
+use weir_cli::{Failure, moment};
 
 /// Something changed in the context.
 const CHANGED: u8 = 3;
@@ -24,15 +25,16 @@ pub(crate) fn run(runtime: &Path, baseline: &Baseline) -> Result<ExitCode, Failu
         Baseline::Save { name, target, watch, replace, place } => {
             let store = store(place)?;
             let facts = watched(runtime, target, watch)?;
-            let path = store.save(name, &facts, *replace)?;
+            let path = store.save(name, &facts, *replace).map_err(stored)?;
             println!("baseline {name}: {} ({})", summary(&facts), path.display());
             remarks(&facts);
             Ok(ExitCode::SUCCESS)
         }
         Baseline::Compare { name, target, watch, json, place } => {
             let store = store(place)?;
-            let old = store.load(name)?;
-            let new = if store.has(target) { store.load(target)? } else { watched(runtime, target, watch)? };
+            let old = store.load(name).map_err(stored)?;
+            let new =
+                if store.has(target) { store.load(target).map_err(stored)? } else { watched(runtime, target, watch)? };
             let comparison = Comparison::of(&old, &new);
             if *json {
                 let value = json!({ "same_context": comparison.same_context(), "comparison": comparison });
@@ -45,22 +47,21 @@ pub(crate) fn run(runtime: &Path, baseline: &Baseline) -> Result<ExitCode, Failu
         }
         Baseline::List { json, place } => list(&store(place)?, *json),
         Baseline::Delete { name, place } => {
-            store(place)?.delete(name)?;
+            store(place)?.delete(name).map_err(stored)?;
             println!("deleted baseline {name}");
             Ok(ExitCode::SUCCESS)
         }
     }
 }
 
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Self {
-        let hint = match &error {
-            StoreError::Exists(_) => "--replace overwrites it",
-            StoreError::Missing { .. } => "weir baseline list shows the existing ones",
-            StoreError::Name(_) | StoreError::File { .. } | StoreError::Broken { .. } => return Self::new(error),
-        };
-        Self::new(error).hint(hint)
-    }
+/// A failure of the store, with what to do about it.
+fn stored(error: StoreError) -> Failure {
+    let hint = match &error {
+        StoreError::Exists(_) => "--replace overwrites it",
+        StoreError::Missing { .. } => "weir baseline list shows the existing ones",
+        StoreError::Name(_) | StoreError::File { .. } | StoreError::Broken { .. } => return Failure::new(error),
+    };
+    Failure::new(error).hint(hint)
 }
 
 /// The directory for data of users (XDG Base Directory Specification).
@@ -113,7 +114,7 @@ fn remarks(facts: &Facts) {
 }
 
 fn list(store: &Store, json: bool) -> Result<ExitCode, Failure> {
-    let listed = store.list()?;
+    let listed = store.list().map_err(stored)?;
     if json {
         println!("{}", serde_json::to_string_pretty(&listed).map_err(Failure::new)?);
     } else if listed.is_empty() {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use weir_sample::SampleError;
 
-use crate::Failure;
+use weir_cli::Failure;
 
 /// Processes that are named in an error.
 const NAMED: usize = 8;
@@ -27,7 +27,7 @@ impl<'t> Target<'t> {
 }
 
 /// The process of a name; of several with a common parent, such as an nginx and its workers, that parent.
-pub(in crate::command) fn pid_of(name: &str) -> Result<u32, Failure> {
+pub(crate) fn pid_of(name: &str) -> Result<u32, Failure> {
     let found = weir_sample::roots(name).map_err(|error| match error {
         SampleError::NoSuchName { .. } => {
             Failure::new(format!("there is no file and no process called {name}")).hint("weir diagnose PID|NAME|FILE")

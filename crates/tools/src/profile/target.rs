@@ -2,8 +2,8 @@
 
 use weir_sample::{ResolvedTarget, SampleError, Target};
 
-use crate::Failure;
-use crate::arguments::Record;
+use weir_cli::Failure;
+use weir_cli::arguments::Record;
 
 /// Finds the processes of a command line.
 pub(super) fn find(record: &Record) -> Result<ResolvedTarget, Failure> {

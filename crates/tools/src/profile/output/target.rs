@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use weir_profile::ProfileKind;
 use weir_profile::format::{FORMATS, Format};
 
-use crate::Failure;
+use weir_cli::Failure;
 
 /// The kinds of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::command::profile) enum As {
+pub(in crate::profile) enum As {
     Html,
     Svg,
     Format(Format),

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use weir_diagnose::facts::{NginxRequests, stub_status};
 
-use crate::Failure;
 use crate::answered::Answered;
-use crate::arguments::Record;
+use weir_cli::Failure;
+use weir_cli::arguments::Record;
 
 /// Where the number comes from, and what it was before.
 pub(super) enum Requests {

@@ -5,8 +5,8 @@ use weir_profile::graph::{self, GraphOptions};
 
 use super::convert::read;
 use super::output::{As, save};
-use crate::Failure;
-use crate::arguments::ProfileDiff;
+use weir_cli::Failure;
+use weir_cli::arguments::ProfileDiff;
 
 pub(super) fn run(arguments: &ProfileDiff) -> Result<(), Failure> {
     let files = arguments.output.iter().map(|path| Ok((path, As::of(path, None)?)));

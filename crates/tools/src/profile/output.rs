@@ -13,10 +13,10 @@ use weir_profile::top::{GroupBy, SortBy, TopOptions, calls, top};
 use weir_profile::{Profile, ProfileKind};
 
 pub(super) use self::target::As;
-use crate::Failure;
-use crate::arguments::{Output, TopBy};
-use crate::style::{Stream, Style};
-use crate::terminal::shown;
+use weir_cli::Failure;
+use weir_cli::arguments::{Output, TopBy};
+use weir_cli::style::{Stream, Style};
+use weir_cli::terminal::shown;
 
 /// Rows of the table when files are written, too.
 const ROWS: usize = 15;

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use weir_sample::Progress;
 
-use crate::table::counted;
-use crate::table::grouped;
-use crate::terminal::shown;
+use weir_cli::table::counted;
+use weir_cli::table::grouped;
+use weir_cli::terminal::shown;
 
 /// Width of the bar.
 const CELLS: usize = 24;

@@ -9,8 +9,8 @@ use weir_profile::merge::merge;
 use weir_profile::{Profile, ProfileKind};
 
 use super::output::{Profiles, Writer};
-use crate::Failure;
-use crate::arguments::Convert;
+use weir_cli::Failure;
+use weir_cli::arguments::Convert;
 
 pub(super) fn run(convert: &Convert) -> Result<(), Failure> {
     let writer = Writer::new(&convert.output)?;

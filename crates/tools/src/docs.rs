@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use crate::Failure;
-use crate::arguments::Docs;
 use crate::reference::pages;
+use weir_cli::Failure;
+use weir_cli::arguments::Docs;
 
 pub(crate) fn run(docs: &Docs) -> Result<(), Failure> {
     let fail = |path: &std::path::Path, error: std::io::Error| Failure::new(format!("{}: {error}", path.display()));

@@ -18,8 +18,8 @@ use weir_sample::{Options, Recorded, ResolvedTarget, Session};
 use self::output::{Profiles, Writer};
 use self::progress::ProgressLine;
 use self::requests::Requests;
-use crate::Failure;
-use crate::arguments::{Backend, Profile, ProfileCommand, Record};
+use weir_cli::Failure;
+use weir_cli::arguments::{Backend, Profile, ProfileCommand, Record};
 
 pub(crate) fn run(runtime: &Path, profile: &Profile) -> Result<(), Failure> {
     match &profile.other {

@@ -1,7 +1,7 @@
 //! `weir inspector`: the service that answers inspectors' questions.
 
-use crate::Failure;
-use crate::arguments::Inspector;
+use weir_cli::Failure;
+use weir_cli::arguments::Inspector;
 
 pub(crate) fn run(inspector: &Inspector) -> Result<(), Failure> {
     if inspector.check {
@@ -9,6 +9,6 @@ pub(crate) fn run(inspector: &Inspector) -> Result<(), Failure> {
         println!("{}: good", inspector.config.display());
         return Ok(());
     }
-    super::control::survive_broken_pipes();
+    weir_cli::survive_broken_pipes();
     weir_inspector::run(&inspector.config).map_err(Failure::new)
 }

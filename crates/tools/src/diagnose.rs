@@ -13,11 +13,12 @@ use weir_diagnose::rules;
 use weir_diagnose::saved;
 
 use self::target::{Target, pid_of};
-use crate::arguments::Diagnose;
-use crate::style::{Stream, Style};
+use weir_cli::arguments::Diagnose;
+use weir_cli::style::{Stream, Style};
 use weir_measure::interrupt;
 
-use crate::{Failure, answered};
+use crate::answered;
+use weir_cli::Failure;
 
 /// Longest file that is read: a profile of ten thousand threads has less.
 const MOST_BYTES: u64 = 1 << 30;
