@@ -283,8 +283,6 @@ fn two_hundred_sites_with_debians_rules() {
         let begun = std::time::Instant::now();
         let snapshot = Snapshot::parse(&text, Path::new("policy.yaml")).unwrap_or_else(|errors| panic!("{errors}"));
         println!("{sites} sites: {:?}, {} kB resident", begun.elapsed(), resident());
-        let own: usize = profiles(&snapshot).iter().map(|profile| profile.own_bytes()).sum();
-        println!("  own bytes of the profiles: {own}");
         held.push(snapshot);
     }
 }
