@@ -69,6 +69,8 @@ pub struct Profile {
     pub(crate) excluded: Vec<compile::Excluded>,
     /// Patterns with macros that the settings decide: requests find them as long as they are kept.
     _patterns: Vec<Compiled>,
+    /// Whether a rule that may run looks up the location of an address.
+    pub(crate) locates: bool,
     /// Whether every rule is run on every value.
     pub(crate) is_naive: bool,
 }
@@ -107,7 +109,10 @@ impl Profile {
         let template = without(removed);
         let sifter = shared(&program.sifters, live(&program, &template), |live| Sifter::new(&program, live, factors));
         let _patterns = patterns(&program, &template);
-        Self { program, base, tuning, template, sifter, excluded, _patterns, is_naive: false }
+        let profile =
+            Self { program, base, tuning, template, sifter, excluded, _patterns, locates: false, is_naive: false };
+        let locates = profile.geo_lookups().next().is_some();
+        Self { locates, ..profile }
     }
 
     /// A profile that runs every rule on every value: what the others are compared with.
