@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 60
 export FUZZ_SECONDS
 
 .DEFAULT_GOAL := help
-.PHONY: help run run-probe tools probe probe-check probe-test probe-jdks probe-beside probe-fuzz test build setup lint conformance deliveries nonces interop interop-inspectors interop-messages messages-crowd interop-crowdsec api-test bench soak fuzz asan miri abi nginx-tests docs cycles clean
+.PHONY: help run run-probe tools probe probe-check probe-test probe-jdks probe-beside probe-fuzz test test-more build setup lint conformance deliveries nonces interop interop-inspectors interop-messages messages-crowd interop-crowdsec api-test bench soak fuzz asan miri abi nginx-tests docs cycles clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -68,6 +68,13 @@ test: setup ## run all tests, including the end-to-end tests; those of the Java 
 	set -x; mvn -B -f probe verify -DexcludedGroups=slow || status=$$?; \
 	$(CARGO) test --profile $(PROFILE) --workspace --no-fail-fast || status=$$?; exit $$status
 
+test-more: build ## run the tests that `make test` ignores for want of Chromium, Go and ModSecurity's nginx module
+	@scripts/setup.sh more
+	$(CARGO) test --profile $(PROFILE) -p weir-profile --test browser -- --ignored
+	$(CARGO) test --profile $(PROFILE) -p weir-inspector --test service -- --ignored
+	WEIR_MODULE=$(abspath $(TARGET)/$(PROFILE)/libngx_http_weir_module.so) WEIR_BIN=$(abspath $(TARGET)/$(PROFILE)/weir) \
+	$(CARGO) test --profile $(PROFILE) -p weir-tests --test command -- --ignored
+
 lint: setup ## check formatting, clippy, and licences and advisories of dependencies
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --profile $(PROFILE) -- -D warnings
@@ -75,7 +82,7 @@ lint: setup ## check formatting, clippy, and licences and advisories of dependen
 	$(CARGO) deny check bans licenses sources
 	@$(CARGO) deny check advisories || { echo "lint: advisories could not be checked, or there are some (see above)"; [ -z "$$CI" ]; }
 
-# The test data is not part of this repository: CRS_TESTS and SECLANG_TESTS name its directories.
+# The cases of CRS are not part of this repository: CRS_TESTS names their directory.
 conformance: ## run SecLang's test vectors and CRS's regression cases on nginx (CONFORMANCE_FLAGS)
 	@scripts/setup.sh
 	$(CARGO) build --profile $(PROFILE) -p weir-bench -p weir-nginx

@@ -2,24 +2,28 @@
 # Installs the packages that building and testing Weir needs, on Debian.
 #
 #   scripts/setup.sh          nginx, its headers, clang (for bindgen and the BPF programs),
-#                             libelf, the OWASP Core Rule Set, curl, openssl; for tests: LuaJIT, nginx's
-#                             Lua module, wrk, h2load
+#                             libelf, the OWASP Core Rule Set, curl, openssl; for tests: LuaJIT, Lua, nginx's
+#                             Lua module, Redis, Python, xz, wrk, h2load
+#   scripts/setup.sh more     also what the tests of `make test-more` need
 #   scripts/setup.sh bench    also the compared products and load generators of `make bench`
 #   scripts/setup.sh probe    also what builds the Java probe, and the databases of its shop
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 packages=(gcc libc6-dev make nginx nginx-dev libclang-dev clang libelf-dev libpcre2-dev libssl-dev zlib1g-dev curl openssl
-  ca-certificates modsecurity-crs luajit2 libnginx-mod-http-lua wrk nghttp2-client)
+  ca-certificates modsecurity-crs luajit2 lua5.1 libnginx-mod-http-lua
+  redis-server python3 xz-utils wrk nghttp2-client)
 if [ "${1:-}" = bench ]; then
   packages+=(dpkg-dev linux-perf haproxy libnginx-mod-http-modsecurity libnginx-mod-http-geoip2
     libmodsecurity-dev caddy mosquitto libnginx-mod-nchan nats-server)
   # Coraza needs a newer Go than Debian 12 has; without it, Coraza is not measured.
   command -v go >/dev/null || echo "setup: Go 1.25 is missing (https://go.dev/dl): Coraza will not be measured" >&2
 elif [ "${1:-}" = probe ]; then
-  packages+=(openjdk-17-jdk-headless maven postgresql redis-server)
+  packages+=(openjdk-17-jdk-headless maven postgresql)
+elif [ "${1:-}" = more ]; then
+  packages+=(chromium libnginx-mod-http-modsecurity)
 elif [ $# -gt 0 ]; then
-  echo "setup: unknown argument '$1'; expected 'bench', 'probe' or no argument" >&2
+  echo "setup: unknown argument '$1'; expected 'bench', 'more', 'probe' or no argument" >&2
   exit 2
 fi
 

@@ -23,9 +23,8 @@ policies:
         action: block
 "#;
 
-/// Prints why a test is skipped.
-fn refused() -> bool {
-    weir_sample::privilege().inspect_err(|error| eprintln!("skipped: {error}")).is_err()
+fn demand_privilege() {
+    weir_sample::privilege().unwrap_or_else(|error| panic!("{error}"));
 }
 
 fn nginx() -> Nginx {
@@ -66,9 +65,7 @@ fn read(path: &Path) -> Profile {
 
 #[test]
 fn a_profile_is_per_request_only_for_an_nginx_with_weir() {
-    if refused() {
-        return;
-    }
+    demand_privilege();
     let (nginx, other) = (nginx(), nginx());
     let (ours, theirs) = (nginx.path("ours.weir.json.gz"), nginx.path("theirs.weir.json.gz"));
     let master = nginx.master().to_string();
@@ -95,9 +92,7 @@ fn a_profile_is_per_request_only_for_an_nginx_with_weir() {
 
 #[test]
 fn without_stub_status_at_the_end_only_the_number_of_requests_is_lost() {
-    if refused() {
-        return;
-    }
+    demand_privilege();
     const PAGES: [&str; 2] = ["100 100 1000", "200 200 1051"];
     let nginx = nginx();
     let master = nginx.master().to_string();

@@ -1,7 +1,5 @@
 //! Weir beside other features of nginx: FastCGI, Lua, nginx's own logs, maps and conditions.
 
-use std::path::Path;
-
 use serde_json::json;
 use weir_tests::fnv::fnv;
 use weir_tests::origin::{self, Echo};
@@ -68,10 +66,6 @@ pub const LUA: [&str; 2] =
 
 #[test]
 fn beside_the_lua_module() {
-    if let Some(missing) = LUA.iter().find(|path| !Path::new(path).exists()) {
-        println!("skipped: {missing} is not there (libnginx-mod-http-lua)");
-        return;
-    }
     let location = format!(
         "location / {{ rewrite_by_lua_block {{ ngx.req.set_header('X-Lua', 'rewrite') }}\n\
          access_by_lua_block {{ ngx.req.read_body(); ngx.req.set_header('X-Body', tostring(#(ngx.req.get_body_data() or ''))) \n\

@@ -247,7 +247,7 @@ fn three_hundred_reloads_under_load_leak_nothing() {
 
 /// Tests a checkout, such as CRS 4: `CRS_PATH=/path/to/coreruleset cargo test ... -- --ignored any_checkout`.
 #[test]
-#[ignore = "needs a checkout"]
+#[ignore = "needs a checkout of CRS"]
 fn any_checkout_protects_unedited() {
     let path = std::env::var("CRS_PATH").expect("CRS_PATH says where the checkout is");
     let nginx = serve(&format!("path: {path}, paranoia: 1"));

@@ -16,16 +16,12 @@ use weir_tests::{Gateway, Nginx, Request, Setup};
 
 use crate::beside::LUA;
 
-/// A gateway with Lua beside it, or none where there is no Lua.
-fn start(http: &str, server: &str, documents: &[(&str, Value)]) -> Option<Gateway> {
-    if let Some(missing) = LUA.iter().find(|path| !Path::new(path).exists()) {
-        println!("skipped: {missing} is not there (libnginx-mod-http-lua)");
-        return None;
-    }
+/// A gateway with Lua beside it.
+fn start(http: &str, server: &str, documents: &[(&str, Value)]) -> Gateway {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().display().to_string();
     let setup = LUA.iter().fold(Setup::gateway(), |setup, path| setup.module(*path));
     let http = format!("lua_package_path '{root}/lua/?.lua;{root}/examples/federation/?.lua;;';\n{http}");
-    Some(Gateway::start_with(setup.workers(2).http(&http).server(server), documents))
+    Gateway::start_with(setup.workers(2).http(&http).server(server), documents)
 }
 
 /// The answer, and the worker that gave it.
@@ -83,7 +79,7 @@ fn lua_publishes_listens_claims_asks_and_answers_across_workers() {
         ("sites/all", json!({"hosts": ["*"]})),
         ("routes/live", json!({"site": "all", "path": "/", "messages": {"topics": "live"}})),
     ];
-    let Some(gateway) = start(http, server, &documents) else { return };
+    let gateway = start(http, server, &documents);
     let nginx = &gateway.nginx;
     until("both workers to answer", || (ask(nginx, "/sum?worker=0").1 == "0: 3").then_some(()));
     until("both workers to answer", || (ask(nginx, "/sum?worker=1").1 == "1: 3").then_some(()));
@@ -132,7 +128,7 @@ fn one_worker_has_the_connection_to_a_peer_and_another_takes_over_when_it_dies()
         local reply, err = require('federation').ask('a', ngx.var.arg_text)
         if not reply then ngx.status = 502; return ngx.say(err) end
         ngx.say(ngx.worker.pid(), ' ', reply) } }";
-    let Some(gateway) = start(&http, server, &[]) else { return };
+    let gateway = start(&http, server, &[]);
     let nginx = &gateway.nginx;
     until("the peer to be dialled", || (ask(nginx, "/ask?text=x").0 == 200).then_some(()));
     let replies: HashSet<String> = (0..40)
@@ -192,9 +188,6 @@ fn a_module_in_c_hears_messages_and_answers_questions() {
         local bus, sum = require 'weir.bus', 0
         for worker = 0, 1 do sum = sum + tonumber((assert(bus.request({ worker = worker, topic = 'total' }, '', 5)))) end
         ngx.print(sum) } }";
-    if let Some(missing) = LUA.iter().find(|path| !Path::new(path).exists()) {
-        return println!("skipped: {missing} is not there (libnginx-mod-http-lua)");
-    }
     let setup = LUA.iter().fold(setup.module(module), |setup, path| setup.module(*path));
     let http = format!("lua_package_path '{}/lua/?.lua;;';\n", root.display());
     let gateway = Gateway::start_with(

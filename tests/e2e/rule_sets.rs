@@ -130,6 +130,28 @@ SecRule RESPONSE_BODY "@contains secret-token" "id:2,phase:4,deny,status:500,msg
 }
 
 #[test]
+fn a_response_over_its_limit_is_flagged_and_one_of_that_size_is_not() {
+    let rules = "SecResponseBodyAccess On\nSecResponseBodyMimeType application/json application/octet-stream\n\
+                 SecResponseBodyLimit 65536\n\
+                 SecRule OUTBOUND_DATA_ERROR \"@eq 1\" \"id:1,phase:4,deny,status:502,msg:'Too long'\"\n";
+    let lengths = [(65_535, 200), (65_536, 200), (65_537, 502), (300_000, 502)];
+    let origin = Echo::start();
+    let setup = setup(rules)
+        .http("default_type application/octet-stream;")
+        .server(&format!("location /big/ {{ proxy_pass http://{origin}; proxy_http_version 1.1; }}"))
+        .server(&format!("location /raw/ {{ proxy_pass http://{origin}/; proxy_buffering off; }}"));
+    let files =
+        lengths.iter().fold(setup, |setup, (length, _)| setup.file(&format!("html/{length}"), "x".repeat(*length)));
+    let nginx = files.start();
+    for place in ["/", "/big/", "/raw/big/"] {
+        for (length, status) in lengths {
+            assert_eq!(nginx.get(&format!("{place}{length}")).status, status, "{place}{length}");
+        }
+    }
+    assert!(nginx.crashes().is_empty(), "{:?}", nginx.crashes());
+}
+
+#[test]
 fn held_responses_arrive_complete_whether_buffered_or_not() {
     let rules = "SecResponseBodyAccess On\nSecResponseBodyMimeType application/json application/octet-stream\n\
                  SecResponseBodyLimit 65536\n\

@@ -9,7 +9,7 @@ pub enum Address {
     Control,
 }
 
-/// The subject of a message. The bus itself reserves the topics below [`Topic::FIRST_FREE`].
+/// The subject of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Topic(pub u16);
 
@@ -20,12 +20,8 @@ impl Topic {
     pub const EJECT: Topic = Topic(2);
     /// A request for a reply, also used by measurements.
     pub const PING: Topic = Topic(3);
-    /// Totals of the ledger.
-    pub const LEDGER: Topic = Topic(4);
     /// What a worker has left out of its state, in UTF-8, a line for each resource; empty if nothing.
     pub const LEFT_OUT: Topic = Topic(5);
-    /// The first topic that is free for plugins.
-    pub const FIRST_FREE: Topic = Topic(16);
 }
 
 /// The recipient of a request.

@@ -98,11 +98,6 @@ impl Endpoint {
         self.post(self.index(to)?, &Message { kind: MessageKind::Oneway, topic, key: &[], payload })
     }
 
-    /// Sends a message to the worker that has claimed `key`; the key travels with it.
-    pub fn send_owner(&self, key: &[u8], topic: Topic, payload: &[u8]) -> Result<(), SendError> {
-        self.post(self.owner_index(key)?, &Message { kind: MessageKind::Oneway, topic, key, payload })
-    }
-
     /// Sends a message to all workers that take part, but not to the sender.
     pub fn broadcast(&self, topic: Topic, payload: &[u8]) -> Broadcast {
         let mut outcome = Broadcast::default();
@@ -115,8 +110,8 @@ impl Endpoint {
         outcome
     }
 
-    /// Sends a message that wants an answer. The answer arrives as [`MessageKind::Reply`] with the same id, or never: timing out
-    /// is the caller's.
+    /// Sends a message that wants an answer; the key of an owner travels with it. The answer arrives as
+    /// [`MessageKind::Reply`] with the same id, or never: timing out is the caller's.
     pub fn request(&self, to: Recipient<'_>, topic: Topic, payload: &[u8]) -> Result<RequestId, SendError> {
         let (to, key) = match to {
             Recipient::One(to) => (self.index(to)?, &[][..]),

@@ -81,12 +81,6 @@ impl Region {
         self.private.as_ref()
     }
 
-    /// As [`Region::create`], with the generation after the newest one that is there.
-    pub fn create_next(dir: &Path, workers: usize) -> Result<Region, BusError> {
-        let generations = Region::list(dir).map_err(BusError::io("list", dir))?;
-        Region::create(dir, generations.last().map_or(1, |newest| newest + 1), workers)
-    }
-
     /// Opens a region that someone else has made.
     pub fn open(dir: &Path, generation: u64) -> Result<Region, BusError> {
         let path = region_path(dir, generation);

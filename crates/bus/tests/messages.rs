@@ -71,7 +71,7 @@ fn senders_are_told_what_was_not_sent() {
     assert_eq!(w0.send(W1, TOPIC, b""), Err(SendError::Gone), "never there");
     assert_eq!(w0.send(Address::Worker(9), TOPIC, b""), Err(SendError::Gone), "no such worker");
     assert_eq!(w0.send(Address::Control, TOPIC, b""), Err(SendError::Gone));
-    assert_eq!(w0.send_owner(b"key", TOPIC, b""), Err(SendError::NoOwner));
+    assert_eq!(w0.request(Recipient::Owner(b"key"), TOPIC, b""), Err(SendError::NoOwner));
     let w1 = bus.region.attach(W1).unwrap();
     assert_eq!(w0.send(W1, TOPIC, &[0; MESSAGE_MAX + 1]), Err(SendError::TooLong { max: MESSAGE_MAX }));
     let sent = (0..).take_while(|_| w0.send(W1, TOPIC, &[0; MESSAGE_MAX]).is_ok()).count();
@@ -177,14 +177,13 @@ fn keys_lead_to_their_owner_and_travel_with_the_message() {
     let generation = workers[1].claim(b"session").unwrap();
     assert_eq!(workers[0].claim(b"session"), Err(OwnerError::Taken { by: W1 }));
     assert_eq!(workers[0].owner(b"session"), Some(W1));
-    workers[0].send_owner(b"session", TOPIC, b"hello").unwrap();
     workers[0].request(Recipient::Owner(b"session"), TOPIC, b"hello").unwrap();
     let mut got = 0;
     workers[1].receive(&mut |message| {
         assert_eq!((message.key, message.payload), (&b"session"[..], &b"hello"[..]));
         got += 1;
     });
-    assert_eq!(got, 2);
+    assert_eq!(got, 1);
     let control = bus.region.attach(Address::Control).unwrap();
     assert_eq!(control.claim(b"session"), Err(OwnerError::NotAWorker));
     // Killed without releasing: the successor does not own it, and it can be had.

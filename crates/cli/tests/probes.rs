@@ -7,29 +7,21 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
-/// The agent's jar and the libraries of the program; `None` with a line on what is not there.
-fn class_path() -> Option<(PathBuf, String)> {
+/// The jar and the libraries of the program, which `make probe` builds and fetches.
+fn class_path() -> (PathBuf, String) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let built = || root.join("probe/agent/target/weir-probe.jar");
     let jar = std::env::var_os("WEIR_PROBE_JAR").map_or_else(built, PathBuf::from);
-    let maven = PathBuf::from(std::env::var_os("HOME")?).join(".m2/repository");
+    let maven = PathBuf::from(std::env::var_os("HOME").expect("HOME is set")).join(".m2/repository");
     let libraries = [
         "ch/qos/logback/logback-classic/1.2.13/logback-classic-1.2.13.jar",
         "ch/qos/logback/logback-core/1.2.13/logback-core-1.2.13.jar",
         "org/slf4j/slf4j-api/1.7.36/slf4j-api-1.7.36.jar",
     ];
     let libraries = libraries.map(|library| maven.join(library));
-    let java = Command::new("java").arg("-version").output().is_ok_and(|output| output.status.success());
     let missing = libraries.iter().chain([&jar]).find(|path| !path.is_file());
-    if let Some(missing) = missing.filter(|_| java) {
-        eprintln!("skipped: there is no {}; `mvn verify` in probe/ makes it", missing.display());
-        return None;
-    }
-    if !java {
-        eprintln!("skipped: there is no java");
-        return None;
-    }
-    Some((jar, libraries.map(|path| path.display().to_string()).join(":")))
+    assert!(missing.is_none(), "there is no {}: `make probe` makes it", missing.expect("is some").display());
+    (jar, libraries.map(|path| path.display().to_string()).join(":"))
 }
 
 /// A JVM with the probe that serves requests.
@@ -42,13 +34,13 @@ struct Jvm {
 }
 
 impl Jvm {
-    fn start() -> Option<Self> {
+    fn start() -> Self {
         Self::beside(None)
     }
 
     /// One that registers where another one does.
-    fn beside(other: Option<&Self>) -> Option<Self> {
-        let (jar, libraries) = class_path()?;
+    fn beside(other: Option<&Self>) -> Self {
+        let (jar, libraries) = class_path();
         let dir = tempfile::tempdir().expect("temp dir");
         let probes = other.map_or_else(|| dir.path().join("probes"), |other| other.probes.clone());
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/probe/Shop.java");
@@ -67,7 +59,7 @@ impl Jvm {
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("is piped")).read_line(&mut line).expect("reads");
         let port = line.trim().parse().unwrap_or_else(|_| panic!("a port was expected: {line:?}"));
-        Some(Self { dir, probes, child, port })
+        Self { dir, probes, child, port }
     }
 
     fn weir(&self, arguments: &[&str]) -> Output {
@@ -104,7 +96,7 @@ impl Drop for Jvm {
 
 #[test]
 fn probes_are_listed_switched_and_ranked_without_control() {
-    let Some(jvm) = Jvm::start() else { return };
+    let jvm = Jvm::start();
     let listed = jvm.good(&["probes"]);
     assert!(listed.contains("shop") && listed.contains("disarmed") && listed.contains("logback"), "{listed}");
     let pid = jvm.child.id().to_string();
@@ -125,7 +117,7 @@ fn probes_are_listed_switched_and_ranked_without_control() {
     assert_eq!(jvm.good(&["probes", "wake", "logback"]), format!("shop-{pid}: logback is on\n"));
     assert_eq!(jvm.good(&["probes", "silence"]), format!("shop-{pid}: silent: by request\n"));
     assert_eq!(jvm.json(&["probes", "--json"])["probes"][0]["state"], "silent");
-    let other = Jvm::beside(Some(&jvm)).expect("as before");
+    let other = Jvm::beside(Some(&jvm));
     for arguments in [&["probes", "arm", "--pid", &other.child.id().to_string()][..], &["probes"]] {
         let note = String::from_utf8(jvm.weir(arguments).stderr).expect("is UTF-8");
         assert!(note.contains(&format!("as business traffic: shop-{pid}\n")), "{arguments:?}: {note}");
@@ -134,7 +126,7 @@ fn probes_are_listed_switched_and_ranked_without_control() {
 
 #[test]
 fn shadow_configurations_are_set_without_control() {
-    let Some(jvm) = Jvm::start() else { return };
+    let jvm = Jvm::start();
     let file = jvm.dir.path().join("shadow.yaml");
     fs::write(&file, "logback: {suffix: .b}\n").expect("writes");
     let set = ["probes", "shadow", "--app", "shop", file.to_str().expect("is text")];
@@ -167,7 +159,7 @@ fn shadow_configurations_are_set_without_control() {
 
 #[test]
 fn an_ablation_measures_each_plugin_and_wakes_it_again() {
-    let Some(jvm) = Jvm::start() else { return };
+    let jvm = Jvm::start();
     let url = format!("http://127.0.0.1:{}/", jvm.port);
     let options = ["ablate", "--probe", "--url", &url, "--rounds", "2", "--seconds", "0.2", "--connections", "2"];
     let refused = jvm.weir(&options);

@@ -1,5 +1,5 @@
 //! `weir replay`, `weir rules` and `weir tune` with the Core Rule Set of Debian's package, from a
-//! false positive to the policy that lets it pass. Without the package these tests say so and end.
+//! false positive to the policy that lets it pass.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,12 +34,9 @@ fn out(dir: &Path, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("is UTF-8")
 }
 
-/// A directory with a policy that runs CRS, and the requests; `None` without CRS.
-fn site(settings: &str) -> Option<tempfile::TempDir> {
-    if !Path::new(CRS).is_dir() {
-        eprintln!("skipped: there is no {CRS}; install modsecurity-crs");
-        return None;
-    }
+/// A directory with a policy that runs CRS, and the requests.
+fn site(settings: &str) -> tempfile::TempDir {
+    assert!(Path::new(CRS).is_dir(), "there is no {CRS}: `make setup` installs it");
     let dir = tempfile::tempdir().expect("temp dir");
     let policy = format!(
         "# The shop's.\npolicies:\n  - id: shop\n    rules:\n      - id: shop-crs\n        when: 'true' # all\n        \
@@ -47,7 +44,7 @@ fn site(settings: &str) -> Option<tempfile::TempDir> {
     );
     fs::write(dir.path().join("policy.yaml"), policy).expect("writes");
     fs::write(dir.path().join("requests"), REQUESTS).expect("writes");
-    Some(dir)
+    dir
 }
 
 fn replay(dir: &Path) -> Vec<Value> {
@@ -77,7 +74,7 @@ fn fired(request: &Value) -> Vec<&str> {
 
 #[test]
 fn a_replayed_attack_says_what_fired_where_and_what_it_cost() {
-    let Some(dir) = site("") else { return };
+    let dir = site("");
     let requests = replay(dir.path());
     assert_eq!(requests.len(), 5);
     let first = &requests[0];
@@ -101,7 +98,7 @@ fn a_replayed_attack_says_what_fired_where_and_what_it_cost() {
 
 #[test]
 fn without_a_policy_crs_only_detects() {
-    let Some(dir) = site("") else { return };
+    let dir = site("");
     let text = out(dir.path(), &["replay", "requests", "--repeat", "1"]);
     assert!(
         text.contains("detect by 949110, goes on to the origin") && text.contains("this is a default policy"),
@@ -114,7 +111,7 @@ fn without_a_policy_crs_only_detects() {
 
 #[test]
 fn a_har_file_gives_the_same_as_the_raw_request() {
-    let Some(dir) = site("") else { return };
+    let dir = site("");
     let header = |name: &str, value: &str| json!({ "name": name, "value": value });
     let har = json!({ "log": { "entries": [{ "request": {
         "method": "POST", "url": "https://shop.example.com/post?id=7", "httpVersion": "HTTP/1.1",
@@ -131,7 +128,7 @@ fn a_har_file_gives_the_same_as_the_raw_request() {
 
 #[test]
 fn an_attack_log_s_entry_fires_again_and_says_what_it_lacks() {
-    let Some(dir) = site("") else { return };
+    let dir = site("");
     let before = replay(dir.path());
     attack_log(dir.path());
     fs::rename(dir.path().join("attack.log"), dir.path().join("requests")).expect("renames");
@@ -149,7 +146,7 @@ fn an_attack_log_s_entry_fires_again_and_says_what_it_lacks() {
 #[test]
 fn what_tune_proposes_lets_the_named_pass_and_nothing_else() {
     for settings in ["", "            exclude:\n              - {rule: 920100} # known\n            detect: false\n"] {
-        let Some(dir) = site(settings) else { return };
+        let dir = site(settings);
         let dir = dir.path();
         attack_log(dir);
         let old = fs::read_to_string(dir.join("policy.yaml")).expect("reads");
@@ -175,7 +172,7 @@ fn what_tune_proposes_lets_the_named_pass_and_nothing_else() {
 
 #[test]
 fn tune_names_targets_paths_and_what_else_would_go() {
-    let Some(dir) = site("") else { return };
+    let dir = site("");
     attack_log(dir.path());
     let text = out(dir.path(), &["tune", "attack.log", "--false-positive", "r0"]);
     let want = "- {rule: 942100, target: 'ARGS:q', when: 'http.request.uri.path eq \"/search\"'}";
@@ -192,7 +189,7 @@ fn tune_names_targets_paths_and_what_else_would_go() {
 
 #[test]
 fn tune_says_why_it_can_propose_nothing() {
-    let Some(dir) = site("") else { return };
+    let dir = site("");
     attack_log(dir.path());
     for (arguments, code, want) in [
         (&["tune", "attack.log"][..], 2, "--false-positive"),
@@ -214,7 +211,7 @@ fn tune_says_why_it_can_propose_nothing() {
 
 #[test]
 fn a_rule_is_explained_from_its_place_to_its_exclusion() {
-    let Some(dir) = site("            exclude: [{tag: attack-sqli, target: 'ARGS:q'}]\n") else { return };
+    let dir = site("            exclude: [{tag: attack-sqli, target: 'ARGS:q'}]\n");
     let text = out(dir.path(), &["rules", "explain", "942100", "--policy", "policy.yaml"]);
     for want in [
         "REQUEST-942-APPLICATION-ATTACK-SQLI.conf:",
@@ -240,7 +237,7 @@ fn a_rule_is_explained_from_its_place_to_its_exclusion() {
 
 #[test]
 fn rules_are_listed_by_tag_and_file() {
-    let Some(dir) = site("") else { return };
+    let dir = site("");
     let list = |more: &[&str]| -> Vec<Value> {
         let text = out(dir.path(), &[&["rules", "list", "--json"], more].concat());
         serde_json::from_str::<Value>(&text).expect("JSON").as_array().expect("a list").clone()
@@ -310,7 +307,7 @@ fn has_parts(line: &str, pattern: &str) -> bool {
 
 #[test]
 fn every_command_of_the_guides_prints_what_they_show() {
-    let Some(dir) = site("") else { return };
+    let dir = site("");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     fs::create_dir(dir.path().join("examples")).expect("creates");
     for name in ["attack.http", "attack.log", "crs.yaml"] {

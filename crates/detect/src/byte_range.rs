@@ -6,7 +6,7 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use crate::byte_set::{ByteSet, is_within};
+use crate::byte_set::ByteSet;
 
 /// The allowed bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,13 +64,6 @@ impl ByteRange {
     pub fn allows(&self, value: &[u8]) -> bool {
         value.iter().all(|byte| self.allowed[usize::from(byte >> 6)] >> (byte & 63) & 1 != 0)
     }
-
-    /// The same, for the bytes that occur in a value (see [`crate::byte_set()`]).
-    #[must_use]
-    #[inline]
-    pub fn allows_all(&self, occurring: &ByteSet) -> bool {
-        is_within(occurring, &self.allowed)
-    }
 }
 
 fn parse_part(part: &str) -> Result<RangeInclusive<u8>, ByteRangeError> {
@@ -83,7 +76,6 @@ fn parse_part(part: &str) -> Result<RangeInclusive<u8>, ByteRangeError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::byte_set::byte_set;
 
     #[test]
     fn allows_what_is_listed() {
@@ -101,7 +93,6 @@ mod tests {
         ] {
             let range = ByteRange::parse(argument).unwrap();
             assert_eq!(range.allows(value.as_bytes()), allowed, "{argument} {value}");
-            assert_eq!(range.allows_all(&byte_set(value.as_bytes())), allowed, "{argument} {value}");
         }
     }
 

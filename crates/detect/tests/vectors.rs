@@ -1,8 +1,5 @@
-//! The published vectors of SecLang's operators (`operators/*.json` of owasp-modsecurity's
-//! secrules-language-tests). They are not part of this repository: `SECLANG_TESTS` names their
-//! directory; without it the test prints a note and passes.
-
-use std::path::{Path, PathBuf};
+//! ModSecurity's test vectors of the operators that are in this crate (see NOTICE): those of `weir-engine`, which tests
+//! them all. Characters of an input are bytes.
 
 use regex_automata::Input;
 use regex_automata::meta::Regex;
@@ -43,43 +40,24 @@ fn any_match_in_place(pattern: &str, input: &[u8], valid: fn(&[u8]) -> bool) -> 
     spans.any(|span| regex.find(span).is_some_and(|found| valid(&input[found.range()])))
 }
 
-fn folder() -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/secrules-language-tests");
-    std::env::var_os("SECLANG_TESTS").map(PathBuf::from).or(Some(beside)).filter(|folder| folder.is_dir())
-}
-
 #[test]
 fn published_vectors() {
-    let Some(folder) = folder() else {
-        println!("skipped: SECLANG_TESTS names no folder with the vectors");
-        return;
-    };
-    let mut wrong = Vec::new();
-    for (name, operator) in OPERATORS {
-        let text = std::fs::read_to_string(folder.join("operators").join(name).with_extension("json")).unwrap();
-        let cases: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap();
-        assert!(!cases.is_empty(), "{name}");
-        for case in &cases {
-            let input = bytes(case["input"].as_str().unwrap());
-            let found = operator(case["param"].as_str().unwrap_or_default(), &input);
-            if found != (case["ret"] == 1) {
-                wrong.push(case.to_string());
+    let (mut passed, mut wrong) = (0, Vec::new());
+    for line in include_str!("../../engine/tests/vectors/operators.jsonl").lines() {
+        let (name, parameter, matching, other): (String, String, Vec<String>, Vec<String>) =
+            serde_json::from_str(line).unwrap();
+        let Some((_, operator)) = OPERATORS.iter().find(|(known, _)| *known == name) else { continue };
+        let inputs = matching.iter().map(|input| (input, true)).chain(other.iter().map(|input| (input, false)));
+        for (input, expected) in inputs {
+            let bytes: Vec<u8> = input.chars().map(|character| u8::try_from(character).expect("a byte")).collect();
+            if operator(&parameter, &bytes) == expected {
+                passed += 1;
+            } else {
+                wrong.push(format!("{name} {parameter:?} of {input:?}: expected {expected}"));
             }
         }
-        println!("{name}: {} vectors", cases.len());
     }
+    println!("{passed} passed, {} failed", wrong.len());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-/// An input as ModSecurity's own test runner reads it: up to a NUL byte, with its own escapes.
-fn bytes(text: &str) -> Vec<u8> {
-    let text = text.split('\0').next().unwrap_or_default();
-    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
-    while let [first, after @ ..] = rest {
-        let hexadecimal = rest.strip_prefix(b"\\x").and_then(|digits| digits.get(..2));
-        let byte = hexadecimal.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
-        bytes.push(byte.unwrap_or(*first));
-        rest = if byte.is_some() { &rest[4..] } else { after };
-    }
-    bytes
+    assert_eq!(passed, 141);
 }

@@ -66,14 +66,6 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("binds").port()
 }
 
-fn installed() -> bool {
-    let there = Command::new("nginx").arg("-v").stderr(Stdio::null()).status().is_ok();
-    if !there {
-        eprintln!("skipped: there is no nginx");
-    }
-    there
-}
-
 const HEAD: &str =
     "daemon off; worker_processes 2; pid nginx.pid; error_log error.log warn; events { worker_connections 256; }\n";
 const TEMPORARY: &str =
@@ -164,9 +156,6 @@ fn directory() -> (tempfile::TempDir, PathBuf) {
 
 #[test]
 fn a_running_nginx_is_known_from_outside() {
-    if !installed() {
-        return;
-    }
     let (_kept, dir) = directory();
     let backend = upstream(&dir);
     let nginx = gateway(&dir, free_port(), backend.port, false, true);
@@ -213,12 +202,7 @@ fn a_running_nginx_is_known_from_outside() {
 
 #[test]
 fn samples_and_system_calls_come_with_it() {
-    if !installed() {
-        return;
-    }
-    if let Err(error) = weir_sample::privilege() {
-        return eprintln!("skipped: {error}");
-    }
+    weir_sample::privilege().unwrap_or_else(|error| panic!("{error}"));
     let (_kept, dir) = directory();
     let backend = upstream(&dir);
     let nginx = gateway(&dir, free_port(), backend.port, false, false);
@@ -236,9 +220,6 @@ fn samples_and_system_calls_come_with_it() {
 
 #[test]
 fn a_baseline_says_what_has_changed() {
-    if !installed() {
-        return;
-    }
     let (_kept, dir) = directory();
     let backend = upstream(&dir);
     let port = free_port();
@@ -296,9 +277,6 @@ fn what_is_not_there_is_an_error_and_what_ends_meanwhile_too() {
 
 #[test]
 fn an_orphan_of_a_killed_nginx_stands_for_itself_alone() {
-    if !installed() {
-        return;
-    }
     let (_kept, dir) = directory();
     let mut nginx = upstream(&dir);
     let orphans = nginx.workers();

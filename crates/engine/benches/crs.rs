@@ -73,9 +73,7 @@ impl Costs {
 }
 
 fn main() {
-    if !Path::new(SETUP).is_file() {
-        return println!("skipped: {SETUP} is not there");
-    }
+    assert!(Path::new(SETUP).is_file(), "there is no {SETUP}: `make setup` installs it");
     let chosen: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     let requests = || {
         let is_chosen = |name: &&str| chosen.is_empty() || chosen.iter().any(|one| name == one);

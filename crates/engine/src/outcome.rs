@@ -297,7 +297,8 @@ impl<'a> Outcome<'a> {
         self.runs.iter().filter_map(wanted).max_by_key(|(limit, _)| *limit)
     }
 
-    /// Gives the response's body, or its beginning, to rule sets; then phase 4 may be run.
+    /// Gives the response's body to rule sets; then phase 4 may be run. A byte after those that
+    /// [`Self::wants_response_body`] asks for tells that the body goes on.
     pub fn set_response_body(&mut self, body: &'a [u8]) {
         self.runs.iter_mut().for_each(|run| run.set_response_body(body));
     }

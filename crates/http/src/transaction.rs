@@ -253,17 +253,6 @@ impl<'a> Transaction<'a> {
         headers.iter().filter(move |header| header.is(name, hash)).map(|header| header.value)
     }
 
-    /// All values of the response's header fields of this lower-case name, in order.
-    #[inline]
-    pub fn response_header_values<'n>(
-        &self,
-        name: &'n [u8],
-        hash: u64,
-    ) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a, 'n> {
-        let headers: &'a [Header<'a>] = self.parsed.response.get().map_or(&[], |response| response.headers);
-        headers.iter().filter(move |header| header.is(name, hash)).map(|header| header.value)
-    }
-
     /// Records that [`Self::body`] is only the beginning of the body; call it before any body variable is read.
     pub fn set_body_truncated(&self) {
         self.parsed.extent.set(Extent::Beginning);
@@ -272,12 +261,6 @@ impl<'a> Transaction<'a> {
 
     pub(crate) fn extent(&self) -> Extent {
         self.parsed.extent.get()
-    }
-
-    /// Whether the body is only the beginning of what the client sent.
-    #[must_use]
-    pub fn body_truncated(&self) -> bool {
-        self.parsed.extent.get() == Extent::Beginning
     }
 
     /// Path as sent.

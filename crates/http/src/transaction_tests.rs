@@ -148,7 +148,6 @@ fn a_truncated_body_is_flagged_as_that_alone() {
         let transaction = Transaction::new(head("/", &headers), &arena);
         transaction.set_body(body.as_bytes());
         transaction.set_body_truncated();
-        assert!(transaction.body_truncated());
         assert_eq!(transaction.all_anomalies(), Anomalies::BODY_TRUNCATED, "{kind}");
     }
 }

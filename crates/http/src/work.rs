@@ -46,7 +46,8 @@ impl Work {
         }
     }
 
-    /// Units that a request with so many bytes of body may take.
+    /// Units that a request with so many bytes of body may take, for tests.
+    #[doc(hidden)]
     #[must_use]
     pub fn of_body(bytes: usize) -> u64 {
         HEAD_UNITS + bytes as u64 * UNITS_PER_BYTE
@@ -58,7 +59,8 @@ impl Work {
         Self::of(UNBOUNDED)
     }
 
-    /// Takes the bound off.
+    /// Takes the bound off, for tests.
+    #[doc(hidden)]
     pub fn unbind(&self) {
         self.allow(UNBOUNDED);
     }

@@ -20,25 +20,18 @@ impl Drop for Running {
 const WAITING: &str = "io.write('.') io.flush() io.read()";
 
 /// Runs a program until it prints something.
-fn run(program: &str, arguments: &[&str]) -> Option<(Running, Process)> {
+fn run(program: &str, arguments: &[&str]) -> (Running, Process) {
     let child = Command::new(program).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-    let Ok(child) = child else {
-        eprintln!("skipped: no {program} here");
-        return None;
-    };
-    let mut running = Running(child);
+    let mut running = Running(child.unwrap_or_else(|error| panic!("{program}: {error}: `make setup` installs it")));
     running.0.stdout.as_mut().expect("is piped").read_exact(&mut [0]).expect("it says something");
     let process = Process::open(running.0.id()).expect("it runs");
-    if process.memory().u8(process.mappings()[0].start).is_err() {
-        eprintln!("skipped: memory of other processes cannot be read here (CAP_SYS_PTRACE)");
-        return None;
-    }
-    Some((running, process))
+    process.memory().u8(process.mappings()[0].start).expect("memory of other processes can be read (CAP_SYS_PTRACE)");
+    (running, process)
 }
 
 #[test]
 fn luajit_is_understood_and_its_machine_found() {
-    let Some((_running, mut process)) = run("luajit", &["-e", WAITING]) else { return };
+    let (_running, mut process) = run("luajit", &["-e", WAITING]);
     let vm = Vm::find(&mut process).expect("it is known").expect("it is LuaJIT");
     let offsets = vm.offsets();
     assert_eq!(vm.globals().len(), 1, "{offsets:?}");
@@ -53,13 +46,13 @@ fn luajit_is_understood_and_its_machine_found() {
 
 #[test]
 fn a_program_without_lua_has_none() {
-    let Some((_running, mut process)) = run("sh", &["-c", "echo; read line"]) else { return };
+    let (_running, mut process) = run("sh", &["-c", "echo; read line"]);
     assert!(Vm::find(&mut process).expect("nothing is odd").is_none());
 }
 
 #[test]
 fn another_lua_is_refused_by_name() {
-    let Some((_running, mut process)) = run("lua5.1", &["-e", WAITING]) else { return };
+    let (_running, mut process) = run("lua5.1", &["-e", WAITING]);
     match Vm::find(&mut process) {
         Err(error @ LuaError::PlainLua { .. }) => assert!(error.to_string().contains("not LuaJIT"), "{error}"),
         other => panic!("{other:?}"),

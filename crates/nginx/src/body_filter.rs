@@ -41,10 +41,11 @@ const PROBES: [&[u8]; 3] = [b"text/html", b"text/plain", b"application/json"];
 pub struct WatchedResponse {
     /// The beginning of the body. While the response is held, all that buffers in memory had.
     body: ArenaVec<'static, u8>,
-    /// Bytes that are collected; the filter does not wait for more.
+    /// Bytes that are collected; the filter does not wait for more. One more than rules see: it tells whether the body
+    /// goes on.
     limit: usize,
-    /// Bytes of these that rule sets see.
-    rule_set_limit: usize,
+    /// Whether rule sets see them.
+    rule_sets_see: bool,
     /// Whether all of the body has been collected.
     is_whole: bool,
     /// What is to be sent of a response that is held back; `None` for one that passes while rules look on.
@@ -143,17 +144,18 @@ pub unsafe fn watch(r: *mut ngx_http_request_t, inspection: &mut Inspection, onl
             );
             rule_set_limit = 0;
         }
-        let limit = rule_set_limit.max(signed);
-        if limit == 0 {
+        if rule_set_limit.max(signed) == 0 {
             return false;
         }
+        let limit = rule_set_limit.max(signed).saturating_add(1);
         let expected = usize::try_from((*out).content_length_n).unwrap_or(FIRST_BYTES).min(limit);
         let arena = inspection.transaction.arena();
         let held = (!only_detects).then(|| ArenaVec::new_in(arena));
         // Filters that would have nginx keep the request's body for their subrequests have not seen the header yet.
         (*r).set_preserve_body((*r).preserve_body() | u32::from(held.is_some()));
         let body = ArenaVec::with_capacity_in(expected, arena);
-        inspection.watched = Some(WatchedResponse { body, limit, rule_set_limit, is_whole: false, held });
+        inspection.watched =
+            Some(WatchedResponse { body, limit, rule_sets_see: rule_set_limit > 0, is_whole: false, held });
         true
     }
 }
@@ -255,7 +257,7 @@ unsafe fn take(r: *mut ngx_http_request_t, watched: &mut WatchedResponse, mut ch
                     ((*buffer).pos, (*buffer).file_pos) = ((*buffer).last, (*buffer).file_last);
                 }
             }
-            watched.is_whole = is_last;
+            watched.is_whole = is_last && watched.body.len() < watched.limit;
             if is_last || ((*buffer).flush() != 0 && has_failed(r)) {
                 return Progress::Enough { rest: link.next, last: is_last && !kept };
             }
@@ -277,7 +279,7 @@ unsafe fn has_failed(r: *const ngx_http_request_t) -> bool {
 /// What was collected of a body.
 struct Seen {
     body: &'static [u8],
-    rule_set_limit: usize,
+    rule_sets_see: bool,
     is_whole: bool,
 }
 
@@ -293,8 +295,7 @@ unsafe fn evaluate(
     unsafe {
         let decision = fault::contain_request(r, "response body evaluation", || {
             let inspection = &mut *inspection;
-            let seen = watched.body.len().min(watched.rule_set_limit);
-            inspection.outcome.set_response_body(&watched.body[..seen]);
+            inspection.outcome.set_response_body(if watched.rule_sets_see { watched.body } else { &[] });
             match inspection.run_rule_sets(Phase::ResponseBody, location) {
                 Decision::Continue => inspection.decide_response(watched.body, watched.is_whole),
                 decision => decision,
@@ -317,8 +318,8 @@ pub unsafe fn finish(r: *mut ngx_http_request_t, inspection: *mut Inspection) {
     unsafe {
         if let Some(watched) = (*inspection).watched.take_if(|watched| !watched.is_held()) {
             // Whatever they say, the response is on its way.
-            let WatchedResponse { body, rule_set_limit, is_whole, .. } = watched;
-            let seen = Seen { body: body.into_bump_slice(), rule_set_limit, is_whole };
+            let WatchedResponse { body, rule_sets_see, is_whole, .. } = watched;
+            let seen = Seen { body: body.into_bump_slice(), rule_sets_see, is_whole };
             let _ = evaluate(r, inspection, ffi::location_of(r), seen);
         }
     }
@@ -338,7 +339,7 @@ unsafe fn judge(
         let Some(watched) = (*inspection).watched.take() else { return next(r, rest) };
         let body: &'static [u8] = watched.body.into_bump_slice();
         let seen = &body[..body.len().min(watched.limit)];
-        let seen = Seen { body: seen, rule_set_limit: watched.rule_set_limit, is_whole: watched.is_whole };
+        let seen = Seen { body: seen, rule_sets_see: watched.rule_sets_see, is_whole: watched.is_whole };
         match evaluate(r, inspection, location, seen) {
             Some(Decision::Respond(response)) => {
                 (*inspection).stage.decide();

@@ -283,15 +283,13 @@ fn two_hundred_sites_with_debians_rules() {
         let begun = std::time::Instant::now();
         let snapshot = Snapshot::parse(&text, Path::new("policy.yaml")).unwrap_or_else(|errors| panic!("{errors}"));
         println!("{sites} sites: {:?}, {} kB resident", begun.elapsed(), resident());
-        let own: usize = profiles(&snapshot).iter().map(|profile| profile.own_bytes()).sum();
-        println!("  own bytes of the profiles: {own}");
         held.push(snapshot);
     }
 }
 
 /// A checkout of CRS 4 loads as it is: `CRS_PATH=/path/to/coreruleset cargo test ... -- --ignored any_checkout`.
 #[test]
-#[ignore = "needs a checkout"]
+#[ignore = "needs a checkout of CRS: `make conformance CRS_TESTS=FOLDER`"]
 fn any_checkout_loads_unedited() {
     let path = std::env::var("CRS_PATH").expect("CRS_PATH says where the checkout is");
     let text = policy(&format!("crs: {{path: {path}, paranoia: 4}}"));

@@ -177,7 +177,7 @@ pub fn read(bytes: &[u8]) -> Result<Profile, FormatError> {
     read(&bytes)
 }
 
-/// Reads a profile in a known format, gzip'd or not.
+/// Reads a profile in a known format, gzip'd or not, for tests and fuzzing: users' files are recognised by [`read`].
 ///
 /// # Errors
 /// The problem, its position, and what to do.

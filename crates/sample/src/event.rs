@@ -98,9 +98,6 @@ mod tests {
 
     #[test]
     fn own_thread_can_be_watched() {
-        let opened = Attributes::clock(99).open(Some(0), None);
-        if let Err(error) = opened {
-            eprintln!("skipped: perf events are refused here: {error}");
-        }
+        Attributes::clock(99).open(Some(0), None).expect("perf events are allowed");
     }
 }

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use weir_tidy::tokens::{Token, tokens};
 use weir_tidy::{assert_none, files, read, sources};
 
 /// The most lines of a source file (the goal is around 150; past 400, consider a split).
@@ -59,6 +60,74 @@ fn no_file_contains_paths_of_one_machine() {
         })
     };
     assert_none("paths of one machine", &lines_with(names_one));
+}
+
+/// A test that returns early, or prints that it was skipped, counts as passed although nothing was tested: it fails with
+/// what is missing, or has `#[ignore = "why"]`.
+#[test]
+fn tests_fail_or_are_ignored_where_something_is_missing() {
+    let offenders: Vec<String> = sources()
+        .flat_map(|(path, text)| {
+            early_returns(&text).into_iter().map(move |name| format!("{}: {name}", path.display()))
+        })
+        .collect();
+    assert_none("tests that return early", &offenders);
+    assert_none("tests that skip", &lines_with(skips));
+}
+
+#[test]
+fn early_returns_of_tests_are_found() {
+    let bodies = [
+        ("let Some(folder) = std::env::var_os(\"VECTORS\") else { return };", true),
+        ("if !installed() {\n        return;\n    }", true),
+        ("Err(_) => return println!(\"there is no gcc\"),", true),
+        ("let twice = |n: u32| { return n * 2; };", false),
+        ("let script = \"if x then return end return; \";", false),
+        ("assert!(installed()); // or return;", false),
+    ];
+    for (body, offends) in bodies {
+        let test = |attribute: &str| {
+            format!("#[test]\n{attribute}fn a() {{\n    {body}\n}}\nfn b() {{ if c {{ return; }} }}\n")
+        };
+        let expected: &[&str] = if offends { &["a"] } else { &[] };
+        assert_eq!(early_returns(&test("")), expected, "{body}");
+        assert_eq!(early_returns(&test("#[ignore = \"no gcc\"]\n")), [""; 0], "{body}");
+    }
+    for (line, offends) in [("SKIPPED: no gcc", true), ("skipped: no gcc", true), ("no gcc", false)] {
+        assert_eq!(skips(&format!("    eprintln!(\"{line}\");")), offends, "{line}");
+    }
+}
+
+/// Whether a line prints that something was skipped.
+fn skips(line: &str) -> bool {
+    line.to_ascii_lowercase().contains(concat!("println!(\"", "skipped"))
+}
+
+/// Names of the tests in a source file that are not ignored and return without a value before their end.
+fn early_returns(text: &str) -> Vec<String> {
+    let tokens = tokens(text);
+    let word = |at: usize| tokens.get(at).and_then(Token::word);
+    let is = |at: usize, sign: char| tokens.get(at) == Some(&Token::Sign(sign));
+    let mut found = Vec::new();
+    for start in (0..tokens.len()).filter(|&at| is(at, '[') && word(at + 1) == Some("test") && is(at + 2, ']')) {
+        let Some(function) = (start..tokens.len()).find(|&at| word(at) == Some("fn")) else { continue };
+        if (start..function).any(|at| word(at) == Some("ignore")) {
+            continue;
+        }
+        let mut depth = 0;
+        for at in function..tokens.len() {
+            depth += i32::from(is(at, '{')) - i32::from(is(at, '}'));
+            if depth == 0 && is(at, '}') {
+                break;
+            }
+            let prints = matches!(word(at + 1), Some("println" | "eprintln"));
+            if word(at) == Some("return") && (is(at + 1, ';') || is(at + 1, '}') || prints) {
+                found.extend(word(function + 1).map(str::to_owned));
+                break;
+            }
+        }
+    }
+    found
 }
 
 fn lines_with(offends: impl Fn(&str) -> bool) -> Vec<String> {

@@ -299,14 +299,10 @@ fn more_can_be_required_and_asked_for() {
     open.without("X-Trace").verify_with(strict.clone()).unwrap();
 
     let scheme = MessageSignatures::new(strict).unwrap();
-    let asked = "sig1=(\"@method\" \"@authority\" \"@path\" \"@query\" \"x-trace\");created;keyid;nonce";
-    assert_eq!(scheme.accept_signature(), asked);
     assert!(!scheme.reads_body());
     assert_eq!(scheme.challenge(), "Signature");
     assert_eq!(scheme.credential_fields(), ["signature", "signature-input"]);
     let scheme = MessageSignatures::new(Options { tag: Some("t".to_owned()), ..Options::of_responses() }).unwrap();
-    let asked = "sig1=(\"@status\" \"content-digest\" \"@method\";req \"@target-uri\";req);created;keyid;tag=\"t\"";
-    assert_eq!(scheme.accept_signature(), asked);
     assert!(scheme.reads_body());
 }
 

@@ -64,19 +64,6 @@ impl MessageSignatures {
         Ok(Box::new(self.claim(&Message::new(request, Some(response)), keys, now_ms)?))
     }
 
-    /// The value of `Accept-Signature` (RFC 9421, section 5.1) that asks for what is required.
-    #[must_use]
-    pub fn accept_signature(&self) -> String {
-        let label = self.options.label.as_deref().unwrap_or("sig1");
-        let component =
-            |text: &String| text.strip_suffix(";req").map_or(format!("\"{text}\""), |name| format!("\"{name}\";req"));
-        let components = self.options.required.iter().map(component).collect::<Vec<_>>().join(" ");
-        let tag = self.options.tag.as_deref().and_then(escape).map(|tag| format!(";tag=\"{tag}\""));
-        let created = if self.options.created { ";created" } else { "" };
-        let nonce = if self.options.nonce { ";nonce" } else { "" };
-        format!("{label}=({components}){created};keyid{nonce}{}", tag.unwrap_or_default())
-    }
-
     fn claim(&self, message: &Message<'_>, keys: &dyn Keys, now_ms: u64) -> Result<Claimed, Failure> {
         let (inputs, signatures) = (message.combined(SIGNATURE_INPUT, false), message.combined(SIGNATURE, false));
         let (inputs, signatures) = match (&inputs, &signatures) {

@@ -21,7 +21,7 @@ fn it_is_whole_under_its_name_and_private() {
     assert_eq!((opened.generation(), opened.workers()), (7, 2));
     assert_eq!(opened.header().seed, region.header().seed);
     assert_eq!(opened.slot(1).state(), State::Free);
-    assert_eq!(Region::create_next(dir.path(), 1).unwrap().generation(), 8);
+    Region::create(dir.path(), 8, 1).unwrap();
     assert_eq!(Region::list(dir.path()).unwrap(), [7, 8]);
 }
 

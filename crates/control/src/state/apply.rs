@@ -52,12 +52,6 @@ impl Applied {
         })
     }
 
-    /// Whether the sandbox must see it.
-    #[must_use]
-    pub fn is_heavy(&self) -> bool {
-        self.compiled().next().is_some() || self.new_patterns().next().is_some()
-    }
-
     /// What differs in what workers compile: the documents as they are, and as workers have them (`None`: gone).
     pub fn compiled(&self) -> impl Iterator<Item = (&Key, Option<(CompiledDocument, u64)>)> {
         self.deltas.iter().filter(|delta| delta.key.kind.is_compiled()).filter_map(|delta| {

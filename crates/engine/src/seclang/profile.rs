@@ -67,8 +67,10 @@ pub struct Profile {
     template: Arc<Template>,
     sifter: Arc<Sifter>,
     pub(crate) excluded: Vec<compile::Excluded>,
-    /// Patterns with macros that the settings decide.
-    patterns: Vec<Compiled>,
+    /// Patterns with macros that the settings decide: requests find them as long as they are kept.
+    _patterns: Vec<Compiled>,
+    /// Whether a rule that may run looks up the location of an address.
+    pub(crate) locates: bool,
     /// Whether every rule is run on every value.
     pub(crate) is_naive: bool,
 }
@@ -106,8 +108,11 @@ impl Profile {
         });
         let template = without(removed);
         let sifter = shared(&program.sifters, live(&program, &template), |live| Sifter::new(&program, live, factors));
-        let patterns = patterns(&program, &template);
-        Self { program, base, tuning, template, sifter, excluded, patterns, is_naive: false }
+        let _patterns = patterns(&program, &template);
+        let profile =
+            Self { program, base, tuning, template, sifter, excluded, _patterns, locates: false, is_naive: false };
+        let locates = profile.geo_lookups().next().is_some();
+        Self { locates, ..profile }
     }
 
     /// A profile that runs every rule on every value: what the others are compared with.
@@ -180,16 +185,6 @@ impl Profile {
         };
         let rules = self.program.rules.iter().enumerate().filter_map(live);
         rules.filter_map(|info| self.program.infos.get(info as usize))
-    }
-
-    /// Bytes that this profile takes beside what it shares, roughly.
-    #[must_use]
-    pub fn own_bytes(&self) -> usize {
-        let template = if Arc::strong_count(&self.template) == 1 { self.template.bytes() } else { 0 };
-        size_of::<Self>()
-            + template
-            + self.patterns.len() * size_of::<Compiled>()
-            + self.excluded.len() * (64 + self.program.rules.len() / 8)
     }
 
     pub(crate) fn engine(&self) -> Engine {

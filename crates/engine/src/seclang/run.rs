@@ -10,7 +10,7 @@ use weir_rules::seclang::ir::{AllowScope, Engine, Phase};
 use super::Profile;
 use super::bits;
 use super::collections::Collections;
-use super::operator::{Captured, OperatorMatch, Setting};
+use super::operator::{Captured, Operator, OperatorMatch, Setting};
 use super::program::{Link, RuleInfo, Test};
 use super::scratch::Scratch;
 use super::sift::{Event, Hit, Sifted};
@@ -18,11 +18,11 @@ use super::state::{Matched, State, is_set};
 use super::values::Member;
 use super::variable::{Availability, Source};
 use crate::evaluate::{Context, Pass};
-use crate::{Decision, Meter, Outcome, RuleIndex};
+use crate::{Decision, Geo, Meter, Outcome, RuleIndex};
 
 /// The state of a rule set within a transaction.
 pub(crate) struct Run<'a> {
-    profile: Arc<Profile>,
+    pub(super) profile: Arc<Profile>,
     via: RuleIndex,
     /// Whether the policy or the place where it began wants disruptive actions only logged.
     detect: bool,
@@ -40,6 +40,8 @@ pub(crate) struct Run<'a> {
     pub(super) is_reported: bool,
     pub(super) view: View<'a>,
     pub(super) state: State<'a>,
+    /// For `@geoLookup`.
+    pub(super) geo: Option<Arc<dyn Geo>>,
 }
 
 impl std::fmt::Debug for Run<'_> {
@@ -103,6 +105,7 @@ impl<'a> Run<'a> {
             is_reported: false,
             view: View::new(transaction, profile.limits()),
             state: State::new(transaction, profile),
+            geo: pass.plan.geo.as_ref().filter(|_| profile.locates).map(Arc::clone),
         };
         for (excluded, holds) in profile.excluded.iter().zip(exclusions) {
             if !holds {
@@ -134,26 +137,6 @@ impl<'a> Run<'a> {
     pub(crate) fn wants_body(&self) -> bool {
         let over = matches!(self.state.allowed, Some(AllowScope::All | AllowScope::Request));
         self.state.request_body && self.state.engine != Engine::Off && !over && self.profile.has(Phase::RequestBody)
-    }
-
-    /// Whether it has to see the body of a response of that media type, and how much of it.
-    pub(crate) fn wants_response_body(&self, content_type: &[u8]) -> Option<usize> {
-        let settings = self.profile.program().settings();
-        let over = self.state.allowed == Some(AllowScope::All) || self.state.engine == Engine::Off;
-        if !self.state.response_body || over || !self.profile.has(Phase::ResponseBody) {
-            return None;
-        }
-        let media = content_type.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
-        let is_wanted = match &settings.response_body_mime_types {
-            Some(types) => types.iter().any(|one| one.as_bytes().eq_ignore_ascii_case(media)),
-            None => DEFAULT_TYPES.iter().any(|one| one.eq_ignore_ascii_case(media)),
-        };
-        is_wanted.then(|| settings.response_body_limit.map_or(DEFAULT_RESPONSE_BYTES, |limit| limit as usize))
-    }
-
-    /// Gives it the response's body.
-    pub(crate) fn set_response_body(&mut self, body: &'a [u8]) {
-        self.view.set_response_body(body);
     }
 
     /// Runs one phase, once.
@@ -270,11 +253,6 @@ impl<'a> Run<'a> {
         state.hits.sort_by_key(|hit| hit.rule);
     }
 }
-
-/// Types of responses whose bodies are inspected, unless `SecResponseBodyMimeType` says otherwise.
-const DEFAULT_TYPES: [&[u8]; 3] = [b"text/plain", b"text/html", b"text/xml"];
-/// Bytes of a response's body that are inspected, unless `SecResponseBodyLimit` says otherwise.
-const DEFAULT_RESPONSE_BYTES: usize = 512 * 1024;
 
 impl<'a> Machine<'_, 'a, '_> {
     fn phase<M: Meter>(&mut self, phase: Phase, meter: &mut M, outcome: &mut Outcome<'a>) -> Decision {
@@ -447,7 +425,10 @@ impl<'a> Machine<'_, 'a, '_> {
     fn form(&mut self, link: &Link, test: &Test, variable: &'static str, member: Member<'a>) -> bool {
         let text = test.operator.text().map_or(&b""[..], |text| self.expand(text, self.at));
         let setting = Setting { scratch: self.scratch(), text, capture: link.capture, verdict_only: test.negated };
-        let found = test.operator.find(member.value, &setting);
+        let found = match &test.operator {
+            Operator::GeoLookup => self.locate(member.value).then(OperatorMatch::default),
+            operator => operator.find(member.value, &setting),
+        };
         if self.run.state.is_refused(Some(self.at), variable, member.name, member.value) {
             return false;
         }

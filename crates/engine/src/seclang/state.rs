@@ -13,6 +13,7 @@ use super::scratch::Scratch;
 use super::sift::Hit;
 use super::template::{Status, Template};
 use super::variable::Source;
+use crate::GeoLocation;
 
 /// A variable of `TX`.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +74,8 @@ pub(crate) struct State<'a> {
     pub(crate) records: Vec<(Collection, &'a [u8])>,
     pub(crate) engine: Engine,
     pub(crate) allowed: Option<AllowScope>,
+    /// What the last `@geoLookup` has found.
+    pub(crate) location: Option<GeoLocation>,
     /// 255 before any rule has matched.
     pub(crate) highest_severity: u8,
     pub(crate) request_body: bool,
@@ -103,6 +106,7 @@ impl<'a> State<'a> {
             records: Vec::new(),
             engine: profile.engine(),
             allowed: None,
+            location: None,
             highest_severity: 255,
             request_body: profile.request_body(),
             response_body: profile.response_body(),

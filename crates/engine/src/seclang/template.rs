@@ -158,13 +158,6 @@ impl Template {
     pub(crate) fn wide(&self) -> &[Wide] {
         &self.wide
     }
-
-    /// Bytes that it takes, roughly.
-    pub(crate) fn bytes(&self) -> usize {
-        self.status.len()
-            + self.touchers.iter().map(|list| 24 + list.len() * 4).sum::<usize>()
-            + self.history.iter().map(|list| 24 + list.len() * 48).sum::<usize>()
-    }
 }
 
 /// Folded rules that read variables by a pattern.

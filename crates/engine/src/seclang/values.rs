@@ -124,6 +124,12 @@ impl<'m, 'a> Machine<'m, 'a, '_> {
             V::MatchedVars => state.matched.iter().for_each(|matched| add(named(matched), matched.value)),
             V::MatchedVarsNames => state.matched.iter().for_each(|matched| add(named(matched), named(matched))),
             V::Rule => self.rule_members(add),
+            V::Geo => {
+                if let Some(location) = &state.location {
+                    add(b"COUNTRY_CODE", self.arena.alloc_slice_copy(location.country.as_bytes()));
+                    add(b"COUNTRY_CONTINENT", self.arena.alloc_slice_copy(location.continent.as_bytes()));
+                }
+            }
             V::HighestSeverity => add(b"", number::format(state.highest_severity.into(), self.arena)),
             V::UniqueId => add(b"", self.arena.alloc_slice_copy(self.outside.request_id)),
             V::SessionId | V::UserId => {

@@ -167,7 +167,7 @@ pub(crate) fn scalar<'a>(view: &View<'a>, variable: Variable, arena: &'a Bump) -
         V::ReqbodyProcessorErrorMsg => view.reqbody_processor_error_msg(),
         V::UrlencodedError => view.urlencoded_error(),
         V::InboundDataError => view.inbound_data_error(),
-        V::OutboundDataError => b"0",
+        V::OutboundDataError => view.outbound_data_error(),
         V::RemoteAddr | V::RemoteHost => view.remote_addr(),
         V::RemotePort => view.remote_port(),
         V::RemoteUser => return view.remote_user(),

@@ -62,3 +62,19 @@ fn what_is_not_known_yet_is_empty() {
                  SecRule ARGS:k \"@rx v\" \"id:3,phase:2,pass\"\nSecRule RESPONSE_BODY \"!@rx .\" \"id:4,phase:2,pass\"\n";
     check([(rules, Request::form("/", "k=v"), "1 3 4")]);
 }
+
+#[test]
+fn a_response_over_its_limit_is_cut_and_flagged() {
+    let rules = "SecResponseBodyAccess On\nSecResponseBodyLimit 10\n\
+                 SecRule OUTBOUND_DATA_ERROR \"@streq 1\" \"id:1,phase:4,pass\"\n\
+                 SecRule OUTBOUND_DATA_ERROR \"@streq 0\" \"id:2,phase:4,pass\"\n\
+                 SecRule RESPONSE_CONTENT_LENGTH \"@eq 10\" \"id:3,phase:4,pass\"\n\
+                 SecRule OUTBOUND_DATA_ERROR \"@rx .\" \"id:4,phase:3,pass\"\n";
+    let site = Site::tuned(rules, Tuning::default());
+    for (length, kind, expected) in
+        [(9, "text/html", "2"), (10, "text/html", "2 3"), (11, "text/html", "1 3"), (11, "image/png", "")]
+    {
+        let request = Request::get("/").answer(200, kind, &"x".repeat(length));
+        assert_eq!(site.see(&request).ids(), expected, "{length} {kind}");
+    }
+}

@@ -1,12 +1,15 @@
 //! A site with one rule set, and requests to it.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use bumpalo::Bump;
 use weir_engine::seclang::{Collections, Profile, Program, Tuning};
-use weir_engine::{Context, Decision, Finding, Meter, Outcome, Plan, RuleIndex, Specification, Verdict};
+use weir_engine::{
+    Context, Decision, Finding, Geo, GeoLocation, Meter, Outcome, Plan, RuleIndex, Specification, Verdict,
+};
 use weir_http::{Anomalies, Head, Header, ResponseHead, Transaction, Version};
 use weir_rules::Phase;
 use weir_rules::seclang::ir::Phase as SecPhase;
@@ -220,9 +223,8 @@ impl Site {
             let kind = answer.headers.iter().find(|(name, _)| name == "Content-Type");
             let kind = kind.map_or(&b""[..], |(_, value)| value);
             if goes_on {
-                if let Some((limit, _)) = outcome.wants_response_body(kind) {
-                    let body = &answer.body[..answer.body.len().min(limit)];
-                    outcome.set_response_body(arena.alloc_slice_copy(body));
+                if outcome.wants_response_body(kind).is_some() {
+                    outcome.set_response_body(arena.alloc_slice_copy(&answer.body));
                 }
                 step(outcome.run_rule_sets(SecPhase::ResponseBody, &transaction, &mut context));
             }
@@ -281,6 +283,20 @@ pub fn program(rules: &str) -> Result<Arc<Program>, String> {
     Program::compile(&loaded.set).map(Arc::new).map_err(|errors| format!("{errors:?}"))
 }
 
+/// A database of two countries.
+struct Countries;
+
+impl Geo for Countries {
+    fn locate(&self, address: IpAddr) -> GeoLocation {
+        match address.to_string().as_str() {
+            "192.0.2.1" => GeoLocation { country: "DE".into(), continent: "EU".into(), asnum: 0 },
+            "2001:db8::1" => GeoLocation { country: "NZ".into(), continent: "OC".into(), asnum: 0 },
+            _ => GeoLocation::default(),
+        }
+    }
+}
+
 fn plan(profile: Profile) -> Plan {
-    Plan::compile(&Specification::of_rule_set(profile), &[0]).unwrap()
+    let geo: Option<Arc<dyn Geo>> = Some(Arc::new(Countries));
+    Plan::compile(&Specification { geo, ..Specification::of_rule_set(profile) }, &[0]).unwrap()
 }

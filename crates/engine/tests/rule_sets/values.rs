@@ -161,3 +161,19 @@ fn findings_say_what_matched_and_what_it_scored() {
     assert_eq!(first.log_data, b"v of so evil it is");
     assert_eq!((second.variable.as_str(), second.score, &second.message), ("ARGS:b", 2, &None));
 }
+
+#[test]
+fn addresses_are_located() {
+    let rules = "SecRule GEO \"@rx .\" \"id:1,phase:1,pass\"\n\
+                 SecRule ARGS_GET \"@geoLookup\" \"id:2,phase:1,pass,chain\"\n\
+                 SecRule GEO:COUNTRY_CODE \"@within DE FR\" \"t:none\"\n\
+                 SecRule GEO:COUNTRY_CONTINENT \"@streq OC\" \"id:3,phase:1,pass\"\n\
+                 SecRule ARGS_GET \"!@geoLookup\" \"id:4,phase:1,pass\"\n";
+    check([
+        (rules, Request::get("/?a=192.0.2.1"), "2"),
+        (rules, Request::get("/?a=2001:db8::1"), "3"),
+        (rules, Request::get("/?a=192.0.2.1&b=2001:db8::1"), "3"),
+        (rules, Request::get("/?a=192.0.2.2"), "4"),
+        (rules, Request::get("/?a=no+address"), "4"),
+    ]);
+}

@@ -15,21 +15,22 @@ struct Server {
 }
 
 impl Server {
-    /// Starts a server on that port; nothing if none is installed.
-    fn start(port: u16, folder: &Path) -> Option<Self> {
+    /// Starts a server on that port.
+    fn start(port: u16, folder: &Path) -> Self {
         let command = ["redis-server", "valkey-server"].into_iter().find_map(|name| {
             let mut command = Command::new(name);
             command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]);
             command.arg("--dir").arg(folder).stdout(Stdio::null()).stderr(Stdio::null());
             command.spawn().ok()
         });
-        let server = Self { child: command?, port };
+        let child = command.expect("redis-server or valkey-server is installed: `make setup`");
+        let server = Self { child, port };
         let begun = Instant::now();
         while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
             assert!(begun.elapsed() < Duration::from_secs(20), "the server does not listen");
             std::thread::sleep(Duration::from_millis(20));
         }
-        Some(server)
+        server
     }
 }
 
@@ -76,10 +77,7 @@ const DOWN: &str = r#"weir_inspector_redis_up{detector="limit"} 0"#;
 #[test]
 fn two_services_count_as_one_and_go_on_alone() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(server) = Server::start(free_port(), folder.path()) else {
-        println!("skipped: neither redis-server nor valkey-server is installed");
-        return;
-    };
+    let server = Server::start(free_port(), folder.path());
     let services = [service(server.port, folder.path()), service(server.port, folder.path())];
     services.iter().for_each(|service| wait_for(service, UP));
     // Four clients of two services at once: exactly 50 pass.
@@ -122,7 +120,7 @@ fn two_services_count_as_one_and_go_on_alone() {
     let fallbacks = services[0].metrics();
     assert!(fallbacks.contains("weir_inspector_redis_fallbacks_total{detector=\"limit\"} 6"), "{fallbacks}");
     // It comes back.
-    let _server = Server::start(port, folder.path()).unwrap();
+    let _server = Server::start(port, folder.path());
     wait_for(&services[0], UP);
     assert_eq!(passes(&mut client, &get("limit", "/"), 51), 50, "a new server has counted nothing");
 }

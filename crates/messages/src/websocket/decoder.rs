@@ -108,13 +108,15 @@ impl Decoder {
         }
     }
 
-    /// The bytes of heap memory that it holds: none between messages.
+    /// The bytes of heap memory that it holds, none between messages; for tests and fuzzing.
+    #[doc(hidden)]
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         self.message.capacity()
     }
 
-    /// Whether a message has begun and not ended, with its first fragment or a part of it.
+    /// Whether a message has begun and not ended, with its first fragment or a part of it; for tests and fuzzing.
+    #[doc(hidden)]
     #[must_use]
     pub fn is_in_message(&self) -> bool {
         self.message_opcode.is_some()

@@ -2,7 +2,6 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +10,7 @@ use std::time::Duration;
 
 use weir_profile::{Frame, Origin};
 
-use crate::program::{check_read, count, folded, lua, path, refused, sample};
+use crate::program::{check_read, count, demand_privilege, folded, lua, path, sample};
 
 const MODULES: [&str; 2] =
     ["/usr/lib/nginx/modules/ndk_http_module.so", "/usr/lib/nginx/modules/ngx_http_lua_module.so"];
@@ -79,13 +78,7 @@ fn load(port: u16, stop: &AtomicBool) {
 
 #[test]
 fn handlers_of_nginx_stand_on_its_c() {
-    if refused() {
-        return;
-    }
-    if MODULES.iter().any(|module| !Path::new(module).exists()) {
-        eprintln!("skipped: no nginx with Lua here (apt-get install libnginx-mod-http-lua)");
-        return;
-    }
+    demand_privilege();
     let nginx = Nginx::start();
     let stop = Arc::new(AtomicBool::new(false));
     let client = thread::spawn({

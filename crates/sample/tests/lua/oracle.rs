@@ -9,7 +9,9 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::program::{DEVIATIONS, MODES, Mode, Running, check_read, count, folded, lua, path, refused, sample};
+use crate::program::{
+    DEVIATIONS, MODES, Mode, Running, check_read, count, demand_privilege, folded, lua, path, sample,
+};
 
 /// CPU time that the program takes, in seconds.
 const SECONDS: &str = "1.5";
@@ -19,9 +21,7 @@ const FUNCTIONS: [&str; 4] = ["integers", "tables", "texts", "fibonacci"];
 
 #[test]
 fn shares_by_function_are_those_of_jit_p() {
-    if refused() {
-        return;
-    }
+    demand_privilege();
     for mode in MODES {
         let directory = tempfile::tempdir().expect("a directory");
         let report = directory.path().join("jit.p");

@@ -29,17 +29,9 @@ pub enum Mode {
 
 pub const MODES: [Mode; 2] = [Mode::Interpreter, Mode::Compiler];
 
-/// Prints why there is nothing to test here; tests then return.
-pub fn refused() -> bool {
-    if let Err(error) = weir_sample::privilege() {
-        eprintln!("skipped: {error}");
-        return true;
-    }
-    let missing = Command::new("luajit").arg("-v").output().is_err();
-    if missing {
-        eprintln!("skipped: no luajit here (apt-get install luajit)");
-    }
-    missing
+/// Fails if nothing can be sampled here.
+pub fn demand_privilege() {
+    weir_sample::privilege().unwrap_or_else(|error| panic!("{error}"));
 }
 
 pub fn path(program: &str) -> PathBuf {

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use weir_profile::{Frame, Origin};
 
-use crate::program::{DEVIATIONS, MODES, Mode, check_read, count, folded, lua, profile, profile_of, refused, stacks};
+use crate::program::{
+    DEVIATIONS, MODES, Mode, check_read, count, demand_privilege, folded, lua, profile, profile_of, stacks,
+};
 
 const SHARES: [(&str, f64); 3] = [("half", 0.5), ("third", 0.3), ("fifth", 0.2)];
 /// Maximum share of samples without a line: seven times the measured value, and two fifths of the
@@ -16,9 +18,7 @@ const FAST: u32 = 4_999;
 
 #[test]
 fn shares_are_those_of_the_program() {
-    if refused() {
-        return;
-    }
+    demand_privilege();
     for mode in MODES {
         let profile = profile("shares.lua", mode);
         check_read(&profile, 0.98);
@@ -46,9 +46,7 @@ fn named(frame: &Frame) -> bool {
 
 #[test]
 fn frames_have_file_and_line() {
-    if refused() {
-        return;
-    }
+    demand_privilege();
     for mode in MODES {
         let profile = profile_of("shares.lua", mode, FAST, MANY);
         let mut lines = BTreeMap::<u32, u64>::new();

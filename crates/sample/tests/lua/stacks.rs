@@ -3,7 +3,7 @@
 
 use weir_profile::{Frame, Origin};
 
-use crate::program::{MODES, Mode, check_read, count, folded, lua, profile, refused};
+use crate::program::{MODES, Mode, check_read, count, demand_privilege, folded, lua, profile};
 
 fn has(stack: &[&Frame], names: &[&str]) -> bool {
     let mut rest = stack.iter();
@@ -12,9 +12,7 @@ fn has(stack: &[&Frame], names: &[&str]) -> bool {
 
 #[test]
 fn coroutines_stand_on_those_that_resumed_them() {
-    if refused() {
-        return;
-    }
+    demand_privilege();
     for mode in MODES {
         let profile = profile("coroutines.lua", mode);
         check_read(&profile, 0.98);
@@ -35,9 +33,7 @@ fn coroutines_stand_on_those_that_resumed_them() {
 
 #[test]
 fn a_recursion_of_two_hundred_frames_is_whole() {
-    if refused() {
-        return;
-    }
+    demand_privilege();
     for mode in MODES {
         let profile = profile("recursion.lua", mode);
         check_read(&profile, 0.98);
@@ -51,9 +47,7 @@ fn a_recursion_of_two_hundred_frames_is_whole() {
 
 #[test]
 fn functions_that_live_for_one_call_are_read_in_time() {
-    if refused() {
-        return;
-    }
+    demand_privilege();
     for mode in MODES {
         let profile = profile("closures.lua", mode);
         check_read(&profile, 0.98);
@@ -68,9 +62,7 @@ fn functions_that_live_for_one_call_are_read_in_time() {
 
 #[test]
 fn lua_that_c_calls_stands_on_that_c() {
-    if refused() {
-        return;
-    }
+    demand_privilege();
     let cases: [&[&str]; 4] = [
         &["main chunk", "sorting", "table.sort", "[lj_vm]", "function@3"],
         &["main chunk", "replacing", "string.gsub", "[lj_vm]", "function@4"],
@@ -101,9 +93,7 @@ fn lua_that_c_calls_stands_on_that_c() {
 
 #[test]
 fn c_that_a_trace_calls_stands_on_the_trace() {
-    if refused() {
-        return;
-    }
+    demand_privilege();
     let profile = profile("foreign.lua", Mode::Compiler);
     check_read(&profile, 0.98);
     let samples = profile.health.samples as f64;

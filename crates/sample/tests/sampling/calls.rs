@@ -5,7 +5,7 @@ use std::time::Duration;
 use weir_profile::Profile;
 use weir_sample::{Options, Session};
 
-use crate::program::{HEAD, Program, refused};
+use crate::program::{HEAD, Program, demand_privilege};
 
 /// A known number of calls, after a byte has arrived; then exit.
 const CODE: &str = r#"
@@ -27,9 +27,7 @@ fn call(profile: &Profile, name: &str) -> (u64, u64) {
 
 #[test]
 fn calls_are_counted_exactly_until_the_process_ends() {
-    if refused() {
-        return;
-    }
+    demand_privilege();
     let mut program = Program::run(&format!("{HEAD}{CODE}"));
     let options =
         Options { on_cpu: false, system_calls: true, duration: Some(Duration::from_secs(20)), ..Options::default() };

@@ -3,7 +3,7 @@
 use weir_profile::Profile;
 use weir_sample::{MOST_STACK, Options};
 
-use crate::program::{HEAD, Program, names, record_enough, refused};
+use crate::program::{HEAD, Program, demand_privilege, names, record_enough};
 
 fn sampled(depth: u32, stack_bytes: u32) -> Profile {
     let program = Program::run(&format!(
@@ -24,9 +24,7 @@ fn deepest(profile: &Profile) -> Vec<&str> {
 
 #[test]
 fn a_thousand_frames_are_whole_where_their_bytes_fit() {
-    if refused() {
-        return;
-    }
+    demand_privilege();
     let profile = sampled(1000, MOST_STACK);
     let names = deepest(&profile);
     assert!(profile.health.complete * 100 >= profile.health.samples * 99, "{:?}", profile.health);
@@ -36,9 +34,7 @@ fn a_thousand_frames_are_whole_where_their_bytes_fit() {
 
 #[test]
 fn deeper_ones_are_cut_and_counted() {
-    if refused() {
-        return;
-    }
+    demand_privilege();
     let profile = sampled(100_000, 8192);
     assert_eq!(profile.health.truncated, profile.health.samples, "{:?}", profile.health);
     let names = deepest(&profile);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use weir_sample::{Backend, Options, SampleError, Session, Target, find};
 
-use crate::program::{HEAD, Program, refused, weight};
+use crate::program::{HEAD, Program, demand_privilege, weight};
 
 fn spinning() -> Program {
     Program::run(&format!(
@@ -19,9 +19,7 @@ fn options(backend: Backend) -> Options {
 
 #[test]
 fn what_was_seen_of_a_process_that_ends_is_kept() {
-    if refused() {
-        return;
-    }
+    demand_privilege();
     for backend in [Backend::Ebpf, Backend::PerfEvent] {
         let mut program = spinning();
         let mut session = Session::start(&program.found(), &options(backend)).expect("sampling starts");
@@ -41,9 +39,7 @@ fn what_was_seen_of_a_process_that_ends_is_kept() {
 
 #[test]
 fn a_process_goes_on_without_its_main_thread() {
-    if refused() {
-        return;
-    }
+    demand_privilege();
     for backend in [Backend::Ebpf, Backend::PerfEvent] {
         let mut program = Program::run(&format!(
             "{HEAD}void *work(void *x) {{ for (;;) spin(1000); }}
@@ -66,9 +62,7 @@ fn a_process_goes_on_without_its_main_thread() {
 
 #[test]
 fn a_process_that_is_gone_before_the_start_ends_the_session() {
-    if refused() {
-        return;
-    }
+    demand_privilege();
     let mut program = spinning();
     let found = program.found();
     program.kill();
@@ -81,9 +75,7 @@ fn a_process_that_is_gone_before_the_start_ends_the_session() {
 
 #[test]
 fn a_session_stops_when_it_is_told_to() {
-    if refused() {
-        return;
-    }
+    demand_privilege();
     let program = spinning();
     let stop = AtomicBool::new(false);
     let mut session = Session::start(&program.found(), &options(Backend::Auto)).expect("sampling starts");
@@ -95,9 +87,7 @@ fn a_session_stops_when_it_is_told_to() {
 
 #[test]
 fn a_sampled_process_is_not_traced() {
-    if refused() {
-        return;
-    }
+    demand_privilege();
     let program = spinning();
     let status = format!("/proc/{}/status", program.pid());
     let mut session =

@@ -4,13 +4,11 @@ use std::time::Duration;
 
 use weir_sample::{Options, Session, Target, find};
 
-use crate::program::{HEAD, Program, record, refused, weight};
+use crate::program::{HEAD, Program, demand_privilege, record, weight};
 
 #[test]
 fn two_thousand_threads_are_sampled() {
-    if refused() {
-        return;
-    }
+    demand_privilege();
     let program = Program::run(&format!(
         "{HEAD}
         __attribute__((noinline)) void work(void) {{ spin(20000); sink++; }}
@@ -40,9 +38,7 @@ fn two_thousand_threads_are_sampled() {
 
 #[test]
 fn children_are_followed() {
-    if refused() {
-        return;
-    }
+    demand_privilege();
     let mut program = Program::run(&format!(
         "{HEAD}
         __attribute__((noinline)) void child(void) {{ for (;;) spin(1000); }}
@@ -61,9 +57,7 @@ fn children_are_followed() {
 
 #[test]
 fn control_groups_and_everything_can_be_sampled() {
-    if refused() {
-        return;
-    }
+    demand_privilege();
     let program = Program::run(&format!(
         "{HEAD}__attribute__((noinline)) void work(void) {{ for (;;) spin(1000); }} int main(void) {{ ready(); work(); }}"
     ));

@@ -12,15 +12,9 @@ use weir_sample::{Options, Recorded, ResolvedTarget, Session, Target, find};
 /// Time for a program to get ready, or to produce enough samples, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Prints why there is nothing to test here; tests then return.
-pub fn refused() -> bool {
-    match weir_sample::privilege() {
-        Ok(()) => false,
-        Err(error) => {
-            eprintln!("skipped: {error}");
-            true
-        }
-    }
+/// Fails if nothing can be sampled here.
+pub fn demand_privilege() {
+    weir_sample::privilege().unwrap_or_else(|error| panic!("{error}"));
 }
 
 /// A program that runs; it is killed when this is dropped.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use weir_profile::Profile;
 use weir_sample::{Backend, Options};
 
-use crate::program::{HEAD, Program, names, record_enough, refused, weight};
+use crate::program::{HEAD, Program, demand_privilege, names, record_enough, weight};
 
 /// Three functions with 5, 3 and 2 parts of the same work, each below a caller.
 const CODE: &str = r#"
@@ -44,9 +44,7 @@ fn check(profile: &Profile) {
 
 #[test]
 fn shares_are_those_of_the_program() {
-    if refused() {
-        return;
-    }
+    demand_privilege();
     let program = Program::run(&format!("{HEAD}{CODE}"));
     let profile = record_enough(&program.found(), &options(Backend::Ebpf), ENOUGH).on_cpu.expect("asked for");
     assert_eq!(profile.meta.method, "ebpf");
@@ -55,9 +53,7 @@ fn shares_are_those_of_the_program() {
 
 #[test]
 fn perf_events_see_the_same_shares_and_say_that_they_were_used() {
-    if refused() {
-        return;
-    }
+    demand_privilege();
     let program = Program::run(&format!("{HEAD}{CODE}"));
     let profile = record_enough(&program.found(), &options(Backend::PerfEvent), ENOUGH).on_cpu.expect("asked for");
     assert_eq!(profile.meta.method, "perf_event");
@@ -71,9 +67,7 @@ fn perf_events_see_the_same_shares_and_say_that_they_were_used() {
 
 #[test]
 fn perf_events_refuse_what_they_cannot_do() {
-    if refused() {
-        return;
-    }
+    demand_privilege();
     let program = Program::run(&format!("{HEAD}{CODE}"));
     for (options, what) in [
         (Options { off_cpu: Some(Duration::from_millis(1)), ..options(Backend::PerfEvent) }, "sampling of waits"),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use weir_sample::Options;
 
-use crate::program::{HEAD, Program, names, refused, weight};
+use crate::program::{HEAD, Program, demand_privilege, names, weight};
 
 fn options() -> Options {
     Options {
@@ -17,9 +17,7 @@ fn options() -> Options {
 
 #[test]
 fn sleeping_functions_are_shown_with_their_time() {
-    if refused() {
-        return;
-    }
+    demand_privilege();
     let program = Program::run(&format!(
         "{HEAD}
         __attribute__((noinline)) void nap(void) {{ struct timespec time = {{ 0, 60000000 }}; nanosleep(&time, 0); sink++; }}
@@ -42,9 +40,7 @@ fn sleeping_functions_are_shown_with_their_time() {
 
 #[test]
 fn short_waits_are_summed_up() {
-    if refused() {
-        return;
-    }
+    demand_privilege();
     let program = Program::run(&format!(
         "{HEAD}int main(void) {{ ready(); for (;;) {{ struct timespec time = {{ 0, 20000 }}; nanosleep(&time, 0); }} }}"
     ));
@@ -58,9 +54,7 @@ fn short_waits_are_summed_up() {
 
 #[test]
 fn floods_of_waits_are_capped_and_said() {
-    if refused() {
-        return;
-    }
+    demand_privilege();
     let program = Program::run(&format!(
         "{HEAD}void *nap(void *x) {{ for (;;) {{ struct timespec time = {{ 0, 1100000 }}; nanosleep(&time, 0); }} }}
         int main(void) {{ for (int i = 0; i < 8; i++) {{ pthread_t t; pthread_create(&t, 0, nap, 0); }} ready(); nap(0); }}"
@@ -79,9 +73,7 @@ fn floods_of_waits_are_capped_and_said() {
 
 #[test]
 fn waits_that_never_end_are_shown() {
-    if refused() {
-        return;
-    }
+    demand_privilege();
     let program = Program::run(&format!(
         "{HEAD}
         __attribute__((noinline)) void *hang(void *x) {{ for (;;) {{ pause(); sink++; }} }}

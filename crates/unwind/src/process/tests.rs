@@ -69,13 +69,8 @@ fn a_deleted_program_is_still_read() {
     let process = process.unwrap();
     let (deleted, start) = mapped(&process).unwrap();
     assert!(deleted);
-    let readable = process.module(start);
-    // /proc/PID/map_files requires privileges.
-    if readable.is_none() {
-        eprintln!("SKIPPED: no privilege to open /proc/PID/map_files");
-        return;
-    }
-    assert_eq!(readable.unwrap().module.name(), "sleeper");
+    let readable = process.module(start).expect("/proc/PID/map_files can be opened, which needs privileges");
+    assert_eq!(readable.module.name(), "sleeper");
 }
 
 #[test]

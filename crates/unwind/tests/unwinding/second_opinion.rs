@@ -40,9 +40,6 @@ fn other_unwinder(process: &Process) -> UnwinderX86_64<Vec<u8>> {
 
 #[test]
 fn another_unwinder_finds_the_same_frames() {
-    if !support::available("cc") {
-        return;
-    }
     let directory = tempfile::tempdir().unwrap();
     let program = support::work(directory.path(), &["-O2", "-fomit-frame-pointer", "-Wl,-z,now"]);
     let mut traced = Traced::start(&program, &[]);

@@ -85,9 +85,6 @@ const FLAG_SETS: &[&[&str]] = &[
 
 #[test]
 fn every_instruction_is_unwound_to_the_root() {
-    if !support::available("cc") {
-        return;
-    }
     for flags in FLAG_SETS {
         let directory = tempfile::tempdir().unwrap();
         let outcome = step_through(&support::work(directory.path(), flags), &[]);
@@ -100,9 +97,6 @@ fn every_instruction_is_unwound_to_the_root() {
 
 #[test]
 fn stripped_programs_are_unwound_as_well_and_each_function_has_one_name() {
-    if !support::available("cc") {
-        return;
-    }
     let directory = tempfile::tempdir().unwrap();
     let program = support::work(directory.path(), &["-O2", "-fomit-frame-pointer", "-s"]);
     let outcome = step_through(&program, &[]);
@@ -116,9 +110,6 @@ fn stripped_programs_are_unwound_as_well_and_each_function_has_one_name() {
 
 #[test]
 fn threads_are_unwound_to_their_start() {
-    if !support::available("cc") {
-        return;
-    }
     let directory = tempfile::tempdir().unwrap();
     let outcome = step_through(&support::work(directory.path(), &["-O2", "-fomit-frame-pointer"]), &["thread"]);
     assert_eq!(outcome.bad, BTreeMap::new());

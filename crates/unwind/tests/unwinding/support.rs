@@ -8,15 +8,6 @@ use weir_unwind::{Memory, Registers};
 /// Most bytes of a stack that a test takes.
 pub const STACK_BYTES: usize = 64 * 1024;
 
-/// Whether a command can be run; says so aloud if not.
-pub fn available(command: &str) -> bool {
-    let found = Command::new(command).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
-    if !found {
-        eprintln!("SKIPPED: {command} is not installed");
-    }
-    found
-}
-
 /// Runs a command that must succeed.
 pub fn run(command: &mut Command) {
     let output = command.output().unwrap();

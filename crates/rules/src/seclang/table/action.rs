@@ -103,7 +103,7 @@ pub(in crate::seclang) const ACTIONS: &[Action] = &[
     lacking("sanitiseArg", "hides an argument in the audit log", V2_ONLY)
         .alias(&["sanitiseMatched", "sanitiseMatchedBytes", "sanitiseRequestHeader", "sanitiseResponseHeader",
             "sanitizeArg", "sanitizeMatched", "sanitizeMatchedBytes", "sanitizeRequestHeader", "sanitizeResponseHeader"]),
-    with("setenv", ActionKind::SetEnv, "sets a variable of `ENV` for this transaction"),
+    with("setenv", ActionKind::SetEnv, "sets a variable of `ENV` for this transaction").no_effect("`ENV` is always empty"),
     with("setrsc", ActionKind::UseRecord(Collection::Resource), "selects the record of `RESOURCE` for the transaction"),
     with("setsid", ActionKind::UseRecord(Collection::Session), "selects the record of `SESSION` for the transaction"),
     with("setuid", ActionKind::UseRecord(Collection::User), "selects the record of `USER` for the transaction"),
