@@ -117,8 +117,9 @@ if [ $# -eq 0 ]; then
   fi
 fi
 
-jq -s --arg nginx "$(nginx -v 2>&1 | sed 's,.*/,,')" --arg tests "$(git -C "$tests" rev-parse HEAD 2>/dev/null || echo unknown)" '
-  reduce .[] as $one ({nginx: $nginx, nginx_tests: $tests}; . * $one)
+jq -s --argjson started "$(date +%s)" --arg commit "$(git -C "$OLDPWD" rev-parse --short HEAD 2>/dev/null || echo unknown)" \
+  --arg nginx "$(nginx -v 2>&1 | sed 's,.*/,,')" --arg tests "$(git -C "$tests" rev-parse HEAD 2>/dev/null || echo unknown)" '
+  reduce .[] as $one ({started: $started, commit: $commit, nginx: $nginx, nginx_tests: $tests}; . * $one)
   | .bare.failed as $bare
   | reduce ("weir", "body", "held", "gateway") as $name (.; .[$name].differs = (.[$name].failed - $bare))' \
   "$work/results" >"$work/result.json"

@@ -1,5 +1,7 @@
 //! The machine and the circumstances of a run, as they stand in every file of results.
 
+use std::process::Command;
+
 use serde::{Deserialize, Serialize};
 
 /// The machine and the circumstances.
@@ -19,6 +21,9 @@ pub struct Host {
     pub schedule: String,
     /// When the run began, seconds since 1970.
     pub started: u64,
+    /// The commit that was measured, with `-dirty` behind it if tracked files differ; empty in records that do not say.
+    #[serde(default)]
+    pub commit: String,
 }
 
 impl Host {
@@ -38,8 +43,20 @@ impl Host {
             pinned,
             schedule,
             started,
+            commit: commit().unwrap_or_else(|| "unknown".to_owned()),
         }
     }
+}
+
+/// The commit of the repository in which this process runs. Results differ after every run.
+fn commit() -> Option<String> {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).output().ok().filter(|output| output.status.success())?;
+        String::from_utf8(output.stdout).ok().map(|text| text.trim().to_owned())
+    };
+    let commit = git(&["rev-parse", "--short", "HEAD"])?;
+    let changed = git(&["status", "--porcelain", "--untracked-files=no", "--", ".", ":!bench/results"])?;
+    Some(if changed.is_empty() { commit } else { format!("{commit}-dirty") })
 }
 
 /// CPUs of this machine, whichever of them this thread may use.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 pub mod cycles;
 pub mod dependencies;
+pub mod figures;
 mod modules;
 pub mod tokens;
 

@@ -1,22 +1,22 @@
-//! `weir-tidy cycles` prints the cycles of files in each crate, `weir-tidy dependencies` writes the
-//! dependencies between crates into ARCHITECTURE.md. `make cycles` and `make docs` call them.
+//! `weir-tidy cycles` prints the cycles of files in each crate, `weir-tidy documents` writes the dependencies between
+//! crates into ARCHITECTURE.md and the tables of figures into every document. `make cycles` and `make docs` call them.
 
 use std::process::ExitCode;
 
 use weir_tidy::cycles::Cycles;
-use weir_tidy::dependencies;
+use weir_tidy::{dependencies, figures};
 
 fn main() -> ExitCode {
     match std::env::args().nth(1).as_deref() {
         Some("cycles") => weir_tidy::crates().iter().for_each(|name| print!("{}", Cycles::of(name))),
-        Some("dependencies") => {
-            if let Err(error) = dependencies::write() {
-                eprintln!("weir-tidy: {}: {error}", dependencies::DOCUMENT);
+        Some("documents") => {
+            if let Err(error) = dependencies::write().and_then(|()| figures::write()) {
+                eprintln!("weir-tidy: {error}");
                 return ExitCode::FAILURE;
             }
         }
         _ => {
-            eprintln!("usage: weir-tidy cycles|dependencies");
+            eprintln!("usage: weir-tidy cycles|documents");
             return ExitCode::FAILURE;
         }
     }

@@ -36,7 +36,7 @@ const UNSAFE: &[(&str, usize, &str)] = &[
     ("bans", 2, "a table in a mapped file that other processes read, reserving its blocks"),
     ("bench", 29, "starts processes, memory shared between them, system calls without a safe wrapper"),
     ("bus", 26, "memory shared between processes: rings, bells, streams, the journal, memory without a file"),
-    ("cli", 12, "signals, process groups, the terminal"),
+    ("cli", 11, "signals, process groups, the terminal"),
     (
         "control",
         21,
@@ -52,6 +52,7 @@ const UNSAFE: &[(&str, usize, &str)] = &[
     ("policy", 3, "files opened below a descriptor, mapped files"),
     ("sample", 23, "memory shared with the kernel: BPF ring, perf events"),
     ("transform", 1, "SSE2 instructions"),
+    ("tools", 1, "the terminal"),
     ("unwind", 6, "memory of other processes, mapped binaries"),
 ];
 

@@ -1,0 +1,57 @@
+//! The shape of a table: which rows of a record it shows, and with which cells.
+
+use super::cell::Cell;
+use super::record::{Key, Record};
+
+/// A column: its title, what picks the row besides the line's own keys, and its cell.
+pub(super) struct Column(pub &'static str, pub &'static [Key], pub Cell);
+
+/// A line: its label, and what picks its row.
+pub(super) struct Line(pub &'static str, pub &'static [Key]);
+
+/// Lines from one list of a record.
+pub(super) struct Part {
+    pub record: &'static str,
+    pub list: &'static str,
+    pub lines: &'static [Line],
+}
+
+/// A table of figures.
+pub(super) struct Table {
+    pub name: &'static str,
+    /// Title of the column with the labels.
+    pub title: &'static str,
+    pub columns: &'static [Column],
+    pub parts: &'static [Part],
+}
+
+impl Table {
+    /// The table and its sources, for a document that is `up` from the root.
+    pub(super) fn text(&self, up: &str) -> String {
+        let titles: Vec<&str> = self.columns.iter().map(|column| column.0).collect();
+        let mut text = format!("| {} | {} |\n|{}\n", self.title, titles.join(" | "), " --- |".repeat(titles.len() + 1));
+        let mut sources: Vec<String> = Vec::new();
+        for part in self.parts {
+            let record = Record::read(part.record);
+            for line in part.lines {
+                let cells: Vec<String> =
+                    self.columns.iter().map(|column| column.of(&record, part.list, line)).collect();
+                assert!(cells.iter().any(|cell| !cell.is_empty()), "{}: no row for {}", self.name, line.0);
+                text += &format!("| {} | {} |\n", line.0, cells.join(" | "));
+            }
+            let source = record.source(up);
+            if !sources.contains(&source) {
+                sources.push(source);
+            }
+        }
+        format!("{text}\nFrom {}.\n", sources.join("; "))
+    }
+}
+
+impl Column {
+    /// Empty where nothing was measured.
+    fn of(&self, record: &Record<'_>, list: &str, line: &Line) -> String {
+        let keys: Vec<Key> = line.1.iter().chain(self.1).copied().collect();
+        record.row(list, &keys).map(|row| self.2.of(row)).unwrap_or_default()
+    }
+}
