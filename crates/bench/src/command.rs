@@ -17,7 +17,8 @@ use crate::differential::{self, DifferentialArguments};
 use crate::report::{GrowthRow, Results, table};
 use crate::rounds::Schedule;
 use crate::{
-    attached, comparison, crs, events, files, growth, hostile, inspect, lua, messages, probe, signature, soak, stories,
+    attached, comparison, crs, events, files, growth, hostile, inspect, lua, messages, probe, records, signature, soak,
+    stories,
 };
 
 /// Rounds of the growth groups: fewer, because the differences they look for are large.
@@ -71,6 +72,8 @@ pub enum Scenario {
     Differential,
     /// Millions of mixed requests and hundreds of reloads: does anything grow?
     Soak,
+    /// Two records, OLD and NEW: what got worse by more than 5 %? Exit code 1 if anything did
+    Compare,
 }
 
 /// Measure Weir beside its peers on this machine.
@@ -80,6 +83,9 @@ pub struct Arguments {
     /// The scenario
     #[arg(value_enum, default_value = "rs")]
     pub scenario: Scenario,
+    /// The records of the scenario compare: OLD NEW
+    #[arg(value_name = "FILE", num_args = 0..=2)]
+    pub records: Vec<PathBuf>,
     /// Only these rows (and what their ratios refer to); nothing is written without --output
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     pub only: Vec<String>,
@@ -145,6 +151,20 @@ pub struct Arguments {
 
 /// Runs a scenario. `Ok(false)` if it ran and its verdict is bad.
 pub fn run(arguments: &Arguments) -> Result<bool, MeasureError> {
+    match (arguments.scenario, arguments.records.as_slice()) {
+        (Scenario::Compare, [old, new]) => return records::compare_files(old, new),
+        (Scenario::Compare, _) => {
+            return Err(MeasureError::program(
+                "weir-bench compare",
+                "expected two records: weir-bench compare OLD NEW",
+            ));
+        }
+        (_, []) => {}
+        (_, [file, ..]) => {
+            let error = format!("unexpected argument {}; only compare takes files", file.display());
+            return Err(MeasureError::program("weir-bench", error));
+        }
+    }
     let mut site = Site::prepare(Placement::new(arguments.nice, arguments.no_pin), arguments.module.as_deref())?;
     if let Some(path) = &arguments.reference {
         site.reference = Some(std::fs::canonicalize(path).map_err(MeasureError::file(path))?);
@@ -181,30 +201,38 @@ pub fn run(arguments: &Arguments) -> Result<bool, MeasureError> {
     let (output, only) = (output.as_deref(), arguments.only.as_slice());
     let grow = only.is_empty() && !arguments.no_growth;
     match arguments.scenario {
-        Scenario::Rs => written(output, &rs(&site, only, grow, schedule, host)?.rounded()),
-        Scenario::Growth => written(output, &growth_only(&site, schedule, host)?.rounded()),
+        Scenario::Rs => written(arguments.scenario, output, &rs(&site, only, grow, schedule, host)?.rounded()),
+        Scenario::Growth => written(arguments.scenario, output, &growth_only(&site, schedule, host)?.rounded()),
         Scenario::Crs => {
             let checkout = &arguments.conformance.cases;
             let choice = crs::Choice { rows: only, parts: &arguments.parts, growth: grow, checkout };
-            written(output, &crs::run(&site, &choice, schedule, host)?.rounded())
+            written(arguments.scenario, output, &crs::run(&site, &choice, schedule, host)?.rounded())
         }
-        Scenario::Hostile => written(output, &hostile::run(&site, only, host)?.rounded()),
-        Scenario::Events => written(output, &events::run(&site, only, arguments.under_load, schedule, host)?.rounded()),
-        Scenario::Files => written(output, &files::run(&site, schedule, host)?),
-        Scenario::Signature => written(output, &signature::run(&site, only, grow, schedule, host)?.rounded()),
-        Scenario::Inspect => written(output, &inspect::run(&site, only, schedule, host)?.rounded()),
-        Scenario::Messages => written(output, &messages::run(&site, only, schedule, host)?.rounded()),
+        Scenario::Hostile => written(arguments.scenario, output, &hostile::run(&site, only, host)?.rounded()),
+        Scenario::Events => written(
+            arguments.scenario,
+            output,
+            &events::run(&site, only, arguments.under_load, schedule, host)?.rounded(),
+        ),
+        Scenario::Files => written(arguments.scenario, output, &files::run(&site, schedule, host)?),
+        Scenario::Signature => {
+            written(arguments.scenario, output, &signature::run(&site, only, grow, schedule, host)?.rounded())
+        }
+        Scenario::Inspect => written(arguments.scenario, output, &inspect::run(&site, only, schedule, host)?.rounded()),
+        Scenario::Messages => {
+            written(arguments.scenario, output, &messages::run(&site, only, schedule, host)?.rounded())
+        }
         Scenario::Probe => probe::run(&site, only, schedule, host, output, arguments.resume).map(|()| true),
         Scenario::Linkagent => {
             let results = probe::planted::run(&site, schedule, host)?;
-            write_results(output, &results)?;
+            written(arguments.scenario, output, &results)?;
             Ok(results.all_right())
         }
-        Scenario::Profile => written(output, &attached::run(&site, only, schedule, host)?),
+        Scenario::Profile => written(arguments.scenario, output, &attached::run(&site, only, schedule, host)?),
         scenario @ (Scenario::LuaWaf | Scenario::NoKeepalive | Scenario::TableSort) => {
             let story = stories::of(&name(scenario));
             let report = stories::run(&site, story, only, schedule, host, arguments.profiles.as_deref())?;
-            write_results(output, &report)?;
+            written(arguments.scenario, output, &report)?;
             Ok(report.all_right())
         }
         Scenario::Conformance => conformance::run(&site, &arguments.conformance, arguments.output.as_deref()),
@@ -213,6 +241,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, MeasureError> {
             differential::run(&site, own, common, arguments.seed, output)
         }
         Scenario::Soak => soak::run(&site, arguments.scale, host, output),
+        Scenario::Compare => unreachable!("it was handled above"),
     }
 }
 
@@ -239,8 +268,9 @@ fn grown(site: &Site, schedule: Schedule) -> Result<Vec<GrowthRow>, MeasureError
     Ok(rows)
 }
 
-/// Writes results, if anywhere; the verdict of a scenario that only measures.
-fn written(output: Option<&Path>, results: &impl Serialize) -> Result<bool, MeasureError> {
+/// Tells how results differ from the committed record and writes them, if anywhere; the verdict of a scenario that only measures.
+fn written(scenario: Scenario, output: Option<&Path>, results: &impl Serialize) -> Result<bool, MeasureError> {
+    records::tell(&name(scenario), results);
     write_results(output, results).map(|()| true)
 }
 

@@ -25,6 +25,7 @@ mod lua;
 mod messages;
 mod policy;
 mod probe;
+mod records;
 mod report;
 mod request;
 mod rounds;
