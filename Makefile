@@ -47,14 +47,17 @@ probe-fuzz: ## 100,000 random call graphs, half of them marked: is any shadow wr
 	@scripts/setup.sh probe
 	WEIR_GRAPHS=$${WEIR_GRAPHS:-100000} mvn -B -f probe verify -Dtest=CallGraphTest -Dsurefire.failIfNoSpecifiedTests=false
 
-setup: ## install missing packages (apt-get) and configure nginx's sources
+setup: ## install the packages that building and testing need (apt-get) and configure nginx's sources
+	@scripts/setup.sh test
+
+build: ## build the module and the command; `PROFILE=release` for production
 	@scripts/setup.sh
+	@scripts/build.sh $(TARGET)/$(PROFILE)/weir "the module and the command" \
+	  $(CARGO) build --profile $(PROFILE) -p weir-cli -p weir-nginx
 
-build: setup ## build the module and the command
-	$(CARGO) build --profile $(PROFILE) -p weir-cli -p weir-nginx
-
-tools: setup ## build what weir profile, diagnose, baseline and inspector need besides
-	$(CARGO) build --profile $(PROFILE) -p weir-tools
+tools: ## build weir-tools, which weir profile, diagnose, baseline and inspector need
+	@scripts/setup.sh tools
+	@scripts/build.sh $(TARGET)/$(PROFILE)/weir-tools "weir-tools" $(CARGO) build --profile $(PROFILE) -p weir-tools
 
 # Unit, property and integration tests of every crate, and the end-to-end and tidy tests in
 # tests/, which start the module and the command that were just built. One build covers all of them:
@@ -62,7 +65,8 @@ tools: setup ## build what weir profile, diagnose, baseline and inspector need b
 # so these and what uses them would be compiled twice.
 test: setup ## run all tests, including the end-to-end tests; those of the Java probe without the slow ones
 	@scripts/setup.sh probe
-	$(CARGO) build --profile $(PROFILE) --workspace --lib --bins --tests
+	@scripts/build.sh $(TARGET)/$(PROFILE)/deps "everything with its tests" \
+	  $(CARGO) build --profile $(PROFILE) --workspace --lib --bins --tests
 	@status=0; export WEIR_MODULE=$(abspath $(TARGET)/$(PROFILE)/libngx_http_weir_module.so) \
 	  WEIR_BIN=$(abspath $(TARGET)/$(PROFILE)/weir); \
 	set -x; mvn -B -f probe verify -DexcludedGroups=slow || status=$$?; \
@@ -78,20 +82,21 @@ test-more: build ## run the tests that `make test` ignores for want of Chromium,
 lint: setup ## check formatting, clippy, and licences and advisories of dependencies
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --profile $(PROFILE) -- -D warnings
-	@command -v cargo-deny >/dev/null || { echo "lint: installing cargo-deny"; $(CARGO) install --quiet --locked cargo-deny; }
+	@command -v cargo-deny >/dev/null || { echo "lint: installing cargo-deny; this takes some minutes"; \
+	  $(CARGO) install --quiet --locked --debug cargo-deny; }
 	$(CARGO) deny check bans licenses sources
-	@$(CARGO) deny check advisories || { echo "lint: advisories could not be checked, or there are some (see above)"; [ -z "$$CI" ]; }
+	@if $(CARGO) deny fetch db; then set -x; $(CARGO) deny check advisories; \
+	else echo "lint: the database of advisories cannot be reached, so advisories are not checked"; fi
 
 # The cases of CRS are not part of this repository: CRS_TESTS names their directory.
-conformance: ## run SecLang's test vectors and CRS's regression cases on nginx (CONFORMANCE_FLAGS)
-	@scripts/setup.sh
+conformance: setup ## run SecLang's test vectors and CRS's regression cases on nginx (CONFORMANCE_FLAGS)
 	$(CARGO) build --profile $(PROFILE) -p weir-bench -p weir-nginx
 	@CARGO="$(CARGO)" scripts/conformance.sh $(TARGET)/$(PROFILE)/weir-bench $(PROFILE) $(CONFORMANCE_FLAGS)
 
 deliveries: build ## send attacks in every delivery, and ask real backends which ones they read (DELIVERIES_FLAGS)
 	@scripts/deliveries.sh $(TARGET)/$(PROFILE)/libngx_http_weir_module.so $(DELIVERIES_FLAGS)
 
-nonces: build ## send a million signed requests twice at once to four workers: each must pass once
+nonces: build setup ## send a million signed requests twice at once to four workers: each must pass once
 	WEIR_MODULE=$(abspath $(TARGET)/$(PROFILE)/libngx_http_weir_module.so) \
 	$(CARGO) test --profile $(PROFILE) -p weir-tests --test e2e -- --ignored --nocapture a_million_nonces
 
@@ -106,7 +111,7 @@ interop-messages: build ## check messages with others' clients (Chromium, EventS
 	@CARGO="$(CARGO)" scripts/interop-messages.sh $(TARGET)/$(PROFILE)/libngx_http_weir_module.so $(TARGET)/$(PROFILE)/weir \
 	  $(TARGET)/$(PROFILE)/examples/wsdecode $(INTEROP_FLAGS)
 
-messages-crowd: build ## 10,000 subscribers, 100 reloads and 50 kills of workers, and a checker of what everybody got (WEIR_CROWD)
+messages-crowd: build setup ## 10,000 subscribers, 100 reloads and 50 kills of workers, and a checker of what everybody got (WEIR_CROWD)
 	@WEIR_CROWD="$${WEIR_CROWD:-10000 100 50 3}" $(CARGO) test --profile $(PROFILE) -p weir-tests --test e2e -- --nocapture messages_crowd
 
 interop-crowdsec: build tools ## take decisions over from a real CrowdSec, which is downloaded (Debian)

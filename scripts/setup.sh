@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
 # Installs the packages that building and testing Weir needs, on Debian.
 #
-#   scripts/setup.sh          nginx, its headers, clang (for bindgen and the BPF programs),
-#                             libelf, the OWASP Core Rule Set, curl, openssl; for tests: LuaJIT, Lua, nginx's
-#                             Lua module, Redis, Python, xz, wrk, h2load
+#   scripts/setup.sh          nginx, its headers, libclang (for bindgen), the OWASP Core Rule Set, curl, openssl
+#   scripts/setup.sh tools    also clang and libelf for weir-tools (the BPF programs)
+#   scripts/setup.sh test     also LuaJIT, Lua, nginx's Lua module, Redis, Python, xz, wrk, h2load
 #   scripts/setup.sh more     also what the tests of `make test-more` need
 #   scripts/setup.sh bench    also the compared products and load generators of `make bench`
 #   scripts/setup.sh probe    also what builds the Java probe, and the databases of its shop
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-packages=(gcc libc6-dev make nginx nginx-dev libclang-dev clang libelf-dev libpcre2-dev libssl-dev zlib1g-dev curl openssl
-  ca-certificates modsecurity-crs luajit2 lua5.1 libnginx-mod-http-lua
-  redis-server python3 xz-utils wrk nghttp2-client)
+packages=(gcc libc6-dev make nginx nginx-dev libclang-dev libpcre2-dev libssl-dev zlib1g-dev curl openssl ca-certificates
+  modsecurity-crs)
+[ $# = 0 ] || packages+=(clang libelf-dev)
+[ $# = 0 ] || [ "$1" = tools ] ||
+  packages+=(luajit2 lua5.1 libnginx-mod-http-lua redis-server python3 xz-utils wrk nghttp2-client)
 if [ "${1:-}" = bench ]; then
   packages+=(dpkg-dev linux-perf haproxy libnginx-mod-http-modsecurity libnginx-mod-http-geoip2
     libmodsecurity-dev caddy mosquitto libnginx-mod-nchan nats-server)
@@ -22,8 +24,8 @@ elif [ "${1:-}" = probe ]; then
   packages+=(openjdk-17-jdk-headless maven postgresql)
 elif [ "${1:-}" = more ]; then
   packages+=(chromium libnginx-mod-http-modsecurity)
-elif [ $# -gt 0 ]; then
-  echo "setup: unknown argument '$1'; expected 'bench', 'more', 'probe' or no argument" >&2
+elif [[ ! ${1:-test} =~ ^(test|tools)$ ]]; then
+  echo "setup: unknown argument '$1'; expected 'bench', 'more', 'probe', 'test', 'tools' or no argument" >&2
   exit 2
 fi
 
