@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 pub mod cycles;
 pub mod dependencies;
 mod modules;
+pub mod timed;
 pub mod tokens;
 
 /// Directories without hand-written files; `.git` is a file in a linked checkout.
