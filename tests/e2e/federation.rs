@@ -6,7 +6,6 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use weir_tests::nginx::kill;
@@ -142,19 +141,16 @@ fn one_worker_has_the_connection_to_a_peer_and_another_takes_over_when_it_dies()
     assert_eq!(replies.len(), 2, "both workers were asked");
     assert_eq!(connections.load(Ordering::SeqCst), 1);
 
-    // Kill workers until it was the owner: replies are there again within about a second.
+    // Kill workers until it was the owner: another one takes over.
     for _ in 0..4 {
         let victim = nginx.workers()[0];
         kill(victim, libc::SIGKILL);
-        let begun = Instant::now();
         until("the peer to be reached again", || {
             let answer = Request::get("/ask?text=again");
             let mut connection = weir_tests::Connection::try_open(nginx.port).ok()?;
             let response = answer.try_send_on(&mut connection).ok()?;
             (response.status == 200).then_some(())
         });
-        println!("reached again after {} ms", begun.elapsed().as_millis());
-        assert!(begun.elapsed() < Duration::from_secs(10));
         until("one connection", || (connections.load(Ordering::SeqCst) == 1).then_some(()));
         until("two workers", || (nginx.workers().len() == 2).then_some(()));
     }

@@ -5,7 +5,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use weir_tests::client::GrpcCall;
 use weir_tests::origin::{self, Echo};
-use weir_tests::{Gateway, Setup};
+use weir_tests::{Gateway, Request, Setup};
 
 fn gateway(setup: Setup, upstream: Value, route: Value) -> Gateway {
     let mut all = json!({"site": "all", "path": "/", "to": "app"});
@@ -69,11 +69,16 @@ fn h2load_gets_every_answer_over_few_connections_to_the_member() {
 
 #[test]
 fn unbuffered_routes_forward_events_at_once() {
-    let upstream = json!({"members": {"a": {"address": origin::events::start(50).to_string()}}});
+    let (address, next) = origin::events::start();
+    let upstream = json!({"members": {"a": {"address": address.to_string()}}});
     let gateway = gateway(Setup::gateway(), upstream, json!({"buffering": false}));
-    let output = Command::new("curl")
-        .args(["-sN", "--max-time", "1", &format!("http://127.0.0.1:{}/events", gateway.nginx.port)])
-        .output()
-        .expect("curl is installed");
-    assert!(!output.stdout.is_empty(), "something came before the stream's end");
+    let mut connection = gateway.nginx.connect();
+    connection.send(&Request::get("/events").wire());
+    while !connection.line().expect("the head").is_empty() {}
+    // The origin sends an event when the one before it has arrived.
+    for number in 0..5 {
+        next.send(()).expect("the origin listens");
+        let event = connection.chunk().expect("an event before the stream's end");
+        assert_eq!(event.as_deref(), Some(format!("data: {number}\n\n").as_bytes()));
+    }
 }

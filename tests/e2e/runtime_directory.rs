@@ -116,9 +116,7 @@ fn with_a_full_runtime_directory_changes_reach_reloaded_workers() {
         (live.clone().count() == 2 && live.all(|worker| worker["bus"] == false)).then_some(())
     });
     for value in ["one", "two", "three"] {
-        let begun = Instant::now();
         reaches_all(&gateway, value, 2);
-        assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
     }
     let log = gateway.nginx.error_log();
     assert!(log.contains("no shared memory with control") && log.contains("No space left"), "{log}");

@@ -1,10 +1,9 @@
 //! Streams are not delayed: nothing is buffered unless a rule reads it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use weir_tests::client::{self, GrpcCall};
 use weir_tests::origin::{self, events};
-use weir_tests::wait::PATIENCE;
 use weir_tests::{Request, Setup};
 
 use crate::LOOKS_EVERYWHERE;
@@ -23,9 +22,8 @@ policies:
 
 #[test]
 fn events_arrive_as_they_are_sent() {
-    const COUNT: usize = 5;
-    let setup = Setup::policy(ALL_PHASES).proxy(events::start(COUNT));
-    let nginx = setup.start();
+    let (address, next) = events::start();
+    let nginx = Setup::policy(ALL_PHASES).proxy(address).start();
     let mut connection = nginx.connect();
     connection.send(&Request::get("/events").wire());
     let mut head = Vec::new();
@@ -37,14 +35,14 @@ fn events_arrive_as_they_are_sent() {
         head.push(line);
     }
     assert!(head.iter().any(|line| line == "X-Marked: 1"), "{head:?}");
-    let mut arrivals = Vec::new();
-    while let Some(chunk) = connection.chunk().unwrap() {
-        assert_eq!(String::from_utf8_lossy(&chunk), format!("data: {}\n\n", arrivals.len()));
-        arrivals.push(Instant::now());
+    // The origin sends an event when the one before it has arrived.
+    for number in 0..5 {
+        next.send(()).unwrap();
+        let chunk = connection.chunk().unwrap().unwrap();
+        assert_eq!(String::from_utf8_lossy(&chunk), format!("data: {number}\n\n"));
     }
-    assert_eq!(arrivals.len(), COUNT);
-    let first_to_last = arrivals[COUNT - 1] - arrivals[0];
-    assert!(first_to_last > events::PERIOD * 3, "events were held back: all came within {first_to_last:?}");
+    drop(next);
+    assert_eq!(connection.chunk().unwrap(), None);
 }
 
 #[test]
@@ -143,8 +141,7 @@ fn grpc_streams_flow_both_ways_with_body_rules_active() {
 
 #[test]
 fn an_upload_that_no_rule_reads_is_not_delayed() {
-    // The origin answers each frame at once; here the frames are HTTP/1.1 chunks that nginx
-    // forwards at once.
+    // The origin answers the first chunk, and the client sends no other: if nginx waited for one, nothing would come.
     let origin = origin::serve(|mut stream| {
         use std::io::{Read, Write};
         let mut seen = Vec::new();
@@ -160,19 +157,15 @@ fn an_upload_that_no_rule_reads_is_not_delayed() {
     let nginx = Setup::policy(ALL_PHASES).server(&location).start();
     let mut connection = nginx.connect();
     connection.send(b"POST /up HTTP/1.1\r\nHost: a\r\nContent-Type: application/octet-stream\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n");
-    let start = Instant::now();
     assert_eq!(connection.receive().text(), "seen");
-    assert!(start.elapsed() < PATIENCE / 2, "held back for {:?}", start.elapsed());
 }
 
 #[test]
 fn response_rules_do_not_affect_a_large_download() {
     let nginx = Setup::policy(ALL_PHASES).proxy(origin::Echo::start()).start();
-    let start = Instant::now();
     let response = nginx.get("/big/20000000");
     assert_eq!((response.status, response.body.len()), (200, 20_000_000));
     assert_eq!(response.header("x-marked"), Some("1"));
-    assert!(start.elapsed() < PATIENCE + Duration::from_secs(1));
 }
 
 #[test]

@@ -138,9 +138,17 @@ impl Method {
     }
 }
 
+#[cfg(test)]
+thread_local! {
+    /// How this thread has verified signatures.
+    pub static VERIFIED: std::cell::RefCell<Vec<Method>> = const { std::cell::RefCell::new(Vec::new()) };
+}
+
 /// Whether `signature` is a signature of `message` under the key and its only algorithm.
 #[must_use]
 pub fn verifies(key: &Key, message: &[u8], signature: &[u8]) -> bool {
+    #[cfg(test)]
+    VERIFIED.with_borrow_mut(|methods| methods.extend(Method::of(key)));
     match key {
         Key::Secret(_) => false,
         Key::Hmac(hash, secret) => secret::equal(hash.of(secret.bytes(), message).as_ref(), signature),

@@ -60,6 +60,19 @@ impl Listener {
 /// Serves a router until `shutdown` is true (or its sender is gone), then lets requests end for [`GRACE`]. Each request
 /// that is let in and had to say who asks has a [`Peer`] among its extensions.
 pub async fn serve(listener: Listener, router: Router, access: Arc<Access>, shutdown: watch::Receiver<bool>) {
+    let mut connections = accept(listener, router, access, shutdown).await;
+    let all = async { while connections.join_next().await.is_some() {} };
+    // What is not done by then is dropped with the set.
+    let _ = tokio::time::timeout(GRACE, all).await;
+}
+
+/// Accepts connections until `shutdown`; those that are left then.
+async fn accept(
+    listener: Listener,
+    router: Router,
+    access: Arc<Access>,
+    shutdown: watch::Receiver<bool>,
+) -> JoinSet<()> {
     let places = match listener.socket {
         Socket::Unix(_) => Places::local(),
         Socket::Tcp(..) => Places::remote(),
@@ -87,9 +100,7 @@ pub async fn serve(listener: Listener, router: Router, access: Arc<Access>, shut
         }
     }
     drop(listener);
-    let all = async { while connections.join_next().await.is_some() {} };
-    // What is not done by then is dropped with the set.
-    let _ = tokio::time::timeout(GRACE, all).await;
+    connections
 }
 
 /// An accepted connection.

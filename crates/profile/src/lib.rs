@@ -7,6 +7,9 @@ pub mod amount;
 pub mod diff;
 pub mod format;
 pub mod graph;
+#[cfg(test)]
+#[path = "../../../tests/harness/hang.rs"]
+mod hang;
 pub mod health;
 pub mod label;
 pub mod merge;

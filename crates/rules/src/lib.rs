@@ -12,6 +12,9 @@ mod error;
 mod field;
 mod fold;
 mod function;
+#[cfg(test)]
+#[path = "../../../tests/harness/hang.rs"]
+mod hang;
 pub mod ir;
 mod lexer;
 pub mod limits;

@@ -13,13 +13,14 @@ use crate::{ExpressionError, ListKinds, NoLists};
 /// Every mistake that could be found, in the order of the text; at least one.
 pub fn parse(text: &str, lists: &dyn ListKinds) -> Result<Expr, Vec<ExpressionError>> {
     let mut errors = Errors::default();
-    let expr = if within_limit(text, &mut errors) {
-        let tree = Parser::new(text, &mut errors).condition();
-        Checker { text, lists, errors: &mut errors }.condition(&tree, None)
-    } else {
-        None
-    };
+    let expr = if within_limit(text, &mut errors) { condition(text, lists, &mut errors) } else { None };
     finish(expr, errors)
+}
+
+/// Reads a condition of any length.
+fn condition(text: &str, lists: &dyn ListKinds, errors: &mut Errors) -> Option<Expr> {
+    let tree = Parser::new(text, errors).condition();
+    Checker { text, lists, errors }.condition(&tree, None)
 }
 
 /// Parses a value: a constant, a field, or a function of values. Used for parameters of actions.
@@ -55,3 +56,6 @@ fn finish<T>(result: Option<T>, errors: Errors) -> Result<T, Vec<ExpressionError
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

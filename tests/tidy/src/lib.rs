@@ -8,6 +8,7 @@ pub mod cycles;
 pub mod dependencies;
 pub mod figures;
 mod modules;
+pub mod timed;
 pub mod tokens;
 
 /// Directories without hand-written files; `.git` is a file in a linked checkout.

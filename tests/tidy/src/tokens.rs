@@ -24,8 +24,13 @@ impl Token {
 
 /// The tokens of a source file.
 pub fn tokens(text: &str) -> Vec<Token> {
+    numbered(text).into_iter().map(|(token, _)| token).collect()
+}
+
+/// The tokens of a source file, each with the number of its line.
+pub fn numbered(text: &str) -> Vec<(Token, usize)> {
     let mut found = Vec::new();
-    let mut rest = text;
+    let (mut rest, mut line) = (text, 1);
     while let Some(first) = rest.chars().next() {
         let length = if rest.starts_with("//") {
             rest.find('\n').unwrap_or(rest.len())
@@ -37,17 +42,18 @@ pub fn tokens(text: &str) -> Vec<Token> {
             character(rest)
         } else if first.is_alphanumeric() || first == '_' {
             let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
-            found.push(Token::Word(rest[..end].to_owned()));
+            found.push((Token::Word(rest[..end].to_owned()), line));
             end
         } else if rest.starts_with("::") {
-            found.push(Token::Path);
+            found.push((Token::Path, line));
             2
         } else {
             if !first.is_whitespace() {
-                found.push(Token::Sign(first));
+                found.push((Token::Sign(first), line));
             }
             first.len_utf8()
         };
+        line += rest[..length].matches('\n').count();
         rest = &rest[length..];
     }
     found

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use weir_tidy::tokens::{Token, tokens};
-use weir_tidy::{assert_none, files, read, sources};
+use weir_tidy::{assert_none, files, read, sources, timed};
 
 /// The most lines of a source file (the goal is around 150; past 400, consider a split).
 const MAX_LINES: usize = 500;
@@ -128,6 +128,23 @@ fn early_returns(text: &str) -> Vec<String> {
         }
     }
     found
+}
+
+#[test]
+fn tests_do_not_assert_time() {
+    let mut offenders = Vec::new();
+    for (path, text) in sources() {
+        let line = |at: usize| text.lines().nth(at - 1).unwrap_or_default().trim();
+        let lines = timed::assertions(&path, &text).into_iter();
+        offenders.extend(lines.map(|at| format!("{}:{at}: {}", path.display(), line(at))));
+    }
+    for path in files().iter().filter(|path| path.extension().is_some_and(|end| end == "java")) {
+        let is_test = path.iter().any(|part| part == "test");
+        let text = read(path);
+        let lines = (1..).zip(text.lines()).filter(|(_, line)| is_test && timed::asserts_in_java(line));
+        offenders.extend(lines.map(|(at, line)| format!("{}:{at}: {}", path.display(), line.trim())));
+    }
+    assert_none("time is asserted; count events or work, or compare what may hang with a PATIENCE", &offenders);
 }
 
 fn lines_with(offends: impl Fn(&str) -> bool) -> Vec<String> {

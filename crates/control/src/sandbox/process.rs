@@ -194,9 +194,10 @@ mod tests {
     fn cpu_time_of_this_process_grows() {
         let pid = std::process::id();
         let before = cpu_time(pid).unwrap();
+        const PATIENCE: Duration = Duration::from_secs(20);
         let start = Instant::now();
         while cpu_time(pid).unwrap() == before {
-            assert!(start.elapsed() < Duration::from_secs(10), "it never grew");
+            assert!(start.elapsed() < PATIENCE, "it never grew");
         }
         assert_eq!(cpu_time(u32::MAX), None);
     }

@@ -11,6 +11,9 @@ use weir_inspect::{Answer, Question};
 use weir_inspector::config::Address;
 use weir_inspector::{Config, Service};
 
+/// How long anything may take on a busy machine.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
 /// A running service.
 pub struct Running {
     runtime: Option<tokio::runtime::Runtime>,
@@ -75,7 +78,7 @@ impl Client {
     /// A client that has said nothing.
     pub fn connect(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_nodelay(true).unwrap();
         Self { stream, buffer: Vec::new(), taken: 0 }
     }

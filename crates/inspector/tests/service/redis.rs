@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use weir_inspect::{Advice, Question};
 
-use crate::client::{Client, Running, get, start};
+use crate::client::{Client, PATIENCE, Running, get, start};
 
 struct Server {
     child: Child,
@@ -27,7 +27,7 @@ impl Server {
         let server = Self { child, port };
         let begun = Instant::now();
         while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(begun.elapsed() < Duration::from_secs(20), "the server does not listen");
+            assert!(begun.elapsed() < PATIENCE, "the server does not listen");
             std::thread::sleep(Duration::from_millis(20));
         }
         server
@@ -62,7 +62,7 @@ fn service(port: u16, folder: &Path) -> Running {
 fn wait_for(service: &Running, line: &str) {
     let begun = Instant::now();
     while !service.metrics().contains(line) {
-        assert!(begun.elapsed() < Duration::from_secs(20), "{line}\n{}", service.metrics());
+        assert!(begun.elapsed() < PATIENCE, "{line}\n{}", service.metrics());
         std::thread::sleep(Duration::from_millis(20));
     }
 }

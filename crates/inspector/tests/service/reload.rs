@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use weir_inspect::Advice;
 
-use crate::client::{Client, get, start};
+use crate::client::{Client, PATIENCE, get, start};
 
 fn policy(path: &str) -> String {
     format!("policies: [{{id: p, rules: [{{id: r, when: 'http.request.uri.path eq \"{path}\"', action: block}}]}}]\n")
@@ -13,7 +13,7 @@ fn policy(path: &str) -> String {
 fn wait_for(client: &mut Client, path: &str) {
     let begun = Instant::now();
     while client.ask(&get("own", path)).advice != Advice::Refuse {
-        assert!(begun.elapsed() < Duration::from_secs(20), "{path} was never refused");
+        assert!(begun.elapsed() < PATIENCE, "{path} was never refused");
         std::thread::sleep(Duration::from_millis(50));
     }
 }
@@ -32,7 +32,7 @@ fn a_changed_policy_is_taken_over_and_a_bad_one_is_not() {
     std::fs::write(&file, "policies: [{id: p, rules: [{id: r, when: 'htp.host eq \"\"', action: block}]}]\n").unwrap();
     let begun = Instant::now();
     while !service.metrics().contains("weir_inspector_failed_reloads_total 1") {
-        assert!(begun.elapsed() < Duration::from_secs(20), "{}", service.metrics());
+        assert!(begun.elapsed() < PATIENCE, "{}", service.metrics());
         std::thread::sleep(Duration::from_millis(50));
     }
     assert_eq!(client.ask(&get("own", "/other")).advice, Advice::Refuse, "the earlier policy");

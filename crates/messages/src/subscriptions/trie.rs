@@ -13,6 +13,12 @@ use crate::topic::{MAX_LEVELS, TopicFilter, TopicName};
 /// The node where every path begins.
 const ROOT: u32 = u32::MAX;
 
+#[cfg(test)]
+thread_local! {
+    /// The steps of all look-ups.
+    pub static STEPS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// Where a filter stands.
 #[derive(Clone, Copy, Debug)]
 pub struct Spot {
@@ -79,6 +85,8 @@ impl Trie {
 
     /// At most [`MAX_LEVELS`] calls deep.
     fn follow(&self, at: u32, levels: &[Option<u32>], found: &mut impl FnMut(u32)) {
+        #[cfg(test)]
+        STEPS.set(STEPS.get() + 1);
         let node = self.node(at);
         node.below.into_iter().for_each(&mut *found);
         let Some((level, rest)) = levels.split_first() else {

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::format::{Format, read_as};
+use crate::hang;
 
 /// A profile of folded stacks.
 fn profile(folded: &str) -> Profile {
@@ -139,7 +140,7 @@ fn recursion_counts_once_in_totals() {
 }
 
 #[test]
-fn deep_stacks_and_many_of_them_take_little_time() {
+fn deep_stacks_and_many_of_them_are_compared() {
     let deep: String = (0..20).map(|at| format!("{}leaf{at} 1\n", "f;g;h;".repeat(600))).collect();
     let flat: String = (0..5_000).map(|at| format!("main;a{};b{};c{at} 1\n", at % 10, at % 1_000)).collect();
     let chain = |skip: usize| {
@@ -150,11 +151,9 @@ fn deep_stacks_and_many_of_them_take_little_time() {
             })
             .collect::<String>()
     };
-    let started = std::time::Instant::now();
-    for (old, new) in [(&deep, &flat), (&flat, &deep), (&chain(1), &chain(3))] {
-        assert!(!merged(old, new).nodes.is_empty());
+    for (old, new) in [(deep.clone(), flat.clone()), (flat, deep), (chain(1), chain(3))] {
+        assert!(!hang::ends("comparing", move || merged(&old, &new)).nodes.is_empty());
     }
-    assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
 }
 
 #[test]

@@ -45,5 +45,4 @@ fn calls_are_counted_exactly_until_the_process_ends() {
     assert_eq!((naps.calls, naps.errors), (5, 0));
     assert!(naps.total_ns >= 25_000_000 && naps.max_ns >= 5_000_000 && naps.max_ns <= naps.total_ns, "{naps:?}");
     assert!(profile.meta.remarks.iter().any(|remark| remark.contains("ended after")), "{:?}", profile.meta.remarks);
-    assert!(profile.meta.duration_ns < 15_000_000_000, "it did not wait for what was gone");
 }

@@ -1,7 +1,7 @@
 //! Processes that have ended, or end during sampling.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use weir_sample::{Backend, Options, SampleError, Session, Target, find};
 
@@ -23,7 +23,6 @@ fn what_was_seen_of_a_process_that_ends_is_kept() {
     for backend in [Backend::Ebpf, Backend::PerfEvent] {
         let mut program = spinning();
         let mut session = Session::start(&program.found(), &options(backend)).expect("sampling starts");
-        let begun = Instant::now();
         let stop = AtomicBool::new(false);
         let recorded = session.run(&stop, &mut |progress| {
             if progress.elapsed > Duration::from_millis(400) {
@@ -31,7 +30,6 @@ fn what_was_seen_of_a_process_that_ends_is_kept() {
             }
         });
         let profile = recorded.on_cpu.expect("asked for");
-        assert!(begun.elapsed() < Duration::from_secs(10), "{backend:?}");
         assert!(weight(&profile, "work") > 0, "{backend:?} {:?}", profile.health);
         assert!(profile.meta.remarks.iter().any(|remark| remark.contains("ended after")), "{:?}", profile.meta.remarks);
     }
@@ -79,9 +77,12 @@ fn a_session_stops_when_it_is_told_to() {
     let program = spinning();
     let stop = AtomicBool::new(false);
     let mut session = Session::start(&program.found(), &options(Backend::Auto)).expect("sampling starts");
-    let begun = Instant::now();
-    let recorded = session.run(&stop, &mut |_| stop.store(true, Ordering::Relaxed));
-    assert!(begun.elapsed() < Duration::from_secs(10));
+    let mut called = 0;
+    let recorded = session.run(&stop, &mut |_| {
+        called += 1;
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(called, 1, "it went on after it was told to stop");
     assert!(recorded.on_cpu.is_some() && recorded.off_cpu.is_none());
 }
 

@@ -120,11 +120,9 @@ fn a_location_of_many_lines_does_not_take_more_time_than_is_kept_of_it() {
     let mut large = file(&[("cpu", "nanoseconds")], &[1]);
     large.location[0].line = vec![Line { function_id: 1, line: 1 }; 20_000];
     large.sample[0].location_id = vec![1; 20_000];
-    let samples = vec![large.sample[0].clone(); 20];
+    let samples = vec![large.sample[0].clone(); 500];
     large.sample = samples;
-    // Without the limit: 8 billion frames.
-    let started = std::time::Instant::now();
-    let profile = read(&large);
+    // Without the limit: 200 billion frames.
+    let profile = crate::hang::ends("reading", move || read(&large));
     assert_eq!(profile.stacks[0].len(), super::super::MAX_DEPTH);
-    assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
 }
