@@ -7,9 +7,11 @@ CARGO ?= cargo
 SCENARIO ?= rs
 FUZZ_SECONDS ?= 60
 export FUZZ_SECONDS
+# Always selected together, so that dependencies have the same features and are compiled once.
+PROGRAMS := -p weir-cli -p weir-tools -p weir-nginx
 
 .DEFAULT_GOAL := help
-.PHONY: help run run-probe tools probe probe-check probe-test probe-jdks probe-beside probe-fuzz test test-more build setup lint conformance deliveries nonces interop interop-inspectors interop-messages messages-crowd interop-crowdsec api-test bench soak fuzz asan miri abi nginx-tests docs cycles clean
+.PHONY: help run run-probe tools probe probe-check probe-test probe-jdks probe-beside probe-fuzz test test-more build dist setup lint conformance deliveries nonces interop interop-inspectors interop-messages messages-crowd interop-crowdsec api-test bench instructions soak fuzz asan miri abi nginx-tests docs cycles clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -50,14 +52,21 @@ probe-fuzz: ## 100,000 random call graphs, half of them marked: is any shadow wr
 setup: ## install the packages that building and testing need (apt-get) and configure nginx's sources
 	@scripts/setup.sh test
 
-build: ## build the module and the command; `PROFILE=release` for production
+build: ## build the module and the command, quickly; for production see dist
 	@scripts/setup.sh
 	@scripts/build.sh $(TARGET)/$(PROFILE)/weir "the module and the command" \
-	  $(CARGO) build --profile $(PROFILE) -p weir-cli -p weir-nginx
+	  $(CARGO) build --profile $(PROFILE) $(PROGRAMS) --lib --bin weir
 
 tools: ## build weir-tools, which weir profile, diagnose, baseline and inspector need
 	@scripts/setup.sh tools
-	@scripts/build.sh $(TARGET)/$(PROFILE)/weir-tools "weir-tools" $(CARGO) build --profile $(PROFILE) -p weir-tools
+	@scripts/build.sh $(TARGET)/$(PROFILE)/weir-tools "weir-tools" \
+	  $(CARGO) build --profile $(PROFILE) $(PROGRAMS) --bin weir-tools
+
+dist: ## build module, weir and weir-tools for production in target/dist, line tables in files beside them
+	@scripts/setup.sh tools
+	@scripts/build.sh $(TARGET)/release/weir-tools "the release" \
+	  $(CARGO) build --release $(PROGRAMS)
+	@scripts/dist.sh $(TARGET)/release $(TARGET)/dist
 
 # Unit, property and integration tests of every crate, and the end-to-end and tidy tests in
 # tests/, which start the module and the command that were just built. One build covers all of them:
@@ -125,6 +134,9 @@ bench: ## measure Weir beside other products (SCENARIO=rs|growth|crs|hostile|dif
 	@case $(SCENARIO) in no-keepalive | story3) scripts/nginx-package.sh ;; probe | linkagent | story2) scripts/probe-bench.sh ;; esac
 	$(CARGO) build --release -p weir-bench -p weir-cli -p weir-tools -p weir-nginx
 	$(TARGET)/release/weir-bench $(SCENARIO) $(BENCH_FLAGS)
+
+instructions: setup ## count instructions per request in the engine (valgrind), which the machine's mood does not change
+	@scripts/callgrind.sh
 
 soak: ## check that nothing grows over millions of requests and hundreds of reloads
 	@$(MAKE) --no-print-directory bench SCENARIO=soak
