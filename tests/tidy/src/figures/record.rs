@@ -63,6 +63,6 @@ pub(super) type Key = (&'static str, &'static str);
 fn is(value: &Value, text: &str) -> bool {
     match value {
         Value::String(own) => text.split('|').any(|one| own == one),
-        other => other.to_string() == text,
+        other => text.parse().is_ok_and(|number: Value| *other == number),
     }
 }
