@@ -135,7 +135,7 @@ bench: ## measure Weir beside other products (SCENARIO=rs|growth|crs|hostile|dif
 	$(CARGO) build --release -p weir-bench -p weir-cli -p weir-tools -p weir-nginx
 	$(TARGET)/release/weir-bench $(SCENARIO) $(BENCH_FLAGS)
 
-instructions: setup ## count instructions per request in the engine (valgrind), which the machine's mood does not change
+instructions: setup ## count instructions per request in the engine (valgrind), independent of the machine's load
 	@scripts/callgrind.sh
 
 soak: ## check that nothing grows over millions of requests and hundreds of reloads

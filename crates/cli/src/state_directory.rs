@@ -36,6 +36,7 @@ fn of_daemon(arguments: &Arguments) -> Result<PathBuf, Failure> {
     match health["state_directory"].as_str() {
         Some(directory) => Ok(directory.into()),
         None if arguments.control.is_none() && arguments.runtime == Path::new(weir_directives::DEFAULT_RUNTIME) => {
+            eprintln!("note: no daemon answers at {}", api.target());
             Ok(DEFAULT.into())
         }
         None => Err(unknown(format!("no daemon at {} says what its state directory is", api.target()))),

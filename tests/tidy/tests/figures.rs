@@ -13,8 +13,10 @@ fn tables_of_figures_are_those_of_the_records() {
         match document(&text, path) {
             Ok(current) if current == text => {}
             Ok(current) => {
-                let wrong = text.lines().find(|line| !current.lines().any(|other| other == *line)).unwrap_or_default();
-                stale.push(format!("{}: {wrong}", path.display()));
+                let pairs = text.lines().zip(current.lines()).enumerate();
+                let differs = pairs.into_iter().find(|(_, (here, record))| here != record);
+                let (at, (here, record)) = differs.unwrap_or((text.lines().count(), ("", "")));
+                stale.push(format!("{}:{}: {here}\n    the record says: {record}", path.display(), at + 1));
             }
             Err(error) => stale.push(format!("{}: {error}", path.display())),
         }

@@ -22,7 +22,7 @@ pub(crate) fn program() -> Option<PathBuf> {
 pub(super) fn run() -> Failure {
     let Some(path) = program() else {
         return Failure::new(format!("this command is part of {PROGRAM}, which is neither beside weir nor in PATH"))
-            .hint("`make tools` builds it");
+            .hint("`make tools` builds it; on a server, install it beside weir (`make dist`)");
     };
     let error = Command::new(&path).arg0("weir").args(std::env::args_os().skip(1)).exec();
     Failure::new(format!("{}: {error}", path.display()))

@@ -28,11 +28,12 @@ impl Cell {
     pub(super) fn of(&self, row: &Value) -> String {
         let field = |name: &str| row.get(name).or_else(|| row.pointer(name)).unwrap_or(&Value::Null);
         let with = |name: &str, text: fn(f64) -> String| field(name).as_f64().map(text).unwrap_or_default();
+        let plain = |name: &str| number_of(field(name)).unwrap_or_default();
         let range = |low: &str, high: &str, text: fn(f64) -> String| {
             if field(low).is_null() { String::new() } else { format!("{} to {}", with(low, text), with(high, text)) }
         };
         match self {
-            Self::Number(name) => with(name, number),
+            Self::Number(name) => plain(name),
             Self::Scaled(name, by) => field(name).as_f64().map(|value| number(value * by)).unwrap_or_default(),
             Self::Ratio(name) => with(name, ratio),
             Self::Fine(name) => with(name, fine),
@@ -48,10 +49,14 @@ impl Cell {
     }
 }
 
-/// Three digits or so, thousands apart.
-pub(super) fn number(value: f64) -> String {
+/// A number as text: counts in full, other figures with three digits or so, thousands apart.
+pub(super) fn number_of(value: &Value) -> Option<String> {
+    value.as_f64().map(if value.is_u64() { thousands } else { number })
+}
+
+fn number(value: f64) -> String {
     match value.abs() {
-        size if value.fract() == 0.0 || size >= 100.0 => thousands(value),
+        size if size >= 100.0 => thousands(value),
         size if size < 1.0 => format!("{value:.2}"),
         _ => format!("{value:.1}"),
     }
@@ -65,6 +70,9 @@ fn thousands(value: f64) -> String {
 
 /// A second decimal below ten.
 fn ratio(value: f64) -> String {
+    if value >= 1000.0 {
+        return thousands(value);
+    }
     let decimals = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
     format!("{value:.decimals$}")
 }
@@ -81,7 +89,7 @@ mod tests {
     #[test]
     fn cells_round_as_people_read() {
         let row = json!({"cpu_us_per_request": 2963.669, "ratio": 9.996, "low": 0.8, "high": 151.78, "none": null,
-            "of": {"median": 1.0042}, "found": ["a", "b"], "count": 10000});
+            "of": {"median": 1.0042}, "found": ["a", "b"], "count": 10000, "whole": 30.0});
         for (cell, text) in [
             (Cell::Cpu, "2,964 (10.00 x)"),
             (Cell::Range("low", "high"), "0.80 to 152"),
@@ -90,6 +98,8 @@ mod tests {
             (Cell::Fine("/of/median"), "1.004"),
             (Cell::Scaled("low", 1000.0), "800"),
             (Cell::Number("count"), "10,000"),
+            (Cell::Number("whole"), "30.0"),
+            (Cell::Scaled("whole", 50.0), "1,500"),
             (Cell::Names("found"), "`a`, `b`"),
             (Cell::Names("none"), "none"),
             (Cell::Length("found"), "2"),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use time::OffsetDateTime;
 
-use super::cell::number;
+use super::cell::number_of;
 
 /// The results of a scenario.
 pub(super) struct Record<'n> {
@@ -37,7 +37,7 @@ impl<'n> Record<'n> {
     pub(super) fn figure(&self, pointer: &str) -> Option<String> {
         match self.results.pointer(pointer)? {
             Value::Array(list) => Some(list.len().to_string()),
-            value => value.as_f64().map(number),
+            value => number_of(value),
         }
     }
 
@@ -47,11 +47,9 @@ impl<'n> Record<'n> {
         let started = host["started"].as_i64().and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
         let date = started.expect("a record says when it began").date();
         let commit = host["commit"].as_str().expect("a record says which commit was measured");
-        let text = |field: &str| host[field].as_str().unwrap_or_default();
-        let schedule = text("schedule").split(", seed ").next().unwrap_or_default();
-        let machine = match text("cpu") {
-            "" => String::new(),
-            cpu => format!(", {} cores of {cpu}, {schedule}", host["cores"]),
+        let machine = match host["cpu"].as_str() {
+            Some(cpu) => format!(", {} cores of {cpu}", host["cores"]),
+            None => String::new(),
         };
         format!("[{name}.json]({up}bench/results/{name}.json), {date}, commit {commit}{machine}")
     }

@@ -1,5 +1,7 @@
 //! The shape of a table: which rows of a record it shows, and with which cells.
 
+use serde_json::Value;
+
 use super::cell::Cell;
 use super::record::{Key, Record};
 
@@ -30,20 +32,26 @@ impl Table {
     pub(super) fn text(&self, up: &str) -> String {
         let titles: Vec<&str> = self.columns.iter().map(|column| column.0).collect();
         let mut text = format!("| {} | {} |\n|{}\n", self.title, titles.join(" | "), " --- |".repeat(titles.len() + 1));
-        let mut sources: Vec<String> = Vec::new();
+        let mut sources: Vec<(String, Vec<u64>)> = Vec::new();
         for part in self.parts {
             let record = Record::read(part.record);
+            let mut rounds = Vec::new();
             for line in part.lines {
+                rounds.extend(
+                    self.columns.iter().filter_map(|column| column.row(&record, part.list, line)).filter_map(rounds_of),
+                );
                 let cells: Vec<String> =
                     self.columns.iter().map(|column| column.of(&record, part.list, line)).collect();
                 assert!(cells.iter().any(|cell| !cell.is_empty()), "{}: no row for {}", self.name, line.0);
                 text += &format!("| {} | {} |\n", line.0, cells.join(" | "));
             }
             let source = record.source(up);
-            if !sources.contains(&source) {
-                sources.push(source);
+            match sources.iter_mut().find(|(other, _)| *other == source) {
+                Some((_, all)) => all.extend(rounds),
+                None => sources.push((source, rounds)),
             }
         }
+        let sources: Vec<String> = sources.into_iter().map(|(source, rounds)| source + &spelt(&rounds)).collect();
         format!("{text}\nFrom {}.\n", sources.join("; "))
     }
 }
@@ -51,7 +59,24 @@ impl Table {
 impl Column {
     /// Empty where nothing was measured.
     fn of(&self, record: &Record<'_>, list: &str, line: &Line) -> String {
+        self.row(record, list, line).map(|row| self.2.of(row)).unwrap_or_default()
+    }
+
+    fn row<'r>(&self, record: &'r Record<'_>, list: &str, line: &Line) -> Option<&'r Value> {
         let keys: Vec<Key> = line.1.iter().chain(self.1).copied().collect();
-        record.row(list, &keys).map(|row| self.2.of(row)).unwrap_or_default()
+        record.row(list, &keys)
+    }
+}
+
+/// In how many rounds a row was measured.
+fn rounds_of(row: &Value) -> Option<u64> {
+    row["rounds"].as_u64().filter(|rounds| *rounds > 0)
+}
+
+fn spelt(rounds: &[u64]) -> String {
+    match (rounds.iter().min(), rounds.iter().max()) {
+        (Some(least), Some(most)) if least == most => format!(", {most} rounds"),
+        (Some(least), Some(most)) => format!(", {least} to {most} rounds"),
+        _ => String::new(),
     }
 }

@@ -10,7 +10,7 @@ pub(super) static TABLES: &[Table] = &[
         columns: &[
             Column("bare nginx", &[("name", "nginx")], Cell::Number("cpu_us_per_request")),
             Column("**Weir**", &[("name", "weir-rs-log|weir-pl1|weir-rules-1000|weir-rules-10000")], Cell::Cpu),
-            Column("Lua, or ModSecurity v3", &[("name", "lua-after|modsecurity")], Cell::Cpu),
+            Column("Lua (first row), ModSecurity v3 (CRS)", &[("name", "lua-after|modsecurity")], Cell::Cpu),
         ],
         parts: &[
             Part { record: "rs", list: "rows", lines: &[Line("40 rules, a JSON log of 33 fields; small form", &[])] },
