@@ -201,38 +201,34 @@ pub fn run(arguments: &Arguments) -> Result<bool, MeasureError> {
     let (output, only) = (output.as_deref(), arguments.only.as_slice());
     let grow = only.is_empty() && !arguments.no_growth;
     match arguments.scenario {
-        Scenario::Rs => written(arguments.scenario, output, &rs(&site, only, grow, schedule, host)?.rounded()),
-        Scenario::Growth => written(arguments.scenario, output, &growth_only(&site, schedule, host)?.rounded()),
+        Scenario::Rs => written(arguments, output, &rs(&site, only, grow, schedule, host)?.rounded()),
+        Scenario::Growth => written(arguments, output, &growth_only(&site, schedule, host)?.rounded()),
         Scenario::Crs => {
             let checkout = &arguments.conformance.cases;
             let choice = crs::Choice { rows: only, parts: &arguments.parts, growth: grow, checkout };
-            written(arguments.scenario, output, &crs::run(&site, &choice, schedule, host)?.rounded())
+            written(arguments, output, &crs::run(&site, &choice, schedule, host)?.rounded())
         }
-        Scenario::Hostile => written(arguments.scenario, output, &hostile::run(&site, only, host)?.rounded()),
-        Scenario::Events => written(
-            arguments.scenario,
-            output,
-            &events::run(&site, only, arguments.under_load, schedule, host)?.rounded(),
-        ),
-        Scenario::Files => written(arguments.scenario, output, &files::run(&site, schedule, host)?),
+        Scenario::Hostile => written(arguments, output, &hostile::run(&site, only, host)?.rounded()),
+        Scenario::Events => {
+            written(arguments, output, &events::run(&site, only, arguments.under_load, schedule, host)?.rounded())
+        }
+        Scenario::Files => written(arguments, output, &files::run(&site, schedule, host)?),
         Scenario::Signature => {
-            written(arguments.scenario, output, &signature::run(&site, only, grow, schedule, host)?.rounded())
+            written(arguments, output, &signature::run(&site, only, grow, schedule, host)?.rounded())
         }
-        Scenario::Inspect => written(arguments.scenario, output, &inspect::run(&site, only, schedule, host)?.rounded()),
-        Scenario::Messages => {
-            written(arguments.scenario, output, &messages::run(&site, only, schedule, host)?.rounded())
-        }
+        Scenario::Inspect => written(arguments, output, &inspect::run(&site, only, schedule, host)?.rounded()),
+        Scenario::Messages => written(arguments, output, &messages::run(&site, only, schedule, host)?.rounded()),
         Scenario::Probe => probe::run(&site, only, schedule, host, output, arguments.resume).map(|()| true),
         Scenario::Linkagent => {
             let results = probe::planted::run(&site, schedule, host)?;
-            written(arguments.scenario, output, &results)?;
+            written(arguments, output, &results)?;
             Ok(results.all_right())
         }
-        Scenario::Profile => written(arguments.scenario, output, &attached::run(&site, only, schedule, host)?),
+        Scenario::Profile => written(arguments, output, &attached::run(&site, only, schedule, host)?),
         scenario @ (Scenario::LuaWaf | Scenario::NoKeepalive | Scenario::TableSort) => {
             let story = stories::of(&name(scenario));
             let report = stories::run(&site, story, only, schedule, host, arguments.profiles.as_deref())?;
-            written(arguments.scenario, output, &report)?;
+            written(arguments, output, &report)?;
             Ok(report.all_right())
         }
         Scenario::Conformance => conformance::run(&site, &arguments.conformance, arguments.output.as_deref()),
@@ -268,9 +264,12 @@ fn grown(site: &Site, schedule: Schedule) -> Result<Vec<GrowthRow>, MeasureError
     Ok(rows)
 }
 
-/// Tells how results differ from the committed record and writes them, if anywhere; the verdict of a scenario that only measures.
-fn written(scenario: Scenario, output: Option<&Path>, results: &impl Serialize) -> Result<bool, MeasureError> {
-    records::tell(&name(scenario), results);
+/// Tells how results differ from the committed record and writes them, if anywhere; the verdict of a scenario that only
+/// measures. Beside a reference build ratios have another meaning.
+fn written(arguments: &Arguments, output: Option<&Path>, results: &impl Serialize) -> Result<bool, MeasureError> {
+    if arguments.reference.is_none() {
+        records::tell(&name(arguments.scenario), results, arguments.only.is_empty() && arguments.parts.is_empty());
+    }
     write_results(output, results).map(|()| true)
 }
 

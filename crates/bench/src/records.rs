@@ -130,14 +130,19 @@ fn read(path: &Path) -> Result<Value, MeasureError> {
         .map_err(|error| MeasureError::program("weir-bench compare", format!("{}: {error}", path.display())))
 }
 
-/// Prints how results differ from the committed record of their scenario, if there is one.
-pub fn tell(scenario: &str, results: &impl Serialize) {
+/// Prints how results differ from the committed record of their scenario, if there is one. Of a run that is not `whole`,
+/// rows that are missing are not told.
+pub fn tell(scenario: &str, results: &impl Serialize, whole: bool) {
     let path = format!("HEAD:bench/results/{scenario}.json");
     let shown = Command::new("git").args(["show", &path]).output();
     let committed = shown.ok().filter(|output| output.status.success());
     let old = committed.and_then(|output| serde_json::from_slice::<Value>(&output.stdout).ok());
     if let Some((old, new)) = old.zip(serde_json::to_value(results).ok()) {
-        print!("\ncompared with the committed record ({path}):\n{}", Comparison::of(&old, &new).text());
+        let mut comparison = Comparison::of(&old, &new);
+        if !whole {
+            comparison.missing.clear();
+        }
+        print!("\ncompared with the committed record ({path}):\n{}", comparison.text());
     }
 }
 

@@ -220,7 +220,7 @@ pub fn run(
     let seconds = WARM_UP.iter().map(|(_, seconds)| seconds).sum::<u32>();
     rounds::run(&mut forks, schedule.rounds, seconds, &mut Random::new(schedule.seed))?;
     print!("{}", forks.results.text());
-    crate::records::tell("probe", &forks.results);
+    crate::records::tell("probe", &forks.results, false);
     forks.results.check()
 }
 
