@@ -3,12 +3,12 @@
 #
 #   scripts/build.sh RESULT WHAT CARGO ARGUMENT...
 #
-# RESULT is a file or folder that exists after a first build.
+# RESULT is a file or folder that exists after a first build, MINUTES how long that takes.
 set -euo pipefail
 result=$1 what=$2
 shift 2
 [ -e "$result" ] ||
-  echo "build: compiling $what for the first time: some three hundred crates, 3 to 6 minutes on two cores" >&2
+  echo "build: compiling $what for the first time: some three hundred crates, ${MINUTES:-3 to 6} minutes on two cores" >&2
 set -x
 "$@"
 { set +x; } 2>/dev/null
