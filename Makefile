@@ -64,7 +64,7 @@ tools: ## build weir-tools, which weir profile, diagnose, baseline and inspector
 
 dist: ## build module, weir and weir-tools for production in target/dist, line tables in files beside them
 	@scripts/setup.sh tools
-	@MINUTES="about 10" scripts/build.sh $(TARGET)/release/weir-tools "the release" \
+	@MINUTES="more than 6" scripts/build.sh $(TARGET)/release/weir-tools "the release" \
 	  $(CARGO) build --release $(PROGRAMS)
 	@scripts/dist.sh $(TARGET)/release $(TARGET)/dist
 

@@ -8,7 +8,7 @@ set -euo pipefail
 result=$1 what=$2
 shift 2
 [ -e "$result" ] ||
-  echo "build: compiling $what for the first time: some three hundred crates, ${MINUTES:-3 to 6} minutes on two cores" >&2
+  echo "build: compiling $what for the first time: some three hundred crates, ${MINUTES:-2 to 6} minutes on two cores" >&2
 set -x
 "$@"
 { set +x; } 2>/dev/null

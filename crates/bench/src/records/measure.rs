@@ -41,7 +41,7 @@ pub(super) const MEASURES: &[Measure] = &[
 impl Measure {
     /// The change from one row to another; `None` if either lacks the figure, or it is zero.
     pub(super) fn change(&self, row: &str, old: &Value, new: &Value) -> Option<Change> {
-        // The reference of a ratio is always 1, and tails of closed loops are queues, not times.
+        // Tails of closed loops are queues, not times; rows with a floor have one request at a time, or a fixed rate.
         if self.name == "p99_us" && old["ratio_p50"].is_null() {
             return None;
         }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// Text of a cell; empty where the field is missing or `null`.
 pub(super) enum Cell {
-    /// Three digits or so, thousands apart.
+    /// Three digits or so, thousands apart; of a list, how many entries it has.
     Number(&'static str),
     /// The same of a multiple of the field, in a larger or smaller unit.
     Scaled(&'static str, f64),
@@ -18,8 +18,6 @@ pub(super) enum Cell {
     FineRange(&'static str, &'static str),
     /// CPU time per request, and its ratio to the baseline.
     Cpu,
-    /// How many entries a list has.
-    Length(&'static str),
     /// The names in a list.
     Names(&'static str),
 }
@@ -40,7 +38,6 @@ impl Cell {
             Self::Range(low, high) => range(low, high, ratio),
             Self::FineRange(low, high) => range(low, high, fine),
             Self::Cpu => format!("{} ({} x)", with("cpu_us_per_request", number), with("ratio", ratio)),
-            Self::Length(name) => field(name).as_array().map(|list| list.len().to_string()).unwrap_or_default(),
             Self::Names(name) => {
                 let names: Vec<_> = field(name).as_array().into_iter().flatten().filter_map(Value::as_str).collect();
                 if names.is_empty() { "none".to_owned() } else { format!("`{}`", names.join("`, `")) }
@@ -49,8 +46,11 @@ impl Cell {
     }
 }
 
-/// A number as text: counts in full, other figures with three digits or so, thousands apart.
+/// A number as text: counts, also of the entries of a list, in full, other figures with three digits or so, thousands apart.
 pub(super) fn number_of(value: &Value) -> Option<String> {
+    if let Value::Array(list) = value {
+        return Some(list.len().to_string());
+    }
     value.as_f64().map(if value.is_u64() { thousands } else { number })
 }
 
@@ -102,7 +102,7 @@ mod tests {
             (Cell::Scaled("whole", 50.0), "1,500"),
             (Cell::Names("found"), "`a`, `b`"),
             (Cell::Names("none"), "none"),
-            (Cell::Length("found"), "2"),
+            (Cell::Number("found"), "2"),
         ] {
             assert_eq!(cell.of(&row), text);
         }

@@ -35,10 +35,7 @@ impl<'n> Record<'n> {
 
     /// A single value as text: a number, or the length of a list.
     pub(super) fn figure(&self, pointer: &str) -> Option<String> {
-        match self.results.pointer(pointer)? {
-            Value::Array(list) => Some(list.len().to_string()),
-            value => number_of(value),
-        }
+        number_of(self.results.pointer(pointer)?)
     }
 
     /// Where, when and from which commit the record is, with a link from a document that is `up` from the root.

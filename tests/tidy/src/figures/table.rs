@@ -37,12 +37,14 @@ impl Table {
             let record = Record::read(part.record);
             let mut rounds = Vec::new();
             for line in part.lines {
-                rounds.extend(
-                    self.columns.iter().filter_map(|column| column.row(&record, part.list, line)).filter_map(rounds_of),
-                );
-                let cells: Vec<String> =
-                    self.columns.iter().map(|column| column.of(&record, part.list, line)).collect();
-                assert!(cells.iter().any(|cell| !cell.is_empty()), "{}: no row for {}", self.name, line.0);
+                let rows = self.columns.iter().map(|column| column.row(&record, part.list, line));
+                let rows: Vec<Option<&Value>> = rows.collect();
+                assert!(rows.iter().any(Option::is_some), "{}: no row for {}", self.name, line.0);
+                rounds.extend(rows.iter().flatten().filter_map(|row| rounds_of(row)));
+                // Empty where nothing was measured.
+                let cell =
+                    |(column, row): (&Column, &Option<&Value>)| row.map(|row| column.2.of(row)).unwrap_or_default();
+                let cells: Vec<String> = self.columns.iter().zip(&rows).map(cell).collect();
                 text += &format!("| {} | {} |\n", line.0, cells.join(" | "));
             }
             let source = record.source(up);
@@ -57,11 +59,6 @@ impl Table {
 }
 
 impl Column {
-    /// Empty where nothing was measured.
-    fn of(&self, record: &Record<'_>, list: &str, line: &Line) -> String {
-        self.row(record, list, line).map(|row| self.2.of(row)).unwrap_or_default()
-    }
-
     fn row<'r>(&self, record: &'r Record<'_>, list: &str, line: &Line) -> Option<&'r Value> {
         let keys: Vec<Key> = line.1.iter().chain(self.1).copied().collect();
         record.row(list, &keys)

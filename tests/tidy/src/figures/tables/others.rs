@@ -153,7 +153,7 @@ pub(super) static TABLES: &[Table] = &[
             Column("files passed", &[], Cell::Number("pass")),
             Column("failed", &[], Cell::Number("fail")),
             Column("skipped", &[], Cell::Number("skip")),
-            Column("differ from nginx alone", &[], Cell::Length("differs")),
+            Column("differ from nginx alone", &[], Cell::Number("differs")),
         ],
         parts: &[
             Part { record: "nginx-tests", list: "bare", lines: &[Line("nginx alone", &[])] },
